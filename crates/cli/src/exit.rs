@@ -1,22 +1,22 @@
-//! Exit codes and the one place where an error becomes one.
+//! Exit codes, and their choice for an error.
 
 use std::fmt;
 use std::process::ExitCode;
 
 use crate::screen::say;
 
-/// How a command ended, as scripts see it.
+/// The exit codes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Exit {
-    /// Done.
+    /// Success.
     Done = 0,
-    /// Done, but something that was asked for does not hold: an assertion, a rate, a verdict.
-    NoVerdict = 1,
-    /// The input is wrong; nothing was started.
+    /// The load failed, or an assertion, a required rate or a required verdict did.
+    Failed = 1,
+    /// The input is invalid; nothing was started.
     BadInput = 2,
-    /// The machine, its packages or its permissions are in the way.
+    /// The machine, its packages or its permissions do not allow it.
     Environment = 3,
-    /// Interrupted by the user; what was measured is kept.
+    /// Interrupted by the user; the measurements so far are kept.
     Interrupted = 130,
 }
 
@@ -26,7 +26,7 @@ impl From<Exit> for ExitCode {
     }
 }
 
-/// Marks an error as the input's fault.
+/// Marks an error as one of the input.
 #[derive(Debug)]
 struct BadInput;
 
@@ -38,7 +38,7 @@ impl fmt::Display for BadInput {
 
 impl std::error::Error for BadInput {}
 
-/// An error of the input: shown as it is, exit code 2.
+/// An error of the input; exit code 2.
 pub fn bad_input(error: impl fmt::Display) -> anyhow::Error {
     anyhow::Error::new(BadInput).context(error.to_string())
 }
@@ -46,7 +46,7 @@ pub fn bad_input(error: impl fmt::Display) -> anyhow::Error {
 /// Prints an error with its causes and chooses the exit code.
 pub fn report(error: &anyhow::Error) -> ExitCode {
     if error.downcast_ref::<BadInput>().is_some() {
-        // The marker is the innermost cause: everything above it is for people.
+        // The marker is the innermost cause and is not printed.
         let words: Vec<String> = error
             .chain()
             .filter(|cause| !cause.is::<BadInput>())

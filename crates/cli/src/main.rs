@@ -6,12 +6,12 @@
 )]
 
 mod commands;
-mod enough;
 mod exit;
-mod live;
+mod progress;
 mod runs;
 mod screen;
 mod signals;
+mod stopping_rule;
 
 use std::process::ExitCode;
 

@@ -1,4 +1,4 @@
-//! Runs by name: a folder, a name in the folder of runs, or `latest`.
+//! Finds runs: by folder, by name in the folder of runs, or `latest`.
 
 use std::path::{Path, PathBuf};
 
@@ -6,7 +6,7 @@ use tare_report::Run;
 
 use crate::exit::bad_input;
 
-/// How many names are offered when one is not found.
+/// Most names that are suggested when a run is not found.
 const OFFERED: usize = 5;
 
 /// Finds and reads a run.
@@ -47,7 +47,7 @@ pub fn find(name: &str, runs: &Path) -> anyhow::Result<PathBuf> {
     })
 }
 
-/// All runs in a folder, oldest first: names begin with the time of the start.
+/// All runs in a folder, oldest first: names begin with the start time.
 fn known(runs: &Path) -> Vec<PathBuf> {
     let mut known: Vec<PathBuf> = std::fs::read_dir(runs)
         .into_iter()

@@ -1,4 +1,4 @@
-//! Ctrl-C and SIGTERM: the first asks, the second ends.
+//! Ctrl-C and SIGTERM: the first signal requests the end, a second one forces it.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -15,7 +15,7 @@ pub fn interrupted_flag() -> anyhow::Result<Arc<AtomicBool>> {
         signal_hook::consts::SIGTERM,
         signal_hook::consts::SIGHUP,
     ] {
-        // In this order: the first signal finds the flag down and only raises it.
+        // In this order: at the first signal the flag is not set yet, so the shutdown is skipped and the flag is set.
         signal_hook::flag::register_conditional_shutdown(
             signal,
             Exit::Interrupted as i32,

@@ -15,9 +15,9 @@ use std::process::{Command, Output};
 use std::time::Duration;
 
 use rig::{finish, kill, origin, root, stderr, stdout, tare, wait_for};
-use tare_lab::environment::Inhabitant;
+use tare_lab::environment::PodProcess;
+use tare_lab::lab_state::LabState;
 use tare_lab::process;
-use tare_lab::standing::Standing;
 
 const LIMIT: Duration = Duration::from_secs(60);
 /// A user that nobody is.
@@ -233,11 +233,11 @@ fn what_a_stranger_says_of_a_bed_signals_prints_and_enters_nothing() {
     let folder = base.path().join("tare-1-0123456789abcdef");
     fs::create_dir(&folder).unwrap();
     fs::set_permissions(&folder, Permissions::from_mode(0o700)).unwrap();
-    let standing = Standing {
+    let standing = LabState {
         holder_pid: pid,
         holder_started_ticks: process::stat(pid).unwrap().started_ticks,
         addressing: "namespaces".into(),
-        inhabitants: vec![Inhabitant {
+        inhabitants: vec![PodProcess {
             pod: "server".into(),
             address: "10.0.0.1".into(),
             instance: "server".into(),
@@ -246,7 +246,7 @@ fn what_a_stranger_says_of_a_bed_signals_prints_and_enters_nothing() {
             pid: Some(pid),
             log: Some(secret),
         }],
-        ..Standing::default()
+        ..LabState::default()
     };
     standing.publish(&folder).unwrap();
     let logs = || lab(base.path(), &["logs", "server"]);
@@ -278,11 +278,11 @@ fn a_process_that_has_left_its_number_in_a_bed_is_not_entered() {
     fs::create_dir(&folder).unwrap();
     fs::set_permissions(&folder, Permissions::from_mode(0o700)).unwrap();
     let pid = holder.0.id();
-    let standing = Standing {
+    let standing = LabState {
         holder_pid: pid,
         holder_started_ticks: process::stat(pid).unwrap().started_ticks,
         addressing: "namespaces".into(),
-        inhabitants: vec![Inhabitant {
+        inhabitants: vec![PodProcess {
             pod: "server".into(),
             address: String::new(),
             instance: "server".into(),
@@ -291,7 +291,7 @@ fn a_process_that_has_left_its_number_in_a_bed_is_not_entered() {
             pid: Some(other.0.id()),
             log: None,
         }],
-        ..Standing::default()
+        ..LabState::default()
     };
     standing.publish(&folder).unwrap();
     let output = lab(base.path(), &["exec", "server", "echo", "inside"]);

@@ -1,16 +1,16 @@
-//! The agents of one trial: started with their orders, listened to, and what they leave.
+//! The agents of one trial: started, read until they report, their files written.
 
 use std::path::Path;
 use std::time::Duration;
 
-use tare_lab::environment::{Agent, Bed};
+use tare_lab::environment::{Agent, TestBed};
 use tare_schema::agent::{AgentMessage, LoadResult, Sample};
 use tare_schema::load::{Deal, Endpoint};
 
+use crate::agent_plans::AgentPlans;
 use crate::disk::write_synced;
-use crate::error::{ConductError, Stopped};
-use crate::event::Listener;
-use crate::orders::Orders;
+use crate::error::{ConductError, TrialError};
+use crate::event::TrialObserver;
 use crate::samples;
 
 /// The agents of a trial.
@@ -19,7 +19,7 @@ pub(crate) struct Agents {
     all: Vec<RunningAgent>,
 }
 
-/// An agent with what it said.
+/// A running agent with the messages received from it.
 struct RunningAgent {
     role: String,
     endpoint: Endpoint,
@@ -28,23 +28,23 @@ struct RunningAgent {
     result: Option<LoadResult>,
 }
 
-/// Whether an agent said anything.
-pub(crate) enum Heard {
+/// Whether any message arrived.
+pub(crate) enum Received {
     Something,
     Nothing,
 }
 
 impl Agents {
-    /// Starts those of all roles. They begin at the moment that the orders say.
-    pub fn start(orders: &Orders<'_>, bed: &mut dyn Bed) -> Result<Self, Stopped> {
-        let (cell, (_, seed)) = (orders.cell, orders.trial);
+    /// Starts the agents of all roles. Their load begins at `start_at_unix_us` of the plans.
+    pub fn start(agent_plans: &AgentPlans<'_>, bed: &mut dyn TestBed) -> Result<Self, TrialError> {
+        let (cell, (_, seed)) = (agent_plans.cell, agent_plans.trial);
         let mut agents = Agents::default();
         let mut writer = 0;
         for role in &cell.load {
             let endpoint = bed.endpoint(&role.edge, &role.instance)?;
             let parts = role.agents.max(1);
             for part in 0..parts {
-                let mut plan = orders.of(role, &endpoint, Deal { parts, part });
+                let mut plan = agent_plans.of(role, &endpoint, Deal { parts, part });
                 if cell.read_back.is_some() {
                     plan.load.client.number_records(seed, writer);
                     writer += plan.load.workers;
@@ -61,48 +61,48 @@ impl Agents {
         Ok(agents)
     }
 
-    /// Whether all have reported.
+    /// Whether all agents have sent their results.
     pub fn are_done(&self) -> bool {
         self.all.iter().all(|agent| agent.result.is_some())
     }
 
-    /// Asks all of them to end.
+    /// Asks all agents to end.
     pub fn interrupt(&mut self) {
         for agent in &mut self.all {
-            // It may have ended by itself; either way it is gone with the bed.
+            // The agent may have exited by itself; otherwise stopping the test bed ends it.
             let _ = agent.agent.interrupt();
         }
     }
 
-    /// Reads what they have to say, for at most about this long.
-    pub fn listen(
+    /// Reads one message of each busy agent, waiting about `poll_timeout` in total.
+    pub fn receive(
         &mut self,
-        patience: Duration,
-        listener: &mut dyn Listener,
-    ) -> Result<Heard, Stopped> {
-        let mut heard = Heard::Nothing;
+        poll_timeout: Duration,
+        observer: &mut dyn TrialObserver,
+    ) -> Result<Received, TrialError> {
+        let mut received = Received::Nothing;
         let busy = self.all.iter_mut().filter(|agent| agent.result.is_none());
         let busy: Vec<&mut RunningAgent> = busy.collect();
-        let each = patience / busy.len().max(1) as u32;
+        let each = poll_timeout / busy.len().max(1) as u32;
         for agent in busy {
             let message = agent.agent.next(each)?;
             if message.is_some() {
-                heard = Heard::Something;
+                received = Received::Something;
             }
             match message {
                 None | Some(AgentMessage::Hello { .. } | AgentMessage::Ready { .. }) => {}
                 Some(AgentMessage::Sample(sample)) => {
-                    listener.sample(&agent.role, &sample);
+                    observer.sample(&agent.role, &sample);
                     agent.samples.push(sample);
                 }
                 Some(AgentMessage::Result(result)) => agent.result = Some(*result),
-                Some(AgentMessage::Failed { error }) => return Err(Stopped::Failed(error)),
+                Some(AgentMessage::Failed { error }) => return Err(TrialError::Failed(error)),
             }
         }
-        Ok(heard)
+        Ok(received)
     }
 
-    /// Addresses that they send to.
+    /// Addresses that the agents send to.
     pub fn endpoints(&self) -> Vec<Endpoint> {
         let all = self.all.iter();
         all.map(|agent| agent.endpoint.clone()).collect()
@@ -126,19 +126,19 @@ impl Agents {
         write_synced(&folder.join("samples.csv"), samples.as_bytes())
     }
 
-    /// What they measured, without the histograms.
+    /// The results of the agents, without the histogram logs.
     pub fn into_results(self) -> Vec<LoadResult> {
         let results = self.all.into_iter().filter_map(|agent| agent.result);
         results.map(LoadResult::without_logs).collect()
     }
 }
 
-/// Several agents' logs as one: the head of the first, the intervals of all.
+/// Joins the histogram logs of several agents: the header of the first, the intervals of all.
 fn join_logs<'a>(logs: impl Iterator<Item = &'a str>) -> String {
     let mut joined = String::new();
     for (index, log) in logs.enumerate() {
         for line in log.lines() {
-            // Comments that belong to an interval say what the format itself cannot.
+            // `#[Censored` comments belong to an interval: they carry what the format itself cannot.
             let head =
                 line.starts_with('"') || (line.starts_with('#') && !line.starts_with("#[Censored"));
             if index == 0 || !head {

@@ -1,4 +1,4 @@
-//! What this machine carries, found before the first block: the arms with the most proxies, at full speed for a moment.
+//! Capacity of the machine, measured before the first block: the arms with the most proxies, at maximum rate.
 
 use tare_lab::environment::Environment;
 use tare_schema::agent::{LoadResult, Sample};
@@ -6,18 +6,18 @@ use tare_schema::load::{Pacing, Stop};
 use tare_schema::plan::{Arm, Ceiling, Cell, Plan};
 use tare_stats::random::Random;
 
-use crate::beds::{Beds, Stay};
+use crate::agent_plans::MeasuredCost;
 use crate::clock::now_unix_us;
 use crate::disk::make_folder;
-use crate::event::{Event, Listener, Watcher};
+use crate::event::{Event, TrialObserver, Watcher};
 use crate::folder::RunFolder;
 use crate::order::Slot;
-use crate::orders::Worked;
+use crate::test_beds::{PlannedTrial, TestBeds};
 use crate::trial::{self, Task, Trial};
-use crate::{ConductError, refusal};
+use crate::{ConductError, preflight};
 
-/// The plan without the levels that this machine does not carry, where it asks for that; `known` spares the measurement.
-pub(crate) fn below(
+/// The plan without the levels above the capacity of this machine, if it asks for that. `known` replaces the measurement.
+pub(crate) fn skip_levels_above(
     plan: &Plan,
     known: Option<&Ceiling>,
     environment: &mut dyn Environment,
@@ -30,21 +30,21 @@ pub(crate) fn below(
     }
     let ceiling = match known {
         Some(known) => Some(known.clone()),
-        None => measured(plan, environment, folder, watcher)?,
+        None => measure_capacity(plan, environment, folder, watcher)?,
     };
     if let Some(ceiling) = ceiling {
         kept.keep_below(ceiling);
     }
     for left in &kept.left_out {
-        let said = format!("{} is left out: {}", left.level, left.why);
-        watcher.hear(&Event::Told(&said));
+        let message = format!("{} is left out: {}", left.level, left.why);
+        watcher.hear(&Event::Told(&message));
     }
-    refusal::refuse_what_cannot_run(&kept)?;
+    preflight::check_runnable(&kept)?;
     Ok(kept)
 }
 
-/// The least that any of the heaviest arms carries; `None` where none of them could be measured.
-fn measured(
+/// The lowest capacity of the arms with the most proxies; `None` when none of them could be measured.
+fn measure_capacity(
     plan: &Plan,
     environment: &mut dyn Environment,
     folder: &RunFolder,
@@ -57,11 +57,11 @@ fn measured(
         let (Some(arm), Some(cell)) = (arm, cell) else {
             continue;
         };
-        let said = format!("finding out what this machine carries: {name} at full speed");
-        watcher.hear(&Event::Preparing(&said));
-        let carried = carried(plan, arm, cell, environment, folder, watcher)?;
-        let lower = |so_far: &Ceiling| Some(so_far.carried_per_s) > carried;
-        if let Some(carried_per_s) = carried
+        let message = format!("finding out what this machine carries: {name} at full speed");
+        watcher.hear(&Event::Preparing(&message));
+        let arm_capacity = arm_capacity(plan, arm, cell, environment, folder, watcher)?;
+        let lower = |so_far: &Ceiling| Some(so_far.carried_per_s) > arm_capacity;
+        if let Some(carried_per_s) = arm_capacity
             && least.as_ref().is_none_or(lower)
         {
             least = Some(Ceiling {
@@ -74,8 +74,8 @@ fn measured(
     Ok(least)
 }
 
-/// Right answers per second of one arm at full speed; `None` when it could not be measured, which its own trials will tell.
-fn carried(
+/// Successful answers per second of one arm at maximum rate; `None` when it could not be measured: its trials report why.
+fn arm_capacity(
     plan: &Plan,
     arm: &Arm,
     cell: &Cell,
@@ -89,7 +89,7 @@ fn carried(
         level: cell.level.clone(),
         copy: 0,
     };
-    let stay = Stay {
+    let planned = PlannedTrial {
         arm,
         cell: &cell,
         slot: &slot,
@@ -98,20 +98,20 @@ fn carried(
     };
     let place = folder.path().join("ceiling").join(&arm.name);
     make_folder(&place)?;
-    let mut beds = Beds::default();
+    let mut test_beds = TestBeds::default();
     let logs = folder.path().join("beds");
-    let bed = beds.get(plan, &stay, environment, &mut |_, _| (), &logs)?;
+    let bed = test_beds.get(plan, &planned, environment, &mut |_, _| (), &logs)?;
     let seed = Random::for_purpose(plan.seed, &format!("ceiling of {}", arm.name)).bits();
     let task = Task {
         plan,
         cell: &cell,
-        trial: (stay.trial, seed),
-        worked: &Worked::default(),
+        trial: (planned.trial, seed),
+        measured_cost: &MeasuredCost::default(),
         folder: &place,
     };
-    let mut record = trial::draft(stay.trial);
-    let trial = trial::measure(&task, bed, &mut Ear(watcher), &mut record);
-    beds.stop_all(&logs);
+    let mut record = trial::draft(planned.trial);
+    let trial = trial::measure(&task, bed, &mut IgnoreSamples(watcher), &mut record);
+    test_beds.stop_all(&logs);
     Ok(match trial? {
         Trial::Interrupted => None,
         Trial::Recorded => record.load.first().and_then(per_second),
@@ -135,10 +135,10 @@ fn per_second(role: &LoadResult) -> Option<f64> {
     (role.window_ns > 0 && right > 0.0).then(|| right * 1e9 / role.window_ns as f64)
 }
 
-/// Samples of this are nobody's business; an interruption is.
-struct Ear<'a>(&'a mut dyn Watcher);
+/// Ignores samples; forwards the interruption.
+struct IgnoreSamples<'a>(&'a mut dyn Watcher);
 
-impl Listener for Ear<'_> {
+impl TrialObserver for IgnoreSamples<'_> {
     fn step(&mut self, _: &str) {}
 
     fn sample(&mut self, _: &str, _: &Sample) {}

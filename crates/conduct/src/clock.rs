@@ -1,11 +1,11 @@
-//! Wall-clock moments as files and agents carry them.
+//! Wall-clock times, in µs since the epoch, as in files and messages to agents.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// Now, in µs since the epoch.
 #[must_use]
 pub fn now_unix_us() -> u64 {
-    // A clock before 1970 is a machine that no result of should be kept of; 0 shows it.
+    // A clock before 1970 is wrong; 0 shows that in the record.
     let since = SystemTime::now().duration_since(UNIX_EPOCH);
     since.map_or(0, |since| since.as_micros() as u64)
 }

@@ -1,4 +1,4 @@
-//! The conductor: takes a plan through its blocks, trial by trial, and leaves records.
+//! The conductor: runs the blocks of a plan, trial by trial, and writes the records.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -13,53 +13,53 @@ use tare_schema::plan::{Arm, Ceiling, Cell, Plan};
 use tare_schema::record::{RunProgress, RunState, TrialRecord, TrialStatus};
 use tare_stats::random::Random;
 
-use crate::beds::{Beds, Stay};
+use crate::agent_plans::MeasuredCost;
 use crate::clock::now_unix_us;
-use crate::error::{Stopped, is_ours};
-use crate::event::{Enough, Event, Listener, Progress, Watcher};
+use crate::error::{TrialError, is_infrastructure};
+use crate::event::{Enough, Event, Progress, TrialObserver, Watcher};
 use crate::folder::RunFolder;
 use crate::order::{Slot, block_order};
-use crate::orders::Worked;
+use crate::test_beds::{PlannedTrial, TestBeds};
 use crate::trial::{self, Task, Trial};
-use crate::{ConductError, ceiling, refusal};
+use crate::{ConductError, ceiling, preflight};
 
-/// Where a run goes and how it was asked for.
+/// Options of a run.
 #[derive(Debug, Clone)]
 pub struct Options {
-    /// Folder of runs.
+    /// Folder that holds the runs.
     pub out: PathBuf,
     /// Name of the run's folder.
     pub name: String,
-    /// The command that was typed.
+    /// The command line.
     pub command: Vec<String>,
-    /// What is known already of what this machine carries.
+    /// Capacity of this machine, when an earlier run has measured it.
     pub ceiling: Option<Ceiling>,
-    /// What starting and measuring took in earlier runs.
+    /// Start and overhead times of earlier runs.
     pub times: Times,
 }
 
 /// How a run ended.
 #[derive(Debug)]
 pub struct Outcome {
-    /// Its folder.
+    /// The run folder.
     pub folder: PathBuf,
-    /// Its state.
+    /// Its final state.
     pub progress: RunProgress,
-    /// What starting and measuring took.
+    /// Start and overhead times of this run.
     pub times: Times,
 }
 
 /// Runs a plan from its first block.
 ///
 /// # Errors
-/// When the environment cannot provide what the plan needs, or the disk does not take the records.
+/// When the environment cannot provide what the plan needs, or a record cannot be written.
 pub fn run(
     plan: &Plan,
     environment: &mut dyn Environment,
     options: &Options,
     watcher: &mut dyn Watcher,
 ) -> Result<Outcome, ConductError> {
-    refusal::refuse_what_cannot_run(plan)?;
+    preflight::check_runnable(plan)?;
     provide(plan, environment, watcher)?;
     watcher.hear(&Event::Preparing("looking at this machine"));
     let described = environment.describe()?;
@@ -75,7 +75,7 @@ pub fn run(
         resumed: 0,
     };
     folder.write_state(&state)?;
-    let plan = ceiling::below(
+    let plan = ceiling::skip_levels_above(
         plan,
         options.ceiling.as_ref(),
         environment,
@@ -84,11 +84,11 @@ pub fn run(
     )?;
     // Last: a folder with a plan is a run that can be resumed.
     folder.write_plan(&plan)?;
-    let beds = Beds::new(options.times.clone());
+    let beds = TestBeds::new(options.times.clone());
     Conductor::new(plan, folder, beds, (environment, watcher)).conduct(state)
 }
 
-/// Goes on with a run that was cut off: complete blocks stay, the interrupted one is measured again.
+/// Resumes an interrupted run: complete blocks are kept, the interrupted one is measured again.
 ///
 /// # Errors
 /// As [`run`], and when the folder is no run, is in use, or belongs to another machine.
@@ -127,7 +127,7 @@ pub fn resume(
     state.resumed += 1;
     state.state = RunProgress::Running;
     state.ended_unix_us = None;
-    Conductor::new(plan, folder, Beds::new(times), (environment, watcher)).conduct(state)
+    Conductor::new(plan, folder, TestBeds::new(times), (environment, watcher)).conduct(state)
 }
 
 fn provide(
@@ -147,19 +147,17 @@ fn provide(
     arms().try_for_each(|arm| Ok(environment.resolve_external(&arm.topology)?))
 }
 
-/// A run being measured.
 struct Conductor<'a> {
     plan: Plan,
     folder: RunFolder,
     environment: &'a mut dyn Environment,
     watcher: &'a mut dyn Watcher,
-    beds: Beds,
+    beds: TestBeds,
     records: Vec<TrialRecord>,
-    /// Arms of which a bed has come up at least once: a later failure to start is that trial's, not the plan's.
-    proven: BTreeSet<String>,
+    /// Arms whose test bed has started at least once: a later failure to start fails the trial, not the run.
+    started_arms: BTreeSet<String>,
 }
 
-/// How a block ended.
 enum BlockEnd {
     Complete,
     Interrupted,
@@ -169,7 +167,7 @@ impl<'a> Conductor<'a> {
     fn new(
         plan: Plan,
         folder: RunFolder,
-        beds: Beds,
+        beds: TestBeds,
         (environment, watcher): (&'a mut dyn Environment, &'a mut dyn Watcher),
     ) -> Self {
         Conductor {
@@ -179,14 +177,14 @@ impl<'a> Conductor<'a> {
             watcher,
             beds,
             records: Vec::new(),
-            proven: BTreeSet::new(),
+            started_arms: BTreeSet::new(),
         }
     }
 
     fn conduct(mut self, mut state: RunState) -> Result<Outcome, ConductError> {
         self.folder.write_state(&state)?;
         self.records = self.folder.records()?;
-        self.proven = self
+        self.started_arms = self
             .records
             .iter()
             .filter(|record| record.status.is_fit())
@@ -208,7 +206,7 @@ impl<'a> Conductor<'a> {
         ended?;
         written?;
         let mut learned = self.beds.durations.learned;
-        // Mending what events broke is no usual time of a trial.
+        // Recovering from faults would distort the overhead time of a trial.
         if self.plan.cells.iter().any(|cell| !cell.events.is_empty()) {
             learned.trials.clear();
         }
@@ -223,7 +221,7 @@ impl<'a> Conductor<'a> {
         self.folder.path().join("beds")
     }
 
-    /// All blocks that are not yet complete; with them, why it ended before the last one, if it did.
+    /// Runs all blocks that are not complete yet. Also returns why it stopped before the last one, if it did.
     fn blocks(&mut self) -> Result<(BlockEnd, Option<String>), ConductError> {
         let blocks = self.plan.blocks;
         let slots = block_order(&self.plan, 1).len() as u32;
@@ -256,7 +254,7 @@ impl<'a> Conductor<'a> {
         Ok((BlockEnd::Complete, None))
     }
 
-    /// Whether every slot of a block has its record, with the repeat where one was due.
+    /// Whether every slot of a block has a record, and a repeat where the first attempt was not fit.
     fn is_complete(&self, block: u32) -> bool {
         block_order(&self.plan, block).iter().all(|slot| {
             let mut of_slot = self
@@ -269,7 +267,7 @@ impl<'a> Conductor<'a> {
         })
     }
 
-    /// Marks what an interrupted session left of a block: it stays on disk, but does not count.
+    /// Marks the records of an incomplete block as superseded: they stay on disk, but do not count.
     fn supersede(&mut self, block: u32) -> Result<(), ConductError> {
         for record in &mut self.records {
             if record.block == block && !record.superseded {
@@ -298,7 +296,7 @@ impl<'a> Conductor<'a> {
         Ok(BlockEnd::Complete)
     }
 
-    /// One trial with its record; `None` when the user interrupted it.
+    /// Runs one trial and writes its record; `None` when the user interrupted it.
     fn trial(
         &mut self,
         block: u32,
@@ -334,7 +332,7 @@ impl<'a> Conductor<'a> {
         }
         let took = begun.elapsed();
         let of_bed = self.beds.durations.beds - beds_before;
-        let beside = took.saturating_sub(load_takes(&cell) + of_bed);
+        let beside = took.saturating_sub(load_duration(&cell) + of_bed);
         if record.status.is_fit() {
             self.beds.durations.trial(&self.plan.experiment, beside);
         }
@@ -343,7 +341,7 @@ impl<'a> Conductor<'a> {
         self.watcher.hear(&Event::TrialDone(&record));
         let status = record.status.clone();
         if let TrialStatus::Failed { .. } = status {
-            // Whatever is wrong with the bed must not reach into the next trial.
+            // The test bed may be broken: the next trial gets a new one.
             let logs = self.logs();
             self.beds.stop_all(&logs);
         }
@@ -375,7 +373,7 @@ impl<'a> Conductor<'a> {
             return Ok(Trial::Interrupted);
         }
         let arm = arm_of(&self.plan, slot)?;
-        let stay = Stay {
+        let planned = PlannedTrial {
             arm,
             cell,
             slot,
@@ -389,15 +387,15 @@ impl<'a> Conductor<'a> {
         };
         let started = self
             .beds
-            .get(&self.plan, &stay, self.environment, &mut waiting, &logs);
+            .get(&self.plan, &planned, self.environment, &mut waiting, &logs);
         let bed = match started {
             Ok(bed) => bed,
-            Err(error) => return start_failed(&self.proven, error, record),
+            Err(error) => return start_failed(&self.started_arms, error, record),
         };
-        self.proven.insert(slot.arm.clone());
+        self.started_arms.insert(slot.arm.clone());
         let seed = format!("trial {}", record.trial);
         let seed = Random::for_purpose(self.plan.seed, &seed).bits();
-        let mut ear = Ear {
+        let mut observer = ForwardToWatcher {
             watcher: self.watcher,
             progress,
         };
@@ -405,14 +403,14 @@ impl<'a> Conductor<'a> {
             plan: &self.plan,
             cell,
             trial: (record.trial, seed),
-            worked: &Worked::at(&slot.level, &self.records),
+            measured_cost: &MeasuredCost::at(&slot.level, &self.records),
             folder: path,
         };
-        trial::measure(&task, bed, &mut ear, record)
+        trial::measure(&task, bed, &mut observer, record)
     }
 
-    /// Estimate of the time to the end of the run, from this slot of a block on: loads, what trials take beside them, and the
-    /// beds that are still to be started, each with its burn-in.
+    /// Estimate of the remaining time of the run, from this slot of a block on: the loads, the overhead per trial, and the start
+    /// of further test beds with their burn-in.
     fn left(&self, block: u32, slots: &[Slot]) -> Duration {
         let later = (block + 1..=self.plan.blocks.max).flat_map(|later| {
             let slots = block_order(&self.plan, later);
@@ -420,12 +418,12 @@ impl<'a> Conductor<'a> {
         });
         let now = slots.iter().map(|slot| (block, slot.clone()));
         let slots: Vec<(u32, Slot)> = now.chain(later).collect();
-        let stays = slots
+        let upcoming = slots
             .iter()
             .enumerate()
             .filter_map(|(index, (block, slot))| {
                 let (arm, cell) = (arm_of(&self.plan, slot).ok()?, self.cell(slot).ok()?);
-                Some(Stay {
+                Some(PlannedTrial {
                     arm,
                     cell,
                     slot,
@@ -433,24 +431,27 @@ impl<'a> Conductor<'a> {
                     trial: index as u32,
                 })
             });
-        let stays: Vec<Stay<'_>> = stays.collect();
-        let loads: Duration = stays.iter().map(|stay| load_takes(stay.cell)).sum();
+        let upcoming: Vec<PlannedTrial<'_>> = upcoming.collect();
+        let loads: Duration = upcoming
+            .iter()
+            .map(|planned| load_duration(planned.cell))
+            .sum();
         let beside = self.beds.durations.times.beside(&self.plan);
-        let trials = stays.len() as u32;
-        loads + beside * trials + self.beds.will_take(&self.plan, stays.into_iter())
+        let trials = upcoming.len() as u32;
+        loads + beside * trials + self.beds.startup_time(&self.plan, upcoming.into_iter())
     }
 }
 
-/// A bed that did not come up: the plan's fault the first time, the trial's later.
+/// Handles a failed start of a test bed: it ends the run if the arm has never started, else it fails the trial.
 fn start_failed(
-    proven: &BTreeSet<String>,
+    started_arms: &BTreeSet<String>,
     error: LabError,
     record: &mut TrialRecord,
 ) -> Result<Trial, ConductError> {
-    if !proven.contains(&record.arm) || is_ours(&error) {
+    if !started_arms.contains(&record.arm) || is_infrastructure(&error) {
         return Err(error.into());
     }
-    record.status = Stopped::Lab(error).into_status();
+    record.status = TrialError::Lab(error).into_status();
     Ok(Trial::Recorded)
 }
 
@@ -464,8 +465,8 @@ fn is_of(record: &TrialRecord, slot: &Slot) -> bool {
     record.arm == slot.arm && record.level == slot.level && record.copy == slot.copy
 }
 
-/// Time that the load itself takes, as far as its stop rule says.
-fn load_takes(cell: &Cell) -> Duration {
+/// Warm-up and window of the longest load; a stop rule without a duration counts as no window.
+fn load_duration(cell: &Cell) -> Duration {
     let takes = cell.load.iter().map(|role| {
         let window_ns = match role.load.stop {
             Stop::Duration { window_ns } => window_ns,
@@ -476,13 +477,13 @@ fn load_takes(cell: &Cell) -> Duration {
     takes.max().unwrap_or_default()
 }
 
-/// Passes samples on to the watcher.
-struct Ear<'a, 'p> {
+/// Forwards the steps and samples of a trial to the watcher.
+struct ForwardToWatcher<'a, 'p> {
     watcher: &'a mut dyn Watcher,
     progress: &'a Progress<'p>,
 }
 
-impl Listener for Ear<'_, '_> {
+impl TrialObserver for ForwardToWatcher<'_, '_> {
     fn step(&mut self, name: &str) {
         self.watcher.hear(&Event::Step(self.progress, name));
     }

@@ -1,4 +1,4 @@
-//! What is written so that it survives a power cut, and never through a link.
+//! Durable writes: synced so that they survive a power cut, and never through a symbolic link.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
@@ -9,7 +9,7 @@ use tare_schema::regular::WARY;
 
 use crate::ConductError;
 
-/// Makes a folder and what it lies in, each name synced. A link in its place is refused.
+/// Creates a folder and its missing parents, each directory entry synced. A symbolic link in its place is refused.
 pub(crate) fn make_folder(path: &Path) -> Result<(), ConductError> {
     let is_there = || fs::symlink_metadata(path).is_ok_and(|found| found.is_dir());
     let made = match (make(path), path.parent()) {
@@ -23,7 +23,7 @@ pub(crate) fn make_folder(path: &Path) -> Result<(), ConductError> {
     made.map_err(ConductError::file("create", path))
 }
 
-/// Makes a folder that must not be there yet.
+/// Creates a folder that must not exist yet.
 pub(crate) fn make(path: &Path) -> io::Result<()> {
     fs::create_dir(path)?;
     #[cfg(test)]
@@ -31,11 +31,11 @@ pub(crate) fn make(path: &Path) -> io::Result<()> {
     sync_folder_of(path)
 }
 
-/// Writes a file beside its final name, syncs it, and renames: a reader sees the old or the new one whole, after a power
-/// cut too, and what a link of that name points at stays as it is.
+/// Writes a temporary file, syncs it, and renames it: a reader sees either the old or the new content, also after a power cut. If
+/// the name is a symbolic link, the link is replaced and its target is not changed.
 ///
 /// # Errors
-/// When the disk does not take it.
+/// When the file cannot be written.
 pub fn write_synced(path: &Path, text: &[u8]) -> Result<(), ConductError> {
     let mut beside = path.as_os_str().to_owned();
     beside.push(".partial");
@@ -47,12 +47,12 @@ pub fn write_synced(path: &Path, text: &[u8]) -> Result<(), ConductError> {
 }
 
 fn write_new(path: &Path, text: &[u8]) -> io::Result<()> {
-    // What a writer that was killed has left.
+    // Left behind by a writer that was killed.
     match fs::remove_file(path) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
         _ => {}
     }
-    // A new file is no link.
+    // `create_new` does not follow symbolic links.
     let mut file = File::create_new(path)?;
     file.write_all(text)?;
     file.sync_all()?;
@@ -68,7 +68,7 @@ fn rename(from: &Path, to: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// A name is on the disk only when the folder that it stands in is.
+/// Syncs the parent folder: only then is the directory entry durable.
 fn sync_folder_of(path: &Path) -> io::Result<()> {
     let folder = match path.parent() {
         None => return Ok(()),
@@ -81,7 +81,7 @@ fn sync_folder_of(path: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Opens a file to lock it: made if it is not there, never emptied, never through a link.
+/// Opens a lock file: created if missing, never truncated, never through a symbolic link.
 pub(crate) fn open_lock(path: &Path) -> io::Result<File> {
     let file = OpenOptions::new()
         .write(true)
@@ -106,10 +106,10 @@ mod tests {
     use super::*;
     use crate::RunFolder;
 
-    /// What was done on the disk.
+    /// What was done to the disk.
     #[derive(Debug)]
     pub(super) enum Step {
-        /// A folder was made or a synced file written: a new name.
+        /// A folder was created or a synced file written: a new directory entry.
         Named(PathBuf),
         Renamed(PathBuf, PathBuf),
         Synced(PathBuf),
@@ -123,7 +123,7 @@ mod tests {
         STEPS.with_borrow_mut(|steps| steps.push(step));
     }
 
-    /// The names that are on the disk if the power fails now: those whose folder was synced after they were made.
+    /// The names that survive a power cut now: those whose folder was synced after they were created.
     fn left_by_a_power_cut() -> BTreeSet<PathBuf> {
         let (mut fresh, mut kept) = (BTreeSet::new(), BTreeSet::new());
         for step in STEPS.take() {

@@ -1,4 +1,4 @@
-//! What starting and measuring takes on this machine: what earlier runs took, until this one knows better.
+//! Start and overhead times on this machine: those of earlier runs, replaced by those of this run once measured.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -21,16 +21,16 @@ impl Mean {
     }
 }
 
-/// Times of this run in place of those that were known before it.
+/// Times known from earlier runs, updated by this one.
 #[derive(Debug, Default)]
 pub(crate) struct Durations {
-    /// What is known now.
+    /// The best estimates so far.
     pub times: Times,
-    /// Time that test beds have taken so far, burn-in included.
+    /// Total start time of test beds so far, burn-in included.
     pub beds: Duration,
     starts: BTreeMap<String, Mean>,
     trials: Mean,
-    /// What this run has found, for the next one.
+    /// The times that this run has measured, to be kept for the next one.
     pub learned: Times,
 }
 
@@ -42,7 +42,7 @@ impl Durations {
         }
     }
 
-    /// A bed has come up: its parts took so long, and all of it, with its burn-in, so long.
+    /// Records the start of a test bed: the time of each instance, and in total with the burn-in.
     pub fn bed(&mut self, parts: &[StartDuration], whole: Duration) {
         self.beds += whole;
         for part in parts {
@@ -53,7 +53,7 @@ impl Durations {
         }
     }
 
-    /// A trial of an experiment has taken so long beside its load and the start of its bed.
+    /// Records the overhead of a trial: its time without the load and without the start of the test bed.
     pub fn trial(&mut self, experiment: &str, beside: Duration) {
         let mean = self.trials.with(beside);
         self.times.trials.insert(experiment.to_owned(), mean);

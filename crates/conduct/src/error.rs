@@ -1,12 +1,12 @@
-//! What can end a run before its plan does, and a trial before its load.
+//! Errors that end a run, and errors that end a trial.
 
 use std::path::{Path, PathBuf};
 
 use tare_lab::LabError;
-use tare_lab::environment::{Bed, Death};
+use tare_lab::environment::{TestBed, UnexpectedExit};
 use tare_schema::record::TrialStatus;
 
-/// Why a run could not start or go on.
+/// Why a run could not start or continue.
 #[derive(Debug, thiserror::Error)]
 pub enum ConductError {
     /// The environment cannot do what the plan asks.
@@ -15,24 +15,24 @@ pub enum ConductError {
     /// A file of the run folder could not be written or read.
     #[error("cannot {what} {}: {source} (check that the disk has room and the folder is yours, or name another with --out)", path.display())]
     File {
-        /// What was tried: `write`, `read`, `create`.
+        /// The operation: `write`, `read`, `create`.
         what: &'static str,
         /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// The error of the system.
         source: std::io::Error,
     },
-    /// A file of the run folder holds something else than expected.
+    /// A file of the run folder cannot be parsed.
     #[error("{} is not readable as {kind}: {source} (was the run made by another version of tare?)", path.display())]
     Content {
         /// The file.
         path: PathBuf,
-        /// What it should be.
+        /// The expected kind of content.
         kind: &'static str,
-        /// What the parser said.
+        /// The error of the parser.
         source: serde_json::Error,
     },
-    /// Another process is measuring into this folder.
+    /// Another process holds the lock of the run folder.
     #[error("{} is being measured by another tare right now: wait for it, or end it", path.display())]
     Busy {
         /// The run folder.
@@ -51,62 +51,62 @@ impl ConductError {
     }
 }
 
-/// Why a trial does not come to its end.
+/// Why a trial could not be completed.
 #[derive(Debug)]
-pub(crate) enum Stopped {
-    /// The user wants to stop: nothing of it is kept.
+pub(crate) enum TrialError {
+    /// The user interrupted the run: the trial leaves no record.
     Interrupted,
-    /// A part ended.
-    Died(Death),
-    /// Something else, in words.
+    /// An instance exited.
+    Exited(UnexpectedExit),
+    /// Any other reason, as text.
     Failed(String),
-    /// The laboratory says so.
+    /// An error of the test environment.
     Lab(LabError),
-    /// The run itself cannot go on.
+    /// The whole run cannot continue.
     Run(ConductError),
 }
 
-impl Stopped {
-    /// The status of the trial.
+impl TrialError {
+    /// The status of the trial in its record.
     pub fn into_status(self) -> TrialStatus {
         let (reason, log_tail) = match self {
-            Stopped::Interrupted => ("it was interrupted".to_owned(), Vec::new()),
-            Stopped::Died(death) => (
+            TrialError::Interrupted => ("it was interrupted".to_owned(), Vec::new()),
+            TrialError::Exited(death) => (
                 format!("{} ended during the trial: {}", death.instance, death.how),
                 death.log_tail,
             ),
-            Stopped::Failed(reason) => (reason, Vec::new()),
-            Stopped::Lab(error) => (error.to_string(), Vec::new()),
-            Stopped::Run(error) => (error.to_string(), Vec::new()),
+            TrialError::Failed(reason) => (reason, Vec::new()),
+            TrialError::Lab(error) => (error.to_string(), Vec::new()),
+            TrialError::Run(error) => (error.to_string(), Vec::new()),
         };
         TrialStatus::Failed { reason, log_tail }
     }
 }
 
-impl From<LabError> for Stopped {
+impl From<LabError> for TrialError {
     fn from(error: LabError) -> Self {
-        Stopped::Lab(error)
+        TrialError::Lab(error)
     }
 }
 
-impl From<ConductError> for Stopped {
+impl From<ConductError> for TrialError {
     fn from(error: ConductError) -> Self {
-        Stopped::Run(error)
+        TrialError::Run(error)
     }
 }
 
-/// Whether an error is the laboratory's own and not a part's: no later trial would fare better.
-pub(crate) fn is_ours(error: &LabError) -> bool {
+/// Whether an error is one of Tare's own infrastructure and not of an instance: then later trials would fail, too.
+pub(crate) fn is_infrastructure(error: &LabError) -> bool {
     matches!(
         error,
         LabError::KeeperDied { .. } | LabError::Keeper(_) | LabError::Io { .. }
     )
 }
 
-/// That no part has ended.
-pub(crate) fn alive(bed: &mut dyn Bed) -> Result<(), Stopped> {
-    match bed.deaths().into_iter().next() {
-        Some(death) => Err(Stopped::Died(death)),
+/// Checks that no instance has exited.
+pub(crate) fn check_running(bed: &mut dyn TestBed) -> Result<(), TrialError> {
+    match bed.unexpected_exits().into_iter().next() {
+        Some(death) => Err(TrialError::Exited(death)),
         None => Ok(()),
     }
 }

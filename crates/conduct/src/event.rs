@@ -1,4 +1,4 @@
-//! What a run tells while it goes on, and what it asks.
+//! Progress events of a run, and the traits that receive them.
 
 use std::path::Path;
 use std::time::Duration;
@@ -8,12 +8,12 @@ use tare_schema::record::TrialRecord;
 
 use crate::order::Slot;
 
-/// One thing that happened.
+/// A progress event.
 #[derive(Debug)]
 pub enum Event<'a> {
-    /// Something is being made ready, in words.
+    /// What is being prepared, as text.
     Preparing(&'a str),
-    /// Something to know before it begins, in words.
+    /// A note to the user before measuring begins, as text.
     Told(&'a str),
     /// The run folder exists; measuring begins.
     Started {
@@ -21,16 +21,16 @@ pub enum Event<'a> {
         folder: &'a Path,
         /// Trials planned, repeats not included.
         trials: u32,
-        /// Trials that an earlier session of this run has left complete.
+        /// Trials of complete blocks from before the run was resumed.
         done: u32,
     },
     /// A trial begins.
     TrialStarted(&'a Progress<'a>),
-    /// An instance is being started for it, and has been waited for so long.
+    /// An instance is being started for the trial; its name and the time waited so far.
     Starting(&'a Progress<'a>, &'a str, Duration),
-    /// A step before the trial is being taken, by its name.
+    /// A preparation step is running; its name.
     Step(&'a Progress<'a>, &'a str),
-    /// One sample of the trial under way, or of what a step writes.
+    /// A sample of the current trial or of a preparation step; the role or the step, and the sample.
     Sampled(&'a Progress<'a>, &'a str, &'a Sample),
     /// A trial was measured and its record is on disk.
     TrialDone(&'a TrialRecord),
@@ -45,12 +45,12 @@ pub enum Event<'a> {
     },
 }
 
-/// Where a run stands.
+/// Progress of a run.
 #[derive(Debug, Clone)]
 pub struct Progress<'a> {
     /// Block, from 1.
     pub block: u32,
-    /// Blocks at most.
+    /// Maximum number of blocks.
     pub blocks: u32,
     /// Arm, level and copy.
     pub slot: &'a Slot,
@@ -60,30 +60,30 @@ pub struct Progress<'a> {
     pub left: Duration,
 }
 
-/// Whether the blocks measured so far suffice.
+/// Whether the run may stop after the blocks measured so far.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Enough {
-    /// Go on.
+    /// Continue.
     No,
     /// Stop, for this reason.
     Yes(String),
 }
 
-/// Follows one trial.
-pub(crate) trait Listener {
+/// Receives the progress of one trial.
+pub(crate) trait TrialObserver {
     fn step(&mut self, name: &str);
     fn sample(&mut self, role: &str, sample: &Sample);
     fn interrupted(&self) -> bool;
 }
 
-/// Whoever watches a run.
+/// Receives the events of a run, and decides whether it ends early.
 pub trait Watcher {
-    /// Hears what happened; must not block for long.
+    /// Handles an event; must not block for long.
     fn hear(&mut self, event: &Event<'_>);
 
-    /// Judges, between `blocks.min` and `blocks.max`, whether the intervals are narrow enough.
+    /// Decides, between `blocks.min` and `blocks.max`, whether the intervals are narrow enough.
     fn enough(&mut self, folder: &Path) -> Enough;
 
-    /// Whether the user wants the run to end now.
+    /// Whether the user has interrupted the run.
     fn interrupted(&self) -> bool;
 }

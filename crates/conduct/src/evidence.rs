@@ -1,53 +1,52 @@
-//! Evidence after a trial: that the traffic took the way the arm says, and that all adds up.
+//! Evidence after a trial: path proofs, repeated until counters have settled, and audits.
 
 use std::time::{Duration, Instant};
 
 use tare_lab::LabError;
-use tare_lab::environment::{Bed, InstanceCounters};
+use tare_lab::environment::{InstanceCounters, TestBed};
 use tare_schema::plan::{Audit, Cell, Plan};
 use tare_schema::record::{Audited, Proof, TrialRecord};
 
-use crate::error::is_ours;
+use crate::error::is_infrastructure;
 use crate::proof::COPIES;
-use crate::traffic::{self, Sent};
+use crate::traffic::{self, SentTraffic};
 use crate::{clock, proof};
 
-/// How long calls that nobody waits for may take to be made after the last answer.
-const SETTLES_WITHIN: Duration = Duration::from_secs(3);
-/// Between two readings of counters.
+/// Longest wait after the load for asynchronous calls and replication to show in the counters.
+const SETTLE_TIMEOUT: Duration = Duration::from_secs(3);
+/// Pause between two readings of the counters.
 const PAUSE: Duration = Duration::from_millis(100);
-/// So much of an audit's answer is kept.
-const WORDS_MAX: usize = 2000;
+/// Characters of an audit's answer that are kept.
+const ANSWER_CHARS_MAX: usize = 2000;
 
-/// Reads the counters again and holds them against what was sent, then asks what the workload wants asked. The counters are
-/// given back.
+/// Reads the counters again, compares them with what was sent, and runs the audits of the workload. Returns the counters.
 pub(crate) fn gather(
     plan: &Plan,
     cell: &Cell,
     before: &[InstanceCounters],
-    bed: &mut dyn Bed,
+    bed: &mut dyn TestBed,
     record: &mut TrialRecord,
 ) -> Result<Vec<InstanceCounters>, LabError> {
     let sent = traffic::sent(cell, &record.load);
-    let (after, proofs) = settled(plan, cell, &sent, before, bed)?;
+    let (after, proofs) = settled_proofs(plan, cell, &sent, before, bed)?;
     record.proofs = proofs;
     for audit in &cell.audit {
-        record.audits.push(audited(audit, bed)?);
+        record.audits.push(run_audit(audit, bed)?);
     }
     Ok(after)
 }
 
-/// Counters and proofs. Calls that follow from requests, and copies, may follow the answers: what does not hold at once is looked
-/// at again for a while. Counters only grow, so a call too many is not waited away.
-fn settled(
+/// Counters and proofs. Calls made by the application, and replication, may end after the last answer: failed proofs are
+/// repeated until [`SETTLE_TIMEOUT`]. Counters only grow, so waiting cannot hide a call too many.
+fn settled_proofs(
     plan: &Plan,
     cell: &Cell,
-    sent: &[Sent],
+    sent: &[SentTraffic],
     before: &[InstanceCounters],
-    bed: &mut dyn Bed,
+    bed: &mut dyn TestBed,
 ) -> Result<(Vec<InstanceCounters>, Vec<Proof>), LabError> {
     let follows = cell.load.iter().any(|role| !role.calls.is_empty());
-    let deadline = Instant::now() + SETTLES_WITHIN;
+    let deadline = Instant::now() + SETTLE_TIMEOUT;
     loop {
         let after = bed.counters()?;
         let proofs = proof::prove(plan, cell, sent, before, &after);
@@ -61,18 +60,18 @@ fn settled(
     }
 }
 
-/// Asks one question. No answer is an answer, too; only a broken laboratory is an error.
-fn audited(audit: &Audit, bed: &mut dyn Bed) -> Result<Audited, LabError> {
+/// Sends the request of one audit. A request that fails is a failed audit; only an infrastructure error is returned as such.
+fn run_audit(audit: &Audit, bed: &mut dyn TestBed) -> Result<Audited, LabError> {
     let request = &audit.ask.request;
     let (found, holds) = match bed.ask(&audit.ask) {
         Ok(answer) => match request.expect.judge(answer.status, &answer.text) {
             Ok(()) => (answer.status.to_string(), true),
             Err(wrong) => {
-                let words: String = answer.text.trim().chars().take(WORDS_MAX).collect();
+                let words: String = answer.text.trim().chars().take(ANSWER_CHARS_MAX).collect();
                 (format!("{wrong}: {words}"), false)
             }
         },
-        Err(error) if is_ours(&error) => return Err(error),
+        Err(error) if is_infrastructure(&error) => return Err(error),
         Err(error) => (error.to_string(), false),
     };
     Ok(Audited {

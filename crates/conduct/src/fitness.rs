@@ -1,13 +1,14 @@
-//! What else was on the cores of a trial: other programs, and whether the parts' own work filled theirs.
+//! CPU use during a trial: by other programs, and whether the instances saturated their cores.
 
 use std::collections::BTreeSet;
 
 use tare_schema::plan::{Fitness, Placement};
 use tare_schema::record::{ForeignLoad, MachineUsage, PartUsage};
 
-/// What other programs took of the cores of the parts and of the agents; `None` where the kernel does not say, or not of every part.
+/// Share of the cores of instances and of agents that other programs used; `None` when the CPU time of a core or of an instance
+/// is not known.
 ///
-/// Everything of a trial but its agents is on the parts' cores: the conductor, the keeper and the links, too.
+/// Everything of a trial but its agents runs on the cores of the instances: the conductor, the keeper and the links, too.
 #[must_use]
 pub fn foreign_load(
     placement: &Placement,
@@ -33,19 +34,19 @@ pub fn foreign_load(
     })
 }
 
-/// Share of these cores that was busy for nobody of these parts. Never below nothing: the cores' clock is coarser than the processes'.
+/// Busy share of these cores that these processes do not account for. Clamped at 0: core times are coarser than process times.
 fn foreign(machine: &MachineUsage, cpus: &[u32], parts: &[&PartUsage]) -> Option<f64> {
-    let ours_ns: u64 = parts.iter().map(|part| part.cpu_ns).sum::<Option<u64>>()?;
-    let had_ns =
+    let own_ns: u64 = parts.iter().map(|part| part.cpu_ns).sum::<Option<u64>>()?;
+    let available_ns =
         machine.window_ns as f64 * (1.0 - machine.steal_share.unwrap_or(0.0)) * cpus.len() as f64;
-    if had_ns <= 0.0 {
+    if available_ns <= 0.0 {
         return None;
     }
-    let booked = mean(&machine.core_busy, cpus)? - mean(&machine.core_unbooked, cpus)?;
-    Some((booked - ours_ns as f64 / had_ns).clamp(0.0, 1.0))
+    let accounted = mean(&machine.core_busy, cpus)? - mean(&machine.core_unbooked, cpus)?;
+    Some((accounted - own_ns as f64 / available_ns).clamp(0.0, 1.0))
 }
 
-/// Whether the parts' own work kept their cores so busy that queueing there dominates.
+/// Whether the instances' own work kept their cores so busy that queueing dominates.
 #[must_use]
 pub fn is_saturated(fitness: &Fitness, placement: &Placement, machine: &MachineUsage) -> bool {
     let others = machine.foreign.map_or(0.0, |foreign| foreign.part_cores);
@@ -53,7 +54,7 @@ pub fn is_saturated(fitness: &Fitness, placement: &Placement, machine: &MachineU
         .is_some_and(|busy| busy - others > fitness.saturated_busy)
 }
 
-/// Mean over these cores; `None` when one of them is not known, or none is named.
+/// Mean over these cores; `None` when a value is missing or the list is empty.
 fn mean(of_cores: &[f64], cpus: &[u32]) -> Option<f64> {
     let shares = cpus.iter().map(|&cpu| of_cores.get(cpu as usize).copied());
     let sum: f64 = shares.sum::<Option<f64>>()?;

@@ -1,4 +1,4 @@
-//! The folder of a run: written append-only, each record synced before the next trial begins.
+//! The run folder: each record is synced before the next trial begins.
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -12,21 +12,21 @@ use tare_schema::regular::{JSON_BYTES_MAX, RECORDS_BYTES_MAX, read_regular};
 use crate::ConductError;
 use crate::disk::{make, make_folder, open_lock, write_synced};
 
-/// An open run folder; holds its lock.
+/// An open, locked run folder.
 #[derive(Debug)]
 pub struct RunFolder {
     path: PathBuf,
     _lock: File,
 }
 
-/// How often a name that is taken is tried with a number behind it.
+/// Highest number that is appended to a name that exists already.
 const NAME_TRIES: u32 = 1000;
 
 impl RunFolder {
-    /// Makes `<out>/<name>`, or `<out>/<name>-2` and so on when that is taken.
+    /// Creates `<out>/<name>`, or `<out>/<name>-2` and so on when that exists.
     ///
     /// # Errors
-    /// When the folder cannot be made or locked.
+    /// When the folder cannot be created or locked.
     pub fn create(out: &Path, name: &str) -> Result<Self, ConductError> {
         if !out.is_dir() {
             make_folder(out)?;
@@ -50,10 +50,10 @@ impl RunFolder {
         Self::lock(path)
     }
 
-    /// Opens the folder of an earlier run to go on with it.
+    /// Opens the folder of an earlier run to resume it.
     ///
     /// # Errors
-    /// When it is not there, not a run, or in use.
+    /// When it does not exist, is no run folder, contains a symbolic link, or is locked.
     pub fn open(path: &Path) -> Result<Self, ConductError> {
         if !path.join("plan.json").is_file() {
             return Err(ConductError::Plan(format!(
@@ -68,7 +68,7 @@ impl RunFolder {
     fn lock(path: PathBuf) -> Result<Self, ConductError> {
         let file = path.join("lock");
         let lock = open_lock(&file).map_err(ConductError::file("create", &file))?;
-        // The kernel frees the lock with the process, however it ends.
+        // The kernel releases the lock when the process ends, however it ends.
         match lock.try_lock() {
             Ok(()) => Ok(Self { path, _lock: lock }),
             Err(fs::TryLockError::WouldBlock) => Err(ConductError::Busy { path }),
@@ -76,7 +76,7 @@ impl RunFolder {
         }
     }
 
-    /// Where it is.
+    /// Path of the run folder.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
@@ -85,7 +85,7 @@ impl RunFolder {
     /// The plan of the run.
     ///
     /// # Errors
-    /// When it cannot be read.
+    /// When the file cannot be read or parsed.
     pub fn plan(&self) -> Result<Plan, ConductError> {
         read_json(&self.path.join("plan.json"), "a plan")
     }
@@ -93,7 +93,7 @@ impl RunFolder {
     /// The state of the run.
     ///
     /// # Errors
-    /// When it cannot be read.
+    /// When the file cannot be read or parsed.
     pub fn state(&self) -> Result<RunState, ConductError> {
         read_json(&self.path.join("run.json"), "the state of a run")
     }
@@ -101,7 +101,7 @@ impl RunFolder {
     /// The environment that the run began in.
     ///
     /// # Errors
-    /// When it cannot be read.
+    /// When the file cannot be read or parsed.
     pub fn environment(&self) -> Result<EnvironmentRecord, ConductError> {
         read_json(
             &self.path.join("environment.json"),
@@ -112,7 +112,7 @@ impl RunFolder {
     /// Writes the plan.
     ///
     /// # Errors
-    /// When the disk does not take it.
+    /// When the file cannot be written.
     pub fn write_plan(&self, plan: &Plan) -> Result<(), ConductError> {
         write_json(&self.path.join("plan.json"), plan)
     }
@@ -120,7 +120,7 @@ impl RunFolder {
     /// Writes the environment.
     ///
     /// # Errors
-    /// When the disk does not take it.
+    /// When the file cannot be written.
     pub fn write_environment(&self, environment: &EnvironmentRecord) -> Result<(), ConductError> {
         write_json(&self.path.join("environment.json"), environment)
     }
@@ -128,15 +128,15 @@ impl RunFolder {
     /// Writes the state.
     ///
     /// # Errors
-    /// When the disk does not take it.
+    /// When the file cannot be written.
     pub fn write_state(&self, state: &RunState) -> Result<(), ConductError> {
         write_json(&self.path.join("run.json"), state)
     }
 
-    /// Folder of a trial, made when it is not there; what a trial that was cut off left in it is removed.
+    /// Creates the folder of a trial; one left by an interrupted trial is removed first.
     ///
     /// # Errors
-    /// When it cannot be made.
+    /// When it cannot be created.
     pub fn fresh_trial(&self, trial: u32) -> Result<PathBuf, ConductError> {
         let path = self.trial_path(trial);
         if path.exists() {
@@ -150,15 +150,15 @@ impl RunFolder {
         self.path.join("trials").join(format!("{trial:04}"))
     }
 
-    /// Writes and syncs a record: after this the trial survives a power cut.
+    /// Writes and syncs a record: from then on the trial survives a power cut.
     ///
     /// # Errors
-    /// When the disk does not take it.
+    /// When the file cannot be written.
     pub fn write_record(&self, record: &TrialRecord) -> Result<(), ConductError> {
         write_json(&self.trial_path(record.trial).join("record.json"), record)
     }
 
-    /// All records in order of trials; a folder without a record is a trial that was cut off.
+    /// All records, ordered by trial; a folder without a record is an interrupted trial and is skipped.
     ///
     /// # Errors
     /// When a record cannot be read.
@@ -201,7 +201,7 @@ fn content(path: &Path, kind: &'static str) -> impl FnOnce(serde_json::Error) ->
     move |source| ConductError::Content { path, kind, source }
 }
 
-/// Refuses a folder with links in it: a run makes none, and what is written through one lands somewhere else.
+/// Refuses a folder that contains symbolic links: a run creates none, and writes through them would end outside the folder.
 fn refuse_links(folder: &Path) -> Result<(), ConductError> {
     for entry in fs::read_dir(folder).map_err(ConductError::file("read", folder))? {
         let entry = entry.map_err(ConductError::file("read", folder))?;

@@ -1,38 +1,38 @@
-//! Conducting a run: order, blocks, warm-up, proofs, records, resume. Measures; judges nothing.
+//! Conducts a run: order of trials, blocks, warm-up, proofs, records, resume. Computes no verdicts.
 //!
-//! The name of a target or a protocol never decides anything here; all that is known of the
-//! laboratory is the blocking [`tare_lab::environment::Environment`].
+//! Nothing here depends on the name of a target or a protocol. The test environment is reached only through the blocking
+//! [`tare_lab::environment::Environment`].
 
+mod agent_plans;
 mod agents;
-mod beds;
 mod ceiling;
 mod clock;
 mod conductor;
 mod disk;
-mod disturb;
 mod durations;
 mod error;
 mod event;
 mod evidence;
+mod faults;
 pub mod fitness;
 mod folder;
 mod order;
-mod orders;
+mod preflight;
 mod prepare;
 pub mod proof;
 mod read_back;
-mod refusal;
 pub mod samples;
 mod status;
-mod told;
+mod target_counters;
+mod test_beds;
 pub mod traffic;
 mod trial;
 mod window;
 
-pub use beds::bed_plan;
 pub use conductor::{Options, Outcome, resume, run};
 pub use disk::write_synced;
 pub use error::ConductError;
 pub use event::{Enough, Event, Progress, Watcher};
 pub use folder::RunFolder;
 pub use order::{Slot, block_order};
+pub use test_beds::test_bed_plan;

@@ -3,28 +3,27 @@
 use tare_schema::plan::{BaselineRuns, Plan};
 use tare_stats::random::Random;
 
-/// One trial to be made in a block.
+/// One trial of a block: an arm at a level.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Slot {
     /// Arm.
     pub arm: String,
     /// Level.
     pub level: String,
-    /// 0; 1 for the second run of the baseline.
+    /// 0; 1 for the second measurement of the baseline (A/A check).
     pub copy: u32,
 }
 
 /// All slots of one block in the order in which they are measured.
 ///
-/// Each block draws from a generator of its own, so a resumed run measures an interrupted block in
-/// the very order it would have had.
+/// Each block has its own random generator, so that a resumed run measures an interrupted block in the same order.
 #[must_use]
 pub fn block_order(plan: &Plan, block: u32) -> Vec<Slot> {
     let mut random = Random::for_purpose(plan.seed, &format!("block {block}"));
-    let mut stays = stays(plan);
-    random.shuffle(&mut stays);
-    let mut slots = Vec::with_capacity(stays.len() * plan.levels.len());
-    for (arm, copy, mut levels) in stays {
+    let mut arm_visits = arm_visits(plan);
+    random.shuffle(&mut arm_visits);
+    let mut slots = Vec::with_capacity(arm_visits.len() * plan.levels.len());
+    for (arm, copy, mut levels) in arm_visits {
         random.shuffle(&mut levels);
         slots.extend(levels.into_iter().map(|level| Slot {
             arm: arm.clone(),
@@ -35,20 +34,20 @@ pub fn block_order(plan: &Plan, block: u32) -> Vec<Slot> {
     slots
 }
 
-/// Arms with their copies and the levels that each is measured at. The first arm runs twice: where arms are compared it
-/// is the baseline, where levels are compared its levels show the noise.
-fn stays(plan: &Plan) -> Vec<(String, u32, Vec<String>)> {
+/// Arms with their copy number and levels. With an A/A check the first arm is there twice: it is the baseline where arms are
+/// compared; where levels are compared, its levels show the noise.
+fn arm_visits(plan: &Plan) -> Vec<(String, u32, Vec<String>)> {
     let all: Vec<String> = plan.levels.iter().map(|level| level.name.clone()).collect();
-    let mut stays: Vec<(String, u32, Vec<String>)> = plan
+    let mut arm_visits: Vec<(String, u32, Vec<String>)> = plan
         .arms
         .iter()
         .filter(|arm| arm.needs.is_none())
         .map(|arm| (arm.name.clone(), 0, all.clone()))
         .collect();
     if plan.baseline_runs == BaselineRuns::Twice
-        && let Some((first, _, _)) = stays.first().cloned()
+        && let Some((first, _, _)) = arm_visits.first().cloned()
     {
-        stays.push((first, 1, all));
+        arm_visits.push((first, 1, all));
     }
-    stays
+    arm_visits
 }

@@ -1,70 +1,70 @@
-//! Steps before a trial: taken by the test bed, and filled by an agent where records are to be there.
+//! Preparation before a trial: steps on the test bed, and agents that fill topics with records.
 
 use std::time::{Duration, Instant};
 
-use tare_lab::environment::Bed;
+use tare_lab::environment::TestBed;
 use tare_schema::agent::{AgentMessage, LoadResult};
 use tare_schema::def::PrepareWhen;
 use tare_schema::load::{Cores, LoadPlan, LoadSpec, Reach, Stop};
 use tare_schema::plan::{Cell, Preparation};
 
-use crate::error::Stopped;
-use crate::event::Listener;
+use crate::error::TrialError;
+use crate::event::TrialObserver;
 
-/// Longest that a topic may take to be filled.
-const FILL_WITHIN: Duration = Duration::from_secs(600);
+/// Longest time to fill a topic.
+const FILL_TIMEOUT: Duration = Duration::from_secs(600);
 /// Longest wait for one message; short, so that an interruption is noticed.
-const PATIENCE: Duration = Duration::from_millis(50);
+const POLL_TIMEOUT: Duration = Duration::from_millis(50);
 
-/// Takes the steps of a trial. Those that a test bed needs only once are noted in `taken`.
+/// Runs the preparation steps of a trial. Those needed once per test bed are added to `prepared`.
 pub(crate) fn steps(
     cell: &Cell,
     (trial, seed): (u32, u64),
-    (bed, taken): (&mut dyn Bed, &mut Vec<Preparation>),
-    listener: &mut dyn Listener,
-) -> Result<(), Stopped> {
+    (bed, prepared): (&mut dyn TestBed, &mut Vec<Preparation>),
+    observer: &mut dyn TrialObserver,
+) -> Result<(), TrialError> {
     for step in &cell.prepare {
         let once = step.when() == PrepareWhen::Start;
-        if once && taken.contains(step) {
+        if once && prepared.contains(step) {
             continue;
         }
         let own = step.of_trial(trial);
-        listener.step(own.step());
+        observer.step(own.step());
         bed.prepare(&own)?;
         if let Some(load) = own.fill() {
-            fill(cell, (own.step(), load), seed, bed, listener)?;
+            fill(cell, (own.step(), load), seed, bed, observer)?;
         }
         if once {
-            taken.push(step.clone());
+            prepared.push(step.clone());
         }
     }
     Ok(())
 }
 
-/// Takes back what was made for one trial alone.
-pub(crate) fn undo(cell: &Cell, trial: u32, bed: &mut dyn Bed) {
+/// Removes what was created for this trial alone.
+pub(crate) fn undo(cell: &Cell, trial: u32, bed: &mut dyn TestBed) {
     for step in &cell.prepare {
         if step.when() == PrepareWhen::Trial {
-            // What stays takes room and nothing else.
+            // A leftover only takes disk space.
             let _ = bed.undo(&step.of_trial(trial));
         }
     }
 }
 
-/// Has an agent of the first role write a number of records.
+/// Lets an agent of the first role write the records of a step.
 fn fill(
     cell: &Cell,
     (step, load): (&str, &LoadSpec),
     seed: u64,
-    bed: &mut dyn Bed,
-    listener: &mut dyn Listener,
-) -> Result<(), Stopped> {
+    bed: &mut dyn TestBed,
+    observer: &mut dyn TrialObserver,
+) -> Result<(), TrialError> {
     let Some(role) = cell.load.first() else {
-        return Err(Stopped::Failed(format!(
+        return Err(TrialError::Failed(format!(
             "no role can take the step `{step}`"
         )));
     };
-    let orders = LoadPlan {
+    let load_plan = LoadPlan {
         version: tare_schema::FORMAT_VERSION,
         role: step.to_owned(),
         start_at_unix_us: None,
@@ -76,31 +76,31 @@ fn fill(
         cpu_per_exchange_ns: None,
         load: load.clone(),
     };
-    let mut agent = bed.start_agent(&role.instance, &orders)?;
-    let give_up = Instant::now() + FILL_WITHIN;
+    let mut agent = bed.start_agent(&role.instance, &load_plan)?;
+    let give_up = Instant::now() + FILL_TIMEOUT;
     let result = loop {
-        if listener.interrupted() {
-            return Err(Stopped::Interrupted);
+        if observer.interrupted() {
+            return Err(TrialError::Interrupted);
         }
         if Instant::now() > give_up {
-            let within = FILL_WITHIN.as_secs();
-            return Err(Stopped::Failed(format!(
+            let within = FILL_TIMEOUT.as_secs();
+            return Err(TrialError::Failed(format!(
                 "the step `{step}` was not done within {within} s: ask for fewer records"
             )));
         }
-        match agent.next(PATIENCE)? {
+        match agent.next(POLL_TIMEOUT)? {
             Some(AgentMessage::Result(result)) => break result,
             Some(AgentMessage::Failed { error }) => {
-                return Err(Stopped::Failed(format!("the step `{step}`: {error}")));
+                return Err(TrialError::Failed(format!("the step `{step}`: {error}")));
             }
-            Some(AgentMessage::Sample(sample)) => listener.sample(step, &sample),
+            Some(AgentMessage::Sample(sample)) => observer.sample(step, &sample),
             _ => {}
         }
     };
-    judged(step, load, &result)
+    check_filled(step, load, &result)
 }
 
-fn judged(step: &str, load: &LoadSpec, result: &LoadResult) -> Result<(), Stopped> {
+fn check_filled(step: &str, load: &LoadSpec, result: &LoadResult) -> Result<(), TrialError> {
     let wanted = match load.stop {
         Stop::Count { exchanges } => exchanges,
         Stop::Duration { .. } | Stop::Interrupted => result.intended,
@@ -117,7 +117,7 @@ fn judged(step: &str, load: &LoadSpec, result: &LoadResult) -> Result<(), Stoppe
         },
     );
     let right = result.right;
-    Err(Stopped::Failed(format!(
+    Err(TrialError::Failed(format!(
         "the step `{step}` wrote {right} of {wanted} records: {worst}"
     )))
 }

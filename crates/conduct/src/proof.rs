@@ -1,4 +1,4 @@
-//! Path proof: the counters of everything on the way must have grown by exactly what was sent.
+//! Path proof: the counters of every instance on the path must have grown by exactly what was sent.
 
 use tare_lab::environment::{InstanceCounters, Reading};
 use tare_schema::plan::{Arm, Cell, Plan};
@@ -6,64 +6,64 @@ use tare_schema::protocol::{Counted, counted};
 use tare_schema::record::Proof;
 use tare_schema::topology::{Route, Security, Topology};
 
-use crate::traffic::{self, Sent, Traffic};
+use crate::traffic::{self, ExpectedTraffic, SentTraffic};
 
-mod asked;
-mod carried;
+mod connections;
+mod ext_authz;
 mod handshakes;
 
-pub(crate) use carried::COPIES;
+pub(crate) use connections::COPIES;
 
-/// The evidence of one trial, whether it holds or not.
+/// All proofs of one trial, those that fail included.
 #[must_use]
 pub fn prove(
     plan: &Plan,
     cell: &Cell,
-    sent: &[Sent],
+    sent: &[SentTraffic],
     before: &[InstanceCounters],
     after: &[InstanceCounters],
 ) -> Vec<Proof> {
     let Some(arm) = plan.arms.iter().find(|arm| arm.name == cell.arm) else {
         return Vec::new();
     };
-    let growth = Growth { before, after };
+    let deltas = Deltas { before, after };
     let mut proofs = Vec::new();
     for (edge, routes) in by_edge(&arm.topology) {
-        // What instances ask is no call of the workload.
+        // External authorization is not a call of the workload; it is proved below.
         if arm.topology.asked.iter().any(|asked| asked.edge == edge) {
             continue;
         }
         let traffic = traffic::over(cell, sent, edge);
         let first = proofs.len();
         proofs.extend(handshakes::of_agents(arm, cell, &routes, sent));
-        proofs.extend(handshakes::of_listener(arm, cell, &routes, &growth));
-        proofs.extend(handshakes::taken(&routes, sent, &growth));
-        if carried::concerns(&routes, traffic.as_ref()) {
-            proofs.extend(carried::prove(
+        proofs.extend(handshakes::of_listener(arm, cell, &routes, &deltas));
+        proofs.extend(handshakes::accepted_connections(&routes, sent, &deltas));
+        if connections::applies_to(&routes, traffic.as_ref()) {
+            proofs.extend(connections::prove(
                 arm,
                 cell,
                 &routes,
                 traffic.as_ref(),
-                &growth,
+                &deltas,
             ));
         } else if let Some(traffic) = &traffic {
-            proofs.extend(prove_traffic(&arm.topology, &routes, traffic, &growth));
-            // Over a link that nothing passed nothing need have been negotiated.
+            proofs.extend(prove_traffic(&arm.topology, &routes, traffic, &deltas));
+            // Without traffic there need not be a TLS connection.
             if traffic.requests_max > 0 {
-                proofs.extend(prove_links(arm, cell, &routes, &growth));
+                proofs.extend(prove_links(arm, cell, &routes, &deltas));
             }
         }
-        name_edge(&mut proofs[first..], edge);
+        set_edge(&mut proofs[first..], edge);
     }
     for asked in &arm.topology.asked {
         let first = proofs.len();
-        proofs.extend(asked::prove(arm, cell, asked, sent, &growth));
-        name_edge(&mut proofs[first..], &asked.edge);
+        proofs.extend(ext_authz::prove(arm, cell, asked, sent, &deltas));
+        set_edge(&mut proofs[first..], &asked.edge);
     }
     proofs
 }
 
-fn name_edge(proofs: &mut [Proof], edge: &str) {
+fn set_edge(proofs: &mut [Proof], edge: &str) {
     for proof in proofs {
         proof.edge = Some(edge.to_owned());
     }
@@ -81,13 +81,13 @@ fn by_edge(topology: &Topology) -> Vec<(&str, Vec<&Route>)> {
     edges
 }
 
-/// Counters before and after.
-struct Growth<'a> {
+/// Counters before and after a trial.
+struct Deltas<'a> {
     before: &'a [InstanceCounters],
     after: &'a [InstanceCounters],
 }
 
-impl Growth<'_> {
+impl Deltas<'_> {
     fn has_counters(&self, instance: &str) -> bool {
         self.after
             .iter()
@@ -119,7 +119,7 @@ impl Growth<'_> {
         Some(after - before)
     }
 
-    /// Labels of a counter that have grown: the TLS versions that were negotiated, say.
+    /// Labels of a counter that have grown, such as the negotiated TLS versions.
     fn labels(&self, instance: &str, name: &str, edge: &str) -> Option<Vec<String>> {
         let mut after = Self::readings(self.after, instance, name, edge).peekable();
         after.peek()?;
@@ -139,12 +139,12 @@ impl Growth<'_> {
     }
 }
 
-/// Requests (or connections and bytes) at every stop and at both ends of an edge's routes.
+/// Proofs of requests (or of connections and bytes) at every proxy and at both ends of an edge.
 fn prove_traffic(
     topology: &Topology,
     routes: &[&Route],
-    traffic: &Traffic,
-    growth: &Growth<'_>,
+    traffic: &ExpectedTraffic,
+    deltas: &Deltas<'_>,
 ) -> Vec<Proof> {
     let Some(first) = routes.first() else {
         return Vec::new();
@@ -153,22 +153,22 @@ fn prove_traffic(
     let counts = counted(&first.protocol);
     let mut proofs = Vec::new();
     for position in 0..first.stops.len() {
-        // Several routes of an edge share its traffic; what each of them has is not known.
+        // The routes of an edge share its traffic; the share of each is not known.
         let stops: Option<Vec<&str>> = routes
             .iter()
             .map(|route| route.stops.get(position).map(String::as_str))
             .collect();
-        let Some(stops) = stops.map(|stops| Group::of(stops, growth, edge)) else {
+        let Some(stops) = stops.map(|stops| InstanceGroup::of(stops, deltas, edge)) else {
             continue;
         };
         if counts == Counted::Requests {
             proofs.push(stops.between("requests", traffic.requests()));
-            if stops.grown("retries").is_some() {
+            if stops.delta("retries").is_some() {
                 proofs.push(stops.between("retries", (0, 0)));
             }
         } else if let Some(connections) = traffic.connections {
             proofs.push(stops.between("connections", (connections, connections)));
-            if let (Some(sent), Some(bytes)) = (traffic.bytes, stops.grown("bytes-received")) {
+            if let (Some(sent), Some(bytes)) = (traffic.bytes, stops.delta("bytes-received")) {
                 proofs.push(Proof {
                     instance: stops.name(),
                     edge: None,
@@ -181,36 +181,36 @@ fn prove_traffic(
         }
     }
     if counts == Counted::Requests {
-        proofs.extend(prove_ends(topology, routes, traffic, growth));
+        proofs.extend(prove_ends(topology, routes, traffic, deltas));
     }
-    // A proxy of the arm that is not on the way must not have seen the traffic.
+    // A proxy of the arm that is not on the path must not have seen the traffic.
     for instance in &topology.instances {
         let idle = instance.role.is_proxy() && !first.stops.contains(&instance.name);
-        let only = topology.routes.len() - topology.asked.len() == 1;
-        if idle && only && growth.has_counters(&instance.name) {
-            let grown = growth.of(&instance.name, "requests", edge);
-            proofs.push(exactly(&instance.name, "requests", 0, grown));
+        let is_only_edge = topology.routes.len() - topology.asked.len() == 1;
+        if idle && is_only_edge && deltas.has_counters(&instance.name) {
+            let delta = deltas.of(&instance.name, "requests", edge);
+            proofs.push(exactly(&instance.name, "requests", 0, delta));
         }
     }
     proofs
 }
 
-/// Requests as the calling and the called parts count them, where they do.
+/// Proofs of requests by the counters of the calling and the called parts, where they have such counters.
 fn prove_ends(
     topology: &Topology,
     routes: &[&Route],
-    traffic: &Traffic,
-    growth: &Growth<'_>,
+    traffic: &ExpectedTraffic,
+    deltas: &Deltas<'_>,
 ) -> Vec<Proof> {
     let edge = routes.first().map_or("", |route| &route.edge);
     let mut proofs = Vec::new();
     let from = routes.iter().map(|route| route.from.as_str()).collect();
     let to = routes.iter().map(|route| route.to.as_str()).collect();
     for (group, what) in [
-        (Group::of(from, growth, edge), "upstream-requests"),
-        (Group::of(to, growth, edge), "requests"),
+        (InstanceGroup::of(from, deltas, edge), "upstream-requests"),
+        (InstanceGroup::of(to, deltas, edge), "requests"),
     ] {
-        // A count that does not tell edges apart says nothing where several lead to one part.
+        // A counter without an edge label proves nothing where several edges share the instance.
         let others = topology.routes.iter().filter(|route| route.edge != edge);
         let alone = others
             .filter(|route| {
@@ -222,8 +222,8 @@ fn prove_ends(
             })
             .count()
             == 0;
-        if group.grown(what).is_some() && (alone || group.tells_edges(what)) {
-            // Others may call what is external.
+        if group.delta(what).is_some() && (alone || group.has_edge_labels(what)) {
+            // An external part may have other callers.
             let shared = what == "requests"
                 && routes
                     .iter()
@@ -237,20 +237,20 @@ fn prove_ends(
     proofs
 }
 
-/// Instances that share an edge's traffic at one point of its way.
-struct Group<'a> {
+/// Instances that share an edge's traffic at one position of its path.
+struct InstanceGroup<'a> {
     instances: Vec<&'a str>,
-    growth: &'a Growth<'a>,
+    deltas: &'a Deltas<'a>,
     edge: &'a str,
 }
 
-impl<'a> Group<'a> {
-    fn of(mut instances: Vec<&'a str>, growth: &'a Growth<'a>, edge: &'a str) -> Group<'a> {
+impl<'a> InstanceGroup<'a> {
+    fn of(mut instances: Vec<&'a str>, deltas: &'a Deltas<'a>, edge: &'a str) -> InstanceGroup<'a> {
         instances.sort_unstable();
         instances.dedup();
-        Group {
+        InstanceGroup {
             instances,
-            growth,
+            deltas,
             edge,
         }
     }
@@ -263,15 +263,15 @@ impl<'a> Group<'a> {
         self.instances.contains(&instance)
     }
 
-    /// How much a counter has grown at all of them together; `None` when one has no such counter.
-    fn grown(&self, what: &str) -> Option<f64> {
+    /// Sum of a counter's growth over the instances; `None` when one has no such counter.
+    fn delta(&self, what: &str) -> Option<f64> {
         let each = self.instances.iter();
-        each.map(|instance| self.growth.of(instance, what, self.edge))
+        each.map(|instance| self.deltas.of(instance, what, self.edge))
             .sum()
     }
 
-    fn tells_edges(&self, what: &str) -> bool {
-        let counters = self.growth.after.iter();
+    fn has_edge_labels(&self, what: &str) -> bool {
+        let counters = self.deltas.after.iter();
         let mut readings = counters
             .filter(|counters| self.has(&counters.instance))
             .flat_map(|counters| &counters.readings)
@@ -280,59 +280,59 @@ impl<'a> Group<'a> {
     }
 
     fn at_least(&self, what: &str, least: u64) -> Proof {
-        carried::at_least(&self.name(), what, least, self.grown(what))
+        connections::at_least(&self.name(), what, least, self.delta(what))
     }
 
-    /// That a counter has grown by at least `least` and at most `most`, mostly the same.
+    /// Proof that a counter has grown by at least `least` and at most `most`; often both are equal.
     fn between(&self, what: &str, (least, most): (u64, u64)) -> Proof {
-        let grown = self.grown(what);
+        let delta = self.delta(what);
         if least == most {
-            return exactly(&self.name(), what, least, grown);
+            return exactly(&self.name(), what, least, delta);
         }
         Proof {
             expected: format!("{least} to {most}"),
-            holds: grown.is_some_and(|grown| (least as f64..=most as f64).contains(&grown)),
-            ..exactly(&self.name(), what, least, grown)
+            holds: delta.is_some_and(|delta| (least as f64..=most as f64).contains(&delta)),
+            ..exactly(&self.name(), what, least, delta)
         }
     }
 }
 
-/// What was negotiated on every stretch of an edge that a proxy can tell of.
-fn prove_links(arm: &Arm, cell: &Cell, routes: &[&Route], growth: &Growth<'_>) -> Vec<Proof> {
+/// Proofs of the TLS negotiated on every link of an edge that ends at a proxy.
+fn prove_links(arm: &Arm, cell: &Cell, routes: &[&Route], deltas: &Deltas<'_>) -> Vec<Proof> {
     let mut proofs = Vec::new();
     for (stop, side, security, route) in routes.iter().flat_map(|route| ends(route)) {
         let end = LinkEnd {
             stop,
             side,
             route,
-            wanted: Wanted::of(arm, cell, stop),
+            expected_tls: ExpectedTls::of(arm, cell, stop),
         };
         if security != Security::Plaintext {
-            proofs.extend(negotiated(&end, security, growth));
+            proofs.extend(negotiated(&end, security, deltas));
             continue;
         }
-        // Among peers a sidecar stands at both ends of one edge, and counts the handshakes of both together.
+        // Between cluster members a sidecar is at both ends of one edge, and one counter has the handshakes of both.
         let counts_others = routes.iter().any(|route| {
             let place = route.stops.iter().position(|other| other == stop);
-            // The links before and behind a stop are those of its place and of the next one.
+            // Link N is before stop N, link N + 1 is behind it.
             let link =
                 place.and_then(|place| route.links.get(place + usize::from(!side.is_empty())));
             link.is_some_and(|link| link.security != Security::Plaintext)
         });
         let what = format!("{side}tls-handshakes");
-        let grown = growth.of(stop, &what, &route.edge);
-        if grown.is_some() && !counts_others {
-            proofs.push(exactly(stop, &what, 0, grown));
+        let delta = deltas.of(stop, &what, &route.edge);
+        if delta.is_some() && !counts_others {
+            proofs.push(exactly(stop, &what, 0, delta));
         }
     }
     proofs
 }
 
-/// For each link of a route the proxy that is asked, the prefix of its counters, and the link's security.
+/// For each link of a route: the proxy whose counters are used, the prefix of their names, and the link's security.
 fn ends(route: &Route) -> impl Iterator<Item = (&str, &'static str, Security, &Route)> {
     let links = route.links.iter().enumerate();
     links.filter_map(move |(index, link)| {
-        // The accepting end knows most; where that is the app, the proxy before it is asked.
+        // The accepting proxy has the most counters; where the application accepts, the proxy before it is used.
         let (stop, side) = match (route.stops.get(index), index.checked_sub(1)) {
             (Some(stop), _) => (stop, ""),
             (None, Some(before)) => (&route.stops[before], "upstream-"),
@@ -342,29 +342,27 @@ fn ends(route: &Route) -> impl Iterator<Item = (&str, &'static str, Security, &R
     })
 }
 
-/// The end of a link that is asked what was negotiated.
 struct LinkEnd<'a> {
     stop: &'a str,
     side: &'a str,
     route: &'a Route,
-    wanted: Wanted,
+    expected_tls: ExpectedTls,
 }
 
-/// What TLS is to be like at a proxy: its settings `tls_version` and `tls_resumption`, where it has them.
-struct Wanted {
+/// Expected TLS at an instance: its settings `tls_version` and `tls_resumption`, else 1.3 without resumption.
+struct ExpectedTls {
     version: String,
-    resumption: Resumption,
+    resumption: ResumptionRule,
 }
 
-/// Whether earlier sessions may be taken up.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Resumption {
+enum ResumptionRule {
     Allowed,
     Forbidden,
 }
 
-impl Wanted {
-    fn of(arm: &Arm, cell: &Cell, instance: &str) -> Wanted {
+impl ExpectedTls {
+    fn of(arm: &Arm, cell: &Cell, instance: &str) -> ExpectedTls {
         let setting = |name: &str| setting_of(arm, cell, instance, name);
         let version = setting("tls_version").map_or_else(
             || "1.3".to_owned(),
@@ -374,17 +372,17 @@ impl Wanted {
                     .map_or_else(|| version.to_string(), str::to_owned)
             },
         );
-        Wanted {
+        ExpectedTls {
             version: format!("TLSv{version}"),
             resumption: match setting("tls_resumption").and_then(serde_json::Value::as_bool) {
-                Some(true) => Resumption::Allowed,
-                Some(false) | None => Resumption::Forbidden,
+                Some(true) => ResumptionRule::Allowed,
+                Some(false) | None => ResumptionRule::Forbidden,
             },
         }
     }
 }
 
-/// What an instance was told, as its templates see it: its own settings lie over those of its target.
+/// A setting of an instance, as its templates see it: the instance's own value, else that of its target.
 fn setting_of<'a>(
     arm: &'a Arm,
     cell: &'a Cell,
@@ -397,11 +395,11 @@ fn setting_of<'a>(
     instance.settings.get(name).or_else(of_target)
 }
 
-/// Evidence of TLS since the instance started: a connection may be older than the trial.
-fn negotiated(end: &LinkEnd<'_>, security: Security, growth: &Growth<'_>) -> Vec<Proof> {
-    let since_start = Growth {
+/// Proofs of TLS by the counters since the instance started: a connection may be older than the trial.
+fn negotiated(end: &LinkEnd<'_>, security: Security, deltas: &Deltas<'_>) -> Vec<Proof> {
+    let since_start = Deltas {
         before: &[],
-        after: growth.after,
+        after: deltas.after,
     };
     let (stop, edge) = (end.stop, &end.route.edge);
     let name = |what: &str| format!("{}{what}", end.side);
@@ -409,18 +407,20 @@ fn negotiated(end: &LinkEnd<'_>, security: Security, growth: &Growth<'_>) -> Vec
     let total = |what: &str| since_start.of(stop, &name(what), edge);
     let mut proofs = Vec::new();
     let versions = labels("tls-version");
-    proofs.push(only(
+    proofs.push(only_label(
         stop,
         &name("tls-version"),
-        &end.wanted.version,
+        &end.expected_tls.version,
         versions,
     ));
     for what in ["tls-cipher", "tls-group"] {
         if let Some(found) = labels(what) {
-            proofs.push(one_of_a_kind(stop, &name(what), found));
+            proofs.push(single_label(stop, &name(what), found));
         }
     }
-    if let (Resumption::Forbidden, Some(resumed)) = (end.wanted.resumption, total("tls-resumed")) {
+    if let (ResumptionRule::Forbidden, Some(resumed)) =
+        (end.expected_tls.resumption, total("tls-resumed"))
+    {
         proofs.push(exactly(stop, &name("tls-resumed"), 0, Some(resumed)));
     }
     if security == Security::Mtls && end.side.is_empty() {
@@ -437,7 +437,7 @@ fn negotiated(end: &LinkEnd<'_>, security: Security, growth: &Growth<'_>) -> Vec
     proofs
 }
 
-/// Whether every caller showed a certificate: by those shown, or else by those missing. No counter, no proof.
+/// Proof that every client sent a certificate, by the count of those sent or else of those missing. Without a counter it fails.
 fn client_certificates(
     stop: &str,
     all: Option<f64>,
@@ -452,42 +452,42 @@ fn client_certificates(
     }
 }
 
-fn exactly(instance: &str, what: &str, expected: u64, grown: Option<f64>) -> Proof {
+fn exactly(instance: &str, what: &str, expected: u64, delta: Option<f64>) -> Proof {
     Proof {
         instance: instance.to_owned(),
         edge: None,
         what: what.to_owned(),
         expected: expected.to_string(),
-        found: grown.map_or_else(
+        found: delta.map_or_else(
             || "no such counter".to_owned(),
-            |grown| format!("{grown:.0}"),
+            |delta| format!("{delta:.0}"),
         ),
         // Counters are whole numbers below 2^53, so the comparison is exact.
-        holds: grown == Some(expected as f64),
+        holds: delta == Some(expected as f64),
     }
 }
 
-/// That this label is there and no other.
-fn only(instance: &str, what: &str, expected: &str, found: Option<Vec<String>>) -> Proof {
+/// Proof that the counter has this label and no other.
+fn only_label(instance: &str, what: &str, expected: &str, found: Option<Vec<String>>) -> Proof {
     Proof {
         instance: instance.to_owned(),
         edge: None,
         what: what.to_owned(),
         expected: expected.to_owned(),
         holds: found.as_deref().is_some_and(|found| found == [expected]),
-        found: words(found),
+        found: join_labels(found),
     }
 }
 
-/// That there is one label, whichever.
-fn one_of_a_kind(instance: &str, what: &str, found: Vec<String>) -> Proof {
+/// Proof that the counter has exactly one label, whichever it is.
+fn single_label(instance: &str, what: &str, found: Vec<String>) -> Proof {
     Proof {
         holds: found.len() == 1,
-        ..only(instance, what, "one", Some(found))
+        ..only_label(instance, what, "one", Some(found))
     }
 }
 
-fn words(labels: Option<Vec<String>>) -> String {
+fn join_labels(labels: Option<Vec<String>>) -> String {
     match labels {
         None => "no such counter".to_owned(),
         Some(labels) if labels.is_empty() => "none".to_owned(),

@@ -1,21 +1,21 @@
-//! What was acknowledged, held against what is there after a trial.
+//! Compares the acknowledged records of a trial with those read back after it.
 
 use tare_lab::LabError;
-use tare_lab::environment::Bed;
+use tare_lab::environment::TestBed;
 use tare_schema::agent::Acknowledged;
 use tare_schema::plan::{Cell, Promise, ReadBackPlan};
 use tare_schema::record::{ReadBackRecord, TrialRecord};
 
-use crate::error::is_ours;
+use crate::error::is_infrastructure;
 
-/// Reads back what a cell wants read back, into the record; what is wrong with it is given back in words.
+/// Reads the topic of a cell back, fills the record, and returns the violated promises as texts.
 ///
 /// # Errors
-/// When the laboratory itself cannot go on.
+/// When the environment itself fails.
 pub(crate) fn read(
     cell: &Cell,
     (trial, seed): (u32, u64),
-    bed: &mut dyn Bed,
+    bed: &mut dyn TestBed,
     record: &mut TrialRecord,
 ) -> Result<Vec<String>, LabError> {
     let Some(plan) = &cell.read_back else {
@@ -25,19 +25,19 @@ pub(crate) fn read(
     let acknowledged: Vec<Acknowledged> = acknowledged.cloned().collect();
     match bed.read_back(&plan.topic.of_trial(trial), seed, &acknowledged) {
         Ok(found) => {
-            let found = judged(plan, found);
+            let found = check_promises(plan, found);
             let broken = found.broken.clone();
             record.read_back = Some(found);
             Ok(broken)
         }
-        Err(error) if is_ours(&error) => Err(error),
-        // What cannot be read back is not proven.
+        Err(error) if is_infrastructure(&error) => Err(error),
+        // A topic that cannot be read back makes the trial invalid.
         Err(error) => Ok(vec![error.to_string()]),
     }
 }
 
-/// Says which promises were not kept.
-fn judged(plan: &ReadBackPlan, mut found: ReadBackRecord) -> ReadBackRecord {
+/// Fills in the violated promises.
+fn check_promises(plan: &ReadBackPlan, mut found: ReadBackRecord) -> ReadBackRecord {
     let of = |count: u64, what: &str| {
         format!(
             "{count} of {} acknowledged records {what} ({} read back)",
@@ -100,8 +100,9 @@ mod tests {
     #[test]
     fn only_what_was_promised_makes_a_trial_invalid() {
         let both = plan(&[Promise::NoneLost, Promise::NoneDuplicated]);
-        let broken =
-            |plan: &ReadBackPlan, lost, duplicated| judged(plan, found(lost, duplicated)).broken;
+        let broken = |plan: &ReadBackPlan, lost, duplicated| {
+            check_promises(plan, found(lost, duplicated)).broken
+        };
         assert!(broken(&both, 0, 0).is_empty());
         let said = broken(&both, 3, 0);
         assert_eq!(

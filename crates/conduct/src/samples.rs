@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use tare_schema::agent::Sample;
 
-/// First line of the table; times are ns, counts are per sample.
+/// Header of the table; times are in ns, counts are per sample.
 const HEAD: &str = "role,offset_ns,length_ns,intended,released,right,errors,latency_p50_ns,latency_p99_ns,latency_max_ns,lateness_p99_ns,in_flight,connections\n";
 
 /// The samples of a trial as CSV; a missing value is an empty field.

@@ -1,4 +1,4 @@
-//! What becomes of a trial: from what was measured and proved to its status.
+//! The status of a trial, from its results, proofs and audits.
 
 use std::collections::BTreeMap;
 
@@ -8,17 +8,26 @@ use tare_schema::record::{TrialRecord, TrialStatus};
 
 use crate::fitness;
 
-/// Judges a trial that came to its end; `unread` is what is wrong with what was read back.
-pub(crate) fn judge(plan: &Plan, cell: &Cell, unread: Vec<String>, record: &mut TrialRecord) {
-    by_their_own_account(cell, record);
-    let mut unfit = record.load.iter().flat_map(cut_short).collect::<Vec<_>>();
+/// Sets the status of a trial that was completed.
+pub(crate) fn judge(
+    plan: &Plan,
+    cell: &Cell,
+    read_back_violations: Vec<String>,
+    record: &mut TrialRecord,
+) {
+    fill_usage_from_agents(cell, record);
+    let mut unfit = record
+        .load
+        .iter()
+        .flat_map(incomplete_load)
+        .collect::<Vec<_>>();
     for result in &record.load {
         let passed = plan.fitness.unfit(result);
         unfit.extend(passed.iter().map(ToString::to_string));
     }
     match &mut record.machine {
         Some(machine) => {
-            // Whether an external part ran on these cores is not known.
+            // An external part may have run on these cores: that is not known.
             machine.foreign = match record.not_proved.is_empty() {
                 true => fitness::foreign_load(&plan.placement, machine, &record.parts),
                 false => None,
@@ -29,12 +38,11 @@ pub(crate) fn judge(plan: &Plan, cell: &Cell, unread: Vec<String>, record: &mut 
             unfit.push("the load was over before it could be observed: make it longer".into());
         }
     }
-    let wrong: Vec<String> = disproved(record).chain(unread).collect();
-    // One right answer is enough: the instrument may have been as good as ever. Whether so few carry a verdict is judged with
-    // the other arm, from what failed of both.
+    let wrong: Vec<String> = failed_checks(record).chain(read_back_violations).collect();
+    // One success is enough here. Whether the error rate allows a verdict is decided together with the other arm.
     let answered: u64 = record.load.iter().map(|result| result.right).sum();
     let released: u64 = record.load.iter().map(|result| result.released).sum();
-    // Where nothing was even released, the target has not failed, unless it has never answered.
+    // When nothing was released, that is not the target's failure, unless it has never answered at all.
     let is_hung = never_answered(&record.load);
     if released == 0 && !is_hung && unfit.is_empty() {
         unfit.push(
@@ -44,7 +52,7 @@ pub(crate) fn judge(plan: &Plan, cell: &Cell, unread: Vec<String>, record: &mut 
     }
     record.status = if answered == 0 && (released > 0 || is_hung) {
         TrialStatus::Failed {
-            reason: nothing_right(&record.load),
+            reason: no_success_reason(&record.load),
             log_tail: Vec::new(),
         }
     } else if !wrong.is_empty() {
@@ -56,8 +64,8 @@ pub(crate) fn judge(plan: &Plan, cell: &Cell, unread: Vec<String>, record: &mut 
     };
 }
 
-/// Why a load did not come to its end.
-fn cut_short(result: &LoadResult) -> Option<String> {
+/// Why a load ended early, if it did.
+fn incomplete_load(result: &LoadResult) -> Option<String> {
     let role = &result.role;
     match (result.ended, &result.broke_off) {
         (Ended::Completed, _) => None,
@@ -68,8 +76,8 @@ fn cut_short(result: &LoadResult) -> Option<String> {
     }
 }
 
-/// Proofs and audits that do not hold.
-fn disproved(record: &TrialRecord) -> impl Iterator<Item = String> {
+/// Proofs and audits that failed.
+fn failed_checks(record: &TrialRecord) -> impl Iterator<Item = String> {
     let proofs = record.proofs.iter().filter(|proof| !proof.holds);
     let proofs = proofs.map(|p| {
         let over = p.edge.as_ref();
@@ -83,8 +91,8 @@ fn disproved(record: &TrialRecord) -> impl Iterator<Item = String> {
     proofs.chain(audits.map(|audit| format!("audit {}: {}", audit.asked, audit.found)))
 }
 
-/// An agent has no more to do when its window ends: one that was gone before it could be read tells its CPU and memory itself.
-fn by_their_own_account(cell: &Cell, record: &mut TrialRecord) {
+/// Fills in CPU and memory of agents that exited before they could be read, from their own results.
+fn fill_usage_from_agents(cell: &Cell, record: &mut TrialRecord) {
     let mut numbers: BTreeMap<&str, u32> = BTreeMap::new();
     for result in &record.load {
         let Some(role) = cell.load.iter().find(|role| role.role == result.role) else {
@@ -104,14 +112,14 @@ fn by_their_own_account(cell: &Cell, record: &mut TrialRecord) {
     }
 }
 
-/// Whether requests were sent, in the warm-up at least, and none was answered rightly.
+/// Whether requests were sent, warm-up included, and none succeeded.
 fn never_answered(load: &[LoadResult]) -> bool {
     let sent = load.iter().any(|result| result.requests_sent_total > 0);
     let mut requests = load.iter().flat_map(|result| result.by_request.values());
     sent && requests.all(|request| request.right == 0)
 }
 
-fn nothing_right(load: &[LoadResult]) -> String {
+fn no_success_reason(load: &[LoadResult]) -> String {
     let worst = load
         .iter()
         .flat_map(|result| &result.outcomes)

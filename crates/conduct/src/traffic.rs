@@ -1,39 +1,39 @@
-//! What must have passed over an edge: what the agents sent, or the calls that the workload says follow from it.
+//! Expected traffic of an edge: what the agents sent, or the calls that follow from it according to the workload.
 
 use std::collections::BTreeMap;
 
 use tare_schema::agent::{LoadResult, RequestCount, TlsCount};
 use tare_schema::plan::Cell;
 
-/// What the agents sent over one edge, from first to last byte.
+/// What one agent sent over its edge, warm-up included.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Sent {
+pub struct SentTraffic {
     /// Edge.
     pub edge: String,
-    /// Role that sent it.
+    /// Role of the agent.
     pub role: String,
     /// Requests.
     pub requests: u64,
-    /// Requests by name.
+    /// Requests, by name.
     pub by_request: BTreeMap<String, RequestCount>,
     /// Connections opened.
     pub connections: u64,
     /// Request bytes.
     pub bytes: u64,
-    /// TLS handshakes, by what was agreed on.
+    /// TLS handshakes, by negotiated parameters.
     pub tls: Vec<TlsCount>,
-    /// Handshakes in which the server asked for a certificate and was shown one.
+    /// Handshakes with a client certificate.
     pub client_certificates: u64,
 }
 
-/// What all agents of a cell sent.
-pub(crate) fn sent(cell: &Cell, results: &[LoadResult]) -> Vec<Sent> {
+/// What each agent of a cell sent.
+pub(crate) fn sent(cell: &Cell, results: &[LoadResult]) -> Vec<SentTraffic> {
     let roles = || cell.load.iter();
     results
         .iter()
         .filter_map(|result| {
             let role = roles().find(|role| role.role == result.role)?;
-            Some(Sent {
+            Some(SentTraffic {
                 edge: role.edge.clone(),
                 role: result.role.clone(),
                 requests: result.requests_sent_total,
@@ -47,34 +47,34 @@ pub(crate) fn sent(cell: &Cell, results: &[LoadResult]) -> Vec<Sent> {
         .collect()
 }
 
-/// What must have passed over an edge.
+/// Traffic that must have passed an edge.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) struct Traffic {
-    /// Requests at least: a request that was not answered rightly may not have made its calls.
+pub(crate) struct ExpectedTraffic {
+    /// Fewest requests: a request that failed may not have made its calls.
     pub requests_min: u64,
-    /// Requests at most.
+    /// Most requests.
     pub requests_max: u64,
-    /// Connections; `None` when others than agents open them.
+    /// Connections; `None` when agents do not open them.
     pub connections: Option<u64>,
-    /// Bytes at least; `None` likewise.
+    /// Fewest bytes; `None` when agents do not send them.
     pub bytes: Option<u64>,
 }
 
-impl Traffic {
-    /// Least and most requests.
+impl ExpectedTraffic {
+    /// Fewest and most requests.
     pub fn requests(&self) -> (u64, u64) {
         (self.requests_min, self.requests_max)
     }
 }
 
-/// What must have passed over an edge; `None` when nobody can know.
-pub(crate) fn over(cell: &Cell, sent: &[Sent], edge: &str) -> Option<Traffic> {
-    let over: Vec<&Sent> = sent.iter().filter(|sent| sent.edge == edge).collect();
+/// Expected traffic of an edge; `None` when it cannot be known.
+pub(crate) fn over(cell: &Cell, sent: &[SentTraffic], edge: &str) -> Option<ExpectedTraffic> {
+    let over: Vec<&SentTraffic> = sent.iter().filter(|sent| sent.edge == edge).collect();
     if over.is_empty() {
-        return behind(cell, sent, edge);
+        return calls_behind(cell, sent, edge);
     }
     let requests = over.iter().map(|sent| sent.requests).sum();
-    Some(Traffic {
+    Some(ExpectedTraffic {
         requests_min: requests,
         requests_max: requests,
         connections: Some(over.iter().map(|sent| sent.connections).sum()),
@@ -82,9 +82,9 @@ pub(crate) fn over(cell: &Cell, sent: &[Sent], edge: &str) -> Option<Traffic> {
     })
 }
 
-/// The calls over an inner edge that follow from all requests sent; `None` unless the workload says so for every one.
-fn behind(cell: &Cell, sent: &[Sent], edge: &str) -> Option<Traffic> {
-    let mut traffic = Traffic::default();
+/// Calls over an inner edge that follow from the requests sent; `None` unless the workload declares them for every request.
+fn calls_behind(cell: &Cell, sent: &[SentTraffic], edge: &str) -> Option<ExpectedTraffic> {
+    let mut traffic = ExpectedTraffic::default();
     for one in sent {
         let mut roles = cell.load.iter();
         let role = roles.find(|role| role.role == one.role && !role.calls.is_empty())?;

@@ -1,42 +1,42 @@
-//! One trial, step by step, into its record: preparation, counters, agents, window, evidence, status.
+//! The steps of one trial: preparation, counters, agents, window, evidence, status.
 
 use std::path::Path;
 use std::time::Instant;
 
-use tare_lab::environment::Bed;
+use tare_lab::environment::TestBed;
 use tare_schema::plan::{Cell, Plan, Preparation};
 use tare_schema::record::{TrialRecord, TrialStatus};
 
+use crate::agent_plans::{AgentPlans, MeasuredCost};
 use crate::agents::Agents;
-use crate::beds::Ground;
 use crate::clock::{now_unix_us, until};
-use crate::disturb::Disturbances;
-use crate::error::{ConductError, Stopped, alive, is_ours};
-use crate::event::Listener;
-use crate::orders::{Orders, Worked};
-use crate::{evidence, prepare, read_back, status, told, window};
+use crate::error::{ConductError, TrialError, check_running, is_infrastructure};
+use crate::event::TrialObserver;
+use crate::faults::Faults;
+use crate::test_beds::TrialBed;
+use crate::{evidence, prepare, read_back, status, target_counters, window};
 
 /// How a trial ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Trial {
-    /// Its record says what was measured, or why it failed.
+    /// The record has the results, or why the trial failed.
     Recorded,
-    /// The user wants to stop: nothing of it is kept.
+    /// The user interrupted the run: nothing of the trial is kept.
     Interrupted,
 }
 
-/// What is measured, and how.
+/// Inputs of a trial.
 pub(crate) struct Task<'a> {
     pub plan: &'a Plan,
     pub cell: &'a Cell,
     /// Number and seed of the trial.
     pub trial: (u32, u64),
-    pub worked: &'a Worked,
-    /// Folder of its files.
+    pub measured_cost: &'a MeasuredCost,
+    /// Folder of the trial's files.
     pub folder: &'a Path,
 }
 
-/// A record that nothing has been measured for.
+/// An empty record.
 pub(crate) fn draft(number: u32) -> TrialRecord {
     TrialRecord {
         version: tare_schema::FORMAT_VERSION,
@@ -67,40 +67,40 @@ pub(crate) fn draft(number: u32) -> TrialRecord {
     }
 }
 
-/// Measures one cell on a bed that is up.
+/// Measures one cell on a running test bed.
 pub(crate) fn measure(
     task: &Task<'_>,
-    ground: Ground<'_>,
-    listener: &mut dyn Listener,
+    trial_bed: TrialBed<'_>,
+    observer: &mut dyn TrialObserver,
     record: &mut TrialRecord,
 ) -> Result<Trial, ConductError> {
-    let Ground {
+    let TrialBed {
         bed,
-        taken,
+        prepared,
         burn_in_ns,
-    } = ground;
+    } = trial_bed;
     let warmed = burn_in_ns.map(|burn_in_ns| warmed_longer(task.cell, burn_in_ns));
     let task = Task {
         cell: warmed.as_ref().unwrap_or(task.cell),
         ..*task
     };
-    let stopped = match steps(&task, (&mut *bed, taken), listener, record) {
+    let stopped = match steps(&task, (&mut *bed, prepared), observer, record) {
         Ok(()) => return Ok(Trial::Recorded),
         Err(stopped) => stopped,
     };
     let reason = match stopped {
-        Stopped::Interrupted => return Ok(Trial::Interrupted),
-        Stopped::Run(error) => return Err(error),
-        Stopped::Lab(error) if is_ours(&error) => return Err(error.into()),
-        Stopped::Lab(error) => Stopped::Failed(error.to_string()),
+        TrialError::Interrupted => return Ok(Trial::Interrupted),
+        TrialError::Run(error) => return Err(error),
+        TrialError::Lab(error) if is_infrastructure(&error) => return Err(error.into()),
+        TrialError::Lab(error) => TrialError::Failed(error.to_string()),
         other => other,
     };
-    // When a part has died, that is the reason.
-    record.status = alive(bed).err().unwrap_or(reason).into_status();
+    // If an instance has exited, that is the reason.
+    record.status = check_running(bed).err().unwrap_or(reason).into_status();
     Ok(Trial::Recorded)
 }
 
-/// The same cell whose load warms up for at least so long.
+/// The same cell with a warm-up of at least the burn-in.
 fn warmed_longer(cell: &Cell, burn_in_ns: u64) -> Cell {
     let mut cell = cell.clone();
     for role in &mut cell.load {
@@ -111,13 +111,13 @@ fn warmed_longer(cell: &Cell, burn_in_ns: u64) -> Cell {
 
 fn steps(
     task: &Task<'_>,
-    (bed, taken): (&mut dyn Bed, &mut Vec<Preparation>),
-    listener: &mut dyn Listener,
+    (bed, prepared): (&mut dyn TestBed, &mut Vec<Preparation>),
+    observer: &mut dyn TrialObserver,
     record: &mut TrialRecord,
-) -> Result<(), Stopped> {
+) -> Result<(), TrialError> {
     let (plan, cell, trial) = (task.plan, task.cell, task.trial);
     let Some(first) = cell.load.first() else {
-        return Err(Stopped::Failed(
+        return Err(TrialError::Failed(
             "the cell has no load: give the experiment a load section".into(),
         ));
     };
@@ -125,44 +125,44 @@ fn steps(
     let arm = arms.find(|arm| arm.name == cell.arm);
     record.not_proved = arm.map_or_else(Vec::new, |arm| arm.topology.not_proved());
     bed.check_external()?;
-    prepare::steps(cell, trial, (&mut *bed, taken), listener)?;
+    prepare::steps(cell, trial, (&mut *bed, prepared), observer)?;
     let before = bed.counters()?;
 
-    let orders = Orders {
+    let agent_plans = AgentPlans {
         cell,
         trial,
         placement: &plan.placement,
-        worked: task.worked,
+        measured_cost: task.measured_cost,
         start_at_unix_us: now_unix_us() + window::lead(cell).as_micros() as u64,
     };
-    let mut agents = Agents::start(&orders, bed)?;
+    let mut agents = Agents::start(&agent_plans, bed)?;
     record.endpoints = agents.endpoints();
-    let window_start = until(orders.start_at_unix_us + first.load.warmup_ns / 1000);
-    let mut disturbances = Disturbances::of(cell, trial);
+    let window_start = until(agent_plans.start_at_unix_us + first.load.warmup_ns / 1000);
+    let mut faults = Faults::of(cell, trial);
     window::observe(
         cell,
         Instant::now() + window_start,
         (&mut *bed, &mut agents),
-        &mut disturbances,
-        listener,
+        &mut faults,
+        observer,
         record,
     )?;
     if !cell.events.is_empty() {
-        disturbances.settle();
-        bed.mend()?;
+        faults.wait_all();
+        bed.recover()?;
     }
-    alive(bed)?;
+    check_running(bed)?;
     agents.write_files(task.folder)?;
     record.load = agents.into_results();
     bed.check_external()?;
 
     let mut after = evidence::gather(plan, cell, &before, bed, record)?;
-    // What was started again counts from nothing.
-    after.retain(|counters| !disturbances.renewed().contains(&counters.instance));
-    record.told = told::told(&before, &after);
-    record.events = disturbances.records();
-    let unread = read_back::read(cell, trial, bed, record)?;
-    status::judge(plan, cell, unread, record);
+    // Counters of restarted instances start again from 0: they give no difference.
+    after.retain(|counters| !faults.restarted().contains(&counters.instance));
+    record.told = target_counters::target_counters(&before, &after);
+    record.events = faults.records();
+    let read_back_violations = read_back::read(cell, trial, bed, record)?;
+    status::judge(plan, cell, read_back_violations, record);
     prepare::undo(cell, trial.0, bed);
     Ok(())
 }

@@ -1,61 +1,62 @@
-//! The observation of a trial: from the start of its window to the last agent's report.
+//! The window of a trial: observation from its start to the last agent's result.
 
 use std::time::{Duration, Instant};
 
-use tare_lab::environment::{Bed, Observation};
+use tare_lab::environment::{Observation, TestBed};
 use tare_schema::load::Stop;
 use tare_schema::plan::Cell;
 use tare_schema::record::TrialRecord;
 
-use crate::agents::{Agents, Heard};
-use crate::disturb::Disturbances;
-use crate::error::{Stopped, alive};
-use crate::event::Listener;
+use crate::agents::{Agents, Received};
+use crate::error::{TrialError, check_running};
+use crate::event::TrialObserver;
+use crate::faults::Faults;
 
-/// From the order to start to the first intended send: an agent is up, connected and ready in a fraction of it.
+/// Time from starting the agents to the first intended send, without the connection ramp. An agent needs a fraction of it to
+/// start and connect.
 const LEAD: Duration = Duration::from_millis(200);
-/// Distance between two readings of memory and two looks at whether the parts are alive.
+/// Interval at which memory is sampled and instances are checked to be running.
 const TICK: Duration = Duration::from_millis(250);
 /// Longest wait for one message; short, so that an interruption is noticed.
-const PATIENCE: Duration = Duration::from_millis(50);
-/// How long after the end of its drain an agent may take to report.
-const REPORT_WITHIN: Duration = Duration::from_secs(10);
+const POLL_TIMEOUT: Duration = Duration::from_millis(50);
+/// Longest time from the end of an agent's drain to its result.
+const REPORT_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// From the order to start to the first intended send.
+/// Time from starting the agents to the first intended send.
 pub(crate) fn lead(cell: &Cell) -> Duration {
     let roles = cell.load.iter();
     let opening_ns = roles.map(|role| role.load.connections.open_over_ns).max();
     LEAD + Duration::from_nanos(opening_ns.unwrap_or(0))
 }
 
-/// Follows the agents to their results, observing over exactly the window that begins then.
+/// Reads the agents until all have reported, and observes CPU and memory over exactly the window.
 pub(crate) fn observe(
     cell: &Cell,
     window_start: Instant,
-    (bed, agents): (&mut dyn Bed, &mut Agents),
-    disturbances: &mut Disturbances<'_>,
-    listener: &mut dyn Listener,
+    (bed, agents): (&mut dyn TestBed, &mut Agents),
+    faults: &mut Faults<'_>,
+    observer: &mut dyn TrialObserver,
     record: &mut TrialRecord,
-) -> Result<(), Stopped> {
-    disturbances.window_starts(window_start);
+) -> Result<(), TrialError> {
+    faults.set_window_start(window_start);
     let window_end = length(cell).map(|length| window_start + length);
-    let give_up = window_end.map(|end| end + longest_timeout(cell) + REPORT_WITHIN);
+    let give_up = window_end.map(|end| end + longest_timeout(cell) + REPORT_TIMEOUT);
     let mut observation: Option<Box<dyn Observation>> = None;
     let mut usage = None;
     let mut next_tick = window_start;
-    // Without a fixed window the agent's samples tell that it is alive.
-    let silence = lead(cell) + longest_silence(cell) + REPORT_WITHIN;
-    let mut last_word = Instant::now();
+    // Without a fixed window the agent's samples show that it is alive.
+    let silence = lead(cell) + longest_silence(cell) + REPORT_TIMEOUT;
+    let mut last_message = Instant::now();
     while !agents.are_done() {
         let now = Instant::now();
-        if listener.interrupted() {
+        if observer.interrupted() {
             agents.interrupt();
-            return Err(Stopped::Interrupted);
+            return Err(TrialError::Interrupted);
         }
         if observation.is_none() && usage.is_none() && now >= window_start {
             observation = Some(bed.observe()?);
         }
-        disturbances.advance(bed)?;
+        faults.advance(bed)?;
         if window_end.is_some_and(|end| now >= end)
             && let Some(observation) = observation.take()
         {
@@ -66,10 +67,10 @@ pub(crate) fn observe(
             if let Some(observation) = &mut observation {
                 observation.tick();
             }
-            alive(bed)?;
+            check_running(bed)?;
         }
-        if give_up.is_some_and(|limit| now > limit) || last_word.elapsed() > silence {
-            return Err(Stopped::Failed(
+        if give_up.is_some_and(|limit| now > limit) || last_message.elapsed() > silence {
+            return Err(TrialError::Failed(
                 "an agent did not report in time: see its log".into(),
             ));
         }
@@ -77,12 +78,12 @@ pub(crate) fn observe(
             Some(window_start),
             window_end,
             Some(next_tick),
-            disturbances.next_at(),
+            faults.next_at(),
         ];
         let wake = edges.into_iter().flatten().filter(|at| *at > now).min();
-        let patience = wake.map_or(PATIENCE, |at| PATIENCE.min(at - now));
-        if let Heard::Something = agents.listen(patience, listener)? {
-            last_word = Instant::now();
+        let poll_timeout = wake.map_or(POLL_TIMEOUT, |at| POLL_TIMEOUT.min(at - now));
+        if let Received::Something = agents.receive(poll_timeout, observer)? {
+            last_message = Instant::now();
         }
     }
     if let Some(observation) = observation.take() {
@@ -94,7 +95,7 @@ pub(crate) fn observe(
     Ok(())
 }
 
-/// Length of the observed window, when the load's stop rule fixes it.
+/// Length of the window, when the stop rules of all loads fix it.
 fn length(cell: &Cell) -> Option<Duration> {
     cell.load
         .iter()
@@ -111,7 +112,7 @@ fn longest_timeout(cell: &Cell) -> Duration {
     Duration::from_nanos(timeouts.max().unwrap_or(0))
 }
 
-/// The longest that an agent has nothing to say: its warm-up, one sample, its drain.
+/// Longest time without a message of an agent: warm-up, one sample interval, drain.
 fn longest_silence(cell: &Cell) -> Duration {
     let longest = cell
         .load

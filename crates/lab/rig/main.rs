@@ -20,7 +20,7 @@ use std::time::Duration;
 use tare_lab::catalogue::Catalogue;
 use tare_lab::environment::Environment;
 use tare_lab::fetch::Fetcher;
-use tare_lab::keeper::{Bounds, Ground, Keeper, Spawn, keeper_main};
+use tare_lab::keeper::{CgroupLimits, Keeper, KeeperMode, Spawn, keeper_main};
 use tare_lab::local::{Local, LocalOptions};
 use tare_schema::FORMAT_VERSION;
 use tare_schema::load::Reach;
@@ -30,7 +30,7 @@ fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
     match words.as_slice() {
-        ["keeper", rest @ ..] => keeper_main(ground(rest)).unwrap(),
+        ["keeper", rest @ ..] => keeper_main(keeper_mode(rest)).unwrap(),
         ["owner", base, token] => own(
             Keeper::start(&me(), Some(base.as_ref())).unwrap(),
             token,
@@ -88,13 +88,13 @@ fn main() {
     }
 }
 
-fn ground(words: &[&str]) -> Ground {
+fn keeper_mode(words: &[&str]) -> KeeperMode {
     match words {
-        [] => Ground::Host(None),
-        ["--base", base] => Ground::Host(Some(PathBuf::from(base))),
-        ["--namespaces"] => Ground::Namespaces(None),
-        ["--namespaces", "--base", base] => Ground::Namespaces(Some(PathBuf::from(base))),
-        ["--inside", folder] => Ground::Inside(PathBuf::from(folder)),
+        [] => KeeperMode::Host(None),
+        ["--base", base] => KeeperMode::Host(Some(PathBuf::from(base))),
+        ["--namespaces"] => KeeperMode::Namespaces(None),
+        ["--namespaces", "--base", base] => KeeperMode::Namespaces(Some(PathBuf::from(base))),
+        ["--inside", folder] => KeeperMode::Inside(PathBuf::from(folder)),
         other => panic!("unknown ground {other:?}"),
     }
 }
@@ -113,8 +113,8 @@ fn plug(keeper: &mut Keeper, address: impl Fn(u8) -> Ipv4Addr) {
 
 /// Where they can be had, limits are among what must not stay.
 fn own_bounded(mut keeper: Keeper, token: &str) {
-    let bounds = Bounds::new(Some(0.9), Some(1 << 30)).unwrap();
-    let bounds = keeper.try_bounds(bounds).is_ok().then_some(bounds);
+    let bounds = CgroupLimits::new(Some(0.9), Some(1 << 30)).unwrap();
+    let bounds = keeper.check_limits(bounds).is_ok().then_some(bounds);
     own(keeper, token, bounds);
 }
 
@@ -146,7 +146,7 @@ fn options(base: &str, limits: BTreeMap<String, Limits>) -> LocalOptions {
 }
 
 /// What a conductor does: start trees under a keeper, one in each pod if there are pods, go on for ever.
-fn own(mut keeper: Keeper, token: &str, bounds: Option<Bounds>) {
+fn own(mut keeper: Keeper, token: &str, bounds: Option<CgroupLimits>) {
     let pods = keeper.pids().len() > 1;
     for number in 0.. {
         let name = format!("tree-{number}");
@@ -260,7 +260,7 @@ fn burn(milliseconds: u64) {
     }
 }
 
-/// Works until this thread has used so much CPU.
+/// Spins until this thread has used this CPU time.
 fn burn_this_thread(milliseconds: u64) {
     let used = || {
         let now = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);

@@ -88,7 +88,7 @@ pub fn reach(base: &str) {
     println!("answer {}", began.elapsed().as_nanos());
 }
 
-/// Says whether an experiment with a distance can be had here.
+/// Says whether experiments with links between sites are possible here.
 pub fn describe(base: &str) {
     let mut options = super::options(base, BTreeMap::new());
     options.site_links = vec![SiteLink {

@@ -1,4 +1,4 @@
-//! Asks a Kafka broker through a door, one question on a connection of its own: metadata, and fresh topics.
+//! Kafka requests to a broker, one connection each: metadata, create topic, delete topic.
 
 use std::io::{Read, Write};
 use std::net::ToSocketAddrs;
@@ -14,22 +14,22 @@ use tare_kafka::kafka_protocol::messages::{
 };
 use tare_kafka::kafka_protocol::protocol::{Request, StrBytes};
 
-use crate::door::Door;
+use crate::connector::Connector;
 
-/// Version of the question for metadata: known to every broker since 2.8.
+/// API version of metadata requests; every broker since 2.8 has it.
 pub(crate) const METADATA: i16 = 11;
-/// Version of the order for topics: likewise.
+/// API version of CreateTopics; every broker since 2.8 has it.
 const CREATE_TOPICS: i16 = 6;
-/// Version of the order to delete topics by name: likewise.
+/// API version of DeleteTopics by name; every broker since 2.8 has it.
 const DELETE_TOPICS: i16 = 5;
-/// Metadata of one topic: some hundred bytes for each partition.
+/// Metadata of one topic take some hundred bytes for each partition.
 const ANSWER_BYTES_MAX: usize = 16 << 20;
-/// Limit of a connection.
+/// Connection timeout.
 const CONNECT: Duration = Duration::from_secs(1);
-/// How long the controller may take to make a topic.
+/// Timeout of the controller for creating or deleting a topic.
 const MAKE_MS: i32 = 30_000;
 
-/// A topic as it is to be.
+/// A topic to be created.
 pub(crate) struct Topic {
     pub name: String,
     pub partitions: u32,
@@ -37,14 +37,14 @@ pub(crate) struct Topic {
 }
 
 impl Topic {
-    fn called(&self) -> TopicName {
+    fn topic_name(&self) -> TopicName {
         TopicName(StrBytes::from_string(self.name.clone()))
     }
 }
 
-/// Asks one question and reads its answer. The error is in words.
+/// Sends one request and reads its response.
 pub(crate) fn ask<R: Request>(
-    door: &Door,
+    connector: &Connector,
     at: &str,
     question: &R,
     version: i16,
@@ -55,7 +55,7 @@ pub(crate) fn ask<R: Request>(
         .ok()
         .and_then(|mut all| all.next())
         .ok_or_else(|| format!("`{at}` is no address with a port"))?;
-    let mut stream = door
+    let mut stream = connector
         .connect(address, CONNECT)
         .map_err(|error| format!("no connection: {error}"))?;
     let words = |error: std::io::Error| error.to_string();
@@ -80,26 +80,31 @@ pub(crate) fn ask<R: Request>(
             Ok(0) => return Err("the broker closed the connection".to_owned()),
             Ok(read) => bytes.extend_from_slice(&chunk[..read]),
             Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
-            // The read timed out: the next turn says so.
+            // The read timed out: the next iteration returns the error.
             Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => {}
             Err(error) => return Err(words(error)),
         }
     }
 }
 
-/// Makes a topic; any broker passes the order on to the controller. The error is in words.
-pub(crate) fn create(door: &Door, at: &str, topic: &Topic, until: Instant) -> Result<(), String> {
+/// Creates a topic; any broker forwards the request to the controller.
+pub(crate) fn create(
+    connector: &Connector,
+    at: &str,
+    topic: &Topic,
+    until: Instant,
+) -> Result<(), String> {
     let partitions = i32::try_from(topic.partitions).map_err(|error| error.to_string())?;
     let replicas = i16::try_from(topic.replicas).map_err(|error| error.to_string())?;
     let order = CreateTopicsRequest::default()
         .with_timeout_ms(MAKE_MS)
         .with_topics(vec![
             CreatableTopic::default()
-                .with_name(topic.called())
+                .with_name(topic.topic_name())
                 .with_num_partitions(partitions)
                 .with_replication_factor(replicas),
         ]);
-    let answer = ask(door, at, &order, CREATE_TOPICS, until)?;
+    let answer = ask(connector, at, &order, CREATE_TOPICS, until)?;
     let made = answer.topics.first().ok_or("the answer names no topic")?;
     match ResponseError::try_from_code(made.error_code) {
         None => Ok(()),
@@ -113,13 +118,18 @@ pub(crate) fn create(door: &Door, at: &str, topic: &Topic, until: Instant) -> Re
     }
 }
 
-/// Deletes a topic. The error is in words.
-pub(crate) fn delete(door: &Door, at: &str, topic: &str, until: Instant) -> Result<(), String> {
+/// Deletes a topic.
+pub(crate) fn delete(
+    connector: &Connector,
+    at: &str,
+    topic: &str,
+    until: Instant,
+) -> Result<(), String> {
     let name = TopicName(StrBytes::from_string(topic.to_owned()));
     let order = DeleteTopicsRequest::default()
         .with_timeout_ms(MAKE_MS)
         .with_topic_names(vec![name]);
-    let answer = ask(door, at, &order, DELETE_TOPICS, until)?;
+    let answer = ask(connector, at, &order, DELETE_TOPICS, until)?;
     let gone = answer
         .responses
         .first()
@@ -130,13 +140,18 @@ pub(crate) fn delete(door: &Door, at: &str, topic: &str, until: Instant) -> Resu
     }
 }
 
-/// Whether a broker knows a leader and all copies of every partition. The error says what is missing.
-pub(crate) fn is_whole(door: &Door, at: &str, topic: &Topic, until: Instant) -> Result<(), String> {
-    let wanted = MetadataRequestTopic::default().with_name(Some(topic.called()));
+/// Checks that a broker knows a leader and all in-sync replicas of every partition; the error says how many it knows.
+pub(crate) fn check_in_sync(
+    connector: &Connector,
+    at: &str,
+    topic: &Topic,
+    until: Instant,
+) -> Result<(), String> {
+    let wanted = MetadataRequestTopic::default().with_name(Some(topic.topic_name()));
     let question = MetadataRequest::default()
         .with_topics(Some(vec![wanted]))
         .with_allow_auto_topic_creation(false);
-    let answer = ask(door, at, &question, METADATA, until)?;
+    let answer = ask(connector, at, &question, METADATA, until)?;
     let found = answer.topics.first().ok_or("the answer names no topic")?;
     if let Some(error) = ResponseError::try_from_code(found.error_code) {
         return Err(format!("the topic {}: {error}", topic.name));

@@ -1,4 +1,4 @@
-//! Small files of the user's cache: what can be measured again, if need be.
+//! Small JSON files in the user's cache; losing one costs a new measurement.
 
 use std::fs;
 use std::io;
@@ -8,21 +8,21 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use tare_schema::regular::read_regular;
 
-/// What is kept is far smaller.
+/// Limit of a file's size; real ones are far smaller.
 const BYTES_MAX: u64 = 1 << 20;
 
-/// What was written; `None` when there is nothing, or nothing that can be read.
+/// Reads a file; `None` when it is missing or cannot be parsed.
 #[must_use]
 pub fn read<T: DeserializeOwned>(path: &Path) -> Option<T> {
     serde_json::from_slice(&read_regular(path, BYTES_MAX).ok()?).ok()
 }
 
-/// Writes it, for readers that see the old file or the whole new one.
+/// Writes a file atomically: readers see the old file or the new one.
 ///
 /// # Errors
-/// What the disk did not take.
+/// When the file cannot be written.
 pub fn write<T: Serialize>(path: &Path, value: &T) -> io::Result<()> {
-    // A name of its own first: two processes may do this at once.
+    // A temporary name per process: two processes may write at once.
     let whole = path.with_extension(format!("{}.new", std::process::id()));
     let folder = path.parent().unwrap_or(Path::new("."));
     let written = fs::create_dir_all(folder)

@@ -1,7 +1,7 @@
-//! What this machine carries with nothing on it: TCP between two pods, plain and through TLS, and the disk under the runs.
+//! Capacity of the idle machine: TCP between two pods, plaintext and TLS, and the disk of the run folders.
 
+mod cache;
 mod disk;
-mod memory;
 mod stream;
 mod tls;
 
@@ -17,24 +17,24 @@ use tare_schema::calibration::{Calibration, WayFigures};
 
 use crate::LabError;
 
-pub use memory::remembered;
+pub use cache::from_cache;
 use stream::Passes;
 
-/// All ways are measured so often in turn: what disturbs the machine for a second does not fall on one of them alone.
+/// Passes over all paths, interleaved: a disturbance of a second does not fall on one path alone.
 const PASSES: usize = 3;
 
-/// Measures everything that can be measured here, in about five seconds. `out` is the folder in which runs are written.
+/// Measures everything in about five seconds. `out` is the folder in which runs are written.
 ///
 /// # Errors
-/// When not even loopback carries anything.
+/// When not even loopback can be measured.
 pub fn measure(out: &Path) -> Result<Calibration, LabError> {
     let loopback = link::Path {
         from: None,
         to: None,
         address: Ipv4Addr::LOCALHOST.into(),
     };
-    let mut ways = vec![Way::new("two loopback addresses", loopback)];
-    // Without the right to make a pod no run uses one: nothing is missing.
+    let mut ways = vec![PathCalibration::new("two loopback addresses", loopback)];
+    // Without the right to create a namespace no run uses pods either.
     let around = Namespace::new().ok();
     let pods = around.as_ref().and_then(two_pods);
     if let (Some([from, to]), Some(address)) = (&pods, Switch::pod_address(1)) {
@@ -43,7 +43,7 @@ pub fn measure(out: &Path) -> Result<Calibration, LabError> {
             to: Some(to.as_fd()),
             address: IpAddr::from(address),
         };
-        ways.push(Way::new("two pods", path));
+        ways.push(PathCalibration::new("two pods", path));
     }
     for _ in 0..PASSES {
         for way in &mut ways {
@@ -52,34 +52,37 @@ pub fn measure(out: &Path) -> Result<Calibration, LabError> {
     }
     Ok(Calibration {
         measured_unix_s: now_unix_s(),
-        boot_id: memory::boot_id(),
-        ways: ways.into_iter().filter_map(Way::figures).collect(),
+        boot_id: cache::boot_id(),
+        ways: ways
+            .into_iter()
+            .filter_map(PathCalibration::figures)
+            .collect(),
         disk: disk::measure(out).ok(),
     })
 }
 
-/// What is known from the last 24 hours of this boot, else measured now and remembered in `cache`.
+/// The calibration from the last 24 hours of this boot, else a new one, stored in `cache`.
 ///
 /// # Errors
-/// As [`measure`]. A cache that cannot be written is no error: it is measured again next time.
-pub fn remembered_or_measured(cache: &Path, out: &Path) -> Result<Calibration, LabError> {
-    match remembered(cache, out) {
+/// As [`measure`]. A cache that cannot be written is no error: the next run measures again.
+pub fn cached_or_measured(cache: &Path, out: &Path) -> Result<Calibration, LabError> {
+    match from_cache(cache, out) {
         Some(known) => Ok(known),
-        None => measured_anew(cache, out),
+        None => measure_and_cache(cache, out),
     }
 }
 
-/// Measured now, whatever is remembered, and remembered.
+/// Measures without reading the cache and stores the result in it.
 ///
 /// # Errors
 /// As [`measure`].
-pub fn measured_anew(cache: &Path, out: &Path) -> Result<Calibration, LabError> {
+pub fn measure_and_cache(cache: &Path, out: &Path) -> Result<Calibration, LabError> {
     let measured = measure(out)?;
-    memory::remember(cache, out, &measured);
+    cache::store(cache, out, &measured);
     Ok(measured)
 }
 
-/// Two pods on a switch of their own, as a run makes them; a kernel without bridges, say, has none, and runs are on loopback too.
+/// Two pods on a switch of their own, as in a run; `None` without kernel bridges: runs use loopback then.
 fn two_pods(around: &Namespace) -> Option<[Namespace; 2]> {
     let plugged = around.run(|| {
         let mut switch = Switch::new()?;
@@ -89,23 +92,23 @@ fn two_pods(around: &Namespace) -> Option<[Namespace; 2]> {
                 switch.plug(pod, address)?;
             }
         }
-        // The switch's devices live as long as its namespace, which the caller holds.
+        // The switch's devices live as long as its namespace, which the caller owns.
         Ok::<_, tare_net::NetError>(pods)
     });
     plugged.ok()?.ok()
 }
 
-/// A way and what its passes have found so far.
-struct Way<'a> {
+/// A path and the results of its passes so far.
+struct PathCalibration<'a> {
     between: &'static str,
     path: link::Path<'a>,
     plain: Passes,
     tls: Passes,
 }
 
-impl<'a> Way<'a> {
-    fn new(between: &'static str, path: link::Path<'a>) -> Way<'a> {
-        Way {
+impl<'a> PathCalibration<'a> {
+    fn new(between: &'static str, path: link::Path<'a>) -> PathCalibration<'a> {
+        PathCalibration {
             between,
             path,
             plain: Passes::default(),
@@ -128,7 +131,7 @@ impl<'a> Way<'a> {
     }
 }
 
-/// The network's own words, as an error of the laboratory.
+/// Converts an error of tare-net.
 fn no_network(error: LinkError) -> LabError {
     LabError::io("measure what the network carries")(std::io::Error::other(error))
 }

@@ -1,4 +1,4 @@
-//! The targets there are: the built-in folders with the user's own laid over them.
+//! All known targets: the built-in folders, overridden by the user's.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -17,7 +17,7 @@ const DEFINITION: &str = "target.yaml";
 /// One target: its definition and the folder with its templates.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Target {
-    /// What its `target.yaml` says.
+    /// Its parsed `target.yaml`.
     pub def: TargetDef,
     /// Its folder.
     pub folder: PathBuf,
@@ -61,7 +61,7 @@ impl Catalogue {
     /// Of two targets with one name the later folder's wins, and all of them win over the built-in ones.
     ///
     /// # Errors
-    /// The first folder that is wrong, with file, line and column; one in which somebody else has a say.
+    /// The first folder that is wrong, with file, line and column; a folder that another user can change.
     pub fn load(builtin: &Path, extra: &[PathBuf]) -> Result<Catalogue, LabError> {
         let mut catalogue = Catalogue::default();
         for collection in std::iter::once(builtin).chain(extra.iter().map(PathBuf::as_path)) {
@@ -91,7 +91,7 @@ impl Catalogue {
     /// A target by name.
     ///
     /// # Errors
-    /// That there is none, with the nearest name there is.
+    /// When there is none; names the nearest known target.
     pub fn get(&self, name: &str) -> Result<&Target, LabError> {
         self.targets
             .get(name)
@@ -102,7 +102,7 @@ impl Catalogue {
             })
     }
 
-    /// All targets in order of their names.
+    /// All targets, sorted by name.
     pub fn iter(&self) -> impl Iterator<Item = &Target> {
         self.targets.values()
     }
@@ -111,7 +111,7 @@ impl Catalogue {
 /// The built-in targets.
 ///
 /// # Errors
-/// As [`home`]: that there are none, or why those that lie around are not used.
+/// As [`home`]: no such folder was found, or those found are not trusted.
 pub fn builtin_folder() -> Result<PathBuf, LabError> {
     Ok(home()?.join("targets"))
 }

@@ -1,4 +1,4 @@
-//! Certificates of one run: an authority and an identity for each instance, SPIFFE style.
+//! Certificates of one run: a CA and one SPIFFE identity per instance.
 
 use std::fs::OpenOptions;
 use std::io::Write;
@@ -15,12 +15,12 @@ use rcgen::{
 use crate::LabError;
 use crate::render::Identity;
 
-/// Certificates are valid from this long ago: clocks in namespaces and containers may differ a little.
+/// Validity starts this long ago: clocks in namespaces and containers may differ a little.
 const BACKDATED: Duration = Duration::from_secs(60 * 60);
-/// … until this long from now, longer than any run.
+/// … and ends this long from now, longer than any run.
 const VALID: Duration = Duration::from_secs(7 * 24 * 60 * 60);
 
-/// The authority of one run.
+/// The CA of one run.
 pub struct Authority {
     run: String,
     issuer: CertifiedIssuer<'static, KeyPair>,
@@ -33,10 +33,10 @@ pub fn spiffe(run: &str, instance: &str) -> String {
 }
 
 impl Authority {
-    /// A new authority with a key of its own that is never written anywhere.
+    /// A new CA; its key is never written to disk.
     ///
     /// # Errors
-    /// Why none could be made.
+    /// When the certificate cannot be made.
     pub fn new(run: &str) -> Result<Authority, LabError> {
         let subject = format!("Tare run {run}");
         let make = || -> Result<_, rcgen::Error> {
@@ -52,11 +52,11 @@ impl Authority {
         })
     }
 
-    /// Issues a certificate for server and client use, by its own name and others, and writes it with its
-    /// key into `folder` (readable by the owner only): `certificate.pem`, `key.pem`, `bundle.pem`, `authority.pem`.
+    /// Issues a certificate for server and client use, by the instance's name and others, and writes it with its key
+    /// into `folder` (readable by the owner only): `certificate.pem`, `key.pem`, `bundle.pem`, `authority.pem`.
     ///
     /// # Errors
-    /// Why it could not be made or written.
+    /// When it cannot be made or written.
     pub fn issue(
         &self,
         instance: &str,
@@ -106,7 +106,7 @@ fn params(common_name: &str, names: Vec<SanType>) -> CertificateParams {
         .push(DnType::CommonName, common_name);
     params.subject_alt_names = names;
     params.use_authority_key_identifier_extension = true;
-    // rcgen's own type of time can be reached by arithmetic only.
+    // rcgen's time type can be reached by arithmetic only.
     let epoch = rcgen::date_time_ymd(1970, 1, 1);
     let now = SystemTime::now()
         .duration_since(UNIX_EPOCH)

@@ -1,13 +1,13 @@
-//! Control groups of the kernel, version 1 or 2: where a process is in them, and what they count.
+//! Control groups, version 1 or 2: the group of a process, and its counters.
 
-pub(crate) mod fence;
+pub(crate) mod limit_groups;
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::observe::field;
 
-/// What a group can bound.
+/// A controller whose limits are used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Controller {
     Cpu,
@@ -15,7 +15,7 @@ pub(crate) enum Controller {
 }
 
 impl Controller {
-    /// The kernel's word.
+    /// The kernel's name of it.
     pub(crate) fn word(self) -> &'static str {
         match self {
             Controller::Cpu => "cpu",
@@ -24,51 +24,51 @@ impl Controller {
     }
 }
 
-/// The two interfaces that kernels have.
+/// Version of the cgroup interface.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Version {
-    /// A tree for each controller.
+    /// One tree per controller.
     One,
-    /// One tree for all.
+    /// One tree for all controllers.
     Two,
 }
 
-/// The trees of groups, as they are mounted.
+/// Mounted cgroup trees.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Mounts(Vec<Mount>);
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Mount {
     version: Version,
-    /// Of version 1; version 2 says elsewhere which it has.
+    /// Controllers of a version 1 tree; version 2 lists them in a file.
     controllers: Vec<String>,
-    /// Group that is seen at the mount point.
+    /// Group that is visible at the mount point.
     root: String,
     point: PathBuf,
 }
 
-/// A group of one tree.
+/// A group in one tree.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Group {
     pub(crate) version: Version,
-    /// Where the tree is mounted.
+    /// Mount point of the tree.
     pub(crate) point: PathBuf,
     pub(crate) dir: PathBuf,
 }
 
-/// What a limit of CPU has done, since the group was made.
+/// CPU throttling counters since the group was created.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Throttling {
-    /// Periods in which somebody of the group wanted to run.
+    /// Periods in which a process of the group was runnable.
     pub periods: u64,
-    /// Of them, those in which the limit was reached.
+    /// Of these, periods in which the quota ran out.
     pub throttled: u64,
-    /// Time that runnable processes were kept waiting.
+    /// Time that runnable processes were throttled.
     pub throttled_ns: u64,
 }
 
 impl Mounts {
-    /// The trees that this process sees; none where `/proc` does not tell.
+    /// The trees visible to this process; none when `/proc` cannot be read.
     pub(crate) fn read() -> Mounts {
         Mounts::parse(&fs::read_to_string("/proc/self/mountinfo").unwrap_or_default())
     }
@@ -94,8 +94,8 @@ impl Mounts {
         Mounts(text.lines().filter_map(mount).collect())
     }
 
-    /// The group of a process for a controller, by its `/proc/PID/cgroup`. A controller that a tree of version 1 has is not
-    /// in that of version 2.
+    /// The group of a process for a controller, from its `/proc/PID/cgroup`. A controller in a version 1 tree is not
+    /// in the version 2 tree.
     pub(crate) fn group(&self, controller: Controller, of_process: &str) -> Option<Group> {
         let word = controller.word();
         let has = |mount: &&Mount| {
@@ -120,7 +120,7 @@ impl Mounts {
         })
     }
 
-    /// The same, of a living process.
+    /// The group of a running process.
     pub(crate) fn group_of(&self, controller: Controller, pid: u32) -> Option<Group> {
         let text = fs::read_to_string(format!("/proc/{pid}/cgroup")).ok()?;
         self.group(controller, &text)
@@ -128,12 +128,12 @@ impl Mounts {
 }
 
 impl Group {
-    /// What a limit of CPU has done; `None`: the group has none of its own, or cannot be read.
+    /// CPU throttling; `None` when the group has no such counters or they cannot be read.
     pub(crate) fn throttling(&self) -> Option<Throttling> {
         parse_throttling(&fs::read_to_string(self.dir.join("cpu.stat")).ok()?)
     }
 
-    /// Processes that the kernel has killed since they wanted more memory than the group may have.
+    /// Number of processes that the kernel killed at the memory limit.
     pub(crate) fn memory_kills(&self) -> Option<u64> {
         let file = match self.version {
             Version::One => "memory.oom_control",

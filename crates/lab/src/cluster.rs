@@ -1,6 +1,6 @@
-//! A cluster of one target on loopback without a run: for trying clients against the real thing.
+//! A cluster of one target on loopback, without a run: for testing clients against real servers.
 //!
-//! A shell holds its instances: when we are gone, however, it reads the end of a pipe, kills them and removes their folder.
+//! A shell is the parent of the instances: at end-of-file it kills them and removes their folder.
 
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
@@ -14,18 +14,18 @@ use tare_schema::topology::{InstanceRole, Settings};
 use crate::LabError;
 use crate::catalogue::{Catalogue, Target, builtin_folder};
 use crate::certificates::Authority;
+use crate::connector::Connector;
 use crate::counters::CounterReader;
-use crate::door::Door;
 use crate::environment::InstanceCounters;
 use crate::fetch::Fetcher;
 use crate::keeper::make_in_memory;
 use crate::local::addresses::{Addresses, free_port};
 use crate::local::make_folder;
-use crate::probe::{Life, Waited};
+use crate::probe::{InstanceState, Readiness};
 use crate::process;
 use crate::render::{self, Context, Identity, Login, Peer, Rendered};
 
-/// Starts instances by number, each in its folder, and tells their process ids; ends them with its input.
+/// Starts instances by number, each in its folder, and prints their process ids; kills them at the end of its input.
 const SCRIPT: &str = r#"
 trap '' INT TERM HUP
 numbers=
@@ -40,26 +40,26 @@ wait
 rm -rf "$@"
 "#;
 
-/// Clusters of this process so far: each has a folder of its own.
+/// Number of clusters in this process so far: each has its own folder.
 static CLUSTERS: AtomicU32 = AtomicU32::new(0);
 
-/// A running cluster. Dropping it ends it.
+/// A running cluster. Dropping it stops it.
 #[derive(Debug)]
 pub struct Cluster {
-    members: Vec<Member>,
+    members: Vec<ClusterMember>,
     client: Identity,
     shell: Child,
-    orders: Option<ChildStdin>,
-    answers: BufReader<ChildStdout>,
+    shell_stdin: Option<ChildStdin>,
+    shell_stdout: BufReader<ChildStdout>,
     _addresses: Addresses,
 }
 
 /// One instance of a cluster.
 #[derive(Debug)]
-pub struct Member {
+pub struct ClusterMember {
     /// Its number, from 1.
     pub number: u32,
-    /// Its process id; another one after it was started again.
+    /// Its process id; changes when it is restarted.
     pub pid: u32,
     /// Its folder, with its output in `output.log`.
     pub folder: PathBuf,
@@ -68,15 +68,15 @@ pub struct Member {
 }
 
 impl Cluster {
-    /// Starts so many instances of a built-in target that makes clusters, and waits until all are ready.
+    /// Starts `count` instances of a built-in cluster target and waits until all are ready.
     ///
     /// # Errors
-    /// What cannot be had, rendered or started; the instance that did not become ready, with the end of its output.
+    /// What cannot be fetched, rendered or started; the instance that did not become ready, with its last output.
     pub fn start(target: &str, count: u32, settings: &Settings) -> Result<Cluster, LabError> {
         Self::start_with(target, count, settings, |_| Vec::new())
     }
 
-    /// The same, with further environment variables for each instance by its number.
+    /// The same with extra environment variables per instance number.
     ///
     /// # Errors
     /// As [`Self::start`].
@@ -94,7 +94,7 @@ impl Cluster {
         let folder = std::env::temp_dir().join(&name);
         make_folder(&folder)?;
         let memory = make_in_memory(&folder).inspect_err(|_| {
-            // Empty still; the reason is worth more than a complaint about it.
+            // Still empty; the first error is the one to report.
             let _ = fs::remove_dir(&folder);
         })?;
         let mut addresses = Addresses::reserve()?;
@@ -119,13 +119,13 @@ impl Cluster {
         let keys = folder.join("client.keys");
         make_folder(&keys)?;
         let client = authority.issue("client", &[], &[], &keys)?;
-        let (shell, orders, answers) = shell(&folder, memory.as_deref())?;
+        let (shell, shell_stdin, shell_stdout) = shell(&folder, memory.as_deref())?;
         let mut cluster = Cluster {
             members: Vec::new(),
             client,
             shell,
-            orders: Some(orders),
-            answers,
+            shell_stdin: Some(shell_stdin),
+            shell_stdout,
             _addresses: addresses,
         };
         for (number, mut context) in (1..).zip(contexts) {
@@ -133,8 +133,8 @@ impl Cluster {
             let mut rendered = render::render(target, &context)?;
             rendered.env.extend(env(number));
             rendered.write()?;
-            write_start(&rendered, Begin::Anew)?;
-            cluster.members.push(Member {
+            write_start(&rendered, StartMode::Fresh)?;
+            cluster.members.push(ClusterMember {
                 number,
                 pid: 0,
                 folder: context.dir.clone(),
@@ -151,31 +151,31 @@ impl Cluster {
 
     /// Its instances, in order of their numbers.
     #[must_use]
-    pub fn members(&self) -> &[Member] {
+    pub fn members(&self) -> &[ClusterMember] {
         &self.members
     }
 
-    /// Where all instances have the port that their target gives this name.
+    /// Addresses of all instances at the port that the target gives this name.
     #[must_use]
     pub fn at(&self, port: &str) -> Vec<SocketAddr> {
         self.members.iter().filter_map(|m| m.at(port)).collect()
     }
 
-    /// A certificate for clients, its key, and the authority to trust: files that are there as long as the cluster.
+    /// Client certificate, key and CA: files that live as long as the cluster.
     #[must_use]
     pub fn client(&self) -> &Identity {
         &self.client
     }
 
-    /// What an instance has counted, as its target says.
+    /// Counters of an instance, as its target defines them.
     ///
     /// # Errors
     /// When there is no such instance, or it does not answer.
     pub fn counters(&self, number: u32) -> Result<InstanceCounters, LabError> {
-        CounterReader::new(&self.member(number)?.rendered, Door::Host).read()
+        CounterReader::new(&self.member(number)?.rendered, Connector::Host).read()
     }
 
-    /// Kills an instance at once; its records stay.
+    /// Kills an instance with SIGKILL; its data stay.
     ///
     /// # Errors
     /// When there is no such instance, or it will not end.
@@ -195,41 +195,41 @@ impl Cluster {
         Err(LabError::Plan(format!("process {pid} will not end")))
     }
 
-    /// Starts an instance again that was killed or has ended, on the records it left, and waits until it is ready.
+    /// Restarts an instance that was killed or has ended, on the data it left, and waits until it is ready.
     ///
     /// # Errors
     /// When there is no such instance, or it did not become ready.
     pub fn start_again(&mut self, number: u32) -> Result<(), LabError> {
-        // Steps before the start would begin anew what it left.
-        write_start(&self.member(number)?.rendered, Begin::OnWhatIsThere)?;
+        // Preparation steps would reset those data.
+        write_start(&self.member(number)?.rendered, StartMode::KeepData)?;
         self.spawn(number)?;
         self.wait_ready(number)
     }
 
-    /// Waits until an instance says that it is ready.
+    /// Waits until the readiness probe of an instance succeeds.
     ///
     /// # Errors
-    /// When it does not within its limit, or has ended.
+    /// When it does not within its timeout, or has ended.
     pub fn wait_ready(&self, number: u32) -> Result<(), LabError> {
         let member = self.member(number)?;
         let pid = member.pid;
-        let life = &mut || match process::stat(pid).is_some_and(|process| process.is_alive()) {
-            true => Life::Running,
-            false => Life::Ended,
+        let state = &mut || match process::stat(pid).is_some_and(|process| process.is_alive()) {
+            true => InstanceState::Running,
+            false => InstanceState::Ended,
         };
         let rendered = &member.rendered;
         let instance = member.context.name.clone();
         let waited = rendered
             .probe
-            .wait(&Door::Host, rendered.ready_within, life);
+            .wait(&Connector::Host, rendered.ready_within, state);
         match waited {
-            Waited::Ready(_) => Ok(()),
-            Waited::Gone => Err(LabError::Died {
+            Readiness::Ready(_) => Ok(()),
+            Readiness::Gone => Err(LabError::Died {
                 instance,
                 how: "it has ended".to_owned(),
                 log_tail: member.tail(),
             }),
-            Waited::NotReady { waited, answer } => Err(LabError::NotReady {
+            Readiness::NotReady { waited, answer } => Err(LabError::NotReady {
                 instance,
                 probe: answer,
                 waited,
@@ -238,7 +238,7 @@ impl Cluster {
         }
     }
 
-    fn member(&self, number: u32) -> Result<&Member, LabError> {
+    fn member(&self, number: u32) -> Result<&ClusterMember, LabError> {
         let found = self.members.iter().find(|member| member.number == number);
         found.ok_or_else(|| LabError::Plan(format!("the cluster has no instance {number}")))
     }
@@ -248,13 +248,13 @@ impl Cluster {
         let folder = &self.member(number)?.folder;
         let word = folder.file_name().unwrap_or_default().to_string_lossy();
         let order = format!("{number} {word}\n");
-        if let Some(orders) = &mut self.orders {
-            orders
+        if let Some(shell_stdin) = &mut self.shell_stdin {
+            shell_stdin
                 .write_all(order.as_bytes())
                 .map_err(LabError::io(what))?;
         }
         let mut answer = String::new();
-        self.answers
+        self.shell_stdout
             .read_line(&mut answer)
             .map_err(LabError::io(what))?;
         let pid = answer.trim().parse().map_err(|_| {
@@ -271,27 +271,27 @@ impl Cluster {
     }
 }
 
-impl Member {
-    /// Where it has the port that its target gives this name.
+impl ClusterMember {
+    /// Its address at the port that its target gives this name.
     #[must_use]
     pub fn at(&self, port: &str) -> Option<SocketAddr> {
         let port = self.context.ports.get(port)?;
         Some(SocketAddr::new(self.context.address, *port))
     }
 
-    /// Its administration page.
+    /// Address of its admin page.
     #[must_use]
     pub fn admin(&self) -> SocketAddr {
         self.context.admin
     }
 
-    /// What its pages want to be shown.
+    /// Credentials of its admin page.
     #[must_use]
     pub fn login(&self) -> &Login {
         &self.context.login
     }
 
-    /// The end of its output.
+    /// The last lines of its output.
     fn tail(&self) -> Vec<String> {
         const LINES: usize = 20;
         let text = fs::read(self.folder.join("output.log")).unwrap_or_default();
@@ -304,8 +304,8 @@ impl Member {
 
 impl Drop for Cluster {
     fn drop(&mut self) {
-        // The end of its input is the order to end everything.
-        self.orders = None;
+        // End-of-file on its input makes the shell stop everything.
+        self.shell_stdin = None;
         let _ = self.shell.wait();
     }
 }
@@ -361,15 +361,15 @@ fn peer((index, context): (u32, &Context)) -> Peer {
     }
 }
 
-/// Whether an instance has anything yet.
+/// Whether an instance starts with empty or existing data.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Begin {
-    Anew,
-    OnWhatIsThere,
+enum StartMode {
+    Fresh,
+    KeepData,
 }
 
-/// The file that starts an instance, with the steps before it or without.
-fn write_start(rendered: &Rendered, begin: Begin) -> Result<(), LabError> {
+/// Writes the start script of an instance, with preparation steps only for a fresh start.
+fn write_start(rendered: &Rendered, mode: StartMode) -> Result<(), LabError> {
     let quoted = |words: &[String]| {
         let words: Vec<String> = words
             .iter()
@@ -378,7 +378,7 @@ fn write_start(rendered: &Rendered, begin: Begin) -> Result<(), LabError> {
         words.join(" ")
     };
     let mut text = String::from("set -e\n");
-    for step in rendered.prepare.iter().filter(|_| begin == Begin::Anew) {
+    for step in rendered.prepare.iter().filter(|_| mode == StartMode::Fresh) {
         text += &format!("{}\n", quoted(&step.command));
     }
     for (name, value) in &rendered.env {
@@ -403,7 +403,7 @@ fn shell(folder: &Path, memory: Option<&Path>) -> Result<Shell, LabError> {
         .spawn()
         .map_err(LabError::io(what))?;
     let missing = || LabError::io(what)(std::io::Error::from(std::io::ErrorKind::BrokenPipe));
-    let orders = child.stdin.take().ok_or_else(missing)?;
-    let answers = child.stdout.take().ok_or_else(missing)?;
-    Ok((child, orders, BufReader::new(answers)))
+    let shell_stdin = child.stdin.take().ok_or_else(missing)?;
+    let shell_stdout = child.stdout.take().ok_or_else(missing)?;
+    Ok((child, shell_stdin, BufReader::new(shell_stdout)))
 }

@@ -1,4 +1,4 @@
-//! Reads what an instance has counted, from Prometheus text, JSON, management beans, other text, logs or a command.
+//! Reads the counters of an instance: Prometheus text, JSON, JMX beans, other text, logs or the output of a command.
 
 mod exporter;
 mod jmx;
@@ -13,21 +13,21 @@ use regex::Regex;
 use tare_schema::target::{CounterSource, JmxSource, Missing, ReadingCost};
 
 use crate::LabError;
-use crate::door::Door;
+use crate::connector::Connector;
 use crate::environment::{InstanceCounters, Reading};
-use crate::page::{self, Ask};
+use crate::http::{self, RequestOptions};
 use crate::render::{Beans, Counter, Login, Rendered};
 
-pub(crate) use exporter::Exported;
-pub use jmx::Question;
-pub(crate) use jmx::{Answers, bulk, questions};
+pub(crate) use exporter::ExporterPage;
+pub use jmx::BeanQuery;
+pub(crate) use jmx::{BeanValues, bean_queries, bulk_request};
 
-/// Limit of one page or command.
+/// Timeout of one page or command.
 const LIMIT: Duration = Duration::from_secs(5);
 
-/// Reads the counters of one instance over its life.
+/// Reads the counters of one instance during its lifetime.
 ///
-/// It remembers how often it has read each page, because some software counts that too.
+/// It counts its own reads of each page, because some software counts them as requests.
 #[derive(Debug)]
 pub struct CounterReader {
     instance: String,
@@ -35,34 +35,34 @@ pub struct CounterReader {
     counters: Vec<Counter>,
     beans: Option<Beans>,
     own_readings: BTreeMap<String, u32>,
-    door: Door,
+    connector: Connector,
     login: Option<Login>,
 }
 
-/// A value found at a source, before names are put on it.
+/// A value found at a source, before it gets the name of its counter.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub(crate) struct Found {
+pub(crate) struct CounterValue {
     edge: Option<String>,
     label: Option<String>,
     value: f64,
 }
 
 impl CounterReader {
-    /// A reader for an instance that has just been started, which it reaches through the door.
+    /// A reader for an instance that has just been started.
     #[must_use]
-    pub fn new(rendered: &Rendered, door: Door) -> CounterReader {
+    pub fn new(rendered: &Rendered, connector: Connector) -> CounterReader {
         CounterReader {
             instance: rendered.instance.clone(),
             edges: rendered.edges.iter().cloned().collect(),
             counters: rendered.counters.clone(),
             beans: rendered.beans.clone(),
             own_readings: BTreeMap::new(),
-            door,
+            connector,
             login: Some(rendered.login.clone()),
         }
     }
 
-    /// A reader of pages that this host reaches, of something that Tare has not started: edges by their ids.
+    /// A reader of HTTP pages of an external part, reachable from this host; `edges` maps ids to names.
     pub(crate) fn of_pages(
         instance: &str,
         edges: BTreeMap<String, String>,
@@ -74,7 +74,7 @@ impl CounterReader {
             counters,
             beans: None,
             own_readings: BTreeMap::new(),
-            door: Door::Host,
+            connector: Connector::Host,
             login: None,
         }
     }
@@ -85,7 +85,7 @@ impl CounterReader {
     /// The counter that could not be read, and why.
     pub fn read(&mut self) -> Result<InstanceCounters, LabError> {
         let mut pages: BTreeMap<String, Result<String, String>> = BTreeMap::new();
-        let mut beans: Option<Result<Answers, String>> = None;
+        let mut beans: Option<Result<BeanValues, String>> = None;
         let mut readings = Vec::new();
         for counter in &self.counters {
             let found = match page_of(&counter.source) {
@@ -93,8 +93,8 @@ impl CounterReader {
                     let text = pages.entry(url.to_owned()).or_insert_with(|| {
                         *self.own_readings.entry(url.to_owned()).or_default() += 1;
                         let login = self.login.as_ref();
-                        let question = None;
-                        fetch(&self.door, url, Ask { question, login })
+                        let json_body = None;
+                        fetch(&self.connector, url, RequestOptions { json_body, login })
                     });
                     let own = match cost {
                         ReadingCost::Free => 0,
@@ -107,10 +107,12 @@ impl CounterReader {
                 }
                 None => match &counter.source {
                     CounterSource::Jmx(from) => {
-                        let told = beans.get_or_insert_with(|| self.ask_beans()).as_ref();
-                        told.map_err(Clone::clone).and_then(|told| told.find(from))
+                        let values = beans.get_or_insert_with(|| self.read_beans()).as_ref();
+                        values
+                            .map_err(Clone::clone)
+                            .and_then(|values| values.find(from))
                     }
-                    other => from_elsewhere(&self.door, other),
+                    other => from_elsewhere(&self.connector, other),
                 },
             };
             let found = found.map(|found| self.with_zeros(counter, found));
@@ -127,20 +129,20 @@ impl CounterReader {
         })
     }
 
-    /// Asks for everything that counters read from beans.
-    fn ask_beans(&self) -> Result<Answers, String> {
-        let Some(Beans { url, questions }) = &self.beans else {
-            return Ok(Answers::default());
+    /// Reads all JMX attributes that the counters need.
+    fn read_beans(&self) -> Result<BeanValues, String> {
+        let Some(Beans { url, bean_queries }) = &self.beans else {
+            return Ok(BeanValues::default());
         };
-        let (bulk, login) = (bulk(questions), self.login.as_ref());
-        let question = Some(&*bulk);
-        let text = fetch(&self.door, url, Ask { question, login })?;
-        Answers::parse(&text, questions).map_err(|reason| format!("{url}: {reason}"))
+        let (bulk_request, login) = (bulk_request(bean_queries), self.login.as_ref());
+        let json_body = Some(&*bulk_request);
+        let text = fetch(&self.connector, url, RequestOptions { json_body, login })?;
+        BeanValues::parse(&text, bean_queries).map_err(|reason| format!("{url}: {reason}"))
     }
 
-    /// What a target says to be zero when it is missing: of each edge, where edges are told apart.
-    /// A counter by label has no label that could be zero.
-    fn with_zeros(&self, counter: &Counter, mut found: Vec<Found>) -> Vec<Found> {
+    /// Adds zeros for values that the target declares to be zero when missing, one per edge where edges are told
+    /// apart. A counter by label has no such zero.
+    fn with_zeros(&self, counter: &Counter, mut found: Vec<CounterValue>) -> Vec<CounterValue> {
         let CounterSource::Prometheus(from) = &counter.source else {
             return found;
         };
@@ -149,28 +151,28 @@ impl CounterReader {
         }
         if from.edge.is_none() {
             if found.is_empty() {
-                found.push(Found::default());
+                found.push(CounterValue::default());
             }
             return found;
         }
         for id in self.edges.keys() {
             if !found.iter().any(|found| found.edge.as_ref() == Some(id)) {
-                found.push(Found {
+                found.push(CounterValue {
                     edge: Some(id.clone()),
-                    ..Found::default()
+                    ..CounterValue::default()
                 });
             }
         }
         found
     }
 
-    /// Puts the names of edges on what was found, and leaves out what belongs to no edge of ours.
-    fn named(&self, counter: &Counter, found: Vec<Found>) -> Vec<Reading> {
+    /// Replaces edge ids by edge names; drops values of unknown edges.
+    fn named(&self, counter: &Counter, found: Vec<CounterValue>) -> Vec<Reading> {
         let only_edge = match self.edges.len() {
             1 => self.edges.values().next(),
             _ => None,
         };
-        let name = |found: Found| {
+        let name = |found: CounterValue| {
             let edge = match (found.edge, &counter.edge) {
                 (Some(id), _) => Some(self.edges.get(&id)?.clone()),
                 (None, Some(edge)) => Some(edge.clone()),
@@ -204,10 +206,10 @@ fn summed(readings: Vec<Reading>) -> Vec<Reading> {
     sums
 }
 
-/// The readings of an instance without edges, from what its beans tell.
+/// The readings of an instance without edges, from JMX beans.
 pub(crate) fn of_beans(
     counters: &[Counter],
-    find: impl Fn(&JmxSource) -> Result<Vec<Found>, String>,
+    find: impl Fn(&JmxSource) -> Result<Vec<CounterValue>, String>,
 ) -> Result<Vec<Reading>, String> {
     let mut readings = Vec::new();
     for counter in counters {
@@ -225,7 +227,7 @@ pub(crate) fn of_beans(
     Ok(summed(readings))
 }
 
-/// Address and cost of a page.
+/// URL of a page, and whether reading it counts.
 fn page_of(source: &CounterSource) -> Option<(&str, ReadingCost)> {
     match source {
         CounterSource::Prometheus(from) => Some((&from.url, from.reading)),
@@ -235,21 +237,21 @@ fn page_of(source: &CounterSource) -> Option<(&str, ReadingCost)> {
     }
 }
 
-fn fetch(door: &Door, url: &str, ask: Ask<'_>) -> Result<String, String> {
-    match page::ask(door, url, ask, LIMIT)? {
-        page::Page { status: 200, text } => Ok(text),
-        page::Page { status, .. } => Err(format!("{url} answered {status}, not 200")),
+fn fetch(connector: &Connector, url: &str, options: RequestOptions<'_>) -> Result<String, String> {
+    match http::get_or_post(connector, url, options, LIMIT)? {
+        http::Response { status: 200, text } => Ok(text),
+        http::Response { status, .. } => Err(format!("{url} answered {status}, not 200")),
     }
 }
 
-fn without_own(mut found: Vec<Found>, own: u32) -> Vec<Found> {
+fn without_own(mut found: Vec<CounterValue>, own: u32) -> Vec<CounterValue> {
     for found in &mut found {
         found.value -= f64::from(own);
     }
     found
 }
 
-fn from_page(source: &CounterSource, text: &str) -> Result<Vec<Found>, String> {
+fn from_page(source: &CounterSource, text: &str) -> Result<Vec<CounterValue>, String> {
     match source {
         CounterSource::Prometheus(from) => Ok(prometheus::find(text, from)),
         CounterSource::Json(from) => json::find(text, from),
@@ -258,11 +260,14 @@ fn from_page(source: &CounterSource, text: &str) -> Result<Vec<Found>, String> {
     }
 }
 
-fn from_elsewhere(door: &Door, source: &CounterSource) -> Result<Vec<Found>, String> {
+fn from_elsewhere(
+    connector: &Connector,
+    source: &CounterSource,
+) -> Result<Vec<CounterValue>, String> {
     match source {
         CounterSource::Log(from) => log::count(from),
         CounterSource::Command(from) => {
-            let output = door.run(&from.command, LIMIT)?;
+            let output = connector.run(&from.command, LIMIT)?;
             if !output.success {
                 let last = output.last_line();
                 return Err(format!(
@@ -277,14 +282,14 @@ fn from_elsewhere(door: &Door, source: &CounterSource) -> Result<Vec<Found>, Str
     }
 }
 
-/// Every match is a value; a match whose value is no number is an error, not a zero.
-fn by_pattern(text: &str, pattern: &str) -> Result<Vec<Found>, String> {
+/// Every match is a value; a value that is no number is an error, not a zero.
+fn by_pattern(text: &str, pattern: &str) -> Result<Vec<CounterValue>, String> {
     let regex = Regex::new(pattern).map_err(|error| format!("`{pattern}`: {error}"))?;
     let mut all = Vec::new();
     for captures in regex.captures_iter(text) {
         let group = |name: &str| captures.name(name).map(|found| found.as_str().to_owned());
         let value = group("value").unwrap_or_default();
-        all.push(Found {
+        all.push(CounterValue {
             edge: group("edge"),
             label: group("label"),
             value: value

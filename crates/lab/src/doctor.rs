@@ -1,4 +1,4 @@
-//! What limits a measurement on this machine, and what to do about it; in less than 3 s.
+//! Checks for what limits a measurement on this machine, with advice; takes less than 3 s.
 
 mod describe;
 mod disk;
@@ -15,23 +15,23 @@ pub(crate) use disk::existing as nearest_folder;
 pub(crate) use disk::file_system;
 pub use load::OtherPrograms;
 
-/// A program that something needs.
+/// A program that is required for something.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Tool {
+pub struct RequiredProgram {
     /// Its name, looked for in `PATH` and the system's `sbin` folders.
     pub program: String,
     /// The Debian package that has it.
     pub package: String,
-    /// What it is needed for.
+    /// Purpose.
     pub needed_for: String,
 }
 
-/// Examines the machine. `out` is the folder in which runs are written; `tools` are looked for.
+/// Examines the machine. `out` is the folder in which runs are written; each of `tools` is looked up.
 #[must_use]
-pub fn examine(out: &Path, tools: &[Tool]) -> Vec<Check> {
-    // First: none of it is ours then.
+pub fn examine(out: &Path, tools: &[RequiredProgram]) -> Vec<Check> {
+    // First: none of the load is ours yet.
     let others = OtherPrograms::watch();
-    let activity = load::Activity::begin();
+    let activity = load::LoadDuringCheck::begin();
     let mut checks = vec![
         others.check(),
         system::cores(),
@@ -50,9 +50,9 @@ pub fn examine(out: &Path, tools: &[Tool]) -> Vec<Check> {
         system::distance(),
         system::observation(),
     ];
-    // Last: it judges what the host did meanwhile.
+    // Last: covers steal and load during all checks.
     checks.extend(activity.end());
-    checks.extend(tools.iter().map(system::tool));
+    checks.extend(tools.iter().map(system::required_program));
     checks
 }
 
@@ -66,7 +66,7 @@ pub fn worst(checks: &[Check]) -> Grade {
         .unwrap_or(Grade::Good)
 }
 
-/// A check without a figure.
+/// A check without a number.
 fn check(name: &str, found: impl Into<String>) -> Check {
     Check {
         name: name.to_owned(),
@@ -78,7 +78,7 @@ fn check(name: &str, found: impl Into<String>) -> Check {
     }
 }
 
-/// The same with a figure.
+/// A check with a number.
 fn figure(name: &str, found: impl Into<String>, value: f64, unit: &str) -> Check {
     Check {
         value: Some(value),
@@ -87,8 +87,8 @@ fn figure(name: &str, found: impl Into<String>, value: f64, unit: &str) -> Check
     }
 }
 
-/// A check that is not good, with what to do.
-fn but(check: Check, grade: Grade, advice: impl Into<String>) -> Check {
+/// A check with a worse grade and advice.
+fn with_advice(check: Check, grade: Grade, advice: impl Into<String>) -> Check {
     Check {
         grade,
         advice: Some(advice.into()),

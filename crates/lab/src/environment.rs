@@ -1,7 +1,7 @@
-//! The blocking interface between the conductor and whatever holds the targets.
+//! The blocking interface between the conductor and the environment in which targets run.
 //!
-//! Nothing here says that a target is a child process of this host: an environment may as well
-//! place pods on a cluster. An [`Environment`] lives as long as a run; a [`Bed`] is one arm set up.
+//! Nothing here requires that a target is a child process of this host: an environment could place pods on a cluster.
+//! An [`Environment`] lives as long as a run; a [`TestBed`] is one arm set up.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -16,11 +16,11 @@ use tare_schema::target::CounterKind;
 use tare_schema::topology::{Settings, Topology};
 
 use crate::LabError;
-use crate::deed::Deed;
+use crate::fault::FaultHandle;
 
-/// What a bed is made from: one arm with the settings of one level.
+/// Specification of a test bed: one arm with the settings of one level.
 #[derive(Debug, Clone)]
-pub struct BedPlan {
+pub struct TestBedPlan {
     /// Short unique name within the run (`b2-both-sidecars`), used for folders and logs.
     pub name: String,
     /// Pods, instances, routes.
@@ -37,90 +37,90 @@ pub struct BedPlan {
     pub excluded: Vec<Exclusion>,
 }
 
-/// Where targets live.
+/// An environment in which targets run.
 pub trait Environment: Send {
-    /// Makes sure that every named target can be started (fetches what is missing), telling progress in words.
+    /// Makes every named target available, fetching what is missing; reports progress as text.
     ///
     /// # Errors
-    /// The target that cannot be had, why, and the next step.
+    /// The target that is not available, why, and the next step.
     fn provide(
         &mut self,
         targets: &[String],
         progress: &mut dyn FnMut(&str),
     ) -> Result<(), LabError>;
 
-    /// Finds what runs already and is external in a topology: resolves its names, once for the whole run, and connects to it.
+    /// Finds the external parts of a topology: resolves their names, once for the whole run, and connects to them.
     ///
     /// # Errors
-    /// What cannot be found or does not answer, and the next step.
+    /// What cannot be resolved or does not answer, and the next step.
     fn resolve_external(&mut self, topology: &Topology) -> Result<(), LabError>;
 
-    /// The machine, the versions and the limits of a measurement here.
+    /// Describes the machine, the versions and the limits of a measurement here.
     ///
     /// # Errors
     /// What could not be read.
     fn describe(&mut self) -> Result<EnvironmentRecord, LabError>;
 
-    /// Gives pods their addresses, makes certificates, renders configurations; starts nothing.
+    /// Assigns addresses to pods, creates certificates, renders configurations; starts nothing.
     ///
     /// # Errors
     /// The template, setting or resource that is wrong.
-    fn place(&mut self, plan: &BedPlan) -> Result<Box<dyn Bed>, LabError>;
+    fn place(&mut self, plan: &TestBedPlan) -> Result<Box<dyn TestBed>, LabError>;
 }
 
-/// What instances of a target added to the start of a test bed.
+/// Time that a target's instances added to the start of a test bed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StartDuration {
     /// The target.
     pub target: String,
-    /// Time from when what was waited for before was ready, until all of these were; those that started
-    /// beside others may have added little.
+    /// Time from when the instances waited for before were ready until these were; instances that start in parallel
+    /// may add little.
     pub took: Duration,
 }
 
 /// One arm, set up. Dropping it stops everything it started.
-pub trait Bed: Send {
-    /// Starts all instances but agents and waits until each is ready, telling now and then for which one, and how long
-    /// already.
+pub trait TestBed: Send {
+    /// Starts all instances but agents and waits until each is ready; reports at intervals which one it waits for and
+    /// for how long.
     ///
     /// # Errors
-    /// The instance that did not become ready, its probe, how long, its log tail.
+    /// The instance that did not become ready, its probe, the time waited, its log tail.
     fn start(
         &mut self,
         waiting: &mut dyn FnMut(&str, Duration),
     ) -> Result<Vec<StartDuration>, LabError>;
 
-    /// Takes a step before a trial.
+    /// Runs a preparation step of a trial.
     ///
     /// # Errors
-    /// Why it could not be taken, and the next step.
+    /// Why it failed, and the next step.
     fn prepare(&mut self, step: &Preparation) -> Result<(), LabError>;
 
-    /// Takes back what a step before a trial has made.
+    /// Undoes a preparation step of a trial.
     ///
     /// # Errors
-    /// Why it is still there.
+    /// Why it could not be undone.
     fn undo(&mut self, step: &Preparation) -> Result<(), LabError>;
 
-    /// Sends one request the way an agent's would go, and waits for its answer, whatever that is.
+    /// Sends one request on the route of an agent's requests and waits for the response, whatever its status.
     ///
     /// # Errors
-    /// When there was no whole answer in time, with the reason.
-    fn ask(&mut self, ask: &Ask) -> Result<Answer, LabError>;
+    /// When there was no complete response in time, with the reason.
+    fn ask(&mut self, ask: &Ask) -> Result<HttpResponse, LabError>;
 
-    /// Does something to it while it runs, or begins to. What it cannot do it says by the deed.
+    /// Injects a fault, or begins to. A fault that fails is reported by the handle.
     ///
     /// # Errors
-    /// When the laboratory itself cannot.
-    fn disturb(&mut self, what: &Disturbance) -> Result<Deed, LabError>;
+    /// When the environment itself fails.
+    fn inject_fault(&mut self, what: &FaultAction) -> Result<FaultHandle, LabError>;
 
-    /// Brings back what was ended or held, and waits until it is ready.
+    /// Restarts stopped instances, resumes paused ones, and waits until they are ready.
     ///
     /// # Errors
-    /// The instance that does not come back.
-    fn mend(&mut self) -> Result<(), LabError>;
+    /// The instance that did not recover.
+    fn recover(&mut self) -> Result<(), LabError>;
 
-    /// Reads back the topic that a step made, and holds it against what the writers of a run had acknowledged.
+    /// Reads back the topic of a step and compares it with what the writers of a run had acknowledged.
     ///
     /// # Errors
     /// When it cannot be read.
@@ -131,19 +131,19 @@ pub trait Bed: Send {
         acknowledged: &[Acknowledged],
     ) -> Result<ReadBackRecord, LabError>;
 
-    /// Where an instance that calls over an edge sends its first bytes: an address for each instance that it calls.
+    /// Address for the first connection of a calling instance on an edge, one for each called instance.
     ///
     /// # Errors
-    /// When the instance does not call over such an edge.
+    /// When the instance does not call over this edge.
     fn endpoint(&self, edge: &str, from: &str) -> Result<Endpoint, LabError>;
 
-    /// Starts one agent process with these orders.
+    /// Starts one agent process with this load plan.
     ///
     /// # Errors
     /// When it cannot be started.
     fn start_agent(&mut self, instance: &str, plan: &LoadPlan) -> Result<Box<dyn Agent>, LabError>;
 
-    /// Reads the counters of every proxy and app that has some.
+    /// Reads the counters of every proxy and application that has some.
     ///
     /// # Errors
     /// The instance that did not answer.
@@ -155,20 +155,20 @@ pub trait Bed: Send {
     /// What could not be read.
     fn observe(&mut self) -> Result<Box<dyn Observation>, LabError>;
 
-    /// What is in it. A pod in which nothing runs yet gets a process that waits, so that it can be entered.
+    /// The processes in all pods. An empty pod gets a pause process, so that it can be entered.
     ///
     /// # Errors
-    /// When such a process cannot be started.
-    fn inhabitants(&mut self) -> Result<Vec<Inhabitant>, LabError>;
+    /// When a pause process cannot be started.
+    fn pod_processes(&mut self) -> Result<Vec<PodProcess>, LabError>;
 
-    /// Connects to everything external, to see whether it is still there.
+    /// Checks that all external parts still accept connections.
     ///
     /// # Errors
-    /// What takes no connection.
+    /// The part that does not.
     fn check_external(&mut self) -> Result<(), LabError>;
 
-    /// Instances that have died since the start.
-    fn deaths(&mut self) -> Vec<Death>;
+    /// Instances that have exited unexpectedly since the start.
+    fn unexpected_exits(&mut self) -> Vec<UnexpectedExit>;
 
     /// Copies logs and rendered configurations (never keys) into a folder, each up to a limit.
     ///
@@ -176,66 +176,66 @@ pub trait Bed: Send {
     /// The file that could not be written.
     fn collect(&mut self, into: &Path) -> Result<Vec<PathBuf>, LabError>;
 
-    /// Commands with which each instance can be started by hand.
+    /// Commands to start each instance by hand.
     fn commands(&self) -> Vec<(String, Vec<String>)>;
 
-    /// Stops everything, in the reverse order of starting, and says when it is gone.
+    /// Stops everything in reverse order of starting, and returns when it is gone.
     ///
     /// # Errors
-    /// What would not stop.
+    /// What did not stop.
     fn stop(&mut self) -> Result<(), LabError>;
 }
 
-/// Something that is done to a bed while it runs.
+/// A fault, or its end, to be injected into a running test bed.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Disturbance {
-    /// This instance is ended at once.
+pub enum FaultAction {
+    /// Kills this instance (SIGKILL).
     Kill(String),
-    /// This instance is asked to end.
+    /// Asks this instance to end (SIGTERM).
     Stop(String),
-    /// This instance, which was ended, is started on what it left; done when it is ready.
+    /// Restarts this stopped instance on the data it left; done when it is ready.
     Start(String),
-    /// This instance is held where it is.
+    /// Pauses this instance (SIGSTOP).
     Pause(String),
-    /// This instance goes on.
+    /// Resumes this instance (SIGCONT).
     Resume(String),
-    /// The preferred leaders of the topic that a step made lead again.
+    /// Elects the preferred leaders of the topic that a step created.
     Elect(TopicOf),
-    /// The partitions of the topic that a step made move to the next brokers; done when they are there.
+    /// Moves the partitions of the topic that a step created to the next brokers; done when they are in sync there.
     Reassign(TopicOf),
 }
 
 /// A running agent.
 pub trait Agent: Send {
-    /// The next message, or `None` when the agent has ended or the limit passed with nothing to read.
+    /// The next message; `None` when the agent has ended or nothing came within the limit.
     ///
     /// # Errors
-    /// When the agent died without a result or wrote what is no message.
+    /// When the agent exited without a result or sent an invalid message.
     fn next(&mut self, limit: Duration) -> Result<Option<AgentMessage>, LabError>;
 
     /// Asks the agent to end its window now and report.
     ///
     /// # Errors
-    /// When it cannot be reached.
+    /// When the signal cannot be sent.
     fn interrupt(&mut self) -> Result<(), LabError>;
 }
 
-/// Readings between two moments.
+/// A measurement of resource usage between two moments.
 pub trait Observation: Send {
-    /// Takes a reading in between (mean memory is the mean of these).
+    /// Takes an intermediate reading (mean memory is the mean of these).
     fn tick(&mut self);
 
-    /// Takes the last reading and says what was consumed since the first.
+    /// Takes the last reading and returns the usage since the first.
     ///
     /// # Errors
     /// What could not be read.
     fn finish(self: Box<Self>) -> Result<(Vec<PartUsage>, MachineUsage), LabError>;
 }
 
-/// The answer to a single request.
+/// Response to a single request.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Answer {
-    /// Status of HTTP.
+pub struct HttpResponse {
+    /// HTTP status.
     pub status: u16,
     /// Body; bytes that are not UTF-8 are replaced.
     pub text: String,
@@ -243,7 +243,7 @@ pub struct Answer {
 
 /// An instance in its pod.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Inhabitant {
+pub struct PodProcess {
     /// Pod.
     pub pod: String,
     /// Address of the pod.
@@ -252,11 +252,11 @@ pub struct Inhabitant {
     pub instance: String,
     /// `app`, `sidecar`, `agent` …
     pub role: String,
-    /// What it is, with its version; none for an agent that has not started.
+    /// Target and version; `None` for an agent that has not started.
     pub software: Option<String>,
-    /// A process that is in the pod.
+    /// Process id; of the pause process where the instance has not started.
     pub pid: Option<u32>,
-    /// Where its output goes.
+    /// Log file.
     pub log: Option<PathBuf>,
 }
 
@@ -265,7 +265,7 @@ pub struct Inhabitant {
 pub struct InstanceCounters {
     /// Instance.
     pub instance: String,
-    /// What is checked with them.
+    /// The counters.
     pub readings: Vec<Reading>,
 }
 
@@ -274,22 +274,22 @@ pub struct InstanceCounters {
 pub struct Reading {
     /// Name given in the target folder: `requests`, `connections`, `tls-handshakes`, `tls-version`, ….
     pub name: String,
-    /// Edge it belongs to, when the target tells its edges apart.
+    /// Edge it belongs to, where the target tells its edges apart.
     pub edge: Option<String>,
     /// Label value, for counters per version, cipher or group: `TLSv1.3`.
     pub label: Option<String>,
     /// Value.
     pub value: f64,
-    /// Whether it is a sum since the start or the state of things.
+    /// Counter or gauge.
     pub kind: CounterKind,
 }
 
-/// An instance that ended without being asked to.
+/// An instance that exited without being stopped.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Death {
+pub struct UnexpectedExit {
     /// Instance.
     pub instance: String,
-    /// How it ended: exit code or signal, in words.
+    /// Exit code or signal, as text.
     pub how: String,
     /// End of its log.
     pub log_tail: Vec<String>,

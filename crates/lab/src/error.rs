@@ -1,4 +1,4 @@
-//! What can go wrong in the laboratory, each with the next step.
+//! Errors of the laboratory, each with the next step.
 
 use std::io;
 use std::path::PathBuf;
@@ -7,36 +7,36 @@ use std::time::Duration;
 /// An error of the laboratory.
 #[derive(Debug, thiserror::Error)]
 pub enum LabError {
-    /// The operating system refused something.
+    /// A system call failed.
     #[error("cannot {what}: {source}")]
     Io {
-        /// What was tried, in words that follow "cannot".
+        /// What was tried; follows "cannot".
         what: String,
-        /// Why it failed.
+        /// The cause.
         source: io::Error,
     },
-    /// The network of the test beds could not be made.
+    /// The network of the test beds could not be set up.
     #[error(transparent)]
     Net(#[from] tare_net::NetError),
-    /// A file is not what it should be.
+    /// A file is invalid or refused.
     #[error("{}: {reason}", path.display())]
     File {
         /// The file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The reason.
         reason: String,
     },
-    /// The keeper is gone, and with it everything it kept.
+    /// The keeper ended, and with it all processes it managed.
     #[error(
         "the keeper (pid {pid}) ended: {why}; everything it kept is stopped, start the run again with --resume"
     )]
     KeeperDied {
         /// Its process id.
         pid: u32,
-        /// How that showed.
+        /// The symptom.
         why: String,
     },
-    /// The keeper answered that it could not do something.
+    /// The keeper refused a request.
     #[error("{0}")]
     Keeper(String),
     /// A process could not be started.
@@ -44,42 +44,42 @@ pub enum LabError {
     Spawn {
         /// Name of the process.
         name: String,
-        /// What was to be executed.
+        /// The program.
         program: String,
         /// Why not, with the next step.
         reason: String,
     },
-    /// A process died that should be running.
+    /// A process exited that should be running.
     #[error("{instance} died: {how}{}", tail_text(log_tail))]
     Died {
         /// Instance.
         instance: String,
-        /// Exit code or signal, in words.
+        /// Exit code or signal, as text.
         how: String,
         /// End of its output.
         log_tail: Vec<String>,
     },
-    /// A process runs but does not answer its probe.
+    /// A process runs but its readiness probe does not succeed.
     #[error("{instance} was not ready after {:.1} s ({probe}){}", waited.as_secs_f64(), tail_text(log_tail))]
     NotReady {
         /// Instance.
         instance: String,
-        /// What was tried and what came of it.
+        /// The probe and its last answer.
         probe: String,
-        /// How long it was waited for.
+        /// Time waited.
         waited: Duration,
         /// End of its output.
         log_tail: Vec<String>,
     },
-    /// No port could be had.
+    /// No free port was found.
     #[error("port {address} is in use{}; stop that process or let the ports be chosen", holder_text(holder.as_deref()))]
     PortInUse {
         /// Address and port.
         address: String,
-        /// Who holds it, where that can be read.
+        /// The process that uses it, where that can be read.
         holder: Option<String>,
     },
-    /// The plan asks for something that this environment does not have.
+    /// The plan requires something that this environment does not have.
     #[error("{what}: not possible with {environment}; {next}")]
     Unsupported {
         /// What was asked for.
@@ -89,12 +89,12 @@ pub enum LabError {
         /// What to do.
         next: String,
     },
-    /// What runs already cannot be had.
+    /// An external part is not available.
     #[error("{instance} (external, {at}): {reason}")]
     External {
         /// Its name in routes.
         instance: String,
-        /// Its address, as it was written.
+        /// Its address, as written in the plan.
         at: String,
         /// What is wrong, with the next step.
         reason: String,
@@ -102,7 +102,7 @@ pub enum LabError {
     /// The plan contradicts itself.
     #[error("{0}")]
     Plan(String),
-    /// An agent did not say what it should.
+    /// An agent did not send what it should.
     #[error("agent {instance}: {reason}{}", tail_text(log_tail))]
     Agent {
         /// Instance.
@@ -115,14 +115,14 @@ pub enum LabError {
     /// A target folder or a setting is wrong.
     #[error(transparent)]
     Target(#[from] tare_schema::target::TargetError),
-    /// No target of this name.
+    /// There is no target of this name.
     #[error("unknown target `{name}`{}; targets come from the folder targets/ and from --targets DIR", likely(nearest.as_deref(), known))]
     UnknownTarget {
         /// What was asked for.
         name: String,
-        /// What was probably meant.
+        /// The nearest known name.
         nearest: Option<String>,
-        /// All there are.
+        /// All known names.
         known: Vec<String>,
     },
     /// A template cannot be rendered.
@@ -135,12 +135,12 @@ pub enum LabError {
         /// What is wrong.
         reason: String,
     },
-    /// Software that cannot be had.
+    /// Software that is not available.
     #[error("cannot get {target}: {}", tried.join("; "))]
     Fetch {
         /// Target.
         target: String,
-        /// Each way that was tried, why it failed, and what to do.
+        /// Each source that was tried, why it failed, and what to do.
         tried: Vec<String>,
     },
     /// A counter that cannot be read.
@@ -153,10 +153,10 @@ pub enum LabError {
         /// Why not.
         reason: String,
     },
-    /// An instance that Tare did not start, whose metrics cannot be read.
+    /// Metrics of an external instance that cannot be read.
     #[error("{at}: {reason}")]
     Metrics {
-        /// Where they were to be read.
+        /// The address.
         at: String,
         /// Why not, with the next step.
         reason: String,
@@ -164,7 +164,7 @@ pub enum LabError {
     /// A certificate that cannot be made.
     #[error("cannot make the certificate of {subject}: {reason}")]
     Certificate {
-        /// Whose.
+        /// Its subject.
         subject: String,
         /// Why not.
         reason: String,

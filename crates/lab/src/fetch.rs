@@ -1,4 +1,4 @@
-//! Gets the software of a target: the first of its alternatives that can be had, with its version.
+//! Fetches the software of a target: the first of its sources that is available, with its version.
 
 mod cargo;
 mod checksum;
@@ -17,31 +17,31 @@ use tare_schema::target::{CargoDef, DebianDef, Get, GoDef};
 
 use crate::LabError;
 use crate::catalogue::Target;
-use crate::tool;
+use crate::subprocess;
 
-/// Limit of a version command.
+/// Timeout of a version command.
 const VERSION_LIMIT: Duration = Duration::from_secs(60);
-/// How long another run may take to get the same software.
+/// Timeout for another run that fetches the same software.
 const LOCK_LIMIT: Duration = Duration::from_secs(10 * 60);
-/// Between two tries for the lock.
+/// Interval of trying the lock.
 const LOCK_PAUSE: Duration = Duration::from_millis(50);
 
-/// A program that can be started, as it will be recorded.
+/// An installed program, as it will be recorded.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Software {
     /// The program.
     pub bin: PathBuf,
-    /// Its version, where it came from and its path.
+    /// Its version, source and path.
     pub version: TargetVersion,
 }
 
-/// A program that is there, before it was asked for its version.
-struct Found {
+/// An installed program whose version is not known yet.
+struct ProgramPath {
     bin: PathBuf,
     source: String,
 }
 
-/// Gets software into a cache of its own or by the system's package manager.
+/// Fetches software into a cache of its own or by the system's package manager.
 #[derive(Debug, Clone)]
 pub struct Fetcher {
     /// Folder of downloads.
@@ -73,33 +73,33 @@ impl Fetcher {
             .filter_map(|(name, value)| Some((target_of(&name)?, value)))
             .collect();
         Ok(Fetcher {
-            // Helpers have working folders of their own.
+            // Subprocesses run in other folders.
             cache: absolute(&cache),
             own: std::env::current_exe().map_err(LabError::io("find Tare's own binary"))?,
             chosen,
         })
     }
 
-    /// The software of a target if it is there; downloads and installs nothing.
+    /// The installed software of a target, if any; downloads and installs nothing.
     ///
     /// # Errors
-    /// When a program is there but does not tell its version, or a chosen one is not there.
+    /// When a program does not print its version, or a chosen one is missing.
     pub fn find(&self, target: &Target) -> Result<Option<Software>, LabError> {
         if let Some(choice) = self.choice(target) {
             return self.chosen_software(target, choice).map(Some);
         }
         for get in &target.def.get {
-            if let Some(found) = self.present(target, get) {
+            if let Some(found) = self.installed(target, get) {
                 return versioned(target, found).map(Some);
             }
         }
         Ok(None)
     }
 
-    /// The software of a target, fetched if it is missing; `say` is told what takes time.
+    /// The software of a target, fetched if it is missing; `say` gets progress messages.
     ///
     /// # Errors
-    /// Every way that was tried, why it failed, and what to do.
+    /// Every source that was tried, why it failed, and what to do.
     pub fn provide(
         &self,
         target: &Target,
@@ -109,13 +109,13 @@ impl Fetcher {
             return Ok(software);
         }
         let _lock = self.lock(target, say)?;
-        // Another run may have got it while we waited.
+        // Another run may have fetched it while we waited.
         if let Some(software) = self.find(target)? {
             return Ok(software);
         }
         let mut tried = Vec::new();
         for get in &target.def.get {
-            match self.obtain(target, get, say) {
+            match self.fetch_from(target, get, say) {
                 Ok(found) => return versioned(target, found),
                 Err(reason) => tried.push(reason),
             }
@@ -147,25 +147,25 @@ impl Fetcher {
             ));
         };
         let source = "path".to_owned();
-        versioned(target, Found { bin, source })
+        versioned(target, ProgramPath { bin, source })
     }
 
-    /// What is there already.
-    fn present(&self, target: &Target, get: &Get) -> Option<Found> {
+    /// The program from this source, if it is installed.
+    fn installed(&self, target: &Target, get: &Get) -> Option<ProgramPath> {
         match get {
-            Get::Own => Some(Found {
+            Get::Own => Some(ProgramPath {
                 bin: self.own.clone(),
                 source: "self".to_owned(),
             }),
-            Get::Path(program) => locate(program).map(|bin| Found {
+            Get::Path(program) => locate(program).map(|bin| ProgramPath {
                 bin,
                 source: "path".to_owned(),
             }),
-            Get::Debian(package) => debian::present(package),
-            Get::Pip(wheel) => pip::present(wheel, &self.cache, &target.def.target),
-            Get::Cargo(package) => self.package(target, package).present(),
-            Get::Maven(archives) => maven::Archives::of(archives, target, &self.cache).present(),
-            Get::Go(module) => self.module(target, module).present(),
+            Get::Debian(package) => debian::installed(package),
+            Get::Pip(wheel) => pip::installed(wheel, &self.cache, &target.def.target),
+            Get::Cargo(package) => self.package(target, package).installed(),
+            Get::Maven(archives) => maven::Archives::of(archives, target, &self.cache).installed(),
+            Get::Go(module) => self.module(target, module).installed(),
         }
     }
 
@@ -177,13 +177,13 @@ impl Fetcher {
         go::Module::of(module, target.def.target.as_str(), &self.cache)
     }
 
-    /// Makes it be there.
-    fn obtain(
+    /// Fetches the program from this source.
+    fn fetch_from(
         &self,
         target: &Target,
         get: &Get,
         say: &mut dyn FnMut(&str),
-    ) -> Result<Found, String> {
+    ) -> Result<ProgramPath, String> {
         match get {
             Get::Own => Err("Tare's own binary is not there".to_owned()),
             Get::Path(program) => Err(format!("no program `{program}` in PATH: install it")),
@@ -195,7 +195,7 @@ impl Fetcher {
         }
     }
 
-    /// Held while one target is fetched, so that two runs do not write the same files.
+    /// Lock of a target in the cache: two runs must not write the same files.
     fn lock(&self, target: &Target, say: &mut dyn FnMut(&str)) -> Result<File, LabError> {
         let path = self.cache.join(format!("{}.lock", target.def.target));
         let what = format!(
@@ -205,7 +205,7 @@ impl Fetcher {
         fs::create_dir_all(&self.cache).map_err(LabError::io(what.clone()))?;
         let file = File::create(&path).map_err(LabError::io(what.clone()))?;
         let start = Instant::now();
-        let mut told = false;
+        let mut announced = false;
         loop {
             match file.try_lock() {
                 Ok(()) => return Ok(file),
@@ -215,12 +215,12 @@ impl Fetcher {
                     return Err(failed(target, vec![reason]));
                 }
                 Err(fs::TryLockError::WouldBlock) => {
-                    if !told {
+                    if !announced {
                         say(&format!(
                             "another run is getting {}; waiting",
                             target.def.target
                         ));
-                        told = true;
+                        announced = true;
                     }
                     std::thread::sleep(LOCK_PAUSE);
                 }
@@ -250,7 +250,7 @@ fn failed(target: &Target, tried: Vec<String>) -> LabError {
     }
 }
 
-/// What redirects traffic to sidecars.
+/// The package of nft, which redirects traffic to sidecars.
 fn nftables() -> DebianDef {
     DebianDef {
         packages: vec!["nftables".to_owned()],
@@ -259,21 +259,21 @@ fn nftables() -> DebianDef {
     }
 }
 
-/// Installs what redirects traffic to sidecars, where it is missing.
+/// Installs nft, which redirects traffic to sidecars, if it is missing.
 ///
 /// # Errors
 /// Why it cannot be installed, and the command that does it.
-pub fn provide_nftables(say: &mut dyn FnMut(&str)) -> Result<(), String> {
-    match debian::present(&nftables()) {
+pub fn install_nftables(say: &mut dyn FnMut(&str)) -> Result<(), String> {
+    match debian::installed(&nftables()) {
         Some(_) => Ok(()),
         None => debian::install(&nftables(), say).map(drop),
     }
 }
 
-/// Whether [`provide_nftables`] would install something.
+/// Whether [`install_nftables`] would install something.
 #[must_use]
 pub fn would_install_nftables() -> bool {
-    debian::present(&nftables()).is_none() && debian::can_install()
+    debian::installed(&nftables()).is_none() && debian::can_install()
 }
 
 /// A program by path, or by name in `PATH` and in the folders where Debian puts servers.
@@ -284,14 +284,14 @@ pub(crate) fn locate(program: &str) -> Option<PathBuf> {
     }
     let path = std::env::var_os("PATH").unwrap_or_default();
     std::env::split_paths(&path)
-        // An empty or relative one means whatever the current directory is.
+        // An empty or relative one means the current directory.
         .filter(|folder| folder.is_absolute())
         .chain(["/usr/local/sbin", "/usr/sbin", "/sbin"].map(PathBuf::from))
         .map(|folder| folder.join(program))
         .find(|path| runnable(path))
 }
 
-/// The same path from any working folder; as it is when it says nothing.
+/// The absolute path, or the path itself if there is no current directory.
 fn absolute(path: &Path) -> PathBuf {
     std::path::absolute(path).unwrap_or_else(|_| path.to_owned())
 }
@@ -300,8 +300,8 @@ fn runnable(path: &Path) -> bool {
     rustix::fs::access(path, rustix::fs::Access::EXEC_OK).is_ok() && path.is_file()
 }
 
-/// Asks a program for its version: nothing is measured without it.
-fn versioned(target: &Target, found: Found) -> Result<Software, LabError> {
+/// Runs the version command of a program: nothing is measured without a version.
+fn versioned(target: &Target, found: ProgramPath) -> Result<Software, LabError> {
     let def = &target.def.version;
     let path = found.bin.display().to_string();
     let command: Vec<String> = def
@@ -312,7 +312,7 @@ fn versioned(target: &Target, found: Found) -> Result<Software, LabError> {
     let wrong = |reason: String| failed(target, vec![reason]);
     let pattern = Regex::new(&def.pattern)
         .map_err(|error| wrong(format!("version.pattern `{}`: {error}", def.pattern)))?;
-    let output = tool::run(&command, &[], VERSION_LIMIT).map_err(wrong)?;
+    let output = subprocess::run(&command, &[], VERSION_LIMIT).map_err(wrong)?;
     let text = output.text();
     let version = pattern
         .captures(&text)

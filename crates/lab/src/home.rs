@@ -1,7 +1,7 @@
-//! Where targets, workloads and experiments are found, and which of the folders that lie around are not used.
+//! Finds the folder with targets, workloads and experiments, and refuses folders that another user can change.
 //!
-//! What a target folder says is run as whoever started Tare. So he decides where it lies, or whoever could have replaced the
-//! program; the current directory decides it only where nobody else can write (compare git's `safe.directory`).
+//! Target folders run code as the user. A folder is used if the user named it, if it belongs to the owner of the
+//! program, or if nobody else can write to it (compare git's `safe.directory`).
 
 use std::collections::BTreeSet;
 use std::fs::{self, Metadata};
@@ -10,20 +10,20 @@ use std::path::{Path, PathBuf};
 
 use crate::LabError;
 
-/// Names the folder; `./tare` sets it to its own checkout.
+/// Environment variable that names the folder; `./tare` sets it to its own checkout.
 const VARIABLE: &str = "TARE_HOME";
-/// What makes a folder the one that is looked for.
+/// Subfolders that identify it.
 const PARTS: [&str; 2] = ["targets", "workloads"];
-/// Mode bits: the group may write, all others may.
+/// Mode bits: writable by group and others.
 const OTHERS_WRITE: u32 = 0o022;
-/// Mode bit of folders where nobody can move away what belongs to another.
+/// Sticky bit: only the owner of an entry can rename or remove it.
 const STICKY: u32 = 0o1000;
 
-/// The folder with `targets`, `workloads` and `experiments`: the one that `TARE_HOME` names, else the nearest around the
-/// program, else the nearest around the current directory that nobody but this user and root can change.
+/// The folder with `targets`, `workloads` and `experiments`: the one that `TARE_HOME` names, else the nearest above
+/// the program, else the nearest above the current directory that only this user and root can change.
 ///
 /// # Errors
-/// That there is none, or what was found, why it is not used, and what to do.
+/// When there is none; or what was found, why it is not trusted, and what to do.
 pub fn home() -> Result<PathBuf, LabError> {
     let named = std::env::var_os(VARIABLE).filter(|value| !value.is_empty());
     let program = std::env::current_exe().unwrap_or_default();
@@ -44,8 +44,8 @@ fn find(named: Option<&Path>, program: &Path, here: &Path) -> Result<PathBuf, La
         };
     }
     let mut refused = None;
-    let of_program = around(program, |home| of_program(home, program));
-    for (folder, looked_at) in of_program.chain(around(here, ours_alone)) {
+    let of_program = candidates(program, |home| of_program(home, program));
+    for (folder, looked_at) in of_program.chain(candidates(here, check_private)) {
         match looked_at {
             Ok(()) => return Ok(folder.to_owned()),
             Err(why) => refused = refused.or(Some((folder, why))),
@@ -68,8 +68,8 @@ fn find(named: Option<&Path>, program: &Path, here: &Path) -> Result<PathBuf, La
     })
 }
 
-/// The folders around this place that hold what is looked for, nearest first, and why they may not be used.
-fn around(
+/// Candidate folders at and above this path, nearest first, each with the reason if it is not trusted.
+fn candidates(
     start: &Path,
     look_at: impl Fn(&Path) -> Result<(), String>,
 ) -> impl Iterator<Item = (&Path, Result<(), String>)> {
@@ -81,37 +81,37 @@ fn is_home(folder: &Path) -> bool {
     PARTS.iter().all(|part| folder.join(part).is_dir())
 }
 
-/// Whether the parts of a folder around the program belong to those who decide what the program is.
+/// Checks that the subfolders belong to an owner of the program or of a folder above it.
 fn of_program(home: &Path, program: &Path) -> Result<(), String> {
-    let mut trusted = us();
-    // Whoever owns a folder on the way to the program can replace it.
+    let mut trusted = trusted_users();
+    // The owner of a folder above the program can replace it.
     let way = program.ancestors().take_while(|at| at.starts_with(home));
     trusted.extend(way.filter_map(|at| Some(fs::metadata(at).ok()?.uid())));
     for part in PARTS.map(|part| home.join(part)) {
-        belongs(&part, &meta(&part)?, &trusted)?;
+        check_owner(&part, &meta(&part)?, &trusted)?;
     }
     Ok(())
 }
 
-/// Whether nobody but this user and root can change the parts of a folder, or put others in their place.
-fn ours_alone(home: &Path) -> Result<(), String> {
+/// Checks that only this user and root can change or replace the subfolders.
+fn check_private(home: &Path) -> Result<(), String> {
     for part in PARTS.map(|part| home.join(part)) {
         let part = part.canonicalize().map_err(unreadable(&part))?;
         for folder in part.ancestors() {
             let meta = meta(folder)?;
-            belongs(folder, &meta, &us())?;
+            check_owner(folder, &meta, &trusted_users())?;
             let is_above = folder != part && !folder.starts_with(home);
-            let holds_fast = is_above && meta.mode() & STICKY != 0;
-            if !holds_fast {
-                not_written(folder, &meta, OTHERS_WRITE)?;
+            let is_sticky = is_above && meta.mode() & STICKY != 0;
+            if !is_sticky {
+                check_mode(folder, &meta, OTHERS_WRITE)?;
             }
         }
     }
     Ok(())
 }
 
-/// Refuses a target folder when it, or a file in it, is somebody else's or may be written by more than its collection may.
-/// Whoever owns the collection is trusted: it was named, or found by the rule above.
+/// Refuses a target folder if it, or a file in it, belongs to another user or is writable by more users than its
+/// collection. The owner of the collection is trusted: it was named, or found by the rule above.
 pub(crate) fn check_target(collection: &Path, folder: &Path) -> Result<(), LabError> {
     examine(collection, folder).map_err(|why| LabError::File {
         path: folder.to_owned(),
@@ -125,9 +125,9 @@ pub(crate) fn check_target(collection: &Path, folder: &Path) -> Result<(), LabEr
 
 fn examine(collection: &Path, folder: &Path) -> Result<(), String> {
     let of_collection = meta(collection)?;
-    let mut trusted = us();
+    let mut trusted = trusted_users();
     trusted.insert(of_collection.uid());
-    // Who may write the collection, or cannot even enter it, is no concern of the files in it.
+    // Users who may write the collection, or cannot enter it, cannot do more harm through its files.
     let enter = (of_collection.mode() & 0o011) << 1;
     let more = enter & !of_collection.mode() & OTHERS_WRITE;
     let entries = fs::read_dir(folder).map_err(unreadable(folder))?;
@@ -137,41 +137,41 @@ fn examine(collection: &Path, folder: &Path) -> Result<(), String> {
     }
     for path in paths {
         let itself = fs::symlink_metadata(&path).map_err(unreadable(&path))?;
-        belongs(&path, &itself, &trusted)?;
-        // A link that leads nowhere leads to no file of a stranger.
+        check_owner(&path, &itself, &trusted)?;
+        // A dangling link leads to no file.
         if let Ok(meta) = fs::metadata(&path) {
-            belongs(&path, &meta, &trusted)?;
-            not_written(&path, &meta, more)?;
+            check_owner(&path, &meta, &trusted)?;
+            check_mode(&path, &meta, more)?;
         }
     }
     Ok(())
 }
 
 /// The first of these files, in a folder or above it, that belongs neither to us, to root nor to the folder's owner.
-pub(crate) fn of_stranger(folder: &Path, names: &[&str]) -> Option<PathBuf> {
-    let mut trusted = us();
+pub(crate) fn untrusted_file(folder: &Path, names: &[&str]) -> Option<PathBuf> {
+    let mut trusted = trusted_users();
     trusted.insert(fs::metadata(folder).ok()?.uid());
     let files = folder
         .ancestors()
         .flat_map(|above| names.iter().map(|name| above.join(name)));
     files.into_iter().find(|path| {
-        fs::symlink_metadata(path).is_ok_and(|meta| belongs(path, &meta, &trusted).is_err())
+        fs::symlink_metadata(path).is_ok_and(|meta| check_owner(path, &meta, &trusted).is_err())
     })
 }
 
-/// This user and root, who can do what he wants.
-fn us() -> BTreeSet<u32> {
+/// Trusted users: this one, and root, who can change everything anyway.
+fn trusted_users() -> BTreeSet<u32> {
     BTreeSet::from([0, rustix::process::geteuid().as_raw()])
 }
 
-fn belongs(path: &Path, meta: &Metadata, trusted: &BTreeSet<u32>) -> Result<(), String> {
+fn check_owner(path: &Path, meta: &Metadata, trusted: &BTreeSet<u32>) -> Result<(), String> {
     match trusted.contains(&meta.uid()) {
         true => Ok(()),
         false => Err(format!("{} belongs to user {}", path.display(), meta.uid())),
     }
 }
 
-fn not_written(path: &Path, meta: &Metadata, by: u32) -> Result<(), String> {
+fn check_mode(path: &Path, meta: &Metadata, by: u32) -> Result<(), String> {
     match meta.mode() & by {
         0 => Ok(()),
         _ => Err(format!(

@@ -1,32 +1,31 @@
-//! The keeper: the process under which everything a run starts lives, and which outlives Tare just
-//! long enough to leave nothing behind.
+//! The keeper: the parent of all processes of a run. It outlives Tare just long enough to clean up.
 //!
-//! It is the same binary (`tare keeper`), started by the conductor with a socket as standard input.
-//! When that socket ends, for whatever reason, it kills every descendant, reaps, removes its private
-//! folder and ends. It is the subreaper of its descendants, so that double forks and new sessions do not
-//! hide anything; its direct children die with it (`PR_SET_PDEATHSIG`), and what is left of a killed keeper
-//! is found by the mark in its environment, by the conductor at once or by the next keeper.
+//! It is the same binary (`tare keeper`), started by the conductor with a socket as standard input. At end-of-file on
+//! that socket, for whatever reason, it kills all descendants, reaps them, removes its private folder and exits. It is
+//! the subreaper of its descendants, so that double forks and new sessions hide nothing; its direct children die with
+//! it (`PR_SET_PDEATHSIG`), and descendants of a killed keeper are found by a mark in their environment, by the
+//! conductor at once or by the next keeper.
 //!
-//! In namespaces it is process 1 of a PID namespace, and every network namespace is held by its descriptors and
-//! its processes alone: with it the kernel ends them all. (docs/decisions/0004-namespaces.md)
+//! With namespaces it is process 1 of a PID namespace, and only its descriptors and its processes keep the network
+//! namespaces alive: when it exits, the kernel ends them all. (docs/decisions/0004-namespaces.md)
 
 mod children;
 mod client;
+mod fd_passing;
 mod folder;
 mod guardian;
 mod lines;
 mod output;
-mod passing;
 mod pods;
 mod protocol;
 mod server;
 
-pub use crate::cgroup::fence::Bounds;
+pub use crate::cgroup::limit_groups::CgroupLimits;
 pub(crate) use children::cpu_set;
-pub use client::{Exit, Keeper};
+pub use client::{Keeper, ProcessExit};
 pub(crate) use folder::{
     INSTANCE_MARK, PrivateFolder, default_base, make_in_memory, name_of, sweep,
 };
 pub(crate) use lines::Lines;
-pub use protocol::{Ending, LinkCounts, Spawn};
-pub use server::{Ground, keeper_main};
+pub use protocol::{ExitStatus, LinkCounts, Spawn};
+pub use server::{KeeperMode, keeper_main};

@@ -1,23 +1,23 @@
-//! The environment `local`: every instance a process of this host, every pod an address of 127.0.0.0/8 or a
-//! network namespace.
+//! The environment `local`: every instance is a process of this host, every pod an address of 127.0.0.0/8 or a network
+//! namespace.
 
 pub(crate) mod addresses;
 mod admin;
 mod agent;
 mod ask;
-mod bed;
 mod collect;
-mod deaths;
 mod distances;
-mod disturb;
+mod exits;
 mod external;
+mod faults;
 mod layout;
-mod orders;
+mod observed;
 mod pods;
 mod prepare;
+mod process_config;
 mod ready;
 mod redirection;
-mod watched;
+mod test_bed;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
@@ -35,70 +35,70 @@ use crate::calibrate;
 use crate::catalogue::Catalogue;
 use crate::certificates::Authority;
 use crate::doctor;
-use crate::environment::{Bed, BedPlan, Environment};
+use crate::environment::{Environment, TestBed, TestBedPlan};
 use crate::fetch::{Fetcher, Software};
-use crate::keeper::{self, Bounds, Keeper};
+use crate::keeper::{self, CgroupLimits, Keeper};
 use crate::process;
 use crate::render;
-use bed::LocalBed;
 use pods::Network;
 pub use redirection::can_redirect;
+use test_bed::LocalTestBed;
 
-/// Target that is no folder: the load agent, Tare itself.
+/// Name of the target that has no folder: the load agent, Tare itself.
 pub(crate) const AGENT: &str = "agent";
-/// File in an instance's folder that takes its output.
+/// Log file in an instance's folder.
 const LOG: &str = "output.log";
 
-/// What a local environment is made from.
+/// Options of a local environment.
 #[derive(Debug, Clone)]
 pub struct LocalOptions {
     /// Tare's own program: keeper, agent and `origin` are started from it.
     pub tare: PathBuf,
     /// How pods get their addresses.
     pub addressing: Addressing,
-    /// The targets there are.
+    /// All known targets.
     pub catalogue: Catalogue,
-    /// How their software is had.
+    /// Fetches their software.
     pub fetcher: Fetcher,
     /// Folder in which runs are written: its disk is examined.
     pub out: PathBuf,
-    /// What is between the sites of the experiment; none: it has one.
+    /// Links between the sites of the experiment; none: a single site.
     pub site_links: Vec<SiteLink>,
-    /// Limits of instances, which must be possible here.
+    /// Limits of instances; checked at the start.
     pub limits: BTreeMap<String, Limits>,
-    /// Seed of what is random on the links between sites.
+    /// Seed of jitter and loss on the links between sites.
     pub seed: u64,
-    /// Which addresses external parts may have.
+    /// Addresses that external parts may have.
     pub reach: Reach,
-    /// Folder for the keeper's private folder; `None`: `$XDG_RUNTIME_DIR` or `/tmp`.
+    /// Parent of the keeper's private folder; `None`: `$XDG_RUNTIME_DIR` or `/tmp`.
     pub base: Option<PathBuf>,
 }
 
-/// A keeper used by an environment, its beds and their agents.
+/// The keeper, shared by an environment, its test beds and their agents.
 type SharedKeeper = Arc<Mutex<Keeper>>;
 
 /// Targets as processes of this host.
 pub struct Local {
     options: LocalOptions,
     keeper: SharedKeeper,
-    /// The keeper's private folder and, by its last word, the run's name in identities.
+    /// The keeper's private folder; the last part of its name is the run's name in identities.
     folder: PathBuf,
     run: String,
-    /// What belongs to the private folder in memory; `None`: this machine has no place for it.
+    /// The private folder's counterpart in memory; `None`: this machine has no such file system.
     memory: Option<PathBuf>,
     authority: Authority,
     network: Network,
     software: BTreeMap<String, Software>,
-    /// Addresses of what is external.
-    found: external::Names,
-    beds: u32,
+    /// Resolved addresses of external parts.
+    found: external::ResolvedNames,
+    test_beds: u32,
 }
 
 impl Local {
-    /// Starts the keeper, in namespaces where they are asked for or possible.
+    /// Starts the keeper, with namespaces if they are required, or possible and not excluded.
     ///
     /// # Errors
-    /// What could not be started; namespaces that were asked for and are not to be had.
+    /// What could not be started; namespaces that are required and not possible.
     pub fn new(options: LocalOptions) -> Result<Local, LabError> {
         let (mut keeper, network) = Network::start(&options)?;
         try_limits(&mut keeper, &options.limits, network.word())?;
@@ -113,8 +113,8 @@ impl Local {
             folder,
             run,
             software: BTreeMap::new(),
-            found: external::Names::default(),
-            beds: 0,
+            found: external::ResolvedNames::default(),
+            test_beds: 0,
             options,
         })
     }
@@ -125,7 +125,7 @@ impl Local {
         self.network.word()
     }
 
-    /// The private folder of its keeper: it is removed with everything else.
+    /// The private folder of its keeper; removed with the keeper.
     #[must_use]
     pub fn folder(&self) -> &Path {
         &self.folder
@@ -137,8 +137,8 @@ impl Local {
         lock(&self.keeper).pid()
     }
 
-    /// The programs of all targets of a plan.
-    fn programs(&mut self, plan: &BedPlan) -> Result<BTreeMap<String, PathBuf>, LabError> {
+    /// Program paths of all targets of a plan.
+    fn programs(&mut self, plan: &TestBedPlan) -> Result<BTreeMap<String, PathBuf>, LabError> {
         let wanted: Vec<String> = plan
             .topology
             .parts()
@@ -153,11 +153,11 @@ impl Local {
 }
 
 impl Local {
-    /// What is external in a topology: it is on the host's own network, and so must pods be.
-    fn outside(
+    /// Finds the external parts of a topology: they are on the host's network, so pods must be as well.
+    fn find_external(
         &mut self,
         topology: &Topology,
-    ) -> Result<BTreeMap<String, external::Found>, LabError> {
+    ) -> Result<BTreeMap<String, external::ExternalAddress>, LabError> {
         if !topology.external.is_empty() && self.network.word() == "namespaces" {
             return Err(LabError::Unsupported {
                 what: String::from("external parts"),
@@ -169,8 +169,8 @@ impl Local {
         self.found.find(topology, self.options.reach, catalogue)
     }
 
-    /// What the targets of a plan need of their places.
-    fn needs(&self, plan: &BedPlan) -> Result<BTreeMap<String, layout::Needs>, LabError> {
+    /// Requirements of a plan's targets for the layout.
+    fn needs(&self, plan: &TestBedPlan) -> Result<BTreeMap<String, layout::Needs>, LabError> {
         let mut needs = BTreeMap::new();
         for instance in plan.topology.parts() {
             let target = self.options.catalogue.get(&instance.target)?;
@@ -185,7 +185,7 @@ impl Local {
         Ok(needs)
     }
 
-    /// A certificate for everybody who needs one; who is found by others' addresses has these in it, too.
+    /// Certificates of all instances that need one; they include addresses that are advertised for the instance.
     fn identities(
         &self,
         layout: &layout::Layout,
@@ -200,8 +200,8 @@ impl Local {
                 None => pods.addresses.get(name).copied().into_iter().collect(),
             };
             for route in context.iter().flat_map(|context| &context.routes) {
-                let told = route.advertise.as_ref().map(|at| at.address);
-                addresses.extend(told.filter(|at| !addresses.contains(at)));
+                let advertised = route.advertise.as_ref().map(|at| at.address);
+                addresses.extend(advertised.filter(|at| !addresses.contains(at)));
             }
             let keys = folder.join(format!("{name}.keys"));
             make_folder(&keys)?;
@@ -233,8 +233,8 @@ impl Environment for Local {
     }
 
     fn resolve_external(&mut self, topology: &Topology) -> Result<(), LabError> {
-        let found = self.outside(topology)?;
-        external::ask_brokers(topology, &found, self.options.reach)?;
+        let found = self.find_external(topology)?;
+        external::check_brokers(topology, &found, self.options.reach)?;
         external::read_metrics(&found)
     }
 
@@ -245,9 +245,9 @@ impl Environment for Local {
         record.targets = targets
             .map(|(n, s)| (n.clone(), s.version.clone()))
             .collect();
-        // A machine that cannot be calibrated can be measured on: the limits are then not known.
+        // A machine that cannot be calibrated can still be measured on, with unknown limits.
         let calibration =
-            calibrate::remembered_or_measured(&self.options.fetcher.cache, &self.options.out);
+            calibrate::cached_or_measured(&self.options.fetcher.cache, &self.options.out);
         record.calibration = calibration.ok();
         let reason = self.network.reason.clone();
         record.facts.insert(String::from("addressing"), reason);
@@ -271,16 +271,16 @@ impl Environment for Local {
         Ok(record)
     }
 
-    fn place(&mut self, plan: &BedPlan) -> Result<Box<dyn Bed>, LabError> {
+    fn place(&mut self, plan: &TestBedPlan) -> Result<Box<dyn TestBed>, LabError> {
         let programs = self.programs(plan)?;
-        let external = self.outside(&plan.topology)?;
+        let external = self.find_external(&plan.topology)?;
         lock(&self.keeper).pin(&plan.placement.part_cpus)?;
         process::pin_own_threads(&plan.placement.part_cpus).map_err(LabError::io(format!(
             "run on the cores {:?} (see `placement:`)",
             plan.placement.part_cpus
         )))?;
-        self.beds += 1;
-        let name = format!("{}-{}", self.beds, plan.name);
+        self.test_beds += 1;
+        let name = format!("{}-{}", self.test_beds, plan.name);
         let folder = self.folder.join(&name);
         make_folder(&folder)?;
         let memory = self.memory.as_ref().map(|memory| memory.join(&name));
@@ -290,12 +290,12 @@ impl Environment for Local {
         let mut given = BTreeSet::new();
         let network = &self.network;
         let needs = self.needs(plan)?;
-        let mut ground = layout::Ground {
+        let mut inputs = layout::LayoutInputs {
             addresses: &pods.addresses,
             port: &mut |address| network.port(address, &mut given),
             programs: &programs,
             folder: &folder,
-            sockets: &self.folder.join(self.beds.to_string()),
+            sockets: &self.folder.join(self.test_beds.to_string()),
             run: &self.run,
             redirect: network.redirect(),
             exemption: network.exemption,
@@ -303,12 +303,12 @@ impl Environment for Local {
             memory: memory.as_deref(),
             external: &external,
         };
-        let mut layout = layout::lay_out(plan, &mut ground)?;
+        let mut layout = layout::compute(plan, &mut inputs)?;
         for (pod, capture) in &layout.captures {
             pods.capture(pod, capture)?;
         }
         for (pod, names) in &layout.names {
-            let file = bed::hosts_of(&folder, pod);
+            let file = test_bed::hosts_of(&folder, pod);
             let what = format!("write {}", file.display());
             std::fs::write(&file, layout::hosts_file(names)).map_err(LabError::io(what))?;
         }
@@ -331,7 +331,7 @@ impl Environment for Local {
             rendered.push(one);
         }
         let software = self.software.iter();
-        Ok(Box::new(LocalBed::new(bed::Placed {
+        Ok(Box::new(LocalTestBed::new(test_bed::PlacedTestBed {
             keeper: Arc::clone(&self.keeper),
             name,
             folder,
@@ -351,7 +351,7 @@ impl Environment for Local {
     }
 }
 
-/// Refuses limits that this machine does not let us set, before anything is measured.
+/// Checks, before anything is measured, that limits can be set on this machine.
 fn try_limits(
     keeper: &mut Keeper,
     limits: &BTreeMap<String, Limits>,
@@ -361,7 +361,7 @@ fn try_limits(
         let Some(bounds) = bounds(limits) else {
             continue;
         };
-        keeper.try_bounds(bounds).map_err(|error| match error {
+        keeper.check_limits(bounds).map_err(|error| match error {
             LabError::Keeper(why) => LabError::Unsupported {
                 what: format!("`limits` of {instance}"),
                 environment: format!("the environment local ({addressing}) here"),
@@ -373,11 +373,11 @@ fn try_limits(
     Ok(())
 }
 
-fn bounds(limits: &Limits) -> Option<Bounds> {
-    Bounds::new(limits.cpu, limits.memory_bytes)
+fn bounds(limits: &Limits) -> Option<CgroupLimits> {
+    CgroupLimits::new(limits.cpu, limits.memory_bytes)
 }
 
-/// Makes a folder that only this user can enter; it must not be there.
+/// Creates a folder that only this user can enter; it must not exist.
 pub(crate) fn make_folder(path: &Path) -> Result<(), LabError> {
     use std::os::unix::fs::DirBuilderExt;
     std::fs::DirBuilder::new()
@@ -386,7 +386,7 @@ pub(crate) fn make_folder(path: &Path) -> Result<(), LabError> {
         .map_err(LabError::io(format!("make the folder {}", path.display())))
 }
 
-/// What is shared, also after a thread panicked while it had it: of the keeper, the state is on the other side of a socket.
+/// Locks a mutex even if a thread panicked while it held the lock: the keeper's state is in another process.
 fn lock<T>(shared: &Mutex<T>) -> MutexGuard<'_, T> {
     shared.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,5 +1,5 @@
-//! Metrics of instances that Tare did not start, under the names of their target's counters: by Jolokia, from the page of a
-//! Prometheus exporter, or over JMX remote.
+//! Metrics of external instances, under the counter names of their target: from Jolokia, the page of a Prometheus
+//! exporter, or JMX remote.
 
 use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
 use std::path::Path;
@@ -13,69 +13,69 @@ use tare_schema::target::{CounterSource, JmxDef};
 
 use crate::LabError;
 use crate::catalogue::Target;
-use crate::counters::{Answers, Exported, Question, bulk, of_beans, questions};
-use crate::door::Door;
+use crate::connector::Connector;
+use crate::counters::{BeanQuery, BeanValues, ExporterPage, bean_queries, bulk_request, of_beans};
 use crate::environment::Reading;
 use crate::fetch::locate;
-use crate::page;
+use crate::http;
 use crate::render::{Counter, Login, PORT};
-use crate::tool::{self, StdIo};
+use crate::subprocess::{self, StdIo};
 
-/// So many instances are read at once.
+/// Instances that are read concurrently.
 const AT_ONCE: usize = 8;
-/// Limit of a reading for a trial: JMX remote starts a Java program for it.
+/// Timeout of a reading for a trial: JMX remote starts a Java program for it.
 const WITHIN: Duration = Duration::from_secs(20);
-/// Largest answer over JMX remote.
+/// Maximum size of an answer over JMX remote.
 const ANSWER_BYTES_MAX: usize = 32 << 20;
-/// So much is told of a reason that comes from there.
+/// Maximum length of an error of the JMX remote program.
 const REASON_LETTERS: usize = 400;
-/// Options that are meant for other Java programs than the one that asks.
-const OTHERS_OPTIONS: [(&str, &str); 3] = [
+/// Clears options that are meant for other Java programs.
+const CLEARED_OPTIONS: [(&str, &str); 3] = [
     ("JAVA_TOOL_OPTIONS", ""),
     ("JDK_JAVA_OPTIONS", ""),
     ("CLASSPATH", ""),
 ];
 
-/// Reads the metrics of several instances in one way.
+/// Reads the metrics of several instances from one kind of source.
 #[derive(Debug)]
 pub struct MetricsReader {
     way: MetricsWay,
-    places: Vec<Place>,
+    places: Vec<InstanceAddress>,
     counters: Vec<Counter>,
-    questions: Vec<Question>,
+    bean_queries: Vec<BeanQuery>,
     jmx: JmxDef,
     remote: Vec<String>,
     login: Option<Login>,
     reach: Reach,
 }
 
-/// Where one instance is read.
+/// Address of one instance.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Place {
-    /// As it was named.
+struct InstanceAddress {
+    /// As given by the user.
     named: String,
     /// `HOST:PORT`.
     authority: String,
-    /// Of its page; empty for JMX remote.
+    /// Path of its page; empty for JMX remote.
     path: String,
 }
 
-/// What one instance told.
+/// Metrics of one instance.
 #[derive(Debug)]
 pub struct MetricsReading {
-    /// Where, as it was named.
+    /// Its address, as given by the user.
     pub at: String,
-    /// When its answer was there.
+    /// Time of its answer.
     pub when: Instant,
-    /// All that its counters tell; of some there may be none.
+    /// All counters that it has; some may be missing.
     pub readings: Result<Vec<Reading>, LabError>,
 }
 
 impl MetricsReader {
-    /// A reader of instances of this target; `login` is shown to all of them.
+    /// A reader of instances of this target; `login` is used for all of them.
     ///
     /// # Errors
-    /// When the target has no counters that can be read so, or the source names no way, two, or what is no address.
+    /// When the target has no counters in JMX beans, or the source names no kind, two kinds, or an invalid address.
     pub fn new(
         target: &Target,
         source: &MetricsSourceDef,
@@ -95,7 +95,10 @@ impl MetricsReader {
                 reason,
             })
         };
-        let places = named.iter().map(place).collect::<Result<Vec<Place>, _>>()?;
+        let places = named
+            .iter()
+            .map(place)
+            .collect::<Result<Vec<InstanceAddress>, _>>()?;
         if let Some(login) = &login
             && [&login.user, &login.password]
                 .iter()
@@ -110,13 +113,13 @@ impl MetricsReader {
             CounterSource::Jmx(from) => Some(from),
             _ => None,
         });
-        let questions = questions(sources).map_err(LabError::Plan)?;
+        let bean_queries = bean_queries(sources).map_err(LabError::Plan)?;
         let folder = std::path::absolute(&target.folder)
             .map_err(LabError::io(format!("find {}", target.folder.display())))?;
         Ok(MetricsReader {
             way,
             places,
-            questions,
+            bean_queries,
             counters,
             remote: in_folder(&jmx.remote, &folder),
             jmx,
@@ -125,10 +128,10 @@ impl MetricsReader {
         })
     }
 
-    /// The same with the login that the source names: its password is read here.
+    /// The same with the login of the source, whose password is read here.
     ///
     /// # Errors
-    /// As [`MetricsReader::new`], and when there is no password.
+    /// As [`MetricsReader::new`], and when the password cannot be read.
     pub fn open(
         target: &Target,
         source: &MetricsSourceDef,
@@ -144,16 +147,16 @@ impl MetricsReader {
         MetricsReader::new(target, source, login, reach)
     }
 
-    /// The instances, as they were named.
+    /// The instances, as given by the user.
     pub fn instances(&self) -> impl Iterator<Item = &str> {
         self.places.iter().map(|place| place.named.as_str())
     }
 
-    /// Reads the instances that `wanted` names, several at once, each for at most so long.
+    /// Reads the instances that `wanted` selects, several concurrently, each for at most `within`.
     #[must_use]
     pub fn read(&self, wanted: impl Fn(&str) -> bool, within: Duration) -> Vec<MetricsReading> {
         let wanted = self.places.iter().filter(|place| wanted(&place.named));
-        let places: Vec<&Place> = wanted.collect();
+        let places: Vec<&InstanceAddress> = wanted.collect();
         let mut all = Vec::new();
         for some in places.chunks(AT_ONCE) {
             thread::scope(|scope| {
@@ -176,7 +179,7 @@ impl MetricsReader {
         all
     }
 
-    /// All that the first instance tells.
+    /// All metrics of the first instance.
     ///
     /// # Errors
     /// Why it could not be read, with the next step.
@@ -187,10 +190,10 @@ impl MetricsReader {
         }
     }
 
-    fn read_one(&self, place: &Place, within: Duration) -> MetricsReading {
-        let told = self.ask(place, within);
+    fn read_one(&self, place: &InstanceAddress, within: Duration) -> MetricsReading {
+        let answer = self.ask(place, within);
         let when = Instant::now();
-        let readings = told.and_then(|text| self.understood(&text));
+        let readings = answer.and_then(|text| self.parse_readings(&text));
         MetricsReading {
             at: place.named.clone(),
             when,
@@ -201,23 +204,23 @@ impl MetricsReader {
         }
     }
 
-    /// What is told at a place, as text.
-    fn ask(&self, place: &Place, within: Duration) -> Result<String, String> {
+    /// The answer of an instance as text.
+    fn ask(&self, place: &InstanceAddress, within: Duration) -> Result<String, String> {
         let begun = Instant::now();
         let address = self.reachable(place, within)?;
         let left = within.saturating_sub(begun.elapsed());
         match self.way {
             MetricsWay::Jolokia => {
-                let question = bulk(&self.questions);
-                self.page(place, address, Some(&question), left)
+                let query = bulk_request(&self.bean_queries);
+                self.page(place, address, Some(&query), left)
             }
             MetricsWay::Prometheus => self.page(place, address, None, left),
             MetricsWay::Jmx => self.beans(address, left),
         }
     }
 
-    /// The first of its addresses that may be called and takes a connection.
-    fn reachable(&self, place: &Place, within: Duration) -> Result<SocketAddr, String> {
+    /// The first of its addresses that may be called and accepts a connection.
+    fn reachable(&self, place: &InstanceAddress, within: Duration) -> Result<SocketAddr, String> {
         let known = place.authority.to_socket_addrs();
         let known =
             known.map_err(|error| format!("its name leads nowhere ({error}): correct it"))?;
@@ -239,30 +242,30 @@ impl MetricsReader {
 
     fn page(
         &self,
-        place: &Place,
+        place: &InstanceAddress,
         address: SocketAddr,
-        question: Option<&str>,
+        query: Option<&str>,
         within: Duration,
     ) -> Result<String, String> {
         let mut headers = vec![("Accept".to_owned(), "*/*".to_owned())];
         if let Some(login) = &self.login {
             headers.push(("Authorization".to_owned(), login.credentials()));
         }
-        if question.is_some() {
+        if query.is_some() {
             headers.push(("Content-Type".to_owned(), "application/json".to_owned()));
         }
-        let question = page::Question {
+        let query = http::Request {
             address,
             host: &place.authority,
-            method: match question {
+            method: match query {
                 Some(_) => "POST",
                 None => "GET",
             },
             path: &place.path,
             headers: &headers,
-            body: question.unwrap_or_default().as_bytes(),
+            body: query.unwrap_or_default().as_bytes(),
         };
-        let page = page::send(&Door::Host, &question, within)
+        let page = http::send(&Connector::Host, &query, within)
             .map_err(|reason| format!("{reason}; does it speak HTTP without TLS there?"))?;
         match (page.status, &self.login) {
             (200, _) => Ok(page.text),
@@ -282,7 +285,7 @@ impl MetricsReader {
         }
     }
 
-    /// Asks over JMX remote, by a Java program of the target. It calls this address and no other.
+    /// Queries JMX remote through a Java program of the target, which connects to this address and no other.
     fn beans(&self, address: SocketAddr, within: Duration) -> Result<String, String> {
         let java = self.remote.first().map_or("java", String::as_str);
         let Some(program) = locate(java) else {
@@ -299,15 +302,15 @@ impl MetricsReader {
             None => ("", ""),
         };
         let mut input = format!("{}\n{}\n{user}\n{password}\n", address.ip(), address.port());
-        for question in &self.questions {
-            input += &format!("{}\t{}\n", question.bean, question.attributes.join("\t"));
+        for query in &self.bean_queries {
+            input += &format!("{}\t{}\n", query.bean, query.attributes.join("\t"));
         }
         let stdio = StdIo {
             input: &input,
             output_bytes_max: ANSWER_BYTES_MAX,
         };
         let begun = Instant::now();
-        let output = tool::run_with(&words, &OTHERS_OPTIONS, stdio, within).map_err(|reason| {
+        let output = subprocess::run_with(&words, &CLEARED_OPTIONS, stdio, within).map_err(|reason| {
             match begun.elapsed() >= within {
                 true => format!(
                     "no whole answer within {:.0} s: is this a port of JMX remote (RMI without TLS)?",
@@ -325,16 +328,16 @@ impl MetricsReader {
         }
     }
 
-    fn understood(&self, text: &str) -> Result<Vec<Reading>, String> {
+    fn parse_readings(&self, text: &str) -> Result<Vec<Reading>, String> {
         let (readings, refusal) = match self.way {
             MetricsWay::Prometheus => {
-                let page = Exported::parse(text)?;
+                let page = ExporterPage::parse(text)?;
                 let rules = &self.jmx.exported;
                 let found = of_beans(&self.counters, |from| page.find(from, rules))?;
                 (found, None)
             }
             MetricsWay::Jolokia | MetricsWay::Jmx => {
-                let answers = Answers::parse(text, &self.questions)?;
+                let answers = BeanValues::parse(text, &self.bean_queries)?;
                 let found = of_beans(&self.counters, |from| answers.find(from))?;
                 (found, answers.refusal)
             }
@@ -351,8 +354,8 @@ impl MetricsReader {
     }
 }
 
-/// The counters of a target that are read from beans and belong to the whole instance: how listeners are called that Tare
-/// did not configure is not known.
+/// Counters of a target that are read from beans and belong to the whole instance: the listener names of an external
+/// instance are not known.
 fn of_no_listener(target: &Target) -> Vec<Counter> {
     let counters = target.def.counters.iter();
     let own = counters.filter(|counter| match &counter.from {
@@ -368,8 +371,8 @@ fn in_folder(words: &[String], folder: &Path) -> Vec<String> {
     words.iter().map(word).collect()
 }
 
-/// Reads an address: a page's, or that of JMX remote.
-fn place(way: MetricsWay, named: &str) -> Result<Place, String> {
+/// Parses the address of a page or of JMX remote.
+fn place(way: MetricsWay, named: &str) -> Result<InstanceAddress, String> {
     let usual = match way {
         MetricsWay::Jolokia => "/jolokia/",
         MetricsWay::Prometheus => "/metrics",
@@ -388,7 +391,7 @@ fn place(way: MetricsWay, named: &str) -> Result<Place, String> {
         _ if named.contains("://") => named.to_owned(),
         _ => format!("http://{named}"),
     };
-    let (authority, path) = page::split(&url).map_err(|reason| wrong(&reason))?;
+    let (authority, path) = http::split(&url).map_err(|reason| wrong(&reason))?;
     if authority.contains('@') {
         return Err(wrong("a password in an address is seen by everybody"));
     }
@@ -401,7 +404,7 @@ fn place(way: MetricsWay, named: &str) -> Result<Place, String> {
     if split(authority).is_none() {
         return Err(wrong("this is no address"));
     }
-    Ok(Place {
+    Ok(InstanceAddress {
         named: named.to_owned(),
         authority: authority.to_owned(),
         path: match path {

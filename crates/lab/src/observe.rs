@@ -1,11 +1,11 @@
-//! What every part and the machine consumed between two moments, as the kernel counts it.
+//! Resource usage of all parts and of the machine between two moments, as counted by the kernel.
 //!
-//! CPU time comes from the process's CPU clock: exact, threads that ended included; children that
-//! were reaped add what `/proc` tells of them (exact to a tick). What cannot be read is `None`, never 0.
+//! CPU time is that of the process's CPU clock: exact, including threads that have ended; for reaped children the
+//! times of `/proc` are added (exact to a tick). What cannot be read is `None`, never 0.
 //!
-//! Known weaknesses: what a thread waited or switched is lost when it ends within the window; memory
-//! shared by several processes of one part counts for each of them; a process that starts and ends within
-//! the window without being waited for by a process of its part is not seen.
+//! Known limits: wait times and switches of a thread are lost when it ends within the window; memory shared by several
+//! processes of one part counts for each of them; a process that starts and ends within the window without being
+//! reaped by a process of its part is not seen.
 
 mod external;
 mod links;
@@ -23,38 +23,44 @@ use crate::LabError;
 use crate::cgroup::{Controller, Group, Mounts, Throttling};
 use crate::environment::Observation;
 use crate::process::{self, ProcessStat};
-pub(crate) use external::{WatchedExternal, WithExternal};
+pub(crate) use external::{ObservedExternal, WithExternal};
 use links::LinkObservation;
-pub use links::WatchedLinks;
+pub use links::ObservedLinks;
 pub(crate) use machine::MachineReading;
-pub use pods::WatchedPod;
+pub use pods::ObservedPod;
 use pods::{PodCounts, PodReading};
 use reading::ProcessReading;
 pub(crate) use reading::{field, queued};
 
-/// One part to be watched.
+/// An instance to be observed.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Watched {
+pub struct ObservedInstance {
     instance: String,
     role: String,
     software: String,
     scope: Scope,
 }
 
-/// Which processes belong to a part.
+/// The processes of an instance.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Scope {
-    /// This process and all below it, and those that left it but carry its mark.
+    /// This process and its descendants, and orphans with its mark.
     Tree { root: u32, mark: String },
-    /// Just these processes.
+    /// Only these processes.
     Only(Vec<u32>),
 }
 
-impl Watched {
-    /// A process with everything below it; `mark` is the `NAME=value` in the environment of all of them.
+impl ObservedInstance {
+    /// A process with its descendants; `mark` is the `NAME=value` in their environment.
     #[must_use]
-    pub fn tree(instance: &str, role: &str, software: &str, root: u32, mark: &str) -> Watched {
-        Watched {
+    pub fn tree(
+        instance: &str,
+        role: &str,
+        software: &str,
+        root: u32,
+        mark: &str,
+    ) -> ObservedInstance {
+        ObservedInstance {
             instance: instance.to_owned(),
             role: role.to_owned(),
             software: software.to_owned(),
@@ -65,10 +71,10 @@ impl Watched {
         }
     }
 
-    /// Tare itself: this process and the keeper's own, without what the keeper keeps.
+    /// Tare itself: this process and the keeper, without the keeper's children.
     #[must_use]
-    pub fn conductor(keeper: BTreeSet<u32>) -> Watched {
-        Watched {
+    pub fn conductor(keeper: BTreeSet<u32>) -> ObservedInstance {
+        ObservedInstance {
             instance: String::from("conductor"),
             role: String::from("conductor"),
             software: format!("tare {}", env!("CARGO_PKG_VERSION")),
@@ -76,7 +82,7 @@ impl Watched {
         }
     }
 
-    /// The control group by which a limit of CPU is set for this part alone. (Tare's own is nobody's.)
+    /// The instance's own control group with a CPU limit; `None` if it is in Tare's group.
     fn limited(&self) -> Option<(Group, Throttling)> {
         let Scope::Tree { root, .. } = self.scope else {
             return None;
@@ -96,7 +102,7 @@ impl Watched {
                 let mut roots: BTreeSet<u32> = sessions.map(|p| p.pid).collect();
                 roots.insert(*root);
                 let tree = process::with_descendants(all, &roots);
-                // Looking at environments is dear: only at those that were adopted by the keeper.
+                // Reading environments is expensive: only those of processes that the keeper has adopted.
                 let parent = all.iter().find(|p| p.pid == *root).map(|p| p.parent);
                 let adopted = all
                     .iter()
@@ -111,22 +117,22 @@ impl Watched {
     }
 }
 
-/// An observation of processes of this host.
+/// An observation of processes on this host.
 pub struct LocalObservation {
     parts: Vec<PartObservation>,
-    pods: Vec<(WatchedPod, PodCounts, PodReading)>,
+    pods: Vec<(ObservedPod, PodCounts, PodReading)>,
     links: Option<LinkObservation>,
     machine: Option<MachineReading>,
     started: Instant,
 }
 
 struct PartObservation {
-    watched: Watched,
+    observed: ObservedInstance,
     members: BTreeSet<u32>,
     first: BTreeMap<u32, ProcessReading>,
-    /// Its control group of its own, and what its limit of CPU had done before the window.
+    /// Its own control group, and the CPU throttling before the window.
     limited: Option<(Group, Throttling)>,
-    /// Whether the peak of every process could be set back.
+    /// Whether the peak memory of every process could be reset.
     peaks_reset: bool,
     rss_sum_bytes: u128,
     rss_readings: u32,
@@ -134,22 +140,22 @@ struct PartObservation {
 }
 
 impl LocalObservation {
-    /// Sets the high-water marks back and takes the first reading.
+    /// Resets the high-water marks and takes the first reading.
     ///
     /// # Errors
-    /// When a part to be watched is not there.
+    /// When an instance has no process.
     pub fn start(
-        watched: Vec<Watched>,
-        pods: Vec<WatchedPod>,
+        observed: Vec<ObservedInstance>,
+        pods: Vec<ObservedPod>,
     ) -> Result<LocalObservation, LabError> {
         let all = process::snapshot();
         let mut parts = Vec::new();
-        for watched in watched {
-            let members = watched.members(&all);
+        for observed in observed {
+            let members = observed.members(&all);
             let peaks_reset = members.iter().all(|pid| reading::reset_peak(*pid));
             parts.push(PartObservation {
-                limited: watched.limited(),
-                watched,
+                limited: observed.limited(),
+                observed,
                 members,
                 first: BTreeMap::new(),
                 peaks_reset,
@@ -163,7 +169,7 @@ impl LocalObservation {
             let found = part.first.len();
             if found == 0 {
                 return Err(LabError::Died {
-                    instance: part.watched.instance.clone(),
+                    instance: part.observed.instance.clone(),
                     how: String::from("it was gone when its observation began"),
                     log_tail: Vec::new(),
                 });
@@ -185,11 +191,11 @@ impl LocalObservation {
         })
     }
 
-    /// Counts what crosses the links between sites from now on, too.
+    /// Includes the links between sites from now on.
     ///
     /// # Errors
-    /// When they do not say what has crossed them so far.
-    pub fn with_links(mut self, links: WatchedLinks) -> Result<LocalObservation, LabError> {
+    /// When their counters cannot be read.
+    pub fn with_links(mut self, links: ObservedLinks) -> Result<LocalObservation, LabError> {
         self.links = Some(LinkObservation::start(links)?);
         Ok(self)
     }
@@ -218,7 +224,7 @@ impl Observation for LocalObservation {
         let all = process::snapshot();
         let mut usages: Vec<PartUsage> = self.parts.iter().map(|part| part.finish(&all)).collect();
         if let Some(links) = &self.links {
-            links.book_threads(&mut usages);
+            links.account_threads(&mut usages);
         }
         let mut machine = self.machine_usage(&usages);
         for (pod, counts, first) in &self.pods {
@@ -251,16 +257,16 @@ impl PartObservation {
     }
 
     fn finish(&self, all: &[ProcessStat]) -> PartUsage {
-        let members = self.watched.members(all);
+        let members = self.observed.members(all);
         let last = read_all(&members);
         let first = &self.first;
-        let with_children = matches!(self.watched.scope, Scope::Tree { .. });
-        // A process that ended is in its parent's children from then on: sums over the part agree.
+        let with_children = matches!(self.observed.scope, Scope::Tree { .. });
+        // The times of an ended process are added to its parent's children: sums over the part stay right.
         let grown = |value: &dyn Fn(&ProcessReading) -> Option<u64>| {
             let sum = |readings: &BTreeMap<u32, ProcessReading>| -> Option<u64> {
                 readings.values().map(value).sum()
             };
-            // Nothing is known of one that was ended within the window.
+            // Without any process left nothing is known.
             (!last.is_empty()).then_some(())?;
             Some(sum(&last)?.saturating_sub(sum(first)?))
         };
@@ -283,9 +289,9 @@ impl PartObservation {
         let peak: Option<u64> = last.values().map(|reading| reading.peak_bytes).sum();
         let mean = self.rss_sum_bytes / u128::from(self.rss_readings.max(1));
         PartUsage {
-            instance: self.watched.instance.clone(),
-            role: self.watched.role.clone(),
-            software: self.watched.software.clone(),
+            instance: self.observed.instance.clone(),
+            role: self.observed.role.clone(),
+            software: self.observed.software.clone(),
             cpu_ns: grown(&|r| r.cpu_ns(with_children)),
             user_ns: grown(&|r| r.user_ns(with_children)),
             system_ns: grown(&|r| r.system_ns(with_children)),

@@ -1,4 +1,4 @@
-//! Tells whether an instance serves yet, by one question repeated until it is answered or too late.
+//! Readiness probe: repeated until the instance is ready, has exited or the time is up.
 
 mod health;
 mod kafka;
@@ -11,24 +11,24 @@ use std::time::{Duration, Instant};
 
 use regex::Regex;
 
-use crate::door::Door;
-use crate::page;
+use crate::connector::Connector;
+use crate::http;
 
-/// Limit of one question.
+/// Timeout of one attempt.
 const ATTEMPT: Duration = Duration::from_secs(1);
-/// Between questions: short, because a run asks thousands of times.
+/// Time between attempts: short, because a run makes thousands of them.
 const PAUSE: Duration = Duration::from_millis(5);
-/// Only so much of the beginning of an output is searched; what says "ready" comes early.
+/// Maximum of a log that is searched; readiness is reported early.
 const LOG_BYTES_MAX: u64 = 4 << 20;
 
-/// A question whose answer means "it serves".
+/// A readiness probe.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Probe {
+pub enum ReadinessProbe {
     /// `address:port` accepts a connection.
     Tcp(String),
     /// The URL answers with status 200.
     Http(String),
-    /// gRPC's health service says SERVING.
+    /// The gRPC health service reports SERVING.
     Grpc {
         /// `address:port`, without TLS.
         at: String,
@@ -39,7 +39,7 @@ pub enum Probe {
     Kafka {
         /// `address:port`, without TLS.
         at: String,
-        /// How many brokers there must be.
+        /// Number of brokers in the cluster.
         brokers: usize,
     },
     /// A line of the file matches.
@@ -49,51 +49,51 @@ pub enum Probe {
         /// Regular expression.
         pattern: String,
     },
-    /// The command ends with code 0.
+    /// The command exits with code 0.
     Command(Vec<String>),
 }
 
-/// How waiting for an instance ended.
+/// Result of waiting for readiness.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Waited {
-    /// It serves, after so long.
+pub enum Readiness {
+    /// Ready after this time.
     Ready(Duration),
-    /// It does not, after the limit; the last answer in words.
+    /// Not ready within the timeout.
     NotReady {
-        /// How long.
+        /// Time waited.
         waited: Duration,
-        /// What was tried and what came of it.
+        /// The last attempt's error.
         answer: String,
     },
-    /// It is no longer there.
+    /// The process has exited.
     Gone,
 }
 
-/// Whether a process still runs.
+/// State of a process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Life {
-    /// It does.
+pub enum InstanceState {
+    /// It runs.
     Running,
-    /// It does not; there is nothing to wait for.
+    /// It has exited.
     Ended,
 }
 
-impl Probe {
-    /// Asks once, through the door.
+impl ReadinessProbe {
+    /// Makes one attempt.
     ///
     /// # Errors
-    /// Why it does not serve yet, in words.
-    pub fn ask(&self, door: &Door) -> Result<(), String> {
+    /// Why it is not ready yet.
+    pub fn ask(&self, connector: &Connector) -> Result<(), String> {
         match self {
-            Probe::Tcp(at) => open(door, at, ATTEMPT).map(drop),
-            Probe::Grpc { at, service } => health::ask(door, at, service, ATTEMPT),
-            Probe::Kafka { at, brokers } => kafka::ask(door, at, *brokers, ATTEMPT),
-            Probe::Http(url) => match page::get(door, url, ATTEMPT)? {
-                page::Page { status: 200, .. } => Ok(()),
-                page::Page { status, .. } => Err(format!("{url} answered {status}, not 200")),
+            ReadinessProbe::Tcp(at) => open(connector, at, ATTEMPT).map(drop),
+            ReadinessProbe::Grpc { at, service } => health::ask(connector, at, service, ATTEMPT),
+            ReadinessProbe::Kafka { at, brokers } => kafka::ask(connector, at, *brokers, ATTEMPT),
+            ReadinessProbe::Http(url) => match http::get(connector, url, ATTEMPT)? {
+                http::Response { status: 200, .. } => Ok(()),
+                http::Response { status, .. } => Err(format!("{url} answered {status}, not 200")),
             },
-            Probe::Log { file, pattern } => matches_line(file, pattern),
-            Probe::Command(words) => match door.run(words, ATTEMPT) {
+            ReadinessProbe::Log { file, pattern } => matches_line(file, pattern),
+            ReadinessProbe::Command(words) => match connector.run(words, ATTEMPT) {
                 Ok(output) if output.success => Ok(()),
                 Ok(output) => Err(format!("`{}` {}", words.join(" "), output.how)),
                 Err(reason) => Err(reason),
@@ -101,17 +101,22 @@ impl Probe {
         }
     }
 
-    /// Asks until it serves, ends or the limit has passed.
-    pub fn wait(&self, door: &Door, within: Duration, life: &mut dyn FnMut() -> Life) -> Waited {
+    /// Repeats the probe until the instance is ready or has exited, or the timeout.
+    pub fn wait(
+        &self,
+        connector: &Connector,
+        within: Duration,
+        state: &mut dyn FnMut() -> InstanceState,
+    ) -> Readiness {
         let start = Instant::now();
         loop {
-            if life() == Life::Ended {
-                return Waited::Gone;
+            if state() == InstanceState::Ended {
+                return Readiness::Gone;
             }
-            match self.ask(door) {
-                Ok(()) => return Waited::Ready(start.elapsed()),
+            match self.ask(connector) {
+                Ok(()) => return Readiness::Ready(start.elapsed()),
                 Err(answer) if start.elapsed() >= within => {
-                    return Waited::NotReady {
+                    return Readiness::NotReady {
                         waited: start.elapsed(),
                         answer,
                     };
@@ -122,13 +127,14 @@ impl Probe {
     }
 }
 
-fn open(door: &Door, at: &str, limit: Duration) -> Result<TcpStream, String> {
+fn open(connector: &Connector, at: &str, limit: Duration) -> Result<TcpStream, String> {
     let address = at
         .to_socket_addrs()
         .ok()
         .and_then(|mut all| all.next())
         .ok_or_else(|| format!("`{at}` is no address with a port"))?;
-    door.connect(address, limit)
+    connector
+        .connect(address, limit)
         .map_err(|error| format!("no connection to {at}: {error}"))
 }
 

@@ -1,4 +1,4 @@
-//! Processes as /proc shows them: who is whose child, who is alive, and signals that cannot hit a stranger.
+//! Processes in /proc: parents, states, and signals that cannot hit a reused process id.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -29,12 +29,12 @@ pub struct ProcessStat {
     pub children_system_ticks: u64,
     /// Threads.
     pub threads: u32,
-    /// Start after boot, ticks: with the pid it names a process for good.
+    /// Start after boot, ticks: unique together with the pid.
     pub started_ticks: u64,
 }
 
 impl ProcessStat {
-    /// Whether it still runs: neither a zombie nor just gone.
+    /// Whether it runs, and is neither a zombie nor dead.
     #[must_use]
     pub fn is_alive(&self) -> bool {
         !matches!(self.state, 'Z' | 'X' | 'x')
@@ -55,7 +55,7 @@ pub fn parse_stat(line: &str) -> Option<ProcessStat> {
         name: line.get(open + 1..close)?.to_owned(),
         state: fields.first()?.chars().next()?,
         parent: u32::try_from(number(4)?).ok()?,
-        // Kernel threads and processes of outer namespaces have odd sessions: 0 is none.
+        // Kernel threads and processes of outer namespaces have no valid session: 0.
         session: fields
             .get(6 - 3)?
             .parse::<i64>()
@@ -72,13 +72,13 @@ pub fn parse_stat(line: &str) -> Option<ProcessStat> {
     })
 }
 
-/// One process, or `None` when it is gone.
+/// A process; `None` when it is gone.
 #[must_use]
 pub fn stat(pid: u32) -> Option<ProcessStat> {
     parse_stat(&fs::read_to_string(format!("/proc/{pid}/stat")).ok()?)
 }
 
-/// All processes that can be seen.
+/// All visible processes.
 #[must_use]
 pub fn snapshot() -> Vec<ProcessStat> {
     let Ok(entries) = fs::read_dir("/proc") else {
@@ -91,7 +91,7 @@ pub fn snapshot() -> Vec<ProcessStat> {
         .collect()
 }
 
-/// The roots and everything below them.
+/// The roots and their descendants.
 #[must_use]
 pub fn with_descendants(all: &[ProcessStat], roots: &BTreeSet<u32>) -> BTreeSet<u32> {
     let mut children: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
@@ -118,7 +118,7 @@ pub fn has_environment(pid: u32, entry: &str) -> bool {
         .is_ok_and(|text| text.split(|b| *b == 0).any(|one| one == entry.as_bytes()))
 }
 
-/// Sends a signal to exactly this process; another one that got its id meanwhile is left alone.
+/// Sends a signal to exactly this process, never to another one that reused its id.
 ///
 /// Returns whether it was sent.
 pub fn send_signal(process: &ProcessStat, signal: Signal) -> bool {
@@ -128,18 +128,18 @@ pub fn send_signal(process: &ProcessStat, signal: Signal) -> bool {
     let Ok(handle) = rustix::process::pidfd_open(pid, PidfdFlags::empty()) else {
         return false;
     };
-    // The handle is bound now: if the process is still the one seen, the signal cannot go astray.
+    // The handle is bound now: if the process is still the same, the signal goes to it.
     let same = stat(process.pid).is_some_and(|now| now.started_ticks == process.started_ticks);
     same && rustix::process::pidfd_send_signal(&handle, signal).is_ok()
 }
 
-/// A process id as the kernel's interface takes it.
+/// A process id as the system calls take it.
 #[must_use]
 pub(crate) fn raw_pid(pid: u32) -> Option<Pid> {
     Pid::from_raw(i32::try_from(pid).ok()?)
 }
 
-/// Puts all threads of this process on these cores, everything where none are named; later ones inherit it.
+/// Pins all threads of this process to these cores, and so later ones; does nothing for an empty list.
 pub(crate) fn pin_own_threads(cpus: &[u32]) -> std::io::Result<()> {
     let Some(set) = crate::keeper::cpu_set(cpus) else {
         return Ok(());
@@ -150,7 +150,7 @@ pub(crate) fn pin_own_threads(cpus: &[u32]) -> std::io::Result<()> {
             continue;
         };
         match rustix::thread::sched_setaffinity(Some(id), &set) {
-            // It has ended meanwhile.
+            // The thread has ended meanwhile.
             Ok(()) | Err(rustix::io::Errno::SRCH) => {}
             Err(error) => return Err(error.into()),
         }
@@ -158,7 +158,7 @@ pub(crate) fn pin_own_threads(cpus: &[u32]) -> std::io::Result<()> {
     Ok(())
 }
 
-/// A short sleep within a bounded loop of polling.
+/// A short sleep in a bounded polling loop.
 pub(crate) fn pause(length: Duration) {
     std::thread::sleep(length);
 }

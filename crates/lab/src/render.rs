@@ -1,4 +1,4 @@
-//! Turns a target folder and an instance's place into files, a command, a probe and counters.
+//! Renders a target folder for an instance: files, command, readiness probe and counters.
 
 mod context;
 mod login;
@@ -17,8 +17,8 @@ use tare_schema::target::{CounterDef, CounterKind, CounterSource, ReadyDef, Stop
 
 use crate::LabError;
 use crate::catalogue::Target;
-use crate::counters::{Question, questions};
-use crate::probe::Probe;
+use crate::counters::{BeanQuery, bean_queries};
+use crate::probe::ReadinessProbe;
 
 pub use context::{
     Advertise, Context, Exempt, Identity, Listen, Peer, RouteContext, Upstream, edge_id,
@@ -26,34 +26,34 @@ pub use context::{
 pub use login::Login;
 use templates::Templates;
 
-/// An instance, ready to be started: nothing in it is a template any more.
+/// An instance that can be started; all templates are rendered.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Rendered {
     /// Name of the instance.
     pub instance: String,
     /// Files for its folder.
     pub files: Vec<RenderedFile>,
-    /// Steps before the start, in order.
+    /// Commands before the start, in order.
     pub prepare: Vec<Step>,
     /// The command.
     pub start: Vec<String>,
     /// Its environment variables.
     pub env: Vec<(String, String)>,
-    /// How to tell that it serves.
-    pub probe: Probe,
-    /// Limit of that.
+    /// Readiness probe.
+    pub probe: ReadinessProbe,
+    /// Its timeout.
     pub ready_within: Duration,
-    /// How to end it.
+    /// How to stop it.
     pub stop: StopDef,
-    /// What it counts.
+    /// Its counters.
     pub counters: Vec<Counter>,
-    /// How the beans of its Java process are asked, for counters that are read from them.
+    /// Queries of its JMX beans, for counters that are read from them.
     pub beans: Option<Beans>,
     /// Edges that pass through it: id → name.
     pub edges: Vec<(String, String)>,
     /// Its folder.
     pub dir: PathBuf,
-    /// What its pages want to be shown.
+    /// Credentials of its admin page.
     pub login: Login,
 }
 
@@ -69,40 +69,40 @@ pub struct RenderedFile {
 /// A command before the start.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Step {
-    /// What it does.
+    /// Purpose.
     pub name: String,
-    /// Its words.
+    /// Program and arguments.
     pub command: Vec<String>,
-    /// Limit.
+    /// Timeout.
     pub within: Duration,
 }
 
-/// What is asked of the beans of an instance, all at once.
+/// Queries of an instance's JMX beans, sent in one request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Beans {
-    /// Address of Jolokia.
+    /// URL of Jolokia.
     pub url: String,
-    /// The questions, each bean once.
-    pub questions: Vec<Question>,
+    /// One query per bean.
+    pub bean_queries: Vec<BeanQuery>,
 }
 
-/// A counter with its addresses filled in.
+/// A counter with rendered addresses.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Counter {
     /// Name.
     pub name: String,
-    /// Edge that it is read for, when it has a source of its own per edge.
+    /// Its edge, where each edge has a source of its own.
     pub edge: Option<String>,
-    /// Where it is read.
+    /// Source.
     pub source: CounterSource,
     /// Factor.
     pub scale: f64,
-    /// Whether it only ever grows.
+    /// Counter or gauge.
     pub kind: CounterKind,
 }
 
 impl Counter {
-    /// The counter of a whole instance, read where its definition says.
+    /// The counter of a whole instance, read from its definition's source.
     pub(crate) fn of(def: &CounterDef) -> Counter {
         Counter {
             name: def.name.clone(),
@@ -115,7 +115,7 @@ impl Counter {
 }
 
 impl Rendered {
-    /// Writes the files into the instance's folder, for this user alone: passwords may be in them.
+    /// Writes the files into the instance's folder, readable by this user only: they may contain passwords.
     ///
     /// # Errors
     /// The file that could not be written.
@@ -139,7 +139,7 @@ impl Rendered {
     }
 }
 
-/// Renders everything that a target says about one instance; touches no file but the templates.
+/// Renders everything of a target for one instance; reads the templates and writes nothing.
 ///
 /// # Errors
 /// The template, its line and what is wrong; a setting that the target does not have.
@@ -152,7 +152,7 @@ pub fn render(target: &Target, context: &Context) -> Result<Rendered, LabError> 
     let key = |key: &str| format!("{}: {key}", target.folder.join("target.yaml").display());
     let counters = counters(&templates, &key("counters"), target, &context)?;
     let beans = beans(&templates, &key("jmx"), target, &counters)?;
-    let asked = beans.as_ref().map(|beans| &beans.questions);
+    let asked = beans.as_ref().map(|beans| &beans.bean_queries);
     let extra = Value::from_pairs([("beans", Value::from(Serde(asked)))]);
     let mut files = Vec::new();
     for (name, template) in &def.render {
@@ -196,7 +196,7 @@ pub fn render(target: &Target, context: &Context) -> Result<Rendered, LabError> 
     Ok(rendered)
 }
 
-/// Nothing that a template can see begins a line of its own: names and settings come from experiments, which are data.
+/// Refuses control characters in the context: names and settings come from experiments, and must not add lines.
 fn check_texts(context: &Context) -> Result<(), LabError> {
     let all = serde_json::to_value(context);
     let all = all.map_err(|error| LabError::Plan(format!("{}: {error}", context.name)))?;
@@ -212,7 +212,7 @@ fn check_texts(context: &Context) -> Result<(), LabError> {
     }
 }
 
-/// Commands can be read by every user of the machine, and are kept with the environment in records.
+/// Refuses passwords in commands: every user can read those, and records keep them with the environment.
 fn check_commands(rendered: &Rendered, key: &str) -> Result<(), LabError> {
     let steps = rendered.prepare.iter().flat_map(|step| &step.command);
     let asked = rendered
@@ -223,7 +223,7 @@ fn check_commands(rendered: &Rendered, key: &str) -> Result<(), LabError> {
             _ => None,
         });
     let probe = match &rendered.probe {
-        Probe::Command(words) => Some(words),
+        ReadinessProbe::Command(words) => Some(words),
         _ => None,
     };
     let words = rendered.start.iter().chain(steps).chain(asked.flatten());
@@ -246,17 +246,17 @@ fn probe(
     key: &str,
     ready: &ReadyDef,
     context: &Context,
-) -> Result<Probe, LabError> {
+) -> Result<ReadinessProbe, LabError> {
     Ok(match ready {
-        ReadyDef { tcp: Some(at), .. } => Probe::Tcp(templates.text(key, at)?),
+        ReadyDef { tcp: Some(at), .. } => ReadinessProbe::Tcp(templates.text(key, at)?),
         ReadyDef {
             http: Some(url), ..
-        } => Probe::Http(templates.text(key, url)?),
+        } => ReadinessProbe::Http(templates.text(key, url)?),
         ReadyDef {
             grpc: Some(at),
             service,
             ..
-        } => Probe::Grpc {
+        } => ReadinessProbe::Grpc {
             at: templates.text(key, at)?,
             service: match service {
                 Some(service) => templates.text(key, service)?,
@@ -272,7 +272,7 @@ fn probe(
                 Some(brokers) => templates.text(key, brokers)?,
                 None => "1".to_owned(),
             };
-            Probe::Kafka {
+            ReadinessProbe::Kafka {
                 at: templates.text(key, at)?,
                 brokers: brokers.parse().map_err(|_| LabError::Template {
                     file: key.to_owned(),
@@ -283,14 +283,14 @@ fn probe(
         }
         ReadyDef {
             log: Some(line), ..
-        } => Probe::Log {
+        } => ReadinessProbe::Log {
             file: context.log.clone(),
             pattern: templates.text(key, line)?,
         },
         ReadyDef {
             command: Some(words),
             ..
-        } => Probe::Command(templates.words(key, words)?),
+        } => ReadinessProbe::Command(templates.words(key, words)?),
         _ => {
             return Err(LabError::Template {
                 file: key.to_owned(),
@@ -366,7 +366,7 @@ fn counters(
     Ok(all)
 }
 
-/// The questions that counters need, and where they are asked.
+/// The queries that counters need, and the URL.
 fn beans(
     templates: &Templates<'_>,
     key: &str,
@@ -387,14 +387,14 @@ fn beans(
     };
     Ok(Some(Beans {
         url: templates.text(key, &jmx.jolokia)?,
-        questions: questions(sources).map_err(wrong)?,
+        bean_queries: bean_queries(sources).map_err(wrong)?,
     }))
 }
 
-/// What stands in the name of a bean for the port of a listener.
+/// Placeholder of a listener's port in the name of a bean.
 pub(crate) const PORT: &str = "{{ port }}";
 
-/// The ports at which edges come in, each with its edge; several edges at one port cannot be told apart.
+/// Listening ports with their edges; `None` for a port of several edges, which cannot be told apart.
 fn listeners(context: &Context) -> BTreeMap<u16, Option<&str>> {
     let mut found: BTreeMap<u16, Option<&str>> = BTreeMap::new();
     for route in &context.routes {

@@ -1,4 +1,4 @@
-//! The few calls that need `unsafe`: what happens between fork and exec, signals, and CPU clocks.
+//! The few system calls that need `unsafe`: between fork and exec, signal dispositions, CPU clocks, timestamps.
 
 #![expect(
     unsafe_code,
@@ -16,39 +16,39 @@ use std::time::Duration;
 use rustix::process::{Pid, Resource, Rlimit, Signal};
 use rustix::thread::{CpuSet, LinkNameSpaceType, UnshareFlags};
 
-/// Tells the parent which of the calls between fork and exec failed: none of the others gives this number.
+/// Error number for a failure to join a control group: no other call between fork and exec returns it.
 pub(crate) const NO_GROUP: i32 = libc::EDQUOT;
-/// The same of the file of names.
+/// Error number for a failure to mount the hosts file.
 pub(crate) const NO_NAMES: i32 = libc::ENOTUNIQ;
 
-/// What a child does to itself between fork and exec.
+/// Setup of a child between fork and exec.
 pub(crate) struct ChildSetup {
     /// Process that must still be the parent; `None`: one outside of the child's PID namespace.
     pub parent: Option<Pid>,
-    /// Network namespace; `None`: as the parent.
+    /// Network namespace; `None`: the parent's.
     pub network: Option<OwnedFd>,
-    /// File that it sees as `/etc/hosts`, in mounts of its own; `None`: as the parent.
+    /// File mounted at `/etc/hosts`, in a mount namespace of its own; `None`: the parent's.
     pub hosts: Option<CString>,
-    /// Files of control groups: who writes `0` joins.
+    /// `cgroup.procs` files: writing `0` joins the group.
     pub groups: Vec<OwnedFd>,
-    /// Session of its own, so that a whole session can be signalled.
+    /// Whether it starts a new session, which can be signalled as a whole.
     pub session: Session,
-    /// Cores; `None`: as the parent.
+    /// CPU set; `None`: the parent's.
     pub cpus: Option<CpuSet>,
     /// Limit of open files.
     pub nofile: Option<u64>,
 }
 
-/// Whether a child leads a session of its own.
+/// Session of a child.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Session {
-    /// It leads a new one.
+    /// A new one.
     Own,
-    /// It stays in the parent's.
+    /// The parent's.
     Parents,
 }
 
-/// Registers the setup with the command.
+/// Registers the setup as a hook of the command.
 pub(crate) fn prepare_child(command: &mut Command, setup: ChildSetup) {
     let hook = move || set_up_child(&setup);
     // SAFETY: the hook only makes system calls that are safe after fork in a process with threads;
@@ -72,7 +72,7 @@ fn set_up_child(setup: &ChildSetup) -> io::Result<()> {
         see_as_hosts(hosts).map_err(|_| io::Error::from_raw_os_error(NO_NAMES))?;
     }
     rustix::process::set_parent_process_death_signal(Some(Signal::KILL))?;
-    // The parent may have died before the line above; then nobody would ever kill this child.
+    // The parent may have died before the line above; then the signal would never come.
     if rustix::process::getppid() != setup.parent {
         return Err(io::Error::from_raw_os_error(libc::ESRCH));
     }
@@ -102,14 +102,14 @@ fn set_up_child(setup: &ChildSetup) -> io::Result<()> {
     Ok(())
 }
 
-/// The keeper's mounts are private to it, so nobody else sees this one.
+/// The keeper's mounts are private, so no other process sees this one.
 fn see_as_hosts(file: &CString) -> io::Result<()> {
     // SAFETY: the process has one thread here, and mounts have no part in memory safety.
     unsafe { rustix::thread::unshare_unsafe(UnshareFlags::NEWNS) }?;
     Ok(rustix::mount::mount_bind(file.as_c_str(), c"/etc/hosts")?)
 }
 
-/// Makes this process deaf to the signals that end an interactive program.
+/// Ignores the signals that end an interactive program.
 pub(crate) fn ignore_interrupts() {
     for signal in [libc::SIGINT, libc::SIGTERM, libc::SIGHUP, libc::SIGPIPE] {
         // SAFETY: sets a disposition to "ignore"; no handler is involved.
@@ -119,9 +119,9 @@ pub(crate) fn ignore_interrupts() {
     }
 }
 
-/// CPU time of a process, all its threads, the ended ones included, in nanoseconds' resolution.
+/// CPU time of a process with all its threads, ended ones included; resolution 1 ns.
 ///
-/// `None` when there is no such process. (Children that ended are not in it.)
+/// `None` when there is no such process. (Ended children are not included.)
 pub(crate) fn process_cpu(pid: u32) -> Option<Duration> {
     let pid = libc::pid_t::try_from(pid).ok()?;
     let mut clock: libc::clockid_t = 0;
@@ -143,7 +143,7 @@ pub(crate) fn process_cpu(pid: u32) -> Option<Duration> {
     ))
 }
 
-/// Asks the kernel to stamp what arrives at this socket.
+/// Enables receive timestamps of the kernel on this socket.
 pub(crate) fn want_stamps(stream: &TcpStream) -> io::Result<()> {
     let on: libc::c_int = 1;
     let length = libc::socklen_t::try_from(size_of_val(&on)).unwrap_or_default();
@@ -164,7 +164,7 @@ pub(crate) fn want_stamps(stream: &TcpStream) -> io::Result<()> {
     }
 }
 
-/// Receives a few bytes and returns the kernel's stamp of their arrival (realtime clock), if it gave one.
+/// Receives a few bytes; returns the kernel's timestamp of their arrival (realtime clock), if there is one.
 pub(crate) fn receive_stamp(stream: &TcpStream) -> io::Result<Option<Duration>> {
     let mut data = [0_u8; 16];
     // Aligned as control messages must be.

@@ -16,7 +16,7 @@ use std::process::{Command, Stdio};
 use base::{install, within};
 use beds::{COPIES, LIMIT, Rig, builtin, copies, through_relay, through_two};
 use tare_lab::catalogue::Catalogue;
-use tare_lab::environment::{Bed, BedPlan, Environment};
+use tare_lab::environment::{Environment, TestBed, TestBedPlan};
 use tare_lab::fetch::Fetcher;
 use tare_lab::local::Local;
 use tare_schema::plan::Addressing;
@@ -87,7 +87,7 @@ fn without_root_sidecars_that_make_their_own_traffic_known_take_redirected_traff
     );
 }
 
-/// Three connections along the edge, one to a stranger, one to where it should never end.
+/// Three connections along the edge, one to an unrelated server, one to an address that should never be reached.
 fn pass_through(proxy: &str, fetcher: &Fetcher) {
     let rig = Rig::new();
     let mut options = rig.with_builtin(fetcher);
@@ -95,7 +95,7 @@ fn pass_through(proxy: &str, fetcher: &Fetcher) {
     let mut local = Local::new(options).unwrap();
     let mut bed = local.place(&captured(proxy)).unwrap();
     bed.start(&mut |_, _| ()).unwrap();
-    let pods = bed.inhabitants().unwrap();
+    let pods = bed.pod_processes().unwrap();
     let client = pods.iter().find(|one| one.instance == "client").unwrap();
     let server = pods.iter().find(|one| one.instance == "server").unwrap();
     let (client, at) = (client.pid.unwrap(), server.address.clone());
@@ -132,8 +132,8 @@ fn beds_that_are_up_at_once_have_addresses_of_their_own() {
         bed.start(&mut |_, _| ()).unwrap();
         bed
     };
-    let server = |bed: &mut dyn Bed| {
-        let pods = bed.inhabitants().unwrap();
+    let server = |bed: &mut dyn TestBed| {
+        let pods = bed.pod_processes().unwrap();
         let server = pods.iter().find(|one| one.instance == "server").unwrap();
         (server.pid.unwrap(), server.address.clone())
     };
@@ -156,7 +156,7 @@ fn beds_that_are_up_at_once_have_addresses_of_their_own() {
 }
 
 /// Two sidecars with mutual TLS between them; the kernel sends both their traffic.
-fn captured(proxy: &str) -> BedPlan {
+fn captured(proxy: &str) -> TestBedPlan {
     let mut plan = through_two(proxy);
     for link in &mut plan.topology.routes[0].links[..2] {
         link.interception = Interception::Redirect;
@@ -165,7 +165,7 @@ fn captured(proxy: &str) -> BedPlan {
 }
 
 /// Connections of the edge, as the client's and the server's sidecar count them.
-fn connections(bed: &mut dyn Bed) -> [f64; 2] {
+fn connections(bed: &mut dyn TestBed) -> [f64; 2] {
     let all = bed.counters().unwrap();
     ["client-sidecar", "server-sidecar"].map(|name| {
         let found = all.iter().find(|counters| counters.instance == name);
@@ -177,7 +177,7 @@ fn connections(bed: &mut dyn Bed) -> [f64; 2] {
     })
 }
 
-/// What comes back for a word that somebody in a pod sends.
+/// The answer to a word that a process in a pod sends.
 fn echo_from(pid: u32, address: &str, port: u16) -> String {
     let script =
         format!("exec 3<>/dev/tcp/{address}/{port} && printf hello >&3 && timeout 5 head -c 5 <&3");

@@ -15,9 +15,9 @@ use std::time::Duration;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
-use tare_lab::cluster::{Cluster, Member};
-use tare_lab::door::Door;
-use tare_lab::probe::Probe;
+use tare_lab::cluster::{Cluster, ClusterMember};
+use tare_lab::connector::Connector;
+use tare_lab::probe::ReadinessProbe;
 use tare_lab::render::Login;
 
 #[test]
@@ -38,9 +38,9 @@ fn three_brokers_are_one_cluster_lose_one_and_take_it_back() {
     // Who is kept from answering within a question's second, by a busy machine, is asked again; an answer must be right.
     let sees = |at: &str, brokers: usize| {
         let at = at.to_owned();
-        let probe = Probe::Kafka { at, brokers };
+        let probe = ReadinessProbe::Kafka { at, brokers };
         let asked = std::time::Instant::now();
-        while let Err(said) = probe.ask(&Door::Host) {
+        while let Err(said) = probe.ask(&Connector::Host) {
             let is_late = said.contains("no whole answer in time");
             assert!(
                 is_late && asked.elapsed() < Duration::from_secs(60),
@@ -58,20 +58,24 @@ fn three_brokers_are_one_cluster_lose_one_and_take_it_back() {
     }
     for port in ["tls", "mtls", "sasl", "sasl-tls"] {
         for at in cluster.at(port) {
-            Probe::Tcp(at.to_string()).ask(&Door::Host).unwrap();
+            ReadinessProbe::Tcp(at.to_string())
+                .ask(&Connector::Host)
+                .unwrap();
         }
     }
     tells_of_itself(&cluster);
     tells_nobody_else_and_obeys_nobody(&cluster);
     cluster.kill(2).unwrap();
     let within = Duration::from_secs(60);
-    let fenced = Probe::Kafka {
+    let fenced = ReadinessProbe::Kafka {
         at: plain[0].clone(),
         brokers: 2,
     };
-    let waited = fenced.wait(&Door::Host, within, &mut || tare_lab::probe::Life::Running);
+    let waited = fenced.wait(&Connector::Host, within, &mut || {
+        tare_lab::probe::InstanceState::Running
+    });
     assert!(
-        matches!(waited, tare_lab::probe::Waited::Ready(_)),
+        matches!(waited, tare_lab::probe::Readiness::Ready(_)),
         "{waited:?}"
     );
     cluster.start_again(2).unwrap();
@@ -146,7 +150,7 @@ fn tells_nobody_else_and_obeys_nobody(cluster: &Cluster) {
 }
 
 /// A question about everything that Jolokia was told to answer.
-fn allowed(member: &Member) -> Value {
+fn allowed(member: &ClusterMember) -> Value {
     let text = fs::read_to_string(member.folder.join("jolokia-access.xml")).unwrap();
     let inner = |text: &str, from: &str, to: &str| -> Vec<String> {
         let parts = text.split(from).skip(1);

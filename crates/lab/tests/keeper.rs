@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use base::{Base, LIMIT, kill, within};
 use tare_lab::LabError;
-use tare_lab::keeper::{Ending, Keeper, Spawn};
+use tare_lab::keeper::{ExitStatus, Keeper, Spawn};
 
 const RIG: &str = env!("CARGO_BIN_EXE_lab-rig");
 
@@ -119,13 +119,13 @@ fn an_ending_is_told_with_its_cause_and_last_words() {
         .to_vec();
     keeper.spawn(&shell).unwrap();
     let exit = ending_of(&mut keeper, "shell");
-    assert_eq!(exit.how, Ending::Code(7));
+    assert_eq!(exit.how, ExitStatus::Code(7));
     assert_eq!(exit.tail, ["tired"]);
     keeper.stop("shell", 15, Duration::ZERO).unwrap();
 
     shell.argv[2] = String::from("kill -SEGV $$");
     keeper.spawn(&shell).unwrap();
-    assert_eq!(ending_of(&mut keeper, "shell").how, Ending::Signal(11));
+    assert_eq!(ending_of(&mut keeper, "shell").how, ExitStatus::Signal(11));
 }
 
 #[test]
@@ -135,7 +135,7 @@ fn output_is_cut_at_its_limit_and_its_end_is_still_known() {
     let flood = spawn(&keeper, "flood", &["flood"]);
     keeper.spawn(&flood).unwrap();
     let exit = ending_of(&mut keeper, "flood");
-    assert_eq!(exit.how, Ending::Code(0));
+    assert_eq!(exit.how, ExitStatus::Code(0));
     assert_eq!(exit.tail.last().unwrap(), "flood over");
     let text = std::fs::read_to_string(&flood.output).unwrap();
     assert!(text.len() < 4200, "{}", text.len());
@@ -212,7 +212,7 @@ fn spawn(keeper: &Keeper, name: &str, words: &[&str]) -> Spawn {
     }
 }
 
-fn ending_of(keeper: &mut Keeper, name: &str) -> tare_lab::keeper::Exit {
+fn ending_of(keeper: &mut Keeper, name: &str) -> tare_lab::keeper::ProcessExit {
     let mut found = None;
     within(LIMIT, || {
         found = keeper.exit_of(name).unwrap();

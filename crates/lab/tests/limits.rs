@@ -18,9 +18,9 @@ use std::time::Duration;
 use base::{Base, LIMIT, groups_named, kill, name_of, within};
 use beds::{Rig, server};
 use tare_lab::environment::{Environment, Observation};
-use tare_lab::keeper::{Bounds, Ending, Exit, Keeper, Spawn};
+use tare_lab::keeper::{CgroupLimits, ExitStatus, Keeper, ProcessExit, Spawn};
 use tare_lab::local::Local;
-use tare_lab::observe::{LocalObservation, Watched};
+use tare_lab::observe::{LocalObservation, ObservedInstance};
 use tare_schema::plan::Limits;
 
 const RIG: &str = env!("CARGO_BIN_EXE_lab-rig");
@@ -37,9 +37,9 @@ fn two_threads_that_burn_get_a_tenth_of_a_core_and_their_throttling_is_counted()
     let go = keeper.folder().join("go");
     // Thirty times what the limit gives in a period; little enough to be reached on a busy machine, too.
     let words = ["burn", "300", go.to_str().unwrap()];
-    let bounds = Bounds::new(Some(0.1), None);
+    let bounds = CgroupLimits::new(Some(0.1), None);
     let pid = keeper.spawn(&spawn(&keeper, &words, bounds)).unwrap();
-    let watched = Watched::tree("work", "app", "rig 1", pid, "TARE_INSTANCE=work");
+    let watched = ObservedInstance::tree("work", "app", "rig 1", pid, "TARE_INSTANCE=work");
     let observation = Box::new(LocalObservation::start(vec![watched], Vec::new()).unwrap());
     std::fs::write(&go, "").unwrap();
     let burnt = within(LIMIT, || {
@@ -68,7 +68,7 @@ fn a_part_without_limits_has_no_figures_of_throttling() {
     let pid = keeper
         .spawn(&spawn(&keeper, &["sleep", "x", "plain"], None))
         .unwrap();
-    let watched = Watched::tree("work", "app", "rig 1", pid, "TARE_INSTANCE=work");
+    let watched = ObservedInstance::tree("work", "app", "rig 1", pid, "TARE_INSTANCE=work");
     let observation = LocalObservation::start(vec![watched], Vec::new()).unwrap();
     let (parts, _) = Box::new(observation).finish().unwrap();
     let part = &parts[0];
@@ -81,11 +81,11 @@ fn a_part_that_wants_more_memory_than_its_limit_is_killed_and_that_is_told() {
     let Some(mut keeper) = permitted(&base) else {
         return;
     };
-    let bounds = Bounds::new(None, Some(64 * MIB));
+    let bounds = CgroupLimits::new(None, Some(64 * MIB));
     keeper.spawn(&spawn(&keeper, &["hog"], bounds)).unwrap();
     let exit = ending(&mut keeper);
     let limit_bytes = 64 * MIB;
-    assert_eq!(exit.how, Ending::Memory { limit_bytes });
+    assert_eq!(exit.how, ExitStatus::Memory { limit_bytes });
     assert!(exit.how.to_string().contains("67108864"), "{}", exit.how);
     // It came near, and no further.
     let last = exit.tail.last().unwrap();
@@ -95,7 +95,7 @@ fn a_part_that_wants_more_memory_than_its_limit_is_killed_and_that_is_told() {
     let words = ["sleep", "x", "plain"];
     let pid = keeper.spawn(&spawn(&keeper, &words, bounds)).unwrap();
     kill(pid);
-    assert_eq!(ending(&mut keeper).how, Ending::Signal(9));
+    assert_eq!(ending(&mut keeper).how, ExitStatus::Signal(9));
 }
 
 #[test]
@@ -105,7 +105,7 @@ fn the_groups_of_a_process_go_with_it_and_the_last_with_the_keeper() {
         return;
     };
     let name = name_of(keeper.folder());
-    let bounds = Bounds::new(Some(2.0), Some(1024 * MIB));
+    let bounds = CgroupLimits::new(Some(2.0), Some(1024 * MIB));
     let words = ["sleep", "x", "plain"];
     keeper.spawn(&spawn(&keeper, &words, bounds)).unwrap();
     let groups = groups_named(&name);
@@ -163,7 +163,7 @@ fn no_group_survives_whoever_is_killed() {
     }
     let mut keeper = Keeper::start(RIG.as_ref(), Some(&base.0)).unwrap();
     let name = name_of(keeper.folder());
-    let bounds = Bounds::new(Some(1.0), Some(MIB * 100));
+    let bounds = CgroupLimits::new(Some(1.0), Some(MIB * 100));
     let words = ["sleep", "x", "plain"];
     keeper.spawn(&spawn(&keeper, &words, bounds)).unwrap();
     kill(keeper.pid());
@@ -224,22 +224,27 @@ fn a_bed_gives_its_parts_their_limits_and_tells_who_lost_a_process_to_one() {
     let mut bed = local.place(&plan).unwrap();
     bed.start(&mut |_, _| ()).unwrap();
     let observation = bed.observe().unwrap();
-    let mut deaths = Vec::new();
+    let mut unexpected_exits = Vec::new();
     assert!(within(LIMIT, || {
-        deaths.extend(bed.deaths());
-        !deaths.is_empty()
+        unexpected_exits.extend(bed.unexpected_exits());
+        !unexpected_exits.is_empty()
     }));
-    assert_eq!(deaths[0].instance, "server");
-    let how = &deaths[0].how;
+    assert_eq!(unexpected_exits[0].instance, "server");
+    let how = &unexpected_exits[0].how;
     assert!(
         how.contains("more memory than the limit of 67108864 bytes"),
         "{how}"
     );
-    assert!(deaths[0].log_tail.iter().any(|line| line == "40 MiB"));
+    assert!(
+        unexpected_exits[0]
+            .log_tail
+            .iter()
+            .any(|line| line == "40 MiB")
+    );
     // Told once, and told although the part itself goes on.
-    assert!(bed.deaths().is_empty());
+    assert!(bed.unexpected_exits().is_empty());
     // It works on under its limit: who died may have done so within one period of it.
-    let inhabitants = bed.inhabitants().unwrap();
+    let inhabitants = bed.pod_processes().unwrap();
     let server = inhabitants.iter().find(|one| one.instance == "server");
     let log = server.unwrap().log.clone().unwrap();
     assert!(within(LIMIT, || {
@@ -257,8 +262,8 @@ fn a_bed_gives_its_parts_their_limits_and_tells_who_lost_a_process_to_one() {
 /// A keeper, where limits can be set; root can set them wherever groups are mounted.
 fn permitted(base: &Base) -> Option<Keeper> {
     let mut keeper = Keeper::start(RIG.as_ref(), Some(&base.0)).unwrap();
-    let bounds = Bounds::new(Some(0.5), Some(64 * MIB)).unwrap();
-    match keeper.try_bounds(bounds) {
+    let bounds = CgroupLimits::new(Some(0.5), Some(64 * MIB)).unwrap();
+    match keeper.check_limits(bounds) {
         Ok(()) => Some(keeper),
         Err(error) => {
             assert!(!rustix::process::geteuid().is_root(), "{error}");
@@ -268,7 +273,7 @@ fn permitted(base: &Base) -> Option<Keeper> {
     }
 }
 
-fn spawn(keeper: &Keeper, words: &[&str], bounds: Option<Bounds>) -> Spawn {
+fn spawn(keeper: &Keeper, words: &[&str], bounds: Option<CgroupLimits>) -> Spawn {
     let mut argv = vec![String::from(RIG)];
     argv.extend(words.iter().map(|word| String::from(*word)));
     Spawn {
@@ -287,7 +292,7 @@ fn spawn(keeper: &Keeper, words: &[&str], bounds: Option<Bounds>) -> Spawn {
     }
 }
 
-fn ending(keeper: &mut Keeper) -> Exit {
+fn ending(keeper: &mut Keeper) -> ProcessExit {
     let mut found = None;
     within(LIMIT, || {
         found = keeper.exit_of("work").unwrap();

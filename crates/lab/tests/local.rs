@@ -15,7 +15,7 @@ use std::time::Duration;
 use beds::{LIMIT, Rig, rig as rig_program, server, through_relay, through_two, until};
 use serde_json::json;
 use tare_lab::LabError;
-use tare_lab::environment::{Bed, Environment};
+use tare_lab::environment::{Environment, TestBed};
 use tare_lab::fetch::Fetcher;
 use tare_lab::local::Local;
 use tare_schema::FORMAT_VERSION;
@@ -58,7 +58,7 @@ fn an_arm_serves_through_its_proxies_is_observed_and_leaves_nothing() {
     assert!(!machine.core_busy.is_empty());
 
     // What the server says comes to its file by way of the keeper: the answer to a call may be here before.
-    let output = bed.inhabitants().unwrap()[0].log.clone().unwrap();
+    let output = bed.pod_processes().unwrap()[0].log.clone().unwrap();
     until(|| std::fs::read_to_string(&output).is_ok_and(|text| text.ends_with('\n')));
     let into = rig.path("collected");
     let copied = bed.collect(&into).unwrap();
@@ -68,7 +68,7 @@ fn an_arm_serves_through_its_proxies_is_observed_and_leaves_nothing() {
     let commands = bed.commands();
     assert_eq!(commands[0].0, "server");
     assert!(commands[0].1.contains(&String::from("serve")));
-    assert!(bed.deaths().is_empty());
+    assert!(bed.unexpected_exits().is_empty());
 
     let at = bed.endpoint("client->server", "client").unwrap().addresses[0];
     bed.stop().unwrap();
@@ -112,7 +112,7 @@ fn dropping_a_bed_stops_it() {
     assert!(TcpStream::connect(at).is_ok());
     drop(bed);
     assert!(TcpStream::connect(at).is_err());
-    // The next bed has addresses of its own: nothing of the first can be in its way.
+    // The next test bed has its own addresses: connections of the first are not in its way.
     let next = local.place(&through_relay()).unwrap();
     assert_ne!(
         next.endpoint("client->server", "client").unwrap().addresses[0].ip(),
@@ -126,18 +126,18 @@ fn a_part_that_dies_is_told_with_its_last_words() {
     let mut local = rig.local();
     let mut bed = local.place(&server("mortal")).unwrap();
     bed.start(&mut |_, _| ()).unwrap();
-    let log = bed.inhabitants().unwrap()[0].log.clone().unwrap();
+    let log = bed.pod_processes().unwrap()[0].log.clone().unwrap();
     std::fs::write(Path::new(&log).with_file_name("go"), "").unwrap();
-    let mut deaths = Vec::new();
+    let mut unexpected_exits = Vec::new();
     until(|| {
-        deaths.extend(bed.deaths());
-        !deaths.is_empty()
+        unexpected_exits.extend(bed.unexpected_exits());
+        !unexpected_exits.is_empty()
     });
-    assert_eq!(deaths[0].instance, "server");
-    assert_eq!(deaths[0].how, "exit code 4");
-    assert_eq!(deaths[0].log_tail.last().unwrap(), "out of luck");
+    assert_eq!(unexpected_exits[0].instance, "server");
+    assert_eq!(unexpected_exits[0].how, "exit code 4");
+    assert_eq!(unexpected_exits[0].log_tail.last().unwrap(), "out of luck");
     // Told once.
-    assert!(bed.deaths().is_empty());
+    assert!(bed.unexpected_exits().is_empty());
 }
 
 #[test]
@@ -352,7 +352,7 @@ fn two_real_proxies_with_mutual_tls_between_them_serve_and_count() {
 }
 
 /// Handshakes that the server's sidecar has done.
-fn handshakes(bed: &mut dyn Bed) -> f64 {
+fn handshakes(bed: &mut dyn TestBed) -> f64 {
     let all = bed.counters().unwrap();
     let server = all
         .iter()
@@ -366,7 +366,7 @@ fn handshakes(bed: &mut dyn Bed) -> f64 {
 }
 
 /// Sends a word along the edge and returns what comes back.
-fn echo(bed: &dyn Bed) -> String {
+fn echo(bed: &dyn TestBed) -> String {
     let at = bed.endpoint("client->server", "client").unwrap().addresses[0];
     let mut stream = TcpStream::connect(at).unwrap();
     stream.set_read_timeout(Some(LIMIT)).unwrap();

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use tare_lab::environment::Observation;
 use tare_lab::keeper::{Keeper, Spawn};
-use tare_lab::observe::{LocalObservation, Watched};
+use tare_lab::observe::{LocalObservation, ObservedInstance};
 use tare_schema::record::PartUsage;
 
 const RIG: &str = env!("CARGO_BIN_EXE_lab-rig");
@@ -56,7 +56,7 @@ fn observed(work: &str, milliseconds: u32) -> (PartUsage, u64) {
         })
         .unwrap();
     let mark = "TARE_INSTANCE=work";
-    let watched = Watched::tree("work", "app", "rig 1", pid, mark);
+    let watched = ObservedInstance::tree("work", "app", "rig 1", pid, mark);
     let mut observation = Box::new(LocalObservation::start(vec![watched], Vec::new()).unwrap());
     std::fs::write(&go, "").unwrap();
     let deadline = Instant::now() + Duration::from_secs(60);

@@ -1,4 +1,4 @@
-//! `tare agent`: generates load as one plan says; started by an environment, never by hand.
+//! `tare agent`: runs one load plan; started by an environment, not by users.
 
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
@@ -11,7 +11,7 @@ use tare_schema::named::read_given;
 
 use crate::exit::{Exit, bad_input};
 
-/// Largest plan: bodies and data are in it.
+/// Largest plan file; it contains request bodies and data.
 const PLAN_BYTES_MAX: u64 = 1 << 30;
 
 /// Arguments of `tare agent`.
@@ -27,7 +27,7 @@ pub struct Args {
 
 /// Runs the plan to its end, or until SIGTERM ends its window.
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
-    // Before any other thread: they inherit the mask.
+    // Before any other thread starts: threads inherit the signal mask.
     let signals = EndSignals::block().context("cannot listen for signals")?;
     let text = read_given(&args.plan, PLAN_BYTES_MAX).map_err(anyhow::Error::msg)?;
     let plan: LoadPlan = serde_json::from_slice(&text)

@@ -36,9 +36,9 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let mut record = doctor::describe("local", "loopback", checks);
     let cache = Fetcher::from_env()?.cache;
     record.calibration = if args.calibrate {
-        Some(calibrate::measured_anew(&cache, &args.out)?)
+        Some(calibrate::measure_and_cache(&cache, &args.out)?)
     } else {
-        calibrate::remembered(&cache, &args.out)
+        calibrate::from_cache(&cache, &args.out)
     };
     add_targets(&args, &mut record)?;
     if args.json {
@@ -53,7 +53,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     Ok(exit.into())
 }
 
-/// Which software is there, and what is the matter with that which is not.
+/// Adds a check for each target: whether its software is installed, and why not.
 fn add_targets(args: &Args, record: &mut EnvironmentRecord) -> anyhow::Result<()> {
     let catalogue = Catalogue::load(&builtin_folder()?, &args.targets)?;
     let fetcher = Fetcher::from_env()?;
@@ -61,12 +61,12 @@ fn add_targets(args: &Args, record: &mut EnvironmentRecord) -> anyhow::Result<()
         let name = format!("target {}", target.def.target);
         record
             .checks
-            .push(look_for(&fetcher, target, name, &mut record.targets));
+            .push(check_target(&fetcher, target, name, &mut record.targets));
     }
     Ok(())
 }
 
-fn look_for(
+fn check_target(
     fetcher: &Fetcher,
     target: &Target,
     name: String,
@@ -118,7 +118,7 @@ fn in_words(record: &EnvironmentRecord) -> String {
         record.os,
         record.kernel,
     );
-    text.push_str(&carried(record));
+    text.push_str(&capacity_text(record));
     let advised: Vec<&Check> = record
         .checks
         .iter()
@@ -136,8 +136,8 @@ fn in_words(record: &EnvironmentRecord) -> String {
     text
 }
 
-/// The limits of the machine, or how to get them.
-fn carried(record: &EnvironmentRecord) -> String {
+/// The calibrated limits of the machine, or how to measure them.
+fn capacity_text(record: &EnvironmentRecord) -> String {
     let Some(calibration) = &record.calibration else {
         return String::from(
             "\nwhat network and disk carry was not measured in the last 24 hours: --calibrate does it\n",

@@ -1,9 +1,9 @@
-//! `tare keeper`: holds the processes of a run; started by `tare run`, never by hand.
+//! `tare keeper`: the parent of all processes of a run; started by `tare run`, not by users.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use tare_lab::keeper::{Ground, keeper_main};
+use tare_lab::keeper::{KeeperMode, keeper_main};
 
 /// Arguments of `tare keeper`.
 #[derive(Debug, clap::Args)]
@@ -19,19 +19,19 @@ pub struct Args {
     inside: Option<PathBuf>,
 }
 
-/// Keeps until its socket, standard input, ends.
+/// Runs the keeper until its socket, which is standard input, is closed.
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     keeper_main(match args {
         Args {
             inside: Some(folder),
             ..
-        } => Ground::Inside(folder),
+        } => KeeperMode::Inside(folder),
         Args {
             namespaces: true,
             base,
             ..
-        } => Ground::Namespaces(base),
-        Args { base, .. } => Ground::Host(base),
+        } => KeeperMode::Namespaces(base),
+        Args { base, .. } => KeeperMode::Host(base),
     })?;
     Ok(ExitCode::SUCCESS)
 }

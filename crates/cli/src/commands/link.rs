@@ -1,4 +1,4 @@
-//! `tare link`: holds the links between the sites of a bed; started by an environment, never by hand.
+//! `tare link`: emulates the links between the sites of a test bed; started by an environment, not by users.
 
 use std::io::BufReader;
 use std::os::unix::net::UnixStream;
@@ -22,7 +22,7 @@ pub struct Args {
     connect: String,
 }
 
-/// Holds the links until the other side closes.
+/// Runs the links until the conductor closes its end.
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let text = read_given(&args.orders, GIVEN_BYTES_MAX).map_err(anyhow::Error::msg)?;
     let orders: LinkOrders = serde_json::from_slice(&text)

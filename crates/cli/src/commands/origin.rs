@@ -181,7 +181,7 @@ impl Args {
         }
     }
 
-    /// What an address of MongoDB says of TLS behind itself.
+    /// Query of a MongoDB URL that says that TLS is used.
     fn url_options(&self) -> &'static str {
         match (self.protocol, self.tls.tls) {
             (ProtocolName::Mongodb, true) => "/?tls=true",
@@ -189,7 +189,7 @@ impl Args {
         }
     }
 
-    /// The start of the address as a client writes it.
+    /// Scheme of the URL that clients use.
     fn scheme(&self) -> &'static str {
         match (self.protocol, self.tls.tls) {
             (ProtocolName::Tcp, false) => "tcp",
@@ -263,7 +263,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         }
         other => other.into(),
     })?;
-    // One line each, so that a script can wait for the first and read the ports.
+    // One line per listener, so that a script can wait for the first and read the ports.
     if let Some(address) = origin.control_addr() {
         println!("control listens on http://{address}");
     }

@@ -1,18 +1,18 @@
 //! `tare plan`: what an experiment would do, how long it takes, and what it could detect.
 
 pub mod ceiling;
-mod choose;
+mod experiment_args;
 mod json;
 mod noise;
+mod route_diagram;
 #[cfg(test)]
 mod tests;
 mod text;
 pub mod times;
-mod way;
 
 use std::process::ExitCode;
 
-pub use choose::{AddressingArg, ExperimentArgs, own_path};
+pub use experiment_args::{AddressingArg, ExperimentArgs, own_path};
 pub use text::not_run;
 
 use crate::exit::Exit;

@@ -1,4 +1,4 @@
-//! `tare report`: a run as a terminal, a page, Markdown, CSV or JSON shows it.
+//! `tare report`: shows a run as terminal text, HTML, Markdown, CSV or JSON.
 
 use std::fs;
 use std::path::PathBuf;
@@ -48,7 +48,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let view = tare_report::view(&run);
     if let Some(file) = args.form.html {
         let file = match file {
-            // A device that was named would be replaced by a file.
+            // Writing replaces the file: a device or folder must not be replaced.
             Some(file) if fs::symlink_metadata(&file).is_ok_and(|found| !found.is_file()) => {
                 return Err(bad_input(format!(
                     "{} is no regular file: name a file for the page",
@@ -72,7 +72,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     } else {
         tare_report::terminal::terminal(&view, screen(&console::Term::stdout()))
     };
-    // Its colours are ours, and what comes from the folder is harmless in every form.
+    // The colours are Tare's own; the renderers escape what comes from the run folder.
     print_raw(&text)?;
     Ok(args.verdict.exit(&view).into())
 }

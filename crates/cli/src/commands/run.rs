@@ -1,4 +1,4 @@
-//! `tare run`: measure an experiment, say what it found, write the report.
+//! `tare run`: measures an experiment, prints the result and writes the report.
 
 use std::io::IsTerminal;
 use std::path::Path;
@@ -18,7 +18,7 @@ use tare_schema::record::RunProgress;
 use crate::commands::plan::{ExperimentArgs, ceiling, not_run, own_path, times};
 use crate::commands::verdict::{self, VerdictArgs};
 use crate::exit::{Exit, bad_input};
-use crate::live::{Audience, Live};
+use crate::progress::{ProgressOutput, ProgressWatcher};
 use crate::screen::{print, print_raw, say, screen};
 use crate::{runs, signals};
 
@@ -43,10 +43,10 @@ pub struct Args {
 /// Runs the experiment.
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let interrupted = signals::interrupted_flag()?;
-    let audience = match (args.json, std::io::stderr().is_terminal()) {
-        (true, _) => Audience::Nobody,
-        (false, true) => Audience::Terminal,
-        (false, false) => Audience::Log,
+    let output = match (args.json, std::io::stderr().is_terminal()) {
+        (true, _) => ProgressOutput::Off,
+        (false, true) => ProgressOutput::Terminal,
+        (false, false) => ProgressOutput::Log,
     };
     let resumed = match &args.resume {
         Some(run) => Some(runs::find(run, &args.experiment.out)?),
@@ -64,51 +64,51 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
                 .experiment
                 .plan_to_run(&mut |words| say(format_args!("{words}")))?;
             if args.require_rate {
-                // Who insists on the rates wants to see every level.
+                // --require-rate needs every level to be measured.
                 plan.beyond_knee = BeyondKnee::Measure;
             }
             let addressing = plan.addressing;
             (plan, addressing)
         }
     };
-    // Before anything of ours runs.
-    let others = OtherPrograms::watch();
+    // Before any process of the run is started.
+    let other_programs = OtherPrograms::watch();
     let mut environment = environment(&args.experiment, &plan, addressing)?;
-    let mut live = Live::new(&plan, audience, interrupted);
-    live.others(&others);
+    let mut progress = ProgressWatcher::new(&plan, output, interrupted);
+    progress.other_programs(&other_programs);
     for (what, why) in not_run(&plan) {
-        live.hear(&Event::Told(&format!("{what} is left out: {why}")));
+        progress.hear(&Event::Told(&format!("{what} is left out: {why}")));
     }
     for (one, arms) in plan.not_proved() {
         let said = format!("not proved, {} in {}", one.in_words(), list(&arms));
-        live.hear(&Event::Told(&said));
+        progress.hear(&Event::Told(&said));
     }
     let known = times::known(&args.experiment.library()?.catalog, &plan);
     let outcome = match &resumed {
-        Some(folder) => tare_conduct::resume(folder, known, &mut environment, &mut live),
+        Some(folder) => tare_conduct::resume(folder, known, &mut environment, &mut progress),
         None => {
             let options = options(&args, &plan, known);
-            tare_conduct::run(&plan, &mut environment, &options, &mut live)
+            tare_conduct::run(&plan, &mut environment, &options, &mut progress)
         }
     };
-    live.clear();
-    // Everything that was started is stopped before the figures are read.
+    progress.clear();
+    // Stops the keeper and everything it has started.
     drop(environment);
     match outcome {
         Ok(outcome) => {
             times::remember(outcome.times.clone());
-            tell(&args, &outcome)
+            print_report(&args, &outcome)
         }
         Err(error) => {
-            if let Some(folder) = live.folder() {
-                say_how_to_go_on(&args, folder, "broken off");
+            if let Some(folder) = progress.folder() {
+                print_resume_hint(&args, folder, "broken off");
             }
             Err(error.into())
         }
     }
 }
 
-/// The test bed on this machine; a run that goes on has the addressing it began with.
+/// The environment on this machine; a resumed run keeps the addressing it began with.
 pub(super) fn environment(
     args: &ExperimentArgs,
     plan: &Plan,
@@ -132,7 +132,7 @@ pub(super) fn environment(
     })?)
 }
 
-/// Where the run goes: `<out>/<time>-<experiment>`.
+/// Options of a new run; its folder is `<out>/<time>-<experiment>`.
 fn options(args: &Args, plan: &Plan, times: Times) -> Options {
     let stem = plan.experiment.rsplit('/').next().unwrap_or("run");
     let now = jiff::Zoned::now().strftime("%Y-%m-%dT%H-%M-%S").to_string();
@@ -147,8 +147,8 @@ fn options(args: &Args, plan: &Plan, times: Times) -> Options {
     }
 }
 
-/// Prints what was found, writes the report, chooses the exit code.
-fn tell(args: &Args, outcome: &Outcome) -> anyhow::Result<ExitCode> {
+/// Writes the HTML report, prints the result, and chooses the exit code.
+fn print_report(args: &Args, outcome: &Outcome) -> anyhow::Result<ExitCode> {
     let view = tare_report::view(&tare_report::read(&outcome.folder)?);
     let report = outcome.folder.join("report.html");
     let page = tare_report::html::html(&view)?;
@@ -168,7 +168,7 @@ fn tell(args: &Args, outcome: &Outcome) -> anyhow::Result<ExitCode> {
         print(&format!("report: {}\n", report.display()))?;
     }
     if outcome.progress == RunProgress::Interrupted {
-        say_how_to_go_on(args, &outcome.folder, "interrupted");
+        print_resume_hint(args, &outcome.folder, "interrupted");
         return Ok(Exit::Interrupted.into());
     }
     let rate_missed = view
@@ -182,16 +182,16 @@ fn tell(args: &Args, outcome: &Outcome) -> anyhow::Result<ExitCode> {
         .any(|cell| !cell.rate_reached);
     if args.require_rate && rate_missed {
         say("an offered rate was not reached (--require-rate)");
-        return Ok(Exit::NoVerdict.into());
+        return Ok(Exit::Failed.into());
     }
     if verdict::is_empty(&view) {
         say("nothing could be measured: no trial was fit");
-        return Ok(Exit::NoVerdict.into());
+        return Ok(Exit::Failed.into());
     }
     Ok(args.verdict.exit(&view).into())
 }
 
-fn say_how_to_go_on(args: &Args, folder: &Path, what: &str) {
+fn print_resume_hint(args: &Args, folder: &Path, what: &str) {
     let mut command = format!("./tare run --resume {}", folder.display());
     for (flag, directories) in [
         ("--targets", &args.experiment.targets),

@@ -1,11 +1,11 @@
-//! `tare schema`: the JSON Schema of everything that is written by hand or crosses a process.
+//! `tare schema`: JSON Schemas of files, of messages between processes, and of `--json` output.
 
 use std::process::ExitCode;
 
 use tare_schema::problem::hint;
 use tare_schema::schemas::{SHAPES, Shape};
 
-use crate::commands::kafka::shapes::KAFKA;
+use crate::commands::kafka::json_schema::KAFKA;
 use crate::exit::{Exit, bad_input};
 use crate::screen::print;
 
@@ -34,7 +34,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     Ok(Exit::Done.into())
 }
 
-/// Those of files and messages, and those that only commands print.
+/// Schemas of files and messages, and of what commands print.
 fn all() -> impl Iterator<Item = &'static Shape> {
     SHAPES.iter().chain([&KAFKA])
 }

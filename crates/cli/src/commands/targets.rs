@@ -1,4 +1,4 @@
-//! `tare targets`: the software that Tare can start, and getting it.
+//! `tare targets`: lists and fetches the software that Tare can start.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -41,35 +41,35 @@ enum Action {
     },
 }
 
-/// One target, as it is printed.
+/// One target in the output.
 #[derive(Debug, Serialize)]
-struct Row<'a> {
+struct TargetRow<'a> {
     target: &'a str,
     about: &'a str,
     roles: &'a [InstanceRole],
     speaks: &'a [String],
     links: &'a [Security],
-    /// Where its software comes from, in the order of trying.
+    /// Sources of its software, in the order of trying.
     get: Vec<String>,
     folder: String,
-    /// What is here already.
+    /// The installed version.
     present: Option<TargetVersion>,
-    /// Why what is here cannot be used.
+    /// Why the installed version cannot be used.
     problem: Option<String>,
 }
 
-/// Lists targets, or gets their software.
+/// Lists targets, or fetches their software.
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let catalogue = builtin_folder()
         .and_then(|builtin| Catalogue::load(&builtin, &args.folders))
-        .map_err(input_or_machine)?;
+        .map_err(classify_lab_error)?;
     let fetcher = Fetcher::from_env()?;
     let targets = match &args.action {
         None => catalogue.iter().collect(),
         Some(Action::Fetch { names }) => {
             let named: Result<Vec<&Target>, LabError> =
                 names.iter().map(|name| catalogue.get(name)).collect();
-            let named = named.map_err(input_or_machine)?;
+            let named = named.map_err(classify_lab_error)?;
             for target in &named {
                 fetcher.provide(target, &mut |what| {
                     say(format_args!("{}: {what}", target.def.target))
@@ -78,7 +78,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
             named
         }
     };
-    let rows: Vec<Row<'_>> = targets.iter().map(|target| row(target, &fetcher)).collect();
+    let rows: Vec<TargetRow<'_>> = targets.iter().map(|target| row(target, &fetcher)).collect();
     if args.json {
         print_json(&rows)?;
     } else {
@@ -87,8 +87,8 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     Ok(Exit::Done.into())
 }
 
-/// What is wrong in a target folder or a name is the input's fault; what cannot be read or had is not.
-fn input_or_machine(error: LabError) -> anyhow::Error {
+/// An invalid target folder or name is bad input (exit code 2); software that cannot be read or fetched is not.
+fn classify_lab_error(error: LabError) -> anyhow::Error {
     match error {
         LabError::UnknownTarget { .. } | LabError::Target(_) | LabError::File { .. } => {
             bad_input(error)
@@ -97,14 +97,14 @@ fn input_or_machine(error: LabError) -> anyhow::Error {
     }
 }
 
-fn row<'a>(target: &'a Target, fetcher: &Fetcher) -> Row<'a> {
+fn row<'a>(target: &'a Target, fetcher: &Fetcher) -> TargetRow<'a> {
     let def = &target.def;
     let (present, problem) = match fetcher.find(target) {
         Ok(Some(Software { version, .. })) => (Some(version), None),
         Ok(None) => (None, None),
         Err(error) => (None, Some(error.to_string())),
     };
-    Row {
+    TargetRow {
         target: &def.target,
         about: &def.about,
         roles: &def.roles,
@@ -129,7 +129,7 @@ fn source(get: &Get) -> String {
     }
 }
 
-fn table(rows: &[Row<'_>]) -> Table {
+fn table(rows: &[TargetRow<'_>]) -> Table {
     let mut table = Table::new();
     table
         .load_style(presets::UTF8_HORIZONTAL_ONLY)

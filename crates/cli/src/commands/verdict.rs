@@ -1,4 +1,4 @@
-//! What a judged run means for a script: the exit code of `tare run` and `tare report`.
+//! The exit code of `tare run` and `tare report`, from the verdicts of a run.
 
 use tare_schema::view::{AssertionOutcome, Family, Outcome, View};
 
@@ -14,7 +14,7 @@ pub struct VerdictArgs {
 }
 
 impl VerdictArgs {
-    /// The exit code, with the reason said where it is not 0.
+    /// The exit code; prints the reason when it is not 0.
     pub fn exit(&self, view: &View) -> Exit {
         let assertions = |outcome| {
             view.assertions
@@ -23,38 +23,42 @@ impl VerdictArgs {
         };
         if let Some(broken) = assertions(AssertionOutcome::Broken).next() {
             say(format_args!("an assertion does not hold: {}", broken.text));
-            return Exit::NoVerdict;
+            return Exit::Failed;
         }
         if !self.require_verdict {
             return Exit::Done;
         }
         if is_empty(view) {
             say("undecided: no trial counts (--require-verdict)");
-            return Exit::NoVerdict;
+            return Exit::Failed;
         }
         let asserted = assertions(AssertionOutcome::Undecided).map(|one| one.text.clone());
-        let compared = view.overheads.iter().filter(|one| is_open(one)).map(|one| {
-            let (arm, level, metric) = (&one.arm, &one.level, one.metric.label());
-            format!("{metric} of {arm} at {level}")
-        });
+        let compared = view
+            .overheads
+            .iter()
+            .filter(|one| is_undecided(one))
+            .map(|one| {
+                let (arm, level, metric) = (&one.arm, &one.level, one.metric.label());
+                format!("{metric} of {arm} at {level}")
+            });
         match asserted.chain(compared).next() {
             Some(open) => {
                 say(format_args!("undecided: {open} (--require-verdict)"));
-                Exit::NoVerdict
+                Exit::Failed
             }
             None => Exit::Done,
         }
     }
 }
 
-/// Whether no trial counts.
+/// Whether no trial is fit.
 pub fn is_empty(view: &View) -> bool {
     let mut cells = view.levels.iter().flat_map(|level| &level.cells);
     cells.all(|cell| cell.trials_fit == 0)
 }
 
-/// Whether a comparison that is to be judged was not.
-fn is_open(overhead: &tare_schema::view::Overhead) -> bool {
+/// Whether a primary comparison has no verdict.
+fn is_undecided(overhead: &tare_schema::view::Overhead) -> bool {
     overhead.family == Family::Primary
         && matches!(
             overhead.outcome,

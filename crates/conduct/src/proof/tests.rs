@@ -1,4 +1,4 @@
-//! Tests of the proof on edges behind the first: calls are counted against what the workload says of each request.
+//! Tests of the proof on inner edges: calls are compared with what the workload declares for each request.
 
 use std::collections::BTreeMap;
 use tare_schema::target::CounterKind;
@@ -104,9 +104,9 @@ pub(in crate::proof) fn cell() -> Cell {
     }
 }
 
-fn sent(votes: (u64, u64), lists: (u64, u64)) -> Vec<Sent> {
+fn sent(votes: (u64, u64), lists: (u64, u64)) -> Vec<SentTraffic> {
     let count = |(sent, right)| RequestCount { sent, right };
-    vec![Sent {
+    vec![SentTraffic {
         edge: "client->web".into(),
         role: "client".into(),
         requests: votes.0 + lists.0,
@@ -123,7 +123,7 @@ fn sent(votes: (u64, u64), lists: (u64, u64)) -> Vec<Sent> {
 fn proofs_of(
     routes: Vec<Route>,
     cell: &Cell,
-    sent: &[Sent],
+    sent: &[SentTraffic],
     after: Vec<InstanceCounters>,
 ) -> Vec<Proof> {
     let topology = Topology {
@@ -133,7 +133,7 @@ fn proofs_of(
         asked: Vec::new(),
         external: Vec::new(),
     };
-    let growth = Growth {
+    let deltas = Deltas {
         before: &[],
         after: &after,
     };
@@ -141,7 +141,7 @@ fn proofs_of(
         .into_iter()
         .filter_map(|(edge, routes)| {
             let traffic = traffic::over(cell, sent, edge)?;
-            Some(prove_traffic(&topology, &routes, &traffic, &growth))
+            Some(prove_traffic(&topology, &routes, &traffic, &deltas))
         })
         .flatten()
         .collect()
@@ -156,11 +156,11 @@ fn others_may_call_what_is_external_but_what_was_sent_has_arrived() {
     let traffic = traffic::over(&cell(), &all, "client->web").unwrap();
     let proof = |counted: f64| {
         let after = [counters("web", vec![reading("requests", None, counted)])];
-        let growth = Growth {
+        let deltas = Deltas {
             before: &[],
             after: &after,
         };
-        let mut proofs = prove_traffic(&arm.topology, &routes, &traffic, &growth);
+        let mut proofs = prove_traffic(&arm.topology, &routes, &traffic, &deltas);
         assert_eq!(proofs.len(), 1);
         proofs.remove(0)
     };

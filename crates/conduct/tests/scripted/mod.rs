@@ -11,11 +11,11 @@ use std::time::{Duration, Instant};
 
 use tare_conduct::{Enough, Event, Watcher};
 use tare_lab::LabError;
-use tare_lab::deed::Deed;
 use tare_lab::environment::{
-    Agent, Answer, Bed, BedPlan, Death, Disturbance, Environment, Inhabitant, InstanceCounters,
-    Observation, Reading, StartDuration,
+    Agent, Environment, FaultAction, HttpResponse, InstanceCounters, Observation, PodProcess,
+    Reading, StartDuration, TestBed, TestBedPlan, UnexpectedExit,
 };
+use tare_lab::fault::FaultHandle;
 use tare_schema::FORMAT_VERSION;
 use tare_schema::agent::{
     Acknowledged, AgentMessage, Answered, ConnectionCounts, Ended, Instrument, LoadResult, Spread,
@@ -69,7 +69,7 @@ pub struct Lab {
     pub stopped: Arc<Mutex<u32>>,
     /// Questions after trials.
     pub asked: Arc<Mutex<Vec<String>>>,
-    pub disturbed: Arc<Mutex<Vec<Disturbance>>>,
+    pub disturbed: Arc<Mutex<Vec<FaultAction>>>,
     pub mended: Arc<Mutex<u32>>,
     /// Steps and agents, in the order in which they were wanted.
     pub steps: Arc<Mutex<Vec<String>>>,
@@ -155,7 +155,7 @@ impl Environment for Lab {
         })
     }
 
-    fn place(&mut self, plan: &BedPlan) -> Result<Box<dyn Bed>, LabError> {
+    fn place(&mut self, plan: &TestBedPlan) -> Result<Box<dyn TestBed>, LabError> {
         self.placed.lock().unwrap().push(plan.name.clone());
         Ok(Box::new(ScriptedBed {
             lab: self.clone(),
@@ -197,7 +197,7 @@ const WINDOW_NS: u64 = 1_000_000;
 /// What of it its worker spun.
 const SPUN_NS: u64 = 400_000;
 
-impl Bed for ScriptedBed {
+impl TestBed for ScriptedBed {
     fn start(
         &mut self,
         waiting: &mut dyn FnMut(&str, Duration),
@@ -224,25 +224,25 @@ impl Bed for ScriptedBed {
         Ok(())
     }
 
-    fn ask(&mut self, ask: &Ask) -> Result<Answer, LabError> {
+    fn ask(&mut self, ask: &Ask) -> Result<HttpResponse, LabError> {
         let asked = format!("{} {}", ask.request.method, ask.request.path);
         self.lab.asked.lock().unwrap().push(asked);
         let (status, text) = match self.fate {
             Fate::BooksWrong => (409, "miles: 7 instead of 8"),
             _ => (200, ""),
         };
-        Ok(Answer {
+        Ok(HttpResponse {
             status,
             text: text.into(),
         })
     }
 
-    fn disturb(&mut self, what: &Disturbance) -> Result<Deed, LabError> {
+    fn inject_fault(&mut self, what: &FaultAction) -> Result<FaultHandle, LabError> {
         self.lab.disturbed.lock().unwrap().push(what.clone());
-        Ok(Deed::done(Ok("done".into())))
+        Ok(FaultHandle::done(Ok("done".into())))
     }
 
-    fn mend(&mut self) -> Result<(), LabError> {
+    fn recover(&mut self) -> Result<(), LabError> {
         *self.lab.mended.lock().unwrap() += 1;
         Ok(())
     }
@@ -330,7 +330,7 @@ impl Bed for ScriptedBed {
         Ok(Box::new(Nothing))
     }
 
-    fn inhabitants(&mut self) -> Result<Vec<Inhabitant>, LabError> {
+    fn pod_processes(&mut self) -> Result<Vec<PodProcess>, LabError> {
         Ok(Vec::new())
     }
 
@@ -341,9 +341,9 @@ impl Bed for ScriptedBed {
         }
     }
 
-    fn deaths(&mut self) -> Vec<Death> {
+    fn unexpected_exits(&mut self) -> Vec<UnexpectedExit> {
         if self.fate == Fate::Dies {
-            return vec![Death {
+            return vec![UnexpectedExit {
                 instance: "client-sidecar".into(),
                 how: "killed by signal 11".into(),
                 log_tail: vec!["last words".into()],

@@ -1,4 +1,4 @@
-//! Sequential writing and reading in the folder of the runs.
+//! Sequential write and read speed in the folder of the runs.
 
 use std::fs::{self, File};
 use std::io::{self, Read, Write};
@@ -10,14 +10,14 @@ use tare_schema::calibration::DiskFigures;
 
 use crate::doctor::nearest_folder;
 
-/// What is written at most …
+/// Largest amount written …
 const FILE_BYTES: usize = 256_000_000;
-/// … in pieces of this size …
+/// … in blocks of this size …
 const PIECE_BYTES: usize = 4_000_000;
-/// … and not longer than this, each way.
+/// … and the time limit, for writing and reading each.
 const LIMIT: Duration = Duration::from_millis(1500);
 
-/// Writes a file, has it forgotten, reads it, removes it.
+/// Writes a file, drops it from the page cache, reads it, removes it.
 pub(super) fn measure(out: &Path) -> io::Result<DiskFigures> {
     let folder = nearest_folder(out);
     let path = folder.join(format!(".tare-calibration-{}", std::process::id()));
@@ -42,7 +42,7 @@ fn write_then_read(path: &Path) -> io::Result<(f64, f64)> {
         file.write_all(&piece)?;
         written += PIECE_BYTES;
     }
-    // With the sync: what waits in memory is not written yet.
+    // Synced: data in the page cache are not written yet.
     file.sync_data()?;
     let writing = began.elapsed();
     fadvise(&file, 0, None, Advice::DontNeed)?;

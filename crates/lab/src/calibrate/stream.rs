@@ -1,4 +1,4 @@
-//! Round trips and throughput of one connection, whatever is wrapped round it.
+//! Round-trip time and throughput of one connection, plain or wrapped.
 
 use std::io::{self, Read, Write};
 use std::thread;
@@ -12,23 +12,23 @@ use crate::LabError;
 
 /// A quantile needs ten values beyond it.
 const P99_TRIPS_MIN: usize = 1000;
-/// Of one pass: three make enough.
+/// Round trips of one pass: three passes give enough for a p99.
 const TRIPS_MAX: usize = 350;
-/// Between distant sites a thousand round trips would take too long.
+/// Time limit of a pass: over links with a long delay 350 round trips would take too long.
 const TRIPS_LIMIT: Duration = Duration::from_millis(700);
-/// The first ones meet cold caches and, with TLS, the handshake.
+/// Warm-up: cold caches and, with TLS, the handshake.
 const TRIPS_SKIPPED: usize = 20;
 const TRIP_BYTES: usize = 64;
-/// A third of it is for opening the windows.
+/// Length of the throughput test; a third of it is for opening the windows.
 const STREAM_LENGTH: Duration = Duration::from_millis(300);
 
-/// What one pass found.
+/// Results of one pass.
 pub(super) struct Pass {
     trips_ns: Vec<u64>,
     bits_per_s: f64,
 }
 
-/// What several passes found.
+/// Results of several passes.
 #[derive(Default)]
 pub(super) struct Passes {
     trips_ns: Vec<u64>,
@@ -41,7 +41,7 @@ impl Passes {
         self.bits_per_s.push(pass.bits_per_s);
     }
 
-    /// Quantiles of all round trips together, and the pass of middle throughput; nothing without a pass.
+    /// Quantiles of all round trips together and the median throughput of the passes; `None` without a pass.
     pub(super) fn figures(mut self) -> Option<StreamFigures> {
         self.trips_ns.sort_unstable();
         self.bits_per_s.sort_unstable_by(f64::total_cmp);
@@ -56,7 +56,7 @@ impl Passes {
     }
 }
 
-/// TCP as it is.
+/// Measures plain TCP.
 pub(super) fn plain(path: link::Path<'_>) -> Result<Pass, LabError> {
     let (near, far) = connected(path).map_err(no_network)?;
     let trips = round_trips(near, far).map_err(failed)?;
@@ -65,9 +65,9 @@ pub(super) fn plain(path: link::Path<'_>) -> Result<Pass, LabError> {
     Ok(pass(trips, &carried))
 }
 
-/// The same through TLS.
+/// Measures TLS.
 pub(super) fn through_tls(path: link::Path<'_>) -> Result<Pass, LabError> {
-    let ends = tls::Ends::new(path.address).map_err(failed)?;
+    let ends = tls::TlsEnds::new(path.address).map_err(failed)?;
     let (near, far) = connected(path).map_err(no_network)?;
     let (near, far) = ends.wrap(near, far).map_err(failed)?;
     let trips = round_trips(near, far).map_err(failed)?;
@@ -88,7 +88,7 @@ fn pass(trips_ns: Vec<u64>, carried: &link::Throughput) -> Pass {
     }
 }
 
-/// One after the other, in nanoseconds.
+/// Sequential round trips, in nanoseconds.
 fn round_trips(
     mut near: impl Read + Write + Send,
     mut far: impl Read + Write + Send,
@@ -142,7 +142,7 @@ mod tests {
         }
         let figures = passes.figures().unwrap();
         assert_eq!(figures.round_trip_p50_ns, Some(11_000));
-        // It is told where one in a hundred is asked for.
+        // It shows up at the 99th percentile.
         assert_eq!(figures.round_trip_p99_ns, Some(900_000));
         assert!((figures.bits_per_s - 8e9).abs() < 1.0);
     }

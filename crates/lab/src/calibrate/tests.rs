@@ -1,4 +1,4 @@
-//! Calibration: everything is measured, and remembered for a day of one boot.
+//! Calibration: everything is measured, and cached for a day of one boot.
 
 use super::*;
 
@@ -28,36 +28,36 @@ fn it_is_remembered_for_a_day_of_the_same_boot_and_file_system() {
     let beside = tempfile::tempdir().unwrap();
     let known = Calibration {
         measured_unix_s: now_unix_s() - 3600,
-        boot_id: memory::boot_id(),
+        boot_id: cache::boot_id(),
         ways: Vec::new(),
         disk: None,
     };
-    let remember = |known: &Calibration| memory::remember(cache.path(), out.path(), known);
-    assert_eq!(remembered(cache.path(), out.path()), None);
-    remember(&known);
-    assert_eq!(remembered(cache.path(), out.path()), Some(known.clone()));
-    assert_eq!(remembered(cache.path(), beside.path()), Some(known.clone()));
-    assert_eq!(remembered(cache.path(), other.path()), None);
+    let store = |known: &Calibration| cache::store(cache.path(), out.path(), known);
+    assert_eq!(from_cache(cache.path(), out.path()), None);
+    store(&known);
+    assert_eq!(from_cache(cache.path(), out.path()), Some(known.clone()));
+    assert_eq!(from_cache(cache.path(), beside.path()), Some(known.clone()));
+    assert_eq!(from_cache(cache.path(), other.path()), None);
     // It is taken as it is: nothing is measured.
-    let taken = remembered_or_measured(cache.path(), out.path()).unwrap();
+    let taken = cached_or_measured(cache.path(), out.path()).unwrap();
     assert_eq!(taken, known);
-    remember(&Calibration {
+    store(&Calibration {
         measured_unix_s: now_unix_s() - 25 * 3600,
         ..known.clone()
     });
-    assert_eq!(remembered(cache.path(), out.path()), None, "a day is over");
-    remember(&Calibration {
+    assert_eq!(from_cache(cache.path(), out.path()), None, "a day is over");
+    store(&Calibration {
         measured_unix_s: now_unix_s() + 3600,
         ..known.clone()
     });
     assert_eq!(
-        remembered(cache.path(), out.path()),
+        from_cache(cache.path(), out.path()),
         None,
         "the clock went back"
     );
-    remember(&Calibration {
+    store(&Calibration {
         boot_id: String::from("another"),
         ..known
     });
-    assert_eq!(remembered(cache.path(), out.path()), None, "another boot");
+    assert_eq!(from_cache(cache.path(), out.path()), None, "another boot");
 }

@@ -1,4 +1,4 @@
-//! The two ends of a TLS 1.3 connection with a certificate made for the occasion.
+//! Both ends of a TLS 1.3 connection with a self-signed certificate.
 
 use std::io::{self, Read, Write};
 use std::net::{IpAddr, TcpStream};
@@ -12,21 +12,21 @@ use rustls::{
     ClientConfig, ClientConnection, RootCertStore, ServerConfig, ServerConnection, StreamOwned,
 };
 
-/// Configurations of both ends.
-pub(super) struct Ends {
+/// TLS configurations of both ends.
+pub(super) struct TlsEnds {
     client: Arc<ClientConfig>,
     server: Arc<ServerConfig>,
     name: ServerName<'static>,
 }
 
-/// The near end; it says goodbye when it is dropped.
+/// The client end; sends close_notify when it is dropped.
 pub(super) struct Near(StreamOwned<ClientConnection, TcpStream>);
 
-/// The far end.
+/// The server end.
 pub(super) type Far = StreamOwned<ServerConnection, TcpStream>;
 
-impl Ends {
-    /// The server's certificate is for this address.
+impl TlsEnds {
+    /// Makes a key and a certificate for this address.
     pub(super) fn new(address: IpAddr) -> io::Result<Self> {
         let key = KeyPair::generate_for(&PKCS_ECDSA_P256_SHA256).map_err(io::Error::other)?;
         let mut params = CertificateParams::default();
@@ -49,7 +49,7 @@ impl Ends {
             .with_no_client_auth()
             .with_single_cert(vec![certificate.der().clone()], private.into())
             .map_err(io::Error::other)?;
-        // A near end that only writes would close with them unread, and so reset the connection.
+        // A client that only writes would close the connection with unread tickets, and so reset it.
         server.send_tls13_tickets = 0;
         Ok(Self {
             client: Arc::new(client),
@@ -58,7 +58,7 @@ impl Ends {
         })
     }
 
-    /// Wraps both ends of a connection; they shake hands with the first bytes.
+    /// Wraps both ends of a connection; the handshake happens with the first bytes.
     pub(super) fn wrap(&self, near: TcpStream, far: TcpStream) -> io::Result<(Near, Far)> {
         let client = ClientConnection::new(Arc::clone(&self.client), self.name.clone())
             .map_err(io::Error::other)?;
@@ -88,7 +88,7 @@ impl Write for Near {
 
 impl Drop for Near {
     fn drop(&mut self) {
-        // Without it the far end takes the end for an attack (RFC 8446 §6.1).
+        // Without it the server reports a truncation attack (RFC 8446 §6.1).
         self.0.conn.send_close_notify();
         let _ = self.0.flush();
     }

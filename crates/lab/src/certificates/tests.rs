@@ -5,14 +5,14 @@ use std::net::Ipv4Addr;
 use std::os::unix::fs::PermissionsExt;
 
 use super::*;
-use crate::tool;
+use crate::subprocess;
 
-fn openssl(words: &[&str]) -> tool::Output {
+fn openssl(words: &[&str]) -> subprocess::Output {
     let words: Vec<String> = std::iter::once("openssl")
         .chain(words.iter().copied())
         .map(str::to_owned)
         .collect();
-    tool::run(&words, &[], Duration::from_secs(20)).unwrap()
+    subprocess::run(&words, &[], Duration::from_secs(20)).unwrap()
 }
 
 #[test]

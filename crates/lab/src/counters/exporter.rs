@@ -1,28 +1,28 @@
-//! The page of a Prometheus exporter of management beans (jmx_exporter), by the names that it gives itself and by those of rules.
+//! Metrics page of a JMX exporter for Prometheus (jmx_exporter), with its default names and names by rules.
 
 use std::collections::BTreeMap;
 
 use regex::Regex;
 use tare_schema::target::{Bean, ExportDef, JmxSource, value_pattern};
 
-use super::Found;
+use super::CounterValue;
 use super::prometheus::{Sample, sample};
 
-/// A page, by metric.
-pub(crate) struct Exported<'a> {
+/// Samples of a page by metric name.
+pub(crate) struct ExporterPage<'a> {
     samples: BTreeMap<String, Vec<Sample<'a>>>,
 }
 
-/// A metric that may hold an attribute: its name, the labels it has and no others, and the factor to the attribute's unit.
+/// A metric that may hold an attribute: its name, exactly these labels, and the factor to the attribute's unit.
 struct Metric {
     name: String,
     labels: Vec<(String, Regex)>,
     scale: f64,
 }
 
-impl<'a> Exported<'a> {
-    /// Reads a page.
-    pub(crate) fn parse(text: &'a str) -> Result<Exported<'a>, String> {
+impl<'a> ExporterPage<'a> {
+    /// Parses a page.
+    pub(crate) fn parse(text: &'a str) -> Result<ExporterPage<'a>, String> {
         let mut samples: BTreeMap<String, Vec<Sample<'a>>> = BTreeMap::new();
         for sample in text.lines().filter_map(sample) {
             if sample.value.is_finite() {
@@ -34,12 +34,16 @@ impl<'a> Exported<'a> {
         }
         match samples.is_empty() {
             true => Err("what answers is no page in the text format of Prometheus: give the path of that page, usually /metrics".to_owned()),
-            false => Ok(Exported { samples }),
+            false => Ok(ExporterPage { samples }),
         }
     }
 
-    /// The numbers that a source asks for. What is not on the page is not known: rules leave out what they like.
-    pub(crate) fn find(&self, from: &JmxSource, rules: &[ExportDef]) -> Result<Vec<Found>, String> {
+    /// The values of a source. What is not on the page is unknown, not zero: rules may leave it out.
+    pub(crate) fn find(
+        &self,
+        from: &JmxSource,
+        rules: &[ExportDef],
+    ) -> Result<Vec<CounterValue>, String> {
         let mut all = Vec::new();
         for (choice, bean) in Bean::parse(&from.bean)?.spelled() {
             let values = self.values(&bean, &from.attribute, rules)?;
@@ -52,7 +56,7 @@ impl<'a> Exported<'a> {
                     None => Some(1.0),
                     Some(factors) => factors.get(&label).copied(),
                 };
-                all.extend(factor.map(|factor| Found {
+                all.extend(factor.map(|factor| CounterValue {
                     edge: None,
                     label: choice.clone().or(label),
                     value: value * factor,
@@ -62,7 +66,7 @@ impl<'a> Exported<'a> {
         Ok(all)
     }
 
-    /// By label, from the first metric of those it may be that is there.
+    /// Values by label, from the first candidate metric that is on the page.
     fn values(
         &self,
         bean: &Bean,
@@ -85,9 +89,9 @@ impl<'a> Exported<'a> {
 }
 
 impl Metric {
-    /// `None`: it is a sample of something else. Its label, where there is one.
+    /// The label of a sample, if it has one; `None`: the sample does not match.
     fn label(&self, sample: &Sample<'_>) -> Option<Option<String>> {
-        // The exporter marks what would be the same otherwise (`_objectname`).
+        // The exporter tells apart samples of equal names by such labels (`_objectname`).
         let theirs = sample
             .labels
             .iter()
@@ -108,10 +112,10 @@ impl Metric {
     }
 }
 
-/// What an attribute may be called, in order.
+/// Candidate metrics of an attribute, in order.
 fn metrics(bean: &Bean, attribute: &str, rules: &[ExportDef]) -> Result<Vec<Metric>, String> {
     let mut all = Vec::new();
-    // Its own: the domain, the first property's value, the attribute; the other properties are labels.
+    // Default name: domain, value of the first property, attribute; the other properties are labels.
     if let Some(((_, first), others)) = bean.properties.split_first()
         && !first.contains(['*', '<'])
     {
@@ -148,7 +152,7 @@ fn metrics(bean: &Bean, attribute: &str, rules: &[ExportDef]) -> Result<Vec<Metr
     Ok(all)
 }
 
-/// The properties after the first so many bytes of a bean's name, where one ends there.
+/// The properties of a bean after the first `bytes` bytes of its name, if a property ends there.
 fn after(bean: &Bean, bytes: usize) -> Option<&[(String, String)]> {
     let mut end = bean.domain.len() + 1;
     for (at, (key, value)) in bean.properties.iter().enumerate() {
@@ -172,7 +176,7 @@ fn labels(
     properties.iter().map(label).collect()
 }
 
-/// Without letters that a metric cannot have, as the exporter does it.
+/// Replaces characters that a metric name cannot have, as the exporter does.
 fn safe(text: &str) -> String {
     let mut name = String::new();
     for letter in text.chars() {
@@ -185,7 +189,7 @@ fn safe(text: &str) -> String {
     name
 }
 
-/// The name whatever an exporter is set to: small letters or not, with the ending of counters or without.
+/// Normal form of a metric name, whatever the exporter's settings: lower case, without `_total`.
 fn plain(metric: &str) -> String {
     let mut name = metric.to_ascii_lowercase();
     if name.ends_with("_total") {

@@ -1,4 +1,4 @@
-//! Attributes of management beans, as Jolokia tells them, or whatever speaks like it.
+//! JMX attributes, as read through Jolokia or a program with the same answers.
 
 use std::collections::BTreeMap;
 
@@ -7,22 +7,22 @@ use serde::Serialize;
 use serde_json::{Map, Value, json};
 use tare_schema::target::{Bean, JmxSource, value_pattern};
 
-use super::Found;
+use super::CounterValue;
 
-/// What is asked of one bean, or of all that a pattern finds.
+/// Attributes to read of one bean, or of all beans that match a pattern.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Question {
+pub struct BeanQuery {
     /// Name; `*` stands for any text in the value of a property.
     pub bean: String,
     /// Attributes.
     pub attributes: Vec<String>,
 }
 
-/// The questions that tell these sources: each bean once, and none that the pattern of another finds, because whoever
-/// allows questions one by one takes the narrower one's attributes for both.
-pub(crate) fn questions<'a>(
+/// The queries for these sources: each bean once, and none that the pattern of another matches, because access lists
+/// that allow beans one by one would use the narrower entry's attributes for both.
+pub(crate) fn bean_queries<'a>(
     sources: impl IntoIterator<Item = &'a JmxSource>,
-) -> Result<Vec<Question>, String> {
+) -> Result<Vec<BeanQuery>, String> {
     let mut all = Vec::new();
     for from in sources {
         let bean = Bean::parse(&from.bean)?.asked();
@@ -31,26 +31,26 @@ pub(crate) fn questions<'a>(
         add(&mut all, bean, wanted.map(|path| split(path).0.to_owned()));
     }
     let mut patterns = Vec::new();
-    for question in all.iter().filter(|question| question.is_pattern()) {
-        let pattern = Pattern::of(&Bean::parse(&question.bean)?)?;
-        patterns.push((question.bean.clone(), pattern));
+    for query in all.iter().filter(|query| query.is_pattern()) {
+        let pattern = Pattern::of(&Bean::parse(&query.bean)?)?;
+        patterns.push((query.bean.clone(), pattern));
     }
     let mut merged = Vec::new();
-    for question in all {
-        let name = Name::parse(&question.bean).filter(|_| !question.is_pattern());
+    for query in all {
+        let name = Name::parse(&query.bean).filter(|_| !query.is_pattern());
         let finds = |pattern: &Pattern| name.as_ref().is_some_and(|name| pattern.finds(name));
         let wider = patterns.iter().find(|(_, pattern)| finds(pattern));
-        let bean = wider.map_or(question.bean, |(bean, _)| bean.clone());
-        add(&mut merged, bean, question.attributes);
+        let bean = wider.map_or(query.bean, |(bean, _)| bean.clone());
+        add(&mut merged, bean, query.attributes);
     }
     Ok(merged)
 }
 
-fn add(all: &mut Vec<Question>, bean: String, attributes: impl IntoIterator<Item = String>) {
+fn add(all: &mut Vec<BeanQuery>, bean: String, attributes: impl IntoIterator<Item = String>) {
     let at = match all.iter().position(|one| one.bean == bean) {
         Some(at) => at,
         None => {
-            all.push(Question {
+            all.push(BeanQuery {
                 bean,
                 attributes: Vec::new(),
             });
@@ -65,50 +65,50 @@ fn add(all: &mut Vec<Question>, bean: String, attributes: impl IntoIterator<Item
     }
 }
 
-/// The questions as Jolokia takes them, all at once.
-pub(crate) fn bulk(questions: &[Question]) -> String {
-    let one = |question: &Question| json!({"type": "read", "mbean": question.bean, "attribute": question.attributes});
-    Value::from_iter(questions.iter().map(one)).to_string()
+/// The queries as one bulk request of Jolokia.
+pub(crate) fn bulk_request(bean_queries: &[BeanQuery]) -> String {
+    let one = |query: &BeanQuery| json!({"type": "read", "mbean": query.bean, "attribute": query.attributes});
+    Value::from_iter(bean_queries.iter().map(one)).to_string()
 }
 
-impl Question {
+impl BeanQuery {
     fn is_pattern(&self) -> bool {
         self.bean.contains('*')
     }
 }
 
-/// What was told of beans.
+/// Attributes of beans, as answered.
 #[derive(Debug, Default)]
-pub(crate) struct Answers {
+pub(crate) struct BeanValues {
     beans: BTreeMap<Name, Map<String, Value>>,
-    /// Why one of the questions was not answered, although what it asks for may be there.
+    /// Error of the first query that failed other than with "not found".
     pub(crate) refusal: Option<String>,
 }
 
-impl Answers {
-    /// Reads the answers to these questions.
-    pub(crate) fn parse(text: &str, questions: &[Question]) -> Result<Answers, String> {
+impl BeanValues {
+    /// Parses the answer to these queries.
+    pub(crate) fn parse(text: &str, bean_queries: &[BeanQuery]) -> Result<BeanValues, String> {
         let no_list = "what answers does not tell of management beans";
         let page = serde_json::from_str(text).map_err(|_| format!("{no_list}: it is no JSON"))?;
         let all = match page {
-            Value::Array(all) if all.len() == questions.len() => all,
-            other => return Err(said(&other).unwrap_or_else(|| no_list.to_owned())),
+            Value::Array(all) if all.len() == bean_queries.len() => all,
+            other => return Err(error_text(&other).unwrap_or_else(|| no_list.to_owned())),
         };
-        let mut answers = Answers::default();
-        for (question, mut answer) in questions.iter().zip(all) {
+        let mut answers = BeanValues::default();
+        for (query, mut answer) in bean_queries.iter().zip(all) {
             let status = answer.get("status").and_then(Value::as_u64);
             match (status, answer.get_mut("value").map(Value::take)) {
-                (Some(200), Some(Value::Object(found))) if question.is_pattern() => {
+                (Some(200), Some(Value::Object(found))) if query.is_pattern() => {
                     for (name, attributes) in found {
                         answers.keep(&name, attributes);
                     }
                 }
-                (Some(200), Some(attributes)) => answers.keep(&question.bean, attributes),
-                // There is no such bean, or it has no such attribute.
+                (Some(200), Some(attributes)) => answers.keep(&query.bean, attributes),
+                // No such bean, or no such attribute.
                 (Some(404), _) => {}
                 _ => {
-                    let why = said(&answer).unwrap_or_else(|| "no reason is told".to_owned());
-                    let refusal = format!("{} is not told: {why}", question.bean);
+                    let why = error_text(&answer).unwrap_or_else(|| "no reason is told".to_owned());
+                    let refusal = format!("{} is not told: {why}", query.bean);
                     answers.refusal.get_or_insert(refusal);
                 }
             }
@@ -122,8 +122,8 @@ impl Answers {
         }
     }
 
-    /// The numbers that a source asks for.
-    pub(crate) fn find(&self, from: &JmxSource) -> Result<Vec<Found>, String> {
+    /// The values of a source.
+    pub(crate) fn find(&self, from: &JmxSource) -> Result<Vec<CounterValue>, String> {
         let pattern = Pattern::of(&Bean::parse(&from.bean)?)?;
         let mut all = Vec::new();
         for (name, attributes) in &self.beans {
@@ -135,7 +135,7 @@ impl Answers {
                 Some(times) => number(attributes, times)?,
             };
             let value = number(attributes, &from.attribute)?;
-            all.extend(value.zip(factor).map(|(value, factor)| Found {
+            all.extend(value.zip(factor).map(|(value, factor)| CounterValue {
                 edge: None,
                 label,
                 value: value * factor,
@@ -145,14 +145,14 @@ impl Answers {
     }
 }
 
-/// The reason that an answer gives, in one piece.
-fn said(answer: &Value) -> Option<String> {
+/// The error text of an answer, cut to a limit.
+fn error_text(answer: &Value) -> Option<String> {
     const LETTERS: usize = 200;
-    let said = answer.get("error")?.as_str()?;
-    Some(said.chars().take(LETTERS).collect())
+    let error_text = answer.get("error")?.as_str()?;
+    Some(error_text.chars().take(LETTERS).collect())
 }
 
-/// `HeapMemoryUsage/used` is the part `used` of an attribute.
+/// `HeapMemoryUsage/used` is the key `used` of an attribute.
 fn split(path: &str) -> (&str, Option<&str>) {
     match path.split_once('/') {
         Some((attribute, key)) => (attribute, Some(key)),
@@ -160,7 +160,7 @@ fn split(path: &str) -> (&str, Option<&str>) {
     }
 }
 
-/// The number of an attribute; what is there but is no number is an error, not a zero.
+/// The number of an attribute; a value that is no number is an error, not a zero.
 fn number(attributes: &Map<String, Value>, path: &str) -> Result<Option<f64>, String> {
     let (attribute, key) = split(path);
     let value = attributes.get(attribute);
@@ -177,7 +177,7 @@ fn number(attributes: &Map<String, Value>, path: &str) -> Result<Option<f64>, St
     }
 }
 
-/// The name of one bean; its properties have no order.
+/// The name of one bean; the order of its properties does not matter.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 struct Name {
     domain: String,
@@ -185,7 +185,7 @@ struct Name {
 }
 
 impl Name {
-    /// `None`: it is none.
+    /// `None`: it is no bean name.
     fn parse(text: &str) -> Option<Name> {
         let (domain, mut rest) = text.split_once(':')?;
         let mut properties = BTreeMap::new();
@@ -227,7 +227,7 @@ fn unquoted(text: &str) -> Option<(String, &str)> {
     }
 }
 
-/// Which beans are meant.
+/// Matches beans by name.
 struct Pattern {
     domain: String,
     properties: Vec<(String, Regex)>,
@@ -250,7 +250,7 @@ impl Pattern {
         self.label(name).is_some()
     }
 
-    /// `None`: it is another bean. Its label, where it has one.
+    /// The label of a bean, if it has one; `None`: the bean does not match.
     fn label(&self, name: &Name) -> Option<Option<String>> {
         if name.domain != self.domain || name.properties.len() != self.properties.len() {
             return None;
@@ -294,8 +294,8 @@ mod tests {
 
     #[test]
     fn each_bean_is_asked_once_and_not_beside_a_pattern_that_finds_it() {
-        let questions = questions(&sources()).unwrap();
-        let all: Vec<(&str, String)> = questions
+        let bean_queries = bean_queries(&sources()).unwrap();
+        let all: Vec<(&str, String)> = bean_queries
             .iter()
             .map(|one| (one.bean.as_str(), one.attributes.join(" ")))
             .collect();
@@ -306,14 +306,14 @@ mod tests {
             ("java.lang:type=Memory", "HeapMemoryUsage".to_owned()),
         ];
         assert_eq!(all, expected);
-        let asked: Value = serde_json::from_str(&bulk(&questions)).unwrap();
+        let asked: Value = serde_json::from_str(&bulk_request(&bean_queries)).unwrap();
         assert_eq!(asked[1]["attribute"], json!(["Count", "Mean"]));
     }
 
     #[test]
     fn numbers_are_found_whatever_the_order_of_properties() {
         let sources = sources();
-        let questions = questions(&sources).unwrap();
+        let bean_queries = bean_queries(&sources).unwrap();
         let text = r#"[
             {"status": 200, "value": {"Count": 7}},
             {"status": 200, "value": {
@@ -324,7 +324,7 @@ mod tests {
             {"status": 200, "value": {"s:topic=a.b,type=T,name=In": {"Count": 3}, "s:type=T,name=In,topic=\"x,\\\"y\"": {"Count": 4}}},
             {"status": 200, "value": {"HeapMemoryUsage": {"used": 5, "max": 6}}}
         ]"#;
-        let answers = Answers::parse(text, &questions).unwrap();
+        let answers = BeanValues::parse(text, &bean_queries).unwrap();
         assert_eq!(answers.refusal, None);
         let found = |at: usize| -> Vec<(Option<String>, f64)> {
             let found = answers.find(&sources[at]).unwrap();
@@ -345,23 +345,23 @@ mod tests {
     #[test]
     fn what_is_not_there_is_no_number_and_what_is_refused_is_told() {
         let sources = [sources()[0].clone(), sources()[4].clone()];
-        let questions = questions(&sources).unwrap();
+        let bean_queries = bean_queries(&sources).unwrap();
         let text = r#"[{"status": 404, "error": "InstanceNotFound"}, {"status": 403, "error": "not allowed"}]"#;
-        let answers = Answers::parse(text, &questions).unwrap();
+        let answers = BeanValues::parse(text, &bean_queries).unwrap();
         for source in &sources {
             assert_eq!(answers.find(source).unwrap(), []);
         }
         let refusal = answers.refusal.unwrap();
         assert!(refusal.contains("java.lang:type=Memory") && refusal.contains("not allowed"));
         let text = r#"[{"status": 200, "value": {"Count": "many"}}, {"status": 200, "value": {"HeapMemoryUsage": null}}]"#;
-        let answers = Answers::parse(text, &questions).unwrap();
+        let answers = BeanValues::parse(text, &bean_queries).unwrap();
         assert!(answers.find(&sources[0]).unwrap_err().contains("`Count`"));
         assert_eq!(answers.find(&sources[1]).unwrap(), []);
     }
 
     #[test]
     fn rubbish_is_an_error() {
-        let questions = questions(&sources()[..1]).unwrap();
+        let bean_queries = bean_queries(&sources()[..1]).unwrap();
         for (text, words) in [
             ("", "no JSON"),
             ("<html>", "no JSON"),
@@ -369,8 +369,8 @@ mod tests {
             ("7", "does not tell"),
             (r#"{"status": 403, "error": "forbidden"}"#, "forbidden"),
         ] {
-            let said = Answers::parse(text, &questions).unwrap_err();
-            assert!(said.contains(words), "{text}: {said}");
+            let error_text = BeanValues::parse(text, &bean_queries).unwrap_err();
+            assert!(error_text.contains(words), "{text}: {error_text}");
         }
         for odd in ["", "a", "a:", "a:b", "a:b=\"c", "a:b=\"c\\"] {
             assert_eq!(Name::parse(odd), None, "{odd}");

@@ -3,10 +3,10 @@
 use serde_json::Value;
 use tare_schema::target::{JsonSource, Missing};
 
-use super::Found;
+use super::CounterValue;
 
-/// The number that a source asks for; what is there but is no number is an error, not a zero.
-pub(super) fn find(text: &str, from: &JsonSource) -> Result<Vec<Found>, String> {
+/// The number of a source; a value that is no number is an error, not a zero.
+pub(super) fn find(text: &str, from: &JsonSource) -> Result<Vec<CounterValue>, String> {
     let page: Value =
         serde_json::from_str(text).map_err(|error| format!("{} is no JSON: {error}", from.url))?;
     let value = match page.pointer(&from.pointer) {
@@ -18,9 +18,9 @@ pub(super) fn find(text: &str, from: &JsonSource) -> Result<Vec<Found>, String> 
         None if from.missing == Missing::Zero => Some(0.0),
         None => None,
     };
-    let found = |value| Found {
+    let found = |value| CounterValue {
         value,
-        ..Found::default()
+        ..CounterValue::default()
     };
     Ok(value.into_iter().map(found).collect())
 }

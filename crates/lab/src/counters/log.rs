@@ -1,4 +1,4 @@
-//! Counts lines of a file that the software writes.
+//! Counts matching lines of a log file.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -7,15 +7,15 @@ use std::io::{BufRead, BufReader, ErrorKind, Read};
 use regex::Regex;
 use tare_schema::target::LogSource;
 
-use super::Found;
+use super::CounterValue;
 
-/// Beyond this the count would be wrong without saying so: it is refused instead.
+/// Larger files are an error: a count of a part of them would be wrong.
 const LOG_BYTES_MAX: u64 = 256 << 20;
-/// A longer line is no line of a log of ours.
+/// A longer line is split.
 const LINE_BYTES_MAX: u64 = 64 << 10;
 
-/// Lines that match, added up by edge and label. A file that is not there yet has no lines.
-pub(super) fn count(from: &LogSource) -> Result<Vec<Found>, String> {
+/// Sums of matching lines by edge and label. A missing file has no lines.
+pub(super) fn count(from: &LogSource) -> Result<Vec<CounterValue>, String> {
     let regex =
         Regex::new(&from.pattern).map_err(|error| format!("`{}`: {error}", from.pattern))?;
     let failed = |error: std::io::Error| format!("{}: {error}", from.file);
@@ -38,7 +38,7 @@ pub(super) fn count(from: &LogSource) -> Result<Vec<Found>, String> {
         let limited = (&mut reader)
             .take(LINE_BYTES_MAX)
             .read_until(b'\n', &mut line);
-        // A line without its end is still being written: it counts next time.
+        // An incomplete last line is still being written: it counts next time.
         if limited.map_err(failed)? == 0 || line.last() != Some(&b'\n') && at_end(&mut reader) {
             break;
         }
@@ -57,7 +57,7 @@ pub(super) fn count(from: &LogSource) -> Result<Vec<Found>, String> {
     }
     Ok(sums
         .into_iter()
-        .map(|((edge, label), value)| Found { edge, label, value })
+        .map(|((edge, label), value)| CounterValue { edge, label, value })
         .collect())
 }
 

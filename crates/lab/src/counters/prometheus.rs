@@ -1,10 +1,10 @@
-//! The Prometheus text format, as far as counters need it; a line that is none is skipped.
+//! Parser of the Prometheus text format, as far as counters need it; other lines are skipped.
 
 use std::collections::BTreeMap;
 
 use tare_schema::target::PrometheusSource;
 
-use super::Found;
+use super::CounterValue;
 
 /// One sample line.
 #[derive(Debug, Clone, PartialEq)]
@@ -17,8 +17,8 @@ pub(super) struct Sample<'a> {
     pub(super) value: f64,
 }
 
-/// The samples that a source asks for, added up by edge and label.
-pub(super) fn find(text: &str, from: &PrometheusSource) -> Vec<Found> {
+/// Sums of a source's samples by edge and label.
+pub(super) fn find(text: &str, from: &PrometheusSource) -> Vec<CounterValue> {
     let mut sums: BTreeMap<(Option<String>, Option<String>), f64> = BTreeMap::new();
     let lines = text.lines().filter(|line| line.starts_with(&from.metric));
     for sample in lines.filter_map(sample) {
@@ -38,13 +38,13 @@ pub(super) fn find(text: &str, from: &PrometheusSource) -> Vec<Found> {
             Some(name) => sample.labels.get(name.as_str()).cloned().map(Some),
             None => Some(None),
         };
-        // A sample without the label that tells the edge belongs to something else.
+        // A sample without the label of the edge belongs to something else.
         if let (Some(edge), Some(kept)) = (label(&from.edge), label(&from.label)) {
             *sums.entry((edge, kept)).or_default() += sample.value;
         }
     }
     sums.into_iter()
-        .map(|((edge, label), value)| Found { edge, label, value })
+        .map(|((edge, label), value)| CounterValue { edge, label, value })
         .collect()
 }
 

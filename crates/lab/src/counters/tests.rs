@@ -34,7 +34,7 @@ fn reader(sources: Vec<(&str, CounterSource)>, edges: &[(&str, &str)]) -> Counte
         kind: CounterKind::Counter,
     });
     CounterReader {
-        door: Door::Host,
+        connector: Connector::Host,
         instance: "proxy".to_owned(),
         edges: edges
             .iter()
@@ -243,7 +243,7 @@ fn all_beans_are_asked_at_once_with_the_login() {
     });
     reader.beans = Some(Beans {
         url,
-        questions: questions(sources).unwrap(),
+        bean_queries: bean_queries(sources).unwrap(),
     });
     let readings = reader.read().unwrap().readings;
     let values: Vec<_> = readings

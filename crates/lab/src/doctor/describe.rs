@@ -1,4 +1,4 @@
-//! The machine in a record: what must be known to judge a result, and a fingerprint to compare runs by.
+//! The machine in a record: what is needed to judge a result, and a fingerprint to compare runs by.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -9,7 +9,7 @@ use tare_schema::record::{Check, EnvironmentRecord};
 
 use crate::observe::field;
 
-/// Settings of the kernel that bear on a result: name in the record, file.
+/// Kernel settings that affect a result: name in the record, file.
 const FACTS: &[(&str, &str)] = &[
     (
         "clocksource",
@@ -102,7 +102,7 @@ fn read(path: &str) -> Option<String> {
     Some(text.split_ascii_whitespace().collect::<Vec<_>>().join(" "))
 }
 
-/// The processor's name for itself; not all architectures show one.
+/// The processor's model name; not all architectures have one.
 pub(crate) fn cpu_model(info: &str) -> Option<String> {
     let line = info.lines().find(|line| line.starts_with("model name"))?;
     Some(line.split_once(':')?.1.trim().to_owned())
@@ -118,8 +118,8 @@ pub(crate) fn os_name(text: &str) -> String {
         )
 }
 
-/// What must be alike for two runs to be comparable: processor, cores, kernel and memory (to the GB:
-/// the kernel keeps a little more or less for itself from boot to boot). Not Tare's version, not the boot.
+/// What must be equal for two runs to be comparable: processor, cores, kernel and memory (to the GB: the kernel's own
+/// share varies a little from boot to boot). Not Tare's version, not the boot.
 pub(crate) fn fingerprint(model: &str, cores: u32, kernel: &str, memory_bytes: u64) -> String {
     let memory_gb = (memory_bytes as f64 / 1e9).round();
     let text = format!("{model}\n{cores}\n{kernel}\n{memory_gb}\n");

@@ -1,4 +1,4 @@
-//! The disk under the runs: is there room, and how fast is it written.
+//! The disk of the run folders: free space and write speed.
 
 use std::fs::{self, File};
 use std::io::Write;
@@ -7,13 +7,13 @@ use std::time::{Duration, Instant};
 
 use tare_schema::record::{Check, Grade};
 
-use super::{but, check, figure};
+use super::{check, figure, with_advice};
 
-/// What is written at most …
+/// Largest amount written …
 const TRIAL_BYTES: usize = 64_000_000;
-/// … in pieces of this size, each synced, …
+/// … in blocks of this size, each synced, …
 const PIECE_BYTES: usize = 4_000_000;
-/// … and not longer than this.
+/// … and the time limit.
 const TRIAL_LIMIT: Duration = Duration::from_millis(900);
 /// Records are small, but a disk slower than this stalls every part that writes a log.
 const SPEED_MIN: f64 = 50.0;
@@ -21,7 +21,7 @@ const SPEED_MIN: f64 = 50.0;
 const SPACE_NEEDED_MB: f64 = 200.0;
 const SPACE_WANTED_MB: f64 = 2000.0;
 
-/// Room in the folder of the runs.
+/// Free space in the folder of the runs.
 pub(crate) fn space(out: &Path) -> Check {
     let folder = existing(out);
     let stat = match rustix::fs::statvfs(&folder) {
@@ -35,9 +35,9 @@ pub(crate) fn space(out: &Path) -> Check {
         let advice = format!(
             "a run needs {SPACE_NEEDED_MB:.0} MB: free some or choose another folder (--out DIR)"
         );
-        but(result, Grade::Prevents, advice)
+        with_advice(result, Grade::Prevents, advice)
     } else if free_mb < SPACE_WANTED_MB {
-        but(
+        with_advice(
             result,
             Grade::Limits,
             "long runs with many levels may fill the disk: free some",
@@ -47,11 +47,11 @@ pub(crate) fn space(out: &Path) -> Check {
     }
 }
 
-/// How fast the folder of the runs is written, synced.
+/// Synced write speed in the folder of the runs.
 pub(crate) fn speed(out: &Path) -> Check {
     let folder = existing(out);
     match try_writing(&folder) {
-        Err(error) => but(
+        Err(error) => with_advice(
             check(
                 "disk",
                 format!("cannot write in {}: {error}", folder.display()),
@@ -64,7 +64,7 @@ pub(crate) fn speed(out: &Path) -> Check {
             if speed >= SPEED_MIN {
                 return result;
             }
-            but(
+            with_advice(
                 result,
                 Grade::Limits,
                 "targets that write to disk are limited by it: choose a faster one (--out DIR), stop other writers",
@@ -96,9 +96,9 @@ fn write_pieces(path: &Path) -> std::io::Result<f64> {
     Ok(written as f64 / 1e6 / start.elapsed().as_secs_f64())
 }
 
-/// On what a folder lies: its path and the kind of its file system.
+/// A folder's path and the type of its file system.
 pub(crate) fn file_system(folder: &Path) -> String {
-    // The numbers of statfs(2).
+    // Magic numbers of statfs(2).
     let kind = rustix::fs::statfs(folder).map(|found| match found.f_type {
         0xEF53 => "ext4",
         0x0102_1994 => "tmpfs (memory)",
@@ -110,7 +110,7 @@ pub(crate) fn file_system(folder: &Path) -> String {
     format!("{} on {}", folder.display(), kind.unwrap_or("–"))
 }
 
-/// The folder, or the nearest above it that exists: runs make theirs when they start.
+/// The folder, or its nearest existing ancestor: runs create theirs when they start.
 pub(crate) fn existing(out: &Path) -> PathBuf {
     let absolute = std::path::absolute(out).unwrap_or_else(|_| out.to_owned());
     absolute

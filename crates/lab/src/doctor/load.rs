@@ -1,34 +1,34 @@
-//! What else the machine does while it is examined: load, other processes, time stolen.
+//! Other load on the machine during the checks: load average, other processes, stolen time.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
 use tare_schema::record::{Check, Grade};
 
-use super::{but, check, figure};
+use super::{check, figure, with_advice};
 use crate::observe::MachineReading;
 use crate::process::{self, ProcessStat};
 
-/// Stolen time above this share is worth a warning.
+/// Share of stolen time above which a warning is printed.
 const STEAL_MAX: f64 = 0.01;
-/// A larger share of a core than this in the hands of others is said: it is the size of effects that are looked for.
+/// Share of a core used by other programs above which it is reported; effects of this size are measured.
 const NOTICED: f64 = 0.05;
-/// How long others are watched: fifty ticks.
+/// Length of the observation: fifty ticks.
 const WATCHED: Duration = Duration::from_millis(500);
-/// Cores and processes that are named.
+/// Most cores and processes that are named.
 const NAMED_MAX: usize = 3;
 
-/// What programs other than this one use of the machine, watched while this one rests.
+/// CPU use of other programs, measured while this one sleeps.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct OtherPrograms {
-    /// Share of each core that they use, by its number.
+    /// Share of each core, by its number.
     cores: Vec<f64>,
-    /// Those that use most: name, process id, cores.
+    /// Busiest processes: name, process id, cores.
     busiest: Vec<(String, u32, f64)>,
 }
 
 impl OtherPrograms {
-    /// Watches for half a second.
+    /// Observes for half a second.
     #[must_use]
     pub fn watch() -> OtherPrograms {
         let before: BTreeMap<(u32, u64), u64> = process::snapshot()
@@ -60,7 +60,7 @@ impl OtherPrograms {
         }
     }
 
-    /// What they use and who they are, where it is enough to be said.
+    /// Cores and programs as text; `None` when the load is too small to report.
     #[must_use]
     pub fn in_words(&self) -> Option<String> {
         let mut noticed: Vec<(usize, f64)> = self.cores.iter().copied().enumerate().collect();
@@ -97,7 +97,7 @@ impl OtherPrograms {
         let all: f64 = self.cores.iter().sum();
         let result = |found: String| figure("others", found, all, "cores");
         match self.in_words() {
-            Some(found) => but(
+            Some(found) => with_advice(
                 result(found),
                 Grade::Limits,
                 "intervals will be wider: stop them, or wait until they are done",
@@ -108,15 +108,15 @@ impl OtherPrograms {
     }
 }
 
-/// The state of the machine when the examination began.
-pub(crate) struct Activity(Option<MachineReading>);
+/// State of the machine at the start of the checks.
+pub(crate) struct LoadDuringCheck(Option<MachineReading>);
 
-impl Activity {
-    pub(crate) fn begin() -> Activity {
-        Activity(MachineReading::take())
+impl LoadDuringCheck {
+    pub(crate) fn begin() -> LoadDuringCheck {
+        LoadDuringCheck(MachineReading::take())
     }
 
-    /// Checks of steal and of the load average.
+    /// Checks of steal and load average.
     pub(crate) fn end(self) -> Vec<Check> {
         let usage = MachineReading::take()
             .zip(self.0)
@@ -140,7 +140,7 @@ fn steal_check(steal: Option<f64>) -> Check {
     if share <= STEAL_MAX {
         return result;
     }
-    but(
+    with_advice(
         result,
         Grade::Limits,
         "the host gives the processor to others: measure on dedicated cores, or trust only what repeats",
@@ -161,14 +161,14 @@ fn load_check(average: Option<f64>) -> Check {
     if average <= cores / 2.0 {
         return result;
     }
-    but(
+    with_advice(
         result,
         Grade::Limits,
         "the machine was busy in the last minute: let it come to rest first",
     )
 }
 
-/// A process for good: its id with its start.
+/// Unique key of a process: its id and start time.
 fn key(process: &ProcessStat) -> (u32, u64) {
     (process.pid, process.started_ticks)
 }

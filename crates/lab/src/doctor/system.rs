@@ -1,4 +1,4 @@
-//! Checks by reading: cores, limits, clock, memory, what may be observed.
+//! Checks by reading files: cores, limits, clock, memory, what can be observed.
 
 use std::fs;
 use std::net::{IpAddr, Ipv4Addr, TcpListener};
@@ -6,7 +6,7 @@ use std::net::{IpAddr, Ipv4Addr, TcpListener};
 use rustix::process::Resource;
 use tare_schema::record::{Check, Grade};
 
-use super::{Tool, but, check, figure};
+use super::{RequiredProgram, check, figure, with_advice};
 use crate::fetch::locate;
 use crate::observe::field;
 
@@ -22,12 +22,12 @@ pub(crate) fn cores() -> Check {
     let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
     let result = figure("cores", format!("{cores} usable"), cores as f64, "cores");
     match cores {
-        1 => but(
+        1 => with_advice(
             result,
             Grade::Limits,
             "the agent shares the core with what it measures: intervals will be wide; use two or more",
         ),
-        2 | 3 => but(
+        2 | 3 => with_advice(
             result,
             Grade::Limits,
             "the agent has one core, all parts share the rest: they saturate early, so compare at modest rates",
@@ -36,10 +36,10 @@ pub(crate) fn cores() -> Check {
     }
 }
 
-/// A bandwidth limit of the control group this process is in.
+/// CPU and memory limits of this process's control group.
 pub(crate) fn quota() -> Check {
     match (cpu_quota(), memory_quota()) {
-        (Some(cores), _) => but(
+        (Some(cores), _) => with_advice(
             figure(
                 "quota",
                 format!("the control group allows {cores:.2} cores"),
@@ -62,7 +62,7 @@ pub(crate) fn quota() -> Check {
     }
 }
 
-/// Cores that the control group (either version) allows.
+/// CPU limit of the control group (either version), in cores.
 fn cpu_quota() -> Option<f64> {
     let parse = |quota: &str, period: &str| -> Option<f64> {
         Some(quota.trim().parse::<f64>().ok()? / period.trim().parse::<f64>().ok()?)
@@ -90,7 +90,7 @@ fn memory_quota() -> Option<u64> {
         .min()
 }
 
-/// The control group of this process and all above it, each beginning with a slash or empty.
+/// The control group of this process and its ancestors, each starting with a slash or empty.
 fn groups(prefix: &str) -> Vec<String> {
     let text = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
     let Some(group) = text.lines().find_map(|line| line.strip_prefix(prefix)) else {
@@ -102,7 +102,7 @@ fn groups(prefix: &str) -> Vec<String> {
         .collect()
 }
 
-/// Who decides how fast the cores run.
+/// The frequency governor of the cores.
 pub(crate) fn governor() -> Check {
     let Ok(entries) = fs::read_dir("/sys/devices/system/cpu") else {
         return check("governor", "not shown by this kernel");
@@ -120,7 +120,7 @@ pub(crate) fn governor() -> Check {
             "none (the host or the firmware sets the frequency)",
         ),
         [one] if one == "performance" => check("governor", "performance"),
-        several => but(
+        several => with_advice(
             check("governor", several.join(", ")),
             Grade::Limits,
             "the frequency follows the load, so a light load looks slow: cpupower frequency-set -g performance",
@@ -136,7 +136,7 @@ pub(crate) fn clock_source() -> Check {
     };
     let source = source.trim();
     match source {
-        "hpet" | "acpi_pm" | "jiffies" | "refined-jiffies" => but(
+        "hpet" | "acpi_pm" | "jiffies" | "refined-jiffies" => with_advice(
             check("clock", source),
             Grade::Limits,
             "reading this clock costs a microsecond or more each time: boot with clocksource=tsc if the processor has a stable one",
@@ -145,11 +145,11 @@ pub(crate) fn clock_source() -> Check {
     }
 }
 
-/// Whether pods can have addresses of their own, and callers enough ports.
+/// Whether pods can have their own addresses, and how many client ports there are.
 pub(crate) fn addresses() -> Check {
     let pod = IpAddr::from(Ipv4Addr::new(127, 77, 0, 1));
     if let Err(error) = TcpListener::bind((pod, 0)) {
-        return but(
+        return with_advice(
             check("addresses", format!("{pod} cannot be used: {error}")),
             Grade::Prevents,
             "every pod needs an address of 127.0.0.0/8: give the device lo the address 127.0.0.1/8",
@@ -166,14 +166,14 @@ pub(crate) fn addresses() -> Check {
     if ports >= 20_000 {
         return result;
     }
-    but(
+    with_advice(
         result,
         Grade::Limits,
         "many connections use up the ports: sysctl -w net.ipv4.ip_local_port_range='32768 60999'",
     )
 }
 
-/// How many files and connections a process may have.
+/// Limit of open files and connections per process.
 pub(crate) fn descriptors() -> Check {
     let limit = rustix::process::getrlimit(Resource::Nofile);
     // Targets and agents raise their own limit up to the hard one.
@@ -184,13 +184,13 @@ pub(crate) fn descriptors() -> Check {
     let found = format!("{hard} per process (soft limit {soft}; Tare raises it)");
     let result = figure("descriptors", found, hard as f64, "files");
     if hard < DESCRIPTORS_NEEDED {
-        but(
+        with_advice(
             result,
             Grade::Prevents,
             "raise the hard limit: ulimit -Hn 20000",
         )
     } else if hard < DESCRIPTORS_WANTED {
-        but(
+        with_advice(
             result,
             Grade::Limits,
             "loads with thousands of connections need more: ulimit -Hn 20000, or LimitNOFILE of the service",
@@ -200,7 +200,7 @@ pub(crate) fn descriptors() -> Check {
     }
 }
 
-/// Memory that is free for use.
+/// Available memory.
 pub(crate) fn memory() -> Check {
     let text = fs::read_to_string("/proc/meminfo").unwrap_or_default();
     let Some(available) = field(&text, "MemAvailable") else {
@@ -214,13 +214,13 @@ pub(crate) fn memory() -> Check {
         "MB",
     );
     if mb < MEMORY_NEEDED_MB {
-        but(
+        with_advice(
             result,
             Grade::Prevents,
             "proxies and histograms need more: free some memory",
         )
     } else if mb < MEMORY_WANTED_MB {
-        but(
+        with_advice(
             result,
             Grade::Limits,
             "larger targets may be killed for want of memory: free some",
@@ -230,14 +230,14 @@ pub(crate) fn memory() -> Check {
     }
 }
 
-/// Whether sites can be put apart.
+/// Whether links between sites can be emulated.
 pub(crate) fn distance() -> Check {
     match tare_net::link::possible() {
         Ok(()) => check(
             "distance",
             "sites can lie apart: by Tare's own link (TUN), the same on every machine",
         ),
-        Err(error) => but(
+        Err(error) => with_advice(
             check("distance", "sites cannot lie apart"),
             Grade::Limits,
             format!("experiments without sites still run; {error}"),
@@ -245,7 +245,7 @@ pub(crate) fn distance() -> Check {
     }
 }
 
-/// Whether processes can be observed as closely as records have room for.
+/// Whether all figures of a record can be read for processes.
 pub(crate) fn observation() -> Check {
     let mut missing = Vec::new();
     let schedstat = fs::read_to_string("/proc/self/schedstat").unwrap_or_default();
@@ -264,7 +264,7 @@ pub(crate) fn observation() -> Check {
             "CPU, queues, memory and disk of every process can be read",
         );
     }
-    but(
+    with_advice(
         check(
             "observation",
             format!("not to be had: {}", missing.join(", ")),
@@ -274,16 +274,16 @@ pub(crate) fn observation() -> Check {
     )
 }
 
-/// Whether a program is there.
-pub(crate) fn tool(tool: &Tool) -> Check {
-    match locate(&tool.program) {
-        Some(path) => check(&tool.program, path.display().to_string()),
-        None => but(
-            check(&tool.program, "missing"),
+/// Whether a program is installed.
+pub(crate) fn required_program(required_program: &RequiredProgram) -> Check {
+    match locate(&required_program.program) {
+        Some(path) => check(&required_program.program, path.display().to_string()),
+        None => with_advice(
+            check(&required_program.program, "missing"),
             Grade::Limits,
             format!(
                 "needed for {}: apt-get install {}",
-                tool.needed_for, tool.package
+                required_program.needed_for, required_program.package
             ),
         ),
     }

@@ -29,7 +29,7 @@ fn a_fingerprint_changes_with_the_machine_and_not_with_a_few_pages_of_memory() {
 
 #[test]
 fn an_examination_has_every_check_once_and_advice_where_it_is_not_good() {
-    let missing = Tool {
+    let missing = RequiredProgram {
         program: String::from("no-such-program"),
         package: String::from("no-such-package"),
         needed_for: String::from("nothing"),

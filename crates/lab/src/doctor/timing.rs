@@ -1,4 +1,4 @@
-//! Checks by trying: how late a sleep ends, how long a round trip takes, whether the kernel stamps arrivals.
+//! Checks by measurement: lateness of sleeps, loopback round trips, receive timestamps of the kernel.
 
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -8,36 +8,36 @@ use std::time::{Duration, Instant};
 use rustix::time::{ClockId, Timespec};
 use tare_schema::record::{Check, Grade};
 
-use super::{but, check, figure};
+use super::{check, figure, with_advice};
 use crate::sys;
 
-/// Length of each of the two trials.
+/// Length of each of the two measurements.
 const TRIAL: Duration = Duration::from_millis(300);
-/// Between two sleeps: 1200 in all, so that twelve lie beyond the 99th percentile.
+/// Time between two sleeps: 1200 in all, so that twelve lie beyond the 99th percentile.
 const STEP: Duration = Duration::from_micros(250);
-/// Above this, exchanges start noticeably later than asked for.
+/// Above this, exchanges start noticeably later than intended.
 const LATENESS_P99_MAX: Duration = Duration::from_micros(100);
-/// What the workers ask for.
+/// Priority of the generator's workers.
 const FIFO_PRIORITY: i32 = 1;
-/// What they ask for where they cannot have real-time scheduling.
+/// Niceness of the workers where they cannot have real-time scheduling.
 const NICENESS: i32 = -10;
 /// A loopback round trip takes 10 to 40 µs; more comes from deep sleep states or a busy machine.
 const ROUND_TRIP_P50_MAX: Duration = Duration::from_micros(100);
-/// A stalled loopback must not stall the doctor.
+/// Socket timeout: a stalled loopback must not stall the doctor.
 const SOCKET_LIMIT: Duration = Duration::from_secs(1);
 
-/// How late absolute sleeps end.
+/// Lateness of absolute sleeps.
 pub(crate) fn timer() -> Check {
-    // A thread of its own: the timer slack that is set here goes with it.
+    // In a thread of its own: the timer slack is per thread.
     let Ok(late) = std::thread::spawn(sleep_lateness).join() else {
-        return but(
+        return with_advice(
             check("timer", "not measured"),
             Grade::Limits,
             "the measuring thread failed",
         );
     };
     let Some(spread) = Spread::of(late) else {
-        return but(
+        return with_advice(
             check("timer", "not measured"),
             Grade::Limits,
             "the clock could not be read",
@@ -49,16 +49,16 @@ pub(crate) fn timer() -> Check {
     if tail <= LATENESS_P99_MAX {
         return result;
     }
-    but(
+    with_advice(
         result,
         Grade::Limits,
         "exchanges start late, which is taken off their latency: stop other work, leave a core to the agent, forbid deep sleep (cpupower idle-set -D 10)",
     )
 }
 
-/// How the kernel would schedule the generator.
+/// Scheduling that the kernel allows the generator.
 pub(crate) fn scheduling() -> Check {
-    // A thread of its own: what it is given ends with it.
+    // In a thread of its own: priorities are per thread.
     let tried = std::thread::spawn(|| {
         let niceness = rustix::process::setpriority_process(None, NICENESS).is_ok();
         (tare_net::link::go_first(FIFO_PRIORITY).is_ok(), niceness)
@@ -79,7 +79,7 @@ fn scheduled(fifo: bool, niceness: bool) -> Check {
     if fifo {
         return check("scheduling", found);
     }
-    but(
+    with_advice(
         check("scheduling", found),
         Grade::Limits,
         "the generator waits for its core when other programs run: run as root, or allow it (`ulimit -r 1`, CAP_SYS_NICE; in a control group of version 1, cpu.rt_runtime_us)",
@@ -104,7 +104,7 @@ fn sleep_lateness() -> Vec<Duration> {
             }
         }
         late.push(now().saturating_sub(next));
-        // After a long stall the missed ones would only say the same again.
+        // After a long stall the missed sleeps would all have the same lateness.
         next = next.max(now());
     }
     late
@@ -118,17 +118,17 @@ fn now() -> Duration {
     )
 }
 
-/// How long a byte takes to another thread and back over TCP.
+/// Round-trip time of a byte between two threads over TCP.
 pub(crate) fn loopback() -> Check {
     match round_trips() {
-        Err(error) => but(
+        Err(error) => with_advice(
             check("loopback", format!("no round trip: {error}")),
             Grade::Prevents,
             "TCP over 127.0.0.1 must work: look at firewall and container settings",
         ),
         Ok(trips) => {
             let Some(spread) = Spread::of(trips) else {
-                return but(
+                return with_advice(
                     check("loopback", "no round trip in time"),
                     Grade::Limits,
                     "the machine is too busy: stop other work",
@@ -143,7 +143,7 @@ pub(crate) fn loopback() -> Check {
             if spread.p50 <= ROUND_TRIP_P50_MAX {
                 return result;
             }
-            but(
+            with_advice(
                 result,
                 Grade::Limits,
                 "small differences drown in this: stop other work, forbid deep sleep",
@@ -168,7 +168,7 @@ fn round_trips() -> std::io::Result<Vec<Duration>> {
         trips.push(sent.elapsed());
     }
     drop(near);
-    // It has ended by now: its read met the end of the connection.
+    // It has ended: its read got end-of-file.
     let _ = echo.join();
     Ok(trips)
 }
@@ -184,7 +184,7 @@ fn connected() -> std::io::Result<(TcpStream, TcpStream)> {
     Ok((near, far))
 }
 
-/// Whether the kernel says when a segment arrived.
+/// Whether the kernel timestamps received segments.
 pub(crate) fn stamps() -> Check {
     let stamped = connected().and_then(|(mut near, far)| {
         sys::want_stamps(&far)?;
@@ -193,12 +193,12 @@ pub(crate) fn stamps() -> Check {
     });
     match stamped {
         Ok(Some(_)) => check("stamps", "the kernel stamps arrivals"),
-        Ok(None) => but(
+        Ok(None) => with_advice(
             check("stamps", "the kernel does not stamp arrivals of TCP"),
             Grade::Limits,
             "arrival is taken from Tare's own clock and has its delays in it; a kernel from 4.17 on stamps",
         ),
-        Err(error) => but(
+        Err(error) => with_advice(
             check("stamps", format!("not to be had: {error}")),
             Grade::Limits,
             "arrival is taken from Tare's own clock and has its delays in it",
@@ -206,10 +206,10 @@ pub(crate) fn stamps() -> Check {
     }
 }
 
-/// What a trial gave.
+/// Distribution of a measurement.
 struct Spread {
     p50: Duration,
-    /// Only when ten values lie beyond it: a machine that stood still gives fewer.
+    /// Only when ten values lie beyond it: a stalled machine gives fewer.
     p99: Option<Duration>,
     max: Duration,
 }

@@ -1,4 +1,4 @@
-//! Programs that are built from source beside the target folder, by the ordinary cargo client.
+//! Programs that are built with cargo from sources next to the target folder.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -6,15 +6,15 @@ use std::time::{Duration, SystemTime};
 
 use tare_schema::target::CargoDef;
 
-use super::{Found, absolute, locate};
-use crate::{home, tool};
+use super::{ProgramPath, absolute, locate};
+use crate::{home, subprocess};
 
-/// A first build with everything it depends on, on one slow core.
+/// Timeout: a first build with all dependencies on one slow core.
 const BUILD_LIMIT: Duration = Duration::from_secs(30 * 60);
-/// Folders and files looked at to see whether the sources have changed; a package has far fewer.
+/// Files and folders checked for changed sources; a package has far fewer.
 const SOURCES_MAX: usize = 10_000;
 
-/// What cargo and rustup obey in the package's folder and in every folder above it.
+/// Files that configure cargo and rustup, in the package's folder and every folder above it.
 const OBEYED: [&str; 6] = [
     ".cargo",
     ".cargo/config",
@@ -24,7 +24,7 @@ const OBEYED: [&str; 6] = [
     "rust-toolchain.toml",
 ];
 
-/// The package, and where its program comes to lie.
+/// A package and its output folder.
 pub(super) struct Package<'a> {
     def: &'a CargoDef,
     /// Folder of the package.
@@ -34,7 +34,7 @@ pub(super) struct Package<'a> {
 }
 
 impl<'a> Package<'a> {
-    /// Build output goes where Tare's own program was built, so that nothing they share is built twice; else into the cache.
+    /// Output goes where Tare itself was built, so that shared dependencies are built once; else into the cache.
     pub(super) fn of(def: &'a CargoDef, target: &Path, own: &Path, cache: &Path) -> Package<'a> {
         let beside = own
             .parent()
@@ -52,15 +52,15 @@ impl<'a> Package<'a> {
         self.output.join("release").join(&self.def.package)
     }
 
-    fn found(&self) -> Found {
-        Found {
+    fn found(&self) -> ProgramPath {
+        ProgramPath {
             bin: self.bin(),
             source: format!("cargo {}", self.def.package),
         }
     }
 
-    /// The program, when it is newer than everything it was made from.
-    pub(super) fn present(&self) -> Option<Found> {
+    /// The program, if it is newer than all its sources.
+    pub(super) fn installed(&self) -> Option<ProgramPath> {
         let built = fs::metadata(self.bin())
             .and_then(|meta| meta.modified())
             .ok()?;
@@ -68,7 +68,7 @@ impl<'a> Package<'a> {
         (built >= changed).then(|| self.found())
     }
 
-    /// Its own folder and those of the packages that its manifest names by path: what of ours it is made of.
+    /// The package's folder and those of its path dependencies.
     fn folders(&self) -> Vec<PathBuf> {
         let manifest = fs::read_to_string(self.folder.join("Cargo.toml")).unwrap_or_default();
         let named = manifest.lines().filter_map(|line| {
@@ -79,8 +79,7 @@ impl<'a> Package<'a> {
         others.chain([self.folder.clone()]).collect()
     }
 
-    /// Builds it.
-    pub(super) fn build(&self, say: &mut dyn FnMut(&str)) -> Result<Found, String> {
+    pub(super) fn build(&self, say: &mut dyn FnMut(&str)) -> Result<ProgramPath, String> {
         let name = &self.def.package;
         let manifest = self.folder.join("Cargo.toml");
         if !manifest.is_file() {
@@ -93,7 +92,7 @@ impl<'a> Package<'a> {
         let cargo = locate("cargo").ok_or_else(|| {
             format!("cargo {name}: no cargo here; install Rust from https://rustup.rs")
         })?;
-        if let Some(file) = home::of_stranger(&self.folder, &OBEYED) {
+        if let Some(file) = home::untrusted_file(&self.folder, &OBEYED) {
             return Err(format!(
                 "cargo {name}: cargo would obey {}, which is somebody else's; remove it, or keep the sources elsewhere",
                 file.display()
@@ -112,7 +111,7 @@ impl<'a> Package<'a> {
             format!("--manifest-path={}", manifest.display()),
             format!("--target-dir={}", self.output.display()),
         ];
-        let output = tool::run_in(&self.folder, &words, &[], BUILD_LIMIT)?;
+        let output = subprocess::run_in(&self.folder, &words, &[], BUILD_LIMIT)?;
         if !output.success {
             return Err(format!(
                 "cargo {name}: {}: {}",
@@ -120,7 +119,7 @@ impl<'a> Package<'a> {
                 first_error(&output)
             ));
         }
-        // cargo leaves a finished program alone, and its time with it: then it would be built again and again.
+        // cargo does not touch a program that is up to date; with its old time it would be built again and again.
         let touched = fs::File::options().append(true).open(self.bin());
         touched
             .and_then(|file| file.set_modified(SystemTime::now()))
@@ -134,14 +133,14 @@ impl<'a> Package<'a> {
     }
 }
 
-/// cargo's own words: the first error says more than the last line.
-fn first_error(output: &tool::Output) -> String {
+/// cargo's first error: it says more than the last line.
+fn first_error(output: &subprocess::Output) -> String {
     let mut lines = output.stderr.lines();
     let error = lines.find(|line| line.starts_with("error"));
     error.unwrap_or_else(|| output.last_line()).to_owned()
 }
 
-/// When the folders' files changed last; `None` when one cannot be read or they have too many.
+/// Time of the last change in these folders; `None` when one cannot be read or has too many files.
 fn newest(mut open: Vec<PathBuf>) -> Option<SystemTime> {
     let mut newest = SystemTime::UNIX_EPOCH;
     let mut seen = 0;
@@ -154,7 +153,7 @@ fn newest(mut open: Vec<PathBuf>) -> Option<SystemTime> {
         if meta.is_dir() {
             for entry in fs::read_dir(&path).ok()? {
                 let entry = entry.ok()?;
-                // Cargo makes no new program of changed tests.
+                // Changed tests do not rebuild the program.
                 if entry.file_name() != "tests" {
                     open.push(entry.path());
                 }

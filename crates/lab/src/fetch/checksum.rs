@@ -6,7 +6,7 @@ use std::path::Path;
 
 use sha2::{Digest, Sha256};
 
-/// Of a file.
+/// SHA-256 of a file.
 pub(super) fn sha256(file: &Path) -> io::Result<String> {
     let mut file = File::open(file)?;
     let mut digest = Sha256::new();
@@ -21,7 +21,7 @@ pub(super) fn sha256(file: &Path) -> io::Result<String> {
     Ok(hexadecimal(&digest.finalize()))
 }
 
-/// Of several texts, each kept apart from the next.
+/// SHA-256 of several texts, each with its length.
 pub(super) fn sha256_of(texts: &[String]) -> String {
     let mut digest = Sha256::new();
     for text in texts {

@@ -1,4 +1,4 @@
-//! Programs that come in a Debian package, by the system's own package manager.
+//! Programs from Debian packages, installed by apt-get.
 
 use std::fs::{self, OpenOptions};
 use std::io::Write;
@@ -8,34 +8,34 @@ use std::time::Duration;
 
 use tare_schema::target::DebianDef;
 
-use super::{Found, locate};
-use crate::tool;
+use super::{ProgramPath, locate};
+use crate::subprocess;
 
-/// Limit of one apt-get command.
+/// Timeout of one apt-get command.
 const INSTALL_LIMIT: Duration = Duration::from_secs(10 * 60);
-/// Limit of a question to the package database.
+/// Timeout of a query to the package database.
 const QUERY_LIMIT: Duration = Duration::from_secs(20);
-/// Where Debian asks whether a freshly installed service may start (invoke-rc.d(8)).
+/// Debian's hook that decides whether an installed service may start (invoke-rc.d(8)).
 const POLICY: &str = "/usr/sbin/policy-rc.d";
-/// Exit code 101 forbids it. The comment lets a later install know the file as ours.
+/// Exit code 101 forbids it. A later install recognises the file by its comment.
 const POLICY_TEXT: &str =
     "#!/bin/sh\n# Written by tare while it installs packages; removed afterwards.\nexit 101\n";
 
-/// The program and what it needs, when they are there.
-pub(super) fn present(package: &DebianDef) -> Option<Found> {
+/// The program, if it and its required files are installed.
+pub(super) fn installed(package: &DebianDef) -> Option<ProgramPath> {
     let bin = locate(&package.program)?;
     if !package.needs.iter().all(|file| Path::new(file).exists()) {
         return None;
     }
     let source = owner(&bin).unwrap_or_else(|| "path".to_owned());
-    Some(Found { bin, source })
+    Some(ProgramPath { bin, source })
 }
 
-/// `debian nginx 1.22.1-9`, or `None` when no package owns the file: then it is somebody's own build.
+/// `debian nginx 1.22.1-9`; `None` when no package owns the file.
 fn owner(bin: &Path) -> Option<String> {
     let query = |words: &[&str]| {
         let words: Vec<String> = words.iter().map(|&word| word.to_owned()).collect();
-        tool::run(&words, &[], QUERY_LIMIT)
+        subprocess::run(&words, &[], QUERY_LIMIT)
             .ok()
             .filter(|output| output.success)
             .map(|output| output.stdout)
@@ -50,13 +50,16 @@ fn owner(bin: &Path) -> Option<String> {
     Some(format!("debian {name} {}", version.trim()))
 }
 
-/// Whether this user may install packages here.
+/// Whether this user may install packages.
 pub(super) fn can_install() -> bool {
     locate("apt-get").is_some() && rustix::process::geteuid().is_root()
 }
 
 /// Installs the packages without letting their services start.
-pub(super) fn install(package: &DebianDef, say: &mut dyn FnMut(&str)) -> Result<Found, String> {
+pub(super) fn install(
+    package: &DebianDef,
+    say: &mut dyn FnMut(&str),
+) -> Result<ProgramPath, String> {
     let packages = package.packages.join(" ");
     let by_hand = format!(
         "sudo apt-get update && sudo apt-get install -y --no-install-recommends {packages}"
@@ -74,9 +77,9 @@ pub(super) fn install(package: &DebianDef, say: &mut dyn FnMut(&str)) -> Result<
         ));
     }
     say(&format!("installing the Debian packages {packages}"));
-    let _policy = NoServices::decree()?;
+    let _policy = NoServices::activate()?;
     let install = [
-        // Another program may be installing, another run of Tare among them: its end is waited for.
+        // Waits for other programs that install packages, such as another run of Tare.
         &[
             "apt-get",
             "-o",
@@ -93,7 +96,7 @@ pub(super) fn install(package: &DebianDef, say: &mut dyn FnMut(&str)) -> Result<
             .as_slice(),
     ]
     .concat();
-    // Package lists may be missing or old: only a first failure is worth their download.
+    // Package lists may be missing or old: they are updated only after a first failure.
     if let Err(first) = apt(&install) {
         say("updating the package lists");
         apt(&["apt-get", "update"])
@@ -102,7 +105,7 @@ pub(super) fn install(package: &DebianDef, say: &mut dyn FnMut(&str)) -> Result<
                 format!("{} ({}); try by hand: {by_hand}", explain(&second), first)
             })?;
     }
-    present(package).ok_or_else(|| {
+    installed(package).ok_or_else(|| {
         let files = package
             .needs
             .iter()
@@ -125,7 +128,7 @@ pub(super) fn install(package: &DebianDef, say: &mut dyn FnMut(&str)) -> Result<
 fn apt(words: &[&str]) -> Result<(), String> {
     let words: Vec<String> = words.iter().map(|&word| word.to_owned()).collect();
     let env = [("DEBIAN_FRONTEND", "noninteractive"), ("LC_ALL", "C")];
-    let output = tool::run(&words, &env, INSTALL_LIMIT)?;
+    let output = subprocess::run(&words, &env, INSTALL_LIMIT)?;
     if output.success {
         return Ok(());
     }
@@ -133,28 +136,28 @@ fn apt(words: &[&str]) -> Result<(), String> {
     Err(error.unwrap_or(output.last_line()).to_owned())
 }
 
-fn explain(said: &str) -> String {
-    if said.contains("No space left") || said.contains("enough free space") {
-        return format!("no space left on the disk ({said})");
+fn explain(message: &str) -> String {
+    if message.contains("No space left") || message.contains("enough free space") {
+        return format!("no space left on the disk ({message})");
     }
-    if said.contains("Could not get lock") {
-        return format!("another program is installing packages; wait for it ({said})");
+    if message.contains("Could not get lock") {
+        return format!("another program is installing packages; wait for it ({message})");
     }
-    if said.contains("Failed to fetch") || said.contains("Could not resolve") {
-        return format!("the package mirror cannot be reached; check the network ({said})");
+    if message.contains("Failed to fetch") || message.contains("Could not resolve") {
+        return format!("the package mirror cannot be reached; check the network ({message})");
     }
-    said.to_owned()
+    message.to_owned()
 }
 
-/// While it lives, no package may start its service: an nginx of the system beside the one under
-/// test would take its port and its cores.
+/// Keeps packages from starting their services while it lives: a system nginx beside the one under test would take its
+/// port and its cores.
 struct NoServices {
     ours: bool,
 }
 
 impl NoServices {
-    fn decree() -> Result<NoServices, String> {
-        // A policy of the machine's owner stays: containers mostly have the same one.
+    fn activate() -> Result<NoServices, String> {
+        // An existing policy stays: containers mostly have the same one.
         if Path::new(POLICY).exists()
             && fs::read_to_string(POLICY).ok().as_deref() != Some(POLICY_TEXT)
         {
@@ -175,7 +178,7 @@ impl NoServices {
 impl Drop for NoServices {
     fn drop(&mut self) {
         if self.ours {
-            // Left behind by a kill, it is known by its text and removed by the next install.
+            // If Tare is killed, the next install recognises the file by its text and removes it.
             let _ = fs::remove_file(POLICY);
         }
     }

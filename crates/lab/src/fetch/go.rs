@@ -1,4 +1,4 @@
-//! Programs that are built from a Go module, by the ordinary go client, pinned by the module's checksum.
+//! Programs that are built from a Go module with go, pinned by the module's checksum.
 
 use std::fs;
 use std::io;
@@ -9,24 +9,24 @@ use serde::Deserialize;
 use tare_schema::target::GoDef;
 
 use super::checksum::sha256_of;
-use super::{Found, locate};
-use crate::tool;
+use super::{ProgramPath, locate};
+use crate::subprocess;
 
-/// The module and what it needs over a slow line.
+/// Timeout: the module and its dependencies over a slow line.
 const DOWNLOAD_LIMIT: Duration = Duration::from_secs(10 * 60);
-/// A first build with everything, on one slow core that others use.
+/// Timeout: a first build on one slow, shared core.
 const BUILD_LIMIT: Duration = Duration::from_secs(30 * 60);
-/// Copying the sources.
+/// Timeout of copying the sources.
 const COPY_LIMIT: Duration = Duration::from_secs(2 * 60);
 
-/// The module, and where its program comes to lie.
+/// A module and where its program is built.
 pub(super) struct Module<'a> {
     def: &'a GoDef,
     target: &'a str,
     cache: &'a Path,
 }
 
-/// What `go mod download -json` says.
+/// Output of `go mod download -json`.
 #[derive(Deserialize)]
 #[serde(rename_all = "PascalCase")]
 struct Downloaded {
@@ -41,13 +41,13 @@ impl<'a> Module<'a> {
     }
 
     /// The program from an earlier build.
-    pub(super) fn present(&self) -> Option<Found> {
+    pub(super) fn installed(&self) -> Option<ProgramPath> {
         let bin = self.folder()?.join(self.target);
         bin.is_file().then(|| self.found(bin))
     }
 
-    /// Downloads, verifies, builds, and only then gives the folder its name. The caller holds the lock of the target.
-    pub(super) fn build(&self, say: &mut dyn FnMut(&str)) -> Result<Found, String> {
+    /// Downloads, verifies and builds in a partial folder, then renames it. The caller holds the target's lock.
+    pub(super) fn build(&self, say: &mut dyn FnMut(&str)) -> Result<ProgramPath, String> {
         let name = self.name();
         let go = locate("go").ok_or_else(|| {
             format!(
@@ -64,7 +64,7 @@ impl<'a> Module<'a> {
             .and_then(|()| fs::rename(&partial, &folder).map_err(disk(&folder)))
             .map_err(|reason| format!("go {name}: {reason}"));
         if built.is_err() {
-            // It may not even have been made; the reason given is the one that matters.
+            // It may not exist; the first error is the one to report.
             let _ = fs::remove_dir_all(&partial);
         }
         built.map(|()| self.found(folder.join(self.target)))
@@ -74,23 +74,23 @@ impl<'a> Module<'a> {
         format!("{}@{}", self.def.module, self.def.version)
     }
 
-    fn found(&self, bin: PathBuf) -> Found {
-        Found {
+    fn found(&self, bin: PathBuf) -> ProgramPath {
+        ProgramPath {
             bin,
             source: format!("go {}", self.name()),
         }
     }
 
-    /// The name holds a checksum of all that decides what is built.
+    /// The folder's name contains a checksum of everything that determines the build.
     fn folder(&self) -> Option<PathBuf> {
         let sum = sha256_of(&[format!("{:?}", self.def)]);
         let name = format!("{}-{}.d", self.target, sum.get(..12)?);
-        // Go is told where to put the program from another folder than ours.
+        // go runs in another folder: the path must be absolute.
         let cache = std::path::absolute(self.cache).ok()?;
         Some(cache.join("go").join(name))
     }
 
-    /// The sources in a folder of their own, where files may be written: those of Go's cache may not be changed.
+    /// A writable copy of the sources: Go's module cache is read-only.
     fn download(
         &self,
         go: &Path,
@@ -101,7 +101,7 @@ impl<'a> Module<'a> {
             fs::remove_dir_all(partial).map_err(disk(partial))?;
         }
         fs::create_dir_all(partial).map_err(disk(partial))?;
-        // Somewhere to stand: outside of a module go does not download to its cache.
+        // Outside of a module go does not download to its cache.
         let scratch = partial.join("go.mod");
         fs::write(&scratch, "module fetched\n").map_err(disk(&scratch))?;
         say(&format!("downloading {} with Go", self.name()));
@@ -112,15 +112,15 @@ impl<'a> Module<'a> {
             "-json".to_owned(),
             self.name(),
         ];
-        let output = tool::run_in(partial, &words, &[("GOWORK", "off")], DOWNLOAD_LIMIT)?;
-        let told: Downloaded = serde_json::from_str(&output.stdout)
+        let output = subprocess::run_in(partial, &words, &[("GOWORK", "off")], DOWNLOAD_LIMIT)?;
+        let module_info: Downloaded = serde_json::from_str(&output.stdout)
             .map_err(|_| format!("go said: {}", output.last_line()))?;
-        if let Some(error) = told.error {
+        if let Some(error) = module_info.error {
             return Err(format!(
                 "the module cannot be had ({error}); check the network or GOPROXY"
             ));
         }
-        let (Some(dir), Some(sum)) = (told.dir, told.sum) else {
+        let (Some(dir), Some(sum)) = (module_info.dir, module_info.sum) else {
             return Err(format!("go said: {}", output.last_line()));
         };
         self.verified(&sum)?;
@@ -132,7 +132,7 @@ impl<'a> Module<'a> {
             dir.display().to_string(),
             sources.display().to_string(),
         ];
-        let output = tool::run(&words, &[], COPY_LIMIT)?;
+        let output = subprocess::run(&words, &[], COPY_LIMIT)?;
         if !output.success {
             return Err(format!("its sources: {}", output.last_line()));
         }
@@ -146,7 +146,7 @@ impl<'a> Module<'a> {
         Ok(sources)
     }
 
-    /// The checksum is Go's own, over all files of the module; its go.sum holds those of all that it needs.
+    /// Compares Go's own checksum over all files of the module; its go.sum has those of its dependencies.
     fn verified(&self, sum: &str) -> Result<(), String> {
         if sum == self.def.sum {
             return Ok(());
@@ -177,7 +177,7 @@ impl<'a> Module<'a> {
             self.def.package.clone(),
         ];
         let env = [("GOWORK", "off"), ("GOFLAGS", "-mod=readonly")];
-        let output = tool::run_in(sources, &words, &env, BUILD_LIMIT)?;
+        let output = subprocess::run_in(sources, &words, &env, BUILD_LIMIT)?;
         if !output.success {
             return Err(format!("{}: {}", output.how, output.last_line()));
         }
@@ -243,9 +243,9 @@ mod tests {
         let partial = folder.with_extension("partial");
         fs::create_dir_all(&partial).unwrap();
         fs::write(partial.join("it"), "").unwrap();
-        assert!(module.present().is_none());
+        assert!(module.installed().is_none());
         fs::rename(&partial, &folder).unwrap();
-        let found = module.present().unwrap();
+        let found = module.installed().unwrap();
         assert_eq!(found.bin, folder.join("it"));
         assert_eq!(found.source, "go example.org/it@v1.2.3");
     }

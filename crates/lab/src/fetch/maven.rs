@@ -1,4 +1,4 @@
-//! Java archives from a Maven repository, by the ordinary mvn client, verified one by one.
+//! Java archives from a Maven repository, downloaded with mvn and verified by checksum.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -12,20 +12,20 @@ use tare_schema::regular::read_regular_text;
 use tare_schema::target::{DebianDef, MavenDef};
 
 use super::checksum::{sha256, sha256_of};
-use super::{Found, debian, locate};
+use super::{ProgramPath, debian, locate};
 use crate::catalogue::Target;
-use crate::tool;
+use crate::subprocess;
 
-/// Some 100 MB (with Maven's own plug-ins) over a slow line.
+/// Timeout: some 100 MB (with Maven's own plug-ins) over a slow line.
 const DOWNLOAD_LIMIT: Duration = Duration::from_secs(10 * 60);
-/// A question to Java.
+/// Timeout of `java -version`.
 const QUERY_LIMIT: Duration = Duration::from_secs(20);
-/// Longest file of a target that decides what is in its folder.
+/// Maximum size of a target's file that is part of the checksum.
 const TEXT_BYTES_MAX: u64 = 16 << 20;
-/// What copies archives; pinned like they are.
+/// Maven plug-in that copies the archives; pinned as they are.
 const PLUGIN: &str = "org.apache.maven.plugins:maven-dependency-plugin:3.8.1:copy-dependencies";
 
-/// The archives of one target and where they come to lie.
+/// The archives of one target and their folder.
 pub(super) struct Archives<'a> {
     def: &'a MavenDef,
     target: &'a Target,
@@ -37,22 +37,22 @@ impl<'a> Archives<'a> {
         Archives { def, target, cache }
     }
 
-    /// The archives from an earlier download, when there is a Java for them.
-    pub(super) fn present(&self) -> Option<Found> {
+    /// The archives from an earlier download, if a suitable Java is installed.
+    pub(super) fn installed(&self) -> Option<ProgramPath> {
         let folder = self.folder().ok()?;
         let java = self.java().ok()?;
         folder.is_dir().then(|| self.found(folder, &java))
     }
 
-    /// Downloads, verifies, takes the steps, and only then gives the folder its name. The caller holds the lock of
-    /// the target.
-    pub(super) fn fetch(&self, say: &mut dyn FnMut(&str)) -> Result<Found, String> {
+    /// Downloads and verifies in a partial folder, runs the target's steps, then renames it. The caller holds the
+    /// target's lock.
+    pub(super) fn fetch(&self, say: &mut dyn FnMut(&str)) -> Result<ProgramPath, String> {
         let name = self.def.artifacts.join(" ");
         let result = self.fetch_in_steps(say);
         result.map_err(|reason| format!("maven {name}: {reason}"))
     }
 
-    fn fetch_in_steps(&self, say: &mut dyn FnMut(&str)) -> Result<Found, String> {
+    fn fetch_in_steps(&self, say: &mut dyn FnMut(&str)) -> Result<ProgramPath, String> {
         let folder = self.folder()?;
         let java = match self.java() {
             Ok(java) => java,
@@ -65,7 +65,7 @@ impl<'a> Archives<'a> {
             return Ok(self.found(folder, &java));
         }
         let maven = package("maven", "mvn");
-        let mvn = match debian::present(&maven) {
+        let mvn = match debian::installed(&maven) {
             Some(found) => found.bin,
             None => debian::install(&maven, say)?.bin,
         };
@@ -76,21 +76,21 @@ impl<'a> Archives<'a> {
             .and_then(|()| self.steps(&partial))
             .and_then(|()| fs::rename(&partial, &folder).map_err(disk(&folder)));
         if made.is_err() {
-            // It may not even have been made; the reason given is the one that matters.
+            // It may not exist; the first error is the one to report.
             let _ = fs::remove_dir_all(&partial);
         }
         made.map(|()| self.found(folder, &java))
     }
 
-    fn found(&self, folder: PathBuf, java: &str) -> Found {
+    fn found(&self, folder: PathBuf, java: &str) -> ProgramPath {
         let name = self.def.artifacts.first().map_or("", String::as_str);
-        Found {
+        ProgramPath {
             bin: folder,
             source: format!("maven {name}, Java {java}"),
         }
     }
 
-    /// The name holds a checksum of all that decides what is in it.
+    /// The folder's name contains a checksum of everything that determines its contents.
     fn folder(&self) -> Result<PathBuf, String> {
         let mut texts = vec![format!("{:?}", self.def), self.lock()?];
         for word in self.def.once.iter().flat_map(|step| &step.command) {
@@ -101,7 +101,7 @@ impl<'a> Archives<'a> {
         }
         let sum = sha256_of(&texts);
         let name = format!("{}-{}.d", self.target.def.target, &sum[..12]);
-        // Steps may have the folder as their working folder: the path must not depend on ours.
+        // Steps may run in another folder: the path must be absolute.
         let cache = std::path::absolute(self.cache).map_err(disk(self.cache))?;
         Ok(cache.join("maven").join(name))
     }
@@ -111,12 +111,12 @@ impl<'a> Archives<'a> {
         read_regular_text(&path, TEXT_BYTES_MAX).map_err(disk(&path))
     }
 
-    /// The version of the Java that would run them.
+    /// The version of the installed Java, if it is new enough.
     fn java(&self) -> Result<String, String> {
         let least = self.def.java;
         let java = locate("java").ok_or_else(|| format!("no java here; install Java {least}"))?;
         let words = [java.display().to_string(), "-version".to_owned()];
-        let output = tool::run(&words, &[], QUERY_LIMIT)?;
+        let output = subprocess::run(&words, &[], QUERY_LIMIT)?;
         let text = output.text();
         let (version, major) = java_version(&text)
             .ok_or_else(|| format!("`java -version` tells no version: {}", output.last_line()))?;
@@ -159,10 +159,10 @@ impl<'a> Archives<'a> {
                 self.cache.join("maven/repository").display()
             ),
         ];
-        // Else it looks for a folder `.mvn`, with options and extensions, in every folder above.
+        // Without it mvn searches all parent folders for `.mvn`, with options and extensions.
         let basedir = partial.display().to_string();
         let env = [("MAVEN_BASEDIR", basedir.as_str())];
-        let output = tool::run_in(partial, &words, &env, DOWNLOAD_LIMIT)?;
+        let output = subprocess::run_in(partial, &words, &env, DOWNLOAD_LIMIT)?;
         if !output.success {
             return Err(explain(&output.text(), output.last_line()));
         }
@@ -175,7 +175,7 @@ impl<'a> Archives<'a> {
         Ok(())
     }
 
-    /// What Maven is to copy.
+    /// POM with the archives as dependencies.
     fn pom(&self) -> String {
         let mut dependencies = String::new();
         let alone = "<exclusions><exclusion><groupId>*</groupId><artifactId>*</artifactId></exclusion></exclusions>";
@@ -189,7 +189,7 @@ impl<'a> Archives<'a> {
             let classifier = classifier.first().map_or_else(String::new, |word| {
                 format!("<classifier>{word}</classifier>")
             });
-            // Writing to a text cannot fail.
+            // Writing to a string cannot fail.
             let _ = writeln!(
                 dependencies,
                 "<dependency><groupId>{group}</groupId><artifactId>{name}</artifactId><version>{version}</version>{classifier}{exclusions}</dependency>"
@@ -200,7 +200,7 @@ impl<'a> Archives<'a> {
         )
     }
 
-    /// Every archive is in the lock with its checksum, and nothing of the lock is missing.
+    /// Checks that the archives are exactly those of the lock file, with the same checksums.
     fn verify(&self, partial: &Path) -> Result<(), String> {
         let locked = parse_lock(&self.lock()?)?;
         let mut found = BTreeMap::new();
@@ -243,7 +243,7 @@ impl<'a> Archives<'a> {
                         .replace("{{ folder }}", &target.display().to_string())
                 })
                 .collect();
-            let output = tool::run_in(partial, &words, &[], step.within)
+            let output = subprocess::run_in(partial, &words, &[], step.within)
                 .map_err(|reason| format!("{}: {reason}", step.name))?;
             if !output.success {
                 return Err(format!(
@@ -258,7 +258,7 @@ impl<'a> Archives<'a> {
     }
 }
 
-/// What must be installed for a program that is called so.
+/// The Debian package of a program.
 fn package(name: &str, program: &str) -> DebianDef {
     DebianDef {
         packages: vec![name.to_owned()],
@@ -273,14 +273,14 @@ fn file_name(coordinates: &str) -> String {
     format!("{}.jar", words.join("-"))
 }
 
-/// Java 8 calls itself 1.8.
-fn java_version(said: &str) -> Option<(String, u32)> {
+/// Version and major version; Java 8 calls itself 1.8.
+fn java_version(message: &str) -> Option<(String, u32)> {
     let pattern = Regex::new(r#"version "((?:1\.)?(\d+)[^"]*)""#).ok()?;
-    let captures = pattern.captures(said)?;
+    let captures = pattern.captures(message)?;
     Some((captures[1].to_owned(), captures[2].parse().ok()?))
 }
 
-/// Name → SHA-256.
+/// Archive name → SHA-256.
 fn parse_lock(text: &str) -> Result<BTreeMap<String, String>, String> {
     let lines = text.lines().filter(|line| !line.trim().is_empty());
     lines
@@ -294,7 +294,7 @@ fn parse_lock(text: &str) -> Result<BTreeMap<String, String>, String> {
         .collect()
 }
 
-/// In a sentence: what is another, what is missing, what is too much.
+/// Changed, missing and additional archives as a sentence.
 fn differences(locked: &BTreeMap<String, String>, found: &BTreeMap<String, String>) -> String {
     let list = |names: Vec<&String>, what: &str| {
         let words: Vec<&str> = names.iter().map(|name| name.as_str()).collect();
@@ -315,9 +315,9 @@ fn differences(locked: &BTreeMap<String, String>, found: &BTreeMap<String, Strin
     all.join("; ")
 }
 
-/// Says in one sentence what Maven says in a hundred lines.
-fn explain(said: &str, last: &str) -> String {
-    let has = |words: &[&str]| words.iter().any(|word| said.contains(word));
+/// Summarises Maven's output in one sentence.
+fn explain(message: &str, last: &str) -> String {
+    let has = |words: &[&str]| words.iter().any(|word| message.contains(word));
     if has(&["No space left on device"]) {
         return "no space left on the disk; free about 200 MB or set TARE_CACHE to another folder"
             .to_owned();
@@ -335,7 +335,7 @@ fn explain(said: &str, last: &str) -> String {
     ]) {
         return "the Maven repository cannot be reached; check the network or the mirror in ~/.m2/settings.xml".to_owned();
     }
-    let error = said.lines().find(|line| line.contains("[ERROR]"));
+    let error = message.lines().find(|line| line.contains("[ERROR]"));
     format!("Maven said: {}", error.unwrap_or(last).trim())
 }
 

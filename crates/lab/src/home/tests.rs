@@ -5,10 +5,10 @@ use std::os::unix::fs::{PermissionsExt, chown, symlink};
 
 use super::*;
 
-/// A user that nobody is.
+/// An unused user id.
 const STRANGER: u32 = 65_533;
 
-/// A folder of ours with a library in it and a folder below.
+/// A folder of this user with a home folder in it and a folder below.
 struct Place(tempfile::TempDir);
 
 impl Place {
@@ -45,7 +45,7 @@ fn allow(path: &Path, mode: u32) {
     fs::set_permissions(path, Permissions::from_mode(mode)).unwrap();
 }
 
-/// Gives a file to a stranger; says why when this user cannot.
+/// Gives a file to another user; prints why if this user cannot.
 fn given_away(path: &Path) -> bool {
     let is_root = rustix::process::geteuid().is_root();
     match is_root {
@@ -107,7 +107,7 @@ fn a_folder_that_others_may_write_or_swap_is_no_library() {
             let said = place.found().unwrap_err();
             assert!(said.contains(&format!("(mode {mode:o})")), "{said}");
         }
-        // As in /tmp: what is ours cannot be moved away, but beside it anybody can put something.
+        // As in /tmp: our entries cannot be moved away, but any user can add others.
         allow(&part, 0o1777);
         assert_eq!(
             place.found().is_ok(),
@@ -142,7 +142,7 @@ fn what_a_stranger_puts_above_the_program_is_not_the_programs() {
     }
     let said = found().unwrap_err().to_string();
     assert!(said.contains("belongs to user"), "{said}");
-    // Whoever owns the program is trusted with its targets.
+    // The owner of the program is trusted with its targets.
     chown(&program, Some(STRANGER), None).unwrap();
     assert_eq!(found().unwrap(), place.home());
 }
@@ -167,7 +167,7 @@ fn a_target_in_which_somebody_else_has_a_say_is_not_used() {
         );
         allow(path, 0o755);
     }
-    // A collection that anybody may write was named by somebody who knows.
+    // A collection that any user may write was named on purpose.
     allow(&collection, 0o777);
     allow(&file, 0o666);
     assert_eq!(examined(), Ok(()));
@@ -202,8 +202,8 @@ fn a_file_of_a_stranger_above_a_package_is_found() {
     let settings = place.top().join(".cargo");
     fs::create_dir(&settings).unwrap();
     let names = [".cargo", "Cargo.toml"];
-    assert_eq!(of_stranger(&place.here(), &names), None);
+    assert_eq!(untrusted_file(&place.here(), &names), None);
     if given_away(&settings) {
-        assert_eq!(of_stranger(&place.here(), &names), Some(settings));
+        assert_eq!(untrusted_file(&place.here(), &names), Some(settings));
     }
 }

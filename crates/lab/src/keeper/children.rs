@@ -1,4 +1,4 @@
-//! The processes a keeper keeps: started, watched, reaped, and found again however they hide.
+//! Processes started by a keeper: started, monitored, reaped, and all their descendants found.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::CString;
@@ -17,37 +17,37 @@ use rustix::thread::CpuSet;
 
 use super::folder::{INSTANCE_MARK, KEEPER_MARK};
 use super::output::Output;
-use super::protocol::{Ending, Spawn};
+use super::protocol::{ExitStatus, Spawn};
 use crate::process::{self, ProcessStat};
 use crate::sys::{self, ChildSetup, NO_GROUP, NO_NAMES, Session};
 
 /// Most processes at a time that one keeper starts itself.
 const CHILDREN_MAX: usize = 500;
 
-/// One process that was asked for.
+/// One process started on request.
 pub(crate) struct Child {
     pub(crate) pid: Pid,
-    /// Its id as the conductor sees it.
+    /// Its id in the conductor's PID namespace.
     pub(crate) outer_pid: u32,
-    /// Becomes readable when the process ends.
+    /// pidfd: readable when the process has exited.
     pub(crate) ended: OwnedFd,
     pub(crate) output: Output,
-    /// Most memory it may have, where that is limited.
+    /// Its memory limit, if any.
     pub(crate) memory_bytes_max: Option<u64>,
-    pub(crate) ending: Option<Ending>,
-    /// Whether the conductor has been told of the ending.
-    pub(crate) told: bool,
+    pub(crate) exit_status: Option<ExitStatus>,
+    /// Whether the exit was reported to the conductor.
+    pub(crate) exit_reported: bool,
 }
 
-/// All processes that were asked for, by name.
+/// All started processes by name.
 #[derive(Default)]
 pub(crate) struct Children {
     pub(crate) by_name: BTreeMap<String, Child>,
 }
 
 impl Children {
-    /// Starts one.
-    pub(crate) fn spawn(&mut self, spawn: &Spawn, place: Place<'_>) -> Result<u32, String> {
+    /// Starts a process and returns its id as the conductor sees it.
+    pub(crate) fn spawn(&mut self, spawn: &Spawn, place: SpawnContext<'_>) -> Result<u32, String> {
         if self.by_name.contains_key(&spawn.name) {
             return Err(format!("a process named {} is already kept", spawn.name));
         }
@@ -62,18 +62,18 @@ impl Children {
         Ok(pid)
     }
 
-    /// Reaps all that have ended, the adopted ones too.
+    /// Reaps all exited processes, adopted ones too.
     pub(crate) fn reap(&mut self) {
         while let Ok(Some((pid, status))) = rustix::process::wait(WaitOptions::NOHANG) {
             let child = self.by_name.values_mut().find(|child| child.pid == pid);
             if let Some(child) = child {
-                child.ending = ending(status);
+                child.exit_status = exit_status(status);
             }
         }
     }
 
-    /// The living processes that belong to a name: its descendants, its session, and those that
-    /// left both and are recognised by the mark in their environment.
+    /// The running processes of a name: its descendants, its session, and those that left both and are recognised by
+    /// the mark in their environment.
     pub(crate) fn members(&self, name: &str) -> Vec<ProcessStat> {
         let Some(child) = self.by_name.get(name) else {
             return Vec::new();
@@ -84,10 +84,10 @@ impl Children {
         let mark = format!("{INSTANCE_MARK}={name}");
         let me = std::process::id();
         let mut roots = BTreeSet::new();
-        if child.ending.is_none() {
+        if child.exit_status.is_none() {
             roots.insert(root);
         }
-        // The session of an ended process keeps its id from being given away as long as it has members.
+        // While a session has members, the kernel does not reuse its id.
         roots.extend(all.iter().filter(|p| p.session == root).map(|p| p.pid));
         let adopted = all
             .iter()
@@ -103,10 +103,10 @@ impl Children {
             .collect()
     }
 
-    /// Kills every descendant of this process, for good: returns whether none is left.
+    /// Sends SIGKILL to every descendant of this process; returns whether none is left.
     ///
-    /// As subreaper this process is the parent of everything whose own parent is gone, so no
-    /// descendant can hide; but one may fork while we look, hence the repetition by the caller.
+    /// As subreaper this process adopts every orphan, so no descendant can hide; but one may fork in the meantime, so
+    /// the caller repeats this.
     pub(crate) fn kill_all(&mut self) -> bool {
         let all = process::snapshot();
         let me = std::process::id();
@@ -123,19 +123,19 @@ impl Children {
     }
 }
 
-/// Where a process is started.
-pub(crate) struct Place<'a> {
-    /// Mark of the keeper.
+/// Parameters of a start that the keeper adds.
+pub(crate) struct SpawnContext<'a> {
+    /// The keeper's mark in the environment.
     pub(crate) mark: &'a str,
-    /// Its network; `None`: as the keeper.
+    /// Network namespace; `None`: the keeper's.
     pub(crate) network: Option<BorrowedFd<'a>>,
-    /// The `/proc` that the conductor sees, where it is another than ours.
+    /// The host's `/proc`, where the keeper has its own PID namespace.
     pub(crate) outer_proc: Option<BorrowedFd<'a>>,
-    /// The control groups that it joins.
+    /// `cgroup.procs` files of the control groups that it joins.
     pub(crate) groups: Vec<OwnedFd>,
 }
 
-fn start(spawn: &Spawn, place: Place<'_>) -> Result<Child, String> {
+fn start(spawn: &Spawn, place: SpawnContext<'_>) -> Result<Child, String> {
     let (program, arguments) = spawn
         .argv
         .split_first()
@@ -169,7 +169,7 @@ fn start(spawn: &Spawn, place: Place<'_>) -> Result<Child, String> {
         .stdout(Stdio::from(write))
         .stderr(Stdio::from(again));
     if let Some(group) = spawn.group {
-        // Set before all else: the kernel forgets the signal of the parent's death when it changes.
+        // Must come first: a change of the group clears the parent-death signal.
         command.gid(group);
     }
     sys::prepare_child(
@@ -185,7 +185,7 @@ fn start(spawn: &Spawn, place: Place<'_>) -> Result<Child, String> {
         },
     );
     let process = command.spawn().map_err(|error| why_not(spawn, &error))?;
-    // From here on the writing ends live in the child alone, or its end would never be seen.
+    // Closes our copies of the pipe's write end; otherwise it would never report end-of-file.
     drop(command);
     let pid = process::raw_pid(process.id())
         .ok_or_else(|| String::from("the kernel gave an impossible process id"))?;
@@ -193,7 +193,7 @@ fn start(spawn: &Spawn, place: Place<'_>) -> Result<Child, String> {
         .map_err(|e| in_words("watch the process", &e))?;
     let outer_pid = match place.outer_proc {
         None => id(pid),
-        // A wrong id would have a stranger observed: better no process.
+        // A wrong id would have another process observed: better no process.
         Some(proc) => outer_pid(proc, ended.as_fd()).ok_or_else(|| {
             let _ = rustix::process::pidfd_send_signal(&ended, Signal::KILL);
             String::from("the host's /proc does not tell its process id")
@@ -205,12 +205,12 @@ fn start(spawn: &Spawn, place: Place<'_>) -> Result<Child, String> {
         ended,
         output: Output::new(read, file, spawn.output_bytes_max),
         memory_bytes_max: spawn.bounds.and_then(|bounds| bounds.memory_bytes),
-        ending: None,
-        told: false,
+        exit_status: None,
+        exit_reported: false,
     })
 }
 
-/// The id that a process has outside of our PID namespace: `/proc` tells ids as those see them who mounted it.
+/// A process's id outside of our PID namespace: a `/proc` shows ids of the namespace in which it was mounted.
 fn outer_pid(proc: BorrowedFd<'_>, process: BorrowedFd<'_>) -> Option<u32> {
     let path = format!("self/fdinfo/{}", process.as_raw_fd());
     let flags = OFlags::RDONLY | OFlags::CLOEXEC;
@@ -246,7 +246,7 @@ fn why_not(spawn: &Spawn, error: &std::io::Error) -> String {
     }
 }
 
-/// A set of cores; `None` when the list is empty: as the parent.
+/// A CPU set; `None` for an empty list: inherited from the parent.
 pub(crate) fn cpu_set(cpus: &[u32]) -> Option<CpuSet> {
     if cpus.is_empty() {
         return None;
@@ -260,9 +260,9 @@ pub(crate) fn cpu_set(cpus: &[u32]) -> Option<CpuSet> {
     Some(set)
 }
 
-fn ending(status: WaitStatus) -> Option<Ending> {
-    let code = status.exit_status().map(Ending::Code);
-    code.or_else(|| status.terminating_signal().map(Ending::Signal))
+fn exit_status(status: WaitStatus) -> Option<ExitStatus> {
+    let code = status.exit_status().map(ExitStatus::Code);
+    code.or_else(|| status.terminating_signal().map(ExitStatus::Signal))
 }
 
 fn id(pid: Pid) -> u32 {

@@ -1,4 +1,4 @@
-//! The conductor's end of the keeper: orders out, answers and endings in.
+//! The conductor's client of the keeper: sends requests, receives replies and exit events.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::io::Write;
@@ -11,65 +11,65 @@ use std::time::{Duration, Instant};
 
 use tare_net::capture::Capture;
 
+use super::fd_passing::FdReader;
 use super::folder;
 use super::lines::Lines;
-use super::passing::Inlet;
-use super::protocol::{Ending, Event, LINE_BYTES_MAX, LinkCounts, Order, Request, Spawn};
+use super::protocol::{Event, ExitStatus, LINE_BYTES_MAX, LinkCounts, Order, Request, Spawn};
 use tare_net::link::{LinkPlan, RoundTrips};
 
 use crate::LabError;
-use crate::cgroup::fence::Bounds;
+use crate::cgroup::limit_groups::CgroupLimits;
 use crate::process;
 
-/// A keeper answers at once, but for stops.
+/// Timeout of a reply, except to a stop.
 const ANSWER_LIMIT: Duration = Duration::from_secs(10);
-/// A keeper that is told to end has killed everything within 2 s.
+/// Timeout of a shutdown: a keeper kills everything within 2 s.
 const SHUTDOWN_LIMIT: Duration = Duration::from_secs(4);
 
-/// A process that ended, as the keeper saw it.
+/// A process that has exited.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Exit {
-    /// Process id it had.
+pub struct ProcessExit {
+    /// Its process id.
     pub pid: u32,
-    /// How it ended.
-    pub how: Ending,
-    /// Last lines it wrote.
+    /// How it exited.
+    pub how: ExitStatus,
+    /// The last lines of its output.
     pub tail: Vec<String>,
 }
 
-/// A running keeper. Dropping it kills everything it keeps and removes its folder.
+/// A running keeper. Dropping it kills all its processes and removes its folder.
 pub struct Keeper {
     process: Child,
     stream: UnixStream,
     lines: Lines,
-    /// Sockets that came with answers.
+    /// Sockets received with replies.
     sockets: VecDeque<OwnedFd>,
     folder: PathBuf,
-    /// Where that folder is made.
+    /// Parent of that folder.
     base: PathBuf,
-    /// Process id of the keeper itself, which may have a guardian before it.
+    /// Process id of the keeper itself, which may be a child of its guardian.
     keeper_pid: u32,
     last_id: u64,
-    answers: BTreeMap<u64, Answer>,
-    exits: BTreeMap<String, Exit>,
+    replies: BTreeMap<u64, Reply>,
+    exits: BTreeMap<String, ProcessExit>,
     dead: Option<String>,
 }
 
-type Answer = Result<(Option<u32>, Vec<String>), String>;
+type Reply = Result<(Option<u32>, Vec<String>), String>;
 
 impl Keeper {
     /// Starts `<tare> keeper [--base DIR]` and waits until it is ready.
     ///
     /// # Errors
-    /// When the program cannot be started or does not speak as a keeper.
+    /// When the program cannot be started or does not follow the protocol.
     pub fn start(tare: &Path, base: Option<&Path>) -> Result<Keeper, LabError> {
         Keeper::start_with(tare, base, &[])
     }
 
-    /// Starts a keeper in namespaces of its own: it can make pods.
+    /// Starts a keeper with its own namespaces: it can create pods.
     ///
     /// # Errors
-    /// As above; and when the kernel gives no namespaces.
+    /// As above; and when namespaces cannot be created.
     pub fn start_in_namespaces(tare: &Path, base: Option<&Path>) -> Result<Keeper, LabError> {
         Keeper::start_with(tare, base, &["--namespaces"])
     }
@@ -100,7 +100,7 @@ impl Keeper {
             base: base.map_or_else(folder::default_base, Path::to_owned),
             keeper_pid: 0,
             last_id: 0,
-            answers: BTreeMap::new(),
+            replies: BTreeMap::new(),
             exits: BTreeMap::new(),
             dead: None,
         };
@@ -111,7 +111,7 @@ impl Keeper {
         Ok(keeper)
     }
 
-    /// Its private folder: keys, sockets and rendered files live here and go with it.
+    /// Its private folder for keys, sockets and rendered files; removed with the keeper.
     #[must_use]
     pub fn folder(&self) -> &Path {
         &self.folder
@@ -129,7 +129,7 @@ impl Keeper {
         BTreeSet::from([self.process.id(), self.keeper_pid])
     }
 
-    /// Id of the keeper itself, which has a guardian before it where it has namespaces.
+    /// Id of the keeper itself, which is a child of its guardian where it has namespaces.
     #[must_use]
     pub fn inside_pid(&self) -> u32 {
         self.keeper_pid
@@ -156,7 +156,7 @@ impl Keeper {
     /// Sends a signal to the process of this name (not to its children).
     ///
     /// # Errors
-    /// When it has ended.
+    /// When it has exited.
     pub fn signal(&mut self, name: &str, signal: i32) -> Result<(), LabError> {
         let name = name.to_owned();
         self.ask(Order::Signal { name, signal }, ANSWER_LIMIT)?
@@ -164,10 +164,10 @@ impl Keeper {
             .map_err(LabError::Keeper)
     }
 
-    /// Ends a process: the signal, and after the grace SIGKILL for all that belongs to it. Returns when it is gone.
+    /// Stops a process by a signal, after the grace period by SIGKILL. Returns when it and its descendants are gone.
     ///
     /// # Errors
-    /// When it is not kept, or hangs in the kernel.
+    /// When it is not known, or hangs in the kernel.
     pub fn stop(&mut self, name: &str, signal: i32, grace: Duration) -> Result<(), LabError> {
         let order = Order::Stop {
             name: name.to_owned(),
@@ -179,10 +179,10 @@ impl Keeper {
         result.map(drop).map_err(LabError::Keeper)
     }
 
-    /// The last lines a process wrote.
+    /// The last lines of a process's output.
     ///
     /// # Errors
-    /// When it is not kept.
+    /// When it is not known.
     pub fn tail(&mut self, name: &str) -> Result<Vec<String>, LabError> {
         let name = name.to_owned();
         self.ask(Order::Tail { name }, ANSWER_LIMIT)?
@@ -190,10 +190,10 @@ impl Keeper {
             .map_err(LabError::Keeper)
     }
 
-    /// Puts the keeper itself, and what it starts without a choice of its own, on these cores.
+    /// Pins the keeper, and processes without cores of their own, to these cores.
     ///
     /// # Errors
-    /// When the cores are not to be had.
+    /// When the cores are not available.
     pub fn pin(&mut self, cpus: &[u32]) -> Result<(), LabError> {
         let cpus = cpus.to_vec();
         self.ask(Order::Pin { cpus }, ANSWER_LIMIT)?
@@ -201,7 +201,7 @@ impl Keeper {
             .map_err(LabError::Keeper)
     }
 
-    /// Makes a pod's network and plugs it into the run's switch.
+    /// Creates a pod's network namespace and attaches it to the run's switch.
     ///
     /// # Errors
     /// Why not; always for a keeper without namespaces.
@@ -212,7 +212,7 @@ impl Keeper {
             .map_err(LabError::Keeper)
     }
 
-    /// Joins two sites by a link; how long round trips between them are.
+    /// Connects two sites by an emulated link; returns the round-trip times measured on it.
     ///
     /// # Errors
     /// Why not; always for a keeper without namespaces.
@@ -225,7 +225,7 @@ impl Keeper {
             .map_err(|error| LabError::Keeper(format!("no round trips were told: {error}")))
     }
 
-    /// What has crossed every link between sites since it was made.
+    /// Counters of every link between sites since it was created.
     ///
     /// # Errors
     /// When the keeper has no namespaces or does not answer.
@@ -239,7 +239,7 @@ impl Keeper {
             .map_err(|error| LabError::Keeper(format!("no counts of links were told: {error}")))
     }
 
-    /// Lets go of a pod's network.
+    /// Releases a pod's network namespace.
     ///
     /// # Errors
     /// When there is no such pod.
@@ -250,7 +250,7 @@ impl Keeper {
             .map_err(LabError::Keeper)
     }
 
-    /// Sends a pod's traffic to its sidecar.
+    /// Redirects a pod's traffic to its sidecar.
     ///
     /// # Errors
     /// When there is no such pod, no nft, or no group for the sidecars.
@@ -261,7 +261,7 @@ impl Keeper {
             .map_err(LabError::Keeper)
     }
 
-    /// A TCP socket inside a pod's network, not yet connected.
+    /// An unconnected TCP socket in a pod's network namespace.
     ///
     /// # Errors
     /// When there is no such pod.
@@ -274,28 +274,28 @@ impl Keeper {
         })
     }
 
-    /// Tries whether processes can be bounded so.
+    /// Checks that processes can be limited like this.
     ///
     /// # Errors
     /// Why not, with the next step.
-    pub fn try_bounds(&mut self, bounds: Bounds) -> Result<(), LabError> {
+    pub fn check_limits(&mut self, bounds: CgroupLimits) -> Result<(), LabError> {
         self.ask(Order::TryBounds { bounds }, ANSWER_LIMIT)?
             .map(drop)
             .map_err(LabError::Keeper)
     }
 
-    /// How a process ended, if it has and was not stopped.
+    /// How a process exited, if it did without being stopped.
     ///
     /// # Errors
     /// When the keeper is gone.
-    pub fn exit_of(&mut self, name: &str) -> Result<Option<Exit>, LabError> {
-        self.listen()?;
+    pub fn exit_of(&mut self, name: &str) -> Result<Option<ProcessExit>, LabError> {
+        self.poll_events()?;
         Ok(self.exits.get(name).cloned())
     }
 
-    /// Takes in what the keeper has said, without waiting.
-    fn listen(&mut self) -> Result<(), LabError> {
-        self.alive()?;
+    /// Processes pending messages of the keeper, without waiting.
+    fn poll_events(&mut self) -> Result<(), LabError> {
+        self.check_alive()?;
         self.stream
             .set_nonblocking(true)
             .map_err(LabError::io("read the keeper's socket"))?;
@@ -303,11 +303,11 @@ impl Keeper {
         self.stream
             .set_nonblocking(false)
             .map_err(LabError::io("read the keeper's socket"))?;
-        self.take_in(read)
+        self.process_input(read)
     }
 
-    fn ask(&mut self, order: Order, limit: Duration) -> Result<Answer, LabError> {
-        self.alive()?;
+    fn ask(&mut self, order: Order, limit: Duration) -> Result<Reply, LabError> {
+        self.check_alive()?;
         self.last_id += 1;
         let id = self.last_id;
         let mut text = serde_json::to_vec(&Request { id, order })
@@ -318,40 +318,40 @@ impl Keeper {
             return Err(LabError::Keeper(reason));
         }
         if let Err(error) = self.stream.write_all(&text) {
-            return Err(self.buried(error.to_string()));
+            return Err(self.mark_dead(error.to_string()));
         }
         let deadline = Instant::now() + limit;
         loop {
-            if let Some(answer) = self.answers.remove(&id) {
-                return Ok(answer);
+            if let Some(reply) = self.replies.remove(&id) {
+                return Ok(reply);
             }
             self.read_until(deadline)?;
         }
     }
 
-    /// Waits for the keeper's next words.
+    /// Waits for the keeper's next message.
     fn read_until(&mut self, deadline: Instant) -> Result<(), LabError> {
-        self.alive()?;
+        self.check_alive()?;
         let left = deadline.saturating_duration_since(Instant::now());
         if left.is_zero() {
             let reason = String::from("it did not answer in time");
-            return Err(self.buried(reason));
+            return Err(self.mark_dead(reason));
         }
         self.stream
             .set_read_timeout(Some(left))
             .map_err(LabError::io("read the keeper's socket"))?;
         let read = self.fill();
-        self.take_in(read)
+        self.process_input(read)
     }
 
     fn fill(&mut self) -> std::io::Result<()> {
-        self.lines.fill(&mut Inlet {
+        self.lines.fill(&mut FdReader {
             stream: &self.stream,
             sockets: &mut self.sockets,
         })
     }
 
-    fn take_in(&mut self, read: std::io::Result<()>) -> Result<(), LabError> {
+    fn process_input(&mut self, read: std::io::Result<()>) -> Result<(), LabError> {
         while let Some(line) = self.lines.next() {
             match serde_json::from_slice(&line) {
                 Ok(Event::Hello { pid, folder }) => {
@@ -360,10 +360,10 @@ impl Keeper {
                 }
                 Ok(Event::Failed { error }) => return Err(LabError::Keeper(error)),
                 Ok(Event::Done { id, pid, lines }) => {
-                    self.answers.insert(id, Ok((pid, lines)));
+                    self.replies.insert(id, Ok((pid, lines)));
                 }
                 Ok(Event::Refused { id, error }) => {
-                    self.answers.insert(id, Err(error));
+                    self.replies.insert(id, Err(error));
                 }
                 Ok(Event::Exited {
                     name,
@@ -371,21 +371,21 @@ impl Keeper {
                     how,
                     tail,
                 }) => {
-                    self.exits.insert(name, Exit { pid, how, tail });
+                    self.exits.insert(name, ProcessExit { pid, how, tail });
                 }
-                Err(error) => return Err(self.buried(format!("it spoke nonsense ({error})"))),
+                Err(error) => return Err(self.mark_dead(format!("it spoke nonsense ({error})"))),
             }
         }
         if let Err(error) = read {
-            return Err(self.buried(error.to_string()));
+            return Err(self.mark_dead(error.to_string()));
         }
         if self.lines.ended() {
-            return Err(self.buried(String::from("its socket is closed")));
+            return Err(self.mark_dead(String::from("its socket is closed")));
         }
         Ok(())
     }
 
-    fn alive(&self) -> Result<(), LabError> {
+    fn check_alive(&self) -> Result<(), LabError> {
         match &self.dead {
             None => Ok(()),
             Some(why) => Err(LabError::KeeperDied {
@@ -395,12 +395,12 @@ impl Keeper {
         }
     }
 
-    /// Notes the keeper's death and does what it can no longer do: kill what is left, remove its folder.
-    fn buried(&mut self, why: String) -> LabError {
+    /// Marks the keeper as dead and cleans up for it: kills its processes, removes its folder.
+    fn mark_dead(&mut self, why: String) -> LabError {
         let _ = self.process.kill();
         let _ = self.process.wait();
         if self.folder.as_os_str().is_empty() {
-            // It may have made one before it could say so.
+            // It may have created one before it could report it.
             folder::sweep(&self.base);
         } else {
             folder::clear(&self.folder);
@@ -418,7 +418,7 @@ impl Drop for Keeper {
         if self.dead.is_some() {
             return;
         }
-        // End-of-file would do; the words only make a trace of the socket readable.
+        // End-of-file would do; the message makes a trace of the socket readable.
         let order = Order::Shutdown;
         let farewell = serde_json::to_vec(&Request { id: 0, order }).unwrap_or_default();
         let _ = self.stream.write_all(&farewell);
@@ -431,7 +431,7 @@ impl Drop for Keeper {
             }
             process::pause(Duration::from_millis(2));
         }
-        // If it did not end by itself, this ends it and clears up; else it only confirms that.
-        let _ = self.buried(String::from("it was told to end"));
+        // Kills a keeper that did not exit and cleans up; else it only confirms the exit.
+        let _ = self.mark_dead(String::from("it was told to end"));
     }
 }

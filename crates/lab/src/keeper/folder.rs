@@ -1,4 +1,4 @@
-//! The keeper's private folder: made, locked, removed, and the folders of crashed keepers swept up.
+//! The keeper's private folder: created, locked, removed; folders of crashed keepers are swept up.
 
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::hash::{BuildHasher, Hasher, RandomState};
@@ -10,17 +10,17 @@ use rustix::fs::FlockOperation;
 use rustix::process::Signal;
 
 use crate::LabError;
-use crate::cgroup::fence;
+use crate::cgroup::limit_groups;
 use crate::process;
 
-/// Environment variable that every kept process carries: the name of the keeper's folder.
+/// Environment variable of every process of a keeper: the name of the keeper's folder.
 pub(crate) const KEEPER_MARK: &str = "TARE_KEEPER";
-/// Environment variable that every kept process carries: its name.
+/// Environment variable of every process of a keeper: the process's name.
 pub(crate) const INSTANCE_MARK: &str = "TARE_INSTANCE";
 
 const PREFIX: &str = "tare-";
 const LOCK: &str = ".lock";
-/// Longest that killed processes are waited for.
+/// Timeout for killed processes to exit.
 const GONE_WITHIN: Duration = Duration::from_secs(10);
 
 /// A folder that only this user can enter, locked as long as the keeper lives.
@@ -55,14 +55,14 @@ impl PrivateFolder {
         &self.path
     }
 
-    /// Removes it with all that is in it; a file made while it is emptied is met by trying again.
+    /// Removes it with its contents; retries when files are created meanwhile.
     pub(crate) fn remove(&self) -> std::io::Result<()> {
-        fence::remove_all(&self.path);
+        limit_groups::remove_all(&self.path);
         remove_tree(&self.path)
     }
 }
 
-/// Where private folders are made when nothing else is said.
+/// Default parent of private folders.
 pub(crate) fn default_base() -> PathBuf {
     std::env::var_os("XDG_RUNTIME_DIR")
         .map(PathBuf::from)
@@ -70,10 +70,10 @@ pub(crate) fn default_base() -> PathBuf {
         .unwrap_or_else(|| PathBuf::from("/tmp"))
 }
 
-/// Removes the folders of keepers that are gone (power cut, keeper killed) and what they left running.
+/// Removes the folders of dead keepers (power cut, keeper killed) and kills the processes they left running.
 ///
-/// A folder is stale when its name is of our making, it belongs to this user, its process is dead
-/// and nobody holds its lock.
+/// A folder is stale when its name has our form, it belongs to this user, its process is dead and nobody holds its
+/// lock.
 pub(crate) fn sweep(base: &Path) -> Vec<PathBuf> {
     let Ok(entries) = fs::read_dir(base) else {
         return Vec::new();
@@ -87,10 +87,10 @@ pub(crate) fn sweep(base: &Path) -> Vec<PathBuf> {
     removed
 }
 
-/// Kills what still carries the folder's mark and removes the folder.
+/// Kills all processes with the folder's mark and removes the folder.
 pub(crate) fn clear(path: &Path) -> bool {
     let mark = format!("{KEEPER_MARK}={}", name_of(path));
-    // Killing may race with forking, and on a busy machine what was killed takes its time: look again until nothing is left.
+    // A process may fork meanwhile, and on a busy machine exits take time: repeat until none is left.
     let until = Instant::now() + GONE_WITHIN;
     while Instant::now() < until {
         let left: Vec<_> = process::snapshot()
@@ -105,7 +105,7 @@ pub(crate) fn clear(path: &Path) -> bool {
         }
         process::pause(Duration::from_millis(10));
     }
-    fence::remove_all(path);
+    limit_groups::remove_all(path);
     remove_tree(path).is_ok()
 }
 
@@ -113,7 +113,7 @@ fn is_stale(path: &Path) -> bool {
     let Some(owner) = owner_of(&name_of(path)) else {
         return false;
     };
-    // A zombie keeps nothing: whoever should reap it may never do so.
+    // A zombie is dead, even if its parent never reaps it.
     let lives = process::stat(owner).is_some_and(|process| process.is_alive());
     is_ours(path) && !lives && !is_locked(path)
 }
@@ -124,35 +124,35 @@ fn is_ours(path: &Path) -> bool {
         .is_ok_and(|meta| meta.is_dir() && meta.uid() == rustix::process::geteuid().as_raw())
 }
 
-/// The process id in a name of our making.
+/// The process id in a folder name of our form.
 pub(crate) fn owner_of(name: &str) -> Option<u32> {
     let (pid, random) = name.strip_prefix(PREFIX)?.split_once('-')?;
     let hexadecimal = random.len() == 16 && random.bytes().all(|b| b.is_ascii_hexdigit());
     hexadecimal.then(|| pid.parse().ok()).flatten()
 }
 
-/// Whether some process holds the lock: it may live in another PID namespace and share our /tmp.
+/// Whether a process holds the lock: it may live in another PID namespace and share our /tmp.
 fn is_locked(path: &Path) -> bool {
     File::open(path.join(LOCK)).is_ok_and(|file| {
         rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive).is_err()
     })
 }
 
-/// Name of the folder, the mark of its keeper's processes.
+/// Name of the folder, which is the mark of its keeper's processes.
 pub(crate) fn name_of(path: &Path) -> String {
     path.file_name()
         .map(|name| name.to_string_lossy().into_owned())
         .unwrap_or_default()
 }
 
-/// Where the system keeps files in memory.
+/// File system in memory.
 const MEMORY: &str = "/dev/shm";
 
-/// Makes a folder in memory that belongs to a private folder, for data that are not to reach a disk. `None`: this machine has
-/// no place for such.
+/// Creates a folder in memory that belongs to a private folder, for data that must not be written to disk. `None`:
+/// this machine has no such file system.
 ///
 /// # Errors
-/// When there is one already: anybody may make folders there, and the names of private folders can be seen.
+/// When it exists: the names of private folders are visible, and any user may create one there.
 pub(crate) fn make_in_memory(path: &Path) -> Result<Option<PathBuf>, LabError> {
     let folder = in_memory(path);
     match DirBuilder::new().mode(0o700).create(&folder) {
@@ -171,7 +171,7 @@ fn in_memory(path: &Path) -> PathBuf {
     Path::new(MEMORY).join(name_of(path))
 }
 
-/// Removes a private folder and what belongs to it in memory, if it is ours.
+/// Removes a private folder and, if it is ours, its folder in memory.
 fn remove_tree(path: &Path) -> std::io::Result<()> {
     let of_memory = in_memory(path);
     let is_emptied = match owner_of(&name_of(path)).is_some() && is_ours(&of_memory) {
@@ -213,7 +213,7 @@ mod tests {
         fs::write(memory.join("record"), "").unwrap();
         folder.remove().unwrap();
         assert!(!memory.exists() && !folder.path().exists());
-        // A link that was put there beforehand leads nowhere of ours.
+        // A link that was created beforehand is not followed.
         let kept = base.path().join("kept");
         fs::create_dir(&kept).unwrap();
         let folder = PrivateFolder::make(base.path()).unwrap();

@@ -1,8 +1,8 @@
-//! What stands between Tare and a keeper in namespaces: it leaves the host's namespaces, starts the keeper as
-//! process 1 of the new ones, waits for its end and removes the folder.
+//! Parent of a keeper with namespaces: creates the namespaces, starts the keeper as process 1 in them, waits for its
+//! exit and removes the folder.
 //!
-//! It is the only process of a run that sees the host's processes and holds the folder's lock. Killed, it takes
-//! the keeper with it, and the kernel takes all the rest.
+//! It is the only process of a run that sees the host's processes and holds the folder's lock. If it is killed, the
+//! keeper dies with it, and the kernel kills all processes of the namespace.
 
 use std::io::Write;
 use std::os::fd::OwnedFd;
@@ -14,24 +14,24 @@ use std::process::{Command, Stdio};
 use tare_net::enclosure;
 
 use super::folder::{self, PrivateFolder};
-use super::server::tell_failure;
+use super::server::report_failure;
 use crate::LabError;
 use crate::process;
 use crate::sys::{self, ChildSetup, Session};
 
-/// The argument that makes a keeper the one inside.
+/// Argument of the keeper in the new namespaces.
 pub(crate) const INSIDE: &str = "--inside";
 
-/// Runs to the end of the keeper inside. `stream` is the keeper's socket to the conductor.
+/// Runs until the keeper has exited. `stream` is the keeper's socket to the conductor.
 pub(crate) fn guard(stream: UnixStream, base: &Path) -> Result<(), LabError> {
     let (folder, mut inside) = match start(&stream, base) {
         Ok(started) => started,
         Err(error) => {
-            tell_failure(&stream, &error);
+            report_failure(&stream, &error);
             return Err(error);
         }
     };
-    // Only the keeper's own end keeps the conductor waiting.
+    // Else the conductor would see no end-of-file when the keeper exits.
     drop(stream);
     let ended = inside.wait().map_err(LabError::io("wait for the keeper"));
     folder
@@ -49,7 +49,7 @@ fn start(
     match start_inside(stream, folder.path()) {
         Ok(inside) => Ok((folder, inside)),
         Err(error) => {
-            // The reason is worth more than a complaint about the folder.
+            // The first error is the one to report.
             let _ = folder.remove();
             Err(error)
         }
@@ -87,8 +87,8 @@ fn start_inside(stream: &UnixStream, folder: &Path) -> Result<std::process::Chil
         .map_err(LabError::io("start the keeper in namespaces of its own"))
 }
 
-/// Makes sure that the guardian lives, while `/proc` is still the host's: had it died before its death became a signal
-/// to us, nobody would ever send that.
+/// Checks, while `/proc` is still the host's, that the guardian lives: had it died before the parent-death signal was
+/// set, that signal would never come.
 pub(crate) fn is_there(folder: &Path) -> Result<(), LabError> {
     let own = std::fs::read_to_string("/proc/self/stat").ok();
     let parent = own
@@ -102,7 +102,7 @@ pub(crate) fn is_there(folder: &Path) -> Result<(), LabError> {
     }
 }
 
-/// Replaces standard input by nothing: the socket must be in one place only.
+/// Replaces standard input by /dev/null: only one descriptor of the socket may stay open.
 pub(crate) fn forget_standard_input() -> Result<(), LabError> {
     let what = "let go of standard input";
     let nothing = std::fs::File::open("/dev/null").map_err(LabError::io(what))?;

@@ -1,11 +1,11 @@
-//! Lines out of a byte stream, with a limit on their length.
+//! Splits a byte stream into lines of limited length.
 
 use std::io::{self, ErrorKind, Read};
 
-/// A buffer that is filled with bytes and gives lines.
+/// Buffer of received bytes.
 pub(crate) struct Lines {
     buffer: Vec<u8>,
-    /// Up to here there is no line end: a long line is searched only once.
+    /// No line end before this offset: a long line is searched only once.
     searched: usize,
     bytes_max: usize,
     ended: bool,
@@ -21,7 +21,7 @@ impl Lines {
         }
     }
 
-    /// Reads once. A stream without data (non-blocking, or past its time limit) is no error.
+    /// Reads once. A stream without data (non-blocking, or timed out) is no error.
     pub(crate) fn fill(&mut self, stream: &mut impl Read) -> io::Result<()> {
         let mut chunk = [0u8; 64 << 10];
         match stream.read(&mut chunk) {
@@ -58,7 +58,7 @@ impl Lines {
         Some(line)
     }
 
-    /// Whether the stream has ended.
+    /// Whether end-of-file was read.
     pub(crate) fn ended(&self) -> bool {
         self.ended
     }

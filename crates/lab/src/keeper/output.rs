@@ -1,27 +1,27 @@
-//! What a kept process writes: to a file up to a limit, and its end in memory.
+//! Output of a process: written to a file up to a limit; its end is also kept in memory.
 
 use std::collections::VecDeque;
 use std::fs::File;
 use std::io::Write;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
-/// Bytes of the end that are remembered.
+/// Bytes of the end that are kept.
 const TAIL_BYTES: usize = 8 << 10;
-/// Lines of the end that are told.
+/// Lines of the end that are reported.
 const TAIL_LINES: usize = 20;
-/// Reads at a stretch before others get a turn.
+/// Reads of one output before others are served.
 const READS_PER_TURN: usize = 16;
 
-/// Whether more may come.
+/// Whether more output may come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Flow {
     /// The pipe is open.
     Open,
-    /// All writers are gone.
+    /// End of file.
     Ended,
 }
 
-/// The reading end of a process's output.
+/// The read end of a process's output.
 pub(crate) struct Output {
     pipe: Option<OwnedFd>,
     file: Option<File>,
@@ -41,12 +41,12 @@ impl Output {
         }
     }
 
-    /// What to wait for; `None` when nothing can come any more.
+    /// The pipe to poll; `None` after the end of file.
     pub(crate) fn pipe(&self) -> Option<BorrowedFd<'_>> {
         self.pipe.as_ref().map(AsFd::as_fd)
     }
 
-    /// Takes what is there (the pipe is non-blocking), within limits of one turn.
+    /// Reads pending output (the pipe is non-blocking), within the limit of one turn.
     pub(crate) fn take(&mut self) -> Flow {
         let mut buffer = [0u8; 16 << 10];
         for _ in 0..READS_PER_TURN {
@@ -84,7 +84,7 @@ impl Output {
         };
         let room = usize::try_from(self.bytes_max - self.written_bytes).unwrap_or(usize::MAX);
         let fits = &bytes[..bytes.len().min(room)];
-        // A full disk must not stop the process that is measured: its end is still in memory.
+        // A full disk must not stop the measured process: its last output is still in memory.
         let mut kept = file.write_all(fits).is_ok();
         self.written_bytes += fits.len() as u64;
         if fits.len() < bytes.len() {

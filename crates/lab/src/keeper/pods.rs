@@ -1,4 +1,4 @@
-//! The pods of a keeper that has namespaces: the switch, and the network of each pod.
+//! Pods of a keeper with namespaces: the switch, and a network namespace per pod.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -19,17 +19,17 @@ use tare_net::site::{self, Site};
 use super::protocol::LinkCounts;
 use crate::LabError;
 
-/// As many as a 99th percentile needs, and some that may get lost; a millisecond apart.
+/// Echo requests per measurement, one per millisecond: enough for a 99th percentile with some lost.
 const ECHOES: u64 = 1100;
 /// Most pods at a time.
 const PODS_MAX: usize = 500;
 
-/// The network of a run, as process 1 of its PID namespace has it.
+/// The network of a run, in the keeper's namespaces.
 pub(crate) struct Pods {
     switch: Switch,
-    /// Where an experiment has sites these have the pods, and the links are what lies between.
+    /// Links between sites; with sites, pods are attached to these instead of the switch.
     links: Vec<([u8; 2], Link)>,
-    /// Memory for what is under way on all of them.
+    /// Shared packet buffers of all links.
     pool: Arc<Pool>,
     sites: BTreeMap<u8, Site>,
     by_name: BTreeMap<String, Namespace>,
@@ -38,7 +38,7 @@ pub(crate) struct Pods {
 }
 
 impl Pods {
-    /// Sets up what all pods share; this process must be the first of fresh namespaces.
+    /// Sets up what all pods share; this process must be process 1 of new namespaces.
     pub(crate) fn new() -> Result<Pods, LabError> {
         let outer_proc = enclosure::mount_own_proc()?;
         Ok(Pods {
@@ -55,13 +55,13 @@ impl Pods {
         self.outer_proc.as_fd()
     }
 
-    /// Id of this process as the host sees it.
+    /// Id of this process in the host's PID namespace.
     pub(crate) fn own_outer_pid(&self) -> Option<u32> {
         let link = rustix::fs::readlinkat(&self.outer_proc, "self", Vec::new()).ok()?;
         link.to_str().ok()?.parse().ok()
     }
 
-    /// Makes a pod's network.
+    /// Creates a pod's network namespace.
     pub(crate) fn plug(&mut self, pod: &str, address: Ipv4Addr) -> Result<(), String> {
         if self.by_name.contains_key(pod) {
             return Err(format!("there is a pod named {pod} already"));
@@ -79,7 +79,7 @@ impl Pods {
         Ok(())
     }
 
-    /// Joins two sites, and says as JSON how long round trips between them are.
+    /// Connects two sites; returns the measured round-trip times as JSON.
     pub(crate) fn join(
         &mut self,
         pair: [u8; 2],
@@ -97,23 +97,23 @@ impl Pods {
             return Err(wrong(&"a site is missing"));
         };
         let link = site::join(one, other, plan, &self.pool).map_err(|error| wrong(&error))?;
-        // Seconds, where some get lost: all must be gone before, should the owner be.
+        // This takes seconds; it stops early when the conductor is gone, so that clean-up is not late.
         let trips = round_trips_while(site::way(one, other), ECHOES, &|| !has_left(owner));
         self.links.push((pair, link));
         let trips = trips.map_err(|error| wrong(&error))?;
         serde_json::to_string(&trips).map_err(|error| wrong(&error))
     }
 
-    /// What has crossed every link, as JSON.
+    /// Counters of every link, as JSON.
     pub(crate) fn counts(&self) -> Result<Vec<String>, String> {
-        let said = |(sites, link): &([u8; 2], Link)| {
+        let encode = |(sites, link): &([u8; 2], Link)| {
             let counts = LinkCounts {
                 sites: *sites,
                 counts: link.counts(),
             };
             serde_json::to_string(&counts).map_err(|error| format!("links: {error}"))
         };
-        self.links.iter().map(said).collect()
+        self.links.iter().map(encode).collect()
     }
 
     pub(crate) fn unplug(&mut self, pod: &str) -> Result<(), String> {
@@ -123,7 +123,7 @@ impl Pods {
         }
     }
 
-    /// Sends a pod's traffic to its sidecar.
+    /// Redirects a pod's traffic to its sidecar.
     pub(crate) fn capture(&self, pod: &str, capture: &Capture) -> Result<(), String> {
         if capture.exemption != capture::exemption_in(std::process::id()) {
             return Err(String::from(
@@ -140,7 +140,7 @@ impl Pods {
         found.ok_or_else(|| format!("there is no pod named {pod}"))
     }
 
-    /// A TCP socket in the pod's network, not yet connected: whoever has it may connect it from anywhere.
+    /// An unconnected TCP socket in the pod's network namespace; it stays there, wherever it is connected from.
     pub(crate) fn socket(&self, pod: &str) -> Result<OwnedFd, String> {
         let network = self.by_name.get(pod);
         let network = network.ok_or_else(|| format!("there is no pod named {pod}"))?;
@@ -157,7 +157,7 @@ impl Pods {
     }
 }
 
-/// Whether the other end of a socket is closed.
+/// Whether the peer has closed a socket.
 fn has_left(owner: BorrowedFd<'_>) -> bool {
     let mut looked = [PollFd::from_borrowed_fd(owner, PollFlags::empty())];
     let at_once = Timespec::default();

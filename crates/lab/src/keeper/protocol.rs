@@ -1,4 +1,4 @@
-//! What conductor and keeper say to each other: one JSON object a line over a socket pair.
+//! Protocol between conductor and keeper: one JSON object per line over a socket pair.
 
 use std::net::Ipv4Addr;
 use std::path::PathBuf;
@@ -7,15 +7,15 @@ use serde::{Deserialize, Serialize};
 use tare_net::capture::Capture;
 use tare_net::link::{Counts, LinkPlan};
 
-use crate::cgroup::fence::Bounds;
+use crate::cgroup::limit_groups::CgroupLimits;
 
-/// Longest line either side accepts.
+/// Longest line that is accepted.
 pub(crate) const LINE_BYTES_MAX: usize = 1 << 20;
 
-/// A process to be started and kept.
+/// A process to be started.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Spawn {
-    /// Name that no other kept process has.
+    /// Unique name.
     pub name: String,
     /// Program (absolute, or looked up in the given `PATH`) and arguments.
     pub argv: Vec<String>,
@@ -27,7 +27,7 @@ pub struct Spawn {
     pub cpus: Vec<u32>,
     /// File for standard output and error.
     pub output: PathBuf,
-    /// What is written beyond so many bytes is dropped, with a note.
+    /// Output beyond this many bytes is dropped, with a note.
     pub output_bytes_max: u64,
     /// Limit of open files; at most the hard limit is set.
     pub nofile: Option<u64>,
@@ -36,32 +36,32 @@ pub struct Spawn {
     /// File that it sees as `/etc/hosts`; `None`: the host's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hosts: Option<PathBuf>,
-    /// Group it belongs to; `None`: as the keeper.
+    /// Group id; `None`: the keeper's.
     pub group: Option<u32>,
-    /// What it and all it starts may have; `None`: as the keeper.
+    /// CPU and memory limits of it and its descendants; `None`: no own limits.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub bounds: Option<Bounds>,
+    pub bounds: Option<CgroupLimits>,
 }
 
-/// What has crossed a link since it was made.
+/// Counters of a link since it was created.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LinkCounts {
-    /// Its sites by number, as they were joined.
+    /// Its sites by number, in the order of the request.
     pub sites: [u8; 2],
-    /// What crossed it, and what was dropped and why.
+    /// Packets that crossed it, and drops by cause.
     pub counts: Counts,
 }
 
-/// What the conductor asks for.
+/// A request of the conductor.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Request {
-    /// Repeated in the answer.
+    /// Repeated in the reply.
     pub id: u64,
-    /// What to do.
+    /// The action.
     pub order: Order,
 }
 
-/// One thing to do.
+/// Action of a request.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "order", rename_all = "kebab-case")]
 pub(crate) enum Order {
@@ -69,47 +69,47 @@ pub(crate) enum Order {
     Spawn { spawn: Spawn },
     /// Send a signal to one process.
     Signal { name: String, signal: i32 },
-    /// Ask to end by a signal, and after the grace kill all of it, children and grandchildren; then forget the name.
+    /// Send a signal; after the grace period kill the process and its descendants; then forget the name.
     Stop {
         name: String,
         signal: i32,
         grace_ms: u64,
     },
-    /// Say what it wrote last.
+    /// Return the last lines of a process's output.
     Tail { name: String },
-    /// Run the keeper itself on these cores.
+    /// Pin the keeper itself to these cores.
     Pin { cpus: Vec<u32> },
-    /// Make a network namespace and plug it into the switch.
+    /// Create a network namespace and attach it to the switch.
     Plug { pod: String, address: Ipv4Addr },
-    /// Join two sites by a link, make those that are not there, and say how long round trips are.
+    /// Connect two sites, creating them if necessary, and return the round-trip times.
     Join { sites: [u8; 2], plan: LinkPlan },
-    /// Say what has crossed every link, a line each.
+    /// Return the counters of every link, one line each.
     Links,
-    /// Let go of a pod's network: it ends with the last process in it.
+    /// Release a pod's network namespace: it ends with the last process in it.
     Unplug { pod: String },
-    /// Send a pod's traffic to its sidecar.
+    /// Redirect a pod's traffic to its sidecar.
     Capture { pod: String, capture: Capture },
-    /// Open a socket inside a pod's network; it comes with the answer.
+    /// Open a socket in a pod's network namespace; it comes with the reply.
     Socket { pod: String },
-    /// Try whether processes can be bounded so.
-    TryBounds { bounds: Bounds },
-    /// Kill everything, remove the folder, end.
+    /// Check that processes can be limited like this.
+    TryBounds { bounds: CgroupLimits },
+    /// Kill everything, remove the folder, exit.
     Shutdown,
 }
 
-/// What the keeper says.
+/// A message of the keeper.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "event", rename_all = "kebab-case")]
 pub(crate) enum Event {
-    /// First line: ready.
+    /// First line: the keeper is ready.
     Hello {
-        /// As the conductor sees it.
+        /// In the conductor's PID namespace.
         pid: u32,
         folder: PathBuf,
     },
     /// The keeper could not start; last line.
     Failed { error: String },
-    /// An order was carried out.
+    /// A request succeeded.
     Done {
         id: u64,
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -117,41 +117,41 @@ pub(crate) enum Event {
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         lines: Vec<String>,
     },
-    /// An order could not be carried out.
+    /// A request failed.
     Refused { id: u64, error: String },
-    /// A kept process ended.
+    /// A process exited.
     Exited {
         name: String,
         pid: u32,
-        how: Ending,
+        how: ExitStatus,
         tail: Vec<String>,
     },
 }
 
-/// How a process ended.
+/// How a process exited.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Ending {
-    /// It returned this code.
+pub enum ExitStatus {
+    /// Exit code.
     Code(i32),
-    /// This signal ended it.
+    /// Terminated by this signal.
     Signal(i32),
-    /// The kernel killed it since it wanted more memory than its limit.
+    /// Killed by the kernel at its memory limit.
     Memory {
         /// The limit.
         limit_bytes: u64,
     },
 }
 
-impl std::fmt::Display for Ending {
+impl std::fmt::Display for ExitStatus {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            Ending::Code(code) => write!(f, "exit code {code}"),
-            Ending::Memory { limit_bytes } => write!(
+            ExitStatus::Code(code) => write!(f, "exit code {code}"),
+            ExitStatus::Memory { limit_bytes } => write!(
                 f,
                 "killed by the kernel: it wanted more memory than its limit of {limit_bytes} bytes"
             ),
-            Ending::Signal(number) => {
+            ExitStatus::Signal(number) => {
                 let name = match *number {
                     libc::SIGKILL => " (SIGKILL: killed, perhaps for want of memory)",
                     libc::SIGSEGV => " (SIGSEGV: bad memory access)",

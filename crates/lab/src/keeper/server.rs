@@ -1,4 +1,4 @@
-//! The keeper process: a single-threaded loop that starts, watches and, when Tare is gone, kills.
+//! The keeper process: a single-threaded loop that starts and monitors processes, and kills them when Tare is gone.
 
 use std::io::Write;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -10,47 +10,47 @@ use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::process::Signal;
 
 use super::children::{self, Children};
+use super::fd_passing::{SendQueue, SendStatus};
 use super::folder::{self, PrivateFolder};
 use super::guardian;
 use super::lines::Lines;
-use super::passing::{Outlet, Sent};
 use super::pods::Pods;
-use super::protocol::{Ending, Event, LINE_BYTES_MAX, Order, Request, Spawn};
+use super::protocol::{Event, ExitStatus, LINE_BYTES_MAX, Order, Request, Spawn};
 use crate::LabError;
-use crate::cgroup::fence::{Bounds, Fences};
+use crate::cgroup::limit_groups::{CgroupLimits, LimitGroups};
 use crate::process;
 
-/// Answers that the conductor has not read yet: beyond this no order is taken.
+/// Unsent replies above which no request is read.
 const BACKLOG_BYTES_MAX: usize = 256 << 10;
-/// How often a stop in progress is looked at.
+/// Interval of checking a stop in progress.
 const STOP_TICK: Duration = Duration::from_millis(5);
-/// How often adopted processes are reaped while nothing else happens.
+/// Interval of reaping adopted processes when idle.
 const IDLE_TICK: Duration = Duration::from_secs(1);
-/// After SIGKILL a process that is still there hangs in the kernel.
+/// A process that survives SIGKILL for this long hangs in the kernel.
 const KILL_LIMIT: Duration = Duration::from_secs(5);
-/// Answer of a keeper on the host to questions about pods.
+/// Error of a keeper without namespaces for requests about pods.
 const NO_PODS: &str = "this keeper has no namespaces, and so no pods";
-/// All that is done after Tare's death must fit in 2 s.
+/// Clean-up after Tare's death must fit in 2 s.
 const LAST_LIMIT: Duration = Duration::from_millis(1700);
 
-/// What a keeper stands on.
+/// Where a keeper runs.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Ground {
-    /// The host, with a private folder in this one; `None`: in `$XDG_RUNTIME_DIR` or `/tmp`.
+pub enum KeeperMode {
+    /// On the host, with a private folder in this one; `None`: in `$XDG_RUNTIME_DIR` or `/tmp`.
     Host(Option<PathBuf>),
-    /// Namespaces of its own, with a private folder as above.
+    /// With namespaces of its own, which it has to create; private folder as above.
     Namespaces(Option<PathBuf>),
-    /// The namespaces it has been started in; its private folder is there already.
+    /// In the namespaces that its guardian created; the private folder exists.
     Inside(PathBuf),
 }
 
-/// Runs the keeper: standard input is its socket to the conductor. Returns when all it kept is gone.
+/// Runs the keeper: standard input is its socket to the conductor. Returns when all processes are gone.
 ///
 /// # Errors
-/// When it cannot start; the conductor is told over the socket, too.
-pub fn keeper_main(ground: Ground) -> Result<(), LabError> {
+/// When it cannot start; this is also sent to the conductor.
+pub fn keeper_main(mode: KeeperMode) -> Result<(), LabError> {
     crate::sys::ignore_interrupts();
-    // Fails only for a group leader, and then Ctrl-C reaches us but is ignored.
+    // Fails only for a group leader; then Ctrl-C reaches us but is ignored.
     let _ = rustix::process::setsid();
     let socket = std::io::stdin()
         .as_fd()
@@ -58,61 +58,61 @@ pub fn keeper_main(ground: Ground) -> Result<(), LabError> {
         .map_err(LabError::io("use standard input as the keeper's socket"))?;
     let stream = UnixStream::from(socket);
     guardian::forget_standard_input()?;
-    let server = match ground {
-        Ground::Namespaces(base) => {
+    let server = match mode {
+        KeeperMode::Namespaces(base) => {
             return guardian::guard(stream, &base.unwrap_or_else(folder::default_base));
         }
-        Ground::Host(base) => {
+        KeeperMode::Host(base) => {
             let base = base.unwrap_or_else(folder::default_base);
             folder::sweep(&base);
             PrivateFolder::make(&base)
-                .and_then(|folder| Server::start(&stream, Home::Ours(folder), None))
+                .and_then(|folder| Server::start(&stream, FolderOwner::Keeper(folder), None))
         }
-        Ground::Inside(folder) => guardian::is_there(&folder)
+        KeeperMode::Inside(folder) => guardian::is_there(&folder)
             .and_then(|()| Pods::new())
-            .and_then(|pods| Server::start(&stream, Home::Guardians(folder), Some(pods))),
+            .and_then(|pods| Server::start(&stream, FolderOwner::Guardian(folder), Some(pods))),
     };
     match server {
         Ok(server) => server.run(),
         Err(error) => {
-            tell_failure(&stream, &error);
+            report_failure(&stream, &error);
             Err(error)
         }
     }
 }
 
-/// Tells the conductor that there will be no keeper.
-pub(crate) fn tell_failure(mut stream: &UnixStream, error: &LabError) {
+/// Reports to the conductor that the keeper could not start.
+pub(crate) fn report_failure(mut stream: &UnixStream, error: &LabError) {
     let event = Event::Failed {
         error: error.to_string(),
     };
-    // If it is gone, nobody wants to know.
+    // The conductor may be gone.
     let _ = stream.write_all(&line(&event));
 }
 
-/// The private folder, and who removes it.
-enum Home {
-    Ours(PrivateFolder),
-    Guardians(PathBuf),
+/// The private folder, by the process that removes it.
+enum FolderOwner {
+    Keeper(PrivateFolder),
+    Guardian(PathBuf),
 }
 
-impl Home {
+impl FolderOwner {
     fn path(&self) -> &Path {
         match self {
-            Home::Ours(folder) => folder.path(),
-            Home::Guardians(path) => path,
+            FolderOwner::Keeper(folder) => folder.path(),
+            FolderOwner::Guardian(path) => path,
         }
     }
 }
 
 struct Server<'a> {
     stream: &'a UnixStream,
-    home: Home,
+    folder_owner: FolderOwner,
     pods: Option<Pods>,
     children: Children,
-    fences: Fences,
+    limit_groups: LimitGroups,
     lines: Lines,
-    outbound: Outlet,
+    outbound: SendQueue,
     stops: Vec<Stopping>,
 }
 
@@ -123,14 +123,18 @@ struct Stopping {
     kill_at: Instant,
 }
 
-enum After {
-    GoOn,
-    End,
+enum LoopControl {
+    Continue,
+    Exit,
 }
 
 impl<'a> Server<'a> {
-    fn start(stream: &'a UnixStream, home: Home, pods: Option<Pods>) -> Result<Self, LabError> {
-        // The value only has to be there: the kernel takes any for "yes".
+    fn start(
+        stream: &'a UnixStream,
+        folder_owner: FolderOwner,
+        pods: Option<Pods>,
+    ) -> Result<Self, LabError> {
+        // Any value but none sets the flag.
         rustix::process::set_child_subreaper(Some(rustix::process::getpid()))
             .map_err(LabError::io("become the parent of orphans"))?;
         stream
@@ -144,38 +148,38 @@ impl<'a> Server<'a> {
             stream,
             pods,
             children: Children::default(),
-            fences: Fences::new(home.path()),
+            limit_groups: LimitGroups::new(folder_owner.path()),
             lines: Lines::new(LINE_BYTES_MAX),
-            outbound: Outlet::default(),
+            outbound: SendQueue::default(),
             stops: Vec::new(),
-            home,
+            folder_owner,
         };
-        server.say(&Event::Hello {
+        server.send(&Event::Hello {
             pid: own_pid.ok_or_else(|| {
                 let reason = "the host's /proc does not tell the keeper's process id";
                 LabError::Keeper(String::from(reason))
             })?,
-            folder: server.home.path().to_owned(),
+            folder: server.folder_owner.path().to_owned(),
         });
         Ok(server)
     }
 
     fn run(mut self) -> Result<(), LabError> {
-        while let After::GoOn = self.turn() {}
+        while let LoopControl::Continue = self.run_once() {}
         let deadline = Instant::now() + LAST_LIMIT;
         while !self.children.kill_all() && Instant::now() < deadline {
             process::pause(Duration::from_millis(1));
         }
-        match self.home {
-            Home::Ours(folder) => folder
+        match self.folder_owner {
+            FolderOwner::Keeper(folder) => folder
                 .remove()
                 .map_err(LabError::io("remove the private folder")),
-            Home::Guardians(_) => Ok(()),
+            FolderOwner::Guardian(_) => Ok(()),
         }
     }
 
-    /// Waits for something to happen and deals with it.
-    fn turn(&mut self) -> After {
+    /// Waits for events and handles them.
+    fn run_once(&mut self) -> LoopControl {
         let (socket, outputs) = self.wait();
         self.children.reap();
         for name in outputs {
@@ -183,16 +187,16 @@ impl<'a> Server<'a> {
                 child.output.take();
             }
         }
-        self.tell_endings();
+        self.report_exits();
         self.advance_stops();
-        let heard = socket.intersects(PollFlags::IN | PollFlags::HUP | PollFlags::ERR);
-        if heard && let After::End = self.listen() {
-            return After::End;
+        let has_input = socket.intersects(PollFlags::IN | PollFlags::HUP | PollFlags::ERR);
+        if has_input && let LoopControl::Exit = self.listen() {
+            return LoopControl::Exit;
         }
         self.flush()
     }
 
-    /// Polls the socket, the outputs and the endings; returns what the socket is ready for and who wrote.
+    /// Polls socket, outputs and pidfds; returns the events of the socket and the names of processes with output.
     fn wait(&self) -> (PollFlags, Vec<String>) {
         let mut interest = PollFlags::empty();
         if self.outbound.len() < BACKLOG_BYTES_MAX {
@@ -210,7 +214,7 @@ impl<'a> Server<'a> {
             }
         }
         let running = self.children.by_name.values();
-        for child in running.filter(|child| child.ending.is_none()) {
+        for child in running.filter(|child| child.exit_status.is_none()) {
             fds.push(readable(child.ended.as_fd()));
         }
         let tick = if self.stops.is_empty() {
@@ -222,7 +226,7 @@ impl<'a> Server<'a> {
             tv_sec: tick.as_secs().cast_signed(),
             tv_nsec: tick.subsec_nanos().into(),
         };
-        // An error is an interruption: the caller looks at everything anyway.
+        // An error is an interruption: the caller checks everything anyway.
         let _ = rustix::event::poll(&mut fds, Some(&limit));
         let ready = writers
             .into_iter()
@@ -233,29 +237,29 @@ impl<'a> Server<'a> {
         (fds[0].revents(), ready)
     }
 
-    fn listen(&mut self) -> After {
+    fn listen(&mut self) -> LoopControl {
         let mut stream = self.stream;
         if self.lines.fill(&mut stream).is_err() {
-            return After::End;
+            return LoopControl::Exit;
         }
         while let Some(line) = self.lines.next() {
             match serde_json::from_slice::<Request>(&line) {
                 Ok(request) => {
-                    if let After::End = self.carry_out(request) {
-                        return After::End;
+                    if let LoopControl::Exit = self.execute(request) {
+                        return LoopControl::Exit;
                     }
                 }
-                // Whoever sends rubbish is not our conductor.
-                Err(_) => return After::End,
+                // A malformed request does not come from our conductor.
+                Err(_) => return LoopControl::Exit,
             }
         }
         if self.lines.ended() {
-            return After::End;
+            return LoopControl::Exit;
         }
-        After::GoOn
+        LoopControl::Continue
     }
 
-    fn carry_out(&mut self, request: Request) -> After {
+    fn execute(&mut self, request: Request) -> LoopControl {
         let Request { id, order } = request;
         let answer = match order {
             Order::Spawn { spawn } => self.spawn(&spawn).map(|pid| (Some(pid), Vec::new())),
@@ -269,32 +273,30 @@ impl<'a> Server<'a> {
             Order::Pin { cpus } => pin(&cpus),
             Order::Plug { pod, address } => self
                 .with_pods(|pods| pods.plug(&pod, address))
-                .map(nothing_to_tell),
+                .map(empty_reply),
             Order::Join { sites, plan } => {
                 let owner = self.stream.as_fd();
                 self.with_pods(|pods| pods.join(sites, &plan, owner))
                     .map(|trips| (None, vec![trips]))
             }
             Order::Links => self.with_pods(|pods| pods.counts()).map(|all| (None, all)),
-            Order::Unplug { pod } => self
-                .with_pods(|pods| pods.unplug(&pod))
-                .map(nothing_to_tell),
+            Order::Unplug { pod } => self.with_pods(|pods| pods.unplug(&pod)).map(empty_reply),
             Order::Capture { pod, capture } => self
                 .with_pods(|pods| pods.capture(&pod, &capture))
-                .map(nothing_to_tell),
+                .map(empty_reply),
             Order::Socket { pod } => self.with_pods(|pods| pods.socket(&pod)).map(|socket| {
                 self.outbound.push_socket(socket);
-                nothing_to_tell(())
+                empty_reply(())
             }),
-            Order::TryBounds { bounds } => self.try_bounds(&bounds).map(nothing_to_tell),
-            Order::Shutdown => return After::End,
+            Order::TryBounds { bounds } => self.check_limits(&bounds).map(empty_reply),
+            Order::Shutdown => return LoopControl::Exit,
         };
         let event = match answer {
             Ok((pid, lines)) => Event::Done { id, pid, lines },
             Err(error) => Event::Refused { id, error },
         };
-        self.say(&event);
-        After::GoOn
+        self.send(&event);
+        LoopControl::Continue
     }
 
     fn spawn(&mut self, spawn: &Spawn) -> Result<u32, String> {
@@ -305,28 +307,28 @@ impl<'a> Server<'a> {
         };
         let groups = match &spawn.bounds {
             Some(bounds) if !self.children.by_name.contains_key(&spawn.name) => {
-                self.fences.make(&spawn.name, bounds)?
+                self.limit_groups.make(&spawn.name, bounds)?
             }
             _ => Vec::new(),
         };
-        let place = children::Place {
-            mark: &folder::name_of(self.home.path()),
+        let place = children::SpawnContext {
+            mark: &folder::name_of(self.folder_owner.path()),
             network,
             outer_proc: self.pods.as_ref().map(Pods::outer_proc),
             groups,
         };
         let started = self.children.spawn(spawn, place);
         if !self.children.by_name.contains_key(&spawn.name) {
-            self.fences.remove(&spawn.name);
+            self.limit_groups.remove(&spawn.name);
         }
         started
     }
 
-    /// Makes the groups of a process that is not started.
-    fn try_bounds(&mut self, bounds: &Bounds) -> Result<(), String> {
+    /// Creates and removes the groups of a process that is not started.
+    fn check_limits(&mut self, bounds: &CgroupLimits) -> Result<(), String> {
         const NOBODY: &str = "nobody";
-        let made = self.fences.make(NOBODY, bounds);
-        self.fences.remove(NOBODY);
+        let made = self.limit_groups.make(NOBODY, bounds);
+        self.limit_groups.remove(NOBODY);
         made.map(drop)
     }
 
@@ -340,7 +342,7 @@ impl<'a> Server<'a> {
     fn signal(&self, name: &str, signal: i32) -> Result<(Option<u32>, Vec<String>), String> {
         let child = self.children.by_name.get(name);
         let child = child.ok_or_else(|| format!("no process named {name} is kept"))?;
-        if child.ending.is_some() {
+        if child.exit_status.is_some() {
             return Err(format!("{name} has already ended"));
         }
         let signal =
@@ -357,14 +359,14 @@ impl<'a> Server<'a> {
         Ok((None, child.output.tail()))
     }
 
-    fn begin_stop(&mut self, id: u64, name: String, signal: i32, grace_ms: u64) -> After {
+    fn begin_stop(&mut self, id: u64, name: String, signal: i32, grace_ms: u64) -> LoopControl {
         let Some(child) = self.children.by_name.get(&name) else {
             let error = format!("no process named {name} is kept");
-            self.say(&Event::Refused { id, error });
-            return After::GoOn;
+            self.send(&Event::Refused { id, error });
+            return LoopControl::Continue;
         };
-        if child.ending.is_none() {
-            // To the leader only: most servers tell their workers themselves, in their own order.
+        if child.exit_status.is_none() {
+            // To the main process only: most servers stop their workers themselves, in their own order.
             let signal = Signal::from_named_raw(signal).unwrap_or(Signal::TERM);
             let _ = rustix::process::kill_process(child.pid, signal);
         }
@@ -373,14 +375,14 @@ impl<'a> Server<'a> {
             name,
             kill_at: Instant::now() + Duration::from_millis(grace_ms),
         });
-        After::GoOn
+        LoopControl::Continue
     }
 
-    /// Carries the stops on: when the process has ended or its time is up, everything of it is killed.
+    /// Continues the stops: after exit or grace period the process and its descendants are killed.
     fn advance_stops(&mut self) {
         for stop in std::mem::take(&mut self.stops) {
             let ended = match self.children.by_name.get(&stop.name) {
-                Some(child) => child.ending.is_some(),
+                Some(child) => child.exit_status.is_some(),
                 None => true,
             };
             let now = Instant::now();
@@ -391,8 +393,8 @@ impl<'a> Server<'a> {
             let left = self.children.members(&stop.name);
             if left.is_empty() && ended {
                 self.children.by_name.remove(&stop.name);
-                self.fences.remove(&stop.name);
-                self.say(&Event::Done {
+                self.limit_groups.remove(&stop.name);
+                self.send(&Event::Done {
                     id: stop.id,
                     pid: None,
                     lines: Vec::new(),
@@ -403,7 +405,7 @@ impl<'a> Server<'a> {
                     stop.name,
                     left.iter().map(|p| p.pid).collect::<Vec<_>>()
                 );
-                self.say(&Event::Refused { id: stop.id, error });
+                self.send(&Event::Refused { id: stop.id, error });
             } else {
                 for one in &left {
                     process::send_signal(one, Signal::KILL);
@@ -413,20 +415,20 @@ impl<'a> Server<'a> {
         }
     }
 
-    /// Reports endings, once each, with the end of the output.
-    fn tell_endings(&mut self) {
+    /// Reports each exit once, with the last output.
+    fn report_exits(&mut self) {
         let mut events = Vec::new();
         for (name, child) in &mut self.children.by_name {
-            let Some(mut how) = child.ending.filter(|_| !child.told) else {
+            let Some(mut how) = child.exit_status.filter(|_| !child.exit_reported) else {
                 continue;
             };
-            if let (Ending::Signal(libc::SIGKILL), Some(limit_bytes)) =
+            if let (ExitStatus::Signal(libc::SIGKILL), Some(limit_bytes)) =
                 (how, child.memory_bytes_max)
-                && self.fences.memory_kills(name) > 0
+                && self.limit_groups.memory_kills(name) > 0
             {
-                how = Ending::Memory { limit_bytes };
+                how = ExitStatus::Memory { limit_bytes };
             }
-            child.told = true;
+            child.exit_reported = true;
             child.output.take();
             events.push(Event::Exited {
                 name: name.clone(),
@@ -436,23 +438,23 @@ impl<'a> Server<'a> {
             });
         }
         for event in events {
-            self.say(&event);
+            self.send(&event);
         }
     }
 
-    fn say(&mut self, event: &Event) {
+    fn send(&mut self, event: &Event) {
         self.outbound.push(line(event));
     }
 
-    fn flush(&mut self) -> After {
+    fn flush(&mut self) -> LoopControl {
         match self.outbound.flush(self.stream) {
-            Sent::SoFar => After::GoOn,
-            Sent::Nobody => After::End,
+            SendStatus::Open => LoopControl::Continue,
+            SendStatus::Closed => LoopControl::Exit,
         }
     }
 }
 
-fn nothing_to_tell((): ()) -> (Option<u32>, Vec<String>) {
+fn empty_reply((): ()) -> (Option<u32>, Vec<String>) {
     (None, Vec::new())
 }
 
@@ -461,13 +463,13 @@ fn readable(fd: BorrowedFd<'_>) -> PollFd<'_> {
 }
 
 fn pin(cpus: &[u32]) -> Result<(Option<u32>, Vec<String>), String> {
-    // The threads of links between sites are among them: they must leave the agents' core.
+    // All threads, also those of links between sites: they must leave the agents' core.
     process::pin_own_threads(cpus)
-        .map(nothing_to_tell)
+        .map(empty_reply)
         .map_err(|error| format!("cannot run the keeper on cores {cpus:?}: {error}"))
 }
 
-/// An event as a line. (An event is plain data: it always has a JSON form.)
+/// An event as a line of JSON. (It is plain data: serialisation cannot fail.)
 fn line(event: &Event) -> Vec<u8> {
     let mut text = serde_json::to_vec(event).unwrap_or_default();
     text.push(b'\n');

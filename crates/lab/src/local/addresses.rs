@@ -1,4 +1,4 @@
-//! Addresses of pods on the loopback device: a /16 of 127.0.0.0/8 for each run, ports by trying.
+//! Loopback addresses of pods: a /16 of 127.0.0.0/8 per run, and ports that are found by binding.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -8,16 +8,16 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener};
 use crate::LabError;
 use crate::process;
 
-/// Whoever listens here has the /16.
+/// A listener on this port reserves the /16.
 const GUARD_PORT: u16 = 19_999;
-/// First port given; all lie below the range from which the kernel takes ports of callers (32768 on).
+/// First assigned port; all lie below the kernel's range of ephemeral ports (32768 on).
 const FIRST_PORT: u16 = 20_000;
-/// Ports that are tried on one address before giving up.
+/// Ports tried on one address before giving up.
 const PORTS_TRIED_MAX: u16 = 1000;
 
-/// The addresses of one run: `127.x.0.0/16`, held against other runs as long as this lives.
+/// The addresses of one run: `127.x.0.0/16`, reserved as long as this lives.
 ///
-/// Every pod of every bed gets a fresh one: no connection of an earlier bed (TIME_WAIT) is in its way.
+/// Every pod of every test bed gets a new one, so that no TIME_WAIT connection of an earlier test bed is in its way.
 #[derive(Debug)]
 pub(crate) struct Addresses {
     second: u8,
@@ -26,7 +26,7 @@ pub(crate) struct Addresses {
 }
 
 impl Addresses {
-    /// Takes a /16 that no other run has.
+    /// Reserves a /16 that no other run has.
     pub(crate) fn reserve() -> Result<Addresses, LabError> {
         let random = RandomState::new().build_hasher().finish();
         let start = u8::try_from(random % 254).unwrap_or_default();
@@ -64,7 +64,7 @@ impl Addresses {
     }
 }
 
-/// A free port of the address that is not among the given ones, which it joins.
+/// Finds a free port of the address that is not in `given` and adds it there.
 pub(crate) fn free_port(
     address: IpAddr,
     given: &mut BTreeSet<SocketAddr>,
@@ -90,7 +90,7 @@ pub(crate) fn free_port(
     })
 }
 
-/// A port of the address that is not among the given ones, which it joins; nobody else uses the address.
+/// Picks a port of the address that is not in `given` and adds it there; nobody else may use the address.
 pub(crate) fn next_port(
     address: IpAddr,
     given: &mut BTreeSet<SocketAddr>,
@@ -104,9 +104,9 @@ pub(crate) fn next_port(
     })
 }
 
-/// Who listens on an address (or on all addresses) with this port: `nginx (pid 17)`.
+/// The process that listens on this address (or on all addresses) and port: `nginx (pid 17)`.
 ///
-/// `None` when nobody does, or it is another user's process and cannot be seen.
+/// `None` when there is none, or it belongs to another user and cannot be seen.
 pub(crate) fn holder(at: SocketAddr) -> Option<String> {
     let socket = listening_socket(at)?;
     let all = process::snapshot();
@@ -114,7 +114,7 @@ pub(crate) fn holder(at: SocketAddr) -> Option<String> {
     Some(format!("{} (pid {})", found.name, found.pid))
 }
 
-/// Whether somebody listens there, and none of these processes does.
+/// Whether a process other than these listens there.
 pub(crate) fn is_held_by_others(at: SocketAddr, own: &BTreeSet<u32>) -> bool {
     listening_socket(at).is_some_and(|socket| !own.iter().any(|pid| has_socket(*pid, socket)))
 }
@@ -128,7 +128,7 @@ fn listening_socket(at: SocketAddr) -> Option<u64> {
         .filter_map(parse_listener)
         .filter(|l| l.port == at.port() && (l.address == *at.ip() || l.address.is_unspecified()))
         .collect();
-    // The kernel prefers the one that names the address.
+    // The kernel prefers the socket with the specific address.
     sockets.sort_by_key(|listener| listener.address.is_unspecified());
     sockets.first().map(|listener| listener.inode)
 }
@@ -154,7 +154,7 @@ struct Listener {
 fn parse_listener(line: &str) -> Option<Listener> {
     let fields: Vec<&str> = line.split_ascii_whitespace().collect();
     let (address, port) = fields.get(1)?.split_once(':')?;
-    // The state LISTEN; the address is a number in this machine's byte order.
+    // 0A is the state LISTEN; the address is a number in this machine's byte order.
     if *fields.get(3)? != "0A" {
         return None;
     }

@@ -1,4 +1,4 @@
-//! Asks brokers as an administrator does: those of a bed each through the door of its pod, external ones as their clients do.
+//! Kafka admin requests: to brokers of a test bed from within their pods, to external ones as clients connect.
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
@@ -14,26 +14,26 @@ use tare_schema::agent::Acknowledged;
 use tare_schema::plan::{Preparation, TopicOf};
 use tare_schema::record::ReadBackRecord;
 
-use super::bed::Placed;
 use super::external;
 use super::layout::stem;
+use super::test_bed::PlacedTestBed;
 use crate::LabError;
-use crate::deed::Deed;
-use crate::door::Door;
+use crate::connector::Connector;
+use crate::fault::FaultHandle;
 
-/// Limit of an order to the cluster, and of what follows from it: brokers may be down meanwhile.
+/// Timeout of a request to the cluster and of its effect: brokers may be down meanwhile.
 const WITHIN: Duration = Duration::from_secs(60);
-/// Limit of one answer.
+/// Timeout of one response.
 pub(super) const ANSWER: Duration = Duration::from_secs(20);
 
-/// The way to the brokers of a step.
+/// Connection settings for the brokers of a step.
 struct Brokers {
     at: Vec<Address>,
     settings: Settings,
 }
 
 impl Brokers {
-    fn of(placed: &Placed, topic: &TopicOf) -> Result<Brokers, LabError> {
+    fn of(placed: &PlacedTestBed, topic: &TopicOf) -> Result<Brokers, LabError> {
         let TopicOf {
             step: name,
             part,
@@ -44,7 +44,7 @@ impl Brokers {
             return Ok(Brokers { at, settings });
         }
         let of_part = |name: &str| name == part || stem(name) == part;
-        let mut doors: BTreeMap<IpAddr, Door> = BTreeMap::new();
+        let mut connectors: BTreeMap<IpAddr, Connector> = BTreeMap::new();
         let mut at = Vec::new();
         let contexts = placed.layout.contexts.iter();
         for context in contexts.filter(|context| of_part(&context.name)) {
@@ -58,13 +58,15 @@ impl Brokers {
                 host: context.address.to_string(),
                 port: *port,
             });
-            doors.insert(context.address, placed.pods.door(&context.pod));
+            connectors.insert(context.address, placed.pods.connector(&context.pod));
         }
         let dial = move |to: SocketAddr, within: Duration| {
-            // Each broker is asked by somebody beside it: nothing on the way can refuse that.
-            let door = doors.get(&to.ip()).or_else(|| doors.values().next());
+            // Each broker is called from its own pod: nothing on the way can refuse that.
+            let connector = connectors
+                .get(&to.ip())
+                .or_else(|| connectors.values().next());
             let none = || std::io::Error::from(std::io::ErrorKind::NotFound);
-            door.ok_or_else(none)?.connect(to, within)
+            connector.ok_or_else(none)?.connect(to, within)
         };
         let settings = Settings {
             client_id: "tare-lab".to_owned(),
@@ -80,8 +82,11 @@ impl Brokers {
     }
 }
 
-/// Makes the topic of a step on an external cluster; `None`: its brokers are of the bed. What is half made is deleted.
-pub(super) fn make(placed: &Placed, step: &Preparation) -> Result<Option<TopicOf>, LabError> {
+/// Creates the topic of a step on an external cluster; `None`: the brokers are in the test bed.
+pub(super) fn make(
+    placed: &PlacedTestBed,
+    step: &Preparation,
+) -> Result<Option<TopicOf>, LabError> {
     let (
         Some(of),
         Preparation::Topic {
@@ -115,15 +120,15 @@ pub(super) fn make(placed: &Placed, step: &Preparation) -> Result<Option<TopicOf
     made.and_then(|made| Outcome::all(&made)).map_err(failed)?;
     let (patience, seconds) = (Patience::of(WITHIN), WITHIN.as_secs());
     if let Err(error) = admin.wait_until_in_sync(&[&of.topic], patience, seconds) {
-        // The first error is the one to be told.
+        // The first error is the one to report.
         let _ = admin.delete_topics(&[&of.topic]);
         return Err(failed(error));
     }
     Ok(Some(of))
 }
 
-/// Deletes a topic that a step has made on an external cluster.
-pub(super) fn delete(placed: &Placed, of: &TopicOf) -> Result<(), LabError> {
+/// Deletes the topic that a step created on an external cluster.
+pub(super) fn delete(placed: &PlacedTestBed, of: &TopicOf) -> Result<(), LabError> {
     let failed = |error: AdminError| {
         LabError::Plan(format!(
             "the topic {} is not deleted ({error}): delete it by `tare kafka topics delete {0}`",
@@ -137,11 +142,11 @@ pub(super) fn delete(placed: &Placed, of: &TopicOf) -> Result<(), LabError> {
         .map_err(failed)
 }
 
-/// Has the preferred leaders of a topic lead again.
-pub(super) fn elect(placed: &Placed, of: &TopicOf) -> Result<Deed, LabError> {
+/// Elects the preferred leaders of a topic.
+pub(super) fn elect(placed: &PlacedTestBed, of: &TopicOf) -> Result<FaultHandle, LabError> {
     let brokers = Brokers::of(placed, of)?;
     let topic = of.topic.clone();
-    Deed::by("elect", move || {
+    FaultHandle::spawn("elect", move || {
         in_words(brokers.admin().and_then(|mut admin| {
             let found = admin.topics_named(&[&topic])?;
             let partitions = found.iter().flat_map(|topic| &topic.partitions);
@@ -166,11 +171,11 @@ pub(super) fn elect(placed: &Placed, of: &TopicOf) -> Result<Deed, LabError> {
     })
 }
 
-/// Moves each partition of a topic to the next brokers in turn, and waits until all are there.
-pub(super) fn reassign(placed: &Placed, of: &TopicOf) -> Result<Deed, LabError> {
+/// Moves each partition of a topic to the next brokers, in order of their ids, and waits until all are moved.
+pub(super) fn reassign(placed: &PlacedTestBed, of: &TopicOf) -> Result<FaultHandle, LabError> {
     let brokers = Brokers::of(placed, of)?;
     let topic = of.topic.clone();
-    Deed::by("reassign", move || {
+    FaultHandle::spawn("reassign", move || {
         in_words(brokers.admin().and_then(|mut admin| {
             let mut all: Vec<i32> = admin.sites()?.iter().map(|site| site.broker).collect();
             all.sort_unstable();
@@ -212,9 +217,9 @@ fn in_words(done: Result<String, AdminError>) -> Result<String, String> {
     done.map_err(|error| error.to_string())
 }
 
-/// Reads a topic back and holds it against what was acknowledged.
+/// Reads a topic back and compares it with what was acknowledged.
 pub(super) fn read_back(
-    placed: &Placed,
+    placed: &PlacedTestBed,
     of: &TopicOf,
     run: u64,
     acknowledged: &[Acknowledged],

@@ -1,4 +1,4 @@
-//! A load agent as a process of this host: it connects back and writes its messages as lines.
+//! A load agent as a process of this host: it connects to a socket and sends its messages as lines.
 
 use std::io::ErrorKind;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -14,25 +14,25 @@ use crate::LabError;
 use crate::environment::Agent;
 use crate::keeper::Lines;
 
-/// The result holds the histograms as text: long, but not endless.
+/// The result contains histograms as text.
 const LINE_BYTES_MAX: usize = 256 << 20;
-/// How often the agent's life is looked at while it says nothing.
+/// Interval of checking whether a silent agent still runs.
 const LOOK: Duration = Duration::from_millis(100);
-/// An agent that has reported ends by itself.
+/// Grace period: an agent that has reported exits by itself.
 const END_GRACE: Duration = Duration::from_millis(200);
 
-/// An agent that was started.
+/// A started agent.
 pub(crate) struct LocalAgent {
     pub(crate) keeper: SharedKeeper,
-    /// Instance, for people.
+    /// Name of the instance, for messages.
     pub(crate) instance: String,
-    /// Name the keeper knows.
+    /// Its name in the keeper.
     pub(crate) name: String,
     pub(crate) listener: UnixListener,
     pub(crate) socket: PathBuf,
     pub(crate) stream: Option<UnixStream>,
     pub(crate) lines: Lines,
-    /// Whether it has said its last word.
+    /// Whether it has sent its last message.
     pub(crate) reported: bool,
 }
 
@@ -58,7 +58,7 @@ impl LocalAgent {
         })
     }
 
-    /// Reads once, after at most this long.
+    /// Reads once, waiting at most this long.
     fn read(&mut self, wait: Duration) -> Result<(), LabError> {
         let Some(stream) = &mut self.stream else {
             wait_readable(self.listener.as_fd(), wait);
@@ -93,8 +93,8 @@ impl LocalAgent {
         Ok(message)
     }
 
-    /// Whether its process has ended.
-    fn ending(&self) -> Result<Option<crate::keeper::Exit>, LabError> {
+    /// How its process exited, if it has.
+    fn exit(&self) -> Result<Option<crate::keeper::ProcessExit>, LabError> {
         super::lock(&self.keeper).exit_of(&self.name)
     }
 
@@ -108,7 +108,7 @@ impl LocalAgent {
         }
     }
 
-    fn died(&self, exit: crate::keeper::Exit) -> LabError {
+    fn died(&self, exit: crate::keeper::ProcessExit) -> LabError {
         LabError::Died {
             instance: self.instance.clone(),
             how: format!("{}, without a result", exit.how),
@@ -130,7 +130,7 @@ impl Agent for LocalAgent {
             let left = deadline.saturating_duration_since(Instant::now());
             if self.lines.ended() {
                 // The socket closes a moment before the process can be reaped.
-                if let Some(exit) = self.ending()? {
+                if let Some(exit) = self.exit()? {
                     return Err(self.died(exit));
                 }
                 if left.is_zero() {
@@ -140,7 +140,7 @@ impl Agent for LocalAgent {
                 crate::process::pause(Duration::from_millis(2));
                 continue;
             }
-            let ended = self.ending()?;
+            let ended = self.exit()?;
             self.read(left.min(LOOK))?;
             if let (Some(exit), None) = (ended, &self.stream) {
                 return Err(self.died(exit));
@@ -175,6 +175,6 @@ fn wait_readable(fd: BorrowedFd<'_>, limit: Duration) {
         tv_nsec: limit.subsec_nanos().into(),
     };
     let mut fds = [PollFd::from_borrowed_fd(fd, PollFlags::IN)];
-    // Whatever comes of it, the caller reads and sees.
+    // The result does not matter: the caller reads without blocking.
     let _ = rustix::event::poll(&mut fds, Some(&limit));
 }

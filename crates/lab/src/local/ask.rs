@@ -1,17 +1,17 @@
-//! A single request the way an agent's would go: out of its pod, to where its edge begins.
+//! Sends a single request on the route of an agent's requests: from its pod to the first hop of its edge.
 
 use std::time::Duration;
 
 use tare_schema::load::{Body, RequestSpec};
 use tare_schema::plan::Ask;
 
-use super::bed::Placed;
+use super::test_bed::PlacedTestBed;
 use crate::LabError;
-use crate::environment::Answer;
-use crate::page::{self, Question};
+use crate::environment::HttpResponse;
+use crate::http::{self, Request};
 
-/// Asks, and takes whatever is answered.
-pub(super) fn ask(placed: &Placed, ask: &Ask) -> Result<Answer, LabError> {
+/// Sends the request; any response is a success.
+pub(super) fn ask(placed: &PlacedTestBed, ask: &Ask) -> Result<HttpResponse, LabError> {
     let failed = |reason: String| {
         LabError::Plan(format!(
             "{} {} over {}: {reason}",
@@ -24,7 +24,7 @@ pub(super) fn ask(placed: &Placed, ask: &Ask) -> Result<Answer, LabError> {
     let instances = &placed.plan.topology.instances;
     let pod = instances.iter().find(|instance| instance.name == ask.from);
     let pod = pod.map_or(ask.from.as_str(), |instance| instance.pod.as_str());
-    let question = Question {
+    let request = Request {
         address,
         host: &endpoint.host,
         method: &ask.request.method,
@@ -33,10 +33,10 @@ pub(super) fn ask(placed: &Placed, ask: &Ask) -> Result<Answer, LabError> {
         body: body(&ask.request).map_err(failed)?,
     };
     let within = Duration::from_nanos(ask.within_ns);
-    let page = page::send(&placed.pods.door(pod), &question, within).map_err(failed)?;
-    Ok(Answer {
-        status: page.status,
-        text: page.text,
+    let response = http::send(&placed.pods.connector(pod), &request, within).map_err(failed)?;
+    Ok(HttpResponse {
+        status: response.status,
+        text: response.text,
     })
 }
 

@@ -1,4 +1,4 @@
-//! Copies what a bed leaves to the run's folder: logs and rendered files up to a limit, never a key.
+//! Copies logs and rendered files of a test bed to the run folder, up to a limit and never a key.
 
 use std::fs::{self, File};
 use std::io::{Read, Write};
@@ -7,14 +7,14 @@ use std::path::{Path, PathBuf};
 use crate::LabError;
 use crate::render::{Login, Rendered};
 
-/// So much of one file is copied.
+/// Maximum size of a copied file; the rest is cut.
 const FILE_BYTES_MAX: u64 = 1 << 20;
-/// So many files of one bed are copied.
+/// Maximum number of copied files per test bed.
 const FILES_MAX: usize = 500;
-/// What gives away a private key in PEM form, whatever the file is called.
+/// Identifies a private key in PEM form in any file.
 const KEY_WORDS: &[u8] = b"PRIVATE KEY-----";
 
-/// Copies logs and rendered files, passwords withheld, of all instances to `into/<instance>/`, and the agents' logs and plans to `into/`.
+/// Copies logs and rendered files, without passwords, to `into/<instance>/`, and agents' logs and plans to `into/`.
 pub(crate) fn collect(
     folder: &Path,
     rendered: &[Rendered],
@@ -81,7 +81,7 @@ fn copy_into(
 #[derive(PartialEq, Eq)]
 enum Copied {
     Yes,
-    /// It holds a private key.
+    /// Not copied: it contains a private key.
     Withheld,
 }
 

@@ -1,4 +1,4 @@
-//! The distance between sites: made before anything stands there, and measured.
+//! Links between sites: created before any pod, and measured.
 
 use tare_net::link::{LinkPlan, RoundTrips, WayPlan};
 use tare_schema::record::Distance;
@@ -8,7 +8,7 @@ use crate::LabError;
 use crate::keeper::Keeper;
 use crate::local::LocalOptions;
 
-/// Joins every two sites; their names in the order of their numbers, and how far apart they were found to be.
+/// Connects every two sites. Returns their names in the order of their numbers, and the measured round-trip times.
 pub(super) fn join(
     keeper: &mut Keeper,
     options: &LocalOptions,
@@ -32,7 +32,7 @@ pub(super) fn join(
                 sites.len()
             )));
         };
-        // The devices get their names where they are made.
+        // The keeper names the devices.
         let plan = LinkPlan::symmetric(["", ""], &way(link), seed);
         let trips = keeper.join([one, other], &plan)?;
         distances.push(found(link, &trips));
@@ -50,7 +50,7 @@ fn way(link: &SiteLink) -> WayPlan {
     }
 }
 
-/// What came of it, for the record.
+/// The measurement for the record.
 fn found(link: &SiteLink, trips: &RoundTrips) -> Distance {
     Distance {
         link: link.name(),

@@ -1,4 +1,4 @@
-//! What runs already: found by its name, connected to, told to agents, and read as far as it counts. Nothing is started or stopped.
+//! External parts: addresses resolved and checked, agents configured, counters read. Nothing is started or stopped.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -19,7 +19,7 @@ use tare_schema::text::shown;
 use tare_schema::topology::{Security, Topology};
 
 use super::admin::{self, ANSWER};
-use super::bed::{LocalBed, Placed};
+use super::test_bed::{LocalTestBed, PlacedTestBed};
 use crate::LabError;
 use crate::catalogue::Catalogue;
 use crate::counters::CounterReader;
@@ -27,33 +27,33 @@ use crate::environment::InstanceCounters;
 use crate::metrics::MetricsReader;
 use crate::render::{Counter, Listen, edge_id};
 
-/// Limit of a connection.
+/// Connection timeout.
 const WITHIN: Duration = Duration::from_secs(5);
 
-/// An address of a part that runs already.
+/// One address of an external part.
 #[derive(Debug, Clone)]
-pub(crate) struct Found {
+pub(crate) struct ExternalAddress {
     pub def: External,
     pub address: SocketAddr,
-    /// Reader of its metrics.
+    /// Reader of its target's metrics.
     pub metrics: Option<Arc<MetricsReader>>,
 }
 
-/// Names that were looked up: each once, for the whole run.
+/// Resolved names: each is looked up once per run.
 #[derive(Debug, Default)]
-pub(super) struct Names(BTreeMap<String, SocketAddr>);
+pub(super) struct ResolvedNames(BTreeMap<String, SocketAddr>);
 
-impl Names {
-    /// Everything external in a topology, by its name there.
+impl ResolvedNames {
+    /// All external parts of a topology by name.
     ///
     /// # Errors
-    /// What has no address, may not be called, or takes no connection.
+    /// A name without an address, an address that may not be called or accepts no connection.
     pub fn find(
         &mut self,
         topology: &Topology,
         reach: Reach,
         catalogue: &Catalogue,
-    ) -> Result<BTreeMap<String, Found>, LabError> {
+    ) -> Result<BTreeMap<String, ExternalAddress>, LabError> {
         let mut all = BTreeMap::new();
         for def in &topology.external {
             let mut def = def.clone();
@@ -61,7 +61,7 @@ impl Names {
             let address = address.map_err(|reason| wrong(&def, reason))?;
             let mut counters = def.counters.iter_mut();
             counters
-                .try_for_each(|counter| self.pinned(&mut counter.from, reach))
+                .try_for_each(|counter| self.resolve_url(&mut counter.from, reach))
                 .map_err(|reason| wrong(&def, reason))?;
             let metrics = def.metrics.as_ref();
             let reader = |metrics: &ExternalMetrics| {
@@ -69,7 +69,7 @@ impl Names {
                 MetricsReader::open(target, &metrics.source, reach)
             };
             let metrics = metrics.map(reader).transpose()?.map(Arc::new);
-            let found = Found {
+            let found = ExternalAddress {
                 def,
                 address,
                 metrics,
@@ -79,12 +79,12 @@ impl Names {
         Ok(all)
     }
 
-    /// What was found, for the record.
+    /// All resolved addresses, for the record.
     pub fn known(&self) -> impl Iterator<Item = (&String, &SocketAddr)> {
         self.0.iter()
     }
 
-    /// The first address of a name that may be called and takes a connection. The error is in words.
+    /// The first address of a name that may be called and accepts a connection.
     fn resolve(&mut self, at: &str, reach: Reach) -> Result<SocketAddr, String> {
         if let Some(known) = self.0.get(at) {
             return Ok(*known);
@@ -111,8 +111,8 @@ impl Names {
         Err(last)
     }
 
-    /// Has a page read where its name was found.
-    fn pinned(&mut self, from: &mut CounterSource, reach: Reach) -> Result<(), String> {
+    /// Replaces the host of a counter's URL by its resolved address.
+    fn resolve_url(&mut self, from: &mut CounterSource, reach: Reach) -> Result<(), String> {
         let url = match from {
             CounterSource::Prometheus(page) => &mut page.url,
             CounterSource::Json(page) => &mut page.url,
@@ -147,8 +147,8 @@ fn wrong(def: &External, reason: String) -> LabError {
     }
 }
 
-impl Found {
-    /// Where callers and proxies before it call.
+impl ExternalAddress {
+    /// Address for callers and for proxies before it.
     pub fn listen(&self) -> Listen {
         Listen {
             address: self.address.ip(),
@@ -161,8 +161,8 @@ impl Found {
         }
     }
 
-    /// That it takes a connection, still.
-    fn answers(&self) -> Result<(), LabError> {
+    /// Checks that it still accepts connections.
+    fn check_connection(&self) -> Result<(), LabError> {
         let gone = |error: io::Error| {
             let at = self.address;
             wrong(
@@ -173,7 +173,7 @@ impl Found {
         connect(self.address).map_err(gone)
     }
 
-    /// Reader of its pages and metrics; `None`: it has neither.
+    /// Reader of its counters and metrics; `None`: it has neither.
     pub(super) fn reader(&self, topology: &Topology) -> Option<ExternalReader> {
         let pages = self.pages(topology, &|_| true);
         let metrics = self.metrics.clone();
@@ -184,7 +184,7 @@ impl Found {
         })
     }
 
-    /// Reader of its pages; `None`: it has none.
+    /// Reader of its counters over HTTP; `None`: it has none.
     pub(super) fn pages(
         &self,
         topology: &Topology,
@@ -204,7 +204,7 @@ impl Found {
     }
 }
 
-/// Reader of the pages and metrics of one address.
+/// Reader of counters and metrics of one address.
 #[derive(Debug)]
 pub(super) struct ExternalReader {
     instance: String,
@@ -213,7 +213,7 @@ pub(super) struct ExternalReader {
 }
 
 impl ExternalReader {
-    /// All of it.
+    /// Reads all counters and metrics.
     ///
     /// # Errors
     /// What could not be read, and why.
@@ -230,9 +230,9 @@ impl ExternalReader {
     }
 }
 
-/// Brokers of a part: whom to ask first, and how.
+/// Bootstrap addresses and connection settings of a part's brokers.
 pub(super) fn brokers(
-    found: &BTreeMap<String, Found>,
+    found: &BTreeMap<String, ExternalAddress>,
     part: &str,
     reach: Reach,
 ) -> Result<Option<(Vec<Address>, Settings)>, LabError> {
@@ -282,15 +282,15 @@ fn tls(spec: &load::TlsSpec) -> Tls {
 }
 
 /// Reads all metrics once, so that an unreadable source ends the run before anything is measured.
-pub(super) fn read_metrics(found: &BTreeMap<String, Found>) -> Result<(), LabError> {
+pub(super) fn read_metrics(found: &BTreeMap<String, ExternalAddress>) -> Result<(), LabError> {
     let mut readers = found.values().filter_map(|found| found.metrics.as_ref());
     readers.try_for_each(|reader| reader.read_first().map(drop))
 }
 
-/// Asks clusters among what was found: that they let us in, and that no broker is called past the proxies before it.
-pub(super) fn ask_brokers(
+/// Connects to external Kafka clusters: they must accept our login, and no broker may bypass the proxies before it.
+pub(super) fn check_brokers(
     topology: &Topology,
-    found: &BTreeMap<String, Found>,
+    found: &BTreeMap<String, ExternalAddress>,
     reach: Reach,
 ) -> Result<(), LabError> {
     let mut asked: Vec<&str> = Vec::new();
@@ -328,8 +328,8 @@ pub(super) fn ask_brokers(
     Ok(())
 }
 
-/// What an agent is told that calls something external: how, as whom, and where behind its proxies. `false`: it calls nothing such.
-pub(super) fn tell(placed: &Placed, instance: &str, plan: &mut LoadPlan) -> bool {
+/// Configures an agent that calls an external part: TLS, login, address overrides. `false`: it calls none.
+pub(super) fn configure_agent(placed: &PlacedTestBed, instance: &str, plan: &mut LoadPlan) -> bool {
     let routes = placed.plan.topology.routes.iter();
     let called: Vec<_> = routes
         .filter(|route| route.from == instance)
@@ -345,7 +345,7 @@ pub(super) fn tell(placed: &Placed, instance: &str, plan: &mut LoadPlan) -> bool
     if let Some(login) = &found.def.login {
         plan.load.client.log_in(login);
     }
-    // Endpoints have an address for each route of an edge, in their order.
+    // An endpoint has one address per route of its edge, in the same order.
     if let Ok(endpoint) = placed.endpoint(&first.edge, instance) {
         let all = called.iter().zip(&endpoint.addresses);
         let all = all.map(|((_, found), through)| AddressOverride {
@@ -357,13 +357,16 @@ pub(super) fn tell(placed: &Placed, instance: &str, plan: &mut LoadPlan) -> bool
     true
 }
 
-impl LocalBed {
-    /// That everything external still takes connections.
-    pub(super) fn external_answers(&self) -> Result<(), LabError> {
-        self.placed.external.values().try_for_each(Found::answers)
+impl LocalTestBed {
+    /// Checks that all external parts still accept connections.
+    pub(super) fn check_external_parts(&self) -> Result<(), LabError> {
+        self.placed
+            .external
+            .values()
+            .try_for_each(ExternalAddress::check_connection)
     }
 
-    /// Takes a step on brokers that are external; `false`: they are Tare's own.
+    /// Creates the topic of a step on external brokers; `false`: the brokers are in the test bed.
     pub(super) fn make_external_topic(&mut self, step: &Preparation) -> Result<bool, LabError> {
         let Some(made) = admin::make(&self.placed, step)? else {
             return Ok(false);
@@ -372,7 +375,7 @@ impl LocalBed {
         Ok(true)
     }
 
-    /// Takes back what a step has made on brokers that are external, if it has.
+    /// Deletes the topic that a step created on external brokers, if any.
     pub(super) fn delete_external_topic(&mut self, topic: &str) -> Result<(), LabError> {
         let Some(at) = self.made.iter().position(|made| made.topic == topic) else {
             return Ok(());
@@ -380,11 +383,11 @@ impl LocalBed {
         admin::delete(&self.placed, &self.made.swap_remove(at))
     }
 
-    /// Takes back all that is left there.
+    /// Deletes all topics that are left on external brokers.
     pub(super) fn delete_external_topics(&mut self) -> Result<(), LabError> {
         let left = std::mem::take(&mut self.made);
         let delete = |made: &TopicOf| admin::delete(&self.placed, made).err();
-        // All are tried, whatever becomes of one.
+        // All are tried, even if one fails.
         let failed: Vec<LabError> = left.iter().filter_map(delete).collect();
         failed.into_iter().next().map_or(Ok(()), Err)
     }
@@ -414,7 +417,7 @@ mod tests {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
         let at = format!("localhost:{}", address.port());
-        let mut names = Names::default();
+        let mut names = ResolvedNames::default();
         let topology = topology(&at, &format!("http://{at}/metrics?a=b"));
         let found = names
             .find(&topology, Reach::Private, &Catalogue::default())
@@ -425,7 +428,7 @@ mod tests {
             panic!("{:?}", server.def.counters);
         };
         assert_eq!(page.url, format!("http://{address}/metrics?a=b"));
-        assert!(server.answers().is_ok());
+        assert!(server.check_connection().is_ok());
         drop(listener);
         // What was found stays found; whether it answers is another question.
         assert_eq!(
@@ -435,7 +438,7 @@ mod tests {
                 .address,
             address
         );
-        let said = server.answers().unwrap_err().to_string();
+        let said = server.check_connection().unwrap_err().to_string();
         assert!(said.contains("takes no connection any more"), "{said}");
     }
 
@@ -451,7 +454,8 @@ mod tests {
             ("169.254.169.254:80", "link-local"),
         ] {
             let topology = topology(at, "http://127.0.0.1:1/");
-            let said = Names::default().find(&topology, Reach::Private, &Catalogue::default());
+            let said =
+                ResolvedNames::default().find(&topology, Reach::Private, &Catalogue::default());
             let said = said.unwrap_err().to_string();
             assert!(
                 said.starts_with(&format!("server (external, {at}): ")),
@@ -470,8 +474,11 @@ mod tests {
             "http://unix:/run/x:/y",
             "https://127.0.0.1:1/",
         ] {
-            let said =
-                Names::default().find(&topology(&at, url), Reach::Private, &Catalogue::default());
+            let said = ResolvedNames::default().find(
+                &topology(&at, url),
+                Reach::Private,
+                &Catalogue::default(),
+            );
             assert!(said.is_err(), "{url}");
         }
     }

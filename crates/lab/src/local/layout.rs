@@ -1,8 +1,8 @@
-//! Turns an arm's topology into places: who listens where, whom each one calls, who needs a certificate.
+//! Assigns addresses, ports, certificates and redirect rules to the instances of a topology.
 
 mod captured;
-mod fit;
 mod names;
+mod validate;
 mod views;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -14,50 +14,48 @@ use tare_schema::load::Endpoint;
 use tare_schema::target::{ExemptBy, Instances, RedirectPorts};
 use tare_schema::topology::{Instance, InstanceRole, Interception, Route, Security, Topology};
 
-use super::external::Found;
+use super::external::ExternalAddress;
 use crate::LabError;
 use crate::certificates::spiffe;
-use crate::environment::BedPlan;
+use crate::environment::TestBedPlan;
 use crate::render::{Context, Listen, Login, Peer};
 
 pub(crate) use names::{Names, hosts_file};
 
-/// What the environment knows that the topology does not.
-pub(crate) struct Ground<'a> {
+/// Inputs of a layout besides the topology.
+pub(crate) struct LayoutInputs<'a> {
     /// Pod → address.
     pub addresses: &'a BTreeMap<String, IpAddr>,
     /// Gives a free port of an address.
     pub port: &'a mut dyn FnMut(IpAddr) -> Result<u16, LabError>,
     /// Target → program.
     pub programs: &'a BTreeMap<String, PathBuf>,
-    /// The bed's folder; instances get folders in it.
+    /// The test bed's folder, with a subfolder per instance.
     pub folder: &'a Path,
-    /// What paths of sockets begin with: short, since a socket's path has at most 107 bytes.
+    /// Prefix of socket paths: short, since a socket's path has at most 107 bytes.
     pub sockets: &'a Path,
     /// Name of the run in identities.
     pub run: &'a str,
-    /// Whether the kernel can be told to redirect a pod's traffic.
+    /// Whether the kernel can redirect a pod's traffic.
     pub redirect: Redirect,
-    /// By what a sidecar's own traffic is known.
+    /// How a sidecar's own traffic is recognised.
     pub exemption: Exemption,
-    /// Target → what it needs of its place; those that need nothing may be left out.
+    /// Requirements of targets; those without any may be left out.
     pub needs: &'a BTreeMap<String, Needs>,
-    /// The bed's folder in memory.
+    /// The test bed's folder in memory.
     pub memory: Option<&'a Path>,
-    /// What is external, by its name in routes.
-    pub external: &'a BTreeMap<String, Found>,
+    /// External parts by their names in routes.
+    pub external: &'a BTreeMap<String, ExternalAddress>,
 }
 
-/// What a target needs of its place beyond listeners and an administration page.
+/// Requirements of a target beyond listeners and an admin page.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Needs {
-    /// Names of further ports.
     pub ports: Vec<String>,
-    /// Whether its instances make one system.
     pub instances: Instances,
-    /// To which of its ports redirected traffic is sent.
+    /// Ports to which redirected traffic is sent.
     pub redirects: RedirectPorts,
-    /// By what its own traffic can be known.
+    /// How its own traffic can be recognised.
     pub exempt: ExemptBy,
 }
 
@@ -66,65 +64,68 @@ pub(crate) struct Needs {
 pub(crate) enum Redirect {
     /// Each pod has a network of its own.
     Possible,
-    /// All pods share one.
+    /// All pods share one network.
     Impossible,
 }
 
-/// An arm in its places.
+/// A topology with all addresses assigned.
 #[derive(Debug)]
 pub(crate) struct Layout {
-    /// One context per instance but agents, in start order.
+    /// One context per instance except agents, in start order.
     pub contexts: Vec<Context>,
-    /// Instances that need a certificate, agents among them.
+    /// Instances that need a certificate, including agents.
     pub identified: BTreeSet<String>,
-    /// Instances of clusters: they are ready together or not at all.
+    /// Instances of clusters: they become ready together.
     pub clustered: BTreeSet<String>,
-    /// Edge and calling instance → where it sends the first byte, one address for each instance it calls.
+    /// (Edge, calling instance) → addresses of its first hop, one for each called instance.
     pub endpoints: BTreeMap<(String, String), Endpoint>,
-    /// Pod → what the kernel sends to its sidecar.
+    /// Pod → redirect rules.
     pub captures: BTreeMap<String, Capture>,
-    /// Instances to which the kernel sends traffic.
+    /// Instances that receive redirected traffic.
     pub capturing: BTreeSet<String>,
-    /// Pod → names that resolve in it alone.
+    /// Pod → host names that resolve in it.
     pub names: Names,
 }
 
-/// Gives every instance its place.
-pub(crate) fn lay_out(plan: &BedPlan, ground: &mut Ground<'_>) -> Result<Layout, LabError> {
+/// Computes the layout of a test bed.
+pub(crate) fn compute(
+    plan: &TestBedPlan,
+    inputs: &mut LayoutInputs<'_>,
+) -> Result<Layout, LabError> {
     let topology = &plan.topology;
-    fit::check(plan)?;
-    check(topology, ground.redirect)?;
-    let mut listens = Listens::default();
+    validate::check(plan)?;
+    check(topology, inputs.redirect)?;
+    let mut listeners = Listeners::default();
     for route in &topology.routes {
-        check_cluster(topology, route, ground)?;
-        listens.add(topology, route, ground)?;
+        check_cluster(topology, route, inputs)?;
+        listeners.add(topology, route, inputs)?;
     }
     let mut contexts = Vec::new();
     for instance in topology.parts() {
-        contexts.push(context(plan, instance, &listens, ground)?);
+        contexts.push(context(plan, instance, &listeners, inputs)?);
     }
-    let names = names::names(topology, &listens, &mut contexts, ground.redirect)?;
+    let names = names::names(topology, &listeners, &mut contexts, inputs.redirect)?;
     let all = contexts.clone();
     for (index, context) in contexts.iter_mut().enumerate() {
-        context.admin_socket = ground.sockets.with_extension(format!("a{index}"));
+        context.admin_socket = inputs.sockets.with_extension(format!("a{index}"));
         context.peers = peers(topology, &context.name, &all);
     }
-    let endpoints = endpoints(topology, &listens);
+    let endpoints = endpoints(topology, &listeners);
     let identified = topology
         .instances
         .iter()
         .filter(|instance| {
-            needs_identity(topology, &instance.name) || ground.is_cluster(&instance.target)
+            needs_identity(topology, &instance.name) || inputs.is_cluster(&instance.target)
         })
         .map(|instance| instance.name.clone())
         .collect();
     let clustered = topology
         .parts()
-        .filter(|instance| ground.is_cluster(&instance.target))
+        .filter(|instance| inputs.is_cluster(&instance.target))
         .map(|instance| instance.name.clone())
         .collect();
-    let captured = captured::captured(plan, &contexts, ground.exemption)?;
-    captured::exempt(topology, &mut contexts, &captured, ground)?;
+    let captured = captured::captured(plan, &contexts, inputs.exemption)?;
+    captured::exempt(topology, &mut contexts, &captured, inputs)?;
     Ok(Layout {
         contexts,
         identified,
@@ -136,20 +137,24 @@ pub(crate) fn lay_out(plan: &BedPlan, ground: &mut Ground<'_>) -> Result<Layout,
     })
 }
 
-impl Ground<'_> {
+impl LayoutInputs<'_> {
     fn is_cluster(&self, target: &str) -> bool {
         let needs = self.needs.get(target);
         needs.is_some_and(|needs| needs.instances == Instances::Cluster)
     }
 }
 
-/// Instances of a cluster tell all others one address each: no caller can be told of its own sidecar instead.
-fn check_cluster(topology: &Topology, route: &Route, ground: &Ground<'_>) -> Result<(), LabError> {
+/// Members of a cluster advertise one address to all others, so no caller can be given its own sidecar instead.
+fn check_cluster(
+    topology: &Topology,
+    route: &Route,
+    inputs: &LayoutInputs<'_>,
+) -> Result<(), LabError> {
     if topology.external(&route.to).is_some() {
         return Ok(());
     }
     let called = find(topology, &route.to)?;
-    let among = ground.is_cluster(&called.target) && stem(&route.from) == stem(&route.to);
+    let among = inputs.is_cluster(&called.target) && stem(&route.from) == stem(&route.to);
     if !among || route.stops.is_empty() || route.links[0].interception == Interception::Redirect {
         return Ok(());
     }
@@ -163,11 +168,11 @@ fn check_cluster(topology: &Topology, route: &Route, ground: &Ground<'_>) -> Res
     })
 }
 
-/// Where each calling instance sends its first bytes.
-fn endpoints(topology: &Topology, listens: &Listens) -> BTreeMap<(String, String), Endpoint> {
+/// Address of the first hop for each calling instance and edge.
+fn endpoints(topology: &Topology, listeners: &Listeners) -> BTreeMap<(String, String), Endpoint> {
     let mut endpoints: BTreeMap<(String, String), Endpoint> = BTreeMap::new();
     for route in &topology.routes {
-        let Some(listen) = listens.at(route, 1) else {
+        let Some(listen) = listeners.at(route, 1) else {
             continue;
         };
         let at = SocketAddr::from((listen.address, listen.port));
@@ -189,7 +194,7 @@ fn endpoints(topology: &Topology, listens: &Listens) -> BTreeMap<(String, String
     endpoints
 }
 
-/// The instances of a route from caller to called.
+/// The instances of a route, from caller to called.
 fn chain(route: &Route) -> Vec<&str> {
     let ends = std::iter::once(route.to.as_str());
     std::iter::once(route.from.as_str())
@@ -203,7 +208,7 @@ fn find<'a>(topology: &'a Topology, name: &str) -> Result<&'a Instance, LabError
     found.ok_or_else(|| LabError::Plan(format!("there is no instance `{name}` in the topology")))
 }
 
-/// What must hold before anything is placed.
+/// Checks the topology before any address is assigned.
 fn check(topology: &Topology, redirect: Redirect) -> Result<(), LabError> {
     for instance in &topology.instances {
         if !topology.pods.iter().any(|pod| pod.name == instance.pod) {
@@ -249,27 +254,27 @@ fn check(topology: &Topology, redirect: Redirect) -> Result<(), LabError> {
     Ok(())
 }
 
-/// Where each route comes in at each of its instances.
+/// Listening addresses of all routes at each of their instances.
 #[derive(Default)]
-struct Listens {
-    /// (Way, position in its chain) → place.
-    places: BTreeMap<(Way, usize), Listen>,
-    /// A part listens once for all its callers that speak alike; a proxy once for each edge.
-    shared: Vec<(Sharing, Listen)>,
+struct Listeners {
+    /// (Route, position in its chain) → listening address.
+    places: BTreeMap<(RouteKey, usize), Listen>,
+    /// A called part has one listener for all callers with equal keys; a proxy has one per route.
+    shared: Vec<(ListenerKey, Listen)>,
 }
 
-/// An edge between two instances: edge, caller, called.
-type Way = (String, String, String);
+/// Key of a route: edge, caller, called.
+type RouteKey = (String, String, String);
 
-fn way(route: &Route) -> Way {
+fn route_key(route: &Route) -> RouteKey {
     (route.edge.clone(), route.from.clone(), route.to.clone())
 }
 
 #[derive(PartialEq, Clone)]
-struct Sharing {
+struct ListenerKey {
     instance: String,
-    /// What must be alike besides: of an edge that is redirected to the called part's sidecar its name, by which that tells edges
-    /// apart; where callers are told how to find the called part, the address that this caller is told.
+    /// Further reasons for separate listeners: the edge, when traffic is redirected to the called part's sidecar,
+    /// which tells edges apart by it; in clusters, the address that is advertised to this caller.
     apart: (Option<String>, Option<SocketAddr>),
     protocol: String,
     own: Security,
@@ -277,120 +282,120 @@ struct Sharing {
     peer: Option<String>,
 }
 
-impl Listens {
+impl Listeners {
     fn at(&self, route: &Route, position: usize) -> Option<&Listen> {
-        self.places.get(&(way(route), position))
+        self.places.get(&(route_key(route), position))
     }
 
     fn add(
         &mut self,
         topology: &Topology,
         route: &Route,
-        ground: &mut Ground<'_>,
+        inputs: &mut LayoutInputs<'_>,
     ) -> Result<(), LabError> {
         for position in 1..=route.links.len() {
-            let listen = self.place(topology, route, position, ground)?;
-            self.places.insert((way(route), position), listen);
+            let listen = self.place(topology, route, position, inputs)?;
+            self.places.insert((route_key(route), position), listen);
         }
         Ok(())
     }
 
-    /// Where a route comes in at one position of its chain.
+    /// The listening address of a route at one position of its chain.
     fn place(
         &mut self,
         topology: &Topology,
         route: &Route,
         position: usize,
-        ground: &mut Ground<'_>,
+        inputs: &mut LayoutInputs<'_>,
     ) -> Result<Listen, LabError> {
         if let Some(known) = self.at(route, position) {
             return Ok(known.clone());
         }
         let chain = chain(route);
         let (caller, name) = (chain[position - 1], chain[position]);
-        if let Some(found) = ground.external.get(name) {
+        if let Some(found) = inputs.external.get(name) {
             return Ok(found.listen());
         }
         let instance = find(topology, name)?;
         let security = route.links[position - 1].security;
-        let peer = (security == Security::Mtls).then(|| spiffe(ground.run, caller));
+        let peer = (security == Security::Mtls).then(|| spiffe(inputs.run, caller));
         if let Some(captured) = captured::direction(topology, route, position)? {
-            // The caller is told where the called part is: there the kernel catches it.
+            // The caller uses the address of the called part; the kernel redirects it there.
             let end = chain.len() - 1;
-            let called = self.place(topology, route, end, ground)?;
-            self.places.insert((way(route), end), called.clone());
+            let called = self.place(topology, route, end, inputs)?;
+            self.places.insert((route_key(route), end), called.clone());
             return Ok(Listen {
                 security,
                 peer,
                 captured: Some(captured),
-                capture_port: Some(captured::port(instance, captured, ground)?),
+                capture_port: Some(captured::port(instance, captured, inputs)?),
                 ..called
             });
         }
         let may_share = position + 1 == chain.len();
-        // The first stop has its place by now, unless the kernel takes the caller there.
-        let told = self.at(route, 1).filter(|first| first.captured.is_none());
-        let told = told.map(|first| SocketAddr::from((first.address, first.port)));
-        let sharing = Sharing {
+        // The first hop has its address by now, unless the kernel redirects the caller.
+        let first_hop = self.at(route, 1).filter(|first| first.captured.is_none());
+        let first_hop = first_hop.map(|first| SocketAddr::from((first.address, first.port)));
+        let key = ListenerKey {
             instance: name.to_owned(),
             apart: (
                 captured::comes_in(topology, route)?.then(|| route.edge.clone()),
-                told.filter(|_| ground.is_cluster(&instance.target)),
+                first_hop.filter(|_| inputs.is_cluster(&instance.target)),
             ),
             protocol: route.protocol.clone(),
             own: route.own,
             link: security,
             peer,
         };
-        let known = self.shared.iter().find(|(s, _)| may_share && *s == sharing);
+        let known = self.shared.iter().find(|(s, _)| may_share && *s == key);
         if let Some((_, listen)) = known {
             return Ok(listen.clone());
         }
-        let address = address_of(ground, &instance.pod)?;
+        let address = address_of(inputs, &instance.pod)?;
         let listen = Listen {
             address,
-            port: (ground.port)(address)?,
+            port: (inputs.port)(address)?,
             security,
-            peer: sharing.peer.clone(),
+            peer: key.peer.clone(),
             peers: Vec::new(),
             captured: None,
             capture_port: None,
         };
         if may_share {
-            self.shared.push((sharing, listen.clone()));
+            self.shared.push((key, listen.clone()));
         }
         Ok(listen)
     }
 }
 
-/// Whether the kernel takes the edge to one of its proxies.
+/// Whether the edge is redirected to one of its proxies.
 fn is_redirected(route: &Route) -> bool {
     let mut links = route.links.iter();
     links.any(|link| link.interception == Interception::Redirect)
 }
 
-fn address_of(ground: &Ground<'_>, pod: &str) -> Result<IpAddr, LabError> {
-    let address = ground.addresses.get(pod).copied();
+fn address_of(inputs: &LayoutInputs<'_>, pod: &str) -> Result<IpAddr, LabError> {
+    let address = inputs.addresses.get(pod).copied();
     address.ok_or_else(|| LabError::Plan(format!("the pod `{pod}` has no address")))
 }
 
 fn context(
-    plan: &BedPlan,
+    plan: &TestBedPlan,
     instance: &Instance,
-    listens: &Listens,
-    ground: &mut Ground<'_>,
+    listeners: &Listeners,
+    inputs: &mut LayoutInputs<'_>,
 ) -> Result<Context, LabError> {
-    let address = address_of(ground, &instance.pod)?;
-    let admin = SocketAddr::from((address, (ground.port)(address)?));
+    let address = address_of(inputs, &instance.pod)?;
+    let admin = SocketAddr::from((address, (inputs.port)(address)?));
     let mut ports = BTreeMap::new();
-    for name in ground
+    for name in inputs
         .needs
         .get(&instance.target)
         .map_or(&[][..], |needs| &needs.ports)
     {
-        ports.insert(name.clone(), (ground.port)(address)?);
+        ports.insert(name.clone(), (inputs.port)(address)?);
     }
-    let program = ground.programs.get(&instance.target).ok_or_else(|| {
+    let program = inputs.programs.get(&instance.target).ok_or_else(|| {
         let target = &instance.target;
         LabError::Plan(format!(
             "the target `{target}` was not provided before it was placed"
@@ -402,7 +407,7 @@ fn context(
         .cloned()
         .unwrap_or_default();
     settings.extend(instance.settings.clone());
-    let dir = ground.folder.join(&instance.name);
+    let dir = inputs.folder.join(&instance.name);
     let routes = plan.topology.routes.iter();
     Ok(Context {
         name: instance.name.clone(),
@@ -411,7 +416,7 @@ fn context(
         bin: program.clone(),
         log: dir.join(super::LOG),
         dir,
-        memory: ground.memory.map(|memory| memory.join(&instance.name)),
+        memory: inputs.memory.map(|memory| memory.join(&instance.name)),
         exempt: None,
         ports,
         address,
@@ -424,14 +429,14 @@ fn context(
         identity: None,
         routes: views::merged(
             routes
-                .flat_map(|route| views::views(route, &instance.name, listens, ground.run))
+                .flat_map(|route| views::views(route, &instance.name, listeners, inputs.run))
                 .collect(),
         ),
         peers: Vec::new(),
     })
 }
 
-/// Whether a link at this instance, or an edge that it begins or ends, is TLS.
+/// Whether a hop at this instance, or an edge that starts or ends here, uses TLS.
 fn needs_identity(topology: &Topology, name: &str) -> bool {
     topology.routes.iter().any(|route| {
         let chain = chain(route);
@@ -450,7 +455,7 @@ fn needs_identity(topology: &Topology, name: &str) -> bool {
     })
 }
 
-/// Instances of the same target and role whose names differ in a final number only.
+/// Instances of the same target and role whose names differ only in a final number.
 fn peers(topology: &Topology, name: &str, all: &[Context]) -> Vec<Peer> {
     let Ok(me) = find(topology, name) else {
         return Vec::new();
@@ -463,7 +468,7 @@ fn peers(topology: &Topology, name: &str, all: &[Context]) -> Vec<Peer> {
         })
     };
     let mut alike: Vec<&Context> = all.iter().filter(alike).collect();
-    // By number, whatever order they start in.
+    // By number, independent of the start order.
     alike.sort_by_key(|other| number(&other.name));
     (0..)
         .zip(alike)

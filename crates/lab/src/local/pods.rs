@@ -1,4 +1,4 @@
-//! The pods of one bed: an address each and, with namespaces, a network each.
+//! The pods of one test bed: an address and, with namespaces, a network namespace each.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -15,25 +15,25 @@ use super::addresses::{self, Addresses};
 use super::layout::Redirect;
 use super::{SharedKeeper, distances, lock};
 use crate::LabError;
-use crate::door::{Door, PodDoor};
+use crate::connector::{Connector, PodConnector};
 use crate::keeper::Keeper;
 use crate::local::LocalOptions;
-use crate::observe::WatchedLinks;
+use crate::observe::ObservedLinks;
 
-/// How the pods of a run get their addresses, and why so.
+/// Addressing of a run's pods.
 pub(crate) struct Network {
     pub(crate) kind: Kind,
-    /// In words, for the record.
+    /// Why this addressing was chosen, for the record.
     pub(crate) reason: String,
-    /// By what a sidecar's own traffic is known, where traffic is redirected.
+    /// How a sidecar's own traffic is recognised, where traffic is redirected.
     pub(crate) exemption: Exemption,
-    /// Names of the sites in the order of their numbers; none: everything is at one place.
+    /// Site names in the order of their numbers; none: a single site.
     sites: Vec<String>,
-    /// How far apart they were found to be, for the record.
+    /// Measured round-trip times between sites, for the record.
     pub(crate) distances: Vec<Distance>,
 }
 
-/// Where pods live.
+/// Network of the pods.
 pub(crate) enum Kind {
     /// On the host's loopback device.
     Loopback(Addresses),
@@ -41,37 +41,37 @@ pub(crate) enum Kind {
     Namespaces(Numbers),
 }
 
-/// The numbers of pods that are there: several beds may be up on one switch.
+/// Pod numbers in use: several test beds may be attached to one switch.
 #[derive(Clone, Default)]
 pub(crate) struct Numbers(Arc<Mutex<BTreeSet<u16>>>);
 
 impl Numbers {
-    /// The lowest that no pod has.
-    fn take(&self) -> Option<Taken> {
+    /// Takes the lowest free number.
+    fn take(&self) -> Option<PodNumber> {
         let mut taken = lock(&self.0);
         let number = (0..u16::MAX).find(|number| !taken.contains(number))?;
         taken.insert(number);
-        Some(Taken {
+        Some(PodNumber {
             numbers: self.clone(),
             number,
         })
     }
 }
 
-/// A pod's number, given back when it is dropped.
-struct Taken {
+/// A pod's number; released on drop.
+struct PodNumber {
     numbers: Numbers,
     number: u16,
 }
 
-impl Drop for Taken {
+impl Drop for PodNumber {
     fn drop(&mut self) {
         lock(&self.numbers.0).remove(&self.number);
     }
 }
 
 impl Network {
-    /// Starts the keeper for the addressing that was asked for, or the best that can be had.
+    /// Starts the keeper for the requested addressing, or for the best that is possible.
     pub(crate) fn start(options: &LocalOptions) -> Result<(Keeper, Network), LabError> {
         let base = options.base.as_deref();
         let asked = |addressing| match addressing {
@@ -93,7 +93,7 @@ impl Network {
                         };
                         return Ok((keeper, network));
                     }
-                    // What was asked for as a distance must not be measured without one.
+                    // A link that was requested must not be left out of a measurement.
                     Err(error) if !options.site_links.is_empty() => {
                         return Err(LabError::Unsupported {
                             what: String::from("sites"),
@@ -119,14 +119,14 @@ impl Network {
         Ok((keeper, network))
     }
 
-    /// What is not as with root, for the record.
+    /// How a sidecar's own traffic is recognised, where that differs from Istio, for the record.
     pub(crate) fn exemption_in_words(&self) -> Option<String> {
         let words = "without root: a sidecar's own traffic is known by packet mark (1337) or by the ports it calls from, not by \
                      its group as in Istio";
         (self.exemption == Exemption::Itself).then(|| words.to_owned())
     }
 
-    /// Word of the record.
+    /// Name of the addressing in the record.
     pub(crate) fn word(&self) -> &'static str {
         match self.kind {
             Kind::Loopback(_) => "loopback",
@@ -134,18 +134,18 @@ impl Network {
         }
     }
 
-    /// Gives every pod of a bed its address and, with namespaces, its network.
+    /// Assigns every pod of a test bed its address and, with namespaces, its network namespace.
     pub(crate) fn pods(
         &mut self,
         topology: &Topology,
-        bed: &str,
+        test_bed: &str,
         folder: &Path,
         keeper: &SharedKeeper,
     ) -> Result<Pods, LabError> {
         let mut pods = Pods {
             keeper: Arc::clone(keeper),
             sites: self.sites.clone(),
-            bed: bed.to_owned(),
+            test_bed: test_bed.to_owned(),
             folder: folder.to_owned(),
             addresses: BTreeMap::new(),
             plugged: BTreeSet::new(),
@@ -160,7 +160,7 @@ impl Network {
                         || LabError::Plan(format!("{} pods are too many", topology.pods.len()));
                     let taken = numbers.take().ok_or_else(many)?;
                     let address = site_address(sites, &pod.site, taken.number).ok_or_else(many)?;
-                    lock(keeper).plug(&pods.kept(&pod.name), address)?;
+                    lock(keeper).plug(&pods.keeper_name(&pod.name), address)?;
                     pods.numbers.push(taken);
                     pods.plugged.insert(pod.name.clone());
                     address
@@ -180,7 +180,7 @@ impl Network {
         }
     }
 
-    /// A port of a pod that is not among the given ones, which it joins.
+    /// A port of a pod that is not in `given`; added there.
     pub(crate) fn port(
         &self,
         address: IpAddr,
@@ -188,13 +188,13 @@ impl Network {
     ) -> Result<u16, LabError> {
         match self.kind {
             Kind::Loopback(_) => addresses::free_port(address, given),
-            // Nobody else is in there.
+            // No other processes use that network.
             Kind::Namespaces(_) => addresses::next_port(address, given),
         }
     }
 }
 
-/// Numbers go on from site to site: it does not matter that some are left out.
+/// Numbers are unique across sites; gaps within a site do not matter.
 fn site_address(sites: &[String], site: &str, number: u16) -> Option<Ipv4Addr> {
     if sites.is_empty() {
         return Switch::pod_address(number);
@@ -203,51 +203,51 @@ fn site_address(sites: &[String], site: &str, number: u16) -> Option<Ipv4Addr> {
     tare_net::site::pod_address(u8::try_from(place).ok()?, number)
 }
 
-/// The pods of one bed. Dropping it lets go of their networks, which end with the last process in them.
+/// The pods of one test bed. Dropping it releases their network namespaces, which end with the last process in them.
 pub(crate) struct Pods {
     keeper: SharedKeeper,
     sites: Vec<String>,
-    bed: String,
+    test_bed: String,
     folder: PathBuf,
     pub(crate) addresses: BTreeMap<String, IpAddr>,
     plugged: BTreeSet<String>,
-    /// Let go of after their networks.
-    numbers: Vec<Taken>,
+    /// Released after the network namespaces.
+    numbers: Vec<PodNumber>,
 }
 
 impl Pods {
-    fn kept(&self, pod: &str) -> String {
-        format!("{}/{pod}", self.bed)
+    fn keeper_name(&self, pod: &str) -> String {
+        format!("{}/{pod}", self.test_bed)
     }
 
-    /// The pod as the keeper knows it, if it has a network of its own.
+    /// The pod's name in the keeper, if it has a network namespace.
     pub(crate) fn network(&self, pod: &str) -> Option<String> {
-        self.plugged.contains(pod).then(|| self.kept(pod))
+        self.plugged.contains(pod).then(|| self.keeper_name(pod))
     }
 
-    /// What lies between the sites, if there are any.
-    pub(crate) fn links(&self) -> Option<WatchedLinks> {
-        (!self.sites.is_empty()).then(|| WatchedLinks {
+    /// The links between the sites, if there are any.
+    pub(crate) fn links(&self) -> Option<ObservedLinks> {
+        (!self.sites.is_empty()).then(|| ObservedLinks {
             keeper: Arc::clone(&self.keeper),
             sites: self.sites.clone(),
         })
     }
 
-    /// Sends a pod's traffic to its sidecar.
+    /// Redirects a pod's traffic to its sidecar.
     pub(crate) fn capture(&self, pod: &str, capture: &Capture) -> Result<(), LabError> {
-        lock(&self.keeper).capture(&self.kept(pod), capture)
+        lock(&self.keeper).capture(&self.keeper_name(pod), capture)
     }
 
-    /// Whether a stranger may have taken a pod's port.
+    /// Whether other programs could use a pod's ports.
     pub(crate) fn are_open_to_strangers(&self) -> bool {
         self.plugged.is_empty()
     }
 
-    /// How the conductor gets at what runs in a pod.
-    pub(crate) fn door(&self, pod: &str) -> Door {
+    /// Connects and runs commands in the network of a pod.
+    pub(crate) fn connector(&self, pod: &str) -> Connector {
         match self.network(pod) {
-            None => Door::Host,
-            Some(pod) => Door::Pod(PodDoor {
+            None => Connector::Host,
+            Some(pod) => Connector::Pod(PodConnector {
                 keeper: Arc::clone(&self.keeper),
                 pod,
                 folder: self.folder.clone(),
@@ -260,7 +260,7 @@ impl Drop for Pods {
     fn drop(&mut self) {
         for pod in &self.plugged {
             // If the keeper is gone, so are the pods.
-            let _ = lock(&self.keeper).unplug(&self.kept(pod));
+            let _ = lock(&self.keeper).unplug(&self.keeper_name(pod));
         }
     }
 }

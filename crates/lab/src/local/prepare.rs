@@ -1,4 +1,4 @@
-//! Steps before a trial: a fresh topic on the brokers of a bed, a request that loads data.
+//! Preparation steps of a trial: a new topic on the brokers of a test bed, or a request that loads data.
 
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
@@ -6,25 +6,25 @@ use std::time::{Duration, Instant};
 use tare_schema::plan::Preparation;
 
 use super::ask;
-use super::bed::Placed;
 use super::layout::stem;
+use super::test_bed::PlacedTestBed;
 use crate::LabError;
 use crate::broker::{self, Topic};
-use crate::door::Door;
+use crate::connector::Connector;
 use crate::process;
 
-/// Limit of a step.
+/// Timeout of a step.
 const WITHIN: Duration = Duration::from_secs(60);
-/// So much of a wrong answer is told.
+/// Length of a wrong response in an error.
 const WORDS_MAX: usize = 400;
-/// Between looks.
+/// Polling interval.
 const PAUSE: Duration = Duration::from_millis(10);
 
-/// A broker: its name, the way to it, and where it is asked.
-type Broker = (String, Door, String);
+/// A broker: its name, a connector to its pod, and its address.
+type Broker = (String, Connector, String);
 
-/// Takes a step. What is to be written into a topic is an agent's task.
-pub(super) fn prepare(placed: &Placed, step: &Preparation) -> Result<(), LabError> {
+/// Runs a step. Records of a topic are written by an agent.
+pub(super) fn prepare(placed: &PlacedTestBed, step: &Preparation) -> Result<(), LabError> {
     match step {
         Preparation::Topic {
             step,
@@ -43,36 +43,36 @@ pub(super) fn prepare(placed: &Placed, step: &Preparation) -> Result<(), LabErro
             make_topic(placed, (step, part, port), &topic)
         }
         Preparation::Request { step, ask } => {
-            let said = |reason: String| LabError::Plan(format!("the step `{step}`: {reason}"));
-            let answer = ask::ask(placed, ask).map_err(|error| said(error.to_string()))?;
+            let failed = |reason: String| LabError::Plan(format!("the step `{step}`: {reason}"));
+            let answer = ask::ask(placed, ask).map_err(|error| failed(error.to_string()))?;
             let expect = &ask.request.expect;
             expect.judge(answer.status, &answer.text).map_err(|wrong| {
                 let words: String = answer.text.chars().take(WORDS_MAX).collect();
-                said(format!("it was answered {wrong}: {words}"))
+                failed(format!("it was answered {wrong}: {words}"))
             })
         }
     }
 }
 
-/// A topic on the brokers of a part, asked of one of its ports.
+/// Creates a topic by a request to the first broker of a part.
 fn make_topic(
-    placed: &Placed,
+    placed: &PlacedTestBed,
     (name, part, port): (&str, &str, &str),
     topic: &Topic,
 ) -> Result<(), LabError> {
     let brokers = brokers(placed, (name, part, port))?;
-    let Some((first, door, at)) = brokers.first() else {
+    let Some((first, connector, at)) = brokers.first() else {
         return Err(LabError::Plan(format!(
             "the step `{name}` is for the part `{part}`, which has no instance"
         )));
     };
     let until = Instant::now() + WITHIN;
-    broker::create(door, at, topic, until).map_err(|reason| {
+    broker::create(connector, at, topic, until).map_err(|reason| {
         LabError::Plan(format!("the step `{name}`, asked of {first}: {reason}"))
     })?;
-    // Each broker learns of it by itself; a client may ask any of them.
-    for (instance, door, at) in &brokers {
-        while let Err(answer) = broker::is_whole(door, at, topic, until) {
+    // Brokers learn of it one by one; a client may ask any of them.
+    for (instance, connector, at) in &brokers {
+        while let Err(answer) = broker::check_in_sync(connector, at, topic, until) {
             if Instant::now() >= until {
                 return Err(LabError::NotReady {
                     instance: instance.clone(),
@@ -87,8 +87,8 @@ fn make_topic(
     Ok(())
 }
 
-/// Takes a step back: the topic is deleted. What a request has done stays.
-pub(super) fn undo(placed: &Placed, step: &Preparation) -> Result<(), LabError> {
+/// Undoes a step: its topic is deleted. The effect of a request stays.
+pub(super) fn undo(placed: &PlacedTestBed, step: &Preparation) -> Result<(), LabError> {
     let Preparation::Topic {
         step: name,
         part,
@@ -100,19 +100,19 @@ pub(super) fn undo(placed: &Placed, step: &Preparation) -> Result<(), LabError> 
         return Ok(());
     };
     let brokers = brokers(placed, (name, part, port))?;
-    let Some((first, door, at)) = brokers.first() else {
+    let Some((first, connector, at)) = brokers.first() else {
         return Ok(());
     };
-    broker::delete(door, at, topic, Instant::now() + WITHIN).map_err(|reason| {
+    broker::delete(connector, at, topic, Instant::now() + WITHIN).map_err(|reason| {
         LabError::Plan(format!(
             "to undo the step `{name}`, {first} was asked: {reason}"
         ))
     })
 }
 
-/// The brokers of a step.
+/// The brokers of a step's part.
 fn brokers(
-    placed: &Placed,
+    placed: &PlacedTestBed,
     (name, part, port): (&str, &str, &str),
 ) -> Result<Vec<Broker>, LabError> {
     let contexts = placed.layout.contexts.iter();
@@ -127,7 +127,11 @@ fn brokers(
                 ))
             })?;
             let at = SocketAddr::from((context.address, *port)).to_string();
-            Ok((context.name.clone(), placed.pods.door(&context.pod), at))
+            Ok((
+                context.name.clone(),
+                placed.pods.connector(&context.pod),
+                at,
+            ))
         })
         .collect()
 }

@@ -1,23 +1,23 @@
-//! Steps before an instance starts, and its way to readiness.
+//! Runs commands before an instance starts, and waits until it is ready.
 
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
-use super::bed::LocalBed;
+use super::test_bed::LocalTestBed;
 use super::{addresses, lock};
 use crate::LabError;
-use crate::keeper::Exit;
-use crate::probe::{Life, Waited};
+use crate::keeper::ProcessExit;
+use crate::probe::{InstanceState, Readiness};
 use crate::process;
 use crate::render::Step;
 
-/// Between looks at a step that runs.
+/// Interval of polling a running step.
 const PAUSE: Duration = Duration::from_millis(5);
-/// Between words about what is waited for.
+/// Interval of progress reports.
 const TELLING: Duration = Duration::from_secs(1);
 
-impl LocalBed {
-    /// Runs a command before the start to its good end.
+impl LocalTestBed {
+    /// Runs a command before the start; it must exit with code 0.
     pub(super) fn run_step(&self, index: usize, step: &Step) -> Result<(), LabError> {
         let rendered = &self.placed.rendered[index];
         let pod = &self.placed.layout.contexts[index].pod;
@@ -38,7 +38,7 @@ impl LocalBed {
         let tail = lock(&self.placed.keeper).tail(&spawn.name)?;
         lock(&self.placed.keeper).stop(&spawn.name, libc::SIGTERM, Duration::ZERO)?;
         match exit {
-            Some(exit) if exit.how == crate::keeper::Ending::Code(0) => Ok(()),
+            Some(exit) if exit.how == crate::keeper::ExitStatus::Code(0) => Ok(()),
             Some(exit) => Err(LabError::Died {
                 instance: what,
                 how: exit.how.to_string(),
@@ -53,7 +53,7 @@ impl LocalBed {
         }
     }
 
-    /// Waits until an instance serves, telling each second that it is waited for.
+    /// Waits until an instance is ready, reporting every second.
     pub(super) fn wait_ready(
         &self,
         index: usize,
@@ -61,43 +61,44 @@ impl LocalBed {
     ) -> Result<(), LabError> {
         let rendered = &self.placed.rendered[index];
         let begun = Instant::now();
-        let mut told = Duration::ZERO;
-        let kept = self.kept_name(&rendered.instance);
+        let mut reported = Duration::ZERO;
+        let kept = self.keeper_name(&rendered.instance);
         let mut failure: Option<LabError> = None;
-        let mut exit: Option<Exit> = None;
-        let waited = rendered
-            .probe
-            .wait(&self.door(index), rendered.ready_within, &mut || {
-                if begun.elapsed() >= told + TELLING {
-                    told = begun.elapsed();
-                    waiting(&rendered.instance, told);
-                }
-                match lock(&self.placed.keeper).exit_of(&kept) {
-                    Ok(None) => Life::Running,
-                    Ok(found) => {
-                        exit = found;
-                        Life::Ended
+        let mut exit: Option<ProcessExit> = None;
+        let waited =
+            rendered
+                .probe
+                .wait(&self.connector(index), rendered.ready_within, &mut || {
+                    if begun.elapsed() >= reported + TELLING {
+                        reported = begun.elapsed();
+                        waiting(&rendered.instance, reported);
                     }
-                    Err(error) => {
-                        failure = Some(error);
-                        Life::Ended
+                    match lock(&self.placed.keeper).exit_of(&kept) {
+                        Ok(None) => InstanceState::Running,
+                        Ok(found) => {
+                            exit = found;
+                            InstanceState::Ended
+                        }
+                        Err(error) => {
+                            failure = Some(error);
+                            InstanceState::Ended
+                        }
                     }
-                }
-            });
+                });
         if let Some(error) = failure {
             return Err(error);
         }
         let instance = rendered.instance.clone();
         match waited {
-            Waited::Ready(_) => self.conflict(index).map_or(Ok(()), Err),
-            Waited::Gone => Err(self.conflict(index).unwrap_or_else(|| LabError::Died {
+            Readiness::Ready(_) => self.conflict(index).map_or(Ok(()), Err),
+            Readiness::Gone => Err(self.conflict(index).unwrap_or_else(|| LabError::Died {
                 instance,
                 how: exit
                     .as_ref()
                     .map_or_else(|| String::from("it is gone"), |e| e.how.to_string()),
                 log_tail: exit.map(|exit| exit.tail).unwrap_or_default(),
             })),
-            Waited::NotReady { waited, answer } => {
+            Readiness::NotReady { waited, answer } => {
                 let log_tail = lock(&self.placed.keeper).tail(&kept).unwrap_or_default();
                 Err(self.conflict(index).unwrap_or(LabError::NotReady {
                     instance,
@@ -109,9 +110,9 @@ impl LocalBed {
         }
     }
 
-    /// A port of the instance that somebody else has taken since it was chosen.
+    /// A port of the instance that another process has taken since it was chosen.
     ///
-    /// Asked after a good probe, too: it may have been answered by the wrong one.
+    /// Checked after a successful probe, too: the other process may have answered it.
     fn conflict(&self, index: usize) -> Option<LabError> {
         if !self.placed.pods.are_open_to_strangers() {
             return None;

@@ -1,4 +1,4 @@
-//! Whether pods' traffic can be redirected on this machine, found by doing it once.
+//! Checks by doing it whether pods' traffic can be redirected on this machine.
 
 use std::net::Ipv4Addr;
 use std::path::Path;
@@ -9,13 +9,13 @@ use tare_schema::plan::Addressing;
 
 use crate::keeper::Keeper;
 
-/// A pod that is there for the trial only.
+/// Name of the pod used for the check.
 const POD: &str = "redirection";
 
-/// Redirects the traffic of a pod in which nothing runs; `tare` is the program that keepers are started from.
+/// Redirects the traffic of an empty pod; `tare` is the program from which the keeper is started.
 ///
 /// # Errors
-/// Why traffic cannot be redirected with this addressing, in words.
+/// Why traffic cannot be redirected with this addressing, as text.
 pub fn can_redirect(tare: &Path, addressing: Addressing) -> Result<(), String> {
     if addressing == Addressing::Loopback {
         return Err("with loopback addresses there is none: use `addressing: namespaces`".into());
@@ -28,7 +28,7 @@ pub fn can_redirect(tare: &Path, addressing: Addressing) -> Result<(), String> {
         ..Capture::default()
     };
     let tried = keeper.plug(POD, address);
-    // The keeper's end takes the pod with it.
+    // The pod is removed with the keeper.
     let tried = tried.and_then(|()| keeper.capture(POD, &capture));
     tried.map_err(|error| error.to_string())
 }

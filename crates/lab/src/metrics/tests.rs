@@ -106,8 +106,8 @@ fn addresses_have_a_port_and_a_usual_path() {
 #[test]
 fn counters_of_listeners_are_not_asked_of_others() {
     let reader = reader(MetricsWay::Jmx, "127.0.0.1:1", None).unwrap();
-    assert_eq!(reader.questions.len(), 1);
-    assert_eq!(reader.questions[0].bean, "a:name=In");
+    assert_eq!(reader.bean_queries.len(), 1);
+    assert_eq!(reader.bean_queries[0].bean, "a:name=In");
     assert_eq!(reader.remote, ["java", "/targets/app/A.java"]);
 }
 

@@ -1,4 +1,4 @@
-//! What external parts consumed between two moments, as far as they count it themselves; the rest is not known.
+//! Resource usage of external parts between two moments, as far as they report it; the rest is unknown.
 
 use tare_schema::external::{CPU_SECONDS, MEMORY_BYTES};
 use tare_schema::record::{MachineUsage, PartUsage};
@@ -8,27 +8,27 @@ use crate::LabError;
 use crate::counters::CounterReader;
 use crate::environment::{InstanceCounters, Observation};
 
-/// One external part to be watched.
-pub(crate) struct WatchedExternal {
+/// An external part to be observed.
+pub(crate) struct ObservedExternal {
     /// Its name.
     pub instance: String,
-    /// Where it is, in words.
+    /// Its address, as text.
     pub software: String,
-    /// Who reads what it says of its CPU and memory, if it does.
+    /// Reader of its CPU and memory counters, if it has some.
     pub reader: Option<CounterReader>,
 }
 
-/// An observation of processes of this host, and of what is external.
+/// An observation of processes on this host and of external parts.
 pub(crate) struct WithExternal {
     own: LocalObservation,
-    external: Vec<(WatchedExternal, Option<InstanceCounters>)>,
+    external: Vec<(ObservedExternal, Option<InstanceCounters>)>,
 }
 
 impl WithExternal {
-    pub(crate) fn start(own: LocalObservation, external: Vec<WatchedExternal>) -> WithExternal {
-        let external = external.into_iter().map(|mut watched| {
-            let first = watched.read();
-            (watched, first)
+    pub(crate) fn start(own: LocalObservation, external: Vec<ObservedExternal>) -> WithExternal {
+        let external = external.into_iter().map(|mut observed| {
+            let first = observed.read();
+            (observed, first)
         });
         WithExternal {
             external: external.collect(),
@@ -45,18 +45,18 @@ impl Observation for WithExternal {
     fn finish(self: Box<Self>) -> Result<(Vec<PartUsage>, MachineUsage), LabError> {
         let WithExternal { own, external } = *self;
         let (mut parts, mut machine) = Box::new(own).finish()?;
-        for (mut watched, first) in external {
-            let last = watched.read();
-            parts.push(watched.usage(first.as_ref(), last.as_ref()));
-            // It may run here or elsewhere: what of this machine was its work is not known.
+        for (mut observed, first) in external {
+            let last = observed.read();
+            parts.push(observed.usage(first.as_ref(), last.as_ref()));
+            // It may run on this machine: its share of the CPU of other programs is unknown.
             machine.foreign_cpu_ns = None;
         }
         Ok((parts, machine))
     }
 }
 
-impl WatchedExternal {
-    /// What cannot be read is not known.
+impl ObservedExternal {
+    /// `None` when it cannot be read.
     fn read(&mut self) -> Option<InstanceCounters> {
         self.reader.as_mut()?.read().ok()
     }
@@ -74,7 +74,7 @@ impl WatchedExternal {
             Some(found.sum())
         };
         let cpu_s = of(last, CPU_SECONDS).zip(of(first, CPU_SECONDS));
-        // One that was started again counts from nothing.
+        // The counter was reset by a restart.
         let cpu_s = cpu_s.map(|(last, first)| last - first);
         let cpu_s = cpu_s.filter(|grown| *grown >= 0.0);
         let memory = of(first, MEMORY_BYTES).zip(of(last, MEMORY_BYTES));
@@ -116,24 +116,24 @@ mod tests {
 
     #[test]
     fn what_an_external_part_does_not_tell_is_not_known_and_not_nothing() {
-        let watched = WatchedExternal {
+        let observed = ObservedExternal {
             instance: "server".to_owned(),
             software: "external".to_owned(),
             reader: None,
         };
         let (first, last) = (counters(10.0, 2000.0), counters(10.5, 1000.0));
-        let told = watched.usage(Some(&first), Some(&last));
+        let told = observed.usage(Some(&first), Some(&last));
         assert_eq!(told.cpu_ns, Some(500_000_000));
         assert_eq!(
             (told.rss_mean_bytes, told.rss_peak_bytes),
             (Some(1500), Some(2000))
         );
         for (first, last) in [(None, Some(&last)), (Some(&first), None), (None, None)] {
-            let told = watched.usage(first, last);
+            let told = observed.usage(first, last);
             assert_eq!((told.cpu_ns, told.rss_peak_bytes), (None, None));
         }
         // It was started again in between.
-        let told = watched.usage(Some(&last), Some(&first));
+        let told = observed.usage(Some(&last), Some(&first));
         assert_eq!(told.cpu_ns, None);
     }
 }

@@ -1,47 +1,47 @@
-//! What crossed the links between sites within the window, what was dropped and why, and what CPU that took.
+//! Traffic and drops on the links between sites within the window, and the CPU time of the links.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tare_net::link::{THREADS, WayCounts};
 use tare_schema::record::{LinkUsage, PartUsage, WayUsage};
 
-use super::threads::{ThreadsReading, take_off};
+use super::threads::{ThreadsReading, subtract};
 use crate::LabError;
 use crate::keeper::{Keeper, LinkCounts};
 
 /// The links of a run that has sites.
-pub struct WatchedLinks {
-    /// Holds them.
+pub struct ObservedLinks {
+    /// The keeper, which runs them.
     pub keeper: Arc<Mutex<Keeper>>,
     /// Names of the sites in the order of their numbers.
     pub sites: Vec<String>,
 }
 
-/// The links, what had crossed them before the window, and what their threads had consumed.
+/// The links, with their counters and their threads' usage before the window.
 pub(super) struct LinkObservation {
-    watched: WatchedLinks,
+    observed: ObservedLinks,
     first: Vec<LinkCounts>,
     threads: ThreadsReading,
 }
 
 impl LinkObservation {
-    pub(super) fn start(watched: WatchedLinks) -> Result<LinkObservation, LabError> {
-        let first = watched.read()?;
+    pub(super) fn start(observed: ObservedLinks) -> Result<LinkObservation, LabError> {
+        let first = observed.read()?;
         Ok(LinkObservation {
-            threads: watched.threads(),
-            watched,
+            threads: observed.threads(),
+            observed,
             first,
         })
     }
 
-    /// Gives the links a line of their own: what they cost is neither a part's nor the conductor's, whose process they are in.
-    pub(super) fn book_threads(&self, parts: &mut Vec<PartUsage>) {
-        let Some(found) = self.watched.threads().since(&self.threads) else {
+    /// Accounts the CPU time of the links to an entry of their own instead of the conductor, whose process runs them.
+    pub(super) fn account_threads(&self, parts: &mut Vec<PartUsage>) {
+        let Some(found) = self.observed.threads().since(&self.threads) else {
             return;
         };
         let place = parts.iter().position(|part| part.role == "conductor");
         if let Some(conductor) = place.map(|place| &mut parts[place]) {
-            take_off(conductor, &found);
+            subtract(conductor, &found);
         }
         let links = PartUsage {
             instance: String::from("links"),
@@ -53,27 +53,27 @@ impl LinkObservation {
     }
 
     pub(super) fn finish(&self) -> Result<Vec<LinkUsage>, LabError> {
-        let last = self.watched.read()?;
+        let last = self.observed.read()?;
         let usages = last.iter().map(|last| {
             let first = self.first.iter().find(|first| first.sites == last.sites);
-            usage(last, first?, &self.watched.sites)
+            usage(last, first?, &self.observed.sites)
         });
         Ok(usages.flatten().collect())
     }
 }
 
-impl WatchedLinks {
+impl ObservedLinks {
     fn read(&self) -> Result<Vec<LinkCounts>, LabError> {
         self.keeper().links()
     }
 
-    /// The keeper holds the links: their threads are its.
+    /// The links run as threads of the keeper.
     fn threads(&self) -> ThreadsReading {
         ThreadsReading::take(self.keeper().inside_pid(), &THREADS)
     }
 
     fn keeper(&self) -> MutexGuard<'_, Keeper> {
-        // A thread that panicked with it has left its state on the other side of a socket.
+        // A panicked thread does no harm: the keeper's state is in another process.
         self.keeper.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

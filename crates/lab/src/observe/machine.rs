@@ -1,4 +1,4 @@
-//! One reading of the whole machine: cores, softirq, steal, loopback packets, load.
+//! Readings of the whole machine: cores, softirq, steal, loopback packets, load average.
 
 use std::fs;
 use std::io::Read;
@@ -8,12 +8,12 @@ use std::time::Instant;
 use flate2::read::GzDecoder;
 use tare_schema::record::MachineUsage;
 
-/// More cores than any kernel counts.
+/// More cores than any kernel supports.
 const CORES_MAX: usize = 1 << 14;
-/// A configuration of a kernel has a tenth of that.
+/// Ten times the size of a usual kernel configuration.
 const CONFIG_BYTES_MAX: u64 = 4 << 20;
 
-/// What the machine had done at one moment.
+/// Counters of the machine at one moment.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct MachineReading {
     at: Instant,
@@ -23,24 +23,24 @@ pub(crate) struct MachineReading {
     load_average: Option<f64>,
 }
 
-/// A line of `/proc/stat`, ticks since boot. What is busy is not read: most kernels only look at each tick who is running, and programs
-/// that wake by a timer run at the ticks always or never. How long a core was idle is measured.
+/// A line of `/proc/stat`, ticks since boot. Busy times are not read: most kernels only sample them at each tick, and
+/// programs that wake by a timer run at the ticks always or never. Idle time is measured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct CoreTicks {
-    /// Doing nothing: idle and waiting for a disk.
+    /// Idle, including waiting for a disk.
     pub idle: u64,
     pub softirq: u64,
     pub steal: u64,
 }
 
-/// What became of a core's time, in ticks.
+/// Use of a core's time, in ticks.
 #[derive(Debug, Clone, Copy)]
 struct CoreTime {
-    /// What the hypervisor left of it.
-    had: f64,
+    /// Time without steal.
+    available: f64,
     busy: f64,
-    /// Busy in softirq that no process is charged with.
-    unbooked: f64,
+    /// Softirq time that is accounted to no process.
+    unaccounted: f64,
     softirq: f64,
     steal: f64,
 }
@@ -49,18 +49,18 @@ impl CoreTime {
     fn between(first: &CoreTicks, last: &CoreTicks, elapsed: f64) -> CoreTime {
         let grown = |value: fn(&CoreTicks) -> u64| value(last).saturating_sub(value(first)) as f64;
         let steal = grown(|core| core.steal).min(elapsed);
-        let had = elapsed - steal;
-        let busy = (had - grown(|core| core.idle)).max(0.0);
+        let available = elapsed - steal;
+        let busy = (available - grown(|core| core.idle)).max(0.0);
         let softirq = grown(|core| core.softirq);
-        let unbooked = if books_softirq() {
+        let unaccounted = if accounts_softirq() {
             0.0
         } else {
             softirq.min(busy)
         };
         CoreTime {
-            had,
+            available,
             busy,
-            unbooked,
+            unaccounted,
             softirq,
             steal,
         }
@@ -82,7 +82,7 @@ impl MachineReading {
         })
     }
 
-    /// As if so much time more had passed, so much of it idle and stolen on every core.
+    /// Advances the reading by this time, with idle and stolen ticks on every core.
     #[cfg(test)]
     pub(crate) fn add_for_test(&mut self, passed: std::time::Duration, idle: u64, steal: u64) {
         self.at += passed;
@@ -92,7 +92,7 @@ impl MachineReading {
         }
     }
 
-    /// The usage between two readings. `ours` is the CPU time of everything that belongs to the trial.
+    /// Usage between two readings. `ours` is the CPU time of everything that belongs to the trial.
     pub(crate) fn since(&self, first: &MachineReading, ours: Option<u64>) -> MachineUsage {
         let passed = self.at.duration_since(first.at);
         let tick_ns = 1_000_000_000 / rustix::param::clock_ticks_per_second().max(1);
@@ -105,19 +105,19 @@ impl MachineReading {
         let all = |value: fn(&CoreTime) -> f64| online().map(value).sum::<f64>();
         let capacity = elapsed * online().count() as f64;
         let of_all = |ticks: f64| (capacity > 0.0).then(|| ticks / capacity);
-        // Of the time it had: what the hypervisor stole was neither work nor rest. A window shorter than a tick has no shares at all.
+        // Shares are of the time the core had, without steal; a window shorter than a tick has none.
         let of_each = |value: fn(&CoreTime) -> f64| {
             let shares = times.iter().map(|time| match time {
                 None => Some(0.0),
-                Some(time) => (time.had >= 1.0).then(|| value(time) / time.had),
+                Some(time) => (time.available >= 1.0).then(|| value(time) / time.available),
             });
             shares.collect::<Option<Vec<f64>>>().unwrap_or_default()
         };
-        let busy_ns = (all(|core| core.busy - core.unbooked) * tick_ns as f64) as u64;
+        let busy_ns = (all(|core| core.busy - core.unaccounted) * tick_ns as f64) as u64;
         MachineUsage {
             window_ns: u64::try_from(passed.as_nanos()).unwrap_or(u64::MAX),
             core_busy: of_each(|core| core.busy),
-            core_unbooked: of_each(|core| core.unbooked),
+            core_unbooked: of_each(|core| core.unaccounted),
             steal_share: of_all(all(|core| core.steal)),
             softirq_share: of_all(all(|core| core.softirq)),
             loopback_packets: self
@@ -133,14 +133,14 @@ impl MachineReading {
     }
 }
 
-/// Whether the CPU time of a process has the softirq in it that ran on its back. Where the kernel does not show how it was made this is taken
-/// for untrue: less is then said to be foreign than may be.
-fn books_softirq() -> bool {
-    static BOOKS: OnceLock<bool> = OnceLock::new();
-    *BOOKS.get_or_init(|| kernel_config().is_some_and(|config| !times_interrupts(&config)))
+/// Whether the CPU time of a process includes softirqs that interrupted it. Assumed to be false where the kernel
+/// configuration is not shown: then less may be attributed to other programs than they used.
+fn accounts_softirq() -> bool {
+    static ACCOUNTS: OnceLock<bool> = OnceLock::new();
+    *ACCOUNTS.get_or_init(|| kernel_config().is_some_and(|config| !times_interrupts(&config)))
 }
 
-/// The configuration this kernel was made with.
+/// The configuration of this kernel.
 fn kernel_config() -> Option<String> {
     let release = rustix::system::uname();
     let beside = format!("/boot/config-{}", release.release().to_string_lossy());
@@ -157,7 +157,7 @@ fn kernel_config() -> Option<String> {
     read.is_ok().then_some(text)
 }
 
-/// Interrupts, softirq included, are timed apart from the process that they interrupt.
+/// Whether interrupts, including softirqs, are timed separately from the process that they interrupt.
 pub(crate) fn times_interrupts(config: &str) -> bool {
     config
         .lines()
@@ -174,7 +174,7 @@ pub(crate) fn parse_stat(text: &str) -> Option<Vec<Option<CoreTicks>>> {
         let Some(number) = name.strip_prefix("cpu").filter(|n| !n.is_empty()) else {
             continue;
         };
-        // Where a core is offline the lines have gaps.
+        // Offline cores are left out of the file.
         let number: usize = number.parse().ok().filter(|number| *number < CORES_MAX)?;
         cores.resize(cores.len().max(number + 1), None);
         cores[number] = Some(parse_core(rest)?);
@@ -202,7 +202,7 @@ fn parse_core(fields: &str) -> Option<CoreTicks> {
     else {
         return None;
     };
-    // Never idle since the boot: a sandbox that shows zeros.
+    // No idle time since boot: a sandbox that shows zeros.
     (idle > 0).then_some(CoreTicks {
         idle: idle + iowait,
         softirq,
@@ -210,7 +210,7 @@ fn parse_core(fields: &str) -> Option<CoreTicks> {
     })
 }
 
-/// Packets received by the loopback device: each sent one is received once.
+/// Packets received by the loopback device: each sent packet is received once.
 pub(crate) fn loopback_packets(text: &str) -> Option<u64> {
     let line = text
         .lines()

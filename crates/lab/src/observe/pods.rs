@@ -1,29 +1,29 @@
-//! What passed through the network of a pod: packets, bytes, connections, what TCP had to send again.
+//! Network usage of a pod: packets, bytes, connections, TCP retransmits.
 
 use std::fs::File;
 use std::io::{Read, Seek};
 
 use tare_schema::record::PodUsage;
 
-/// A pod with a network of its own, and who is in it.
+/// A pod with a network namespace, and its instances.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct WatchedPod {
+pub struct ObservedPod {
     /// Its name.
     pub pod: String,
-    /// A process in it, as the host sees it: its `/proc` shows the pod's counts.
+    /// A process in it, as the host sees it: its `/proc` shows the pod's counters.
     pub pid: u32,
     /// All instances in it.
     pub instances: Vec<String>,
 }
 
-/// Counts of a pod since it was made.
+/// Counters of a pod since it was created.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct PodReading {
     device: Option<Device>,
     tcp: Option<Tcp>,
 }
 
-/// The pod's device; what passes between the pod's own processes is not in it.
+/// Sum of the pod's devices, without loopback.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 struct Device {
     bytes_in: u64,
@@ -40,8 +40,8 @@ struct Tcp {
     retransmitted: u64,
 }
 
-/// The files in which a pod's network counts, held open: they belong to the network, and a load agent, perhaps the
-/// only process in there, may end before the last reading.
+/// Open counter files of a pod's network namespace: a load agent, perhaps the only process in the pod, may end before
+/// the last reading.
 #[derive(Debug)]
 pub(crate) struct PodCounts {
     device: Option<File>,
@@ -65,7 +65,7 @@ impl PodCounts {
     }
 }
 
-/// What the file says now.
+/// Current text of a file.
 fn text(file: Option<&File>) -> Option<String> {
     let mut file = file?;
     let mut text = String::new();
@@ -75,7 +75,7 @@ fn text(file: Option<&File>) -> Option<String> {
 }
 
 impl PodReading {
-    /// What came since an earlier reading.
+    /// Growth since an earlier reading.
     pub(crate) fn since(&self, first: &PodReading, pod: &str) -> PodUsage {
         let device = |value: fn(&Device) -> u64| {
             let (last, first) = (self.device?, first.device?);

@@ -6,7 +6,7 @@ use std::fs;
 use crate::process;
 use crate::sys;
 
-/// What one process had consumed at one moment.
+/// Resource usage of one process at one moment.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ProcessReading {
     own_cpu_ns: Option<u64>,
@@ -14,7 +14,7 @@ pub(crate) struct ProcessReading {
     system_ticks: u64,
     children_user_ticks: u64,
     children_system_ticks: u64,
-    /// Thread → time runnable but not running.
+    /// Thread → time on a run queue.
     pub queued_ns: Option<BTreeMap<u32, u64>>,
     /// Thread → voluntary context switches.
     pub voluntary: Option<BTreeMap<u32, u64>>,
@@ -35,7 +35,7 @@ impl ProcessReading {
         let threads = thread_ids(pid);
         let of_threads = |value: &dyn Fn(u32) -> Option<u64>| {
             let threads = threads.as_ref()?;
-            // A thread that ended between listing and reading is left out.
+            // A thread that ended meanwhile is left out.
             let found: BTreeMap<u32, u64> = threads
                 .iter()
                 .filter_map(|t| Some((*t, value(*t)?)))
@@ -73,7 +73,7 @@ impl ProcessReading {
         })
     }
 
-    /// CPU time, with that of reaped children if asked for.
+    /// CPU time, optionally with that of reaped children.
     pub(crate) fn cpu_ns(&self, with_children: bool) -> Option<u64> {
         let children = self.children_user_ticks + self.children_system_ticks;
         Some(self.own_cpu_ns? + if with_children { ticks_ns(children) } else { 0 })
@@ -100,7 +100,7 @@ impl ProcessReading {
     }
 }
 
-/// Sets the high-water mark of resident memory back to what is resident now. (`proc_pid_clear_refs(5)`)
+/// Resets the high-water mark of resident memory. (`proc_pid_clear_refs(5)`)
 pub(crate) fn reset_peak(pid: u32) -> bool {
     fs::write(format!("/proc/{pid}/clear_refs"), "5").is_ok()
 }

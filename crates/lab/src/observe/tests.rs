@@ -92,7 +92,7 @@ fn busy_is_what_was_neither_idle_nor_stolen_and_foreign_what_of_it_is_not_ours()
 
 #[test]
 fn this_process_has_memory_threads_and_processor_time() {
-    let me = Watched {
+    let me = ObservedInstance {
         instance: String::from("me"),
         role: String::from("app"),
         software: String::from("test"),
@@ -116,6 +116,6 @@ fn this_process_has_memory_threads_and_processor_time() {
 
 #[test]
 fn a_part_that_is_not_there_cannot_be_observed() {
-    let gone = Watched::tree("server", "app", "x 1", 99_999_999, "TARE_INSTANCE=none");
+    let gone = ObservedInstance::tree("server", "app", "x 1", 99_999_999, "TARE_INSTANCE=none");
     assert!(LocalObservation::start(vec![gone], Vec::new()).is_err());
 }

@@ -1,4 +1,4 @@
-//! What some threads of a process consumed: a process of ours may hold what must not be booked to it.
+//! CPU time of selected threads, so that the threads of links are not accounted to the conductor.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -8,7 +8,7 @@ use tare_schema::record::PartUsage;
 use super::reading::{field, thread_ids, ticks_ns};
 use crate::process;
 
-/// What the threads of a name had consumed at one moment, by their ids.
+/// Usage of threads with given names at one moment, by thread id.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(super) struct ThreadsReading(BTreeMap<u32, ThreadReading>);
 
@@ -23,7 +23,7 @@ struct ThreadReading {
 }
 
 impl ThreadsReading {
-    /// Reads those threads of a process that have one of these names.
+    /// Reads the threads of a process that have one of these names.
     pub(super) fn take(pid: u32, names: &[&str]) -> ThreadsReading {
         let threads = thread_ids(pid).unwrap_or_default().into_iter();
         ThreadsReading(
@@ -36,7 +36,7 @@ impl ThreadsReading {
         )
     }
 
-    /// What threads that were there at both moments consumed in between; `None`: the kernel does not say, or there are none.
+    /// Usage of the threads that exist in both readings; `None`: there are none, or the kernel does not show it.
     pub(super) fn since(&self, first: &ThreadsReading) -> Option<PartUsage> {
         let both: Vec<(&ThreadReading, &ThreadReading)> = self
             .0
@@ -90,8 +90,8 @@ fn ran_and_queued(schedstat: &str) -> Option<(u64, u64)> {
     Some((ran, waited))
 }
 
-/// Takes what some of its threads consumed off a part.
-pub(super) fn take_off(part: &mut PartUsage, threads: &PartUsage) {
+/// Subtracts the usage of threads from that of their process.
+pub(super) fn subtract(part: &mut PartUsage, threads: &PartUsage) {
     let pairs = [
         (&mut part.cpu_ns, threads.cpu_ns),
         (&mut part.run_queue_wait_ns, threads.run_queue_wait_ns),
@@ -167,7 +167,7 @@ mod tests {
             ..PartUsage::default()
         };
         let mut part = of(Some(100), Some(5));
-        take_off(&mut part, &of(Some(30), Some(4)));
+        subtract(&mut part, &of(Some(30), Some(4)));
         assert_eq!((part.cpu_ns, part.threads), (Some(70), Some(1)));
         assert_eq!(part.switches_voluntary, None);
     }

@@ -1,4 +1,4 @@
-//! gRPC's health question (`grpc.health.v1`), asked over a plain connection of its own.
+//! Probe of the gRPC health service (`grpc.health.v1`), over plaintext HTTP/2.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -13,14 +13,14 @@ use tare_wire::frame::{
 use tare_wire::hpack::{Decoder, Encoder, ListLimits};
 
 use super::open;
-use crate::door::Door;
+use crate::connector::Connector;
 
 const METHOD: &[u8] = b"/grpc.health.v1.Health/Check";
 
-/// The stream of the one call.
+/// Stream of the call.
 const STREAM: u32 = 1;
 
-/// Answers are some hundred bytes; one that is longer than this is none.
+/// Maximum size of a response; real ones have some hundred bytes.
 const ANSWER_BYTES_MAX: usize = 64 * 1024;
 
 const LIST_LIMITS: ListLimits = ListLimits {
@@ -32,25 +32,30 @@ const LIST_LIMITS: ListLimits = ListLimits {
 const STATUSES: [&str; 4] = ["UNKNOWN", "SERVING", "NOT_SERVING", "SERVICE_UNKNOWN"];
 const SERVING: u64 = 1;
 
-/// Asks the server at an address for the health of a service, of the whole server with an empty name.
+/// Calls `Check` for a service; for the whole server with an empty name.
 ///
 /// # Errors
-/// In words: why there is no answer, or which one there is instead of SERVING.
-pub(super) fn ask(door: &Door, at: &str, service: &str, limit: Duration) -> Result<(), String> {
+/// Why there is no response, or its status if that is not SERVING.
+pub(super) fn ask(
+    connector: &Connector,
+    at: &str,
+    service: &str,
+    limit: Duration,
+) -> Result<(), String> {
     let until = Instant::now() + limit;
-    let stream = open(door, at, limit)?;
-    let told = |error: String| format!("the health of {at}: {error}");
+    let stream = open(connector, at, limit)?;
+    let failed = |error: String| format!("the health of {at}: {error}");
     let mut line = Line {
         stream,
         until,
         read_bytes: 0,
     };
-    line.send(&question(at, service)).map_err(told)?;
-    let answer = line.answer().map_err(told)?;
-    answer.judge(service).map_err(told)
+    line.send(&question(at, service)).map_err(failed)?;
+    let answer = line.answer().map_err(failed)?;
+    answer.judge(service).map_err(failed)
 }
 
-/// Everything we say unasked: the preface, our settings, and the whole call.
+/// Everything that is sent at once: preface, settings and the call.
 fn question(authority: &str, service: &str) -> Vec<u8> {
     let mut block = Encoder::default();
     for (name, value) in [
@@ -93,14 +98,14 @@ fn question(authority: &str, service: &str) -> Vec<u8> {
     out
 }
 
-/// The connection, and how long it may last.
+/// A connection with a deadline.
 struct Line {
     stream: TcpStream,
     until: Instant,
     read_bytes: usize,
 }
 
-/// What the server said to the call.
+/// Response to the call.
 #[derive(Default)]
 struct Answer {
     http_status: Option<u64>,
@@ -158,7 +163,7 @@ impl Line {
         Ok((head, payload))
     }
 
-    /// Reads to the end of the call.
+    /// Reads until the end of the call.
     fn answer(&mut self) -> Result<Answer, String> {
         let mut answer = Answer::default();
         let mut decoder = Decoder::new(0, LIST_LIMITS);
@@ -187,7 +192,7 @@ impl Line {
                     return Err(format!("it reset the call: {code}"));
                 }
                 Kind::Data if head.stream == STREAM => {
-                    // Padded as a HEADERS frame is, and never with a priority.
+                    // Padded like a HEADERS frame, but never with a priority.
                     let padded = FrameHead {
                         flags: head.flags & PADDED,
                         ..head
@@ -211,7 +216,7 @@ impl Line {
         }
     }
 
-    /// A header block with what continues it.
+    /// A header block with its CONTINUATION frames.
     fn whole_block(&mut self, head: &FrameHead, payload: &[u8]) -> Result<Vec<u8>, String> {
         let first = head.block(payload);
         let mut block = first

@@ -1,26 +1,31 @@
-//! Kafka's metadata question: a broker serves when it has a controller and sees every broker of its cluster.
+//! Probe by Kafka metadata: a broker is ready when it has a controller and sees all brokers of its cluster.
 
 use std::time::{Duration, Instant};
 
 use tare_kafka::kafka_protocol::messages::{MetadataRequest, MetadataResponse};
 
 use crate::broker::{self, METADATA};
-use crate::door::Door;
+use crate::connector::Connector;
 
-/// Asks the broker at an address whether its metadata are complete.
+/// Requests the metadata of a broker and checks that they are complete.
 ///
 /// # Errors
-/// In words: why there is no answer, or what is missing.
-pub(super) fn ask(door: &Door, at: &str, brokers: usize, limit: Duration) -> Result<(), String> {
-    let told = |error: String| format!("the metadata of {at}: {error}");
-    // No topics: what exists is not asked, only who is there.
+/// Why there is no response, or what is missing.
+pub(super) fn ask(
+    connector: &Connector,
+    at: &str,
+    brokers: usize,
+    limit: Duration,
+) -> Result<(), String> {
+    let failed = |error: String| format!("the metadata of {at}: {error}");
+    // No topics: only the brokers are of interest.
     let question = MetadataRequest::default().with_topics(Some(Vec::new()));
     let until = Instant::now() + limit;
-    let answer = broker::ask(door, at, &question, METADATA, until).map_err(told)?;
-    judge(&answer, brokers).map_err(told)
+    let answer = broker::ask(connector, at, &question, METADATA, until).map_err(failed)?;
+    judge(&answer, brokers).map_err(failed)
 }
 
-/// Brokers that are fenced (not caught up, or leaving) are not in the metadata.
+/// Metadata do not contain fenced brokers (not caught up, or leaving).
 fn judge(answer: &MetadataResponse, brokers: usize) -> Result<(), String> {
     if answer.controller_id.0 < 0 {
         return Err("there is no controller yet".to_owned());
@@ -78,7 +83,7 @@ mod tests {
 
     fn asked(bytes: Vec<u8>, brokers: usize) -> Result<(), String> {
         let (at, server) = serve(bytes);
-        let answer = ask(&Door::Host, &at, brokers, Duration::from_secs(20));
+        let answer = ask(&Connector::Host, &at, brokers, Duration::from_secs(20));
         server.join().unwrap();
         answer
     }

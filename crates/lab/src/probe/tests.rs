@@ -8,19 +8,19 @@ use super::*;
 
 const LONG: Duration = Duration::from_secs(20);
 
-fn wait(probe: &Probe, within: Duration) -> Waited {
-    probe.wait(&Door::Host, within, &mut || Life::Running)
+fn wait(probe: &ReadinessProbe, within: Duration) -> Readiness {
+    probe.wait(&Connector::Host, within, &mut || InstanceState::Running)
 }
 
 #[test]
 fn a_port_is_ready_when_it_accepts() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let probe = Probe::Tcp(listener.local_addr().unwrap().to_string());
-    assert!(matches!(wait(&probe, LONG), Waited::Ready(_)));
+    let probe = ReadinessProbe::Tcp(listener.local_addr().unwrap().to_string());
+    assert!(matches!(wait(&probe, LONG), Readiness::Ready(_)));
     drop(listener);
     assert!(
         probe
-            .ask(&Door::Host)
+            .ask(&Connector::Host)
             .unwrap_err()
             .contains("no connection")
     );
@@ -29,7 +29,7 @@ fn a_port_is_ready_when_it_accepts() {
 #[test]
 fn a_page_is_ready_with_status_200_only() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let probe = Probe::Http(format!("http://{}/ready", listener.local_addr().unwrap()));
+    let probe = ReadinessProbe::Http(format!("http://{}/ready", listener.local_addr().unwrap()));
     let server = std::thread::spawn(move || {
         for answer in ["503 Not Yet", "200 OK"] {
             let (mut stream, _) = listener.accept().unwrap();
@@ -38,7 +38,7 @@ fn a_page_is_ready_with_status_200_only() {
             write!(stream, "HTTP/1.1 {answer}\r\nContent-Length: 0\r\n\r\n").unwrap();
         }
     });
-    assert!(matches!(wait(&probe, LONG), Waited::Ready(_)));
+    assert!(matches!(wait(&probe, LONG), Readiness::Ready(_)));
     server.join().unwrap();
 }
 
@@ -46,35 +46,37 @@ fn a_page_is_ready_with_status_200_only() {
 fn a_log_line_makes_ready_when_it_is_written() {
     let place = tempfile::tempdir().unwrap();
     let file = place.path().join("output.log");
-    let probe = Probe::Log {
+    let probe = ReadinessProbe::Log {
         file: file.clone(),
         pattern: "^all .* up$".to_owned(),
     };
-    assert!(probe.ask(&Door::Host).is_err(), "there is no file yet");
+    assert!(probe.ask(&Connector::Host).is_err(), "there is no file yet");
     fs::write(&file, "starting\n").unwrap();
     let mut asked = 0;
-    let waited = probe.wait(&Door::Host, LONG, &mut || {
+    let waited = probe.wait(&Connector::Host, LONG, &mut || {
         asked += 1;
         if asked == 3 {
             fs::write(&file, "starting\nall things up\n").unwrap();
         }
-        Life::Running
+        InstanceState::Running
     });
-    assert!(matches!(waited, Waited::Ready(_)));
+    assert!(matches!(waited, Readiness::Ready(_)));
     assert_eq!(asked, 3);
 }
 
 #[test]
 fn a_command_is_ready_when_it_ends_well() {
-    let sh = |code: &str| Probe::Command(vec!["sh".into(), "-c".into(), format!("exit {code}")]);
-    assert!(sh("0").ask(&Door::Host).is_ok());
-    assert!(sh("4").ask(&Door::Host).unwrap_err().contains('4'));
+    let sh = |code: &str| {
+        ReadinessProbe::Command(vec!["sh".into(), "-c".into(), format!("exit {code}")])
+    };
+    assert!(sh("0").ask(&Connector::Host).is_ok());
+    assert!(sh("4").ask(&Connector::Host).unwrap_err().contains('4'));
 }
 
 #[test]
 fn what_never_serves_is_told_with_the_last_answer() {
-    let probe = Probe::Tcp("127.0.0.1:1".to_owned());
-    let Waited::NotReady { answer, .. } = wait(&probe, Duration::from_millis(20)) else {
+    let probe = ReadinessProbe::Tcp("127.0.0.1:1".to_owned());
+    let Readiness::NotReady { answer, .. } = wait(&probe, Duration::from_millis(20)) else {
         panic!("it is ready")
     };
     assert!(answer.contains("127.0.0.1:1"), "{answer}");
@@ -82,9 +84,9 @@ fn what_never_serves_is_told_with_the_last_answer() {
 
 #[test]
 fn nothing_is_waited_for_when_the_process_is_gone() {
-    let probe = Probe::Tcp("127.0.0.1:1".to_owned());
+    let probe = ReadinessProbe::Tcp("127.0.0.1:1".to_owned());
     assert_eq!(
-        probe.wait(&Door::Host, LONG, &mut || Life::Ended),
-        Waited::Gone
+        probe.wait(&Connector::Host, LONG, &mut || InstanceState::Ended),
+        Readiness::Gone
     );
 }

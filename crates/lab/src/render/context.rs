@@ -1,4 +1,4 @@
-//! What templates see: one instance in its place, with the edges that pass through it.
+//! Context of the templates: one instance with its addresses and the edges that pass through it.
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
@@ -10,7 +10,7 @@ use tare_schema::topology::{InstanceRole, Security, Settings};
 
 use super::Login;
 
-/// One instance in its place. An environment fills it in; a template reads it.
+/// An instance with its addresses. The environment fills it in; templates read it.
 ///
 /// Templates also see three shortcuts: `listen` (`address:port` of the first route that listens
 /// here), `listens` (each listening address once) and, in each route, `id`.
@@ -18,58 +18,58 @@ use super::Login;
 pub struct Context {
     /// Name of the instance.
     pub name: String,
-    /// What it is for.
+    /// Its role.
     pub role: InstanceRole,
     /// Pod it runs in.
     pub pod: String,
-    /// The program, as it was fetched or found.
+    /// Its program.
     pub bin: PathBuf,
-    /// Folder of the instance: rendered files, logs, sockets. Exists and is its own.
+    /// Folder of the instance for rendered files, logs and sockets; exists.
     pub dir: PathBuf,
-    /// File that takes its output (both streams).
+    /// File for its output (both streams).
     pub log: PathBuf,
     /// Address of the pod.
     pub address: IpAddr,
-    /// Where it serves its administration page; no other instance has it.
+    /// Address of its admin page; no other instance has it.
     pub admin: SocketAddr,
-    /// A socket of the file system for the same: software whose page changes things serves it there, where only this user comes
-    /// in. Short enough for a socket's path; not made.
+    /// A Unix socket for the same: software whose admin page can change things serves it there, where only this user
+    /// can connect. Short enough for a socket's path; not created.
     pub admin_socket: PathBuf,
-    /// What whoever reads its pages shows, for software that asks.
+    /// Credentials of its admin page, for software that requires some.
     pub login: Login,
-    /// Its further ports, by the names that its target gives them.
+    /// Additional ports, by the names that its target gives them.
     pub ports: BTreeMap<String, u16>,
-    /// A folder of its own in memory, for data that are not to reach a disk; removed with the bed. `None`: not to be had here.
+    /// A folder in memory, for data that must not reach a disk; removed with the test bed. `None`: not available.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub memory: Option<PathBuf>,
-    /// How a sidecar that takes redirected traffic makes its own known; `None`: it need not, its group is.
+    /// How a sidecar with redirected traffic marks its own; `None`: its group identifies it.
     pub exempt: Option<Exempt>,
     /// Cores it may use; empty: all.
     pub cpus: Vec<u32>,
-    /// Its settings, complete (defaults included).
+    /// All its settings, including defaults.
     pub settings: Settings,
     /// Settings of the workload.
     pub workload: Settings,
-    /// Its certificate; present when one of its links or edges needs it.
+    /// Its certificate, when one of its hops or edges needs it.
     pub identity: Option<Identity>,
-    /// Edges that begin, pass or end here.
+    /// Edges that start, pass or end here.
     pub routes: Vec<RouteContext>,
-    /// Instances of the same target in the same part or hop, itself included, in one order for all.
+    /// Instances of the same target in the same part or hop, including itself, in the same order for all.
     pub peers: Vec<Peer>,
 }
 
-/// What is not redirected: packets with the mark, and calls from the ports.
+/// What is not redirected: packets with the mark, and connections from these source ports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct Exempt {
     /// Packet mark (`SO_MARK`).
     pub mark: u32,
-    /// First of the ports to call from.
+    /// First of the source ports.
     pub first_port: u16,
     /// Last of them.
     pub last_port: u16,
 }
 
-/// Who an instance is, and the files that prove it (PEM).
+/// Identity of an instance with its files (PEM).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Identity {
     /// SPIFFE identity, the URI name of its certificate.
@@ -80,39 +80,39 @@ pub struct Identity {
     pub certificate: PathBuf,
     /// Its private key (PKCS#8).
     pub key: PathBuf,
-    /// Certificate and key in one file, for software that wants it so.
+    /// Certificate and key in one file, for software that needs that.
     pub bundle: PathBuf,
-    /// Certificates it trusts.
+    /// CA certificates that it trusts.
     pub authority: PathBuf,
 }
 
-/// One edge, as this instance sees it.
+/// An edge from the point of view of this instance.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct RouteContext {
     /// Name of the edge: `client->server`.
     pub edge: String,
-    /// Its ends by instance, fit for names in configurations and metrics; see [`edge_id`].
+    /// Its ends by instance, usable as a name in configurations and metrics; see [`edge_id`].
     pub id: String,
     /// Instance that calls.
     pub from: String,
-    /// Protocol that proxies see.
+    /// Protocol that proxies handle.
     pub protocol: String,
-    /// Security that the edge carries itself, inside its links.
+    /// End-to-end security of the application itself, inside that of the hops.
     pub own: Security,
     /// Name of the called instance, sent as `Host` and as server name.
     pub host: String,
-    /// Host name by which the called part is called and that callers send as server name, where it has one of its own that
-    /// resolves in their pods.
+    /// Host name by which callers call the part and which they send as server name; only if it has one and it resolves
+    /// in their pods.
     pub name: Option<String>,
-    /// Where it comes in; `None` for the caller itself.
+    /// Listening address; `None` for the caller itself.
     pub listen: Option<Listen>,
-    /// Where it goes out; `None` for the called part itself.
+    /// Next hop; `None` for the called part itself.
     pub upstream: Option<Upstream>,
-    /// Where its caller sends the first byte; `None` but for the called part itself.
+    /// First hop of its caller; only for the called part itself.
     pub advertise: Option<Advertise>,
 }
 
-/// Where a caller finds the called part: behind its own sidecar, if that is how it calls.
+/// Address at which a caller reaches the called part: that of the caller's own sidecar, if it has one.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Advertise {
     /// Address.
@@ -121,56 +121,56 @@ pub struct Advertise {
     pub port: u16,
 }
 
-/// Where an edge comes in.
+/// A listening address.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Listen {
     /// Address to bind.
     pub address: IpAddr,
     /// Port to bind.
     pub port: u16,
-    /// What is wrapped round what comes in.
+    /// Security of incoming connections.
     pub security: Security,
-    /// SPIFFE identity that the caller must show (mtls).
+    /// SPIFFE identity required of the caller (mtls).
     pub peer: Option<String>,
-    /// The same of every caller that comes in here, if there are several.
+    /// The identities of all callers, if there are several.
     pub peers: Vec<String>,
-    /// `outbound` or `inbound`: address and port are where the connection was going, and the kernel sends it
-    /// elsewhere instead; `None`: it comes here by itself.
+    /// `outbound` or `inbound`: the connection is redirected by the kernel, and address and port are its original
+    /// destination; `None`: it is not redirected.
     pub captured: Option<Direction>,
-    /// The port that the kernel sends it to instead, of any address: that of the direction, or one of this edge's own where the
-    /// target wants it (`redirects: per-edge`); `None`: it comes here by itself.
+    /// Port to which the kernel redirects it, on any address: that of the direction, or one of this edge's own where
+    /// the target requires it (`redirects: per-edge`); `None`: it is not redirected.
     pub capture_port: Option<u16>,
 }
 
-/// Where an edge goes out.
+/// The next hop of an edge.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Upstream {
     /// Address to connect to.
     pub address: IpAddr,
     /// Port to connect to.
     pub port: u16,
-    /// What to wrap round it.
+    /// Security of outgoing connections.
     pub security: Security,
-    /// SPIFFE identity that the called one must show (tls, mtls).
+    /// SPIFFE identity required of the next hop (tls, mtls).
     pub peer: Option<String>,
-    /// DNS name that the certificate of the called one has (tls, mtls).
+    /// DNS name in the certificate of the next hop (tls, mtls).
     pub peer_host: Option<String>,
 }
 
-/// One instance of a system of several.
+/// A member of a cluster.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Peer {
-    /// Its place in the order, from 0.
+    /// Its index, from 0.
     pub index: u32,
     /// Its name.
     pub name: String,
     /// Its address.
     pub address: IpAddr,
-    /// Its administration page.
+    /// Its admin page.
     pub admin: SocketAddr,
-    /// Its further ports.
+    /// Its additional ports.
     pub ports: BTreeMap<String, u16>,
-    /// Where each of its edges comes in.
+    /// Its routes, with their listening addresses.
     pub routes: Vec<RouteContext>,
 }
 

@@ -1,4 +1,4 @@
-//! What whoever reads the pages of an instance shows: random, and never on a command line or in a record.
+//! Random credentials for an instance's admin page; never on a command line or in a record.
 
 use std::fmt;
 
@@ -10,10 +10,10 @@ use crate::LabError;
 
 /// Random bytes of a password.
 const PASSWORD_BYTES: usize = 24;
-/// What stands in a record in place of a password.
+/// Replacement of a password in a record.
 const WITHHELD: &[u8] = b"[withheld]";
 
-/// A user and a password that one instance has for its life. Templates see both.
+/// User and password of one instance. Templates see both.
 #[derive(Clone, PartialEq, Eq, Serialize)]
 pub struct Login {
     /// The user.
@@ -29,10 +29,10 @@ impl fmt::Debug for Login {
 }
 
 impl Login {
-    /// A new one.
+    /// Generates credentials.
     ///
     /// # Errors
-    /// When the kernel has nothing random.
+    /// When the system has no random bytes.
     pub fn random() -> Result<Login, LabError> {
         let mut bytes = [0; PASSWORD_BYTES];
         let provider = rustls::crypto::ring::default_provider();
@@ -46,7 +46,7 @@ impl Login {
         })
     }
 
-    /// The header field that shows it. (RFC 7617)
+    /// The `Authorization` header field. (RFC 7617)
     pub(crate) fn basic(&self) -> String {
         format!("Authorization: {}\r\n", self.credentials())
     }
@@ -57,13 +57,13 @@ impl Login {
         format!("Basic {pair}")
     }
 
-    /// Whether the password stands in one of the texts.
+    /// Whether one of the texts contains the password.
     pub(crate) fn is_in<'a>(&self, texts: impl IntoIterator<Item = &'a String>) -> bool {
         let mut texts = texts.into_iter();
         texts.any(|text| text.contains(&self.password))
     }
 
-    /// Bytes without the password.
+    /// Replaces the password wherever it occurs.
     pub(crate) fn withhold(&self, bytes: &mut Vec<u8>) {
         let password = self.password.as_bytes();
         let find = |bytes: &[u8]| {

@@ -1,4 +1,4 @@
-//! The template engine with everything that is strict switched on.
+//! The template engine in strict mode.
 
 use std::path::{Component, Path, PathBuf};
 
@@ -12,17 +12,17 @@ use tare_schema::yaml::FILE_BYTES_MAX;
 use super::Context;
 use crate::LabError;
 
-/// Open files that no test bed needs more of.
+/// More open files than any test bed needs.
 const DESCRIPTORS_MAX: u64 = 65_536;
 
-/// Templates of one target folder over one context.
+/// Templates of a target folder with one context.
 pub(super) struct Templates<'a> {
     engine: Environment<'a>,
     folder: PathBuf,
     context: Value,
 }
 
-/// What templates see besides the context itself.
+/// Additional values for templates.
 #[derive(Serialize)]
 struct Shortcuts {
     /// `address:port` of the first route that listens here.
@@ -43,7 +43,7 @@ struct Shortcuts {
 impl Templates<'_> {
     pub(super) fn new(folder: &Path, context: &Context) -> Result<Self, LabError> {
         let mut engine = Environment::new();
-        // So that errors can point at the words that are wrong.
+        // Errors then point at the wrong expression.
         engine.set_debug(true);
         engine.set_undefined_behavior(UndefinedBehavior::Strict);
         engine.set_auto_escape_callback(|_| AutoEscape::None);
@@ -88,7 +88,7 @@ impl Templates<'_> {
         })
     }
 
-    /// Renders a template file of the folder, which sees more values.
+    /// Renders a template file of the folder with additional values.
     pub(super) fn file(&self, name: &str, extra: &Value) -> Result<String, LabError> {
         let fallback = self.folder.join(name).display().to_string();
         let context = merge_maps([extra.clone(), self.context.clone()]);
@@ -98,12 +98,12 @@ impl Templates<'_> {
             .map_err(|error| self.explain(&error, &fallback))
     }
 
-    /// Renders a text of `target.yaml`; `key` says where it stands.
+    /// Renders a text of `target.yaml`; `key` names its place in errors.
     pub(super) fn text(&self, key: &str, text: &str) -> Result<String, LabError> {
         self.text_with(key, text, &Value::from_pairs::<_, &str, &str>([]))
     }
 
-    /// The same with more values to see.
+    /// The same with additional values.
     pub(super) fn text_with(
         &self,
         key: &str,
@@ -120,7 +120,7 @@ impl Templates<'_> {
             })
     }
 
-    /// Renders the words of a command; those that come out empty are left out.
+    /// Renders the words of a command; empty ones are left out.
     pub(super) fn words(&self, key: &str, words: &[String]) -> Result<Vec<String>, LabError> {
         let mut rendered = Vec::with_capacity(words.len());
         for word in words {
@@ -151,7 +151,7 @@ impl Templates<'_> {
         }
     }
 
-    /// The engine says "undefined value"; the name of it is in the source it points at.
+    /// The engine only says "undefined value"; its name is taken from the source.
     fn reason(&self, error: &minijinja::Error) -> String {
         let detail = error.detail().unwrap_or_default();
         let source = error

@@ -106,7 +106,7 @@ fn everything_a_target_says_is_filled_in() {
     assert_eq!(rendered.env, [("MODE".to_owned(), "small".to_owned())]);
     assert_eq!(
         rendered.probe,
-        Probe::Http("http://127.0.1.2:15000/ready".to_owned())
+        ReadinessProbe::Http("http://127.0.1.2:15000/ready".to_owned())
     );
     let CounterSource::Json(json) = &rendered.counters[0].source else {
         panic!("not JSON")

@@ -1,4 +1,4 @@
-//! Beds of the local environment whose targets are made of the rig, for tests.
+//! Test beds of the local environment whose targets run the test rig.
 #![allow(dead_code, reason = "not every test uses all of it")]
 #![allow(
     clippy::unwrap_used,
@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use tare_lab::catalogue::Catalogue;
-use tare_lab::environment::BedPlan;
+use tare_lab::environment::TestBedPlan;
 use tare_lab::fetch::Fetcher;
 use tare_lab::local::{Local, LocalOptions};
 use tare_schema::load::Reach;
@@ -31,12 +31,12 @@ pub fn until(mut holds: impl FnMut() -> bool) {
     }
 }
 
-pub fn through_relay() -> BedPlan {
+pub fn through_relay() -> TestBedPlan {
     plan("echo", &["server-sidecar"])
 }
 
 /// A sidecar of this kind on each side, with mutual TLS between them.
-pub fn through_two(proxy: &str) -> BedPlan {
+pub fn through_two(proxy: &str) -> TestBedPlan {
     let mut plan = through_relay();
     let topology = &mut plan.topology;
     topology.instances[1].target = String::from(proxy);
@@ -67,11 +67,11 @@ pub fn copies() -> Option<PathBuf> {
     std::env::var_os(COPIES).map(PathBuf::from)
 }
 
-pub fn server(target: &str) -> BedPlan {
+pub fn server(target: &str) -> TestBedPlan {
     plan(target, &[])
 }
 
-pub fn plan(target: &str, stops: &[&str]) -> BedPlan {
+pub fn plan(target: &str, stops: &[&str]) -> TestBedPlan {
     let mut instances = vec![instance("server", "server", target, "app")];
     instances.extend(
         stops
@@ -80,7 +80,7 @@ pub fn plan(target: &str, stops: &[&str]) -> BedPlan {
     );
     instances.push(instance("client", "client", "agent", "agent"));
     let link = json!({"security": "plaintext", "interception": "explicit"});
-    BedPlan {
+    TestBedPlan {
         name: String::from("b1-arm"),
         topology: serde_json::from_value(json!({
             "pods": [{"name": "server", "site": "a"}, {"name": "client", "site": "a"}],

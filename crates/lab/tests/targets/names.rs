@@ -20,7 +20,7 @@ const NAME: &str = "db.airline.example";
 const ANSWER: &[u8] = b"not TLS, but it came through";
 const LIMIT: Duration = Duration::from_secs(60);
 
-/// The called part: it takes so many connections, and answers the first bytes of each.
+/// The called part: accepts this number of connections and answers the first bytes of each.
 fn called(connections: usize) -> (SocketAddr, JoinHandle<Vec<u8>>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let at = listener.local_addr().unwrap();

@@ -12,10 +12,10 @@ use std::time::{Duration, Instant};
 
 use tare_lab::catalogue::Target;
 use tare_lab::certificates::{Authority, spiffe};
+use tare_lab::connector::Connector;
 use tare_lab::counters::CounterReader;
-use tare_lab::door::Door;
 use tare_lab::fetch::Software;
-use tare_lab::probe::{Life, Waited};
+use tare_lab::probe::{InstanceState, Readiness};
 use tare_lab::render::{Context, Listen, Login, RouteContext, Upstream, edge_id, render};
 use tare_origin::{OriginOptions, StopHandle};
 use tare_schema::topology::{InstanceRole, Security, Settings};
@@ -180,23 +180,22 @@ pub fn start_with(
         .unwrap();
     let mut proxy = Proxy {
         child,
-        reader: CounterReader::new(&rendered, Door::Host),
+        reader: CounterReader::new(&rendered, Connector::Host),
         entry,
         output: context.log.clone(),
         _place: place,
     };
     let child = &mut proxy.child;
-    let waited =
-        rendered.probe.wait(
-            &Door::Host,
-            Duration::from_secs(60),
-            &mut || match child.try_wait() {
-                Ok(None) => Life::Running,
-                _ => Life::Ended,
-            },
-        );
+    let waited = rendered.probe.wait(
+        &Connector::Host,
+        Duration::from_secs(60),
+        &mut || match child.try_wait() {
+            Ok(None) => InstanceState::Running,
+            _ => InstanceState::Ended,
+        },
+    );
     assert!(
-        matches!(waited, Waited::Ready(_)),
+        matches!(waited, Readiness::Ready(_)),
         "{waited:?}\n{}",
         text(&proxy.output)
     );

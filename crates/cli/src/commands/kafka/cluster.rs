@@ -7,14 +7,14 @@ use tare_kafka::admin::{Admin, BrokerView};
 use crate::exit::Exit;
 use crate::screen::print;
 
-use super::page::{self, count, list, maybe};
-use super::{Manner, input_or_cluster};
+use super::output::{self, count, list, maybe};
+use super::{CommonArgs, classify_admin_error};
 
-/// Shows the cluster.
-pub fn cluster(admin: &mut Admin, manner: &Manner) -> anyhow::Result<ExitCode> {
-    let view = admin.describe().map_err(input_or_cluster)?;
-    if manner.json {
-        page::json(&view)?;
+/// Prints the cluster.
+pub fn cluster(admin: &mut Admin, common: &CommonArgs) -> anyhow::Result<ExitCode> {
+    let view = admin.describe().map_err(classify_admin_error)?;
+    if common.json {
+        output::json(&view)?;
         return Ok(Exit::Done.into());
     }
     print(&format!(
@@ -45,7 +45,7 @@ pub fn cluster(admin: &mut Admin, manner: &Manner) -> anyhow::Result<ExitCode> {
         "replicas #",
         "behind #",
     ];
-    page::table(&header, rows)?;
+    output::table(&header, rows)?;
     for (number, what, next) in [
         (
             view.offline,
@@ -70,11 +70,11 @@ pub fn cluster(admin: &mut Admin, manner: &Manner) -> anyhow::Result<ExitCode> {
     Ok(Exit::Done.into())
 }
 
-/// Shows the brokers.
-pub fn brokers(admin: &mut Admin, manner: &Manner) -> anyhow::Result<ExitCode> {
-    let view = admin.describe().map_err(input_or_cluster)?;
-    if manner.json {
-        page::json(&view.brokers)?;
+/// Prints the brokers.
+pub fn brokers(admin: &mut Admin, common: &CommonArgs) -> anyhow::Result<ExitCode> {
+    let view = admin.describe().map_err(classify_admin_error)?;
+    if common.json {
+        output::json(&view.brokers)?;
         return Ok(Exit::Done.into());
     }
     for broker in &view.brokers {
@@ -94,7 +94,7 @@ pub fn brokers(admin: &mut Admin, manner: &Manner) -> anyhow::Result<ExitCode> {
     Ok(Exit::Done.into())
 }
 
-/// One that is down has no address.
+/// Address of a broker; one that is down has none.
 fn at(broker: &BrokerView) -> String {
     match broker.host.is_empty() {
         true => "down".to_owned(),

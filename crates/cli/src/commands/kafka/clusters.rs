@@ -1,4 +1,4 @@
-//! `tare kafka clusters`: names of clusters, with how to reach them.
+//! `tare kafka clusters`: a file of named clusters with their connection settings.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -10,11 +10,11 @@ use tare_schema::problem::{hint, list};
 use crate::exit::{Exit, bad_input};
 use crate::screen::print;
 
-use super::ask::confirm;
+use super::confirm::confirm;
 use super::connect::ConnectionArgs;
 use super::metrics::SourceArgs;
-use super::page::{self, MISSING};
-use super::{Manner, shapes::NamedCluster};
+use super::output::{self, MISSING};
+use super::{CommonArgs, json_schema::NamedCluster};
 
 /// Arguments of `tare kafka clusters`.
 #[derive(Debug, clap::Args)]
@@ -43,24 +43,24 @@ enum Action {
     },
 }
 
-/// The names with the file they are in.
-pub struct Book {
+/// The file of named clusters.
+pub struct ClusterRegistry {
     path: PathBuf,
     def: ClustersDef,
 }
 
-impl Book {
-    /// Reads it; a file that is not there is an empty one.
-    pub fn open() -> anyhow::Result<Book> {
+impl ClusterRegistry {
+    /// Reads the file; a missing one is empty.
+    pub fn open() -> anyhow::Result<ClusterRegistry> {
         let path = path()?;
         let def = match path.exists() {
             true => file::read(&path).map_err(bad_input)?,
             false => ClustersDef::default(),
         };
-        Ok(Book { path, def })
+        Ok(ClusterRegistry { path, def })
     }
 
-    /// The cluster of this name, or the only one.
+    /// The cluster of this name, or the only one when no name is given.
     pub fn find(&self, name: Option<&str>) -> anyhow::Result<ClusterDef> {
         let known = &self.def.clusters;
         let names: Vec<&str> = known.keys().map(String::as_str).collect();
@@ -90,7 +90,7 @@ impl Book {
         let folder = self.path.parent().unwrap_or(&self.path);
         std::fs::create_dir_all(folder)
             .with_context(|| format!("cannot make {}", folder.display()))?;
-        // Whole or not at all.
+        // Atomic replacement.
         let new = self.path.with_extension("yaml.new");
         std::fs::write(&new, text)
             .and_then(|()| std::fs::rename(&new, &self.path))
@@ -113,41 +113,45 @@ fn path() -> anyhow::Result<PathBuf> {
     Ok(config.join("tare/clusters.yaml"))
 }
 
-/// Does it.
-pub fn run(args: &Args, connection: &ConnectionArgs, manner: &Manner) -> anyhow::Result<ExitCode> {
-    let mut book = Book::open()?;
+/// Runs the subcommand.
+pub fn run(
+    args: &Args,
+    connection: &ConnectionArgs,
+    common: &CommonArgs,
+) -> anyhow::Result<ExitCode> {
+    let mut registry = ClusterRegistry::open()?;
     match &args.action {
-        Action::List => show(&book, manner)?,
+        Action::List => show(&registry, common)?,
         Action::Add { name, metrics } => {
             let mut def = connection.def()?;
             def.metrics = metrics.def()?;
-            if book.def.clusters.contains_key(name) {
-                confirm(&format!("replace what {name} means"), manner)?;
+            if registry.def.clusters.contains_key(name) {
+                confirm(&format!("replace what {name} means"), common)?;
             }
-            book.def.clusters.insert(name.clone(), def);
-            book.save()?;
-            print(&format!("{name} is in {}\n", book.path.display()))?;
+            registry.def.clusters.insert(name.clone(), def);
+            registry.save()?;
+            print(&format!("{name} is in {}\n", registry.path.display()))?;
         }
         Action::Remove { name } => {
-            book.find(Some(name))?;
-            book.def.clusters.remove(name);
-            book.save()?;
+            registry.find(Some(name))?;
+            registry.def.clusters.remove(name);
+            registry.save()?;
             print(&format!("{name} is forgotten\n"))?;
         }
     }
     Ok(Exit::Done.into())
 }
 
-fn show(book: &Book, manner: &Manner) -> anyhow::Result<()> {
-    let all = book.def.clusters.iter();
-    if manner.json {
+fn show(registry: &ClusterRegistry, common: &CommonArgs) -> anyhow::Result<()> {
+    let all = registry.def.clusters.iter();
+    if common.json {
         let named: Vec<NamedCluster> = all
             .map(|(name, cluster)| NamedCluster {
                 name: name.clone(),
                 cluster: cluster.clone(),
             })
             .collect();
-        return page::json(&named);
+        return output::json(&named);
     }
     let rows = all.map(|(name, cluster)| {
         let tls = match &cluster.tls {
@@ -161,8 +165,8 @@ fn show(book: &Book, manner: &Manner) -> anyhow::Result<()> {
             name.clone(),
             cluster.bootstrap.join(" "),
             tls,
-            page::maybe(sasl),
+            output::maybe(sasl),
         ]
     });
-    page::table(&["name", "brokers", "TLS", "SASL"], rows)
+    output::table(&["name", "brokers", "TLS", "SASL"], rows)
 }

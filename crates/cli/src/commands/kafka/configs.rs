@@ -1,4 +1,4 @@
-//! `tare kafka configs`: read with their source, changed key by key.
+//! `tare kafka configs`: shows configurations with their source, and changes single keys.
 
 use std::process::ExitCode;
 
@@ -7,21 +7,21 @@ use tare_kafka::admin::{Admin, Change, Config, ConfigSource, Mode, Resource};
 use crate::exit::{Exit, bad_input};
 use crate::screen::print;
 
-use super::page;
-use super::shapes::Configured;
-use super::{Manner, input_or_cluster};
+use super::json_schema::Configured;
+use super::output;
+use super::{CommonArgs, classify_admin_error};
 
 /// Arguments of `tare kafka configs`.
 #[derive(Debug, clap::Args)]
 pub struct Args {
     /// What it belongs to.
     #[command(subcommand)]
-    of: Of,
+    of: ConfigScope,
 }
 
 /// What a configuration belongs to.
 #[derive(Debug, clap::Subcommand)]
-enum Of {
+enum ConfigScope {
     /// A topic.
     Topic {
         /// Its name.
@@ -93,24 +93,24 @@ impl ChangeArgs {
     }
 }
 
-/// Does it.
-pub fn run(admin: &mut Admin, args: &Args, manner: &Manner) -> anyhow::Result<ExitCode> {
+/// Runs the command.
+pub fn run(admin: &mut Admin, args: &Args, common: &CommonArgs) -> anyhow::Result<ExitCode> {
     let (resource, change) = match &args.of {
-        Of::Topic { name, change } => (Resource::Topic(name.clone()), change),
-        Of::Broker { id, change } => (Resource::Broker(*id), change),
-        Of::Brokers { change } => (Resource::Brokers, change),
-        Of::Group { name, change } => (Resource::Group(name.clone()), change),
+        ConfigScope::Topic { name, change } => (Resource::Topic(name.clone()), change),
+        ConfigScope::Broker { id, change } => (Resource::Broker(*id), change),
+        ConfigScope::Brokers { change } => (Resource::Brokers, change),
+        ConfigScope::Group { name, change } => (Resource::Group(name.clone()), change),
     };
-    show_or_change(admin, &resource, change, manner)?;
+    show_or_change(admin, &resource, change, common)?;
     Ok(Exit::Done.into())
 }
 
-/// Changes what is to be changed, or shows what there is.
+/// Applies the changes of the arguments, if any, and prints the configuration.
 pub fn show_or_change(
     admin: &mut Admin,
     resource: &Resource,
     change: &ChangeArgs,
-    manner: &Manner,
+    common: &CommonArgs,
 ) -> anyhow::Result<()> {
     let changes = change.changes()?;
     if !changes.is_empty() {
@@ -120,8 +120,8 @@ pub fn show_or_change(
         };
         admin
             .alter_configs(resource, &changes, mode)
-            .map_err(input_or_cluster)?;
-        if !manner.json {
+            .map_err(classify_admin_error)?;
+        if !common.json {
             let word = match mode {
                 Mode::Validate => "could be changed",
                 Mode::Do => "changed; every broker knows in a moment",
@@ -131,7 +131,7 @@ pub fn show_or_change(
     }
     let found = admin
         .configs(std::slice::from_ref(resource), None)
-        .map_err(input_or_cluster)?;
+        .map_err(classify_admin_error)?;
     let shown: Vec<Configured> = found
         .into_iter()
         .map(|(resource, mut configs)| {
@@ -139,8 +139,8 @@ pub fn show_or_change(
             Configured { resource, configs }
         })
         .collect();
-    if manner.json {
-        return page::json(&shown);
+    if common.json {
+        return output::json(&shown);
     }
     for one in &shown {
         if one.configs.is_empty() {
@@ -150,16 +150,16 @@ pub fn show_or_change(
         let rows = one.configs.iter().map(|config| {
             let value = match config.is_sensitive {
                 true => "(secret)".to_owned(),
-                false => page::maybe(config.value.as_ref()),
+                false => output::maybe(config.value.as_ref()),
             };
             vec![config.name.clone(), value, source(config.source).to_owned()]
         });
-        page::table(&["key", "value", "from"], rows)?;
+        output::table(&["key", "value", "from"], rows)?;
     }
     Ok(())
 }
 
-/// Whether somebody has set it.
+/// Whether the value is not the default.
 fn is_set(config: &Config) -> bool {
     config.source != ConfigSource::Default
 }
@@ -176,7 +176,7 @@ fn source(source: ConfigSource) -> &'static str {
     }
 }
 
-/// `key=value`.
+/// Parses `key=value`.
 pub fn pair(words: &str) -> anyhow::Result<(String, String)> {
     match words.split_once('=') {
         Some((key, value)) if !key.is_empty() => Ok((key.to_owned(), value.to_owned())),

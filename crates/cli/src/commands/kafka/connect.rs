@@ -1,4 +1,4 @@
-//! From a name or an address to an administrator of the cluster.
+//! Connects to a cluster by name or by address.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -12,8 +12,8 @@ use tare_schema::metrics_source::password;
 
 use crate::exit::bad_input;
 
-use super::clusters::Book;
-use super::wrong_or_away;
+use super::classify_link_error;
+use super::clusters::ClusterRegistry;
 
 /// Which cluster, and how to talk to it.
 #[derive(Debug, Clone, clap::Args)]
@@ -69,18 +69,18 @@ pub struct ConnectionArgs {
 }
 
 impl ConnectionArgs {
-    /// Connects.
+    /// Connects to the cluster of the arguments.
     pub fn connect(&self) -> anyhow::Result<Admin> {
         let def = match &self.bootstrap {
             Some(_) => self.def()?,
-            None => Book::open()?.find(self.cluster.as_deref())?,
+            None => ClusterRegistry::open()?.find(self.cluster.as_deref())?,
         };
         let settings = self.settings(&def)?;
         let bootstrap = addresses(&def.bootstrap.join(",")).map_err(bad_input)?;
-        Admin::connect(bootstrap, settings).map_err(wrong_or_away)
+        Admin::connect(bootstrap, settings).map_err(classify_link_error)
     }
 
-    /// What the flags say, as it is kept under a name.
+    /// The cluster definition of the flags.
     pub fn def(&self) -> anyhow::Result<ClusterDef> {
         let Some(bootstrap) = &self.bootstrap else {
             return Err(bad_input("say which brokers to ask: --bootstrap HOST:PORT"));
@@ -117,17 +117,17 @@ impl ConnectionArgs {
         })
     }
 
-    /// Whether the command line names its cluster by addresses.
+    /// Whether the command line gives addresses.
     pub fn has_bootstrap(&self) -> bool {
         self.bootstrap.is_some()
     }
 
-    /// The name of a cluster that the command line gives.
+    /// The cluster name of the command line.
     pub fn name(&self) -> Option<&str> {
         self.cluster.as_deref()
     }
 
-    /// Which addresses may be called, for a cluster that allows these.
+    /// Which addresses may be connected to, by the flags and the cluster's definition.
     pub fn reach(&self, def: Option<&ClusterDef>) -> Reach {
         let of_cluster = def.is_some_and(|def| def.allow_public_target);
         (self.allow_public_target || of_cluster).into()
@@ -140,14 +140,14 @@ impl ConnectionArgs {
 
     fn settings(&self, def: &ClusterDef) -> anyhow::Result<Settings> {
         let within = self.answer_within();
-        let usual = Settings::default();
+        let defaults = Settings::default();
         Ok(Settings {
             tls: def.tls.as_ref().map(tls).transpose()?,
             sasl: def.sasl.as_ref().map(sasl).transpose()?,
             reach: self.reach(Some(def)),
-            connect_within: usual.connect_within.min(within),
+            connect_within: defaults.connect_within.min(within),
             answer_within: within,
-            ..usual
+            ..defaults
         })
     }
 }

@@ -1,4 +1,4 @@
-//! `tare kafka elect`: the preferred leaders lead again.
+//! `tare kafka elect`: preferred leader election.
 
 use std::collections::BTreeMap;
 use std::process::ExitCode;
@@ -8,8 +8,8 @@ use tare_kafka::admin::Admin;
 use crate::exit::{Exit, bad_input};
 use crate::screen::print;
 
-use super::page;
-use super::{Manner, input_or_cluster};
+use super::output;
+use super::{CommonArgs, classify_admin_error};
 
 /// Arguments of `tare kafka elect`.
 #[derive(Debug, clap::Args)]
@@ -25,28 +25,30 @@ pub struct Args {
     all: bool,
 }
 
-/// Does it.
-pub fn run(admin: &mut Admin, args: &Args, manner: &Manner) -> anyhow::Result<ExitCode> {
+/// Runs the elections.
+pub fn run(admin: &mut Admin, args: &Args, common: &CommonArgs) -> anyhow::Result<ExitCode> {
     let mut named: BTreeMap<String, Vec<i32>> = BTreeMap::new();
     for words in &args.partition {
         let (topic, number) = partition(words)?;
         named.entry(topic).or_default().push(number);
     }
-    let topics = admin.topics_named(&args.topics).map_err(input_or_cluster)?;
+    let topics = admin
+        .topics_named(&args.topics)
+        .map_err(classify_admin_error)?;
     for topic in topics {
         let all = topic.partitions.iter().map(|one| one.partition);
         named.entry(topic.name.clone()).or_default().extend(all);
     }
     let which = (!args.all).then_some(&named);
-    let outcomes = admin.elect_preferred(which).map_err(input_or_cluster)?;
-    if outcomes.is_empty() && !manner.json {
+    let outcomes = admin.elect_preferred(which).map_err(classify_admin_error)?;
+    if outcomes.is_empty() && !common.json {
         print("every partition is led by its preferred leader already\n")?;
     }
-    page::outcomes(&outcomes, "led by its preferred leader now", manner)?;
+    output::outcomes(&outcomes, "led by its preferred leader now", common)?;
     Ok(Exit::Done.into())
 }
 
-/// `TOPIC:NUMBER`.
+/// Parses `TOPIC:NUMBER`.
 pub fn partition(words: &str) -> anyhow::Result<(String, i32)> {
     let parts = words.rsplit_once(':');
     parts

@@ -1,4 +1,4 @@
-//! `tare kafka groups`: consumer groups, their members and lag; deleted, set to other offsets.
+//! `tare kafka groups`: consumer groups, their members and lag; deletion, and reset of offsets.
 
 use std::process::ExitCode;
 
@@ -7,9 +7,9 @@ use tare_kafka::admin::{Admin, GroupLag, GroupView, Mode, ResetTo};
 use crate::exit::{Exit, bad_input};
 use crate::screen::print;
 
-use super::ask::confirm;
-use super::page::{self, list, maybe};
-use super::{Manner, input_or_cluster};
+use super::confirm::confirm;
+use super::output::{self, list, maybe};
+use super::{CommonArgs, classify_admin_error};
 
 /// Arguments of `tare kafka groups`.
 #[derive(Debug, clap::Args)]
@@ -105,7 +105,7 @@ impl ToArgs {
             ToArgs {
                 by: Some(count), ..
             } => Ok(ResetTo::By(*count)),
-            // The parser asks for one of them.
+            // clap requires one of them.
             _ => Err(bad_input(
                 "say where to: --to-earliest, --to-latest, --to-time, --to-offset or --by",
             )),
@@ -113,13 +113,13 @@ impl ToArgs {
     }
 }
 
-/// Does it.
-pub fn run(admin: &mut Admin, args: &Args, manner: &Manner) -> anyhow::Result<ExitCode> {
+/// Runs the subcommand.
+pub fn run(admin: &mut Admin, args: &Args, common: &CommonArgs) -> anyhow::Result<ExitCode> {
     match &args.action {
         Action::List => {
-            let groups = admin.groups().map_err(input_or_cluster)?;
-            if manner.json {
-                page::json(&groups)?;
+            let groups = admin.groups().map_err(classify_admin_error)?;
+            if common.json {
+                output::json(&groups)?;
             } else if groups.is_empty() {
                 eprintln!("there are no groups");
             } else {
@@ -133,18 +133,18 @@ pub fn run(admin: &mut Admin, args: &Args, manner: &Manner) -> anyhow::Result<Ex
                     ]
                 });
                 let header = ["group", "state", "kind", "protocol", "coordinator #"];
-                page::table(&header, rows)?;
+                output::table(&header, rows)?;
             }
         }
         Action::Describe { names } => {
             let groups: Result<Vec<GroupView>, _> =
                 names.iter().map(|name| admin.group(name)).collect();
-            describe(&groups.map_err(input_or_cluster)?, manner)?;
+            describe(&groups.map_err(classify_admin_error)?, common)?;
         }
         Action::Lag { names } => {
             let names = match &names[..] {
                 [] => {
-                    let groups = admin.groups().map_err(input_or_cluster)?;
+                    let groups = admin.groups().map_err(classify_admin_error)?;
                     let consumers = groups.into_iter();
                     consumers
                         .filter(|group| ["consumer", ""].contains(&group.protocol.as_str()))
@@ -155,24 +155,24 @@ pub fn run(admin: &mut Admin, args: &Args, manner: &Manner) -> anyhow::Result<Ex
             };
             let lags: Result<Vec<GroupLag>, _> =
                 names.iter().map(|name| admin.group_lag(name)).collect();
-            lag(&lags.map_err(input_or_cluster)?, manner)?;
+            lag(&lags.map_err(classify_admin_error)?, common)?;
         }
         Action::Delete { names } => {
             confirm(
                 &format!("delete {} with all their offsets", names.join(", ")),
-                manner,
+                common,
             )?;
-            let outcomes = admin.delete_groups(names).map_err(input_or_cluster)?;
-            page::outcomes(&outcomes, "deleted", manner)?;
+            let outcomes = admin.delete_groups(names).map_err(classify_admin_error)?;
+            output::outcomes(&outcomes, "deleted", common)?;
         }
-        Action::Reset(args) => reset(admin, args, manner)?,
+        Action::Reset(args) => reset(admin, args, common)?,
     }
     Ok(Exit::Done.into())
 }
 
-fn describe(groups: &[GroupView], manner: &Manner) -> anyhow::Result<()> {
-    if manner.json {
-        return page::json(&groups);
+fn describe(groups: &[GroupView], common: &CommonArgs) -> anyhow::Result<()> {
+    if common.json {
+        return output::json(&groups);
     }
     for group in groups {
         print(&format!(
@@ -200,14 +200,14 @@ fn describe(groups: &[GroupView], manner: &Manner) -> anyhow::Result<()> {
                 assigned.join("; "),
             ]
         });
-        page::table(&["client", "host", "member", "reads"], rows)?;
+        output::table(&["client", "host", "member", "reads"], rows)?;
     }
     Ok(())
 }
 
-fn lag(lags: &[GroupLag], manner: &Manner) -> anyhow::Result<()> {
-    if manner.json {
-        return page::json(&lags);
+fn lag(lags: &[GroupLag], common: &CommonArgs) -> anyhow::Result<()> {
+    if common.json {
+        return output::json(&lags);
     }
     for one in lags {
         let members = one.group.members.len();
@@ -215,7 +215,7 @@ fn lag(lags: &[GroupLag], manner: &Manner) -> anyhow::Result<()> {
             "{} · {} · {} · {} behind\n",
             one.group.name,
             one.group.state,
-            page::count(members, "member"),
+            output::count(members, "member"),
             maybe(one.lag)
         ))?;
         let rows = one.partitions.iter().map(|row| {
@@ -234,25 +234,25 @@ fn lag(lags: &[GroupLag], manner: &Manner) -> anyhow::Result<()> {
             ]
         });
         let header = ["partition", "committed #", "end #", "behind #", "client"];
-        page::table(&header, rows)?;
+        output::table(&header, rows)?;
     }
     Ok(())
 }
 
-fn reset(admin: &mut Admin, args: &ResetArgs, manner: &Manner) -> anyhow::Result<()> {
+fn reset(admin: &mut Admin, args: &ResetArgs, common: &CommonArgs) -> anyhow::Result<()> {
     let to = args.to.to()?;
     let mode = match args.dry_run {
         true => Mode::Validate,
         false => {
-            confirm(&format!("set the offsets of {}", args.name), manner)?;
+            confirm(&format!("set the offsets of {}", args.name), common)?;
             Mode::Do
         }
     };
     let resets = admin
         .reset_group(&args.name, &args.topics, to, mode)
-        .map_err(input_or_cluster)?;
-    if manner.json {
-        return page::json(&resets);
+        .map_err(classify_admin_error)?;
+    if common.json {
+        return output::json(&resets);
     }
     let rows = resets.iter().map(|one| {
         vec![
@@ -261,5 +261,5 @@ fn reset(admin: &mut Admin, args: &ResetArgs, manner: &Manner) -> anyhow::Result
             one.to.to_string(),
         ]
     });
-    page::table(&["partition", "from #", "to #"], rows)
+    output::table(&["partition", "from #", "to #"], rows)
 }

@@ -1,4 +1,4 @@
-//! `tare kafka log-dirs`: what lies on the disks of the brokers.
+//! `tare kafka log-dirs`: log directories of the brokers, with sizes.
 
 use std::process::ExitCode;
 
@@ -7,8 +7,8 @@ use tare_kafka::admin::Admin;
 use crate::exit::Exit;
 use crate::screen::print;
 
-use super::page::{self, bytes, count, maybe};
-use super::{Manner, input_or_cluster};
+use super::output::{self, bytes, count, maybe};
+use super::{CommonArgs, classify_admin_error};
 
 /// Arguments of `tare kafka log-dirs`.
 #[derive(Debug, clap::Args)]
@@ -24,18 +24,18 @@ pub struct Args {
     partitions: bool,
 }
 
-/// Does it.
-pub fn run(admin: &mut Admin, args: &Args, manner: &Manner) -> anyhow::Result<ExitCode> {
+/// Prints the log directories.
+pub fn run(admin: &mut Admin, args: &Args, common: &CommonArgs) -> anyhow::Result<ExitCode> {
     let brokers = (!args.brokers.is_empty()).then_some(&args.brokers[..]);
-    let mut dirs = admin.log_dirs(brokers).map_err(input_or_cluster)?;
+    let mut dirs = admin.log_dirs(brokers).map_err(classify_admin_error)?;
     if !args.topics.is_empty() {
         for dir in &mut dirs {
             dir.partitions
                 .retain(|one| args.topics.contains(&one.topic));
         }
     }
-    if manner.json {
-        page::json(&dirs)?;
+    if common.json {
+        output::json(&dirs)?;
         return Ok(Exit::Done.into());
     }
     for dir in &dirs {
@@ -74,7 +74,7 @@ pub fn run(admin: &mut Admin, args: &Args, manner: &Manner) -> anyhow::Result<Ex
             true => "partition",
             false => "topic",
         };
-        page::table(&[first, "size #", "behind #"], rows)?;
+        output::table(&[first, "size #", "behind #"], rows)?;
     }
     Ok(Exit::Done.into())
 }

@@ -1,17 +1,17 @@
 //! `tare kafka`: administration of Kafka clusters.
 
-mod ask;
 mod cluster;
 mod clusters;
 mod configs;
+mod confirm;
 mod connect;
 mod elect;
 mod groups;
+pub mod json_schema;
 mod log_dirs;
 mod metrics;
-mod page;
+mod output;
 mod reassign;
-pub mod shapes;
 mod topics;
 mod verify;
 
@@ -28,7 +28,7 @@ pub struct Args {
     #[command(flatten)]
     connection: connect::ConnectionArgs,
     #[command(flatten)]
-    manner: Manner,
+    common: CommonArgs,
     /// What to do.
     #[command(subcommand)]
     action: Action,
@@ -36,7 +36,7 @@ pub struct Args {
 
 /// How every command behaves.
 #[derive(Debug, Clone, clap::Args)]
-pub struct Manner {
+pub struct CommonArgs {
     /// Print JSON (its shape: `tare schema kafka`).
     #[arg(long, global = true)]
     json: bool,
@@ -72,42 +72,42 @@ enum Action {
     Metrics(metrics::Args),
 }
 
-/// Does it.
+/// Runs the subcommand.
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let Args {
         connection,
-        manner,
+        common,
         action,
     } = args;
     let admin = || connection.connect();
     match action {
-        Action::Clusters(args) => clusters::run(&args, &connection, &manner),
-        Action::Metrics(args) => metrics::run(&args, &connection, &manner),
-        Action::Cluster => cluster::cluster(&mut admin()?, &manner),
-        Action::Brokers => cluster::brokers(&mut admin()?, &manner),
-        Action::Topics(args) => topics::run(&mut admin()?, &args, &manner),
-        Action::Configs(args) => configs::run(&mut admin()?, &args, &manner),
-        Action::Elect(args) => elect::run(&mut admin()?, &args, &manner),
-        Action::Reassign(args) => reassign::run(&mut admin()?, &args, &manner),
-        Action::Groups(args) => groups::run(&mut admin()?, &args, &manner),
-        Action::LogDirs(args) => log_dirs::run(&mut admin()?, &args, &manner),
-        Action::Verify(args) => verify::run(&mut admin()?, &args, &manner),
+        Action::Clusters(args) => clusters::run(&args, &connection, &common),
+        Action::Metrics(args) => metrics::run(&args, &connection, &common),
+        Action::Cluster => cluster::cluster(&mut admin()?, &common),
+        Action::Brokers => cluster::brokers(&mut admin()?, &common),
+        Action::Topics(args) => topics::run(&mut admin()?, &args, &common),
+        Action::Configs(args) => configs::run(&mut admin()?, &args, &common),
+        Action::Elect(args) => elect::run(&mut admin()?, &args, &common),
+        Action::Reassign(args) => reassign::run(&mut admin()?, &args, &common),
+        Action::Groups(args) => groups::run(&mut admin()?, &args, &common),
+        Action::LogDirs(args) => log_dirs::run(&mut admin()?, &args, &common),
+        Action::Verify(args) => verify::run(&mut admin()?, &args, &common),
     }
 }
 
-/// What was asked wrongly is the input's fault; what the cluster cannot do is not.
-fn input_or_cluster(error: AdminError) -> anyhow::Error {
+/// Marks errors of the input as such (exit code 2); errors of the cluster are not.
+fn classify_admin_error(error: AdminError) -> anyhow::Error {
     match error.is_input() {
         true => bad_input(error),
         false => match error {
-            AdminError::Link(error) => wrong_or_away(error),
+            AdminError::Link(error) => classify_link_error(error),
             other => other.into(),
         },
     }
 }
 
-/// A file or an address that cannot be used is the input's fault.
-fn wrong_or_away(error: LinkError) -> anyhow::Error {
+/// Marks unusable files and addresses as errors of the input (exit code 2).
+fn classify_link_error(error: LinkError) -> anyhow::Error {
     match error {
         LinkError::File { .. } | LinkError::NoAddress | LinkError::NoBroker { .. } => {
             bad_input(error)

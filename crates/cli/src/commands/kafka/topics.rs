@@ -1,4 +1,4 @@
-//! `tare kafka topics`: shown, created, grown, deleted, configured.
+//! `tare kafka topics`: shows, creates, extends, deletes and configures topics.
 
 use std::collections::BTreeMap;
 use std::process::ExitCode;
@@ -10,13 +10,13 @@ use tare_kafka::link::Patience;
 use crate::exit::{Exit, bad_input};
 use crate::screen::print;
 
-use super::ask::confirm;
 use super::configs::{self, pair};
-use super::page::{self, count, list, maybe};
-use super::shapes::DescribedTopic;
-use super::{Manner, input_or_cluster};
+use super::confirm::confirm;
+use super::json_schema::DescribedTopic;
+use super::output::{self, count, list, maybe};
+use super::{CommonArgs, classify_admin_error};
 
-/// How long new topics may take to come in sync.
+/// Longest wait for new topics to be in sync.
 const READY_SECONDS: u64 = 30;
 
 /// Arguments of `tare kafka topics`.
@@ -96,19 +96,19 @@ struct CreateArgs {
     dry_run: bool,
 }
 
-/// Does it.
-pub fn run(admin: &mut Admin, args: &Args, manner: &Manner) -> anyhow::Result<ExitCode> {
+/// Runs the subcommand.
+pub fn run(admin: &mut Admin, args: &Args, common: &CommonArgs) -> anyhow::Result<ExitCode> {
     match &args.action {
         Action::List { internal, troubled } => {
-            let mut topics = admin.topics().map_err(input_or_cluster)?;
+            let mut topics = admin.topics().map_err(classify_admin_error)?;
             topics.retain(|topic| {
                 let shown = *internal || *troubled || !topic.is_internal;
-                shown && (!troubled || trouble(topic) > 0)
+                shown && (!troubled || unhealthy_partitions(topic) > 0)
             });
-            show(&topics, manner)?;
+            show(&topics, common)?;
         }
-        Action::Describe { names } => describe(admin, names, manner)?,
-        Action::Create(args) => create(admin, args, manner)?,
+        Action::Describe { names } => describe(admin, names, common)?,
+        Action::Create(args) => create(admin, args, common)?,
         Action::Grow {
             topic,
             partitions,
@@ -117,24 +117,24 @@ pub fn run(admin: &mut Admin, args: &Args, manner: &Manner) -> anyhow::Result<Ex
             let placed = assignment.as_deref().map(lists).transpose()?;
             admin
                 .grow_topic(topic, *partitions, placed.as_deref(), Mode::Do)
-                .map_err(input_or_cluster)?;
+                .map_err(classify_admin_error)?;
             let done = [done(topic)];
-            page::outcomes(&done, &format!("has {partitions} partitions now"), manner)?;
+            output::outcomes(&done, &format!("has {partitions} partitions now"), common)?;
         }
         Action::Delete { names } => {
-            let topics = admin.topics_named(names).map_err(input_or_cluster)?;
+            let topics = admin.topics_named(names).map_err(classify_admin_error)?;
             let partitions = topics.iter().map(|topic| topic.partitions.len()).sum();
             let what = format!(
                 "delete {} with {} and all records",
                 names.join(", "),
                 count(partitions, "partition")
             );
-            confirm(&what, manner)?;
-            let outcomes = admin.delete_topics(names).map_err(input_or_cluster)?;
-            page::outcomes(&outcomes, "deleted", manner)?;
+            confirm(&what, common)?;
+            let outcomes = admin.delete_topics(names).map_err(classify_admin_error)?;
+            output::outcomes(&outcomes, "deleted", common)?;
         }
         Action::Config { topic, change } => {
-            configs::show_or_change(admin, &Resource::Topic(topic.clone()), change, manner)?;
+            configs::show_or_change(admin, &Resource::Topic(topic.clone()), change, common)?;
         }
     }
     Ok(Exit::Done.into())
@@ -147,16 +147,16 @@ fn done(name: &str) -> Outcome {
     }
 }
 
-/// Partitions of a topic that are without a leader or behind.
-fn trouble(topic: &TopicView) -> usize {
+/// Number of partitions of a topic that are without a leader or under-replicated.
+fn unhealthy_partitions(topic: &TopicView) -> usize {
     let all = topic.partitions.iter();
     all.filter(|one| one.leader.is_none() || one.is_under_replicated())
         .count()
 }
 
-fn show(topics: &[TopicView], manner: &Manner) -> anyhow::Result<()> {
-    if manner.json {
-        return page::json(&topics);
+fn show(topics: &[TopicView], common: &CommonArgs) -> anyhow::Result<()> {
+    if common.json {
+        return output::json(&topics);
     }
     if topics.is_empty() {
         eprintln!("no such topics");
@@ -184,13 +184,15 @@ fn show(topics: &[TopicView], manner: &Manner) -> anyhow::Result<()> {
         "leaderless #",
         "behind #",
     ];
-    page::table(&header, rows)
+    output::table(&header, rows)
 }
 
-fn describe(admin: &mut Admin, names: &[String], manner: &Manner) -> anyhow::Result<()> {
-    let topics = admin.topics_named(names).map_err(input_or_cluster)?;
+fn describe(admin: &mut Admin, names: &[String], common: &CommonArgs) -> anyhow::Result<()> {
+    let topics = admin.topics_named(names).map_err(classify_admin_error)?;
     let resources: Vec<Resource> = names.iter().cloned().map(Resource::Topic).collect();
-    let found = admin.configs(&resources, None).map_err(input_or_cluster)?;
+    let found = admin
+        .configs(&resources, None)
+        .map_err(classify_admin_error)?;
     let mut configs: BTreeMap<Resource, _> = found.into_iter().collect();
     let described: Vec<DescribedTopic> = topics
         .into_iter()
@@ -201,8 +203,8 @@ fn describe(admin: &mut Admin, names: &[String], manner: &Manner) -> anyhow::Res
             DescribedTopic { topic, configs }
         })
         .collect();
-    if manner.json {
-        return page::json(&described);
+    if common.json {
+        return output::json(&described);
     }
     for DescribedTopic { topic, configs } in &described {
         print(&format!("{} · {}\n", topic.name, maybe(topic.id.as_ref())))?;
@@ -223,12 +225,12 @@ fn describe(admin: &mut Admin, names: &[String], manner: &Manner) -> anyhow::Res
             ]
         });
         let header = ["partition #", "leader #", "replicas", "in sync", "offline"];
-        page::table(&header, rows)?;
+        output::table(&header, rows)?;
     }
     Ok(())
 }
 
-fn create(admin: &mut Admin, args: &CreateArgs, manner: &Manner) -> anyhow::Result<()> {
+fn create(admin: &mut Admin, args: &CreateArgs, common: &CommonArgs) -> anyhow::Result<()> {
     let shape = match &args.assignment {
         Some(words) => Shape::Placed(lists(words)?),
         None => Shape::Even {
@@ -254,18 +256,18 @@ fn create(admin: &mut Admin, args: &CreateArgs, manner: &Manner) -> anyhow::Resu
     };
     let outcomes = admin
         .create_topics(&topics, mode)
-        .map_err(input_or_cluster)?;
-    page::outcomes(&outcomes, word, manner)?;
+        .map_err(classify_admin_error)?;
+    output::outcomes(&outcomes, word, common)?;
     if mode == Mode::Do {
         let patience = Patience::of(Duration::from_secs(READY_SECONDS));
         admin
             .wait_until_in_sync(&args.names, patience, READY_SECONDS)
-            .map_err(input_or_cluster)?;
+            .map_err(classify_admin_error)?;
     }
     Ok(())
 }
 
-/// `1:2,2:3` to the brokers of each partition.
+/// Parses `1:2,2:3` into the brokers of each partition.
 fn lists(words: &str) -> anyhow::Result<Vec<Vec<i32>>> {
     let one = |list: &str| -> Result<Vec<i32>, std::num::ParseIntError> {
         list.split(':').map(|word| word.trim().parse()).collect()

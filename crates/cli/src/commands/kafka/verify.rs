@@ -1,4 +1,4 @@
-//! `tare kafka verify`: whether all replicas hold the same records.
+//! `tare kafka verify`: checks whether all replicas hold the same records.
 
 use std::process::ExitCode;
 
@@ -9,8 +9,8 @@ use crate::exit::{Exit, bad_input};
 use crate::screen::print;
 
 use super::elect::partition;
-use super::page::{self, bytes, count};
-use super::{Manner, input_or_cluster};
+use super::output::{self, bytes, count};
+use super::{CommonArgs, classify_admin_error};
 
 /// Arguments of `tare kafka verify`.
 #[derive(Debug, clap::Args)]
@@ -23,16 +23,19 @@ pub struct Args {
     partition: Vec<String>,
 }
 
-/// Does it; exit code 1 when replicas differ, or could not all be read.
-pub fn run(admin: &mut Admin, args: &Args, manner: &Manner) -> anyhow::Result<ExitCode> {
+/// Compares the replicas; exit code 1 when they differ or could not all be read.
+pub fn run(admin: &mut Admin, args: &Args, common: &CommonArgs) -> anyhow::Result<ExitCode> {
     let mut wanted = Vec::new();
-    for topic in admin.topics_named(&args.topics).map_err(input_or_cluster)? {
+    for topic in admin
+        .topics_named(&args.topics)
+        .map_err(classify_admin_error)?
+    {
         let all = topic.partitions.iter().cloned();
         wanted.extend(all.map(|one| (topic.name.clone(), one)));
     }
     for words in &args.partition {
         let (name, number) = partition(words)?;
-        let topics = admin.topics_named(&[&name]).map_err(input_or_cluster)?;
+        let topics = admin.topics_named(&[&name]).map_err(classify_admin_error)?;
         let mut all = topics.into_iter().flat_map(|topic| topic.partitions);
         let Some(one) = all.find(|one| one.partition == number) else {
             return Err(bad_input(format!("topic {name} has no partition {number}")));
@@ -44,22 +47,22 @@ pub fn run(admin: &mut Admin, args: &Args, manner: &Manner) -> anyhow::Result<Ex
     for (topic, one) in &wanted {
         let mut watch = |at: Progress| progress.show(topic, one.partition, at);
         let view = admin.verify(topic, one, &mut watch);
-        views.push(view.map_err(input_or_cluster)?);
+        views.push(view.map_err(classify_admin_error)?);
     }
     progress.clear();
-    match manner.json {
-        true => page::json(&views)?,
+    match common.json {
+        true => output::json(&views)?,
         false => show(&views)?,
     }
     let worst = views.iter().map(|view| view.verdict).max();
     Ok(match worst {
         None | Some(Verdict::Same | Verdict::Cleaned) => Exit::Done.into(),
         Some(Verdict::Incomplete) if views.iter().all(is_alone_or_same) => Exit::Done.into(),
-        Some(Verdict::Incomplete | Verdict::Differs) => Exit::NoVerdict.into(),
+        Some(Verdict::Incomplete | Verdict::Differs) => Exit::Failed.into(),
     })
 }
 
-/// A partition with one replica has nothing to differ from.
+/// Whether the verdict is not incomplete, or is so only because the partition has a single replica.
 fn is_alone_or_same(view: &VerifyView) -> bool {
     view.verdict != Verdict::Incomplete || view.replicas.len() == 1 && view.notes.len() == 1
 }
@@ -83,7 +86,7 @@ fn show(views: &[VerifyView]) -> anyhow::Result<()> {
         "records #",
         "size #",
     ];
-    page::table(&header, rows)?;
+    output::table(&header, rows)?;
     for view in views {
         let name = format!("{}-{}", view.topic, view.partition);
         for replica in view.replicas.iter().filter(|one| one.corrupt > 0) {
@@ -130,7 +133,7 @@ fn word(verdict: Verdict) -> &'static str {
     }
 }
 
-/// One line that is written over, on a terminal only.
+/// A progress line that is overwritten, on a terminal only.
 struct Line(console::Term);
 
 impl Line {
@@ -142,7 +145,7 @@ impl Line {
         if self.0.is_term() {
             let whole = (at.to - at.from).max(1);
             let done = (at.at - at.from).clamp(0, whole) * 100 / whole;
-            // A line that cannot be shown is not worth an error.
+            // Errors of the progress line are ignored.
             let _ = self.0.clear_line();
             let _ = self
                 .0

@@ -1,12 +1,12 @@
-//! `tare lab clean`: removes what crashed runs have left behind.
+//! `tare lab clean`: removes processes and folders of crashed runs.
 
 use std::process::ExitCode;
 
 use crate::exit::Exit;
 
-/// Sweeps, and says what was there.
+/// Removes them and prints what was removed.
 pub fn run() -> anyhow::Result<ExitCode> {
-    let removed = tare_lab::standing::clean(None);
+    let removed = tare_lab::lab_state::clean(None);
     for folder in &removed {
         eprintln!(
             "removed {}, and what was left running of it",

@@ -1,15 +1,15 @@
-//! `tare lab down`: takes down what is up.
+//! `tare lab down`: stops running test beds.
 
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use anyhow::bail;
-use tare_lab::standing;
+use tare_lab::lab_state;
 
-use super::choose::Which;
+use super::select::LabSelector;
 use crate::exit::Exit;
 
-/// Longest wait for everything to end: the grace of every process is in it.
+/// Longest wait for everything to exit; it includes the grace period of every process.
 const LIMIT: Duration = Duration::from_secs(30);
 const PAUSE: Duration = Duration::from_millis(20);
 
@@ -17,25 +17,25 @@ const PAUSE: Duration = Duration::from_millis(20);
 #[derive(Debug, clap::Args)]
 pub struct Args {
     #[command(flatten)]
-    which: Which,
+    which: LabSelector,
     /// Everything that is up.
     #[arg(long, conflicts_with = "lab")]
     all: bool,
 }
 
-/// Asks the holders to end, and waits until they have.
+/// Asks the owning processes to exit, and waits until they have.
 pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let meant = match args.all {
-        true => standing::all(None),
+        true => lab_state::all(None),
         false => vec![args.which.one()?],
     };
     for one in &meant {
-        // One that has just ended by itself needs not be asked: that it is gone is seen below.
+        // An error means that it has just exited by itself: the loop below sees that.
         let _ = one.ask_to_end();
     }
     let begun = Instant::now();
     for one in &meant {
-        while standing::all(None)
+        while lab_state::all(None)
             .iter()
             .any(|left| left.holder_pid == one.holder_pid)
         {

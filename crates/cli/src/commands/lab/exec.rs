@@ -3,14 +3,14 @@
 use std::os::unix::process::CommandExt;
 use std::process::ExitCode;
 
-use super::choose::{Which, in_pod};
+use super::select::{LabSelector, processes_in_pod};
 use crate::exit::bad_input;
 
 /// Arguments of `tare lab exec`.
 #[derive(Debug, clap::Args)]
 pub struct Args {
     #[command(flatten)]
-    which: Which,
+    which: LabSelector,
     /// Pod, or an instance in it.
     pod: String,
     /// The command; a shell when left out.
@@ -18,11 +18,11 @@ pub struct Args {
     command: Vec<String>,
 }
 
-/// Becomes the command; comes back only when that fails.
+/// Replaces this process by the command; returns only when that fails.
 pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let standing = args.which.one()?;
-    let inhabitants = in_pod(&standing, &args.pod)?;
-    // One that has ended may have left its number to a process of somebody else.
+    let inhabitants = processes_in_pod(&standing, &args.pod)?;
+    // The PID of a process that has exited may have been reused by a foreign one.
     let pids = inhabitants.iter().filter_map(|one| one.pid);
     let pid = pids.into_iter().find(|pid| standing.holds(*pid));
     match pid {
@@ -33,7 +33,7 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
                 address.unwrap_or("an address")
             );
         }
-        // Nothing runs beside this thread yet: it may enter, and the command after it.
+        // setns(2) applies to the calling thread, and there is no other yet.
         Some(pid) => tare_net::namespace::enter(pid)?,
         None => {
             return Err(bad_input(format!(

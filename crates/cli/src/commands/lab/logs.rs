@@ -1,4 +1,4 @@
-//! `tare lab logs`: what the processes of a pod have written.
+//! `tare lab logs`: prints the logs of the processes of a pod.
 
 use std::borrow::Cow;
 use std::fs::File;
@@ -11,22 +11,22 @@ use std::time::Duration;
 use anyhow::Context;
 use tare_schema::shown::shown_lines;
 
-use super::choose::{Which, in_pod};
+use super::select::{LabSelector, processes_in_pod};
 use crate::exit::Exit;
 use crate::screen::print_raw;
 use crate::signals;
 
-/// Between looks at files that may have grown.
+/// Interval at which files are checked for new lines.
 const PAUSE: Duration = Duration::from_millis(200);
 
-/// Bytes read at once.
-const PIECE_BYTES: u64 = 1 << 20;
+/// Most bytes read at once.
+const CHUNK_BYTES: u64 = 1 << 20;
 
 /// Arguments of `tare lab logs`.
 #[derive(Debug, clap::Args)]
 pub struct Args {
     #[command(flatten)]
-    which: Which,
+    which: LabSelector,
     /// Pod, or an instance in it.
     pod: String,
     /// Go on printing what is written, until Ctrl-C or until the bed is gone.
@@ -38,7 +38,7 @@ pub struct Args {
 pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let interrupted = signals::interrupted_flag()?;
     let standing = args.which.one()?;
-    let inhabitants = in_pod(&standing, &args.pod)?;
+    let inhabitants = processes_in_pod(&standing, &args.pod)?;
     let mut logs = Vec::new();
     for one in &inhabitants {
         if let Some(path) = &one.log {
@@ -58,7 +58,7 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     loop {
         let mut grown = false;
         for (instance, _, file) in &mut logs {
-            let text = more(file)?;
+            let text = read_lines(file)?;
             grown |= !text.is_empty();
             for line in text.lines() {
                 let line = reader.line(line);
@@ -68,7 +68,7 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
                 }
             }
         }
-        let is_over = !args.follow || interrupted.load(Ordering::Relaxed) || gone(&logs);
+        let is_over = !args.follow || interrupted.load(Ordering::Relaxed) || all_removed(&logs);
         match (grown, is_over) {
             (true, _) => {}
             (false, true) => return Ok(Exit::Done.into()),
@@ -77,12 +77,12 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     }
 }
 
-/// Who reads what is printed.
+/// What standard output is connected to.
 #[derive(Debug, Clone, Copy)]
 enum Reader {
-    /// A terminal, which would obey control characters.
+    /// A terminal: control characters are escaped.
     Terminal,
-    /// A file or another program, which gets what was written.
+    /// A file or another program: lines are passed on unchanged.
     Program,
 }
 
@@ -95,14 +95,14 @@ impl Reader {
     }
 }
 
-fn gone(logs: &[(&str, &Path, File)]) -> bool {
+fn all_removed(logs: &[(&str, &Path, File)]) -> bool {
     logs.iter().all(|(_, path, _)| !path.exists())
 }
 
-/// The next whole lines; a last one without its end only when nothing follows it.
-fn more(file: &mut File) -> anyhow::Result<String> {
+/// Reads the next complete lines; a last line without its end only when there is nothing else.
+fn read_lines(file: &mut File) -> anyhow::Result<String> {
     let mut bytes = Vec::new();
-    file.by_ref().take(PIECE_BYTES).read_to_end(&mut bytes)?;
+    file.by_ref().take(CHUNK_BYTES).read_to_end(&mut bytes)?;
     if let Some(end) = bytes.iter().rposition(|byte| *byte == b'\n')
         && end + 1 < bytes.len()
     {

@@ -1,11 +1,11 @@
-//! `tare lab`: one arm of an experiment, kept up to look around in.
+//! `tare lab`: starts one arm of an experiment and keeps it running for inspection.
 
-mod choose;
 mod clean;
 mod down;
 mod exec;
 mod logs;
 mod ps;
+mod select;
 mod up;
 
 use std::process::ExitCode;
@@ -35,7 +35,7 @@ enum Action {
     Clean,
 }
 
-/// Does it.
+/// Runs the subcommand.
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     match args.action {
         Action::Up(args) => up::run(args),

@@ -1,15 +1,15 @@
-//! `tare lab ps`: what is up.
+//! `tare lab ps`: lists running test beds.
 
 use std::fmt::Write;
 use std::process::ExitCode;
 
 use comfy_table::{Table, presets};
-use tare_lab::standing::{self, Standing};
+use tare_lab::lab_state::{self, LabState};
 
 use crate::exit::Exit;
 use crate::screen::{print, print_json};
 
-/// What is shown where there is nothing.
+/// Shown for a missing value.
 const MISSING: &str = "–";
 
 /// Arguments of `tare lab ps`.
@@ -20,9 +20,9 @@ pub struct Args {
     json: bool,
 }
 
-/// Shows every bed that is up.
+/// Prints every running test bed.
 pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
-    let all = standing::all(None);
+    let all = lab_state::all(None);
     if args.json {
         print_json(&all)?;
         return Ok(Exit::Done.into());
@@ -37,8 +37,8 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     Ok(Exit::Done.into())
 }
 
-/// One bed.
-pub fn text(standing: &Standing) -> String {
+/// One test bed as text.
+pub fn text(standing: &LabState) -> String {
     let mut page = format!(
         "{} · {} · {} · {} · held by process {}\n\n",
         standing.experiment, standing.arm, standing.level, standing.addressing, standing.holder_pid

@@ -1,4 +1,4 @@
-//! `tare lab up`: puts one arm up and holds it.
+//! `tare lab up`: starts one arm and keeps it running.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -6,8 +6,8 @@ use std::process::ExitCode;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use tare_lab::environment::{Bed, Environment};
-use tare_lab::standing::Standing;
+use tare_lab::environment::{Environment, TestBed};
+use tare_lab::lab_state::LabState;
 use tare_schema::plan::{Arm, Cell, Plan};
 
 use super::ps;
@@ -17,11 +17,11 @@ use crate::exit::{Exit, bad_input};
 use crate::screen::{print, say};
 use crate::signals;
 
-/// Between looks at what may have ended.
+/// Interval at which instances are checked to be running.
 const PAUSE: Duration = Duration::from_millis(200);
 
-/// Between words about what is waited for.
-const TELLING_S: u64 = 5;
+/// Interval of messages about an instance that is being waited for.
+const WAIT_MESSAGE_EVERY_S: u64 = 5;
 
 /// Arguments of `tare lab up`.
 #[derive(Debug, clap::Args)]
@@ -46,7 +46,7 @@ pub struct Args {
     workloads: Vec<PathBuf>,
 }
 
-/// Puts it up, shows it, holds it.
+/// Starts the test bed, prints it, and keeps it running until interrupted.
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let interrupted = signals::interrupted_flag()?;
     let experiment = ExperimentArgs {
@@ -63,25 +63,25 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         out: std::env::temp_dir(),
     };
     let plan = experiment.plan_to_run(&mut |words| say(format_args!("{words}")))?;
-    let (arm, cell) = choose(&plan, &args)?;
+    let (arm, cell) = select_cell(&plan, &args)?;
     let mut local = environment(&experiment, &plan, plan.addressing)?;
     let instances = arm.topology.instances.iter();
     let targets: Vec<String> = instances.map(|instance| instance.target.clone()).collect();
     local.provide(&targets, &mut |words| say(format_args!("{words}")))?;
-    let mut bed = local.place(&tare_conduct::bed_plan(&plan, arm, cell, "lab"))?;
+    let mut bed = local.place(&tare_conduct::test_bed_plan(&plan, arm, cell, "lab"))?;
     bed.start(&mut |instance, waited| {
-        if waited.as_secs().is_multiple_of(TELLING_S) {
+        if waited.as_secs().is_multiple_of(WAIT_MESSAGE_EVERY_S) {
             say(format_args!("starting {instance}, {} s", waited.as_secs()));
         }
     })?;
-    let standing = Standing {
+    let standing = LabState {
         experiment: plan.experiment.clone(),
         arm: arm.name.clone(),
         level: cell.level.clone(),
         addressing: local.addressing().to_owned(),
-        inhabitants: bed.inhabitants()?,
+        inhabitants: bed.pod_processes()?,
         endpoints: endpoints(arm, &*bed)?,
-        ..Standing::held_here()?
+        ..LabState::of_this_process()?
     };
     standing.publish(local.folder())?;
     print(&ps::text(&standing))?;
@@ -89,7 +89,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         "up until Ctrl-C or `tare lab down`; `tare lab exec POD COMMAND` from another terminal enters a pod",
     );
     while !interrupted.load(Ordering::Relaxed) {
-        for death in bed.deaths() {
+        for death in bed.unexpected_exits() {
             say(format_args!("{} ended: {}", death.instance, death.how));
             death
                 .log_tail
@@ -102,7 +102,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     Ok(Exit::Done.into())
 }
 
-fn choose<'p>(plan: &'p Plan, args: &Args) -> anyhow::Result<(&'p Arm, &'p Cell)> {
+fn select_cell<'p>(plan: &'p Plan, args: &Args) -> anyhow::Result<(&'p Arm, &'p Cell)> {
     let Some(arm) = plan.arms.iter().find(|arm| arm.name == args.arm) else {
         let known: Vec<&str> = plan.arms.iter().map(|arm| arm.name.as_str()).collect();
         return Err(bad_input(format!(
@@ -137,7 +137,7 @@ fn choose<'p>(plan: &'p Plan, args: &Args) -> anyhow::Result<(&'p Arm, &'p Cell)
     Ok((arm, cell))
 }
 
-fn endpoints(arm: &Arm, bed: &dyn Bed) -> anyhow::Result<BTreeMap<String, Vec<String>>> {
+fn endpoints(arm: &Arm, bed: &dyn TestBed) -> anyhow::Result<BTreeMap<String, Vec<String>>> {
     let mut all: BTreeMap<String, Vec<String>> = BTreeMap::new();
     for route in &arm.topology.routes {
         let known = all.entry(route.edge.clone()).or_default();

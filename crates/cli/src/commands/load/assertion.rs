@@ -1,4 +1,4 @@
-//! What a load must fulfil, `p99<5ms`: read from the command, held against the result.
+//! Assertions of a load, such as `p99<5ms`: parsed from the command line and checked against the result.
 
 use std::fmt;
 use std::str::FromStr;
@@ -46,16 +46,16 @@ impl fmt::Display for Assertion {
     }
 }
 
-/// A value as far as it is known.
+/// A measured value, a lower bound of it, or why it is not known.
 #[derive(Debug, Clone, PartialEq)]
-enum Known {
+enum ObservedValue {
     Exactly(f64),
     MoreThan(f64),
-    Not(&'static str),
+    Unknown(&'static str),
 }
 
 impl Assertion {
-    /// That at most this share of the exchanges is not answered rightly: `--max-error-rate`.
+    /// The assertion of `--max-error-rate`: at most this share of the exchanges fails.
     pub fn error_rate_at_most(share: Share) -> Self {
         Self {
             text: format!("error-rate<={share}"),
@@ -67,7 +67,7 @@ impl Assertion {
         }
     }
 
-    /// Holds it against a result.
+    /// Checks the assertion against a result.
     pub fn judge(&self, outcome: &Outcome, rate: Rate) -> AssertionReport {
         let (verdict, because) = self.verdict(&self.values(outcome, rate));
         AssertionReport {
@@ -77,27 +77,30 @@ impl Assertion {
         }
     }
 
-    /// Every value that has to fulfil it, with the words for what it is of.
-    fn values(&self, outcome: &Outcome, rate: Rate) -> Vec<(&'static str, Known)> {
+    /// Every value that must fulfil the assertion, with a text for what it is of.
+    fn values(&self, outcome: &Outcome, rate: Rate) -> Vec<(&'static str, ObservedValue)> {
         let result = &outcome.result;
         let wrong = result.errors + result.unfinished;
         let all = result.right + wrong;
-        let of = |name, latencies: Option<Latencies>, point| (name, look(latencies, point));
+        let of = |name, latencies: Option<Latencies>, point| (name, observed(latencies, point));
         match self.condition.metric {
             Metric::Rate => {
-                let known = rate.completed_per_s.map(Known::Exactly);
-                vec![("", known.unwrap_or(Known::Not("the window has no length")))]
+                let known = rate.completed_per_s.map(ObservedValue::Exactly);
+                vec![(
+                    "",
+                    known.unwrap_or(ObservedValue::Unknown("the window has no length")),
+                )]
             }
-            Metric::Errors => vec![("", Known::Exactly(wrong as f64))],
+            Metric::Errors => vec![("", ObservedValue::Exactly(wrong as f64))],
             Metric::ErrorRate => vec![(
                 "",
                 match all {
-                    0 => Known::Not("there were no exchanges"),
-                    all => Known::Exactly(wrong as f64 / all as f64),
+                    0 => ObservedValue::Unknown("there were no exchanges"),
+                    all => ObservedValue::Exactly(wrong as f64 / all as f64),
                 },
             )],
             Metric::Latency(Of::Lateness, point) => vec![of("", outcome.lateness(), point)],
-            // Neither may fast errors flatter a tail, nor may slow ones stay out of it: both must fulfil it.
+            // Fast errors would improve a quantile, and leaving slow ones out would, too: both sets must fulfil it.
             Metric::Latency(kind, point) if wrong > 0 => {
                 let (right, all) = match kind {
                     Of::Response => (outcome.response(), outcome.response_by_all()),
@@ -115,8 +118,8 @@ impl Assertion {
         }
     }
 
-    /// The worst of the values decides.
-    fn verdict(&self, values: &[(&'static str, Known)]) -> (AssertionVerdict, String) {
+    /// The worst verdict of all values.
+    fn verdict(&self, values: &[(&'static str, ObservedValue)]) -> (AssertionVerdict, String) {
         let judged = values.iter().map(|(of, known)| self.one(of, known));
         judged
             .max_by_key(|(verdict, _)| match verdict {
@@ -127,21 +130,21 @@ impl Assertion {
             .unwrap_or((AssertionVerdict::CannotBeTold, String::new()))
     }
 
-    fn one(&self, of: &str, known: &Known) -> (AssertionVerdict, String) {
+    fn one(&self, of: &str, known: &ObservedValue) -> (AssertionVerdict, String) {
         let Condition {
             metric,
             comparison,
             limit,
         } = self.condition;
         match *known {
-            Known::Exactly(value) => {
+            ObservedValue::Exactly(value) => {
                 let shown = format!("it is {}{of}", show(metric, value));
                 match comparison.holds(value, limit) {
                     true => (AssertionVerdict::Held, shown),
                     false => (AssertionVerdict::Failed, shown),
                 }
             }
-            Known::MoreThan(bound) => {
+            ObservedValue::MoreThan(bound) => {
                 let shown = format!("it is more than {}{of}", show(metric, bound));
                 match (bound >= limit, comparison.wants_more()) {
                     (true, true) => (AssertionVerdict::Held, shown),
@@ -152,30 +155,30 @@ impl Assertion {
                     ),
                 }
             }
-            Known::Not(why) => (AssertionVerdict::CannotBeTold, format!("{why}{of}")),
+            ObservedValue::Unknown(why) => (AssertionVerdict::CannotBeTold, format!("{why}{of}")),
         }
     }
 }
 
-fn look(latencies: Option<Latencies>, point: Point) -> Known {
+fn observed(latencies: Option<Latencies>, point: Point) -> ObservedValue {
     let Some(latencies) = latencies else {
-        return Known::Not("nothing was observed");
+        return ObservedValue::Unknown("nothing was observed");
     };
     let quantile = match point {
         Point::Quantile(q) => latencies.quantile(q),
         Point::Max => latencies.max().unwrap_or(Quantile::TooFew),
         Point::Mean => match latencies.mean_ns() {
             Some(mean) if latencies.unfinished() + latencies.out_of_range() > 0 => {
-                return Known::MoreThan(mean);
+                return ObservedValue::MoreThan(mean);
             }
-            Some(mean) => return Known::Exactly(mean),
+            Some(mean) => return ObservedValue::Exactly(mean),
             None => Quantile::TooFew,
         },
     };
     match quantile {
-        Quantile::Exact(ns) => Known::Exactly(ns as f64),
-        Quantile::Above(ns) => Known::MoreThan(ns as f64),
-        Quantile::TooFew => Known::Not(
+        Quantile::Exact(ns) => ObservedValue::Exactly(ns as f64),
+        Quantile::Above(ns) => ObservedValue::MoreThan(ns as f64),
+        Quantile::TooFew => ObservedValue::Unknown(
             "fewer than ten observations lie beyond it, so measure longer or at a higher rate",
         ),
     }
@@ -189,20 +192,20 @@ mod tests {
         text.parse().unwrap()
     }
 
-    fn verdict(text: &str, known: Known) -> AssertionVerdict {
+    fn verdict(text: &str, known: ObservedValue) -> AssertionVerdict {
         read(text).verdict(&[("", known)]).0
     }
 
     #[test]
     fn a_value_on_the_limit_is_at_most_it_but_not_below() {
-        let on = Known::Exactly(5e6);
+        let on = ObservedValue::Exactly(5e6);
         assert_eq!(verdict("p99<5ms", on.clone()), AssertionVerdict::Failed);
         assert_eq!(verdict("p99<=5ms", on), AssertionVerdict::Held);
     }
 
     #[test]
     fn a_bound_decides_only_what_it_bounds() {
-        let bound = Known::MoreThan(5e6);
+        let bound = ObservedValue::MoreThan(5e6);
         assert_eq!(verdict("p99<4ms", bound.clone()), AssertionVerdict::Failed);
         assert_eq!(verdict("p99>4ms", bound.clone()), AssertionVerdict::Held);
         assert_eq!(verdict("p99<6ms", bound), AssertionVerdict::CannotBeTold);
@@ -212,12 +215,12 @@ mod tests {
     fn a_quantile_of_too_few_cannot_be_told_and_the_worst_of_several_decides() {
         let mut few = Latencies::new(tare_stats::Range::default()).unwrap();
         few.record_many(1000, 100);
-        let known = look(Some(few), Point::Quantile(0.99));
+        let known = observed(Some(few), Point::Quantile(0.99));
         assert_eq!(
             verdict("p99<5ms", known.clone()),
             AssertionVerdict::CannotBeTold
         );
-        let values = [("", Known::Exactly(9e6)), ("", known)];
+        let values = [("", ObservedValue::Exactly(9e6)), ("", known)];
         assert_eq!(read("p99<5ms").verdict(&values).0, AssertionVerdict::Failed);
     }
 }

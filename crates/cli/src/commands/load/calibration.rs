@@ -1,8 +1,7 @@
-//! A short load on a server in this process that answers at once: what the generator, the kernel and the loopback take
-//! where no target takes anything.
+//! Calibration against a null server in this process: latency and CPU of generator, kernel and loopback alone.
 //!
-//! HTTP/1.1 without TLS whatever the load speaks, since that is the least there is; the rate, the width and the size of the
-//! requests are the load's, within bounds. `tare load` does it; an agent of an experiment never does, it would disturb.
+//! It uses HTTP/1.1 without TLS for any protocol, as the cheapest one; rate, connections and request size are those of the load,
+//! within bounds. Only `tare load` does it: in an agent of an experiment it would disturb the measurement.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -22,34 +21,37 @@ use tare_schema::load::{
     LoadSpec, Mix, Pacing, Parts, Reach, RequestSpec, Stop, ThinkSpread, Transport,
 };
 
-/// How long it takes.
+/// Duration of the calibration.
 const WARMUP: Duration = Duration::from_millis(50);
 const WINDOW: Duration = Duration::from_millis(450);
 
-/// Below this rate half a second gives no median; above that the server would be what is measured.
+/// Range of rates. Below it, half a second gives no median; above it, the server would be the limit.
 const RATE_PER_S: (f64, f64) = (200.0, 20_000.0);
 
-/// Stands for the rate of a recording, which is not read yet.
+/// Assumed rate of a replay, whose recording has not been read yet.
 const REPLAY_PER_S: f64 = 1000.0;
 
-/// Widest and largest: more changes little, and would last.
+/// Upper bounds; beyond them the figures change little and the calibration takes longer.
 const CONNECTIONS_MAX: u32 = 64;
 const REQUEST_BYTES_MAX: u64 = 64 * 1024;
 
-/// A calibration whose starts were later than this (p99) was disturbed by other programs.
+/// Above this lateness (p99), other programs have disturbed the calibration.
 const QUIET_NS: u64 = 100_000;
-/// Bytes of an answer's body: what a small API answers.
+/// Bytes of a response body, as of a small API.
 const ANSWER_BYTES: u64 = 128;
 
-/// Calibrations kept.
-const KEPT_MAX: usize = 64;
+/// Most calibrations in the cache.
+const CACHED_MAX: usize = 64;
 
-/// Measures, or takes what was measured for the same load since this machine was started.
+/// Returns the cached calibration for this load since the machine was booted, or measures one.
 pub fn calibrate(plan: &LoadPlan) -> anyhow::Result<Calibration> {
     let wanted = null_load(plan);
     let key = key(&wanted);
     let path = cache_path();
-    let mut kept = path.as_deref().and_then(Kept::read).unwrap_or_default();
+    let mut kept = path
+        .as_deref()
+        .and_then(CalibrationCache::read)
+        .unwrap_or_default();
     if let Some(found) = kept.calibrations.get(&key) {
         return Ok(Calibration {
             kept: true,
@@ -58,24 +60,24 @@ pub fn calibrate(plan: &LoadPlan) -> anyhow::Result<Calibration> {
     }
     let (calibration, quality) = measure(wanted)?;
     if let (Some(path), Quality::Quiet) = (path, quality) {
-        if kept.calibrations.len() >= KEPT_MAX {
+        if kept.calibrations.len() >= CACHED_MAX {
             kept.calibrations.clear();
         }
         kept.calibrations.insert(key, calibration);
-        // A cache that cannot be written costs half a second the next time.
+        // Without a cache the next calibration takes half a second again.
         let _ = kept.write(&path);
     }
     Ok(calibration)
 }
 
-/// Whether the machine left us alone meanwhile.
+/// Whether other programs disturbed the calibration.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Quality {
     Quiet,
     Disturbed,
 }
 
-/// The same load, short, on nothing.
+/// The load of the calibration, derived from that of the plan.
 fn null_load(plan: &LoadPlan) -> LoadSpec {
     let load = &plan.load;
     let connections = tare_load::connections(&load.client)
@@ -115,7 +117,7 @@ fn null_load(plan: &LoadPlan) -> LoadSpec {
     }
 }
 
-/// The highest rate of an open loop; `None`: a closed one.
+/// The highest rate of an open loop; `None` for a closed one.
 fn busiest_per_s(pacing: &Pacing) -> Option<f64> {
     match pacing {
         Pacing::Constant { rate_per_s } | Pacing::Poisson { rate_per_s } => Some(*rate_per_s),
@@ -166,7 +168,7 @@ fn measure(load: LoadSpec) -> anyhow::Result<(Calibration, Quality)> {
     let server = serving.spawn({
         let stop = stop.clone();
         move || {
-            step_aside();
+            move_to_other_cores();
             origin.run(stop)
         }
     })?;
@@ -185,9 +187,9 @@ fn measure(load: LoadSpec) -> anyhow::Result<(Calibration, Quality)> {
     figures(&plan.load, &outcome)
 }
 
-/// On one core with the generator the server would wait for it: where the process may run on one core only, the server
-/// takes the others.
-fn step_aside() {
+/// Moves the server's thread to the other cores, where this process is pinned to one core: there it would compete with the
+/// generator.
+fn move_to_other_cores() {
     let Ok(mine) = sched_getaffinity(None) else {
         return;
     };
@@ -198,7 +200,7 @@ fn step_aside() {
     (0..CpuSet::MAX_CPU)
         .filter(|&cpu| !mine.is_set(cpu))
         .for_each(|cpu| others.set(cpu));
-    // Refused where there is no other core: then they share.
+    // Refused when there is no other core: then they share it.
     let _ = sched_setaffinity(None, &others);
 }
 
@@ -250,7 +252,7 @@ fn figures(load: &LoadSpec, outcome: &Outcome) -> anyhow::Result<(Calibration, Q
         kept: false,
     };
     let latest = instrument.lateness.p99_ns.or(instrument.lateness.p50_ns);
-    // One taken while others used the machine must not stand for the whole time until it is started again.
+    // A disturbed calibration must not be cached until the next boot.
     let quality = match latest.is_some_and(|ns| ns <= QUIET_NS) {
         true => Quality::Quiet,
         false => Quality::Disturbed,
@@ -258,31 +260,31 @@ fn figures(load: &LoadSpec, outcome: &Outcome) -> anyhow::Result<(Calibration, Q
     Ok((calibration, quality))
 }
 
-/// What was measured since this machine was started, by this binary.
+/// The cache file: calibrations of this boot and this binary.
 #[derive(Debug, Default, Serialize, Deserialize)]
-struct Kept {
+struct CalibrationCache {
     of: String,
     calibrations: BTreeMap<String, Calibration>,
 }
 
-impl Kept {
-    /// What is kept and still true; `None`: nothing.
+impl CalibrationCache {
+    /// Reads a cache that is still valid.
     fn read(path: &Path) -> Option<Self> {
         let kept: Self = cached::read(path)?;
-        (kept.of == circumstances()?).then_some(kept)
+        (kept.of == cache_fingerprint()?).then_some(kept)
     }
 
     fn write(&self, path: &Path) -> anyhow::Result<()> {
         let kept = Self {
-            of: circumstances().context("the boot of this machine has no name")?,
+            of: cache_fingerprint().context("the boot of this machine has no name")?,
             calibrations: self.calibrations.clone(),
         };
         Ok(cached::write(path, &kept)?)
     }
 }
 
-/// What a calibration is good for: this start of the machine, this kernel, this binary.
-fn circumstances() -> Option<String> {
+/// What a cached calibration is valid for: this boot, this kernel, this binary.
+fn cache_fingerprint() -> Option<String> {
     let read = |path| std::fs::read_to_string(path).ok();
     let boot = read("/proc/sys/kernel/random/boot_id")?;
     let kernel = read("/proc/sys/kernel/osrelease")?;
@@ -301,7 +303,7 @@ fn circumstances() -> Option<String> {
     ))
 }
 
-/// What changes the figures of a calibration: pace, width, sizes, and the cores that the process may use.
+/// Cache key: pacing, connections, request size, workers, and the number of cores of this process.
 fn key(load: &LoadSpec) -> String {
     let cores = sched_getaffinity(None).map_or(0, |cores| cores.count());
     let request = load.requests.first().map(|request| &request.body);
@@ -311,7 +313,7 @@ fn key(load: &LoadSpec) -> String {
     )
 }
 
-/// In the user's cache, as targets are: `TARE_CACHE`, else `~/.cache/tare`.
+/// The cache file in `TARE_CACHE`, else in `~/.cache/tare`.
 fn cache_path() -> Option<PathBuf> {
     let folder = |name| std::env::var_os(name).map(PathBuf::from);
     let cache = folder("TARE_CACHE").or_else(|| Some(folder("HOME")?.join(".cache/tare")))?;
@@ -378,14 +380,14 @@ mod tests {
     fn what_was_kept_for_another_start_of_the_machine_is_not_taken() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("deep/null-server.json");
-        let mut kept = Kept::default();
+        let mut kept = CalibrationCache::default();
         kept.calibrations.insert("a".into(), Calibration::default());
         kept.write(&path).unwrap();
-        assert_eq!(Kept::read(&path).unwrap().calibrations.len(), 1);
+        assert_eq!(CalibrationCache::read(&path).unwrap().calibrations.len(), 1);
         let text = std::fs::read_to_string(&path).unwrap();
-        let of = circumstances().unwrap();
+        let of = cache_fingerprint().unwrap();
         std::fs::write(&path, text.replace(&of, "another boot")).unwrap();
-        assert!(Kept::read(&path).is_none());
+        assert!(CalibrationCache::read(&path).is_none());
     }
 
     #[test]

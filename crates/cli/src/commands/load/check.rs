@@ -1,4 +1,4 @@
-//! `tare load --session FILE --check`: what one session would send, without sending it.
+//! `tare load --session FILE --check`: prints what one session would send, without sending it.
 
 use std::io::Write as _;
 use std::process::ExitCode;
@@ -11,7 +11,7 @@ use tare_schema::units::Period;
 
 use crate::exit::{Exit, bad_input};
 
-/// Prints it.
+/// Prints the requests of one session.
 pub fn run(plan: &LoadPlan) -> anyhow::Result<ExitCode> {
     let rehearsed = tare_load::rehearse_plan(plan).map_err(bad_input)?;
     let mut out = std::io::stdout().lock();
@@ -29,7 +29,7 @@ pub fn run(plan: &LoadPlan) -> anyhow::Result<ExitCode> {
             }
             Rehearsed::Fails { why } => {
                 writeln!(out, "── fails: {}", shown(why))?;
-                exit = Exit::NoVerdict;
+                exit = Exit::Failed;
             }
             Rehearsed::GoesOn => writeln!(out, "── and so on")?,
         }

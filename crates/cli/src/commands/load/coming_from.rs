@@ -1,15 +1,15 @@
-//! The commands of docs/COMING-FROM.md are commands of this version.
+//! Tests that the commands of docs/COMING-FROM.md are valid.
 
 use std::path::Path;
 
 use clap::Parser;
 
-use super::plan::{Content, Wanted};
-use super::target::Target;
+use super::plan::{Content, ResolvedLoad};
+use super::target::LoadUrl;
 use crate::Cli;
 use crate::commands::Command;
 
-/// Every `tare load` line within the page's blocks of shell.
+/// Every `tare load` line in the shell blocks of the page.
 fn commands() -> Vec<String> {
     let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/COMING-FROM.md");
     let page = std::fs::read_to_string(page).unwrap();
@@ -25,7 +25,7 @@ fn commands() -> Vec<String> {
     found
 }
 
-/// Words as a shell makes them of blanks, 'quotes' and "quotes"; nothing else stands on the page.
+/// Splits a line into words as a shell does: blanks, 'quotes' and "quotes"; the page uses nothing else.
 fn words(line: &str) -> Vec<String> {
     let mut words = Vec::new();
     let mut word: Option<String> = None;
@@ -56,10 +56,10 @@ fn every_command_of_the_page_for_newcomers_is_read_and_planned() {
             panic!("{line} is no load");
         };
         let content = Content::read(&args).unwrap_or_else(|e| panic!("{line}\n{e:#}"));
-        let target = Target::parse(&content.url).unwrap_or_else(|e| panic!("{line}\n{e:#}"));
-        // A message in JSON is encoded as the server describes it, and here is none.
+        let target = LoadUrl::parse(&content.url).unwrap_or_else(|e| panic!("{line}\n{e:#}"));
+        // JSON messages need the server's reflection, and there is no server here.
         if args.grpc.data.is_none()
-            && let Err(error) = Wanted::new(&args, &target, content)
+            && let Err(error) = ResolvedLoad::new(&args, &target, content)
         {
             panic!("{line}\n{error:#}");
         }

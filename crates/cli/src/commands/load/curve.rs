@@ -1,4 +1,4 @@
-//! `tare load --curve`: latency over load, from idle to beyond the knee.
+//! `tare load --curve`: latency over offered rate, from idle to beyond the knee.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -15,22 +15,22 @@ use tare_seek::search::probe_length;
 use tare_stats::{Latencies, Quantile, Range};
 
 use super::args::{Args, CurveRates};
-use super::plan::Wanted;
-use super::search::{busiest, ours, plan_of, rest, try_once};
+use super::plan::ResolvedLoad;
+use super::search::{busiest, generator_limit, plan_of, rest, run_probe};
 use crate::exit::{Exit, bad_input};
 use crate::screen;
 
-/// Length of the load that finds out what the server answers at most.
-const MOST_LENGTH: Duration = Duration::from_secs(3);
-/// Width of the chart where the terminal does not say its own.
+/// Length of the load that measures the maximum rate.
+const MAX_RATE_WINDOW: Duration = Duration::from_secs(3);
+/// Width of the chart when that of the terminal is not known.
 const COLUMNS: usize = 100;
-/// Longest window of one rate.
+/// Longest window of a probe.
 const LENGTH_MAX: Duration = Duration::from_secs(30);
-/// The smallest share of the exchanges that every window is to show: p99.
+/// Share of exchanges beyond the highest quantile that every window must support: p99.
 const SHARE: f64 = 0.01;
 
-/// All repeats of one rate.
-struct Merged {
+/// The merged probes of one rate.
+struct MergedRuns {
     latency: Latencies,
     response: Latencies,
     answered: u64,
@@ -45,16 +45,16 @@ struct Merged {
 pub fn run(
     args: &Args,
     wanted_rates: &CurveRates,
-    wanted: &Wanted,
+    resolved: &ResolvedLoad,
     stop: &StopHandle,
 ) -> anyhow::Result<ExitCode> {
     let rates = match wanted_rates {
-        // What was ended while it was looked for is not known.
-        CurveRates::Auto => most(wanted, stop)?.map_or_else(Vec::new, rates),
+        // `None`: interrupted while the maximum rate was measured.
+        CurveRates::Auto => measure_max_rate(resolved, stop)?.map_or_else(Vec::new, rates),
         CurveRates::These(rates) => rates.clone(),
     };
     let order = order(rates.len(), args.search.repeats as usize, args.seed);
-    let mut merged: BTreeMap<usize, Merged> = BTreeMap::new();
+    let mut merged: BTreeMap<usize, MergedRuns> = BTreeMap::new();
     let mut gone = None;
     for (number, &at) in order.iter().enumerate() {
         if stop.is_ended() {
@@ -70,7 +70,7 @@ pub fn run(
                 length.as_secs_f64()
             ));
         }
-        let outcome = match try_once(&plan_of(wanted, rate_per_s, length), stop, None) {
+        let outcome = match run_probe(&plan_of(resolved, rate_per_s, length), stop, None) {
             Ok((outcome, _)) => outcome,
             Err(error @ (LoadError::NoConnection { .. } | LoadError::Refused(_)))
                 if !merged.is_empty() =>
@@ -105,19 +105,19 @@ pub fn run(
             .with_context(|| format!("cannot write {}", path.display()))?;
     }
     if let Some(path) = &args.search.svg {
-        let picture = svg(&points, "Latency over load", &wanted.way);
+        let picture = svg(&points, "Latency over load", &resolved.target_text);
         std::fs::write(path, picture)
             .with_context(|| format!("cannot write {}", path.display()))?;
     }
     if args.output.json {
-        screen::print_json(&report(wanted, &points))?;
+        screen::print_json(&report(resolved, &points))?;
     } else {
         let columns = console::Term::stdout()
             .size_checked()
             .map_or(COLUMNS, |(_, columns)| usize::from(columns));
         screen::print(&format!(
             "{}\n\n{}\n{}\n{}\n",
-            wanted.way,
+            resolved.target_text,
             table(&points),
             chart(&points, columns),
             knee_words(&points)
@@ -126,20 +126,20 @@ pub fn run(
     Ok(
         match (stop.is_ended(), points.is_empty() || gone.is_some()) {
             (true, _) => Exit::Interrupted.into(),
-            (false, true) => Exit::NoVerdict.into(),
+            (false, true) => Exit::Failed.into(),
             (false, false) => Exit::Done.into(),
         },
     )
 }
 
-/// What the server answers when it is asked as fast as the connections carry it; `None` if that was ended.
-fn most(wanted: &Wanted, stop: &StopHandle) -> anyhow::Result<Option<f64>> {
-    let mut plan = plan_of(wanted, 1.0, MOST_LENGTH);
+/// Measures the maximum rate in a closed loop; `None` when it was interrupted.
+fn measure_max_rate(resolved: &ResolvedLoad, stop: &StopHandle) -> anyhow::Result<Option<f64>> {
+    let mut plan = plan_of(resolved, 1.0, MAX_RATE_WINDOW);
     plan.load.pacing = Pacing::Max;
     plan.load.stop = Stop::Duration {
-        window_ns: MOST_LENGTH.as_nanos() as u64,
+        window_ns: MAX_RATE_WINDOW.as_nanos() as u64,
     };
-    let (outcome, _) = try_once(&plan, stop, None).map_err(refused)?;
+    let (outcome, _) = run_probe(&plan, stop, None).map_err(refused)?;
     if stop.is_ended() {
         return Ok(None);
     }
@@ -152,7 +152,7 @@ fn most(wanted: &Wanted, stop: &StopHandle) -> anyhow::Result<Option<f64>> {
     Ok(Some(answered))
 }
 
-/// An error before there was anything to draw.
+/// An error before any rate was measured.
 fn refused(error: LoadError) -> anyhow::Error {
     match error {
         LoadError::Plan(_) | LoadError::Tls(_) | LoadError::Descriptors { .. } => bad_input(error),
@@ -160,9 +160,13 @@ fn refused(error: LoadError) -> anyhow::Error {
     }
 }
 
-fn add(merged: &mut BTreeMap<usize, Merged>, at: usize, outcome: &Outcome) -> anyhow::Result<()> {
+fn add(
+    merged: &mut BTreeMap<usize, MergedRuns>,
+    at: usize,
+    outcome: &Outcome,
+) -> anyhow::Result<()> {
     if let std::collections::btree_map::Entry::Vacant(empty) = merged.entry(at) {
-        empty.insert(Merged {
+        empty.insert(MergedRuns {
             latency: Latencies::new(Range::default()).context("cannot make a histogram")?,
             response: Latencies::new(Range::default()).context("cannot make a histogram")?,
             answered: 0,
@@ -190,11 +194,11 @@ fn add(merged: &mut BTreeMap<usize, Merged>, at: usize, outcome: &Outcome) -> an
     one.intended += result.intended;
     one.right += result.right;
     one.busy = one.busy.max(busiest(outcome));
-    one.ours |= ours(outcome).is_some();
+    one.ours |= generator_limit(outcome).is_some();
     Ok(())
 }
 
-fn point(rate_per_s: f64, merged: &Merged) -> Point {
+fn point(rate_per_s: f64, merged: &MergedRuns) -> Point {
     let known = |quantile: Quantile| match quantile {
         Quantile::Exact(ns) => Some(ns),
         Quantile::Above(_) | Quantile::TooFew => None,
@@ -297,7 +301,7 @@ fn csv(points: &[Point]) -> String {
     text
 }
 
-fn report(wanted: &Wanted, points: &[Point]) -> CurveReport {
+fn report(resolved: &ResolvedLoad, points: &[Point]) -> CurveReport {
     let one = |point: &Point| {
         let of = |[p50, p90, p99, p99_9, max]: [Option<u64>; 5]| LatencyReport {
             p50,
@@ -319,7 +323,7 @@ fn report(wanted: &Wanted, points: &[Point]) -> CurveReport {
     CurveReport {
         version: FORMAT_VERSION,
         tare: env!("CARGO_PKG_VERSION").to_owned(),
-        load: wanted.way.clone(),
+        load: resolved.target_text.clone(),
         points: points.iter().map(one).collect(),
         knee_per_s: knee_of(points).map(|at| points[at].rate_per_s),
     }

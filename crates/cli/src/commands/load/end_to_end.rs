@@ -1,4 +1,4 @@
-//! `--end-to-end`: a producer that puts the time into its records, and a consumer that reads them at once, on one clock.
+//! `--end-to-end`: a producer that writes the time into its records, and a consumer in the same process that reads them at once.
 
 use std::ops::ControlFlow;
 use std::process::ExitCode;
@@ -17,18 +17,18 @@ use tare_schema::metric::Unit;
 use tare_stats::{Latencies, Quantile};
 
 use super::args::Args;
-use super::judgement::Judgement;
-use super::plan::{self, Wanted};
+use super::generator_check::GeneratorCheck;
+use super::plan::{self, ResolvedLoad};
 use super::summary::{Rate, Summary};
 use super::{measure, output, throughput};
 use crate::exit::{Exit, bad_input};
 use crate::screen;
 
-/// Bytes of a value that the time takes.
+/// Bytes of the timestamp in a record's value.
 const STAMP_BYTES: u64 = 8;
 
-/// The quantiles that are told.
-const TOLD: [(&str, f64); 6] = [
+/// The quantiles in text and JSON.
+const QUANTILES: [(&str, f64); 6] = [
     ("p50", 0.5),
     ("p75", 0.75),
     ("p90", 0.9),
@@ -37,22 +37,22 @@ const TOLD: [(&str, f64); 6] = [
     ("p99.99", 0.9999),
 ];
 
-/// Runs both sides.
+/// Runs producer and consumer, and prints the result.
 pub fn run(
     args: &Args,
-    wanted: &Wanted,
+    resolved: &ResolvedLoad,
     files: output::Files,
     stop: &StopHandle,
 ) -> anyhow::Result<ExitCode> {
     let run = run_number();
-    let mut producing = wanted.clone();
-    let topic = stamped(&mut producing.plan, run).map_err(bad_input)?;
+    let mut producing = resolved.clone();
+    let topic = add_timestamps(&mut producing.plan, run).map_err(bad_input)?;
     let consumer = consumer(args, &producing.plan, &topic, run).map_err(bad_input)?;
     let both = match both(args, &producing, &consumer, stop) {
         Ok(both) => both,
         Err(error @ (LoadError::NoConnection { .. } | LoadError::Refused(_))) => {
             screen::say(format_args!("error: {error}"));
-            return Ok(Exit::NoVerdict.into());
+            return Ok(Exit::Failed.into());
         }
         Err(error @ (LoadError::Plan(_) | LoadError::Tls(_) | LoadError::Descriptors { .. })) => {
             return Err(bad_input(error));
@@ -61,23 +61,23 @@ pub fn run(
     };
     files.write(&consumer, &topic, &both.read, &both.read_samples)?;
     let rate = Rate::new(&producing.plan.load.pacing, &both.written.result);
-    let judgement = Judgement::new(&both.written, rate, producing.plan.load.sched);
+    let generator_check = GeneratorCheck::new(&both.written, rate, producing.plan.load.sched);
     let summary = Summary {
         words: &producing.words,
         rate,
-        judgement: &judgement,
+        generator_check: &generator_check,
         assertions: &[],
     };
-    let ages = both.read.sum(|tag| tag.quantity == "end-to-end");
+    let end_to_end = both.read.sum(|tag| tag.quantity == "end-to-end");
     if args.output.json {
-        screen::print_json(&json(&summary, &producing.plan, &both, ages.as_ref()))?;
+        screen::print_json(&json(&summary, &producing.plan, &both, end_to_end.as_ref()))?;
     } else {
         let screen = screen::screen(&console::Term::stdout());
         screen::print_raw(&summary.text(&both.written, screen))?;
         for words in [
             throughput::words(&producing.plan.load, &both.written.result),
             throughput::words(&consumer.load, &both.read.result),
-            Some(text(&both, ages.as_ref())),
+            Some(text(&both, end_to_end.as_ref())),
         ] {
             screen::print(&format!("{}\n", words.unwrap_or_default()))?;
         }
@@ -85,45 +85,45 @@ pub fn run(
     let mut sides = [&both.written.result, &both.read.result].into_iter();
     if let Some(why) = sides.find_map(|result| result.broke_off.as_ref()) {
         screen::say(format_args!("error: the load broke off: {why}"));
-        return Ok(Exit::NoVerdict.into());
+        return Ok(Exit::Failed.into());
     }
-    Ok(match (both.missing(), ages) {
-        (_, None) => Exit::NoVerdict.into(),
+    Ok(match (both.missing(), end_to_end) {
+        (_, None) => Exit::Failed.into(),
         (1.., _) => {
             screen::say(format_args!(
                 "error: {} records were taken by the brokers and did not arrive",
                 both.missing()
             ));
-            Exit::NoVerdict.into()
+            Exit::Failed.into()
         }
         (0, _) => Exit::Done.into(),
     })
 }
 
-/// What both sides left.
-struct Both {
+/// The outcomes of producer and consumer.
+struct BothSides {
     written: Outcome,
     read: Outcome,
     read_samples: Vec<Sample>,
 }
 
-impl Both {
-    /// Records that the brokers took.
-    fn taken(&self) -> u64 {
-        taken(&self.written)
+impl BothSides {
+    /// Records that the brokers acknowledged.
+    fn acknowledged(&self) -> u64 {
+        acknowledged(&self.written)
     }
 
-    /// Records of this run that arrived.
-    fn arrived(&self) -> u64 {
+    /// Records of this run that the consumer received.
+    fn received(&self) -> u64 {
         self.read.result.records.map_or(0, |records| records.total)
     }
 
     fn missing(&self) -> u64 {
-        self.taken().saturating_sub(self.arrived())
+        self.acknowledged().saturating_sub(self.received())
     }
 }
 
-fn taken(written: &Outcome) -> u64 {
+fn acknowledged(written: &Outcome) -> u64 {
     written
         .result
         .by_request
@@ -132,15 +132,15 @@ fn taken(written: &Outcome) -> u64 {
         .sum()
 }
 
-/// A number that no run on this machine had lately.
+/// A number that identifies the records of this run.
 fn run_number() -> u64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH);
     let now_ns = since.map_or(0, |since| since.as_nanos() as u64);
     now_ns ^ (u64::from(std::process::id()) << 40)
 }
 
-/// Has the producer put times into its records; the topic.
-fn stamped(plan: &mut LoadPlan, run: u64) -> anyhow::Result<String> {
+/// Makes the producer write timestamps into its records; returns the topic.
+fn add_timestamps(plan: &mut LoadPlan, run: u64) -> anyhow::Result<String> {
     let [request] = plan.load.requests.as_slice() else {
         bail!("one topic a load: leave out the file of requests");
     };
@@ -162,7 +162,7 @@ fn stamped(plan: &mut LoadPlan, run: u64) -> anyhow::Result<String> {
     Ok(request.path.trim_start_matches('/').to_owned())
 }
 
-/// The other side: from the end of the topic, all records of the run.
+/// The consumer's plan: from the end of the topic, all records of the run.
 fn consumer(args: &Args, producer: &LoadPlan, topic: &str, run: u64) -> anyhow::Result<LoadPlan> {
     let mut fetch = plan::consumer_of(args, topic)?;
     fetch.from = FetchFrom::End;
@@ -187,44 +187,44 @@ fn consumer(args: &Args, producer: &LoadPlan, topic: &str, run: u64) -> anyhow::
     Ok(consumer)
 }
 
-/// Starts the consumer, then the producer, and ends the consumer when everything has arrived or nothing more comes.
+/// Runs the consumer, then the producer; ends the consumer when it has received all records or after a timeout.
 fn both(
     args: &Args,
-    producing: &Wanted,
+    producing: &ResolvedLoad,
     consumer: &LoadPlan,
     stop: &StopHandle,
-) -> Result<Both, LoadError> {
+) -> Result<BothSides, LoadError> {
     let stop_reading = StopHandle::new();
-    let order = &stop_reading;
+    let stop_consumer = &stop_reading;
     thread::scope(|scope| {
-        let (tell, told) = channel();
+        let (event_sender, events) = channel();
         let reading = thread::Builder::new()
             .name("consumer".into())
-            .spawn_scoped(scope, move || read(consumer, order, &tell));
+            .spawn_scoped(scope, move || read(consumer, stop_consumer, &event_sender));
         let reading = reading.map_err(|source| LoadError::System {
             what: "start a thread for the consumer",
             source,
         })?;
         let mut written = Err(LoadError::Worker("the consumer did not start".into()));
-        let mut arrived = 0;
-        if let Ok(Told::Ready) = told.recv() {
+        let mut received = 0;
+        if let Ok(ConsumerEvent::Ready) = events.recv() {
             written = measure(args, producing, stop).map(|(written, _)| written);
             if let Ok(written) = &written {
                 wait(
-                    &told,
-                    taken(written),
-                    &mut arrived,
+                    &events,
+                    acknowledged(written),
+                    &mut received,
                     consumer.load.timeout_ns,
                 );
             }
         }
-        order.end();
-        // What is still told is of no use; without a reader, the other side is not held up.
-        drop(told);
+        stop_consumer.end();
+        // Further events are not needed; sending fails from now on, and does not block.
+        drop(events);
         let read = reading.join();
         let (read, read_samples) =
             read.unwrap_or_else(|_| Err(LoadError::Worker("it panicked".into())))?;
-        Ok(Both {
+        Ok(BothSides {
             written: written?,
             read,
             read_samples,
@@ -232,25 +232,25 @@ fn both(
     })
 }
 
-/// What the consumer tells.
-enum Told {
+/// Messages of the consumer's thread.
+enum ConsumerEvent {
     Ready,
-    Arrived(u64),
+    Received(u64),
 }
 
 fn read(
     plan: &LoadPlan,
     stop: &StopHandle,
-    tell: &Sender<Told>,
+    event_sender: &Sender<ConsumerEvent>,
 ) -> Result<(Outcome, Vec<Sample>), LoadError> {
     let mut samples = Vec::new();
     let outcome = tare_load::run(plan, stop, &mut |progress| {
-        // Fails only when nobody waits for it any more.
-        let _ = tell.send(match progress {
-            Progress::Ready { .. } => Told::Ready,
+        // Fails when the receiver has been dropped: then the events are not needed.
+        let _ = event_sender.send(match progress {
+            Progress::Ready { .. } => ConsumerEvent::Ready,
             Progress::Sample(sample) => {
                 samples.push(sample);
-                Told::Arrived(sample.records.map_or(0, |records| records.count))
+                ConsumerEvent::Received(sample.records.map_or(0, |records| records.count))
             }
         });
         ControlFlow::Continue(())
@@ -258,18 +258,18 @@ fn read(
     Ok((outcome, samples))
 }
 
-/// Waits until so many records have arrived, or for as long as one may take.
-fn wait(told: &Receiver<Told>, taken: u64, arrived: &mut u64, timeout_ns: u64) {
-    // A sample comes every second.
+/// Waits until the consumer has received the acknowledged records, or for the timeout of an exchange.
+fn wait(events: &Receiver<ConsumerEvent>, acknowledged: u64, received: &mut u64, timeout_ns: u64) {
+    // There is one sample per second.
     let samples_max = timeout_ns.div_ceil(1_000_000_000) + 1;
     let mut samples = 0;
-    while let Ok(Told::Arrived(count)) = told.try_recv() {
-        *arrived += count;
+    while let Ok(ConsumerEvent::Received(count)) = events.try_recv() {
+        *received += count;
     }
-    while *arrived < taken && samples < samples_max {
-        match told.recv_timeout(Duration::from_secs(2)) {
-            Ok(Told::Arrived(count)) => *arrived += count,
-            Ok(Told::Ready) => {}
+    while *received < acknowledged && samples < samples_max {
+        match events.recv_timeout(Duration::from_secs(2)) {
+            Ok(ConsumerEvent::Received(count)) => *received += count,
+            Ok(ConsumerEvent::Ready) => {}
             Err(_) => return,
         }
         samples += 1;
@@ -285,28 +285,30 @@ fn ns(quantile: Quantile) -> String {
     }
 }
 
-fn text(both: &Both, ages: Option<&Latencies>) -> String {
+fn text(both: &BothSides, end_to_end: Option<&Latencies>) -> String {
     let count = |name: &str| both.read.result.protocol_counts.get(name).copied();
     let mut lines = vec![String::new()];
-    let ladder = ages.map_or_else(
+    let percentiles = end_to_end.map_or_else(
         || quantity::MISSING.to_owned(),
-        |ages| {
-            let each = TOLD
+        |end_to_end| {
+            let each = QUANTILES
                 .iter()
-                .map(|&(name, q)| format!("{name} {}", ns(ages.quantile(q))));
+                .map(|&(name, q)| format!("{name} {}", ns(end_to_end.quantile(q))));
             let mut all: Vec<String> = each.collect();
             all.push(format!(
                 "max {}",
-                ages.max().map_or_else(|| quantity::MISSING.to_owned(), ns)
+                end_to_end
+                    .max()
+                    .map_or_else(|| quantity::MISSING.to_owned(), ns)
             ));
             all.join("  ")
         },
     );
-    lines.push(format!("end to end   {ladder}"));
+    lines.push(format!("end to end   {percentiles}"));
     lines.push(format!(
         "records      {} taken by the brokers, {} arrived, {} missing, {} of others",
-        both.taken(),
-        both.arrived(),
+        both.acknowledged(),
+        both.received(),
         both.missing(),
         count("records-of-others").unwrap_or(0)
     ));
@@ -316,18 +318,19 @@ fn text(both: &Both, ages: Option<&Latencies>) -> String {
 fn json(
     summary: &Summary<'_>,
     plan: &LoadPlan,
-    both: &Both,
-    ages: Option<&Latencies>,
+    both: &BothSides,
+    end_to_end: Option<&Latencies>,
 ) -> serde_json::Value {
     let value = |quantile: Quantile| match quantile {
         Quantile::Exact(ns) => Some(ns),
         Quantile::Above(_) | Quantile::TooFew => None,
     };
-    let quantiles: serde_json::Map<String, serde_json::Value> = ages
+    let quantiles: serde_json::Map<String, serde_json::Value> = end_to_end
         .into_iter()
-        .flat_map(|ages| {
-            TOLD.iter()
-                .map(|&(name, q)| (name.to_owned(), value(ages.quantile(q)).into()))
+        .flat_map(|end_to_end| {
+            QUANTILES
+                .iter()
+                .map(|&(name, q)| (name.to_owned(), value(end_to_end.quantile(q)).into()))
         })
         .collect();
     let mut read = both.read.result.clone();
@@ -338,12 +341,12 @@ fn json(
         "consumer": read,
         "consumer_samples": both.read_samples,
         "end_to_end_ns": {
-            "count": ages.map_or(0, Latencies::count),
+            "count": end_to_end.map_or(0, Latencies::count),
             "quantiles": quantiles,
-            "max": ages.and_then(Latencies::max).and_then(value),
+            "max": end_to_end.and_then(Latencies::max).and_then(value),
         },
-        "taken": both.taken(),
-        "arrived": both.arrived(),
+        "taken": both.acknowledged(),
+        "arrived": both.received(),
         "missing": both.missing(),
     })
 }

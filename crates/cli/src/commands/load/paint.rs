@@ -1,33 +1,33 @@
-//! Colour for what `tare load` prints, where the stream takes it.
+//! Colours of `tare load`'s output, where the stream supports them.
 
 use tare_report::terminal::Colour;
 
-/// Paints, or leaves text as it is.
+/// Adds ANSI colour codes, or leaves text unchanged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Paint(pub Colour);
 
 impl Paint {
-    /// What the eye should find.
+    /// Bold, for what is important.
     pub fn strong(self, text: &str) -> String {
         self.code("1", text)
     }
 
-    /// What explains.
+    /// Dim, for explanations.
     pub fn faint(self, text: &str) -> String {
         self.code("2", text)
     }
 
-    /// What is wrong.
+    /// Red, for failures.
     pub fn bad(self, text: &str) -> String {
         self.code("31", text)
     }
 
-    /// What is right.
+    /// Green, for success.
     pub fn good(self, text: &str) -> String {
         self.code("32", text)
     }
 
-    /// A drawing.
+    /// Cyan, for bars.
     pub fn drawn(self, text: &str) -> String {
         self.code("36", text)
     }
@@ -40,7 +40,7 @@ impl Paint {
     }
 }
 
-/// Breaks a sentence into lines of at most `width` columns; the second and later ones begin with `indent` blanks.
+/// Wraps a sentence at `width` columns; the second and later lines begin with `indent` blanks.
 pub fn wrapped(text: &str, width: usize, indent: usize) -> String {
     let mut lines = String::new();
     let mut column = 0;

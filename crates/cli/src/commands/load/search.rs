@@ -1,4 +1,4 @@
-//! `tare load --search`: tries rates until it is known which is the highest that keeps an objective.
+//! `tare load --search`: finds the highest rate that meets an objective.
 
 mod probe;
 
@@ -15,92 +15,92 @@ use tare_seek::search::{
 };
 
 use super::args::{Args, SearchArgs};
-use super::plan::Wanted;
+use super::plan::ResolvedLoad;
 use crate::exit::{Exit, bad_input};
 use crate::screen;
-use probe::{Told, backlog, judge};
-pub use probe::{busiest, ours, plan_of, rest, try_once};
+use probe::{ProbeResult, backlog, judge};
+pub use probe::{busiest, generator_limit, plan_of, rest, run_probe};
 
-/// Tries at most, whatever time is left.
+/// Most probes, whatever time is left.
 const PROBES_MAX: usize = 100;
-/// Lowest rate worth a try.
+/// Lowest rate of a probe.
 const LEAST_PER_S: f64 = 0.1;
-/// Longest try: a quantile that needs more is not shown at so low a rate.
+/// Longest probe: at lower rates a high quantile cannot be shown.
 const PROBE_MAX: Duration = Duration::from_secs(120);
-/// What ended a search before its answer was settled.
+/// What ended a search before its answer was confirmed.
 #[derive(Debug, Clone, PartialEq)]
-enum Cut {
-    /// The time that it may take: the next try would have been so long, at this rate.
+enum EarlyEnd {
+    /// The time limit: length and rate of the next probe, which would have exceeded it.
     Time(Duration, f64),
     /// Ctrl-C.
     Interrupted,
-    /// Nobody answers any more.
-    Gone(String),
+    /// The server does not answer any more.
+    Unreachable(String),
 }
 
 /// Runs the search to its end and prints it.
 pub fn run(
     args: &Args,
     objective: &Objective,
-    wanted: &Wanted,
+    resolved: &ResolvedLoad,
     stop: &StopHandle,
 ) -> anyhow::Result<ExitCode> {
     let rules = rules(&args.search, objective).map_err(bad_input)?;
     if !args.output.json {
         screen::print(&format!(
             "{}\nsearch for the highest rate with {objective}\n\n",
-            wanted.way
+            resolved.target_text
         ))?;
     }
-    let mut told: Vec<Told> = Vec::new();
-    let (answer, cut) = tries(args, objective, wanted, stop, &rules, &mut told)?;
-    let words = match &cut {
+    let mut probed: Vec<ProbeResult> = Vec::new();
+    let (answer, early_end) = run_probes(args, objective, resolved, stop, &rules, &mut probed)?;
+    let words = match &early_end {
         None => sentence(objective, answer, args.search.confirm),
-        Some(cut) => cut_words(objective, answer, cut),
+        Some(early_end) => early_end_text(objective, answer, early_end),
     };
     if args.output.json {
-        let report = report(wanted, objective, answer, &told, words);
+        let report = report(resolved, objective, answer, &probed, words);
         screen::print_json(&report)?;
     } else {
         screen::print(&format!("\n{words}\n"))?;
     }
-    Ok(match (answer, cut) {
-        (_, Some(Cut::Interrupted)) => Exit::Interrupted.into(),
-        (_, Some(Cut::Gone(_))) | (Answer::Below { .. } | Answer::Unknown, _) => {
-            Exit::NoVerdict.into()
+    Ok(match (answer, early_end) {
+        (_, Some(EarlyEnd::Interrupted)) => Exit::Interrupted.into(),
+        (_, Some(EarlyEnd::Unreachable(_))) | (Answer::Below { .. } | Answer::Unknown, _) => {
+            Exit::Failed.into()
         }
         (Answer::Found { .. } | Answer::AtLeast { .. }, _) => Exit::Done.into(),
     })
 }
 
-/// Tries rates until the answer stands or something ends the search.
-fn tries(
+/// Probes rates until the answer is confirmed or something ends the search.
+fn run_probes(
     args: &Args,
     objective: &Objective,
-    wanted: &Wanted,
+    resolved: &ResolvedLoad,
     stop: &StopHandle,
     rules: &Rules,
-    told: &mut Vec<Told>,
-) -> anyhow::Result<(Answer, Option<Cut>)> {
+    probed: &mut Vec<ProbeResult>,
+) -> anyhow::Result<(Answer, Option<EarlyEnd>)> {
     let started = Instant::now();
     loop {
-        let probes: Vec<Probe> = told.iter().map(|told| told.probe).collect();
+        let probes: Vec<Probe> = probed.iter().map(|probed| probed.probe).collect();
         let (rate_per_s, why) = match next(rules, &probes) {
             Step::Done(answer) => return Ok((answer, None)),
             Step::Probe { rate_per_s, why } => (rate_per_s, why),
         };
-        let ended = |cut| Ok((conclude(rules, &probes), Some(cut)));
+        let ended = |early_end| Ok((conclude(rules, &probes), Some(early_end)));
         let length = length(args, objective, rate_per_s, why);
         let left = args.search.search_time.0.saturating_sub(started.elapsed());
         if stop.is_ended() {
-            return ended(Cut::Interrupted);
+            return ended(EarlyEnd::Interrupted);
         }
         if left < length {
-            return ended(Cut::Time(length, rate_per_s));
+            return ended(EarlyEnd::Time(length, rate_per_s));
         }
-        let plan = plan_of(wanted, rate_per_s, length);
+        let plan = plan_of(resolved, rate_per_s, length);
         let backlog = backlog(&plan, objective, (rate_per_s, length));
-        let tried = match try_once(&plan, stop, Some(backlog)) {
+        let tried = match run_probe(&plan, stop, Some(backlog)) {
             Ok(tried) => tried,
             Err(
                 error @ (LoadError::Plan(_) | LoadError::Tls(_) | LoadError::Descriptors { .. }),
@@ -108,29 +108,29 @@ fn tries(
                 return Err(bad_input(error));
             }
             Err(error @ (LoadError::NoConnection { .. } | LoadError::Refused(_))) => {
-                return ended(Cut::Gone(error.to_string()));
+                return ended(EarlyEnd::Unreachable(error.to_string()));
             }
             Err(error) => return Err(error.into()),
         };
         if stop.is_ended() {
-            return ended(Cut::Interrupted);
+            return ended(EarlyEnd::Interrupted);
         }
         let result = &tried.0.result;
         if result.right == 0 && result.errors > 0 {
-            return ended(Cut::Gone(format!(
+            return ended(EarlyEnd::Unreachable(format!(
                 "no request at {rate_per_s}/s was answered rightly, which is no matter of load: look at one load without --search"
             )));
         }
         let one = judge(objective, rate_per_s, length, &tried)?;
         if !args.output.json {
-            screen::print(&format!("{}\n", line(told.len() + 1, &one, why)))?;
+            screen::print(&format!("{}\n", line(probed.len() + 1, &one, why)))?;
         }
-        told.push(one);
+        probed.push(one);
         rest(args.search.rest.0, stop);
     }
 }
 
-/// Length of a try.
+/// Length of a probe.
 fn length(args: &Args, objective: &Objective, rate_per_s: f64, why: Why) -> Duration {
     let errors = match why {
         Why::ConfirmKept => ErrorsShown::Yes,
@@ -171,8 +171,8 @@ fn rules(args: &SearchArgs, objective: &Objective) -> anyhow::Result<Rules> {
     })
 }
 
-fn line(number: usize, told: &Told, why: Why) -> String {
-    let what = match told.probe.verdict {
+fn line(number: usize, probed: &ProbeResult, why: Why) -> String {
+    let what = match probed.probe.verdict {
         Verdict::Kept => "kept",
         Verdict::Missed => "missed",
         Verdict::Instrument => "no word",
@@ -183,18 +183,18 @@ fn line(number: usize, told: &Told, why: Why) -> String {
         Why::Halve => "between",
         Why::Again | Why::ConfirmKept | Why::ConfirmMissed => "again",
     };
-    let because = match told.because.as_str() {
-        "" => &told.figures,
+    let because = match probed.because.as_str() {
+        "" => &probed.figures,
         because => because,
     };
     format!(
         "{number:>3}  {:>10}/s  {:>5.1} s  {why:<8} {what:<8} {because}",
-        told.probe.rate_per_s,
-        told.length.as_secs_f64()
+        probed.probe.rate_per_s,
+        probed.length.as_secs_f64()
     )
 }
 
-/// The answer for people.
+/// The answer as a sentence.
 fn sentence(objective: &Objective, answer: Answer, confirm: u32) -> String {
     match answer {
         Answer::Found {
@@ -236,15 +236,15 @@ fn sentence(objective: &Objective, answer: Answer, confirm: u32) -> String {
     }
 }
 
-/// The answer for people where something ended the search early.
-fn cut_words(objective: &Objective, answer: Answer, cut: &Cut) -> String {
-    let because = match cut {
-        Cut::Time(length, rate_per_s) => format!(
+/// The answer as a sentence, when the search was ended early.
+fn early_end_text(objective: &Objective, answer: Answer, early_end: &EarlyEnd) -> String {
+    let because = match early_end {
+        EarlyEnd::Time(length, rate_per_s) => format!(
             "the next try, {:.0} s at {rate_per_s}/s, is longer than what is left of --search-time",
             length.as_secs_f64()
         ),
-        Cut::Interrupted => "the search was interrupted".into(),
-        Cut::Gone(error) => error.clone(),
+        EarlyEnd::Interrupted => "the search was interrupted".into(),
+        EarlyEnd::Unreachable(error) => error.clone(),
     };
     let known = match answer {
         Answer::Found {
@@ -260,10 +260,10 @@ fn cut_words(objective: &Objective, answer: Answer, cut: &Cut) -> String {
 }
 
 fn report(
-    wanted: &Wanted,
+    resolved: &ResolvedLoad,
     objective: &Objective,
     answer: Answer,
-    told: &[Told],
+    probed: &[ProbeResult],
     words: String,
 ) -> SearchReport {
     let (kept, missed, settled) = match answer {
@@ -280,26 +280,26 @@ fn report(
         Answer::Below { missed_per_s } => (None, Some(missed_per_s), false),
         Answer::Unknown => (None, None, false),
     };
-    let probe = |told: &Told| TryReport {
-        rate_per_s: told.probe.rate_per_s,
-        length_ns: told.length.as_nanos() as u64,
-        verdict: match told.probe.verdict {
+    let probe = |probed: &ProbeResult| TryReport {
+        rate_per_s: probed.probe.rate_per_s,
+        length_ns: probed.length.as_nanos() as u64,
+        verdict: match probed.probe.verdict {
             Verdict::Kept => TryVerdict::Kept,
             Verdict::Missed => TryVerdict::Missed,
             Verdict::Instrument => TryVerdict::GeneratorLimited,
         },
-        figures: told.figures.clone(),
-        because: (!told.because.is_empty()).then(|| told.because.clone()),
+        figures: probed.figures.clone(),
+        because: (!probed.because.is_empty()).then(|| probed.because.clone()),
     };
     SearchReport {
         version: FORMAT_VERSION,
         tare: env!("CARGO_PKG_VERSION").to_owned(),
-        load: wanted.way.clone(),
+        load: resolved.target_text.clone(),
         objective: objective.to_string(),
         kept_per_s: kept,
         missed_per_s: missed,
         settled,
         sentence: words,
-        probes: told.iter().map(probe).collect(),
+        probes: probed.iter().map(probe).collect(),
     }
 }

@@ -1,4 +1,4 @@
-//! The URL of `tare load`: what it names, and whether load may be put on it.
+//! The URL of `tare load`: scheme, host, path, addresses, and whether load on them is allowed.
 
 mod brokers;
 
@@ -7,7 +7,7 @@ use std::net::{SocketAddr, ToSocketAddrs};
 use anyhow::{anyhow, bail};
 use tare_schema::load::Reach;
 
-/// What is spoken below.
+/// The scheme of the URL.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Scheme {
     /// Plaintext.
@@ -24,12 +24,12 @@ pub enum Scheme {
     KafkaTls,
     /// MongoDB's protocol, plaintext.
     Mongodb,
-    /// MongoDB's protocol over TLS: its URL says so behind the path.
+    /// MongoDB's protocol over TLS: an option in the query of its URL.
     MongodbTls,
 }
 
 impl Scheme {
-    /// Whether TLS lies below.
+    /// Whether TLS is used.
     pub fn is_secure(self) -> bool {
         matches!(
             self,
@@ -37,7 +37,7 @@ impl Scheme {
         )
     }
 
-    /// The same with TLS below, for hints.
+    /// The same with TLS, for hints in messages.
     pub fn secured(self) -> &'static str {
         match self {
             Scheme::Http | Scheme::Https => "https://",
@@ -57,10 +57,10 @@ impl Scheme {
     }
 }
 
-/// What a URL names.
+/// A parsed URL.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Target {
-    /// As typed.
+pub struct LoadUrl {
+    /// The URL as given.
     pub url: String,
     /// Its scheme.
     pub scheme: Scheme,
@@ -68,12 +68,12 @@ pub struct Target {
     pub host: String,
     /// Path and query.
     pub path: String,
-    /// Where to connect.
+    /// Addresses to connect to.
     pub addresses: Vec<SocketAddr>,
 }
 
-impl Target {
-    /// The URL up to its port, and its path and query; nothing is looked up.
+impl LoadUrl {
+    /// Splits a URL after its port: the first part, and path with query. Names are not resolved.
     pub fn split(url: &str) -> anyhow::Result<(String, String)> {
         let start = url.find("://").map_or(0, |at| at + 3);
         let rest = url[start..].split('#').next().unwrap_or_default();
@@ -86,7 +86,7 @@ impl Target {
         Ok((format!("{}{host}", &url[..start]), format!("{slash}{path}")))
     }
 
-    /// Reads a URL and resolves its host. A missing scheme is http.
+    /// Parses a URL and resolves its host. A missing scheme is http.
     pub fn parse(url: &str) -> anyhow::Result<Self> {
         let malformed = |why| anyhow!("{url}: {why}; write http://host:port/path");
         let (scheme, rest) = match url.split_once("://") {
@@ -154,7 +154,7 @@ impl Target {
             .to_socket_addrs()
             .map_err(|error| unknown(error.to_string()))?
             .collect();
-        // A name with addresses of both families is called over the first: half the load over another way would mix two.
+        // With addresses of both families only the first one's is used: a load over both would mix two paths.
         let first = addresses
             .first()
             .copied()
@@ -172,7 +172,7 @@ impl Target {
         })
     }
 
-    /// The target, if every address may be loaded.
+    /// Checks that load on every address is allowed.
     pub fn checked(self, reach: Reach) -> anyhow::Result<Self> {
         for address in &self.addresses {
             reach.check(address.ip())?;
@@ -181,7 +181,7 @@ impl Target {
     }
 }
 
-/// As in MongoDB's connection strings: TLS is an option behind the question mark.
+/// As in MongoDB's connection strings, TLS is an option in the query.
 fn mongodb_scheme(rest: &str) -> Scheme {
     let options = rest.split_once('?').map_or("", |(_, options)| options);
     match options
@@ -197,8 +197,8 @@ fn mongodb_scheme(rest: &str) -> Scheme {
 mod tests {
     use super::*;
 
-    fn parse(url: &str) -> Target {
-        Target::parse(url).unwrap()
+    fn parse(url: &str) -> LoadUrl {
+        LoadUrl::parse(url).unwrap()
     }
 
     #[test]
@@ -228,7 +228,7 @@ mod tests {
         let target = parse("tls://127.0.0.1:9000");
         assert_eq!(target.scheme, Scheme::Tls);
         for url in ["tcp://127.0.0.1", "tls://127.0.0.1"] {
-            let error = Target::parse(url).unwrap_err();
+            let error = LoadUrl::parse(url).unwrap_err();
             assert!(error.to_string().contains("no port"));
             assert!(error.to_string().contains(&format!("{url}:9000")));
         }
@@ -251,7 +251,7 @@ mod tests {
 
     #[test]
     fn what_is_no_http_url_is_refused_with_the_next_step() {
-        let error = |url: &str| Target::parse(url).unwrap_err().to_string();
+        let error = |url: &str| LoadUrl::parse(url).unwrap_err().to_string();
         assert!(error("htp://127.0.0.1/x").contains("did you mean http://127.0.0.1/x?"));
         assert!(error("http:///x").contains("no host"));
         assert!(error("http://127.0.0.1:99999/").contains("port"));

@@ -1,13 +1,13 @@
-//! The bytes a second of a load that moves blocks.
+//! Throughput of loads that move blocks or records, as text.
 
 use tare_report::quantity;
 use tare_schema::agent::LoadResult;
 use tare_schema::load::{Body, ClientSpec, Direction, FetchDepth, LoadSpec, Payloads, TcpExchange};
 use tare_schema::metric::Unit;
 
-/// Bytes a second each way within the window, in words; `None` for a load that is not about bytes.
+/// Throughput within the window; `None` for a load that does not measure it.
 ///
-/// They are whole blocks: up, those whose last byte the kernel took; down, those whose last byte came.
+/// TCP counts whole blocks: up, when the kernel has taken the last byte; down, when the last byte has been received.
 pub fn words(load: &LoadSpec, result: &LoadResult) -> Option<String> {
     if let ClientSpec::KafkaProduce { .. } = &load.client {
         return Some(format!("throughput   {}", records(result)));
@@ -44,7 +44,7 @@ pub fn words(load: &LoadSpec, result: &LoadResult) -> Option<String> {
     Some(format!("throughput   {words}"))
 }
 
-/// Records that were read, as Kafka's own tool tells them: from the start to the last of them.
+/// Records read, as Kafka's own tool counts them: from the start to the last record.
 fn read(depth: FetchDepth, result: &LoadResult) -> String {
     let records = result.records.unwrap_or_default();
     let seconds = records.last_arrival_ns as f64 / 1e9;
@@ -100,7 +100,7 @@ fn read(depth: FetchDepth, result: &LoadResult) -> String {
     lines.join("\n")
 }
 
-/// Records and the bytes of their values, as Kafka's own tools tell them.
+/// Records written and the bytes of their values, as Kafka's own tools count them.
 fn records(result: &LoadResult) -> String {
     let right = result.answered_in_window.right as f64;
     if result.window_ns == 0 || right == 0.0 {
@@ -117,14 +117,14 @@ fn records(result: &LoadResult) -> String {
     )
 }
 
-/// Bytes of the value of a record that was written, on average.
+/// Mean bytes of the values written.
 pub fn value_bytes(result: &LoadResult) -> Option<f64> {
     let bytes = *result.protocol_counts.get("payload-bytes")?;
     let records: u64 = result.by_request.values().map(|one| one.right).sum();
     (records > 0).then(|| bytes as f64 / records as f64)
 }
 
-/// The same as the plan says, while nothing has been counted; `None` for a load that does not write records.
+/// Mean bytes of a value by the plan, before anything was counted; `None` for a load that does not write records.
 pub fn planned_bytes(load: &LoadSpec) -> Option<f64> {
     let ClientSpec::KafkaProduce { produce, .. } = &load.client else {
         return None;
@@ -132,7 +132,7 @@ pub fn planned_bytes(load: &LoadSpec) -> Option<f64> {
     let body = load.requests.first().map(|request| &request.body);
     match (&produce.payloads, body) {
         (Payloads::Drawn { bytes, .. }, _) => Some(f64::from(*bytes)),
-        // Four letters are three bytes; the padding is not worth counting.
+        // Four base64 letters are three bytes; padding is ignored.
         (Payloads::Given { base64 }, _) => {
             let letters: usize = base64.iter().map(String::len).sum();
             Some(letters as f64 * 0.75 / base64.len().max(1) as f64)

@@ -1,4 +1,4 @@
-//! What this machine carries, as far as an earlier run of the same experiment has found it out.
+//! Capacity of this machine, as measured by an earlier run of the same experiment.
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
@@ -7,12 +7,12 @@ use tare_schema::plan::{Ceiling, Plan};
 use tare_schema::record::EnvironmentRecord;
 use tare_schema::regular::{JSON_BYTES_MAX, read_regular};
 
-/// Run folders looked at, newest first, before giving up.
+/// Most run folders that are examined, newest first.
 const FOLDERS_MAX: usize = 50;
-/// How long a machine is taken to stay as it was: as long as its calibration.
+/// How long a measured capacity is valid: as long as the calibration of the machine.
 const GOOD_FOR: Duration = Duration::from_secs(24 * 3600);
 
-/// What was found with the same file, arms and cores since this machine was started, within a day.
+/// The newest capacity measured with the same file, arms and cores since this machine was booted, within a day.
 pub fn known(out: &Path, plan: &Plan) -> Option<Ceiling> {
     if !plan.asks_for_ceiling() {
         return None;
@@ -20,7 +20,7 @@ pub fn known(out: &Path, plan: &Plan) -> Option<Ceiling> {
     let boot_id = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?;
     let folders = std::fs::read_dir(out).into_iter().flatten().flatten();
     let mut folders: Vec<PathBuf> = folders.map(|entry| entry.path()).collect();
-    // Names begin with the time: the last in order is the newest.
+    // Names begin with the start time: the last one is the newest.
     folders.sort();
     let mut newest = folders.into_iter().rev().take(FOLDERS_MAX);
     newest.find_map(|folder| {
@@ -40,7 +40,7 @@ pub fn known(out: &Path, plan: &Plan) -> Option<Ceiling> {
 fn is_fresh(ceiling: &Ceiling) -> bool {
     let measured = SystemTime::UNIX_EPOCH + Duration::from_micros(ceiling.measured_unix_us);
     let age = SystemTime::now().duration_since(measured);
-    // A clock that was set back says nothing of the machine.
+    // An error means that the clock was set back: then the age is unknown.
     age.is_ok_and(|age| age < GOOD_FOR)
 }
 
@@ -48,7 +48,7 @@ fn read<T: serde::de::DeserializeOwned>(path: &Path) -> Option<T> {
     serde_json::from_slice(&read_regular(path, JSON_BYTES_MAX).ok()?).ok()
 }
 
-/// The plan that will be run, as far as it is known before.
+/// The plan without the levels above a known capacity.
 pub fn kept(plan: &Plan, known: Option<&Ceiling>) -> Plan {
     let mut kept = plan.clone();
     if let Some(ceiling) = known {
@@ -57,7 +57,7 @@ pub fn kept(plan: &Plan, known: Option<&Ceiling>) -> Plan {
     kept
 }
 
-/// What becomes of the levels, in words; `None` where none is left out whatever the machine carries.
+/// Which levels are left out, as text; `None` when the plan does not ask for it.
 pub fn words(plan: &Plan, known: Option<&Ceiling>) -> Option<String> {
     if !plan.asks_for_ceiling() {
         return None;

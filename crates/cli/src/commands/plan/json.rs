@@ -10,7 +10,7 @@ use super::ceiling;
 use super::noise::Earlier;
 use super::text::not_run;
 
-/// The plan as `plan.json` would hold it, and what is expected of it.
+/// The plan as in `plan.json`, with the estimate of its time and the detectable differences.
 pub fn value(plan: &Plan, earlier: &Earlier, times: &Times, known: Option<&Ceiling>) -> Value {
     let kept = ceiling::kept(plan, known);
     let estimate = estimate(&kept, times);

@@ -1,4 +1,4 @@
-//! What the design can detect, from the noise that the last run of the same experiment had.
+//! The smallest difference that a plan can detect, from the noise of the last run of the same experiment.
 
 use std::path::{Path, PathBuf};
 
@@ -8,42 +8,42 @@ use tare_schema::view::Noise;
 use tare_stats::paired::{BaselineCopies, Family};
 use tare_stats::power::{Design, detectable};
 
-/// Run folders looked at, newest first, before giving up.
+/// Most run folders that are examined, newest first.
 const FOLDERS_MAX: usize = 50;
 
-/// The smallest relative difference that would be called at a level.
+/// The smallest detectable relative difference at a level.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Detectable {
     /// Level.
     pub level: String,
     /// Metric.
     pub metric: Metric,
-    /// 0.03 = 3 %; `None`: that run does not tell, or there are too few blocks.
+    /// 0.03 = 3 %; `None` when the noise is not known or there are too few blocks.
     pub relative: Option<f64>,
 }
 
-/// What an earlier run says about this plan.
+/// The detectable differences by the noise of an earlier run.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Earlier {
-    /// No run of this experiment is there, or none that went far enough.
+    /// No earlier run of this experiment has enough blocks.
     None,
-    /// One is.
+    /// There is such a run.
     Run {
         /// Its folder.
         folder: PathBuf,
-        /// What this plan would detect with that run's noise.
+        /// The detectable differences of this plan with that run's noise.
         detectable: Vec<Detectable>,
     },
 }
 
-/// Looks for the last run of the same experiment and applies its noise to this plan.
+/// Finds the last run of the same experiment and applies its noise to this plan.
 pub fn earlier(out: &Path, plan: &Plan) -> Earlier {
     let folders = std::fs::read_dir(out).into_iter().flatten().flatten();
     let mut folders: Vec<PathBuf> = folders
         .map(|entry| entry.path())
         .filter(|path| path.join("plan.json").is_file())
         .collect();
-    // Names begin with the time: the last in order is the newest.
+    // Names begin with the start time: the last one is the newest.
     folders.sort();
     for folder in folders.into_iter().rev().take(FOLDERS_MAX) {
         let Ok(run) = tare_report::read(&folder) else {
@@ -63,7 +63,7 @@ pub fn earlier(out: &Path, plan: &Plan) -> Earlier {
     Earlier::None
 }
 
-/// What a plan would detect with this noise, for every level and primary metric that the noise is known of.
+/// The detectable differences of a plan with this noise, for every level and primary metric with known noise.
 pub fn detectable_with(plan: &Plan, noise: &[Noise]) -> Vec<Detectable> {
     let arms = plan.arms.iter().filter(|arm| arm.needs.is_none()).count();
     let (compared, tables) = match plan.compare {

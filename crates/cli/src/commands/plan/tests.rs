@@ -1,4 +1,4 @@
-//! What `tare plan` says of the first experiment.
+//! Tests of `tare plan` with the experiment `istio-performance/sidecar`.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -76,7 +76,7 @@ fn time_is_told_from_what_starting_took_here() {
     }
     let known = of(&times);
     assert!(!known.contains("guess"), "{known}");
-    // Five beds a block, of one to three parts each: 10 minutes and more a block.
+    // Five test beds per block, of one to three instances each: more than 10 minutes per block.
     assert!(
         known.contains("about 3") && guessed.contains("about 0:"),
         "{known}\n{guessed}"
@@ -208,7 +208,7 @@ fn levels_beyond_what_is_carried_are_told_before_anything_runs() {
     );
     ceiling.carried_per_s = 2501.0;
     assert!(told(&plan, Some(&ceiling)).contains("no level lies above 80 % of it"));
-    // The lowest level stays, whatever is carried.
+    // The lowest level is kept at any capacity.
     ceiling.carried_per_s = 10.0;
     plan.keep_below(ceiling);
     assert_eq!((plan.levels.len(), plan.left_out.len()), (1, 1));

@@ -1,4 +1,4 @@
-//! The plan in words, for people.
+//! The plan as text.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -14,79 +14,79 @@ use tare_schema::plan::{
 use tare_schema::problem::list;
 
 use super::noise::Earlier;
-use super::{ceiling, way};
+use super::{ceiling, route_diagram};
 
-/// Width of the column of headings.
+/// Width of the heading column.
 const HEAD: usize = 11;
 
-/// Everything that `tare plan` says.
+/// The output of `tare plan`.
 pub fn text(
     plan: &Plan,
     (earlier, times): (&Earlier, &Times),
     out: &Path,
     known: Option<&Ceiling>,
 ) -> String {
-    let mut page = Page::default();
+    let mut writer = PlanWriter::default();
     let form = match plan.form {
         Form::Full => "",
         Form::Quick => " · quick form",
     };
-    page.line(&format!("{}{form}", plan.experiment));
-    page.line(&plan.question);
-    page.line("");
-    page.entry("workload", &workload(plan));
-    arms(&mut page, plan);
+    writer.line(&format!("{}{form}", plan.experiment));
+    writer.line(&plan.question);
+    writer.line("");
+    writer.entry("workload", &workload(plan));
+    arms(&mut writer, plan);
     for one in plan.external() {
         let words = format!(
             "{}: {}; nothing is started or stopped there",
             one.name,
             one.in_words()
         );
-        page.entry("external", &words);
+        writer.entry("external", &words);
     }
     for (one, arms) in plan.not_proved() {
         let words = format!("{}, in {}", one.in_words(), list(&arms));
-        page.entry("not proved", &words);
+        writer.entry("not proved", &words);
     }
-    page.entry("levels", &levels(plan));
+    writer.entry("levels", &levels(plan));
     if let Some(words) = ceiling::words(plan, known) {
-        page.entry("levels", &words);
+        writer.entry("levels", &words);
     }
     for line in loads(plan) {
-        page.entry("load", &line);
+        writer.entry("load", &line);
     }
     for line in events(plan) {
-        page.entry("events", &line);
+        writer.entry("events", &line);
     }
-    page.entry("cells", &cells(plan));
-    page.entry("order", &order(plan));
-    page.entry("restart", &restart(plan));
-    page.entry("placement", &placement(plan));
-    page.entry("judged", &judged(plan));
-    page.entry("time", &time(&ceiling::kept(plan, known), times));
-    page.entry("detects", &detects(plan, earlier, out));
+    writer.entry("cells", &cells(plan));
+    writer.entry("order", &order(plan));
+    writer.entry("restart", &restart(plan));
+    writer.entry("placement", &placement(plan));
+    writer.entry("judged", &judged(plan));
+    writer.entry("time", &time(&ceiling::kept(plan, known), times));
+    writer.entry("detects", &detects(plan, earlier, out));
     for figure in &plan.published {
-        page.entry("published", &published(figure));
+        writer.entry("published", &published(figure));
     }
     for (what, why) in not_run(plan) {
-        page.entry("not run", &format!("{what}: {why}"));
+        writer.entry("not run", &format!("{what}: {why}"));
     }
-    page.text
+    writer.text
 }
 
 #[derive(Default)]
-struct Page {
+struct PlanWriter {
     text: String,
     last: &'static str,
 }
 
-impl Page {
+impl PlanWriter {
     fn line(&mut self, line: &str) {
         self.text.push_str(line);
         self.text.push('\n');
     }
 
-    /// A line under a heading; the heading stands at the first of its lines only.
+    /// A line under a heading; consecutive lines with the same heading print it once.
     fn entry(&mut self, head: &'static str, line: &str) {
         let shown = if self.last == head { "" } else { head };
         self.last = head;
@@ -118,16 +118,16 @@ fn workload(plan: &Plan) -> String {
     }
 }
 
-fn arms(page: &mut Page, plan: &Plan) {
+fn arms(writer: &mut PlanWriter, plan: &Plan) {
     for (index, arm) in plan.arms.iter().enumerate() {
         let baseline = if index == 0 && plan.compare == Compare::Arms {
             " (baseline)"
         } else {
             ""
         };
-        page.entry("arms", &format!("{}{baseline}: {}", arm.name, arm.about));
-        for line in way::lines(arm) {
-            page.entry("arms", &format!("  {line}"));
+        writer.entry("arms", &format!("{}{baseline}: {}", arm.name, arm.about));
+        for line in route_diagram::lines(arm) {
+            writer.entry("arms", &format!("  {line}"));
         }
     }
 }
@@ -144,7 +144,7 @@ fn levels(plan: &Plan) -> String {
     }
 }
 
-/// The loads of one arm, each kind once: what levels vary stands in their names.
+/// The loads of one arm, equal descriptions once: levels show in their names what they vary.
 fn loads(plan: &Plan) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     let first = plan.cells.first().map(|cell| &cell.arm);
@@ -169,7 +169,7 @@ fn load(role: &RoleLoad, several: bool) -> String {
         ..
     } = &role.load;
     let model = match pacing {
-        // Levels vary their figures, and show them.
+        // Levels vary and show the numbers.
         Pacing::Constant { .. } | Pacing::Closed { .. } => pace::kind(pacing).to_owned(),
         _ => pace::words(pacing),
     };
@@ -196,7 +196,7 @@ fn load(role: &RoleLoad, several: bool) -> String {
     format!("{who}{model}, {protocol} over {over}, warm-up {warmup}, {window}")
 }
 
-/// What is done to the test bed of the first cell, and what is read back; other cells differ in names only.
+/// The fault events and the read-back of the first cell; other cells differ in names only.
 fn events(plan: &Plan) -> Vec<String> {
     let Some(cell) = plan.cells.first() else {
         return Vec::new();
@@ -312,7 +312,7 @@ fn time(plan: &Plan, times: &Times) -> String {
     } else {
         format!("{} to {} trials", estimate.trials.0, estimate.trials.1)
     };
-    // What is started once is started in the first.
+    // Targets that are started once are started in the first block.
     let first = total.0.saturating_sub(block * (plan.blocks.min - 1));
     let share = measuring.as_secs_f64() / block.as_secs_f64().max(f64::MIN_POSITIVE);
     let guessed = match times.unknown(plan).as_slice() {
@@ -388,7 +388,7 @@ fn published(figure: &Published) -> String {
     )
 }
 
-/// What the plan holds but a run of it leaves out, and why.
+/// Arms and loads of the plan that a run leaves out, and why.
 pub fn not_run(plan: &Plan) -> Vec<(String, String)> {
     let needs = |arm: &Arm| {
         let needs = arm.needs.as_ref()?;

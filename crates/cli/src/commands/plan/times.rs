@@ -1,4 +1,4 @@
-//! What starting and measuring took on this machine, kept in the user's cache.
+//! Start and overhead times on this machine, in the user's cache.
 
 use std::path::PathBuf;
 
@@ -8,10 +8,10 @@ use tare_schema::catalog::Catalog;
 use tare_schema::estimate::Times;
 use tare_schema::plan::Plan;
 
-/// What earlier runs took, and what the folders of a plan's targets call usual.
+/// Times of earlier runs; for targets without them, the default of the target folder.
 pub fn known(catalog: &Catalog, plan: &Plan) -> Times {
     let mut times = measured();
-    // A folder that cannot be read is the run's to complain about.
+    // A target folder that cannot be read is reported by the run.
     let usual = |target: &str| catalog.target(target).ok()??.ready.usually;
     for target in times.unknown(plan) {
         if let Some(usually) = usual(target) {
@@ -27,8 +27,7 @@ fn measured() -> Times {
         .unwrap_or_default()
 }
 
-/// Keeps what a run took, beside what others have kept meanwhile. A cache that cannot be written is no error: estimates are
-/// rougher then.
+/// Adds the times of a run to the cache. A cache that cannot be written is no error: estimates are rougher then.
 pub fn remember(took: Times) {
     let Some(path) = path() else { return };
     let mut all = measured();

@@ -1,4 +1,4 @@
-//! Tests of the proof of TLS that agents speak, and of listeners.
+//! Tests of the proofs of the agents' own TLS, and of listeners.
 
 use std::collections::BTreeMap;
 
@@ -14,7 +14,7 @@ fn arm() -> Arm {
     tests::arm(Vec::new(), Vec::new())
 }
 
-/// The way from a producer to one of two brokers, which speak TLS themselves.
+/// The routes from a producer to two brokers that terminate TLS themselves.
 fn routes(own: Security) -> Vec<Route> {
     let link = Link {
         security: Security::Plaintext,
@@ -47,8 +47,8 @@ fn count(version: &str, certificate: &str, full: u64) -> TlsCount {
     }
 }
 
-fn sent(tls: Vec<TlsCount>, client_certificates: u64) -> Vec<Sent> {
-    vec![Sent {
+fn sent(tls: Vec<TlsCount>, client_certificates: u64) -> Vec<SentTraffic> {
+    vec![SentTraffic {
         edge: "producer->broker".to_owned(),
         role: "producers".to_owned(),
         requests: 100,
@@ -60,8 +60,8 @@ fn sent(tls: Vec<TlsCount>, client_certificates: u64) -> Vec<Sent> {
     }]
 }
 
-/// What does not hold.
-fn broken(own: Security, sent: &[Sent]) -> Vec<String> {
+/// Names of the proofs that fail.
+fn broken(own: Security, sent: &[SentTraffic]) -> Vec<String> {
     let routes = routes(own);
     let routes: Vec<&Route> = routes.iter().collect();
     let proofs = of_agents(&arm(), &cell(), &routes, sent);
@@ -113,7 +113,7 @@ fn an_external_server_chooses_version_and_certificates_itself_but_one_version_fo
     for name in ["broker-1", "broker-2"] {
         arm.topology.external.push(tests::external(name));
     }
-    let broken = |own, sent: &[Sent]| -> Vec<String> {
+    let broken = |own, sent: &[SentTraffic]| -> Vec<String> {
         let routes = routes(own);
         let routes: Vec<&Route> = routes.iter().collect();
         let proofs = of_agents(&arm, &cell(), &routes, sent);
@@ -174,16 +174,16 @@ fn a_listener_took_what_agents_opened_and_holds_nothing_but_the_arms_version() {
             of_broker("broker-1", 7.0, version),
             of_broker("broker-2", second, None),
         ];
-        let growth = Growth {
+        let deltas = Deltas {
             before: &before,
             after: &after,
         };
         let routes: Vec<&Route> = routes.iter().collect();
         let sent = sent(Vec::new(), 0);
-        let taken = taken(&routes, &sent, &growth).unwrap();
-        let held = of_listener(&arm(), &cell(), &routes, &growth);
+        let accepted_connections = accepted_connections(&routes, &sent, &deltas).unwrap();
+        let held = of_listener(&arm(), &cell(), &routes, &deltas);
         (
-            taken.holds,
+            accepted_connections.holds,
             held.iter().map(|proof| proof.holds).collect::<Vec<_>>(),
         )
     };

@@ -50,7 +50,7 @@ fn rules() -> Vec<ExportDef> {
 }
 
 fn found(page: &str, from: &JmxSource) -> Vec<(Option<String>, f64)> {
-    let page = Exported::parse(page).unwrap();
+    let page = ExporterPage::parse(page).unwrap();
     let found = page.find(from, &rules()).unwrap();
     found
         .into_iter()
@@ -170,6 +170,6 @@ fn a_rule_is_about_whole_properties_from_the_beginning() {
 #[test]
 fn a_page_without_samples_is_none() {
     for odd in ["", "<html>\n<body>", "# only a comment", "{\"a\": 1}"] {
-        assert!(Exported::parse(odd).is_err(), "{odd}");
+        assert!(ExporterPage::parse(odd).is_err(), "{odd}");
     }
 }

@@ -1,4 +1,4 @@
-//! Which traffic of which pods the kernel sends to a sidecar, and which it leaves alone.
+//! Redirect rules: which traffic of which pods the kernel sends to a sidecar, and which is excluded.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::{SocketAddr, SocketAddrV4};
@@ -10,21 +10,21 @@ use tare_schema::plan::Exclusion;
 use tare_schema::target::{ExemptBy, RedirectPorts};
 use tare_schema::topology::{Instance, Interception, Route, Topology};
 
-use super::{Ground, Needs, address_of, chain, find};
+use super::{LayoutInputs, Needs, address_of, chain, find};
 use crate::LabError;
-use crate::environment::BedPlan;
+use crate::environment::TestBedPlan;
 use crate::render::{Context, Exempt};
 
-/// What an arm captures.
+/// Redirect rules of an arm.
 #[derive(Debug, Default)]
 pub(super) struct Captured {
-    /// Pod → what is sent to its sidecar.
+    /// Pod → redirect rules.
     pub pods: BTreeMap<String, Capture>,
-    /// The sidecars that get it.
+    /// Sidecars that receive redirected traffic.
     pub instances: BTreeSet<String>,
 }
 
-/// How a route is captured on its way to the instance at this position of its chain; `None`: not at all.
+/// Direction in which a route is redirected to the instance at this position of its chain; `None`: it is not.
 pub(super) fn direction(
     topology: &Topology,
     route: &Route,
@@ -47,7 +47,7 @@ pub(super) fn direction(
     )))
 }
 
-/// Whether a route is captured on its way into the called part's pod.
+/// Whether a route is redirected when it enters the called part's pod.
 pub(super) fn comes_in(topology: &Topology, route: &Route) -> Result<bool, LabError> {
     for position in 1..=route.links.len() {
         if direction(topology, route, position)? == Some(Direction::Inbound) {
@@ -57,16 +57,16 @@ pub(super) fn comes_in(topology: &Topology, route: &Route) -> Result<bool, LabEr
     Ok(false)
 }
 
-/// The port of a sidecar to which the kernel sends what one edge sends.
+/// Port of a sidecar to which one edge is redirected.
 pub(super) fn port(
     sidecar: &Instance,
     direction: Direction,
-    ground: &mut Ground<'_>,
+    inputs: &mut LayoutInputs<'_>,
 ) -> Result<u16, LabError> {
-    let needs = ground.needs.get(&sidecar.target);
+    let needs = inputs.needs.get(&sidecar.target);
     if needs.is_some_and(|needs| needs.redirects == RedirectPorts::PerEdge) {
-        let address = address_of(ground, &sidecar.pod)?;
-        return (ground.port)(address);
+        let address = address_of(inputs, &sidecar.pod)?;
+        return (inputs.port)(address);
     }
     Ok(shared_port(direction))
 }
@@ -78,19 +78,19 @@ fn shared_port(direction: Direction) -> u16 {
     }
 }
 
-/// What all routes together have captured.
+/// The redirect rules of all routes.
 pub(super) fn captured(
-    plan: &BedPlan,
+    plan: &TestBedPlan,
     contexts: &[Context],
     exemption: Exemption,
 ) -> Result<Captured, LabError> {
     let mut captured = Captured::default();
     for context in contexts {
-        let listens = context
+        let listeners = context
             .routes
             .iter()
             .filter_map(|route| route.listen.as_ref());
-        for listen in listens {
+        for listen in listeners {
             let (Some(direction), Some(port)) = (listen.captured, listen.capture_port) else {
                 continue;
             };
@@ -130,7 +130,7 @@ pub(super) fn captured(
     Ok(captured)
 }
 
-/// The ports of an instance that no edge leads to.
+/// Ports of an instance that no edge leads to: never redirected.
 fn apart(context: &Context) -> Vec<SocketAddrV4> {
     let ports = context.ports.values().copied();
     let all = ports.map(|port| SocketAddr::from((context.address, port)));
@@ -141,14 +141,14 @@ fn apart(context: &Context) -> Vec<SocketAddrV4> {
     .collect()
 }
 
-/// Tells the sidecars how to make their own traffic known, where their group does not.
+/// Sets packet mark and source ports of the sidecars' own traffic, where a group id cannot identify it.
 pub(super) fn exempt(
     topology: &Topology,
     contexts: &mut [Context],
     captured: &Captured,
-    ground: &Ground<'_>,
+    inputs: &LayoutInputs<'_>,
 ) -> Result<(), LabError> {
-    if ground.exemption == Exemption::Group {
+    if inputs.exemption == Exemption::Group {
         return Ok(());
     }
     let [first_port, last_port] = SIDECAR_PORTS;
@@ -158,7 +158,7 @@ pub(super) fn exempt(
         }
         let target = &find(topology, &context.name)?.target;
         let can = |needs: &Needs| needs.exempt == ExemptBy::Itself;
-        if !ground.needs.get(target).is_some_and(can) {
+        if !inputs.needs.get(target).is_some_and(can) {
             return Err(LabError::Unsupported {
                 what: format!("redirected traffic for {} ({target})", context.name),
                 environment: String::from(
@@ -177,7 +177,7 @@ pub(super) fn exempt(
     Ok(())
 }
 
-/// Servers that a route reaches from or in this pod without being captured on that stretch.
+/// Servers that a route reaches from or in this pod without redirection on that hop.
 fn left_alone(
     topology: &Topology,
     route: &Route,
@@ -189,7 +189,7 @@ fn left_alone(
     for position in 1..chain.len() {
         let near = &find(topology, chain[position - 1])?.pod;
         let far = &find(topology, chain[position])?.pod;
-        // What the sidecar itself sends is exempt by its group; what stays within a pod is never captured.
+        // A sidecar's own traffic is exempt by its group; traffic within a pod is never redirected.
         let leaves = position == 1 && near == pod;
         let crosses = near != far && (leaves || far == pod);
         if !crosses || direction(topology, route, position)?.is_some() {

@@ -1,4 +1,4 @@
-//! Names of parts outside of the mesh: by which their callers call them, and where these lead in each pod.
+//! Host names of parts outside of the mesh: sent by their callers, resolved in each pod.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -6,20 +6,20 @@ use std::net::IpAddr;
 
 use tare_schema::topology::{InstanceRole, Route, Topology};
 
-use super::{Listens, Redirect, find};
+use super::{Listeners, Redirect, find};
 use crate::LabError;
 use crate::render::Context;
 
-/// Pod → name → addresses.
+/// Pod → host name → addresses.
 pub(crate) type Names = BTreeMap<String, BTreeMap<String, BTreeSet<IpAddr>>>;
 
-/// Gives templates the names, and says where they lead: to where the caller sends its first byte.
+/// Adds host names to the contexts; returns their addresses per pod: those of the caller's first hop.
 ///
-/// Names resolve in pods that have a network, and so files, of their own. Elsewhere callers are told an address, and send no
-/// server name: who routes by it cannot work.
+/// Names resolve only in pods with a network namespace, which have their own `/etc/hosts`. Elsewhere callers use an
+/// address and send no server name, so routing by name cannot work.
 pub(super) fn names(
     topology: &Topology,
-    listens: &Listens,
+    listeners: &Listeners,
     contexts: &mut [Context],
     redirect: Redirect,
 ) -> Result<Names, LabError> {
@@ -34,7 +34,7 @@ pub(super) fn names(
             continue;
         }
         let pod = find(topology, &route.from)?.pod.clone();
-        if let Some(first) = listens.at(route, 1) {
+        if let Some(first) = listeners.at(route, 1) {
             let known = names.entry(pod).or_default();
             known.entry(host.clone()).or_default().insert(first.address);
         }
@@ -66,7 +66,7 @@ pub(crate) fn hosts_file(names: &BTreeMap<String, BTreeSet<IpAddr>>) -> String {
     let mut text = String::from("127.0.0.1 localhost\n");
     for (name, addresses) in names {
         for address in addresses {
-            // Writing to a text cannot fail.
+            // Writing to a string cannot fail.
             let _ = writeln!(text, "{address} {name}");
         }
     }

@@ -6,7 +6,7 @@ use tare_net::capture::Direction;
 use super::*;
 
 /// client → client-sidecar → (mtls) server-sidecar → server, and metrics → server directly.
-fn plan() -> BedPlan {
+fn plan() -> TestBedPlan {
     let plain = json!({"security": "plaintext", "interception": "explicit"});
     let mtls = json!({"security": "mtls", "interception": "explicit"});
     let instance = |name: &str, pod: &str, target: &str, role: &str| json!({"name": name, "pod": pod, "target": target, "role": role, "settings": {}});
@@ -27,7 +27,7 @@ fn plan() -> BedPlan {
         ],
     }))
     .unwrap();
-    BedPlan {
+    TestBedPlan {
         name: String::from("bed"),
         topology,
         workload: BTreeMap::from([(String::from("payload"), json!(100))]),
@@ -47,16 +47,16 @@ fn plan() -> BedPlan {
     }
 }
 
-fn placed(plan: &BedPlan) -> Result<Layout, LabError> {
+fn placed(plan: &TestBedPlan) -> Result<Layout, LabError> {
     placed_where(plan, Redirect::Impossible)
 }
 
-fn placed_where(plan: &BedPlan, redirect: Redirect) -> Result<Layout, LabError> {
+fn placed_where(plan: &TestBedPlan, redirect: Redirect) -> Result<Layout, LabError> {
     placed_with(plan, redirect, RedirectPorts::PerDirection)
 }
 
 fn placed_with(
-    plan: &BedPlan,
+    plan: &TestBedPlan,
     redirect: Redirect,
     redirects: RedirectPorts,
 ) -> Result<Layout, LabError> {
@@ -71,9 +71,9 @@ fn placed_with(
     };
     let needs = BTreeMap::from([(String::from("proxy"), proxy)]);
     let mut next = BTreeMap::new();
-    lay_out(
+    compute(
         plan,
-        &mut Ground {
+        &mut LayoutInputs {
             addresses: &addresses,
             redirect,
             exemption: Exemption::Group,
@@ -101,22 +101,22 @@ fn of<'a>(layout: &'a Layout, name: &str) -> &'a Context {
 fn each_stop_calls_where_the_next_one_listens() {
     let layout = placed(&plan()).unwrap();
     let edge = |name: &str| of(&layout, name).routes[0].clone();
-    let mut way =
+    let mut route_key =
         layout.endpoints[&("client->server".to_owned(), "client".to_owned())].addresses[0];
     for stop in ["client-sidecar", "server-sidecar"] {
         let route = edge(stop);
         let listen = route.listen.unwrap();
         assert_eq!(
-            way,
+            route_key,
             SocketAddr::from((listen.address, listen.port)),
             "{stop}"
         );
         let upstream = route.upstream.unwrap();
-        way = SocketAddr::from((upstream.address, upstream.port));
+        route_key = SocketAddr::from((upstream.address, upstream.port));
     }
     let last = edge("server");
     let listen = last.listen.unwrap();
-    assert_eq!(way, SocketAddr::from((listen.address, listen.port)));
+    assert_eq!(route_key, SocketAddr::from((listen.address, listen.port)));
     assert_eq!(last.upstream, None);
     assert_eq!(
         layout.endpoints[&("client->server".to_owned(), "client".to_owned())].host,
@@ -299,7 +299,7 @@ fn a_proxy_that_cannot_tell_edges_apart_at_one_port_gets_one_for_each() {
 
 #[test]
 fn a_topology_that_contradicts_itself_is_refused_by_name() {
-    type Breaking = fn(&mut BedPlan);
+    type Breaking = fn(&mut TestBedPlan);
     let broken: [(&str, Breaking); 4] = [
         ("ghost", |p| {
             p.topology.routes[0].stops[0] = String::from("ghost")
@@ -329,7 +329,7 @@ fn a_received_plan_has_names_and_no_paths_or_lines_in_their_place() {
         "-a", "$a", "a}",
     ];
     let long = "x".repeat(300);
-    type Change = fn(&mut BedPlan, String);
+    type Change = fn(&mut TestBedPlan, String);
     let places: [Change; 6] = [
         |plan, text| plan.name = text,
         |plan, text| plan.topology.instances[0].name = text,

@@ -2,12 +2,17 @@
 
 use tare_schema::topology::{Route, Security};
 
-use super::{Listens, chain};
+use super::{Listeners, chain};
 use crate::certificates::spiffe;
 use crate::render::{Advertise, RouteContext, Upstream, edge_id};
 
-/// A route as an instance sees it; twice, if it passes twice.
-pub(super) fn views(route: &Route, name: &str, listens: &Listens, run: &str) -> Vec<RouteContext> {
+/// The route from the point of view of an instance; twice, if it passes the instance twice.
+pub(super) fn views(
+    route: &Route,
+    name: &str,
+    listeners: &Listeners,
+    run: &str,
+) -> Vec<RouteContext> {
     let chain = chain(route);
     let positions = (0..chain.len()).filter(|position| chain[*position] == name);
     positions
@@ -19,8 +24,8 @@ pub(super) fn views(route: &Route, name: &str, listens: &Listens, run: &str) -> 
             own: route.own,
             host: route.to.clone(),
             name: None,
-            listen: listens.at(route, position).cloned(),
-            upstream: listens.at(route, position + 1).map(|next| {
+            listen: listeners.at(route, position).cloned(),
+            upstream: listeners.at(route, position + 1).map(|next| {
                 let called = chain[position + 1];
                 let shows = next.security != Security::Plaintext;
                 Upstream {
@@ -31,7 +36,7 @@ pub(super) fn views(route: &Route, name: &str, listens: &Listens, run: &str) -> 
                     peer_host: shows.then(|| called.to_owned()),
                 }
             }),
-            advertise: listens
+            advertise: listeners
                 .at(route, 1)
                 .filter(|_| position + 1 == chain.len())
                 .map(|first| Advertise {
@@ -42,8 +47,8 @@ pub(super) fn views(route: &Route, name: &str, listens: &Listens, run: &str) -> 
         .collect()
 }
 
-/// Several callers that a sidecar cannot tell apart (the kernel caught them on their way to one address) are one route
-/// to it, called after their part.
+/// Merges routes of several callers that a sidecar cannot tell apart (redirected on their way to one address) into one
+/// route, named after their part.
 pub(super) fn merged(routes: Vec<RouteContext>) -> Vec<RouteContext> {
     let mut all: Vec<RouteContext> = Vec::new();
     for route in routes {

@@ -3,7 +3,7 @@
 use std::net::TcpListener;
 
 use super::*;
-use crate::probe::{Life, Probe, Waited};
+use crate::probe::{InstanceState, Readiness, ReadinessProbe};
 
 const LIMIT: Duration = Duration::from_secs(20);
 
@@ -41,7 +41,7 @@ fn answer(message: &[u8], trailers: &[(&str, &str)]) -> Vec<u8> {
     .concat()
 }
 
-/// Asks a server that says these bytes to whoever connects, one answer a connection; what came of each.
+/// Probes a server that sends these bytes, one answer per connection; returns each result.
 fn asked(answers: Vec<Vec<u8>>) -> Vec<Result<(), String>> {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let at = listener.local_addr().unwrap().to_string();
@@ -59,7 +59,7 @@ fn asked(answers: Vec<Vec<u8>>) -> Vec<Result<(), String>> {
         }
     });
     let all = (0..count)
-        .map(|_| ask(&Door::Host, &at, "a.B", LIMIT))
+        .map(|_| ask(&Connector::Host, &at, "a.B", LIMIT))
         .collect();
     server.join().unwrap();
     all
@@ -79,16 +79,18 @@ fn the_origin_is_healthy_as_a_whole_and_by_its_services_and_knows_no_others() {
     let stopped = stop.clone();
     let running = std::thread::spawn(move || origin.run(stopped).unwrap());
     let wait = |service: &str| {
-        let probe = Probe::Grpc {
+        let probe = ReadinessProbe::Grpc {
             at: at.clone(),
             service: service.to_owned(),
         };
-        probe.wait(&Door::Host, Duration::ZERO, &mut || Life::Running)
+        probe.wait(&Connector::Host, Duration::ZERO, &mut || {
+            InstanceState::Running
+        })
     };
     for service in ["", "tare.origin.Echo"] {
-        assert!(matches!(wait(service), Waited::Ready(_)), "{service}");
+        assert!(matches!(wait(service), Readiness::Ready(_)), "{service}");
     }
-    let Waited::NotReady { answer, .. } = wait(&"no.such.Service".repeat(20)) else {
+    let Readiness::NotReady { answer, .. } = wait(&"no.such.Service".repeat(20)) else {
         panic!("nobody knows it");
     };
     assert!(answer.contains("does not know the service"), "{answer}");
@@ -149,5 +151,5 @@ fn what_is_no_answer_is_said_and_never_waited_for() {
 fn a_server_that_says_nothing_is_not_waited_for_beyond_the_limit() {
     let silent = TcpListener::bind("127.0.0.1:0").unwrap();
     let at = silent.local_addr().unwrap().to_string();
-    assert!(ask(&Door::Host, &at, "", Duration::from_millis(20)).is_err());
+    assert!(ask(&Connector::Host, &at, "", Duration::from_millis(20)).is_err());
 }

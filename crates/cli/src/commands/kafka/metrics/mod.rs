@@ -1,4 +1,4 @@
-//! `tare kafka metrics`: what brokers count, read twice, with the rates in between.
+//! `tare kafka metrics`: metrics of brokers, read twice, with the rates in between.
 
 mod table;
 mod view;
@@ -16,13 +16,13 @@ use tare_schema::metrics_source::MetricsSourceDef;
 
 use crate::exit::{Exit, bad_input};
 
-use super::clusters::Book;
+use super::clusters::ClusterRegistry;
 use super::connect::ConnectionArgs;
-use super::{Manner, page};
+use super::{CommonArgs, output};
 pub use view::MetricsView;
 use view::{BrokerMetrics, Figures};
 
-/// The target whose counters say what brokers tell.
+/// The target whose counters define the metrics of brokers.
 const TARGET: &str = "kafka";
 
 /// Arguments of `tare kafka metrics`.
@@ -65,7 +65,7 @@ pub struct SourceArgs {
 }
 
 impl SourceArgs {
-    /// What the flags say, when they say anything.
+    /// The metrics source of the flags, if any are given.
     pub fn def(&self) -> anyhow::Result<Option<MetricsSourceDef>> {
         let def = MetricsSourceDef {
             jolokia: self.jolokia.clone(),
@@ -83,8 +83,12 @@ impl SourceArgs {
     }
 }
 
-/// Does it; exit code 3 when brokers cannot be read, after showing the others.
-pub fn run(args: &Args, connection: &ConnectionArgs, manner: &Manner) -> anyhow::Result<ExitCode> {
+/// Reads and prints the metrics. Brokers that cannot be read lead to exit code 3 after the others are printed.
+pub fn run(
+    args: &Args,
+    connection: &ConnectionArgs,
+    common: &CommonArgs,
+) -> anyhow::Result<ExitCode> {
     let (source, reach) = source(args, connection)?;
     let reader = reader(&source, reach)?;
     let within = connection.answer_within();
@@ -101,8 +105,8 @@ pub fn run(args: &Args, connection: &ConnectionArgs, manner: &Manner) -> anyhow:
         let second = second.iter().find(|second| second.at == first.at);
         broker(first, second)
     }));
-    match manner.json {
-        true => page::json(&view)?,
+    match common.json {
+        true => output::json(&view)?,
         false => table::print(&view)?,
     }
     let unread = view
@@ -116,7 +120,7 @@ pub fn run(args: &Args, connection: &ConnectionArgs, manner: &Manner) -> anyhow:
     }
 }
 
-/// Where to read, and whom to call: what the flags name, or what is kept with the cluster.
+/// The metrics source, from the flags or else from the named cluster, and the addresses that may be connected to.
 fn source(args: &Args, connection: &ConnectionArgs) -> anyhow::Result<(MetricsSourceDef, Reach)> {
     const WAYS: &str = "--jolokia URL,…, --prometheus URL,… or --jmx HOST:PORT,…";
     let given = args.source.def()?;
@@ -126,7 +130,7 @@ fn source(args: &Args, connection: &ConnectionArgs) -> anyhow::Result<(MetricsSo
         let missing = || bad_input(format!("say where the metrics of the brokers are: {WAYS}"));
         return Ok((given.ok_or_else(missing)?, reach));
     }
-    let cluster = Book::open()?.find(connection.name())?;
+    let cluster = ClusterRegistry::open()?.find(connection.name())?;
     let reach = connection.reach(Some(&cluster));
     let missing = || {
         let name = connection.name().unwrap_or("NAME");
@@ -145,13 +149,13 @@ fn reader(source: &MetricsSourceDef, reach: Reach) -> anyhow::Result<MetricsRead
     })
 }
 
-/// One broker at two moments, or why it could not be read.
+/// The metrics of one broker from two readings, or why it could not be read.
 fn broker(first: &MetricsReading, second: Option<&MetricsReading>) -> BrokerMetrics {
-    let told = |reading: &MetricsReading| match &reading.readings {
+    let error_of = |reading: &MetricsReading| match &reading.readings {
         Ok(_) => None,
         Err(error) => Some(error.to_string()),
     };
-    let error = told(first).or_else(|| second.and_then(told));
+    let error = error_of(first).or_else(|| second.and_then(error_of));
     let metrics = match (&first.readings, second) {
         (Ok(before), Some(second)) => second.readings.as_ref().ok().map(|after| {
             let seconds = second.when.duration_since(first.when).as_secs_f64();

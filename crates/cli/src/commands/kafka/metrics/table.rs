@@ -2,13 +2,13 @@
 
 use crate::screen::print as out;
 
-use super::super::page::{bytes, count, maybe, table};
+use super::super::output::{bytes, count, maybe, table};
 use super::view::{Figures, MetricsView, Rate, Requests, Traffic};
 
-/// Topics that are shown, the busiest first.
+/// Most topics that are shown, the busiest first.
 const TOPICS_MAX: usize = 20;
 
-/// Prints what could be read.
+/// Prints the brokers that could be read.
 pub fn print(view: &MetricsView) -> anyhow::Result<()> {
     let known = view.brokers.iter();
     let known = known.filter_map(|broker| Some((broker.at.as_str(), broker.metrics.as_ref()?)));
@@ -36,7 +36,7 @@ pub fn print(view: &MetricsView) -> anyhow::Result<()> {
     ];
     table(&header, traffic)?;
     let requests = known.iter().flat_map(|(at, metrics)| {
-        // Writes first.
+        // Reversed, so that `produce` comes first.
         let kinds = metrics.requests.iter().rev();
         kinds.map(move |(kind, requests)| request_row(at, kind, requests))
     });

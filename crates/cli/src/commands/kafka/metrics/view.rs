@@ -1,4 +1,4 @@
-//! What brokers told at two moments: rates between them, and where counters and gauges stand at the second.
+//! Metrics of brokers from two readings: rates between them, totals and gauges at the second.
 
 use std::collections::BTreeMap;
 
@@ -102,7 +102,7 @@ pub struct Traffic {
     pub bytes_out: Option<Rate>,
 }
 
-/// Counters of the whole broker that are looked for, without the `x-` of their names.
+/// Broker-wide counters that are expected, without the `x-` of their names.
 const OF_BROKER: [&str; 20] = [
     "messages-in",
     "bytes-in",
@@ -127,7 +127,7 @@ const OF_BROKER: [&str; 20] = [
 ];
 
 impl MetricsView {
-    /// The brokers with what their topics come to.
+    /// The brokers, with their topics added up.
     pub fn of(brokers: impl Iterator<Item = BrokerMetrics>) -> MetricsView {
         let brokers: Vec<BrokerMetrics> = brokers.collect();
         let mut topics: BTreeMap<String, Traffic> = BTreeMap::new();
@@ -166,20 +166,20 @@ impl Traffic {
 }
 
 impl Figures {
-    /// From two readings of one broker.
+    /// The metrics of one broker from two readings.
     pub fn between(before: &[Reading], after: &[Reading], seconds: f64) -> Figures {
-        let two = Two {
+        let two = TwoReadings {
             before,
             after,
             seconds,
             restarted: after.iter().any(|now| {
-                // Topics come and go with their leaders.
+                // Counters of topics are left out: they come and go with the leadership.
                 let counts = now.kind == CounterKind::Counter && now.label.is_none();
                 let earlier = value(before, &now.name, None);
                 counts && !now.name.ends_with("-ms") && earlier.is_some_and(|then| then > now.value)
             }),
         };
-        let flushes = two.grown("x-log-flushes", None);
+        let flushes = two.delta("x-log-flushes", None);
         let kinds = ["produce", "fetch-consumer", "fetch-follower"];
         let missing = OF_BROKER.iter().filter(|name| {
             let name = format!("x-{name}");
@@ -204,8 +204,8 @@ impl Figures {
             log_flushes: two.rate("x-log-flushes", None),
             log_flush_mean_ms: two.mean("x-log-flush-ms", None, flushes),
             heap_bytes: value(after, "x-heap-bytes", None),
-            gc_pauses: two.rate_of_all("x-gc-pauses"),
-            gc_ms: two.rate_of_all("x-gc-ms"),
+            gc_pauses: two.rate_over_labels("x-gc-pauses"),
+            gc_ms: two.rate_over_labels("x-gc-ms"),
             topics: two.topics(),
             missing: missing.map(|&name| name.to_owned()).collect(),
         }
@@ -213,16 +213,16 @@ impl Figures {
 }
 
 /// Two readings of one broker.
-struct Two<'a> {
+struct TwoReadings<'a> {
     before: &'a [Reading],
     after: &'a [Reading],
     seconds: f64,
     restarted: bool,
 }
 
-impl Two<'_> {
-    /// What a counter grew by. One by label that was not there before has begun at nothing.
-    fn grown(&self, name: &str, label: Option<&str>) -> Option<f64> {
+impl TwoReadings<'_> {
+    /// Growth of a counter. A labelled one that is missing in the first reading started at 0.
+    fn delta(&self, name: &str, label: Option<&str>) -> Option<f64> {
         let after = value(self.after, name, label)?;
         let before = value(self.before, name, label).or(label.map(|_| 0.0))?;
         let is_sound = !self.restarted && after >= before;
@@ -231,24 +231,24 @@ impl Two<'_> {
 
     fn rate(&self, name: &str, label: Option<&str>) -> Option<Rate> {
         let total = value(self.after, name, label)?;
-        let grown = self.grown(name, label);
+        let delta = self.delta(name, label);
         Some(Rate {
-            per_s: grown.map(|grown| grown / self.seconds),
+            per_s: delta.map(|delta| delta / self.seconds),
             total,
         })
     }
 
-    /// The rate of a counter with all of its labels together.
-    fn rate_of_all(&self, name: &str) -> Option<Rate> {
+    /// The rate of a counter, summed over its labels.
+    fn rate_over_labels(&self, name: &str) -> Option<Rate> {
         let labels = self.labels(name);
         let rates = labels.filter_map(|label| self.rate(name, Some(label)));
         rates.reduce(Rate::plus)
     }
 
-    /// The mean of what so many took that came between the readings.
+    /// Mean of a sum over the `count` of requests between the readings.
     fn mean(&self, sum: &str, label: Option<&str>, count: Option<f64>) -> Option<f64> {
         let count = count.filter(|count| *count > 0.0)?;
-        // The sum is a mean times a count: what is rounded in it may be less than nothing.
+        // The sum was computed as mean × count: rounding may make the difference negative.
         let after = value(self.after, sum, label)?;
         let before = value(self.before, sum, label).or(label.map(|_| 0.0))?;
         Some(((after - before) / count).max(0.0))
@@ -256,12 +256,12 @@ impl Two<'_> {
 
     fn requests(&self, kind: &str) -> Requests {
         let (count, sum) = (format!("x-{kind}-requests"), format!("x-{kind}-ms"));
-        let grown = self.grown(&count, None);
+        let delta = self.delta(&count, None);
         let phases = self.labels(&sum);
         Requests {
             rate: self.rate(&count, None),
             mean_ms: phases
-                .filter_map(|phase| Some((phase.to_owned(), self.mean(&sum, Some(phase), grown)?)))
+                .filter_map(|phase| Some((phase.to_owned(), self.mean(&sum, Some(phase), delta)?)))
                 .collect(),
         }
     }

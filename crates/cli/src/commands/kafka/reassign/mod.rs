@@ -1,4 +1,4 @@
-//! `tare kafka reassign`: partitions moved to other brokers.
+//! `tare kafka reassign`: moves partitions to other brokers.
 
 mod plan;
 mod watch;
@@ -11,11 +11,11 @@ use tare_kafka::admin::reassign::{Limit, Moving, Throttles};
 use crate::exit::{Exit, bad_input};
 use crate::screen::print;
 
-use super::ask::confirm;
+use super::confirm::confirm;
 use super::elect::partition;
-use super::page::{self, bytes, count, list};
-use super::shapes::Motion;
-use super::{Manner, input_or_cluster};
+use super::json_schema::Motion;
+use super::output::{self, bytes, count, list};
+use super::{CommonArgs, classify_admin_error};
 
 /// Arguments of `tare kafka reassign`.
 #[derive(Debug, clap::Args)]
@@ -60,20 +60,20 @@ struct RunArgs {
     watch: bool,
 }
 
-/// Does it.
-pub fn run(admin: &mut Admin, args: &Args, manner: &Manner) -> anyhow::Result<ExitCode> {
+/// Runs the subcommand.
+pub fn run(admin: &mut Admin, args: &Args, common: &CommonArgs) -> anyhow::Result<ExitCode> {
     match &args.action {
-        Action::Plan(args) => plan::run(admin, args, manner)?,
-        Action::Run(args) => return begin(admin, args, manner),
-        Action::Show => show(admin, manner)?,
-        Action::Watch => return watch::run(admin, manner),
-        Action::Cancel { partition } => cancel(admin, partition, manner)?,
-        Action::Unthrottle => unthrottle(admin, manner)?,
+        Action::Plan(args) => plan::run(admin, args, common)?,
+        Action::Run(args) => return begin(admin, args, common),
+        Action::Show => show(admin, common)?,
+        Action::Watch => return watch::run(admin, common),
+        Action::Cancel { partition } => cancel(admin, partition, common)?,
+        Action::Unthrottle => unthrottle(admin, common)?,
     }
     Ok(Exit::Done.into())
 }
 
-fn begin(admin: &mut Admin, args: &RunArgs, manner: &Manner) -> anyhow::Result<ExitCode> {
+fn begin(admin: &mut Admin, args: &RunArgs, common: &CommonArgs) -> anyhow::Result<ExitCode> {
     let plan = plan::read(&args.plan)?;
     let limit = match &args.throttle {
         None => Limit::None,
@@ -88,15 +88,15 @@ fn begin(admin: &mut Admin, args: &RunArgs, manner: &Manner) -> anyhow::Result<E
         count(plan.moves.len(), "partition"),
         count(plan.copies, "replica")
     );
-    confirm(&what, manner)?;
+    confirm(&what, common)?;
     admin
         .reassign(&plan.moves, limit)
-        .map_err(input_or_cluster)?;
+        .map_err(classify_admin_error)?;
     if args.watch {
-        return watch::run(admin, manner);
+        return watch::run(admin, common);
     }
-    match manner.json {
-        true => page::json(&plan)?,
+    match common.json {
+        true => output::json(&plan)?,
         false => print(&format!(
             "{} on their way; `tare kafka reassign watch` follows them{}\n",
             count(plan.moves.len(), "partition"),
@@ -109,18 +109,18 @@ fn begin(admin: &mut Admin, args: &RunArgs, manner: &Manner) -> anyhow::Result<E
     Ok(Exit::Done.into())
 }
 
-/// What is moving now, with its limits.
+/// The ongoing reassignments and throttles.
 fn motion(admin: &mut Admin) -> anyhow::Result<Motion> {
     Ok(Motion {
-        moving: admin.reassignments().map_err(input_or_cluster)?,
-        throttles: admin.throttles().map_err(input_or_cluster)?,
+        moving: admin.reassignments().map_err(classify_admin_error)?,
+        throttles: admin.throttles().map_err(classify_admin_error)?,
     })
 }
 
-fn show(admin: &mut Admin, manner: &Manner) -> anyhow::Result<()> {
+fn show(admin: &mut Admin, common: &CommonArgs) -> anyhow::Result<()> {
     let motion = motion(admin)?;
-    if manner.json {
-        return page::json(&motion);
+    if common.json {
+        return output::json(&motion);
     }
     if motion.moving.is_empty() {
         print("nothing is moving\n")?;
@@ -135,7 +135,7 @@ fn show(admin: &mut Admin, manner: &Manner) -> anyhow::Result<()> {
             ]
         });
         let header = ["partition", "replicas", "adding", "removing", "copied #"];
-        page::table(&header, rows)?;
+        output::table(&header, rows)?;
     }
     for (broker, rate) in &motion.throttles.brokers {
         print(&format!(
@@ -152,14 +152,14 @@ fn show(admin: &mut Admin, manner: &Manner) -> anyhow::Result<()> {
 fn copied(one: &Moving) -> String {
     match (one.copied_bytes, one.wanted_bytes) {
         (Some(copied), Some(wanted)) => format!("{} of {}", bytes(copied), bytes(wanted)),
-        _ => page::MISSING.to_owned(),
+        _ => output::MISSING.to_owned(),
     }
 }
 
-fn cancel(admin: &mut Admin, partitions: &[String], manner: &Manner) -> anyhow::Result<()> {
+fn cancel(admin: &mut Admin, partitions: &[String], common: &CommonArgs) -> anyhow::Result<()> {
     let keys: Vec<(String, i32)> = match partitions {
         [] => {
-            let all = admin.reassignments().map_err(input_or_cluster)?;
+            let all = admin.reassignments().map_err(classify_admin_error)?;
             all.into_iter()
                 .map(|one| (one.topic, one.partition))
                 .collect()
@@ -171,25 +171,30 @@ fn cancel(admin: &mut Admin, partitions: &[String], manner: &Manner) -> anyhow::
     };
     if keys.is_empty() {
         print("nothing is moving\n")?;
-        return unthrottle_ours(admin).map(drop);
+        return remove_own_throttles(admin).map(drop);
     }
     let what = format!(
         "send {} back to where they were",
         count(keys.len(), "partition")
     );
-    confirm(&what, manner)?;
+    confirm(&what, common)?;
     let outcomes = admin
         .cancel_reassignments(&keys)
-        .map_err(input_or_cluster)?;
-    if admin.reassignments().map_err(input_or_cluster)?.is_empty() {
-        unthrottle_ours(admin)?;
+        .map_err(classify_admin_error)?;
+    if admin
+        .reassignments()
+        .map_err(classify_admin_error)?
+        .is_empty()
+    {
+        remove_own_throttles(admin)?;
     }
-    page::outcomes(&outcomes, "goes back", manner)
+    output::outcomes(&outcomes, "goes back", common)
 }
 
-/// Takes away the limits that moves leave; a topic whose every replica is limited (`*`) was so by its owner's will.
-fn unthrottle_ours(admin: &mut Admin) -> anyhow::Result<Throttles> {
-    let mut throttles = admin.throttles().map_err(input_or_cluster)?;
+/// Removes the throttles that reassignments have left. A topic throttled for all replicas (`*`) was configured so by its owner
+/// and is left alone.
+fn remove_own_throttles(admin: &mut Admin) -> anyhow::Result<Throttles> {
+    let mut throttles = admin.throttles().map_err(classify_admin_error)?;
     let all = throttles.topics.len();
     throttles.topics.retain(|_, topic| {
         let mut names = topic.leading.iter().chain(&topic.following);
@@ -198,13 +203,13 @@ fn unthrottle_ours(admin: &mut Admin) -> anyhow::Result<Throttles> {
     if throttles.topics.len() < all {
         throttles.brokers.clear();
     }
-    admin.unthrottle(&throttles).map_err(input_or_cluster)?;
+    admin.unthrottle(&throttles).map_err(classify_admin_error)?;
     Ok(throttles)
 }
 
-fn unthrottle(admin: &mut Admin, manner: &Manner) -> anyhow::Result<()> {
-    let throttles = admin.throttles().map_err(input_or_cluster)?;
-    let moving = admin.reassignments().map_err(input_or_cluster)?;
+fn unthrottle(admin: &mut Admin, common: &CommonArgs) -> anyhow::Result<()> {
+    let throttles = admin.throttles().map_err(classify_admin_error)?;
+    let moving = admin.reassignments().map_err(classify_admin_error)?;
     if !moving.is_empty() && !throttles.is_empty() {
         let what = format!(
             "take limits away while {} still moving",
@@ -213,17 +218,17 @@ fn unthrottle(admin: &mut Admin, manner: &Manner) -> anyhow::Result<()> {
                 more => format!("{more} partitions are"),
             }
         );
-        confirm(&what, manner)?;
+        confirm(&what, common)?;
     }
-    admin.unthrottle(&throttles).map_err(input_or_cluster)?;
-    match (manner.json, throttles.is_empty()) {
-        (true, _) => page::json(&throttles),
+    admin.unthrottle(&throttles).map_err(classify_admin_error)?;
+    match (common.json, throttles.is_empty()) {
+        (true, _) => output::json(&throttles),
         (false, true) => print("there are no limits on copying\n"),
         (false, false) => print("limits on copying are taken away\n"),
     }
 }
 
-/// `10MB` to bytes.
+/// Parses `10MB` into bytes per second.
 fn rate(words: &str) -> anyhow::Result<u64> {
     let size: Result<tare_schema::units::Size, _> = words.trim_end_matches("/s").parse();
     match size {

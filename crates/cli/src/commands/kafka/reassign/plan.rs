@@ -1,4 +1,4 @@
-//! `tare kafka reassign plan`: which replica goes where.
+//! `tare kafka reassign plan`: plans the placement of replicas.
 
 use std::io::Read;
 use std::path::Path;
@@ -7,15 +7,15 @@ use tare_kafka::admin::Admin;
 use tare_kafka::assign::{self, Plan, Replication};
 use tare_schema::named::read_given;
 
-use crate::commands::kafka::page::{self, count, list};
-use crate::commands::kafka::{Manner, input_or_cluster};
+use crate::commands::kafka::output::{self, count, list};
+use crate::commands::kafka::{CommonArgs, classify_admin_error};
 use crate::exit::bad_input;
 use crate::screen::print;
 
-/// Moves shown to people; the file has all.
+/// Most moves that are printed; the file has all.
 const SHOWN_MAX: usize = 40;
 
-/// Longest plan that is read.
+/// Largest plan file.
 const PLAN_MAX_BYTES: u64 = 64 << 20;
 
 /// What to plan.
@@ -41,12 +41,12 @@ pub struct PlanArgs {
     out: Option<std::path::PathBuf>,
 }
 
-/// Plans.
-pub fn run(admin: &mut Admin, args: &PlanArgs, manner: &Manner) -> anyhow::Result<()> {
-    let mut sites = admin.sites().map_err(input_or_cluster)?;
+/// Computes a plan, prints it and writes it to a file.
+pub fn run(admin: &mut Admin, args: &PlanArgs, common: &CommonArgs) -> anyhow::Result<()> {
+    let mut sites = admin.sites().map_err(classify_admin_error)?;
     for id in args.brokers.iter().chain(&args.without) {
         let is_there = sites.iter().any(|site| site.broker == *id);
-        // One that is to be emptied may be down.
+        // A broker of --without may be down.
         if !is_there && !args.without.contains(id) {
             return Err(bad_input(format!(
                 "there is no broker {id} now: see `tare kafka brokers`"
@@ -60,11 +60,11 @@ pub fn run(admin: &mut Admin, args: &PlanArgs, manner: &Manner) -> anyhow::Resul
     let topics = match args.all {
         false => args.topics.clone(),
         true => {
-            let all = admin.topics().map_err(input_or_cluster)?;
+            let all = admin.topics().map_err(classify_admin_error)?;
             all.into_iter().map(|topic| topic.name).collect()
         }
     };
-    let placed = admin.placed(&topics).map_err(input_or_cluster)?;
+    let placed = admin.placed(&topics).map_err(classify_admin_error)?;
     let replication = match args.replicas {
         None => Replication::Keep,
         Some(count) => Replication::Exactly(usize::from(count)),
@@ -75,8 +75,8 @@ pub fn run(admin: &mut Admin, args: &PlanArgs, manner: &Manner) -> anyhow::Resul
         std::fs::write(path, text)
             .map_err(|error| bad_input(format!("cannot write {}: {error}", path.display())))?;
     }
-    match manner.json {
-        true => page::json(&plan),
+    match common.json {
+        true => output::json(&plan),
         false => show(&plan, args),
     }
 }
@@ -94,7 +94,7 @@ fn show(plan: &Plan, args: &PlanArgs) -> anyhow::Result<()> {
             list(&adding),
         ]
     });
-    page::table(
+    output::table(
         &["partition", "brokers now", "brokers then", "new copies"],
         rows,
     )?;
@@ -117,7 +117,7 @@ fn show(plan: &Plan, args: &PlanArgs) -> anyhow::Result<()> {
             format!("{} → {}", before.leaders, after.leaders),
         ]
     });
-    page::table(&["broker #", "replicas #", "leaders #"], rows)?;
+    output::table(&["broker #", "replicas #", "leaders #"], rows)?;
     let next = match &args.out {
         Some(path) => format!("tare kafka reassign run --plan {}", path.display()),
         None => {
@@ -131,7 +131,7 @@ fn show(plan: &Plan, args: &PlanArgs) -> anyhow::Result<()> {
     ))
 }
 
-/// Reads a plan back.
+/// Reads a plan from a file or standard input.
 pub fn read(path: &str) -> anyhow::Result<Plan> {
     let text = match path {
         "-" => {

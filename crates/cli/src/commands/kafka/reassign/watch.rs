@@ -1,4 +1,4 @@
-//! `tare kafka reassign watch`: follows what moves to its end.
+//! `tare kafka reassign watch`: follows reassignments to their end.
 
 use std::process::ExitCode;
 use std::sync::atomic::Ordering;
@@ -8,28 +8,28 @@ use tare_kafka::admin::Admin;
 use tare_kafka::admin::reassign::Moving;
 use tare_schema::shown::shown_json;
 
-use crate::commands::kafka::page::{bytes, count};
-use crate::commands::kafka::shapes::Motion;
-use crate::commands::kafka::{Manner, input_or_cluster};
+use crate::commands::kafka::json_schema::Motion;
+use crate::commands::kafka::output::{bytes, count};
+use crate::commands::kafka::{CommonArgs, classify_admin_error};
 use crate::exit::Exit;
 use crate::screen::{print, print_raw};
 use crate::signals;
 
-use super::unthrottle_ours;
+use super::remove_own_throttles;
 
-/// Between looks.
+/// Polling interval.
 const PAUSE: Duration = Duration::from_millis(500);
 
-/// Follows; Ctrl-C leaves it running.
-pub fn run(admin: &mut Admin, manner: &Manner) -> anyhow::Result<ExitCode> {
+/// Follows the reassignments; Ctrl-C ends the watching only.
+pub fn run(admin: &mut Admin, common: &CommonArgs) -> anyhow::Result<ExitCode> {
     let interrupted = signals::interrupted_flag()?;
     let mut last = None;
     loop {
-        let moving = admin.reassignments().map_err(input_or_cluster)?;
+        let moving = admin.reassignments().map_err(classify_admin_error)?;
         let is_over = moving.is_empty();
         let words = words(&moving);
         if last.as_ref() != Some(&words) {
-            match manner.json {
+            match common.json {
                 true => line(admin, moving)?,
                 false => print(&format!("{words}\n"))?,
             }
@@ -46,8 +46,8 @@ pub fn run(admin: &mut Admin, manner: &Manner) -> anyhow::Result<ExitCode> {
         }
         std::thread::sleep(PAUSE);
     }
-    let throttles = unthrottle_ours(admin)?;
-    if !manner.json && !throttles.is_empty() {
+    let throttles = remove_own_throttles(admin)?;
+    if !common.json && !throttles.is_empty() {
         print("limits on copying are taken away\n")?;
     }
     Ok(Exit::Done.into())
@@ -71,9 +71,9 @@ fn words(moving: &[Moving]) -> String {
     format!("{} moving{known}", count(moving.len(), "partition"))
 }
 
-/// One look, one line.
+/// Prints the present state as one line of JSON.
 fn line(admin: &mut Admin, moving: Vec<Moving>) -> anyhow::Result<()> {
-    let throttles = admin.throttles().map_err(input_or_cluster)?;
+    let throttles = admin.throttles().map_err(classify_admin_error)?;
     let motion = Motion { moving, throttles };
     print_raw(&format!(
         "{}\n",

@@ -1,4 +1,4 @@
-//! What is said of reading from Kafka.
+//! Arguments of Kafka consumers.
 
 use std::str::FromStr;
 
@@ -57,7 +57,7 @@ pub enum AssignorArg {
 }
 
 impl AssignorArg {
-    /// Its name in the protocol.
+    /// Name of the assignor in the protocol.
     pub fn name(self) -> &'static str {
         match self {
             AssignorArg::Range => "range",
@@ -89,7 +89,7 @@ impl FromStr for FromArg {
 }
 
 impl ConsumeArgs {
-    /// A flag that was given.
+    /// The first of these flags that was given.
     pub fn given(&self) -> Option<&'static str> {
         let flags = [
             (self.consume, "--consume"),

@@ -1,4 +1,4 @@
-//! What gRPC calls are made, and of what.
+//! Arguments of gRPC calls.
 
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -31,7 +31,7 @@ pub struct GrpcArgs {
     pub protoset: Option<PathBuf>,
     /// Who streams, where no description says it [default: unary].
     #[arg(long, value_name = "KIND")]
-    pub call_kind: Option<Kind>,
+    pub call_kind: Option<CallKindArg>,
     /// Messages that a streaming client sends in one call, those of --data in turn [default: each of them once].
     #[arg(long, value_name = "N")]
     pub messages: Option<u32>,
@@ -49,7 +49,7 @@ pub struct GrpcArgs {
     pub expect_code: Option<u16>,
     /// What the server is told about how long we wait: a time, or none [default: --timeout].
     #[arg(long, value_name = "TIME")]
-    pub grpc_deadline: Option<Told>,
+    pub grpc_deadline: Option<DeadlineArg>,
     /// Metadata, as in --metadata 'x-tenant: a'; the value of a name that ends in -bin is base64. May be given several times.
     #[arg(long, value_name = "NAME: VALUE")]
     pub metadata: Vec<String>,
@@ -59,7 +59,7 @@ pub struct GrpcArgs {
 }
 
 impl GrpcArgs {
-    /// Whether any of them asks for calls.
+    /// Whether any of these flags asks for gRPC calls.
     pub fn asks_for_calls(&self) -> bool {
         self.grpc_call.is_some()
             || self.data.is_some()
@@ -67,9 +67,9 @@ impl GrpcArgs {
             || self.grpc_health.is_some()
     }
 
-    /// The first that makes no sense without calls.
-    pub fn stray(&self) -> Option<&'static str> {
-        let stray = [
+    /// The first given flag that needs gRPC calls.
+    pub fn call_flag(&self) -> Option<&'static str> {
+        let call_flag = [
             (!self.proto.is_empty(), "--proto"),
             (self.protoset.is_some(), "--protoset"),
             (self.call_kind.is_some(), "--call-kind"),
@@ -81,7 +81,7 @@ impl GrpcArgs {
             (self.grpc_deadline.is_some(), "--grpc-deadline"),
             (!self.metadata.is_empty(), "--metadata"),
         ];
-        stray
+        call_flag
             .into_iter()
             .find_map(|(is_given, name)| is_given.then_some(name))
     }
@@ -89,7 +89,7 @@ impl GrpcArgs {
 
 /// A kind of call as it is typed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum Kind {
+pub enum CallKindArg {
     /// One message there, one back.
     Unary,
     /// Many there, one back.
@@ -100,22 +100,22 @@ pub enum Kind {
     Bidi,
 }
 
-impl From<Kind> for CallKind {
-    fn from(kind: Kind) -> Self {
+impl From<CallKindArg> for CallKind {
+    fn from(kind: CallKindArg) -> Self {
         match kind {
-            Kind::Unary => CallKind::Unary,
-            Kind::ClientStreaming => CallKind::ClientStreaming,
-            Kind::ServerStreaming => CallKind::ServerStreaming,
-            Kind::Bidi => CallKind::Bidirectional,
+            CallKindArg::Unary => CallKind::Unary,
+            CallKindArg::ClientStreaming => CallKind::ClientStreaming,
+            CallKindArg::ServerStreaming => CallKind::ServerStreaming,
+            CallKindArg::Bidi => CallKind::Bidirectional,
         }
     }
 }
 
-/// A deadline as it is typed.
+/// A deadline as given on the command line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Told(pub Deadline);
+pub struct DeadlineArg(pub Deadline);
 
-impl FromStr for Told {
+impl FromStr for DeadlineArg {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {

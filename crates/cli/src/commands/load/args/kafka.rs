@@ -1,4 +1,4 @@
-//! What is said on a `kafka://` URL.
+//! Arguments of Kafka producers.
 
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -147,7 +147,7 @@ pub enum OnOff {
     Off,
 }
 
-/// Keys as typed.
+/// Keys as given on the command line.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct KeysArg(pub Keys);
 
@@ -178,7 +178,7 @@ impl FromStr for KeysArg {
 }
 
 impl KafkaArgs {
-    /// A flag that was given.
+    /// The first of these flags that was given.
     pub fn given(&self) -> Option<&'static str> {
         let flags = [
             (self.acks.is_some(), "--acks"),

@@ -17,7 +17,7 @@ pub use grpc::GrpcArgs;
 pub use kafka::{KafkaArgs, OnOff};
 pub use mongodb::MongodbArgs;
 pub use output::OutputArgs;
-pub use pacing::{PacingArgs, RateArg, SchedArg, Stopping};
+pub use pacing::{DurationArg, PacingArgs, RateArg, SchedArg};
 pub use protocol::ProtocolArgs;
 pub use request::RequestArgs;
 pub use search::{CurveRates, SearchArgs};

@@ -1,4 +1,4 @@
-//! What is said on a `mongodb://` URL.
+//! Arguments of loads on MongoDB.
 
 use tare_schema::units::Size;
 
@@ -48,7 +48,7 @@ fn parse_mix(text: &str) -> Result<MongodbMix, String> {
 }
 
 impl MongodbArgs {
-    /// A flag that was given.
+    /// The first of these flags that was given.
     pub fn given(&self) -> Option<&'static str> {
         let flags = [
             (self.mongodb_mix.is_some(), "--mongodb-mix"),

@@ -1,4 +1,4 @@
-//! What is shown and written, and what makes the exit code 1.
+//! Arguments of output, and of what makes the exit code 1.
 
 use std::path::PathBuf;
 

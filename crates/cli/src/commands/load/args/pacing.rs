@@ -1,4 +1,4 @@
-//! When requests start, how long, and over how many connections.
+//! Arguments of pacing, duration and connections.
 
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -8,27 +8,27 @@ use clap::ValueEnum;
 use tare_schema::load::{RateStep, Sched, Spin, ThinkSpread};
 use tare_schema::units::Period;
 
-/// How long to measure.
+/// Value of --duration.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Stopping {
-    /// So long.
+pub enum DurationArg {
+    /// This long.
     After(Period),
     /// Until Ctrl-C.
     Interrupted,
 }
 
-impl FromStr for Stopping {
+impl FromStr for DurationArg {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
         if text == "forever" {
-            return Ok(Stopping::Interrupted);
+            return Ok(DurationArg::Interrupted);
         }
         let period: Period = text.parse().map_err(|e| format!("{e}, or forever"))?;
         if period.0 == Duration::ZERO {
             return Err("nothing can be measured in no time: write 10s, or forever".into());
         }
-        Ok(Stopping::After(period))
+        Ok(DurationArg::After(period))
     }
 }
 
@@ -37,7 +37,7 @@ impl FromStr for Stopping {
 pub enum RateArg {
     /// Always the same.
     Constant(f64),
-    /// From one to the other in so long, then staying.
+    /// From one rate to the other in a time, then constant.
     Ramp {
         /// Where it begins.
         from_per_s: f64,
@@ -155,7 +155,7 @@ pub struct PacingArgs {
     pub think_spread: SpreadArg,
     /// How long to measure: 10s, 2m; `forever` until Ctrl-C [default: the length of the ramp, steps or recording, else 10s].
     #[arg(short, long, value_name = "TIME", conflicts_with = "count")]
-    pub duration: Option<Stopping>,
+    pub duration: Option<DurationArg>,
     /// Measure this many requests instead.
     #[arg(short = 'n', long, value_name = "N")]
     pub count: Option<u64>,

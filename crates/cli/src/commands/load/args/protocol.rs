@@ -1,4 +1,4 @@
-//! Which protocol is spoken.
+//! Arguments that choose the protocol.
 
 /// The protocol of a load.
 #[derive(Debug, clap::Args)]

@@ -1,4 +1,4 @@
-//! What is sent, and what a right answer is.
+//! Arguments of requests, and of what a successful answer is.
 
 use std::path::PathBuf;
 
@@ -52,7 +52,7 @@ pub struct RequestArgs {
     pub check: bool,
 }
 
-/// What describes one request, and has no place beside a file of several.
+/// Arguments of a single request, which exclude a file of several.
 const ONE: [&str; 7] = [
     "method",
     "body",

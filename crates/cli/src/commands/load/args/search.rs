@@ -1,4 +1,4 @@
-//! The search for the highest rate that keeps an objective, and the curve of latency over load.
+//! Arguments of the search for the highest rate that meets an objective, and of the curve of latency over load.
 
 use std::path::PathBuf;
 use std::str::FromStr;

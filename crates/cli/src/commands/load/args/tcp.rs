@@ -1,4 +1,4 @@
-//! What is said on a `tcp://` URL.
+//! Arguments of loads on TCP.
 
 use clap::ValueEnum;
 use tare_schema::load::Direction;
@@ -22,12 +22,12 @@ pub struct TcpArgs {
     pub half_close: bool,
     /// Move as many bytes as go through; an exchange is a block. A server that discards for `up`, a source for `down`, an echo for `both`.
     #[arg(long, value_name = "WAY", conflicts_with_all = ["half_close", "expect_size"])]
-    pub throughput: Option<Way>,
+    pub throughput: Option<ThroughputDirection>,
 }
 
 /// Which way bytes go.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum Way {
+pub enum ThroughputDirection {
     /// To the server.
     Up,
     /// From the server.
@@ -36,18 +36,18 @@ pub enum Way {
     Both,
 }
 
-impl From<Way> for Direction {
-    fn from(way: Way) -> Self {
-        match way {
-            Way::Up => Direction::Up,
-            Way::Down => Direction::Down,
-            Way::Both => Direction::Both,
+impl From<ThroughputDirection> for Direction {
+    fn from(direction: ThroughputDirection) -> Self {
+        match direction {
+            ThroughputDirection::Up => Direction::Up,
+            ThroughputDirection::Down => Direction::Down,
+            ThroughputDirection::Both => Direction::Both,
         }
     }
 }
 
 impl TcpArgs {
-    /// A flag that was given.
+    /// The first of these flags that was given.
     pub fn given(&self) -> Option<&'static str> {
         let flags = [
             (self.send.is_some(), "--send"),

@@ -1,4 +1,4 @@
-//! How TLS is spoken.
+//! Arguments of TLS.
 
 use std::path::PathBuf;
 

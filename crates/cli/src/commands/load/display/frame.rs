@@ -1,4 +1,4 @@
-//! The lines of the live view, as text for a width: what has happened up to now and what is left.
+//! The lines of the live view, formatted for a width.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -10,24 +10,24 @@ use tare_schema::metric::Unit;
 use super::spark::{range, sparkline};
 use super::time;
 use crate::commands::load::paint::Paint;
-use crate::live;
+use crate::progress;
 
-/// Seconds of the sparkline.
+/// Samples in the sparkline; one per second.
 const SPARK: usize = 40;
 
-/// Width of the words that begin a line, and the narrowest and widest bar.
+/// Width of the label of a line, and the narrowest and widest bar.
 const LABEL: usize = 8;
 const BAR: (usize, usize) = (8, 40);
 
-/// What is known of a running load.
+/// State of a running load.
 #[derive(Debug)]
-pub struct State {
+pub struct LiveState {
     words: String,
     warmup_ns: u64,
     window_ns: Option<u64>,
     count: Option<u64>,
     asked_per_s: Option<f64>,
-    /// Bytes of a record, where each exchange writes one.
+    /// Bytes of a record, when each exchange writes one.
     record_bytes: Option<f64>,
     last: Sample,
     done: u64,
@@ -35,8 +35,8 @@ pub struct State {
     p99s: VecDeque<Option<u64>>,
 }
 
-impl State {
-    /// Before the first sample.
+impl LiveState {
+    /// State before the first sample.
     pub fn new(
         words: &str,
         warmup_ns: u64,
@@ -58,7 +58,7 @@ impl State {
         }
     }
 
-    /// Of a load that writes a record of so many bytes with each exchange, or does not.
+    /// Sets the bytes of the record that each exchange writes, if it writes one.
     pub fn of_records(self, record_bytes: Option<f64>) -> Self {
         Self {
             record_bytes,
@@ -66,7 +66,7 @@ impl State {
         }
     }
 
-    /// Takes a sample in.
+    /// Adds a sample.
     pub fn add(&mut self, sample: &Sample) {
         self.last = *sample;
         self.done += sample.right + sample.errors;
@@ -74,12 +74,12 @@ impl State {
         if self.p99s.len() == SPARK {
             self.p99s.pop_front();
         }
-        // Under a thousand answers a second there is no 99th percentile: its largest answer stands in.
+        // Below a thousand answers per second there is no 99th percentile: the maximum is used.
         self.p99s
             .push_back(sample.latency_p99_ns.or(sample.latency_max_ns));
     }
 
-    /// All lines, none wider than `width` where words can be left out.
+    /// All lines; items that do not fit into `width` are left out.
     pub fn frame(&self, width: usize, paint: Paint) -> Vec<String> {
         let sample = &self.last;
         let line = |label: &str, items: &[String]| {
@@ -118,7 +118,7 @@ impl State {
         ]
     }
 
-    /// All of it in one line, for a log.
+    /// The state as one line, for a log.
     pub fn line(&self) -> String {
         let sample = &self.last;
         format!(
@@ -165,7 +165,7 @@ impl State {
         }
     }
 
-    /// How much is done, as a share, and what is left in words.
+    /// The share that is done, and the time left as text.
     fn left(&self) -> (Option<f64>, String) {
         let at_ns = self.last.offset_ns;
         let Some(in_window_ns) = at_ns.checked_sub(self.warmup_ns) else {
@@ -220,10 +220,10 @@ impl State {
 }
 
 fn clock(ns: u64) -> String {
-    live::clock(Duration::from_nanos(ns))
+    progress::clock(Duration::from_nanos(ns))
 }
 
-/// As many of the items as fit, the first always.
+/// Joins the items that fit; the first one always does.
 fn fitted(items: &[String], width: usize) -> String {
     let mut line = String::new();
     for item in items {
@@ -263,8 +263,8 @@ mod tests {
         }
     }
 
-    fn state(warmup_s: u64, window_s: u64) -> State {
-        State::new(
+    fn state(warmup_s: u64, window_s: u64) -> LiveState {
+        LiveState::new(
             "a load",
             warmup_s * S,
             Some(window_s * S),
@@ -317,7 +317,7 @@ mod tests {
 
     #[test]
     fn a_count_is_left_by_what_was_answered() {
-        let mut state = State::new("", 0, None, Some(8000), None);
+        let mut state = LiveState::new("", 0, None, Some(8000), None);
         state.add(&sample(1));
         assert_eq!(state.left(), (Some(0.25), "about 0:03 left".into()));
     }

@@ -1,4 +1,4 @@
-//! What `tare load` shows while it goes on: a few lines redrawn in place on a terminal, else a line now and then.
+//! Progress display of `tare load`: lines redrawn in place on a terminal, else a line every ten seconds.
 
 mod frame;
 mod spark;
@@ -14,59 +14,59 @@ use tare_schema::metric::Unit;
 use super::paint::Paint;
 use super::throughput;
 use crate::screen;
-use frame::State;
+use frame::LiveState;
 
-/// Distance of lines where there is no terminal.
+/// Interval of lines where there is no terminal.
 const LINE_EVERY_NS: u64 = 10_000_000_000;
 
-/// Who sees it.
+/// How progress is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Audience {
-    /// Somebody at a terminal.
+pub enum ProgressOutput {
+    /// Lines redrawn in place.
     Terminal,
-    /// A log.
+    /// One line now and then.
     Log,
-    /// Nobody.
-    Nobody,
+    /// Nothing.
+    Off,
 }
 
-impl Audience {
-    /// Of the standard error stream, unless nobody wants to see anything.
-    pub fn of_stderr(wanted: Wanted) -> Self {
+impl ProgressOutput {
+    /// The kind of output that standard error supports, or `Off`.
+    pub fn of_stderr(show_progress: ShowProgress) -> Self {
         let stream = Term::stderr();
         let can_move = std::env::var_os("TERM").is_none_or(|name| name != "dumb");
-        match (wanted, stream.is_term() && can_move) {
-            (Wanted::No, _) => Audience::Nobody,
-            (Wanted::Yes, true) => Audience::Terminal,
-            (Wanted::Yes, false) => Audience::Log,
+        match (show_progress, stream.is_term() && can_move) {
+            (ShowProgress::No, _) => ProgressOutput::Off,
+            (ShowProgress::Yes, true) => ProgressOutput::Terminal,
+            (ShowProgress::Yes, false) => ProgressOutput::Log,
         }
     }
 }
 
-/// Whether the user wants to see anything.
+/// Whether the user wants a progress display.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Wanted {
-    /// As far as the stream can show it.
+pub enum ShowProgress {
+    /// As far as standard error supports it.
     Yes,
     /// `--quiet`.
     No,
 }
 
-/// The lines.
+/// The progress display.
 pub struct Display {
-    audience: Audience,
-    state: State,
-    /// The lines that stand on the terminal now.
+    output: ProgressOutput,
+    state: LiveState,
+    /// The lines on the terminal now.
     drawn: Vec<String>,
     next_line_ns: u64,
 }
 
 impl Display {
-    /// For this load.
-    pub fn new(audience: Audience, words: &str, load: &LoadSpec) -> Self {
+    /// A display for this load.
+    pub fn new(output: ProgressOutput, words: &str, load: &LoadSpec) -> Self {
         let asked_per_s = match load.pacing {
             Pacing::Constant { rate_per_s } | Pacing::Poisson { rate_per_s } => Some(rate_per_s),
-            // None, or another from second to second.
+            // No rate, or one that changes.
             _ => None,
         };
         let (window_ns, count) = match load.stop {
@@ -75,17 +75,17 @@ impl Display {
             Stop::Interrupted => (None, None),
         };
         Self {
-            audience,
-            state: State::new(words, load.warmup_ns, window_ns, count, asked_per_s)
+            output,
+            state: LiveState::new(words, load.warmup_ns, window_ns, count, asked_per_s)
                 .of_records(throughput::planned_bytes(load)),
             drawn: Vec::new(),
             next_line_ns: LINE_EVERY_NS,
         }
     }
 
-    /// Says what is going on before there are samples.
+    /// Shows a message before there are samples.
     pub fn say(&mut self, words: &str) {
-        if self.audience == Audience::Terminal {
+        if self.output == ProgressOutput::Terminal {
             self.draw(vec![words.to_owned()]);
         }
     }
@@ -93,27 +93,27 @@ impl Display {
     /// Shows the newest sample.
     pub fn show(&mut self, sample: &Sample) {
         self.state.add(sample);
-        match self.audience {
-            Audience::Terminal => {
+        match self.output {
+            ProgressOutput::Terminal => {
                 let screen = screen::screen(&Term::stderr());
                 let lines = self
                     .state
                     .frame(usize::from(screen.width), Paint(screen.colour));
                 self.draw(lines);
             }
-            Audience::Log if sample.offset_ns >= self.next_line_ns => {
+            ProgressOutput::Log if sample.offset_ns >= self.next_line_ns => {
                 self.next_line_ns =
                     (sample.offset_ns / LINE_EVERY_NS + 1).saturating_mul(LINE_EVERY_NS);
-                // Fails only when nobody reads any more.
+                // An error means that standard error is closed.
                 let _ = writeln!(stderr(), "{}", self.state.line());
             }
-            Audience::Log | Audience::Nobody => {}
+            ProgressOutput::Log | ProgressOutput::Off => {}
         }
     }
 
-    /// Takes the lines away.
+    /// Removes the lines.
     pub fn clear(&mut self) {
-        if self.audience == Audience::Terminal {
+        if self.output == ProgressOutput::Terminal {
             self.draw(Vec::new());
         }
     }
@@ -121,7 +121,7 @@ impl Display {
     fn draw(&mut self, lines: Vec<String>) {
         let width = usize::from(screen::screen(&Term::stderr()).width);
         let mut out = String::new();
-        // The terminal may be narrower than when they were drawn: then each takes several rows now.
+        // If the terminal has become narrower, each line takes several rows now.
         let up = rows(&self.drawn, width);
         if up > 0 {
             out.push_str(&format!("\x1b[{up}A"));
@@ -131,7 +131,7 @@ impl Display {
             out.push_str(&console::truncate_str(line, width.saturating_sub(1), "…"));
             out.push('\n');
         }
-        // Fails only when the terminal is gone, and then nobody looks.
+        // An error means that the terminal is gone.
         let _ = stderr().write_all(out.as_bytes());
         let _ = stderr().flush();
         self.drawn = lines
@@ -141,7 +141,7 @@ impl Display {
     }
 }
 
-/// Rows that lines take on a terminal so wide.
+/// Rows that lines take on a terminal of this width.
 fn rows(lines: &[String], width: usize) -> usize {
     let of = |line: &String| {
         console::measure_text_width(line)

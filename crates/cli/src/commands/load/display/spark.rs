@@ -1,12 +1,12 @@
-//! A line of little bars on a logarithmic scale: latency from second to second.
+//! Sparkline of latencies per second on a logarithmic scale.
 
 /// Bars from the smallest to the largest.
 const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 
-/// The smallest ratio of top to bottom that is drawn as such: less is noise, and shown as a low line.
+/// Smallest ratio of maximum to minimum that fills the height: a smaller one is noise and drawn as a low line.
 const RATIO_MIN: f64 = 2.0;
 
-/// One bar a value; a blank where there is none.
+/// One bar per value; a blank for a missing one.
 pub fn sparkline(values: &[Option<u64>]) -> String {
     let Some((low, high)) = range(values) else {
         return " ".repeat(values.len());
@@ -22,7 +22,7 @@ pub fn sparkline(values: &[Option<u64>]) -> String {
     values.iter().map(bar).collect()
 }
 
-/// The smallest and the largest value, if there is any.
+/// The smallest and the largest value, if there are any.
 pub fn range(values: &[Option<u64>]) -> Option<(u64, u64)> {
     let known = || values.iter().flatten().copied();
     Some((known().min()?, known().max()?))

@@ -1,4 +1,4 @@
-//! The samples of a load as CSV, one line each.
+//! The samples of a load as CSV, one per line.
 
 use std::io::{BufWriter, Write};
 
@@ -11,14 +11,14 @@ use crate::commands::load::throughput;
 const HEAD: &str = "offset_s,length_s,intended,released,right,errors,latency_p50_ns,latency_p99_ns,latency_max_ns,\
 lateness_p99_ns,in_flight,connections";
 
-/// Further ones of a load whose exchanges carry records.
+/// Further columns of a load whose exchanges carry records.
 const RECORDS: &str =
     ",records,record_bytes,backlog_records,end_to_end_p50_ns,end_to_end_p99_ns,end_to_end_max_ns";
 
-/// Writes them.
+/// Writes header and samples.
 pub fn write(file: impl Write, load: &LoadSpec, samples: &[Sample]) -> std::io::Result<()> {
     let mut out = BufWriter::new(file);
-    // Where each exchange is a record, they are counted as such.
+    // A producer's exchange is one record.
     let each_bytes = throughput::planned_bytes(load);
     let with_records =
         each_bytes.is_some() || samples.iter().any(|sample| sample.records.is_some());
@@ -67,7 +67,7 @@ pub fn write(file: impl Write, load: &LoadSpec, samples: &[Sample]) -> std::io::
 mod tests {
     use super::*;
 
-    /// A load whose exchanges are no records.
+    /// A load without records.
     fn load() -> LoadSpec {
         let mut load = tare_load::Load::get("http://127.0.0.1:1/").unwrap();
         load.plan_mut().load.clone()

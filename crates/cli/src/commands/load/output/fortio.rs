@@ -1,7 +1,7 @@
-//! A result as Fortio 1.68 writes it (`fortio load -json`), for Fortio's own UI and whatever else reads that shape.
+//! A result in the format of Fortio 1.68 (`fortio load -json`), for Fortio's UI and other tools that read it.
 //!
-//! Fortio's duration is what one of its threads waited for a call: our `service`, over every exchange as there. `latency`,
-//! which Fortio does not have, stands in the labels. What Tare does not measure (sizes of single answers) has a count of 0.
+//! Fortio's duration is the time that a thread waited for a call: Tare's `service` over all exchanges. `latency`, which Fortio
+//! does not have, is in the labels. What Tare does not measure (sizes of single answers) has a count of 0.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -13,16 +13,16 @@ use tare_schema::load::{ClientSpec, ExpectStatus, LoadPlan, Stop};
 use tare_schema::metric::Unit;
 use tare_stats::{Latencies, Quantile};
 
-/// Version of Fortio whose shape this is.
+/// Version of Fortio whose format this is.
 const FORTIO: &str = "1.68.0";
 
 /// Percentiles that Fortio writes by default.
 const PERCENTILES: [f64; 5] = [50.0, 75.0, 90.0, 99.0, 99.9];
 
-/// Fortio's code of a call without an answer.
+/// Fortio's code for a call without an answer.
 const NO_ANSWER: i32 = -1;
 
-/// A whole result. The names are Fortio's.
+/// A result. The names are Fortio's.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "PascalCase")]
 pub struct FortioResult {
@@ -81,7 +81,7 @@ struct Histogram {
     percentiles: Vec<Percentile>,
 }
 
-/// A bucket: what lies above its start up to its end, and the share up to there.
+/// A bucket: values above `start` up to `end`, and the cumulative percentage.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "PascalCase")]
 struct Bucket {
@@ -98,7 +98,7 @@ struct Percentile {
     value: f64,
 }
 
-/// The result.
+/// Converts a result.
 pub fn result(plan: &LoadPlan, url: &str, outcome: &Outcome) -> FortioResult {
     let load = &plan.load;
     let found = &outcome.result;
@@ -137,7 +137,7 @@ pub fn result(plan: &LoadPlan, url: &str, outcome: &Outcome) -> FortioResult {
             0.0
         },
         actual_duration: found.window_ns,
-        // A thread of Fortio's has one connection.
+        // A thread of Fortio has one connection.
         num_threads: connections,
         version: format!("{FORTIO} shape by tare {}", env!("CARGO_PKG_VERSION")),
         duration_histogram: histogram(&|_| true),
@@ -147,7 +147,7 @@ pub fn result(plan: &LoadPlan, url: &str, outcome: &Outcome) -> FortioResult {
             Stop::Duration { .. } | Stop::Interrupted => 0,
         },
         jitter: false,
-        // Connections of ours start staggered, and what is late is caught up.
+        // Tare's connections start staggered, and late starts are caught up.
         uniform: true,
         no_catch_up: false,
         run_id: 0,
@@ -177,7 +177,7 @@ pub fn result(plan: &LoadPlan, url: &str, outcome: &Outcome) -> FortioResult {
     }
 }
 
-/// Fortio has no `latency`: without it a stall would look as harmless as there.
+/// Labels with `latency`, which Fortio does not have: without it stalls would not show.
 fn labels(outcome: &Outcome) -> String {
     let latency = outcome.latency();
     let of = |q| match latency.as_ref().map(|latency| latency.quantile(q)) {
@@ -189,7 +189,7 @@ fn labels(outcome: &Outcome) -> String {
     format!("tare latency p50 {}, p99 {}", of(0.5), of(0.99))
 }
 
-/// As Fortio makes it: time and labels, of letters, digits and `_`. Its UI takes it for the name of the file.
+/// Fortio's id: time and labels, of letters, digits and `_`. Its UI uses it as the file name.
 fn id(started: jiff::Timestamp, labels: &str) -> String {
     let time: String = started
         .to_string()
@@ -210,7 +210,7 @@ fn id(started: jiff::Timestamp, labels: &str) -> String {
     }
 }
 
-/// Right answers under their status, or the one expected of a gRPC call (0 where that was left open); errors under theirs.
+/// Counts by code: successes under their status, or under the expected one of a gRPC call (default 0); errors under their own.
 fn ret_codes(plan: &LoadPlan, outcome: &Outcome) -> BTreeMap<i32, u64> {
     let statuses = &outcome.result.right_by_status;
     let mut codes: BTreeMap<i32, u64> = statuses
@@ -280,7 +280,7 @@ impl Histogram {
     }
 }
 
-/// Buckets of Fortio's UI are drawn one by one: at most this many, each of the same ratio of end to start.
+/// Fortio's UI draws each bucket: at most this many, of equal ratio of end to start.
 const BUCKETS_MAX: f64 = 100.0;
 
 fn thinned(data: Vec<Bucket>) -> Vec<Bucket> {

@@ -11,7 +11,7 @@ use tare_stats::{Latencies, Quantile};
 
 use crate::commands::load::summary::Summary;
 
-/// Everything but the histogram logs, which `--hlog` writes.
+/// The report, without the histogram logs, which `--hlog` writes.
 pub fn report(
     summary: &Summary<'_>,
     plan: &LoadPlan,
@@ -47,8 +47,8 @@ pub fn report(
             reached: rate.asked_per_s.map(|_| rate.is_reached()),
         },
         latency_ns,
-        ours: summary.judgement.ours.clone(),
-        warnings: summary.judgement.warnings.clone(),
+        ours: summary.generator_check.ours.clone(),
+        warnings: summary.generator_check.warnings.clone(),
         assertions: summary.assertions.to_vec(),
         result: outcome.result.clone().without_logs(),
         samples,

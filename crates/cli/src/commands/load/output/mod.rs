@@ -1,4 +1,4 @@
-//! What `tare load` writes for machines: JSON, the histogram log, samples as CSV, results for Fortio and as Kafka's tools have them.
+//! Machine-readable output of `tare load`: JSON, histogram log, samples as CSV, results as of Fortio and of Kafka's perf tools.
 
 mod csv;
 mod fortio;
@@ -18,7 +18,7 @@ use super::args::OutputArgs;
 pub use fortio::result as fortio_result;
 pub use json::report as json_report;
 
-/// Files to write, created before the load so that a wrong path costs no measurement.
+/// Output files, created before the load so that a wrong path does not cost a measurement.
 pub struct Files {
     hlog: Option<(PathBuf, File)>,
     csv: Option<(PathBuf, File)>,
@@ -27,7 +27,7 @@ pub struct Files {
 }
 
 impl Files {
-    /// Creates those that are wanted.
+    /// Creates the files that the arguments name.
     pub fn create(wanted: &OutputArgs) -> Result<Self, String> {
         let create = |path: &Option<PathBuf>| {
             let create = |path: &Path| {
@@ -45,7 +45,7 @@ impl Files {
         })
     }
 
-    /// Writes them.
+    /// Writes the files.
     pub fn write(
         self,
         plan: &LoadPlan,

@@ -1,4 +1,4 @@
-//! The result of a Kafka load in one line of CSV, with the columns and units of Kafka's own perf tools: their MB are MiB.
+//! The result of a Kafka load as one line of CSV, with columns and units of Kafka's perf tools: their MB are MiB.
 
 use tare_load::Outcome;
 use tare_schema::load::{ClientSpec, LoadSpec};
@@ -6,17 +6,17 @@ use tare_stats::{Latencies, Quantile};
 
 use crate::commands::load::throughput;
 
-/// The first line of kafka-consumer-perf-test, as it prints it.
+/// Header line of kafka-consumer-perf-test.
 const CONSUMER: &str = "start.time, end.time, data.consumed.in.MB, MB.sec, data.consumed.in.nMsg, nMsg.sec, \
 rebalance.time.ms, fetch.time.ms, fetch.MB.sec, fetch.nMsg.sec";
 
-/// What kafka-producer-perf-test prints in a sentence.
+/// The figures that kafka-producer-perf-test prints in a sentence.
 const PRODUCER: &str = "start.time, end.time, records.sent, records.sec, MB.sec, avg.latency.ms, max.latency.ms, \
 50th.ms, 95th.ms, 99th.ms, 99.9th.ms";
 
 const MIB: f64 = (1_u64 << 20) as f64;
 
-/// Both lines; of another protocol nothing.
+/// Header and values; empty for other protocols.
 pub fn csv(load: &LoadSpec, outcome: &Outcome) -> String {
     match &load.client {
         ClientSpec::KafkaFetch { .. } => format!("{CONSUMER}\n{}\n", consumed(outcome)),
@@ -28,7 +28,7 @@ pub fn csv(load: &LoadSpec, outcome: &Outcome) -> String {
 fn consumed(outcome: &Outcome) -> String {
     let result = &outcome.result;
     let records = result.records.unwrap_or_default();
-    // Up to the last record: what is waited for behind it is no reading.
+    // Up to the last record: waiting for more is not counted.
     let all_ns = match records.last_arrival_ns {
         0 => result.window_ns,
         last_ns => last_ns,
@@ -80,7 +80,7 @@ fn produced(outcome: &Outcome) -> String {
     .join(", ")
 }
 
-/// A figure; a bound is none.
+/// An exact value; `None` for a bound.
 fn exact(quantile: Quantile) -> Option<f64> {
     match quantile {
         Quantile::Exact(ns) => Some(ns as f64),
@@ -88,7 +88,7 @@ fn exact(quantile: Quantile) -> Option<f64> {
     }
 }
 
-/// Empty for a time without length.
+/// Amount per second; empty for a duration of 0.
 fn per_s(amount: f64, ns: u64) -> String {
     match ns {
         0 => String::new(),
@@ -96,7 +96,7 @@ fn per_s(amount: f64, ns: u64) -> String {
     }
 }
 
-/// As those tools write a time, in UTC.
+/// A time in the format of those tools, in UTC.
 fn time(unix_us: u64) -> String {
     let (day, us) = (unix_us / DAY_US, unix_us % DAY_US);
     let (year, month, date) = civil(day);
@@ -108,7 +108,7 @@ fn time(unix_us: u64) -> String {
 
 const DAY_US: u64 = 86_400_000_000;
 
-/// Year, month and day so many days after 1970-01-01 (the algorithm of Howard Hinnant, `civil_from_days`).
+/// Year, month and day of a number of days since 1970-01-01 (Howard Hinnant's `civil_from_days`).
 fn civil(days: u64) -> (u64, u64, u64) {
     let days = days + 719_468;
     let era = days / 146_097;

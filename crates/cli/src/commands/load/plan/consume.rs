@@ -1,4 +1,4 @@
-//! From the arguments to a consumer of Kafka.
+//! The Kafka consumer of the arguments.
 
 use anyhow::{Context, bail};
 use tare_schema::load::{
@@ -8,22 +8,22 @@ use tare_schema::load::{
 use tare_schema::units::Size;
 
 use super::super::args::Args;
-use super::super::target::{Scheme, Target};
+use super::super::target::{LoadUrl, Scheme};
 use super::kafka::topic;
 
-/// Fetches at once in a worker: more than clusters under load have brokers. What is too many is given back.
-const AT_ONCE: u16 = 32;
+/// Fetches in flight per worker: more than clusters usually have brokers; the consumer uses fewer when there are fewer brokers.
+const FETCHES_IN_FLIGHT: u16 = 32;
 
-/// How often a member of a group commits.
+/// Commit interval of a group member.
 const COMMIT_EVERY_MS: u64 = 1000;
 
-/// Without a heartbeat for so long, a member is taken for dead: short, since a load that was killed blocks its group.
+/// Session timeout of a group member; short, since a load that was killed blocks its group until then.
 const SESSION_TIMEOUT_MS: u32 = 10_000;
 
-/// The consumer that the arguments ask for, and its one request, the fetch; `None` without `--consume`.
+/// The consumer of the arguments, and its one request, the fetch; `None` without `--consume`.
 pub(super) fn consumer(
     args: &Args,
-    target: &Target,
+    target: &LoadUrl,
     requests: &mut [RequestSpec],
 ) -> anyhow::Result<Option<FetchSpec>> {
     let is_kafka = matches!(target.scheme, Scheme::Kafka | Scheme::KafkaTls);
@@ -43,11 +43,11 @@ pub(super) fn consumer(
     Ok(Some(of(args, name)?))
 }
 
-/// A consumer of this topic as the arguments say.
+/// A consumer of this topic with the settings of the arguments.
 pub(super) fn of(args: &Args, topic: &str) -> anyhow::Result<FetchSpec> {
     let consume = &args.consume;
-    let size = |size: Option<Size>, usual: u32| -> anyhow::Result<u32> {
-        size.map_or(Ok(usual), |size| {
+    let size = |size: Option<Size>, default_bytes: u32| -> anyhow::Result<u32> {
+        size.map_or(Ok(default_bytes), |size| {
             u32::try_from(size.0).with_context(|| format!("{} bytes are too many", size.0))
         })
     };
@@ -63,7 +63,7 @@ pub(super) fn of(args: &Args, topic: &str) -> anyhow::Result<FetchSpec> {
             .client_id
             .clone()
             .unwrap_or_else(|| "tare".into()),
-        at_once: AT_ONCE,
+        at_once: FETCHES_IN_FLIGHT,
         share: match &consume.group {
             None => FetchShare::Assigned,
             Some(group) => FetchShare::Group {
@@ -106,7 +106,7 @@ pub(super) fn of(args: &Args, topic: &str) -> anyhow::Result<FetchSpec> {
     })
 }
 
-/// When a consumer's load ends, where the plan says it otherwise: a number is one of records, and what was there is an end.
+/// The stop rule of a consumer. Where the fetch has an end of its own (records, backlog), the load has none.
 pub(super) fn stop(spec: &FetchSpec, stop: Stop) -> Stop {
     match spec.until.backlog || spec.until.records.is_some() {
         true => Stop::Interrupted,

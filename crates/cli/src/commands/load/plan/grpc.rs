@@ -1,4 +1,4 @@
-//! From the arguments to gRPC calls: what is called, of which kind, and the encoded messages.
+//! The gRPC calls of the arguments: method, kind of call, and encoded messages.
 
 use std::path::Path;
 
@@ -14,39 +14,41 @@ use tare_schema::load::{
 use tare_schema::named::{GIVEN_BYTES_MAX, read_given, text_given};
 
 use super::super::args::{Args, GrpcArgs};
-use super::super::asking::Server;
-use super::super::target::Target;
+use super::super::grpc_server::GrpcServer;
+use super::super::target::LoadUrl;
 use super::request::header;
 use super::tls;
 
-/// Whether calls are made.
+/// Whether gRPC calls are made.
 pub(super) fn is_wanted(args: &Args) -> anyhow::Result<bool> {
     let wanted = args.protocol.grpc || args.grpc.asks_for_calls();
     if wanted && args.protocol.http2 {
         bail!("calls are made over HTTP/2 anyway: leave out --http2");
     }
-    match args.grpc.stray() {
-        Some(stray) if !wanted => {
-            bail!("{stray} is about gRPC calls: add --grpc, or name the method with --grpc-call")
+    match args.grpc.call_flag() {
+        Some(call_flag) if !wanted => {
+            bail!(
+                "{call_flag} is about gRPC calls: add --grpc, or name the method with --grpc-call"
+            )
         }
         _ => Ok(wanted),
     }
 }
 
-/// The server that load is put on, to be asked with the metadata that the load has.
-pub fn server(args: &Args, target: &Target) -> anyhow::Result<Server> {
+/// The server of the load, for calls before it, with the metadata of the load.
+pub fn server(args: &Args, target: &LoadUrl) -> anyhow::Result<GrpcServer> {
     let texts = args.request.headers.iter().chain(&args.grpc.metadata);
     let headers = texts
         .map(|text| header(text))
         .collect::<anyhow::Result<_>>()?;
     let transport = tls::transport(args, target)?;
-    Server::new(target, headers, &transport, args.pacing.timeout.0)
+    GrpcServer::new(target, headers, &transport, args.pacing.timeout.0)
 }
 
-/// Makes calls of a request, and says how they are made.
+/// Turns a request into gRPC calls.
 pub(super) fn calls(
     args: &Args,
-    target: &Target,
+    target: &LoadUrl,
     request: &mut RequestSpec,
 ) -> anyhow::Result<CallSpec> {
     let grpc = &args.grpc;
@@ -110,15 +112,17 @@ fn spec(grpc: &GrpcArgs, method: Option<&Method>, count: usize) -> anyhow::Resul
         kind,
         messages: grpc.messages.unwrap_or(u32::try_from(count)?),
         pace,
-        deadline: grpc.grpc_deadline.map_or(Deadline::Timeout, |told| told.0),
+        deadline: grpc
+            .grpc_deadline
+            .map_or(Deadline::Timeout, |deadline| deadline.0),
         answers: grpc.expect_messages,
     })
 }
 
-/// The method as a file or the server describes it. Only JSON needs a description from the server.
+/// The method's descriptor, from a file or from the server. Only JSON messages need one from the server.
 fn described(
     grpc: &GrpcArgs,
-    server: &Server,
+    server: &GrpcServer,
     name: &MethodName,
 ) -> anyhow::Result<Option<Method>> {
     let descriptions = match (&grpc.protoset, grpc.proto.is_empty(), &grpc.data) {
@@ -127,7 +131,7 @@ fn described(
             Descriptions::from_set(&bytes).with_context(|| file.display().to_string())?
         }
         (None, false, _) => {
-            // The compiler opens them by itself, whatever they are.
+            // The compiler opens the files itself, without these checks.
             for file in &grpc.proto {
                 read_given(file, GIVEN_BYTES_MAX).map_err(anyhow::Error::msg)?;
             }
@@ -160,7 +164,7 @@ fn messages(grpc: &GrpcArgs, method: Option<&Method>) -> anyhow::Result<Option<V
     ))
 }
 
-/// JSON as typed, or in a file.
+/// JSON from the command line or from a file.
 fn text_of(data: &str) -> anyhow::Result<String> {
     match data.strip_prefix('@') {
         None => Ok(data.to_owned()),
@@ -196,7 +200,7 @@ fn from_hex(digits: &str) -> Option<Vec<u8>> {
     )
 }
 
-/// A kind of call in words.
+/// A kind of call as text.
 fn words(kind: CallKind) -> &'static str {
     match kind {
         CallKind::Unary => "unary",

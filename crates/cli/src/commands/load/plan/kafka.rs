@@ -1,4 +1,4 @@
-//! From the arguments to a producer of Kafka.
+//! The Kafka producer of the arguments.
 
 use anyhow::{Context, bail};
 use base64::Engine as _;
@@ -7,21 +7,21 @@ use tare_schema::load::{Acks, Body, LoginSpec, Payloads, ProduceSpec, RequestSpe
 use tare_schema::named::{GIVEN_BYTES_MAX, read_given};
 
 use super::super::args::{Args, KafkaArgs, OnOff};
-use super::super::target::{Scheme, Target};
+use super::super::target::{LoadUrl, Scheme};
 
-/// Bytes of a value when nothing is said, as in other tools.
+/// Default bytes of a value, as in other tools.
 const PAYLOAD_BYTES: u64 = 100;
-/// Largest value.
+/// Most bytes of a value.
 const PAYLOAD_BYTES_MAX: u64 = 64 << 20;
-/// Memory of drawn values: so many differ that no compression finds one twice in a batch.
+/// Memory for random values: enough different ones that compression finds none twice in a batch.
 const DRAWN_BYTES: u64 = 4 << 20;
-/// Most of them.
+/// Most random values.
 const DRAWN_MAX: u64 = 10_000;
 
-/// The producer that the URL and the arguments ask for, and its one request, the topic; `None` for another protocol.
+/// The producer of the URL and the arguments, and its one request, the topic; `None` for another protocol.
 pub(super) fn producer(
     args: &Args,
-    target: &Target,
+    target: &LoadUrl,
     requests: &mut [RequestSpec],
 ) -> anyhow::Result<Option<ProduceSpec>> {
     if !matches!(target.scheme, Scheme::Kafka | Scheme::KafkaTls) {
@@ -52,7 +52,7 @@ pub(super) fn producer(
 }
 
 /// The topic that a URL names.
-pub(super) fn topic(target: &Target) -> anyhow::Result<&str> {
+pub(super) fn topic(target: &LoadUrl) -> anyhow::Result<&str> {
     let topic = target.path.trim_matches('/');
     let is_name = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-');
     if topic.is_empty() || topic.len() > 249 || !topic.chars().all(is_name) {
@@ -66,29 +66,31 @@ pub(super) fn topic(target: &Target) -> anyhow::Result<&str> {
 }
 
 fn of(args: &KafkaArgs) -> anyhow::Result<ProduceSpec> {
-    let usual = ProduceSpec::default();
-    let size = |size: Option<tare_schema::units::Size>, usual: u32| -> anyhow::Result<u32> {
-        size.map_or(Ok(usual), |size| {
+    let defaults = ProduceSpec::default();
+    let size = |size: Option<tare_schema::units::Size>, defaults: u32| -> anyhow::Result<u32> {
+        size.map_or(Ok(defaults), |size| {
             u32::try_from(size.0).with_context(|| format!("{} bytes are too many", size.0))
         })
     };
-    let acks = args.acks.map_or(usual.acks, Acks::from);
+    let acks = args.acks.map_or(defaults.acks, Acks::from);
     Ok(ProduceSpec {
-        client_id: args.client_id.clone().unwrap_or(usual.client_id),
+        client_id: args.client_id.clone().unwrap_or(defaults.client_id),
         acks,
         idempotence: match args.idempotence {
             Some(given) => given == OnOff::On,
             None => acks == Acks::All && args.in_flight.is_none_or(|count| count <= 5),
         },
-        linger_ns: args.linger.map_or(usual.linger_ns, |linger| linger.as_ns()),
-        batch_bytes: size(args.batch_size, usual.batch_bytes)?,
-        request_bytes_max: size(args.request_size, usual.request_bytes_max)?,
-        in_flight_max: args.in_flight.unwrap_or(usual.in_flight_max),
-        buffer_bytes: args.buffer.map_or(usual.buffer_bytes, |size| size.0),
-        compression: args.compression.map_or(usual.compression, Into::into),
+        linger_ns: args
+            .linger
+            .map_or(defaults.linger_ns, |linger| linger.as_ns()),
+        batch_bytes: size(args.batch_size, defaults.batch_bytes)?,
+        request_bytes_max: size(args.request_size, defaults.request_bytes_max)?,
+        in_flight_max: args.in_flight.unwrap_or(defaults.in_flight_max),
+        buffer_bytes: args.buffer.map_or(defaults.buffer_bytes, |size| size.0),
+        compression: args.compression.map_or(defaults.compression, Into::into),
         compression_level: args.compression_level,
-        partitioner: args.partitioner.map_or(usual.partitioner, Into::into),
-        keys: args.keys.map_or(usual.keys, |keys| keys.0),
+        partitioner: args.partitioner.map_or(defaults.partitioner, Into::into),
+        keys: args.keys.map_or(defaults.keys, |keys| keys.0),
         payloads: payloads(args)?,
         stamps_of_run: None,
         serials: None,

@@ -1,4 +1,4 @@
-//! From the arguments of `tare load` to a load plan.
+//! Resolves the arguments of `tare load` into a load plan.
 
 mod consume;
 mod grpc;
@@ -18,32 +18,32 @@ use tare_schema::FORMAT_VERSION;
 use tare_schema::load::{CallSpec, ClientSpec, Cores, Endpoint, FetchSpec, LoadPlan, LoadSpec};
 
 use super::args::{Args, SchedArg};
-use super::target::Target;
+use super::target::LoadUrl;
 pub use grpc::server;
 pub use request::Content;
 
-/// A consumer of this topic as the arguments say, beside a producer.
+/// A consumer of this topic with the settings of the arguments, beside a producer.
 pub fn consumer_of(args: &Args, topic: &str) -> anyhow::Result<FetchSpec> {
     consume::of(args, topic)
 }
 
-/// Connections when nothing is said: what comparable tools open.
+/// Default number of connections, as in comparable tools.
 const CONNECTIONS: u32 = 50;
 
-/// What the user wants.
+/// The load of the arguments, resolved.
 #[derive(Debug, Clone)]
-pub struct Wanted {
-    /// For the generator.
+pub struct ResolvedLoad {
+    /// The plan for the generator.
     pub plan: LoadPlan,
-    /// In words.
+    /// A description of the whole load.
     pub words: String,
-    /// The same without pace and end, which a search and a curve choose.
-    pub way: String,
+    /// The same without pacing and stop rule, which a search or a curve chooses.
+    pub target_text: String,
 }
 
-impl Wanted {
-    /// Makes the plan.
-    pub fn new(args: &Args, target: &Target, mut content: Content) -> anyhow::Result<Self> {
+impl ResolvedLoad {
+    /// Resolves the arguments.
+    pub fn new(args: &Args, target: &LoadUrl, mut content: Content) -> anyhow::Result<Self> {
         let pacing = pace::pacing(&args.pacing)?;
         let consumer = consume::consumer(args, target, &mut content.requests)?;
         let producer = match &consumer {
@@ -65,15 +65,19 @@ impl Wanted {
             .pacing
             .clients
             .map(|clients| clients.div_ceil(shared_by));
-        // A worker has a connection to each broker, whatever is sent over them.
+        // With Kafka a worker has one connection to each broker.
         let is_kafka = producer.is_some() || consumer.is_some();
         let needed = needed.filter(|_| !is_kafka);
-        let usual = if is_kafka {
+        let default_connections = if is_kafka {
             args.pacing.workers
         } else {
             CONNECTIONS
         };
-        let connections = args.pacing.connections.or(needed).unwrap_or(usual);
+        let connections = args
+            .pacing
+            .connections
+            .or(needed)
+            .unwrap_or(default_connections);
         if let (Some(clients), Some(needed)) = (
             args.pacing.clients,
             needed.filter(|&needed| needed > connections),
@@ -117,7 +121,7 @@ impl Wanted {
             counted(connections, "connection"),
             counted(args.pacing.workers, "worker")
         );
-        let way = format!("{} · {carriers}", target.url);
+        let target_text = format!("{} · {carriers}", target.url);
         let words = format!(
             "{} · {} · {} · {carriers}",
             target.url,
@@ -135,7 +139,7 @@ impl Wanted {
             },
             reach: args.allow_public_target.into(),
             address_overrides: Vec::new(),
-            // Who asks for real-time precedence has a core for it; else it is not known who else runs here.
+            // Who asks for SCHED_FIFO has a core for it; otherwise other programs may share the cores.
             cores: match args.pacing.sched {
                 SchedArg::Fifo => Cores::Own,
                 SchedArg::Auto | SchedArg::Normal => Cores::Shared,
@@ -161,7 +165,11 @@ impl Wanted {
                     .collect(),
             },
         };
-        Ok(Self { plan, words, way })
+        Ok(Self {
+            plan,
+            words,
+            target_text,
+        })
     }
 }
 

@@ -1,15 +1,15 @@
-//! From the arguments to operations on documents.
+//! The MongoDB operations of the arguments.
 
 use anyhow::bail;
 use tare_schema::load::{Body, Expect, ExpectBody, ExpectStatus, MongoData, RequestSpec};
 
 use super::super::args::{Args, MongodbArgs};
-use super::super::target::{Scheme, Target};
+use super::super::target::{LoadUrl, Scheme};
 
-/// What the URL and the arguments ask for; `None` for another protocol.
+/// Data and operations of the URL and the arguments; `None` for another protocol.
 pub(super) fn load(
     args: &Args,
-    target: &Target,
+    target: &LoadUrl,
 ) -> anyhow::Result<Option<(MongoData, Vec<RequestSpec>)>> {
     if !matches!(target.scheme, Scheme::Mongodb | Scheme::MongodbTls) {
         return match args.mongodb.given() {
@@ -35,11 +35,11 @@ pub(super) fn load(
     )))
 }
 
-fn data(args: &MongodbArgs, target: &Target) -> anyhow::Result<MongoData> {
-    let usual = MongoData::default();
+fn data(args: &MongodbArgs, target: &LoadUrl) -> anyhow::Result<MongoData> {
+    let defaults = MongoData::default();
     let path = target.path.split('?').next().unwrap_or_default();
     let (database, collection) = match path.trim_start_matches('/') {
-        "" => (usual.database, usual.collection),
+        "" => (defaults.database, defaults.collection),
         name => match name.split_once('.') {
             Some((database, collection)) if !database.is_empty() && !collection.is_empty() => {
                 (database.to_owned(), collection.to_owned())
@@ -53,12 +53,12 @@ fn data(args: &MongodbArgs, target: &Target) -> anyhow::Result<MongoData> {
     };
     let document_bytes = match args.mongodb_document_size {
         Some(size) => u32::try_from(size.0).unwrap_or(u32::MAX),
-        None => usual.document_bytes,
+        None => defaults.document_bytes,
     };
     Ok(MongoData {
         database,
         collection,
-        documents: args.mongodb_documents.unwrap_or(usual.documents),
+        documents: args.mongodb_documents.unwrap_or(defaults.documents),
         document_bytes,
     })
 }

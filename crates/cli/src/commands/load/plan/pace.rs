@@ -1,16 +1,16 @@
-//! From the arguments to when exchanges start, when the window ends, and how connections come and go.
+//! Pacing, stop rule and connection rules of the arguments.
 
 use std::time::Duration;
 
 use anyhow::Context;
 use tare_schema::load::{AtEnd, ConnectionRules, Deal, Gaps, Pacing, RequestSpec, Stop};
 
-use super::super::args::{Args, PacingArgs, RateArg, Stopping};
+use super::super::args::{Args, DurationArg, PacingArgs, RateArg};
 
-/// How long to measure when nothing is said.
+/// Default window.
 const WINDOW: Duration = Duration::from_secs(10);
 
-/// When exchanges start.
+/// The pacing.
 pub(super) fn pacing(args: &PacingArgs) -> anyhow::Result<Pacing> {
     let gaps = match args.poisson {
         true => Gaps::Random,
@@ -59,14 +59,14 @@ pub(super) fn pacing(args: &PacingArgs) -> anyhow::Result<Pacing> {
     })
 }
 
-/// When the window ends: as said, else with the schedule.
+/// The stop rule: as given, else the end of the schedule.
 pub(super) fn stop(args: &PacingArgs, pacing: &Pacing) -> Stop {
     match (args.count, args.duration, pacing) {
         (Some(exchanges), ..) => Stop::Count { exchanges },
-        (None, Some(Stopping::After(period)), _) => Stop::Duration {
+        (None, Some(DurationArg::After(period)), _) => Stop::Duration {
             window_ns: period.as_ns(),
         },
-        (None, Some(Stopping::Interrupted), _) => Stop::Interrupted,
+        (None, Some(DurationArg::Interrupted), _) => Stop::Interrupted,
         (None, None, Pacing::Ramp { over_ns, .. }) if *over_ns > 0 => Stop::Duration {
             window_ns: *over_ns,
         },
@@ -90,7 +90,7 @@ pub(super) fn stop(args: &PacingArgs, pacing: &Pacing) -> Stop {
     }
 }
 
-/// How connections come and go.
+/// The connection rules.
 pub(super) fn connections(args: &PacingArgs) -> ConnectionRules {
     ConnectionRules {
         exchanges_max: match args.no_keepalive {
@@ -101,8 +101,7 @@ pub(super) fn connections(args: &PacingArgs) -> ConnectionRules {
     }
 }
 
-/// Without keep-alive the server is told to close behind its answer. HTTP/2 has no such header (RFC 9113 §8.2.2) and is left to
-/// the limit alone.
+/// Adds `Connection: close` without keep-alive. HTTP/2 has no such header (RFC 9113 §8.2.2): there only the limit applies.
 pub(super) fn closing(args: &Args, mut request: RequestSpec) -> RequestSpec {
     let says_it = |(name, _): &(String, String)| name.eq_ignore_ascii_case("connection");
     let is_http1 = !args.protocol.http2 && !args.protocol.grpc;

@@ -1,4 +1,4 @@
-//! From the arguments to what is sent.
+//! The requests of the arguments.
 
 use anyhow::{Context, bail};
 use base64::Engine as _;
@@ -8,22 +8,22 @@ use tare_schema::named::{GIVEN_BYTES_MAX, read_given};
 use tare_schema::script;
 
 use super::super::args::{Args, RequestArgs};
-use super::super::target::Target;
+use super::super::target::LoadUrl;
 use super::targets;
 
-/// What is sent, before it is known where to.
+/// Requests, before the URL is resolved.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Content {
-    /// Where to, as the command line or a file says.
+    /// The URL from the command line or a file.
     pub url: String,
-    /// Plain requests.
+    /// The requests.
     pub requests: Vec<RequestSpec>,
-    /// Their order, data, or a session.
+    /// Their order and data, or a session.
     pub mix: Mix,
 }
 
 impl Content {
-    /// Reads what the arguments name.
+    /// Reads the arguments and the files that they name.
     pub fn read(args: &Args) -> anyhow::Result<Self> {
         let request = &args.request;
         let script = match (&request.session, &request.requests, &request.targets) {
@@ -32,14 +32,14 @@ impl Content {
             (None, None, Some(path)) => targets::read(path, request)?,
             (None, None, None) => {
                 let url = args.url.clone().context(NO_URL)?;
-                let path = Target::split(&url)?.1;
+                let path = LoadUrl::split(&url)?.1;
                 let mix = Mix::default();
                 let requests = vec![one(request, path)?];
                 return Ok(Self { url, requests, mix });
             }
         };
         let url = args.url.clone().or(script.url).context(NO_URL)?;
-        if Target::split(&url)?.1 != "/" {
+        if LoadUrl::split(&url)?.1 != "/" {
             bail!("{url}: the paths are said by the file, so the URL ends with the port");
         }
         if !request.headers.is_empty() && request.targets.is_none() {
@@ -56,7 +56,7 @@ impl Content {
     }
 }
 
-/// Where nothing says where to.
+/// Error without a URL.
 const NO_URL: &str = "say where to: tare load http://host:port, or url: in the file";
 
 fn one(args: &RequestArgs, path: String) -> anyhow::Result<RequestSpec> {
@@ -69,11 +69,11 @@ fn one(args: &RequestArgs, path: String) -> anyhow::Result<RequestSpec> {
         (None, None, Some(size)) => Body::Filler { bytes: size.0 },
         (None, None, None) => Body::None,
     };
-    let usual = if body == Body::None { "GET" } else { "POST" };
+    let default_method = if body == Body::None { "GET" } else { "POST" };
     Ok(RequestSpec {
         name: "request".into(),
         weight: 1.0,
-        method: args.method.clone().unwrap_or_else(|| usual.into()),
+        method: args.method.clone().unwrap_or_else(|| default_method.into()),
         path,
         headers,
         body,
@@ -93,10 +93,10 @@ fn one(args: &RequestArgs, path: String) -> anyhow::Result<RequestSpec> {
     })
 }
 
-/// How much of a body a regular expression looks at.
+/// Bytes of a body that a regular expression searches.
 const WITHIN_BYTES: u32 = 64 << 10;
 
-/// Whether texts have places.
+/// Whether texts have placeholders.
 pub(super) fn parts(args: &RequestArgs) -> Parts {
     match args.random {
         true => Parts::Random,

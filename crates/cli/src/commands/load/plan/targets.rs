@@ -11,7 +11,7 @@ use tare_schema::named::{FILE_BYTES_MAX, read_below, text_given};
 use tare_schema::script::Script;
 
 use super::super::args::RequestArgs;
-use super::super::target::Target;
+use super::super::target::LoadUrl;
 use super::request::{body_of, headers, parts, status};
 
 /// Largest list of targets.
@@ -28,16 +28,16 @@ struct Line {
     header: std::collections::BTreeMap<String, Vec<String>>,
 }
 
-/// What all targets have in common.
+/// Settings of all targets.
 struct Shared {
     headers: Vec<(String, String)>,
     status: ExpectStatus,
     parts: Parts,
 }
 
-/// Targets as they are read.
+/// The targets read so far.
 #[derive(Default)]
-struct Found {
+struct ParsedTargets {
     base: Option<String>,
     names: BTreeSet<String>,
     requests: Vec<RequestSpec>,
@@ -68,7 +68,7 @@ pub(super) fn read(path: &Path, args: &RequestArgs) -> anyhow::Result<Script> {
 }
 
 fn parse(text: &str, folder: &Path, shared: &Shared) -> anyhow::Result<Script> {
-    let mut found = Found::default();
+    let mut found = ParsedTargets::default();
     if text.trim_start().starts_with('{') {
         json_lines(text, shared, &mut found)?;
     } else {
@@ -87,7 +87,7 @@ fn parse(text: &str, folder: &Path, shared: &Shared) -> anyhow::Result<Script> {
     })
 }
 
-fn json_lines(text: &str, shared: &Shared, found: &mut Found) -> anyhow::Result<()> {
+fn json_lines(text: &str, shared: &Shared, found: &mut ParsedTargets) -> anyhow::Result<()> {
     let lines = text
         .lines()
         .enumerate()
@@ -111,7 +111,12 @@ fn json_lines(text: &str, shared: &Shared, found: &mut Found) -> anyhow::Result<
     Ok(())
 }
 
-fn plain(text: &str, folder: &Path, shared: &Shared, found: &mut Found) -> anyhow::Result<()> {
+fn plain(
+    text: &str,
+    folder: &Path,
+    shared: &Shared,
+    found: &mut ParsedTargets,
+) -> anyhow::Result<()> {
     let mut lines = text
         .lines()
         .enumerate()
@@ -148,14 +153,14 @@ fn plain(text: &str, folder: &Path, shared: &Shared, found: &mut Found) -> anyho
     Ok(())
 }
 
-/// An empty line ends a target; so does the next one's first line.
+/// Whether a line ends a target: it is empty or the first line of the next one.
 fn begins_another(line: &str) -> bool {
     let method = line.split(' ').next().unwrap_or_default();
     let is_first = line.contains("://") && method.bytes().all(|byte| byte.is_ascii_uppercase());
     line.trim().is_empty() || (is_first && !method.is_empty())
 }
 
-impl Found {
+impl ParsedTargets {
     fn add(
         &mut self,
         method: &str,
@@ -164,7 +169,7 @@ impl Found {
         body: Body,
         shared: &Shared,
     ) -> anyhow::Result<()> {
-        let (base, path) = Target::split(url)?;
+        let (base, path) = LoadUrl::split(url)?;
         match &self.base {
             None => self.base = Some(base),
             Some(first) if *first == base => {}
@@ -190,7 +195,7 @@ impl Found {
         Ok(())
     }
 
-    /// A name from method and path, told apart by a number where it is taken.
+    /// A name from method and path, made unique by a number.
     fn name(&mut self, method: &str, path: &str) -> String {
         let path = path.split('?').next().unwrap_or_default();
         let text = format!("{method}{path}");

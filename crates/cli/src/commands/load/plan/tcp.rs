@@ -1,18 +1,18 @@
-//! From the arguments to an exchange over TCP.
+//! The TCP exchange of the arguments.
 
 use anyhow::bail;
 use tare_schema::load::{TcpContent, TcpExchange};
 
 use super::super::args::{Args, TcpArgs};
-use super::super::target::{Scheme, Target};
+use super::super::target::{LoadUrl, Scheme};
 
-/// Bytes of an exchange when nothing is said.
+/// Default bytes of an exchange.
 const SEND_BYTES: u64 = 100;
-/// Bytes of a block when nothing is said: few enough to be many a second, enough for their cost to be the bytes'.
+/// Default bytes of a block: small enough for many per second, large enough that the bytes dominate the cost.
 const BLOCK_BYTES: u64 = 1 << 20;
 
-/// The exchange that the URL and the arguments ask for; `None` for another protocol.
-pub(super) fn exchange(args: &Args, target: &Target) -> anyhow::Result<Option<TcpExchange>> {
+/// The exchange of the URL and the arguments; `None` for another protocol.
+pub(super) fn exchange(args: &Args, target: &LoadUrl) -> anyhow::Result<Option<TcpExchange>> {
     if args.protocol.connect_only || args.protocol.handshakes {
         return Ok(None);
     }
@@ -42,8 +42,8 @@ fn of(args: &TcpArgs) -> TcpExchange {
     let send_bytes = args.send.map(|size| size.0);
     let expect_bytes = args.expect_size.map(|size| size.0);
     match (args.throughput, args.half_close) {
-        (Some(way), _) => TcpExchange::Throughput {
-            direction: way.into(),
+        (Some(direction), _) => TcpExchange::Throughput {
+            direction: direction.into(),
             block_bytes: send_bytes.unwrap_or(BLOCK_BYTES),
         },
         (None, true) => TcpExchange::HalfClose {

@@ -1,4 +1,4 @@
-//! From the arguments to how bytes travel.
+//! The transport of the arguments: TCP or TLS.
 
 use std::path::Path;
 
@@ -6,10 +6,10 @@ use anyhow::{Context, bail};
 use tare_schema::load::{Identity, Resumption, TlsSpec, TlsVersion, Transport, Trust};
 
 use super::super::args::{Args, Resume, TlsArgs, TlsVersionArg};
-use super::super::target::Target;
+use super::super::target::LoadUrl;
 
-/// The transport the URL and the arguments ask for.
-pub(super) fn transport(args: &Args, target: &Target) -> anyhow::Result<Transport> {
+/// The transport of the URL and the arguments.
+pub(super) fn transport(args: &Args, target: &LoadUrl) -> anyhow::Result<Transport> {
     let tls = &args.tls;
     let secured = target.scheme.secured();
     if !target.scheme.is_secure() {
@@ -53,7 +53,7 @@ pub(super) fn transport(args: &Args, target: &Target) -> anyhow::Result<Transpor
     }))
 }
 
-/// A flag that makes sense over TLS only.
+/// The first given flag that is for TLS only.
 fn given(tls: &TlsArgs) -> Option<&'static str> {
     let flags = [
         (tls.cacert.is_some(), "--cacert"),

@@ -1,4 +1,4 @@
-//! One try of a search: its load, its verdict, and whether the generator itself was the limit.
+//! One probe of a search: its load, its verdict, and whether the generator was the limit.
 
 use std::ops::ControlFlow;
 use std::thread;
@@ -13,28 +13,28 @@ use tare_seek::objective::{Objective, Tried};
 use tare_seek::search::{Backlog, Hope, Probe, Verdict};
 use tare_stats::{Latencies, Range};
 
-use super::super::plan::Wanted;
+use super::super::plan::ResolvedLoad;
 
-/// Warm-up of a try when nothing is said.
+/// Default warm-up of a probe.
 const WARMUP: Duration = Duration::from_millis(500);
-/// How soon an order to end is noticed.
+/// Interval of samples, at which an interruption is noticed.
 const SAMPLE_EVERY: Duration = Duration::from_millis(100);
 
-/// One try with its figures in words.
-pub struct Told {
-    /// The rate, and what came of it.
+/// Result of a probe.
+pub struct ProbeResult {
+    /// Rate and verdict.
     pub probe: Probe,
     /// Length of the window.
     pub length: Duration,
-    /// What was measured.
+    /// The measured values, as text.
     pub figures: String,
-    /// Why it was not kept.
+    /// Why the objective was not met; empty when it was.
     pub because: String,
 }
 
-/// The load of one try.
-pub fn plan_of(wanted: &Wanted, rate_per_s: f64, length: Duration) -> LoadPlan {
-    let mut plan = wanted.plan.clone();
+/// The load plan of a probe.
+pub fn plan_of(resolved: &ResolvedLoad, rate_per_s: f64, length: Duration) -> LoadPlan {
+    let mut plan = resolved.plan.clone();
     plan.load.pacing = Pacing::Constant { rate_per_s };
     plan.load.stop = Stop::Duration {
         window_ns: length.as_nanos() as u64,
@@ -46,9 +46,9 @@ pub fn plan_of(wanted: &Wanted, rate_per_s: f64, length: Duration) -> LoadPlan {
     plan
 }
 
-/// One load; an order to end the search gives it up, and so does a backlog that cannot be answered any more. One that broke off says
-/// nothing of its rate: it is an error.
-pub fn try_once(
+/// Runs a probe. It ends early when the search is interrupted or when the backlog shows that the objective is missed. An aborted
+/// load is an error, since it says nothing of the rate.
+pub fn run_probe(
     plan: &LoadPlan,
     stop: &StopHandle,
     backlog: Option<Backlog>,
@@ -73,7 +73,7 @@ pub fn try_once(
     }
 }
 
-/// Pauses between two tries, unless the whole was ended.
+/// Pauses between two probes; returns at once when the search is ended.
 pub fn rest(pause: Duration, stop: &StopHandle) {
     let until = Instant::now() + pause;
     while !stop.is_ended() {
@@ -85,19 +85,28 @@ pub fn rest(pause: Duration, stop: &StopHandle) {
     }
 }
 
-/// What is known of a try while it goes on.
-pub fn backlog(plan: &LoadPlan, objective: &Objective, told: (f64, Duration)) -> Backlog {
+/// The backlog of a probe, to end it early.
+pub fn backlog(
+    plan: &LoadPlan,
+    objective: &Objective,
+    rate_and_length: (f64, Duration),
+) -> Backlog {
     let warmup = Duration::from_nanos(plan.load.warmup_ns);
-    Backlog::new(told.0, warmup, told.1, objective.tails())
+    Backlog::new(
+        rate_and_length.0,
+        warmup,
+        rate_and_length.1,
+        objective.tails(),
+    )
 }
 
-/// Holds a try against the objective.
+/// Compares a probe with the objective.
 pub fn judge(
     objective: &Objective,
     rate_per_s: f64,
     length: Duration,
     (outcome, hope): &(Outcome, Hope),
-) -> anyhow::Result<Told> {
+) -> anyhow::Result<ProbeResult> {
     let result = &outcome.result;
     let or_empty = |latencies: Option<Latencies>| match latencies {
         Some(latencies) => Ok(latencies),
@@ -116,7 +125,7 @@ pub fn judge(
         right_per_s: per_s(answered.right),
         wrong_per_s: per_s(answered.errors),
     };
-    // What was under way when a try was given up is no error of anybody's.
+    // Exchanges that were under way when a probe was ended early are not counted as errors.
     let missed = match *hope {
         Hope::Some => objective.missed(&tried),
         Hope::RateLost => vec![format!("only {:.0}/s answered", per_s(answered.right))],
@@ -125,12 +134,12 @@ pub fn judge(
             time(limit_ns)
         )],
     };
-    let (verdict, because) = match (missed.as_slice(), ours(outcome)) {
+    let (verdict, because) = match (missed.as_slice(), generator_limit(outcome)) {
         ([], _) => (Verdict::Kept, String::new()),
-        (_, Some(ours)) => (Verdict::Instrument, ours),
+        (_, Some(generator_limit)) => (Verdict::Instrument, generator_limit),
         (missed, None) => (Verdict::Missed, missed.join("; ")),
     };
-    Ok(Told {
+    Ok(ProbeResult {
         probe: Probe {
             rate_per_s,
             verdict,
@@ -141,21 +150,21 @@ pub fn judge(
     })
 }
 
-/// A rate in whole exchanges of a window: 56 of 56.57/s within a second.
+/// The rate of the whole exchanges that fit into a window: 56/s for 56.57/s within a second.
 fn whole_per_s(rate_per_s: f64, window_ns: u64) -> f64 {
     let window_s = window_ns.max(1) as f64 / 1e9;
-    // A rate that is whole already must not lose an exchange to rounding.
+    // Rounding must not remove an exchange when the number is whole already.
     (rate_per_s * window_s + 1e-9).floor() / window_s
 }
 
-/// Share of a core that the busiest worker used, spinning apart.
+/// Share of a core that the busiest worker used, without spinning.
 pub fn busiest(outcome: &Outcome) -> f64 {
     let shares = outcome.result.worker_busy_shares();
     shares.into_iter().fold(0.0, f64::max)
 }
 
-/// Why the generator itself was the limit, if it was: by the rule that makes a trial unfit.
-pub fn ours(outcome: &Outcome) -> Option<String> {
+/// Why the generator was the limit, if it was, by the rule that makes a trial unfit.
+pub fn generator_limit(outcome: &Outcome) -> Option<String> {
     let unfit = Fitness::default().unfit(&outcome.result);
     unfit.first().map(ToString::to_string)
 }

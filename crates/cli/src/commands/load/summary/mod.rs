@@ -1,8 +1,8 @@
-//! What `tare load` prints at the end.
+//! The summary that `tare load` prints at the end.
 
-mod ladder;
-mod ours;
+mod generator;
 mod outcomes;
+mod percentiles;
 
 use std::fmt::Write as _;
 
@@ -14,32 +14,32 @@ use tare_schema::load::Pacing;
 use tare_schema::load_report::{AssertionReport, AssertionVerdict};
 use tare_schema::metric::Unit;
 
-use super::judgement::Judgement;
+use super::generator_check::GeneratorCheck;
 use super::paint::{Paint, wrapped};
 
-/// The rate is reached when so much of it was answered within the window.
+/// The rate is reached when this share of it was answered within the window.
 const REACHED: f64 = 0.99;
 
-/// Width of the words that begin a line.
+/// Width of the label of a line.
 const LABEL: usize = 13;
 
-/// Narrower than this lines are not broken; wider than that they cannot be read.
+/// Smallest and largest width at which lines are wrapped.
 const WIDTH: (usize, usize) = (40, 110);
 
-/// The rate as asked and as it was.
+/// Offered and completed rate.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Rate {
-    /// As asked.
+    /// Offered rate.
     pub asked_per_s: Option<f64>,
-    /// Exchanges that ended within the window, per second; unknown for a window without length.
+    /// Exchanges that ended within the window, per second; `None` for a window of length 0.
     pub completed_per_s: Option<f64>,
 }
 
 impl Rate {
-    /// Of a result.
+    /// The rate of a result.
     pub fn new(pacing: &Pacing, result: &LoadResult) -> Self {
         let answered = result.answered_in_window;
-        // What is asked for is what the schedule releases, and that may be sessions.
+        // The offered rate counts what the schedule releases, which may be sessions.
         let (intended, ended) = match result.sessions {
             Some(sessions) => (sessions.intended, sessions.ended_in_window),
             None => (result.intended, answered.right + answered.errors),
@@ -52,7 +52,7 @@ impl Rate {
         }
     }
 
-    /// Whether it was reached; true when none was asked for.
+    /// Whether the offered rate was reached; true when there is none.
     pub fn is_reached(&self) -> bool {
         match (self.asked_per_s, self.completed_per_s) {
             (Some(asked), Some(completed)) => completed >= asked * REACHED,
@@ -62,28 +62,28 @@ impl Rate {
     }
 }
 
-/// The result for people.
+/// The result as text.
 #[derive(Debug)]
 pub struct Summary<'a> {
-    /// The load in words.
+    /// Description of the load.
     pub words: &'a str,
-    /// Asked and reached.
+    /// Offered and completed rate.
     pub rate: Rate,
-    /// What of it was ours.
-    pub judgement: &'a Judgement,
-    /// What was asserted.
+    /// Self-check of the generator.
+    pub generator_check: &'a GeneratorCheck,
+    /// Results of the assertions.
     pub assertions: &'a [AssertionReport],
 }
 
-/// Where the text goes: its width, its colours, and what was written so far.
-struct Page {
+/// Collects the text of the summary.
+struct SummaryWriter {
     text: String,
     paint: Paint,
     width: usize,
 }
 
-impl Page {
-    /// A line that begins with a word; what is too long goes on below, indented.
+impl SummaryWriter {
+    /// Writes a line with a label; long ones are wrapped and indented.
     fn line(&mut self, label: &str, words: &str) {
         let label = self.paint.strong(&format!("{label:<LABEL$}"));
         let words = wrapped(&format!("{label}{words}"), self.width, LABEL);
@@ -94,7 +94,7 @@ impl Page {
         let _ = writeln!(self.text, "{line}");
     }
 
-    /// An explanation.
+    /// Writes an explanation.
     fn faint(&mut self, words: &str) {
         for line in wrapped(words, self.width, 0).lines() {
             let line = self.paint.faint(line);
@@ -104,16 +104,16 @@ impl Page {
 }
 
 impl Summary<'_> {
-    /// All of it.
+    /// The whole summary.
     pub fn text(&self, outcome: &Outcome, screen: Screen) -> String {
-        let mut page = Page {
+        let mut out = SummaryWriter {
             text: String::new(),
             paint: Paint(screen.colour),
             width: usize::from(screen.width).clamp(WIDTH.0, WIDTH.1),
         };
         let result = &outcome.result;
-        let words = page.paint.strong(&wrapped(self.words, page.width, 0));
-        page.plain(&words);
+        let words = out.paint.strong(&wrapped(self.words, out.width, 0));
+        out.plain(&words);
         let how = match (&result.broke_off, result.ended) {
             (Some(_), _) => Some("broke off"),
             (None, Ended::Interrupted) => Some("interrupted"),
@@ -121,28 +121,28 @@ impl Summary<'_> {
         };
         if let Some(how) = how {
             let span = quantity::span(result.window_ns);
-            page.plain(&format!(
+            out.plain(&format!(
                 "{how} after {span}: everything measured until then follows"
             ));
         }
         if let Some(why) = &result.broke_off {
-            page.line("broke off", why);
+            out.line("broke off", why);
         }
-        page.plain("");
-        ladder::latencies(&mut page, outcome);
-        ladder::histogram(&mut page, outcome);
-        ladder::requests(&mut page, outcome);
-        ladder::statuses(&mut page, outcome);
-        self.rate_line(&mut page);
-        outcomes::outcomes(&mut page, outcome);
-        outcomes::traffic(&mut page, result);
-        outcomes::opening(&mut page, outcome);
-        ours::ours(&mut page, outcome, &self.judgement.ours);
-        self.verdicts(&mut page);
-        page.text
+        out.plain("");
+        percentiles::latencies(&mut out, outcome);
+        percentiles::histogram(&mut out, outcome);
+        percentiles::requests(&mut out, outcome);
+        percentiles::statuses(&mut out, outcome);
+        self.rate_line(&mut out);
+        outcomes::outcomes(&mut out, outcome);
+        outcomes::traffic(&mut out, result);
+        outcomes::opening(&mut out, outcome);
+        generator::generator(&mut out, outcome, &self.generator_check.ours);
+        self.verdicts(&mut out);
+        out.text
     }
 
-    fn rate_line(&self, page: &mut Page) {
+    fn rate_line(&self, out: &mut SummaryWriter) {
         let rate = |per_s| quantity::value(Unit::PerSecond, per_s);
         let completed = self
             .rate
@@ -153,42 +153,42 @@ impl Summary<'_> {
                 format!("{} asked, {completed} answered: reached", rate(asked))
             }
             Some(asked) => {
-                let not = page.paint.bad("NOT REACHED");
+                let not = out.paint.bad("NOT REACHED");
                 format!("{} asked, {completed} answered: {not}", rate(asked))
             }
             None => format!("{completed} answered"),
         };
-        page.line("rate", &words);
+        out.line("rate", &words);
     }
 
-    fn verdicts(&self, page: &mut Page) {
-        if !self.judgement.warnings.is_empty() {
-            page.plain("");
+    fn verdicts(&self, out: &mut SummaryWriter) {
+        if !self.generator_check.warnings.is_empty() {
+            out.plain("");
         }
-        for warning in &self.judgement.warnings {
-            let mark = page.paint.bad("!");
-            let words = wrapped(&format!("{mark} {warning}"), page.width, 2);
-            page.plain(&words);
+        for warning in &self.generator_check.warnings {
+            let mark = out.paint.bad("!");
+            let words = wrapped(&format!("{mark} {warning}"), out.width, 2);
+            out.plain(&words);
         }
         if !self.assertions.is_empty() {
-            page.plain("");
+            out.plain("");
         }
         for assertion in self.assertions {
-            let words = sentence(assertion);
+            let words = assertion_text(assertion);
             let words = match assertion.verdict {
-                AssertionVerdict::Held => page.paint.good(&format!("✓ {words}")),
+                AssertionVerdict::Held => out.paint.good(&format!("✓ {words}")),
                 AssertionVerdict::Failed | AssertionVerdict::CannotBeTold => {
-                    page.paint.bad(&format!("✗ {words}"))
+                    out.paint.bad(&format!("✗ {words}"))
                 }
             };
-            let words = wrapped(&words, page.width, 2);
-            page.plain(&words);
+            let words = wrapped(&words, out.width, 2);
+            out.plain(&words);
         }
     }
 }
 
-/// How an assertion went, in words.
-pub fn sentence(assertion: &AssertionReport) -> String {
+/// The result of an assertion as a sentence.
+pub fn assertion_text(assertion: &AssertionReport) -> String {
     let verdict = match assertion.verdict {
         AssertionVerdict::Held => "held",
         AssertionVerdict::Failed => "failed",

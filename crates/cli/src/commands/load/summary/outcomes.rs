@@ -1,4 +1,4 @@
-//! How requests ended, whose fault it was, and what it cost the wire.
+//! Outcomes of requests with the party to blame, connections, waits and bytes.
 
 use std::collections::BTreeMap;
 
@@ -8,17 +8,17 @@ use tare_schema::agent::{Fault, LoadResult, OutcomeCount};
 use tare_schema::metric::Unit;
 use tare_schema::shown::shown;
 
-use super::Page;
-use super::ladder::{bar, figure};
+use super::SummaryWriter;
+use super::percentiles::{bar, figure};
 use crate::commands::load::paint::wrapped;
 
 /// Columns of the bars of outcomes.
 const BAR_WIDTH: usize = 10;
 
-/// Counts by stage, then each way of ending with its latency, whose fault, and an example.
-pub(super) fn outcomes(page: &mut Page, outcome: &Outcome) {
+/// Counts by stage, then each outcome class with latency, the party to blame, and an example.
+pub(super) fn outcomes(out: &mut SummaryWriter, outcome: &Outcome) {
     let result = &outcome.result;
-    page.line(
+    out.line(
         "requests",
         &format!(
             "{} intended, {} sent, {} right, {} wrong, {} unfinished",
@@ -40,13 +40,13 @@ pub(super) fn outcomes(page: &mut Page, outcome: &Outcome) {
             shown(class),
             seen.count,
             quantity::percent(seen.count as f64 / all.max(1) as f64),
-            page.paint.drawn(&bar),
+            out.paint.drawn(&bar),
         );
-        page.plain(line.trim_end());
-        blame(page, seen);
+        out.plain(line.trim_end());
+        blame(out, seen);
     }
     for fault in &result.connection_faults {
-        page.plain(&format!(
+        out.plain(&format!(
             "  {:<18} {:>9}  (of connections)",
             shown(&fault.class),
             fault.count
@@ -56,18 +56,18 @@ pub(super) fn outcomes(page: &mut Page, outcome: &Outcome) {
             fault: fault.fault,
             example: fault.example.as_deref(),
         };
-        blame(page, &seen);
+        blame(out, &seen);
     }
 }
 
-/// One way of ending, over all requests.
+/// An outcome class, summed over all requests.
 struct Seen<'a> {
     count: u64,
     fault: Fault,
     example: Option<&'a str>,
 }
 
-/// Ways of ending, summed over the requests.
+/// Outcome classes, summed over all requests.
 fn by_class(outcomes: &[OutcomeCount]) -> BTreeMap<&str, Seen<'_>> {
     let mut classes: BTreeMap<&str, Seen<'_>> = BTreeMap::new();
     for outcome in outcomes {
@@ -82,7 +82,7 @@ fn by_class(outcomes: &[OutcomeCount]) -> BTreeMap<&str, Seen<'_>> {
     classes
 }
 
-fn blame(page: &mut Page, seen: &Seen<'_>) {
+fn blame(out: &mut SummaryWriter, seen: &Seen<'_>) {
     let whose = match seen.fault {
         Fault::None => return,
         Fault::Target => "the target",
@@ -93,18 +93,18 @@ fn blame(page: &mut Page, seen: &Seen<'_>) {
     let example = seen
         .example
         .map_or_else(String::new, |example| format!(": {}", shown(example)));
-    let words = page.paint.bad(&format!("fault of {whose}"));
-    let words = wrapped(&format!("    {words}{example}"), page.width, 4);
-    page.plain(&words);
+    let words = out.paint.bad(&format!("fault of {whose}"));
+    let words = wrapped(&format!("    {words}{example}"), out.width, 4);
+    out.plain(&words);
 }
 
-/// The beginning of a fingerprint: enough to tell two apart.
+/// The first characters of a fingerprint.
 fn start_of(fingerprint: &str) -> &str {
     fingerprint.get(..12).unwrap_or(fingerprint)
 }
 
-/// What was agreed on over TLS, and how long the connections took that were opened before the window.
-pub(super) fn opening(page: &mut Page, outcome: &Outcome) {
+/// Negotiated TLS parameters, and times of the connections that were opened before the window.
+pub(super) fn opening(out: &mut SummaryWriter, outcome: &Outcome) {
     for tls in &outcome.result.tls {
         let seen = &tls.seen;
         let part = |part: &Option<String>| shown(part.as_deref().unwrap_or(MISSING)).into_owned();
@@ -118,7 +118,7 @@ pub(super) fn opening(page: &mut Page, outcome: &Outcome) {
             part(&seen.alpn),
             seen.certificate.as_deref().map_or(MISSING, start_of)
         );
-        page.line("tls", &words);
+        out.line("tls", &words);
     }
     let at_setup = outcome
         .sums(|tag| (tag.class == Some("setup")).then_some(tag.quantity))
@@ -129,12 +129,12 @@ pub(super) fn opening(page: &mut Page, outcome: &Outcome) {
         });
     let words = at_setup.collect::<Vec<_>>().join("; ");
     if !words.is_empty() {
-        page.line("set-up", &words);
+        out.line("set-up", &words);
     }
 }
 
 /// Connections, waits and bytes.
-pub(super) fn traffic(page: &mut Page, result: &LoadResult) {
+pub(super) fn traffic(out: &mut SummaryWriter, result: &LoadResult) {
     let connections = &result.connections;
     let mut words = format!(
         "{} opened, at most {} at once",
@@ -146,7 +146,7 @@ pub(super) fn traffic(page: &mut Page, result: &LoadResult) {
     if connections.failed > 0 {
         words.push_str(&format!(", {} attempts failed", connections.failed));
     }
-    page.line("connections", &words);
+    out.line("connections", &words);
     let counts = result
         .protocol_counts
         .iter()
@@ -155,11 +155,11 @@ pub(super) fn traffic(page: &mut Page, result: &LoadResult) {
         .map(|(name, count)| format!("{count} {}", name.replace('-', " ")))
         .collect();
     if !counts.is_empty() {
-        page.line("protocol", &counts.join(", "));
+        out.line("protocol", &counts.join(", "));
     }
     for wait in &result.waits {
         let mean_ns = wait.total_ns as f64 / wait.count.max(1) as f64;
-        page.line(
+        out.line(
             "waits",
             &format!(
                 "{} for a {}, {} on average",
@@ -177,7 +177,7 @@ pub(super) fn traffic(page: &mut Page, result: &LoadResult) {
             format!(" ({}/s)", quantity::value(Unit::Bytes, rate))
         }
     };
-    page.line(
+    out.line(
         "bytes",
         &format!(
             "{} sent{}, {} received{}",

@@ -1,10 +1,10 @@
-//! The brokers of a `kafka://` URL: several hosts, each with a port or the usual one.
+//! The brokers of a `kafka://` URL: several hosts, each with a port or the default one.
 
 use std::net::{SocketAddr, ToSocketAddrs};
 
 use anyhow::{anyhow, bail};
 
-/// The port brokers listen on when nobody says another.
+/// Default port of brokers.
 const PORT: u16 = 9092;
 
 /// The addresses of `HOST[:PORT],HOST[:PORT],…`, and the first name.
@@ -28,7 +28,7 @@ pub(super) fn addresses(url: &str, hosts: &str) -> anyhow::Result<(String, Vec<S
         let found = (name, port).to_socket_addrs();
         let found =
             found.map_err(|error| anyhow!("{host} has no address ({error}); check the name"))?;
-        // A broker listens on one: further ones of the same name are other ways to it.
+        // One address per broker: further ones of the same name lead to the same broker.
         let all: Vec<SocketAddr> = found.collect();
         let best = all.iter().find(|one| one.is_ipv4()).or(all.first());
         addresses.extend(best);

@@ -1,0 +1,113 @@
+//! JSON Schema of what `tare kafka … --json` prints: one property for each command.
+
+use schemars::JsonSchema;
+use serde::Serialize;
+use tare_kafka::admin::reassign::{Moving, Throttles};
+use tare_kafka::admin::{
+    BrokerView, ClusterView, Config, GroupLag, GroupSummary, GroupView, LogDir, Outcome, Reset,
+    Resource, TopicView, VerifyView,
+};
+use tare_kafka::assign::Plan;
+use tare_schema::clusters::ClusterDef;
+use tare_schema::document::schema_of;
+use tare_schema::schemas::Shape;
+
+use super::metrics::MetricsView;
+
+/// The schema of the output of `tare kafka`.
+pub const KAFKA: Shape = Shape::new(
+    "kafka",
+    "what `tare kafka … --json` prints: one property for each command",
+    schema_of::<Outputs>,
+);
+
+/// Outputs by command.
+#[derive(Debug, JsonSchema)]
+#[schemars(rename_all = "kebab-case")]
+#[expect(dead_code, reason = "only its schema is used")]
+pub struct Outputs {
+    /// `clusters list`
+    clusters_list: Vec<NamedCluster>,
+    /// `cluster`
+    cluster: ClusterView,
+    /// `brokers`
+    brokers: Vec<BrokerView>,
+    /// `topics list`
+    topics_list: Vec<TopicView>,
+    /// `topics describe`
+    topics_describe: Vec<DescribedTopic>,
+    /// `topics create`
+    topics_create: Vec<Outcome>,
+    /// `topics delete`
+    topics_delete: Vec<Outcome>,
+    /// `topics grow`
+    topics_grow: Vec<Outcome>,
+    /// `configs get` and `topics config`; `configs set` prints the same after the change
+    configs: Vec<Configured>,
+    /// `elect`: partitions whose leader changed, or could not
+    elect: Vec<Outcome>,
+    /// `reassign plan`, and the file that `reassign run` reads
+    reassign_plan: Plan,
+    /// `reassign show`, and a line of `reassign watch`
+    reassign_show: Motion,
+    /// `reassign run`: the plan that was begun
+    reassign_run: Plan,
+    /// `reassign cancel`
+    reassign_cancel: Vec<Outcome>,
+    /// `reassign unthrottle`: the limits that were taken away
+    reassign_unthrottle: Throttles,
+    /// `groups list`
+    groups_list: Vec<GroupSummary>,
+    /// `groups describe`
+    groups_describe: Vec<GroupView>,
+    /// `groups lag`
+    groups_lag: Vec<GroupLag>,
+    /// `groups delete`
+    groups_delete: Vec<Outcome>,
+    /// `groups reset`
+    groups_reset: Vec<Reset>,
+    /// `log-dirs`
+    log_dirs: Vec<LogDir>,
+    /// `verify`
+    verify: Vec<VerifyView>,
+    /// `metrics`
+    metrics: MetricsView,
+}
+
+/// A cluster with its name.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct NamedCluster {
+    /// Its name.
+    pub name: String,
+    /// How it is reached.
+    #[serde(flatten)]
+    pub cluster: ClusterDef,
+}
+
+/// A topic with what is set on it.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct DescribedTopic {
+    /// The topic.
+    #[serde(flatten)]
+    pub topic: TopicView,
+    /// Keys that are set on it.
+    pub configs: Vec<Config>,
+}
+
+/// Something with its configuration.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct Configured {
+    /// What it belongs to.
+    pub resource: Resource,
+    /// Keys by name.
+    pub configs: Vec<Config>,
+}
+
+/// What is moving.
+#[derive(Debug, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct Motion {
+    /// Partitions on their way.
+    pub moving: Vec<Moving>,
+    /// Limits on copying.
+    pub throttles: Throttles,
+}

@@ -1,0 +1,116 @@
+//! Generator section of the summary: lateness, receive lag, timestamps, CPU, comparison with the null server.
+
+use tare_load::Outcome;
+use tare_report::quantity;
+use tare_schema::agent::{Calibration, Spread};
+use tare_schema::load_report::OursReport;
+use tare_schema::metric::Unit;
+
+use super::SummaryWriter;
+
+fn time(ns: Option<u64>) -> String {
+    ns.map_or_else(
+        || quantity::MISSING.to_owned(),
+        |ns| quantity::value(Unit::Nanoseconds, ns as f64),
+    )
+}
+
+fn percent(share: Option<f64>) -> String {
+    share.map_or_else(|| quantity::MISSING.to_owned(), quantity::percent)
+}
+
+fn spread(spread: Spread) -> String {
+    format!("p50 {}, p99 {}", time(spread.p50_ns), time(spread.p99_ns))
+}
+
+/// Writes the section.
+pub(super) fn generator(out: &mut SummaryWriter, outcome: &Outcome, generator: &OursReport) {
+    let instrument = &outcome.result.instrument;
+    if let Some(null) = &generator.calibration {
+        out.line("null server", &calibrated(null, generator));
+    }
+    let fit = match generator.fit {
+        true => out.paint.good("fit"),
+        false => out.paint.bad("NOT FIT"),
+    };
+    out.line(
+        "generator",
+        &format!(
+            "{fit}: lateness {}{}, receive lag {}; neither is in the latency",
+            spread(instrument.lateness),
+            generator
+                .bunched_share
+                .map_or_else(String::new, |share| format!(
+                    ", {} of the arrivals bunched",
+                    quantity::percent(share)
+                )),
+            spread(instrument.lag),
+        ),
+    );
+    let upper = match instrument.stamped_by_kernel {
+        0 => None,
+        all => Some(instrument.stamp_upper_bounds as f64 / all as f64).filter(|share| *share > 0.0),
+    };
+    let upper = upper.map_or_else(String::new, |share| {
+        format!(
+            ", {} of them upper bounds (several requests in flight on the connection)",
+            quantity::percent(share)
+        )
+    });
+    out.line(
+        "stamps",
+        &format!(
+            "{} by the kernel{upper}",
+            percent(generator.stamped_by_kernel)
+        ),
+    );
+    let workers: Vec<String> = generator
+        .worker_busy
+        .iter()
+        .map(|busy| quantity::percent(*busy))
+        .collect();
+    let spun_ns: u64 = instrument.worker_spun_ns.iter().sum();
+    let spun = (instrument.cpu_ns > 0).then(|| spun_ns as f64 / instrument.cpu_ns as f64);
+    out.line(
+        "cpu",
+        &format!(
+            "{} a request ({} of it spinning), {} of a core by worker without it, {} of memory{}",
+            generator.cpu_per_exchange_ns.map_or_else(
+                || quantity::MISSING.to_owned(),
+                |ns| quantity::value(Unit::Nanoseconds, ns)
+            ),
+            percent(spun),
+            if workers.is_empty() {
+                quantity::MISSING.to_owned()
+            } else {
+                workers.join(" ")
+            },
+            quantity::value(Unit::Bytes, instrument.peak_rss_bytes as f64),
+            instrument
+                .scheduled
+                .map_or_else(String::new, |scheduled| format!(", {scheduled}"))
+        ),
+    );
+}
+
+fn calibrated(null: &Calibration, generator: &OursReport) -> String {
+    let pace = match null.asked_per_s {
+        Some(rate) => format!("at {}", quantity::value(Unit::PerSecond, rate)),
+        None => format!(
+            "in a closed loop reaching {}",
+            quantity::value(Unit::PerSecond, null.completed_per_s)
+        ),
+    };
+    let share = match (null.asked_per_s, generator.calibrated_share) {
+        // In a closed loop without pauses latency follows from throughput: its ratio says nothing.
+        (Some(_), Some(share)) if share < 1.0 => format!(
+            ", {} of the p50 here: so much may be tare, kernel and loopback, not the target",
+            quantity::percent(share)
+        ),
+        (Some(_), Some(_)) => {
+            ", no less than here: the target is too fast to be told from tare".into()
+        }
+        _ => String::new(),
+    };
+    format!("on this machine {pace}: {}{share}", spread(null.latency))
+}

@@ -1,0 +1,240 @@
+//! The arguments that `plan` and `run` share: the experiment, its form, and overrides.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use anyhow::Context;
+use clap::ValueEnum;
+use tare_lab::fetch;
+use tare_schema::find::Library;
+use tare_schema::plan::{Addressing, BaselineRuns, Form, Plan};
+use tare_schema::resolve::{Choices, Redirection, resolve};
+use tare_schema::topology::Interception;
+
+use crate::exit::bad_input;
+
+/// An experiment and what is changed about it.
+#[derive(Debug, Clone, clap::Args)]
+pub struct ExperimentArgs {
+    /// Experiment: a file, `study/name`, or a name that only one has.
+    #[arg(value_name = "NAME|FILE")]
+    pub name: Option<String>,
+    /// The quick form: smaller, for a first impression.
+    #[arg(long)]
+    pub quick: bool,
+    /// Run the baseline once per block instead of twice: saves time, and leaves out the check of the baseline against itself (A/A).
+    #[arg(long)]
+    pub no_aa: bool,
+    /// Just so many blocks.
+    #[arg(long, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub blocks: Option<u32>,
+    /// Seed of every random order.
+    #[arg(long, value_parser = clap::value_parser!(u64).range(..=9_007_199_254_740_991))]
+    pub seed: Option<u64>,
+    /// How pods get their addresses.
+    #[arg(long, value_enum)]
+    pub addressing: Option<AddressingArg>,
+    /// A part that runs already and is not started, `server=127.0.0.1:8080`; several addresses separated by commas. May be given several
+    /// times.
+    #[arg(long, value_name = "PART=HOST:PORT")]
+    pub external: Vec<String>,
+    /// Allow external parts whose address is neither loopback nor private: only with the consent of who runs them.
+    #[arg(long)]
+    pub allow_public_target: bool,
+    /// Further directory of target folders; may be given several times.
+    #[arg(long, value_name = "DIR")]
+    pub targets: Vec<PathBuf>,
+    /// Further directory of workload folders; may be given several times.
+    #[arg(long, value_name = "DIR")]
+    pub workloads: Vec<PathBuf>,
+    /// Directory that runs are written to.
+    #[arg(long, value_name = "DIR", default_value = "runs")]
+    pub out: PathBuf,
+}
+
+/// How pods get their addresses, as typed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum AddressingArg {
+    /// Each pod a 127.x.y.z address of its own.
+    Loopback,
+    /// Each pod a network namespace.
+    Namespaces,
+    /// Namespaces where the machine allows them, else loopback.
+    Auto,
+}
+
+impl ExperimentArgs {
+    /// The library of experiments, workloads and targets.
+    pub fn library(&self) -> anyhow::Result<Library> {
+        for directory in self.targets.iter().chain(&self.workloads) {
+            if !directory.is_dir() {
+                return Err(bad_input(format!(
+                    "{}: there is no such directory",
+                    directory.display()
+                )));
+            }
+        }
+        let here = std::env::current_dir().context("the current directory cannot be read")?;
+        let home = tare_lab::home::home().map_err(bad_input)?;
+        // For messages: paths below the current directory are relative to it.
+        let home = match home.strip_prefix(&here) {
+            Ok(below) => below.to_path_buf(),
+            Err(_) => home,
+        };
+        Ok(Library::in_directory(&home).with(&self.workloads, &self.targets))
+    }
+
+    /// The resolved plan. Software that a run would install counts as installed.
+    pub fn plan(&self) -> anyhow::Result<Plan> {
+        self.resolved(|| match fetch::would_install_nftables() {
+            true => Installed::Later,
+            false => Installed::Now(Ok(())),
+        })
+    }
+
+    /// The resolved plan, after installing missing software that its arms need.
+    pub fn plan_to_run(&self, say: &mut dyn FnMut(&str)) -> anyhow::Result<Plan> {
+        self.resolved(|| Installed::Now(fetch::install_nftables(say)))
+    }
+
+    fn resolved(&self, install: impl FnOnce() -> Installed) -> anyhow::Result<Plan> {
+        let library = self.library()?;
+        let Some(name) = &self.name else {
+            return Err(bad_input(format!(
+                "no experiment named; there are: {}",
+                library
+                    .list()
+                    .into_iter()
+                    .map(|(name, _)| name)
+                    .collect::<Vec<_>>()
+                    .join(", ")
+            )));
+        };
+        let source = library.find(name).map_err(bad_input)?;
+        let mut choices = self.choices()?;
+        let plan = resolve(&source, &library.catalog, &choices).map_err(bad_input)?;
+        if !redirects(&plan) {
+            return Ok(plan);
+        }
+        // Redirection needs nftables, and is not possible with loopback addresses.
+        let installed = match plan.addressing {
+            Addressing::Loopback => Installed::Now(Ok(())),
+            _ => install(),
+        };
+        let Installed::Now(installed) = installed else {
+            return Ok(plan);
+        };
+        let own = own_path()?;
+        let can = installed.and_then(|()| tare_lab::local::can_redirect(&own, plan.addressing));
+        choices.redirection = match can {
+            Ok(()) => return Ok(plan),
+            Err(why) => Redirection::Impossible(why),
+        };
+        resolve(&source, &library.catalog, &choices).map_err(bad_input)
+    }
+
+    fn choices(&self) -> anyhow::Result<Choices> {
+        Ok(Choices {
+            form: if self.quick { Form::Quick } else { Form::Full },
+            cores: allowed_cores(Path::new("/proc/self/status")),
+            blocks: self.blocks,
+            seed: self.seed,
+            baseline_runs: self.no_aa.then_some(BaselineRuns::Once),
+            addressing: self.addressing.map(|addressing| match addressing {
+                AddressingArg::Loopback => Addressing::Loopback,
+                AddressingArg::Namespaces => Addressing::Namespaces,
+                AddressingArg::Auto => Addressing::Auto,
+            }),
+            redirection: Redirection::Possible,
+            external: external(&self.external)?,
+            reach: self.allow_public_target.into(),
+        })
+    }
+}
+
+/// Parses `PART=HOST:PORT,…` of --external.
+fn external(words: &[String]) -> anyhow::Result<BTreeMap<String, Vec<String>>> {
+    let mut all: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    for word in words {
+        let Some((part, addresses)) = word.split_once('=') else {
+            return Err(bad_input(format!(
+                "--external {word}: write PART=HOST:PORT, such as server=127.0.0.1:8080"
+            )));
+        };
+        let addresses = addresses.split(',').map(|one| one.trim().to_owned());
+        all.entry(part.to_owned()).or_default().extend(addresses);
+    }
+    Ok(all)
+}
+
+/// Whether nftables is installed.
+enum Installed {
+    /// It is, or the reason why it cannot be installed.
+    Now(Result<(), String>),
+    /// Not yet: a run would install it.
+    Later,
+}
+
+/// Path of this program.
+pub fn own_path() -> anyhow::Result<PathBuf> {
+    std::env::current_exe().context("the path of tare itself cannot be read")
+}
+
+/// Whether any arm that will be run uses traffic redirection.
+fn redirects(plan: &Plan) -> bool {
+    let arms = plan.arms.iter().filter(|arm| arm.needs.is_none());
+    let mut links = arms
+        .flat_map(|arm| &arm.topology.routes)
+        .flat_map(|route| &route.links);
+    links.any(|link| link.interception == Interception::Redirect)
+}
+
+/// CPU affinity of this process; 0 to N - 1 when the kernel does not list it.
+fn allowed_cores(status: &Path) -> Vec<u32> {
+    let listed = std::fs::read_to_string(status).ok().and_then(|text| {
+        let line = text
+            .lines()
+            .find_map(|line| line.strip_prefix("Cpus_allowed_list:"))?;
+        parse_cores(line.trim())
+    });
+    listed.unwrap_or_else(|| {
+        let count = std::thread::available_parallelism().map_or(1, usize::from);
+        (0..u32::try_from(count).unwrap_or(1)).collect()
+    })
+}
+
+/// `0-3,6` → 0, 1, 2, 3, 6.
+fn parse_cores(text: &str) -> Option<Vec<u32>> {
+    let mut cores = Vec::new();
+    for part in text.split(',') {
+        let (first, last) = part.split_once('-').unwrap_or((part, part));
+        let (first, last): (u32, u32) = (first.parse().ok()?, last.parse().ok()?);
+        cores.extend(first..=last);
+    }
+    Some(cores)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn external_parts_are_typed_with_their_addresses() {
+        let typed = |words: &[&str]| {
+            let words: Vec<String> = words.iter().map(|&word| word.to_owned()).collect();
+            external(&words)
+        };
+        let found = typed(&["server=127.0.0.1:8080", "broker=a:1, b:2", "broker=c:3"]).unwrap();
+        assert_eq!(found["server"], ["127.0.0.1:8080"]);
+        assert_eq!(found["broker"], ["a:1", "b:2", "c:3"]);
+        let said = typed(&["127.0.0.1:8080"]).unwrap_err().to_string();
+        assert!(said.contains("PART=HOST:PORT"), "{said}");
+    }
+
+    #[test]
+    fn the_kernels_list_of_cores_is_read() {
+        assert_eq!(parse_cores("0-3,6"), Some(vec![0, 1, 2, 3, 6]));
+        assert_eq!(parse_cores("1"), Some(vec![1]));
+        assert_eq!(parse_cores("all"), None);
+    }
+}

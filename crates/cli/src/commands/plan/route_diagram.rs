@@ -1,0 +1,87 @@
+//! Draws the routes of an arm as text: `client ─▶ client-sidecar (envoy) ═mTLS═▶ server`.
+
+use std::collections::BTreeMap;
+
+use tare_schema::plan::Arm;
+use tare_schema::topology::{Interception, Link, Route, Security, Topology};
+
+/// One line per edge; routes of an edge that differ in instance names only are drawn once, with their count.
+pub fn lines(arm: &Arm) -> Vec<String> {
+    let mut edges: Vec<(&str, String, usize)> = Vec::new();
+    let mut seen: BTreeMap<(&str, String), usize> = BTreeMap::new();
+    for route in &arm.topology.routes {
+        let shape = (route.edge.as_str(), shape(route, &arm.topology));
+        match seen.get(&shape) {
+            Some(at) => edges[*at].2 += 1,
+            None => {
+                seen.insert(shape, edges.len());
+                edges.push((&route.edge, drawn(route, &arm.topology), 1));
+            }
+        }
+    }
+    edges
+        .into_iter()
+        .map(|(_, drawn, count)| match count {
+            1 => drawn,
+            _ => format!("{drawn}   (× {count})"),
+        })
+        .collect()
+}
+
+/// The route without instance names: routes of an edge with equal shapes are counted.
+fn shape(route: &Route, topology: &Topology) -> String {
+    let mut shape = String::new();
+    for (index, link) in route.links.iter().enumerate() {
+        shape.push_str(&arrow(link, route.own));
+        if let Some(stop) = route.stops.get(index) {
+            shape.push_str(target(stop, topology));
+        }
+    }
+    shape
+}
+
+fn drawn(route: &Route, topology: &Topology) -> String {
+    let mut line = route.from.clone();
+    for (index, link) in route.links.iter().enumerate() {
+        line.push_str(&arrow(link, route.own));
+        match route.stops.get(index) {
+            Some(stop) => line.push_str(&format!("{stop} ({})", target(stop, topology))),
+            None => match topology.external(&route.to) {
+                Some(external) => {
+                    line.push_str(&format!("{} (external {})", route.to, external.at))
+                }
+                None => line.push_str(&route.to),
+            },
+        }
+    }
+    line
+}
+
+fn target<'a>(instance: &str, topology: &'a Topology) -> &'a str {
+    topology
+        .instances
+        .iter()
+        .find(|known| known.name == instance)
+        .map_or("?", |known| &known.target)
+}
+
+/// A double line for a link with TLS between proxies; end-to-end TLS of the edge is written in the arrow.
+fn arrow(link: &Link, own: Security) -> String {
+    let carried = match own {
+        Security::Plaintext => None,
+        Security::Tls => Some("TLS"),
+        Security::Mtls => Some("mTLS"),
+    };
+    let arrow = match (link.security, carried) {
+        (Security::Plaintext, None) => String::from("─▶"),
+        (Security::Plaintext, Some(carried)) => format!("─{carried}─▶"),
+        (Security::Tls, None) => String::from("═TLS═▶"),
+        (Security::Mtls, None) => String::from("═mTLS═▶"),
+        (Security::Tls, Some(carried)) => format!("═TLS({carried})═▶"),
+        (Security::Mtls, Some(carried)) => format!("═mTLS({carried})═▶"),
+    };
+    match link.interception {
+        Interception::Explicit => format!(" {arrow} "),
+        Interception::Redirect => format!(" {arrow}⤷ "),
+    }
+}

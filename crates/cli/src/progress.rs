@@ -1,0 +1,268 @@
+//! Progress of a run: one live line on a terminal, plain lines elsewhere.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use tare_conduct::{Enough, Event, Progress, Watcher};
+use tare_lab::doctor::OtherPrograms;
+use tare_report::quantity;
+use tare_schema::agent::Sample;
+use tare_schema::metric::Unit;
+use tare_schema::record::{TrialRecord, TrialStatus};
+use tare_schema::shown::{shown, shown_lines};
+
+use crate::{screen, stopping_rule};
+
+/// How progress is shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ProgressOutput {
+    /// One line, rewritten in place.
+    Terminal,
+    /// One line per trial.
+    Log,
+    /// Nothing (`--json`).
+    Off,
+}
+
+/// Shows the progress of a run.
+pub struct ProgressWatcher {
+    experiment: String,
+    output: ProgressOutput,
+    bar: ProgressBar,
+    interrupted: Arc<AtomicBool>,
+    plan: tare_schema::plan::Plan,
+    folder: Option<PathBuf>,
+}
+
+impl ProgressWatcher {
+    /// A watcher of a run of this plan; `interrupted` is set by the signal handler.
+    pub fn new(
+        plan: &tare_schema::plan::Plan,
+        output: ProgressOutput,
+        interrupted: Arc<AtomicBool>,
+    ) -> Self {
+        let target = match output {
+            ProgressOutput::Terminal => ProgressDrawTarget::stderr(),
+            ProgressOutput::Log | ProgressOutput::Off => ProgressDrawTarget::hidden(),
+        };
+        let bar = ProgressBar::with_draw_target(None, target);
+        if let Ok(style) = ProgressStyle::with_template("{wide_msg}") {
+            bar.set_style(style);
+        }
+        ProgressWatcher {
+            experiment: shown(short_name(&plan.experiment)).into_owned(),
+            output,
+            bar,
+            interrupted,
+            plan: plan.clone(),
+            folder: None,
+        }
+    }
+
+    /// The run folder, once it exists.
+    pub fn folder(&self) -> Option<&Path> {
+        self.folder.as_deref()
+    }
+
+    /// Warns of CPU that other programs use before anything is started.
+    pub fn other_programs(&self, found: &OtherPrograms) {
+        if let Some(words) = found.in_words() {
+            let said = format!("{} · {words}: intervals will be wider", self.experiment);
+            self.say(&shown_lines(&said));
+        }
+    }
+
+    /// Removes the live line.
+    pub fn clear(&self) {
+        self.bar.finish_and_clear();
+    }
+
+    fn say(&self, words: &str) {
+        match self.output {
+            ProgressOutput::Terminal => self.bar.suspend(|| eprintln!("{words}")),
+            ProgressOutput::Log => eprintln!("{words}"),
+            ProgressOutput::Off => {}
+        }
+    }
+
+    /// Shows a message: in the live line on a terminal, as a line in a log.
+    fn show_transient(&self, words: String) {
+        match self.output {
+            ProgressOutput::Terminal => self.bar.set_message(words),
+            ProgressOutput::Log => eprintln!("{words}"),
+            ProgressOutput::Off => {}
+        }
+    }
+
+    fn position_text(&self, at: &Progress<'_>) -> String {
+        let again = match (at.attempt, at.slot.copy) {
+            (0, 0) => "",
+            (0, _) => " (again, A/A check)",
+            _ => " (repeat)",
+        };
+        format!(
+            "{} · block {}/{} · {}{again} · {} · {} left",
+            self.experiment,
+            at.block,
+            at.blocks,
+            shown(&at.slot.arm),
+            shown(&at.slot.level),
+            clock(at.left)
+        )
+    }
+
+    /// Shows what a trial waits for, on a terminal only.
+    fn show_wait(&self, at: &Progress<'_>, what: &str) {
+        if self.output == ProgressOutput::Terminal {
+            let message = format!("{} · {}", self.position_text(at), shown(what));
+            self.bar.set_message(message);
+        }
+    }
+
+    fn show_sample(&self, at: &Progress<'_>, sample: &Sample) {
+        if self.output != ProgressOutput::Terminal {
+            return;
+        }
+        let seconds = sample.length_ns as f64 / 1e9;
+        let rate = if seconds > 0.0 {
+            format!("{:.0}/s", (sample.right + sample.errors) as f64 / seconds)
+        } else {
+            "–".to_owned()
+        };
+        let p99 = sample.latency_p99_ns.map_or_else(
+            || "–".to_owned(),
+            |ns| quantity::value(Unit::Nanoseconds, ns as f64),
+        );
+        let errors = match sample.errors {
+            0 => String::new(),
+            n => format!(", {n} errors"),
+        };
+        self.bar.set_message(format!(
+            "{} · now {rate}, p99 {p99}{errors}",
+            self.position_text(at)
+        ));
+    }
+
+    fn trial_done(&self, record: &TrialRecord) {
+        let why = match &record.status {
+            TrialStatus::Fit => return,
+            TrialStatus::Unfit { reasons } => format!("unfit: {}", reasons.join("; ")),
+            TrialStatus::Invalid { reasons } => format!("invalid: {}", reasons.join("; ")),
+            TrialStatus::Failed { reason, log_tail } => {
+                let tail: String = log_tail
+                    .iter()
+                    .map(|line| format!("\n    {line}"))
+                    .collect();
+                format!("failed: {reason}{tail}")
+            }
+        };
+        self.say(&shown_lines(&format!(
+            "  block {} · {} · {}: {why}",
+            record.block, record.arm, record.level
+        )));
+    }
+
+    /// Prints a provisional table after the first block, and from the third on.
+    fn block_done(&self, folder: &Path, block: u32, of: u32) {
+        if self.output == ProgressOutput::Off || block == of {
+            return;
+        }
+        if block == 1 || block >= 3 {
+            match tare_report::read(folder) {
+                Ok(run) => {
+                    let screen = screen::screen(&console::Term::stderr());
+                    let view = tare_report::view(&run);
+                    self.say(&tare_report::terminal::terminal(&view, screen));
+                }
+                Err(error) => self.say(&shown_lines(&format!("  (no table yet: {error})"))),
+            }
+        }
+    }
+}
+
+impl Watcher for ProgressWatcher {
+    fn hear(&mut self, event: &Event<'_>) {
+        match event {
+            Event::Preparing(words) => {
+                self.show_transient(format!("{} · {}", self.experiment, shown(words)))
+            }
+            Event::Told(words) => {
+                self.say(&format!("{} · {}", self.experiment, shown_lines(words)))
+            }
+            Event::Started {
+                folder,
+                trials,
+                done,
+            } => {
+                self.folder = Some(folder.to_path_buf());
+                let done = match done {
+                    0 => String::new(),
+                    done => format!(", {done} of them measured before"),
+                };
+                self.say(&format!(
+                    "{} · {trials} trials{done} · records in {}",
+                    self.experiment,
+                    folder.display()
+                ));
+            }
+            Event::TrialStarted(at) => self.show_transient(self.position_text(at)),
+            Event::Starting(at, instance, waited) => {
+                let seconds = waited.as_secs();
+                self.show_wait(at, &format!("starting {instance}, {seconds} s"));
+            }
+            Event::Step(at, name) => self.show_wait(at, &format!("step {name}")),
+            Event::Sampled(at, _, sample) => self.show_sample(at, sample),
+            Event::TrialDone(record) => self.trial_done(record),
+            Event::BlockDone { folder, block, of } => self.block_done(folder, *block, *of),
+        }
+    }
+
+    fn enough(&mut self, folder: &Path) -> Enough {
+        stopping_rule::decide(&self.plan, folder)
+    }
+
+    fn interrupted(&self) -> bool {
+        self.interrupted.load(Ordering::Relaxed)
+    }
+}
+
+/// `sidecar` of `istio-performance/sidecar`.
+fn short_name(experiment: &str) -> &str {
+    experiment.rsplit('/').next().unwrap_or(experiment)
+}
+
+/// `3:07`.
+pub fn clock(left: Duration) -> String {
+    let seconds = left.as_secs();
+    if seconds >= 3600 {
+        format!(
+            "{}:{:02}:{:02}",
+            seconds / 3600,
+            seconds / 60 % 60,
+            seconds % 60
+        )
+    } else {
+        format!("{}:{:02}", seconds / 60, seconds % 60)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn time_left_reads_as_a_clock() {
+        assert_eq!(clock(Duration::from_secs(41)), "0:41");
+        assert_eq!(clock(Duration::from_secs(187)), "3:07");
+        assert_eq!(clock(Duration::from_secs(3_661)), "1:01:01");
+    }
+
+    #[test]
+    fn an_experiment_is_called_by_its_stem() {
+        assert_eq!(short_name("istio-performance/sidecar"), "sidecar");
+        assert_eq!(short_name("sidecar"), "sidecar");
+    }
+}

@@ -1,0 +1,271 @@
+//! Path proof by connections and bytes, for edges whose client keeps a connection pool: each proxy must have carried what the one
+//! before it sent on.
+//!
+//! Connections may be older than a trial, so they are counted since the instances started; bytes are those of the trial.
+
+use std::collections::BTreeSet;
+
+use tare_schema::plan::{Arm, Cell};
+use tare_schema::protocol::{Counted, counted};
+use tare_schema::record::Proof;
+use tare_schema::topology::{InstanceRole, Route, Security, Topology};
+
+use super::{Deltas, InstanceGroup, exactly, prove_links};
+use crate::traffic::ExpectedTraffic;
+
+/// Bytes of a TLS 1.3 record with one byte of content. (RFC 8446, 5.2)
+const RECORD_BYTES: u64 = 23;
+/// Bytes that a driver may send between the readings of two proxies: heartbeats.
+const HEARTBEAT_BYTES: f64 = 4096.0;
+/// The same, as a share of the bytes.
+const SLACK: f64 = 0.01;
+
+/// The counter that proves replication between cluster members.
+pub(crate) const COPIES: &str = "bytes-sent";
+
+/// Whether this proof is used for an edge: its proxies count connections, and no agent has opened them.
+pub(super) fn applies_to(routes: &[&Route], traffic: Option<&ExpectedTraffic>) -> bool {
+    let bytes = |route: &&Route| counted(&route.protocol) == Counted::Connections;
+    routes.first().is_some_and(bytes) && traffic.is_none_or(|known| known.connections.is_none())
+}
+
+/// The proofs of one edge.
+pub(super) fn prove(
+    arm: &Arm,
+    cell: &Cell,
+    routes: &[&Route],
+    traffic: Option<&ExpectedTraffic>,
+    deltas: &Deltas<'_>,
+) -> Vec<Proof> {
+    let Some(first) = routes.first() else {
+        return Vec::new();
+    };
+    let since_start = Deltas {
+        before: &[],
+        after: deltas.after,
+    };
+    let edge = Edge {
+        name: &first.edge,
+        deltas,
+        since_start: &since_start,
+    };
+    let exchanges = traffic.map_or(0, |known| known.requests_min);
+    let mut proofs = bypassed(&arm.topology, routes, &edge);
+    let mut before: Option<Vec<&str>> = None;
+    for position in 0..first.stops.len() {
+        // Several routes of an edge share its traffic; what each of them has is not known.
+        let stops = routes
+            .iter()
+            .map(|route| route.stops.get(position).map(String::as_str));
+        let Some(stops) = stops.collect::<Option<Vec<&str>>>() else {
+            continue;
+        };
+        proofs.extend(match &before {
+            None => edge.first_stop_proofs(&stops, exchanges, first.own),
+            Some(before) => edge.later_stop_proofs(before, &stops),
+        });
+        proofs.extend(edge.no_unmatched_sni(&stops));
+        before = Some(stops);
+    }
+    proofs.extend(called(routes, before.as_deref(), exchanges, &edge));
+    proofs.extend(copies(routes, &edge));
+    if before.is_some_and(|stops| edge.connections(&stops).is_some_and(|count| count > 0.0)) {
+        proofs.extend(prove_links(arm, cell, routes, deltas));
+    }
+    proofs
+}
+
+/// An edge and the counters on it.
+struct Edge<'a> {
+    name: &'a str,
+    deltas: &'a Deltas<'a>,
+    since_start: &'a Deltas<'a>,
+}
+
+impl<'a> Edge<'a> {
+    fn lifetime(&'a self, stops: &[&'a str]) -> InstanceGroup<'a> {
+        InstanceGroup::of(stops.to_vec(), self.since_start, self.name)
+    }
+
+    fn trial(&'a self, stops: &[&'a str]) -> InstanceGroup<'a> {
+        InstanceGroup::of(stops.to_vec(), self.deltas, self.name)
+    }
+
+    /// Connections since the instances started.
+    fn connections(&'a self, stops: &[&'a str]) -> Option<f64> {
+        self.lifetime(stops).delta("connections")
+    }
+
+    /// Proofs of the first proxy: the caller's traffic has passed it.
+    fn first_stop_proofs(&'a self, stops: &[&'a str], exchanges: u64, own: Security) -> Vec<Proof> {
+        // An edge that need not have been called has no proof.
+        if exchanges == 0 {
+            return Vec::new();
+        }
+        let name = self.lifetime(stops).name();
+        let mut proofs = vec![at_least(&name, "connections", 1, self.connections(stops))];
+        let bytes = self.trial(stops).delta("bytes-received");
+        if bytes.is_some() {
+            let least = exchanges * bytes_of(own);
+            proofs.push(at_least(&name, "bytes-received", least, bytes));
+        }
+        proofs
+    }
+
+    /// Proofs of a later proxy: it has carried what the one before it did.
+    fn later_stop_proofs(&'a self, before: &[&'a str], stops: &[&'a str]) -> Vec<Proof> {
+        let (lifetime, trial) = (self.lifetime(stops), self.trial(stops));
+        let mut proofs = Vec::new();
+        if let Some(expected) = self.connections(before) {
+            let found = self.connections(stops);
+            let proof = match lifetime.has_edge_labels("connections") {
+                // One connection may have been opened between the two readings, but not the only one.
+                true if expected > 1.0 => {
+                    approximately(&lifetime.name(), "connections", expected, 1.0, found)
+                }
+                true => exactly(&lifetime.name(), "connections", expected as u64, found),
+                // The counter includes connections of other edges.
+                false => at_least(&lifetime.name(), "connections", expected as u64, found),
+            };
+            proofs.push(proof);
+        }
+        let carried = self.trial(before).delta("bytes-received");
+        let found = trial.delta("bytes-received");
+        if let (Some(expected), Some(_)) = (carried, found)
+            && trial.has_edge_labels("bytes-received")
+        {
+            let slack = HEARTBEAT_BYTES;
+            let name = trial.name();
+            proofs.push(approximately(
+                &name,
+                "bytes-received",
+                expected,
+                slack,
+                found,
+            ));
+        }
+        proofs
+    }
+
+    /// Proof that no client asked a proxy for a server name (SNI) that no edge has.
+    fn no_unmatched_sni(&'a self, stops: &[&'a str]) -> Option<Proof> {
+        const WHAT: &str = "unknown-names";
+        let lifetime = self.lifetime(stops);
+        let found = lifetime.delta(WHAT)?;
+        Some(exactly(&lifetime.name(), WHAT, 0, Some(found)))
+    }
+}
+
+/// Fewest bytes of an exchange on the wire.
+fn bytes_of(own: Security) -> u64 {
+    match own {
+        Security::Plaintext => 1,
+        Security::Tls | Security::Mtls => RECORD_BYTES,
+    }
+}
+
+/// Proofs that the callers' sidecars, where the edge bypasses them, have seen none of its connections.
+fn bypassed(topology: &Topology, routes: &[&Route], edge: &Edge<'_>) -> Vec<Proof> {
+    const WHAT: &str = "unknown-connections";
+    let mut proofs = Vec::new();
+    for route in routes {
+        let caller = topology.instances.iter().find(|i| i.name == route.from);
+        let beside = topology.instances.iter().filter(|instance| {
+            instance.role == InstanceRole::Sidecar
+                && caller.is_some_and(|caller| caller.pod == instance.pod)
+                && !route.stops.contains(&instance.name)
+        });
+        for sidecar in beside {
+            // The edge label is ignored: for such a connection it cannot be known.
+            let counters = edge.since_start.after.iter();
+            let mut readings = counters
+                .filter(|counters| counters.instance == sidecar.name)
+                .flat_map(|counters| &counters.readings)
+                .filter(|reading| reading.name == WHAT)
+                .peekable();
+            if readings.peek().is_some() {
+                let found = readings.map(|reading| reading.value).sum();
+                proofs.push(exactly(&sidecar.name, WHAT, 0, Some(found)));
+            }
+        }
+    }
+    proofs
+}
+
+/// Proofs by the counters of the called part: connections of all edges that lead to it, and bytes received.
+fn called(routes: &[&Route], last: Option<&[&str]>, exchanges: u64, edge: &Edge<'_>) -> Vec<Proof> {
+    let parts: Vec<&str> = routes.iter().map(|route| route.to.as_str()).collect();
+    let lifetime = InstanceGroup::of(parts.clone(), edge.since_start, edge.name);
+    let trial = InstanceGroup::of(parts, edge.deltas, edge.name);
+    let mut proofs = Vec::new();
+    if exchanges == 0 {
+        return proofs;
+    }
+    if let Some(found) = lifetime.delta("connections") {
+        let through = last.and_then(|stops| edge.connections(stops));
+        let least = through.map_or(1, |count| count as u64);
+        proofs.push(at_least(
+            &lifetime.name(),
+            "connections",
+            least,
+            Some(found),
+        ));
+    }
+    if let Some(found) = trial.delta("bytes-received") {
+        let name = trial.name();
+        proofs.push(at_least(&name, "bytes-received", exchanges, Some(found)));
+    }
+    proofs
+}
+
+/// Proofs of replication between cluster members: the first proxies of a member have sent it at least as many bytes as it has
+/// copied. Where they are also the last proxies of its callers, they have sent as many more as the member has given out.
+fn copies(routes: &[&Route], edge: &Edge<'_>) -> Vec<Proof> {
+    let callers: BTreeSet<&str> = routes.iter().map(|route| route.from.as_str()).collect();
+    let of_caller = |caller| {
+        let counted = |name| edge.deltas.of(caller, name, edge.name);
+        let mut copied = counted("replication-bytes-in")?;
+        let own = routes.iter().filter(|route| route.from == caller);
+        let stops = own.map(|route| route.stops.first().map(String::as_str));
+        let stops = stops.collect::<Option<Vec<&str>>>()?;
+        let mut called = routes.iter().filter(|route| route.to == caller);
+        let is_stop = |stop: &String| stops.contains(&stop.as_str());
+        if called.any(|route| route.stops.last().is_some_and(is_stop)) {
+            copied += counted("replication-bytes-out").unwrap_or(0.0);
+        }
+        let stops = edge.trial(&stops);
+        let handed = stops.delta(COPIES)?;
+        // A last copy may have arrived between the two readings.
+        let least = copied - HEARTBEAT_BYTES.max(copied * SLACK);
+        let least = least.max(0.0) as u64;
+        Some(at_least(&stops.name(), COPIES, least, Some(handed)))
+    };
+    callers.into_iter().filter_map(of_caller).collect()
+}
+
+pub(super) fn at_least(instance: &str, what: &str, least: u64, found: Option<f64>) -> Proof {
+    Proof {
+        expected: format!("at least {least}"),
+        holds: found.is_some_and(|found| found >= least as f64),
+        ..exactly(instance, what, least, found)
+    }
+}
+
+/// Proof of a number, but for what may have passed between two readings.
+fn approximately(
+    instance: &str,
+    what: &str,
+    expected: f64,
+    slack: f64,
+    found: Option<f64>,
+) -> Proof {
+    let slack = slack.max(expected * SLACK).floor();
+    Proof {
+        expected: format!("{expected:.0} ± {slack:.0}"),
+        holds: found.is_some_and(|found| (found - expected).abs() <= slack),
+        ..exactly(instance, what, 0, found)
+    }
+}
+
+#[cfg(test)]
+mod tests;

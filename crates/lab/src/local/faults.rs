@@ -1,0 +1,170 @@
+//! Faults in a running test bed: instances killed, stopped, restarted, paused; and recovery from them.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use super::test_bed::LocalTestBed;
+use super::{SharedKeeper, admin, lock};
+use crate::LabError;
+use crate::environment::FaultAction;
+use crate::fault::FaultHandle;
+use crate::probe::{InstanceState, Readiness};
+use crate::process;
+
+/// Timeout for a process to exit after SIGKILL or SIGTERM.
+const ENDS_WITHIN: Duration = Duration::from_secs(60);
+/// Polling interval.
+const PAUSE: Duration = Duration::from_millis(2);
+
+impl LocalTestBed {
+    /// Injects a fault, or begins to.
+    pub(super) fn begin(&mut self, what: &FaultAction) -> Result<FaultHandle, LabError> {
+        match what {
+            FaultAction::Kill(instance) => self.end(instance, libc::SIGKILL),
+            FaultAction::Stop(instance) => self.end(instance, libc::SIGTERM),
+            FaultAction::Start(instance) => self.restart(instance),
+            FaultAction::Pause(instance) => self.pause(instance),
+            FaultAction::Resume(instance) => self.resume(instance),
+            FaultAction::Elect(step) => admin::elect(&self.placed, step),
+            FaultAction::Reassign(step) => admin::reassign(&self.placed, step),
+        }
+    }
+
+    /// Resumes all paused instances and restarts all stopped ones; returns when they are ready.
+    pub(super) fn recover_all(&mut self) -> Result<(), LabError> {
+        for instance in self.paused.clone() {
+            self.resume(&instance)?;
+        }
+        let mut starting = Vec::new();
+        for instance in self.ended.clone() {
+            starting.push((instance.clone(), self.restart(&instance)?));
+        }
+        for (instance, mut fault) in starting {
+            // No timeout here: the probe has one, and its error names the instance.
+            let how = fault.wait(Duration::MAX).map(|ended| ended.how.clone());
+            if let Some(Err(how)) = how {
+                return Err(LabError::Died {
+                    instance,
+                    how,
+                    log_tail: Vec::new(),
+                });
+            }
+        }
+        Ok(())
+    }
+
+    /// Sends SIGKILL or SIGTERM to an instance; its exit is then not unexpected.
+    fn end(&mut self, instance: &str, signal: i32) -> Result<FaultHandle, LabError> {
+        if self.pid_of(instance).is_none() {
+            return Ok(FaultHandle::done(Err(format!("{instance} does not run"))));
+        }
+        let kept = self.keeper_name(instance);
+        if let Err(error) = lock(&self.placed.keeper).signal(&kept, signal) {
+            return Ok(FaultHandle::done(Err(error.to_string())));
+        }
+        self.started.retain(|(name, _)| name != instance);
+        self.paused.remove(instance);
+        self.ended.insert(instance.to_owned());
+        let keeper = Arc::clone(&self.placed.keeper);
+        let instance = instance.to_owned();
+        FaultHandle::spawn("end", move || wait_for_exit(&keeper, &kept, &instance))
+    }
+
+    /// Restarts an instance on the data it left.
+    fn restart(&mut self, instance: &str) -> Result<FaultHandle, LabError> {
+        let rendered = &self.placed.rendered;
+        let index = rendered.iter().position(|one| one.instance == instance);
+        let Some(index) = index.filter(|_| self.ended.contains(instance)) else {
+            return Ok(FaultHandle::done(Err(format!("{instance} was not ended"))));
+        };
+        let kept = self.keeper_name(instance);
+        // A process that has not exited yet is killed now: there cannot be two of it.
+        lock(&self.placed.keeper).stop(&kept, libc::SIGKILL, Duration::ZERO)?;
+        self.launch(index)?;
+        self.ended.remove(instance);
+        let rendered = self.placed.rendered[index].clone();
+        let connector = self.connector(index);
+        let keeper = Arc::clone(&self.placed.keeper);
+        let instance = instance.to_owned();
+        FaultHandle::spawn("start", move || {
+            let mut gone = None;
+            let mut state = || match lock(&keeper).exit_of(&kept) {
+                Ok(None) => InstanceState::Running,
+                Ok(Some(exit)) => {
+                    gone = Some(exit.how.to_string());
+                    InstanceState::Ended
+                }
+                Err(error) => {
+                    gone = Some(error.to_string());
+                    InstanceState::Ended
+                }
+            };
+            let waited = rendered
+                .probe
+                .wait(&connector, rendered.ready_within, &mut state);
+            match waited {
+                Readiness::Ready(after) => Ok(format!(
+                    "{instance} was ready after {:.1} s",
+                    after.as_secs_f64()
+                )),
+                Readiness::Gone => Err(format!("{instance} ended: {}", gone.unwrap_or_default())),
+                Readiness::NotReady { waited, answer } => Err(format!(
+                    "{instance} was not ready after {:.1} s ({answer})",
+                    waited.as_secs_f64()
+                )),
+            }
+        })
+    }
+
+    fn pause(&mut self, instance: &str) -> Result<FaultHandle, LabError> {
+        let paused = self.signal_all(instance, libc::SIGSTOP);
+        if paused.is_ok() {
+            self.paused.insert(instance.to_owned());
+        }
+        Ok(FaultHandle::done(
+            paused.map(|()| format!("{instance} is held")),
+        ))
+    }
+
+    fn resume(&mut self, instance: &str) -> Result<FaultHandle, LabError> {
+        let goes = self.signal_all(instance, libc::SIGCONT);
+        self.paused.remove(instance);
+        Ok(FaultHandle::done(
+            goes.map(|()| format!("{instance} goes on")),
+        ))
+    }
+
+    /// Sends a signal to the process of an instance, or to the agents of one.
+    fn signal_all(&self, instance: &str, signal: i32) -> Result<(), String> {
+        let agents = self.living_agents(instance).into_iter();
+        let mut kept: Vec<String> = agents.map(|(kept, _)| kept.clone()).collect();
+        if self.pid_of(instance).is_some() {
+            kept.push(self.keeper_name(instance));
+        }
+        if kept.is_empty() {
+            return Err(format!("{instance} does not run"));
+        }
+        for kept in kept {
+            let sent = lock(&self.placed.keeper).signal(&kept, signal);
+            sent.map_err(|error| error.to_string())?;
+        }
+        Ok(())
+    }
+}
+
+/// Waits until a process exits.
+fn wait_for_exit(keeper: &SharedKeeper, kept: &str, instance: &str) -> Result<String, String> {
+    let until = Instant::now() + ENDS_WITHIN;
+    loop {
+        let exit = lock(keeper).exit_of(kept);
+        match exit.map_err(|error| error.to_string())? {
+            // How it exited is not reported: it was sent a signal.
+            Some(_) => return Ok(format!("{instance} ended")),
+            None if Instant::now() >= until => {
+                let seconds = ENDS_WITHIN.as_secs();
+                return Err(format!("{instance} had not ended after {seconds} s"));
+            }
+            None => process::pause(PAUSE),
+        }
+    }
+}

@@ -1,0 +1,104 @@
+//! Lists what is observed of a test bed: its processes by instance, and its pods.
+
+use tare_schema::external::{CPU_SECONDS, EXTERNAL, MEMORY_BYTES};
+use tare_schema::topology::InstanceRole;
+
+use super::lock;
+use super::test_bed::LocalTestBed;
+use crate::observe::{ObservedExternal, ObservedInstance, ObservedPod};
+use crate::process;
+
+impl LocalTestBed {
+    pub(super) fn observed(&self) -> Vec<ObservedInstance> {
+        let instances = &self.placed.plan.topology.instances;
+        let mut all = Vec::new();
+        for instance in instances {
+            let role = role_name(instance.role);
+            let mark = |kept: &str| format!("{}={kept}", crate::keeper::INSTANCE_MARK);
+            let agents = self.living_agents(&instance.name);
+            for ((kept, pid), number) in agents.iter().zip(1..) {
+                // Agents that share a load get numbers.
+                let name = match number {
+                    1 => instance.name.clone(),
+                    more => format!("{}-{more}", instance.name),
+                };
+                let software = format!("tare {}", env!("CARGO_PKG_VERSION"));
+                all.push(ObservedInstance::tree(
+                    &name,
+                    role,
+                    &software,
+                    *pid,
+                    &mark(kept),
+                ));
+            }
+            if let (true, Some(pid)) = (agents.is_empty(), self.pid_of(&instance.name)) {
+                let software = self.placed.software.get(&instance.target);
+                let software = software.cloned().unwrap_or_default();
+                let kept = self.keeper_name(&instance.name);
+                all.push(ObservedInstance::tree(
+                    &instance.name,
+                    role,
+                    &software,
+                    pid,
+                    &mark(&kept),
+                ));
+            }
+        }
+        let keeper = lock(&self.placed.keeper).pids();
+        all.push(ObservedInstance::conductor(keeper));
+        all
+    }
+
+    /// External parts: only what they report themselves is known.
+    pub(super) fn observed_external(&self) -> Vec<ObservedExternal> {
+        let usage = |name: &str| [CPU_SECONDS, MEMORY_BYTES].contains(&name);
+        let external = self.placed.external.iter();
+        external
+            .map(|(name, found)| ObservedExternal {
+                instance: name.clone(),
+                software: format!("{EXTERNAL} {}", found.def.at),
+                reader: found.pages(&self.placed.plan.topology, &usage),
+            })
+            .collect()
+    }
+
+    /// Running agents of an instance: those of an earlier trial have exited, and a role may be unused in this one.
+    pub(super) fn living_agents(&self, instance: &str) -> Vec<&(String, u32)> {
+        let all = self.agents.get(instance).map_or(&[][..], Vec::as_slice);
+        let is_there = |pid: u32| process::stat(pid).is_some_and(|one| one.is_alive());
+        all.iter().filter(|(_, pid)| is_there(*pid)).collect()
+    }
+
+    /// Pods with a network namespace and a running process.
+    pub(super) fn observed_pods(&self) -> Vec<ObservedPod> {
+        let mut pods: Vec<ObservedPod> = Vec::new();
+        for instance in &self.placed.plan.topology.instances {
+            let agents = self.living_agents(&instance.name);
+            let agent = agents.first().map(|(_, pid)| *pid);
+            let pid = agent.or_else(|| self.pid_of(&instance.name));
+            let (Some(pid), Some(_)) = (pid, self.placed.pods.network(&instance.pod)) else {
+                continue;
+            };
+            match pods.iter_mut().find(|pod| pod.pod == instance.pod) {
+                Some(pod) => pod.instances.push(instance.name.clone()),
+                None => pods.push(ObservedPod {
+                    pod: instance.pod.clone(),
+                    pid,
+                    instances: vec![instance.name.clone()],
+                }),
+            }
+        }
+        pods
+    }
+}
+
+pub(super) fn role_name(role: InstanceRole) -> &'static str {
+    match role {
+        InstanceRole::App => "app",
+        InstanceRole::Agent => "agent",
+        InstanceRole::Sidecar => "sidecar",
+        InstanceRole::Gateway => "gateway",
+        InstanceRole::Sni => "sni",
+        InstanceRole::Ingress => "ingress",
+    }
+}

@@ -1,0 +1,498 @@
+//! A test bed on this host: instances started in order, probed, observed, stopped in reverse order.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use tare_net::capture::SIDECAR_GROUP;
+use tare_schema::agent::Acknowledged;
+use tare_schema::load::{Endpoint, LoadPlan, Reach};
+use tare_schema::plan::{Ask, Preparation, TopicOf};
+use tare_schema::record::ReadBackRecord;
+use tare_schema::target::StopSignal;
+use tare_schema::topology::InstanceRole;
+
+use super::agent::LocalAgent;
+use super::external::{ExternalAddress, ExternalReader};
+use super::layout::Layout;
+use super::observed::role_name;
+use super::pods::Pods;
+use super::{AGENT, LOG, SharedKeeper, admin, ask, collect, lock, prepare, process_config};
+use crate::LabError;
+use crate::connector::Connector;
+use crate::counters::CounterReader;
+use crate::environment::{
+    Agent, FaultAction, HttpResponse, InstanceCounters, Observation, PodProcess, StartDuration,
+    TestBed, TestBedPlan, UnexpectedExit,
+};
+use crate::fault::FaultHandle;
+use crate::keeper::{CgroupLimits, Spawn};
+use crate::observe::{LocalObservation, WithExternal};
+use crate::process;
+use crate::render::{Identity, Rendered};
+
+/// Maximum size of one process's log.
+const LOG_BYTES_MAX: u64 = 16 << 20;
+/// Limit of open files for every process: the default of 1024 is too low for loads with many connections.
+const FILES_MAX: u64 = 1 << 20;
+
+/// A test bed whose files are rendered; nothing is started.
+pub(crate) struct PlacedTestBed {
+    pub keeper: SharedKeeper,
+    /// Unique within the run; also the name of its folder.
+    pub name: String,
+    pub folder: PathBuf,
+    pub plan: TestBedPlan,
+    pub layout: Layout,
+    pub pods: Pods,
+    /// One per context, in the same order.
+    pub rendered: Vec<Rendered>,
+    /// Certificates of agents by instance.
+    pub agents: BTreeMap<String, Identity>,
+    /// Its folder in memory.
+    pub memory: Option<PathBuf>,
+    /// Target → `envoy 1.40.0`.
+    pub software: BTreeMap<String, String>,
+    pub tare: PathBuf,
+    /// External parts by their names in routes, and the addresses they may have.
+    pub external: BTreeMap<String, ExternalAddress>,
+    pub reach: Reach,
+}
+
+impl PlacedTestBed {
+    /// Address for the first connection of a calling instance on an edge.
+    pub(super) fn endpoint(&self, edge: &str, from: &str) -> Result<&Endpoint, LabError> {
+        let endpoints = &self.layout.endpoints;
+        let wanted = (edge.to_owned(), from.to_owned());
+        endpoints.get(&wanted).ok_or_else(|| {
+            let known: Vec<String> = endpoints
+                .keys()
+                .map(|(edge, from)| format!("{edge} from {from}"))
+                .collect();
+            LabError::Plan(format!(
+                "there is no edge `{edge}` from `{from}` in the topology (there are {})",
+                known.join(", ")
+            ))
+        })
+    }
+}
+
+/// The `/etc/hosts` of a pod, in the test bed's folder.
+pub(super) fn hosts_of(folder: &Path, pod: &str) -> PathBuf {
+    folder.join(format!("{pod}.hosts"))
+}
+
+/// A test bed, running or not yet.
+pub(crate) struct LocalTestBed {
+    pub(super) placed: PlacedTestBed,
+    readers: Vec<CounterReader>,
+    external_readers: Vec<ExternalReader>,
+    /// Topics that were created on external clusters and still exist.
+    pub(super) made: Vec<TopicOf>,
+    /// Started instances with their process ids, in start order.
+    pub(super) started: Vec<(String, u32)>,
+    /// Agent processes by agent instance: name in the keeper and process id; some have exited.
+    pub(super) agents: BTreeMap<String, Vec<(String, u32)>>,
+    agents_started: u32,
+    pub(super) reported_exits: BTreeSet<String>,
+    /// Instances that were stopped on purpose and not restarted.
+    pub(super) ended: BTreeSet<String>,
+    /// Paused instances.
+    pub(super) paused: BTreeSet<String>,
+}
+
+impl LocalTestBed {
+    pub(crate) fn new(placed: PlacedTestBed) -> LocalTestBed {
+        LocalTestBed {
+            readers: placed
+                .rendered
+                .iter()
+                .zip(&placed.layout.contexts)
+                .map(|(rendered, context)| {
+                    CounterReader::new(rendered, placed.pods.connector(&context.pod))
+                })
+                .collect(),
+            external_readers: placed
+                .external
+                .values()
+                .filter_map(|found| found.reader(&placed.plan.topology))
+                .collect(),
+            made: Vec::new(),
+            placed,
+            started: Vec::new(),
+            agents: BTreeMap::new(),
+            agents_started: 0,
+            reported_exits: BTreeSet::new(),
+            ended: BTreeSet::new(),
+            paused: BTreeSet::new(),
+        }
+    }
+
+    /// Name of a process of this test bed in the keeper.
+    pub(super) fn keeper_name(&self, what: &str) -> String {
+        format!("{}/{what}", self.placed.name)
+    }
+
+    pub(super) fn spawn(
+        &self,
+        what: &str,
+        pod: &str,
+        argv: &[String],
+        (dir, log): (&Path, &str),
+    ) -> Spawn {
+        Spawn {
+            name: self.keeper_name(what),
+            argv: argv.to_vec(),
+            env: process_config::base_environment(dir),
+            cwd: dir.to_owned(),
+            cpus: self.placed.plan.placement.part_cpus.clone(),
+            output: dir.join(log),
+            output_bytes_max: LOG_BYTES_MAX,
+            nofile: Some(FILES_MAX),
+            pod: self.placed.pods.network(pod),
+            hosts: self
+                .placed
+                .layout
+                .names
+                .contains_key(pod)
+                .then(|| hosts_of(&self.placed.folder, pod)),
+            group: None,
+            bounds: None,
+        }
+    }
+
+    fn start_instance(&mut self, index: usize) -> Result<(), LabError> {
+        for step in &self.placed.rendered[index].prepare {
+            self.run_step(index, step)?;
+        }
+        self.launch(index)
+    }
+
+    /// Starts the process of an instance on existing data.
+    pub(super) fn launch(&mut self, index: usize) -> Result<(), LabError> {
+        let rendered = self.placed.rendered[index].clone();
+        let name = &rendered.instance;
+        let pod = self.placed.layout.contexts[index].pod.clone();
+        let mut spawn = self.spawn(name, &pod, &rendered.start, (&rendered.dir, LOG));
+        spawn.env.extend(rendered.env.clone());
+        let takes_redirected = self.placed.layout.capturing.contains(name);
+        let known_by_group = self.placed.layout.contexts[index].exempt.is_none();
+        spawn.group = (takes_redirected && known_by_group).then_some(SIDECAR_GROUP);
+        spawn.bounds = self.bounds(name);
+        let pid = lock(&self.placed.keeper).spawn(&spawn)?;
+        self.started.push((name.clone(), pid));
+        self.readers[index] = CounterReader::new(&rendered, self.connector(index));
+        Ok(())
+    }
+
+    /// Resource limits of an instance.
+    pub(super) fn bounds(&self, instance: &str) -> Option<CgroupLimits> {
+        self.placed
+            .plan
+            .limits
+            .get(instance)
+            .and_then(super::bounds)
+    }
+
+    /// Starts a process that sleeps in a pod, so that the pod can be entered.
+    fn start_pause_process(&self, pod: &str) -> Result<u32, LabError> {
+        let argv = [String::from("sleep"), String::from("infinity")];
+        let log = format!("{pod}-rest.log");
+        let spawn = self.spawn(
+            &format!("{pod} at rest"),
+            pod,
+            &argv,
+            (&self.placed.folder, &log),
+        );
+        lock(&self.placed.keeper).spawn(&spawn)
+    }
+
+    pub(super) fn connector(&self, index: usize) -> Connector {
+        let pod = &self.placed.layout.contexts[index].pod;
+        self.placed.pods.connector(pod)
+    }
+
+    pub(super) fn pid_of(&self, instance: &str) -> Option<u32> {
+        let found = self.started.iter().find(|(name, _)| name == instance);
+        found.map(|(_, pid)| *pid)
+    }
+
+    fn stop_instance(&self, name: &str) -> Result<(), LabError> {
+        let rendered = self.placed.rendered.iter().find(|r| r.instance == name);
+        let (signal, grace) = rendered.map_or((libc::SIGTERM, Duration::ZERO), |rendered| {
+            let signal = match rendered.stop.signal {
+                StopSignal::Term => libc::SIGTERM,
+                StopSignal::Int => libc::SIGINT,
+                StopSignal::Quit => libc::SIGQUIT,
+                StopSignal::Kill => libc::SIGKILL,
+            };
+            (signal, rendered.stop.grace)
+        });
+        lock(&self.placed.keeper).stop(&self.keeper_name(name), signal, grace)
+    }
+}
+
+/// Splits the start time by the target that was waited for.
+struct StartTimer {
+    since: Instant,
+    took: Vec<StartDuration>,
+}
+
+impl StartTimer {
+    fn begin() -> Self {
+        StartTimer {
+            since: Instant::now(),
+            took: Vec::new(),
+        }
+    }
+
+    fn wait_ready(
+        &mut self,
+        test_bed: &LocalTestBed,
+        index: usize,
+        waiting: &mut dyn FnMut(&str, Duration),
+    ) -> Result<(), LabError> {
+        test_bed.wait_ready(index, waiting)?;
+        let name = &test_bed.placed.rendered[index].instance;
+        let found = test_bed
+            .placed
+            .plan
+            .topology
+            .parts()
+            .find(|part| part.name == *name);
+        let target = found.map(|part| part.target.clone()).unwrap_or_default();
+        let now = Instant::now();
+        self.took.push(StartDuration {
+            target,
+            took: now - self.since,
+        });
+        self.since = now;
+        Ok(())
+    }
+}
+
+impl TestBed for LocalTestBed {
+    fn start(
+        &mut self,
+        waiting: &mut dyn FnMut(&str, Duration),
+    ) -> Result<Vec<StartDuration>, LabError> {
+        let mut unready: Vec<usize> = Vec::new();
+        let mut timer = StartTimer::begin();
+        for index in 0..self.placed.rendered.len() {
+            // An application may send requests as soon as it starts: all proxies on the way must be ready. Proxies do
+            // not wait for each other.
+            let context = &self.placed.layout.contexts[index];
+            let is_app = context.role == InstanceRole::App;
+            let clustered = self.placed.layout.clustered.contains(&context.name);
+            if is_app {
+                // Members of a cluster become ready together: none waits for another.
+                let mates: BTreeSet<String> = match clustered {
+                    true => context.peers.iter().map(|peer| peer.name.clone()).collect(),
+                    false => BTreeSet::new(),
+                };
+                let (together, before): (Vec<usize>, Vec<usize>) = unready
+                    .into_iter()
+                    .partition(|other| mates.contains(&self.placed.rendered[*other].instance));
+                for index in before {
+                    timer.wait_ready(self, index, waiting)?;
+                }
+                unready = together;
+            }
+            self.start_instance(index)?;
+            if is_app && !clustered {
+                timer.wait_ready(self, index, waiting)?;
+            } else {
+                unready.push(index);
+            }
+        }
+        for index in unready {
+            timer.wait_ready(self, index, waiting)?;
+        }
+        Ok(timer.took)
+    }
+
+    fn prepare(&mut self, step: &Preparation) -> Result<(), LabError> {
+        match self.make_external_topic(step)? {
+            true => Ok(()),
+            false => prepare::prepare(&self.placed, step),
+        }
+    }
+
+    fn undo(&mut self, step: &Preparation) -> Result<(), LabError> {
+        if let Some(of) = TopicOf::of(step) {
+            self.delete_external_topic(&of.topic)?;
+        }
+        prepare::undo(&self.placed, step)
+    }
+
+    fn ask(&mut self, ask: &Ask) -> Result<HttpResponse, LabError> {
+        ask::ask(&self.placed, ask)
+    }
+
+    fn inject_fault(&mut self, what: &FaultAction) -> Result<FaultHandle, LabError> {
+        self.begin(what)
+    }
+
+    fn recover(&mut self) -> Result<(), LabError> {
+        self.recover_all()
+    }
+
+    fn read_back(
+        &mut self,
+        topic: &TopicOf,
+        run: u64,
+        acknowledged: &[Acknowledged],
+    ) -> Result<ReadBackRecord, LabError> {
+        admin::read_back(&self.placed, topic, run, acknowledged)
+    }
+
+    fn endpoint(&self, edge: &str, from: &str) -> Result<Endpoint, LabError> {
+        self.placed.endpoint(edge, from).cloned()
+    }
+
+    fn start_agent(&mut self, instance: &str, plan: &LoadPlan) -> Result<Box<dyn Agent>, LabError> {
+        let mut agents = self.placed.plan.topology.instances.iter();
+        let agent = agents.find(|i| i.name == instance && i.target == AGENT);
+        let pod = agent.map(|agent| agent.pod.clone()).ok_or_else(|| {
+            LabError::Plan(format!("there is no agent `{instance}` in the topology"))
+        })?;
+        self.agents_started += 1;
+        let number = self.agents_started;
+        let dir = self.placed.folder.clone();
+        let file = dir.join(format!("{instance}-{number}.plan.json"));
+        let text = serde_json::to_vec_pretty(&process_config::with_own_security(
+            &self.placed,
+            instance,
+            plan,
+        ))
+        .map_err(|error| LabError::Plan(format!("the load of {instance}: {error}")))?;
+        std::fs::write(&file, text).map_err(LabError::io(format!("write {}", file.display())))?;
+        let name = self.keeper_name(&format!("{instance}#{number}"));
+        // A socket's path has at most 107 bytes: use the keeper's folder and a short name.
+        let place = dir
+            .parent()
+            .unwrap_or(&dir)
+            .join(format!("{}.{number}", self.test_bed_number()));
+        let keeper = Arc::clone(&self.placed.keeper);
+        let agent = LocalAgent::new(keeper, instance, name.clone(), place.clone())?;
+        let argv = [
+            self.placed.tare.display().to_string(),
+            AGENT.to_owned(),
+            String::from("--plan"),
+            file.display().to_string(),
+            String::from("--connect"),
+            format!("unix:{}", place.display()),
+        ];
+        let log = format!("{instance}-{number}.log");
+        let mut spawn = self.spawn("", &pod, &argv, (&dir, &log));
+        spawn.name.clone_from(&name);
+        spawn.cpus = self.placed.plan.placement.agent_cpus.clone();
+        spawn.bounds = self.bounds(instance);
+        let pid = lock(&self.placed.keeper).spawn(&spawn)?;
+        let all = self.agents.entry(instance.to_owned()).or_default();
+        all.retain(|(_, pid)| process::stat(*pid).is_some_and(|one| one.is_alive()));
+        all.push((name, pid));
+        Ok(Box::new(agent))
+    }
+
+    fn counters(&mut self) -> Result<Vec<InstanceCounters>, LabError> {
+        let started: BTreeSet<&str> = self.started.iter().map(|(name, _)| name.as_str()).collect();
+        let mut all = Vec::new();
+        for (reader, rendered) in self.readers.iter_mut().zip(&self.placed.rendered) {
+            if started.contains(rendered.instance.as_str()) && !rendered.counters.is_empty() {
+                all.push(reader.read()?);
+            }
+        }
+        for reader in &mut self.external_readers {
+            all.push(reader.read()?);
+        }
+        Ok(all)
+    }
+
+    fn observe(&mut self) -> Result<Box<dyn Observation>, LabError> {
+        let observation = LocalObservation::start(self.observed(), self.observed_pods())?;
+        let observation = match self.placed.pods.links() {
+            Some(links) => observation.with_links(links)?,
+            None => observation,
+        };
+        let external = self.observed_external();
+        let observation: Box<dyn Observation> = match external.is_empty() {
+            true => Box::new(observation),
+            false => Box::new(WithExternal::start(observation, external)),
+        };
+        Ok(observation)
+    }
+
+    fn pod_processes(&mut self) -> Result<Vec<PodProcess>, LabError> {
+        let instances = self.placed.plan.topology.instances.clone();
+        let mut all = Vec::new();
+        for instance in instances {
+            let mut rendered = self.placed.rendered.iter();
+            let dir = rendered.find(|one| one.instance == instance.name);
+            let log = dir.map(|one| one.dir.join(LOG));
+            let pid = match self.pid_of(&instance.name) {
+                None if log.is_none() => Some(self.start_pause_process(&instance.pod)?),
+                pid => pid,
+            };
+            let address = self.placed.pods.addresses.get(&instance.pod);
+            all.push(PodProcess {
+                address: address.map(ToString::to_string).unwrap_or_default(),
+                role: role_name(instance.role).to_owned(),
+                software: self.placed.software.get(&instance.target).cloned(),
+                pod: instance.pod,
+                instance: instance.name,
+                pid,
+                log,
+            });
+        }
+        Ok(all)
+    }
+
+    fn check_external(&mut self) -> Result<(), LabError> {
+        self.check_external_parts()
+    }
+
+    fn unexpected_exits(&mut self) -> Vec<UnexpectedExit> {
+        self.new_exits()
+    }
+
+    fn collect(&mut self, into: &Path) -> Result<Vec<PathBuf>, LabError> {
+        collect::collect(&self.placed.folder, &self.placed.rendered, into)
+    }
+
+    fn commands(&self) -> Vec<(String, Vec<String>)> {
+        let rendered = self.placed.rendered.iter();
+        rendered
+            .map(|r| (r.instance.clone(), process_config::by_hand(r)))
+            .collect()
+    }
+
+    fn stop(&mut self) -> Result<(), LabError> {
+        let mut first = self.delete_external_topics();
+        while let Some((name, _)) = self.started.pop() {
+            let stopped = self.stop_instance(&name);
+            if first.is_ok() {
+                first = stopped;
+            }
+        }
+        first
+    }
+}
+
+impl Drop for LocalTestBed {
+    fn drop(&mut self) {
+        // A process that does not stop dies with the keeper at the latest.
+        let _ = self.stop();
+        let _ = std::fs::remove_dir_all(&self.placed.folder);
+        if let Some(memory) = &self.placed.memory {
+            let _ = std::fs::remove_dir_all(memory);
+        }
+    }
+}
+
+impl LocalTestBed {
+    fn test_bed_number(&self) -> &str {
+        self.placed.name.split('-').next().unwrap_or_default()
+    }
+}

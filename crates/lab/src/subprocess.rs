@@ -1,0 +1,384 @@
+//! Runs a subprocess (pip, a version command) with a timeout and bounded output.
+//!
+//! It runs in an empty private folder or a given one, so that no files of the current directory affect it, and in its
+//! own process group, so that its descendants can be killed with it. Ctrl-C does not reach the group: Tare decides
+//! what ends.
+
+use std::io::{self, Write};
+use std::os::fd::OwnedFd;
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, Timespec};
+use rustix::io::Errno;
+use rustix::process::{PidfdFlags, Signal};
+
+use crate::keeper::{PrivateFolder, default_base};
+use crate::process::raw_pid;
+use crate::sys::{self, ChildSetup, Session};
+
+/// Maximum of each stream that is kept; the rest is read and dropped, so that the program never blocks.
+const OUTPUT_BYTES_MAX: usize = 1 << 20;
+/// Fits into any pipe: written at once, whether the program reads or not.
+const INPUT_BYTES_MAX: usize = 32 << 10;
+/// Size of a full pipe (`/proc/sys/fs/pipe-max-size`): all that an exited program can have left in it.
+const PIPE_BYTES_MAX: usize = 1 << 20;
+
+/// Output and exit status of a program.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Output {
+    /// Whether it exited with code 0.
+    pub(crate) success: bool,
+    /// Exit status as text: "ended with code 3".
+    pub(crate) how: String,
+    /// Standard output.
+    pub(crate) stdout: String,
+    /// Standard error.
+    pub(crate) stderr: String,
+}
+
+impl Output {
+    /// Both streams, for programs that may write to either.
+    pub(crate) fn text(&self) -> String {
+        format!("{}\n{}", self.stdout, self.stderr)
+    }
+
+    /// The last line that is not empty, for an error message.
+    pub(crate) fn last_line(&self) -> &str {
+        let lines = self.stderr.lines().rev().chain(self.stdout.lines().rev());
+        lines
+            .map(str::trim)
+            .find(|line| !line.is_empty())
+            .unwrap_or("it said nothing")
+    }
+}
+
+/// Standard input of a program, and the maximum of its output and error that is kept.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct StdIo<'a> {
+    pub(crate) input: &'a str,
+    pub(crate) output_bytes_max: usize,
+}
+
+impl StdIo<'_> {
+    /// No input.
+    const NO_INPUT: StdIo<'static> = StdIo {
+        input: "",
+        output_bytes_max: OUTPUT_BYTES_MAX,
+    };
+}
+
+/// Runs a program in an empty private folder, and kills it at the timeout.
+pub(crate) fn run(
+    words: &[String],
+    env: &[(&str, &str)],
+    within: Duration,
+) -> Result<Output, String> {
+    run_with(words, env, StdIo::NO_INPUT, within)
+}
+
+/// The same with standard input.
+pub(crate) fn run_with(
+    words: &[String],
+    env: &[(&str, &str)],
+    stdio: StdIo<'_>,
+    within: Duration,
+) -> Result<Output, String> {
+    let folder = PrivateFolder::make(&default_base()).map_err(|error| error.to_string())?;
+    let output = run_with_in(folder.path(), words, env, stdio, within);
+    // What cannot be removed now is swept up by the next keeper.
+    let _ = folder.remove();
+    output
+}
+
+/// The same in a given folder.
+pub(crate) fn run_in(
+    folder: &Path,
+    words: &[String],
+    env: &[(&str, &str)],
+    within: Duration,
+) -> Result<Output, String> {
+    run_with_in(folder, words, env, StdIo::NO_INPUT, within)
+}
+
+fn run_with_in(
+    folder: &Path,
+    words: &[String],
+    env: &[(&str, &str)],
+    stdio: StdIo<'_>,
+    within: Duration,
+) -> Result<Output, String> {
+    if stdio.input.len() > INPUT_BYTES_MAX {
+        return Err(format!(
+            "more than {INPUT_BYTES_MAX} bytes of input: ask for less"
+        ));
+    }
+    let (program, arguments) = words.split_first().ok_or("the command is empty")?;
+    let mut command = Command::new(program);
+    command
+        .args(arguments)
+        .current_dir(folder)
+        .envs(env.iter().copied())
+        .process_group(0)
+        .stdin(match stdio.input {
+            "" => Stdio::null(),
+            _ => Stdio::piped(),
+        })
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
+    // It is not a child of the keeper, but must not outlive us either.
+    sys::prepare_child(
+        &mut command,
+        ChildSetup {
+            parent: Some(rustix::process::getpid()),
+            network: None,
+            hosts: None,
+            groups: Vec::new(),
+            session: Session::Parents,
+            cpus: None,
+            nofile: None,
+        },
+    );
+    let mut child = command
+        .spawn()
+        .map_err(|error| format!("cannot run {program}: {error}"))?;
+    if let Some(mut input) = child.stdin.take() {
+        // A program that does not read it reports that by its exit status.
+        let _ = input.write_all(stdio.input.as_bytes());
+    }
+    let watched = watch(&mut child, stdio.output_bytes_max, within);
+    // Not reaped yet, its id cannot be reused: the signal hits no other group.
+    if let Some(group) = raw_pid(child.id()) {
+        let _ = rustix::process::kill_process_group(group, Signal::KILL);
+    }
+    let status = child
+        .wait()
+        .map_err(|error| format!("cannot wait for {program}: {error}"))?;
+    match watched.map_err(|error| format!("cannot watch {program}: {error}"))? {
+        CommandEnd::Ended(outputs) => {
+            let [stdout, stderr] = outputs.map(Stream::text);
+            Ok(Output {
+                success: status.success(),
+                how: format!("ended with {status}"),
+                stdout,
+                stderr,
+            })
+        }
+        CommandEnd::OutOfTime => Err(format!(
+            "`{}` did not end within {:.0} s",
+            words.join(" "),
+            within.as_secs_f64()
+        )),
+    }
+}
+
+/// End of a program that is not reaped yet.
+enum CommandEnd {
+    /// It has exited; standard output and standard error.
+    Ended([Stream; 2]),
+    OutOfTime,
+}
+
+/// Reads the outputs until the program exits, even if other processes still hold them open.
+fn watch(child: &mut Child, bytes_max: usize, within: Duration) -> io::Result<CommandEnd> {
+    let deadline = Instant::now() + within;
+    let pid = raw_pid(child.id()).ok_or(io::ErrorKind::InvalidInput)?;
+    let process = rustix::process::pidfd_open(pid, PidfdFlags::empty())?;
+    let mut outputs = [
+        Stream::new(child.stdout.take().map(OwnedFd::from), bytes_max)?,
+        Stream::new(child.stderr.take().map(OwnedFd::from), bytes_max)?,
+    ];
+    loop {
+        let left = deadline.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            return Ok(CommandEnd::OutOfTime);
+        }
+        let limit = Timespec {
+            tv_sec: left.as_secs().cast_signed(),
+            tv_nsec: left.subsec_nanos().into(),
+        };
+        let mut fds = vec![PollFd::new(&process, PollFlags::IN)];
+        let open = outputs.iter().filter_map(|output| output.pipe.as_ref());
+        fds.extend(open.map(|pipe| PollFd::new(pipe, PollFlags::IN)));
+        match rustix::event::poll(&mut fds, Some(&limit)) {
+            Ok(_) | Err(Errno::INTR) => {}
+            Err(error) => return Err(error.into()),
+        }
+        let has_ended = !fds[0].revents().is_empty();
+        drop(fds);
+        outputs.iter_mut().for_each(Stream::take);
+        if has_ended {
+            return Ok(CommandEnd::Ended(outputs));
+        }
+    }
+}
+
+/// An output stream and what is kept of it.
+struct Stream {
+    /// `None` at end of file.
+    pipe: Option<OwnedFd>,
+    kept: Vec<u8>,
+    bytes_max: usize,
+}
+
+impl Stream {
+    fn new(pipe: Option<OwnedFd>, bytes_max: usize) -> io::Result<Stream> {
+        if let Some(pipe) = &pipe {
+            rustix::io::ioctl_fionbio(pipe, true)?;
+        }
+        Ok(Stream {
+            pipe,
+            kept: Vec::new(),
+            bytes_max,
+        })
+    }
+
+    /// Reads pending output, at most a full pipe at a time.
+    fn take(&mut self) {
+        let mut chunk = [0_u8; 8192];
+        let mut taken_bytes = 0;
+        while taken_bytes < PIPE_BYTES_MAX
+            && let Some(pipe) = &self.pipe
+        {
+            match rustix::io::read(pipe, &mut chunk[..]) {
+                Ok(0) => self.pipe = None,
+                Ok(read) => {
+                    taken_bytes += read;
+                    let room = self.bytes_max - self.kept.len();
+                    self.kept.extend_from_slice(&chunk[..read.min(room)]);
+                }
+                Err(Errno::INTR) => {}
+                Err(Errno::AGAIN) => return,
+                Err(_) => self.pipe = None,
+            }
+        }
+    }
+
+    fn text(self) -> String {
+        String::from_utf8_lossy(&self.kept).into_owned()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sh(script: &str, within: Duration) -> Result<Output, String> {
+        run(&["sh".into(), "-c".into(), script.into()], &[], within)
+    }
+
+    const LONG: Duration = Duration::from_secs(20);
+
+    #[test]
+    fn output_and_end_are_told() {
+        let output = sh("echo out; echo err >&2; exit 3", LONG).unwrap();
+        assert!(!output.success);
+        assert!(output.how.contains('3'), "{}", output.how);
+        assert_eq!(output.last_line(), "err");
+        assert_eq!(output.stdout, "out\n");
+    }
+
+    #[test]
+    fn a_program_that_writes_without_end_is_read_but_not_kept() {
+        let output = sh("head -c 3000000 /dev/zero", LONG).unwrap();
+        assert_eq!(output.stdout.len(), OUTPUT_BYTES_MAX);
+    }
+
+    #[test]
+    fn a_program_is_told_something_and_as_much_is_kept_as_was_wanted() {
+        let told = |script: &str, input: &str| {
+            let words = ["sh", "-c", script].map(str::to_owned);
+            let with = StdIo {
+                input,
+                output_bytes_max: 4,
+            };
+            run_with(&words, &[], with, LONG)
+        };
+        assert_eq!(told("cat", "ab\n").unwrap().stdout, "ab\n");
+        assert_eq!(told("cat", "abcdef").unwrap().stdout, "abcd");
+        // A program that exits without reading its input is no error.
+        assert!(
+            told("exit 0", &"x".repeat(INPUT_BYTES_MAX))
+                .unwrap()
+                .success
+        );
+        let long = "x".repeat(INPUT_BYTES_MAX + 1);
+        assert!(told("cat", &long).unwrap_err().contains("ask for less"));
+    }
+
+    #[test]
+    fn a_program_that_hangs_is_killed_at_the_limit() {
+        let said = run(
+            &["sleep".into(), "600".into()],
+            &[],
+            Duration::from_millis(50),
+        );
+        assert!(said.unwrap_err().contains("did not end"));
+    }
+
+    /// Whether a `sleep` with this unusual number of seconds runs.
+    fn sleeping(seconds: &str) -> bool {
+        let all = crate::process::snapshot();
+        all.iter().filter(|one| one.is_alive()).any(|one| {
+            std::fs::read(format!("/proc/{}/cmdline", one.pid))
+                .is_ok_and(|words| words == format!("sleep\0{seconds}\0").into_bytes())
+        })
+    }
+
+    fn gone(seconds: &str) -> bool {
+        let deadline = Instant::now() + LONG;
+        while sleeping(seconds) && Instant::now() < deadline {
+            crate::process::pause(Duration::from_millis(5));
+        }
+        !sleeping(seconds)
+    }
+
+    #[test]
+    fn what_a_program_has_started_ends_with_it_and_at_the_limit() {
+        let seconds = ["31001.5", "31002.5"];
+        let begun = Instant::now();
+        let output = sh(&format!("sleep {} & echo done", seconds[0]), LONG).unwrap();
+        assert_eq!(output.stdout, "done\n");
+        assert!(gone(seconds[0]));
+        let script = format!("sleep {} & sleep {0}; true", seconds[1]);
+        assert!(sh(&script, Duration::from_millis(100)).is_err());
+        assert!(gone(seconds[1]));
+        assert!(begun.elapsed() < LONG, "{:?}", begun.elapsed());
+    }
+
+    #[test]
+    fn one_that_left_the_group_and_holds_the_outputs_is_not_waited_for() {
+        for script in [
+            "setsid sleep 15 & sleep 0.2; echo out; echo err >&2",
+            "setsid yes & sleep 0.2",
+        ] {
+            let begun = Instant::now();
+            let output = sh(script, LONG).unwrap();
+            assert!(begun.elapsed() < Duration::from_secs(10), "{script}");
+            assert!(
+                script.contains("yes") || output.text() == "out\n\nerr\n",
+                "{output:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_program_is_alone_in_a_private_folder_that_goes_with_it() {
+        let output = sh("pwd; stat -c %a .; ls; touch left", LONG).unwrap();
+        let lines: Vec<&str> = output.stdout.lines().collect();
+        let [folder, mode] = lines[..] else {
+            panic!("{lines:?}")
+        };
+        assert_ne!(Path::new(folder), std::env::current_dir().unwrap());
+        assert_eq!(mode, "700");
+        assert!(!Path::new(folder).exists());
+    }
+
+    #[test]
+    fn a_program_that_is_not_there_is_named() {
+        let said = run(&["no-such-program".into()], &[], LONG).unwrap_err();
+        assert!(said.contains("no-such-program"), "{said}");
+    }
+}
