@@ -12,8 +12,6 @@ use crate::metrics::MetricsPage;
 use crate::peer::Peer;
 use crate::token::{self, Keys, PublicKey, TokenError};
 
-/// Timeout of a fetch.
-const FETCH_LIMIT: Duration = Duration::from_millis(500);
 /// Shortest interval between fetches for unknown keys.
 const FETCH_PAUSE: Duration = Duration::from_secs(1);
 /// Pause between attempts at the start.
@@ -22,6 +20,8 @@ const FIRST_PAUSE: Duration = Duration::from_millis(200);
 #[derive(Debug)]
 pub struct Keyring {
     auth: Peer,
+    /// Of a fetch.
+    timeout: Duration,
     keys: RwLock<Keys>,
     /// Time of the last successful fetch.
     fetched: Mutex<Option<Instant>>,
@@ -33,11 +33,12 @@ struct KeySet {
 }
 
 impl Keyring {
-    /// An empty keyring that fetches from this service.
+    /// An empty keyring that fetches from this service within this time.
     #[must_use]
-    pub fn new(auth: Peer) -> Keyring {
+    pub fn new(auth: Peer, timeout: Duration) -> Keyring {
         Keyring {
             auth,
+            timeout,
             keys: RwLock::default(),
             fetched: Mutex::default(),
         }
@@ -91,7 +92,7 @@ impl Keyring {
         }
         let unknown =
             |why: String| ApiError::Unavailable(format!("no token can be checked: {why}"));
-        let answer = self.auth.get("/auth/getJwk", FETCH_LIMIT).await;
+        let answer = self.auth.get("/auth/getJwk", self.timeout).await;
         let answer = answer.map_err(|error| unknown(error.to_string()))?;
         let set: KeySet = serde_json::from_slice(&answer.body)
             .map_err(|error| unknown(format!("auth sent no keys: {error}")))?;

@@ -5,6 +5,7 @@
 use std::future::pending;
 use std::process::ExitCode;
 use std::sync::Arc;
+use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand};
 use serving::Listening;
@@ -59,6 +60,8 @@ enum Which {
     Auth {
         #[command(flatten)]
         listening: Listening,
+        #[command(flatten)]
+        calls: CallArgs,
         /// The service customer.
         #[arg(long, value_name = "HOST:PORT")]
         customer: String,
@@ -67,6 +70,8 @@ enum Which {
     Customer {
         #[command(flatten)]
         listening: Listening,
+        #[command(flatten)]
+        calls: CallArgs,
         #[command(flatten)]
         database: DatabaseArgs,
         /// The service auth.
@@ -90,11 +95,27 @@ enum Which {
     Booking(BookingArgs),
 }
 
+/// How other services are called.
+#[derive(Debug, Args)]
+struct CallArgs {
+    /// Milliseconds that a call to another service may take. A change of miles may take ten seconds.
+    #[arg(long, value_name = "MS", default_value_t = 500)]
+    call_timeout: u64,
+}
+
+impl CallArgs {
+    fn timeout(&self) -> Duration {
+        Duration::from_millis(self.call_timeout)
+    }
+}
+
 /// What the service booking is told.
 #[derive(Debug, Args)]
 struct BookingArgs {
     #[command(flatten)]
     listening: Listening,
+    #[command(flatten)]
+    calls: CallArgs,
     #[command(flatten)]
     database: DatabaseArgs,
     /// The service auth.
@@ -163,20 +184,22 @@ async fn serve(service: Which) -> Result<(), StartError> {
         }
         Which::Auth {
             listening,
+            calls,
             customer,
         } => {
             let customer = Peer::new("auth", "customer", &customer);
-            let auth = Auth::new(Issuer::new()?, customer);
+            let auth = Auth::new(Issuer::new()?, customer, calls.timeout());
             serve_until_signal(auth, &listening, pending()).await
         }
         Which::Customer {
             listening,
+            calls,
             database,
             auth,
             load,
         } => {
             let database = Arc::new(Database::new(&database, Customers::NAME).await?);
-            let keyring = keyring(Customers::NAME, &auth);
+            let keyring = keyring(Customers::NAME, &auth, &calls);
             let customers = Customers::new(Arc::clone(&database), keyring);
             let loader = Arc::clone(&customers);
             let loading = async move {
@@ -209,9 +232,10 @@ async fn serve(service: Which) -> Result<(), StartError> {
 
 async fn serve_booking(how: BookingArgs) -> Result<(), StartError> {
     let database = Arc::new(Database::new(&how.database, Bookings::NAME).await?);
-    let keyring = keyring(Bookings::NAME, &how.auth);
+    let keyring = keyring(Bookings::NAME, &how.auth, &how.calls);
     let to = |name, at: &str| Peer::new("booking", name, at);
-    let miles = Miles::new(to("flight", &how.flight), to("customer", &how.customer));
+    let (flight, customer) = (to("flight", &how.flight), to("customer", &how.customer));
+    let miles = Miles::new(flight, customer, how.calls.timeout());
     tokio::spawn(Arc::clone(&miles).retry_deferred());
     let bookings = Bookings::new(Arc::clone(&database), keyring, miles);
     let loader = Arc::clone(&bookings);
@@ -235,8 +259,9 @@ async fn serve_until_signal<S: Service>(
 }
 
 /// The keys of auth, fetched in the background as soon as it is up.
-fn keyring(caller: &'static str, auth: &str) -> Arc<Keyring> {
-    let keyring = Arc::new(Keyring::new(Peer::new(caller, "auth", auth)));
+fn keyring(caller: &'static str, auth: &str, calls: &CallArgs) -> Arc<Keyring> {
+    let auth = Peer::new(caller, "auth", auth);
+    let keyring = Arc::new(Keyring::new(auth, calls.timeout()));
     let learning = Arc::clone(&keyring);
     tokio::spawn(async move { learning.fetch_first().await });
     keyring

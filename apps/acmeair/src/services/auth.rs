@@ -20,9 +20,6 @@ use crate::retry::{CallError, RetryPolicy, RetryingCall};
 use crate::service::Service;
 use crate::token::{self, COOKIE, Issuer, LIFE};
 
-/// Timeout of the login check at customer.
-const CUSTOMER_LIMIT: Duration = Duration::from_millis(500);
-
 /// The service.
 #[derive(Debug)]
 pub struct Auth {
@@ -40,13 +37,13 @@ struct Validated {
 }
 
 impl Auth {
-    /// With this key, checking logins at this service.
+    /// With this key, checking logins at this service within this time.
     #[must_use]
-    pub fn new(issuer: Issuer, customer: Peer) -> Arc<Auth> {
+    pub fn new(issuer: Issuer, customer: Peer, timeout: Duration) -> Arc<Auth> {
         Arc::new(Auth {
             issuer,
             customer,
-            validate: RetryingCall::new("validateid", CUSTOMER_LIMIT, RetryPolicy::Always),
+            validate: RetryingCall::new("validateid", timeout, RetryPolicy::Always),
             logins: Counter::default(),
             refused: Counter::default(),
         })

@@ -15,6 +15,8 @@ use crate::database::{free_address, server};
 pub const LIMIT: Duration = Duration::from_secs(60);
 /// Patience with a real database on a busy machine.
 const PATIENT: &str = "--database-timeout=20000";
+/// The same with other services: a call that takes too long opens their breaker.
+const PATIENT_CALLS: &str = "--call-timeout=20000";
 
 /// A running service; it is killed when the test lets go of it.
 pub struct Running {
@@ -164,19 +166,25 @@ impl Airline {
         let at_auth = free_address();
         let to = |name: &str, at: SocketAddr| format!("--{name}={at}");
         let with = |name: &str, more: &[String]| [&database(&uri, name), more].concat();
-        let loading = [to("auth", at_auth), format!("--load={customers}")];
+        let patient = PATIENT_CALLS.to_owned();
+        let loading = [
+            patient.clone(),
+            to("auth", at_auth),
+            format!("--load={customers}"),
+        ];
         let mut customer_arguments = with("customer", &loading);
         // It comes back where it was: at none of the ports that others' connections are given meanwhile.
         let customer = Running::start_at(free_address(), "customer", &customer_arguments);
         customer_arguments.pop();
-        let auth = Running::start_at(at_auth, "auth", &[to("customer", customer.at)]);
+        let checking = [patient.clone(), to("customer", customer.at)];
+        let auth = Running::start_at(at_auth, "auth", &checking);
         let flight = Running::start("flight", &with("flight", &["--load".to_owned()]));
         let others = [
             to("auth", auth.at),
             to("customer", customer.at),
             to("flight", flight.at),
         ];
-        let cleared = [others.as_slice(), &["--load".to_owned()]].concat();
+        let cleared = [others.as_slice(), &[patient, "--load".to_owned()]].concat();
         let booking = Running::start("booking", &with("booking", &cleared));
         let all = [others.as_slice(), &[to("booking", booking.at)]].concat();
         let main = Running::start("main", &all);

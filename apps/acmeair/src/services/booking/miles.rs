@@ -13,8 +13,6 @@ use crate::metrics::{Counter, MetricsPage};
 use crate::peer::Peer;
 use crate::retry::{CallError, RetryPolicy, RetryingCall};
 
-/// Timeout of the lookup at flight.
-const FLIGHT_LIMIT: Duration = Duration::from_millis(500);
 /// Timeout of the update at customer.
 const CUSTOMER_LIMIT: Duration = Duration::from_secs(10);
 /// Concurrent updates.
@@ -89,13 +87,13 @@ impl From<CallError> for UpdateError {
 }
 
 impl Miles {
-    /// With these two services.
+    /// With these two services. The timeout is that of calls to flight.
     #[must_use]
-    pub fn new(flight: Peer, customer: Peer) -> Arc<Miles> {
+    pub fn new(flight: Peer, customer: Peer, timeout: Duration) -> Arc<Miles> {
         Arc::new(Miles {
             flight,
             customer,
-            ask: RetryingCall::new("getrewardmiles", FLIGHT_LIMIT, RetryPolicy::Always),
+            ask: RetryingCall::new("getrewardmiles", timeout, RetryPolicy::Always),
             change: RetryingCall::new(
                 "updateCustomerTotalMiles",
                 CUSTOMER_LIMIT,
