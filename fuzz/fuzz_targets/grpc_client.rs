@@ -1,4 +1,4 @@
-//! The gRPC client against rubbish: every call ends once.
+//! The gRPC client against malformed input: every call ends once.
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|data: &[u8]| tare_rubbish::targets::grpc_client::run(data));
+libfuzzer_sys::fuzz_target!(|data: &[u8]| tare_fuzzing::targets::grpc_client::run(data));

@@ -1,4 +1,4 @@
-//! The codec of HTTP/2 against rubbish: it must return, without panic.
+//! The codec of HTTP/2 against malformed input: it must return, without panic.
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|data: &[u8]| tare_rubbish::targets::http2_codec::run(data));
+libfuzzer_sys::fuzz_target!(|data: &[u8]| tare_fuzzing::targets::http2_codec::run(data));

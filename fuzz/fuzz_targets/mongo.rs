@@ -1,4 +1,4 @@
-//! MongoDB's protocol against rubbish: messages are refused or answered by one whole message, and the database keeps within its limit.
+//! MongoDB's protocol against malformed input: messages are refused or answered by one whole message, and the database keeps within its limit.
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|data: &[u8]| tare_rubbish::targets::mongo::run(data));
+libfuzzer_sys::fuzz_target!(|data: &[u8]| tare_fuzzing::targets::mongo::run(data));

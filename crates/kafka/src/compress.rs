@@ -389,7 +389,7 @@ mod tests {
         }
 
         #[test]
-        fn rubbish_is_an_error_or_stays_within_the_limit(
+        fn malformed_input_is_an_error_or_stays_within_the_limit(
             input in prop::collection::vec(any::<u8>(), 0..300), cut in 0..300_usize,
         ) {
             let mut out = Vec::new();

@@ -167,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn a_bed_is_found_while_its_holder_lives_and_rubbish_is_not_a_bed() {
+    fn a_bed_is_found_while_its_holder_lives_and_malformed_input_is_not_a_bed() {
         let base = tempfile::tempdir().unwrap();
         let ours = LabState::of_this_process().unwrap();
         ours.publish(&folder(base.path(), "tare-1-a")).unwrap();

@@ -141,7 +141,7 @@ mod tests {
         let shared = Classes::default();
         let (mut a, mut b) = (ClassNumbers::of(&shared), ClassNumbers::of(&shared));
         assert_eq!(a.number(ErrorClass::TIMEOUT, &"first"), 1);
-        assert_eq!(b.number(ErrorClass::RUBBISH, &"x"), 2);
+        assert_eq!(b.number(ErrorClass::MALFORMED, &"x"), 2);
         assert_eq!(b.number(ErrorClass::TIMEOUT, &"second"), 1);
         assert_eq!(shared.seen()[0].example.as_deref(), Some("first"));
     }

@@ -133,7 +133,7 @@ impl ErrorClass {
     /// The body of the response is not the expected one.
     pub const WRONG_BODY: ErrorClass = ErrorClass::of("wrong-body", Fault::Target);
     /// The response is not valid in the protocol.
-    pub const RUBBISH: ErrorClass = ErrorClass::of("rubbish", Fault::Target);
+    pub const MALFORMED: ErrorClass = ErrorClass::of("malformed", Fault::Target);
     /// Not complete when the drain ended.
     pub const UNFINISHED: ErrorClass = ErrorClass::of("unfinished", Fault::Target);
     /// All errors beyond the maximum number of classes.
@@ -198,7 +198,7 @@ impl Closed {
             Closed::Unreachable => ErrorClass::of("unreachable", Fault::Environment),
             Closed::NoPorts => ErrorClass::of("no-ports", Fault::Environment),
             Closed::NoDescriptors => ErrorClass::of("no-descriptors", Fault::Environment),
-            Closed::Unread => ErrorClass::RUBBISH,
+            Closed::Unread => ErrorClass::MALFORMED,
             Closed::OutOfReach(_) => ErrorClass::of("out-of-reach", Fault::Client),
             Closed::Tls(fault) => fault.class(),
             Closed::Other(_) => ErrorClass::of("system", Fault::Environment),

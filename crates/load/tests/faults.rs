@@ -77,34 +77,34 @@ fn a_close_within_the_body_is_the_peers_fault() {
 }
 
 #[test]
-fn rubbish_is_the_targets_fault() {
+fn malformed_input_is_the_targets_fault() {
     all_in_class(
         &Server::answering(b"\x00\x01\x02 nothing like http\r\n\r\n"),
-        "rubbish",
+        "malformed",
         Fault::Target,
     );
     let both = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nTransfer-Encoding: chunked\r\n\r\nhi";
-    all_in_class(&Server::answering(both), "rubbish", Fault::Target);
+    all_in_class(&Server::answering(both), "malformed", Fault::Target);
 }
 
 #[test]
-fn an_endless_head_is_cut_off_as_rubbish() {
+fn an_endless_head_is_cut_off_as_malformed() {
     let server = Server::start(|conn| {
         if conn.request().is_some() && conn.send(b"HTTP/1.1 200 OK\r\n") {
             while conn.send(b"X-Fill: yyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyy\r\n") {}
         }
     });
-    all_in_class(&server, "rubbish", Fault::Target);
+    all_in_class(&server, "malformed", Fault::Target);
 }
 
 #[test]
-fn endless_interim_answers_are_cut_off_as_rubbish() {
+fn endless_interim_answers_are_cut_off_as_malformed() {
     let server = Server::start(|conn| {
         if conn.request().is_some() {
             while conn.send(b"HTTP/1.1 100 Continue\r\n\r\n") {}
         }
     });
-    all_in_class(&server, "rubbish", Fault::Target);
+    all_in_class(&server, "malformed", Fault::Target);
 }
 
 #[test]
@@ -218,7 +218,7 @@ fn bytes_nobody_asked_for_are_a_fault_of_the_connection() {
     let outcome = measure(&plan);
     let faults = &outcome.result.connection_faults;
     assert!(
-        !faults.is_empty() && faults[0].class == "rubbish",
+        !faults.is_empty() && faults[0].class == "malformed",
         "{faults:?}"
     );
 }

@@ -1,7 +1,7 @@
 //! The protocol of a connection: the listener's, or detected from the first bytes.
 
+use tare_http2_frames::frame::PREFACE;
 use tare_mongo::message::MESSAGE_BYTES_MAX;
-use tare_wire::frame::PREFACE;
 
 use crate::http1::Http1;
 use crate::http2::Http2;

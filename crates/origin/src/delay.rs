@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn every_notation_is_read_and_rubbish_is_not() {
+    fn every_notation_is_read_and_malformed_input_is_not() {
         let ms = Duration::from_millis;
         assert_eq!(Delay::parse("5ms"), Some(Delay::Constant(ms(5))));
         assert_eq!(Delay::parse("1.5s"), Some(Delay::Constant(ms(1500))));

@@ -206,7 +206,7 @@ fn framed(out: &mut Vec<u8>, write: impl FnOnce(&mut Vec<u8>)) {
 /// Reads `grpc-timeout`: at most eight digits and a unit.
 pub(crate) fn parse_timeout(value: &[u8]) -> Option<Duration> {
     let (&unit, digits) = value.split_last()?;
-    let number = tare_wire::field::decimal(digits).filter(|_| digits.len() <= 8)?;
+    let number = tare_http2_frames::field::decimal(digits).filter(|_| digits.len() <= 8)?;
     Some(match unit {
         b'H' => Duration::from_secs(number * 3600),
         b'M' => Duration::from_secs(number * 60),

@@ -19,8 +19,8 @@ mod tests;
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
-use tare_wire::ErrorCode;
-use tare_wire::frame::{
+use tare_http2_frames::ErrorCode;
+use tare_http2_frames::frame::{
     self, FRAME_BYTES_DEFAULT, SET_LIST_BYTES, SET_STREAMS_MAX, SET_WINDOW_BYTES,
     WINDOW_BYTES_DEFAULT,
 };

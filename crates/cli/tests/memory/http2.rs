@@ -3,8 +3,8 @@
 use std::io::{self, Write};
 use std::net::TcpStream;
 
-use tare_wire::ErrorCode;
-use tare_wire::frame::{self, END_HEADERS, FrameHead, HEAD_BYTES, Kind, PREFACE};
+use tare_http2_frames::ErrorCode;
+use tare_http2_frames::frame::{self, END_HEADERS, FrameHead, HEAD_BYTES, Kind, PREFACE};
 
 use super::{repeat, says, server, survives};
 

@@ -5,8 +5,8 @@ use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
 
-use tare_wire::frame::{self, FrameHead, HEAD_BYTES, Kind, PREFACE};
-use tare_wire::hpack::{Decoder, Encoder, ListLimits};
+use tare_http2_frames::frame::{self, FrameHead, HEAD_BYTES, Kind, PREFACE};
+use tare_http2_frames::hpack::{Decoder, Encoder, ListLimits};
 
 /// What the echo is, as its clients would have it in a file.
 pub const PROTO: &str = r#"

@@ -244,7 +244,7 @@ proptest! {
     }
 
     #[test]
-    fn rubbish_ends_and_panics_nowhere(data in prop::collection::vec(any::<u8>(), 0..300)) {
+    fn malformed_input_ends_and_panics_nowhere(data in prop::collection::vec(any::<u8>(), 0..300)) {
         let _ = fuzz_entry(&data);
     }
 

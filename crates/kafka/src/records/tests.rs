@@ -191,12 +191,12 @@ proptest! {
     }
 
     #[test]
-    fn rubbish_ends_and_panics_nowhere(data in prop::collection::vec(any::<u8>(), 0..400)) {
+    fn malformed_input_ends_and_panics_nowhere(data in prop::collection::vec(any::<u8>(), 0..400)) {
         let _ = fuzz_entry(&data);
     }
 
     #[test]
-    fn rubbish_behind_a_right_header_ends_and_panics_nowhere(
+    fn malformed_input_behind_a_right_header_ends_and_panics_nowhere(
         count in 1..50_usize,
         body in prop::collection::vec(any::<u8>(), 0..400),
     ) {

@@ -360,7 +360,7 @@ mod tests {
     }
 
     #[test]
-    fn rubbish_is_an_error() {
+    fn malformed_input_is_an_error() {
         let bean_queries = bean_queries(&sources()[..1]).unwrap();
         for (text, words) in [
             ("", "no JSON"),

@@ -260,7 +260,7 @@ fn all_beans_are_asked_at_once_with_the_login() {
 }
 
 #[test]
-fn rubbish_is_an_error_that_names_instance_and_counter() {
+fn malformed_input_is_an_error_that_names_instance_and_counter() {
     for page in ["", "<html>", "{\"n\": \"many\"}", "\u{0}\u{1}"] {
         let (url, server) = serve(vec![page.to_owned()]);
         let source = CounterSource::Json(JsonSource {

@@ -4,13 +4,13 @@ use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
-use tare_wire::ErrorCode;
-use tare_wire::field::decimal;
-use tare_wire::frame::{
+use tare_http2_frames::ErrorCode;
+use tare_http2_frames::field::decimal;
+use tare_http2_frames::frame::{
     self, ACK, END_HEADERS, END_STREAM, FRAME_BYTES_DEFAULT, FrameHead, HEAD_BYTES, Kind, PADDED,
     PREFACE, SET_PUSH, SET_TABLE_BYTES,
 };
-use tare_wire::hpack::{Decoder, Encoder, ListLimits};
+use tare_http2_frames::hpack::{Decoder, Encoder, ListLimits};
 
 use super::open;
 use crate::connector::Connector;

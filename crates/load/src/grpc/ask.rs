@@ -422,6 +422,6 @@ mod tests {
         let goaway = raw(7, 0, 0, &[0; 8]);
         assert_eq!(class(&[goaway]), "closed");
         let rubbish = raw(1, 5, 1, &[0xff; 5]);
-        assert_eq!(class(&[rubbish]), "rubbish");
+        assert_eq!(class(&[rubbish]), "malformed");
     }
 }

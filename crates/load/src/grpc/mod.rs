@@ -127,7 +127,7 @@ impl Dialect for Grpc {
             Err(error @ MessageError::Compressed { .. }) => {
                 tell(Outcome::Wrong(COMPRESSED), &error)
             }
-            Err(error) => tell(Outcome::Wrong(ErrorClass::RUBBISH), &error),
+            Err(error) => tell(Outcome::Wrong(ErrorClass::MALFORMED), &error),
         }
     }
 }

@@ -199,13 +199,13 @@ fn messages_that_are_wrong_are_told_apart() {
         success(&[message(b"hello"), message(b"")].concat()),
         "grpc-message-count"
     );
-    assert_eq!(success(&message(b"hello")[..8]), "rubbish");
-    assert_eq!(success(&message(b"hello")[..3]), "rubbish");
+    assert_eq!(success(&message(b"hello")[..8]), "malformed");
+    assert_eq!(success(&message(b"hello")[..3]), "malformed");
     assert_eq!(
         success(&[&[1][..], &message(b"hello")[1..]].concat()),
         "grpc-compressed"
     );
-    assert_eq!(success(&[0, 0xff, 0xff, 0xff, 0xff, 0]), "rubbish");
+    assert_eq!(success(&[0, 0xff, 0xff, 0xff, 0xff, 0]), "malformed");
 }
 
 #[test]
@@ -481,14 +481,14 @@ fn streams_that_a_server_breaks_off_end_by_its_reason() {
 #[test]
 fn headers_without_end_and_messages_longer_than_announced_are_refused() {
     let endless = [raw(1, 0, 1, &block(HEAD)), raw(9, 0, 1, &[0; 4]).repeat(70)].concat();
-    assert_eq!(class_of(&endless).0, "rubbish");
+    assert_eq!(class_of(&endless).0, "malformed");
     let longer = [
         begin(1, &message(b"hello")),
         raw(0, 0, 1, b"more"),
         status(1, "0"),
     ]
     .concat();
-    assert_eq!(class_of(&longer).0, "rubbish");
+    assert_eq!(class_of(&longer).0, "malformed");
     let longer_stated = [
         raw(
             1,
@@ -498,7 +498,7 @@ fn headers_without_end_and_messages_longer_than_announced_are_refused() {
         ),
         raw(0, 0, 1, &message(b"hello")),
     ];
-    assert_eq!(class_of(&longer_stated.concat()).0, "rubbish");
+    assert_eq!(class_of(&longer_stated.concat()).0, "malformed");
     let data_last = [raw(1, 4, 1, &block(HEAD)), last_data(1, &message(b"hello"))].concat();
     assert_eq!(class_of(&data_last).0, "grpc-no-status");
 }

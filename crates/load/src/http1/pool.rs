@@ -115,7 +115,7 @@ impl<R: Requests> Pool<R> {
         if self.roster.slot(at).exchange().is_none() {
             return self.roster.unasked(at, &error, out);
         }
-        let outcome = Outcome::Wrong(ErrorClass::RUBBISH);
+        let outcome = Outcome::Wrong(ErrorClass::MALFORMED);
         self.roster.end(at, outcome, stamp, &error, out);
         self.roster.renew(at, out);
     }
@@ -164,7 +164,7 @@ impl<R: Requests> Pool<R> {
                 | CodecError::ClosedInBody { .. }),
             ) => self.roster.end(at, closed, ended, &error, out),
             Err(error) => {
-                let outcome = Outcome::Wrong(ErrorClass::RUBBISH);
+                let outcome = Outcome::Wrong(ErrorClass::MALFORMED);
                 self.roster.end(at, outcome, ended, &error, out);
             }
         }

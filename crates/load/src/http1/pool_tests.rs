@@ -70,9 +70,9 @@ fn every_way_to_fail_has_its_class() {
             "status-503",
             vec![reply(b"HTTP/1.1 503 No\r\nContent-Length: 0\r\n\r\n")],
         ),
-        ("rubbish", vec![reply(b"SSH-2.0-OpenSSH_9.6\r\n\r\n")]),
+        ("malformed", vec![reply(b"SSH-2.0-OpenSSH_9.6\r\n\r\n")]),
         (
-            "rubbish",
+            "malformed",
             vec![reply(
                 b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi and more",
             )],
@@ -128,7 +128,7 @@ fn bytes_nobody_asked_for_are_a_fault_of_the_connection_and_spoil_no_exchange() 
     let counts = sim.engine.recorder().counts();
     assert_eq!((counts.window.right, counts.window.errors), (10, 0));
     assert_eq!(counts.faults, [(1, 10)]);
-    assert_eq!(sim.classes.seen()[0].class.to_string(), "rubbish");
+    assert_eq!(sim.classes.seen()[0].class.to_string(), "malformed");
 }
 
 /// A server that refuses connections until a time.

@@ -19,7 +19,7 @@ pub(crate) mod tests;
 pub use event::{Event, Limits, SettingsChange, StreamEnd};
 pub use fuzz::fuzz_entry;
 pub use section::{ContentType, FieldSection, GrpcStatus};
-pub use tare_wire::frame;
+pub use tare_http2_frames::frame;
 
 use super::error::CodecError;
 use frame::{ACK, END_STREAM, FrameHead, HEAD_BYTES, Kind, PADDED};

@@ -1,6 +1,6 @@
 //! Protocol errors of a server in HTTP/2.
 
-pub use tare_wire::ErrorCode;
+pub use tare_http2_frames::ErrorCode;
 use thiserror::Error;
 
 use super::hpack::HpackError;

@@ -7,4 +7,4 @@ pub mod error;
 pub mod request;
 
 pub use client::{Http2, Http2Plan, Windows};
-pub use tare_wire::hpack;
+pub use tare_http2_frames::hpack;

@@ -48,14 +48,14 @@ impl ResponseError<'_> {
             },
             Self::Count { .. } | Self::Document | Self::Field { .. } => ErrorClass::WRONG_BODY,
             Self::WrongRequestId { .. } | Self::UnexpectedMessage | Self::Message(_) => {
-                ErrorClass::RUBBISH
+                ErrorClass::MALFORMED
             }
         }
     }
 
     /// Whether the connection can be used further: it was a well-formed response to the request.
     pub(super) fn keeps_connection(&self) -> bool {
-        self.class() != ErrorClass::RUBBISH
+        self.class() != ErrorClass::MALFORMED
     }
 }
 

@@ -209,7 +209,7 @@ fn a_find_of_nothing_and_an_answer_to_another_request_are_wrong() {
     let example = sim.classes.seen()[0].example.clone().unwrap();
     assert_eq!(example, "0 documents matched, not 1");
     let (ends, _) = run(Operation::Find, 5, Server::new(misled));
-    assert_eq!(ends, (0, 5, vec!["rubbish".to_owned()]));
+    assert_eq!(ends, (0, 5, vec!["malformed".to_owned()]));
 }
 
 #[test]

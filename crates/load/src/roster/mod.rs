@@ -197,7 +197,7 @@ impl<C: ConnectionState, X: Copy> ConnectionPool<C, X> {
     /// Unsolicited bytes: a connection error; the connection is reopened.
     #[cold]
     pub fn unasked(&mut self, at: u32, example: &dyn Display, out: &mut impl Outlet) {
-        out.fault(ErrorClass::RUBBISH, example);
+        out.fault(ErrorClass::MALFORMED, example);
         self.back_off_if_no_response(at, out);
         self.renew(at, out);
     }

@@ -310,7 +310,7 @@ fn what_is_accepted_and_dropped_is_opened_again_after_a_pause() {
     rig.connected(0);
     let log = &mut rig.log;
     rig.roster.unasked(0, &"hello", log);
-    let fault = Fault("rubbish: hello".to_owned());
+    let fault = Fault("malformed: hello".to_owned());
     assert_eq!(rig.asked(), [fault, Close(0)]);
     rig.pass(20 * MS);
     assert_eq!(rig.asked(), [Connect(0, 80)]);

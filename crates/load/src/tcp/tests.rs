@@ -260,6 +260,9 @@ fn bytes_that_nobody_asked_for_are_a_fault_of_the_target() {
     let mut sim = Sim::new(client, arrivals, 100, Banner);
     sim.run_until(3 * S);
     let seen = sim.classes.seen();
-    assert!(seen.iter().any(|seen| seen.class.to_string() == "rubbish"));
+    assert!(
+        seen.iter()
+            .any(|seen| seen.class.to_string() == "malformed")
+    );
     assert!(sim.net.attempts.len() < 20, "it pauses between attempts");
 }

@@ -241,7 +241,7 @@ fn a_ticket_far_longer_than_any_is_not_kept() {
 }
 
 #[test]
-fn a_changed_byte_and_rubbish_are_faults_of_the_protocol() {
+fn a_changed_byte_and_malformed_input_are_faults_of_the_protocol() {
     for version in [TlsVersion::V1_2, TlsVersion::V1_3] {
         let (mut session, mut server, rest) = shake(version, 4096);
         let mut wire = rest;

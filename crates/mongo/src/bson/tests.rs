@@ -150,7 +150,7 @@ fn decimals_are_near_what_they_say() {
 
 proptest! {
     #[test]
-    fn rubbish_is_refused_or_walked_to_its_end(data: Vec<u8>) {
+    fn malformed_input_is_refused_or_walked_to_its_end(data: Vec<u8>) {
         if let Ok((doc, rest)) = Doc::check_first(&data) {
             prop_assert_eq!(doc.bytes().len() + rest.len(), data.len());
             let mut written = Vec::new();

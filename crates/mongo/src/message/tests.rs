@@ -156,7 +156,7 @@ fn a_first_hello_of_old_is_read_and_answered() {
 
 proptest! {
     #[test]
-    fn rubbish_never_panics(mut data in prop::collection::vec(any::<u8>(), 20..200), msg: bool) {
+    fn malformed_input_never_panics(mut data in prop::collection::vec(any::<u8>(), 20..200), msg: bool) {
         let length = i32::try_from(data.len()).unwrap();
         data[..4].copy_from_slice(&length.to_le_bytes());
         let opcode = if msg { opcode::MSG } else { opcode::QUERY };

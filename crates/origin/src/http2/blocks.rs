@@ -1,7 +1,7 @@
 //! Writes the header blocks of answers directly into the output: static table and literals only, so that a client's dynamic
 //! table never changes and equal answers are equal bytes.
 
-use tare_wire::frame::{self, END_HEADERS, END_STREAM, HEAD_BYTES, Kind};
+use tare_http2_frames::frame::{self, END_HEADERS, END_STREAM, HEAD_BYTES, Kind};
 
 use super::streams::Head;
 use crate::behaviour::Truth;

@@ -1,6 +1,6 @@
 //! Flood protection: counts frames that make no progress on any exchange, which a client could send for ever.
 
-use tare_wire::frame::Kind;
+use tare_http2_frames::frame::Kind;
 
 use super::protocol_error::ProtocolError;
 

@@ -1,6 +1,6 @@
 //! Splits a client's bytes into frames: the preface, frame headers, payloads in place or assembled.
 
-use tare_wire::frame::{ACK, FRAME_BYTES_DEFAULT, FrameHead, HEAD_BYTES, Kind, PREFACE};
+use tare_http2_frames::frame::{ACK, FRAME_BYTES_DEFAULT, FrameHead, HEAD_BYTES, Kind, PREFACE};
 
 use super::protocol_error::ProtocolError;
 

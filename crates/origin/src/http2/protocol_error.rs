@@ -1,7 +1,7 @@
 //! Protocol errors of a client.
 
-use tare_wire::ErrorCode;
-use tare_wire::hpack::HpackError;
+use tare_http2_frames::ErrorCode;
+use tare_http2_frames::hpack::HpackError;
 
 /// A stream error, which resets the stream, or a connection error, which ends it by GOAWAY.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -2,8 +2,8 @@
 
 use std::cmp::Reverse;
 
-use tare_wire::ErrorCode;
-use tare_wire::frame::{
+use tare_http2_frames::ErrorCode;
+use tare_http2_frames::frame::{
     self, ACK, END_HEADERS, END_STREAM, FrameHead, Kind, Misfit, SET_FRAME_BYTES, SET_PUSH,
     SET_WINDOW_BYTES, WINDOW_BYTES_MAX, number,
 };

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use tare_wire::field::{bad_name_byte, bad_value_byte, decimal};
-use tare_wire::hpack::{Decoder, ListLimits, TableUse};
+use tare_http2_frames::field::{bad_name_byte, bad_value_byte, decimal};
+use tare_http2_frames::hpack::{Decoder, ListLimits, TableUse};
 
 use super::protocol_error::ProtocolError;
 use crate::behaviour::{Change, Unknown};

@@ -1,7 +1,7 @@
 //! Sends the output of streams round-robin, one frame each, as far as windows and the output limit allow.
 
-use tare_wire::ErrorCode;
-use tare_wire::frame::{self, END_STREAM, Kind};
+use tare_http2_frames::ErrorCode;
+use tare_http2_frames::frame::{self, END_STREAM, Kind};
 
 use super::Http2;
 use super::blocks::{self, Last};

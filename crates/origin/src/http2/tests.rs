@@ -4,8 +4,8 @@ mod calls;
 mod rig;
 
 use proptest::prelude::*;
-use tare_wire::ErrorCode;
-use tare_wire::frame::{self, END_STREAM, Kind};
+use tare_http2_frames::ErrorCode;
+use tare_http2_frames::frame::{self, END_STREAM, Kind};
 
 use super::STREAM_WINDOW_BYTES;
 use crate::body::expected_body;
@@ -341,14 +341,14 @@ proptest! {
     }
 
     #[test]
-    fn rubbish_behind_a_greeting_never_panics(bytes in prop::collection::vec(any::<u8>(), 0..400)) {
+    fn malformed_input_behind_a_greeting_never_panics(bytes in prop::collection::vec(any::<u8>(), 0..400)) {
         let mut rig = Rig::new(&[]);
         rig.send(&greeting());
         rig.send(&bytes);
     }
 
     #[test]
-    fn frames_of_rubbish_never_panic(frames in prop::collection::vec(
+    fn frames_of_malformed_input_never_panic(frames in prop::collection::vec(
         (0_u8..11, any::<u8>(), 0_u32..8, prop::collection::vec(any::<u8>(), 0..40)), 0..30)
     ) {
         let mut rig = Rig::new(&[]);

@@ -192,7 +192,7 @@ fn the_body_limit_is_the_options() {
 }
 
 #[test]
-fn rubbish_of_any_kind_leaves_the_server_serving() {
+fn malformed_input_of_any_kind_leaves_the_server_serving() {
     let server = Server::plain();
     let token = prop::sample::select(vec![
         &b"GET / HTTP/1.1\r\n"[..],

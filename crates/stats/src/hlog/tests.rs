@@ -160,7 +160,7 @@ fn header(length: u32, digits: u32, low: u64, high: u64) -> Vec<u8> {
 }
 
 #[test]
-fn rubbish_is_an_error_that_names_its_line() {
+fn malformed_input_is_an_error_that_names_its_line() {
     for (line, message) in [
         (b"hello".to_vec(), "expected start"),
         (b"Tag=a".to_vec(), "expected start"),

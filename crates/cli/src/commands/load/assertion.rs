@@ -4,11 +4,11 @@ use std::fmt;
 use std::str::FromStr;
 
 use tare_load::Outcome;
+use tare_rate_search::condition::{Comparison, Condition, Metric, Of, Point};
 use tare_report::quantity;
 use tare_schema::load_report::{AssertionReport, AssertionVerdict};
 use tare_schema::metric::Unit;
 use tare_schema::units::Share;
-use tare_seek::condition::{Comparison, Condition, Metric, Of, Point};
 use tare_stats::{Latencies, Quantile};
 
 use super::summary::Rate;

@@ -7,11 +7,11 @@ use std::time::Duration;
 
 use anyhow::Context;
 use tare_load::{LoadError, Outcome, StopHandle};
+use tare_rate_search::curve::{Point, QUANTILES, chart, knee_of, order, rates, svg, time};
+use tare_rate_search::search::probe_length;
 use tare_schema::FORMAT_VERSION;
 use tare_schema::load::{Pacing, Stop};
 use tare_schema::seek_report::{CurveReport, LatencyReport, PointReport};
-use tare_seek::curve::{Point, QUANTILES, chart, knee_of, order, rates, svg, time};
-use tare_seek::search::probe_length;
 use tare_stats::{Latencies, Quantile, Range};
 
 use super::args::{Args, CurveRates};

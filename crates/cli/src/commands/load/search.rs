@@ -6,13 +6,13 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use tare_load::{LoadError, StopHandle};
-use tare_schema::FORMAT_VERSION;
-use tare_schema::seek_report::{SearchReport, TryReport, TryVerdict};
-use tare_seek::objective::{ErrorsShown, Objective};
-use tare_seek::search::{
+use tare_rate_search::objective::{ErrorsShown, Objective};
+use tare_rate_search::search::{
     Answer, Limit, Probe, Rules, Step, Sure, Verdict, Why, conclude, least_rate_per_s, next,
     probe_length,
 };
+use tare_schema::FORMAT_VERSION;
+use tare_schema::seek_report::{SearchReport, TryReport, TryVerdict};
 
 use super::args::{Args, SearchArgs};
 use super::plan::ResolvedLoad;

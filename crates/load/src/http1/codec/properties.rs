@@ -118,7 +118,7 @@ proptest! {
     }
 
     #[test]
-    fn rubbish_never_panics_and_always_ends(
+    fn malformed_input_never_panics_and_always_ends(
         data in prop::collection::vec(any::<u8>(), 0..600),
         near in near_http(),
     ) {

@@ -324,7 +324,7 @@ fn a_failed_connection_repeats_its_fault_and_is_fresh_after_a_reset() {
     let mut codec = Codec::new(Limits::default());
     codec.begin(Ordinary).unwrap();
     let mut told = Vec::new();
-    feed(&mut codec, b"rubbish", &mut told);
+    feed(&mut codec, b"malformed", &mut told);
     feed(
         &mut codec,
         b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n",

@@ -311,7 +311,7 @@ impl<D: Dialect> Conn<D> {
     ) {
         let finished = self.close_stream(slot, CloseReason::Reset(error.code()));
         finished.done(
-            Outcome::Wrong(ErrorClass::RUBBISH),
+            Outcome::Wrong(ErrorClass::MALFORMED),
             context.at(),
             &error,
             out,

@@ -90,9 +90,15 @@ impl<D: Dialect> Http2<D> {
         out: &mut impl Outlet,
     ) {
         let was_open = self.conns[at as usize].state == State::Open;
-        let blamed = self.end_all(at, Outcome::Wrong(ErrorClass::RUBBISH), stamp, &error, out);
+        let blamed = self.end_all(
+            at,
+            Outcome::Wrong(ErrorClass::MALFORMED),
+            stamp,
+            &error,
+            out,
+        );
         if blamed == 0 && (was_open || self.waiting.is_empty() || !self.opener.is_none_open()) {
-            out.fault(ErrorClass::RUBBISH, &error);
+            out.fault(ErrorClass::MALFORMED, &error);
         }
         let output = &mut self.conns[at as usize].output;
         if !output.is_blocked() {
@@ -108,7 +114,7 @@ impl<D: Dialect> Http2<D> {
             }
             self.lost(at, out);
         } else {
-            self.on_connect_failed(at, ErrorClass::RUBBISH, &error, out);
+            self.on_connect_failed(at, ErrorClass::MALFORMED, &error, out);
         }
     }
 

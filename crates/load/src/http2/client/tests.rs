@@ -304,7 +304,7 @@ fn an_answer_to_head_states_a_length_and_has_none() {
         0,
         &[head(3, &[(":status", "200")]), last_data(3, b"body")].concat(),
     );
-    assert_eq!(rig.ends(), ends(&[(0, "right"), (1, "rubbish")]));
+    assert_eq!(rig.ends(), ends(&[(0, "right"), (1, "malformed")]));
 }
 
 #[test]

@@ -86,7 +86,7 @@ proptest! {
     }
 
     #[test]
-    fn rubbish_never_panics_and_always_ends(data in prop::collection::vec(any::<u8>(), 0..600), near in near_http2()) {
+    fn malformed_input_never_panics_and_always_ends(data in prop::collection::vec(any::<u8>(), 0..600), near in near_http2()) {
         // Every event consumes at least a frame's head or a byte of data.
         prop_assert!(fuzz_entry(&data) <= data.len() + 1);
         let near = [&data[..data.len().min(1)], &near, &data].concat();

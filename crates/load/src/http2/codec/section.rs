@@ -1,6 +1,6 @@
 //! Decodes header blocks: all fields are validated, the needed ones kept (RFC 9113 §8.2 and §8.3).
 
-use tare_wire::field::{bad_name_byte, bad_value_byte, decimal};
+use tare_http2_frames::field::{bad_name_byte, bad_value_byte, decimal};
 
 use super::super::error::CodecError;
 use super::super::hpack::{Decoder, HpackError, ListLimits, TableUse};

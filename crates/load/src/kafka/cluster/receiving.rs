@@ -104,8 +104,8 @@ impl Cluster {
         }
         let words = format!("{}: {why}", connection.name());
         out.close(connection::conn(broker));
-        out.fault(ErrorClass::RUBBISH, &words);
-        self.ended(broker, ErrorClass::RUBBISH, &words, out);
+        out.fault(ErrorClass::MALFORMED, &words);
+        self.ended(broker, ErrorClass::MALFORMED, &words, out);
     }
 
     fn next<'a>(

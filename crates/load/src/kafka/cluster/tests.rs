@@ -298,7 +298,7 @@ fn an_answer_to_a_request_that_still_waits_here_is_none() {
     sim.engine
         .bytes(ConnId(1), &words.concat(), stamp, &mut sim.net);
     let (class, words) = sim.engine.client().cluster.last_disconnect().unwrap();
-    assert_eq!(class, ErrorClass::RUBBISH);
+    assert_eq!(class, ErrorClass::MALFORMED);
     assert!(words.contains("which was not asked"), "{words}");
 }
 

@@ -95,7 +95,7 @@ impl Produce {
             self.cluster.reject(broker, &problem, out);
             for &batch in &batches {
                 self.batch_pool.slot_mut(batch).in_doubt = true;
-                self.retry_or_expire(batch, ErrorClass::RUBBISH, &problem, out);
+                self.retry_or_expire(batch, ErrorClass::MALFORMED, &problem, out);
             }
         } else {
             for &batch in &batches {
@@ -363,7 +363,7 @@ impl Produce {
                 (*class, format!("not taken in time; the last answer: {why}"))
             }
             (None, Some((class, why))) => (
-                if class == ErrorClass::RUBBISH {
+                if class == ErrorClass::MALFORMED {
                     class
                 } else {
                     ErrorClass::TIMEOUT

@@ -1,6 +1,6 @@
 //! gRPC calls: every kind, statuses, delays, deadlines, reflection.
 
-use tare_wire::frame::{END_STREAM, Kind};
+use tare_http2_frames::frame::{END_STREAM, Kind};
 
 use super::rig::{Answer, Rig, frame_of, greeting, headers};
 use crate::body::expected_body;

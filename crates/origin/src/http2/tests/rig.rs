@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use tare_wire::ErrorCode;
-use tare_wire::frame::{self, END_STREAM, FrameHead, HEAD_BYTES, Kind, PREFACE, number};
-use tare_wire::hpack::{Decoder, Encoder, ListLimits};
+use tare_http2_frames::ErrorCode;
+use tare_http2_frames::frame::{self, END_STREAM, FrameHead, HEAD_BYTES, Kind, PREFACE, number};
+use tare_http2_frames::hpack::{Decoder, Encoder, ListLimits};
 
 use crate::behaviour::Change;
 use crate::clock;

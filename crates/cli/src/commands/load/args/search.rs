@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 use std::str::FromStr;
 
+use tare_rate_search::objective::Objective;
 use tare_schema::units::{Period, Share};
-use tare_seek::objective::Objective;
 
 /// The rates of a curve.
 #[derive(Debug, Clone, PartialEq)]

@@ -6,11 +6,11 @@ use std::time::{Duration, Instant};
 
 use anyhow::Context;
 use tare_load::{LoadError, Outcome, Progress, StopHandle};
+use tare_rate_search::curve::time;
+use tare_rate_search::objective::{Objective, Tried};
+use tare_rate_search::search::{Backlog, Hope, Probe, Verdict};
 use tare_schema::load::{LoadPlan, Pacing, Stop};
 use tare_schema::plan::Fitness;
-use tare_seek::curve::time;
-use tare_seek::objective::{Objective, Tried};
-use tare_seek::search::{Backlog, Hope, Probe, Verdict};
 use tare_stats::{Latencies, Range};
 
 use super::super::plan::ResolvedLoad;

@@ -115,14 +115,14 @@ fn windows_beyond_the_largest_are_faults_of_stream_or_connection() {
     rig.due(1);
     rig.due(0);
     rig.arrives(0, &window(1, 0x7fff_ffff));
-    assert_eq!(rig.ends(), ends(&[(0, "rubbish")]));
+    assert_eq!(rig.ends(), ends(&[(0, "malformed")]));
     let reset = rig.sent(0).pop().unwrap();
     assert_eq!(
         (reset.kind, reset.stream, reset.payload),
         (3, 1, vec![0, 0, 0, 3])
     );
     rig.arrives(0, &window(0, 0x7fff_ffff));
-    assert_eq!(rig.ends(), ends(&[(0, "rubbish"), (1, "rubbish")]));
+    assert_eq!(rig.ends(), ends(&[(0, "malformed"), (1, "malformed")]));
     rig.pass(20 * MS);
     assert_eq!(rig.net.connects, 2, "the connection was replaced");
 }
@@ -133,7 +133,7 @@ fn initial_windows_that_overflow_a_stream_end_the_connection() {
     rig.due(1);
     rig.arrives(0, &window(1, 1000));
     rig.arrives(0, &settings(&[(4, 0x7fff_ffff)]));
-    assert_eq!(rig.ends(), ends(&[(0, "rubbish")]));
+    assert_eq!(rig.ends(), ends(&[(0, "malformed")]));
     rig.pass(20 * MS);
     assert_eq!(rig.net.connects, 2);
 }
@@ -181,7 +181,7 @@ fn more_data_than_the_windows_allow_is_a_fault() {
         0,
         &[head(1, &[(":status", "200")]), raw(0, 0, 1, &[0; 11])].concat(),
     );
-    assert_eq!(rig.ends(), ends(&[(0, "rubbish")]));
+    assert_eq!(rig.ends(), ends(&[(0, "malformed")]));
     assert!(
         rig.last().example.contains("stream's window"),
         "{}",

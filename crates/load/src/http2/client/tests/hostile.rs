@@ -16,7 +16,7 @@ fn check_connection(bytes: &[u8], code: u8, example: &str) {
     rig.due(1);
     rig.sent(0);
     rig.arrives(0, &[window(3, 5), bytes.to_vec()].concat());
-    assert_eq!(rig.ends(), ends(&[(0, "rubbish"), (1, "rubbish")]));
+    assert_eq!(rig.ends(), ends(&[(0, "malformed"), (1, "malformed")]));
     assert!(
         rig.last().example.contains(example),
         "{:?} has no {example:?}",
@@ -71,7 +71,7 @@ fn a_frame_behind_the_end_of_its_stream_breaks_the_connection_unless_we_reset_it
     rig.arrives(0, &[ok(1), window(1, 5), reset(1, 0)].concat());
     assert_eq!(rig.ends(), ends(&[(0, "right")]), "these two may come late");
     rig.arrives(0, &last_data(1, b"more"));
-    assert_eq!(rig.ends(), ends(&[(0, "right"), (1, "rubbish")]));
+    assert_eq!(rig.ends(), ends(&[(0, "right"), (1, "malformed")]));
     assert!(
         rig.last().example.contains("had ended"),
         "{}",
@@ -136,7 +136,7 @@ fn a_malformed_answer_ends_its_stream_only() {
         rig.due(0);
         rig.sent(0);
         rig.arrives(0, &bytes);
-        assert_eq!(rig.ends(), ends(&[(0, "rubbish")]), "{example}");
+        assert_eq!(rig.ends(), ends(&[(0, "malformed")]), "{example}");
         assert!(
             rig.last().example.contains(example),
             "{:?} has no {example:?}",
@@ -146,7 +146,7 @@ fn a_malformed_answer_ends_its_stream_only() {
         rig.arrives(0, &[bytes, ok(3)].concat());
         assert_eq!(
             rig.ends(),
-            ends(&[(0, "rubbish"), (1, "right")]),
+            ends(&[(0, "malformed"), (1, "right")]),
             "{example}: the other stream lives"
         );
         assert_eq!(rig.net.connects, 1);
@@ -165,7 +165,7 @@ fn a_flood_of_resets_ends_at_its_limit() {
     );
     assert_eq!(
         rig.ends(),
-        ends(&[(0, "reset-refused-stream"), (1, "rubbish")])
+        ends(&[(0, "reset-refused-stream"), (1, "malformed")])
     );
     assert!(
         rig.last().example.contains("RST_STREAM"),
@@ -195,7 +195,7 @@ fn what_a_server_has_us_say_and_does_not_read_is_bounded_and_ends_the_connection
         }
         assert_eq!(rig.ends(), [], "so much may wait");
         (0..3).for_each(|_| rig.arrives(0, &round));
-        assert_eq!(rig.ends(), ends(&[(0, "rubbish")]));
+        assert_eq!(rig.ends(), ends(&[(0, "malformed")]));
         let example = &rig.last().example;
         assert!(example.contains("does not read"), "{example}");
     }
@@ -209,7 +209,7 @@ fn a_header_bomb_ends_the_connection() {
     bomb.extend([b'x'; 4000]);
     bomb.extend([0xbe; 10_000]);
     rig.arrives(0, &raw(1, 5, 1, &bomb));
-    assert_eq!(rig.ends(), ends(&[(0, "rubbish")]));
+    assert_eq!(rig.ends(), ends(&[(0, "malformed")]));
     assert!(
         rig.last().example.contains("65536 bytes"),
         "{}",
@@ -223,7 +223,7 @@ fn a_server_of_http1_is_named_and_fails_what_waits() {
     rig.connected(0);
     rig.due(0);
     rig.arrives(0, b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n");
-    assert_eq!(rig.ends(), ends(&[(0, "rubbish")]));
+    assert_eq!(rig.ends(), ends(&[(0, "malformed")]));
     assert!(
         rig.last().example.contains("http/1"),
         "{}",

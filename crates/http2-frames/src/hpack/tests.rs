@@ -294,7 +294,7 @@ proptest! {
     }
 
     #[test]
-    fn rubbish_never_panics_and_tells_no_more_than_the_limits(block in prop::collection::vec(any::<u8>(), 0..400)) {
+    fn malformed_input_never_panics_and_tells_no_more_than_the_limits(block in prop::collection::vec(any::<u8>(), 0..400)) {
         let mut decoder = Decoder::new(4096, LIMITS);
         let mut told = 0;
         let _ = decoder.decode(&block, |_, _| told += 1);

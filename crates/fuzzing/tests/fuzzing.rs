@@ -13,8 +13,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use tare_rubbish::mutate::Mutator;
-use tare_rubbish::targets::{ALL, Run};
+use tare_fuzzing::mutate::Mutator;
+use tare_fuzzing::targets::{ALL, Run};
 
 /// An input that takes longer than this hangs.
 const LIMIT: Duration = Duration::from_secs(30);
@@ -75,7 +75,7 @@ fn feed(
 }
 
 #[test]
-fn rubbish_makes_nothing_panic_or_hang() {
+fn malformed_input_makes_nothing_panic_or_hang() {
     let seconds = std::env::var("TARE_FUZZ_SECONDS").ok();
     let seconds = seconds.and_then(|text| text.parse().ok()).unwrap_or(3);
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap();
