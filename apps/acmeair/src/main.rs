@@ -147,6 +147,9 @@ struct Behind {
     /// The service booking.
     #[arg(long, value_name = "HOST:PORT")]
     booking: String,
+    /// Milliseconds that a request may take at the service behind; longer than all timeouts of the other services.
+    #[arg(long, value_name = "MS", default_value_t = 15_000)]
+    call_timeout: u64,
 }
 
 fn main() -> ExitCode {
@@ -174,12 +177,13 @@ async fn serve(service: Which) -> Result<(), StartError> {
     match service {
         Which::Main { listening, behind } => {
             let to = |name, at: &str| Peer::new("main", name, at);
-            let front = Front::new(
+            let peers = [
                 to("auth", &behind.auth),
                 to("customer", &behind.customer),
                 to("flight", &behind.flight),
                 to("booking", &behind.booking),
-            );
+            ];
+            let front = Front::new(peers, Duration::from_millis(behind.call_timeout));
             serve_until_signal(front, &listening, pending()).await
         }
         Which::Auth {

@@ -22,8 +22,6 @@ use crate::service::Service;
 
 /// The page; its script calls the other services.
 const PAGE: &str = include_str!("front/page.html");
-/// Timeout of a forwarded request; longer than all timeouts of the other services.
-const FORWARD_TIMEOUT: Duration = Duration::from_secs(15);
 /// Timeout of a status request.
 const STATUS_TIMEOUT: Duration = Duration::from_secs(1);
 /// Timeout of loading a service.
@@ -47,17 +45,20 @@ pub struct Front {
     customer: Peer,
     flight: Peer,
     booking: Peer,
+    /// Of a forwarded request.
+    timeout: Duration,
 }
 
 impl Front {
-    /// In front of these services.
+    /// In front of these services: auth, customer, flight and booking.
     #[must_use]
-    pub fn new(auth: Peer, customer: Peer, flight: Peer, booking: Peer) -> Arc<Front> {
+    pub fn new([auth, customer, flight, booking]: [Peer; 4], timeout: Duration) -> Arc<Front> {
         Arc::new(Front {
             auth,
             customer,
             flight,
             booking,
+            timeout,
         })
     }
 
@@ -115,7 +116,7 @@ async fn forward(State(front): State<Arc<Front>>, request: Request) -> Result<Re
     *forwarded.uri_mut() = uri;
     *forwarded.headers_mut() = strip_hop_by_hop(head.headers);
     let (headers, answer) = peer
-        .exchange_with_headers(forwarded, FORWARD_TIMEOUT)
+        .exchange_with_headers(forwarded, front.timeout)
         .await
         .map_err(refused)?;
     let mut response = (answer.status, answer.body).into_response();
@@ -246,12 +247,8 @@ mod tests {
     #[test]
     fn an_address_belongs_to_the_service_of_its_root_and_inner_ones_to_none() {
         let peer = |name| Peer::new("main", name, "127.0.0.1:1");
-        let front = Front::new(
-            peer("auth"),
-            peer("customer"),
-            peer("flight"),
-            peer("booking"),
-        );
+        let peers = ["auth", "customer", "flight", "booking"].map(peer);
+        let front = Front::new(peers, Duration::from_secs(1));
         let whose = |path: &str| front.peer_for(&percent_decoded(path)).map(|peer| peer.name);
         assert_eq!(whose("/auth/login"), Some("auth"));
         assert_eq!(whose("/customer/byid/uid1@email.com"), Some("customer"));

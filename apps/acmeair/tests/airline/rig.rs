@@ -16,7 +16,7 @@ pub const LIMIT: Duration = Duration::from_secs(60);
 /// Patience with a real database on a busy machine.
 const PATIENT: &str = "--database-timeout=20000";
 /// The same with other services: a call that takes too long opens their breaker.
-const PATIENT_CALLS: &str = "--call-timeout=20000";
+const PATIENT_CALLS: &str = "--call-timeout=50000";
 
 /// A running service; it is killed when the test lets go of it.
 pub struct Running {
@@ -184,9 +184,9 @@ impl Airline {
             to("customer", customer.at),
             to("flight", flight.at),
         ];
-        let cleared = [others.as_slice(), &[patient, "--load".to_owned()]].concat();
+        let cleared = [others.as_slice(), &[patient.clone(), "--load".to_owned()]].concat();
         let booking = Running::start("booking", &with("booking", &cleared));
-        let all = [others.as_slice(), &[to("booking", booking.at)]].concat();
+        let all = [others.as_slice(), &[patient, to("booking", booking.at)]].concat();
         let main = Running::start("main", &all);
         main.until_ready();
         Airline {
