@@ -81,6 +81,8 @@ pub struct Brokers {
     pub logs: BTreeMap<i32, Vec<Stored>>,
     pub rule: Rule,
     pub delay_ns: u64,
+    /// How much later the last byte of a fetch response of this broker comes.
+    pub last_byte_later: Option<(i32, u64)>,
     pub requests: usize,
     pub produced: Vec<Asked>,
     pub metadata_asked: usize,
@@ -113,6 +115,7 @@ impl Brokers {
             logs: BTreeMap::new(),
             rule: Box::new(|_| Fate::Take),
             delay_ns: MS,
+            last_byte_later: None,
             requests: 0,
             produced: Vec::new(),
             metadata_asked: 0,
@@ -357,10 +360,23 @@ impl Far for Brokers {
             return vec![(0, Act::Close(Closed::Reset))];
         }
         let delay_ns = self.delay_ns;
-        frames
-            .iter()
-            .flat_map(|frame| self.one(now_ns, node, frame))
-            .map(|act| (delay_ns, act))
-            .collect()
+        let mut acts = Vec::new();
+        for frame in &frames {
+            let is_fetch = i16::from_be_bytes([frame[0], frame[1]]) == ApiKey::Fetch as i16;
+            let later = self
+                .last_byte_later
+                .filter(|&(of, _)| is_fetch && of == node);
+            for act in self.one(now_ns, node, frame) {
+                match (later, act) {
+                    (Some((_, later_ns)), Act::Send(mut bytes)) => {
+                        let last = bytes.split_off(bytes.len() - 1);
+                        acts.push((delay_ns, Act::Send(bytes)));
+                        acts.push((delay_ns + later_ns, Act::Send(last)));
+                    }
+                    (_, act) => acts.push((delay_ns, act)),
+                }
+            }
+        }
+        acts
     }
 }

@@ -41,6 +41,8 @@ pub struct BrokerFetch {
     pub index: usize,
     /// The cursor of the partition whose records are being read.
     pub cursor: Option<u32>,
+    /// Records of the response being read, so far.
+    pub records: u64,
     pub failure: Option<FetchFailure>,
     /// Partitions of the ListOffsets request in flight.
     pub offset_lookup: Vec<u32>,
@@ -58,6 +60,7 @@ impl BrokerFetch {
             in_flight: None,
             index: 0,
             cursor: None,
+            records: 0,
             failure: None,
             offset_lookup: Vec::new(),
         }

@@ -63,8 +63,6 @@ pub struct FetchReader {
     unpacker: Unpacker,
     /// Realtime − monotonic clock.
     realtime_offset_ns: i128,
-    /// Records since a response last began.
-    pub records_in_response: u64,
     /// Whether a partition may have a new leader.
     pub needs_metadata: bool,
     /// Whether the position of a partition is to be looked up.
@@ -92,7 +90,6 @@ impl FetchReader {
             },
             unpacker: Unpacker::new(UNPACKED_MAX_BYTES),
             realtime_offset_ns,
-            records_in_response: 0,
             needs_metadata: false,
             needs_offsets: false,
             broken_by: None,
@@ -109,14 +106,14 @@ impl FetchReader {
     ) {
         match event {
             Event::Answer(head) => {
-                self.records_in_response = 0;
+                *broker_fetch.records = 0;
                 self.counts.throttled_ms += u64::from(head.throttle_ms.max(0).unsigned_abs());
                 let code = ErrorCode(head.error);
                 if code.is_error() {
                     broker_fetch.note_failure(code.class(), || format!("{broker}: {code}"));
                 }
             }
-            Event::End => self.counts.empty += u64::from(self.records_in_response == 0),
+            Event::End => self.counts.empty += u64::from(*broker_fetch.records == 0),
             Event::Partition(head) => {
                 *broker_fetch.cursor = match is_stale {
                     true => None,
@@ -255,7 +252,7 @@ impl FetchReader {
             },
         };
         self.counts.records += sum.count;
-        self.records_in_response += sum.count;
+        *broker_fetch.records += sum.count;
         out.records(&RecordArrivals {
             count: sum.count,
             bytes: sum.bytes,
@@ -319,6 +316,7 @@ pub struct BrokerFetchView<'a> {
     pub requested: &'a [u32],
     pub index: &'a mut usize,
     pub cursor: &'a mut Option<u32>,
+    pub records: &'a mut u64,
     pub failure: &'a mut Option<FetchFailure>,
 }
 
@@ -364,6 +362,7 @@ pub fn split(broker_fetch: &mut BrokerFetch) -> (&mut FetchScanner, BrokerFetchV
         requested,
         index,
         cursor,
+        records,
         failure,
         ..
     } = broker_fetch;
@@ -371,6 +370,7 @@ pub fn split(broker_fetch: &mut BrokerFetch) -> (&mut FetchScanner, BrokerFetchV
         requested,
         index,
         cursor,
+        records,
         failure,
     };
     (scanner, view)

@@ -247,6 +247,23 @@ fn a_connection_that_breaks_in_an_answer_costs_a_fetch_and_no_record() {
 }
 
 #[test]
+fn a_response_that_comes_while_another_is_read_does_not_make_that_one_empty() {
+    let mut brokers = filled(2, 0);
+    brokers.store(0, &[vec![b'v'; 100]]);
+    brokers.last_byte_later = Some((1, 700 * MS));
+    let waiting = FetchSpec {
+        until: FetchUntil::default(),
+        ..spec()
+    };
+    let mut world = sim(waiting, brokers);
+    world.run_until(S + 900 * MS);
+    assert_eq!(records(&world), 1);
+    let read = world.engine.recorder().counts().all.right;
+    let with_records = read - count(&world, "fetches-without-records");
+    assert_eq!(with_records, 1, "of {read} responses");
+}
+
+#[test]
 fn a_corrupt_batch_is_counted_named_and_passed_over() {
     let mut brokers = filled(1, 3);
     let batch = &mut brokers.logs.get_mut(&0).unwrap()[1].bytes;
