@@ -25,25 +25,25 @@ import type { View } from "./view";
 
 const CONTENTS: readonly (readonly [string, string])[] = [
   ["assertions", "Assertions"],
-  ["disturbance", "What was done"],
+  ["disturbance", "Faults"],
   ["latency", "Latency"],
-  ["overhead", "What it adds"],
+  ["overhead", "Overhead"],
   ["waterfall", "Part by part"],
-  ["factor", "Against the factor"],
+  ["factor", "By factor"],
   ["throughput", "Throughput"],
   ["requests", "Requests"],
   ["figures", "Figures"],
   ["over-time", "Over time"],
   ["parts", "CPU and memory"],
   ["network", "Packets"],
-  ["told", "What parts say"],
+  ["told", "Target counters"],
   ["instrument", "Instrument"],
   ["published", "Published"],
   ["as-published", "As published"],
-  ["noise", "What it could find"],
+  ["noise", "Detectable difference"],
   ["trials", "Trials"],
   ["machine", "Machine"],
-  ["plan", "Repeat it"],
+  ["plan", "Reproduce"],
 ];
 
 function Report({ view }: { view: View }): JSX.Element {

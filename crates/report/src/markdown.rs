@@ -107,16 +107,16 @@ fn levels_apart(text: &mut String, view: &View) {
         section(text, &costs, &grid::costs_wide(level, Cost::Both));
         for (family, title) in [
             (Family::Primary, "overhead"),
-            (Family::Step, "what each step adds"),
+            (Family::Step, "incremental overhead"),
         ] {
             let grid = grid::overheads(view, level, family);
             section(text, &format!("{}: {title}", level.name), &grid);
         }
-        let pods = format!("{}: what passed through pods", level.name);
+        let pods = format!("{}: pod network traffic", level.name);
         section(text, &pods, &grid::network::pods(level));
-        let ways = format!("{}: what crossed between sites", level.name);
+        let ways = format!("{}: link traffic", level.name);
         section(text, &ways, &grid::network::ways(level));
-        let machine = format!("{}: what the machine did", level.name);
+        let machine = format!("{}: host", level.name);
         section(text, &machine, &grid::network::machine(level));
     }
 }
@@ -141,9 +141,9 @@ fn levels_together(text: &mut String, view: &View) {
     );
     for level in &view.levels {
         instrument(text, level);
-        let ways = format!("{}: what crossed between sites", level.name);
+        let ways = format!("{}: link traffic", level.name);
         section(text, &ways, &grid::network::ways(level));
-        let machine = format!("{}: what the machine did", level.name);
+        let machine = format!("{}: host", level.name);
         section(text, &machine, &grid::network::machine(level));
     }
     for factor in &view.factors {
@@ -156,7 +156,7 @@ fn levels_together(text: &mut String, view: &View) {
         .flat_map(|l| l.cells.iter().map(move |c| (l, c)))
     {
         let title = format!(
-            "{}: what parts of {} say of themselves",
+            "{}: target counters of {}",
             level.name, cell.arm
         );
         section(text, &title, &grid::levels::target_counters(&cell.told));
@@ -178,7 +178,7 @@ fn section(text: &mut String, title: &str, grid: &Grid) {
 
 fn fault_sections(text: &mut String, view: &DisturbanceView) {
     let title = format!(
-        "{}, {}: what was done, trial by trial",
+        "{}, {}: faults, trial by trial",
         view.arm, view.level
     );
     section(text, &title, &grid::faults::trials(view));
@@ -247,7 +247,7 @@ fn footer(text: &mut String, view: &View) {
     // Writing to a string cannot fail.
     let _ = writeln!(
         text,
-        "\n{} of {} blocks, {}, on {}; run `{}`, tare {}. Repeat it: `{}`",
+        "\n{} of {} blocks, {}, on {}; run `{}`, tare {}. Reproduce: `{}`",
         run.blocks_complete,
         run.blocks_planned,
         quantity::span(run.took_ns),

@@ -86,7 +86,7 @@ pub fn terminal(view: &View, screen: Screen) -> String {
     }
     let excluded_trials = grid::excluded_trials(view);
     if !excluded_trials.rows.is_empty() {
-        page.title("trials that do not count");
+        page.title("excluded trials");
         page.grid(&[excluded_trials]);
     }
     let assertions = grid::assertions(view);
@@ -294,13 +294,13 @@ impl Page {
         }
         let pods = grid::network::pods(level);
         if !pods.rows.is_empty() {
-            self.title(&format!("{}: what passed through pods", level.name));
+            self.title(&format!("{}: pod network traffic", level.name));
             let short = pods.without(&["bytes in /exchange", "bytes out /exchange"]);
             self.grid(&[pods, short]);
         }
         let ways = grid::network::ways(level);
         if !ways.rows.is_empty() {
-            self.title(&format!("{}: what crossed between sites", level.name));
+            self.title(&format!("{}: link traffic", level.name));
             let short = ways.without(&["bytes /exchange", "late"]);
             self.grid(&[ways, short]);
         }
@@ -310,7 +310,7 @@ impl Page {
             "overhead",
         );
         let steps = grid::overheads(view, level, Family::Step);
-        self.overheads(&steps, &level.name, "what each step adds");
+        self.overheads(&steps, &level.name, "incremental overhead");
     }
 
     fn instrument(&mut self, level: &LevelView) {
@@ -427,7 +427,7 @@ impl Page {
 
     /// The faults of a cell, by trial and by second.
     fn faults(&mut self, view: &DisturbanceView) {
-        self.title(&format!("{}, {}: what was done", view.arm, view.level));
+        self.title(&format!("{}, {}: faults", view.arm, view.level));
         let trials = grid::faults::trials(view);
         let narrow = trials.without(&["acknowledged"]);
         self.grid(&[trials, narrow]);

@@ -8,7 +8,7 @@ import { Picture } from "./Picture";
 import { Section, Table } from "./Section";
 
 const HOW =
-  "How to read: dashed lines are what was done. Answers are counted when they came, not when they were due: what piled up comes as a peak. Medians over the trials.";
+  "How to read: dashed lines are faults. Answers are counted when they came, not when they were due: what piled up comes as a peak. Medians over the trials.";
 
 const HEADS = ["done", "silent for", "slowest", "sent again", "errors", "acknowledged", "read back", "lost", "doubled"];
 
@@ -17,7 +17,7 @@ function Line({ item, shown }: { item: DisturbanceView; shown: Shown }): JSX.Ele
   if (!canDraw(item, shown)) return null;
   const keys: Key[] = [
     { label: SHOWN[shown], color: INK.line, shape: "swatch" },
-    ...(item.events.length > 0 ? [{ label: "what was done", color: INK.event, shape: "swatch" } as Key] : []),
+    ...(item.events.length > 0 ? [{ label: "fault", color: INK.event, shape: "swatch" } as Key] : []),
   ];
   const title = `${SHOWN[shown].charAt(0).toUpperCase()}${SHOWN[shown].slice(1)}, ${item.arm}, ${item.level}`;
   return <Picture title={title} how={HOW} keys={keys} file={`disturbance-${shown}-${item.arm}-${item.level}`} draw={draw} />;
@@ -52,7 +52,7 @@ export function Disturbances({ view }: { view: View }): JSX.Element | null {
   return (
     <Section
       id="disturbance"
-      title="What was done"
+      title="Faults"
       lead="Parts were disturbed on purpose while the load went on. Acknowledged records were read back afterwards and counted one by one."
     >
       {all.map((item) => (

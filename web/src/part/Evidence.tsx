@@ -96,7 +96,7 @@ export function Plan({ view }: { view: View }): JSX.Element {
     done.then(() => setCopied("yes"), () => setCopied("failed"));
   };
   return (
-    <Section id="plan" title="Repeat it">
+    <Section id="plan" title="Reproduce">
       <div class="command">
         <pre tabIndex={0}><code>{view.run.command}</code></pre>
         <button type="button" onClick={copy}>{copied === "yes" ? "Copied" : copied === "failed" ? "Select and copy by hand" : "Copy"}</button>

@@ -103,13 +103,13 @@ export function Scatter({ view }: { view: View }): JSX.Element {
   return (
     <Section
       id="noise"
-      title="What this run could find"
+      title="Minimum detectable difference"
       lead={`The smallest difference that would be found four times out of five; small print: the residual from block to block. ${checkWords(view.baseline_check)}`}
     >
       {view.noise.length === 0 ? (
         <p class="none">Too few blocks to tell.</p>
       ) : (
-        <Table label="What this run could find" class="figures">
+        <Table label="Minimum detectable difference" class="figures">
           <thead>
             <tr><td />{levels.map((level) => <th scope="col" key={level}>{level}</th>)}</tr>
           </thead>

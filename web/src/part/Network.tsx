@@ -66,9 +66,9 @@ export function Network({ view, layout }: { view: View; layout: Layout }): JSX.E
       <Distances view={view} />
       {ways.length > 0 && (
         <details class="block" open={ways.length <= 12}>
-          <summary>What crossed between sites ({ways.length})</summary>
+          <summary>Link traffic ({ways.length})</summary>
           <p class="how">Packets as they would be on a wire. Lost: as asked for. Dropped unasked (worst trial) and late (over 0.2 ms): the link was not as asked for.</p>
-          <Table label="What crossed between sites">
+          <Table label="Link traffic">
             {heads(layout, ["way"], WAYS)}
             <tbody>
               {ways.map(({ panel, series, way }) => (
@@ -83,8 +83,8 @@ export function Network({ view, layout }: { view: View; layout: Layout }): JSX.E
       )}
       {pods.length > 0 && (
         <details class="block" open={pods.length <= 12}>
-          <summary>What passed through pods ({pods.length})</summary>
-          <Table label="What passed through pods">
+          <summary>Pod network traffic ({pods.length})</summary>
+          <Table label="Pod network traffic">
             {heads(layout, ["pod"], PODS)}
             <tbody>
               {pods.map(({ panel, series, pod }) => (
@@ -99,8 +99,8 @@ export function Network({ view, layout }: { view: View; layout: Layout }): JSX.E
       )}
       {machines.length > 0 && (
         <details class="block" open={machines.length <= 12}>
-          <summary>What the machine did ({machines.length})</summary>
-          <Table label="What the machine did">
+          <summary>Host ({machines.length})</summary>
+          <Table label="Host">
             {heads(layout, [], MACHINE)}
             <tbody>
               {machines.map(({ panel, series, cell }) => (

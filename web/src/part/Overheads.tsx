@@ -42,7 +42,7 @@ function rowsOf(view: View, layout: Layout, metric: string, family: Family): Lab
 function titleOf(head: MetricHead, rows: readonly Labelled[], view: View, family: Family): string {
   // "p99" stays as it is.
   const name = /^p\d/.test(head.label) ? head.label : head.label.charAt(0).toUpperCase() + head.label.slice(1);
-  if (family === "step") return `${name}: what each step adds`;
+  if (family === "step") return `${name}: incremental overhead`;
   const first = rows[0]?.overhead;
   const against = first === undefined ? "the baseline" : view.compare === "levels" ? first.against_level : first.against;
   return `${name}: difference from ${against}`;
@@ -125,7 +125,7 @@ export function Overheads({ view, layout }: { view: View; layout: Layout }): JSX
   return (
     <Section
       id="overhead"
-      title={view.compare === "levels" ? "Against the first level" : "What it adds"}
+      title={view.compare === "levels" ? "Against the first level" : "Overhead"}
       lead="Differences within the same block, with simultaneous 95 % intervals for the judged metrics."
       tools={tools}
     >
@@ -134,7 +134,7 @@ export function Overheads({ view, layout }: { view: View; layout: Layout }): JSX
       <Forests view={view} layout={layout} family="primary" side={side} />
       {has("step") && (
         <>
-          <h3 class="sub">Step by step: each arm against the one that it extends</h3>
+          <h3 class="sub">Incremental overhead: each arm against the one that it extends</h3>
           <Forests view={view} layout={layout} family="step" side={side} />
         </>
       )}

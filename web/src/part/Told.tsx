@@ -8,7 +8,7 @@ function Figures({ title, told, open }: { title: string; told: ToldView; open: b
   return (
     <details class="block" open={open}>
       <summary>{title} ({told.rows.length})</summary>
-      <Table label={`What parts say of themselves, ${title}`}>
+      <Table label={`Target counters, ${title}`}>
         <thead>
           <tr><th scope="col">figure</th>{told.instances.map((name) => <th scope="col" class="n" key={name}>{name}</th>)}</tr>
         </thead>
@@ -34,7 +34,7 @@ export function Told({ layout }: { layout: Layout }): JSX.Element | null {
   return (
     <Section
       id="told"
-      title="What parts say of themselves"
+      title="Target counters"
       lead="Medians over the trials, each from before the first request to after the last answer: warm-up and drain are in them. Where a figure has a mean, it is over as many as another one counts."
     >
       {all.map(({ title, told }, index) => <Figures key={title} title={title} told={told} open={index === 0} />)}

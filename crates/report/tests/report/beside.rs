@@ -52,14 +52,14 @@ fn what_passed_through_pods_and_what_the_machine_did_is_shown_everywhere() {
     );
     assert_eq!(cell(&view, "direct", "400/s").machine.texts[0], "3.5 %");
     let shown = terminal(&view);
-    assert!(shown.contains("400/s: what passed through pods"), "{shown}");
+    assert!(shown.contains("400/s: pod network traffic"), "{shown}");
     let markdown = tare_report::markdown::markdown(&view);
     assert!(
         markdown.contains("| direct | server | 2200 | 2100 |"),
         "{markdown}"
     );
     assert!(
-        markdown.contains("400/s: what the machine did"),
+        markdown.contains("400/s: host"),
         "{markdown}"
     );
     let csv = tare_report::csv::csv(&view);
@@ -137,7 +137,7 @@ fn what_lies_between_sites_and_what_crossed_it_is_shown_everywhere() {
         shown.contains(found[0]) && shown.contains(found[1]),
         "{shown}"
     );
-    assert!(shown.contains("400/s: what crossed between sites"));
+    assert!(shown.contains("400/s: link traffic"));
     assert!(shown.contains("west → east"));
     let markdown = tare_report::markdown::markdown(&view);
     let row = format!("| {} |", found.join(" | "));
