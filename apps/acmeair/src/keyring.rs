@@ -20,7 +20,7 @@ const FIRST_PAUSE: Duration = Duration::from_millis(200);
 #[derive(Debug)]
 pub struct Keyring {
     auth: Peer,
-    /// Of a fetch.
+    /// Timeout of a fetch.
     timeout: Duration,
     keys: RwLock<Keys>,
     /// Time of the last successful fetch.

@@ -77,7 +77,7 @@ enum Which {
         /// The service auth.
         #[arg(long, value_name = "HOST:PORT")]
         auth: String,
-        /// Load so many customers at the start; 0 loads none.
+        /// Number of customers to load at the start; 0 loads none.
         #[arg(long, value_name = "N", default_value_t = 0)]
         load: u32,
     },

@@ -155,10 +155,7 @@ fn levels_together(text: &mut String, view: &View) {
         .iter()
         .flat_map(|l| l.cells.iter().map(move |c| (l, c)))
     {
-        let title = format!(
-            "{}: target counters of {}",
-            level.name, cell.arm
-        );
+        let title = format!("{}: target counters of {}", level.name, cell.arm);
         section(text, &title, &grid::levels::target_counters(&cell.told));
     }
 }
@@ -177,10 +174,7 @@ fn section(text: &mut String, title: &str, grid: &Grid) {
 }
 
 fn fault_sections(text: &mut String, view: &DisturbanceView) {
-    let title = format!(
-        "{}, {}: faults, trial by trial",
-        view.arm, view.level
-    );
+    let title = format!("{}, {}: faults, trial by trial", view.arm, view.level);
     section(text, &title, &grid::faults::trials(view));
     let title = format!(
         "{}, {}: answers by the second in which they came, medians over the trials",

@@ -45,7 +45,7 @@ pub struct Front {
     customer: Peer,
     flight: Peer,
     booking: Peer,
-    /// Of a forwarded request.
+    /// Timeout of a forwarded request.
     timeout: Duration,
 }
 

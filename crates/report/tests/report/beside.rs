@@ -58,10 +58,7 @@ fn what_passed_through_pods_and_what_the_machine_did_is_shown_everywhere() {
         markdown.contains("| direct | server | 2200 | 2100 |"),
         "{markdown}"
     );
-    assert!(
-        markdown.contains("400/s: host"),
-        "{markdown}"
-    );
+    assert!(markdown.contains("400/s: host"), "{markdown}");
     let csv = tare_report::csv::csv(&view);
     assert!(
         csv.contains("400/s,direct,,\"packets in, pod server\",2200,per 1000"),

@@ -25,7 +25,7 @@ pub struct ExperimentArgs {
     /// Run the baseline once per block instead of twice: saves time, and leaves out the check of the baseline against itself (A/A).
     #[arg(long)]
     pub no_aa: bool,
-    /// Just so many blocks.
+    /// Exact number of blocks.
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub blocks: Option<u32>,
     /// Seed of every random order.

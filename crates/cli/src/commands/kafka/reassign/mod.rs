@@ -52,7 +52,7 @@ struct RunArgs {
     /// The plan, as `reassign plan --out` wrote it; `-` reads standard input.
     #[arg(long, value_name = "FILE")]
     plan: String,
-    /// Copy at most so many bytes a second on each broker, such as 10MB.
+    /// Most bytes per second to copy on each broker, such as 10MB.
     #[arg(long, value_name = "RATE")]
     throttle: Option<String>,
     /// Then follow it to its end.

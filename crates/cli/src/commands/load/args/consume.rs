@@ -26,7 +26,7 @@ pub struct ConsumeArgs {
     /// Where to begin without a committed offset: start, end, or a time in ms since 1970 [default: start].
     #[arg(long, value_name = "WHERE", requires = "consume")]
     pub from: Option<FromArg>,
-    /// A broker answers when it has so many bytes … [default: 1B].
+    /// Fewest bytes that a broker answers with (fetch.min.bytes) … [default: 1B].
     #[arg(long, value_name = "SIZE")]
     pub fetch_min: Option<Size>,
     /// … or after this time [default: 500ms].

@@ -133,7 +133,7 @@ pub struct PacingArgs {
     /// Repeat recorded starts: a file with one a line, in seconds (0.25) or whole nanoseconds, or what --csv or --hlog of an earlier load wrote.
     #[arg(long, value_name = "FILE", conflicts_with = "clients")]
     pub replay: Option<PathBuf>,
-    /// Replay so many times as fast.
+    /// Speed of a replay, as a factor.
     #[arg(
         long,
         value_name = "FACTOR",
@@ -165,7 +165,7 @@ pub struct PacingArgs {
     /// Connections [default: 50, or one per client].
     #[arg(short = 'C', long, value_name = "N")]
     pub connections: Option<u32>,
-    /// Close a connection and open it anew after so many requests.
+    /// Requests per connection; after them it is closed and a new one is opened.
     #[arg(long, value_name = "N")]
     pub requests_per_connection: Option<u64>,
     /// A new connection for every request: --requests-per-connection 1, and HTTP/1.1 says `Connection: close`.

@@ -20,7 +20,7 @@ pub struct RequestArgs {
     /// Request body from a file, byte for byte.
     #[arg(long, value_name = "FILE", conflicts_with = "body_size")]
     pub body_file: Option<PathBuf>,
-    /// Request body of so many bytes.
+    /// Size of the request body.
     #[arg(long, value_name = "SIZE")]
     pub body_size: Option<Size>,
     /// Fill {uuid}, {int:1..1000}, {hex:16}, {seq}, {choice:a,b} and {date} in path, headers and body anew for every request.
@@ -35,7 +35,7 @@ pub struct RequestArgs {
     /// A body is right if this regular expression finds something in its first 64 KiB.
     #[arg(long, value_name = "REGEX", conflicts_with = "expect_length")]
     pub expect_match: Option<String>,
-    /// A body of so many bytes is right.
+    /// Expected size of the response body.
     #[arg(long, value_name = "SIZE")]
     pub expect_length: Option<Size>,
     /// Several requests from a YAML file (docs/SESSIONS.md).
