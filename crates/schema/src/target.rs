@@ -219,8 +219,8 @@ pub struct MavenDef {
     pub java: u32,
     /// Debian package with such a Java, installed where there is none.
     pub runtime: String,
-    /// Commands to run once after the download, in the archives' folder; words see `{{ bin }}` and `{{ folder }}`, the target
-    /// folder.
+    /// Commands to run once after the download, in the archives' folder; words see `{{ bin }}`, the folder's path from then
+    /// on, and `{{ folder }}`, the target folder.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub once: Vec<StepDef>,
 }

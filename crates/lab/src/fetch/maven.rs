@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::fs;
 use std::io;
+use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -41,7 +42,7 @@ impl<'a> Archives<'a> {
     pub(super) fn installed(&self) -> Option<ProgramPath> {
         let folder = self.folder().ok()?;
         let java = self.java().ok()?;
-        folder.is_dir().then(|| self.found(folder, &java))
+        is_complete(&folder).then(|| self.found(folder, &java))
     }
 
     /// Downloads and verifies in a partial folder, runs the target's steps, then renames it. The caller holds the
@@ -61,7 +62,7 @@ impl<'a> Archives<'a> {
                 self.java()?
             }
         };
-        if folder.is_dir() {
+        if is_complete(&folder) {
             return Ok(self.found(folder, &java));
         }
         let maven = package("maven", "mvn");
@@ -73,10 +74,11 @@ impl<'a> Archives<'a> {
         let made = self
             .download(&mvn, &partial, say)
             .and_then(|()| self.verify(&partial))
-            .and_then(|()| self.steps(&partial))
+            .and_then(|()| self.steps(&partial, &folder))
             .and_then(|()| fs::rename(&partial, &folder).map_err(disk(&folder)));
         if made.is_err() {
-            // It may not exist; the first error is the one to report.
+            // Neither may exist; the first error is the one to report.
+            let _ = fs::remove_file(&folder);
             let _ = fs::remove_dir_all(&partial);
         }
         made.map(|()| self.found(folder, &java))
@@ -232,14 +234,22 @@ impl<'a> Archives<'a> {
         ))
     }
 
-    fn steps(&self, partial: &Path) -> Result<(), String> {
+    /// Runs the target's steps. Meanwhile the folder's final path is a link to the partial folder: what a step makes may
+    /// hold the path, as a class data archive does.
+    fn steps(&self, partial: &Path, folder: &Path) -> Result<(), String> {
+        if self.def.once.is_empty() {
+            return Ok(());
+        }
         let target = std::path::absolute(&self.target.folder).map_err(disk(&self.target.folder))?;
+        // There is one from a fetch that was killed.
+        let _ = fs::remove_file(folder);
+        symlink(partial, folder).map_err(disk(folder))?;
         for step in &self.def.once {
             let words: Vec<String> = step
                 .command
                 .iter()
                 .map(|word| {
-                    word.replace("{{ bin }}", &partial.display().to_string())
+                    word.replace("{{ bin }}", &folder.display().to_string())
                         .replace("{{ folder }}", &target.display().to_string())
                 })
                 .collect();
@@ -254,8 +264,13 @@ impl<'a> Archives<'a> {
                 ));
             }
         }
-        Ok(())
+        fs::remove_file(folder).map_err(disk(folder))
     }
+}
+
+/// Whether a folder is there: a link in its place is from a fetch that was killed.
+fn is_complete(folder: &Path) -> bool {
+    fs::symlink_metadata(folder).is_ok_and(|found| found.is_dir())
 }
 
 /// The Debian package of a program.

@@ -51,12 +51,13 @@ fn fetched(lock: &str, def: &MavenDef) -> (tempfile::TempDir, Result<(), String>
     let target = target(place.path());
     let cache = place.path().join("cache");
     let archives = Archives::of(def, &target, &cache);
-    let partial = archives.folder().unwrap().with_extension("partial");
+    let folder = archives.folder().unwrap();
+    let partial = folder.with_extension("partial");
     let mvn = client(place.path(), &FILES);
     let result = archives
         .download(&mvn, &partial, &mut |_| ())
         .and_then(|()| archives.verify(&partial))
-        .and_then(|()| archives.steps(&partial));
+        .and_then(|()| archives.steps(&partial, &folder));
     (place, result)
 }
 
@@ -76,6 +77,33 @@ fn archives_that_the_lock_knows_are_used() {
     def.once[0].command = vec!["false".to_owned()];
     let (_place, result) = fetched(&lock, &def);
     assert!(result.unwrap_err().contains("look"));
+}
+
+#[test]
+fn steps_see_the_final_path_and_a_link_from_a_killed_fetch_is_no_folder() {
+    let place = tempfile::tempdir().unwrap();
+    fs::write(place.path().join("maven.lock"), "").unwrap();
+    let target = target(place.path());
+    let mut def = def();
+    def.once = vec![StepDef {
+        name: "keep the path".to_owned(),
+        command: ["sh", "-c", "echo '{{ bin }}' > '{{ bin }}'/path"]
+            .map(str::to_owned)
+            .to_vec(),
+        within: Duration::from_secs(20),
+    }];
+    let archives = Archives::of(&def, &target, place.path());
+    let folder = archives.folder().unwrap();
+    let partial = folder.with_extension("partial");
+    fs::create_dir_all(&partial).unwrap();
+    symlink(&partial, &folder).unwrap();
+    assert!(!is_complete(&folder));
+    archives.steps(&partial, &folder).unwrap();
+    assert!(fs::symlink_metadata(&folder).is_err(), "the link is gone");
+    fs::rename(&partial, &folder).unwrap();
+    assert!(is_complete(&folder));
+    let path = fs::read_to_string(folder.join("path")).unwrap();
+    assert_eq!(Path::new(path.trim()), folder);
 }
 
 #[test]

@@ -188,7 +188,6 @@ impl Produce {
     pub(super) fn wait(&mut self, run: Run, cause: WaitCause, out: &mut impl Outlet) {
         let until_ns = run.released_ns.saturating_add(self.plan.timeout_ns);
         Self::timer_by(&mut self.expire_at_ns, EXPIRE, until_ns, out);
-        self.waiting_records += run.count as usize;
         self.waiting.push_back((run, cause));
     }
 
@@ -198,7 +197,6 @@ impl Produce {
             let Some((run, cause)) = self.waiting.pop_front() else {
                 return;
             };
-            self.waiting_records -= run.count as usize;
             let before = self.waiting.len();
             self.fill(run, out);
             if self.waiting.len() > before {

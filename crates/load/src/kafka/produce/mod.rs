@@ -136,8 +136,6 @@ pub struct Produce {
     free_tokens: Vec<u32>,
     /// Records for which no batch is free.
     waiting: VecDeque<(Run, WaitCause)>,
-    /// Number of records in `waiting`.
-    waiting_records: usize,
     linger_at_ns: u64,
     backoff_at_ns: u64,
     expire_at_ns: u64,
@@ -191,7 +189,6 @@ impl Produce {
             request_batches: Vec::with_capacity(64),
             free_tokens: Vec::with_capacity(64),
             waiting: VecDeque::with_capacity(plan.waiting_max.min(WAITING_RESERVED)),
-            waiting_records: 0,
             linger_at_ns: NEVER,
             backoff_at_ns: NEVER,
             expire_at_ns: NEVER,

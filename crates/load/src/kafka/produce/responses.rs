@@ -400,7 +400,6 @@ impl Produce {
                 break;
             }
             self.waiting.pop_front();
-            self.waiting_records -= run.count as usize;
             let done = Done {
                 outcome: end.outcome,
                 sent_ns: None,
