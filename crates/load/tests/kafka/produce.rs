@@ -146,8 +146,10 @@ fn a_broker_whose_disk_is_full_is_told_and_takes_nothing_from_what_others_have()
         "each was taken or refused: {told}"
     );
 
-    // What is written to it and others goes on without it.
+    // What is written to it and others goes on without it. A broker that cannot tell the controller of its failed directory
+    // ends only after 30 s (log.dir.failure.timeout.ms): until then its partitions have no other leader.
     let mut plan = producer(&plain, "full", Pacing::Max, 50_000);
+    plan.load.timeout_ns = 120 * S;
     number(&mut plan);
     let outcome = run(&plan).unwrap();
     cluster.mend().unwrap();
