@@ -28,7 +28,7 @@ def one(tare, address, rate, is_starved):
             busy.wait()
     found = json.loads(ran.text)
     spread = {tag.rsplit(".", 1)[-1]: value for tag, value in found["latency_ns"].items() if tag.count(".") == 2}
-    times_ns = spread["service"]["p99"], spread["response"]["p99"], found["result"]["instrument"]["lateness"]["p99_ns"]
+    times_ns = spread["service"]["p99"], spread["response"]["p99"], found["result"]["generator"]["lateness"]["p99_ns"]
     if not all(isinstance(ns, (int, float)) for ns in times_ns):
         raise rounds.Failed("too few exchanges for a 99th percentile")
     return tuple(ns / 1000 for ns in times_ns)

@@ -3,43 +3,43 @@ import { render, type JSX } from "preact";
 import { useMemo } from "preact/hooks";
 import { readView } from "./data";
 import { layoutOf } from "./layout";
-import { Assertions } from "./part/Assertions";
-import { Consumption } from "./part/Consumption";
-import { Machine, Plan, Trials } from "./part/Evidence";
-import { Disturbances } from "./part/Disturbance";
-import { Factors } from "./part/Factors";
-import { Figures } from "./part/Figures";
-import { Head, Verdict } from "./part/Head";
-import { Instrument, Scatter } from "./part/Instrument";
-import { Latency, OverTime } from "./part/Latency";
-import { Network, hasNetwork } from "./part/Network";
-import { Overheads } from "./part/Overheads";
-import { Source } from "./part/Picture";
-import { AsPublished, Published } from "./part/Published";
-import { Requests, Throughput, hasRequests, hasThroughput } from "./part/Requests";
-import { Told } from "./part/Told";
-import { Waterfalls } from "./part/Waterfall";
+import { Assertions } from "./section/Assertions";
+import { Consumption } from "./section/Consumption";
+import { Machine, Plan, Trials } from "./section/Evidence";
+import { Faults } from "./section/Faults";
+import { Factors } from "./section/Factors";
+import { Figures } from "./section/Figures";
+import { Head, Verdict } from "./section/Head";
+import { Generator, Scatter } from "./section/Generator";
+import { Latency, OverTime } from "./section/Latency";
+import { Network, hasNetwork } from "./section/Network";
+import { Overheads } from "./section/Overheads";
+import { Source } from "./section/Picture";
+import { StudySummary, Published } from "./section/Published";
+import { Requests, Throughput, hasRequests, hasThroughput } from "./section/Requests";
+import { TargetCounters } from "./section/TargetCounters";
+import { Waterfalls } from "./section/Waterfall";
 import "./style.css";
 import { follow, themeOf } from "./theme";
 import type { View } from "./view";
 
 const CONTENTS: readonly (readonly [string, string])[] = [
   ["assertions", "Assertions"],
-  ["disturbance", "Faults"],
+  ["faults", "Faults"],
   ["latency", "Latency"],
   ["overhead", "Overhead"],
-  ["waterfall", "Part by part"],
+  ["waterfall", "Waterfall"],
   ["factor", "By factor"],
   ["throughput", "Throughput"],
   ["requests", "Requests"],
   ["figures", "Figures"],
   ["over-time", "Over time"],
   ["parts", "CPU and memory"],
-  ["network", "Packets"],
-  ["told", "Target counters"],
-  ["instrument", "Instrument"],
-  ["published", "Published"],
-  ["as-published", "As published"],
+  ["network", "Network and host"],
+  ["target-counters", "Target counters"],
+  ["generator", "Load generator"],
+  ["published", "Published figures"],
+  ["study-summary", "Study's statistics"],
   ["noise", "Detectable difference"],
   ["trials", "Trials"],
   ["machine", "Machine"],
@@ -53,11 +53,11 @@ function Report({ view }: { view: View }): JSX.Element {
     (id !== "throughput" || hasThroughput(view)) &&
     (id !== "requests" || hasRequests(view)) &&
     (id !== "assertions" || (view.assertions ?? []).length > 0) &&
-    (id !== "disturbance" || (view.disturbances ?? []).length > 0) &&
+    (id !== "faults" || (view.faults ?? []).length > 0) &&
     (id !== "published" || view.published.length > 0) &&
-    (id !== "as-published" || view.as_published != null) &&
+    (id !== "study-summary" || view.study_summary != null) &&
     (id !== "factor" || (view.factors ?? []).length > 0) &&
-    (id !== "told" || view.levels.some((level) => level.cells.some((cell) => (cell.told?.rows ?? []).length > 0))) &&
+    (id !== "target-counters" || view.levels.some((level) => level.cells.some((cell) => (cell.target_counters?.rows ?? []).length > 0))) &&
     (id !== "waterfall" || (view.waterfalls ?? []).length > 0);
   // Where levels are compared, how they go with the factor is the answer.
   const first = (id: string): boolean => view.compare === "levels" && id === "factor";
@@ -75,7 +75,7 @@ function Report({ view }: { view: View }): JSX.Element {
         </nav>
         <Assertions view={view} />
         {view.compare === "levels" && <Factors view={view} />}
-        <Disturbances view={view} />
+        <Faults view={view} />
         <Latency layout={layout} />
         <Overheads view={view} layout={layout} />
         <Waterfalls view={view} />
@@ -86,10 +86,10 @@ function Report({ view }: { view: View }): JSX.Element {
         <OverTime layout={layout} />
         <Consumption layout={layout} />
         <Network view={view} layout={layout} />
-        <Told layout={layout} />
-        <Instrument layout={layout} />
+        <TargetCounters layout={layout} />
+        <Generator layout={layout} />
         <Published view={view} />
-        <AsPublished view={view} />
+        <StudySummary view={view} />
         <Scatter view={view} />
         <Trials view={view} />
         <Machine view={view} />

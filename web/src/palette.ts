@@ -28,8 +28,8 @@ export function inks(names: readonly string[], baseline: string | undefined): Ma
 }
 
 const SHADES = 6;
-const INSTRUMENT: ReadonlyMap<string, string> = new Map([
-  ["agent", "var(--instrument-0)"], ["conductor", "var(--instrument-1)"], ["link", "var(--instrument-2)"],
+const TARE_COLOURS: ReadonlyMap<string, string> = new Map([
+  ["agent", "var(--tare-0)"], ["conductor", "var(--tare-1)"], ["link", "var(--tare-2)"],
 ]);
 
 /** A part of the test bed, as far as its drawing goes. */
@@ -38,19 +38,19 @@ export interface PartKey {
   role: string;
 }
 
-/** Whether a part belongs to the instrument (what makes the distance between sites does) and not to what is measured. */
-export function isInstrument(role: string): boolean {
-  return INSTRUMENT.has(role);
+/** Whether a part is one of Tare's own processes (agents, link emulation, conductor). */
+export function isTareProcess(role: string): boolean {
+  return TARE_COLOURS.has(role);
 }
 
-/** Colour for each part, in order of first appearance; the instrument's own are grey. */
+/** Colour for each part, in order of first appearance; Tare's own are grey. */
 export function shades(parts: readonly PartKey[]): Map<string, string> {
   const out = new Map<string, string>();
   let next = 0;
   for (const part of parts) {
     if (out.has(part.instance)) continue;
-    if (isInstrument(part.role)) {
-      out.set(part.instance, INSTRUMENT.get(part.role) ?? "var(--instrument-1)");
+    if (isTareProcess(part.role)) {
+      out.set(part.instance, TARE_COLOURS.get(part.role) ?? "var(--tare-1)");
     } else {
       out.set(part.instance, `var(--shade-${next % SHADES})`);
       next += 1;

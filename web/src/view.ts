@@ -7,7 +7,7 @@ export type ViewState = "provisional" | "partial" | "complete";
 /**
  * Progress of a run.
  */
-export type RunProgress = "running" | "complete" | "interrupted" | "broken";
+export type RunProgress = "running" | "complete" | "interrupted" | "failed";
 /**
  * Full or quick form of an experiment.
  */
@@ -19,7 +19,7 @@ export type SentenceKind = "finding" | "warning" | "note";
 /**
  * Outcome of an assertion.
  */
-export type AssertionOutcome = "holds" | "undecided" | "broken";
+export type AssertionOutcome = "passed" | "undecided" | "failed";
 /**
  * What is compared.
  */
@@ -64,7 +64,7 @@ export type Better = "lower" | "higher";
 /**
  * Source of an error.
  */
-export type Fault = "none" | "target" | "peer" | "client" | "environment";
+export type ErrorSource = "none" | "target" | "peer" | "client" | "environment";
 /**
  * Columns of the request table.
  */
@@ -91,14 +91,14 @@ export type Outcome =
       more_blocks?: number | null;
     }
   | {
-      outcome: "described";
+      outcome: "descriptive";
     }
   | {
       outcome: "none";
       /**
        * Reason.
        */
-      why: string;
+      reason: string;
     };
 /**
  * Grammatical number of a subject.
@@ -142,7 +142,7 @@ export interface View {
   /**
    * Level whose requests are shown one by one, if the experiment names one.
    */
-  requests_at?: string | null;
+  per_request_level?: string | null;
   /**
    * Overheads with their intervals, all levels.
    */
@@ -154,7 +154,7 @@ export interface View {
   /**
    * Injected faults and their effects, one entry per cell.
    */
-  disturbances?: DisturbanceView[];
+  faults?: FaultView[];
   /**
    * Waterfalls: what each arm of a sequence adds, by level and metric.
    */
@@ -174,7 +174,7 @@ export interface View {
   /**
    * Mean ± standard deviation by a published study's outlier rule, if the experiment names one.
    */
-  as_published?: AsPublished | null;
+  study_summary?: StudySummary | null;
   /**
    * A/A check: the baseline's two measurements compared.
    */
@@ -190,11 +190,11 @@ export interface View {
   /**
    * Links between sites, with their measured round-trip times.
    */
-  distances?: DistanceView[];
+  link_rtts?: LinkRttView[];
   /**
    * Files of the run that could not be read, each with a reason.
    */
-  skipped: string[];
+  unreadable_files: string[];
   /**
    * Machine, versions and settings, in groups.
    */
@@ -241,7 +241,7 @@ export interface RunHead {
   /**
    * Why it ended, if not as planned.
    */
-  ended_why?: string | null;
+  end_reason?: string | null;
   form: Form;
   /**
    * Complete blocks.
@@ -282,7 +282,7 @@ export interface AssertionView {
   /**
    * The cell that decided, and its value with the interval.
    */
-  because: string;
+  reason: string;
 }
 /**
  * A metric with its label and unit.
@@ -370,7 +370,7 @@ export interface CellView {
   /**
    * Successful exchanges, all trials.
    */
-  right: number;
+  ok: number;
   /**
    * Failed exchanges, all trials.
    */
@@ -427,10 +427,10 @@ export interface CellView {
   /**
    * Traffic in each direction of each link between sites.
    */
-  ways?: WayView[];
-  told?: ToldView;
+  directions?: LinkDirectionView[];
+  target_counters?: TargetCountersView;
   machine?: MachineView;
-  instrument: InstrumentView;
+  generator: GeneratorView;
 }
 /**
  * Failed exchanges of a cell, over all its fit trials, the baseline's second measurement included.
@@ -455,7 +455,7 @@ export interface FailedShare {
   /**
    * Metrics without a verdict because too many exchanges failed.
    */
-  unjudged: Metric[];
+  no_verdict: Metric[];
 }
 /**
  * Exchanges of one request with one outcome.
@@ -466,10 +466,10 @@ export interface OutcomeCount {
    */
   request: string;
   /**
-   * `right` (success), or the error class (`status-503`, `wrong-body`, `timeout`, `reset`, …).
+   * `ok`, or the error class (`status-503`, `wrong-body`, `timeout`, `reset`, …).
    */
   class: string;
-  fault: Fault;
+  error_source: ErrorSource;
   /**
    * Number of exchanges.
    */
@@ -494,7 +494,7 @@ export interface RequestView {
   /**
    * Successful exchanges.
    */
-  right: number;
+  ok: number;
   /**
    * Failed exchanges.
    */
@@ -520,7 +520,7 @@ export interface RequestFigure {
   /**
    * Whether `value_ns` is a lower bound.
    */
-  at_least: boolean;
+  is_lower_bound: boolean;
   /**
    * The value as text.
    */
@@ -539,7 +539,7 @@ export interface Figure {
   /**
    * Whether `value` is a lower bound, because unfinished exchanges enter into it.
    */
-  at_least: boolean;
+  is_lower_bound: boolean;
   /**
    * Lowest value of a block.
    */
@@ -572,7 +572,7 @@ export interface CurvePoint {
   /**
    * Whether the value is a lower bound, because unfinished exchanges enter into it.
    */
-  at_least: boolean;
+  is_lower_bound: boolean;
 }
 /**
  * One point of a latency-over-time chart.
@@ -696,7 +696,7 @@ export interface PodView {
 /**
  * Traffic in one direction of a link.
  */
-export interface WayView {
+export interface LinkDirectionView {
   /**
    * Sending site.
    */
@@ -724,11 +724,11 @@ export interface WayView {
   /**
    * Drops beyond the configured loss (no buffer, kernel); maximum over trials.
    */
-  unasked_packets?: number | null;
+  unintended_drops?: number | null;
   /**
    * Writes more than 200 µs late per window: the delay was longer than configured.
    */
-  late_pieces?: number | null;
+  late_writes?: number | null;
   /**
    * Columns as texts, in this order; `–` where unknown.
    */
@@ -737,7 +737,7 @@ export interface WayView {
 /**
  * Target counters of parts of one kind, from before the first request to after the last response: warm-up and drain included.
  */
-export interface ToldView {
+export interface TargetCountersView {
   /**
    * Instances, the columns.
    */
@@ -745,12 +745,12 @@ export interface ToldView {
   /**
    * Counters, in the order of the target's folder.
    */
-  rows: ToldRow[];
+  rows: TargetCounterRow[];
 }
 /**
  * A counter of each instance.
  */
-export interface ToldRow {
+export interface TargetCounterRow {
   /**
    * Name of the counter, with its label.
    */
@@ -783,11 +783,11 @@ export interface MachineView {
   /**
    * Share of the parts' cores used by background load; of all cores where agents have none of their own.
    */
-  foreign_part_share?: number | null;
+  background_part_share?: number | null;
   /**
    * Share of the agents' cores used by background load.
    */
-  foreign_agent_share?: number | null;
+  background_agent_share?: number | null;
   /**
    * Busy share of the busiest core.
    */
@@ -804,7 +804,7 @@ export interface MachineView {
 /**
  * Measurement error of the generator in a cell.
  */
-export interface InstrumentView {
+export interface GeneratorView {
   /**
    * Median lateness, median over blocks.
    */
@@ -820,7 +820,7 @@ export interface InstrumentView {
   /**
    * 99th percentile of receive lag, worst block.
    */
-  lag_p99_ns?: number | null;
+  receive_lag_p99_ns?: number | null;
   /**
    * Lateness by percentile, trials merged.
    */
@@ -828,11 +828,11 @@ export interface InstrumentView {
   /**
    * Busy share of the agents' cores, spinning excluded.
    */
-  agent_busy?: number | null;
+  agent_cpu_share?: number | null;
   /**
    * Share of responses with a kernel timestamp.
    */
-  stamped_share?: number | null;
+  kernel_timestamp_share?: number | null;
   /**
    * Share of kernel timestamps that are upper bounds.
    */
@@ -958,7 +958,7 @@ export interface FailureView {
 /**
  * A cell with faults.
  */
-export interface DisturbanceView {
+export interface FaultView {
   /**
    * Level.
    */
@@ -974,20 +974,20 @@ export interface DisturbanceView {
   /**
    * Faults, with median times.
    */
-  events: EventMark[];
+  faults: FaultMark[];
   /**
    * Throughput and latency over time, since the start of the window.
    */
-  series: MomentPoint[];
+  series: FaultSample[];
   /**
    * Every trial, in order.
    */
-  trials: DisturbedTrial[];
+  trials: FaultTrial[];
 }
 /**
  * A fault.
  */
-export interface EventMark {
+export interface FaultMark {
   /**
    * Label: `kill broker`.
    */
@@ -1004,7 +1004,7 @@ export interface EventMark {
 /**
  * A sample, medians over trials unless a field says otherwise.
  */
-export interface MomentPoint {
+export interface FaultSample {
   /**
    * End of the sample, since the start of the window.
    */
@@ -1016,7 +1016,7 @@ export interface MomentPoint {
   /**
    * Successful responses per second that arrived in it.
    */
-  right_per_s: number;
+  ok_per_s: number;
   /**
    * Errors that arrived in it, all trials.
    */
@@ -1029,7 +1029,7 @@ export interface MomentPoint {
 /**
  * A trial with faults.
  */
-export interface DisturbedTrial {
+export interface FaultTrial {
   /**
    * Number.
    */
@@ -1041,7 +1041,7 @@ export interface DisturbedTrial {
   /**
    * Longest outage: time without a successful response, from the first fault on, at the resolution of samples.
    */
-  silent_ns?: number | null;
+  outage_ns?: number | null;
   /**
    * Highest latency of the window.
    */
@@ -1049,7 +1049,7 @@ export interface DisturbedTrial {
   /**
    * Requests retried.
    */
-  sent_again?: number | null;
+  retried?: number | null;
   /**
    * Failed and unfinished exchanges of the window.
    */
@@ -1270,7 +1270,7 @@ export interface FactorPoint {
   /**
    * Whether the cores of the parts or of the agents were saturated in most trials: effects cannot show there.
    */
-  full?: boolean;
+  saturated?: boolean;
   /**
    * A published ratio to the first level, applied to the measured first level.
    */
@@ -1296,11 +1296,11 @@ export interface PublishedView {
   /**
    * Published figure as text, with unit.
    */
-  theirs: string;
+  published: string;
   /**
    * Measured figure as text, with unit and interval.
    */
-  ours: string;
+  measured: string;
   /**
    * Source.
    */
@@ -1317,11 +1317,11 @@ export interface PublishedColumns {
   /**
    * Heads of the measured columns: the arms that were run.
    */
-  ours: string[];
+  measured: string[];
   /**
    * Heads of the published columns: the sources.
    */
-  theirs: string[];
+  published: string[];
   /**
    * Rows: every level and metric with a published figure.
    */
@@ -1339,16 +1339,16 @@ export interface PublishedRow {
   /**
    * Measured figures by arm: the value of the baseline, the overheads of the others; `–` where there is none.
    */
-  ours: string[];
+  measured: string[];
   /**
    * Published figures by source; `–` where there is none.
    */
-  theirs: string[];
+  published: string[];
 }
 /**
  * Means and standard deviations as a published study computes them, beside those over all blocks.
  */
-export interface AsPublished {
+export interface StudySummary {
   /**
    * The rule, as text.
    */
@@ -1364,12 +1364,12 @@ export interface AsPublished {
   /**
    * Rows by level, arm and metric.
    */
-  rows: AsPublishedRow[];
+  rows: StudySummaryRow[];
 }
 /**
  * A row of the table.
  */
-export interface AsPublishedRow {
+export interface StudySummaryRow {
   /**
    * Level.
    */
@@ -1402,11 +1402,11 @@ export interface AsPublishedRow {
   /**
    * Mean over all blocks with its 95 % interval.
    */
-  ours?: Interval | null;
+  measured?: Interval | null;
   /**
    * That mean and interval as text: `0.314 ms (0.310–0.318)`, `–`.
    */
-  ours_text: string;
+  measured_text: string;
 }
 /**
  * Result of the A/A check, with intervals that are simultaneous over all comparisons.
@@ -1460,7 +1460,7 @@ export interface Noise {
   /**
    * Smallest relative difference that this design would find (minimum detectable difference).
    */
-  detectable?: number | null;
+  minimum_detectable?: number | null;
 }
 /**
  * A trial in the list of trials.
@@ -1497,7 +1497,7 @@ export interface TrialRow {
   /**
    * Reasons, if not fit.
    */
-  why: string[];
+  reasons: string[];
   /**
    * Start, since the start of the run.
    */
@@ -1538,7 +1538,7 @@ export interface TrialRow {
 /**
  * A link with its configured and its measured round-trip time, before the first block.
  */
-export interface DistanceView {
+export interface LinkRttView {
   /**
    * Name of the link, `east-west`.
    */
@@ -1546,11 +1546,11 @@ export interface DistanceView {
   /**
    * Configuration, as text.
    */
-  asked: string;
+  configured: string;
   /**
    * Configured round-trip time, without jitter.
    */
-  asked_ns: number;
+  configured_ns: number;
   /**
    * Median measured round-trip time.
    */

@@ -57,7 +57,7 @@ describe("ink", () => {
   it("of a part follows its name across arms", () => {
     const parts = plain().levels.flatMap((level) => level.cells.flatMap((cell) => cell.parts));
     const colors = shades(parts);
-    expect(colors.get("client")).toBe("var(--instrument-0)");
+    expect(colors.get("client")).toBe("var(--tare-0)");
     expect(new Set([colors.get("server"), colors.get("client-sidecar"), colors.get("server-sidecar")]).size).toBe(3);
   });
 });
@@ -68,7 +68,7 @@ describe("a mark", () => {
     if (first === undefined) throw new Error("the fixture has no comparison");
     const marks = [
       { outcome: "differs", within_margin: false }, { outcome: "differs", within_margin: true }, { outcome: "same" },
-      { outcome: "undecided", more_blocks: null }, { outcome: "none", why: "x" }, { outcome: "described" },
+      { outcome: "undecided", more_blocks: null }, { outcome: "none", reason: "x" }, { outcome: "descriptive" },
     ] as const;
     expect(marks.map((outcome) => markOf({ ...first, outcome }))).toEqual(["differs", "differs-little", "same", "undecided", "plain", "plain"]);
   });

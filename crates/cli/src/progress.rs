@@ -128,7 +128,7 @@ impl ProgressWatcher {
         }
         let seconds = sample.length_ns as f64 / 1e9;
         let rate = if seconds > 0.0 {
-            format!("{:.0}/s", (sample.right + sample.errors) as f64 / seconds)
+            format!("{:.0}/s", (sample.ok + sample.errors) as f64 / seconds)
         } else {
             "–".to_owned()
         };

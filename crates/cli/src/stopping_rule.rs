@@ -25,12 +25,12 @@ pub fn decide(plan: &Plan, folder: &Path) -> Enough {
         .collect();
     let narrow = widths
         .iter()
-        .all(|width| width.is_some_and(|width| width <= until.within));
+        .all(|width| width.is_some_and(|width| width <= until.half_width));
     if narrow && !widths.is_empty() {
         Enough::Yes(format!(
             "every interval of the {} is within ± {:.1} % of the baseline",
             until.metric.label(),
-            until.within * 100.0
+            until.half_width * 100.0
         ))
     } else {
         Enough::No

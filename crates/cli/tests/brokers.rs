@@ -18,7 +18,7 @@ use std::time::Duration;
 use broker::{Manner, TOPIC, broker_of};
 use rig::{finish, stderr, stdout, tare, turn};
 use tare_net::namespace::Namespace;
-use tare_schema::agent::Ended;
+use tare_schema::agent::LoadEnd;
 use tare_schema::load_report::LoadReport;
 
 /// Longer than anything here takes.
@@ -163,18 +163,18 @@ fn a_consumer_whose_group_is_lost_in_the_middle_ends_with_an_error_and_keeps_wha
         let output = member(code, &["--json"]);
         let said = stderr(&output);
         assert_eq!(output.status.code(), Some(1), "{said}");
-        assert!(said.contains("broke off") && said.contains(step), "{said}");
+        assert!(said.contains("aborted") && said.contains(step), "{said}");
         let report: LoadReport = serde_json::from_str(&stdout(&output)).unwrap();
         let result = &report.result;
-        assert_eq!(result.ended, Ended::BrokeOff);
-        assert!(result.broke_off.as_ref().unwrap().contains(step));
+        assert_eq!(result.ended, LoadEnd::Aborted);
+        assert!(result.abort_reason.as_ref().unwrap().contains(step));
         assert!(result.records.unwrap().in_window > 100);
         assert!(result.window_ns < 30_000_000_000, "it ends at once");
     }
     let text = member(30, &[]);
     assert_eq!(text.status.code(), Some(1));
     let said = stdout(&text);
-    assert!(said.contains("broke off after"), "{said}");
+    assert!(said.contains("aborted after"), "{said}");
     assert!(
         said.contains("ACLs") && said.contains("records/s"),
         "{said}"

@@ -57,8 +57,8 @@ fn real_envoy_and_haproxy_carry_exactly_the_calls_that_follow_from_the_requests(
     let _turn = turn();
     let folder = tempfile::tempdir().unwrap();
     let arms = "  - {name: none}\n  \
-        - {name: envoy, sidecars: {on: services, proxy: envoy, link: mtls}}\n  \
-        - {name: haproxy, sidecars: {on: services, proxy: haproxy, link: mtls}}\n";
+        - {name: envoy, sidecars: {on: services, proxy: envoy, security: mtls}}\n  \
+        - {name: haproxy, sidecars: {on: services, proxy: haproxy, security: mtls}}\n";
     let records = run(folder.path(), arms, "");
     for arm in ["none", "envoy", "haproxy"] {
         let record = records.iter().find(|record| record.arm == arm).unwrap();

@@ -72,7 +72,7 @@ fn five_ways_to_a_database_outside_of_the_mesh_are_taken_and_proven() {
     let _turn = turn();
     let folder = tempfile::tempdir().unwrap();
     let gateway = |hops: &str| format!("{SIDECARS}, via: {{\"*->database\": [{hops}]}}");
-    let mtls = "{hop: gateway, proxy: envoy, link: mtls}";
+    let mtls = "{hop: gateway, proxy: envoy, security: mtls}";
     let bypass = SIDECARS.replace("redirect}", "redirect, exclude: [\"*->database\"]}");
     let arms = [
         ("bypass", bypass),
@@ -81,9 +81,7 @@ fn five_ways_to_a_database_outside_of_the_mesh_are_taken_and_proven() {
         ("gateway-mtls", gateway(mtls)),
         (
             "gateway-sni",
-            gateway(&format!(
-                "{mtls}, {{hop: sni, proxy: nginx, beside: gateway}}"
-            )),
+            gateway(&format!("{mtls}, {{hop: sni, proxy: nginx, pod: gateway}}")),
         ),
     ];
     let records = run(folder.path(), &arms);
@@ -96,10 +94,7 @@ fn five_ways_to_a_database_outside_of_the_mesh_are_taken_and_proven() {
             record.status
         );
         assert!(broken.is_empty(), "{arm}: {broken:?}");
-        assert!(
-            record.load[0].right > 0 && record.load[0].errors == 0,
-            "{arm}"
-        );
+        assert!(record.load[0].ok > 0 && record.load[0].errors == 0, "{arm}");
         let sidecar = of_database(record, "flight-sidecar");
         assert_eq!(
             has(&sidecar, "unknown-connections"),

@@ -60,7 +60,7 @@ fn all_held(records: &[TrialRecord]) {
             record.status
         );
         assert!(record.proofs.iter().all(|proof| proof.holds));
-        assert!(record.load[0].right > 0);
+        assert!(record.load[0].ok > 0);
     }
 }
 
@@ -129,7 +129,11 @@ fn a_service_that_runs_already_is_measured_with_and_without_a_proxy_and_left_alo
         let [one] = record.not_proved.as_slice() else {
             panic!("{:?}", record.not_proved);
         };
-        assert!(one.why.contains("count other callers, too"), "{}", one.why);
+        assert!(
+            one.reason.contains("count other callers, too"),
+            "{}",
+            one.reason
+        );
         let sent = record.load[0].requests_sent_total;
         assert_eq!(
             proof(record, "server", "requests"),
@@ -143,7 +147,7 @@ fn a_service_that_runs_already_is_measured_with_and_without_a_proxy_and_left_alo
         }
         // What it says of itself is told, and what it does not say is not known.
         let told = record
-            .told
+            .target_counters
             .iter()
             .find(|told| told.name == "served")
             .unwrap();
@@ -159,7 +163,10 @@ fn a_service_that_runs_already_is_measured_with_and_without_a_proxy_and_left_alo
         assert_eq!((server.cpu_ns, server.rss_peak_bytes), (None, None));
         assert_eq!(server.software, format!("external {address}"));
         let machine = record.machine.as_ref().unwrap();
-        assert_eq!((machine.foreign, machine.foreign_cpu_ns), (None, None));
+        assert_eq!(
+            (machine.background, machine.background_cpu_ns),
+            (None, None)
+        );
     }
     let environment = fs::read(run.join("environment.json")).unwrap();
     let environment: EnvironmentRecord = serde_json::from_slice(&environment).unwrap();
@@ -210,7 +217,7 @@ fn an_experiment_of_the_library_runs_in_front_of_a_server_that_the_command_line_
     for record in &records {
         assert!(
             record.not_proved[0]
-                .why
+                .reason
                 .contains("no counter there says what arrived")
         );
         let at_server = record.proofs.iter().any(|proof| proof.instance == "server");

@@ -48,7 +48,7 @@ fn of(pid: u32) -> Option<Value> {
 fn lab(pid: u32, words: &[&str]) -> std::process::Output {
     let pid = pid.to_string();
     let (verb, rest) = words.split_first().unwrap();
-    let words: Vec<&str> = ["lab", verb, "--lab", &pid]
+    let words: Vec<&str> = ["lab", verb, "--pid", &pid]
         .iter()
         .chain(rest)
         .copied()

@@ -40,7 +40,7 @@ fn operations(page: &str, kind: &str, name: &str) -> u64 {
 }
 
 #[test]
-fn every_operation_arrives_once_and_is_answered_rightly() {
+fn every_operation_arrives_once_and_succeeds() {
     let (_origin, address) = origin(&[]);
     let more = [
         "--count",
@@ -54,18 +54,12 @@ fn every_operation_arrives_once_and_is_answered_rightly() {
     ];
     let report = load(&format!("mongodb://{address}/shop.cart"), &more);
     let result = &report.result;
-    assert_eq!(
-        (result.right, result.errors, result.unfinished),
-        (3000, 0, 0)
-    );
+    assert_eq!((result.ok, result.errors, result.unfinished), (3000, 0, 0));
     assert_eq!(result.connections.opened, 4);
     let page = page(&address);
     for name in ["find", "update", "delete"] {
         let sent = result.by_request[name];
-        assert!(
-            sent.sent > 100 && sent.sent == sent.right,
-            "{name}: {sent:?}"
-        );
+        assert!(sent.sent > 100 && sent.sent == sent.ok, "{name}: {sent:?}");
         assert_eq!(operations(&page, "operations", name), sent.sent, "{name}");
     }
     // Three more messages put the documents there.
@@ -74,7 +68,7 @@ fn every_operation_arrives_once_and_is_answered_rightly() {
     assert_eq!(operations(&page, "failed_operations", "insert"), 0);
     // A second load finds them: they stay, and nothing is wrong with that.
     let again = load(&format!("mongodb://{address}/shop.cart"), &more);
-    assert_eq!((again.result.right, again.result.errors), (3000, 0));
+    assert_eq!((again.result.ok, again.result.errors), (3000, 0));
 }
 
 #[test]
@@ -91,10 +85,7 @@ fn at_a_rate_as_many_operations_are_made_as_were_asked_for() {
         "100",
     ];
     let result = load(&format!("mongodb://{address}"), &more).result;
-    assert_eq!(
-        (result.intended, result.right, result.errors),
-        (1000, 1000, 0)
-    );
+    assert_eq!((result.intended, result.ok, result.errors), (1000, 1000, 0));
     assert_eq!(result.connections.opened, 8);
 }
 
@@ -117,7 +108,7 @@ fn over_tls_the_server_is_called_by_its_name() {
         ca,
     ];
     let result = load(&url, &more).result;
-    assert_eq!((result.right, result.errors), (500, 0));
+    assert_eq!((result.ok, result.errors), (500, 0));
     let handshakes: u64 = result.tls.iter().map(|tls| tls.full + tls.resumed).sum();
     assert_eq!(handshakes, 3);
     assert!(
@@ -194,14 +185,14 @@ fn what_the_database_refuses_is_an_error_of_the_target_with_its_words() {
     let output = finish(command.args(more), LIMIT);
     let report: LoadReport = serde_json::from_str(&stdout(&output)).unwrap();
     let result = report.result;
-    assert_eq!(result.right + result.errors, 400);
+    assert_eq!(result.ok + result.errors, 400);
     assert!((100..300).contains(&result.errors), "{}", result.errors);
     let wrong = result
         .outcomes
         .iter()
-        .find(|outcome| outcome.class != "right")
+        .find(|outcome| outcome.class != "ok")
         .unwrap();
-    assert_eq!(wrong.fault, tare_schema::agent::Fault::Target);
+    assert_eq!(wrong.error_source, tare_schema::agent::ErrorSource::Target);
     let example = wrong.example.as_deref().unwrap_or_default();
     assert!(example.contains("status=500"), "{wrong:?}");
 }

@@ -19,7 +19,7 @@ use rig::{
     finish, keeper_folders, keeper_of, kept_by, kill, only_run, records, stderr, stdout, tare,
     turn, wait_for,
 };
-use tare_schema::record::{EnvironmentRecord, TrialRecord, TrialStatus, WayUsage};
+use tare_schema::record::{EnvironmentRecord, LinkDirectionUsage, TrialRecord, TrialStatus};
 use tare_stats::hlog;
 
 /// Longest that a small run may take here before the test gives up.
@@ -52,9 +52,10 @@ fn experiment(folder: &Path, arms: &str) -> PathBuf {
     path
 }
 
-const TOLD: &str = "  - {name: told, sidecars: {on: [client, server], proxy: envoy, link: mtls}}\n";
-const LIGHT: &str = "  - {name: light, sidecars: {on: [client, server], proxy: haproxy, link: mtls, interception: redirect}}\n";
-const CAPTURED: &str = "  - {name: captured, sidecars: {on: [client, server], proxy: envoy, link: mtls, interception: redirect}}\n";
+const TOLD: &str =
+    "  - {name: told, sidecars: {on: [client, server], proxy: envoy, security: mtls}}\n";
+const LIGHT: &str = "  - {name: light, sidecars: {on: [client, server], proxy: haproxy, security: mtls, interception: redirect}}\n";
+const CAPTURED: &str = "  - {name: captured, sidecars: {on: [client, server], proxy: envoy, security: mtls, interception: redirect}}\n";
 
 fn text(path: &Path) -> &str {
     path.to_str().unwrap()
@@ -98,10 +99,10 @@ fn captured_and_told_traffic_takes_the_same_way_through_real_sidecars_and_is_pro
         assert!(record.proofs.iter().all(|proof| proof.holds), "{arm}");
         // Each request leaves the client's pod in a packet at least; the two windows differ at their ends, by less than half of them.
         // Those that a busy machine answered after the window left after it, too.
-        let right = record.load[0].answered_in_window.right;
-        assert!(right > 0);
-        assert!(2 * sent_by(record, "client") >= right, "{arm}");
-        assert!(2 * sent_by(record, "server") >= right, "{arm}");
+        let ok = record.load[0].completed_in_window.ok;
+        assert!(ok > 0);
+        assert!(2 * sent_by(record, "client") >= ok, "{arm}");
+        assert!(2 * sent_by(record, "server") >= ok, "{arm}");
         if arm != "direct" {
             let proof = record
                 .proofs
@@ -129,9 +130,9 @@ fn a_run_at_two_sites_feels_the_distance_and_records_it_with_what_crossed_it() {
     let said = stderr(&output);
     assert!(matches!(output.status.code(), Some(0 | 1)), "{said}");
     let run = only_run(&out).unwrap();
-    let distances = environment(&run).distances;
-    let [found] = &distances[..] else {
-        panic!("{distances:?}");
+    let link_rtts = environment(&run).link_rtts;
+    let [found] = &link_rtts[..] else {
+        panic!("{link_rtts:?}");
     };
     assert_eq!(found.link, "east-west");
     assert!(found.min_ns.unwrap() >= ROUND_TRIP_NS, "{found:?}");
@@ -145,20 +146,20 @@ fn a_run_at_two_sites_feels_the_distance_and_records_it_with_what_crossed_it() {
             record.proofs
         );
         // Those that a busy machine answered after the window crossed after it, too.
-        let right = record.load[0].answered_in_window.right;
-        assert!(right > 0, "{arm}: {:?}", record.status);
+        let ok = record.load[0].completed_in_window.ok;
+        assert!(ok > 0, "{arm}: {:?}", record.status);
         let links = &record.machine.as_ref().unwrap().links;
         let [link] = &links[..] else {
             panic!("{arm}: {links:?}");
         };
-        let [there, back] = &link.ways[..] else {
+        let [there, back] = &link.directions[..] else {
             panic!("{arm}: {links:?}");
         };
         assert_eq!(link.link, "east-west");
         assert_eq!((&*there.from, &*there.to), ("east", "west"));
         assert_eq!((&*back.from, &*back.to), ("west", "east"));
         for way in [there, back] {
-            assert_carried(way, right);
+            assert_carried(way, ok);
         }
         // What made the distance is booked apart from whom it is a part of.
         let part = |role: &str| record.parts.iter().find(|part| part.role == role).unwrap();
@@ -183,7 +184,7 @@ fn a_run_at_two_sites_feels_the_distance_and_records_it_with_what_crossed_it() {
 }
 
 /// Each exchange is a packet at least; the two windows differ a little at their ends. Nothing was asked to be dropped.
-fn assert_carried(way: &WayUsage, exchanges: u64) {
+fn assert_carried(way: &LinkDirectionUsage, exchanges: u64) {
     assert!(2 * way.packets_out >= exchanges, "{way:?}");
     // An empty TCP segment has 40 bytes of headers.
     assert!(way.bytes_out >= 40 * way.packets_out, "{way:?}");
@@ -229,8 +230,11 @@ fn a_run_over_a_link_that_loses_packets_killed_at_any_moment_leaves_nothing() {
             let first = || only_run(&out).filter(|run| !records(run).is_empty());
             let first = wait_for(LIMIT, "a record of the first trial", first);
             let machine = records(&first)[0].machine.clone().unwrap();
-            let crossed = |way: &WayUsage| way.packets_in > 0 && way.packets_out > 0;
-            assert!(machine.links[0].ways.iter().all(crossed), "{machine:?}");
+            let crossed = |way: &LinkDirectionUsage| way.packets_in > 0 && way.packets_out > 0;
+            assert!(
+                machine.links[0].directions.iter().all(crossed),
+                "{machine:?}"
+            );
         } else {
             std::thread::sleep(Duration::from_millis(moment));
         }
@@ -288,7 +292,7 @@ fn a_part_held_back_by_its_limit_shows_it_in_the_record_and_in_every_report() {
             .unwrap()
     };
     let server = part("server");
-    let periods = server.limited_periods.unwrap();
+    let periods = server.quota_periods.unwrap();
     // It never wants less than its limit, but where other programs keep it from its core for some of the thirty periods of 100 ms it
     // does not come to it.
     let stopped = server.throttled_periods.unwrap();
@@ -299,7 +303,7 @@ fn a_part_held_back_by_its_limit_shows_it_in_the_record_and_in_every_report() {
     let window_ns = last.machine.as_ref().unwrap().window_ns;
     assert!(cpu_ns <= window_ns / 50 + 30_000_000, "{server:?}");
     assert!(server.rss_peak_bytes.unwrap() <= 64 << 20, "{server:?}");
-    assert_eq!(part("client").limited_periods, None);
+    assert_eq!(part("client").quota_periods, None);
     let report = |form: &str| {
         let shown = finish(&mut tare(&["report", text(&run), form]), LIMIT);
         assert!(shown.status.success(), "{}", stderr(&shown));

@@ -147,7 +147,7 @@ blocks: 1
         let sessions = load.sessions.unwrap();
         assert_eq!((sessions.intended, sessions.completed), (people, people));
         assert_eq!(load.by_request["look"].sent, people);
-        assert!(load.right > people, "{}", load.right);
+        assert!(load.ok > people, "{}", load.ok);
     }
     let view = tare(&["report", run.to_str().unwrap(), "--json"]).output();
     let view: serde_json::Value = serde_json::from_str(&stdout(&view.unwrap())).unwrap();
@@ -203,7 +203,10 @@ blocks: 1
         let sent = |request: &str| load.by_request.get(request).map_or(0, |count| count.sent);
         let miles = sent("book") + sent("cancel");
         let told = |instance: &str, what: &str, label: &str| {
-            let of = record.told.iter().filter(|told| told.instance == instance);
+            let of = record
+                .target_counters
+                .iter()
+                .filter(|told| told.instance == instance);
             let of = of.filter(|told| told.name == what);
             of.filter(|told| told.label.as_deref().is_none_or(|l| l == label))
                 .map(|told| told.value as u64)

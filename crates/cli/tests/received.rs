@@ -142,9 +142,9 @@ fn read_back(run: &Path) {
         lost: 0,
         duplicated: 0,
         unacknowledged: 0,
-        disordered: 0,
-        foreign: 0,
-        broken: Vec::new(),
+        reordered: 0,
+        unexpected: 0,
+        violations: Vec::new(),
     });
     write_json(&path, &record).unwrap();
 }

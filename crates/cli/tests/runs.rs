@@ -42,9 +42,9 @@ fn lasting(window: &str, folder: &Path, arms: &str, blocks: u32) -> PathBuf {
 }
 
 const PROXIES: &str = "  \
-  - {name: envoy-mtls, sidecars: {on: [client, server], proxy: envoy, link: mtls}}\n  \
+  - {name: envoy-mtls, sidecars: {on: [client, server], proxy: envoy, security: mtls}}\n  \
   - {name: nginx, sidecars: {on: [client], proxy: nginx}}\n  \
-  - {name: haproxy-mtls, sidecars: {on: [client, server], proxy: haproxy, link: mtls}}\n";
+  - {name: haproxy-mtls, sidecars: {on: [client, server], proxy: haproxy, security: mtls}}\n";
 
 const HAPROXY: &str = "  - {name: sidecar, sidecars: {on: [client], proxy: haproxy}}\n";
 const NGINX: &str = "  - {name: sidecar, sidecars: {on: [client], proxy: nginx}}\n";
@@ -86,7 +86,7 @@ fn real_envoy_nginx_and_haproxy_carry_exactly_what_was_sent_and_the_run_ends_wit
             record.status
         );
         assert!(record.proofs.iter().all(|proof| proof.holds));
-        assert!(record.load[0].right > 0);
+        assert!(record.load[0].ok > 0);
     }
     let of = |arm: &str| records.iter().find(|record| record.arm == arm).unwrap();
     let sent = of("nginx").load[0].requests_sent_total.to_string();
@@ -276,7 +276,7 @@ fn a_proxy_that_is_killed_mid_trial_fails_that_trial_and_the_run_goes_on() {
     let repeated = records
         .iter()
         .find(|r| r.block == failed[0].block && r.arm == "sidecar" && r.attempt == 1);
-    assert!(repeated.is_some_and(|record| record.load[0].right > 0));
+    assert!(repeated.is_some_and(|record| record.load[0].ok > 0));
     assert_eq!(state(&run).state, RunProgress::Complete);
 }
 
@@ -284,7 +284,7 @@ fn a_proxy_that_is_killed_mid_trial_fails_that_trial_and_the_run_goes_on() {
 fn what_an_arm_needs_and_is_not_there_is_said_before_anything_is_measured() {
     let _turn = turn();
     let folder = tempfile::tempdir().unwrap();
-    let arms = format!("{NGINX}  - {{name: far, needs: a cluster}}\n");
+    let arms = format!("{NGINX}  - {{name: far, requires: a cluster}}\n");
     let file = experiment(folder.path(), &arms, 1);
     let out = folder.path().join("runs");
     let output = finish(&mut tare(&["run", text(&file), "--out", text(&out)]), LIMIT);

@@ -16,7 +16,7 @@ use rig::{finish, origin, stderr, stdout, tare, turn};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
-use tare_schema::seek_report::{CurveReport, SearchReport};
+use tare_schema::search_report::{CurveReport, SearchReport};
 
 const LIMIT: Duration = Duration::from_secs(120);
 
@@ -54,7 +54,7 @@ fn assert_shape<T: Serialize + DeserializeOwned>(found: &Value) {
 }
 
 /// Short tries without pauses.
-const QUICK: [&str; 6] = ["--probe", "1s", "--rest", "0s", "--timeout", "2s"];
+const QUICK: [&str; 6] = ["--probe", "1s", "--cooldown", "0s", "--timeout", "2s"];
 
 #[test]
 fn a_search_finds_the_rate_that_one_connection_carries() {
@@ -62,14 +62,7 @@ fn a_search_finds_the_rate_that_one_connection_carries() {
     // Each answer takes its connection 20 ms: four of them carry 200 a second, and never more.
     let (_origin, address) = origin(&["--answer", "delay=20ms"]);
     let search = ["--search", "p50 < 200ms, errors < 5%", "-C", "4"];
-    let rest = [
-        "--search-from",
-        "80",
-        "--tolerance",
-        "10%",
-        "--confirm",
-        "3",
-    ];
+    let rest = ["--min-rate", "80", "--tolerance", "10%", "--confirm", "3"];
     let (found, code) = load_again_if_the_generator_was_the_limit(
         &format!("http://{address}/"),
         &[&search[..], &rest, &QUICK].concat(),
@@ -78,8 +71,8 @@ fn a_search_finds_the_rate_that_one_connection_carries() {
     let bound = |name: &str| found[name].as_f64();
     // What the machine itself adds to 20 ms only lowers the border; nothing can raise it beyond rounding.
     let in_bounds = |kept: f64| (80.0..=204.0).contains(&kept);
-    assert!(bound("kept_per_s").is_none_or(in_bounds), "{found:#}");
-    let (Some(kept), Some(missed)) = (bound("kept_per_s"), bound("missed_per_s")) else {
+    assert!(bound("passed_max_per_s").is_none_or(in_bounds), "{found:#}");
+    let (Some(kept), Some(missed)) = (bound("passed_max_per_s"), bound("failed_min_per_s")) else {
         // Where other programs held the generator up all the time no more is known, and that is said.
         let sentence = found["sentence"].as_str().unwrap();
         assert!(sentence.contains("the generator"), "{found:#}");
@@ -88,7 +81,7 @@ fn a_search_finds_the_rate_that_one_connection_carries() {
     assert_eq!(code, Some(0), "{found:#}");
     assert!(kept < missed, "{found:#}");
     assert!(missed / kept < 1.06, "{found:#}");
-    assert_eq!(found["settled"], true);
+    assert_eq!(found["confirmed"], true);
 }
 
 #[test]
@@ -96,20 +89,20 @@ fn a_search_that_can_only_miss_says_so_and_ends_with_1() {
     let _turn = turn();
     let (_origin, address) = origin(&["--answer", "delay=20ms"]);
     let url = format!("http://{address}/");
-    let search = ["--search", "p50 < 10ms", "--search-from", "50"];
+    let search = ["--search", "p50 < 10ms", "--min-rate", "50"];
     let short = ["--search-time", "5s"];
     let (found, code) =
         load_again_if_the_generator_was_the_limit(&url, &[&search[..], &short, &QUICK].concat());
     assert_eq!(code, Some(1));
-    assert_eq!(found["kept_per_s"], Value::Null, "{found:#}");
+    assert_eq!(found["passed_max_per_s"], Value::Null, "{found:#}");
     // Beside other programs a single try may still say that the generator was the limit.
     let tries = found["probes"].as_array().unwrap();
     assert!(
-        tries.iter().any(|one| one["verdict"] == "missed"),
+        tries.iter().any(|one| one["verdict"] == "failed"),
         "{found:#}"
     );
     assert!(
-        tries.iter().all(|one| one["verdict"] != "kept"),
+        tries.iter().all(|one| one["verdict"] != "passed"),
         "{found:#}"
     );
     assert_shape::<SearchReport>(&found);
@@ -119,7 +112,7 @@ fn a_search_that_can_only_miss_says_so_and_ends_with_1() {
     let (found, code) = load(&url, &[&search[..], &QUICK].concat());
     assert_eq!(code, Some(1));
     let words = found["sentence"].as_str().unwrap();
-    assert!(words.contains("answered rightly"), "{words}");
+    assert!(words.contains("succeeded"), "{words}");
 }
 
 #[test]
@@ -144,7 +137,7 @@ fn a_curve_writes_its_picture_and_its_table_and_marks_the_knee() {
     let rates: Vec<_> = found["points"].as_array().unwrap().iter().collect();
     let rates: Vec<_> = rates.iter().map(|one| one["rate_per_s"].as_f64()).collect();
     assert_eq!(rates, [Some(100.0), Some(400.0), Some(600.0)]);
-    let most = found["points"][2]["answered_per_s"].as_f64().unwrap();
+    let most = found["points"][2]["achieved_per_s"].as_f64().unwrap();
     assert!(most < 210.0, "four connections carry 200/s: {found:#}");
     let table = std::fs::read_to_string(csv).unwrap();
     let mut lines = table.lines();
@@ -152,7 +145,7 @@ fn a_curve_writes_its_picture_and_its_table_and_marks_the_knee() {
         lines
             .next()
             .unwrap()
-            .starts_with("rate_per_s,answered_per_s,p50_ns")
+            .starts_with("rate_per_s,achieved_per_s,p50_ns")
     );
     let first: Vec<&str> = lines.map(|line| line.split(',').next().unwrap()).collect();
     assert_eq!(first, ["100", "400", "600"]);
@@ -164,7 +157,7 @@ fn a_curve_writes_its_picture_and_its_table_and_marks_the_knee() {
 /// Counts that every TCP load must give: exchanges, and bytes each way.
 fn counts(found: &Value) -> [u64; 4] {
     let result = &found["result"];
-    ["right", "errors", "bytes_sent", "bytes_received"].map(|name| result[name].as_u64().unwrap())
+    ["ok", "errors", "bytes_sent", "bytes_received"].map(|name| result[name].as_u64().unwrap())
 }
 
 #[test]
@@ -196,8 +189,8 @@ fn records_over_tls_are_counted_and_go_through_one_connection() {
     let common = ["--no-calibrate", "-n", "30", "-c", "1", "--send", "20000B"];
     let (found, code) = load(&url, &[&common[..], &["--cacert", ca]].concat());
     assert_eq!(code, Some(0), "{found:#}");
-    let [right, errors, sent, received] = counts(&found);
-    assert_eq!((right, errors), (30, 0), "{found:#}");
+    let [ok, errors, sent, received] = counts(&found);
+    assert_eq!((ok, errors), (30, 0), "{found:#}");
     // Each 20,000 bytes are two records at least, and every record has a header and a tag.
     assert!(sent > 30 * 20_000 && received > 30 * 20_000, "{found:#}");
     assert_eq!(found["result"]["connections"]["opened"], 1);
@@ -233,8 +226,8 @@ fn blocks_flow_up_down_and_both_ways_and_their_rate_is_said() {
         ];
         let (found, code) = load(&url, &[&throughput[..], &["--no-calibrate"]].concat());
         assert_eq!(code, Some(0), "{found:#}");
-        let [right, errors, up, down] = counts(&found);
-        assert!(right > 20 && errors == 0, "{way}: {found:#}");
+        let [ok, errors, up, down] = counts(&found);
+        assert!(ok > 20 && errors == 0, "{way}: {found:#}");
         let blocks = 20 * 64 * 1024;
         assert_eq!(
             (up >= blocks, down >= blocks),
@@ -303,11 +296,11 @@ fn a_search_never_tries_a_rate_that_cannot_show_its_percentile() {
     let words = found["sentence"].as_str().unwrap();
     assert!(words.contains("120 s at 1250/s"), "{words}");
 
-    let mut low = tare(&["load", &url, "--search-to", "1000"]);
+    let mut low = tare(&["load", &url, "--max-rate", "1000"]);
     let output = finish(low.args(search), LIMIT);
     assert_eq!(output.status.code(), Some(2));
     assert!(
-        stderr(&output).contains("--search-to"),
+        stderr(&output).contains("--max-rate"),
         "{}",
         stderr(&output)
     );

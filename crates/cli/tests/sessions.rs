@@ -178,12 +178,12 @@ fn load(url: &str, args: &[&str]) -> (serde_json::Value, Option<i32>) {
     )
 }
 
-/// Right answers by name.
-fn right(found: &serde_json::Value) -> BTreeMap<String, u64> {
+/// Successful responses by name.
+fn ok(found: &serde_json::Value) -> BTreeMap<String, u64> {
     let outcomes = found["result"]["outcomes"].as_array().unwrap();
     outcomes
         .iter()
-        .filter(|one| one["class"] == "right" && one["request"] != "session")
+        .filter(|one| one["class"] == "ok" && one["request"] != "session")
         .map(|one| {
             let name = one["request"].as_str().unwrap().to_owned();
             (name, one["count"].as_u64().unwrap())
@@ -200,7 +200,7 @@ fn every_step_of_every_session_was_asked_as_often_as_the_result_says() {
     std::fs::write(&file, SESSION).unwrap();
     let session = ["--session", file.to_str().unwrap()];
 
-    let mut check = tare(&["load", &airline.url(), "--check"]);
+    let mut check = tare(&["load", &airline.url(), "--dry-run"]);
     let output = finish(check.args(session), LIMIT);
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
     assert!(stdout(&output).contains("/login"), "{}", stdout(&output));
@@ -212,7 +212,7 @@ fn every_step_of_every_session_was_asked_as_often_as_the_result_says() {
         let (found, code) = load(&airline.url(), &more);
         assert_eq!(code, Some(0), "{found:#}");
         assert_eq!(found["result"]["errors"], 0, "{found:#}");
-        let counts = right(&found);
+        let counts = ok(&found);
         let asked = airline.asked().split_off(before);
         for (name, count) in &counts {
             let path = format!("/{name}");
@@ -274,7 +274,15 @@ fn random_parts_reach_the_server_each_number_once() {
     let _turn = turn();
     let airline = Airline::start();
     let url = format!("{}/item/{{seq}}?n={{int:1..9}}&id={{uuid}}", airline.url());
-    let args = ["--random", "--expect-status", "any", "-n", "200", "-c", "4"];
+    let args = [
+        "--templates",
+        "--expect-status",
+        "any",
+        "-n",
+        "200",
+        "-c",
+        "4",
+    ];
     let (found, code) = load(&url, &[&args[..], &["-w", "2"]].concat());
     assert_eq!(code, Some(0), "{found:#}");
     let mut numbers: Vec<u64> = airline

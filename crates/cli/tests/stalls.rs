@@ -95,7 +95,7 @@ fn stop_amid(scheme: &str, served: &[&str], load: &[&str], stall: Duration) -> M
         let found = tags.iter().find(|(tag, _)| tag.ends_with(end));
         found.unwrap().1.clone()
     };
-    let lateness_ns = found["result"]["instrument"]["lateness"]["p99_ns"].as_u64();
+    let lateness_ns = found["result"]["generator"]["lateness"]["p99_ns"].as_u64();
     Met {
         stopped_ms: stall.as_millis() as u64,
         held_up: u128::from(lateness_ns.unwrap()) > stall.as_nanos() / 10,

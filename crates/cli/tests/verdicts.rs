@@ -1,4 +1,4 @@
-//! Exit codes of a judged run: assertions that are broken, and `--require-verdict`.
+//! Exit codes of a judged run: assertions that failed, and `--require-verdict`.
 
 #![expect(clippy::unwrap_used, reason = "a test ends where its assumption fails")]
 
@@ -51,13 +51,13 @@ fn claim(plan: &mut Plan, limit: f64) {
 }
 
 #[test]
-fn a_broken_assertion_ends_with_1_in_every_form_and_one_that_holds_with_0() {
+fn a_failed_assertion_ends_with_1_in_every_form_and_one_that_passed_with_0() {
     let broken = small(|plan| claim(plan, 0.2));
     for form in [&[][..], &["--md"], &["--json"], &["--csv"], &["--html"]] {
         let (said, code) = report(&broken, form);
         assert_eq!(code, Some(1), "{form:?}: {said}");
         assert!(
-            said.contains("an assertion does not hold: both-sidecars-mtls: cpu adds"),
+            said.contains("assertion failed: both-sidecars-mtls: cpu adds"),
             "{said}"
         );
     }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use tare_schema::agent::LoadResult;
-use tare_schema::load::{Cores, Deal, Endpoint, LoadPlan, LoadSpec, Reach};
+use tare_schema::load::{Cores, Endpoint, LoadPlan, LoadSpec, Reach, Shard};
 use tare_schema::plan::{Cell, Placement, RoleLoad};
 use tare_schema::record::TrialRecord;
 
@@ -39,9 +39,9 @@ fn highest_cost<'a>(records: impl Iterator<Item = &'a TrialRecord>) -> BTreeMap<
 
 /// CPU time of the workers per exchange, without spinning.
 fn cost_ns(role: &LoadResult) -> Option<u64> {
-    let ours = &role.instrument;
-    let cpu_ns: u64 = ours.worker_cpu_ns.iter().sum();
-    let spun_ns: u64 = ours.worker_spun_ns.iter().sum();
+    let generator = &role.generator;
+    let cpu_ns: u64 = generator.worker_cpu_ns.iter().sum();
+    let spun_ns: u64 = generator.worker_spun_ns.iter().sum();
     let work_ns = cpu_ns.saturating_sub(spun_ns);
     (role.released > 0 && work_ns > 0).then(|| work_ns.div_ceil(role.released))
 }
@@ -69,14 +69,14 @@ pub(crate) struct AgentPlans<'a> {
 
 impl AgentPlans<'_> {
     /// The load plan of one of the agents that share a role.
-    pub fn of(&self, role: &RoleLoad, endpoint: &Endpoint, deal: Deal) -> LoadPlan {
+    pub fn of(&self, role: &RoleLoad, endpoint: &Endpoint, shard: Shard) -> LoadPlan {
         let (trial, seed) = self.trial;
         let load = self.cell.load_of_trial(&role.load, trial);
         LoadPlan {
             version: tare_schema::FORMAT_VERSION,
             role: role.role.clone(),
             start_at_unix_us: Some(self.start_at_unix_us),
-            seed: seed ^ u64::from(deal.part),
+            seed: seed ^ u64::from(shard.index),
             endpoint: endpoint.clone(),
             // Test beds are on this machine; the lab replaces this for external parts.
             reach: Reach::Private,
@@ -84,8 +84,8 @@ impl AgentPlans<'_> {
             cores: cores(self.placement, self.cell),
             cpu_per_exchange_ns: self.measured_cost.of(&role.role),
             load: LoadSpec {
-                pacing: load.pacing.share(deal),
-                stop: load.stop.share(deal),
+                pacing: load.pacing.share(shard),
+                stop: load.stop.share(shard),
                 ..load
             },
         }

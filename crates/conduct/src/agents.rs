@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use tare_lab::environment::{Agent, TestBed};
 use tare_schema::agent::{AgentMessage, LoadResult, Sample};
-use tare_schema::load::{Deal, Endpoint};
+use tare_schema::load::{Endpoint, Shard};
 
 use crate::agent_plans::AgentPlans;
 use crate::disk::write_synced;
@@ -44,7 +44,14 @@ impl Agents {
             let endpoint = bed.endpoint(&role.edge, &role.instance)?;
             let parts = role.agents.max(1);
             for part in 0..parts {
-                let mut plan = agent_plans.of(role, &endpoint, Deal { parts, part });
+                let mut plan = agent_plans.of(
+                    role,
+                    &endpoint,
+                    Shard {
+                        count: parts,
+                        index: part,
+                    },
+                );
                 if cell.read_back.is_some() {
                     plan.load.client.number_records(seed, writer);
                     writer += plan.load.workers;

@@ -9,7 +9,7 @@ use tare_lab::environment::Environment;
 use tare_schema::agent::Sample;
 use tare_schema::estimate::Times;
 use tare_schema::load::Stop;
-use tare_schema::plan::{Arm, Ceiling, Cell, Plan};
+use tare_schema::plan::{Arm, Capacity, Cell, Plan};
 use tare_schema::record::{RunProgress, RunState, TrialRecord, TrialStatus};
 use tare_stats::random::Random;
 
@@ -21,7 +21,7 @@ use crate::folder::RunFolder;
 use crate::order::{Slot, block_order};
 use crate::test_beds::{PlannedTrial, TestBeds};
 use crate::trial::{self, Task, Trial};
-use crate::{ConductError, ceiling, preflight};
+use crate::{ConductError, capacity, preflight};
 
 /// Options of a run.
 #[derive(Debug, Clone)]
@@ -33,7 +33,7 @@ pub struct Options {
     /// The command line.
     pub command: Vec<String>,
     /// Capacity of this machine, when an earlier run has measured it.
-    pub ceiling: Option<Ceiling>,
+    pub capacity: Option<Capacity>,
     /// Start and overhead times of earlier runs.
     pub times: Times,
 }
@@ -70,14 +70,14 @@ pub fn run(
         started_unix_us: now_unix_us(),
         ended_unix_us: None,
         state: RunProgress::Running,
-        why: None,
+        reason: None,
         command: options.command.clone(),
         resumed: 0,
     };
     folder.write_state(&state)?;
-    let plan = ceiling::skip_levels_above(
+    let plan = capacity::skip_levels_above(
         plan,
-        options.ceiling.as_ref(),
+        options.capacity.as_ref(),
         environment,
         &folder,
         watcher,
@@ -135,7 +135,7 @@ fn provide(
     environment: &mut dyn Environment,
     watcher: &mut dyn Watcher,
 ) -> Result<(), ConductError> {
-    let arms = || plan.arms.iter().filter(|arm| arm.needs.is_none());
+    let arms = || plan.arms.iter().filter(|arm| arm.requires.is_none());
     let targets: BTreeSet<String> = arms()
         .flat_map(|arm| &arm.topology.instances)
         .map(|instance| instance.target.clone())
@@ -193,13 +193,13 @@ impl<'a> Conductor<'a> {
         let ended = self.blocks();
         let logs = self.logs();
         self.beds.stop_all(&logs);
-        (state.state, state.why) = match &ended {
-            Ok((BlockEnd::Complete, why)) => (RunProgress::Complete, why.clone()),
+        (state.state, state.reason) = match &ended {
+            Ok((BlockEnd::Complete, reason)) => (RunProgress::Complete, reason.clone()),
             Ok((BlockEnd::Interrupted, _)) => (
                 RunProgress::Interrupted,
                 Some("interrupted by the user".into()),
             ),
-            Err(error) => (RunProgress::Broken, Some(error.to_string())),
+            Err(error) => (RunProgress::Failed, Some(error.to_string())),
         };
         state.ended_unix_us = Some(now_unix_us());
         let written = self.folder.write_state(&state);
@@ -207,7 +207,7 @@ impl<'a> Conductor<'a> {
         written?;
         let mut learned = self.beds.durations.learned;
         // Recovering from faults would distort the overhead time of a trial.
-        if self.plan.cells.iter().any(|cell| !cell.events.is_empty()) {
+        if self.plan.cells.iter().any(|cell| !cell.faults.is_empty()) {
             learned.trials.clear();
         }
         Ok(Outcome {
@@ -218,7 +218,7 @@ impl<'a> Conductor<'a> {
     }
 
     fn logs(&self) -> PathBuf {
-        self.folder.path().join("beds")
+        self.folder.path().join("testbeds")
     }
 
     /// Runs all blocks that are not complete yet. Also returns why it stopped before the last one, if it did.
@@ -246,9 +246,9 @@ impl<'a> Conductor<'a> {
             if blocks.until.is_some()
                 && block >= blocks.min
                 && block < blocks.max
-                && let Enough::Yes(why) = self.watcher.enough(self.folder.path())
+                && let Enough::Yes(reason) = self.watcher.enough(self.folder.path())
             {
-                return Ok((BlockEnd::Complete, Some(why)));
+                return Ok((BlockEnd::Complete, Some(reason)));
             }
         }
         Ok((BlockEnd::Complete, None))
@@ -380,7 +380,7 @@ impl<'a> Conductor<'a> {
             block: record.block,
             trial: record.trial,
         };
-        let logs = self.folder.path().join("beds");
+        let logs = self.folder.path().join("testbeds");
         let watcher = &mut *self.watcher;
         let mut waiting = |instance: &str, waited| {
             watcher.hear(&Event::Starting(progress, instance, waited));

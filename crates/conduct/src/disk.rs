@@ -158,7 +158,7 @@ mod tests {
             started_unix_us: 0,
             ended_unix_us: None,
             state: RunProgress::Running,
-            why: None,
+            reason: None,
             command: Vec::new(),
             resumed: 0,
         };

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use tare_lab::LabError;
 use tare_lab::environment::{InstanceCounters, TestBed};
 use tare_schema::plan::{Audit, Cell, Plan};
-use tare_schema::record::{Audited, Proof, TrialRecord};
+use tare_schema::record::{AuditResult, Proof, TrialRecord};
 
 use crate::error::is_infrastructure;
 use crate::proof::COPIES;
@@ -61,7 +61,7 @@ fn settled_proofs(
 }
 
 /// Sends the request of one audit. A request that fails is a failed audit; only an infrastructure error is returned as such.
-fn run_audit(audit: &Audit, bed: &mut dyn TestBed) -> Result<Audited, LabError> {
+fn run_audit(audit: &Audit, bed: &mut dyn TestBed) -> Result<AuditResult, LabError> {
     let request = &audit.ask.request;
     let (found, holds) = match bed.ask(&audit.ask) {
         Ok(answer) => match request.expect.judge(answer.status, &answer.text) {
@@ -74,9 +74,9 @@ fn run_audit(audit: &Audit, bed: &mut dyn TestBed) -> Result<Audited, LabError> 
         Err(error) if is_infrastructure(&error) => return Err(error),
         Err(error) => (error.to_string(), false),
     };
-    Ok(Audited {
+    Ok(AuditResult {
         about: audit.about.clone(),
-        asked: format!("{} {}", request.method, request.path),
+        request: format!("{} {}", request.method, request.path),
         found,
         holds,
     })

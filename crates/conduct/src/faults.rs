@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 use tare_lab::LabError;
 use tare_lab::environment::{FaultAction, TestBed};
 use tare_lab::fault::FaultHandle;
-use tare_schema::plan::{Act, Cell, TopicOf};
-use tare_schema::record::EventRecord;
+use tare_schema::plan::{Cell, FaultKind, PreparedTopic};
+use tare_schema::record::FaultRecord;
 use tare_stats::random::Random;
 
 /// Longest wait after the load for faults that have not finished; their own time limits are shorter.
@@ -19,7 +19,7 @@ pub(crate) struct Faults<'a> {
     trial: u32,
     random: Random,
     window_start: Instant,
-    started: Vec<StartedEvent>,
+    started: Vec<StartedFault>,
     /// Instances that were killed or stopped and have not been started again.
     ended: BTreeSet<String>,
     /// Instances that are paused.
@@ -28,11 +28,11 @@ pub(crate) struct Faults<'a> {
     restarted: BTreeSet<String>,
 }
 
-/// An event that has been started.
-struct StartedEvent {
+/// A fault that was started.
+struct StartedFault {
     at_ns: u64,
-    act: &'static str,
-    to: Vec<String>,
+    action: &'static str,
+    subjects: Vec<String>,
     began: Instant,
     actions: Vec<FaultHandle>,
 }
@@ -43,7 +43,7 @@ impl<'a> Faults<'a> {
         Self {
             cell,
             trial,
-            random: Random::for_purpose(seed, "events"),
+            random: Random::for_purpose(seed, "faults"),
             window_start: Instant::now(),
             started: Vec::new(),
             ended: BTreeSet::new(),
@@ -52,71 +52,71 @@ impl<'a> Faults<'a> {
         }
     }
 
-    /// Sets the start of the window, from which the times of events count.
+    /// Sets the start of the window, from which the times of faults count.
     pub fn set_window_start(&mut self, at: Instant) {
         self.window_start = at;
     }
 
-    /// When the next event is due.
+    /// When the next fault is due.
     pub fn next_at(&self) -> Option<Instant> {
-        let next = self.cell.events.get(self.started.len())?;
+        let next = self.cell.faults.get(self.started.len())?;
         Some(self.window_start + Duration::from_nanos(next.at_ns))
     }
 
-    /// Starts the events that are due, and polls those under way.
+    /// Starts the faults that are due, and polls those under way.
     ///
     /// # Errors
     /// When the environment itself fails.
     pub fn advance(&mut self, bed: &mut dyn TestBed) -> Result<(), LabError> {
         while self.next_at().is_some_and(|at| at <= Instant::now()) {
-            let event = &self.cell.events[self.started.len()];
-            let what = self.choose(&event.act);
+            let fault = &self.cell.faults[self.started.len()];
+            let what = self.choose(&fault.action);
             let began = Instant::now();
             let mut actions = Vec::new();
             for one in &what {
                 actions.push(bed.inject_fault(one)?);
             }
-            self.started.push(StartedEvent {
-                at_ns: event.at_ns,
-                act: event.act.word(),
-                to: what.iter().map(target_name).collect(),
+            self.started.push(StartedFault {
+                at_ns: fault.at_ns,
+                action: fault.action.word(),
+                subjects: what.iter().map(target_name).collect(),
                 began,
                 actions,
             });
         }
-        for deed in self.started.iter_mut().flat_map(|one| &mut one.actions) {
-            let _ = deed.poll();
+        for action in self.started.iter_mut().flat_map(|one| &mut one.actions) {
+            let _ = action.poll();
         }
         Ok(())
     }
 
     /// The faults of an action: kill, stop and pause draw a running instance, start and resume take all that are down or paused.
-    fn choose(&mut self, act: &Act) -> Vec<FaultAction> {
+    fn choose(&mut self, action: &FaultKind) -> Vec<FaultAction> {
         let down = |set: &BTreeSet<String>, of: &[String]| -> Vec<String> {
             of.iter()
                 .filter(|one| set.contains(*one))
                 .cloned()
                 .collect()
         };
-        match act {
-            Act::Kill { of } => self.draw(of).map(|one| self.end(one, FaultAction::Kill)),
-            Act::Stop { of } => self.draw(of).map(|one| self.end(one, FaultAction::Stop)),
-            Act::Pause { of } => self.draw(of).map(|one| {
+        match action {
+            FaultKind::Kill { of } => self.draw(of).map(|one| self.end(one, FaultAction::Kill)),
+            FaultKind::Stop { of } => self.draw(of).map(|one| self.end(one, FaultAction::Stop)),
+            FaultKind::Pause { of } => self.draw(of).map(|one| {
                 self.paused.insert(one.clone());
                 FaultAction::Pause(one)
             }),
-            Act::Start { of } => {
+            FaultKind::Start { of } => {
                 let all = down(&self.ended, of);
                 self.ended.retain(|one| !all.contains(one));
                 return all.into_iter().map(FaultAction::Start).collect();
             }
-            Act::Resume { of } => {
+            FaultKind::Resume { of } => {
                 let all = down(&self.paused, of);
                 self.paused.retain(|one| !all.contains(one));
                 return all.into_iter().map(FaultAction::Resume).collect();
             }
-            Act::Elect { step } => self.topic(step).map(FaultAction::Elect),
-            Act::Reassign { step } => self.topic(step).map(FaultAction::Reassign),
+            FaultKind::Elect { step } => self.topic(step).map(FaultAction::Elect),
+            FaultKind::Reassign { step } => self.topic(step).map(FaultAction::Reassign),
         }
         .into_iter()
         .collect()
@@ -139,8 +139,8 @@ impl<'a> Faults<'a> {
         up.get(at).map(|one| (*one).clone())
     }
 
-    fn topic(&self, step: &str) -> Option<TopicOf> {
-        let mut topics = self.cell.prepare.iter().filter_map(TopicOf::of);
+    fn topic(&self, step: &str) -> Option<PreparedTopic> {
+        let mut topics = self.cell.prepare.iter().filter_map(PreparedTopic::of);
         let topic = topics.find(|topic| topic.step == step)?;
         Some(topic.of_trial(self.trial))
     }
@@ -148,8 +148,8 @@ impl<'a> Faults<'a> {
     /// Waits until all faults have finished, for at most [`WAIT_MAX`].
     pub fn wait_all(&mut self) {
         let until = Instant::now() + WAIT_MAX;
-        for deed in self.started.iter_mut().flat_map(|one| &mut one.actions) {
-            let _ = deed.wait(until.saturating_duration_since(Instant::now()));
+        for action in self.started.iter_mut().flat_map(|one| &mut one.actions) {
+            let _ = action.wait(until.saturating_duration_since(Instant::now()));
         }
     }
 
@@ -159,7 +159,7 @@ impl<'a> Faults<'a> {
     }
 
     /// The records of all events of the plan, those that were never started included.
-    pub fn records(mut self) -> Vec<EventRecord> {
+    pub fn records(mut self) -> Vec<FaultRecord> {
         let start = self.window_start;
         let since = |at: Instant| u64::try_from((at - start).as_nanos()).unwrap_or(u64::MAX);
         let mut all = Vec::new();
@@ -168,8 +168,8 @@ impl<'a> Faults<'a> {
             let mut words = Vec::new();
             let mut done_ns = Some(since(one.began));
             let mut failed = no_target;
-            for deed in &mut one.actions {
-                match deed.poll() {
+            for action in &mut one.actions {
+                match action.poll() {
                     Some(ended) => {
                         done_ns = done_ns.max(Some(since(ended.at)));
                         failed |= ended.how.is_err();
@@ -177,31 +177,31 @@ impl<'a> Faults<'a> {
                     }
                     None => {
                         failed = true;
-                        words.push(String::from("it did not come to an end"));
+                        words.push(String::from("it did not finish in time"));
                     }
                 }
             }
             if no_target {
-                words.push(String::from("there was nobody to do it to"));
+                words.push(String::from("no such instance was running"));
             }
-            all.push(EventRecord {
+            all.push(FaultRecord {
                 at_ns: one.at_ns,
                 began_ns: Some(since(one.began)),
                 done_ns: done_ns.filter(|_| !failed),
-                act: one.act.to_owned(),
-                to: one.to.clone(),
-                told: words.join("; "),
+                action: one.action.to_owned(),
+                subjects: one.subjects.clone(),
+                result: words.join("; "),
                 failed,
             });
         }
-        let never = self.cell.events.iter().skip(all.len());
-        all.extend(never.map(|event| EventRecord {
-            at_ns: event.at_ns,
+        let never = self.cell.faults.iter().skip(all.len());
+        all.extend(never.map(|fault| FaultRecord {
+            at_ns: fault.at_ns,
             began_ns: None,
             done_ns: None,
-            act: event.act.word().to_owned(),
-            to: Vec::new(),
-            told: String::from("the load was over before"),
+            action: fault.action.word().to_owned(),
+            subjects: Vec::new(),
+            result: String::from("not started: the load had ended"),
             failed: true,
         }));
         all

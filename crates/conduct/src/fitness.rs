@@ -3,23 +3,23 @@
 use std::collections::BTreeSet;
 
 use tare_schema::plan::{Fitness, Placement};
-use tare_schema::record::{ForeignLoad, MachineUsage, PartUsage};
+use tare_schema::record::{BackgroundLoad, MachineUsage, PartUsage};
 
 /// Share of the cores of instances and of agents that other programs used; `None` when the CPU time of a core or of an instance
 /// is not known.
 ///
 /// Everything of a trial but its agents runs on the cores of the instances: the conductor, the keeper and the links, too.
 #[must_use]
-pub fn foreign_load(
+pub fn background_load(
     placement: &Placement,
     machine: &MachineUsage,
     parts: &[PartUsage],
-) -> Option<ForeignLoad> {
+) -> Option<BackgroundLoad> {
     let (agents, others): (Vec<_>, Vec<_>) = parts.iter().partition(|part| part.role == "agent");
     if placement.agents_have_cores_of_their_own() {
-        return Some(ForeignLoad {
-            part_cores: foreign(machine, &placement.part_cpus, &others)?,
-            agent_cores: Some(foreign(machine, &placement.agent_cpus, &agents)?),
+        return Some(BackgroundLoad {
+            part_cores: background(machine, &placement.part_cpus, &others)?,
+            agent_cores: Some(background(machine, &placement.agent_cpus, &agents)?),
         });
     }
     let both = placement.agent_cpus.iter().chain(&placement.part_cpus);
@@ -28,28 +28,30 @@ pub fn foreign_load(
         all = (0..machine.core_busy.len() as u32).collect();
     }
     let all: Vec<u32> = all.into_iter().collect();
-    Some(ForeignLoad {
-        part_cores: foreign(machine, &all, &parts.iter().collect::<Vec<_>>())?,
+    Some(BackgroundLoad {
+        part_cores: background(machine, &all, &parts.iter().collect::<Vec<_>>())?,
         agent_cores: None,
     })
 }
 
 /// Busy share of these cores that these processes do not account for. Clamped at 0: core times are coarser than process times.
-fn foreign(machine: &MachineUsage, cpus: &[u32], parts: &[&PartUsage]) -> Option<f64> {
+fn background(machine: &MachineUsage, cpus: &[u32], parts: &[&PartUsage]) -> Option<f64> {
     let own_ns: u64 = parts.iter().map(|part| part.cpu_ns).sum::<Option<u64>>()?;
     let available_ns =
         machine.window_ns as f64 * (1.0 - machine.steal_share.unwrap_or(0.0)) * cpus.len() as f64;
     if available_ns <= 0.0 {
         return None;
     }
-    let accounted = mean(&machine.core_busy, cpus)? - mean(&machine.core_unbooked, cpus)?;
+    let accounted = mean(&machine.core_busy, cpus)? - mean(&machine.core_unattributed, cpus)?;
     Some((accounted - own_ns as f64 / available_ns).clamp(0.0, 1.0))
 }
 
 /// Whether the instances' own work kept their cores so busy that queueing dominates.
 #[must_use]
 pub fn is_saturated(fitness: &Fitness, placement: &Placement, machine: &MachineUsage) -> bool {
-    let others = machine.foreign.map_or(0.0, |foreign| foreign.part_cores);
+    let others = machine
+        .background
+        .map_or(0.0, |background| background.part_cores);
     mean(&machine.core_busy, &placement.part_cpus)
         .is_some_and(|busy| busy - others > fitness.saturated_busy)
 }
@@ -74,11 +76,11 @@ mod tests {
         }
     }
 
-    fn machine(core_busy: &[f64], core_unbooked: &[f64]) -> MachineUsage {
+    fn machine(core_busy: &[f64], core_unattributed: &[f64]) -> MachineUsage {
         MachineUsage {
             window_ns: SECOND_NS,
             core_busy: core_busy.to_vec(),
-            core_unbooked: core_unbooked.to_vec(),
+            core_unattributed: core_unattributed.to_vec(),
             ..MachineUsage::default()
         }
     }
@@ -104,7 +106,7 @@ mod tests {
             part("agent", 0.25),
         ];
         let machine = machine(&[0.92, 0.4], &[0.11, 0.05]);
-        let found = foreign_load(&placement(&[1], &[0]), &machine, &parts).unwrap();
+        let found = background_load(&placement(&[1], &[0]), &machine, &parts).unwrap();
         assert!(is_near(found.part_cores, 0.3), "{found:?}");
         assert!(is_near(found.agent_cores.unwrap(), 0.1), "{found:?}");
     }
@@ -114,7 +116,7 @@ mod tests {
         let mut machine = machine(&[1.0, 0.0], &[0.0, 0.0]);
         machine.steal_share = Some(0.1);
         let parts = [part("app", 0.9), part("agent", 0.0)];
-        let found = foreign_load(&placement(&[1], &[0]), &machine, &parts).unwrap();
+        let found = background_load(&placement(&[1], &[0]), &machine, &parts).unwrap();
         assert!(is_near(found.part_cores, 0.0), "{found:?}");
     }
 
@@ -122,10 +124,10 @@ mod tests {
     fn agents_without_cores_of_their_own_leave_one_figure() {
         let parts = [part("app", 0.4), part("agent", 0.2)];
         let machine = machine(&[0.8, 0.4, 0.9], &[0.0, 0.0, 0.0]);
-        let shared = foreign_load(&placement(&[1], &[0, 1]), &machine, &parts).unwrap();
+        let shared = background_load(&placement(&[1], &[0, 1]), &machine, &parts).unwrap();
         assert!(is_near(shared.part_cores, 0.3), "{shared:?}");
         assert_eq!(shared.agent_cores, None);
-        let anywhere = foreign_load(&placement(&[], &[]), &machine, &parts).unwrap();
+        let anywhere = background_load(&placement(&[], &[]), &machine, &parts).unwrap();
         assert!(is_near(anywhere.part_cores, 0.5), "{anywhere:?}");
     }
 
@@ -134,10 +136,10 @@ mod tests {
         let near = placement(&[1], &[0]);
         let machine = machine(&[0.3, 0.3], &[0.0, 0.0]);
         let unknown = PartUsage::default();
-        assert_eq!(foreign_load(&near, &machine, &[unknown]), None);
-        assert_eq!(foreign_load(&near, &MachineUsage::default(), &[]), None);
+        assert_eq!(background_load(&near, &machine, &[unknown]), None);
+        assert_eq!(background_load(&near, &MachineUsage::default(), &[]), None);
         let more = [part("app", 0.35), part("agent", 0.3)];
-        let found = foreign_load(&near, &machine, &more).unwrap();
+        let found = background_load(&near, &machine, &more).unwrap();
         assert_eq!(found.part_cores, 0.0);
     }
 
@@ -147,7 +149,7 @@ mod tests {
         let mut machine = machine(&[0.92, 0.1], &[0.0, 0.0]);
         let fitness = Fitness::default();
         assert!(is_saturated(&fitness, &near, &machine));
-        machine.foreign = Some(ForeignLoad {
+        machine.background = Some(BackgroundLoad {
             part_cores: 0.3,
             agent_cores: Some(0.0),
         });

@@ -5,7 +5,7 @@
 
 mod agent_plans;
 mod agents;
-mod ceiling;
+mod capacity;
 mod clock;
 mod conductor;
 mod disk;

@@ -41,7 +41,7 @@ fn arm_visits(plan: &Plan) -> Vec<(String, u32, Vec<String>)> {
     let mut arm_visits: Vec<(String, u32, Vec<String>)> = plan
         .arms
         .iter()
-        .filter(|arm| arm.needs.is_none())
+        .filter(|arm| arm.requires.is_none())
         .map(|arm| (arm.name.clone(), 0, all.clone()))
         .collect();
     if plan.baseline_runs == BaselineRuns::Twice

@@ -27,13 +27,17 @@ pub(crate) fn check_runnable(plan: &Plan) -> Result<(), ConductError> {
 
 /// An arm whose needs are not met is skipped; the baseline and one more arm must remain.
 fn check_comparable(plan: &Plan) -> Result<(), ConductError> {
-    let can_run = plan.arms.iter().filter(|arm| arm.needs.is_none()).count();
+    let can_run = plan
+        .arms
+        .iter()
+        .filter(|arm| arm.requires.is_none())
+        .count();
     let lacking = |arm: &Arm| {
-        let needs = arm.needs.as_ref()?;
+        let needs = arm.requires.as_ref()?;
         Some(format!("{} needs {needs}", arm.name))
     };
     let lacking: Vec<String> = plan.arms.iter().filter_map(lacking).collect();
-    let baseline = plan.arms.first().is_none_or(|arm| arm.needs.is_none());
+    let baseline = plan.arms.first().is_none_or(|arm| arm.requires.is_none());
     let too_few = match plan.compare {
         Compare::Arms => can_run < 2.min(plan.arms.len()) || !baseline,
         Compare::Levels => can_run == 0,

@@ -105,10 +105,10 @@ fn check_filled(step: &str, load: &LoadSpec, result: &LoadResult) -> Result<(), 
         Stop::Count { exchanges } => exchanges,
         Stop::Duration { .. } | Stop::Interrupted => result.intended,
     };
-    if result.right == wanted {
+    if result.ok == wanted {
         return Ok(());
     }
-    let wrong = result.outcomes.iter().filter(|one| one.class != "right");
+    let wrong = result.outcomes.iter().filter(|one| one.class != "ok");
     let worst = wrong.max_by_key(|one| one.count).map_or_else(
         || "the load was cut short".to_owned(),
         |one| match &one.example {
@@ -116,8 +116,8 @@ fn check_filled(step: &str, load: &LoadSpec, result: &LoadResult) -> Result<(), 
             None => one.class.clone(),
         },
     );
-    let right = result.right;
+    let ok = result.ok;
     Err(TrialError::Failed(format!(
-        "the step `{step}` wrote {right} of {wanted} records: {worst}"
+        "the step `{step}` wrote {ok} of {wanted} records: {worst}"
     )))
 }

@@ -30,7 +30,7 @@ pub fn prove(
     let mut proofs = Vec::new();
     for (edge, routes) in by_edge(&arm.topology) {
         // External authorization is not a call of the workload; it is proved below.
-        if arm.topology.asked.iter().any(|asked| asked.edge == edge) {
+        if arm.topology.ext_authz.iter().any(|one| one.edge == edge) {
             continue;
         }
         let traffic = traffic::over(cell, sent, edge);
@@ -55,10 +55,10 @@ pub fn prove(
         }
         set_edge(&mut proofs[first..], edge);
     }
-    for asked in &arm.topology.asked {
+    for ext_authz in &arm.topology.ext_authz {
         let first = proofs.len();
-        proofs.extend(ext_authz::prove(arm, cell, asked, sent, &deltas));
-        set_edge(&mut proofs[first..], &asked.edge);
+        proofs.extend(ext_authz::prove(arm, cell, ext_authz, sent, &deltas));
+        set_edge(&mut proofs[first..], &ext_authz.edge);
     }
     proofs
 }
@@ -152,25 +152,25 @@ fn prove_traffic(
     let edge = first.edge.as_str();
     let counts = counted(&first.protocol);
     let mut proofs = Vec::new();
-    for position in 0..first.stops.len() {
+    for position in 0..first.proxies.len() {
         // The routes of an edge share its traffic; the share of each is not known.
-        let stops: Option<Vec<&str>> = routes
+        let proxies: Option<Vec<&str>> = routes
             .iter()
-            .map(|route| route.stops.get(position).map(String::as_str))
+            .map(|route| route.proxies.get(position).map(String::as_str))
             .collect();
-        let Some(stops) = stops.map(|stops| InstanceGroup::of(stops, deltas, edge)) else {
+        let Some(proxies) = proxies.map(|proxies| InstanceGroup::of(proxies, deltas, edge)) else {
             continue;
         };
         if counts == Counted::Requests {
-            proofs.push(stops.between("requests", traffic.requests()));
-            if stops.delta("retries").is_some() {
-                proofs.push(stops.between("retries", (0, 0)));
+            proofs.push(proxies.between("requests", traffic.requests()));
+            if proxies.delta("retries").is_some() {
+                proofs.push(proxies.between("retries", (0, 0)));
             }
         } else if let Some(connections) = traffic.connections {
-            proofs.push(stops.between("connections", (connections, connections)));
-            if let (Some(sent), Some(bytes)) = (traffic.bytes, stops.delta("bytes-received")) {
+            proofs.push(proxies.between("connections", (connections, connections)));
+            if let (Some(sent), Some(bytes)) = (traffic.bytes, proxies.delta("bytes-received")) {
                 proofs.push(Proof {
-                    instance: stops.name(),
+                    instance: proxies.name(),
                     edge: None,
                     what: "bytes-received".into(),
                     expected: format!("at least {sent}"),
@@ -185,8 +185,8 @@ fn prove_traffic(
     }
     // A proxy of the arm that is not on the path must not have seen the traffic.
     for instance in &topology.instances {
-        let idle = instance.role.is_proxy() && !first.stops.contains(&instance.name);
-        let is_only_edge = topology.routes.len() - topology.asked.len() == 1;
+        let idle = instance.role.is_proxy() && !first.proxies.contains(&instance.name);
+        let is_only_edge = topology.routes.len() - topology.ext_authz.len() == 1;
         if idle && is_only_edge && deltas.has_counters(&instance.name) {
             let delta = deltas.of(&instance.name, "requests", edge);
             proofs.push(exactly(&instance.name, "requests", 0, delta));
@@ -313,10 +313,10 @@ fn prove_links(arm: &Arm, cell: &Cell, routes: &[&Route], deltas: &Deltas<'_>) -
         }
         // Between cluster members a sidecar is at both ends of one edge, and one counter has the handshakes of both.
         let counts_others = routes.iter().any(|route| {
-            let place = route.stops.iter().position(|other| other == stop);
+            let place = route.proxies.iter().position(|other| other == stop);
             // Link N is before stop N, link N + 1 is behind it.
             let link =
-                place.and_then(|place| route.links.get(place + usize::from(!side.is_empty())));
+                place.and_then(|place| route.segments.get(place + usize::from(!side.is_empty())));
             link.is_some_and(|link| link.security != Security::Plaintext)
         });
         let what = format!("{side}tls-handshakes");
@@ -330,12 +330,12 @@ fn prove_links(arm: &Arm, cell: &Cell, routes: &[&Route], deltas: &Deltas<'_>) -
 
 /// For each link of a route: the proxy whose counters are used, the prefix of their names, and the link's security.
 fn ends(route: &Route) -> impl Iterator<Item = (&str, &'static str, Security, &Route)> {
-    let links = route.links.iter().enumerate();
+    let links = route.segments.iter().enumerate();
     links.filter_map(move |(index, link)| {
         // The accepting proxy has the most counters; where the application accepts, the proxy before it is used.
-        let (stop, side) = match (route.stops.get(index), index.checked_sub(1)) {
+        let (stop, side) = match (route.proxies.get(index), index.checked_sub(1)) {
             (Some(stop), _) => (stop, ""),
-            (None, Some(before)) => (&route.stops[before], "upstream-"),
+            (None, Some(before)) => (&route.proxies[before], "upstream-"),
             (None, None) => return None,
         };
         Some((stop.as_str(), side, link.security, route))

@@ -3,12 +3,12 @@
 use tare_lab::LabError;
 use tare_lab::environment::TestBed;
 use tare_schema::agent::Acknowledged;
-use tare_schema::plan::{Cell, Promise, ReadBackPlan};
+use tare_schema::plan::{Cell, Guarantee, ReadBackPlan};
 use tare_schema::record::{ReadBackRecord, TrialRecord};
 
 use crate::error::is_infrastructure;
 
-/// Reads the topic of a cell back, fills the record, and returns the violated promises as texts.
+/// Reads the topic of a cell back, fills the record, and returns the violated guarantees as texts.
 ///
 /// # Errors
 /// When the environment itself fails.
@@ -25,10 +25,10 @@ pub(crate) fn read(
     let acknowledged: Vec<Acknowledged> = acknowledged.cloned().collect();
     match bed.read_back(&plan.topic.of_trial(trial), seed, &acknowledged) {
         Ok(found) => {
-            let found = check_promises(plan, found);
-            let broken = found.broken.clone();
+            let found = check_guarantees(plan, found);
+            let violations = found.violations.clone();
             record.read_back = Some(found);
-            Ok(broken)
+            Ok(violations)
         }
         Err(error) if is_infrastructure(&error) => Err(error),
         // A topic that cannot be read back makes the trial invalid.
@@ -36,40 +36,40 @@ pub(crate) fn read(
     }
 }
 
-/// Fills in the violated promises.
-fn check_promises(plan: &ReadBackPlan, mut found: ReadBackRecord) -> ReadBackRecord {
+/// Fills in the violated guarantees.
+fn check_guarantees(plan: &ReadBackPlan, mut found: ReadBackRecord) -> ReadBackRecord {
     let of = |count: u64, what: &str| {
         format!(
             "{count} of {} acknowledged records {what} ({} read back)",
             found.acknowledged, found.read
         )
     };
-    let mut broken = Vec::new();
-    for promise in &plan.promises {
-        match promise {
-            Promise::NoneLost if found.lost > 0 => broken.push(of(found.lost, "are lost")),
-            Promise::NoneDuplicated if found.duplicated > 0 => {
-                broken.push(format!(
-                    "{} records are there twice or more ({} read back)",
+    let mut violations = Vec::new();
+    for guarantee in &plan.guarantees {
+        match guarantee {
+            Guarantee::NoneLost if found.lost > 0 => violations.push(of(found.lost, "are lost")),
+            Guarantee::NoneDuplicated if found.duplicated > 0 => {
+                violations.push(format!(
+                    "{} records are stored twice or more ({} read back)",
                     found.duplicated, found.read
                 ));
             }
-            Promise::NoneLost | Promise::NoneDuplicated => {}
+            Guarantee::NoneLost | Guarantee::NoneDuplicated => {}
         }
     }
     if found.acknowledged == 0 {
-        broken.push(String::from(
-            "nothing was acknowledged, so nothing could be held against it",
+        violations.push(String::from(
+            "nothing was acknowledged, so nothing could be checked",
         ));
     }
-    found.broken = broken;
+    found.violations = violations;
     found
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tare_schema::plan::TopicOf;
+    use tare_schema::plan::PreparedTopic;
 
     fn found(lost: u64, duplicated: u64) -> ReadBackRecord {
         ReadBackRecord {
@@ -79,40 +79,40 @@ mod tests {
             lost,
             duplicated,
             unacknowledged: 0,
-            disordered: 0,
-            foreign: 0,
-            broken: Vec::new(),
+            reordered: 0,
+            unexpected: 0,
+            violations: Vec::new(),
         }
     }
 
-    fn plan(promises: &[Promise]) -> ReadBackPlan {
+    fn plan(guarantees: &[Guarantee]) -> ReadBackPlan {
         ReadBackPlan {
-            topic: TopicOf {
+            topic: PreparedTopic {
                 step: "topic".into(),
                 part: "broker".into(),
                 port: "plain".into(),
                 topic: "t-{trial}".into(),
             },
-            promises: promises.to_vec(),
+            guarantees: guarantees.to_vec(),
         }
     }
 
     #[test]
-    fn only_what_was_promised_makes_a_trial_invalid() {
-        let both = plan(&[Promise::NoneLost, Promise::NoneDuplicated]);
-        let broken = |plan: &ReadBackPlan, lost, duplicated| {
-            check_promises(plan, found(lost, duplicated)).broken
+    fn only_a_violated_guarantee_makes_a_trial_invalid() {
+        let both = plan(&[Guarantee::NoneLost, Guarantee::NoneDuplicated]);
+        let violations = |plan: &ReadBackPlan, lost, duplicated| {
+            check_guarantees(plan, found(lost, duplicated)).violations
         };
-        assert!(broken(&both, 0, 0).is_empty());
-        let said = broken(&both, 3, 0);
+        assert!(violations(&both, 0, 0).is_empty());
+        let said = violations(&both, 3, 0);
         assert_eq!(
             said,
             ["3 of 100 acknowledged records are lost (97 read back)"]
         );
-        assert_eq!(broken(&both, 3, 2).len(), 2);
+        assert_eq!(violations(&both, 3, 2).len(), 2);
         assert!(
-            broken(&plan(&[]), 3, 2).is_empty(),
-            "acks=1 promises nothing"
+            violations(&plan(&[]), 3, 2).is_empty(),
+            "acks=1 guarantees nothing"
         );
     }
 }

@@ -5,7 +5,7 @@ use std::fmt::Write;
 use tare_schema::agent::Sample;
 
 /// Header of the table; times are in ns, counts are per sample.
-const HEAD: &str = "role,offset_ns,length_ns,intended,released,right,errors,latency_p50_ns,latency_p99_ns,latency_max_ns,lateness_p99_ns,in_flight,connections\n";
+const HEAD: &str = "role,offset_ns,length_ns,intended,released,ok,errors,latency_p50_ns,latency_p99_ns,latency_max_ns,lateness_p99_ns,in_flight,connections\n";
 
 /// The samples of a trial as CSV; a missing value is an empty field.
 #[must_use]
@@ -21,7 +21,7 @@ pub fn to_csv(samples: &[(String, Sample)]) -> String {
             sample.length_ns,
             sample.intended,
             sample.released,
-            sample.right,
+            sample.ok,
             sample.errors,
             field(sample.latency_p50_ns),
             field(sample.latency_p99_ns),

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use tare_schema::agent::{Ended, LoadResult};
+use tare_schema::agent::{LoadEnd, LoadResult};
 use tare_schema::plan::{Cell, Plan};
 use tare_schema::record::{TrialRecord, TrialStatus};
 
@@ -28,19 +28,19 @@ pub(crate) fn judge(
     match &mut record.machine {
         Some(machine) => {
             // An external part may have run on these cores: that is not known.
-            machine.foreign = match record.not_proved.is_empty() {
-                true => fitness::foreign_load(&plan.placement, machine, &record.parts),
+            machine.background = match record.not_proved.is_empty() {
+                true => fitness::background_load(&plan.placement, machine, &record.parts),
                 false => None,
             };
             record.saturated = fitness::is_saturated(&plan.fitness, &plan.placement, machine);
         }
         None => {
-            unfit.push("the load was over before it could be observed: make it longer".into());
+            unfit.push("the load ended before it could be observed: make it longer".into());
         }
     }
     let wrong: Vec<String> = failed_checks(record).chain(read_back_violations).collect();
     // One success is enough here. Whether the error rate allows a verdict is decided together with the other arm.
-    let answered: u64 = record.load.iter().map(|result| result.right).sum();
+    let answered: u64 = record.load.iter().map(|result| result.ok).sum();
     let released: u64 = record.load.iter().map(|result| result.released).sum();
     // When nothing was released, that is not the target's failure, unless it has never answered at all.
     let is_hung = never_answered(&record.load);
@@ -67,10 +67,12 @@ pub(crate) fn judge(
 /// Why a load ended early, if it did.
 fn incomplete_load(result: &LoadResult) -> Option<String> {
     let role = &result.role;
-    match (result.ended, &result.broke_off) {
-        (Ended::Completed, _) => None,
-        (Ended::BrokeOff, Some(why)) => Some(format!("the load of role {role} broke off: {why}")),
-        (Ended::BrokeOff | Ended::Interrupted, _) => {
+    match (result.ended, &result.abort_reason) {
+        (LoadEnd::Completed, _) => None,
+        (LoadEnd::Aborted, Some(why)) => {
+            Some(format!("the load of role {role} was aborted: {why}"))
+        }
+        (LoadEnd::Aborted | LoadEnd::Interrupted, _) => {
             Some(format!("the agent of role {role} was cut short"))
         }
     }
@@ -88,7 +90,7 @@ fn failed_checks(record: &TrialRecord) -> impl Iterator<Item = String> {
         )
     });
     let audits = record.audits.iter().filter(|audit| !audit.holds);
-    proofs.chain(audits.map(|audit| format!("audit {}: {}", audit.asked, audit.found)))
+    proofs.chain(audits.map(|audit| format!("audit {}: {}", audit.request, audit.found)))
 }
 
 /// Fills in CPU and memory of agents that exited before they could be read, from their own results.
@@ -105,7 +107,7 @@ fn fill_usage_from_agents(cell: &Cell, record: &mut TrialRecord) {
             more => format!("{}-{more}", role.instance),
         };
         if let Some(part) = record.parts.iter_mut().find(|part| part.instance == name) {
-            let own = &result.instrument;
+            let own = &result.generator;
             part.cpu_ns.get_or_insert(own.cpu_ns);
             part.rss_peak_bytes.get_or_insert(own.peak_rss_bytes);
         }
@@ -116,18 +118,18 @@ fn fill_usage_from_agents(cell: &Cell, record: &mut TrialRecord) {
 fn never_answered(load: &[LoadResult]) -> bool {
     let sent = load.iter().any(|result| result.requests_sent_total > 0);
     let mut requests = load.iter().flat_map(|result| result.by_request.values());
-    sent && requests.all(|request| request.right == 0)
+    sent && requests.all(|request| request.ok == 0)
 }
 
 fn no_success_reason(load: &[LoadResult]) -> String {
     let worst = load
         .iter()
         .flat_map(|result| &result.outcomes)
-        .filter(|outcome| outcome.class != "right")
+        .filter(|outcome| outcome.class != "ok")
         .max_by_key(|outcome| outcome.count);
     match worst {
         Some(outcome) => format!(
-            "no exchange was answered rightly; most ended as {} ({})",
+            "no request succeeded; most failed with {} ({})",
             outcome.class,
             outcome.example.as_deref().unwrap_or("no example")
         ),

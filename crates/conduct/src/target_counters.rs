@@ -1,7 +1,7 @@
 //! Target counters (`x-…`): what targets report of themselves during a trial; no proof uses them.
 
 use tare_lab::environment::{InstanceCounters, Reading};
-use tare_schema::record::Told;
+use tare_schema::record::TargetCounter;
 use tare_schema::target::CounterKind;
 
 /// Prefix of the names of target counters.
@@ -9,7 +9,10 @@ const OWN: &str = "x-";
 
 /// Growth of each target counter between two readings, and the value of each gauge at the second.
 #[must_use]
-pub fn target_counters(before: &[InstanceCounters], after: &[InstanceCounters]) -> Vec<Told> {
+pub fn target_counters(
+    before: &[InstanceCounters],
+    after: &[InstanceCounters],
+) -> Vec<TargetCounter> {
     let mut all = Vec::new();
     for counters in after {
         let earlier = before.iter().find(|b| b.instance == counters.instance);
@@ -26,7 +29,7 @@ pub fn target_counters(before: &[InstanceCounters], after: &[InstanceCounters]) 
                 .filter(|_| reading.kind == CounterKind::Counter)
                 // A counter that is missing in the first reading started at 0.
                 .map_or(0.0, |earlier| earlier.value);
-            all.push(Told {
+            all.push(TargetCounter {
                 instance: counters.instance.clone(),
                 name: name.to_owned(),
                 label: reading.label.clone().or_else(|| reading.edge.clone()),

@@ -90,7 +90,7 @@ fn calls_behind(cell: &Cell, sent: &[SentTraffic], edge: &str) -> Option<Expecte
         let role = roles.find(|role| role.role == one.role && !role.calls.is_empty())?;
         for (request, count) in &one.by_request {
             let calls = role.calls.get(request)?.get(edge).copied().unwrap_or(0);
-            traffic.requests_min += count.right * u64::from(calls);
+            traffic.requests_min += count.ok * u64::from(calls);
             traffic.requests_max += count.sent * u64::from(calls);
         }
     }

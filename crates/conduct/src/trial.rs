@@ -61,8 +61,8 @@ pub(crate) fn draft(number: u32) -> TrialRecord {
         not_proved: Vec::new(),
         audits: Vec::new(),
         endpoints: Vec::new(),
-        told: Vec::new(),
-        events: Vec::new(),
+        target_counters: Vec::new(),
+        faults: Vec::new(),
         read_back: None,
     }
 }
@@ -147,7 +147,7 @@ fn steps(
         observer,
         record,
     )?;
-    if !cell.events.is_empty() {
+    if !cell.faults.is_empty() {
         faults.wait_all();
         bed.recover()?;
     }
@@ -159,8 +159,8 @@ fn steps(
     let mut after = evidence::gather(plan, cell, &before, bed, record)?;
     // Counters of restarted instances start again from 0: they give no difference.
     after.retain(|counters| !faults.restarted().contains(&counters.instance));
-    record.told = target_counters::target_counters(&before, &after);
-    record.events = faults.records();
+    record.target_counters = target_counters::target_counters(&before, &after);
+    record.faults = faults.records();
     let read_back_violations = read_back::read(cell, trial, bed, record)?;
     status::judge(plan, cell, read_back_violations, record);
     prepare::undo(cell, trial.0, bed);

@@ -14,13 +14,13 @@ use std::time::Duration;
 
 use scripted::{Fate, Lab, Memory, plan};
 use tare_conduct::{Options, Outcome, RunFolder, block_order, resume, run};
-use tare_schema::agent::Ended;
+use tare_schema::agent::LoadEnd;
 use tare_schema::estimate::Times;
 use tare_schema::external::External;
 use tare_schema::load::Pacing;
 use tare_schema::plan::{
-    Act, Ask, Audit, BeyondKnee, Blocks, Ceiling, Plan, PlannedEvent, Preparation, Promise,
-    ReadBackPlan, Restart, TopicOf, Until,
+    Ask, Audit, BeyondKnee, Blocks, Capacity, FaultKind, Guarantee, Plan, PlannedFault,
+    Preparation, PreparedTopic, ReadBackPlan, Restart, Until,
 };
 use tare_schema::record::{RunProgress, TrialStatus};
 
@@ -44,7 +44,7 @@ impl Bench {
             out: self.out.path().to_owned(),
             name: "test".into(),
             command: vec!["tare".into()],
-            ceiling: None,
+            capacity: None,
             times: Times::default(),
         };
         run(plan, &mut self.lab, &options, &mut self.watcher).unwrap()
@@ -110,10 +110,10 @@ fn what_cannot_be_proved_of_an_external_part_stands_in_every_record() {
             (one.edge.as_str(), one.part.as_str()),
             ("client->server", "server")
         );
-        assert!(one.why.starts_with("external: "), "{}", one.why);
+        assert!(one.reason.starts_with("external: "), "{}", one.reason);
         // What a proxy of ours has counted is proved as ever.
         assert_eq!(record.proofs.len(), usize::from(record.arm == "sidecar"));
-        assert_eq!(record.machine.as_ref().unwrap().foreign, None);
+        assert_eq!(record.machine.as_ref().unwrap().background, None);
     }
 }
 
@@ -125,7 +125,7 @@ fn an_external_part_that_is_not_there_ends_a_run_before_it_begins() {
         out: bench.out.path().join("runs"),
         name: "test".into(),
         command: vec!["tare".into()],
-        ceiling: None,
+        capacity: None,
         times: Times::default(),
     };
     let ended = run(
@@ -247,7 +247,7 @@ fn an_unfit_trial_is_repeated_once_at_the_end_of_its_block_and_both_stay() {
     let TrialStatus::Unfit { reasons } = &records[0].status else {
         panic!("{:?}", records[0].status);
     };
-    assert!(reasons[0].starts_with("20.0 % of the arrivals were released in bursts"));
+    assert!(reasons[0].starts_with("20.0 % of the arrivals were bunched"));
     let repeat = &records[3];
     assert_eq!((repeat.block, repeat.attempt), (1, 1));
     assert_eq!(
@@ -259,7 +259,7 @@ fn an_unfit_trial_is_repeated_once_at_the_end_of_its_block_and_both_stay() {
 
 #[test]
 fn a_load_that_broke_off_makes_no_fit_trial_and_the_record_says_why() {
-    let mut bench = bench(&[Fate::BrokeOff]);
+    let mut bench = bench(&[Fate::Aborted]);
     let outcome = bench.run(&plan());
     let records = bench.records(&outcome);
     let TrialStatus::Unfit { reasons } = &records[0].status else {
@@ -267,9 +267,9 @@ fn a_load_that_broke_off_makes_no_fit_trial_and_the_record_says_why() {
     };
     assert_eq!(
         reasons,
-        &["the load of role load broke off: the group is gone"]
+        &["the load of role load was aborted: the group is gone"]
     );
-    assert_eq!(records[0].load[0].ended, Ended::BrokeOff);
+    assert_eq!(records[0].load[0].ended, LoadEnd::Aborted);
 }
 
 #[test]
@@ -362,13 +362,13 @@ fn an_arm_that_never_comes_up_ends_the_run_before_anything_is_measured_with_it()
         out: bench.out.path().to_owned(),
         name: "test".into(),
         command: Vec::new(),
-        ceiling: None,
+        capacity: None,
         times: Times::default(),
     };
     let error = run(&plan(), &mut bench.lab, &options, &mut bench.watcher).unwrap_err();
     assert!(error.to_string().contains("does not come up"));
     let folder = RunFolder::open(&bench.out.path().join("test")).unwrap();
-    assert_eq!(folder.state().unwrap().state, RunProgress::Broken);
+    assert_eq!(folder.state().unwrap().state, RunProgress::Failed);
 }
 
 #[test]
@@ -457,7 +457,7 @@ fn a_run_with_a_width_to_reach_stops_between_its_smallest_and_largest_number_of_
         max: 9,
         until: Some(Until {
             metric: tare_schema::metric::Metric::Median,
-            within: 0.05,
+            half_width: 0.05,
         }),
     };
     let mut bench = bench(&[]);
@@ -508,17 +508,17 @@ fn a_level_beyond_what_is_carried_is_left_out_before_the_first_block() {
     let outcome = first.run(&two_levels());
     let plan = RunFolder::open(&outcome.folder).unwrap().plan().unwrap();
     assert_eq!(plan.levels.len(), 1);
-    assert_eq!(plan.left_out[0].level, "900000/s");
-    let ceiling = plan.ceiling.unwrap();
+    assert_eq!(plan.skipped_levels[0].level, "900000/s");
+    let capacity = plan.capacity.unwrap();
     assert_eq!(
-        (ceiling.arm.as_str(), ceiling.carried_per_s),
+        (capacity.arm.as_str(), capacity.achieved_per_s),
         ("sidecar", 1e6)
     );
     assert_eq!(first.records(&outcome).len(), 9);
     assert_eq!(first.lab.placed.lock().unwrap().len(), 10);
     let told = first.watcher.heard.first().unwrap();
     assert!(
-        told.starts_with("900000/s is left out: sidecar carries 1000000/s"),
+        told.starts_with("900000/s is left out: sidecar sustains 1000000/s"),
         "{told}"
     );
 
@@ -528,9 +528,9 @@ fn a_level_beyond_what_is_carried_is_left_out_before_the_first_block() {
         out: second.out.path().to_owned(),
         name: "test".into(),
         command: Vec::new(),
-        ceiling: Some(Ceiling {
-            carried_per_s: 2e6,
-            ..ceiling
+        capacity: Some(Capacity {
+            achieved_per_s: 2e6,
+            ..capacity
         }),
         times: Times::default(),
     };
@@ -542,7 +542,7 @@ fn a_level_beyond_what_is_carried_is_left_out_before_the_first_block() {
     )
     .unwrap();
     let plan = RunFolder::open(&outcome.folder).unwrap().plan().unwrap();
-    assert_eq!((plan.levels.len(), plan.left_out.len()), (2, 0));
+    assert_eq!((plan.levels.len(), plan.skipped_levels.len()), (2, 0));
     assert_eq!(second.lab.placed.lock().unwrap().len(), 9);
 }
 
@@ -550,13 +550,13 @@ fn a_level_beyond_what_is_carried_is_left_out_before_the_first_block() {
 fn without_the_baseline_or_with_nothing_but_it_there_is_nothing_to_compare() {
     for lacking in [0, 1] {
         let mut plan = plan();
-        plan.arms[lacking].needs = Some("what is not here".into());
+        plan.arms[lacking].requires = Some("what is not here".into());
         let mut bench = bench(&[]);
         let options = Options {
             out: bench.out.path().to_owned(),
             name: "test".into(),
             command: Vec::new(),
-            ceiling: None,
+            capacity: None,
             times: Times::default(),
         };
         let error = run(&plan, &mut bench.lab, &options, &mut bench.watcher).unwrap_err();
@@ -580,7 +580,7 @@ fn audited() -> Plan {
             ask: Ask {
                 edge: "client->server".into(),
                 from: "client".into(),
-                within_ns: 1,
+                timeout_ns: 1,
                 request,
             },
         }];
@@ -640,22 +640,22 @@ fn disturbed() -> Plan {
         fill: None,
     };
     for cell in &mut plan.cells {
-        let event = |at_ns, act| PlannedEvent { at_ns, act };
-        cell.events = vec![
-            event(0, Act::Kill { of: of() }),
-            event(500_000, Act::Start { of: of() }),
-            event(
+        let fault = |at_ns, action| PlannedFault { at_ns, action };
+        cell.faults = vec![
+            fault(0, FaultKind::Kill { of: of() }),
+            fault(500_000, FaultKind::Start { of: of() }),
+            fault(
                 600_000,
-                Act::Elect {
+                FaultKind::Elect {
                     step: "topic".into(),
                 },
             ),
-            event(60_000_000_000, Act::Pause { of: of() }),
+            fault(60_000_000_000, FaultKind::Pause { of: of() }),
         ];
         cell.prepare = vec![topic.clone()];
         cell.read_back = Some(ReadBackPlan {
-            topic: TopicOf::of(&topic).unwrap(),
-            promises: vec![Promise::NoneLost, Promise::NoneDuplicated],
+            topic: PreparedTopic::of(&topic).unwrap(),
+            guarantees: vec![Guarantee::NoneLost, Guarantee::NoneDuplicated],
         });
     }
     plan
@@ -669,21 +669,21 @@ fn what_is_done_to_a_bed_is_drawn_anew_told_with_its_times_and_mended_after_each
     assert!(records.iter().all(|record| record.status.is_fit()));
     let mut killed = std::collections::BTreeSet::new();
     for record in &records {
-        let acts: Vec<&str> = record.events.iter().map(|event| &*event.act).collect();
-        assert_eq!(acts, ["kill", "start", "elect", "pause"]);
-        let [kill, start, elect, pause] = &record.events[..] else {
-            panic!("four events");
+        let actions: Vec<&str> = record.faults.iter().map(|fault| &*fault.action).collect();
+        assert_eq!(actions, ["kill", "start", "elect", "pause"]);
+        let [kill, start, elect, pause] = &record.faults[..] else {
+            panic!("four faults");
         };
-        assert_eq!(kill.to.len(), 1);
-        assert_eq!(start.to, kill.to, "the one that was killed");
-        assert_eq!(elect.to, [format!("t-{}", record.trial)]);
+        assert_eq!(kill.subjects.len(), 1);
+        assert_eq!(start.subjects, kill.subjects, "the one that was killed");
+        assert_eq!(elect.subjects, [format!("t-{}", record.trial)]);
         assert!(start.began_ns.unwrap() >= 500_000 && start.done_ns >= start.began_ns);
         assert_eq!(
             (pause.began_ns, pause.failed),
             (None, true),
-            "the load was over before"
+            "not started: the load had ended"
         );
-        killed.insert(kill.to[0].clone());
+        killed.insert(kill.subjects[0].clone());
         let found = record.read_back.as_ref().unwrap();
         assert_eq!((found.acknowledged, found.lost), (scripted::REQUESTS, 0));
     }
@@ -705,5 +705,5 @@ fn a_record_that_was_acknowledged_and_is_not_there_makes_the_trial_invalid() {
         *reasons,
         ["1 of 1000 acknowledged records are lost (999 read back)"]
     );
-    assert_eq!(records[1].read_back.as_ref().unwrap().broken, *reasons);
+    assert_eq!(records[1].read_back.as_ref().unwrap().violations, *reasons);
 }

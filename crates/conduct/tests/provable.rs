@@ -57,15 +57,15 @@ fn is_provable(arm: &Arm, role: &RoleLoad, targets: &Catalogue) -> bool {
     assert!(routes.peek().is_some(), "{} leads nowhere", role.edge);
     routes.all(|route| {
         let what: &[&str] = match counted(&route.protocol) {
-            Counted::Requests if route.stops.is_empty() => &["requests", "connections"],
+            Counted::Requests if route.proxies.is_empty() => &["requests", "connections"],
             Counted::Requests => &["requests"],
             Counted::Connections => &["connections"],
         };
-        let mut on_the_way = route.stops.iter().chain([&route.to]);
+        let mut on_the_way = route.proxies.iter().chain([&route.to]);
         let is_counted = |instance| what.iter().any(|name| counts(instance, name));
         let not_proved = arm.topology.not_proved();
         let is_told = not_proved.iter().any(|one| one.edge == route.edge);
-        route.own != Security::Plaintext
+        route.edge_security != Security::Plaintext
             || on_the_way.any(|instance| is_counted(instance))
             || (arm.topology.external(&route.to).is_some() && is_told)
     })
@@ -77,7 +77,7 @@ fn every_arm_of_every_experiment_has_something_that_counts_what_passes() {
     let plans = plans();
     assert!(plans.len() > 30, "{} plans", plans.len());
     for (experiment, plan) in &plans {
-        for arm in plan.arms.iter().filter(|arm| arm.needs.is_none()) {
+        for arm in plan.arms.iter().filter(|arm| arm.requires.is_none()) {
             let cells = plan.cells.iter().filter(|cell| cell.arm == arm.name);
             for role in cells.flat_map(|cell| &cell.load) {
                 assert!(

@@ -43,7 +43,7 @@ pub enum CompressError {
     Unknown(i16),
     /// The decompressed size exceeds the limit.
     #[error(
-        "more than {max_bytes} bytes come out of a {codec} batch: raise the limit, or distrust who wrote it"
+        "more than {max_bytes} bytes come out of a {codec} batch: raise the limit; it may be a decompression bomb"
     )]
     TooLarge {
         /// The codec.

@@ -13,7 +13,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use tare_net::Switch;
 use tare_net::link::{self, LinkError};
 use tare_net::namespace::Namespace;
-use tare_schema::calibration::{Calibration, WayFigures};
+use tare_schema::calibration::{Calibration, PathFigures};
 
 use crate::LabError;
 
@@ -33,7 +33,7 @@ pub fn measure(out: &Path) -> Result<Calibration, LabError> {
         to: None,
         address: Ipv4Addr::LOCALHOST.into(),
     };
-    let mut ways = vec![PathCalibration::new("two loopback addresses", loopback)];
+    let mut paths = vec![PathCalibration::new("two loopback addresses", loopback)];
     // Without the right to create a namespace no run uses pods either.
     let around = Namespace::new().ok();
     let pods = around.as_ref().and_then(two_pods);
@@ -43,17 +43,17 @@ pub fn measure(out: &Path) -> Result<Calibration, LabError> {
             to: Some(to.as_fd()),
             address: IpAddr::from(address),
         };
-        ways.push(PathCalibration::new("two pods", path));
+        paths.push(PathCalibration::new("two pods", path));
     }
     for _ in 0..PASSES {
-        for way in &mut ways {
+        for way in &mut paths {
             way.pass()?;
         }
     }
     Ok(Calibration {
         measured_unix_s: now_unix_s(),
         boot_id: cache::boot_id(),
-        ways: ways
+        paths: paths
             .into_iter()
             .filter_map(PathCalibration::figures)
             .collect(),
@@ -122,8 +122,8 @@ impl<'a> PathCalibration<'a> {
         Ok(())
     }
 
-    fn figures(self) -> Option<WayFigures> {
-        Some(WayFigures {
+    fn figures(self) -> Option<PathFigures> {
+        Some(PathFigures {
             between: self.between.to_owned(),
             plain: self.plain.figures()?,
             tls: self.tls.figures()?,

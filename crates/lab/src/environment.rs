@@ -10,7 +10,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use tare_schema::agent::{Acknowledged, AgentMessage};
 use tare_schema::load::{Endpoint, LoadPlan};
-use tare_schema::plan::{Ask, Exclusion, Limits, Placement, Preparation, TopicOf};
+use tare_schema::plan::{Ask, Exclusion, Limits, Placement, Preparation, PreparedTopic};
 use tare_schema::record::{EnvironmentRecord, MachineUsage, PartUsage, ReadBackRecord};
 use tare_schema::target::CounterKind;
 use tare_schema::topology::{Settings, Topology};
@@ -126,7 +126,7 @@ pub trait TestBed: Send {
     /// When it cannot be read.
     fn read_back(
         &mut self,
-        topic: &TopicOf,
+        topic: &PreparedTopic,
         run: u64,
         acknowledged: &[Acknowledged],
     ) -> Result<ReadBackRecord, LabError>;
@@ -200,9 +200,9 @@ pub enum FaultAction {
     /// Resumes this instance (SIGCONT).
     Resume(String),
     /// Elects the preferred leaders of the topic that a step created.
-    Elect(TopicOf),
+    Elect(PreparedTopic),
     /// Moves the partitions of the topic that a step created to the next brokers; done when they are in sync there.
-    Reassign(TopicOf),
+    Reassign(PreparedTopic),
 }
 
 /// A running agent.

@@ -6,11 +6,11 @@ mod admin;
 mod agent;
 mod ask;
 mod collect;
-mod distances;
 mod exits;
 mod external;
 mod faults;
 mod layout;
+mod link_rtts;
 mod observed;
 mod pods;
 mod prepare;
@@ -267,7 +267,7 @@ impl Environment for Local {
             let found = format!("{address}, not started by Tare");
             record.facts.insert(format!("external {at}"), found);
         }
-        record.distances.clone_from(&self.network.distances);
+        record.link_rtts.clone_from(&self.network.link_rtts);
         Ok(record)
     }
 

@@ -170,7 +170,7 @@ impl MetricsReader {
                         when: Instant::now(),
                         readings: Err(LabError::Metrics {
                             at: place.named.clone(),
-                            reason: "reading it broke off".to_owned(),
+                            reason: "the connection was lost while reading".to_owned(),
                         }),
                     }));
                 }

@@ -305,7 +305,7 @@ impl PartObservation {
             packets: None,
             throttled_ns: throttling(&|t| t.throttled_ns),
             throttled_periods: throttling(&|t| t.throttled),
-            limited_periods: throttling(&|t| t.periods),
+            quota_periods: throttling(&|t| t.periods),
             threads: last.values().map(|reading| reading.thread_count).sum(),
             processes: u32::try_from(last.len()).unwrap_or(u32::MAX),
         }

@@ -74,7 +74,7 @@ pub struct Step {
     /// Program and arguments.
     pub command: Vec<String>,
     /// Timeout.
-    pub within: Duration,
+    pub timeout: Duration,
 }
 
 /// Queries of an instance's JMX beans, sent in one request.
@@ -166,7 +166,7 @@ pub fn render(target: &Target, context: &Context) -> Result<Rendered, LabError> 
         prepare.push(Step {
             name: step.name.clone(),
             command: templates.words(&key("prepare"), &step.command)?,
-            within: step.within,
+            timeout: step.timeout,
         });
     }
     let mut env = Vec::new();
@@ -180,7 +180,7 @@ pub fn render(target: &Target, context: &Context) -> Result<Rendered, LabError> 
         start: templates.words(&key("start"), &def.start)?,
         env,
         probe: probe(&templates, &key("ready"), &def.ready, &context)?,
-        ready_within: def.ready.within,
+        ready_within: def.ready.timeout,
         stop: def.stop.clone(),
         counters,
         beans,

@@ -158,7 +158,7 @@ fn beds_that_are_up_at_once_have_addresses_of_their_own() {
 /// Two sidecars with mutual TLS between them; the kernel sends both their traffic.
 fn captured(proxy: &str) -> TestBedPlan {
     let mut plan = through_two(proxy);
-    for link in &mut plan.topology.routes[0].links[..2] {
+    for link in &mut plan.topology.routes[0].segments[..2] {
         link.interception = Interception::Redirect;
     }
     plan

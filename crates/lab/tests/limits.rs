@@ -50,7 +50,7 @@ fn two_threads_that_burn_get_a_tenth_of_a_core_and_their_throttling_is_counted()
     let (parts, _) = observation.finish().unwrap();
     let part = &parts[0];
     let cpu_ms = part.cpu_ns.unwrap() as f64 / 1e6;
-    let periods = part.limited_periods.unwrap() as f64;
+    let periods = part.quota_periods.unwrap() as f64;
     let throttled = part.throttled_periods.unwrap() as f64;
     // However busy the machine is: no more than 10 ms in a period, and just that in one in which it was stopped. The kernel
     // hands time out in slices of 5 ms, and the first and the last period are not whole.
@@ -72,7 +72,7 @@ fn a_part_without_limits_has_no_figures_of_throttling() {
     let observation = LocalObservation::start(vec![watched], Vec::new()).unwrap();
     let (parts, _) = Box::new(observation).finish().unwrap();
     let part = &parts[0];
-    assert_eq!((part.throttled_ns, part.limited_periods), (None, None));
+    assert_eq!((part.throttled_ns, part.quota_periods), (None, None));
 }
 
 #[test]
@@ -251,9 +251,9 @@ fn a_bed_gives_its_parts_their_limits_and_tells_who_lost_a_process_to_one() {
         std::fs::read_to_string(&log).is_ok_and(|text| text.contains("burnt"))
     }));
     let (parts, _) = observation.finish().unwrap();
-    assert!(parts[0].processes >= 1 && parts[0].limited_periods.unwrap() > 0);
+    assert!(parts[0].processes >= 1 && parts[0].quota_periods.unwrap() > 0);
     // The conductor has no limit.
-    assert_eq!(parts.last().unwrap().limited_periods, None);
+    assert_eq!(parts.last().unwrap().quota_periods, None);
     bed.stop().unwrap();
     drop((bed, local));
     assert_eq!(groups_named(&name), Vec::<PathBuf>::new());

@@ -83,7 +83,7 @@ fn an_instance_has_a_folder_in_memory_that_nobody_else_can_enter() {
     use std::os::unix::fs::PermissionsExt;
     let rig = Rig::new();
     let start = r#"[/bin/sh, -c, "echo kept > {{ memory }}/record; echo up; sleep 60"]"#;
-    rig.target("keeping", "", start, "{log: up, within: 5s}");
+    rig.target("keeping", "", start, "{log: up, timeout: 5s}");
     let mut local = rig.local();
     let name = local.folder().file_name().unwrap().to_owned();
     let memory = std::path::Path::new("/dev/shm").join(name);
@@ -292,7 +292,7 @@ fn an_agent_can_be_interrupted_and_a_silent_one_does_not_hold_us() {
 fn what_loopback_cannot_do_is_refused_with_the_next_step() {
     let rig = Rig::new();
     let mut plan = through_relay();
-    plan.topology.routes[0].links[1].interception = Interception::Redirect;
+    plan.topology.routes[0].segments[1].interception = Interception::Redirect;
     let text = rig.local().place(&plan).err().unwrap().to_string();
     assert!(
         text.contains("client->server") && text.contains("addressing: namespaces"),

@@ -15,7 +15,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use base::pods::{Which, devices};
-use base::{Base, LIMIT, kill, within};
+use base::{Base, LIMIT, has_ended, kill, within};
 use tare_lab::keeper::{Keeper, Spawn};
 
 const RIG: &str = env!("CARGO_BIN_EXE_lab-rig");
@@ -52,10 +52,13 @@ fn nothing_but_a_folder_survives_a_keeper_of_pods_killed_at_any_moment() {
             }));
             std::thread::sleep(Duration::from_millis((round * round * 37) % 101));
             let networks = base.networks();
-            kill(found.unwrap());
+            let keeper = found.unwrap();
+            kill(keeper);
             // A guardian that lives, or an owner that notices, removes the folder.
             let cleared = || which == Which::Guardian || base.entries().is_empty();
-            assert!(within(LIMIT, || { base.keepers().is_empty() && cleared() }));
+            assert!(within(LIMIT, || {
+                has_ended(keeper) && base.keepers().is_empty() && cleared()
+            }));
             owner.kill().unwrap();
             owner.wait().unwrap();
             // With the guardian and its owner dead, nobody is left to remove the folder but the next keeper.

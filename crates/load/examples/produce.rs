@@ -96,10 +96,10 @@ fn main() -> Result<(), Box<dyn Error>> {
     let result = &found.result;
     let seconds = result.window_ns as f64 / 1e9;
     println!(
-        "{} right, {} wrong, {:.0} records/s, {:.3} s",
-        result.right,
+        "{} ok, {} failed, {:.0} records/s, {:.3} s",
+        result.ok,
         result.errors,
-        result.right as f64 / seconds,
+        result.ok as f64 / seconds,
         seconds
     );
     if let Some(latency) = found.latency() {

@@ -91,7 +91,7 @@ impl<O: Outlet> Outlet for Watched<'_, O> {
         self.out.timer(timer, at_ns);
     }
     fn done(&mut self, ticket: Ticket, done: &Done<'_>) {
-        if let (Outcome::Right(_), Some(sent_ns), Some(own)) =
+        if let (Outcome::Ok(_), Some(sent_ns), Some(own)) =
             (done.outcome, done.sent_ns, self.own.take())
         {
             let reported = done.ended.arrived_ns.saturating_sub(sent_ns);
@@ -241,8 +241,8 @@ fn main() -> Result<(), Box<dyn Error>> {
         .map(|t| signed(t.reported) - signed(t.own))
         .collect();
     println!(
-        "{{\"right\": {}, \"intended\": {}, \"told\": {}, \"reported\": {{{}}}, \"own\": {{{}}}, \"difference\": {{{}}}}}",
-        outcome.result.right,
+        "{{\"ok\": {}, \"intended\": {}, \"told\": {}, \"reported\": {{{}}}, \"own\": {{{}}}, \"difference\": {{{}}}}}",
+        outcome.result.ok,
         outcome.result.intended,
         told.len(),
         quantiles(of(|t| t.reported)),

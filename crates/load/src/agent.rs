@@ -22,7 +22,7 @@ pub enum AgentError {
     #[error(transparent)]
     Load(#[from] LoadError),
     /// The stream has no reader any more.
-    #[error("the stream of messages broke off: {0}")]
+    #[error("the message stream ended early: {0}")]
     Stream(#[from] io::Error),
 }
 

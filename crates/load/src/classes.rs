@@ -13,7 +13,7 @@ pub const RIGHT: u8 = 0;
 const RIGHT_OTHER: u8 = 118;
 const _: () = assert!(
     KEPT_MAX < RIGHT_OTHER as usize && RIGHT_OTHER as usize + Status::MAX / 100 < CLASSES_MAX,
-    "errors and right answers must not share a number"
+    "errors and successful responses must not share a number"
 );
 
 /// Class number of connections whose attempt began before the window.
@@ -132,7 +132,7 @@ impl ClassNumbers {
 
 #[cfg(test)]
 mod tests {
-    use tare_schema::agent::Fault;
+    use tare_schema::agent::ErrorSource;
 
     use super::*;
 
@@ -169,7 +169,7 @@ mod tests {
             let class = ErrorClass {
                 name: "status",
                 code: Some(code),
-                fault: Fault::Target,
+                error_source: ErrorSource::Target,
             };
             assert!(usize::from(numbers.number(class, &"")) <= KEPT_MAX);
         }

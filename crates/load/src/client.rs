@@ -8,7 +8,7 @@ mod stamp;
 use std::fmt;
 use std::net::SocketAddr;
 
-use tare_schema::agent::{Acknowledged, Fault};
+use tare_schema::agent::{Acknowledged, ErrorSource};
 use tare_schema::load::OutOfReach;
 
 use crate::tls::TlsFault;
@@ -124,28 +124,28 @@ pub struct ErrorClass {
     /// The protocol's code.
     pub code: Option<u16>,
     /// Who is to blame.
-    pub fault: Fault,
+    pub error_source: ErrorSource,
 }
 
 impl ErrorClass {
     /// No complete response within the limit.
-    pub const TIMEOUT: ErrorClass = ErrorClass::of("timeout", Fault::Target);
+    pub const TIMEOUT: ErrorClass = ErrorClass::of("timeout", ErrorSource::Target);
     /// The body of the response is not the expected one.
-    pub const WRONG_BODY: ErrorClass = ErrorClass::of("wrong-body", Fault::Target);
+    pub const WRONG_BODY: ErrorClass = ErrorClass::of("wrong-body", ErrorSource::Target);
     /// The response is not valid in the protocol.
-    pub const MALFORMED: ErrorClass = ErrorClass::of("malformed", Fault::Target);
+    pub const MALFORMED: ErrorClass = ErrorClass::of("malformed", ErrorSource::Target);
     /// Not complete when the drain ended.
-    pub const UNFINISHED: ErrorClass = ErrorClass::of("unfinished", Fault::Target);
+    pub const UNFINISHED: ErrorClass = ErrorClass::of("unfinished", ErrorSource::Target);
     /// All errors beyond the maximum number of classes.
-    pub const OTHER: ErrorClass = ErrorClass::of("other", Fault::Target);
+    pub const OTHER: ErrorClass = ErrorClass::of("other", ErrorSource::Target);
 
     /// A class without code.
     #[must_use]
-    pub const fn of(name: &'static str, fault: Fault) -> Self {
+    pub const fn of(name: &'static str, error_source: ErrorSource) -> Self {
         Self {
             name,
             code: None,
-            fault,
+            error_source,
         }
     }
 }
@@ -191,17 +191,19 @@ impl Closed {
     #[must_use]
     pub fn class(self) -> ErrorClass {
         match self {
-            Closed::Eof => ErrorClass::of("closed", Fault::Peer),
-            Closed::Reset => ErrorClass::of("reset", Fault::Peer),
-            Closed::Refused => ErrorClass::of("refused", Fault::Peer),
-            Closed::ConnectTimeout => ErrorClass::of("connect-timeout", Fault::Peer),
-            Closed::Unreachable => ErrorClass::of("unreachable", Fault::Environment),
-            Closed::NoPorts => ErrorClass::of("no-ports", Fault::Environment),
-            Closed::NoDescriptors => ErrorClass::of("no-descriptors", Fault::Environment),
+            Closed::Eof => ErrorClass::of("closed", ErrorSource::Peer),
+            Closed::Reset => ErrorClass::of("reset", ErrorSource::Peer),
+            Closed::Refused => ErrorClass::of("refused", ErrorSource::Peer),
+            Closed::ConnectTimeout => ErrorClass::of("connect-timeout", ErrorSource::Peer),
+            Closed::Unreachable => ErrorClass::of("unreachable", ErrorSource::Environment),
+            Closed::NoPorts => ErrorClass::of("no-local-ports", ErrorSource::Environment),
+            Closed::NoDescriptors => {
+                ErrorClass::of("too-many-open-files", ErrorSource::Environment)
+            }
             Closed::Unread => ErrorClass::MALFORMED,
-            Closed::OutOfReach(_) => ErrorClass::of("out-of-reach", Fault::Client),
+            Closed::OutOfReach(_) => ErrorClass::of("address-not-allowed", ErrorSource::Client),
             Closed::Tls(fault) => fault.class(),
-            Closed::Other(_) => ErrorClass::of("system", Fault::Environment),
+            Closed::Other(_) => ErrorClass::of("os-error", ErrorSource::Environment),
         }
     }
 
@@ -278,7 +280,7 @@ impl Status {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Outcome {
     /// With the expected response.
-    Right(Status),
+    Ok(Status),
     /// With another response, or with none.
     Wrong(ErrorClass),
     /// The drain ended first.

@@ -16,17 +16,17 @@
 //!     .connections(4)
 //!     .duration(Duration::from_millis(400))
 //!     .run()?;
-//! println!("{} right of {}", found.result.right, found.result.intended);
+//! println!("{} ok of {}", found.result.ok, found.result.intended);
 //! if let Some(latency) = found.latency() {
 //!     println!("p50 {:?}, max {:?}", latency.quantile(0.5), latency.max());
 //! }
 //! for outcome in &found.result.outcomes {
-//!     println!("{} × {}, fault of {:?}", outcome.count, outcome.class, outcome.fault);
+//!     println!("{} × {}, fault of {:?}", outcome.count, outcome.class, outcome.error_source);
 //! }
 //! # stop.stop();
 //! # server.join().map_err(|_| "the origin panicked")??;
 //! # assert_eq!(found.result.intended, 200);
-//! # assert_eq!(found.result.right + found.result.errors, 200);
+//! # assert_eq!(found.result.ok + found.result.errors, 200);
 //! # assert!(found.result.errors > 50, "half of them are 503");
 //! # Ok(())
 //! # }

@@ -7,7 +7,8 @@ use std::time::Duration;
 use tare_schema::FORMAT_VERSION;
 use tare_schema::load::{
     Body, ClientSpec, ConnectionRules, Cores, Endpoint, Expect, ExpectBody, ExpectStatus, LoadPlan,
-    LoadSpec, Mix, Pacing, Parts, Reach, RequestSpec, Sched, Spin, Stop, ThinkSpread, Transport,
+    LoadSpec, Mix, Pacing, Parts, Reach, RequestSpec, Sched, Spin, Stop, ThinkDistribution,
+    Transport,
 };
 use thiserror::Error;
 
@@ -113,7 +114,7 @@ impl Load {
         self.plan.load.pacing = Pacing::Closed {
             clients,
             think_ns: 0,
-            think_spread: ThinkSpread::None,
+            think_distribution: ThinkDistribution::None,
         };
         self.connections(clients)
     }

@@ -123,7 +123,7 @@ fn between_samples(plan: &LoadPlan) -> Counted {
                 BY_WORKERS.store(0, Ordering::SeqCst);
                 COUNTING.store(true, Ordering::SeqCst);
             } else if seen > FROM {
-                counted.exchanges += sample.right;
+                counted.exchanges += sample.ok;
                 counted.samples += 1;
             }
             if counted.samples >= LEAST && counted.exchanges >= EXCHANGES {
@@ -259,7 +259,7 @@ fn reading(depth: FetchDepth) -> ClientSpec {
     let fetch = FetchSpec {
         topics: vec![broker::TOPIC.into()],
         client_id: "tare".into(),
-        at_once: 1,
+        in_flight_max: 1,
         share: FetchShare::Assigned,
         from: FetchFrom::Start,
         min_bytes: 1,

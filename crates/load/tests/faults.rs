@@ -12,7 +12,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use rig::{Conn, MS, OK, Server, count, measure, plan};
-use tare_schema::agent::Fault;
+use tare_schema::agent::ErrorSource;
 use tare_schema::load::{ClientSpec, ExpectBody, LoadPlan, Pacing, Stop};
 
 /// Twenty exchanges one after the other over one connection.
@@ -25,16 +25,16 @@ fn twenty(server: &Server) -> LoadPlan {
 }
 
 /// All twenty end in one class with this fault.
-fn all_in_class(server: &Server, class: &str, fault: Fault) {
+fn all_in_class(server: &Server, class: &str, error_source: ErrorSource) {
     let outcome = measure(&twenty(server));
     let result = &outcome.result;
     let classes: Vec<_> = result
         .outcomes
         .iter()
-        .map(|o| (o.class.as_str(), o.fault, o.count))
+        .map(|o| (o.class.as_str(), o.error_source, o.count))
         .collect();
-    assert_eq!(classes, [(class, fault, 20)]);
-    assert_eq!((result.intended, result.right, result.errors), (20, 0, 20));
+    assert_eq!(classes, [(class, error_source, 20)]);
+    assert_eq!((result.intended, result.ok, result.errors), (20, 0, 20));
     assert!(result.outcomes[0].example.is_some());
     assert_eq!(
         outcome.totals[&format!("client.root.latency.{class}")].count(),
@@ -45,7 +45,7 @@ fn all_in_class(server: &Server, class: &str, fault: Fault) {
 /// All twenty are right.
 fn all_right(server: &Server) {
     let outcome = measure(&twenty(server));
-    assert_eq!(outcome.result.right, 20, "{:?}", outcome.result.outcomes);
+    assert_eq!(outcome.result.ok, 20, "{:?}", outcome.result.outcomes);
 }
 
 #[test]
@@ -55,7 +55,7 @@ fn a_reset_is_the_peers_fault() {
             conn.reset();
         }
     });
-    all_in_class(&server, "reset", Fault::Peer);
+    all_in_class(&server, "reset", ErrorSource::Peer);
 }
 
 #[test]
@@ -63,7 +63,7 @@ fn a_close_without_an_answer_is_the_peers_fault() {
     let server = Server::start(|conn| {
         conn.request();
     });
-    all_in_class(&server, "closed", Fault::Peer);
+    all_in_class(&server, "closed", ErrorSource::Peer);
 }
 
 #[test]
@@ -73,7 +73,7 @@ fn a_close_within_the_body_is_the_peers_fault() {
             conn.send(b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\npart");
         }
     });
-    all_in_class(&server, "closed", Fault::Peer);
+    all_in_class(&server, "closed", ErrorSource::Peer);
 }
 
 #[test]
@@ -81,10 +81,10 @@ fn malformed_input_is_the_targets_fault() {
     all_in_class(
         &Server::answering(b"\x00\x01\x02 nothing like http\r\n\r\n"),
         "malformed",
-        Fault::Target,
+        ErrorSource::Target,
     );
     let both = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nTransfer-Encoding: chunked\r\n\r\nhi";
-    all_in_class(&Server::answering(both), "malformed", Fault::Target);
+    all_in_class(&Server::answering(both), "malformed", ErrorSource::Target);
 }
 
 #[test]
@@ -94,7 +94,7 @@ fn an_endless_head_is_cut_off_as_malformed() {
             while conn.send(b"X-Fill: yyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyy\r\n") {}
         }
     });
-    all_in_class(&server, "malformed", Fault::Target);
+    all_in_class(&server, "malformed", ErrorSource::Target);
 }
 
 #[test]
@@ -104,14 +104,14 @@ fn endless_interim_answers_are_cut_off_as_malformed() {
             while conn.send(b"HTTP/1.1 100 Continue\r\n\r\n") {}
         }
     });
-    all_in_class(&server, "malformed", Fault::Target);
+    all_in_class(&server, "malformed", ErrorSource::Target);
 }
 
 #[test]
 fn a_wrong_status_is_the_targets_fault_under_its_code() {
     let server =
         Server::answering(b"HTTP/1.1 503 Service Unavailable\r\nContent-Length: 0\r\n\r\n");
-    all_in_class(&server, "status-503", Fault::Target);
+    all_in_class(&server, "status-503", ErrorSource::Target);
     assert_eq!(
         server.connections.load(Ordering::SeqCst),
         1,
@@ -127,7 +127,7 @@ fn a_wrong_body_is_the_targets_fault() {
     let outcome = measure(&plan);
     assert_eq!(count(&outcome, "wrong-body"), 20);
     plan.load.requests[0].expect.body = ExpectBody::Length(2);
-    assert_eq!(measure(&plan).result.right, 20);
+    assert_eq!(measure(&plan).result.ok, 20);
 }
 
 #[test]
@@ -198,7 +198,7 @@ fn large_answers_are_read_whole_and_large_requests_are_sent_whole() {
     plan.load.requests[0].body = tare_schema::load::Body::Filler { bytes: 5_000_000 };
     plan.load.requests[0].expect.body = ExpectBody::Length(3_000_000);
     let outcome = measure(&plan);
-    assert_eq!(outcome.result.right, 20, "{:?}", outcome.result.outcomes);
+    assert_eq!(outcome.result.ok, 20, "{:?}", outcome.result.outcomes);
     assert!(outcome.result.bytes_sent >= 20 * 5_000_000);
     assert!(outcome.result.bytes_received >= 20 * 3_000_000);
 }
@@ -216,7 +216,7 @@ fn bytes_nobody_asked_for_are_a_fault_of_the_connection() {
     plan.load.stop = Stop::Count { exchanges: 1 };
     plan.load.warmup_ns = 1000 * MS;
     let outcome = measure(&plan);
-    let faults = &outcome.result.connection_faults;
+    let faults = &outcome.result.connection_errors;
     assert!(
         !faults.is_empty() && faults[0].class == "malformed",
         "{faults:?}"
@@ -262,7 +262,7 @@ fn a_real_stall_is_waited_for_by_all_that_were_due_and_slow_in_service_once_per_
         exchanges: BEFORE + 3 * RATE,
     };
     let outcome = measure(&plan);
-    assert_eq!(outcome.result.right, BEFORE + 3 * RATE);
+    assert_eq!(outcome.result.ok, BEFORE + 3 * RATE);
     let slow = |tag: &str| -> u64 {
         outcome.totals[tag]
             .buckets()
@@ -280,11 +280,11 @@ fn a_real_stall_is_waited_for_by_all_that_were_due_and_slow_in_service_once_per_
         "{response} of {due}"
     );
     assert!((1..=4).contains(&service), "{service}");
-    let waits = &outcome.result.waits;
-    let waited = waits
+    let queue_waits = &outcome.result.queue_waits;
+    let waited = queue_waits
         .iter()
         .any(|w| w.cause == "connection" && w.count >= due - 10);
-    assert!(waited, "{waits:?}");
+    assert!(waited, "{queue_waits:?}");
 }
 
 #[test]

@@ -92,7 +92,7 @@ fn every_exchange_is_right_although_nginx_ends_connections_and_limits_streams() 
     .unwrap();
     let result = &outcome.result;
     assert_eq!(
-        (result.right, result.errors, result.unfinished),
+        (result.ok, result.errors, result.unfinished),
         (2_000, 0, 0),
         "{:?}",
         result.outcomes
@@ -102,11 +102,11 @@ fn every_exchange_is_right_although_nginx_ends_connections_and_limits_streams() 
     assert!((20..=30).contains(&opened), "{opened} connections");
     assert!(
         result
-            .waits
+            .queue_waits
             .iter()
             .any(|wait| wait.cause == "stream" && wait.count > 0),
         "{:?}",
-        result.waits
+        result.queue_waits
     );
 }
 
@@ -122,12 +122,7 @@ fn large_bodies_arrive_whole_and_say_that_they_waited_for_windows() {
     let body = Body::Filler { bytes: 1_000_000 };
     let outcome = measure(&nginx, client, 50, request("POST", "/", body, "1000000")).unwrap();
     let result = &outcome.result;
-    assert_eq!(
-        (result.right, result.errors),
-        (50, 0),
-        "{:?}",
-        result.outcomes
-    );
+    assert_eq!((result.ok, result.errors), (50, 0), "{:?}", result.outcomes);
     assert!(
         result.bytes_sent >= 50_000_000,
         "{} bytes",
@@ -135,11 +130,11 @@ fn large_bodies_arrive_whole_and_say_that_they_waited_for_windows() {
     );
     assert!(
         result
-            .waits
+            .queue_waits
             .iter()
             .any(|wait| wait.cause == "window" && wait.count > 0),
         "{:?}",
-        result.waits
+        result.queue_waits
     );
 }
 

@@ -55,7 +55,7 @@ fn cases() -> Vec<Case> {
     // Field 4 asks for a status; of what is produced, field 1 for a number of messages and field 2 for their size.
     let denied = "\x20\x07";
     vec![
-        case("Echo", HELLO, unary, text(HELLO), "right", (1, 1)),
+        case("Echo", HELLO, unary, text(HELLO), "ok", (1, 1)),
         case(
             "Echo",
             denied,
@@ -66,7 +66,7 @@ fn cases() -> Vec<Case> {
         ),
         Case {
             status: ExpectStatus::Exactly(7),
-            ..case("Echo", denied, unary, ExpectBody::Any, "right", (1, 0))
+            ..case("Echo", denied, unary, ExpectBody::Any, "ok", (1, 0))
         },
         case(
             "Nothing",
@@ -82,7 +82,7 @@ fn cases() -> Vec<Case> {
             calls(CallKind::ClientStreaming, 5, None),
             // Five messages of five bytes.
             text("\x08\x05\x10\x19"),
-            "right",
+            "ok",
             (5, 1),
         ),
         case(
@@ -90,7 +90,7 @@ fn cases() -> Vec<Case> {
             "\x08\x03\x10\x04",
             calls(CallKind::ServerStreaming, 1, Some(3)),
             ExpectBody::Length(6),
-            "right",
+            "ok",
             (1, 3),
         ),
         // The status comes behind two messages.
@@ -110,7 +110,7 @@ fn cases() -> Vec<Case> {
                 ..calls(CallKind::Bidirectional, 4, Some(4))
             },
             text(HELLO),
-            "right",
+            "ok",
             (4, 4),
         ),
     ]
@@ -153,7 +153,7 @@ fn through_nginx(listens: &str, directives: &str, transport: &Transport) {
         let messages = (counts["messages-sent"], counts["messages-received"]);
         let (up, down) = case.messages;
         assert_eq!(messages, (CALLS * up, CALLS * down), "{about}");
-        assert!(result.right_by_status.is_empty(), "{about}");
+        assert!(result.ok_by_status.is_empty(), "{about}");
         sent += result.requests_sent_total;
     }
     let lines = nginx.logged(sent as usize);

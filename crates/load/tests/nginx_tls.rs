@@ -80,7 +80,7 @@ fn nginx_speaks_each_version_with_each_protocol_that_alpn_agrees_on() {
             let spec = only(version, believing(&authority));
             let outcome = measure(&exchanges(tls_plan(nginx.address, spec), client, 200));
             let result = &outcome.result;
-            assert_eq!(result.right, 200, "{:?}", result.outcomes);
+            assert_eq!(result.ok, 200, "{:?}", result.outcomes);
             assert_eq!(handshakes(&outcome), (2, 0));
             for tls in &result.tls {
                 assert_eq!(
@@ -127,7 +127,7 @@ fn nginx_verifies_our_certificate_and_refuses_those_without_and_of_strangers() {
                 // nginx ends the handshake well whoever it is, and answers strangers with this status.
                 let refused = count(&outcome, "status-400");
                 let expected = if status == 200 { (20, 0) } else { (0, 20) };
-                assert_eq!((result.right, refused), expected, "{:?}", result.outcomes);
+                assert_eq!((result.ok, refused), expected, "{:?}", result.outcomes);
                 let lines = nginx.logged(before + 20);
                 let begins = format!(". {logged} {verified}");
                 assert!(
@@ -162,7 +162,7 @@ fn nginx_counts_as_many_resumed_sessions_as_we_do_with_and_without_our_certifica
                 spec.identity = identity.cloned();
                 let client = ClientSpec::Http1 { connections: 1 };
                 let outcome = measure(&exchanges(tls_plan(nginx.address, spec), &client, 30));
-                assert_eq!(outcome.result.right, 30, "{:?}", outcome.result.outcomes);
+                assert_eq!(outcome.result.ok, 30, "{:?}", outcome.result.outcomes);
                 let expected = match resumption {
                     Resumption::Off => (30, 0),
                     Resumption::On => (1, 29),
@@ -279,7 +279,7 @@ fn each_protocol_runs_over_tls_and_mtls_and_the_origin_has_answered_every_reques
                 spec.identity.clone_from(&certified);
                 let outcome = measure(&speaking((origin.plan)(spec), &client));
                 let result = &outcome.result;
-                assert_eq!(result.right, 300, "{client:?} {:?}", result.outcomes);
+                assert_eq!(result.ok, 300, "{client:?} {:?}", result.outcomes);
                 assert_eq!(handshakes(&outcome), (2, 0));
                 assert!(result.tls.iter().all(|tls| tls.seen.version == word));
                 sent += result.requests_sent_total;

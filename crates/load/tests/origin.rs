@@ -53,7 +53,7 @@ fn the_origin_has_answered_exactly_what_was_sent_over_exactly_the_connections_op
     plan.load.stop = Stop::Count { exchanges: 1500 };
     let outcome = measure(&plan);
     assert_eq!(
-        (outcome.result.right, outcome.result.requests_sent_total),
+        (outcome.result.ok, outcome.result.requests_sent_total),
         (1500, 2000)
     );
     let totals = origin.totals();
@@ -82,7 +82,7 @@ fn statuses_closes_and_large_bodies_of_the_origin_are_told_apart() {
     plan.load.requests[1].expect.body = tare_schema::load::ExpectBody::Length(300_000);
     let outcome = measure(&plan);
     let result = &outcome.result;
-    assert_eq!(result.right + result.errors, 900, "{:?}", result.outcomes);
+    assert_eq!(result.ok + result.errors, 900, "{:?}", result.outcomes);
     assert_eq!(count(&outcome, "status-503"), result.errors);
     assert!(
         result.errors > 200 && result.errors < 400,
@@ -127,15 +127,15 @@ fn right_answers_by_class_of_status_add_up_to_all_of_them_to_the_last_count() {
         let result = &outcome.result;
         let wrong = count(&outcome, "status-404");
         assert!((200..600).contains(&wrong), "half of a quarter: {wrong}");
-        assert_eq!((result.right, result.errors), (3000 - wrong, wrong));
-        assert_eq!(count(&outcome, "right"), result.right);
+        assert_eq!((result.ok, result.errors), (3000 - wrong, wrong));
+        assert_eq!(count(&outcome, "ok"), result.ok);
         assert_eq!(result.outcomes.len(), 5, "{:?}", result.outcomes);
 
-        let statuses = &result.right_by_status;
+        let statuses = &result.ok_by_status;
         let seen: Vec<_> = statuses.iter().map(|one| one.status).collect();
         assert_eq!(seen, [200, 304, 503]);
         let sum: u64 = statuses.iter().map(|one| one.count).sum();
-        assert_eq!(sum, result.right);
+        assert_eq!(sum, result.ok);
         let first = result.latency_hlog.as_bytes();
         let log = hlog::read_merged(first, ..).unwrap();
         for (quantity, whole) in [
@@ -157,6 +157,6 @@ fn right_answers_by_class_of_status_add_up_to_all_of_them_to_the_last_count() {
             assert_eq!(counts(logged.unwrap().1), counts(&parts["5xx"]));
         }
         let first_bytes = outcome.sum(|tag| tag.quantity == "first-byte" && tag.class.is_none());
-        assert_eq!(first_bytes.unwrap().count(), result.right);
+        assert_eq!(first_bytes.unwrap().count(), result.ok);
     }
 }

@@ -15,8 +15,10 @@ use rig::{MS, OK, Server, count, measure, plan, request, try_measure};
 use tare_load::{
     AgentError, LoadError, Progress, SchedulingPolicy, StopHandle, abort_on_hangup, run, run_agent,
 };
-use tare_schema::agent::{AgentMessage, Ended, Fault};
-use tare_schema::load::{ClientSpec, Cores, LoadPlan, Pacing, Sched, Spin, Stop, ThinkSpread};
+use tare_schema::agent::{AgentMessage, ErrorSource, LoadEnd};
+use tare_schema::load::{
+    ClientSpec, Cores, LoadPlan, Pacing, Sched, Spin, Stop, ThinkDistribution,
+};
 
 #[test]
 fn a_constant_rate_by_count_sends_exactly_that_many() {
@@ -24,7 +26,7 @@ fn a_constant_rate_by_count_sends_exactly_that_many() {
     let outcome = measure(&plan(server.address));
     let result = &outcome.result;
     assert_eq!(
-        (result.intended, result.released, result.sent, result.right),
+        (result.intended, result.released, result.sent, result.ok),
         (100, 100, 100, 100)
     );
     assert_eq!(
@@ -35,7 +37,7 @@ fn a_constant_rate_by_count_sends_exactly_that_many() {
     assert_eq!(server.requests(), 100);
     assert_eq!(result.requests_sent_total, 100);
     assert_eq!(
-        result.instrument.stamped_by_kernel + result.instrument.stamped_by_us,
+        result.generator.kernel_timestamps + result.generator.user_timestamps,
         100
     );
     assert_eq!(result.bytes_received, 100 * OK.len() as u64);
@@ -43,7 +45,7 @@ fn a_constant_rate_by_count_sends_exactly_that_many() {
         "client.root.latency",
         "client.root.service",
         "client.lateness",
-        "client.lag",
+        "client.receive-lag",
     ] {
         assert_eq!(outcome.totals[tag].count(), 100, "{tag}");
     }
@@ -60,14 +62,14 @@ fn workers_together_send_every_request_once_and_their_histograms_add_up() {
         plan.load.warmup_ns = 50 * MS;
         let outcome = measure(&plan);
         let result = &outcome.result;
-        assert_eq!((result.intended, result.right), (301, 301));
+        assert_eq!((result.intended, result.ok), (301, 301));
         assert_eq!(result.requests_sent_total, 351, "50 of them in the warm-up");
         let by_request = &result.by_request["root"];
-        assert_eq!((by_request.sent, by_request.right), (351, 351));
+        assert_eq!((by_request.sent, by_request.ok), (351, 351));
         assert_eq!(server.requests(), 351);
         assert_eq!(server.connections.load(Ordering::SeqCst), 5);
         assert_eq!(outcome.totals["client.root.latency"].count(), 301);
-        assert_eq!(result.instrument.worker_cpu_ns.len(), workers as usize);
+        assert_eq!(result.generator.worker_cpu_ns.len(), workers as usize);
         let text = result.latency_hlog.as_bytes();
         let merged = tare_stats::hlog::read_merged(text, ..).unwrap();
         assert_eq!(
@@ -83,7 +85,7 @@ fn a_closed_loop_and_a_full_speed_by_count_are_exact_too() {
         Pacing::Closed {
             clients: 3,
             think_ns: MS,
-            think_spread: ThinkSpread::None,
+            think_distribution: ThinkDistribution::None,
         },
         Pacing::Max,
     ] {
@@ -95,13 +97,13 @@ fn a_closed_loop_and_a_full_speed_by_count_are_exact_too() {
         plan.load.stop = Stop::Count { exchanges: 500 };
         let outcome = measure(&plan);
         assert_eq!(
-            (outcome.result.intended, outcome.result.right),
+            (outcome.result.intended, outcome.result.ok),
             (500, 500),
             "{pacing:?}"
         );
         assert_eq!(server.requests(), 500);
         assert!(outcome.result.window_ns > 0);
-        assert_eq!(outcome.result.ended, Ended::Completed);
+        assert_eq!(outcome.result.ended, LoadEnd::Completed);
     }
 }
 
@@ -111,8 +113,8 @@ fn spinning_before_starts_changes_no_count() {
     let mut plan = plan(server.address);
     plan.load.spin = Spin::Bounded;
     let outcome = measure(&plan);
-    assert_eq!(outcome.result.right, 100);
-    let ours = &outcome.result.instrument;
+    assert_eq!(outcome.result.ok, 100);
+    let ours = &outcome.result.generator;
     assert!(ours.worker_spun_ns.iter().sum::<u64>() <= ours.cpu_ns.max(1));
 }
 
@@ -134,11 +136,11 @@ fn workers_precede_their_neighbours_where_they_may_and_the_result_says_so() {
         let expected = given.join().unwrap();
         let outcome = measure(&plan);
         assert_eq!(
-            outcome.result.instrument.scheduled,
+            outcome.result.generator.sched_policy,
             Some(expected),
             "{sched:?}"
         );
-        assert_eq!(outcome.result.right, 100);
+        assert_eq!(outcome.result.ok, 100);
     }
     assert_eq!(getpriority_process(None).unwrap(), own, "nobody else's");
 }
@@ -189,7 +191,7 @@ fn an_agent_says_hello_ready_samples_and_the_result_in_this_order() {
         AgentMessage::Ready { connections: 2, .. }
     ));
     let last = messages.len() - 1;
-    let mut right = 0;
+    let mut ok = 0;
     let mut offset_ns = 0;
     for message in &messages[2..last] {
         let AgentMessage::Sample(sample) = message else {
@@ -201,13 +203,13 @@ fn an_agent_says_hello_ready_samples_and_the_result_in_this_order() {
             "samples follow each other without a gap"
         );
         offset_ns = sample.offset_ns;
-        right += sample.right;
+        ok += sample.ok;
     }
     assert!(last - 2 >= 5, "{} samples", last - 2);
     let AgentMessage::Result(result) = &messages[last] else {
         panic!()
     };
-    assert_eq!((right, result.right), (100, 100));
+    assert_eq!((ok, result.ok), (100, 100));
 }
 
 #[test]
@@ -219,8 +221,8 @@ fn a_start_that_has_passed_shows_as_lateness() {
         .unwrap();
     plan.start_at_unix_us = Some(now.as_micros() as u64 - 50_000);
     let outcome = measure(&plan);
-    assert_eq!(outcome.result.right, 100);
-    let late = outcome.result.instrument.lateness.max_ns.unwrap();
+    assert_eq!(outcome.result.ok, 100);
+    let late = outcome.result.generator.lateness.max_ns.unwrap();
     assert!(
         late >= 50 * MS,
         "the first exchange was 50 ms late at least: {late}"
@@ -264,9 +266,9 @@ fn an_order_to_end_cuts_the_window_and_keeps_what_was_measured() {
     })
     .unwrap();
     let result = &outcome.result;
-    assert_eq!(result.ended, Ended::Interrupted);
+    assert_eq!(result.ended, LoadEnd::Interrupted);
     assert!(result.window_ns >= 100 * MS);
-    assert_eq!(result.intended, result.right);
+    assert_eq!(result.intended, result.ok);
     let planned = result.window_ns.div_ceil(MS);
     assert!(
         result.intended.abs_diff(planned) <= 1,
@@ -286,7 +288,7 @@ fn an_order_given_before_the_start_ends_the_load_with_nothing_measured() {
     .unwrap();
     assert_eq!(
         (outcome.result.ended, outcome.result.intended),
-        (Ended::Interrupted, 0)
+        (LoadEnd::Interrupted, 0)
     );
 }
 
@@ -343,7 +345,7 @@ fn an_order_to_give_up_while_connecting_ends_the_load() {
     let outcome = run(&plan, &stop, &mut |_| ControlFlow::Continue(())).unwrap();
     assert_eq!(
         (outcome.result.ended, outcome.result.intended),
-        (Ended::Interrupted, 0)
+        (LoadEnd::Interrupted, 0)
     );
 }
 
@@ -400,15 +402,15 @@ fn hundreds_of_connections_are_opened_held_and_used() {
     plan.load.stop = Stop::Count { exchanges: 900 };
     plan.load.pacing = Pacing::Constant { rate_per_s: 3000.0 };
     let outcome = measure(&plan);
-    assert_eq!(outcome.result.right, 900);
+    assert_eq!(outcome.result.ok, 900);
     assert_eq!(outcome.result.connections.peak, 300);
     assert_eq!(outcome.result.connections.reconnects, 0);
-    assert_eq!(count(&outcome, "right"), 900);
+    assert_eq!(count(&outcome, "ok"), 900);
     assert!(
         outcome
             .result
             .outcomes
             .iter()
-            .all(|o| o.fault == Fault::None)
+            .all(|o| o.error_source == ErrorSource::None)
     );
 }

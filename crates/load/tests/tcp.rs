@@ -10,8 +10,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use rig::{MS, Server, count, measure, plan};
 use tare_schema::load::{
-    AtEnd, ClientSpec, Deal, Direction, Gaps, LoadPlan, Pacing, RateStep, Stop, TcpContent,
-    TcpExchange,
+    AtEnd, ClientSpec, Direction, Interarrival, LoadPlan, Pacing, RateStep, Shard, Stop,
+    TcpContent, TcpExchange,
 };
 
 const OK: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi";
@@ -64,7 +64,7 @@ fn an_echo_larger_than_any_buffer_comes_back_whole() {
     plan.load.pacing = Pacing::Max;
     plan.load.stop = Stop::Count { exchanges: 4 };
     let outcome = measure(&plan);
-    assert_eq!(outcome.result.right, 4, "{:?}", outcome.result.outcomes);
+    assert_eq!(outcome.result.ok, 4, "{:?}", outcome.result.outcomes);
     assert_eq!(outcome.result.bytes_sent, 4 * 20_000_003);
     assert_eq!(outcome.result.bytes_received, 4 * 20_000_003);
     assert_eq!(outcome.result.connections.reconnects, 0);
@@ -82,7 +82,7 @@ fn half_closed_exchanges_are_read_to_their_end_over_a_connection_each() {
     plan.load.pacing = Pacing::Max;
     plan.load.stop = Stop::Count { exchanges: 20 };
     let outcome = measure(&plan);
-    assert_eq!(outcome.result.right, 20, "{:?}", outcome.result.outcomes);
+    assert_eq!(outcome.result.ok, 20, "{:?}", outcome.result.outcomes);
     assert!(accepted.load(Ordering::Relaxed) >= 20);
 }
 
@@ -109,7 +109,7 @@ fn blocks_flow_up_down_and_both_ways() {
         plan.load.pacing = Pacing::Max;
         plan.load.stop = Stop::Count { exchanges: 100 };
         let result = measure(&plan).result;
-        assert_eq!(result.right, 100, "{direction:?}: {:?}", result.outcomes);
+        assert_eq!(result.ok, 100, "{direction:?}: {:?}", result.outcomes);
         let least = 98 << 20;
         if direction != Direction::Down {
             assert!(result.bytes_sent >= least, "{direction:?}");
@@ -135,7 +135,7 @@ fn a_server_that_hangs_up_on_an_exchange_is_the_peers_fault() {
     plan.load.pacing = Pacing::Closed {
         clients: 1,
         think_ns: 0,
-        think_spread: tare_schema::load::ThinkSpread::None,
+        think_distribution: tare_schema::load::ThinkDistribution::None,
     };
     let outcome = measure(&plan);
     assert_eq!(count(&outcome, "closed") + count(&outcome, "reset"), 10);
@@ -151,7 +151,7 @@ fn connections_are_counted_when_each_carries_so_many_requests() {
         plan.load.client = ClientSpec::Http1 { connections: 1 };
         plan.load.connections.exchanges_max = Some(exchanges_max);
         let result = measure(&plan).result;
-        assert_eq!(result.right, 60, "{:?}", result.outcomes);
+        assert_eq!(result.ok, 60, "{:?}", result.outcomes);
         assert_eq!(result.errors, 0);
         let reconnects = result.connections.reconnects;
         assert!(
@@ -169,7 +169,7 @@ fn connections_opened_over_a_time_are_all_open_before_the_first_request() {
     plan.load.workers = 2;
     plan.load.connections.open_over_ns = 80 * MS;
     let result = measure(&plan).result;
-    assert_eq!(result.right, 100);
+    assert_eq!(result.ok, 100);
     assert_eq!(result.connections.opened, 8);
 }
 
@@ -190,8 +190,8 @@ fn every_open_loop_starts_exactly_what_its_schedule_says_on_any_number_of_worker
             Pacing::Ramp {
                 from_per_s: 0.0,
                 to_per_s: 2000.0,
-                over_ns: 200 * MS,
-                gaps: Gaps::Even,
+                ramp_ns: 200 * MS,
+                interarrival: Interarrival::Constant,
             },
             Stop::Duration {
                 window_ns: 200 * MS,
@@ -201,7 +201,7 @@ fn every_open_loop_starts_exactly_what_its_schedule_says_on_any_number_of_worker
         (
             Pacing::Steps {
                 steps: vec![step(1000.0, 50), step(0.0, 30), step(500.0, 100)],
-                gaps: Gaps::Even,
+                interarrival: Interarrival::Constant,
             },
             Stop::Duration {
                 window_ns: 180 * MS,
@@ -213,7 +213,7 @@ fn every_open_loop_starts_exactly_what_its_schedule_says_on_any_number_of_worker
                 file: file.to_string_lossy().into_owned(),
                 speed: 2.0,
                 at_end: AtEnd::Stop,
-                deal: Deal::ALL,
+                shard: Shard::ALL,
             },
             Stop::Interrupted,
             50,
@@ -233,7 +233,7 @@ fn every_open_loop_starts_exactly_what_its_schedule_says_on_any_number_of_worker
             plan.load.workers = workers;
             let result = measure(&plan).result;
             assert_eq!(result.intended, expected, "{pacing:?} on {workers}");
-            assert_eq!(result.right, expected, "{:?}", result.outcomes);
+            assert_eq!(result.ok, expected, "{:?}", result.outcomes);
         }
     }
 }

@@ -41,8 +41,8 @@ fn requests_over_either_version_are_all_right_and_what_was_agreed_on_is_told() {
         // The kernel begins to stamp a while after the first socket that asks for it, when a thread of its own has had a core.
         plan.load.warmup_ns = 500 * rig::MS;
         let result = measure(&plan).result;
-        assert_eq!(result.right, 100, "{:?}", result.outcomes);
-        assert_eq!(result.instrument.stamped_by_kernel, 100);
+        assert_eq!(result.ok, 100, "{:?}", result.outcomes);
+        assert_eq!(result.generator.kernel_timestamps, 100);
         let [tls] = &result.tls[..] else {
             panic!("one kind of handshake: {:?}", result.tls);
         };
@@ -71,7 +71,7 @@ fn answers_of_many_records_come_whole_and_large_requests_go_whole() {
     plan.load.requests[0].headers = vec![("X-Long".into(), "y".repeat(50_000))];
     plan.load.requests[0].expect.body = tare_schema::load::ExpectBody::Length(1_000_000);
     let result = measure(&plan).result;
-    assert_eq!(result.right, 20, "{:?}", result.outcomes);
+    assert_eq!(result.ok, 20, "{:?}", result.outcomes);
     assert!(result.bytes_received > 20 * 1_000_000 && result.bytes_sent > 20 * 50_000);
 }
 
@@ -104,7 +104,7 @@ fn each_wrong_certificate_ends_the_load_at_once_with_its_reason() {
             ..believing(believed)
         };
         let accepted = measure(&tls_plan(server.address, insecure)).result;
-        assert_eq!(accepted.right, 100, "{:?}", accepted.outcomes);
+        assert_eq!(accepted.ok, 100, "{:?}", accepted.outcomes);
     }
 }
 
@@ -130,8 +130,8 @@ fn a_server_that_wants_our_certificate_gets_it_or_says_so() {
             ..believing(&authority)
         };
         spec.identity = Some(clients.sign("client", Validity::Now).identity);
-        let right = measure(&tls_plan(server.address, spec.clone())).result;
-        assert_eq!(right.right, 100, "{:?}", right.outcomes);
+        let ok = measure(&tls_plan(server.address, spec.clone())).result;
+        assert_eq!(ok.ok, 100, "{:?}", ok.outcomes);
         for wrong in [None, Some(authority.sign("client", Validity::Now).identity)] {
             spec.identity = wrong;
             let mut plan = tls_plan(server.address, spec.clone());
@@ -178,7 +178,7 @@ fn a_client_too_old_for_the_server_is_told_the_alert_and_the_step() {
 
 /// Handshakes as exchanges: this many, one after the other.
 fn handshakes(plan: &mut LoadPlan, exchanges: u64) {
-    plan.load.client = ClientSpec::Connect { at_once: 1 };
+    plan.load.client = ClientSpec::Connect { in_flight_max: 1 };
     plan.load.pacing = Pacing::Max;
     plan.load.stop = Stop::Count { exchanges };
 }
@@ -201,7 +201,7 @@ fn handshakes_are_full_unless_sessions_are_resumed_and_both_sides_count_alike() 
             handshakes(&mut plan, 30);
             let outcome = measure(&plan);
             let result = &outcome.result;
-            assert_eq!(result.right, 30, "{:?}", result.outcomes);
+            assert_eq!(result.ok, 30, "{:?}", result.outcomes);
             let counted = result.tls.iter().fold((0, 0), |(full, resumed), tls| {
                 (full + tls.full, resumed + tls.resumed)
             });
@@ -242,11 +242,11 @@ fn connections_alone_are_exchanges_too_and_leave_no_port_behind() {
     let server = Server::start(|conn| conn.hold());
     let mut plan = rig::plan(server.address);
     handshakes(&mut plan, 500);
-    plan.load.client = ClientSpec::Connect { at_once: 4 };
+    plan.load.client = ClientSpec::Connect { in_flight_max: 4 };
     // Whoever had a server on this port in the last minute may have left some.
     let before = left_behind(server.address.port());
     let outcome = measure(&plan);
-    assert_eq!(outcome.result.right, 500, "{:?}", outcome.result.outcomes);
+    assert_eq!(outcome.result.ok, 500, "{:?}", outcome.result.outcomes);
     assert_eq!(outcome.totals["client.connect"].count(), 500);
     assert!(outcome.totals.contains_key("client.root.latency"));
     let mut left = left_behind(server.address.port());

@@ -136,10 +136,7 @@ impl Mongodb {
             let served = database.serve(&header, &message, context, out);
             served.failed.is_some()
         } else {
-            let text = format!(
-                "answered so because status={} was asked for",
-                behaviour.status
-            );
+            let text = format!("injected by status={}", behaviour.status);
             refuse(header.request_id, Code::UnknownError, &text, out);
             true
         };

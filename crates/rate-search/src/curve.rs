@@ -20,7 +20,7 @@ pub struct Point {
     /// The offered rate.
     pub rate_per_s: f64,
     /// The achieved rate, within the windows.
-    pub answered_per_s: f64,
+    pub achieved_per_s: f64,
     /// p50, p90, p99, p99.9 and the maximum of the latency, in ns; none where there are too few observations.
     pub latency_ns: [Option<u64>; 5],
     /// The same for response time.
@@ -30,7 +30,7 @@ pub struct Point {
     /// Share of a core that the generator's busiest worker used, without spinning.
     pub busy: f64,
     /// Whether the generator was the limit in any of the windows.
-    pub ours: bool,
+    pub generator_limited: bool,
 }
 
 /// Names of [`Point::latency_ns`].
@@ -64,8 +64,8 @@ pub fn order(rates: usize, repeats: usize, seed: u64) -> Vec<usize> {
 #[must_use]
 pub fn knee_of(points: &[Point]) -> Option<usize> {
     let beyond = |point: &Point| {
-        let place = knee(point.answered_per_s, point.rate_per_s, Saturation::Spare);
-        place == Knee::Beyond && !point.ours
+        let place = knee(point.achieved_per_s, point.rate_per_s, Saturation::Spare);
+        place == Knee::Beyond && !point.generator_limited
     };
     let first = points.iter().position(beyond)?;
     first.checked_sub(1)
@@ -97,12 +97,12 @@ pub(crate) mod tests {
             let of = |q: f64| Some((-(1.0 - q).ln() / spare * 1e9) as u64);
             Point {
                 rate_per_s,
-                answered_per_s: rate_per_s.min(990.0),
+                achieved_per_s: rate_per_s.min(990.0),
                 latency_ns: [of(0.5), of(0.9), of(0.99), of(0.999), None],
                 response_ns: [None; 5],
                 errors: 0.0,
                 busy: rate_per_s / 5000.0,
-                ours: false,
+                generator_limited: false,
             }
         };
         [50.0, 300.0, 600.0, 800.0, 900.0, 960.0, 1080.0]
@@ -115,9 +115,13 @@ pub(crate) mod tests {
         assert_eq!(knee_of(&queue()), Some(5));
         assert_eq!(knee_of(&queue()[..6]), None, "nothing beyond it was seen");
         assert_eq!(knee_of(&queue()[6..]), None, "nothing was carried");
-        let mut ours = queue();
-        ours[6].ours = true;
-        assert_eq!(knee_of(&ours), None, "a generator at its limit is no knee");
+        let mut generator_limited = queue();
+        generator_limited[6].generator_limited = true;
+        assert_eq!(
+            knee_of(&generator_limited),
+            None,
+            "a generator at its limit is no knee"
+        );
     }
 
     #[test]

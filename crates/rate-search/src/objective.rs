@@ -30,19 +30,19 @@ const QUANTILE_OVER_RULE_OF_THREE: f64 = 10.0 / 3.0;
 
 /// The result of a probe.
 #[derive(Debug, Clone, Copy)]
-pub struct Tried<'a> {
+pub struct ProbeMetrics<'a> {
     /// Latencies over all outcomes.
     pub latency: &'a Latencies,
     /// Latencies of successful exchanges: fast errors must not improve a tail.
-    pub latency_right: &'a Latencies,
+    pub latency_ok: &'a Latencies,
     /// Number of exchanges in the window.
     pub exchanges: u64,
     /// Number of those that failed.
     pub wrong: u64,
     /// The offered rate.
-    pub asked_per_s: f64,
+    pub offered_per_s: f64,
     /// Successful exchanges per second within the window.
-    pub right_per_s: f64,
+    pub ok_per_s: f64,
     /// Failed exchanges per second within the window.
     pub wrong_per_s: f64,
 }
@@ -88,27 +88,27 @@ impl Objective {
 
     /// The conditions that a probe failed; empty: it meets the objective.
     #[must_use]
-    pub fn missed(&self, tried: &Tried<'_>) -> Vec<Missed> {
+    pub fn missed(&self, tried: &ProbeMetrics<'_>) -> Vec<Missed> {
         let mut missed: Vec<Missed> = self
             .conditions
             .iter()
             .filter_map(|condition| missed(condition, tried))
             .collect();
         // Written so that NaN counts as not achieved.
-        let (answered_per_s, how) = match self.limits_errors() {
-            true => (tried.right_per_s + tried.wrong_per_s, ""),
-            false => (tried.right_per_s, " rightly"),
+        let (achieved_per_s, how) = match self.limits_errors() {
+            true => (tried.ok_per_s + tried.wrong_per_s, ""),
+            false => (tried.ok_per_s, " successfully"),
         };
-        let is_reached = answered_per_s >= REACHED_MIN * tried.asked_per_s;
+        let is_reached = achieved_per_s >= REACHED_MIN * tried.offered_per_s;
         if !is_reached {
-            missed.push(format!("only {}/s answered{how}", rounded(answered_per_s)));
+            missed.push(format!("only {}/s answered{how}", rounded(achieved_per_s)));
         }
         missed
     }
 
     /// The values of the conditions' metrics in one probe, as text.
     #[must_use]
-    pub fn figures(&self, tried: &Tried<'_>) -> String {
+    pub fn figures(&self, tried: &ProbeMetrics<'_>) -> String {
         let one = |condition: &Condition| {
             let metric = condition.metric;
             format!("{metric} {}", format_value(metric, worst(metric, tried)))
@@ -118,7 +118,7 @@ impl Objective {
     }
 }
 
-fn missed(condition: &Condition, tried: &Tried<'_>) -> Option<Missed> {
+fn missed(condition: &Condition, tried: &ProbeMetrics<'_>) -> Option<Missed> {
     let metric = condition.metric;
     let value = worst(metric, tried);
     let holds = match value {
@@ -170,7 +170,7 @@ impl From<Quantile> for Value {
 
 /// The worse of two statistics: over successful exchanges only, and over all. Fast errors must not improve a tail, and slow
 /// errors must count.
-fn worst(metric: Metric, tried: &Tried<'_>) -> Value {
+fn worst(metric: Metric, tried: &ProbeMetrics<'_>) -> Value {
     let of = |point, latency: &Latencies| match point {
         Point::Quantile(q) => latency.quantile(q).into(),
         Point::Max => latency.max().map_or(Value::Unknown, Value::from),
@@ -179,13 +179,13 @@ fn worst(metric: Metric, tried: &Tried<'_>) -> Value {
     match metric {
         Metric::Latency(_, point) if tried.wrong == 0 => of(point, tried.latency),
         Metric::Latency(_, point) => {
-            let (all, right) = (of(point, tried.latency), of(point, tried.latency_right));
-            match all.severity() >= right.severity() {
+            let (all, ok) = (of(point, tried.latency), of(point, tried.latency_ok));
+            match all.severity() >= ok.severity() {
                 true => all,
-                false => right,
+                false => ok,
             }
         }
-        Metric::Rate => Value::Exactly(tried.right_per_s),
+        Metric::Rate => Value::Exactly(tried.ok_per_s),
         Metric::Errors => Value::Exactly(tried.wrong as f64),
         Metric::ErrorRate => match tried.exchanges {
             0 => Value::Unknown,
@@ -249,7 +249,7 @@ impl FromStr for Objective {
 fn condition(text: &str) -> Result<Condition, String> {
     let read: Condition = text.parse().map_err(|error| format!("{text:?}: {error}"))?;
     match read.metric {
-        Metric::Rate => Err("the rate is what is searched for: limit it by --search-to".into()),
+        Metric::Rate => Err("the rate is what is searched for: limit it by --max-rate".into()),
         Metric::Latency(Of::Response | Of::Service | Of::Lateness, _) => Err(format!(
             "{text:?}: a search limits latencies, or else a queue would not count: write p99 < 5ms"
         )),
@@ -275,14 +275,14 @@ mod tests {
         latency
     }
 
-    fn missed(text: &str, wrong: u64, answered_per_s: f64) -> Vec<String> {
-        let tried = Tried {
+    fn missed(text: &str, wrong: u64, achieved_per_s: f64) -> Vec<String> {
+        let tried = ProbeMetrics {
             latency: &latencies(),
-            latency_right: &latencies(),
+            latency_ok: &latencies(),
             exchanges: 1000,
             wrong,
-            asked_per_s: 100.0,
-            right_per_s: answered_per_s,
+            offered_per_s: 100.0,
+            ok_per_s: achieved_per_s,
             wrong_per_s: 0.0,
         };
         text.parse::<Objective>().unwrap().missed(&tried)
@@ -299,7 +299,7 @@ mod tests {
         );
         assert_eq!(
             missed("mean < 5ms", 0, 98.9),
-            ["only 98.9/s answered rightly"]
+            ["only 98.9/s answered successfully"]
         );
         assert_eq!(missed("max < 5ms", 0, 100.0).len(), 1);
         assert_eq!(missed("p99 < 5ms", 0, f64::NAN).len(), 2);
@@ -310,17 +310,17 @@ mod tests {
         let (mut fast, mut slow) = (latencies(), latencies());
         fast.record_many(MS / 10, 100_000);
         slow.record_many(50 * MS, 1000);
-        let tried = Tried {
+        let tried = ProbeMetrics {
             latency: &fast,
-            latency_right: &slow,
+            latency_ok: &slow,
             exchanges: 102_000,
             wrong: 100_000,
-            asked_per_s: 100.0,
-            right_per_s: 2.0,
+            offered_per_s: 100.0,
+            ok_per_s: 2.0,
             wrong_per_s: 98.0,
         };
         let missed = |text: &str| text.parse::<Objective>().unwrap().missed(&tried);
-        assert_eq!(missed("p99 < 100ms"), ["only 2/s answered rightly"]);
+        assert_eq!(missed("p99 < 100ms"), ["only 2/s answered successfully"]);
         assert_eq!(missed("p90 < 5ms, errors < 100%").len(), 1);
         assert_eq!(missed("p90 < 100ms, errors < 100%"), [""; 0]);
     }
@@ -352,7 +352,7 @@ mod tests {
         assert!(wrong("p100 < 5ms").contains("between 0 and 100"));
         assert!(wrong("p99 < soon").contains("soon"));
         assert!(wrong("p99 > 5ms").contains("from above"));
-        assert!(wrong("rate >= 100").contains("--search-to"));
+        assert!(wrong("rate >= 100").contains("--max-rate"));
         assert!(wrong("service-p99 < 5ms").contains("limits latencies"));
         let good = "p99.9<=5ms , errors < 0.1%".parse::<Objective>().unwrap();
         assert_eq!(good.to_string(), "p99.9 <= 5 ms, errors < 0.1 %");

@@ -24,11 +24,11 @@ pub fn judge(plan: &Plan, trials: &Trials<'_>, overheads: &[Overhead]) -> Vec<As
                 overheads,
                 assertion,
             };
-            let (outcome, because) = judge.over_all_cells();
+            let (outcome, reason) = judge.over_all_cells();
             AssertionView {
                 text: assertion.text.clone(),
                 outcome,
-                because,
+                reason,
             }
         })
         .collect()
@@ -53,8 +53,8 @@ impl AssertionJudge<'_> {
             }
         }
         match worst {
-            Some((AssertionOutcome::Holds, _)) if cells.len() > 1 => (
-                AssertionOutcome::Holds,
+            Some((AssertionOutcome::Passed, _)) if cells.len() > 1 => (
+                AssertionOutcome::Passed,
                 format!("in all {} cells", cells.len()),
             ),
             Some(found) => found,
@@ -108,8 +108,10 @@ impl AssertionJudge<'_> {
 
     /// The metric itself, with the unadjusted 95 % interval of its geometric mean over the blocks.
     fn value(&self, cell: &CellName, metric: Metric) -> Judgement {
-        if let Some(why) = failures::why(metric, [(self.trials.failed.get(cell), ""), (None, "")]) {
-            return undecided(why);
+        if let Some(reason) =
+            failures::reason(metric, [(self.trials.failed.get(cell), ""), (None, "")])
+        {
+            return undecided(reason);
         }
         let measured = self.trials.cells.get(cell).into_iter().flatten();
         let own = measured.filter(|((_, copy), _)| *copy == 0);
@@ -126,9 +128,9 @@ impl AssertionJudge<'_> {
         };
         let text = quantity::difference(metric.unit(), &interval, Sign::Spoken);
         let (outcome, text) = self.judge_interval(&interval, text);
-        match figured.iter().any(|figured| figured.at_least) {
+        match figured.iter().any(|figured| figured.is_lower_bound) {
             // The values are lower bounds: only a value above the limit is certain.
-            true if (outcome == AssertionOutcome::Broken)
+            true if (outcome == AssertionOutcome::Failed)
                 == self.assertion.comparison.wants_more() =>
             {
                 undecided(BOUNDED)
@@ -153,8 +155,8 @@ impl AssertionJudge<'_> {
         let Some(overhead) = found else {
             return undecided("the baseline has none of it");
         };
-        if let Outcome::None { why } = &overhead.outcome {
-            return undecided(why.as_str());
+        if let Outcome::None { reason } = &overhead.outcome {
+            return undecided(reason.as_str());
         }
         let (interval, text, none) = of(overhead);
         match interval {
@@ -177,14 +179,14 @@ impl AssertionJudge<'_> {
         } = self.assertion;
         let holds = |value| comparison.holds(value, *limit);
         let outcome = match (interval.low.map(holds), interval.high.map(holds)) {
-            (Some(true), Some(true)) => AssertionOutcome::Holds,
-            (Some(false), Some(false)) => AssertionOutcome::Broken,
+            (Some(true), Some(true)) => AssertionOutcome::Passed,
+            (Some(false), Some(false)) => AssertionOutcome::Failed,
             _ => AssertionOutcome::Undecided,
         };
         (outcome, text)
     }
 }
 
-fn undecided(why: impl Into<String>) -> Judgement {
-    (AssertionOutcome::Undecided, why.into())
+fn undecided(reason: impl Into<String>) -> Judgement {
+    (AssertionOutcome::Undecided, reason.into())
 }

@@ -6,7 +6,7 @@ use tare_schema::agent::OutcomeCount;
 use tare_schema::metric::Metric;
 use tare_schema::plan::Plan;
 use tare_schema::record::{PartUsage, TrialRecord};
-use tare_schema::view::{CellView, Figure, InstrumentView, PartView, TimePoint};
+use tare_schema::view::{CellView, Figure, GeneratorView, PartView, TimePoint};
 use tare_stats::knee::{Knee, Saturation, knee};
 
 use crate::latency::{MaybeLowerBound, curve};
@@ -42,7 +42,7 @@ pub fn cell(plan: &Plan, trials: &Trials<'_>, name: &CellName) -> CellView {
         // Without measurements the rate was not reached.
         rate_reached: !records.is_empty()
             && !records.iter().any(|r| knee_position(r) == Knee::Beyond),
-        right: roles(|role| role.right),
+        ok: roles(|role| role.ok),
         errors: roles(|role| role.errors),
         unfinished: roles(|role| role.unfinished),
         failed: trials.failed.get(name).cloned().unwrap_or_default(),
@@ -60,10 +60,10 @@ pub fn cell(plan: &Plan, trials: &Trials<'_>, name: &CellName) -> CellView {
         over_time: over_time(&fit),
         parts: parts(&records),
         pods: network::pods(&records),
-        ways: links::ways(&records),
-        told: target_counters::view(&records),
+        directions: links::directions(&records),
+        target_counters: target_counters::view(&records),
         machine: network::machine(&plan.placement, &records),
-        instrument: instrument(plan, &records, merged),
+        generator: generator(plan, &records, merged),
     }
 }
 
@@ -102,10 +102,11 @@ fn outcomes(records: &[&TrialRecord]) -> Vec<OutcomeCount> {
         .iter()
         .flat_map(|r| &r.load)
         .flat_map(|role| &role.outcomes)
-        .filter(|outcome| outcome.class != "right");
+        .filter(|outcome| outcome.class != "ok");
     for outcome in wrong {
         let same = |o: &&mut OutcomeCount| {
-            (&o.request, &o.class, o.fault) == (&outcome.request, &outcome.class, outcome.fault)
+            (&o.request, &o.class, o.error_source)
+                == (&outcome.request, &outcome.class, outcome.error_source)
         };
         match outcomes.iter_mut().find(same) {
             Some(sum) => {
@@ -131,16 +132,16 @@ fn figure(
         .collect();
     let value = median(values.iter().map(|v| Some(v.value)).collect());
     // The median over blocks is a lower bound if a block at or below it is one, or at least half of the blocks.
-    let at_least = value.is_some_and(|median| {
-        values.iter().any(|v| v.at_least && v.value <= median)
-            || values.iter().filter(|v| v.at_least).count() * 2 >= values.len()
+    let is_lower_bound = value.is_some_and(|median| {
+        values.iter().any(|v| v.is_lower_bound && v.value <= median)
+            || values.iter().filter(|v| v.is_lower_bound).count() * 2 >= values.len()
     });
     let ends = |pick: fn(f64, f64) -> f64| values.iter().map(|v| v.value).reduce(pick);
     Figure {
         metric,
         unit: metric.unit(),
         value,
-        at_least,
+        is_lower_bound,
         low: ends(f64::min),
         high: ends(f64::max),
         by_block: trials
@@ -150,7 +151,10 @@ fn figure(
             .collect(),
         text: quantity::figure(
             metric.unit(),
-            value.map(|value| MaybeLowerBound { value, at_least }),
+            value.map(|value| MaybeLowerBound {
+                value,
+                is_lower_bound,
+            }),
         ),
     }
 }
@@ -255,49 +259,50 @@ fn window_ns(record: &TrialRecord) -> Option<u64> {
         .or_else(|| record.load.iter().map(|role| role.window_ns).max())
 }
 
-fn instrument(
+fn generator(
     plan: &Plan,
     records: &[&TrialRecord],
     merged: Option<&measure::CellHistograms>,
-) -> InstrumentView {
+) -> GeneratorView {
     let instruments = || {
         records
             .iter()
             .flat_map(|r| &r.load)
-            .map(|role| &role.instrument)
+            .map(|role| &role.generator)
     };
-    let sum =
-        |count: fn(&tare_schema::agent::Instrument) -> u64| instruments().map(count).sum::<u64>();
+    let sum = |count: fn(&tare_schema::agent::GeneratorStats) -> u64| {
+        instruments().map(count).sum::<u64>()
+    };
     let share = |part: u64, whole: u64| (whole > 0).then(|| part as f64 / whole as f64);
-    let kernel = sum(|i| i.stamped_by_kernel);
-    let agent_busy = records.iter().map(|record| {
+    let kernel = sum(|i| i.kernel_timestamps);
+    let agent_cpu_share = records.iter().map(|record| {
         let window = window_ns(record).filter(|ns| *ns > 0)?;
         let work = record.load.iter().map(|role| {
-            let spun: u64 = role.instrument.worker_spun_ns.iter().sum();
-            role.instrument.cpu_ns.saturating_sub(spun)
+            let spun: u64 = role.generator.worker_spun_ns.iter().sum();
+            role.generator.cpu_ns.saturating_sub(spun)
         });
         let cores = plan.placement.agent_cpus.len().max(1) as f64;
         Some(work.sum::<u64>() as f64 / window as f64 / cores)
     });
-    InstrumentView {
+    GeneratorView {
         lateness_p50_ns: median_u64(instruments().map(|i| i.lateness.p50_ns)),
         lateness_p99_ns: instruments().filter_map(|i| i.lateness.p99_ns).max(),
         bunched_share: bunched(records),
-        lag_p99_ns: instruments().filter_map(|i| i.lag.p99_ns).max(),
+        receive_lag_p99_ns: instruments().filter_map(|i| i.receive_lag.p99_ns).max(),
         lateness: merged
             .and_then(|m| m.lateness.as_ref())
             .map(curve)
             .unwrap_or_default(),
-        agent_busy: median(agent_busy.collect()),
-        stamped_share: share(kernel, kernel + sum(|i| i.stamped_by_us)),
-        upper_bound_share: share(sum(|i| i.stamp_upper_bounds), kernel),
+        agent_cpu_share: median(agent_cpu_share.collect()),
+        kernel_timestamp_share: share(kernel, kernel + sum(|i| i.user_timestamps)),
+        upper_bound_share: share(sum(|i| i.timestamp_upper_bounds), kernel),
     }
 }
 
 /// Share of the arrivals of open loops that were bunched.
 fn bunched(records: &[&TrialRecord]) -> Option<f64> {
     let roles = records.iter().flat_map(|record| &record.load);
-    let counts = roles.filter_map(|role| Some((role.instrument.bunched?, role.released)));
+    let counts = roles.filter_map(|role| Some((role.generator.bunched?, role.released)));
     let (bunched, released) = counts.fold((0, 0), |(a, b), (c, d)| (a + c, b + d));
     (released > 0).then(|| bunched as f64 / released as f64)
 }

@@ -38,7 +38,7 @@ pub fn knee(plan: &Plan, view: &View) -> Option<String> {
     for level in &view.levels {
         let cell = level.cells.iter().find(|cell| cell.arm == *arm);
         let failed = cell.map(|cell| &cell.failed);
-        if let Some(failed) = failed.filter(|one| one.unjudged.contains(&Metric::Throughput)) {
+        if let Some(failed) = failed.filter(|one| one.no_verdict.contains(&Metric::Throughput)) {
             return Some(format!(
                 "No knee of {arm} is named: {} of the {} failed at {}.",
                 failed.text, failed.what, level.name

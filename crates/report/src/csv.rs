@@ -43,7 +43,7 @@ pub fn csv(view: &View) -> String {
             network(&mut text, &level.name, cell);
         }
     }
-    distances(&mut text, view);
+    link_rtts(&mut text, view);
     for waterfall in &view.waterfalls {
         for sequence in &waterfall.sequences {
             waterfall_lines(&mut text, waterfall, sequence);
@@ -53,8 +53,8 @@ pub fn csv(view: &View) -> String {
 }
 
 /// Round trips of the links, measured before the first block.
-fn distances(text: &mut String, view: &View) {
-    for distance in &view.distances {
+fn link_rtts(text: &mut String, view: &View) {
+    for distance in &view.link_rtts {
         for (what, ns) in [("median", distance.p50_ns), ("p99", distance.p99_ns)] {
             let Some(ns) = ns else { continue };
             let metric = quoted(&format!("round trip {}, {what}", distance.link));
@@ -92,7 +92,7 @@ fn network(text: &mut String, level: &str, cell: &CellView) {
         line(&name("TCP connections"), pod.tcp_connections, "per window");
         line(&name("TCP retransmits"), pod.tcp_retransmits, "per window");
     }
-    for way in &cell.ways {
+    for way in &cell.directions {
         let name = |what: &str| format!("{what}, {} to {}", way.from, way.to);
         line(&name("packets"), way.packets_per_1000, "per 1000");
         line(&name("bytes"), way.bytes_per_exchange, "bytes per exchange");
@@ -102,32 +102,28 @@ fn network(text: &mut String, level: &str, cell: &CellView) {
             way.queue_full_packets,
             "per window",
         );
-        let unintended_drops = way.unasked_packets.map(|packets| packets as f64);
-        line(
-            &name("packets dropped unasked"),
-            unintended_drops,
-            "per window",
-        );
-        line(&name("late writes"), way.late_pieces, "per window");
+        let unintended_drops = way.unintended_drops.map(|packets| packets as f64);
+        line(&name("unintended drops"), unintended_drops, "per window");
+        line(&name("late writes"), way.late_writes, "per window");
     }
     let machine = &cell.machine;
     line("softirq", machine.softirq_share, "share");
-    line("stolen", machine.steal_share, "share");
+    line("steal", machine.steal_share, "share");
     line("parts' cores busy", machine.part_cores_busy, "share");
     line(
         "other programs on the parts' cores",
-        machine.foreign_part_share,
+        machine.background_part_share,
         "share",
     );
     line(
         "other programs on the generator's cores",
-        machine.foreign_agent_share,
+        machine.background_agent_share,
         "share",
     );
     line("busiest core", machine.busiest_core, "share");
     line("throttled", machine.throttled_share, "share");
-    for row in &cell.told.rows {
-        for (instance, value) in cell.told.instances.iter().zip(&row.values) {
+    for row in &cell.target_counters.rows {
+        for (instance, value) in cell.target_counters.instances.iter().zip(&row.values) {
             // Milliseconds have a unit; that of the others is in the name.
             let unit = if row.name.contains("-ms") {
                 "ms"

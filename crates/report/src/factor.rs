@@ -4,9 +4,9 @@ use tare_schema::metric::Metric;
 use tare_schema::plan::{Compare, Plan, PublishedFigure};
 use tare_schema::view::{FactorLine, FactorPoint, FactorView, Interval, LevelView};
 
-use crate::as_published::interval;
 use crate::quantity::{self, MISSING, Sign};
 use crate::saturation;
+use crate::study_summary::interval;
 
 /// A line per arm and metric if exactly one factor has several values; else empty.
 pub fn factors(plan: &Plan, levels: &[LevelView]) -> Vec<FactorView> {
@@ -54,7 +54,7 @@ fn lines(plan: &Plan, levels: &[LevelView], factor: &str, metric: Metric) -> Vec
                 let at = level.values.get(factor).and_then(serde_json::Value::as_f64);
                 let view = levels.iter().find(|view| view.name == level.name);
                 FactorPoint {
-                    full: view
+                    saturated: view
                         .is_some_and(|view| saturation::saturated_cores(plan, view).is_some()),
                     ..point(&level.name, at, view, arm, metric)
                 }
@@ -89,7 +89,7 @@ fn point(
     let figure = cell.and_then(|cell| cell.figures.iter().find(|figure| figure.metric == metric));
     // Lower bounds are not points of a line.
     let values: Vec<f64> = figure
-        .filter(|figure| !figure.at_least)
+        .filter(|figure| !figure.is_lower_bound)
         .map(|figure| figure.by_block.iter().flatten().copied().collect())
         .unwrap_or_default();
     let value = match values.as_slice() {
@@ -109,7 +109,7 @@ fn point(
             |value| quantity::difference(metric.unit(), &value, Sign::Spoken),
         ),
         value,
-        full: false,
+        saturated: false,
         published: None,
     }
 }

@@ -16,7 +16,7 @@ pub fn facts(plan: &Plan, environment: Option<&EnvironmentRecord>) -> Vec<FactGr
         groups.push(software(environment));
     }
     if let Some(calibration) = environment.and_then(|e| e.calibration.as_ref()) {
-        let title = "what the machine carries with nothing on it";
+        let title = "host baseline (idle)";
         groups.push(group(title, calibration.in_words()));
     }
     groups.push(design(plan, environment));
@@ -77,7 +77,7 @@ fn design(plan: &Plan, environment: Option<&EnvironmentRecord>) -> FactGroup {
         (min, max, Some(until)) => format!(
             "{min} to {max}, until the {} is known within {}",
             until.metric.label(),
-            quantity::percent(until.within)
+            quantity::percent(until.half_width)
         ),
     };
     let restart = match plan.restart {
@@ -113,8 +113,8 @@ fn design(plan: &Plan, environment: Option<&EnvironmentRecord>) -> FactGroup {
             "order",
             format!("random within a block, seed {}", plan.seed),
         ),
-        fact("targets started afresh", restart),
-        fact("first warm-up on them", burn_in),
+        fact("targets restarted", restart),
+        fact("burn-in", burn_in),
         fact("baseline runs", baseline),
         fact("primary metrics", primary.join(", ")),
         fact("margin", quantity::margin(plan)),
@@ -129,11 +129,11 @@ fn design(plan: &Plan, environment: Option<&EnvironmentRecord>) -> FactGroup {
     }));
     let links = plan.site_links.iter();
     facts.extend(links.map(|link| fact("round trip between sites", link.in_words())));
-    facts.extend(plan.ceiling.as_ref().map(|ceiling| {
-        let carried = quantity::value(Unit::PerSecond, ceiling.carried_per_s);
+    facts.extend(plan.capacity.as_ref().map(|capacity| {
+        let carried = quantity::value(Unit::PerSecond, capacity.achieved_per_s);
         fact(
-            "carried at full speed",
-            format!("{carried} ({})", ceiling.arm),
+            "sustained at max rate",
+            format!("{carried} ({})", capacity.arm),
         )
     }));
     group("design", facts)
@@ -159,7 +159,7 @@ fn load(plan: &Plan) -> Vec<FactGroup> {
 
 /// Names of a session's requests, in order.
 fn steps(session: &SessionSpec) -> String {
-    let steps = session.steps();
+    let steps = session.request_steps();
     let names: Vec<&str> = steps
         .iter()
         .map(|step| step.request.name.as_str())
@@ -185,7 +185,7 @@ fn role(role: &RoleLoad) -> FactGroup {
         ClientSpec::Grpc { connections, .. } => ("gRPC", *connections),
         ClientSpec::Tcp { connections, .. } => ("TCP", *connections),
         ClientSpec::Mongodb { connections, .. } => ("MongoDB", *connections),
-        ClientSpec::Connect { at_once } => ("connections alone", *at_once),
+        ClientSpec::Connect { in_flight_max } => ("connections alone", *in_flight_max),
         other => (other.name(), other.connections()),
     };
     let connections = quantity::counted(u64::from(connections), "connection", "connections");

@@ -306,10 +306,10 @@ fn short_outcome(overhead: &Overhead) -> String {
 
 /// The assertions of the experiment.
 pub fn assertions(view: &View) -> Grid {
-    let mut grid = Grid::new(&["assertion", "outcome", "because"], 1);
+    let mut grid = Grid::new(&["assertion", "outcome", "reason"], 1);
     grid.rows.extend(view.assertions.iter().map(|one| {
         let word = one.outcome.word().into();
-        vec![one.text.clone(), word, one.because.clone()]
+        vec![one.text.clone(), word, one.reason.clone()]
     }));
     grid
 }
@@ -323,18 +323,18 @@ const TIMES: [(Metric, &str); 4] = [
 ];
 
 /// The title of [`instrument`].
-pub const INSTRUMENT: &str = "response time (from the intended start), the generator's lateness (p99), arrivals released in bursts, trials repeated";
+pub const INSTRUMENT: &str = "response time (from the intended start), the generator's lateness (p99), bunched arrivals, trials repeated";
 
 /// Response time and service time, and the generator's errors: lateness, bunched arrivals, repeated trials. A row per cell that
 /// was measured.
-pub fn instrument(level: &LevelView) -> Grid {
+pub fn generator(level: &LevelView) -> Grid {
     let mut header = vec!["arm"];
     header.extend(TIMES.iter().map(|(_, head)| *head));
     header.extend(["lateness", "bunched", "repeated"]);
     let mut grid = Grid::new(&header, 1);
     let percent = |share: Option<f64>| share.map_or_else(|| MISSING.into(), quantity::percent);
     for cell in level.cells.iter().filter(|cell| cell.trials_made > 0) {
-        let own = &cell.instrument;
+        let own = &cell.generator;
         let late = own
             .lateness_p99_ns
             .map(|ns| MaybeLowerBound::exact(ns as f64));
@@ -352,7 +352,7 @@ const EXCLUDED_MAX: usize = 12;
 
 /// Trials that are not fit, with the reasons: the first ones, and the number of the others.
 pub fn excluded_trials(view: &View) -> Grid {
-    let mut grid = Grid::new(&["trial", "block", "arm", "level", "status", "why"], 6);
+    let mut grid = Grid::new(&["trial", "block", "arm", "level", "status", "reason"], 6);
     let all: Vec<_> = view
         .trials
         .iter()
@@ -365,7 +365,7 @@ pub fn excluded_trials(view: &View) -> Grid {
             row.arm.clone(),
             row.level.clone(),
             row.status.clone(),
-            row.why.join("; "),
+            row.reasons.join("; "),
         ]);
     }
     if all.len() > EXCLUDED_MAX {

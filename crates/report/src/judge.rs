@@ -248,7 +248,7 @@ impl MetricJudge<'_> {
         self.trials.cells.get(cell).is_some_and(|trials| {
             trials
                 .values()
-                .any(|t| t.values.get(&self.metric).is_some_and(|f| f.at_least))
+                .any(|t| t.values.get(&self.metric).is_some_and(|f| f.is_lower_bound))
         })
     }
 
@@ -316,7 +316,7 @@ impl MetricJudge<'_> {
     fn outcome(&self, cell: &CellName, comparison: &Comparison) -> Outcome {
         if self.is_bounded(cell) || self.is_bounded(&self.group.base) {
             return Outcome::None {
-                why: BOUNDED.into(),
+                reason: BOUNDED.into(),
             };
         }
         let base = &self.group.base;
@@ -325,9 +325,10 @@ impl MetricJudge<'_> {
             false => format!(" at {}", base.1),
         };
         let failed = |cell: &CellName| self.trials.failed.get(cell);
-        if let Some(why) = failures::why(self.metric, [(failed(cell), ""), (failed(base), &there)])
+        if let Some(reason) =
+            failures::reason(self.metric, [(failed(cell), ""), (failed(base), &there)])
         {
-            return Outcome::None { why };
+            return Outcome::None { reason };
         }
         let unknown = |cell: &CellName| {
             let trials = self.trials.cells.get(cell);
@@ -335,7 +336,11 @@ impl MetricJudge<'_> {
         };
         if unknown(cell) || unknown(&self.group.base) {
             return Outcome::None {
-                why: missing_quantiles::reason(self.trials, [cell, &self.group.base], self.metric),
+                reason: missing_quantiles::reason(
+                    self.trials,
+                    [cell, &self.group.base],
+                    self.metric,
+                ),
             };
         }
         view_outcome(comparison.outcome, self.is_primary, too_few)
@@ -351,7 +356,7 @@ impl MetricJudge<'_> {
             level: self.group.base.1.clone(),
             metric: self.metric,
             residual: finite(all.noise),
-            detectable: finite(
+            minimum_detectable: finite(
                 all.noise
                     .and_then(|noise| detectable(noise, design, self.family)),
             ),
@@ -367,12 +372,13 @@ pub fn value(
     metric: Metric,
 ) -> Option<f64> {
     let failed = trials.failed.get(cell);
-    if failed.is_some_and(|failed| failed.unjudged.contains(&metric)) {
+    if failed.is_some_and(|failed| failed.no_verdict.contains(&metric)) {
         return None;
     }
     let measured = trials.cells.get(cell)?.get(&(block, copy))?;
     let figured = measured.values.get(&metric)?;
-    (!figured.at_least && figured.value > 0.0 && figured.value.is_finite()).then_some(figured.value)
+    (!figured.is_lower_bound && figured.value > 0.0 && figured.value.is_finite())
+        .then_some(figured.value)
 }
 
 /// The margin of a metric: a share, and for latencies an absolute amount.
@@ -418,9 +424,9 @@ pub fn view_outcome(
 ) -> Outcome {
     match found {
         judged::Outcome::TooFewBlocks { complete } => Outcome::None {
-            why: too_few(complete),
+            reason: too_few(complete),
         },
-        _ if !is_primary => Outcome::Described,
+        _ if !is_primary => Outcome::Descriptive,
         judged::Outcome::Differs { extent, .. } => Outcome::Differs {
             within_margin: extent == Extent::WithinMargin,
         },
@@ -454,8 +460,8 @@ pub fn outcome_text(outcome: &Outcome, margin: &str) -> String {
         } => format!("differs, by less than {margin}"),
         Outcome::Same => format!("changes by less than {margin}"),
         Outcome::Undecided { more_blocks } => format!("undecided; {}", more_text(*more_blocks)),
-        Outcome::Described => "not judged".into(),
-        Outcome::None { why } => format!("no verdict: {why}"),
+        Outcome::Descriptive => "not judged".into(),
+        Outcome::None { reason } => format!("no verdict: {reason}"),
     }
 }
 

@@ -40,7 +40,7 @@ pub struct MaybeLowerBound {
     /// The value.
     pub value: f64,
     /// Whether it is a lower bound: the true value is larger.
-    pub at_least: bool,
+    pub is_lower_bound: bool,
 }
 
 impl MaybeLowerBound {
@@ -48,7 +48,7 @@ impl MaybeLowerBound {
     pub fn exact(value: f64) -> MaybeLowerBound {
         MaybeLowerBound {
             value,
-            at_least: false,
+            is_lower_bound: false,
         }
     }
 
@@ -58,7 +58,7 @@ impl MaybeLowerBound {
             Quantile::Exact(value_ns) => Some(MaybeLowerBound::exact(value_ns as f64)),
             Quantile::Above(value_ns) => Some(MaybeLowerBound {
                 value: value_ns as f64,
-                at_least: true,
+                is_lower_bound: true,
             }),
             Quantile::TooFew => None,
         }
@@ -67,10 +67,11 @@ impl MaybeLowerBound {
 
 /// The arithmetic mean; a lower bound if there are censored observations.
 pub fn mean(latencies: &Latencies) -> Option<MaybeLowerBound> {
-    let at_least = latencies.unfinished() > 0 || latencies.out_of_range() > 0;
-    latencies
-        .mean_ns()
-        .map(|value| MaybeLowerBound { value, at_least })
+    let is_lower_bound = latencies.unfinished() > 0 || latencies.out_of_range() > 0;
+    latencies.mean_ns().map(|value| MaybeLowerBound {
+        value,
+        is_lower_bound,
+    })
 }
 
 /// Points of the latency-by-percentile curve, as far as there are enough observations, and the maximum at 100.
@@ -80,7 +81,7 @@ pub fn curve(latencies: &Latencies) -> Vec<CurvePoint> {
             // Six decimals are finer than any drawing and keep the files small.
             percentile: (quantile * 1e8).round() / 1e6,
             value_ns: figured.value as u64,
-            at_least: figured.at_least,
+            is_lower_bound: figured.is_lower_bound,
         })
     };
     let below = [0.01, 0.05, 0.1, 0.2, 0.3, 0.4].map(|q| point(q, latencies.quantile(q)));
@@ -112,7 +113,7 @@ pub struct TrialLatency {
     pub service: Quantity,
     /// `lateness` of the generator.
     pub lateness: Quantity,
-    /// `lag`: receive lag of the generator.
+    /// `receive-lag`: receive lag of the generator.
     pub receive_lag: Quantity,
     /// `latency` over the window by name of the request. Whole sessions are included under a name of their own, but not in
     /// `latency`.
@@ -148,7 +149,7 @@ fn classify_tag(tag: &str) -> Option<(Kind, Ends)> {
     };
     match words.as_slice() {
         [_, "lateness"] => Some((Kind::Lateness, Ends::Complete)),
-        [_, "lag"] => Some((Kind::ReceiveLag, Ends::Complete)),
+        [_, "receive-lag"] => Some((Kind::ReceiveLag, Ends::Complete)),
         [_, .., of, status] if is_status_class(status) => Some((kind(of)?, Ends::Complete)),
         [_, .., of, class] if CENSORED_CLASSES.contains(class) => Some((kind(of)?, Ends::Censored)),
         [_, .., of] => Some((kind(of)?, Ends::Complete)),
@@ -212,7 +213,7 @@ pub fn read_trial(folder: &Path, session_roles: &[&str]) -> Result<TrialLatency,
         response: take(Kind::Response).map_err(|error| format!("response: {error}"))?,
         service: take(Kind::Service).map_err(|error| format!("service: {error}"))?,
         lateness: take(Kind::Lateness).map_err(|error| format!("lateness: {error}"))?,
-        receive_lag: take(Kind::ReceiveLag).map_err(|error| format!("lag: {error}"))?,
+        receive_lag: take(Kind::ReceiveLag).map_err(|error| format!("receive-lag: {error}"))?,
         by_request,
     })
 }
@@ -391,7 +392,7 @@ mod tests {
         }
         assert_eq!(role_and_request("client.lateness"), None);
         assert_eq!(classify_tag("client.echo.latency.connect-refused"), None);
-        assert_eq!(classify_tag("client.wait"), None);
+        assert_eq!(classify_tag("client.queue-wait"), None);
         assert_eq!(classify_tag(""), None);
     }
 
@@ -409,10 +410,10 @@ mod tests {
         merge_censored(&plain, &mut marked).unwrap();
         latencies.merge(&marked).unwrap();
         let at = |q| MaybeLowerBound::quantile(latencies.quantile(q)).unwrap();
-        assert!(!at(0.5).at_least);
-        assert!(at(0.99).at_least);
-        assert!(curve(&latencies).iter().any(|p| p.at_least));
-        assert!(curve(&latencies).iter().any(|p| !p.at_least));
+        assert!(!at(0.5).is_lower_bound);
+        assert!(at(0.99).is_lower_bound);
+        assert!(curve(&latencies).iter().any(|p| p.is_lower_bound));
+        assert!(curve(&latencies).iter().any(|p| !p.is_lower_bound));
     }
 
     #[test]
@@ -476,7 +477,7 @@ mod tests {
         };
         let mut add = |latencies: &Latencies| {
             let interval = LogInterval {
-                tag: "client.lag".to_owned(),
+                tag: "client.receive-lag".to_owned(),
                 start: Duration::ZERO,
                 length: Duration::from_secs(1),
                 latencies: latencies.clone(),

@@ -3,7 +3,6 @@
 //! Everything here is a pure function of a run's folder: [`read()`] loads it (also of a killed or damaged run),
 //! [`view()`] computes every figure and sentence once, and the renderers only lay the view out.
 
-mod as_published;
 mod assertion;
 mod baseline;
 mod cells;
@@ -29,6 +28,7 @@ pub mod read;
 mod requests;
 mod saturation;
 mod steps;
+mod study_summary;
 mod target_counters;
 pub mod terminal;
 mod trials;

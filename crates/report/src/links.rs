@@ -1,37 +1,37 @@
 //! Links between sites: measured round trips, and traffic over the fit trials of a cell.
 
 use tare_schema::plan::Plan;
-use tare_schema::record::{EnvironmentRecord, LinkUsage, TrialRecord, WayUsage};
+use tare_schema::record::{EnvironmentRecord, LinkDirectionUsage, LinkUsage, TrialRecord};
 use tare_schema::sites::SiteLink;
-use tare_schema::view::{DistanceView, WayView};
+use tare_schema::view::{LinkDirectionView, LinkRttView};
 
 use crate::cells::median;
 use crate::measure;
 use crate::network::{bytes, count};
 use crate::quantity::{self, MISSING};
 
-/// Heads of [`DistanceView::texts`].
-pub const DISTANCE_HEADS: [&str; 4] = ["asked for", "median", "p99", "answered"];
+/// Heads of [`LinkRttView::texts`].
+pub const DISTANCE_HEADS: [&str; 4] = ["configured", "median", "p99", "answered"];
 
-/// Heads of [`WayView::texts`].
+/// Heads of [`LinkDirectionView::texts`].
 pub const WAY_HEADS: [&str; 6] = [
     "packets /1000",
     "bytes /exchange",
     "lost",
     "queue full",
-    "dropped unasked",
+    "unintended drops",
     "late",
 ];
 
 /// Every link of the plan, with the round trip that the environment record has for it.
-pub fn distances(plan: &Plan, environment: Option<&EnvironmentRecord>) -> Vec<DistanceView> {
-    let found = environment.map_or(&[][..], |environment| &environment.distances);
+pub fn link_rtts(plan: &Plan, environment: Option<&EnvironmentRecord>) -> Vec<LinkRttView> {
+    let found = environment.map_or(&[][..], |environment| &environment.link_rtts);
     let of_link = |link: &SiteLink| {
         let name = link.name();
         let found = found.iter().find(|found| found.link == name);
         let p50_ns = found.and_then(|found| found.p50_ns);
         let p99_ns = found.and_then(|found| found.p99_ns);
-        let asked = link.in_words();
+        let configured = link.in_words();
         // Always to the microsecond, so that the deviation from the configured delay is visible.
         let trip = |ns: Option<u64>| {
             ns.map_or_else(|| MISSING.into(), |ns| format!("{:.3} ms", ns as f64 / 1e6))
@@ -40,11 +40,11 @@ pub fn distances(plan: &Plan, environment: Option<&EnvironmentRecord>) -> Vec<Di
             || MISSING.into(),
             |found| format!("{} of {}", found.answered, found.sent),
         );
-        DistanceView {
-            texts: vec![asked.clone(), trip(p50_ns), trip(p99_ns), answered],
-            asked_ns: link.round_trip_ns(),
+        LinkRttView {
+            texts: vec![configured.clone(), trip(p50_ns), trip(p99_ns), answered],
+            configured_ns: link.round_trip_ns(),
             link: name,
-            asked,
+            configured,
             p50_ns,
             p99_ns,
         }
@@ -53,7 +53,7 @@ pub fn distances(plan: &Plan, environment: Option<&EnvironmentRecord>) -> Vec<Di
 }
 
 /// Both directions of every link, in the order of the records.
-pub fn ways(records: &[&TrialRecord]) -> Vec<WayView> {
+pub fn directions(records: &[&TrialRecord]) -> Vec<LinkDirectionView> {
     let mut names: Vec<(&str, &str)> = Vec::new();
     for way in records.iter().flat_map(|record| link_directions(record)) {
         let name = (way.from.as_str(), way.to.as_str());
@@ -65,43 +65,44 @@ pub fn ways(records: &[&TrialRecord]) -> Vec<WayView> {
 }
 
 /// The link directions of a trial.
-pub fn link_directions(record: &TrialRecord) -> impl Iterator<Item = &WayUsage> {
+pub fn link_directions(record: &TrialRecord) -> impl Iterator<Item = &LinkDirectionUsage> {
     let links: &[LinkUsage] = record.machine.as_ref().map_or(&[], |m| &m.links);
-    links.iter().flat_map(|link| &link.ways)
+    links.iter().flat_map(|link| &link.directions)
 }
 
 /// Packets dropped beyond the configured loss: no buffer, refused or overflowed.
-pub fn unintended_drops(way: &WayUsage) -> u64 {
+pub fn unintended_drops(way: &LinkDirectionUsage) -> u64 {
     way.no_buffer_packets + way.refused_packets + way.overflowed_packets.unwrap_or(0)
 }
 
-fn way((from, to): (&str, &str), records: &[&TrialRecord]) -> WayView {
+fn way((from, to): (&str, &str), records: &[&TrialRecord]) -> LinkDirectionView {
     let all = || {
         records.iter().filter_map(|record| {
-            let mut ways = link_directions(record);
-            let way = ways.find(|way| (way.from.as_str(), way.to.as_str()) == (from, to))?;
+            let mut directions = link_directions(record);
+            let way = directions.find(|way| (way.from.as_str(), way.to.as_str()) == (from, to))?;
             Some((*record, way))
         })
     };
-    let per_1000 = |count: fn(&WayUsage) -> u64| {
+    let per_1000 = |count: fn(&LinkDirectionUsage) -> u64| {
         let each = all().map(|(record, way)| measure::per_1000(record, count(way) as f64));
         median(each.collect())
     };
-    let in_window =
-        |count: fn(&WayUsage) -> u64| median(all().map(|(_, w)| Some(count(w) as f64)).collect());
+    let in_window = |count: fn(&LinkDirectionUsage) -> u64| {
+        median(all().map(|(_, w)| Some(count(w) as f64)).collect())
+    };
     let lost = all().map(|(_, way)| {
         let entered = (way.packets_in > 0).then_some(way.packets_in as f64)?;
         Some(way.lost_packets as f64 / entered)
     });
-    let mut view = WayView {
+    let mut view = LinkDirectionView {
         from: from.to_owned(),
         to: to.to_owned(),
         packets_per_1000: per_1000(|way| way.packets_out),
         bytes_per_exchange: per_1000(|way| way.bytes_out).map(|bytes| bytes / 1000.0),
         lost_share: median(lost.collect()),
         queue_full_packets: in_window(|way| way.queue_full_packets),
-        unasked_packets: all().map(|(_, way)| unintended_drops(way)).max(),
-        late_pieces: in_window(|way| way.late_pieces),
+        unintended_drops: all().map(|(_, way)| unintended_drops(way)).max(),
+        late_writes: in_window(|way| way.late_writes),
         texts: Vec::new(),
     };
     view.texts = vec![
@@ -110,8 +111,8 @@ fn way((from, to): (&str, &str), records: &[&TrialRecord]) -> WayView {
         view.lost_share
             .map_or_else(|| MISSING.into(), quantity::percent),
         count(view.queue_full_packets),
-        count(view.unasked_packets.map(|packets| packets as f64)),
-        count(view.late_pieces),
+        count(view.unintended_drops.map(|packets| packets as f64)),
+        count(view.late_writes),
     ];
     view
 }

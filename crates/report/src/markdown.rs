@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use tare_schema::plan::Compare;
 use tare_schema::shown::{is_obeyed, shown};
 use tare_schema::view::{
-    DisturbanceView, Family, LevelView, SentenceKind, View, ViewState, WaterfallView,
+    Family, FaultView, LevelView, SentenceKind, View, ViewState, WaterfallView,
 };
 
 use crate::grid::{self, Cost, Grid};
@@ -43,7 +43,7 @@ pub fn markdown(view: &View) -> String {
     section(
         &mut text,
         "Round trips between sites, before the first block",
-        &grid::network::distances(view),
+        &grid::network::link_rtts(view),
     );
     match view.compare {
         Compare::Arms => levels_apart(&mut text, view),
@@ -52,7 +52,7 @@ pub fn markdown(view: &View) -> String {
     section(&mut text, "What failed", &grid::failures::failures(view));
     section(
         &mut text,
-        "Throughput by level: right answers per second, median of the blocks",
+        "Throughput by level: successful responses per second, median of the blocks",
         &grid::requests::throughput(view),
     );
     if let Some(level) = grid::requests::shown(view) {
@@ -62,7 +62,7 @@ pub fn markdown(view: &View) -> String {
         );
         section(&mut text, &title, &grid::requests::requests(level));
     }
-    for faults in &view.disturbances {
+    for faults in &view.faults {
         fault_sections(&mut text, faults);
     }
     for waterfall in &view.waterfalls {
@@ -80,7 +80,7 @@ pub fn markdown(view: &View) -> String {
     );
     if let Some(rule) = grid::published::as_published_rule(view) {
         let title = format!("As the published study prints it: {rule}");
-        section(&mut text, &title, &grid::published::as_published(view));
+        section(&mut text, &title, &grid::published::study_summary(view));
     }
     section(
         &mut text,
@@ -98,7 +98,7 @@ fn levels_apart(text: &mut String, view: &View) {
         for missing in &level.missing {
             text.push_str(&format!("\n{}\n", escape(missing)));
         }
-        instrument(text, level);
+        generator(text, level);
         let costs = format!(
             "{}: CPU-seconds per 1000 {} and peak memory of each part; all: what is under test",
             level.name,
@@ -114,8 +114,8 @@ fn levels_apart(text: &mut String, view: &View) {
         }
         let pods = format!("{}: pod network traffic", level.name);
         section(text, &pods, &grid::network::pods(level));
-        let ways = format!("{}: link traffic", level.name);
-        section(text, &ways, &grid::network::ways(level));
+        let directions = format!("{}: link traffic", level.name);
+        section(text, &directions, &grid::network::directions(level));
         let machine = format!("{}: host", level.name);
         section(text, &machine, &grid::network::machine(level));
     }
@@ -140,9 +140,9 @@ fn levels_together(text: &mut String, view: &View) {
         &grid::levels::compared(view),
     );
     for level in &view.levels {
-        instrument(text, level);
-        let ways = format!("{}: link traffic", level.name);
-        section(text, &ways, &grid::network::ways(level));
+        generator(text, level);
+        let directions = format!("{}: link traffic", level.name);
+        section(text, &directions, &grid::network::directions(level));
         let machine = format!("{}: host", level.name);
         section(text, &machine, &grid::network::machine(level));
     }
@@ -156,13 +156,17 @@ fn levels_together(text: &mut String, view: &View) {
         .flat_map(|l| l.cells.iter().map(move |c| (l, c)))
     {
         let title = format!("{}: target counters of {}", level.name, cell.arm);
-        section(text, &title, &grid::levels::target_counters(&cell.told));
+        section(
+            text,
+            &title,
+            &grid::levels::target_counters(&cell.target_counters),
+        );
     }
 }
 
-fn instrument(text: &mut String, level: &LevelView) {
+fn generator(text: &mut String, level: &LevelView) {
     let title = format!("{}: {}", level.name, grid::INSTRUMENT);
-    section(text, &title, &grid::instrument(level));
+    section(text, &title, &grid::generator(level));
 }
 
 fn section(text: &mut String, title: &str, grid: &Grid) {
@@ -173,7 +177,7 @@ fn section(text: &mut String, title: &str, grid: &Grid) {
     text.push_str(&table(grid));
 }
 
-fn fault_sections(text: &mut String, view: &DisturbanceView) {
+fn fault_sections(text: &mut String, view: &FaultView) {
     let title = format!("{}, {}: faults, trial by trial", view.arm, view.level);
     section(text, &title, &grid::faults::trials(view));
     let title = format!(
@@ -191,7 +195,9 @@ fn waterfall_sections(text: &mut String, view: &WaterfallView) {
             sequence.name
         );
         match &sequence.missing {
-            Some(why) => text.push_str(&format!("\n### {}\n\n{}\n", escape(&title), escape(why))),
+            Some(reason) => {
+                text.push_str(&format!("\n### {}\n\n{}\n", escape(&title), escape(reason)))
+            }
             None => {
                 let grid = grid::waterfall::steps(view, sequence).without(&["bar"]);
                 section(text, &title, &grid);

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use tare_schema::agent::{LoadResult, RecordFlow, RecordWay};
+use tare_schema::agent::{LoadResult, RecordDirection, RecordFlow};
 use tare_schema::metric::Metric;
 use tare_schema::record::{PartUsage, TrialRecord};
 use tare_schema::view::TimePoint;
@@ -110,10 +110,10 @@ fn latency_metric(trial: &TrialLatency, metric: Metric) -> Option<MaybeLowerBoun
 fn record_metric(record: &TrialRecord, metric: Metric) -> Option<MaybeLowerBound> {
     match metric {
         Metric::Throughput => throughput(record),
-        Metric::RecordsWritten => flow(record, RecordWay::Written, |flow| Some(flow.count)),
-        Metric::BytesWritten => flow(record, RecordWay::Written, |flow| flow.bytes),
-        Metric::RecordsRead => flow(record, RecordWay::Read, |flow| Some(flow.count)),
-        Metric::BytesRead => flow(record, RecordWay::Read, |flow| flow.bytes),
+        Metric::RecordsWritten => flow(record, RecordDirection::Written, |flow| Some(flow.count)),
+        Metric::BytesWritten => flow(record, RecordDirection::Written, |flow| flow.bytes),
+        Metric::RecordsRead => flow(record, RecordDirection::Read, |flow| Some(flow.count)),
+        Metric::BytesRead => flow(record, RecordDirection::Read, |flow| flow.bytes),
         Metric::Cpu => {
             let cpu_ns = total(under_test(record).map(|part| part.cpu_ns));
             per_1000(record, cpu_ns? as f64 / 1e9)
@@ -172,7 +172,7 @@ fn total(amounts: impl Iterator<Item = Option<u64>>) -> Option<u64> {
 fn completed(role: &LoadResult) -> u64 {
     match &role.flow {
         Some(flow) => flow.count,
-        None => role.answered_in_window.right,
+        None => role.completed_in_window.ok,
     }
 }
 
@@ -191,11 +191,14 @@ fn throughput(record: &TrialRecord) -> Option<f64> {
 /// Records, or their bytes, in one direction per second of the window; `None` if no role has that direction.
 fn flow(
     record: &TrialRecord,
-    way: RecordWay,
+    direction: RecordDirection,
     amount: fn(&RecordFlow) -> Option<u64>,
 ) -> Option<f64> {
     let flows = record.load.iter().filter_map(|role| {
-        let flow = role.flow.as_ref().filter(|flow| flow.way == way)?;
+        let flow = role
+            .flow
+            .as_ref()
+            .filter(|flow| flow.direction == direction)?;
         Some((flow, role.window_ns))
     });
     let mut flows = flows.peekable();
@@ -221,8 +224,8 @@ pub fn offered(record: &TrialRecord) -> Option<f64> {
 /// ended in the drain do not count.
 pub fn achieved(record: &TrialRecord) -> Option<f64> {
     per_second(record, |role| {
-        let answered = role.answered_in_window;
-        answered.right + answered.errors
+        let answered = role.completed_in_window;
+        answered.ok + answered.errors
     })
 }
 
@@ -250,5 +253,5 @@ pub fn quantile(metric: Metric) -> Option<(f64, u64)> {
 /// Number of observations of a trial: successful and unfinished exchanges.
 pub fn observations(record: &TrialRecord) -> u64 {
     let roles = record.load.iter();
-    roles.map(|role| role.right + role.unfinished).sum()
+    roles.map(|role| role.ok + role.unfinished).sum()
 }

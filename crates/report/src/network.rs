@@ -22,10 +22,10 @@ pub const POD_HEADS: [&str; 6] = [
 /// Heads of [`MachineView::texts`].
 pub const MACHINE_HEADS: [&str; 7] = [
     "softirq",
-    "stolen",
+    "steal",
     "parts' cores busy",
-    "others on them",
-    "others on the generator's",
+    "background, parts' cores",
+    "background, generator cores",
     "busiest core",
     "throttled",
 ];
@@ -106,8 +106,8 @@ pub fn machine(placement: &Placement, records: &[&TrialRecord]) -> MachineView {
         softirq_share: figure(&|_, machine| machine.softirq_share),
         steal_share: figure(&|_, machine| machine.steal_share),
         part_cores_busy: figure(&|_, machine| part_cores_busy(placement, machine)),
-        foreign_part_share: figure(&|_, machine| Some(machine.foreign?.part_cores)),
-        foreign_agent_share: figure(&|_, machine| machine.foreign?.agent_cores),
+        background_part_share: figure(&|_, machine| Some(machine.background?.part_cores)),
+        background_agent_share: figure(&|_, machine| machine.background?.agent_cores),
         busiest_core: figure(&|_, machine| machine.core_busy.iter().copied().reduce(f64::max)),
         throttled_share: figure(&|record, machine| {
             let worst = record
@@ -124,8 +124,8 @@ pub fn machine(placement: &Placement, records: &[&TrialRecord]) -> MachineView {
         percent(view.softirq_share),
         percent(view.steal_share),
         percent(view.part_cores_busy),
-        percent(view.foreign_part_share),
-        percent(view.foreign_agent_share),
+        percent(view.background_part_share),
+        percent(view.background_agent_share),
         percent(view.busiest_core),
         percent(view.throttled_share),
     ];

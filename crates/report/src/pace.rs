@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use tare_schema::load::{AtEnd, Gaps, Pacing, ThinkSpread};
+use tare_schema::load::{AtEnd, Interarrival, Pacing, ThinkDistribution};
 use tare_schema::units::Period;
 
 use crate::quantity;
@@ -17,7 +17,7 @@ pub fn kind(pacing: &Pacing) -> &'static str {
         Pacing::Steps { .. } => "open loop in steps",
         Pacing::Replay { .. } => "open loop as recorded",
         Pacing::Closed { .. } => "closed loop",
-        Pacing::Max => "as fast as possible",
+        Pacing::Max => "max rate",
     }
 }
 
@@ -30,21 +30,24 @@ pub fn words(pacing: &Pacing) -> String {
         Pacing::Ramp {
             from_per_s,
             to_per_s,
-            over_ns,
-            gaps,
+            ramp_ns,
+            interarrival,
         } => {
-            let over = period(*over_ns);
+            let over = period(*ramp_ns);
             format!(
                 "{from_per_s}/s to {to_per_s}/s in {over}{}",
-                gaps_words(*gaps)
+                interarrival_words(*interarrival)
             )
         }
-        Pacing::Steps { steps, gaps } => {
+        Pacing::Steps {
+            steps,
+            interarrival,
+        } => {
             let one = |step: &tare_schema::load::RateStep| {
                 format!("{}/s for {}", step.rate_per_s, period(step.length_ns))
             };
             let steps: Vec<String> = steps.iter().map(one).collect();
-            format!("{}{}", steps.join(", "), gaps_words(*gaps))
+            format!("{}{}", steps.join(", "), interarrival_words(*interarrival))
         }
         Pacing::Replay {
             file,
@@ -65,30 +68,30 @@ pub fn words(pacing: &Pacing) -> String {
         Pacing::Closed {
             clients,
             think_ns,
-            think_spread,
+            think_distribution,
         } => {
             let clients = quantity::counted(u64::from(*clients), "client", "clients");
-            let pause = match (think_ns, think_spread) {
+            let pause = match (think_ns, think_distribution) {
                 (0, _) => String::new(),
-                (_, ThinkSpread::None) => format!(", pausing {}", period(*think_ns)),
-                (_, ThinkSpread::Uniform) => {
+                (_, ThinkDistribution::None) => format!(", pausing {}", period(*think_ns)),
+                (_, ThinkDistribution::Uniform) => {
                     format!(", pausing 0 to {}", period(think_ns.saturating_mul(2)))
                 }
-                (_, ThinkSpread::Exponential) => {
+                (_, ThinkDistribution::Exponential) => {
                     let mean = period(*think_ns);
                     format!(", pausing {mean} on average (exponentially)")
                 }
             };
             format!("{clients} in a closed loop{pause}")
         }
-        Pacing::Max => "as fast as possible".into(),
+        Pacing::Max => "max rate".into(),
     }
 }
 
-fn gaps_words(gaps: Gaps) -> &'static str {
-    match gaps {
-        Gaps::Even => "",
-        Gaps::Random => ", random gaps",
+fn interarrival_words(interarrival: Interarrival) -> &'static str {
+    match interarrival {
+        Interarrival::Constant => "",
+        Interarrival::Exponential => ", random gaps",
     }
 }
 
@@ -106,8 +109,8 @@ mod tests {
         let ramp = Pacing::Ramp {
             from_per_s: 100.0,
             to_per_s: 2000.0,
-            over_ns: 30_000_000_000,
-            gaps: Gaps::Random,
+            ramp_ns: 30_000_000_000,
+            interarrival: Interarrival::Exponential,
         };
         assert_eq!(words(&ramp), "100/s to 2000/s in 30s, random gaps");
         let steps = vec![
@@ -117,15 +120,18 @@ mod tests {
             };
             2
         ];
-        let gaps = Gaps::Even;
+        let interarrival = Interarrival::Constant;
         assert_eq!(
-            words(&Pacing::Steps { steps, gaps }),
+            words(&Pacing::Steps {
+                steps,
+                interarrival
+            }),
             "10.5/s for 2s, 10.5/s for 2s"
         );
         let thinking = Pacing::Closed {
             clients: 1,
             think_ns: 5_000_000,
-            think_spread: ThinkSpread::Uniform,
+            think_distribution: ThinkDistribution::Uniform,
         };
         assert_eq!(
             words(&thinking),

@@ -110,7 +110,7 @@ pub fn declared(unit: Unit, value: f64) -> String {
 pub fn figure(unit: Unit, figure: Option<MaybeLowerBound>) -> String {
     match figure {
         None => MISSING.into(),
-        Some(figure) if figure.at_least => format!("> {}", value(unit, figure.value)),
+        Some(figure) if figure.is_lower_bound => format!("> {}", value(unit, figure.value)),
         Some(figure) => value(unit, figure.value),
     }
 }

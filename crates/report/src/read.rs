@@ -27,12 +27,12 @@ pub enum ReadError {
     #[error("{0} is not a folder: name a run's folder, or `latest`")]
     NoFolder(PathBuf),
     /// Its plan is missing or invalid.
-    #[error("{path} cannot be used: {why}; a run's folder has the plan it was made from")]
+    #[error("{path} cannot be used: {reason}; a run's folder has the plan it was made from")]
     Plan {
         /// The file.
         path: PathBuf,
         /// Why.
-        why: String,
+        reason: String,
     },
     /// Two fit trials of one slot.
     #[error(
@@ -108,10 +108,10 @@ pub fn read(folder: &Path) -> Result<Run, ReadError> {
     let plan = match json::<Plan>(&path) {
         Ok(plan) => plan,
         Err(FileError::Version(found)) => return Err(ReadError::Version { path, found }),
-        Err(FileError::Reason(why)) => return Err(ReadError::Plan { path, why }),
+        Err(FileError::Reason(reason)) => return Err(ReadError::Plan { path, reason }),
     };
-    if let Some(why) = too_large(&plan) {
-        return Err(ReadError::Plan { path, why });
+    if let Some(reason) = too_large(&plan) {
+        return Err(ReadError::Plan { path, reason });
     }
     let mut skipped = Vec::new();
     let environment = or_skip(
@@ -224,8 +224,8 @@ fn or_skip<T>(skipped: &mut Vec<String>, name: &str, read: Result<T, FileError>)
             ));
             None
         }
-        Err(FileError::Reason(why)) => {
-            skipped.push(format!("{name}: {why}"));
+        Err(FileError::Reason(reason)) => {
+            skipped.push(format!("{name}: {reason}"));
             None
         }
     }

@@ -56,7 +56,7 @@ pub fn requests(fit: &[&TrialMetrics<'_>]) -> Vec<RequestView> {
             ..counted(name, &records)
         })
         .collect();
-    all.sort_by_key(|request| (request.whole_session, std::cmp::Reverse(request.right)));
+    all.sort_by_key(|request| (request.whole_session, std::cmp::Reverse(request.ok)));
     all
 }
 
@@ -75,12 +75,12 @@ fn over_blocks(name: &str, fit: &[&TrialMetrics<'_>]) -> Vec<RequestFigure> {
             let value = median(values.iter().map(|figured| Some(figured.value)).collect());
             let figured = value.map(|value| MaybeLowerBound {
                 value,
-                at_least: values.iter().any(|v| v.at_least && v.value <= value),
+                is_lower_bound: values.iter().any(|v| v.is_lower_bound && v.value <= value),
             });
             RequestFigure {
                 column: *column,
                 value_ns: figured.map(|figured| figured.value),
-                at_least: figured.is_some_and(|figured| figured.at_least),
+                is_lower_bound: figured.is_some_and(|figured| figured.is_lower_bound),
                 text: quantity::figure(Unit::Nanoseconds, figured),
             }
         })
@@ -92,7 +92,7 @@ fn counted(name: &str, records: &[&TrialRecord]) -> RequestView {
     let mut view = RequestView {
         request: name.to_owned(),
         whole_session: false,
-        right: 0,
+        ok: 0,
         errors: 0,
         unfinished: 0,
         figures: Vec::new(),
@@ -100,7 +100,7 @@ fn counted(name: &str, records: &[&TrialRecord]) -> RequestView {
     if name == SESSION_NAME && roles().any(|role| role.sessions.is_some()) {
         view.whole_session = true;
         for sessions in roles().filter_map(|role| role.sessions) {
-            view.right += sessions.completed;
+            view.ok += sessions.completed;
             view.errors += sessions.failed;
             view.unfinished += sessions.unfinished;
         }
@@ -109,7 +109,7 @@ fn counted(name: &str, records: &[&TrialRecord]) -> RequestView {
     let outcomes = roles().flat_map(|role| &role.outcomes);
     for outcome in outcomes.filter(|outcome| outcome.request == name) {
         match outcome.class.as_str() {
-            "right" => view.right += outcome.count,
+            "ok" => view.ok += outcome.count,
             "unfinished" => view.unfinished += outcome.count,
             _ => view.errors += outcome.count,
         }

@@ -20,7 +20,7 @@ pub fn saturated_cores(plan: &Plan, level: &LevelView) -> Option<String> {
         return Some("the parts' cores".into());
     }
     let cells = level.cells.iter();
-    let busy = cells.filter_map(|cell| cell.instrument.agent_busy);
+    let busy = cells.filter_map(|cell| cell.generator.agent_cpu_share);
     let most = busy.fold(0.0, f64::max);
     (most > plan.fitness.worker_busy).then(|| "the agents' cores".into())
 }

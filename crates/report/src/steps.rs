@@ -1,7 +1,7 @@
 //! Steps: which arm extends which other arm, so that the overhead of a single proxy or of mTLS alone can be given.
 
 use tare_schema::plan::{Plan, Subject};
-use tare_schema::topology::{Link, Route, Security, Topology};
+use tare_schema::topology::{Route, RouteSegment, Security, Topology};
 
 /// An arm and the arm that it extends.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -62,7 +62,7 @@ fn declared(plan: &Plan) -> Vec<Step> {
 
 /// Number of links with TLS or mTLS.
 fn secured(topology: &Topology) -> usize {
-    let links = topology.routes.iter().flat_map(|route| &route.links);
+    let links = topology.routes.iter().flat_map(|route| &route.segments);
     links
         .filter(|link| link.security != Security::Plaintext)
         .count()
@@ -83,12 +83,15 @@ fn added(large: &Topology, small: &Topology) -> Option<Subject> {
     for route in &small.routes {
         let wider = large.routes.iter().find(|other| other.edge == route.edge)?;
         // The protocol of a route only matters to its proxies.
-        let seen = !route.stops.is_empty() && route.protocol != wider.protocol;
-        if seen || !is_within(&route.stops, &wider.stops) || route.own > wider.own {
+        let seen = !route.proxies.is_empty() && route.protocol != wider.protocol;
+        if seen
+            || !is_within(&route.proxies, &wider.proxies)
+            || route.edge_security > wider.edge_security
+        {
             return None;
         }
-        if wider.own > route.own {
-            securities.push(wider.own);
+        if wider.edge_security > route.edge_security {
+            securities.push(wider.edge_security);
         }
         securities.extend(raised(route, wider)?);
     }
@@ -115,10 +118,14 @@ fn added(large: &Topology, small: &Topology) -> Option<Subject> {
 
 /// Security modes with more links in `wider`; `None` if one has fewer.
 fn raised(route: &Route, wider: &Route) -> Option<Vec<Security>> {
-    let rank = |links: &[Link], security| links.iter().filter(|l| l.security == security).count();
+    let rank =
+        |links: &[RouteSegment], security| links.iter().filter(|l| l.security == security).count();
     let mut raised = Vec::new();
     for security in [Security::Tls, Security::Mtls] {
-        let (before, after) = (rank(&route.links, security), rank(&wider.links, security));
+        let (before, after) = (
+            rank(&route.segments, security),
+            rank(&wider.segments, security),
+        );
         if after < before {
             return None;
         }

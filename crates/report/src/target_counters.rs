@@ -1,8 +1,8 @@
 //! Target counters of the trials of a cell, as a table with a column for each part.
 
 use tare_schema::metric::Unit;
-use tare_schema::record::{Told, TrialRecord};
-use tare_schema::view::{ToldRow, ToldView};
+use tare_schema::record::{TargetCounter, TrialRecord};
+use tare_schema::view::{TargetCounterRow, TargetCountersView};
 
 use crate::cells::median;
 use crate::quantity::{self, MISSING};
@@ -17,11 +17,11 @@ const TRIAL_PLACEHOLDER: &str = "this trial's";
 type Key = (String, Option<String>);
 
 /// The counters of a cell, medians over its trials.
-pub fn view(records: &[&TrialRecord]) -> ToldView {
+pub fn view(records: &[&TrialRecord]) -> TargetCountersView {
     let mut instances: Vec<String> = Vec::new();
     let mut keys: Vec<Key> = Vec::new();
     for record in records {
-        for one in &record.told {
+        for one in &record.target_counters {
             if !instances.contains(&one.instance) {
                 instances.push(one.instance.clone());
             }
@@ -32,13 +32,13 @@ pub fn view(records: &[&TrialRecord]) -> ToldView {
         }
     }
     let rows = keys.iter().filter(|key| is_reported_by_most(records, key));
-    ToldView {
+    TargetCountersView {
         rows: rows.map(|key| row(records, key, &instances)).collect(),
         instances,
     }
 }
 
-fn key(record: &TrialRecord, one: &Told) -> Key {
+fn key(record: &TrialRecord, one: &TargetCounter) -> Key {
     let number = record.trial.to_string();
     let label = one
         .label
@@ -52,11 +52,16 @@ fn key(record: &TrialRecord, one: &Told) -> Key {
 
 /// Whether most trials report this counter and label.
 fn is_reported_by_most(records: &[&TrialRecord], wanted: &Key) -> bool {
-    let has = |record: &&&TrialRecord| record.told.iter().any(|one| key(record, one) == *wanted);
+    let has = |record: &&&TrialRecord| {
+        record
+            .target_counters
+            .iter()
+            .any(|one| key(record, one) == *wanted)
+    };
     records.iter().filter(has).count() * 2 > records.len()
 }
 
-fn row(records: &[&TrialRecord], key: &Key, instances: &[String]) -> ToldRow {
+fn row(records: &[&TrialRecord], key: &Key, instances: &[String]) -> TargetCounterRow {
     let divisor = divisor(records, &key.0);
     let values: Vec<Option<f64>> = instances
         .iter()
@@ -74,7 +79,7 @@ fn row(records: &[&TrialRecord], key: &Key, instances: &[String]) -> ToldRow {
         Some(label) => format!("{}{mean} ({label})", key.0),
         None => format!("{}{mean}", key.0),
     };
-    ToldRow {
+    TargetCounterRow {
         texts: values.iter().map(|value| text(&key.0, *value)).collect(),
         name,
         values,
@@ -84,7 +89,7 @@ fn row(records: &[&TrialRecord], key: &Key, instances: &[String]) -> ToldRow {
 /// The counter of the operations whose milliseconds this one sums.
 fn divisor(records: &[&TrialRecord], name: &str) -> Option<String> {
     let stem = name.strip_suffix(MILLISECONDS_SUFFIX)?;
-    let all = records.iter().flat_map(|record| &record.told);
+    let all = records.iter().flat_map(|record| &record.target_counters);
     let mut names = all.map(|one| one.name.as_str());
     names
         .find(|other| {
@@ -95,7 +100,10 @@ fn divisor(records: &[&TrialRecord], name: &str) -> Option<String> {
 }
 
 fn value(record: &TrialRecord, wanted: &Key, instance: &str, divisor: Option<&str>) -> Option<f64> {
-    let mut own = record.told.iter().filter(|one| one.instance == instance);
+    let mut own = record
+        .target_counters
+        .iter()
+        .filter(|one| one.instance == instance);
     let found = own.clone().find(|one| key(record, one) == *wanted)?;
     let Some(divisor) = divisor else {
         return Some(found.value);

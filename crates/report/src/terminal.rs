@@ -6,7 +6,7 @@ use comfy_table::{
 use tare_schema::plan::Compare;
 use tare_schema::shown::shown;
 use tare_schema::view::{
-    DisturbanceView, Family, LevelView, SentenceKind, View, ViewState, WaterfallView,
+    Family, FaultView, LevelView, SentenceKind, View, ViewState, WaterfallView,
 };
 
 use crate::grid::{self, Cost, Grid};
@@ -45,7 +45,7 @@ pub fn terminal(view: &View, screen: Screen) -> String {
         text: String::new(),
     };
     page.head(view);
-    page.distances(view);
+    page.link_rtts(view);
     match view.compare {
         Compare::Arms => view.levels.iter().for_each(|level| page.level(view, level)),
         Compare::Levels => page.levels(view),
@@ -56,7 +56,7 @@ pub fn terminal(view: &View, screen: Screen) -> String {
         page.grid(&[failed]);
     }
     page.requests(view);
-    for faults in &view.disturbances {
+    for faults in &view.faults {
         page.faults(faults);
     }
     for waterfall in &view.waterfalls {
@@ -82,7 +82,7 @@ pub fn terminal(view: &View, screen: Screen) -> String {
     if let Some(rule) = grid::published::as_published_rule(view) {
         page.title("as the published study prints it");
         page.wrapped(&rule);
-        page.grid(&[grid::published::as_published(view)]);
+        page.grid(&[grid::published::study_summary(view)]);
     }
     let excluded_trials = grid::excluded_trials(view);
     if !excluded_trials.rows.is_empty() {
@@ -154,8 +154,7 @@ fn is_figures(grid: &Grid, place: usize) -> bool {
     ![
         "outcome",
         "source",
-        "why",
-        "because",
+        "reason",
         "bar",
         "done",
         "failed",
@@ -240,7 +239,7 @@ impl Page {
         self.wrapped(&run.question);
         let blocks = u64::from(run.blocks_complete);
         self.wrapped(&format!(
-            "{} of {} blocks, started {}, took {}, {} of it inside measuring windows",
+            "{} of {} blocks, started {}, took {}, {} of the time is measured",
             blocks,
             run.blocks_planned,
             run.started,
@@ -257,18 +256,18 @@ impl Page {
         self.styled(state, "33");
     }
 
-    fn distances(&mut self, view: &View) {
-        let distances = grid::network::distances(view);
-        if !distances.rows.is_empty() {
+    fn link_rtts(&mut self, view: &View) {
+        let link_rtts = grid::network::link_rtts(view);
+        if !link_rtts.rows.is_empty() {
             self.title("round trips between sites, before the first block");
-            self.grid(&[distances]);
+            self.grid(&[link_rtts]);
         }
     }
 
     fn level(&mut self, view: &View, level: &LevelView) {
         let beyond = level.beyond_knee.as_ref();
         let beyond = beyond
-            .map(|why| format!("  BEYOND THE KNEE: {why}"))
+            .map(|reason| format!("  BEYOND THE KNEE: {reason}"))
             .unwrap_or_default();
         let provisional = if view.run.state == ViewState::Provisional {
             " (provisional)"
@@ -288,7 +287,7 @@ impl Page {
         for missing in &level.missing {
             self.wrapped(missing);
         }
-        self.instrument(level);
+        self.generator(level);
         if level.cells.iter().any(|cell| !cell.parts.is_empty()) {
             self.costs(view, level);
         }
@@ -298,11 +297,11 @@ impl Page {
             let short = pods.without(&["bytes in /exchange", "bytes out /exchange"]);
             self.grid(&[pods, short]);
         }
-        let ways = grid::network::ways(level);
-        if !ways.rows.is_empty() {
+        let directions = grid::network::directions(level);
+        if !directions.rows.is_empty() {
             self.title(&format!("{}: link traffic", level.name));
-            let short = ways.without(&["bytes /exchange", "late"]);
-            self.grid(&[ways, short]);
+            let short = directions.without(&["bytes /exchange", "late"]);
+            self.grid(&[directions, short]);
         }
         self.overheads(
             &grid::overheads(view, level, Family::Primary),
@@ -313,16 +312,12 @@ impl Page {
         self.overheads(&steps, &level.name, "incremental overhead");
     }
 
-    fn instrument(&mut self, level: &LevelView) {
-        let instrument = grid::instrument(level);
-        if !instrument.rows.is_empty() {
+    fn generator(&mut self, level: &LevelView) {
+        let generator = grid::generator(level);
+        if !generator.rows.is_empty() {
             self.title(&format!("{}: {}", level.name, grid::INSTRUMENT));
-            let narrow = instrument.without(&["service p50", "service p99"]);
-            self.grid(&[
-                instrument,
-                narrow.clone(),
-                narrow.without(&["response p50"]),
-            ]);
+            let narrow = generator.without(&["service p50", "service p99"]);
+            self.grid(&[generator, narrow.clone(), narrow.without(&["response p50"])]);
         }
     }
 
@@ -351,7 +346,7 @@ impl Page {
                 self.grid(&[grid]);
             }
         }
-        view.levels.iter().for_each(|level| self.instrument(level));
+        view.levels.iter().for_each(|level| self.generator(level));
         self.overheads(&grid::levels::compared(view), "levels", "compared");
     }
 
@@ -426,7 +421,7 @@ impl Page {
     }
 
     /// The faults of a cell, by trial and by second.
-    fn faults(&mut self, view: &DisturbanceView) {
+    fn faults(&mut self, view: &FaultView) {
         self.title(&format!("{}, {}: faults", view.arm, view.level));
         let trials = grid::faults::trials(view);
         let narrow = trials.without(&["acknowledged"]);

@@ -107,7 +107,7 @@ fn is_complete_block(run: &Run, block: u32) -> bool {
         .collect();
     let arms = arms_run(run);
     // An arm whose requirements are not met is not run; every other one is run in every block.
-    let due = |(_, arm): &(usize, &Arm)| arm.needs.is_none() || arms.contains(arm.name.as_str());
+    let due = |(_, arm): &(usize, &Arm)| arm.requires.is_none() || arms.contains(arm.name.as_str());
     run.plan
         .arms
         .iter()
@@ -143,9 +143,9 @@ pub fn trials(run: &Run) -> Trials<'_> {
             let session_roles = roles.filter(|role| role.sessions.is_some());
             let session_roles: Vec<&str> = session_roles.map(|role| role.role.as_str()).collect();
             latency::read_trial(&trial.folder, &session_roles)
-                .map_err(|why| {
+                .map_err(|reasons| {
                     all.skipped
-                        .push(format!("trials/{:04}/{why}", record.trial))
+                        .push(format!("trials/{:04}/{reasons}", record.trial))
                 })
                 .ok()
         };
@@ -224,15 +224,15 @@ fn count_attempts(run: &Run, all: &mut Trials<'_>) {
 
 fn row(run: &Run, trial: &Trial, measured: &TrialMetrics<'_>, counts: bool) -> TrialRow {
     let record = &trial.record;
-    let (status, mut why) = match &record.status {
+    let (status, mut reasons) = match &record.status {
         TrialStatus::Fit => ("fit", Vec::new()),
         TrialStatus::Unfit { reasons } => ("unfit", reasons.clone()),
         TrialStatus::Invalid { reasons } => ("invalid", reasons.clone()),
         TrialStatus::Failed { reason, log_tail } => {
-            let mut why = vec![reason.clone()];
+            let mut reasons = vec![reason.clone()];
             // The last lines only: the whole log is in the trial's folder.
-            why.extend(log_tail.iter().rev().take(3).rev().cloned());
-            ("failed", why)
+            reasons.extend(log_tail.iter().rev().take(3).rev().cloned());
+            ("failed", reasons)
         }
     };
     let status = if record.superseded {
@@ -241,9 +241,9 @@ fn row(run: &Run, trial: &Trial, measured: &TrialMetrics<'_>, counts: bool) -> T
         status
     };
     if record.superseded {
-        why.push("its block was measured again when the run was resumed".into());
+        reasons.push("its block was measured again when the run was resumed".into());
     } else if !counts {
-        why.push("its block was not finished".into());
+        reasons.push("its block was not finished".into());
     }
     let started = run
         .state
@@ -258,7 +258,7 @@ fn row(run: &Run, trial: &Trial, measured: &TrialMetrics<'_>, counts: bool) -> T
     let lateness = record
         .load
         .iter()
-        .filter_map(|role| role.instrument.lateness.p99_ns)
+        .filter_map(|role| role.generator.lateness.p99_ns)
         .max();
     TrialRow {
         trial: record.trial,
@@ -268,7 +268,7 @@ fn row(run: &Run, trial: &Trial, measured: &TrialMetrics<'_>, counts: bool) -> T
         copy: record.copy,
         attempt: record.attempt,
         status: status.into(),
-        why,
+        reasons,
         offset_ns: record
             .started_unix_us
             .saturating_sub(started)

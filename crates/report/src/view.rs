@@ -15,8 +15,8 @@ use tare_stats::outcome::BLOCKS_MIN;
 use crate::read::Run;
 use crate::trials::{Trials, arms_run, trials};
 use crate::{
-    as_published, assertion, baseline, cells, closed_loop, factor, facts, faults, judge, links,
-    missing_quantiles, saturation, verdict, waterfall,
+    assertion, baseline, cells, closed_loop, factor, facts, faults, judge, links,
+    missing_quantiles, saturation, study_summary, verdict, waterfall,
 };
 
 /// Computes the view of a run, complete or not.
@@ -30,7 +30,7 @@ pub fn view(run: &Run) -> View {
         .iter()
         .map(|level| level_view(plan, &trials, level))
         .collect();
-    let (disturbances, unread) = faults::faults(run);
+    let (faults, unread) = faults::faults(run);
     let skipped = run.skipped.iter().chain(&trials.skipped).chain(&unread);
     let skipped: Vec<String> = skipped.cloned().collect();
     let mut view = View {
@@ -45,20 +45,20 @@ pub fn view(run: &Run) -> View {
             .collect(),
         arms: arms(run, trials.complete_blocks),
         levels,
-        requests_at: plan.requests_at.clone(),
+        per_request_level: plan.per_request_level.clone(),
         overheads: judged.overheads,
         failures: judged.failures,
-        disturbances,
+        faults,
         waterfalls: waterfall::waterfalls(plan, &trials),
         published: Vec::new(),
         factors: Vec::new(),
         published_columns: None,
-        as_published: None,
+        study_summary: None,
         baseline_check: baseline::check(plan, &trials),
         noise: judged.noise,
         trials: trials.rows,
-        distances: links::distances(plan, run.environment.as_ref()),
-        skipped,
+        link_rtts: links::link_rtts(plan, run.environment.as_ref()),
+        unreadable_files: skipped,
         facts: facts::facts(plan, run.environment.as_ref()),
         checks: run
             .environment
@@ -70,7 +70,7 @@ pub fn view(run: &Run) -> View {
     view.factors = factor::factors(plan, &view.levels);
     view.published = published::published(plan, &view);
     view.published_columns = published::columns(plan, &view);
-    view.as_published = as_published::as_published(plan, &view.levels);
+    view.study_summary = study_summary::study_summary(plan, &view.levels);
     view.verdict = verdict::verdict(run, &view);
     view
 }
@@ -108,7 +108,7 @@ fn head(run: &Run, trials: &Trials<'_>) -> RunHead {
         },
         state: view_state(plan, progress, blocks_complete),
         progress,
-        ended_why: state.and_then(|s| s.why.clone()),
+        end_reason: state.and_then(|s| s.reason.clone()),
         form: plan.form,
         blocks_complete,
         blocks_planned: plan.blocks.max,
@@ -171,9 +171,9 @@ fn arms(run: &Run, complete_blocks: u32) -> Vec<ArmHead> {
             // Within the first block it may still be run.
             not_run: (!measured.is_empty()
                 && !measured.contains(arm.name.as_str())
-                && (complete_blocks > 0 || arm.needs.is_some()))
+                && (complete_blocks > 0 || arm.requires.is_some()))
             .then(|| {
-                arm.needs.as_ref().map_or_else(
+                arm.requires.as_ref().map_or_else(
                     || "no trial of it was made".to_string(),
                     |needs| format!("it needs {needs}"),
                 )

@@ -117,7 +117,7 @@ impl JudgedIncrements {
     ) -> JudgedIncrements {
         let is_judged = |arm: &String| {
             let failed = trials.failed.get(&(arm.clone(), level.name.clone()));
-            failed.is_none_or(|failed| !failed.unjudged.contains(&metric))
+            failed.is_none_or(|failed| !failed.no_verdict.contains(&metric))
         };
         let judged: Vec<bool> = sequence.arms.iter().map(is_judged).collect();
         let between = |from: usize, to: usize, increment: Increment| {
@@ -196,7 +196,7 @@ fn value(trials: &Trials<'_>, cell: (&String, &String), block: u32, metric: Metr
     let values: Vec<f64> = cell
         .range((block, 0)..=(block, u32::MAX))
         .filter_map(|(_, measured)| measured.values.get(&metric))
-        .filter(|figured| !figured.at_least && figured.value.is_finite())
+        .filter(|figured| !figured.is_lower_bound && figured.value.is_finite())
         .map(|figured| figured.value)
         .collect();
     (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)

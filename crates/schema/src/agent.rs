@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 mod flow;
 
-pub use flow::{RecordFlow, RecordWay};
+pub use flow::{RecordDirection, RecordFlow};
 
 /// A message of an agent.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -50,7 +50,7 @@ pub struct Sample {
     /// Exchanges released in the sample.
     pub released: u64,
     /// Successful exchanges.
-    pub right: u64,
+    pub ok: u64,
     /// Failed exchanges.
     pub errors: u64,
     /// Median `latency` of the exchanges that ended in the sample.
@@ -114,10 +114,10 @@ pub struct LoadResult {
     /// Role of the agent.
     pub role: String,
     /// How the load ended.
-    pub ended: Ended,
+    pub ended: LoadEnd,
     /// Why the load was aborted, if it was.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub broke_off: Option<String>,
+    pub abort_reason: Option<String>,
     /// Start of the window, µs since the epoch.
     pub window_start_unix_us: u64,
     /// Actual length of the window.
@@ -131,17 +131,17 @@ pub struct LoadResult {
     /// Of these, sent.
     pub sent: u64,
     /// Of these, successful: answered as expected.
-    pub right: u64,
+    pub ok: u64,
     /// Of these, failed: an unexpected response, refused or cut off.
     pub errors: u64,
     /// Of these, unfinished: not answered when the drain ended.
     pub unfinished: u64,
     /// Responses that arrived in the window, whenever their exchange was intended.
     #[serde(default)]
-    pub answered_in_window: Answered,
+    pub completed_in_window: CompletedCounts,
     /// Successful exchanges by status, in order of status; empty for protocols without one.
     #[serde(default)]
-    pub right_by_status: Vec<StatusCount>,
+    pub ok_by_status: Vec<StatusCount>,
     /// Starts dropped because the queue of waiting starts was full: the offered rate was not reached.
     pub overflow: u64,
     /// Sessions, for a load of sessions; the counts above are then of the requests within them.
@@ -157,7 +157,7 @@ pub struct LoadResult {
     pub outcomes: Vec<OutcomeCount>,
     /// Errors of connections that belong to no exchange (unrequested bytes); `request` is empty.
     #[serde(default)]
-    pub connection_faults: Vec<OutcomeCount>,
+    pub connection_errors: Vec<OutcomeCount>,
     /// Requests sent over the whole load, warm-up and drain included: what a proxy must have counted.
     pub requests_sent_total: u64,
     /// The same by request, with the successful ones: calls behind requests are checked against these.
@@ -183,13 +183,13 @@ pub struct LoadResult {
     /// Response bytes read, as on the wire.
     pub bytes_received: u64,
     /// Queue wait of released exchanges, by cause.
-    pub waits: Vec<WaitCount>,
+    pub queue_waits: Vec<WaitCount>,
     /// Error and cost of the generator.
-    pub instrument: Instrument,
+    pub generator: GeneratorStats,
     /// Histograms of `latency`, `response` and `service` by request (and error class), as an HdrHistogram log.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub latency_hlog: String,
-    /// Histograms of `lateness`, `lag` and `wait`, as an HdrHistogram log.
+    /// Histograms of `lateness`, `receive-lag` and `queue-wait`, as an HdrHistogram log.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub lateness_hlog: String,
 }
@@ -226,14 +226,14 @@ pub struct RequestCount {
     /// Requests sent.
     pub sent: u64,
     /// Of these, successful.
-    pub right: u64,
+    pub ok: u64,
 }
 
 /// Responses by time of arrival, not by intended start: rates and costs of a window are relative to these.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
-pub struct Answered {
+pub struct CompletedCounts {
     /// Successful responses.
-    pub right: u64,
+    pub ok: u64,
     /// Failed exchanges: an unexpected response, refused or cut off.
     pub errors: u64,
 }
@@ -260,13 +260,13 @@ pub struct SessionCounts {
 /// How a load ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-pub enum Ended {
+pub enum LoadEnd {
     /// By its stop condition.
     Completed,
     /// By a signal.
     Interrupted,
     /// Aborted because it could not go on (a consumer group that does not form); the result covers the time until then.
-    BrokeOff,
+    Aborted,
 }
 
 /// Source of an error.
@@ -274,7 +274,7 @@ pub enum Ended {
     Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
 )]
 #[serde(rename_all = "kebab-case")]
-pub enum Fault {
+pub enum ErrorSource {
     /// No error: the exchange succeeded.
     None,
     /// The software under test: an unexpected response.
@@ -308,10 +308,10 @@ pub fn is_status_class(word: &str) -> bool {
 pub struct OutcomeCount {
     /// Name of the request.
     pub request: String,
-    /// `right` (success), or the error class (`status-503`, `wrong-body`, `timeout`, `reset`, …).
+    /// `ok`, or the error class (`status-503`, `wrong-body`, `timeout`, `reset`, …).
     pub class: String,
     /// Source of the error.
-    pub fault: Fault,
+    pub error_source: ErrorSource,
     /// Number of exchanges.
     pub count: u64,
     /// An example, as a text for people.
@@ -333,7 +333,7 @@ pub struct ConnectionCounts {
 
 /// Negotiated parameters of a TLS handshake.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct TlsSeen {
+pub struct NegotiatedTls {
     /// Version: `1.2` or `1.3`.
     pub version: String,
     /// Cipher suite by its IANA name.
@@ -350,7 +350,7 @@ pub struct TlsSeen {
 /// Kind of a TLS handshake.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-pub enum Handshaken {
+pub enum HandshakeKind {
     /// Full handshake, with certificates.
     Full,
     /// Resumption of an earlier session.
@@ -362,7 +362,7 @@ pub enum Handshaken {
 pub struct TlsCount {
     /// Negotiated parameters.
     #[serde(flatten)]
-    pub seen: TlsSeen,
+    pub seen: NegotiatedTls,
     /// Full handshakes.
     pub full: u64,
     /// Resumed handshakes.
@@ -382,11 +382,11 @@ pub struct WaitCount {
 
 /// Error and cost of the load generator.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
-pub struct Instrument {
+pub struct GeneratorStats {
     /// Lateness: release − intended start.
-    pub lateness: Spread,
+    pub lateness: QuantileSummary,
     /// Receive lag: reading − arrival.
-    pub lag: Spread,
+    pub receive_lag: QuantileSummary,
     /// CPU time of the agent process within the window.
     pub cpu_ns: u64,
     /// CPU time of each worker thread within the window.
@@ -395,7 +395,7 @@ pub struct Instrument {
     pub worker_spun_ns: Vec<u64>,
     /// Scheduling of the workers; the lowest precedence where they differ.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub scheduled: Option<Scheduled>,
+    pub sched_policy: Option<SchedPolicy>,
     /// Bunched starts: released later than the larger of the mean gap and 250 µs, so that several left in one burst after a late
     /// wake-up. `None` without a schedule: closed loops, maximum rate.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -403,11 +403,11 @@ pub struct Instrument {
     /// Peak resident memory of the agent, bytes.
     pub peak_rss_bytes: u64,
     /// Responses with a kernel timestamp.
-    pub stamped_by_kernel: u64,
+    pub kernel_timestamps: u64,
     /// Responses with a timestamp of the agent's clock, because the kernel gave none.
-    pub stamped_by_us: u64,
+    pub user_timestamps: u64,
     /// Kernel timestamps taken with other exchanges in flight on the connection: upper bounds.
-    pub stamp_upper_bounds: u64,
+    pub timestamp_upper_bounds: u64,
     /// Steps of the realtime clock against the monotonic one that were detected and corrected.
     pub clock_steps: u64,
     /// Values outside of the histograms' range.
@@ -422,7 +422,7 @@ pub struct Instrument {
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
 )]
 #[serde(tag = "policy", rename_all = "kebab-case")]
-pub enum Scheduled {
+pub enum SchedPolicy {
     /// `SCHED_FIFO`, priority 1: ahead of every normal process on its core.
     Fifo,
     /// `SCHED_OTHER`.
@@ -432,11 +432,11 @@ pub enum Scheduled {
     },
 }
 
-impl std::fmt::Display for Scheduled {
+impl std::fmt::Display for SchedPolicy {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            Scheduled::Fifo => f.write_str("SCHED_FIFO 1"),
-            Scheduled::Normal { niceness } => write!(f, "niceness {niceness}"),
+            SchedPolicy::Fifo => f.write_str("SCHED_FIFO 1"),
+            SchedPolicy::Normal { niceness } => write!(f, "niceness {niceness}"),
         }
     }
 }
@@ -446,9 +446,9 @@ impl std::fmt::Display for Scheduled {
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Calibration {
     /// Offered rate; `None`: a closed loop, or maximum rate.
-    pub asked_per_s: Option<f64>,
+    pub offered_per_s: Option<f64>,
     /// Responses per second.
-    pub completed_per_s: f64,
+    pub achieved_per_s: f64,
     /// Number of connections.
     pub connections: u32,
     /// Size of a request body.
@@ -456,20 +456,20 @@ pub struct Calibration {
     /// Size of a response body.
     pub answer_bytes: u64,
     /// Latency: release to arrival.
-    pub latency: Spread,
+    pub latency: QuantileSummary,
     /// Service time: send to arrival.
-    pub service: Spread,
+    pub service: QuantileSummary,
     /// CPU time of the workers per exchange.
     pub cpu_per_exchange_ns: Option<u64>,
     /// Whether every response had a kernel timestamp.
-    pub stamped_by_kernel: bool,
+    pub kernel_timestamps: bool,
     /// Whether it was reused from an earlier load since boot.
     pub kept: bool,
 }
 
 /// Quantiles of a duration.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
-pub struct Spread {
+pub struct QuantileSummary {
     /// Number of observations.
     pub count: u64,
     /// Median.

@@ -11,14 +11,14 @@ pub struct Calibration {
     /// Boot ID of the kernel.
     pub boot_id: String,
     /// Network, one entry per kind of path.
-    pub ways: Vec<WayFigures>,
+    pub paths: Vec<PathFigures>,
     /// Disk under the run folders; `None`: it could not be measured.
     pub disk: Option<DiskFigures>,
 }
 
 /// Performance of a network path between two pods, without proxies.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct WayFigures {
+pub struct PathFigures {
     /// Kind of the path: `two loopback addresses`, `two pods`.
     pub between: String,
     /// Plain TCP.
@@ -54,7 +54,7 @@ impl Calibration {
     #[must_use]
     pub fn in_words(&self) -> Vec<(String, String)> {
         let mut words = Vec::new();
-        for way in &self.ways {
+        for way in &self.paths {
             words.push((format!("TCP, {}", way.between), way.plain.in_words()));
             words.push((format!("TLS, {}", way.between), way.tls.in_words()));
         }
@@ -102,7 +102,7 @@ mod tests {
         let told = Calibration {
             measured_unix_s: 0,
             boot_id: String::new(),
-            ways: vec![WayFigures {
+            paths: vec![PathFigures {
                 between: String::from("two pods"),
                 plain,
                 tls: plain,

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::def::PrepareWhen;
 use crate::load::LoadSpec;
-use crate::plan::{Arm, BaselineRuns, Ceiling, Cell, Plan, Preparation, Restart};
+use crate::plan::{Arm, BaselineRuns, Capacity, Cell, Plan, Preparation, Restart};
 use crate::topology::Topology;
 
 /// Per trial: agent start, reading counters, drain, writing the record.
@@ -67,7 +67,7 @@ impl Times {
     /// Targets of a plan without a measured start time.
     #[must_use]
     pub fn unknown<'a>(&self, plan: &'a Plan) -> Vec<&'a str> {
-        let arms = plan.arms.iter().filter(|arm| arm.needs.is_none());
+        let arms = plan.arms.iter().filter(|arm| arm.requires.is_none());
         let parts = arms.flat_map(|arm| arm.topology.parts());
         let mut targets: Vec<&str> = parts
             .map(|part| part.target.as_str())
@@ -115,13 +115,13 @@ pub fn estimate(plan: &Plan, times: &Times) -> Estimate {
     let mut trials = 0;
     let mut measuring = Some(Duration::ZERO);
     let mut block = Some(Duration::ZERO);
-    let mut once = ceiling(plan, times);
+    let mut once = capacity(plan, times);
     let beside = times.beside(plan);
     for (index, arm) in plan
         .arms
         .iter()
         .enumerate()
-        .filter(|(_, arm)| arm.needs.is_none())
+        .filter(|(_, arm)| arm.requires.is_none())
     {
         let cells: Vec<&Cell> = plan
             .cells
@@ -168,7 +168,7 @@ pub fn estimate(plan: &Plan, times: &Times) -> Estimate {
 }
 
 /// Time to measure the capacity.
-fn ceiling(plan: &Plan, times: &Times) -> Duration {
+fn capacity(plan: &Plan, times: &Times) -> Duration {
     if !plan.may_leave_levels_out() {
         return Duration::ZERO;
     }
@@ -178,7 +178,7 @@ fn ceiling(plan: &Plan, times: &Times) -> Duration {
         .map(|arm| {
             let cell = plan.cells.iter().find(|cell| cell.arm == arm.name);
             let burn_in = cell.map(|cell| burn_in(plan, cell)).unwrap_or_default();
-            times.bed(&arm.topology) + burn_in + Ceiling::WARMUP + Ceiling::WINDOW
+            times.bed(&arm.topology) + burn_in + Capacity::WARMUP + Capacity::WINDOW
         })
         .sum()
 }

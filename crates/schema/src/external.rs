@@ -110,14 +110,14 @@ pub struct NotProved {
     /// Part at whose side it cannot be checked.
     pub part: String,
     /// Reason, beginning with its kind: `external: …`.
-    pub why: String,
+    pub reason: String,
 }
 
 impl NotProved {
     /// As text: `client->server at server: external: …`.
     #[must_use]
     pub fn in_words(&self) -> String {
-        format!("{} at {}: {}", self.edge, self.part, self.why)
+        format!("{} at {}: {}", self.edge, self.part, self.reason)
     }
 }
 
@@ -148,7 +148,7 @@ impl Topology {
             let one = NotProved {
                 edge: route.edge.clone(),
                 part: called.part.clone(),
-                why: format!(
+                reason: format!(
                     "external: Tare did not start what answers at {}, and {known}",
                     list(&at)
                 ),
@@ -178,7 +178,7 @@ impl Plan {
     #[must_use]
     pub fn not_proved(&self) -> Vec<(NotProved, Vec<&str>)> {
         let mut all: Vec<(NotProved, Vec<&str>)> = Vec::new();
-        for arm in self.arms.iter().filter(|arm| arm.needs.is_none()) {
+        for arm in self.arms.iter().filter(|arm| arm.requires.is_none()) {
             for one in arm.topology.not_proved() {
                 match all.iter_mut().find(|(known, _)| *known == one) {
                     Some((_, arms)) => arms.push(&arm.name),

@@ -26,7 +26,7 @@ pub mod regular;
 pub mod resolve;
 pub mod schemas;
 pub mod script;
-pub mod seek_report;
+pub mod search_report;
 pub mod shown;
 pub mod sites;
 pub mod structure;
@@ -38,4 +38,4 @@ pub mod view;
 pub mod yaml;
 
 /// Version of all files and messages of this crate; raised when readers must change.
-pub const FORMAT_VERSION: u32 = 2;
+pub const FORMAT_VERSION: u32 = 3;

@@ -25,7 +25,7 @@ pub struct LoadReport {
     /// and `all.service` over successful exchanges of all requests, `all.latency.2xx`, `all.service.3xx` … by status class.
     pub latency_ns: BTreeMap<String, LatencyReport>,
     /// Error and cost of the generator.
-    pub ours: OursReport,
+    pub generator: GeneratorReport,
     /// Warnings about the validity of the results, as sentences.
     pub warnings: Vec<String>,
     /// Assertions, in the order of the command line.
@@ -40,9 +40,9 @@ pub struct LoadReport {
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RateReport {
     /// Offered rate; null: the load had none.
-    pub asked_per_s: Option<f64>,
+    pub offered_per_s: Option<f64>,
     /// Exchanges per second that ended within the window; null for a window without length.
-    pub completed_per_s: Option<f64>,
+    pub achieved_per_s: Option<f64>,
     /// Whether at least 99 % of the offered rate was reached; null without an offered rate.
     pub reached: Option<bool>,
 }
@@ -85,13 +85,13 @@ pub enum Figure {
     /// Lower bound.
     Bound {
         /// The bound: the value is greater.
-        more_than: u64,
+        lower_bound: u64,
     },
 }
 
 /// Error and cost of the generator, and whether it was fit.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct OursReport {
+pub struct GeneratorReport {
     /// Whether no limit of fitness was exceeded: bunched starts, released starts, CPU of the workers, kernel timestamps.
     pub fit: bool,
     /// Share of bunched starts; null without a schedule.
@@ -101,7 +101,7 @@ pub struct OursReport {
     /// CPU time of the generator per exchange.
     pub cpu_per_exchange_ns: Option<f64>,
     /// Share of responses with a kernel timestamp.
-    pub stamped_by_kernel: Option<f64>,
+    pub kernel_timestamp_share: Option<f64>,
     /// Calibration of the generator against a null server.
     pub calibration: Option<Calibration>,
     /// Median `latency` of the calibration as a share of this load's: an upper bound of the generator's part.
@@ -116,7 +116,7 @@ pub struct AssertionReport {
     /// Result of the assertion.
     pub verdict: AssertionVerdict,
     /// Reason, as text.
-    pub because: String,
+    pub reason: String,
 }
 
 /// Result of an assertion.
@@ -124,9 +124,9 @@ pub struct AssertionReport {
 #[serde(rename_all = "kebab-case")]
 pub enum AssertionVerdict {
     /// Passed.
-    Held,
+    Passed,
     /// Failed.
     Failed,
     /// Undecided: too few observations. Counts as failed.
-    CannotBeTold,
+    Undecided,
 }

@@ -12,16 +12,16 @@ use crate::sites::SiteLink;
 use crate::topology::{Security, Settings, Topology};
 
 mod assertion;
-mod ceiling;
-mod event;
+mod capacity;
+mod fault;
 mod fitness;
 mod preparation;
 mod published;
 mod subject;
 
 pub use assertion::{Asserted, Assertion, Comparison};
-pub use ceiling::{BeyondKnee, Ceiling, LeftOut};
-pub use event::{Act, PlannedEvent, Promise, ReadBackPlan, TopicOf};
+pub use capacity::{BeyondKnee, Capacity, SkippedLevel};
+pub use fault::{FaultKind, Guarantee, PlannedFault, PreparedTopic, ReadBackPlan};
 pub use fitness::Fitness;
 pub(crate) use preparation::TRIAL;
 pub use preparation::{Ask, Audit, Preparation};
@@ -90,10 +90,10 @@ pub struct Plan {
     pub beyond_knee: BeyondKnee,
     /// Measured capacity, where levels above it are skipped.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub ceiling: Option<Ceiling>,
+    pub capacity: Option<Capacity>,
     /// Levels of the experiment that are not in `levels` because they are above the capacity.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub left_out: Vec<LeftOut>,
+    pub skipped_levels: Vec<SkippedLevel>,
     /// What cannot be observed in this plan, as sentences for the report.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
@@ -102,7 +102,7 @@ pub struct Plan {
     pub waterfall: Vec<Sequence>,
     /// Level whose requests are shown one by one; `None`: every level.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub requests_at: Option<String>,
+    pub per_request_level: Option<String>,
     /// Figures from publications, shown beside the measured ones.
     pub published: Vec<Published>,
     /// Outlier rule of a published study, for a mean ± standard deviation as that study computes it.
@@ -154,7 +154,7 @@ pub struct WorkloadPlan {
     pub prepare: Vec<String>,
     /// Settings that only affect what is sent: one test bed serves all their values.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub of_load: Vec<String>,
+    pub load_only_settings: Vec<String>,
 }
 
 /// A part: a node of the application.
@@ -192,7 +192,7 @@ pub struct Edge {
     /// Protocol.
     pub protocol: String,
     /// End-to-end security.
-    pub own: Security,
+    pub security: Security,
 }
 
 impl Edge {
@@ -224,7 +224,7 @@ pub struct Arm {
     /// Subject of sentences about the arm.
     pub subject: Subject,
     /// What the environment must offer to run this arm. Where it does not, the arm is listed as not run.
-    pub needs: Option<String>,
+    pub requires: Option<String>,
     /// Ports and address ranges whose traffic bypasses the proxies. (Excluded edges and parts show in the routes.)
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub excluded: Vec<Exclusion>,
@@ -275,7 +275,7 @@ pub struct Cell {
     pub audit: Vec<Audit>,
     /// Faults during each window, in order of time.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub events: Vec<PlannedEvent>,
+    pub faults: Vec<PlannedFault>,
     /// What is read back after each trial.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub read_back: Option<ReadBackPlan>,
@@ -286,7 +286,7 @@ impl Cell {
     #[must_use]
     pub fn settings_of_bed(&self, plan: &Plan) -> Settings {
         let mut settings = self.workload.clone();
-        settings.retain(|name, _| !plan.workload.of_load.contains(name));
+        settings.retain(|name, _| !plan.workload.load_only_settings.contains(name));
         settings
     }
 }
@@ -329,7 +329,7 @@ pub struct Until {
     /// Metric whose overhead is looked at.
     pub metric: Metric,
     /// Half width of its interval, relative to the baseline (0.05 = 5 %).
-    pub within: f64,
+    pub half_width: f64,
 }
 
 /// Measurements of the baseline per block.

@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-mod event;
+mod fault;
 
-pub use event::{EventRecord, ReadBackRecord};
+pub use fault::{FaultRecord, ReadBackRecord};
 
 use crate::agent::LoadResult;
 use crate::calibration::Calibration;
@@ -54,27 +54,27 @@ pub struct TrialRecord {
     pub not_proved: Vec<NotProved>,
     /// Results of the workload's consistency checks.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub audits: Vec<Audited>,
+    pub audits: Vec<AuditResult>,
     /// Addresses that the load connected to.
     pub endpoints: Vec<Endpoint>,
     /// Faults that were injected, in order of time.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub events: Vec<EventRecord>,
+    pub faults: Vec<FaultRecord>,
     /// Result of reading back the acknowledged records.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub read_back: Option<ReadBackRecord>,
     /// Target counters: counters of targets whose names begin with `x-`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub told: Vec<Told>,
+    pub target_counters: Vec<TargetCounter>,
 }
 
 /// Result of a consistency check after a trial.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Audited {
+pub struct AuditResult {
     /// What is consistent if the response was as expected.
     pub about: String,
     /// Method and path of the request.
-    pub asked: String,
+    pub request: String,
     /// Status of the response, and the response's text where it was not as expected.
     pub found: String,
     /// Whether the response was as expected.
@@ -83,7 +83,7 @@ pub struct Audited {
 
 /// A target counter: a counter of an instance, from before the first request to after the last response.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Told {
+pub struct TargetCounter {
     /// Instance.
     pub instance: String,
     /// Name of the counter, without its `x-`.
@@ -167,7 +167,7 @@ pub struct PartUsage {
     pub throttled_periods: Option<u64>,
     /// Enforcement periods in which it was runnable under a CPU limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub limited_periods: Option<u64>,
+    pub quota_periods: Option<u64>,
     /// Threads at the end of the window.
     pub threads: Option<u32>,
     /// Processes at the end of the window.
@@ -184,7 +184,7 @@ pub struct MachineUsage {
     /// Of it, softirq time (receiving packets) that the kernel charges to no process; 0 where it charges the interrupted
     /// process.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub core_unbooked: Vec<f64>,
+    pub core_unattributed: Vec<f64>,
     /// Share of time stolen by the hypervisor, over all cores.
     pub steal_share: Option<f64>,
     /// Share of time in softirq, over all cores.
@@ -192,10 +192,10 @@ pub struct MachineUsage {
     /// Packets over the loopback interface.
     pub loopback_packets: Option<u64>,
     /// CPU time of processes outside of the trial (background load), over all cores.
-    pub foreign_cpu_ns: Option<u64>,
+    pub background_cpu_ns: Option<u64>,
     /// Share of the trial's cores that background load used; `None`: unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub foreign: Option<ForeignLoad>,
+    pub background: Option<BackgroundLoad>,
     /// Load average over one minute, at the end.
     pub load_average: Option<f64>,
     /// Network traffic of each pod with a network namespace.
@@ -208,7 +208,7 @@ pub struct MachineUsage {
 
 /// Background load: CPU time of processes outside of the trial, as shares (0 to 1) of the cores' time.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct ForeignLoad {
+pub struct BackgroundLoad {
     /// On the parts' cores; on all cores where agents have none of their own.
     pub part_cores: f64,
     /// On the agents' cores; `None`: agents have none of their own.
@@ -244,13 +244,13 @@ pub struct LinkUsage {
     /// Name of the link, `east-west`.
     pub link: String,
     /// Both directions: to the second site, and from it.
-    pub ways: Vec<WayUsage>,
+    pub directions: Vec<LinkDirectionUsage>,
 }
 
 /// Traffic in one direction of a link. Packets that entered within the window and were neither delivered nor dropped were in
 /// flight at its end.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
-pub struct WayUsage {
+pub struct LinkDirectionUsage {
     /// Sending site.
     pub from: String,
     /// Receiving site.
@@ -274,7 +274,7 @@ pub struct WayUsage {
     /// Packets that the kernel dropped before the link read them; `None`: unknown.
     pub overflowed_packets: Option<u64>,
     /// Writes more than 200 µs late, because the machine was busy.
-    pub late_pieces: u64,
+    pub late_writes: u64,
 }
 
 /// One check of the path proof.
@@ -331,12 +331,12 @@ pub struct EnvironmentRecord {
     pub calibration: Option<Calibration>,
     /// Round-trip times between every two sites, measured when the links were created.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub distances: Vec<Distance>,
+    pub link_rtts: Vec<LinkRtt>,
 }
 
 /// Round-trip time over a link, measured before any other traffic.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Distance {
+pub struct LinkRtt {
     /// Name of the link, `east-west`, as in [`LinkUsage`].
     pub link: String,
     /// Datagrams sent, a millisecond apart.
@@ -407,7 +407,7 @@ pub struct RunState {
     /// How far the run came.
     pub state: RunProgress,
     /// Reason for the end, as a text.
-    pub why: Option<String>,
+    pub reason: Option<String>,
     /// Command line of the run.
     pub command: Vec<String>,
     /// Number of times the run was resumed.
@@ -425,5 +425,5 @@ pub enum RunProgress {
     /// Interrupted by the user.
     Interrupted,
     /// Failed with an error.
-    Broken,
+    Failed,
 }

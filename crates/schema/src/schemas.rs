@@ -11,7 +11,7 @@ use crate::load_report::LoadReport;
 use crate::plan::Plan;
 use crate::record::{EnvironmentRecord, RunState, TrialRecord};
 use crate::script::{RequestsDef, SessionDef};
-use crate::seek_report::{CurveReport, SearchReport};
+use crate::search_report::{CurveReport, SearchReport};
 use crate::target::TargetDef;
 use crate::view::View;
 

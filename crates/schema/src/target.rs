@@ -13,20 +13,20 @@ use serde_json::Value;
 use crate::topology::{InstanceRole, Interception, Security, Settings};
 use crate::units::Period;
 
-mod asks;
 mod check;
 mod counter;
+mod ext_authz;
 mod jmx;
 mod limit;
 mod nearest;
 
-pub use asks::AskDef;
 pub use check::TargetError;
 pub(crate) use check::check_counter;
 pub use counter::{
     COUNTERS, CommandSource, CounterDef, CounterKind, CounterSource, JsonSource, LogSource,
     Missing, PrometheusSource, ReadingCost, TextSource,
 };
+pub use ext_authz::ExtAuthzDef;
 pub use jmx::{Bean, ExportDef, JmxDef, JmxSource, value_pattern};
 pub use nearest::nearest;
 
@@ -54,7 +54,7 @@ pub struct TargetDef {
     pub uncounted: BTreeMap<String, String>,
     /// Security of connections that it supports. Default: `plaintext`.
     #[serde(default = "plaintext_only")]
-    pub links: Vec<Security>,
+    pub security: Vec<Security>,
     /// How traffic may reach it as a sidecar. `redirect` requires that it reads the original destination of redirected
     /// connections. Default: `explicit`.
     #[serde(default = "explicit_only")]
@@ -96,7 +96,7 @@ pub struct TargetDef {
     pub jmx: Option<JmxDef>,
     /// External authorization servers, one per instance.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub asks: Vec<AskDef>,
+    pub ext_authz: Vec<ExtAuthzDef>,
     /// How it takes over a new configuration.
     #[serde(default)]
     pub reload: Reload,
@@ -283,7 +283,7 @@ pub struct StepDef {
     /// Timeout. Default: 60s.
     #[serde(default = "a_minute", with = "limit")]
     #[schemars(with = "String")]
-    pub within: Duration,
+    pub timeout: Duration,
 }
 
 fn a_minute() -> Duration {
@@ -321,11 +321,11 @@ pub struct ReadyDef {
     /// Timeout: the start fails if the probe does not succeed in this time.
     #[serde(with = "limit")]
     #[schemars(with = "String")]
-    pub within: Duration,
+    pub timeout: Duration,
     /// Typical time that one more instance adds to the start of a test bed. Time estimates use it until a run on this machine
     /// has measured it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub usually: Option<Period>,
+    pub typical_start: Option<Period>,
 }
 
 /// How to stop an instance.

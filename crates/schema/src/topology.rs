@@ -22,7 +22,7 @@ pub struct Topology {
     pub routes: Vec<Route>,
     /// External authorization routes (a subset of `routes`).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub asked: Vec<Asked>,
+    pub ext_authz: Vec<ExtAuthz>,
     /// External parts: routes lead there, nothing is started.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub external: Vec<External>,
@@ -39,11 +39,11 @@ impl Topology {
 /// External authorization: the route from a proxy to its authorization server.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Asked {
+pub struct ExtAuthz {
     /// Edge of the route, from the proxy to the server.
     pub edge: String,
     /// Edges whose requests the server decides on.
-    pub about: Vec<String>,
+    pub edges: Vec<String>,
     /// Setting of the proxy that holds the share of requests; `None`: every request.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub share_setting: Option<String>,
@@ -121,17 +121,17 @@ pub struct Route {
     /// Protocol that the proxies see: `tcp`, `http1`, `http2`, `grpc`, …
     pub protocol: String,
     /// End-to-end security of the edge, through L4 proxies.
-    pub own: Security,
+    pub edge_security: Security,
     /// Proxy instances, in order from caller to called.
-    pub stops: Vec<String>,
+    pub proxies: Vec<String>,
     /// Segments: `links[i]` leads to `stops[i]`, the last one to `to`; one more than `stops`.
-    pub links: Vec<Link>,
+    pub segments: Vec<RouteSegment>,
 }
 
 /// A segment of a route.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Link {
+pub struct RouteSegment {
     /// Security of the segment.
     pub security: Security,
     /// How traffic enters the segment.

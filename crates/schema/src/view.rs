@@ -8,34 +8,34 @@ use crate::metric::{Metric, Unit};
 use crate::plan::{Compare, Form};
 use crate::record::{Check, RunProgress};
 
-mod as_published;
 mod assertion;
 mod baseline;
-mod disturbance;
 mod factor;
 mod failures;
+mod fault;
 mod links;
 mod network;
 mod overhead;
 mod points;
 mod published;
 mod requests;
-mod told;
+mod study_summary;
+mod target_counters;
 mod waterfall;
 
-pub use as_published::{AsPublished, AsPublishedRow};
 pub use assertion::{AssertionOutcome, AssertionView};
 pub use baseline::{BaselineCheck, BaselineDifference};
-pub use disturbance::{DisturbanceView, DisturbedTrial, EventMark, MomentPoint, ReadBackView};
 pub use factor::{FactorLine, FactorPoint, FactorView};
 pub use failures::{FailedShare, FailureView};
-pub use links::{DistanceView, WayView};
+pub use fault::{FaultMark, FaultSample, FaultTrial, FaultView, ReadBackView};
+pub use links::{LinkDirectionView, LinkRttView};
 pub use network::{MachineView, PodView};
 pub use overhead::{Family, Interval, Outcome, Overhead};
 pub use points::{CurvePoint, TimePoint};
 pub use published::{PublishedColumns, PublishedRow, PublishedView};
 pub use requests::{RequestColumn, RequestFigure, RequestView};
-pub use told::{ToldRow, ToldView};
+pub use study_summary::{StudySummary, StudySummaryRow};
+pub use target_counters::{TargetCounterRow, TargetCountersView};
 pub use waterfall::{WaterfallPart, WaterfallSequence, WaterfallStep, WaterfallView};
 
 /// Everything that a report shows. Renderers compute no statistics.
@@ -60,7 +60,7 @@ pub struct View {
     pub levels: Vec<LevelView>,
     /// Level whose requests are shown one by one, if the experiment names one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub requests_at: Option<String>,
+    pub per_request_level: Option<String>,
     /// Overheads with their intervals, all levels.
     pub overheads: Vec<Overhead>,
     /// Comparisons affected by failed exchanges: too many for a verdict, or more on one side.
@@ -68,7 +68,7 @@ pub struct View {
     pub failures: Vec<FailureView>,
     /// Injected faults and their effects, one entry per cell.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub disturbances: Vec<DisturbanceView>,
+    pub faults: Vec<FaultView>,
     /// Waterfalls: what each arm of a sequence adds, by level and metric.
     #[serde(default)]
     pub waterfalls: Vec<WaterfallView>,
@@ -82,7 +82,7 @@ pub struct View {
     pub published_columns: Option<PublishedColumns>,
     /// Mean ± standard deviation by a published study's outlier rule, if the experiment names one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub as_published: Option<AsPublished>,
+    pub study_summary: Option<StudySummary>,
     /// A/A check: the baseline's two measurements compared.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub baseline_check: Option<BaselineCheck>,
@@ -92,9 +92,9 @@ pub struct View {
     pub trials: Vec<TrialRow>,
     /// Links between sites, with their measured round-trip times.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub distances: Vec<DistanceView>,
+    pub link_rtts: Vec<LinkRttView>,
     /// Files of the run that could not be read, each with a reason.
-    pub skipped: Vec<String>,
+    pub unreadable_files: Vec<String>,
     /// Machine, versions and settings, in groups.
     pub facts: Vec<FactGroup>,
     /// Checks of the machine.
@@ -123,7 +123,7 @@ pub struct RunHead {
     /// How far the run came.
     pub progress: RunProgress,
     /// Why it ended, if not as planned.
-    pub ended_why: Option<String>,
+    pub end_reason: Option<String>,
     /// Full or quick form of the experiment.
     pub form: Form,
     /// Complete blocks.
@@ -237,7 +237,7 @@ pub struct CellView {
     /// Whether every trial reached the offered rate.
     pub rate_reached: bool,
     /// Successful exchanges, all trials.
-    pub right: u64,
+    pub ok: u64,
     /// Failed exchanges, all trials.
     pub errors: u64,
     /// Unfinished exchanges, all trials.
@@ -271,15 +271,15 @@ pub struct CellView {
     pub pods: Vec<PodView>,
     /// Traffic in each direction of each link between sites.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub ways: Vec<WayView>,
+    pub directions: Vec<LinkDirectionView>,
     /// Target counters.
     #[serde(default)]
-    pub told: ToldView,
+    pub target_counters: TargetCountersView,
     /// Resource usage of the machine.
     #[serde(default)]
     pub machine: MachineView,
     /// Measurement error of the generator.
-    pub instrument: InstrumentView,
+    pub generator: GeneratorView,
 }
 
 /// A metric of a cell.
@@ -292,7 +292,7 @@ pub struct Figure {
     /// Median over blocks; `None`: too few observations.
     pub value: Option<f64>,
     /// Whether `value` is a lower bound, because unfinished exchanges enter into it.
-    pub at_least: bool,
+    pub is_lower_bound: bool,
     /// Lowest value of a block.
     pub low: Option<f64>,
     /// Highest value of a block.
@@ -340,7 +340,7 @@ pub struct PartView {
 
 /// Measurement error of the generator in a cell.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
-pub struct InstrumentView {
+pub struct GeneratorView {
     /// Median lateness, median over blocks.
     pub lateness_p50_ns: Option<u64>,
     /// 99th percentile of lateness, worst block.
@@ -348,13 +348,13 @@ pub struct InstrumentView {
     /// Share of bunched starts, all trials.
     pub bunched_share: Option<f64>,
     /// 99th percentile of receive lag, worst block.
-    pub lag_p99_ns: Option<u64>,
+    pub receive_lag_p99_ns: Option<u64>,
     /// Lateness by percentile, trials merged.
     pub lateness: Vec<CurvePoint>,
     /// Busy share of the agents' cores, spinning excluded.
-    pub agent_busy: Option<f64>,
+    pub agent_cpu_share: Option<f64>,
     /// Share of responses with a kernel timestamp.
-    pub stamped_share: Option<f64>,
+    pub kernel_timestamp_share: Option<f64>,
     /// Share of kernel timestamps that are upper bounds.
     pub upper_bound_share: Option<f64>,
 }
@@ -369,7 +369,7 @@ pub struct Noise {
     /// Residual standard deviation of the log-ratios.
     pub residual: Option<f64>,
     /// Smallest relative difference that this design would find (minimum detectable difference).
-    pub detectable: Option<f64>,
+    pub minimum_detectable: Option<f64>,
 }
 
 /// A trial in the list of trials.
@@ -390,7 +390,7 @@ pub struct TrialRow {
     /// Status: `fit`, `unfit`, `invalid`, `failed`, `superseded`.
     pub status: String,
     /// Reasons, if not fit.
-    pub why: Vec<String>,
+    pub reasons: Vec<String>,
     /// Start, since the start of the run.
     pub offset_ns: u64,
     /// Duration from its start to its record.

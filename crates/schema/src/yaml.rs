@@ -235,8 +235,8 @@ pub fn parse(file: &str, text: &str) -> Result<Node, Problems> {
     let mut parser = Parser::new_from_str(text);
     while let Some(next) = parser.next_event() {
         match next {
-            Ok((event, span)) => {
-                if !builder.take(event, &span) {
+            Ok((fault, span)) => {
+                if !builder.take(fault, &span) {
                     break;
                 }
             }
@@ -286,9 +286,9 @@ impl<'a> Builder<'a> {
     }
 
     /// Processes an event; `false`: parsing cannot continue.
-    fn take(&mut self, event: Event<'_>, span: &Span) -> bool {
+    fn take(&mut self, fault: Event<'_>, span: &Span) -> bool {
         let mark = Mark::of(span);
-        match event {
+        match fault {
             Event::DocumentStart(..) => {
                 self.documents += 1;
                 if self.documents > 1 {
@@ -381,7 +381,7 @@ impl<'a> Builder<'a> {
                 Some((key, key_mark)) => {
                     if let Some(first) = entries.iter().find(|entry| entry.key == key) {
                         let message = format!(
-                            "key \"{key}\" stands here twice: first in line {}",
+                            "key \"{key}\" is given twice: first in line {}",
                             first.key_mark.line
                         );
                         self.problems.add(self.file, key_mark, message);

@@ -12,8 +12,8 @@ interface Dot {
   y: number;
   low: number | null;
   high: number | null;
-  /** Whether the machine was full there. */
-  full: boolean;
+  /** Whether the machine was saturated there. */
+  saturated: boolean;
 }
 
 /** Where a published ratio would have our line. */
@@ -36,7 +36,7 @@ function dotsOf(view: FactorView, per: number): Dot[] {
       y: point.value.estimate / per,
       low: end(point.value.low),
       high: end(point.value.high),
-      full: point.full ?? false,
+      saturated: point.saturated ?? false,
     }];
   };
   return view.lines.flatMap((line, index) => line.points.flatMap((point, place) => dot(line.arm, point, place, index)));
@@ -47,10 +47,10 @@ function theirsOf(view: FactorView, per: number): Theirs[] {
   return points.flatMap((point, x) => (present(point.published) ? [{ x, y: point.published / per }] : []));
 }
 
-/** Whether a published ratio is drawn, and whether the machine was full anywhere. */
-export function shownIn(view: FactorView): { theirs: boolean; full: boolean } {
+/** Whether a published ratio is drawn, and whether the machine was saturated anywhere. */
+export function shownIn(view: FactorView): { published: boolean; saturated: boolean } {
   const points = view.lines.flatMap((line) => line.points);
-  return { theirs: points.some((point) => present(point.published)), full: points.some((point) => point.full ?? false) };
+  return { published: points.some((point) => present(point.published)), saturated: points.some((point) => point.saturated ?? false) };
 }
 
 /** Colours and dashes of the lines. */
@@ -102,8 +102,8 @@ export function factorPicture(view: FactorView, baseline: string | undefined, wi
       Plot.dot(theirs, { x: "x", y: "y", r: 5, symbol: "diamond", fill: "none", stroke: "var(--quiet)", strokeWidth: 1.5 }),
       Plot.dot(dots, {
         x: "x", y: "y", r: 3.5, strokeWidth: 1.6,
-        fill: (dot: Dot) => (dot.full ? "var(--paper)" : color(dot.arm)),
-        stroke: (dot: Dot) => (dot.full ? color(dot.arm) : "var(--paper)"),
+        fill: (dot: Dot) => (dot.saturated ? "var(--paper)" : color(dot.arm)),
+        stroke: (dot: Dot) => (dot.saturated ? color(dot.arm) : "var(--paper)"),
       }),
     ],
   });

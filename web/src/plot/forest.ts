@@ -30,7 +30,7 @@ export function markOf(overhead: Overhead): Mark {
       return "same";
     case "undecided":
       return "undecided";
-    case "described":
+    case "descriptive":
     case "none":
       return "plain";
   }

@@ -2,7 +2,7 @@
 import * as Plot from "@observablehq/plot";
 import { present, quantity, scaleFor, tick } from "../format";
 import type { Panel } from "../layout";
-import { isInstrument } from "../palette";
+import { isTareProcess } from "../palette";
 import type { PartView } from "../view";
 import { charactersIn, draw, labelsX, rulesX, ticksWithin, type Picture } from "./frame";
 import { headings, place, type Placed, type Row } from "./rows";
@@ -23,10 +23,10 @@ function valueOf(part: PartView, resource: Resource): number | null {
   return present(value) ? value : null;
 }
 
-/** Parts that a bar shows: for memory, the instrument's own are left out, as the figure beside it leaves them out. */
+/** Parts that a bar shows: for memory, Tare's own are left out, as the figure beside it leaves them out. */
 export function partsShown(parts: readonly PartView[], resource: Resource): PartView[] {
-  const shown = resource === "cpu" ? [...parts] : parts.filter((part) => !isInstrument(part.role));
-  return shown.sort((a, b) => Number(isInstrument(a.role)) - Number(isInstrument(b.role)));
+  const shown = resource === "cpu" ? [...parts] : parts.filter((part) => !isTareProcess(part.role));
+  return shown.sort((a, b) => Number(isTareProcess(a.role)) - Number(isTareProcess(b.role)));
 }
 
 /** Longest bar of the panels, for a shared axis. */
@@ -91,7 +91,7 @@ export function partsPicture(
         x2: "x2",
         y1: (segment: Segment) => segment.y - 8,
         y2: (segment: Segment) => segment.y + 8,
-        fill: (segment: Segment) => colors.get(segment.part.instance) ?? "var(--instrument-0)",
+        fill: (segment: Segment) => colors.get(segment.part.instance) ?? "var(--tare-0)",
         insetLeft: 0.5,
         insetRight: 0.5,
         title: (segment: Segment) =>

@@ -44,7 +44,7 @@ function pointsOf(series: Series, curve: readonly CurvePoint[], per: number): Po
     const x = percentilePosition(point.percentile);
     if (x === null || !(point.value_ns > 0)) return [];
     const base = { name: series.name, color: series.ink.color, percentile: point.percentile };
-    return [{ ...base, x, y: point.value_ns / per, atLeast: point.at_least }];
+    return [{ ...base, x, y: point.value_ns / per, atLeast: point.is_lower_bound }];
   });
 }
 

@@ -42,7 +42,7 @@ export function throughputPicture(climbs: readonly Climb[], varied: string, widt
       rulesX(xTicks),
       labelsX(xTicks, tick),
       labelsY(yTicks, tick),
-      axisName("right answers per second", marginLeft),
+      axisName("successful responses per second", marginLeft),
       axisNameBelow(`${varied} →`),
       ...climbs.flatMap(({ ink, steps: own }) => [
         Plot.ruleX(own, { x: "x", y1: "low", y2: "high", stroke: ink.color, strokeWidth: 1.2 }),

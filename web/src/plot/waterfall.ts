@@ -1,4 +1,4 @@
-// A sum taken apart: bars that float from where the one before ends, between the least arm and the most.
+// Waterfall: each bar starts where the one before ends, from the first arm to the last.
 import * as Plot from "@observablehq/plot";
 import { present, quantity, scaleFor, tick } from "../format";
 import { zeroDomain } from "../scale";

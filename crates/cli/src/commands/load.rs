@@ -24,7 +24,7 @@ use std::process::ExitCode;
 
 use anyhow::Context;
 use tare_load::{EndSignals, LoadError, Outcome, Progress, StopHandle};
-use tare_schema::agent::{Ended, Sample};
+use tare_schema::agent::{LoadEnd, Sample};
 use tare_schema::load::Stop;
 use tare_schema::load_report::{AssertionReport, AssertionVerdict};
 
@@ -51,7 +51,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         }
     }
     let resolved = ResolvedLoad::new(&args, &target, content).map_err(bad_input)?;
-    if args.request.check {
+    if args.request.dry_run {
         return check::run(&resolved.plan);
     }
     let files = output::Files::create(&args.output).map_err(bad_input)?;
@@ -142,7 +142,7 @@ fn measure(
     });
     display.clear();
     let mut outcome = outcome?;
-    outcome.result.instrument.calibration = calibration;
+    outcome.result.generator.calibration = calibration;
     Ok((outcome, samples))
 }
 
@@ -162,7 +162,7 @@ fn exit(args: &Args, resolved: &ResolvedLoad, outcome: &Outcome, summary: &Summa
     let mut failed = false;
     let is_read = !args.output.json && console::Term::stdout().is_term();
     let missed = summary.assertions.iter();
-    for assertion in missed.filter(|a| a.verdict != AssertionVerdict::Held) {
+    for assertion in missed.filter(|a| a.verdict != AssertionVerdict::Passed) {
         failed = true;
         // On a terminal the summary has said so already.
         if !is_read {
@@ -173,20 +173,20 @@ fn exit(args: &Args, resolved: &ResolvedLoad, outcome: &Outcome, summary: &Summa
         }
     }
     if args.output.require_rate && !summary.rate.is_reached() {
-        screen::say("error: the rate asked for was not reached");
+        screen::say("error: the offered rate was not reached");
         failed = true;
     }
     let result = &outcome.result;
-    if result.right == 0 && result.errors + result.unfinished > 0 {
-        screen::say("error: no request was answered rightly");
+    if result.ok == 0 && result.errors + result.unfinished > 0 {
+        screen::say("error: no request succeeded");
         failed = true;
     }
-    if let Some(why) = &result.broke_off {
-        screen::say(format_args!("error: the load broke off: {why}"));
+    if let Some(why) = &result.abort_reason {
+        screen::say(format_args!("error: the load was aborted: {why}"));
         failed = true;
     }
     let was_cut =
-        result.ended == Ended::Interrupted && resolved.plan.load.stop != Stop::Interrupted;
+        result.ended == LoadEnd::Interrupted && resolved.plan.load.stop != Stop::Interrupted;
     match (failed, was_cut) {
         (true, _) => Exit::Failed,
         (false, true) => Exit::Interrupted,

@@ -36,7 +36,7 @@ pub enum Command {
     Report(report::Args),
     /// Compare two runs.
     Compare(compare::Args),
-    /// Keep one arm of an experiment up, to look around in it.
+    /// Keep the test bed of one arm running, to explore it.
     Lab(lab::Args),
     /// Administer Kafka clusters.
     Kafka(Box<kafka::Args>),

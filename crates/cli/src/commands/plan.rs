@@ -1,6 +1,6 @@
 //! `tare plan`: what an experiment would do, how long it takes, and what it could detect.
 
-pub mod ceiling;
+pub mod capacity;
 mod experiment_args;
 mod json;
 mod noise;
@@ -33,7 +33,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let plan = args.experiment.plan()?;
     let earlier = noise::earlier(&args.experiment.out, &plan);
     let times = times::known(&args.experiment.library()?.catalog, &plan);
-    let known = ceiling::known(&args.experiment.out, &plan);
+    let known = capacity::known(&args.experiment.out, &plan);
     if args.json {
         print_json(&json::value(&plan, &earlier, &times, known.as_ref()))?;
     } else {

@@ -15,7 +15,7 @@ use tare_schema::plan::{Addressing, BeyondKnee, Plan};
 use tare_schema::problem::list;
 use tare_schema::record::RunProgress;
 
-use crate::commands::plan::{ExperimentArgs, ceiling, not_run, own_path, times};
+use crate::commands::plan::{ExperimentArgs, capacity, not_run, own_path, times};
 use crate::commands::verdict::{self, VerdictArgs};
 use crate::exit::{Exit, bad_input};
 use crate::progress::{ProgressOutput, ProgressWatcher};
@@ -142,7 +142,7 @@ fn options(args: &Args, plan: &Plan, times: Times) -> Options {
         command: std::iter::once("./tare".to_owned())
             .chain(std::env::args().skip(1))
             .collect(),
-        ceiling: ceiling::known(&args.experiment.out, plan),
+        capacity: capacity::known(&args.experiment.out, plan),
         times,
     }
 }

@@ -48,7 +48,7 @@ struct TargetRow<'a> {
     about: &'a str,
     roles: &'a [InstanceRole],
     speaks: &'a [String],
-    links: &'a [Security],
+    security: &'a [Security],
     /// Sources of its software, in the order of trying.
     get: Vec<String>,
     folder: String,
@@ -109,7 +109,7 @@ fn row<'a>(target: &'a Target, fetcher: &Fetcher) -> TargetRow<'a> {
         about: &def.about,
         roles: &def.roles,
         speaks: &def.speaks,
-        links: &def.links,
+        security: &def.security,
         get: def.get.iter().map(source).collect(),
         folder: target.folder.display().to_string(),
         present,
@@ -134,7 +134,14 @@ fn table(rows: &[TargetRow<'_>]) -> Table {
     table
         .load_style(presets::UTF8_HORIZONTAL_ONLY)
         .set_content_arrangement(ContentArrangement::Dynamic)
-        .set_header(["target", "version", "source", "roles", "protocols", "links"]);
+        .set_header([
+            "target",
+            "version",
+            "source",
+            "roles",
+            "protocols",
+            "security",
+        ]);
     for row in rows {
         let version = match (&row.present, &row.problem) {
             (Some(present), _) => present.version.clone(),
@@ -151,7 +158,7 @@ fn table(rows: &[TargetRow<'_>]) -> Table {
             source,
             words(row.roles),
             row.speaks.join(" "),
-            words(row.links),
+            words(row.security),
         ]);
     }
     table

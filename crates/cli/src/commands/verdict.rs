@@ -21,8 +21,8 @@ impl VerdictArgs {
                 .iter()
                 .filter(move |one| one.outcome == outcome)
         };
-        if let Some(broken) = assertions(AssertionOutcome::Broken).next() {
-            say(format_args!("an assertion does not hold: {}", broken.text));
+        if let Some(failed) = assertions(AssertionOutcome::Failed).next() {
+            say(format_args!("assertion failed: {}", failed.text));
             return Exit::Failed;
         }
         if !self.require_verdict {

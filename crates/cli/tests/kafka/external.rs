@@ -102,7 +102,7 @@ fn a_cluster_that_runs_already_is_written_to_over_its_tls_with_and_without_a_pro
             assert_eq!(held(record, "connections"), arm == "near");
             let read_back = record.read_back.as_ref().unwrap();
             assert!(
-                read_back.acknowledged > 0 && read_back.broken.is_empty(),
+                read_back.acknowledged > 0 && read_back.violations.is_empty(),
                 "{read_back:?}"
             );
             assert_eq!((read_back.lost, read_back.duplicated), (0, 0));
@@ -137,7 +137,7 @@ fn a_cluster_that_does_not_let_us_in_ends_the_run_before_it_begins() {
                 "{{bootstrap: [{}], tls: {{ca: ca.pem}}, sasl: {{mechanism: plain, user: ann, password_file: password}}}}",
                 bed.at("sasl-tls")
             ),
-            "does not let user ann in",
+            "authentication of user ann failed",
         ),
         // A proxy stands before the first one only.
         (first, "name every broker as it is advertised (bootstrap)"),
@@ -213,7 +213,10 @@ fn what_a_broker_of_an_external_cluster_counts_stands_in_the_record() {
     for record in &found {
         let written = record.read_back.as_ref().unwrap().acknowledged as f64;
         let topic = format!("tare-{}", record.trial);
-        let mut told = record.told.iter().filter(|one| one.instance == "broker");
+        let mut told = record
+            .target_counters
+            .iter()
+            .filter(|one| one.instance == "broker");
         let of_topic = told.find(|one| {
             one.name == "topic-messages-in" && one.label.as_deref() == Some(topic.as_str())
         });
@@ -222,7 +225,7 @@ fn what_a_broker_of_an_external_cluster_counts_stands_in_the_record() {
         assert!(
             counted > 0.0 && counted <= written * 1.5,
             "{counted} of {written}: {:?}",
-            record.told
+            record.target_counters
         );
     }
 }

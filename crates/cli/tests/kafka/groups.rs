@@ -26,7 +26,7 @@ fn a_group_is_set_counted_moved_and_deleted() {
     assert!(text.contains("readers") && text.contains("300"), "{text}");
     assert_narrow(&text);
 
-    let on = bed.json(&["groups", "reset", "readers", "--by", "120"]);
+    let on = bed.json(&["groups", "reset", "readers", "--shift-by", "120"]);
     assert_eq!(
         (&on[0]["from"], &on[0]["to"]),
         (&json!(0), &json!(120)),

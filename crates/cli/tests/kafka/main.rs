@@ -6,8 +6,8 @@
 )]
 
 mod bed;
-mod events;
 mod external;
+mod faults;
 mod groups;
 mod metrics;
 mod moves;

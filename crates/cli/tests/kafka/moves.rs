@@ -26,7 +26,7 @@ fn planned(bed: &Bed, topic: &str, folder: &std::path::Path) -> (String, Value) 
     bed.produce(topic, 0, 40);
     bed.produce(topic, 1, 40);
     let path = folder.join("plan.json").display().to_string();
-    let plan = bed.json(&["reassign", "plan", topic, "--without", "1", "--out", &path]);
+    let plan = bed.json(&["reassign", "plan", topic, "--drain", "1", "--out", &path]);
     (path, plan)
 }
 
@@ -62,7 +62,7 @@ fn a_broker_is_emptied_by_a_throttled_plan_and_the_throttles_go() {
     assert_eq!(plan["copies"], 2);
     assert_eq!(plan["after"]["2"]["leaders"], 1);
     assert_eq!(plan["after"]["3"]["leaders"], 1);
-    assert_narrow(&bed.text(&["reassign", "plan", "emptied", "--without", "1"]));
+    assert_narrow(&bed.text(&["reassign", "plan", "emptied", "--drain", "1"]));
 
     let (code, words) = bed.refused(&["reassign", "run", "--plan", &path]);
     assert_eq!(code, Some(2), "{words}");
@@ -92,7 +92,7 @@ fn a_broker_is_emptied_by_a_throttled_plan_and_the_throttles_go() {
     assert_eq!(code, Some(2), "{words}");
     assert!(words.contains("make a new plan"), "{words}");
     // And a new one finds nothing to do.
-    let again = bed.json(&["reassign", "plan", "emptied", "--without", "1"]);
+    let again = bed.json(&["reassign", "plan", "emptied", "--drain", "1"]);
     assert_eq!(again["moves"], json!([]));
     bed.text(&["topics", "delete", "emptied", "--yes"]);
 }

@@ -21,7 +21,7 @@ fn a_cluster_shows_its_brokers_and_what_they_listen_on() {
     let text = bed.text(&["cluster"]);
     assert!(text.contains("rack-2"), "{text}");
     assert_narrow(&text);
-    assert!(bed.text(&["brokers"]).contains("tells clients"));
+    assert!(bed.text(&["brokers"]).contains("advertised"));
 }
 
 #[test]
@@ -60,8 +60,8 @@ fn a_topic_lives_from_create_to_delete() {
     assert_narrow(&bed.text(&["topics", "describe", "life"]));
     assert!(bed.text(&["topics", "list"]).contains("life"));
 
-    bed.text(&["topics", "grow", "life", "--partitions", "5"]);
-    let (code, words) = bed.refused(&["topics", "grow", "life", "--partitions", "2"]);
+    bed.text(&["topics", "add-partitions", "life", "--partitions", "5"]);
+    let (code, words) = bed.refused(&["topics", "add-partitions", "life", "--partitions", "2"]);
     assert_eq!(code, Some(2), "{words}");
     assert!(words.contains("can only grow"), "{words}");
 
@@ -160,8 +160,8 @@ fn the_preferred_leader_leads_again_after_its_broker_was_killed() {
     wait_for(LIMIT, "another leader", || {
         leader(&killed).filter(|leader| *leader != 2)
     });
-    let troubled = killed.json(&["topics", "list", "--troubled"]);
-    let mut names = troubled.as_array().unwrap().iter();
+    let unhealthy = killed.json(&["topics", "list", "--unhealthy"]);
+    let mut names = unhealthy.as_array().unwrap().iter();
     assert!(names.any(|topic| topic["name"] == "led"));
     drop(killed);
     wait_for(LIMIT, "replica in sync again", || {
@@ -171,7 +171,7 @@ fn the_preferred_leader_leads_again_after_its_broker_was_killed() {
     });
     // Those of the topics that other tests left, too: nobody can be elected who is not in sync.
     wait_for(LIMIT, "all replicas in sync again", || {
-        (bed.json(&["topics", "list", "--troubled"]) == json!([])).then_some(())
+        (bed.json(&["topics", "list", "--unhealthy"]) == json!([])).then_some(())
     });
     bed.json(&["elect", "--all"]);
     wait_for(LIMIT, "preferred leader", || {

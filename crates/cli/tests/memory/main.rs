@@ -20,7 +20,7 @@ use std::process::{Output, Stdio};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use tare_schema::agent::{Fault, OutcomeCount};
+use tare_schema::agent::{ErrorSource, OutcomeCount};
 use tare_schema::load_report::LoadReport;
 
 /// What no peer may make of the generator.
@@ -124,9 +124,10 @@ fn survives(url: &str, more: &[&str]) -> Vec<OutcomeCount> {
     for one in &outcomes {
         println!("{} × {} {:?}", one.count, one.class, one.example);
     }
-    outcomes.retain(|one| one.class != "right");
+    outcomes.retain(|one| one.class != "ok");
     assert!(!outcomes.is_empty());
-    let blamed = |one: &OutcomeCount| matches!(one.fault, Fault::Target | Fault::Peer);
+    let blamed =
+        |one: &OutcomeCount| matches!(one.error_source, ErrorSource::Target | ErrorSource::Peer);
     assert!(outcomes.iter().all(blamed), "{outcomes:?}");
     outcomes
 }

@@ -52,24 +52,24 @@ pub(super) fn prove(
     let exchanges = traffic.map_or(0, |known| known.requests_min);
     let mut proofs = bypassed(&arm.topology, routes, &edge);
     let mut before: Option<Vec<&str>> = None;
-    for position in 0..first.stops.len() {
+    for position in 0..first.proxies.len() {
         // Several routes of an edge share its traffic; what each of them has is not known.
-        let stops = routes
+        let proxies = routes
             .iter()
-            .map(|route| route.stops.get(position).map(String::as_str));
-        let Some(stops) = stops.collect::<Option<Vec<&str>>>() else {
+            .map(|route| route.proxies.get(position).map(String::as_str));
+        let Some(proxies) = proxies.collect::<Option<Vec<&str>>>() else {
             continue;
         };
         proofs.extend(match &before {
-            None => edge.first_stop_proofs(&stops, exchanges, first.own),
-            Some(before) => edge.later_stop_proofs(before, &stops),
+            None => edge.first_stop_proofs(&proxies, exchanges, first.edge_security),
+            Some(before) => edge.later_stop_proofs(before, &proxies),
         });
-        proofs.extend(edge.no_unmatched_sni(&stops));
-        before = Some(stops);
+        proofs.extend(edge.no_unmatched_sni(&proxies));
+        before = Some(proxies);
     }
     proofs.extend(called(routes, before.as_deref(), exchanges, &edge));
     proofs.extend(copies(routes, &edge));
-    if before.is_some_and(|stops| edge.connections(&stops).is_some_and(|count| count > 0.0)) {
+    if before.is_some_and(|proxies| edge.connections(&proxies).is_some_and(|count| count > 0.0)) {
         proofs.extend(prove_links(arm, cell, routes, deltas));
     }
     proofs
@@ -83,28 +83,33 @@ struct Edge<'a> {
 }
 
 impl<'a> Edge<'a> {
-    fn lifetime(&'a self, stops: &[&'a str]) -> InstanceGroup<'a> {
-        InstanceGroup::of(stops.to_vec(), self.since_start, self.name)
+    fn lifetime(&'a self, proxies: &[&'a str]) -> InstanceGroup<'a> {
+        InstanceGroup::of(proxies.to_vec(), self.since_start, self.name)
     }
 
-    fn trial(&'a self, stops: &[&'a str]) -> InstanceGroup<'a> {
-        InstanceGroup::of(stops.to_vec(), self.deltas, self.name)
+    fn trial(&'a self, proxies: &[&'a str]) -> InstanceGroup<'a> {
+        InstanceGroup::of(proxies.to_vec(), self.deltas, self.name)
     }
 
     /// Connections since the instances started.
-    fn connections(&'a self, stops: &[&'a str]) -> Option<f64> {
-        self.lifetime(stops).delta("connections")
+    fn connections(&'a self, proxies: &[&'a str]) -> Option<f64> {
+        self.lifetime(proxies).delta("connections")
     }
 
     /// Proofs of the first proxy: the caller's traffic has passed it.
-    fn first_stop_proofs(&'a self, stops: &[&'a str], exchanges: u64, own: Security) -> Vec<Proof> {
+    fn first_stop_proofs(
+        &'a self,
+        proxies: &[&'a str],
+        exchanges: u64,
+        own: Security,
+    ) -> Vec<Proof> {
         // An edge that need not have been called has no proof.
         if exchanges == 0 {
             return Vec::new();
         }
-        let name = self.lifetime(stops).name();
-        let mut proofs = vec![at_least(&name, "connections", 1, self.connections(stops))];
-        let bytes = self.trial(stops).delta("bytes-received");
+        let name = self.lifetime(proxies).name();
+        let mut proofs = vec![at_least(&name, "connections", 1, self.connections(proxies))];
+        let bytes = self.trial(proxies).delta("bytes-received");
         if bytes.is_some() {
             let least = exchanges * bytes_of(own);
             proofs.push(at_least(&name, "bytes-received", least, bytes));
@@ -113,11 +118,11 @@ impl<'a> Edge<'a> {
     }
 
     /// Proofs of a later proxy: it has carried what the one before it did.
-    fn later_stop_proofs(&'a self, before: &[&'a str], stops: &[&'a str]) -> Vec<Proof> {
-        let (lifetime, trial) = (self.lifetime(stops), self.trial(stops));
+    fn later_stop_proofs(&'a self, before: &[&'a str], proxies: &[&'a str]) -> Vec<Proof> {
+        let (lifetime, trial) = (self.lifetime(proxies), self.trial(proxies));
         let mut proofs = Vec::new();
         if let Some(expected) = self.connections(before) {
-            let found = self.connections(stops);
+            let found = self.connections(proxies);
             let proof = match lifetime.has_edge_labels("connections") {
                 // One connection may have been opened between the two readings, but not the only one.
                 true if expected > 1.0 => {
@@ -148,9 +153,9 @@ impl<'a> Edge<'a> {
     }
 
     /// Proof that no client asked a proxy for a server name (SNI) that no edge has.
-    fn no_unmatched_sni(&'a self, stops: &[&'a str]) -> Option<Proof> {
+    fn no_unmatched_sni(&'a self, proxies: &[&'a str]) -> Option<Proof> {
         const WHAT: &str = "unknown-names";
-        let lifetime = self.lifetime(stops);
+        let lifetime = self.lifetime(proxies);
         let found = lifetime.delta(WHAT)?;
         Some(exactly(&lifetime.name(), WHAT, 0, Some(found)))
     }
@@ -173,7 +178,7 @@ fn bypassed(topology: &Topology, routes: &[&Route], edge: &Edge<'_>) -> Vec<Proo
         let beside = topology.instances.iter().filter(|instance| {
             instance.role == InstanceRole::Sidecar
                 && caller.is_some_and(|caller| caller.pod == instance.pod)
-                && !route.stops.contains(&instance.name)
+                && !route.proxies.contains(&instance.name)
         });
         for sidecar in beside {
             // The edge label is ignored: for such a connection it cannot be known.
@@ -202,7 +207,7 @@ fn called(routes: &[&Route], last: Option<&[&str]>, exchanges: u64, edge: &Edge<
         return proofs;
     }
     if let Some(found) = lifetime.delta("connections") {
-        let through = last.and_then(|stops| edge.connections(stops));
+        let through = last.and_then(|proxies| edge.connections(proxies));
         let least = through.map_or(1, |count| count as u64);
         proofs.push(at_least(
             &lifetime.name(),
@@ -226,19 +231,19 @@ fn copies(routes: &[&Route], edge: &Edge<'_>) -> Vec<Proof> {
         let counted = |name| edge.deltas.of(caller, name, edge.name);
         let mut copied = counted("replication-bytes-in")?;
         let own = routes.iter().filter(|route| route.from == caller);
-        let stops = own.map(|route| route.stops.first().map(String::as_str));
-        let stops = stops.collect::<Option<Vec<&str>>>()?;
+        let proxies = own.map(|route| route.proxies.first().map(String::as_str));
+        let proxies = proxies.collect::<Option<Vec<&str>>>()?;
         let mut called = routes.iter().filter(|route| route.to == caller);
-        let is_stop = |stop: &String| stops.contains(&stop.as_str());
-        if called.any(|route| route.stops.last().is_some_and(is_stop)) {
+        let is_stop = |stop: &String| proxies.contains(&stop.as_str());
+        if called.any(|route| route.proxies.last().is_some_and(is_stop)) {
             copied += counted("replication-bytes-out").unwrap_or(0.0);
         }
-        let stops = edge.trial(&stops);
-        let handed = stops.delta(COPIES)?;
+        let proxies = edge.trial(&proxies);
+        let handed = proxies.delta(COPIES)?;
         // A last copy may have arrived between the two readings.
         let least = copied - HEARTBEAT_BYTES.max(copied * SLACK);
         let least = least.max(0.0) as u64;
-        Some(at_least(&stops.name(), COPIES, least, Some(handed)))
+        Some(at_least(&proxies.name(), COPIES, least, Some(handed)))
     };
     callers.into_iter().filter_map(of_caller).collect()
 }

@@ -2,7 +2,7 @@
 
 use tare_schema::plan::{Arm, Cell};
 use tare_schema::record::Proof;
-use tare_schema::topology::{Asked, Route};
+use tare_schema::topology::{ExtAuthz, Route};
 
 use super::{Deltas, SentTraffic, exactly, setting_of};
 
@@ -13,33 +13,33 @@ const DEVIATIONS: f64 = 6.0;
 pub(super) fn prove(
     arm: &Arm,
     cell: &Cell,
-    asked: &Asked,
+    ext_authz: &ExtAuthz,
     sent: &[SentTraffic],
     deltas: &Deltas<'_>,
 ) -> Vec<Proof> {
     let routes = &arm.topology.routes;
-    let Some(route) = routes.iter().find(|route| route.edge == asked.edge) else {
+    let Some(route) = routes.iter().find(|route| route.edge == ext_authz.edge) else {
         return Vec::new();
     };
-    let Some(passed) = passed(asked, sent) else {
+    let Some(passed) = passed(ext_authz, sent) else {
         return Vec::new();
     };
-    let share = asked
+    let share = ext_authz
         .share_setting
         .as_deref()
         .and_then(|name| setting_of(arm, cell, &route.from, name)?.as_f64())
-        .unwrap_or(asked.share);
+        .unwrap_or(ext_authz.share);
     let mut proofs = Vec::new();
-    let delta = deltas.of(&route.to, "requests", &asked.edge);
-    proofs.push(about(&route.to, "requests", passed, share, delta));
+    let delta = deltas.of(&route.to, "requests", &ext_authz.edge);
+    proofs.push(check(&route.to, "requests", passed, share, delta));
     proofs.extend(at_both_ends(route, delta, deltas));
     proofs
 }
 
 /// Requests over all edges that are checked; `None` when agents send nothing over one of them.
-fn passed(asked: &Asked, sent: &[SentTraffic]) -> Option<u64> {
+fn passed(ext_authz: &ExtAuthz, sent: &[SentTraffic]) -> Option<u64> {
     let mut passed = 0;
-    for edge in &asked.about {
+    for edge in &ext_authz.edges {
         let mut over = sent.iter().filter(|sent| sent.edge == *edge).peekable();
         over.peek()?;
         passed += over.map(|sent| sent.requests).sum::<u64>();
@@ -50,13 +50,13 @@ fn passed(asked: &Asked, sent: &[SentTraffic]) -> Option<u64> {
 /// Proofs by the counters of the asking proxy: as many checks as arrived at the server, no retries.
 fn at_both_ends(route: &Route, arrived: Option<f64>, deltas: &Deltas<'_>) -> Vec<Proof> {
     let mut proofs = Vec::new();
-    let asked = deltas.of(&route.from, "upstream-requests", &route.edge);
-    if let (Some(asked), Some(arrived)) = (asked, arrived) {
+    let ext_authz = deltas.of(&route.from, "upstream-requests", &route.edge);
+    if let (Some(ext_authz), Some(arrived)) = (ext_authz, arrived) {
         proofs.push(exactly(
             &route.from,
             "questions",
             arrived as u64,
-            Some(asked),
+            Some(ext_authz),
         ));
     }
     if let Some(retries) = deltas.of(&route.from, "retries", &route.edge) {
@@ -66,7 +66,7 @@ fn at_both_ends(route: &Route, arrived: Option<f64>, deltas: &Deltas<'_>) -> Vec
 }
 
 /// Proof of the number of checks. Shares of 0 and 1 are exact; any other is drawn for each request.
-fn about(instance: &str, what: &str, passed: u64, share: f64, delta: Option<f64>) -> Proof {
+fn check(instance: &str, what: &str, passed: u64, share: f64, delta: Option<f64>) -> Proof {
     if share <= 0.0 {
         return exactly(instance, what, 0, delta);
     }

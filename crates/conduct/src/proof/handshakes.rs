@@ -46,7 +46,7 @@ fn of_agent(
             Some((full + resumed) as f64),
         )
     };
-    if first.own == Security::Plaintext {
+    if first.edge_security == Security::Plaintext {
         // Reported only when there were handshakes.
         return (full + resumed > 0)
             .then(|| handshakes(0))
@@ -100,7 +100,7 @@ fn of_agent(
     if expected_tls.resumption == ResumptionRule::Forbidden {
         proofs.push(exactly(agent_role, "tls-resumed", 0, Some(resumed as f64)));
     }
-    if first.own == Security::Mtls {
+    if first.edge_security == Security::Mtls {
         let shown = Some(sent.client_certificates as f64);
         proofs.push(exactly(agent_role, "tls-client-certificates", full, shown));
     }
@@ -129,7 +129,7 @@ pub(super) fn of_listener(
         let Some(found) = found.filter(|versions| !versions.is_empty()) else {
             continue;
         };
-        let expected_tls = match first.own {
+        let expected_tls = match first.edge_security {
             Security::Plaintext => "none".to_owned(),
             Security::Tls | Security::Mtls => ExpectedTls::of(arm, cell, instance).version,
         };
@@ -152,7 +152,8 @@ pub(super) fn accepted_connections(
     const WHAT: &str = "connections";
     let first = routes.first()?;
     // Proxies that forward requests share connections. Where requests are counted, they are the better proof.
-    let is_one_to_one = first.stops.is_empty() || counted(&first.protocol) == Counted::Connections;
+    let is_one_to_one =
+        first.proxies.is_empty() || counted(&first.protocol) == Counted::Connections;
     if !is_one_to_one || deltas.of(&first.to, "requests", &first.edge).is_some() {
         return None;
     }

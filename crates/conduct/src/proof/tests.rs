@@ -6,13 +6,13 @@ use tare_schema::target::CounterKind;
 use tare_schema::agent::RequestCount;
 use tare_schema::external::External;
 use tare_schema::plan::{RoleLoad, Subject};
-use tare_schema::topology::{Instance, Interception, Link};
+use tare_schema::topology::{Instance, Interception, RouteSegment};
 
 use super::*;
 
-fn route(edge: &str, stops: &[&str]) -> Route {
+fn route(edge: &str, proxies: &[&str]) -> Route {
     let (from, to) = edge.split_once("->").unwrap();
-    let plain = Link {
+    let plain = RouteSegment {
         security: Security::Plaintext,
         interception: Interception::Explicit,
     };
@@ -21,9 +21,9 @@ fn route(edge: &str, stops: &[&str]) -> Route {
         from: from.to_owned(),
         to: to.to_owned(),
         protocol: "grpc".to_owned(),
-        own: Security::Plaintext,
-        stops: stops.iter().map(|stop| (*stop).to_owned()).collect(),
-        links: vec![plain; stops.len() + 1],
+        edge_security: Security::Plaintext,
+        proxies: proxies.iter().map(|stop| (*stop).to_owned()).collect(),
+        segments: vec![plain; proxies.len() + 1],
     }
 }
 
@@ -50,13 +50,13 @@ pub(in crate::proof) fn arm(instances: Vec<Instance>, routes: Vec<Route>) -> Arm
         name: "a".into(),
         about: String::new(),
         subject: Subject::singular("a"),
-        needs: None,
+        requires: None,
         excluded: Vec::new(),
         topology: Topology {
             pods: Vec::new(),
             instances,
             routes,
-            asked: Vec::new(),
+            ext_authz: Vec::new(),
             external: Vec::new(),
         },
     }
@@ -99,13 +99,13 @@ pub(in crate::proof) fn cell() -> Cell {
         load: vec![load],
         prepare: Vec::new(),
         audit: Vec::new(),
-        events: Vec::new(),
+        faults: Vec::new(),
         read_back: None,
     }
 }
 
 fn sent(votes: (u64, u64), lists: (u64, u64)) -> Vec<SentTraffic> {
-    let count = |(sent, right)| RequestCount { sent, right };
+    let count = |(sent, ok)| RequestCount { sent, ok };
     vec![SentTraffic {
         edge: "client->web".into(),
         role: "client".into(),
@@ -130,7 +130,7 @@ fn proofs_of(
         pods: Vec::new(),
         instances: Vec::new(),
         routes,
-        asked: Vec::new(),
+        ext_authz: Vec::new(),
         external: Vec::new(),
     };
     let deltas = Deltas {
@@ -221,7 +221,7 @@ fn an_inner_edge_must_have_seen_exactly_the_calls_behind_the_requests() {
 }
 
 #[test]
-fn a_request_that_was_not_answered_rightly_may_have_made_its_calls_or_not() {
+fn a_request_that_failed_may_have_made_its_calls_or_not() {
     let routes = vec![route("web->voting", &["web-sidecar"])];
     let holds = |calls: f64| {
         let after = vec![counters(

@@ -94,10 +94,13 @@ fn a_record_says_what_others_took_and_that_does_not_make_the_parts_saturated() {
     let mut bench = bench(&[]);
     let outcome = bench.run(&placed());
     for record in bench.records(&outcome) {
-        let foreign = record.machine.unwrap().foreign.unwrap();
-        assert!((foreign.part_cores - 0.25).abs() < 1e-6, "{foreign:?}");
-        let agents = foreign.agent_cores.unwrap();
-        assert!((agents - 0.1).abs() < 1e-6, "{foreign:?}");
+        let background = record.machine.unwrap().background.unwrap();
+        assert!(
+            (background.part_cores - 0.25).abs() < 1e-6,
+            "{background:?}"
+        );
+        let agents = background.agent_cores.unwrap();
+        assert!((agents - 0.1).abs() < 1e-6, "{background:?}");
         assert!(record.status.is_fit() && !record.saturated);
     }
 }

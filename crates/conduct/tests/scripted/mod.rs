@@ -18,10 +18,11 @@ use tare_lab::environment::{
 use tare_lab::fault::FaultHandle;
 use tare_schema::FORMAT_VERSION;
 use tare_schema::agent::{
-    Acknowledged, AgentMessage, Answered, ConnectionCounts, Ended, Instrument, LoadResult, Spread,
+    Acknowledged, AgentMessage, CompletedCounts, ConnectionCounts, GeneratorStats, LoadEnd,
+    LoadResult, QuantileSummary,
 };
 use tare_schema::load::{Endpoint, LoadPlan};
-use tare_schema::plan::{Ask, Preparation, TopicOf};
+use tare_schema::plan::{Ask, Preparation, PreparedTopic};
 use tare_schema::record::{EnvironmentRecord, MachineUsage, PartUsage, ReadBackRecord};
 use tare_schema::target::CounterKind;
 use tare_schema::topology::Topology;
@@ -36,14 +37,14 @@ pub enum Fate {
     /// A fifth of the arrivals left in bursts.
     Bunched,
     /// The load could not go on to its end.
-    BrokeOff,
+    Aborted,
     /// A proxy saw one request less than was sent.
     Bypassed,
     /// The proxy dies.
     Dies,
     /// The agent answers what is no result, then nothing.
     AgentFails,
-    /// Nothing is answered rightly.
+    /// Every exchange fails.
     AllWrong,
     /// The agent gets no turn at all.
     Starved,
@@ -151,7 +152,7 @@ impl Environment for Lab {
             checks: Vec::new(),
             facts: BTreeMap::new(),
             calibration: None,
-            distances: Vec::new(),
+            link_rtts: Vec::new(),
         })
     }
 
@@ -163,7 +164,7 @@ impl Environment for Lab {
                 .topology
                 .routes
                 .iter()
-                .flat_map(|route| route.stops.clone())
+                .flat_map(|route| route.proxies.clone())
                 .collect(),
             seen: 0.0,
             observed: Arc::default(),
@@ -249,7 +250,7 @@ impl TestBed for ScriptedBed {
 
     fn read_back(
         &mut self,
-        topic: &TopicOf,
+        topic: &PreparedTopic,
         _: u64,
         acknowledged: &[Acknowledged],
     ) -> Result<ReadBackRecord, LabError> {
@@ -266,9 +267,9 @@ impl TestBed for ScriptedBed {
             lost,
             duplicated: 0,
             unacknowledged: 0,
-            disordered: 0,
-            foreign: 0,
-            broken: Vec::new(),
+            reordered: 0,
+            unexpected: 0,
+            violations: Vec::new(),
         })
     }
 
@@ -381,7 +382,7 @@ impl Observation for Nothing {
         let machine = MachineUsage {
             window_ns: WINDOW_NS,
             core_busy: vec![0.95, 0.5],
-            core_unbooked: vec![0.0, 0.0],
+            core_unattributed: vec![0.0, 0.0],
             ..MachineUsage::default()
         };
         Ok((vec![part("app", 0.7), part("agent", 0.4)], machine))
@@ -445,36 +446,36 @@ fn result(plan: &LoadPlan, fate: Fate, cost_ns: u64) -> LoadResult {
         Fate::Starved | Fate::Hangs => 0,
         _ => REQUESTS,
     };
-    let right = if fate == Fate::AllWrong { 0 } else { sent };
+    let ok = if fate == Fate::AllWrong { 0 } else { sent };
     LoadResult {
         version: FORMAT_VERSION,
         role: plan.role.clone(),
-        ended: if fate == Fate::BrokeOff {
-            Ended::BrokeOff
+        ended: if fate == Fate::Aborted {
+            LoadEnd::Aborted
         } else {
-            Ended::Completed
+            LoadEnd::Completed
         },
-        broke_off: (fate == Fate::BrokeOff).then(|| "the group is gone".into()),
+        abort_reason: (fate == Fate::Aborted).then(|| "the group is gone".into()),
         window_start_unix_us: 1,
         window_ns: WINDOW_NS,
         offered_per_s: None,
         intended: sent,
         released: sent,
         sent,
-        right,
-        errors: sent - right,
+        ok,
+        errors: sent - ok,
         unfinished: 0,
-        answered_in_window: Answered {
-            right,
-            errors: sent - right,
+        completed_in_window: CompletedCounts {
+            ok,
+            errors: sent - ok,
         },
-        right_by_status: Default::default(),
+        ok_by_status: Default::default(),
         overflow: 0,
         sessions: None,
         records: None,
         flow: None,
         outcomes: Vec::new(),
-        connection_faults: Vec::new(),
+        connection_errors: Vec::new(),
         requests_sent_total: if fate == Fate::Starved { 0 } else { REQUESTS },
         by_request: Default::default(),
         connections: ConnectionCounts::default(),
@@ -489,9 +490,9 @@ fn result(plan: &LoadPlan, fate: Fate, cost_ns: u64) -> LoadResult {
         client_certificates: 0,
         bytes_sent: 1,
         bytes_received: 1,
-        waits: Vec::new(),
-        instrument: Instrument {
-            lateness: Spread {
+        queue_waits: Vec::new(),
+        generator: GeneratorStats {
+            lateness: QuantileSummary {
                 count: REQUESTS,
                 p50_ns: Some(10),
                 p99_ns: Some(20),
@@ -503,7 +504,7 @@ fn result(plan: &LoadPlan, fate: Fate, cost_ns: u64) -> LoadResult {
                 Fate::Bunched => REQUESTS / 5,
                 _ => 0,
             }),
-            ..Instrument::default()
+            ..GeneratorStats::default()
         },
         latency_hlog: String::new(),
         lateness_hlog: String::new(),

@@ -42,9 +42,9 @@ pub fn plan() -> Plan {
             },
         }],
     };
-    let arm = |name: &str, stops: &[&str]| Arm {
+    let arm = |name: &str, proxies: &[&str]| Arm {
         name: name.into(),
-        needs: None,
+        requires: None,
         topology: Topology {
             pods: Vec::new(),
             instances: Vec::new(),
@@ -53,17 +53,17 @@ pub fn plan() -> Plan {
                 from: "client".into(),
                 to: "server".into(),
                 protocol: "http1".into(),
-                own: Security::Plaintext,
-                stops: stops.iter().map(ToString::to_string).collect(),
-                links: vec![
-                    Link {
+                edge_security: Security::Plaintext,
+                proxies: proxies.iter().map(ToString::to_string).collect(),
+                segments: vec![
+                    RouteSegment {
                         security: Security::Plaintext,
                         interception: Interception::Explicit,
                     };
-                    stops.len() + 1
+                    proxies.len() + 1
                 ],
             }],
-            asked: Vec::new(),
+            ext_authz: Vec::new(),
             external: Vec::new(),
         },
         ..sample_arm()
@@ -75,7 +75,7 @@ pub fn plan() -> Plan {
         targets: BTreeMap::new(),
         prepare: Vec::new(),
         audit: Vec::new(),
-        events: Vec::new(),
+        faults: Vec::new(),
         read_back: None,
         load: vec![RoleLoad {
             role: "load".into(),
@@ -107,7 +107,7 @@ fn sample_plan() -> Plan {
             parts: Vec::new(),
             edges: Vec::new(),
             prepare: Vec::new(),
-            of_load: Vec::new(),
+            load_only_settings: Vec::new(),
         },
         compare: Compare::Arms,
         arms: Vec::new(),
@@ -138,11 +138,11 @@ fn sample_plan() -> Plan {
         assertions: Vec::new(),
         fitness: Fitness::default(),
         beyond_knee: Default::default(),
-        ceiling: None,
-        left_out: Vec::new(),
+        capacity: None,
+        skipped_levels: Vec::new(),
         notes: Vec::new(),
         waterfall: Vec::new(),
-        requests_at: None,
+        per_request_level: None,
         published: Vec::new(),
         outliers: None,
     }
@@ -153,13 +153,13 @@ fn sample_arm() -> Arm {
         name: String::new(),
         about: String::new(),
         subject: Subject::singular(""),
-        needs: None,
+        requires: None,
         excluded: Default::default(),
         topology: Topology {
             pods: Vec::new(),
             instances: Vec::new(),
             routes: Vec::new(),
-            asked: Vec::new(),
+            ext_authz: Vec::new(),
             external: Vec::new(),
         },
     }

@@ -30,7 +30,7 @@ pub struct ClusterView {
     pub partitions: usize,
     /// Replicas of all partitions.
     pub replicas: usize,
-    /// Partitions that nobody leads.
+    /// Partitions without a leader.
     pub offline: usize,
     /// Partitions with replicas that are missing or behind.
     pub under_replicated: usize,
@@ -56,7 +56,7 @@ pub struct BrokerView {
     /// Replicas that it has.
     pub replicas: usize,
     /// Of them, those that are not in sync.
-    pub behind: usize,
+    pub replicas_not_in_sync: usize,
     /// Where it listens, as it is configured; unknown when it is down or this user may not ask.
     pub listeners: Option<String>,
     /// What it tells clients, as it is configured.
@@ -94,8 +94,9 @@ impl Admin {
             one.replicas
                 .iter()
                 .for_each(|id| note(*id, |broker| &mut broker.replicas));
-            let behind = one.replicas.iter().filter(|id| !one.in_sync.contains(id));
-            behind.for_each(|id| note(*id, |broker| &mut broker.behind));
+            let replicas_not_in_sync = one.replicas.iter().filter(|id| !one.in_sync.contains(id));
+            replicas_not_in_sync
+                .for_each(|id| note(*id, |broker| &mut broker.replicas_not_in_sync));
             if let Some(first) = one.replicas.first() {
                 note(*first, |broker| &mut broker.preferred);
             }
@@ -164,7 +165,7 @@ fn empty(id: i32) -> BrokerView {
         leaders: 0,
         preferred: 0,
         replicas: 0,
-        behind: 0,
+        replicas_not_in_sync: 0,
         listeners: None,
         advertised: None,
     }

@@ -164,7 +164,7 @@ impl Refusal {
             }
             E::TopicDeletionDisabled => "the brokers have delete.topic.enable=false",
             E::SecurityDisabled => "the brokers have no authorizer",
-            E::RequestTimedOut => "it may still happen: look before trying again",
+            E::RequestTimedOut => "the request may still take effect: check before a retry",
             _ => return None,
         })
     }

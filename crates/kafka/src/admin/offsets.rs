@@ -52,7 +52,7 @@ impl Admin {
         let mut patience = Patience::of(self.cluster.settings().answer_within);
         loop {
             let by_leader = self.leaders(&pending)?;
-            let mut last = "nobody leads it".to_owned();
+            let mut last = "no leader for it".to_owned();
             let mut retry = Vec::new();
             for (leader, keys) in by_leader {
                 let answer = match leader {

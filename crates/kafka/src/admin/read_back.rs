@@ -54,7 +54,7 @@ impl Admin {
         while next < end {
             let fetched = match leader {
                 Some(leader) => self.fetch(topic, number, leader, next),
-                None => Err(AdminError::Input(format!("nobody leads {topic}-{number}"))),
+                None => Err(AdminError::Input(format!("no leader for {topic}-{number}"))),
             };
             let data = match fetched {
                 Ok(data) => data,

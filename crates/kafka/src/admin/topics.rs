@@ -119,7 +119,7 @@ impl Admin {
             .iter()
             .map(|name| {
                 found.get(name.as_ref()).cloned().ok_or_else(|| {
-                    AdminError::Input(format!("the cluster said nothing about {}", name.as_ref()))
+                    AdminError::Input(format!("no entry in the response for {}", name.as_ref()))
                 })
             })
             .collect()

@@ -130,7 +130,7 @@ pub enum PlanError {
         partition: i32,
     },
     /// A duplicate broker or partition.
-    #[error("{0} is there twice")]
+    #[error("{0} is duplicated")]
     Duplicate(String),
 }
 

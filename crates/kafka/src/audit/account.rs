@@ -24,7 +24,7 @@ pub struct Found {
     /// Records found without an acknowledgement: the response was lost, so they may exist.
     pub unacknowledged: u64,
     /// Records that come after one that was written later.
-    pub disordered: u64,
+    pub reordered: u64,
     /// Records of other runs.
     pub foreign: u64,
 }
@@ -192,7 +192,7 @@ fn count_record(
     match log.seen.add(number) {
         Insertion::Full => return Err(AccountError::TooManyGaps { partition }),
         Insertion::Duplicate => found.duplicated += 1,
-        Insertion::New => found.disordered += u64::from(log.last.is_some_and(|last| number < last)),
+        Insertion::New => found.reordered += u64::from(log.last.is_some_and(|last| number < last)),
     }
     log.last = log.last.max(Some(number));
     Ok(())

@@ -98,7 +98,7 @@ fn what_is_lost_doubled_or_out_of_order_is_counted_exactly() {
             lost: 2,
             duplicated: 2,
             unacknowledged: 1,
-            disordered: 1,
+            reordered: 1,
             foreign: 0,
         }
     );

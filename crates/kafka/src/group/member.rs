@@ -94,7 +94,7 @@ pub enum GroupError {
     },
     /// The group does not stabilize.
     #[error(
-        "group {group:?} was rebalanced {count} times in a row without coming to rest: see which of its members come and go, or use another group"
+        "group {group:?} was rebalanced {count} times in a row without stabilizing: see which of its members come and go, or use another group"
     )]
     RebalanceLoop {
         /// The group.

@@ -149,7 +149,7 @@ pub enum LinkError {
     },
     /// The listener probably requires SASL.
     #[error(
-        "broker {broker} told its versions but nothing else ({why}): if this listener wants a password, give a user (--sasl scram-sha-256 --user NAME, or `sasl:` of the cluster)"
+        "broker {broker} answered ApiVersions but nothing else ({why}): if this listener wants a password, give a user (--sasl scram-sha-256 --user NAME, or `sasl:` of the cluster)"
     )]
     WantsSasl {
         /// The broker.
@@ -169,7 +169,7 @@ pub enum LinkError {
     },
     /// Authentication failed.
     #[error(
-        "broker {broker} does not let user {user} in: {why}; check user, password and mechanism"
+        "broker {broker}: authentication of user {user} failed: {why}; check user, password and mechanism"
     )]
     Password {
         /// The broker.

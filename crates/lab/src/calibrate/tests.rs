@@ -7,8 +7,8 @@ fn every_way_and_the_disk_are_measured() {
     let out = tempfile::tempdir().unwrap();
     let measured = measure(out.path()).unwrap();
     let pods = Namespace::new().is_ok();
-    assert_eq!(measured.ways.len(), 1 + usize::from(pods));
-    for way in &measured.ways {
+    assert_eq!(measured.paths.len(), 1 + usize::from(pods));
+    for way in &measured.paths {
         for stream in [way.plain, way.tls] {
             let (p50, p99) = (stream.round_trip_p50_ns.unwrap(), stream.round_trip_p99_ns);
             assert!(p50 > 0 && p99.is_none_or(|p99| p99 >= p50), "{way:?}");
@@ -29,7 +29,7 @@ fn it_is_remembered_for_a_day_of_the_same_boot_and_file_system() {
     let known = Calibration {
         measured_unix_s: now_unix_s() - 3600,
         boot_id: cache::boot_id(),
-        ways: Vec::new(),
+        paths: Vec::new(),
         disk: None,
     };
     let store = |known: &Calibration| cache::store(cache.path(), out.path(), known);

@@ -71,7 +71,7 @@ pub fn describe(environment: &str, addressing: &str, checks: Vec<Check>) -> Envi
         checks,
         facts: facts(&info),
         calibration: None,
-        distances: Vec::new(),
+        link_rtts: Vec::new(),
     }
 }
 

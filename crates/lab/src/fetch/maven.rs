@@ -253,7 +253,7 @@ impl<'a> Archives<'a> {
                         .replace("{{ folder }}", &target.display().to_string())
                 })
                 .collect();
-            let output = subprocess::run_in(partial, &words, &[], step.within)
+            let output = subprocess::run_in(partial, &words, &[], step.timeout)
                 .map_err(|reason| format!("{}: {reason}", step.name))?;
             if !output.success {
                 return Err(format!(

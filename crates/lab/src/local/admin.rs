@@ -11,7 +11,7 @@ use tare_kafka::assign::Move;
 use tare_kafka::audit::Account;
 use tare_kafka::link::{Address, Dial, Patience, Settings};
 use tare_schema::agent::Acknowledged;
-use tare_schema::plan::{Preparation, TopicOf};
+use tare_schema::plan::{Preparation, PreparedTopic};
 use tare_schema::record::ReadBackRecord;
 
 use super::external;
@@ -33,8 +33,8 @@ struct Brokers {
 }
 
 impl Brokers {
-    fn of(placed: &PlacedTestBed, topic: &TopicOf) -> Result<Brokers, LabError> {
-        let TopicOf {
+    fn of(placed: &PlacedTestBed, topic: &PreparedTopic) -> Result<Brokers, LabError> {
+        let PreparedTopic {
             step: name,
             part,
             port,
@@ -86,7 +86,7 @@ impl Brokers {
 pub(super) fn make(
     placed: &PlacedTestBed,
     step: &Preparation,
-) -> Result<Option<TopicOf>, LabError> {
+) -> Result<Option<PreparedTopic>, LabError> {
     let (
         Some(of),
         Preparation::Topic {
@@ -94,7 +94,7 @@ pub(super) fn make(
             replicas,
             ..
         },
-    ) = (TopicOf::of(step), step)
+    ) = (PreparedTopic::of(step), step)
     else {
         return Ok(None);
     };
@@ -128,7 +128,7 @@ pub(super) fn make(
 }
 
 /// Deletes the topic that a step created on an external cluster.
-pub(super) fn delete(placed: &PlacedTestBed, of: &TopicOf) -> Result<(), LabError> {
+pub(super) fn delete(placed: &PlacedTestBed, of: &PreparedTopic) -> Result<(), LabError> {
     let failed = |error: AdminError| {
         LabError::Plan(format!(
             "the topic {} is not deleted ({error}): delete it by `tare kafka topics delete {0}`",
@@ -143,7 +143,7 @@ pub(super) fn delete(placed: &PlacedTestBed, of: &TopicOf) -> Result<(), LabErro
 }
 
 /// Elects the preferred leaders of a topic.
-pub(super) fn elect(placed: &PlacedTestBed, of: &TopicOf) -> Result<FaultHandle, LabError> {
+pub(super) fn elect(placed: &PlacedTestBed, of: &PreparedTopic) -> Result<FaultHandle, LabError> {
     let brokers = Brokers::of(placed, of)?;
     let topic = of.topic.clone();
     FaultHandle::spawn("elect", move || {
@@ -172,7 +172,10 @@ pub(super) fn elect(placed: &PlacedTestBed, of: &TopicOf) -> Result<FaultHandle,
 }
 
 /// Moves each partition of a topic to the next brokers, in order of their ids, and waits until all are moved.
-pub(super) fn reassign(placed: &PlacedTestBed, of: &TopicOf) -> Result<FaultHandle, LabError> {
+pub(super) fn reassign(
+    placed: &PlacedTestBed,
+    of: &PreparedTopic,
+) -> Result<FaultHandle, LabError> {
     let brokers = Brokers::of(placed, of)?;
     let topic = of.topic.clone();
     FaultHandle::spawn("reassign", move || {
@@ -220,7 +223,7 @@ fn in_words(done: Result<String, AdminError>) -> Result<String, String> {
 /// Reads a topic back and compares it with what was acknowledged.
 pub(super) fn read_back(
     placed: &PlacedTestBed,
-    of: &TopicOf,
+    of: &PreparedTopic,
     run: u64,
     acknowledged: &[Acknowledged],
 ) -> Result<ReadBackRecord, LabError> {
@@ -247,8 +250,8 @@ pub(super) fn read_back(
         lost: found.lost,
         duplicated: found.duplicated,
         unacknowledged: found.unacknowledged,
-        disordered: found.disordered,
-        foreign: found.foreign,
-        broken: Vec::new(),
+        reordered: found.reordered,
+        unexpected: found.foreign,
+        violations: Vec::new(),
     })
 }

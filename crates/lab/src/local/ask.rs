@@ -32,7 +32,7 @@ pub(super) fn ask(placed: &PlacedTestBed, ask: &Ask) -> Result<HttpResponse, Lab
         headers: &ask.request.headers,
         body: body(&ask.request).map_err(failed)?,
     };
-    let within = Duration::from_nanos(ask.within_ns);
+    let within = Duration::from_nanos(ask.timeout_ns);
     let response = http::send(&placed.pods.connector(pod), &request, within).map_err(failed)?;
     Ok(HttpResponse {
         status: response.status,

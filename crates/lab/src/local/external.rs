@@ -12,7 +12,7 @@ use tare_kafka::sasl::Credentials;
 use tare_schema::external::{External, ExternalMetrics, split};
 use tare_schema::load::{self, AddressOverride, LoadPlan, Reach, Transport};
 use tare_schema::named::password_in;
-use tare_schema::plan::{Preparation, TopicOf};
+use tare_schema::plan::{Preparation, PreparedTopic};
 use tare_schema::protocol;
 use tare_schema::target::CounterSource;
 use tare_schema::text::shown;
@@ -307,7 +307,7 @@ pub(super) fn check_brokers(
         let cluster = cluster.map_err(|error| wrong(&one.def, error.to_string()))?;
         let behind = topology.routes.iter().any(|route| {
             let to = found.get(&route.to);
-            !route.stops.is_empty() && to.is_some_and(|to| to.def.part == part)
+            !route.proxies.is_empty() && to.is_some_and(|to| to.def.part == part)
         });
         let is_named = |at: &Address| {
             let all = (at.host.as_str(), at.port).to_socket_addrs();
@@ -386,7 +386,7 @@ impl LocalTestBed {
     /// Deletes all topics that are left on external brokers.
     pub(super) fn delete_external_topics(&mut self) -> Result<(), LabError> {
         let left = std::mem::take(&mut self.made);
-        let delete = |made: &TopicOf| admin::delete(&self.placed, made).err();
+        let delete = |made: &PreparedTopic| admin::delete(&self.placed, made).err();
         // All are tried, even if one fails.
         let failed: Vec<LabError> = left.iter().filter_map(delete).collect();
         failed.into_iter().next().map_or(Ok(()), Err)

@@ -155,7 +155,10 @@ fn check_cluster(
     }
     let called = find(topology, &route.to)?;
     let among = inputs.is_cluster(&called.target) && stem(&route.from) == stem(&route.to);
-    if !among || route.stops.is_empty() || route.links[0].interception == Interception::Redirect {
+    if !among
+        || route.proxies.is_empty()
+        || route.segments[0].interception == Interception::Redirect
+    {
         return Ok(());
     }
     Err(LabError::Unsupported {
@@ -198,7 +201,7 @@ fn endpoints(topology: &Topology, listeners: &Listeners) -> BTreeMap<(String, St
 fn chain(route: &Route) -> Vec<&str> {
     let ends = std::iter::once(route.to.as_str());
     std::iter::once(route.from.as_str())
-        .chain(route.stops.iter().map(String::as_str))
+        .chain(route.proxies.iter().map(String::as_str))
         .chain(ends)
         .collect()
 }
@@ -219,12 +222,12 @@ fn check(topology: &Topology, redirect: Redirect) -> Result<(), LabError> {
         }
     }
     for route in &topology.routes {
-        if route.links.len() != route.stops.len() + 1 {
+        if route.segments.len() != route.proxies.len() + 1 {
             return Err(LabError::Plan(format!(
-                "the edge {} has {} stops and {} links; it needs one link more than stops",
+                "the edge {} has {} proxies and {} segments; it needs one segment more than proxies",
                 route.edge,
-                route.stops.len(),
-                route.links.len()
+                route.proxies.len(),
+                route.segments.len()
             )));
         }
         let external = |name: &str| topology.external(name).is_some();
@@ -241,7 +244,7 @@ fn check(topology: &Topology, redirect: Redirect) -> Result<(), LabError> {
             });
         }
         let caller = find(topology, &route.from)?;
-        if caller.role == InstanceRole::Agent && route.links[0].security != Security::Plaintext {
+        if caller.role == InstanceRole::Agent && route.segments[0].security != Security::Plaintext {
             return Err(LabError::Unsupported {
                 what: format!("a link made by the load agent on the edge {}", route.edge),
                 environment: String::from("this version's agent"),
@@ -277,7 +280,7 @@ struct ListenerKey {
     /// which tells edges apart by it; in clusters, the address that is advertised to this caller.
     apart: (Option<String>, Option<SocketAddr>),
     protocol: String,
-    own: Security,
+    edge_security: Security,
     link: Security,
     peer: Option<String>,
 }
@@ -293,7 +296,7 @@ impl Listeners {
         route: &Route,
         inputs: &mut LayoutInputs<'_>,
     ) -> Result<(), LabError> {
-        for position in 1..=route.links.len() {
+        for position in 1..=route.segments.len() {
             let listen = self.place(topology, route, position, inputs)?;
             self.places.insert((route_key(route), position), listen);
         }
@@ -317,7 +320,7 @@ impl Listeners {
             return Ok(found.listen());
         }
         let instance = find(topology, name)?;
-        let security = route.links[position - 1].security;
+        let security = route.segments[position - 1].security;
         let peer = (security == Security::Mtls).then(|| spiffe(inputs.run, caller));
         if let Some(captured) = captured::direction(topology, route, position)? {
             // The caller uses the address of the called part; the kernel redirects it there.
@@ -343,7 +346,7 @@ impl Listeners {
                 first_hop.filter(|_| inputs.is_cluster(&instance.target)),
             ),
             protocol: route.protocol.clone(),
-            own: route.own,
+            edge_security: route.edge_security,
             link: security,
             peer,
         };
@@ -370,7 +373,7 @@ impl Listeners {
 
 /// Whether the edge is redirected to one of its proxies.
 fn is_redirected(route: &Route) -> bool {
-    let mut links = route.links.iter();
+    let mut links = route.segments.iter();
     links.any(|link| link.interception == Interception::Redirect)
 }
 
@@ -443,10 +446,10 @@ fn needs_identity(topology: &Topology, name: &str) -> bool {
         let last = chain.len() - 1;
         chain.iter().enumerate().any(|(position, instance)| {
             let at_end = position == 0 || position == last;
-            let ins = position.checked_sub(1).and_then(|i| route.links.get(i));
-            let outs = route.links.get(position);
+            let ins = position.checked_sub(1).and_then(|i| route.segments.get(i));
+            let outs = route.segments.get(position);
             *instance == name
-                && ((at_end && route.own != Security::Plaintext)
+                && ((at_end && route.edge_security != Security::Plaintext)
                     || [ins, outs]
                         .into_iter()
                         .flatten()

@@ -8,12 +8,12 @@ use std::sync::{Arc, Mutex};
 use tare_net::Switch;
 use tare_net::capture::{self, Capture, Exemption};
 use tare_schema::plan::Addressing;
-use tare_schema::record::Distance;
+use tare_schema::record::LinkRtt;
 use tare_schema::topology::Topology;
 
 use super::addresses::{self, Addresses};
 use super::layout::Redirect;
-use super::{SharedKeeper, distances, lock};
+use super::{SharedKeeper, link_rtts, lock};
 use crate::LabError;
 use crate::connector::{Connector, PodConnector};
 use crate::keeper::Keeper;
@@ -30,7 +30,7 @@ pub(crate) struct Network {
     /// Site names in the order of their numbers; none: a single site.
     sites: Vec<String>,
     /// Measured round-trip times between sites, for the record.
-    pub(crate) distances: Vec<Distance>,
+    pub(crate) link_rtts: Vec<LinkRtt>,
 }
 
 /// Network of the pods.
@@ -83,13 +83,13 @@ impl Network {
             Addressing::Namespaces | Addressing::Auto => {
                 match Keeper::start_in_namespaces(&options.tare, base) {
                     Ok(mut keeper) => {
-                        let (sites, distances) = distances::join(&mut keeper, options)?;
+                        let (sites, link_rtts) = link_rtts::join(&mut keeper, options)?;
                         let network = Network {
                             kind: Kind::Namespaces(Numbers::default()),
                             exemption: capture::exemption_in(keeper.inside_pid()),
                             reason: asked(options.addressing),
                             sites,
-                            distances,
+                            link_rtts,
                         };
                         return Ok((keeper, network));
                     }
@@ -114,7 +114,7 @@ impl Network {
             reason: refused,
             exemption: Exemption::Group,
             sites: Vec::new(),
-            distances: Vec::new(),
+            link_rtts: Vec::new(),
         };
         Ok((keeper, network))
     }

@@ -20,7 +20,9 @@ pub(super) fn with_own_security(
         return plan;
     }
     let mut routes = placed.plan.topology.routes.iter();
-    let own = routes.find(|route| route.from == instance).map(|r| r.own);
+    let own = routes
+        .find(|route| route.from == instance)
+        .map(|r| r.edge_security);
     let identity = placed.agents.get(instance);
     if let (Some(own @ (Security::Tls | Security::Mtls)), Some(identity)) = (own, identity) {
         plan.load.transport = Transport::Tls(TlsSpec {

@@ -25,7 +25,7 @@ impl LocalTestBed {
         let log = format!("{}.log", step.name.replace(['/', ' '], "-"));
         let spawn = self.spawn(&what, pod, &step.command, (&rendered.dir, &log));
         lock(&self.placed.keeper).spawn(&spawn)?;
-        let deadline = Instant::now() + step.within;
+        let deadline = Instant::now() + step.timeout;
         let exit = loop {
             if let Some(exit) = lock(&self.placed.keeper).exit_of(&spawn.name)? {
                 break Some(exit);
@@ -47,7 +47,7 @@ impl LocalTestBed {
             None => Err(LabError::NotReady {
                 instance: what,
                 probe: String::from("it did not end"),
-                waited: step.within,
+                waited: step.timeout,
                 log_tail: tail,
             }),
         }

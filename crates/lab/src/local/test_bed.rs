@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use tare_net::capture::SIDECAR_GROUP;
 use tare_schema::agent::Acknowledged;
 use tare_schema::load::{Endpoint, LoadPlan, Reach};
-use tare_schema::plan::{Ask, Preparation, TopicOf};
+use tare_schema::plan::{Ask, Preparation, PreparedTopic};
 use tare_schema::record::ReadBackRecord;
 use tare_schema::target::StopSignal;
 use tare_schema::topology::InstanceRole;
@@ -89,7 +89,7 @@ pub(crate) struct LocalTestBed {
     readers: Vec<CounterReader>,
     external_readers: Vec<ExternalReader>,
     /// Topics that were created on external clusters and still exist.
-    pub(super) made: Vec<TopicOf>,
+    pub(super) made: Vec<PreparedTopic>,
     /// Started instances with their process ids, in start order.
     pub(super) started: Vec<(String, u32)>,
     /// Agent processes by agent instance: name in the keeper and process id; some have exited.
@@ -320,7 +320,7 @@ impl TestBed for LocalTestBed {
     }
 
     fn undo(&mut self, step: &Preparation) -> Result<(), LabError> {
-        if let Some(of) = TopicOf::of(step) {
+        if let Some(of) = PreparedTopic::of(step) {
             self.delete_external_topic(&of.topic)?;
         }
         prepare::undo(&self.placed, step)
@@ -340,7 +340,7 @@ impl TestBed for LocalTestBed {
 
     fn read_back(
         &mut self,
-        topic: &TopicOf,
+        topic: &PreparedTopic,
         run: u64,
         acknowledged: &[Acknowledged],
     ) -> Result<ReadBackRecord, LabError> {

@@ -15,7 +15,7 @@ version: {command: ["{{ bin }}"], pattern: '(\d+)'}
 roles: [app]
 speaks: [tcp]
 start: ["{{ bin }}"]
-ready: {tcp: "{{ listen }}", within: 5s}
+ready: {tcp: "{{ listen }}", timeout: 5s}
 counters:
   - {name: x-in, from: {jmx: {bean: "a:name=In", attribute: Count}}}
   - {name: connections, from: {jmx: {bean: "a:port={{ port }}", attribute: Count}}}

@@ -49,7 +49,7 @@ impl Observation for WithExternal {
             let last = observed.read();
             parts.push(observed.usage(first.as_ref(), last.as_ref()));
             // It may run on this machine: its share of the CPU of other programs is unknown.
-            machine.foreign_cpu_ns = None;
+            machine.background_cpu_ns = None;
         }
         Ok((parts, machine))
     }

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tare_net::link::{THREADS, WayCounts};
-use tare_schema::record::{LinkUsage, PartUsage, WayUsage};
+use tare_schema::record::{LinkDirectionUsage, LinkUsage, PartUsage};
 
 use super::threads::{ThreadsReading, subtract};
 use crate::LabError;
@@ -84,17 +84,17 @@ fn usage(last: &LinkCounts, first: &LinkCounts, sites: &[String]) -> Option<Link
     let (last, first) = (&last.counts, &first.counts);
     Some(LinkUsage {
         link: format!("{one}-{other}"),
-        ways: vec![
+        directions: vec![
             way(&last.there, &first.there, [one, other]),
             way(&last.back, &first.back, [other, one]),
         ],
     })
 }
 
-fn way(last: &WayCounts, first: &WayCounts, [from, to]: [&String; 2]) -> WayUsage {
+fn way(last: &WayCounts, first: &WayCounts, [from, to]: [&String; 2]) -> LinkDirectionUsage {
     let grown = |count: fn(&WayCounts) -> u64| count(last).saturating_sub(count(first));
     let overflowed = last.overflowed.zip(first.overflowed);
-    WayUsage {
+    LinkDirectionUsage {
         from: from.clone(),
         to: to.clone(),
         packets_in: grown(|way| way.entered_packets),
@@ -106,7 +106,7 @@ fn way(last: &WayCounts, first: &WayCounts, [from, to]: [&String; 2]) -> WayUsag
         no_buffer_packets: grown(|way| way.no_buffer_packets),
         refused_packets: grown(|way| way.refused_packets),
         overflowed_packets: overflowed.map(|(last, first)| last.saturating_sub(first)),
-        late_pieces: grown(|way| way.late_pieces),
+        late_writes: grown(|way| way.late_writes),
     }
 }
 
@@ -143,7 +143,7 @@ mod tests {
         let sites = ["east", "west"].map(String::from);
         let found = usage(&after, &before, &sites).unwrap();
         assert_eq!(found.link, "east-west");
-        let [there, back] = &found.ways[..] else {
+        let [there, back] = &found.directions[..] else {
             panic!("{found:?}");
         };
         assert_eq!((&*there.from, &*there.to), ("east", "west"));

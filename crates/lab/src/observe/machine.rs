@@ -117,15 +117,15 @@ impl MachineReading {
         MachineUsage {
             window_ns: u64::try_from(passed.as_nanos()).unwrap_or(u64::MAX),
             core_busy: of_each(|core| core.busy),
-            core_unbooked: of_each(|core| core.unaccounted),
+            core_unattributed: of_each(|core| core.unaccounted),
             steal_share: of_all(all(|core| core.steal)),
             softirq_share: of_all(all(|core| core.softirq)),
             loopback_packets: self
                 .loopback_packets
                 .zip(first.loopback_packets)
                 .map(|(last, first)| last.saturating_sub(first)),
-            foreign_cpu_ns: ours.map(|ours| busy_ns.saturating_sub(ours)),
-            foreign: None,
+            background_cpu_ns: ours.map(|ours| busy_ns.saturating_sub(ours)),
+            background: None,
             load_average: self.load_average,
             pods: Vec::new(),
             links: Vec::new(),

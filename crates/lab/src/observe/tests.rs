@@ -78,12 +78,15 @@ fn busy_is_what_was_neither_idle_nor_stolen_and_foreign_what_of_it_is_not_ours()
     assert!((steal - 0.2).abs() < 1e-9, "{steal}");
     let cores = online.len() as u64;
     assert_eq!(
-        usage.foreign_cpu_ns,
+        usage.background_cpu_ns,
         Some(cores * 100 * tick_ns - 300_000_000)
     );
-    assert_eq!(last.since(&first, None).foreign_cpu_ns, None);
+    assert_eq!(last.since(&first, None).background_cpu_ns, None);
     // Our clock is finer than the machine's ticks: never below nothing.
-    assert_eq!(last.since(&first, Some(u64::MAX)).foreign_cpu_ns, Some(0));
+    assert_eq!(
+        last.since(&first, Some(u64::MAX)).background_cpu_ns,
+        Some(0)
+    );
     // Shorter than a tick: no shares.
     let mut soon = first.clone();
     soon.add_for_test(Duration::from_nanos(tick_ns / 2), 0, 0);

@@ -98,7 +98,7 @@ pub struct RouteContext {
     /// Protocol that proxies handle.
     pub protocol: String,
     /// End-to-end security of the application itself, inside that of the hops.
-    pub own: Security,
+    pub edge_security: Security,
     /// Name of the called instance, sent as `Host` and as server name.
     pub host: String,
     /// Host name by which callers call the part and which they send as server name; only if it has one and it resolves

@@ -23,7 +23,7 @@ settings:
 render: {"conf/t.conf": t.conf.j2}
 start: ["{{ bin }}", "{% if settings.extra %}--extra{% endif %}", -c, "{{ dir }}/conf/t.conf"]
 env: {MODE: "{{ settings.mode }}"}
-ready: {http: "http://{{ admin }}/ready", within: 5s}
+ready: {http: "http://{{ admin }}/ready", timeout: 5s}
 counters:
   - {name: requests, from: {json: {url: "http://{{ admin }}/x", pointer: "/edges/{{ edge }}/n"}}}
   - {name: connections, from: {log: {file: t.log, pattern: 'x{2}'}}}
@@ -72,7 +72,7 @@ fn context() -> Context {
             id: edge_id("client->server"),
             from: "client".to_owned(),
             protocol: "http1".to_owned(),
-            own: Security::Plaintext,
+            edge_security: Security::Plaintext,
             host: "server".to_owned(),
             name: None,
             listen: Some(Listen {

@@ -45,10 +45,10 @@ pub fn through_two(proxy: &str) -> TestBedPlan {
     near.pod = String::from("client");
     topology.instances.insert(2, near);
     let route = &mut topology.routes[0];
-    route.stops.insert(0, String::from("client-sidecar"));
-    let mut mutual = route.links[0];
+    route.proxies.insert(0, String::from("client-sidecar"));
+    let mut mutual = route.segments[0];
     mutual.security = Security::Mtls;
-    route.links.insert(1, mutual);
+    route.segments.insert(1, mutual);
     plan
 }
 
@@ -71,10 +71,10 @@ pub fn server(target: &str) -> TestBedPlan {
     plan(target, &[])
 }
 
-pub fn plan(target: &str, stops: &[&str]) -> TestBedPlan {
+pub fn plan(target: &str, proxies: &[&str]) -> TestBedPlan {
     let mut instances = vec![instance("server", "server", target, "app")];
     instances.extend(
-        stops
+        proxies
             .iter()
             .map(|name| instance(name, "server", "relay", "sidecar")),
     );
@@ -87,7 +87,7 @@ pub fn plan(target: &str, stops: &[&str]) -> TestBedPlan {
             "instances": instances,
             "routes": [{
                 "edge": "client->server", "from": "client", "to": "server", "protocol": "tcp",
-                "own": "plaintext", "stops": stops, "links": vec![link; stops.len() + 1],
+                "edge_security": "plaintext", "proxies": proxies, "segments": vec![link; proxies.len() + 1],
             }],
         }))
         .unwrap(),
@@ -114,12 +114,12 @@ impl Rig {
         let rig = Rig(tempfile::tempdir().unwrap());
         std::fs::create_dir(rig.path("base")).unwrap();
         let serve = r#"["{{ bin }}", serve, "{{ listen }}"]"#;
-        let tcp = r#"{tcp: "{{ listen }}", within: 60s}"#;
+        let tcp = r#"{tcp: "{{ listen }}", timeout: 60s}"#;
         rig.target("echo", "render: {note.txt: note.j2}\n", serve, tcp);
         let upstream = "{{ routes[0].upstream.address }}:{{ routes[0].upstream.port }}";
         let relay = format!(r#"["{{{{ bin }}}}", relay, "{{{{ listen }}}}", "{upstream}"]"#);
         rig.target("relay", "", &relay, tcp);
-        let log = |line: &str| format!("{{log: {line}, within: 60s}}");
+        let log = |line: &str| format!("{{log: {line}, timeout: 60s}}");
         let sh = |script: &str| format!(r#"[/bin/sh, -c, "{script}"]"#);
         rig.target(
             "mortal",
@@ -136,7 +136,7 @@ impl Rig {
             r#"[/bin/sh, -c, "echo up; {{ bin }} hog; {{ bin }} burn-once 200; sleep 60"]"#,
             &log("up"),
         );
-        let soon = r#"{tcp: "{{ listen }}", within: 3s}"#;
+        let soon = r#"{tcp: "{{ listen }}", timeout: 3s}"#;
         rig.target("mute", "", &sh("echo thinking; sleep 60"), soon);
         let step = "prepare: [{name: format, command: [/bin/sh, -c, 'exit 9']}]\n";
         rig.target("unprepared", step, serve, tcp);

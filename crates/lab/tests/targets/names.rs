@@ -101,7 +101,7 @@ fn routes_by_name(target: &str, role: InstanceRole, last: u8) {
     let software = software(target);
     let mut proxy = start_with(target, &software, "tcp", &stand, &authority, |context| {
         context.role = role;
-        context.routes[0].own = Security::Tls;
+        context.routes[0].edge_security = Security::Tls;
         context.routes[0].name = Some(NAME.to_owned());
     });
     let said = |proxy: &Proxy| text(&proxy.output);
@@ -153,7 +153,7 @@ fn nginx_tells_what_connections_carried_that_are_still_open() {
     let software = software(target);
     let mut proxy = start_with(target, &software, "tcp", &stand, &authority, |context| {
         context.role = InstanceRole::Sni;
-        context.routes[0].own = Security::Tls;
+        context.routes[0].edge_security = Security::Tls;
         context.routes[0].name = Some(NAME.to_owned());
     });
     let words = hello(NAME);

@@ -87,7 +87,7 @@ pub fn cases(target: &Target) -> Vec<Case> {
     };
     let mut cases = Vec::new();
     let first = &def.speaks[0];
-    let last_link = def.links[def.links.len() - 1];
+    let last_link = def.security[def.security.len() - 1];
     for &role in &def.roles {
         match role {
             InstanceRole::Sni => cases.push(case(role, "tcp", Security::Plaintext)),
@@ -95,7 +95,7 @@ pub fn cases(target: &Target) -> Vec<Case> {
                 for protocol in &def.speaks {
                     cases.push(case(role, protocol, last_link));
                 }
-                for &link in &def.links {
+                for &link in &def.security {
                     let protocol = def.speaks.iter().find(|name| *name == "http1");
                     cases.push(case(role, protocol.unwrap_or(first), link));
                 }
@@ -113,7 +113,7 @@ pub fn cases(target: &Target) -> Vec<Case> {
                 }
             }
             InstanceRole::App if def.instances == Instances::Cluster => {
-                cases.extend(def.links.iter().map(|link| case(role, first, *link)));
+                cases.extend(def.security.iter().map(|link| case(role, first, *link)));
                 cases.push(Case {
                     settings: Some(("otherwise", otherwise(def))),
                     ..case(role, first, last_link)
@@ -121,7 +121,7 @@ pub fn cases(target: &Target) -> Vec<Case> {
             }
             _ => {
                 let protocol = def.speaks.iter().find(|name| *name == "http1");
-                cases.push(case(role, protocol.unwrap_or(first), def.links[0]));
+                cases.push(case(role, protocol.unwrap_or(first), def.security[0]));
             }
         }
     }
@@ -140,7 +140,7 @@ pub fn fixed(target: &Target, case: &Case) -> Context {
         id: edge_id(&format!("{from}->{to}")),
         from: from.to_owned(),
         protocol: case.protocol.clone(),
-        own: if app { case.link } else { Security::Plaintext },
+        edge_security: if app { case.link } else { Security::Plaintext },
         host: to.to_owned(),
         name: None,
         listen: Some(Listen {
@@ -179,8 +179,8 @@ pub fn fixed(target: &Target, case: &Case) -> Context {
         .def
         .settings_with(&[&given.unwrap_or_default()])
         .unwrap();
-    let asks = target.def.asks.iter();
-    let asked = asks.filter(|ask| settings[&ask.when] == Value::Bool(true));
+    let asks = target.def.ext_authz.iter();
+    let asked = asks.filter(|ask| settings[&ask.enabled_by] == Value::Bool(true));
     let asked = asked.map(|ask| asked_route("middle", &ask.name, SocketAddr::new(address, 9000)));
     let mut routes = vec![
         route("client", "server", 8080),
@@ -247,7 +247,7 @@ pub fn asked_route(by: &str, name: &str, to: SocketAddr) -> RouteContext {
         edge,
         from: by.to_owned(),
         protocol: "http1".to_owned(),
-        own: Security::Plaintext,
+        edge_security: Security::Plaintext,
         host: format!("{by}-{name}"),
         name: None,
         listen: None,

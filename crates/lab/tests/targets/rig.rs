@@ -141,7 +141,7 @@ pub fn start_with(
             id: edge_id(EDGE),
             from: "client".to_owned(),
             protocol: protocol.to_owned(),
-            own: Security::Plaintext,
+            edge_security: Security::Plaintext,
             host: "server".to_owned(),
             name: None,
             listen: Some(Listen {

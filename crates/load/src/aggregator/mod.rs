@@ -264,7 +264,7 @@ impl Aggregator {
             length_ns: pending.end_offset_ns.saturating_sub(self.last_offset_ns),
             intended: stages.intended,
             released: stages.released,
-            right: stages.right,
+            ok: stages.ok,
             errors: stages.errors,
             latency_p50_ns: histograms.latency.quantile_ns(0.5),
             latency_p99_ns: histograms.latency.quantile_ns(0.99),
@@ -337,10 +337,10 @@ impl Naming for SeriesNames {
             Quantity::Connect => return of_connection(role, "connect", series.class),
             Quantity::Handshake => return of_connection(role, "handshake", series.class),
             Quantity::Lateness => return format!("{role}.lateness"),
-            Quantity::Lag => return format!("{role}.lag"),
+            Quantity::Lag => return format!("{role}.receive-lag"),
             Quantity::Wait => {
                 let cause = WaitCause::ALL[usize::from(series.class) % WaitCause::ALL.len()];
-                return format!("{role}.wait.{}", cause.name());
+                return format!("{role}.queue-wait.{}", cause.name());
             }
         };
         let request = self.request(series.request);

@@ -6,7 +6,7 @@ use std::collections::{BinaryHeap, VecDeque};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use tare_schema::load::{Stop, ThinkSpread};
+use tare_schema::load::{Stop, ThinkDistribution};
 use tare_stats::random::Random;
 
 use super::NEVER;
@@ -72,17 +72,17 @@ enum Ready {
     Alike(VecDeque<(u64, u32)>),
     /// Every pause is random.
     Drawn {
-        spread: ThinkSpread,
+        spread: ThinkDistribution,
         random: Random,
         at_ns: BinaryHeap<Reverse<u64>>,
     },
 }
 
 impl Ready {
-    fn new(clients: usize, spread: ThinkSpread, random: Random) -> Self {
+    fn new(clients: usize, spread: ThinkDistribution, random: Random) -> Self {
         match spread {
-            ThinkSpread::None => Ready::Alike(VecDeque::with_capacity(clients)),
-            ThinkSpread::Uniform | ThinkSpread::Exponential => Ready::Drawn {
+            ThinkDistribution::None => Ready::Alike(VecDeque::with_capacity(clients)),
+            ThinkDistribution::Uniform | ThinkDistribution::Exponential => Ready::Drawn {
                 spread,
                 random,
                 at_ns: BinaryHeap::with_capacity(clients),
@@ -139,9 +139,9 @@ impl Ready {
             } => {
                 for _ in 0..count {
                     let share = match spread {
-                        ThinkSpread::None => 1.0,
-                        ThinkSpread::Uniform => 2.0 * random.unit(),
-                        ThinkSpread::Exponential => random.exponential(),
+                        ThinkDistribution::None => 1.0,
+                        ThinkDistribution::Uniform => 2.0 * random.unit(),
+                        ThinkDistribution::Exponential => random.exponential(),
                     };
                     let pause_ns = (think_ns as f64 * share).round() as u64;
                     at_ns.push(Reverse(now_ns.saturating_add(pause_ns)));
@@ -195,7 +195,7 @@ impl ClosedLoop {
 
     /// Makes every pause random, with the given one as mean.
     #[must_use]
-    pub fn drawing(mut self, spread: ThinkSpread, random: Random) -> Self {
+    pub fn drawing(mut self, spread: ThinkDistribution, random: Random) -> Self {
         self.ready = Ready::new(self.clients, spread, random);
         self
     }

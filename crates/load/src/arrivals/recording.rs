@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use tare_schema::load::{AtEnd, Deal};
+use tare_schema::load::{AtEnd, Shard};
 use tare_schema::named::text_given;
 use thiserror::Error;
 
@@ -59,7 +59,7 @@ pub struct Recording {
     round_ns: u64,
     speed: f64,
     at_end: AtEnd,
-    deal: Deal,
+    shard: Shard,
 }
 
 impl Recording {
@@ -71,12 +71,12 @@ impl Recording {
         file: &str,
         speed: f64,
         at_end: AtEnd,
-        deal: Deal,
+        shard: Shard,
     ) -> Result<Recording, RecordingError> {
         let text = text_given(Path::new(file), BYTES_MAX);
         let text = text.map_err(RecordingError::Read)?;
         let starts_ns = parse::starts(file, &text)?;
-        Self::of(file, starts_ns, speed, at_end, deal)
+        Self::of(file, starts_ns, speed, at_end, shard)
     }
 
     /// A recording of these starts, in any order.
@@ -88,7 +88,7 @@ impl Recording {
         mut starts_ns: Vec<u64>,
         speed: f64,
         at_end: AtEnd,
-        deal: Deal,
+        shard: Shard,
     ) -> Result<Recording, RecordingError> {
         if starts_ns.len() > STARTS_MAX {
             return Err(RecordingError::TooMany(file.to_owned()));
@@ -108,15 +108,15 @@ impl Recording {
             starts_ns,
             speed,
             at_end,
-            deal,
+            shard,
         })
     }
 
     /// This agent's start with this index.
     pub(super) fn at(&self, index: u64) -> Option<u64> {
         let index = index
-            .saturating_mul(u64::from(self.deal.parts.max(1)))
-            .saturating_add(u64::from(self.deal.part));
+            .saturating_mul(u64::from(self.shard.count.max(1)))
+            .saturating_add(u64::from(self.shard.index));
         let count = self.starts_ns.len() as u64;
         let round = match self.at_end {
             AtEnd::Stop if index >= count => return None,
@@ -173,7 +173,7 @@ impl Recording {
         // The end of one round and the start of the next may be in one interval.
         (most as u64)
             .saturating_mul(1 + rounds)
-            .div_ceil(u64::from(self.deal.parts.max(1)))
+            .div_ceil(u64::from(self.shard.count.max(1)))
     }
 
     fn at_speed(&self, recorded_ns: u128) -> u64 {

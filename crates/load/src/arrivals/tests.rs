@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 use std::sync::Arc;
-use tare_schema::load::{AtEnd, Deal, RateProfile, Stop, ThinkSpread};
+use tare_schema::load::{AtEnd, RateProfile, Shard, Stop, ThinkDistribution};
 use tare_stats::hlog::Writer;
 use tare_stats::random::Random;
 use tare_stats::{Latencies, Range};
@@ -123,9 +123,12 @@ fn schedules() -> impl Strategy<Value = ArrivalSchedule> {
         )),
         recording.prop_map(|(starts, speed, repeats, part)| {
             let at_end = if repeats { AtEnd::Repeat } else { AtEnd::Stop };
-            let deal = Deal { parts: 3, part };
+            let shard = Shard {
+                count: 3,
+                index: part,
+            };
             ArrivalSchedule::Recorded(Arc::new(
-                Recording::of("test", starts, speed, at_end, deal).unwrap(),
+                Recording::of("test", starts, speed, at_end, shard).unwrap(),
             ))
         }),
     ]
@@ -225,8 +228,8 @@ fn a_client_pauses_between_an_answer_and_its_next_exchange() {
 #[test]
 fn drawn_pauses_have_the_mean_asked_for_and_clients_go_on_in_the_order_of_their_ends() {
     for (spread, longest) in [
-        (ThinkSpread::Uniform, 2.0),
-        (ThinkSpread::Exponential, 30.0),
+        (ThinkDistribution::Uniform, 2.0),
+        (ThinkDistribution::Exponential, 30.0),
     ] {
         let shared = SharedCount::new(0, 1);
         let stop = Stop::Interrupted;
@@ -333,7 +336,7 @@ fn what_is_no_recording_says_which_line_is_wrong() {
     );
     let huge = format!("offset_s,length_s,intended\n1,1,{}\n", u64::MAX);
     assert!(parse(&huge).unwrap_err().contains("more than"));
-    let none = Recording::of("file", Vec::new(), 1.0, AtEnd::Stop, Deal::ALL);
+    let none = Recording::of("file", Vec::new(), 1.0, AtEnd::Stop, Shard::ALL);
     assert!(none.unwrap_err().to_string().contains("no starts"));
 }
 
@@ -341,7 +344,7 @@ fn what_is_no_recording_says_which_line_is_wrong() {
 fn a_recording_begins_at_once_and_repeats_one_mean_gap_behind_its_end() {
     let starts = vec![7 * S, 5 * S, 6 * S];
     let of =
-        |at_end, speed| Recording::of("file", starts.clone(), speed, at_end, Deal::ALL).unwrap();
+        |at_end, speed| Recording::of("file", starts.clone(), speed, at_end, Shard::ALL).unwrap();
     let run = |recording| {
         let schedule = ArrivalSchedule::Recorded(Arc::new(recording));
         let stop = Stop::Duration { window_ns: 5 * S };

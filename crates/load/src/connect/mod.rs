@@ -178,13 +178,7 @@ impl Client for Connect {
     fn connected(&mut self, _conn: ConnId, _out: &mut impl Outlet) {}
 
     fn opened(&mut self, conn: ConnId, opening: &Connected, out: &mut impl Outlet) {
-        self.end(
-            conn.0,
-            Outcome::Right(Status::NONE),
-            opening.stamp,
-            &"",
-            out,
-        );
+        self.end(conn.0, Outcome::Ok(Status::NONE), opening.stamp, &"", out);
         if opening.handshake_ns.is_some() {
             if self.plan.after_open == AfterOpen::Close {
                 out.close_notify(conn);

@@ -1,6 +1,6 @@
 //! What a worker counts beside its histograms.
 
-use tare_schema::agent::{Answered, ConnectionCounts, RequestCount, StatusCount};
+use tare_schema::agent::{CompletedCounts, ConnectionCounts, RequestCount, StatusCount};
 
 use super::records::Records;
 use crate::client::{Status, WaitCause};
@@ -15,7 +15,7 @@ pub struct ExchangeCounts {
     /// First byte sent.
     pub sent: u64,
     /// Correct response.
-    pub right: u64,
+    pub ok: u64,
     /// Wrong response, or none.
     pub errors: u64,
     /// Not complete when the drain ended.
@@ -30,7 +30,7 @@ impl ExchangeCounts {
         self.intended += other.intended;
         self.released += other.released;
         self.sent += other.sent;
-        self.right += other.right;
+        self.ok += other.ok;
         self.errors += other.errors;
         self.unfinished += other.unfinished;
         self.overflow += other.overflow;
@@ -43,7 +43,7 @@ impl ExchangeCounts {
             intended: self.intended - earlier.intended,
             released: self.released - earlier.released,
             sent: self.sent - earlier.sent,
-            right: self.right - earlier.right,
+            ok: self.ok - earlier.ok,
             errors: self.errors - earlier.errors,
             unfinished: self.unfinished - earlier.unfinished,
             overflow: self.overflow - earlier.overflow,
@@ -126,19 +126,19 @@ pub struct WorkerCounts {
     /// Records within exchanges, if the protocol reports any.
     pub records: Records,
     /// Responses that arrived in the window, whenever their exchange was intended.
-    pub answered_in_window: Answered,
+    pub completed_in_window: CompletedCounts,
     /// Correct responses of the window by status.
-    pub right_by_status: Statuses,
+    pub ok_by_status: Statuses,
     /// Of the window, by [`WaitCause`].
-    pub waits: [Waits; WaitCause::ALL.len()],
+    pub queue_waits: [Waits; WaitCause::ALL.len()],
     /// Exchanges of the window released so late that they left in a burst.
     pub bunched: u64,
     /// Responses of the window with a kernel timestamp.
-    pub stamped_by_kernel: u64,
+    pub kernel_timestamps: u64,
     /// Responses of the window with a timestamp of our own clock.
-    pub stamped_by_us: u64,
+    pub user_timestamps: u64,
     /// Kernel timestamps that are upper bounds.
-    pub stamp_upper_bounds: u64,
+    pub timestamp_upper_bounds: u64,
     /// Observations of the window beyond the histograms' range.
     pub out_of_range: u64,
     /// Connections of the whole load.
@@ -180,18 +180,18 @@ impl WorkerCounts {
         self.within.window.add(&other.within.window);
         self.within.all.add(&other.within.all);
         self.within.ended_in_window += other.within.ended_in_window;
-        self.answered_in_window.right += other.answered_in_window.right;
-        self.answered_in_window.errors += other.answered_in_window.errors;
+        self.completed_in_window.ok += other.completed_in_window.ok;
+        self.completed_in_window.errors += other.completed_in_window.errors;
         self.records.add(&other.records);
-        self.right_by_status.merge(&other.right_by_status);
-        for (sum, one) in self.waits.iter_mut().zip(&other.waits) {
+        self.ok_by_status.merge(&other.ok_by_status);
+        for (sum, one) in self.queue_waits.iter_mut().zip(&other.queue_waits) {
             sum.count += one.count;
             sum.total_ns += one.total_ns;
         }
         self.bunched += other.bunched;
-        self.stamped_by_kernel += other.stamped_by_kernel;
-        self.stamped_by_us += other.stamped_by_us;
-        self.stamp_upper_bounds += other.stamp_upper_bounds;
+        self.kernel_timestamps += other.kernel_timestamps;
+        self.user_timestamps += other.user_timestamps;
+        self.timestamp_upper_bounds += other.timestamp_upper_bounds;
         self.out_of_range += other.out_of_range;
         self.connections.opened += other.connections.opened;
         self.connections.reconnects += other.connections.reconnects;
@@ -215,7 +215,7 @@ impl WorkerCounts {
         }
         let sum = &mut self.by_request[request];
         sum.sent += count.sent;
-        sum.right += count.right;
+        sum.ok += count.ok;
     }
 
     /// Counts connection errors of a class.

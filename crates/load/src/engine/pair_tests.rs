@@ -54,7 +54,7 @@ impl Client for Pair {
         let answered: Vec<_> = self.asked.drain(..usize::from(bytes[0])).collect();
         for (due, sent_ns) in answered {
             let done = Done {
-                outcome: Outcome::Right(Status::NONE),
+                outcome: Outcome::Ok(Status::NONE),
                 sent_ns: Some(sent_ns),
                 ended: stamp,
                 bound: Bound::Upper,
@@ -103,12 +103,12 @@ fn one_answer_ends_a_batch_and_the_linger_is_counted_as_wait() {
     sim.run_until(10 * S);
     assert!(sim.engine.client().is_open());
     let counts = sim.engine.recorder().counts().clone();
-    assert_eq!((counts.window.intended, counts.window.right), (1000, 1000));
+    assert_eq!((counts.window.intended, counts.window.ok), (1000, 1000));
     assert_eq!(
-        (counts.stamped_by_kernel, counts.stamp_upper_bounds),
+        (counts.kernel_timestamps, counts.timestamp_upper_bounds),
         (1000, 1000)
     );
-    let linger = counts.waits[WaitCause::Linger as usize];
+    let linger = counts.queue_waits[WaitCause::Linger as usize];
     assert_eq!(linger.count, 1000);
     let observed = sim.observed();
     let within = |quantity, from_ns, to_ns| {

@@ -312,7 +312,7 @@ impl ExchangeRecorder {
     fn record_end(&mut self, exchange: &Exchange, done: &Done<'_>) {
         let times = u64::from(exchange.count);
         let class = match done.outcome {
-            Outcome::Right(status) => of_right(status),
+            Outcome::Ok(status) => of_right(status),
             Outcome::Wrong(class) => self.classes.number(class, done.example),
             Outcome::Unfinished => self.classes.number(ErrorClass::UNFINISHED, done.example),
         };
@@ -321,7 +321,7 @@ impl ExchangeRecorder {
         self.count(in_window, |stages| {
             stages.sent += if sent { times } else { 0 };
             match done.outcome {
-                Outcome::Right(_) => stages.right += times,
+                Outcome::Ok(_) => stages.ok += times,
                 Outcome::Wrong(_) => stages.errors += times,
                 Outcome::Unfinished => stages.unfinished += times,
             }
@@ -371,7 +371,7 @@ impl ExchangeRecorder {
         let of = |counts: bool| if counts { times } else { 0 };
         let count = RequestCount {
             sent: of(done.sent_ns.is_some()),
-            right: of(matches!(done.outcome, Outcome::Right(_))),
+            ok: of(matches!(done.outcome, Outcome::Ok(_))),
         };
         self.counts.add_exchanges(usize::from(request), count);
     }
@@ -384,9 +384,9 @@ impl ExchangeRecorder {
         if !(self.window_start_ns..self.arrivals.window_end_ns()).contains(&arrived_ns) {
             return;
         }
-        let answered = &mut self.counts.answered_in_window;
+        let answered = &mut self.counts.completed_in_window;
         match done.outcome {
-            Outcome::Right(_) => answered.right += times,
+            Outcome::Ok(_) => answered.ok += times,
             Outcome::Wrong(_) => answered.errors += times,
             Outcome::Unfinished => {}
         }
@@ -459,24 +459,24 @@ impl ExchangeRecorder {
             let until_ns = done.sent_ns.unwrap_or(ended.arrived_ns);
             let wait_ns = until_ns.saturating_sub(released_ns);
             table.record_times(times, of(Quantity::Wait, 0, cause as u8), wait_ns);
-            let waits = &mut self.counts.waits[cause as usize];
-            waits.count += times;
-            waits.total_ns += wait_ns * times;
+            let queue_waits = &mut self.counts.queue_waits[cause as usize];
+            queue_waits.count += times;
+            queue_waits.total_ns += wait_ns * times;
         }
         if in_window {
             if lateness_ns > self.bunched_after_ns {
                 self.counts.bunched += times;
             }
-            if let Outcome::Right(status) = done.outcome {
-                self.counts.right_by_status.add(status, times);
+            if let Outcome::Ok(status) = done.outcome {
+                self.counts.ok_by_status.add(status, times);
             }
             match (ended.source, done.bound) {
                 (StampSource::Kernel, bound) => {
-                    self.counts.stamped_by_kernel += times;
+                    self.counts.kernel_timestamps += times;
                     let upper = if bound == Bound::Upper { times } else { 0 };
-                    self.counts.stamp_upper_bounds += upper;
+                    self.counts.timestamp_upper_bounds += upper;
                 }
-                (StampSource::Own, _) => self.counts.stamped_by_us += times,
+                (StampSource::Own, _) => self.counts.user_timestamps += times,
                 (StampSource::Event, _) => {}
             }
             self.counts.last_done_ns = self.counts.last_done_ns.max(ended.arrived_ns);

@@ -57,7 +57,7 @@ impl ExchangeRecorder {
             stages.released += 1;
             stages.sent += u64::from(done.sent_ns.is_some());
             match done.outcome {
-                Outcome::Right(_) => stages.right += 1,
+                Outcome::Ok(_) => stages.ok += 1,
                 Outcome::Wrong(_) => stages.errors += 1,
                 Outcome::Unfinished => stages.unfinished += 1,
             }
@@ -81,7 +81,7 @@ impl ExchangeRecorder {
         let class = self.class(done);
         let in_window = exchange.intended_ns >= self.window_start_ns();
         self.count(in_window, |stages| match done.outcome {
-            Outcome::Right(_) => stages.right += 1,
+            Outcome::Ok(_) => stages.ok += 1,
             Outcome::Wrong(_) => stages.errors += 1,
             Outcome::Unfinished => stages.unfinished += 1,
         });
@@ -102,7 +102,7 @@ impl ExchangeRecorder {
 
     fn class(&mut self, done: &Done<'_>) -> u8 {
         match done.outcome {
-            Outcome::Right(status) => of_right(status),
+            Outcome::Ok(status) => of_right(status),
             Outcome::Wrong(class) => self.number(class, done.example),
             Outcome::Unfinished => self.number(ErrorClass::UNFINISHED, done.example),
         }

@@ -49,11 +49,11 @@ fn a_server_that_stalls_a_second_is_waited_for_by_a_thousand_and_slow_in_service
         Some(&0),
         "we were on time all along"
     );
-    let waits = sim.engine.recorder().counts().waits[0];
+    let queue_waits = sim.engine.recorder().counts().queue_waits[0];
     assert!(
-        (980..=1120).contains(&waits.count),
+        (980..=1120).contains(&queue_waits.count),
         "they waited for a connection: {}",
-        waits.count
+        queue_waits.count
     );
 }
 
@@ -129,9 +129,12 @@ fn what_became_due_meanwhile_goes_out_before_the_next_answer_is_handled() {
     let mut sim = Sim::new(pool(1), rate(10.0, 1), 1000, far);
     sim.net.handling_ns = MS / 5;
     sim.run_until(20 * S);
-    assert_eq!(sim.engine.recorder().counts().window.right, 10);
-    let waits = sim.engine.recorder().counts().waits[0].count;
-    assert_eq!(waits, 1, "released while the connection was still busy");
+    assert_eq!(sim.engine.recorder().counts().window.ok, 10);
+    let queue_waits = sim.engine.recorder().counts().queue_waits[0].count;
+    assert_eq!(
+        queue_waits, 1,
+        "released while the connection was still busy"
+    );
 }
 
 #[test]
@@ -140,7 +143,7 @@ fn warm_up_exchanges_are_sent_and_not_counted() {
     let mut sim = Sim::new(pool(2), Arrivals::OpenLoop(arrivals), 1000, stalling(0, 0));
     sim.run_until(20 * S);
     let counts = sim.engine.recorder().counts();
-    assert_eq!((counts.window.intended, counts.window.right), (200, 200));
+    assert_eq!((counts.window.intended, counts.window.ok), (200, 200));
     assert_eq!((counts.all.intended, counts.all.sent), (300, 300));
     assert_eq!(sim.observed().of(Quantity::Latency, "").len(), 200);
 }
@@ -162,10 +165,10 @@ fn an_answer_counts_in_the_window_it_arrives_in_whenever_it_was_intended() {
     let mut sim = Sim::new(patient_pool(200), Arrivals::OpenLoop(arrivals), 1000, far);
     sim.run_until(20 * S);
     let counts = sim.engine.recorder().counts();
-    assert_eq!((counts.window.right, counts.window.errors), (200, 0));
-    let answered = counts.answered_in_window;
+    assert_eq!((counts.window.ok, counts.window.errors), (200, 0));
+    let answered = counts.completed_in_window;
     // Intended from 1.90 s to 3.39 s.
-    assert_eq!((answered.right, answered.errors), (150, 0));
+    assert_eq!((answered.ok, answered.errors), (150, 0));
 }
 
 #[test]
@@ -177,11 +180,11 @@ fn what_has_no_answer_when_the_drain_ends_is_unfinished_at_its_age() {
     sim.engine.abandon(&mut sim.net);
     let stages = sim.engine.recorder().counts().window;
     assert_eq!(stages.intended, 100);
-    assert_eq!(stages.unfinished + stages.right, 100);
+    assert_eq!(stages.unfinished + stages.ok, 100);
     assert_eq!((stages.unfinished, stages.errors), (10, 0));
     assert_eq!(
         stages.sent,
-        stages.right + 4,
+        stages.ok + 4,
         "one on each connection, the others still waited"
     );
     let ages = sim.observed().of(Quantity::Latency, "unfinished");
@@ -215,7 +218,7 @@ fn an_exchange_without_an_answer_times_out_and_its_connection_is_opened_again() 
     let mut sim = Sim::new(pool(1), rate(1.0, 3), 100, far);
     sim.run_until(20 * S);
     let counts = sim.engine.recorder().counts();
-    assert_eq!((counts.window.right, counts.window.errors), (2, 1));
+    assert_eq!((counts.window.ok, counts.window.errors), (2, 1));
     assert_eq!(
         (counts.connections.opened, counts.connections.reconnects),
         (2, 1)
@@ -235,7 +238,7 @@ fn a_closed_loop_by_count_ends_with_its_last_answer() {
     let mut sim = Sim::new(pool(1), Arrivals::ClosedLoop(arrivals), 1, stalling(0, 0));
     sim.run_until(20 * S);
     let counts = sim.engine.recorder().counts();
-    assert_eq!((counts.window.intended, counts.window.right), (10, 10));
+    assert_eq!((counts.window.intended, counts.window.ok), (10, 10));
     assert_eq!(counts.last_done_ns, S + 10 * MS);
 }
 

@@ -219,7 +219,7 @@ pub fn connections(client: &ClientSpec) -> Result<u32, PlanError> {
             )),
             _ => Ok(*connections),
         },
-        ClientSpec::Connect { at_once } => Ok(*at_once),
+        ClientSpec::Connect { in_flight_max } => Ok(*in_flight_max),
         ClientSpec::KafkaProduce {
             connections,
             produce,
@@ -288,15 +288,15 @@ fn check_pacing(pacing: &Pacing) -> Result<(), PlanError> {
                 _ => Ok(()),
             }
         }
-        Pacing::Replay { speed, deal, .. } => {
+        Pacing::Replay { speed, shard, .. } => {
             if !(SPEED_MIN..=SPEED_MAX).contains(speed) {
                 return Err(number("the speed of a replay", speed, "0.001 to 1000"));
             }
-            match deal.part < deal.parts {
+            match shard.index < shard.count {
                 true => Ok(()),
                 false => Err(number(
                     "the part of a replay",
-                    deal.part,
+                    shard.index,
                     "less than its parts",
                 )),
             }
@@ -318,7 +318,11 @@ fn check_requests(plan: &LoadPlan) -> Result<(), PlanError> {
         }
     }
     let requests: Vec<&RequestSpec> = match &mix.session {
-        Some(session) => session.steps().iter().map(|step| &step.request).collect(),
+        Some(session) => session
+            .request_steps()
+            .iter()
+            .map(|step| &step.request)
+            .collect(),
         None => plan.load.requests.iter().collect(),
     };
     // A session has one more name: its own.

@@ -31,11 +31,11 @@ pub(super) fn check(fetch: &FetchSpec) -> Result<(), PlanError> {
     if fetch.topics.is_empty() {
         return Err(number("the number of topics", 0, "at least 1"));
     }
-    let at_once = fetch.at_once;
-    if !(1..=FETCHES_MAX).contains(&at_once) {
+    let in_flight_max = fetch.in_flight_max;
+    if !(1..=FETCHES_MAX).contains(&in_flight_max) {
         return Err(number(
             "the number of fetches at once",
-            at_once,
+            in_flight_max,
             "1 to 1000",
         ));
     }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use tare_schema::agent::{Spread, is_status_class};
+use tare_schema::agent::{QuantileSummary, is_status_class};
 use tare_schema::load::session::SESSION_NAME;
 use tare_stats::{Latencies, Quantile};
 
@@ -16,7 +16,7 @@ pub struct Tag<'a> {
     pub role: &'a str,
     /// Name of the request; `None` for quantities of the whole load, such as lateness.
     pub request: Option<&'a str>,
-    /// `latency`, `response`, `service`, `lateness`, `lag`, `wait` …
+    /// `latency`, `response`, `service`, `lateness`, `receive-lag`, `queue-wait` …
     pub quantity: &'a str,
     /// Error class, cause of a queue wait, or `setup` of connections begun before the window; `None`: correct responses.
     pub class: Option<&'a str>,
@@ -41,7 +41,7 @@ impl<'a> Tag<'a> {
         let is_cause = |word: &str| WaitCause::ALL.iter().any(|cause| cause.name() == word);
         match words[..] {
             [_, quantity] => tag(None, quantity, None),
-            [_, "wait", cause] if is_cause(cause) => tag(None, "wait", Some(cause)),
+            [_, "queue-wait", cause] if is_cause(cause) => tag(None, "queue-wait", Some(cause)),
             [_, quantity @ ("connect" | "handshake"), "setup"] => {
                 tag(None, quantity, Some("setup"))
             }
@@ -101,7 +101,7 @@ impl Outcome {
     /// `latency` or `service` of the correct responses by status class, `2xx`; empty for a protocol without a status.
     #[must_use]
     pub fn by_status(&self, quantity: &str) -> BTreeMap<&str, Latencies> {
-        if self.result.right_by_status.is_empty() {
+        if self.result.ok_by_status.is_empty() {
             return BTreeMap::new();
         }
         self.sums(|tag| {
@@ -150,15 +150,15 @@ impl Outcome {
 
 /// Count, quantiles and maximum of a histogram; a bound stands for the value it bounds.
 #[must_use]
-pub fn spread(latencies: Option<&Latencies>) -> Spread {
+pub fn spread(latencies: Option<&Latencies>) -> QuantileSummary {
     let Some(latencies) = latencies else {
-        return Spread::default();
+        return QuantileSummary::default();
     };
     let value = |quantile| match quantile {
         Quantile::Exact(ns) | Quantile::Above(ns) => Some(ns),
         Quantile::TooFew => None,
     };
-    Spread {
+    QuantileSummary {
         count: latencies.count(),
         p50_ns: value(latencies.quantile(0.5)),
         p99_ns: value(latencies.quantile(0.99)),
@@ -183,11 +183,14 @@ mod tests {
             Some("status-503")
         );
         assert_eq!(
-            (tag("client.lag").request, tag("client.lag").quantity),
-            (None, "lag")
+            (
+                tag("client.receive-lag").request,
+                tag("client.receive-lag").quantity
+            ),
+            (None, "receive-lag")
         );
-        assert_eq!(tag("client.wait.connection").request, None);
-        assert_eq!(tag("client.wait.latency").request, Some("wait"));
+        assert_eq!(tag("client.queue-wait.connection").request, None);
+        assert_eq!(tag("client.queue-wait.latency").request, Some("queue-wait"));
         assert_eq!(Tag::parse("client"), None);
         let redirected = tag("client.request.latency.3xx");
         assert_eq!((redirected.class, redirected.status), (None, Some("3xx")));

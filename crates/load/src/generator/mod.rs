@@ -122,7 +122,7 @@ pub enum LoadError {
         source: std::io::Error,
     },
     /// A worker failed.
-    #[error("a worker broke off: {0}; this is an error of tare, please report it")]
+    #[error("a worker thread failed: {0}; this is an error of tare, please report it")]
     Worker(String),
     /// The histograms could not be encoded.
     #[error("the histograms cannot be written: {0}")]
@@ -363,7 +363,7 @@ fn run_threads<C: Client + Send>(
             .find_map(|end| end.permanent_failure.clone());
         if let (Some(why), true) = (
             permanent_failure,
-            gathered.ends.iter().all(|end| end.counts.all.right == 0),
+            gathered.ends.iter().all(|end| end.counts.all.ok == 0),
         ) {
             return Err(LoadError::NoConnection {
                 address: plan.endpoint.addresses[0],

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use tare_schema::load::{Gaps, LoadSpec, Pacing};
+use tare_schema::load::{Interarrival, LoadSpec, Pacing};
 use tare_stats::random::Random;
 
 use super::PlanError;
@@ -16,25 +16,25 @@ const DEVIATIONS: f64 = 5.0;
 /// # Errors
 /// When a recording cannot be used.
 pub(super) fn schedule(load: &LoadSpec, seed: u64) -> Result<Option<ArrivalSchedule>, PlanError> {
-    let gaps = match &load.pacing {
+    let interarrival = match &load.pacing {
         Pacing::Constant { rate_per_s } => return Ok(Some(ArrivalSchedule::even(*rate_per_s))),
         Pacing::Replay {
             file,
             speed,
             at_end,
-            deal,
+            shard,
         } => {
-            let recording = Recording::read(file, *speed, *at_end, *deal)?;
+            let recording = Recording::read(file, *speed, *at_end, *shard)?;
             return Ok(Some(ArrivalSchedule::Recorded(Arc::new(recording))));
         }
-        Pacing::Poisson { .. } => Gaps::Random,
-        Pacing::Ramp { gaps, .. } | Pacing::Steps { gaps, .. } => *gaps,
+        Pacing::Poisson { .. } => Interarrival::Exponential,
+        Pacing::Ramp { interarrival, .. } | Pacing::Steps { interarrival, .. } => *interarrival,
         Pacing::Closed { .. } | Pacing::Max => return Ok(None),
     };
     let profile = load.pacing.profile(load.warmup_ns);
-    Ok(profile.map(|profile| match gaps {
-        Gaps::Even => ArrivalSchedule::Profile(profile),
-        Gaps::Random => {
+    Ok(profile.map(|profile| match interarrival {
+        Interarrival::Constant => ArrivalSchedule::Profile(profile),
+        Interarrival::Exponential => {
             let random = Random::for_purpose(seed, "starts");
             ArrivalSchedule::Random(PoissonSchedule::new(profile, random))
         }

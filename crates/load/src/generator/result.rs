@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use tare_schema::FORMAT_VERSION;
 use tare_schema::agent::{
-    Ended, Fault, Instrument, LoadResult, OutcomeCount, RecordFlow, RecordWay, RequestCount,
-    SessionCounts, Spread, TlsCount, WaitCount,
+    ErrorSource, GeneratorStats, LoadEnd, LoadResult, OutcomeCount, QuantileSummary,
+    RecordDirection, RecordFlow, RequestCount, SessionCounts, TlsCount, WaitCount,
 };
 use tare_schema::load::session::SESSION_NAME;
 use tare_schema::load::{ClientSpec, LoadPlan};
@@ -40,7 +40,10 @@ pub(crate) fn assemble(
         .max()
         .unwrap_or(0);
     let interrupted = gathered.ends.iter().any(|end| end.interrupted);
-    let broke_off = gathered.ends.iter().find_map(|end| end.broke_off.clone());
+    let abort_reason = gathered
+        .ends
+        .iter()
+        .find_map(|end| end.abort_reason.clone());
     let log = |log| {
         let started = Duration::from_nanos(start.unix_ns);
         gathered
@@ -52,29 +55,29 @@ pub(crate) fn assemble(
     let mut result = LoadResult {
         version: FORMAT_VERSION,
         role: plan.role.clone(),
-        ended: match (&broke_off, interrupted) {
-            (Some(_), _) => Ended::BrokeOff,
-            (None, true) => Ended::Interrupted,
-            (None, false) => Ended::Completed,
+        ended: match (&abort_reason, interrupted) {
+            (Some(_), _) => LoadEnd::Aborted,
+            (None, true) => LoadEnd::Interrupted,
+            (None, false) => LoadEnd::Completed,
         },
-        broke_off,
+        abort_reason,
         window_start_unix_us: (start.unix_ns + (window_start_ns - start.monotonic_ns)) / 1000,
         window_ns: window_end_ns.saturating_sub(window_start_ns),
         offered_per_s: None,
         intended: exchanges.intended,
         released: exchanges.released,
         sent: exchanges.sent,
-        right: exchanges.right,
+        ok: exchanges.ok,
         errors: exchanges.errors,
         unfinished: exchanges.unfinished,
-        answered_in_window: counts.answered_in_window,
-        right_by_status: counts.right_by_status.seen().collect(),
+        completed_in_window: counts.completed_in_window,
+        ok_by_status: counts.ok_by_status.seen().collect(),
         overflow: match counts.released {
             ArrivalKind::Exchanges => counts.window.overflow,
             ArrivalKind::Sessions => 0,
         },
         outcomes: outcomes(gathered),
-        connection_faults: connection_faults(&counts, &gathered.names),
+        connection_errors: connection_errors(&counts, &gathered.names),
         requests_sent_total: counts.exchanges().sent,
         by_request: by_request(&counts, &gathered.names),
         sessions: sessions(&counts),
@@ -95,8 +98,8 @@ pub(crate) fn assemble(
             .sum(),
         bytes_sent: gathered.ends.iter().map(|end| end.bytes_sent).sum(),
         bytes_received: gathered.ends.iter().map(|end| end.bytes_received).sum(),
-        waits: waits(&counts),
-        instrument: instrument(&counts, gathered, window.is_open_loop()),
+        queue_waits: queue_waits(&counts),
+        generator: generator(&counts, gathered, window.is_open_loop()),
         latency_hlog: log(Log::Latency)?,
         lateness_hlog: log(Log::Lateness)?,
     };
@@ -122,15 +125,15 @@ pub(crate) fn assemble(
 fn flow(client: &ClientSpec, result: &LoadResult) -> Option<RecordFlow> {
     if let Some(records) = result.records {
         return Some(RecordFlow {
-            way: RecordWay::Read,
+            direction: RecordDirection::Read,
             count: records.in_window,
             bytes: Some(records.bytes_in_window),
             negative_ages: Some(records.negative_ages),
         });
     }
     client.writes_records().then(|| RecordFlow {
-        way: RecordWay::Written,
-        count: result.answered_in_window.right,
+        direction: RecordDirection::Written,
+        count: result.completed_in_window.ok,
         bytes: written_bytes(result),
         negative_ages: None,
     })
@@ -138,9 +141,9 @@ fn flow(client: &ClientSpec, result: &LoadResult) -> Option<RecordFlow> {
 
 /// Bytes written in the window: its share of all bytes, which is exact for payloads of one size.
 fn written_bytes(result: &LoadResult) -> Option<u64> {
-    let all: u64 = result.by_request.values().map(|one| one.right).sum();
+    let all: u64 = result.by_request.values().map(|one| one.ok).sum();
     let bytes = *result.protocol_counts.get("payload-bytes")?;
-    let share = result.answered_in_window.right as f64 / all as f64;
+    let share = result.completed_in_window.ok as f64 / all as f64;
     (all > 0).then(|| (bytes as f64 * share).round() as u64)
 }
 
@@ -154,7 +157,7 @@ fn sessions(counts: &WorkerCounts) -> Option<SessionCounts> {
     (counts.released == ArrivalKind::Sessions).then_some(SessionCounts {
         intended: window.intended,
         started: window.released,
-        completed: window.right,
+        completed: window.ok,
         failed: window.errors,
         unfinished: window.unfinished,
         overflow: window.overflow,
@@ -177,8 +180,8 @@ fn outcomes(gathered: &AggregatedLoad) -> Vec<OutcomeCount> {
         let seen = gathered.names.class(series.class);
         let outcome = OutcomeCount {
             request: gathered.names.request(series.request).to_owned(),
-            class: seen.map_or_else(|| "right".to_owned(), |seen| seen.class.to_string()),
-            fault: seen.map_or(Fault::None, |seen| seen.class.fault),
+            class: seen.map_or_else(|| "ok".to_owned(), |seen| seen.class.to_string()),
+            error_source: seen.map_or(ErrorSource::None, |seen| seen.class.error_source),
             count: latencies.count(),
             example: seen.and_then(|seen| seen.example.clone()),
         };
@@ -201,13 +204,13 @@ fn by_request(counts: &WorkerCounts, names: &SeriesNames) -> BTreeMap<String, Re
             .entry(names.request(request as u16).to_owned())
             .or_default();
         sum.sent += count.sent;
-        sum.right += count.right;
+        sum.ok += count.ok;
     }
     all.retain(|_, count| count.sent > 0);
     all
 }
 
-fn connection_faults(counts: &WorkerCounts, names: &SeriesNames) -> Vec<OutcomeCount> {
+fn connection_errors(counts: &WorkerCounts, names: &SeriesNames) -> Vec<OutcomeCount> {
     let faults = counts.faults.iter();
     faults
         .filter_map(|&(class, count)| {
@@ -215,7 +218,7 @@ fn connection_faults(counts: &WorkerCounts, names: &SeriesNames) -> Vec<OutcomeC
             Some(OutcomeCount {
                 request: String::new(),
                 class: seen.class.to_string(),
-                fault: seen.class.fault,
+                error_source: seen.class.error_source,
                 count,
                 example: seen.example.clone(),
             })
@@ -247,38 +250,42 @@ fn tls(gathered: &AggregatedLoad) -> Vec<TlsCount> {
     all
 }
 
-fn waits(counts: &WorkerCounts) -> Vec<WaitCount> {
+fn queue_waits(counts: &WorkerCounts) -> Vec<WaitCount> {
     WaitCause::ALL
         .into_iter()
-        .zip(&counts.waits)
-        .filter(|(_, waits)| waits.count > 0)
-        .map(|(cause, waits)| WaitCount {
+        .zip(&counts.queue_waits)
+        .filter(|(_, queue_waits)| queue_waits.count > 0)
+        .map(|(cause, queue_waits)| WaitCount {
             cause: cause.name().to_owned(),
-            count: waits.count,
-            total_ns: waits.total_ns,
+            count: queue_waits.count,
+            total_ns: queue_waits.total_ns,
         })
         .collect()
 }
 
-fn instrument(counts: &WorkerCounts, gathered: &AggregatedLoad, is_open_loop: bool) -> Instrument {
+fn generator(
+    counts: &WorkerCounts,
+    gathered: &AggregatedLoad,
+    is_open_loop: bool,
+) -> GeneratorStats {
     let ends = &gathered.ends;
     let mut by_worker: Vec<_> = ends
         .iter()
         .map(|end| (end.worker, end.cpu_ns, end.spun_ns))
         .collect();
     by_worker.sort_unstable();
-    Instrument {
+    GeneratorStats {
         lateness: spread(gathered, Quantity::Lateness),
-        lag: spread(gathered, Quantity::Lag),
+        receive_lag: spread(gathered, Quantity::Lag),
         cpu_ns: ends.iter().map(|end| end.process_cpu_ns).sum(),
         worker_cpu_ns: by_worker.iter().map(|(_, cpu_ns, _)| *cpu_ns).collect(),
         worker_spun_ns: by_worker.iter().map(|(_, _, spun_ns)| *spun_ns).collect(),
-        scheduled: ends.iter().map(|end| end.scheduled).max(),
+        sched_policy: ends.iter().map(|end| end.sched_policy).max(),
         bunched: is_open_loop.then_some(counts.bunched),
         peak_rss_bytes: peak_rss_bytes().unwrap_or(0),
-        stamped_by_kernel: counts.stamped_by_kernel,
-        stamped_by_us: counts.stamped_by_us,
-        stamp_upper_bounds: counts.stamp_upper_bounds,
+        kernel_timestamps: counts.kernel_timestamps,
+        user_timestamps: counts.user_timestamps,
+        timestamp_upper_bounds: counts.timestamp_upper_bounds,
         clock_steps: ends.iter().map(|end| end.clock_steps).max().unwrap_or(0),
         out_of_range: counts.out_of_range,
         // Calibration is the caller's.
@@ -286,7 +293,7 @@ fn instrument(counts: &WorkerCounts, gathered: &AggregatedLoad, is_open_loop: bo
     }
 }
 
-fn spread(gathered: &AggregatedLoad, quantity: Quantity) -> Spread {
+fn spread(gathered: &AggregatedLoad, quantity: Quantity) -> QuantileSummary {
     let of = |(series, _): &(&Series, &Latencies)| series.quantity == quantity;
     let found = gathered.logs.totals().iter().find(of);
     figures::spread(found.map(|(_, latencies)| latencies))

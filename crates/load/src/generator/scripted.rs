@@ -72,7 +72,7 @@ pub fn rehearse_plan(plan: &LoadPlan) -> Result<Vec<Rehearsed>, PlanError> {
 pub(super) fn names(plan: &LoadPlan) -> Vec<String> {
     match &plan.load.mix.session {
         Some(session) => session
-            .steps()
+            .request_steps()
             .iter()
             .map(|step| step.request.name.clone())
             .chain([SESSION_NAME.to_owned()])

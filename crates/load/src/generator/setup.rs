@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use tare_schema::load::{
     ClientSpec, LoadPlan, LoadSpec, MongoData, Order, Pacing, Reach, Resumption, Stop, TcpExchange,
-    ThinkSpread, TlsVersion, Transport,
+    ThinkDistribution, TlsVersion, Transport,
 };
 use tare_stats::random::Random;
 
@@ -117,18 +117,18 @@ impl Setup {
                 &Pacing::Closed {
                     clients,
                     think_ns,
-                    think_spread,
+                    think_distribution,
                 },
             ) => {
                 let clients = share(clients, self.workers, worker) as usize;
-                (clients, think_ns, think_spread)
+                (clients, think_ns, think_distribution)
             }
-            (None, _) => (capacity, 0, ThinkSpread::None),
+            (None, _) => (capacity, 0, ThinkDistribution::None),
         };
         let closed_loop = ClosedLoop::new(clients, think_ns, warmup_ns, stop, &self.shared);
         Arrivals::ClosedLoop(match spread {
-            ThinkSpread::None => closed_loop,
-            ThinkSpread::Uniform | ThinkSpread::Exponential => {
+            ThinkDistribution::None => closed_loop,
+            ThinkDistribution::Uniform | ThinkDistribution::Exponential => {
                 let purpose = format!("pauses of worker {worker}");
                 closed_loop.drawing(spread, Random::for_purpose(self.seed, &purpose))
             }

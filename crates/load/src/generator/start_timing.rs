@@ -93,7 +93,7 @@ fn start_ns(plan: &LoadPlan) -> u64 {
         .mix
         .session
         .as_ref()
-        .map_or(1, |session| session.steps().len());
+        .map_or(1, |session| session.request_steps().len());
     exchange_ns.saturating_mul(exchanges as u64)
 }
 

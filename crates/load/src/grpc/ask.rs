@@ -306,7 +306,7 @@ impl<S: Read + Write> Outlet for StreamOutlet<S> {
 
     fn done(&mut self, _ticket: Ticket, done: &Done<'_>) {
         self.end = Some(match done.outcome {
-            Outcome::Right(_) => Ok(()),
+            Outcome::Ok(_) => Ok(()),
             Outcome::Wrong(class) => Err(failed(class, done.example)),
             Outcome::Unfinished => Err(failed(ErrorClass::UNFINISHED, done.example)),
         });

@@ -14,7 +14,7 @@ pub use status::{StatusText, code_class, code_name};
 
 use std::fmt::Display;
 
-use tare_schema::agent::Fault;
+use tare_schema::agent::ErrorSource;
 use tare_schema::load::ExpectStatus;
 
 use crate::client::{ErrorClass, Outcome, Status};
@@ -22,13 +22,13 @@ use crate::http2::codec::{ContentType, GrpcStatus};
 use crate::http2::dialect::{Dialect, HttpResponse, Outgoing, Pace, status_class};
 
 /// The response's content type is not gRPC.
-const CONTENT_TYPE: ErrorClass = ErrorClass::of("grpc-content-type", Fault::Target);
+const CONTENT_TYPE: ErrorClass = ErrorClass::of("grpc-content-type", ErrorSource::Target);
 /// The `grpc-status` is missing or not a number.
-const NO_STATUS: ErrorClass = ErrorClass::of("grpc-no-status", Fault::Target);
+const NO_STATUS: ErrorClass = ErrorClass::of("grpc-no-status", ErrorSource::Target);
 /// The call succeeded with an unexpected number of messages.
-const MESSAGE_COUNT: ErrorClass = ErrorClass::of("grpc-message-count", Fault::Target);
+const MESSAGE_COUNT: ErrorClass = ErrorClass::of("grpc-message-count", ErrorSource::Target);
 /// A message is compressed, although no compression was offered.
-const COMPRESSED: ErrorClass = ErrorClass::of("grpc-compressed", Fault::Target);
+const COMPRESSED: ErrorClass = ErrorClass::of("grpc-compressed", ErrorSource::Target);
 
 /// Calls of all four kinds.
 #[derive(Debug)]
@@ -116,10 +116,10 @@ impl Dialect for Grpc {
             return tell(Outcome::Wrong(code_class(code)), &text);
         }
         if code != 0 {
-            return tell(Outcome::Right(Status::NONE), &"");
+            return tell(Outcome::Ok(Status::NONE), &"");
         }
         match messages.finish(call.answers) {
-            Ok(()) => tell(Outcome::Right(Status::NONE), &""),
+            Ok(()) => tell(Outcome::Ok(Status::NONE), &""),
             Err(error @ MessageError::Body { .. }) => {
                 tell(Outcome::Wrong(ErrorClass::WRONG_BODY), &error)
             }

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use tare_schema::agent::Fault;
+use tare_schema::agent::ErrorSource;
 
 use crate::client::ErrorClass;
 
@@ -48,11 +48,11 @@ pub fn code_name(code: u16) -> Option<&'static str> {
 #[must_use]
 pub fn code_class(code: u16) -> ErrorClass {
     match CODES.get(usize::from(code)) {
-        Some(known) => ErrorClass::of(known.class, Fault::Target),
+        Some(known) => ErrorClass::of(known.class, ErrorSource::Target),
         None => ErrorClass {
             name: "grpc-status",
             code: Some(code),
-            fault: Fault::Target,
+            error_source: ErrorSource::Target,
         },
     }
 }

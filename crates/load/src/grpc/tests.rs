@@ -117,7 +117,7 @@ fn a_call_is_a_framed_message_and_its_answer_another() {
         (1, &b"\0\0\0\0\x03ask"[..])
     );
     rig.arrives(0, &answer(1, &message(b"hello"), &[("grpc-status", "0")]));
-    assert_eq!(rig.ends(), ends(&[(0, "right")]));
+    assert_eq!(rig.ends(), ends(&[(0, "ok")]));
 }
 
 #[test]
@@ -136,7 +136,7 @@ fn any_split_of_a_message_over_frames_is_the_same_message() {
         for byte in frames.concat().chunks(1) {
             rig.arrives(0, byte);
         }
-        assert_eq!(rig.ends(), ends(&[(0, "right")]), "cut at {cut}");
+        assert_eq!(rig.ends(), ends(&[(0, "ok")]), "cut at {cut}");
     }
 }
 
@@ -217,7 +217,7 @@ fn a_failure_can_be_what_is_expected() {
     rig.due(0);
     rig.arrives(0, &answer(1, b"", &[("grpc-status", "5")]));
     rig.arrives(0, &answer(3, &message(b"hello"), &[("grpc-status", "0")]));
-    assert_eq!(rig.ends(), ends(&[(0, "right"), (1, "grpc-ok")]));
+    assert_eq!(rig.ends(), ends(&[(0, "ok"), (1, "grpc-ok")]));
 }
 
 #[test]
@@ -276,7 +276,7 @@ fn a_streaming_client_sends_its_messages_in_turn_and_expects_one() {
         0,
         &answer(3, &message(b"hello").repeat(2), &[("grpc-status", "0")]),
     );
-    assert_eq!(rig.ends(), ends(&[(0, "right"), (1, "grpc-message-count")]));
+    assert_eq!(rig.ends(), ends(&[(0, "ok"), (1, "grpc-message-count")]));
     assert_eq!(
         (rig.count("messages-sent"), rig.count("messages-received")),
         (14, 3)
@@ -306,8 +306,8 @@ fn any_window_lets_the_same_messages_through() {
 #[test]
 fn a_streaming_server_sends_what_it_likes_unless_a_number_is_expected() {
     for (answers, class) in [
-        (None, "right"),
-        (Some(3), "right"),
+        (None, "ok"),
+        (Some(3), "ok"),
         (Some(2), "grpc-message-count"),
     ] {
         let calls = CallSpec {
@@ -373,10 +373,7 @@ fn messages_with_a_distance_go_at_their_times_and_their_wait_is_nobodys() {
         .collect();
     assert_eq!(body_of(&first), (message(b"ccc"), true));
     rig.arrives(0, &answer(1, &message(b"hello"), &[("grpc-status", "0")]));
-    assert_eq!(
-        (rig.last().class(), rig.last().waited),
-        ("right".into(), None)
-    );
+    assert_eq!((rig.last().class(), rig.last().waited), ("ok".into(), None));
     rig.arrives(0, &answer(3, b"", &[("grpc-status", "13")]));
     assert_eq!(rig.last().class(), "grpc-internal");
     let reset = rig.sent(0).pop().unwrap();
@@ -422,7 +419,7 @@ fn a_ping_pong_message_goes_when_the_one_before_is_answered() {
     rig.arrives(0, &[raw(0, 0, 1, &answer), status(1, "0")].concat());
     rig.due(0);
     rig.arrives(0, &[begin(3, &answer), status(3, "0")].concat());
-    assert_eq!(rig.ends(), ends(&[(0, "right"), (1, "grpc-message-count")]));
+    assert_eq!(rig.ends(), ends(&[(0, "ok"), (1, "grpc-message-count")]));
 }
 
 #[test]
@@ -439,7 +436,7 @@ fn a_message_that_waits_for_a_window_says_so() {
     );
     assert_eq!(
         (rig.last().class(), rig.last().waited),
-        ("right".into(), Some(WaitCause::Window))
+        ("ok".into(), Some(WaitCause::Window))
     );
 }
 
@@ -458,7 +455,7 @@ fn streams_that_a_server_breaks_off_end_by_its_reason() {
         0,
         &[raw(0, 0, 3, &message(b"hello").repeat(2)), status(3, "0")].concat(),
     );
-    assert_eq!(rig.ends(), ends(&[(0, "reset-cancel"), (1, "right")]));
+    assert_eq!(rig.ends(), ends(&[(0, "reset-cancel"), (1, "ok")]));
     rig.greet(0, &[]);
     let again = rig.sent(0);
     assert_eq!(again.len(), 0, "greeting clears what was sent");
@@ -468,7 +465,7 @@ fn streams_that_a_server_breaks_off_end_by_its_reason() {
     );
     assert_eq!(
         rig.last().class(),
-        "right",
+        "ok",
         "sent again from its first message"
     );
     assert_eq!(
@@ -554,7 +551,7 @@ proptest! {
         for piece in bytes.chunks(reads) {
             rig.arrives(0, piece);
         }
-        prop_assert_eq!(rig.ends(), ends(&[(0, "right")]));
+        prop_assert_eq!(rig.ends(), ends(&[(0, "ok")]));
         prop_assert_eq!(rig.count("messages-received"), texts.len() as u64);
     }
 }

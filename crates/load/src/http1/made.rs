@@ -78,9 +78,9 @@ impl Check {
         let body = match &expect.body {
             ExpectBody::Matches {
                 pattern: text,
-                within_bytes,
+                match_limit_bytes,
             } => {
-                pattern = Some((regex(text)?, *within_bytes));
+                pattern = Some((regex(text)?, *match_limit_bytes));
                 BodyCheck::Anything
             }
             _ => body_check(expect)?,
@@ -110,11 +110,11 @@ impl Check {
             return Err(ResponseMismatch::Status(status));
         }
         scan.progress.finish(&self.body)?;
-        if let Some((pattern, within_bytes)) = &self.pattern {
-            let seen = &scan.kept[..scan.kept.len().min(*within_bytes as usize)];
+        if let Some((pattern, match_limit_bytes)) = &self.pattern {
+            let seen = &scan.kept[..scan.kept.len().min(*match_limit_bytes as usize)];
             if !pattern.is_match(seen) {
                 return Err(ResponseMismatch::NoMatch {
-                    within_bytes: *within_bytes,
+                    match_limit_bytes: *match_limit_bytes,
                 });
             }
         }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use tare_schema::agent::Fault;
+use tare_schema::agent::ErrorSource;
 use thiserror::Error;
 
 use super::codec::BodyMismatch;
@@ -18,10 +18,10 @@ pub enum ResponseMismatch {
     #[error(transparent)]
     Body(#[from] BodyMismatch),
     /// The body does not match the pattern.
-    #[error("the expected pattern is not in the first {within_bytes} bytes of the body")]
+    #[error("the expected pattern is not in the first {match_limit_bytes} bytes of the body")]
     NoMatch {
         /// Bytes that the pattern was matched against.
-        within_bytes: u32,
+        match_limit_bytes: u32,
     },
     /// A capture of a session failed.
     #[error("capture of {name:?}: {why}")]
@@ -66,14 +66,16 @@ impl ResponseMismatch {
             ResponseMismatch::Status(status) => ErrorClass {
                 name: "status",
                 code: Some(*status),
-                fault: Fault::Target,
+                error_source: ErrorSource::Target,
             },
             ResponseMismatch::Body(_) | ResponseMismatch::NoMatch { .. } => ErrorClass::WRONG_BODY,
             ResponseMismatch::Capture { why, .. } => match why {
-                CaptureError::Missing => ErrorClass::of("capture-missing", Fault::Target),
-                CaptureError::TooLarge { .. } => ErrorClass::of("capture-too-large", Fault::Client),
+                CaptureError::Missing => ErrorClass::of("capture-missing", ErrorSource::Target),
+                CaptureError::TooLarge { .. } => {
+                    ErrorClass::of("capture-too-large", ErrorSource::Client)
+                }
                 CaptureError::BadJson { .. } | CaptureError::NoText => {
-                    ErrorClass::of("capture-bad-json", Fault::Target)
+                    ErrorClass::of("capture-invalid-json", ErrorSource::Target)
                 }
             },
         }

@@ -94,8 +94,8 @@ impl<R: Requests> Pool<R> {
             .judge(due, progress, end.status, stamp.seen_ns)
         {
             Ok(()) => {
-                let right = Outcome::Right(Status::http(end.status));
-                self.roster.end(at, right, stamp, &"", out);
+                let ok = Outcome::Ok(Status::http(end.status));
+                self.roster.end(at, ok, stamp, &"", out);
             }
             Err(mismatch) => {
                 let outcome = Outcome::Wrong(mismatch.class());

@@ -42,7 +42,7 @@ fn an_answer_that_ends_the_connection_is_right_and_a_new_one_is_opened_at_once()
             b"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 2\r\n\r\nhi",
         )]
     });
-    assert_eq!(sim.engine.recorder().counts().window.right, 10);
+    assert_eq!(sim.engine.recorder().counts().window.ok, 10);
     assert_eq!(sim.engine.recorder().counts().connections.reconnects, 10);
     assert_eq!(
         sim.observed().of(Quantity::Wait, "").len(),
@@ -59,7 +59,7 @@ fn a_body_until_close_is_whole_at_the_close_and_stamped_by_its_last_byte() {
             (50 * MS, Act::Close(Closed::Eof)),
         ]
     });
-    assert_eq!(sim.engine.recorder().counts().window.right, 10);
+    assert_eq!(sim.engine.recorder().counts().window.ok, 10);
     assert!(*sim.observed().of(Quantity::Service, "").last().unwrap() < 2 * MS);
 }
 
@@ -115,7 +115,7 @@ fn a_wrong_body_is_an_error_of_its_own() {
 #[test]
 fn bytes_nobody_asked_for_are_a_fault_of_the_connection_and_spoil_no_exchange() {
     let mut sim = ten(|_, _, _| vec![reply(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi")]);
-    assert_eq!(sim.engine.recorder().counts().window.right, 10);
+    assert_eq!(sim.engine.recorder().counts().window.ok, 10);
     let far = Rule(|_: u64, _: ConnId, _: &[u8]| {
         vec![
             (MS, Act::Send(answer())),
@@ -126,7 +126,7 @@ fn bytes_nobody_asked_for_are_a_fault_of_the_connection_and_spoil_no_exchange() 
     let mut sim = Sim::new(pool(1), rate(10.0, 1), 100, far);
     sim.run_until(10 * S);
     let counts = sim.engine.recorder().counts();
-    assert_eq!((counts.window.right, counts.window.errors), (10, 0));
+    assert_eq!((counts.window.ok, counts.window.errors), (10, 0));
     assert_eq!(counts.faults, [(1, 10)]);
     assert_eq!(sim.classes.seen()[0].class.to_string(), "malformed");
 }
@@ -155,7 +155,7 @@ fn while_nobody_listens_exchanges_fail_as_refused_and_attempts_thin_out() {
     sim.run_until(20 * S);
     let stages = sim.engine.recorder().counts().window;
     assert_eq!(stages.intended, 600);
-    assert_eq!(stages.right + stages.errors, 600);
+    assert_eq!(stages.ok + stages.errors, 600);
     let refused = errors(&mut sim);
     assert_eq!(refused[0].0, "refused");
     // Three seconds of them, but for those that waited for the last attempt: a second at most.
@@ -215,7 +215,7 @@ fn free_connections_take_turns() {
     });
     let mut sim = Sim::new(pool(5), rate(100.0, 1), 100, far);
     sim.run_until(10 * S);
-    assert_eq!(sim.engine.recorder().counts().window.right, 100);
+    assert_eq!(sim.engine.recorder().counts().window.ok, 100);
 }
 
 #[test]
@@ -228,7 +228,7 @@ fn a_connection_is_opened_anew_after_as_many_answers_as_it_may_bring() {
         let mut sim = Sim::new(client, Arrivals::ClosedLoop(arrivals), 1, far);
         sim.run_until(100 * S);
         let counts = sim.engine.recorder().counts();
-        assert_eq!(counts.window.right, 10);
+        assert_eq!(counts.window.ok, 10);
         assert_eq!(counts.connections.reconnects, reconnects, "{exchanges_max}");
     }
 }

@@ -19,7 +19,7 @@ pub(crate) use tests::rig;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use tare_schema::agent::Fault;
+use tare_schema::agent::ErrorSource;
 
 use super::codec::Limits;
 use super::dialect::Dialect;
@@ -331,7 +331,7 @@ impl<D: Dialect> Client for Http2<D> {
                 let fruitless = conn.answers == 0;
                 match conn.goaway_error() {
                     Some(code) => {
-                        let class = ErrorClass::of(code.goaway_class(), Fault::Target);
+                        let class = ErrorClass::of(code.goaway_class(), ErrorSource::Target);
                         let example = format_args!("the server ended the connection: {code}");
                         if self.end_all(at, Outcome::Wrong(class), ended, &example, out) == 0 {
                             out.fault(class, &example);

@@ -2,7 +2,7 @@
 
 use std::fmt::{Debug, Display};
 
-use tare_schema::agent::Fault;
+use tare_schema::agent::ErrorSource;
 
 use super::codec::FieldSection;
 use super::request::Prepared;
@@ -121,7 +121,7 @@ impl Dialect for Http {
             return tell(Outcome::Wrong(status_class(answer.status)), &example);
         }
         match progress.finish(&request.answer) {
-            Ok(()) => tell(Outcome::Right(Status::http(answer.status)), &""),
+            Ok(()) => tell(Outcome::Ok(Status::http(answer.status)), &""),
             Err(wrong) => tell(Outcome::Wrong(ErrorClass::WRONG_BODY), &wrong),
         }
     }
@@ -133,6 +133,6 @@ pub fn status_class(status: u16) -> ErrorClass {
     ErrorClass {
         name: "status",
         code: Some(status),
-        fault: Fault::Target,
+        error_source: ErrorSource::Target,
     }
 }

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use tare_kafka::kafka_protocol::ResponseError;
-use tare_schema::agent::Fault;
+use tare_schema::agent::ErrorSource;
 
 use crate::client::ErrorClass;
 
@@ -43,46 +43,50 @@ impl ErrorCode {
     pub fn class(self) -> ErrorClass {
         use ResponseError as E;
         let (name, fault) = match self.error() {
-            Some(E::CorruptMessage) => ("corrupt-message", Fault::Target),
+            Some(E::CorruptMessage) => ("corrupt-message", ErrorSource::Target),
             Some(E::UnknownTopicOrPartition | E::UnknownTopicId) => {
-                ("unknown-topic", Fault::Target)
+                ("unknown-topic", ErrorSource::Target)
             }
-            Some(E::LeaderNotAvailable) => ("leader-not-available", Fault::Target),
-            Some(E::NotLeaderOrFollower) => ("not-leader", Fault::Target),
-            Some(E::FencedLeaderEpoch | E::UnknownLeaderEpoch) => ("leader-epoch", Fault::Target),
-            Some(E::RequestTimedOut) => ("request-timed-out", Fault::Target),
+            Some(E::LeaderNotAvailable) => ("leader-not-available", ErrorSource::Target),
+            Some(E::NotLeaderOrFollower) => ("not-leader", ErrorSource::Target),
+            Some(E::FencedLeaderEpoch | E::UnknownLeaderEpoch) => {
+                ("leader-epoch", ErrorSource::Target)
+            }
+            Some(E::RequestTimedOut) => ("request-timed-out", ErrorSource::Target),
             Some(E::MessageTooLarge | E::RecordListTooLarge) => {
-                ("message-too-large", Fault::Client)
+                ("message-too-large", ErrorSource::Client)
             }
-            Some(E::NotEnoughReplicas) => ("not-enough-replicas", Fault::Target),
+            Some(E::NotEnoughReplicas) => ("not-enough-replicas", ErrorSource::Target),
             Some(E::NotEnoughReplicasAfterAppend) => {
-                ("not-enough-replicas-after-append", Fault::Target)
+                ("not-enough-replicas-after-append", ErrorSource::Target)
             }
-            Some(E::TopicAuthorizationFailed) => ("topic-authorization", Fault::Client),
-            Some(E::GroupAuthorizationFailed) => ("group-authorization", Fault::Client),
-            Some(E::ClusterAuthorizationFailed) => ("cluster-authorization", Fault::Client),
-            Some(E::OutOfOrderSequenceNumber) => ("out-of-order-sequence", Fault::Target),
-            Some(E::UnknownProducerId) => ("unknown-producer", Fault::Target),
-            Some(E::InvalidProducerEpoch | E::ProducerFenced) => ("producer-fenced", Fault::Target),
-            Some(E::KafkaStorageError) => ("storage", Fault::Target),
-            Some(E::InvalidRecord) => ("invalid-record", Fault::Client),
-            Some(E::InvalidTimestamp) => ("invalid-timestamp", Fault::Client),
-            Some(E::UnsupportedCompressionType) => ("unsupported-compression", Fault::Client),
-            Some(E::UnsupportedVersion) => ("unsupported-version", Fault::Client),
-            Some(E::OffsetOutOfRange) => ("offset-out-of-range", Fault::Client),
-            Some(E::CoordinatorNotAvailable) => ("coordinator-not-available", Fault::Target),
-            Some(E::CoordinatorLoadInProgress) => ("coordinator-loading", Fault::Target),
-            Some(E::NotCoordinator) => ("not-coordinator", Fault::Target),
-            Some(E::RebalanceInProgress) => ("rebalance", Fault::Target),
-            Some(E::IllegalGeneration) => ("illegal-generation", Fault::Target),
-            Some(E::UnknownMemberId) => ("unknown-member", Fault::Target),
-            Some(E::ThrottlingQuotaExceeded) => ("throttled", Fault::Target),
-            Some(E::SaslAuthenticationFailed) => ("sasl-refused", Fault::Client),
+            Some(E::TopicAuthorizationFailed) => ("topic-authorization", ErrorSource::Client),
+            Some(E::GroupAuthorizationFailed) => ("group-authorization", ErrorSource::Client),
+            Some(E::ClusterAuthorizationFailed) => ("cluster-authorization", ErrorSource::Client),
+            Some(E::OutOfOrderSequenceNumber) => ("out-of-order-sequence", ErrorSource::Target),
+            Some(E::UnknownProducerId) => ("unknown-producer", ErrorSource::Target),
+            Some(E::InvalidProducerEpoch | E::ProducerFenced) => {
+                ("producer-fenced", ErrorSource::Target)
+            }
+            Some(E::KafkaStorageError) => ("storage", ErrorSource::Target),
+            Some(E::InvalidRecord) => ("invalid-record", ErrorSource::Client),
+            Some(E::InvalidTimestamp) => ("invalid-timestamp", ErrorSource::Client),
+            Some(E::UnsupportedCompressionType) => ("unsupported-compression", ErrorSource::Client),
+            Some(E::UnsupportedVersion) => ("unsupported-version", ErrorSource::Client),
+            Some(E::OffsetOutOfRange) => ("offset-out-of-range", ErrorSource::Client),
+            Some(E::CoordinatorNotAvailable) => ("coordinator-not-available", ErrorSource::Target),
+            Some(E::CoordinatorLoadInProgress) => ("coordinator-loading", ErrorSource::Target),
+            Some(E::NotCoordinator) => ("not-coordinator", ErrorSource::Target),
+            Some(E::RebalanceInProgress) => ("rebalance", ErrorSource::Target),
+            Some(E::IllegalGeneration) => ("illegal-generation", ErrorSource::Target),
+            Some(E::UnknownMemberId) => ("unknown-member", ErrorSource::Target),
+            Some(E::ThrottlingQuotaExceeded) => ("throttled", ErrorSource::Target),
+            Some(E::SaslAuthenticationFailed) => ("sasl-refused", ErrorSource::Client),
             _ => {
                 return ErrorClass {
                     name: "kafka-error",
                     code: u16::try_from(self.0).ok(),
-                    fault: Fault::Target,
+                    error_source: ErrorSource::Target,
                 };
             }
         };
@@ -129,7 +133,7 @@ impl ErrorCode {
                 E::TopicAuthorizationFailed
                 | E::ClusterAuthorizationFailed
                 | E::GroupAuthorizationFailed,
-            ) => "give this user the right in the broker's ACLs, or use another user",
+            ) => "grant this user the operation (ACLs), or use another user",
             Some(E::LeaderNotAvailable | E::NotLeaderOrFollower) => {
                 "wait until the partition has a leader, and see whether its brokers run"
             }

@@ -2,7 +2,7 @@
 
 use tare_mongo::bson::{Doc, Value};
 use tare_mongo::message::{Header, MessageError, Msg, opcode};
-use tare_schema::agent::Fault;
+use tare_schema::agent::ErrorSource;
 use thiserror::Error;
 
 use super::documents::{Operation, SentOperation};
@@ -42,9 +42,9 @@ impl ResponseError<'_> {
     pub(super) fn class(&self) -> ErrorClass {
         match self {
             Self::Failed { code, .. } => ErrorClass {
-                name: "error",
+                name: "mongodb-error",
                 code: u16::try_from(*code).ok(),
-                fault: Fault::Target,
+                error_source: ErrorSource::Target,
             },
             Self::Count { .. } | Self::Document | Self::Field { .. } => ErrorClass::WRONG_BODY,
             Self::WrongRequestId { .. } | Self::UnexpectedMessage | Self::Message(_) => {

@@ -152,8 +152,8 @@ impl Mongodb {
         match check_response(header, message, &exchange.own) {
             Ok(()) => {
                 self.documents.record_insert(&exchange.own);
-                let right = Outcome::Right(Status::NONE);
-                self.roster.end(at, right, stamp, &"", out);
+                let ok = Outcome::Ok(Status::NONE);
+                self.roster.end(at, ok, stamp, &"", out);
             }
             Err(error) => {
                 let outcome = Outcome::Wrong(error.class());

@@ -91,10 +91,10 @@ fn run(
     sim.run_until(100 * S);
     assert!(sim.engine.is_drained(sim.net.now_ns));
     let counts = sim.engine.recorder().counts();
-    let (right, again) = (counts.window.right, counts.connections.reconnects);
+    let (ok, again) = (counts.window.ok, counts.connections.reconnects);
     let classes = sim.classes.seen();
     let classes = classes.iter().map(|seen| seen.class.to_string()).collect();
-    ((right, again, classes), sim)
+    ((ok, again, classes), sim)
 }
 
 /// How many documents are there.
@@ -178,7 +178,7 @@ fn errors_of_the_server_are_told_by_their_code_and_keep_the_connection() {
         vec![Act::Send(out)]
     }
     let (ends, sim) = run(Operation::Update, 10, Server::new(failing));
-    assert_eq!(ends, (0, 0, vec!["error-11600".to_owned()]));
+    assert_eq!(ends, (0, 0, vec!["mongodb-error-11600".to_owned()]));
     let example = sim.classes.seen()[0].example.clone().unwrap();
     assert_eq!(example, "the server answers error 11600: interrupted");
 }
@@ -230,6 +230,6 @@ fn a_connection_lost_while_it_fills_is_followed_by_one_that_fills_again() {
         server,
     );
     sim.run_until(100 * S + MS);
-    assert_eq!(sim.engine.recorder().counts().window.right, 5);
+    assert_eq!(sim.engine.recorder().counts().window.ok, 5);
     assert_eq!(counted(&mut sim), 1200);
 }

@@ -61,7 +61,7 @@ impl Outlet for Log {
     }
     fn done(&mut self, ticket: Ticket, done: &Done<'_>) {
         let outcome = match done.outcome {
-            Outcome::Right(_) => "right".to_owned(),
+            Outcome::Ok(_) => "ok".to_owned(),
             Outcome::Wrong(class) => format!("{class}: {}", done.example),
             Outcome::Unfinished => format!("unfinished: {}", done.example),
         };
@@ -146,7 +146,7 @@ impl Rig {
         let ended = Stamp::event(self.log.now_ns);
         let log = &mut self.log;
         self.roster
-            .end(at, Outcome::Right(Status::NONE), ended, &"", log);
+            .end(at, Outcome::Ok(Status::NONE), ended, &"", log);
     }
 
     fn closed(&mut self, at: u32, why: Closed) -> Option<u32> {
@@ -295,7 +295,7 @@ fn after_a_failed_attempt_nobody_tries_for_a_while_and_without_any_connection_wh
     rig.pass(10 * MS);
     assert_eq!(
         rig.asked(),
-        [done(2, "right"), Connect(0, 80)],
+        [done(2, "ok"), Connect(0, 80)],
         "behind an answer pauses are short again"
     );
 }
@@ -329,7 +329,7 @@ fn the_timer_is_set_once_for_many_exchanges_and_ends_those_alone_that_are_late()
     rig.offer(0);
     rig.due(3);
     assert_eq!(rig.log.timers_set, set, "later deadlines do not touch it");
-    assert_eq!(rig.asked(), [done(1, "right")]);
+    assert_eq!(rig.asked(), [done(1, "ok")]);
     rig.pass(100 * MS);
     assert_eq!(rig.asked(), [], "the one it was set for is answered");
     rig.pass(400 * MS);
@@ -363,9 +363,9 @@ fn a_connection_that_ends_under_an_exchange_gives_it_back() {
     assert_eq!(rig.asked(), [], "what becomes of it is the client's matter");
     let log = &mut rig.log;
     rig.roster
-        .end(0, Outcome::Right(Status::NONE), Stamp::event(S), &"", log);
+        .end(0, Outcome::Ok(Status::NONE), Stamp::event(S), &"", log);
     rig.roster.lost(0, log);
-    assert_eq!(rig.asked(), [done(9, "right"), Connect(0, 80)]);
+    assert_eq!(rig.asked(), [done(9, "ok"), Connect(0, 80)]);
 }
 
 #[test]

@@ -6,7 +6,7 @@ use std::collections::BinaryHeap;
 use std::fmt::{self, Display};
 use std::net::SocketAddr;
 
-use tare_schema::agent::{Acknowledged, Fault};
+use tare_schema::agent::{Acknowledged, ErrorSource};
 use tare_schema::load::session::OnFailure;
 
 use super::interpreter::{ENDLESS_LOOP, Next, TEMPLATE_ERROR, UNIQUE_ROWS_EXHAUSTED};
@@ -51,7 +51,7 @@ struct SessionSlot {
     start: NestedStart,
     request: u16,
     /// Whose fault the first failed request was.
-    failed: Option<Fault>,
+    failed: Option<ErrorSource>,
     last: Stamp,
     state: State,
 }
@@ -145,7 +145,7 @@ impl<C: SessionTransport> Sessions<C> {
     /// Sessions over a client; at most `sessions_max` at the same time.
     #[must_use]
     pub fn new(mut inner: C, sessions_max: usize) -> Self {
-        let steps = inner.scripted().program.steps() as u16;
+        let steps = inner.scripted().program.requests() as u16;
         Self {
             inner,
             steps,
@@ -162,8 +162,8 @@ impl<C: SessionTransport> Sessions<C> {
             slot.state = State::None;
             slot.last = ended.stamp;
             let fault = match ended.outcome {
-                Outcome::Right(_) => None,
-                Outcome::Wrong(class) => Some(class.fault),
+                Outcome::Ok(_) => None,
+                Outcome::Wrong(class) => Some(class.error_source),
                 Outcome::Unfinished => {
                     self.end(
                         ended.session,
@@ -179,7 +179,12 @@ impl<C: SessionTransport> Sessions<C> {
     }
 
     /// After a request: continues the session, or ends it if the request failed.
-    fn after_request(&mut self, session: Ticket, fault: Option<Fault>, out: &mut impl Outlet) {
+    fn after_request(
+        &mut self,
+        session: Ticket,
+        fault: Option<ErrorSource>,
+        out: &mut impl Outlet,
+    ) {
         let slot = &mut self.slots[session.0 as usize];
         if let Some(fault) = fault {
             slot.failed.get_or_insert(fault);
@@ -248,21 +253,21 @@ impl<C: SessionTransport> Sessions<C> {
                 let slot = &mut self.slots[at];
                 slot.request = request;
                 slot.last = ended;
-                slot.failed.get_or_insert(TEMPLATE_ERROR.fault);
+                slot.failed.get_or_insert(TEMPLATE_ERROR.error_source);
                 if self.inner.scripted().on_failure(request) == OnFailure::End {
                     self.finish(session, out);
                 } else {
                     // Queued instead of a recursive call: a session of only such requests must not grow the stack.
                     self.ended.push(FinishedRequest {
                         session,
-                        outcome: Outcome::Right(Status::NONE),
+                        outcome: Outcome::Ok(Status::NONE),
                         stamp: ended,
                     });
                 }
             }
             Next::SetFailed(why) => self.end(session, Outcome::Wrong(TEMPLATE_ERROR), &why, out),
             Next::EndlessLoop => {
-                let why = "its loops go round without sending anything";
+                let why = "endless loop: it sends no request";
                 self.end(session, Outcome::Wrong(ENDLESS_LOOP), &why, out);
             }
         }
@@ -271,7 +276,7 @@ impl<C: SessionTransport> Sessions<C> {
     /// Ends a session that is complete, or that stops after a failure.
     fn finish(&mut self, session: Ticket, out: &mut impl Outlet) {
         match self.slots[session.0 as usize].failed {
-            None => self.end(session, Outcome::Right(Status::NONE), &"", out),
+            None => self.end(session, Outcome::Ok(Status::NONE), &"", out),
             Some(fault) => {
                 let class = ErrorClass::of("failed-step", fault);
                 self.end(session, Outcome::Wrong(class), &"a step of it failed", out);

@@ -1,6 +1,6 @@
 //! Interpreter of a session's program: runs it from request to request.
 
-use tare_schema::agent::Fault;
+use tare_schema::agent::ErrorSource;
 
 use super::jar::CookieJar;
 use super::program::{Op, Program, Test};
@@ -42,11 +42,11 @@ pub enum Next {
 }
 
 /// Error class: endless loop without a request.
-pub const ENDLESS_LOOP: ErrorClass = ErrorClass::of("session-runs-away", Fault::Client);
+pub const ENDLESS_LOOP: ErrorClass = ErrorClass::of("session-endless-loop", ErrorSource::Client);
 /// Error class: a template could not be rendered with the session's variables.
-pub const TEMPLATE_ERROR: ErrorClass = ErrorClass::of("template", Fault::Client);
+pub const TEMPLATE_ERROR: ErrorClass = ErrorClass::of("template-error", ErrorSource::Client);
 /// Error class: more concurrent sessions than unique rows.
-pub const UNIQUE_ROWS_EXHAUSTED: ErrorClass = ErrorClass::of("no-row-left", Fault::Client);
+pub const UNIQUE_ROWS_EXHAUSTED: ErrorClass = ErrorClass::of("data-exhausted", ErrorSource::Client);
 
 impl SessionState {
     /// Resets the slot for a new session.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use tare_schema::load::session::{
-    Act, Branch, Condition, Cookies, Deed, Missing, OnFailure, Source, Step,
+    Branch, Condition, Cookies, Missing, OnFailure, RequestStep, SessionStep, Source, StepAction,
 };
 use tare_schema::load::template::Braces;
 use tare_schema::load::{SessionSpec, Table};
@@ -133,14 +133,14 @@ impl Program {
             tables,
             host,
         };
-        compiler.acts(&spec.acts)?;
+        compiler.compile_steps(&spec.steps)?;
         compiler.program.ops.push(Op::End);
         Ok(compiler.program)
     }
 
     /// Number of requests.
     #[must_use]
-    pub fn steps(&self) -> usize {
+    pub fn requests(&self) -> usize {
         self.steps.len()
     }
 }
@@ -152,36 +152,39 @@ struct Compiler<'a> {
 }
 
 impl Compiler<'_> {
-    fn acts(&mut self, acts: &[Act]) -> Result<(), StepError> {
-        acts.iter().try_for_each(|act| self.act(act))
+    fn compile_steps(&mut self, steps: &[SessionStep]) -> Result<(), StepError> {
+        steps.iter().try_for_each(|step| self.compile_step(step))
     }
 
-    fn act(&mut self, act: &Act) -> Result<(), StepError> {
-        let test = act.condition.as_ref().map(|condition| self.test(condition));
-        let guard = (act.probability < 1.0 || test.is_some()).then(|| {
-            let probability = act.probability;
+    fn compile_step(&mut self, step: &SessionStep) -> Result<(), StepError> {
+        let test = step
+            .condition
+            .as_ref()
+            .map(|condition| self.test(condition));
+        let guard = (step.probability < 1.0 || test.is_some()).then(|| {
+            let probability = step.probability;
             self.push(Op::Unless {
                 probability,
                 test,
                 to: 0,
             })
         });
-        self.deed(&act.deed)?;
+        self.compile_action(&step.action)?;
         if let Some(guard) = guard {
             self.patch_target(guard);
         }
         Ok(())
     }
 
-    fn deed(&mut self, deed: &Deed) -> Result<(), StepError> {
-        match deed {
-            Deed::Request(step) => {
+    fn compile_action(&mut self, action: &StepAction) -> Result<(), StepError> {
+        match action {
+            StepAction::Request(step) => {
                 let number = self.program.steps.len() as u16;
-                let compiled = self.step(step)?;
+                let compiled = self.compile_request(step)?;
                 self.program.steps.push(compiled);
                 self.push(Op::Request(number));
             }
-            Deed::Set { values } => {
+            StepAction::Set { values } => {
                 for (name, text) in values {
                     let mut template = Template::default();
                     let mut names = names(self.tables, &mut self.program);
@@ -191,15 +194,15 @@ impl Compiler<'_> {
                     self.push(Op::Set { variable, template });
                 }
             }
-            &Deed::Think { from_ns, to_ns } => {
+            &StepAction::Think { from_ns, to_ns } => {
                 self.push(Op::Think { from_ns, to_ns });
             }
-            Deed::Group { acts } => self.acts(acts)?,
-            Deed::Loop {
+            StepAction::Group { steps } => self.compile_steps(steps)?,
+            StepAction::Loop {
                 least,
                 most,
                 condition,
-                acts,
+                steps,
             } => {
                 let counter = self.counter();
                 let (least, most) = (*least, *most);
@@ -214,9 +217,9 @@ impl Compiler<'_> {
                     test,
                     to: 0,
                 });
-                self.loop_body(head, acts)?;
+                self.loop_body(head, steps)?;
             }
-            Deed::Each { item, list, acts } => {
+            StepAction::Each { item, list, steps } => {
                 let counter = self.counter();
                 let (item, list) = (self.variable(item), self.variable(list));
                 self.push(Op::EachBegin { counter });
@@ -226,16 +229,16 @@ impl Compiler<'_> {
                     list,
                     to: 0,
                 });
-                self.loop_body(head, acts)?;
+                self.loop_body(head, steps)?;
             }
-            Deed::Choose { branches } => self.choose(branches)?,
+            StepAction::Choose { branches } => self.choose(branches)?,
         }
         Ok(())
     }
 
     /// Compiles the body of a loop, the jump back to its head, and the target of the head's exit.
-    fn loop_body(&mut self, head: usize, acts: &[Act]) -> Result<(), StepError> {
-        self.acts(acts)?;
+    fn loop_body(&mut self, head: usize, steps: &[SessionStep]) -> Result<(), StepError> {
+        self.compile_steps(steps)?;
         self.push(Op::Jump(head));
         self.patch_target(head);
         Ok(())
@@ -256,7 +259,7 @@ impl Compiler<'_> {
         let mut leaves = Vec::new();
         for branch in branches {
             starts.push(self.program.ops.len());
-            self.acts(&branch.acts)?;
+            self.compile_steps(&branch.steps)?;
             leaves.push(self.push(Op::Jump(0)));
         }
         for leave in leaves {
@@ -305,7 +308,7 @@ impl Compiler<'_> {
         }
     }
 
-    fn step(&mut self, step: &Step) -> Result<CompiledRequest, StepError> {
+    fn compile_request(&mut self, step: &RequestStep) -> Result<CompiledRequest, StepError> {
         let named = |error| (step.request.name.clone(), error);
         let mut names = names(self.tables, &mut self.program);
         let made = Made::new(&step.request, self.host, &mut names).map_err(named)?;

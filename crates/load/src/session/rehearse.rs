@@ -62,7 +62,7 @@ pub fn rehearse(mut sessions: Scripted) -> Vec<Rehearsed> {
                 return shown;
             }
             Next::EndlessLoop => {
-                let why = "its loops go round without sending anything".to_owned();
+                let why = "endless loop: it sends no request".to_owned();
                 shown.push(Rehearsed::Fails { why });
                 return shown;
             }

@@ -31,18 +31,18 @@ impl Ran {
 }
 
 /// Runs sessions of three users, one after the other; a rule maps the text of a request to the response.
-fn run(acts: serde_json::Value, sessions: u64, rule: impl Fn(&str) -> String + 'static) -> Ran {
-    run_with(acts, sessions, Vec::new(), rule)
+fn run(steps: serde_json::Value, sessions: u64, rule: impl Fn(&str) -> String + 'static) -> Ran {
+    run_with(steps, sessions, Vec::new(), rule)
 }
 
 fn run_with(
-    acts: serde_json::Value,
+    steps: serde_json::Value,
     sessions: u64,
     tables: Vec<Table>,
     rule: impl Fn(&str) -> String + 'static,
 ) -> Ran {
     let spec: SessionSpec =
-        serde_json::from_value(serde_json::json!({ "acts": acts, "cookies": "kept" })).unwrap();
+        serde_json::from_value(serde_json::json!({ "steps": steps, "cookies": "kept" })).unwrap();
     let program = Arc::new(Program::new(&spec, &tables, "test").unwrap());
     let filler = Filler::new(1, (0, 1), tables.into(), program.cycles, Moment::of_unix(0));
     let scripted = Scripted::new(ScriptedPlan {
@@ -92,27 +92,27 @@ fn ok(headers: &str, body: &str) -> String {
 }
 
 fn request(name: &str, path: &str) -> serde_json::Value {
-    step(name, path, serde_json::json!([]), "end")
+    request_step(name, path, serde_json::json!([]), "end")
 }
 
-fn step(
+fn request_step(
     name: &str,
     path: &str,
     captures: serde_json::Value,
     on_failure: &str,
 ) -> serde_json::Value {
-    serde_json::json!({ "probability": 1.0, "condition": null, "deed": {
-        "deed": "request", "captures": captures, "capture_bytes_max": 100, "on_failure": on_failure,
+    serde_json::json!({ "probability": 1.0, "condition": null, "action": {
+        "action": "request", "captures": captures, "capture_bytes_max": 100, "on_failure": on_failure,
         "request": { "name": name, "weight": 1.0, "method": "GET", "path": path, "headers": [["X-T", "{{ seq }}"]],
             "body": { "kind": "none" }, "parts": "session", "expect": { "status": "success", "body": "any" } } } })
 }
 
-fn act(
+fn step(
     probability: f64,
     condition: serde_json::Value,
-    deed: serde_json::Value,
+    action: serde_json::Value,
 ) -> serde_json::Value {
-    serde_json::json!({ "probability": probability, "condition": condition, "deed": deed })
+    serde_json::json!({ "probability": probability, "condition": condition, "action": action })
 }
 
 #[test]
@@ -123,16 +123,16 @@ fn what_an_answer_gave_is_sent_later_encoded_for_its_place() {
         { "name": "word", "from": { "from": "regex", "pattern": "w=(\\w+)" }, "missing": "fails" },
         { "name": "none", "from": { "from": "json", "pointer": "/no" }, "missing": "unset" },
     ]);
-    let acts = serde_json::json!([
-        step("first", "/first", captures, "end"),
+    let steps = serde_json::json!([
+        request_step("first", "/first", captures, "end"),
         request("second", "/{{ id }}?e={{ etag }}&w={{ word }}"),
-        act(
+        step(
             1.0,
             serde_json::json!({ "has": "none" }),
-            serde_json::json!({ "deed": "group", "acts": [request("never", "/never")] })
+            serde_json::json!({ "action": "group", "steps": [request("never", "/never")] })
         ),
     ]);
-    let ran = run(acts, 5, |_| {
+    let ran = run(steps, 5, |_| {
         ok(
             "eTag: \"a b\"\r\n",
             r#"{"items":[{},{"id":"x/y z"}],"t":"w=hi"}"#,
@@ -143,12 +143,9 @@ fn what_an_answer_gave_is_sent_later_encoded_for_its_place() {
         5
     );
     assert_eq!((ran.count("GET /first "), ran.count("GET /never")), (5, 0));
+    assert_eq!((ran.counts.window.intended, ran.counts.window.ok), (5, 5));
     assert_eq!(
-        (ran.counts.window.intended, ran.counts.window.right),
-        (5, 5)
-    );
-    assert_eq!(
-        (ran.counts.within.window.right, ran.counts.exchanges().sent),
+        (ran.counts.within.window.ok, ran.counts.exchanges().sent),
         (10, 10)
     );
 }
@@ -157,35 +154,35 @@ fn what_an_answer_gave_is_sent_later_encoded_for_its_place() {
 fn loops_lists_choices_and_probabilities_count_as_the_seed_has_it() {
     let list = serde_json::json!([
         { "name": "ids", "from": { "from": "json-all", "pointer": "/*/id", "skip": 2 }, "missing": "fails" }]);
-    let acts = serde_json::json!([
-        step("list", "/list", list, "end"),
-        act(
+    let steps = serde_json::json!([
+        request_step("list", "/list", list, "end"),
+        step(
             1.0,
             serde_json::Value::Null,
-            serde_json::json!({ "deed": "each", "item": "id", "list": "ids",
-            "acts": [request("cancel", "/cancel/{{ id }}")] })
+            serde_json::json!({ "action": "each", "item": "id", "list": "ids",
+            "steps": [request("cancel", "/cancel/{{ id }}")] })
         ),
-        act(
+        step(
             1.0,
             serde_json::Value::Null,
-            serde_json::json!({ "deed": "loop", "least": 5, "most": 5, "condition": null,
-            "acts": [request("look", "/look")] })
+            serde_json::json!({ "action": "loop", "least": 5, "most": 5, "condition": null,
+            "steps": [request("look", "/look")] })
         ),
-        act(
+        step(
             0.25,
             serde_json::Value::Null,
-            serde_json::json!({ "deed": "group", "acts": [request("seldom", "/seldom")] })
+            serde_json::json!({ "action": "group", "steps": [request("seldom", "/seldom")] })
         ),
-        act(
+        step(
             1.0,
             serde_json::Value::Null,
-            serde_json::json!({ "deed": "choose", "branches": [
-            { "weight": 3.0, "acts": [request("often", "/often")] },
-            { "weight": 1.0, "acts": [request("rare", "/rare")] }] })
+            serde_json::json!({ "action": "choose", "branches": [
+            { "weight": 3.0, "steps": [request("often", "/often")] },
+            { "weight": 1.0, "steps": [request("rare", "/rare")] }] })
         ),
     ]);
     let rule = |_: &str| ok("", r#"[{"id":1},{"id":2},{"id":3},{"id":"four"}]"#);
-    let ran = run(acts.clone(), 400, rule);
+    let ran = run(steps.clone(), 400, rule);
     assert_eq!(
         (ran.count("GET /cancel/3 "), ran.count("GET /cancel/four ")),
         (400, 400)
@@ -201,8 +198,8 @@ fn loops_lists_choices_and_probabilities_count_as_the_seed_has_it() {
     );
     assert_eq!(ran.count("GET /often ") + ran.count("GET /rare "), 400);
     assert!((260..=340).contains(&ran.count("GET /often ")));
-    assert_eq!(ran.counts.window.right, 400);
-    let again = run(acts, 400, rule);
+    assert_eq!(ran.counts.window.ok, 400);
+    let again = run(steps, 400, rule);
     assert_eq!(
         again.count("GET /seldom "),
         ran.count("GET /seldom "),
@@ -212,7 +209,7 @@ fn loops_lists_choices_and_probabilities_count_as_the_seed_has_it() {
 
 #[test]
 fn cookies_come_back_within_their_session_and_only_there() {
-    let acts = serde_json::json!([
+    let steps = serde_json::json!([
         request("in", "/in"),
         request("at", "/in/at"),
         request("out", "/out")
@@ -221,7 +218,7 @@ fn cookies_come_back_within_their_session_and_only_there() {
         true => ok("Set-Cookie: a=1; Path=/in\r\nSet-Cookie: b=2\r\n", ""),
         false => ok("", ""),
     };
-    let ran = run(acts, 4, rule);
+    let ran = run(steps, 4, rule);
     let cookies = |start: &str| -> Vec<bool> {
         let of = ran.sent.iter().filter(|sent| sent.starts_with(start));
         of.map(|sent| sent.contains("\r\nCookie: ")).collect()
@@ -250,18 +247,18 @@ fn cookies_come_back_within_their_session_and_only_there() {
 #[test]
 fn a_failed_step_ends_its_session_or_is_only_counted() {
     for (on_failure, sent, failed_at) in [("end", 0, 6), ("go-on", 6, 6)] {
-        let acts = serde_json::json!([
-            step("bad", "/bad", serde_json::json!([]), on_failure),
+        let steps = serde_json::json!([
+            request_step("bad", "/bad", serde_json::json!([]), on_failure),
             request("then", "/then")
         ]);
         let rule = |sent: &str| match sent.starts_with("GET /bad") {
             true => "HTTP/1.1 500 No\r\nContent-Length: 0\r\n\r\n".to_owned(),
             false => ok("", ""),
         };
-        let ran = run(acts, 6, rule);
+        let ran = run(steps, 6, rule);
         assert_eq!(ran.count("GET /then"), sent);
         assert_eq!(
-            (ran.counts.window.errors, ran.counts.window.right),
+            (ran.counts.window.errors, ran.counts.window.ok),
             (failed_at, 0)
         );
         assert_eq!(ran.counts.within.window.errors, 6);
@@ -276,13 +273,16 @@ fn what_cannot_be_captured_is_an_error_with_its_name() {
         { "name": "x", "from": { "from": "json", "pointer": "/x" }, "missing": missing }])
     };
     let class = |body: &'static str, missing: &str| {
-        let acts = serde_json::json!([step("one", "/one", json(missing), "end")]);
-        run(acts, 1, move |_| ok("", body)).classes
+        let steps = serde_json::json!([request_step("one", "/one", json(missing), "end")]);
+        run(steps, 1, move |_| ok("", body)).classes
     };
     assert_eq!(class("{}", "fails"), ["capture-missing", "failed-step"]);
     assert!(class("{}", "unset").is_empty());
     assert!(class("{\"x\":null}", "unset").is_empty());
-    assert_eq!(class("{oops", "unset"), ["capture-bad-json", "failed-step"]);
+    assert_eq!(
+        class("{oops", "unset"),
+        ["capture-invalid-json", "failed-step"]
+    );
     let large = "[\"0123456789012345678901234567890123456789012345678901234567890123456789012345678901234567890123456789\"]";
     assert_eq!(class(large, "unset"), ["capture-too-large", "failed-step"]);
 }
@@ -292,24 +292,24 @@ fn a_captured_line_break_never_reaches_the_wire() {
     let captures = serde_json::json!([
         { "name": "x", "from": { "from": "json", "pointer": "/x" }, "missing": "fails" }]);
     let mut second = request("second", "/second");
-    second["deed"]["request"]["headers"] = serde_json::json!([["X-Copy", "{{ x }}"]]);
-    let acts = serde_json::json!([step("first", "/first", captures, "end"), second]);
-    let ran = run(acts, 2, |_| ok("", r#"{"x":"a\r\nEvil: 1"}"#));
+    second["action"]["request"]["headers"] = serde_json::json!([["X-Copy", "{{ x }}"]]);
+    let steps = serde_json::json!([request_step("first", "/first", captures, "end"), second]);
+    let ran = run(steps, 2, |_| ok("", r#"{"x":"a\r\nEvil: 1"}"#));
     assert_eq!((ran.count("GET /first"), ran.count("GET /second")), (2, 0));
-    assert_eq!(ran.classes, ["template", "failed-step"]);
+    assert_eq!(ran.classes, ["template-error", "failed-step"]);
     assert_eq!(ran.counts.within.window.errors, 2);
 }
 
 #[test]
 fn a_pause_moves_the_next_start_and_is_no_part_of_any_latency() {
-    let think = act(
+    let think = step(
         1.0,
         serde_json::Value::Null,
-        serde_json::json!({ "deed": "think", "from_ns": 1000 * MS, "to_ns": 1000 * MS }),
+        serde_json::json!({ "action": "think", "from_ns": 1000 * MS, "to_ns": 1000 * MS }),
     );
-    let acts = serde_json::json!([request("one", "/one"), think, request("two", "/two")]);
-    let ran = run(acts, 30, |_| ok("", ""));
-    assert_eq!(ran.counts.within.window.right, 60);
+    let steps = serde_json::json!([request("one", "/one"), think, request("two", "/two")]);
+    let ran = run(steps, 30, |_| ok("", ""));
+    assert_eq!(ran.counts.within.window.ok, 60);
     // Three users, ten sessions each of 1 s + 2 × 1 ms.
     let took_ns = ran.counts.last_done_ns - S;
     assert!((10_020 * MS..10_025 * MS).contains(&took_ns), "{took_ns}");
@@ -323,13 +323,13 @@ fn unique_rows_are_never_shared_by_two_sessions_under_way() {
         rows: (0..rows).map(|row| vec![format!("u{row}")]).collect(),
         order: tare_schema::load::Rows::Unique,
     };
-    let acts = serde_json::json!([
+    let steps = serde_json::json!([
         request("one", "/{{ users.name }}"),
         request("two", "/2/{{ users.name }}")
     ]);
-    let enough = run_with(acts.clone(), 30, vec![table(3)], |_| ok("", ""));
-    assert_eq!(enough.counts.window.right, 30);
-    let few = run_with(acts, 30, vec![table(2)], |_| ok("", ""));
+    let enough = run_with(steps.clone(), 30, vec![table(3)], |_| ok("", ""));
+    assert_eq!(enough.counts.window.ok, 30);
+    let few = run_with(steps, 30, vec![table(2)], |_| ok("", ""));
     assert!(few.counts.window.errors > 0);
-    assert_eq!(few.classes, ["no-row-left"]);
+    assert_eq!(few.classes, ["data-exhausted"]);
 }

@@ -129,7 +129,7 @@ impl Tcp {
             self.roster.end(at, wrong, ended, &example, out);
         } else {
             self.roster
-                .end(at, Outcome::Right(Status::NONE), ended, &"", out);
+                .end(at, Outcome::Ok(Status::NONE), ended, &"", out);
         }
     }
 

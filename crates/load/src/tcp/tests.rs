@@ -65,10 +65,10 @@ fn ten(client: Tcp, far: impl Far) -> Sim<Tcp, impl Far> {
 /// Successful exchanges, reconnects, and the classes of the errors.
 fn ends(sim: &mut Sim<Tcp, impl Far>) -> (u64, u64, Vec<String>) {
     let counts = sim.engine.recorder().counts();
-    let (right, again) = (counts.window.right, counts.connections.reconnects);
+    let (ok, again) = (counts.window.ok, counts.connections.reconnects);
     let classes = sim.classes.seen();
     let classes = classes.iter().map(|seen| seen.class.to_string()).collect();
-    (right, again, classes)
+    (ok, again, classes)
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use rustls::{AlertDescription, CertificateError, Error};
-use tare_schema::agent::Fault;
+use tare_schema::agent::ErrorSource;
 
 use crate::client::ErrorClass;
 
@@ -40,21 +40,23 @@ impl TlsFault {
     pub fn class(self) -> ErrorClass {
         let of = ErrorClass::of;
         match self {
-            TlsFault::CertificateExpired => of("certificate-expired", Fault::Peer),
-            TlsFault::CertificateNameMismatch => of("certificate-name", Fault::Peer),
-            TlsFault::CertificateUntrusted => of("certificate-untrusted", Fault::Peer),
-            TlsFault::CertificateInvalid => of("certificate-broken", Fault::Peer),
-            TlsFault::ClientCertificateRejected(_) => of("certificate-refused", Fault::Client),
+            TlsFault::CertificateExpired => of("certificate-expired", ErrorSource::Peer),
+            TlsFault::CertificateNameMismatch => of("certificate-name-mismatch", ErrorSource::Peer),
+            TlsFault::CertificateUntrusted => of("certificate-untrusted", ErrorSource::Peer),
+            TlsFault::CertificateInvalid => of("certificate-invalid", ErrorSource::Peer),
+            TlsFault::ClientCertificateRejected(_) => {
+                of("client-certificate-rejected", ErrorSource::Client)
+            }
             TlsFault::Alert(code) => ErrorClass {
                 name: "tls-alert",
                 code: Some(code.into()),
-                fault: Fault::Peer,
+                error_source: ErrorSource::Peer,
             },
-            TlsFault::Incompatible => of("tls-incompatible", Fault::Peer),
-            TlsFault::Protocol => of("tls-protocol", Fault::Peer),
-            TlsFault::AlpnMismatch => of("alpn-refused", Fault::Peer),
-            TlsFault::Truncated => of("tls-truncated", Fault::Peer),
-            TlsFault::ClosedInHandshake => of("tls-closed", Fault::Peer),
+            TlsFault::Incompatible => of("tls-incompatible", ErrorSource::Peer),
+            TlsFault::Protocol => of("tls-protocol", ErrorSource::Peer),
+            TlsFault::AlpnMismatch => of("alpn-mismatch", ErrorSource::Peer),
+            TlsFault::Truncated => of("tls-truncated", ErrorSource::Peer),
+            TlsFault::ClosedInHandshake => of("tls-handshake-eof", ErrorSource::Peer),
         }
     }
 
@@ -138,7 +140,7 @@ impl fmt::Display for TlsFault {
             TlsFault::Alert(code) => {
                 return write!(
                     f,
-                    "the server broke off with the TLS alert {}{}",
+                    "the server ended the handshake with the TLS alert {}{}",
                     alert(*code),
                     step(*code)
                 );

@@ -2,11 +2,10 @@
 
 use std::fmt::Write as _;
 
-use rustls::HandshakeKind;
 use rustls::client::{ClientConnectionData, UnbufferedClientConnection};
 use rustls::pki_types::ServerName;
 use rustls::unbuffered::{ConnectionState, EncodeError, EncodeTlsData, InsufficientSizeError};
-use tare_schema::agent::{Handshaken, TlsSeen};
+use tare_schema::agent::{HandshakeKind, NegotiatedTls};
 
 use super::config::TlsClient;
 use super::fault::TlsFault;
@@ -32,9 +31,9 @@ pub struct Shaken {
     /// Application data received together with the end of the handshake.
     pub early: Vec<u8>,
     /// The negotiated parameters.
-    pub seen: TlsSeen,
+    pub seen: NegotiatedTls,
     /// Whether a session was resumed.
-    pub kind: Handshaken,
+    pub kind: HandshakeKind,
 }
 
 impl Handshake {
@@ -151,11 +150,11 @@ impl Handshake {
         let group = self.conn.negotiated_key_exchange_group();
         let version = self.conn.protocol_version().ok_or(TlsFault::Protocol)?;
         let kind = match self.conn.handshake_kind() {
-            Some(HandshakeKind::Resumed) => Handshaken::Resumed,
-            _ => Handshaken::Full,
+            Some(rustls::HandshakeKind::Resumed) => HandshakeKind::Resumed,
+            _ => HandshakeKind::Full,
         };
         let certificates = self.conn.peer_certificates().unwrap_or_default();
-        let seen = TlsSeen {
+        let seen = NegotiatedTls {
             version: version
                 .as_str()
                 .map_or_else(String::new, |name| name.replace("TLSv1_", "1.")),

@@ -98,7 +98,7 @@ pub struct Worker<C> {
     permanent_errors: u32,
     permanent_failure: Option<Closed>,
     /// Why the load was aborted.
-    broke_off: Option<String>,
+    abort_reason: Option<String>,
 }
 
 /// What receiving needs, apart from the engine so that both can be borrowed.
@@ -158,7 +158,7 @@ impl<C: Client> Worker<C> {
             problem: None,
             permanent_errors: 0,
             permanent_failure: None,
-            broke_off: None,
+            abort_reason: None,
             plan,
             poll,
         })
@@ -169,7 +169,7 @@ impl<C: Client> Worker<C> {
         // The default timer slack lets the kernel add 50 µs to sleeps. Refused only in real-time classes, where timers are exact
         // anyway.
         let _ = rustix::thread::set_current_timer_slack(std::num::NonZeroU64::new(1));
-        let scheduled = self.plan.scheduling.take();
+        let sched_policy = self.plan.scheduling.take();
         let now_ns = monotonic_ns();
         self.phase = Phase::Opening {
             until_ns: now_ns
@@ -186,7 +186,7 @@ impl<C: Client> Worker<C> {
                 break;
             }
         }
-        self.finish(failure, scheduled);
+        self.finish(failure, sched_policy);
     }
 
     fn turn(&mut self, events: &mut Vec<Event>) -> io::Result<()> {

@@ -52,7 +52,7 @@ impl<C: Client> Worker<C> {
             }
             Phase::Running => {
                 if let Some(problem) = self.engine.client().problem() {
-                    self.broke_off = Some(problem);
+                    self.abort_reason = Some(problem);
                     // The other workers stop, too: without this one the load is another one than planned.
                     self.plan.control.end();
                 }
@@ -130,7 +130,7 @@ impl<C: Client> Worker<C> {
         self.permanent_errors += u32::from(is_final);
         if self.permanent_errors >= PERMANENT_ERRORS_MAX
             && self.phase == Phase::Running
-            && self.engine.recorder().counts().all.right == 0
+            && self.engine.recorder().counts().all.ok == 0
         {
             self.permanent_failure = Some(why);
             self.phase = Phase::Over;

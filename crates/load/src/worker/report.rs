@@ -1,6 +1,6 @@
 //! Messages of a worker to the aggregator.
 
-use tare_schema::agent::{Acknowledged, RecordCounts, Scheduled, TlsCount};
+use tare_schema::agent::{Acknowledged, RecordCounts, SchedPolicy, TlsCount};
 
 use crate::engine::{ExchangeCounts, WorkerCounts};
 use crate::tally::HistogramTable;
@@ -69,7 +69,7 @@ pub struct WorkerEnd {
     /// Time spent spinning in the window.
     pub spun_ns: u64,
     /// How the kernel scheduled it.
-    pub scheduled: Scheduled,
+    pub sched_policy: SchedPolicy,
     /// End of the window: by the plan, by `StopHandle::end`, or the last exchange.
     pub window_end_ns: u64,
     /// Bytes sent from the start of the window to the end of the drain.
@@ -91,7 +91,7 @@ pub struct WorkerEnd {
     /// The error that made every exchange fail, if there was one.
     pub permanent_failure: Option<String>,
     /// Why the load was aborted, if it was.
-    pub broke_off: Option<String>,
+    pub abort_reason: Option<String>,
     /// An error of the loop itself, if there was one.
     pub failure: Option<String>,
 }

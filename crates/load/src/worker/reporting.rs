@@ -1,6 +1,6 @@
 //! Reports of a worker to the aggregator: tables and ticks while it runs, its result at the end.
 
-use tare_schema::agent::Scheduled;
+use tare_schema::agent::SchedPolicy;
 
 use super::{Tick, Worker, WorkerEnd, WorkerMessage};
 use crate::arrivals::NEVER;
@@ -67,7 +67,7 @@ impl<C: Client> Worker<C> {
         let _ = self.plan.reports.send(report);
     }
 
-    pub(super) fn finish(mut self, failure: Option<String>, scheduled: Scheduled) {
+    pub(super) fn finish(mut self, failure: Option<String>, sched_policy: SchedPolicy) {
         let started = self.start_ns != NEVER;
         if started {
             let now_ns = monotonic_ns();
@@ -95,7 +95,7 @@ impl<C: Client> Worker<C> {
             cpu_ns: usage.cpu_ns,
             process_cpu_ns: usage.process_cpu_ns,
             spun_ns: usage.spun_ns,
-            scheduled,
+            sched_policy,
             window_end_ns: if fixed_ns == NEVER {
                 counts.last_done_ns
             } else {
@@ -111,7 +111,7 @@ impl<C: Client> Worker<C> {
             interrupted: !started || self.plan.control.end_ns() <= fixed_ns.min(NEVER - 1),
             counts,
             permanent_failure: self.permanent_failure.map(|why| why.to_string()),
-            broke_off: self.broke_off.take(),
+            abort_reason: self.abort_reason.take(),
             failure,
         };
         self.send(WorkerMessage::Ended(Box::new(end)));

@@ -1,7 +1,7 @@
 //! Scheduling priority of worker threads.
 
 use rustix::process::{getpriority_process, setpriority_process};
-use tare_schema::agent::Scheduled;
+use tare_schema::agent::SchedPolicy;
 
 use crate::sys;
 
@@ -21,9 +21,9 @@ pub enum SchedulingPolicy {
 impl SchedulingPolicy {
     /// Applies it to the calling thread, not to threads it starts, and returns the result. Without privilege the load runs all
     /// the same, and its result shows how.
-    pub fn take(self) -> Scheduled {
+    pub fn take(self) -> SchedPolicy {
         if self == SchedulingPolicy::Fifo && sys::run_in_real_time().is_ok() {
-            return Scheduled::Fifo;
+            return SchedPolicy::Fifo;
         }
         let niceness = getpriority_process(None).unwrap_or(0);
         // A niceness set by the user stays.
@@ -31,6 +31,6 @@ impl SchedulingPolicy {
             0 if setpriority_process(None, NICENESS).is_ok() => NICENESS,
             chosen => chosen,
         };
-        Scheduled::Normal { niceness }
+        SchedPolicy::Normal { niceness }
     }
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::io;
 
 use rustls::pki_types::ServerName;
-use tare_schema::agent::{Handshaken, TlsCount, TlsSeen};
+use tare_schema::agent::{HandshakeKind, NegotiatedTls, TlsCount};
 
 use super::sockets::{SocketKey, Sockets};
 use super::{BUFFER_BYTES, Ending, RECEIVES_MAX, Worker};
@@ -75,7 +75,7 @@ impl TlsState {
         };
     }
 
-    fn count(&mut self, seen: TlsSeen, kind: Handshaken) {
+    fn count(&mut self, seen: NegotiatedTls, kind: HandshakeKind) {
         let at = self.counts.iter().position(|count| count.seen == seen);
         let at = at.unwrap_or_else(|| {
             self.counts.push(TlsCount {
@@ -86,8 +86,8 @@ impl TlsState {
             self.counts.len() - 1
         });
         match kind {
-            Handshaken::Full => self.counts[at].full += 1,
-            Handshaken::Resumed => self.counts[at].resumed += 1,
+            HandshakeKind::Full => self.counts[at].full += 1,
+            HandshakeKind::Resumed => self.counts[at].resumed += 1,
         }
     }
 }

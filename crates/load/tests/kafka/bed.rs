@@ -173,7 +173,7 @@ impl Stand {
     /// All of so many records were acknowledged, and each is there once.
     pub fn holds_all(&mut self, topic: &str, outcome: &Outcome, records: u64) {
         let result = &outcome.result;
-        assert_eq!(result.right, records, "{:?}", result.outcomes);
+        assert_eq!(result.ok, records, "{:?}", result.outcomes);
         let whole = Found {
             acknowledged: records,
             read: records,
@@ -273,7 +273,7 @@ pub fn consumer(at: &[SocketAddr], topic: &str) -> LoadPlan {
     let fetch = FetchSpec {
         topics: vec![topic.to_owned()],
         client_id: "tare".into(),
-        at_once: 8,
+        in_flight_max: 8,
         share: FetchShare::Assigned,
         from: FetchFrom::Start,
         min_bytes: 1,
@@ -346,7 +346,7 @@ pub fn run(plan: &LoadPlan) -> Result<Outcome, LoadError> {
 pub fn written(at: &[SocketAddr], topic: &str, records: u64) {
     let outcome = run(&producer(at, topic, Pacing::Max, records)).unwrap();
     let result = &outcome.result;
-    assert_eq!(result.right, records, "{:?}", result.outcomes);
+    assert_eq!(result.ok, records, "{:?}", result.outcomes);
 }
 
 /// Records that arrived.

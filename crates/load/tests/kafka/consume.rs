@@ -23,7 +23,7 @@ fn a_backlog_is_read_once_in_whatever_way_it_is_looked_at() {
         // "key-0" to "key-9".
         produce(&mut plan).keys = Keys::RoundRobin { count: 10 };
         let outcome = run(&plan).unwrap();
-        assert_eq!(outcome.result.right, 30_000);
+        assert_eq!(outcome.result.ok, 30_000);
     }
     for (depth, workers) in [
         (FetchDepth::Batches, 1),
@@ -91,14 +91,14 @@ fn the_limits_of_a_fetch_decide_how_much_comes_at_a_time() {
     Stand::new(&plain).topic("limits", &[]);
     let mut small = producer(&plain, "limits", Pacing::Max, 6000);
     produce(&mut small).batch_bytes = 2000;
-    assert_eq!(run(&small).unwrap().result.right, 6000);
+    assert_eq!(run(&small).unwrap().result.ok, 6000);
     let read = |max_bytes, partition_max_bytes| {
         let mut plan = consumer(&plain, "limits");
         fetch(&mut plan).max_bytes = max_bytes;
         fetch(&mut plan).partition_max_bytes = partition_max_bytes;
         let outcome = run(&plan).unwrap();
         assert_eq!(records(&outcome), 6000);
-        let fetches = outcome.result.by_request["fetch"].right;
+        let fetches = outcome.result.by_request["fetch"].ok;
         (fetches, count(&outcome, "record-batches"))
     };
     // The first batch comes whatever the limit is, and nothing else beside.
@@ -136,7 +136,7 @@ fn a_broker_asked_for_many_bytes_waits_for_them() {
         reading.ready();
         reading
     });
-    assert_eq!(run(&writing).unwrap().result.right, 1000);
+    assert_eq!(run(&writing).unwrap().result.ok, 1000);
     let [eager_ns, patient_ns] = reading.map(|one| {
         let outcome = one.outcome().unwrap();
         assert_eq!(records(&outcome), 1000);
@@ -157,7 +157,7 @@ fn what_is_left_to_read_is_told_over_time() {
     Stand::new(&plain).topic("lag", &[]);
     let mut small = producer(&plain, "lag", Pacing::Max, 6000);
     produce(&mut small).batch_bytes = 2000;
-    assert_eq!(run(&small).unwrap().result.right, 6000);
+    assert_eq!(run(&small).unwrap().result.ok, 6000);
     let mut plan = consumer(&plain, "lag");
     // A batch of twenty records a fetch: some 300 fetches, in two or three seconds.
     plan.load.pacing = Pacing::Constant { rate_per_s: 120.0 };
@@ -218,7 +218,7 @@ fn a_batch_that_rotted_on_disk_is_named_counted_and_not_taken() {
     Stand::new(&plain).topic("rotten", &[]);
     let mut small = producer(&plain, "rotten", Pacing::Max, 3000);
     produce(&mut small).batch_bytes = 2000;
-    assert_eq!(run(&small).unwrap().result.right, 3000);
+    assert_eq!(run(&small).unwrap().result.ok, 3000);
     // Every replica: whoever leads reads its own.
     for file in log(&cluster, "rotten", 1) {
         let mut bytes = fs::read(&file).unwrap();

@@ -30,10 +30,10 @@ fn timed(topic: &str, rate_per_s: f64, total: u64, linger_ns: u64) -> Outcome {
     let mut writing = producer(&plain, topic, Pacing::Constant { rate_per_s }, total);
     produce(&mut writing).stamps_of_run = Some(RUN);
     produce(&mut writing).linger_ns = linger_ns;
-    assert_eq!(run(&writing).unwrap().result.right, total);
+    assert_eq!(run(&writing).unwrap().result.ok, total);
     let outcome = reading.outcome().unwrap();
     assert_eq!(records(&outcome), total);
-    assert_eq!(count(&outcome, "records-of-others"), 300);
+    assert_eq!(count(&outcome, "records-of-other-runs"), 300);
     outcome
 }
 

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use tare_kafka::kafka_protocol::messages::create_acls_request::AclCreation;
 use tare_kafka::kafka_protocol::messages::{CreateAclsRequest, DescribeAclsRequest};
 use tare_kafka::kafka_protocol::protocol::StrBytes;
-use tare_schema::agent::Ended;
+use tare_schema::agent::LoadEnd;
 use tare_schema::load::{FetchUntil, LoadPlan, Pacing, Transport, Trust};
 
 use crate::bed::{
@@ -220,8 +220,8 @@ fn a_member_whose_right_is_taken_away_in_the_middle_ends_with_its_name_and_keeps
     allow(&mut stand, GROUP, "lost", DELETE);
     let outcome = running.outcome().unwrap();
     let result = &outcome.result;
-    assert_eq!(result.ended, Ended::BrokeOff);
-    let why = result.broke_off.as_ref().unwrap();
+    assert_eq!(result.ended, LoadEnd::Aborted);
+    let why = result.abort_reason.as_ref().unwrap();
     assert!(why.contains("\"lost\"") && why.contains("ACLs"), "{why}");
     assert_eq!(records(&outcome), 300);
 }
@@ -233,7 +233,7 @@ fn a_record_larger_than_the_topic_takes_is_told_with_both_sides_limits() {
     let mut stand = Stand::new(&plain);
     stand.topic("small", &[("max.message.bytes", "2000")]);
     let [few, _] = both(&plain, "small");
-    assert_eq!(run(&few).unwrap().result.right, 10, "a small batch");
+    assert_eq!(run(&few).unwrap().result.ok, 10, "a small batch");
     let mut many = producer(&plain, "small", Pacing::Max, 5000);
     many.load.timeout_ns = 3 * S;
     let outcome = run(&many).unwrap();

@@ -27,7 +27,7 @@ fn every_codec_is_taken() {
         spec.keys = Keys::Random { count: 50 };
         let outcome = run(&plan).unwrap();
         assert_eq!(
-            outcome.result.right, 20_000,
+            outcome.result.ok, 20_000,
             "{codec:?}: {:?}",
             outcome.result.outcomes
         );
@@ -65,7 +65,7 @@ fn every_listener_is_spoken_to() {
         produce(&mut plan).login = login;
         let outcome = run(&plan).unwrap_or_else(|error| panic!("{port}: {error}"));
         assert_eq!(
-            outcome.result.right, 2000,
+            outcome.result.ok, 2000,
             "{port}: {:?}",
             outcome.result.outcomes
         );
@@ -127,8 +127,8 @@ fn a_broker_whose_disk_is_full_is_told_and_takes_nothing_from_what_others_have()
     let outcome = run(&plan).unwrap();
     let result = &outcome.result;
     let told = format!("{:?}", result.outcomes);
-    assert!(result.right <= DISK / VALUE_BYTES, "more than fits: {told}");
-    let refused = result.outcomes.iter().filter(|one| one.class != "right");
+    assert!(result.ok <= DISK / VALUE_BYTES, "more than fits: {told}");
+    let refused = result.outcomes.iter().filter(|one| one.class != "ok");
     let mut count = 0;
     for refused in refused {
         let step = FULL.iter().find(|(class, _)| *class == refused.class);
@@ -141,7 +141,7 @@ fn a_broker_whose_disk_is_full_is_told_and_takes_nothing_from_what_others_have()
         count += refused.count;
     }
     assert_eq!(
-        result.right + count,
+        result.ok + count,
         50_000,
         "each was taken or refused: {told}"
     );

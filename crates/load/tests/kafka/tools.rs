@@ -99,7 +99,7 @@ fn what_tare_writes_kafkas_console_consumer_reads() {
                 .map(|number| STANDARD.encode(value(name, number)))
                 .collect(),
         };
-        assert_eq!(run(&plan).unwrap().result.right, RECORDS as u64, "{name}");
+        assert_eq!(run(&plan).unwrap().result.ok, RECORDS as u64, "{name}");
     }
     let until_ms = unix_ms();
     let expected = RECORDS * CODECS.len();
@@ -254,7 +254,7 @@ fn what_kafkas_console_producer_writes_tare_reads() {
             let outcome = run(&plan).unwrap();
             assert_eq!(records(&outcome), RECORDS as u64, "{name}");
             assert_eq!(count(&outcome, "corrupt-batches"), 0, "{name}");
-            assert_eq!(count(&outcome, "unreadable-batches"), 0, "{name}");
+            assert_eq!(count(&outcome, "invalid-batches"), 0, "{name}");
             if depth == FetchDepth::Records {
                 assert_eq!(outcome.result.records.unwrap().bytes_total, bytes, "{name}");
             }

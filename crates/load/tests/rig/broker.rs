@@ -55,7 +55,7 @@ pub struct Manner {
 }
 
 impl Manner {
-    /// Only what clients cost is measured at full speed.
+    /// Only what clients cost is measured at max rate.
     fn is_slow(&self) -> bool {
         self.heartbeat != 0 || !self.ahead.is_zero()
     }

@@ -87,7 +87,7 @@ impl CommandError {
     pub(crate) fn unsupported(what: &str) -> Self {
         Self::new(
             Code::NotImplemented,
-            format!("{what} is not served by this database in memory; use mongod for it"),
+            format!("{what} is not supported by the in-memory database; use mongod"),
         )
     }
 

@@ -39,7 +39,7 @@ pub struct WayCounts {
     /// Packets that the device dropped before the link read them; `None`: unknown.
     pub overflowed: Option<u64>,
     /// Pieces written more than 200 µs late: the machine was busy.
-    pub late_pieces: u64,
+    pub late_writes: u64,
     /// Largest lateness of a piece.
     pub late_max_ns: u64,
 }
@@ -133,7 +133,7 @@ impl DirectionCounters {
             no_buffer_packets: reader.no_buffer.get(),
             refused_packets: writer.refused.get(),
             overflowed: None,
-            late_pieces: writer.late.get(),
+            late_writes: writer.late.get(),
             late_max_ns: writer.late_max_ns.get(),
         }
     }

@@ -35,11 +35,13 @@ pub enum LinkError {
     NoStart(io::Error),
     /// `tcp_rmem` and `tcp_wmem` cannot be changed.
     #[error(
-        "the windows of TCP in the namespace cannot be widened: {0}; /proc/sys must be writable there"
+        "cannot raise tcp_rmem and tcp_wmem in the namespace: {0}; /proc/sys must be writable there"
     )]
     NoWindow(io::Error),
     /// The process that started the links has closed their pipe.
-    #[error("nobody listens to the links any more: {0}; they end with the run that started them")]
+    #[error(
+        "the conductor closed the control socket of the links: {0}; they end with the run that started them"
+    )]
     NoConductor(io::Error),
     /// A measurement failed.
     #[error(

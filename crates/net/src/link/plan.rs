@@ -108,7 +108,7 @@ impl WayPlan {
         }
         if self.rate_bits_per_s == Some(0) {
             return wrong(String::from(
-                "a rate of 0 carries nothing: leave it out for no limit",
+                "a rate must be more than 0: leave it out for no limit",
             ));
         }
         if self.rate_bits_per_s.is_some() && self.queue_bytes == 0 {

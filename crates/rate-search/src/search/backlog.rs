@@ -20,9 +20,9 @@ pub struct Backlog {
 
 /// Whether a probe can still pass.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Hope {
+pub enum EarlyStop {
     /// It can.
-    Some,
+    None,
     /// The window has ended without the required rate.
     RateLost,
     /// More exchanges exceed the limit than the tail condition allows.
@@ -54,19 +54,19 @@ impl Backlog {
     }
 
     /// Adds a sample that ends at `offset_ns`: exchanges intended and completed in it.
-    pub fn add(&mut self, offset_ns: u64, intended: u64, done: u64) -> Hope {
+    pub fn add(&mut self, offset_ns: u64, intended: u64, done: u64) -> EarlyStop {
         self.intended += intended;
         self.done += done;
         let open = self.intended.saturating_sub(self.done);
         if offset_ns <= self.start_ns {
             self.at_window_start = (self.done, open);
-            return Hope::Some;
+            return EarlyStop::None;
         }
         let all = self.rate_per_s * self.end_ns.saturating_sub(self.start_ns) as f64 / 1e9;
         // Samples that only overlap the window count in full: an error in favour of the probe.
         let answered = self.done - self.at_window_start.0;
         if offset_ns >= self.end_ns && (answered as f64) < ACHIEVED_SHARE_MIN * all.floor() {
-            return Hope::RateLost;
+            return EarlyStop::RateLost;
         }
         let waits = open as f64 - self.at_window_start.1 as f64;
         // Exchanges that started less than the limit ago may still be in time.
@@ -75,7 +75,7 @@ impl Backlog {
             .tails
             .iter()
             .find(|&&(limit_ns, share)| late(limit_ns) > share * all);
-        lost.map_or(Hope::Some, |&(limit_ns, _)| Hope::TailLost {
+        lost.map_or(EarlyStop::None, |&(limit_ns, _)| EarlyStop::TailLost {
             limit_ns,
             late: late(limit_ns) as u64,
         })
@@ -94,7 +94,7 @@ mod tests {
         let mut backlog = Backlog::new(1000.0, warmup, window, tails.iter().copied());
         (1..=300).find(|&sample| {
             let intended = if sample <= 110 { 100 } else { 0 };
-            backlog.add(sample * 100 * MS, intended, answered(sample)) != Hope::Some
+            backlog.add(sample * 100 * MS, intended, answered(sample)) != EarlyStop::None
         })
     }
 

@@ -8,7 +8,7 @@ mod length;
 #[cfg(test)]
 mod tests;
 
-pub use backlog::{Backlog, Hope};
+pub use backlog::{Backlog, EarlyStop};
 pub use length::{least_rate_per_s, probe_length};
 
 /// Limits of a search.
@@ -40,11 +40,11 @@ impl Rules {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verdict {
     /// The objective was met.
-    Kept,
+    Passed,
     /// It was not met.
-    Missed,
+    Failed,
     /// It was not met, but the generator was the limit: no statement about the target.
-    Instrument,
+    GeneratorLimited,
 }
 
 /// One probe.
@@ -58,7 +58,7 @@ pub struct Probe {
 
 /// The purpose of a probe.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Why {
+pub enum ProbePurpose {
     /// No rate failed yet.
     Grow,
     /// No rate passed yet.
@@ -81,7 +81,7 @@ pub enum Step {
         /// The rate.
         rate_per_s: f64,
         /// The purpose.
-        why: Why,
+        why: ProbePurpose,
     },
     /// The search has ended.
     Done(Answer),
@@ -93,23 +93,23 @@ pub enum Answer {
     /// The boundary lies between two rates.
     Found {
         /// The highest rate that met the objective.
-        kept_per_s: f64,
+        passed_max_per_s: f64,
         /// The lowest rate above it that did not.
-        missed_per_s: f64,
+        failed_min_per_s: f64,
         /// Whether both ends were repeated and are within the tolerance.
-        sure: Sure,
+        sure: Precision,
     },
     /// No rate failed, or the generator was the limit.
     AtLeast {
         /// The highest rate that met the objective.
-        kept_per_s: f64,
+        passed_max_per_s: f64,
         /// What stopped the search.
         limit: Limit,
     },
     /// Not even the lowest rate probed met the objective.
     Below {
         /// The lowest rate that did not.
-        missed_per_s: f64,
+        failed_min_per_s: f64,
     },
     /// No statement about the target: the generator was the limit from the start, or there was no probe.
     Unknown,
@@ -117,7 +117,7 @@ pub enum Answer {
 
 /// Precision of an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Sure {
+pub enum Precision {
     /// Both ends repeated, and within the tolerance.
     Confirmed,
     /// The search ended before that.
@@ -128,7 +128,7 @@ pub enum Sure {
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Limit {
     /// The generator was the limit at this rate.
-    Instrument(f64),
+    Generator(f64),
     /// The highest rate allowed.
     Most,
     /// Time, or the number of probes.
@@ -194,9 +194,9 @@ impl RateBracket {
                 levels.insert(at, level);
             }
             match probe.verdict {
-                Verdict::Kept => levels[at].kept += 1,
-                Verdict::Missed => levels[at].missed += 1,
-                Verdict::Instrument => levels[at].generator_limited += 1,
+                Verdict::Passed => levels[at].kept += 1,
+                Verdict::Failed => levels[at].missed += 1,
+                Verdict::GeneratorLimited => levels[at].generator_limited += 1,
             }
         }
         // Contradictions with all rates above the boundary; a rate that moves below adds its failures and removes its successes.
@@ -238,27 +238,27 @@ pub fn next(rules: &Rules, probes: &[Probe]) -> Step {
     if let Some(level) = bracket.unconfirmed_limit() {
         return Step::Probe {
             rate_per_s: level.rate_per_s,
-            why: Why::Again,
+            why: ProbePurpose::Again,
         };
     }
     match (bracket.kept(), bracket.missed()) {
         (None, None) => Step::Probe {
             rate_per_s: within(rules, rules.first_per_s),
-            why: Why::Grow,
+            why: ProbePurpose::Grow,
         },
         (Some(kept), None) if kept.rate_per_s >= rules.most_per_s => {
-            confirm(rules, probes, kept, Why::ConfirmKept)
+            confirm(rules, probes, kept, ProbePurpose::ConfirmKept)
         }
         (Some(kept), None) => Step::Probe {
             rate_per_s: within(rules, kept.rate_per_s * step_factor(rules, probes)),
-            why: Why::Grow,
+            why: ProbePurpose::Grow,
         },
         (None, Some(missed)) if missed.rate_per_s <= rules.least_per_s => {
-            confirm(rules, probes, missed, Why::ConfirmMissed)
+            confirm(rules, probes, missed, ProbePurpose::ConfirmMissed)
         }
         (None, Some(missed)) => Step::Probe {
             rate_per_s: within(rules, missed.rate_per_s / step_factor(rules, probes)),
-            why: Why::Shrink,
+            why: ProbePurpose::Shrink,
         },
         (Some(kept), Some(missed)) => between(rules, probes, kept, missed),
     }
@@ -271,17 +271,17 @@ fn between(rules: &Rules, probes: &[Probe], kept: &RateTally, missed: &RateTally
     if is_between && !is_within_tolerance {
         return Step::Probe {
             rate_per_s: middle,
-            why: Why::Halve,
+            why: ProbePurpose::Halve,
         };
     }
     if !kept.is_confirmed(rules.confirmations) {
-        return confirm(rules, probes, kept, Why::ConfirmKept);
+        return confirm(rules, probes, kept, ProbePurpose::ConfirmKept);
     }
-    confirm(rules, probes, missed, Why::ConfirmMissed)
+    confirm(rules, probes, missed, ProbePurpose::ConfirmMissed)
 }
 
 /// Repeats a rate until a majority of its probes agrees.
-fn confirm(rules: &Rules, probes: &[Probe], level: &RateTally, why: Why) -> Step {
+fn confirm(rules: &Rules, probes: &[Probe], level: &RateTally, why: ProbePurpose) -> Step {
     if level.is_confirmed(rules.confirmations) {
         return Step::Done(conclude(rules, probes));
     }
@@ -298,7 +298,7 @@ fn step_factor(rules: &Rules, probes: &[Probe]) -> f64 {
     let Some(last) = probes.last() else {
         return WIDEST;
     };
-    let is_kept = |probe: &Probe| probe.verdict == Verdict::Kept;
+    let is_kept = |probe: &Probe| probe.verdict == Verdict::Passed;
     let same = |probe: &&Probe| is_kept(probe) == is_kept(last);
     let run = probes.iter().rev().take_while(same).count();
     if run == probes.len() {
@@ -337,18 +337,18 @@ pub fn conclude(rules: &Rules, probes: &[Probe]) -> Answer {
         (None, None) => Answer::Unknown,
         (None, Some(missed)) if missed.is_generator_limited() => Answer::Unknown,
         (None, Some(missed)) => Answer::Below {
-            missed_per_s: missed.rate_per_s,
+            failed_min_per_s: missed.rate_per_s,
         },
         (Some(kept), None) => Answer::AtLeast {
-            kept_per_s: kept.rate_per_s,
+            passed_max_per_s: kept.rate_per_s,
             limit: match kept.rate_per_s >= rules.most_per_s {
                 true => Limit::Most,
                 false => Limit::Effort,
             },
         },
         (Some(kept), Some(missed)) if missed.is_generator_limited() => Answer::AtLeast {
-            kept_per_s: kept.rate_per_s,
-            limit: Limit::Instrument(missed.rate_per_s),
+            passed_max_per_s: kept.rate_per_s,
+            limit: Limit::Generator(missed.rate_per_s),
         },
         (Some(kept), Some(missed)) => {
             // Rounding to four digits may keep the ends a little farther apart.
@@ -356,11 +356,11 @@ pub fn conclude(rules: &Rules, probes: &[Probe]) -> Answer {
                 missed.rate_per_s <= kept.rate_per_s * rules.bracket_ratio() * 1.002;
             let confirmed = [kept, missed].map(|level| level.is_confirmed(rules.confirmations));
             Answer::Found {
-                kept_per_s: kept.rate_per_s,
-                missed_per_s: missed.rate_per_s,
+                passed_max_per_s: kept.rate_per_s,
+                failed_min_per_s: missed.rate_per_s,
                 sure: match is_within_tolerance && confirmed == [true, true] {
-                    true => Sure::Confirmed,
-                    false => Sure::Rough,
+                    true => Precision::Confirmed,
+                    false => Precision::Rough,
                 },
             }
         }

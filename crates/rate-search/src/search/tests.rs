@@ -38,8 +38,8 @@ impl Server {
         let spare = self.served_per_s - rate_per_s;
         let p99_s = 100_f64.ln() / spare * noise;
         match spare > 0.0 && p99_s < self.limit_s && !disturbed {
-            true => Verdict::Kept,
-            false => Verdict::Missed,
+            true => Verdict::Passed,
+            false => Verdict::Failed,
         }
     }
 }
@@ -64,13 +64,13 @@ fn search(rules: &Rules, mut verdict: impl FnMut(f64) -> Verdict) -> (Answer, Ve
 
 /// The border that was found: the rate kept, the rate missed, and whether that is sure.
 #[track_caller]
-fn found(answer: Answer) -> (f64, f64, Sure) {
+fn found(answer: Answer) -> (f64, f64, Precision) {
     match answer {
         Answer::Found {
-            kept_per_s,
-            missed_per_s,
+            passed_max_per_s,
+            failed_min_per_s,
             sure,
-        } => (kept_per_s, missed_per_s, sure),
+        } => (passed_max_per_s, failed_min_per_s, sure),
         _ => panic!("{answer:?}"),
     }
 }
@@ -79,16 +79,16 @@ fn found(answer: Answer) -> (f64, f64, Sure) {
 fn without_noise_the_border_is_found_within_the_tolerance_and_repeated() {
     for truth in [1.7, 37.0, 999.0, 123_456.0] {
         let (answer, probes) = search(&rules(), |rate| match rate <= truth {
-            true => Verdict::Kept,
-            false => Verdict::Missed,
+            true => Verdict::Passed,
+            false => Verdict::Failed,
         });
-        let (kept_per_s, missed_per_s, sure) = found(answer);
-        assert_eq!(sure, Sure::Confirmed, "{truth}: {answer:?}");
-        assert!(kept_per_s <= truth && truth < missed_per_s);
-        assert!(missed_per_s <= kept_per_s * 1.025 * 1.002);
+        let (passed_max_per_s, failed_min_per_s, sure) = found(answer);
+        assert_eq!(sure, Precision::Confirmed, "{truth}: {answer:?}");
+        assert!(passed_max_per_s <= truth && truth < failed_min_per_s);
+        assert!(failed_min_per_s <= passed_max_per_s * 1.025 * 1.002);
         let tries = |rate: f64| probes.iter().filter(|p| p.rate_per_s == rate).count();
         assert!(
-            tries(kept_per_s) >= 2 && tries(missed_per_s) >= 2,
+            tries(passed_max_per_s) >= 2 && tries(failed_min_per_s) >= 2,
             "two of three agree"
         );
         assert!(probes.len() < 30, "{}", probes.len());
@@ -111,8 +111,11 @@ fn a_noisy_server_is_found_within_the_tolerance_in_95_of_100_searches() {
             let truth = server.truth();
             let (answer, probes) = search(&rules(), |rate| server.verdict(rate));
             effort += probes.len();
-            if let Answer::Found { kept_per_s, .. } = answer {
-                good += u64::from((kept_per_s / truth - 1.0).abs() <= 0.05);
+            if let Answer::Found {
+                passed_max_per_s, ..
+            } = answer
+            {
+                good += u64::from((passed_max_per_s / truth - 1.0).abs() <= 0.05);
             }
         }
         assert!(
@@ -131,11 +134,11 @@ fn a_search_that_begins_far_above_or_below_comes_to_the_same_border() {
             ..rules()
         };
         let (answer, _) = search(&rules, |rate| match rate <= 500.0 {
-            true => Verdict::Kept,
-            false => Verdict::Missed,
+            true => Verdict::Passed,
+            false => Verdict::Failed,
         });
-        let (kept_per_s, ..) = found(answer);
-        assert!((475.0..=500.0).contains(&kept_per_s), "{answer:?}");
+        let (passed_max_per_s, ..) = found(answer);
+        assert!((475.0..=500.0).contains(&passed_max_per_s), "{answer:?}");
     }
 }
 
@@ -145,29 +148,29 @@ fn one_false_miss_at_the_start_does_not_hold_the_search_down() {
     let (answer, _) = search(&rules(), |rate| {
         tries += 1;
         match tries > 1 && rate <= 5000.0 {
-            true => Verdict::Kept,
-            false => Verdict::Missed,
+            true => Verdict::Passed,
+            false => Verdict::Failed,
         }
     });
-    let (kept_per_s, ..) = found(answer);
-    assert!(kept_per_s >= 4750.0, "{answer:?}");
+    let (passed_max_per_s, ..) = found(answer);
+    assert!(passed_max_per_s >= 4750.0, "{answer:?}");
 }
 
 #[test]
 fn a_generator_at_its_limit_is_not_blamed_on_the_server() {
     let (answer, _) = search(&rules(), |rate| match rate <= 3000.0 {
-        true => Verdict::Kept,
-        false => Verdict::Instrument,
+        true => Verdict::Passed,
+        false => Verdict::GeneratorLimited,
     });
     let Answer::AtLeast {
-        kept_per_s,
-        limit: Limit::Instrument(at),
+        passed_max_per_s,
+        limit: Limit::Generator(at),
     } = answer
     else {
         panic!("{answer:?}")
     };
-    assert!(kept_per_s <= 3000.0 && at > 3000.0);
-    let (answer, _) = search(&rules(), |_| Verdict::Instrument);
+    assert!(passed_max_per_s <= 3000.0 && at > 3000.0);
+    let (answer, _) = search(&rules(), |_| Verdict::GeneratorLimited);
     assert_eq!(answer, Answer::Unknown);
 }
 
@@ -177,15 +180,15 @@ fn a_generator_that_was_held_up_now_and_then_does_not_end_the_search() {
     let (answer, _) = search(&rules(), |rate| {
         tries += 1;
         match (tries % 3, rate <= 3000.0) {
-            (0, _) => Verdict::Instrument,
-            (_, true) => Verdict::Kept,
-            (_, false) => Verdict::Missed,
+            (0, _) => Verdict::GeneratorLimited,
+            (_, true) => Verdict::Passed,
+            (_, false) => Verdict::Failed,
         }
     });
-    let (kept_per_s, missed_per_s, sure) = found(answer);
-    assert_eq!(sure, Sure::Confirmed, "{answer:?}");
-    assert!(kept_per_s <= 3000.0 && missed_per_s > 3000.0);
-    assert!(missed_per_s / kept_per_s < 1.06);
+    let (passed_max_per_s, failed_min_per_s, sure) = found(answer);
+    assert_eq!(sure, Precision::Confirmed, "{answer:?}");
+    assert!(passed_max_per_s <= 3000.0 && failed_min_per_s > 3000.0);
+    assert!(failed_min_per_s / passed_max_per_s < 1.06);
 }
 
 #[test]
@@ -194,25 +197,30 @@ fn a_server_that_keeps_or_misses_everything_has_a_bound_on_one_side() {
         most_per_s: 3000.0,
         ..rules()
     };
-    let (answer, _) = search(&rules, |_| Verdict::Kept);
+    let (answer, _) = search(&rules, |_| Verdict::Passed);
     let limit = Limit::Most;
     assert_eq!(
         answer,
         Answer::AtLeast {
-            kept_per_s: 3000.0,
+            passed_max_per_s: 3000.0,
             limit
         }
     );
-    let (answer, _) = search(&rules, |_| Verdict::Missed);
-    assert_eq!(answer, Answer::Below { missed_per_s: 1.0 });
+    let (answer, _) = search(&rules, |_| Verdict::Failed);
+    assert_eq!(
+        answer,
+        Answer::Below {
+            failed_min_per_s: 1.0
+        }
+    );
 }
 
 #[test]
 fn a_coin_for_a_server_ends_with_a_rough_answer() {
     let mut random = Random::from_seed(4);
     let (answer, probes) = search(&rules(), |_| match random.below(2) {
-        0 => Verdict::Kept,
-        _ => Verdict::Missed,
+        0 => Verdict::Passed,
+        _ => Verdict::Failed,
     });
     assert!(probes.len() <= 60);
     assert_ne!(answer, Answer::Unknown);
@@ -224,18 +232,18 @@ fn a_search_cut_short_says_what_it_knows() {
         rate_per_s,
         verdict,
     };
-    let grown = [probe(100.0, Verdict::Kept), probe(200.0, Verdict::Kept)];
+    let grown = [probe(100.0, Verdict::Passed), probe(200.0, Verdict::Passed)];
     let limit = Limit::Effort;
     let at_least = Answer::AtLeast {
-        kept_per_s: 200.0,
+        passed_max_per_s: 200.0,
         limit,
     };
     assert_eq!(conclude(&rules(), &grown), at_least);
-    let bounded = [probe(100.0, Verdict::Kept), probe(200.0, Verdict::Missed)];
+    let bounded = [probe(100.0, Verdict::Passed), probe(200.0, Verdict::Failed)];
     let rough = Answer::Found {
-        kept_per_s: 100.0,
-        missed_per_s: 200.0,
-        sure: Sure::Rough,
+        passed_max_per_s: 100.0,
+        failed_min_per_s: 200.0,
+        sure: Precision::Rough,
     };
     assert_eq!(conclude(&rules(), &bounded), rough);
     assert_eq!(conclude(&rules(), &[]), Answer::Unknown);

@@ -178,7 +178,7 @@ impl RunJudge<'_> {
         }
         let is_bounded = before.is_bounded || after.is_bounded;
         let [failed_before, failed_after] = self.failed(cell);
-        let failed = failures::why(
+        let failed = failures::reason(
             metric,
             [
                 (failed_after, " in the run after"),
@@ -219,9 +219,9 @@ impl RunJudge<'_> {
             });
         let outcome = match failed {
             _ if is_bounded => Outcome::None {
-                why: BOUNDED.into(),
+                reason: BOUNDED.into(),
             },
-            Some(why) => Outcome::None { why },
+            Some(reason) => Outcome::None { reason },
             None => view_outcome(found.outcome, is_primary, too_few),
         };
         Some(Row {
@@ -273,7 +273,7 @@ fn values(trials: &Trials<'_>, cell: &(String, String), metric: Metric) -> Value
     let measured = trials.cells.get(cell).into_iter().flatten();
     for (_, measured) in measured.filter(|((_, copy), _)| *copy == 0) {
         match measured.values.get(&metric) {
-            Some(figured) if figured.at_least => values.is_bounded = true,
+            Some(figured) if figured.is_lower_bound => values.is_bounded = true,
             Some(figured) if figured.value > 0.0 && figured.value.is_finite() => {
                 values.exact.push(figured.value);
             }
@@ -321,7 +321,7 @@ fn failed(judge: &RunJudge<'_>, cells: &[(String, String)]) -> Vec<(SentenceKind
         let [Some(before), Some(after)] = judge.failed(cell) else {
             continue;
         };
-        let no_verdict = failures::unjudged(judge.plan.primary.clone(), [before, after]);
+        let no_verdict = failures::no_verdict(judge.plan.primary.clone(), [before, after]);
         let kind = match no_verdict.is_empty() {
             true if before.share == after.share => continue,
             true => SentenceKind::Warning,

@@ -3,7 +3,7 @@
 mod rule;
 
 use tare_schema::agent::LoadResult;
-use tare_schema::agent::{Fault, RecordWay};
+use tare_schema::agent::{ErrorSource, RecordDirection};
 use tare_schema::load::Pacing;
 use tare_schema::metric::Metric;
 use tare_schema::plan::Plan;
@@ -30,14 +30,14 @@ pub fn cell_failures(plan: &Plan, cell: &CellName, records: &[&TrialRecord]) -> 
     let counts = counts(records);
     let loop_kind = loop_kind(plan, cell);
     let share = share(counts);
-    let mut unjudged = Metric::ALL.to_vec();
-    unjudged.retain(|metric| !rule::allows_verdict(*metric, loop_kind, counts));
+    let mut no_verdict = Metric::ALL.to_vec();
+    no_verdict.retain(|metric| !rule::allows_verdict(*metric, loop_kind, counts));
     FailedShare {
         share,
         text: share.map_or_else(|| MISSING.into(), percent),
         classes: classes(records, counts),
         what: what(records).into(),
-        unjudged,
+        no_verdict,
     }
 }
 
@@ -52,7 +52,7 @@ fn counts(records: &[&TrialRecord]) -> Counts {
         // An arrival that found the queue full is a failure: the target let the queue grow.
         let failed = role.errors + role.unfinished + role.overflow;
         counts.failed += failed;
-        counts.exchanges += role.right + failed;
+        counts.exchanges += role.ok + failed;
     }
     counts
 }
@@ -76,7 +76,7 @@ fn loop_kind(plan: &Plan, (arm, level): &CellName) -> LoopKind {
 fn what(records: &[&TrialRecord]) -> &'static str {
     let written = |role: &LoadResult| {
         let flow = role.flow.as_ref();
-        flow.is_some_and(|flow| flow.way == RecordWay::Written)
+        flow.is_some_and(|flow| flow.direction == RecordDirection::Written)
     };
     let mut roles = roles(records).peekable();
     match roles.peek().is_some() && roles.all(written) {
@@ -105,13 +105,13 @@ fn classes(records: &[&TrialRecord], counts: Counts) -> String {
     };
     for role in roles(records) {
         let wrong = role.outcomes.iter();
-        for outcome in wrong.filter(|one| !["right", "unfinished"].contains(&one.class.as_str())) {
-            let fault = fault(outcome.fault);
+        for outcome in wrong.filter(|one| !["ok", "unfinished"].contains(&one.class.as_str())) {
+            let fault = fault(outcome.error_source);
             let class = outcome.class.replace('-', " ");
             add(format!("{class}{fault}"), outcome.count);
         }
-        add("unanswered by the target".into(), role.unfinished);
-        add("turned away by a full queue".into(), role.overflow);
+        add("unfinished".into(), role.unfinished);
+        add("dropped because the queue was full".into(), role.overflow);
     }
     // A stable sort: of equals the first one.
     classes.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
@@ -128,20 +128,20 @@ fn classes(records: &[&TrialRecord], counts: Counts) -> String {
     shares.join(", ")
 }
 
-fn fault(fault: Fault) -> &'static str {
-    match fault {
-        Fault::None => "",
-        Fault::Target => " by the target",
-        Fault::Peer => " by the peer",
-        Fault::Client => " by the client",
-        Fault::Environment => " by the environment",
+fn fault(error_source: ErrorSource) -> &'static str {
+    match error_source {
+        ErrorSource::None => "",
+        ErrorSource::Target => " by the target",
+        ErrorSource::Peer => " by the peer",
+        ErrorSource::Client => " by the client",
+        ErrorSource::Environment => " by the environment",
     }
 }
 
 /// Why failures leave a metric of two cells without a verdict; each cell with a text for its place. `None` if they do not.
-pub fn why(metric: Metric, cells: [(Option<&FailedShare>, &str); 2]) -> Option<String> {
+pub fn reason(metric: Metric, cells: [(Option<&FailedShare>, &str); 2]) -> Option<String> {
     cells.into_iter().find_map(|(failed, place)| {
-        let failed = failed.filter(|failed| failed.unjudged.contains(&metric))?;
+        let failed = failed.filter(|failed| failed.no_verdict.contains(&metric))?;
         Some(format!(
             "{} of the {} failed{place}",
             failed.text, failed.what
@@ -164,7 +164,7 @@ pub fn is_unjudged(view: &View, overhead: &Overhead) -> bool {
 pub fn cell_is_unjudged(view: &View, arm: &str, level: &str, metric: Metric) -> bool {
     let level = view.levels.iter().find(|one| one.name == level);
     let cell = level.and_then(|level| level.cells.iter().find(|cell| cell.arm == arm));
-    cell.is_some_and(|cell| cell.failed.unjudged.contains(&metric))
+    cell.is_some_and(|cell| cell.failed.no_verdict.contains(&metric))
 }
 
 /// The failures of a cell and of the cell it is compared with; `None` if they do not affect a verdict.
@@ -178,7 +178,7 @@ pub fn compared(
     let against_failed = trials.failed.get(base)?;
     let difference = difference(trials, base, cell);
     let difference_text = difference.and_then(|difference| signed_difference(&difference));
-    let no_verdict = unjudged(judged_metrics(plan, &cell.0), [failed, against_failed]);
+    let no_verdict = no_verdict(judged_metrics(plan, &cell.0), [failed, against_failed]);
     if no_verdict.is_empty() && difference_text.is_none() {
         return None;
     }
@@ -206,8 +206,8 @@ fn judged_metrics(plan: &Plan, arm: &str) -> Vec<Metric> {
 }
 
 /// Those of these metrics that the failures of either cell leave without a verdict.
-pub fn unjudged(mut metrics: Vec<Metric>, failed: [&FailedShare; 2]) -> Vec<Metric> {
-    metrics.retain(|metric| failed.iter().any(|one| one.unjudged.contains(metric)));
+pub fn no_verdict(mut metrics: Vec<Metric>, failed: [&FailedShare; 2]) -> Vec<Metric> {
+    metrics.retain(|metric| failed.iter().any(|one| one.no_verdict.contains(metric)));
     metrics
 }
 
@@ -288,22 +288,22 @@ pub fn errors(trials: &Trials<'_>, cell: &CellName) -> Option<Interval> {
 
 /// The Clopper–Pearson interval, by quantiles of F.
 fn clopper_pearson(counts: Counts) -> [f64; 2] {
-    let (failed, right) = (
+    let (failed, ok) = (
         counts.failed as f64,
         (counts.exchanges - counts.failed) as f64,
     );
     let low = match counts.failed {
         0 => 0.0,
         _ => {
-            let f = f_quantile(0.975, 2.0 * (right + 1.0), 2.0 * failed);
-            failed / (failed + (right + 1.0) * f)
+            let f = f_quantile(0.975, 2.0 * (ok + 1.0), 2.0 * failed);
+            failed / (failed + (ok + 1.0) * f)
         }
     };
     let high = match counts.exchanges - counts.failed {
         0 => 1.0,
         _ => {
-            let f = f_quantile(0.975, 2.0 * (failed + 1.0), 2.0 * right);
-            (failed + 1.0) * f / (right + (failed + 1.0) * f)
+            let f = f_quantile(0.975, 2.0 * (failed + 1.0), 2.0 * ok);
+            (failed + 1.0) * f / (ok + (failed + 1.0) * f)
         }
     };
     [low, high]

@@ -5,34 +5,34 @@ mod words;
 
 use std::collections::BTreeMap;
 
-use tare_schema::record::{EventRecord, TrialRecord};
-use tare_schema::view::{DisturbanceView, DisturbedTrial, EventMark, MomentPoint, ReadBackView};
+use tare_schema::record::{FaultRecord, TrialRecord};
+use tare_schema::view::{FaultMark, FaultSample, FaultTrial, FaultView, ReadBackView};
 
 use crate::cells::median;
 use crate::read::{Run, Trial};
 use samples::Sample;
 
-/// Heads of [`DisturbedTrial::texts`].
+/// Heads of [`FaultTrial::texts`].
 pub const HEADS: [&str; 9] = [
     "done",
-    "silent for",
+    "longest outage",
     "slowest",
-    "sent again",
+    "retried",
     "errors",
     "acknowledged",
     "read back",
     "lost",
-    "doubled",
+    "duplicated",
 ];
 
 /// Views of the cells with faults, in the order of the plan, and the sample files that could not be read.
-pub fn faults(run: &Run) -> (Vec<DisturbanceView>, Vec<String>) {
+pub fn faults(run: &Run) -> (Vec<FaultView>, Vec<String>) {
     let mut views = Vec::new();
     let mut skipped = Vec::new();
     for cell in &run.plan.cells {
         let of_cell = |trial: &&Trial| {
             let record = &trial.record;
-            let there = !record.events.is_empty() || record.read_back.is_some();
+            let there = !record.faults.is_empty() || record.read_back.is_some();
             there && !record.superseded && record.arm == cell.arm && record.level == cell.level
         };
         // Offsets of samples count from the start of the warm-up, those of events from the start of the window.
@@ -46,13 +46,13 @@ pub fn faults(run: &Run) -> (Vec<DisturbanceView>, Vec<String>) {
         if trials.is_empty() {
             continue;
         }
-        let rows: Vec<DisturbedTrial> = trials.iter().map(row).collect();
-        let events = events(&trials);
-        views.push(DisturbanceView {
+        let rows: Vec<FaultTrial> = trials.iter().map(row).collect();
+        let faults = fault_marks(&trials);
+        views.push(FaultView {
             level: cell.level.clone(),
             arm: cell.arm.clone(),
-            sentences: words::sentences(&cell.events, &events, &rows),
-            events,
+            sentences: words::sentences(&cell.faults, &faults, &rows),
+            faults,
             series: series(&trials),
             trials: rows,
         });
@@ -72,8 +72,8 @@ fn trial_samples<'a>(
     skipped: &mut Vec<String>,
 ) -> TrialSamples<'a> {
     let record = &trial.record;
-    let mut samples = samples::read(&trial.folder).unwrap_or_else(|why| {
-        skipped.push(format!("trials/{:04}/samples.csv: {why}", record.trial));
+    let mut samples = samples::read(&trial.folder).unwrap_or_else(|reason| {
+        skipped.push(format!("trials/{:04}/samples.csv: {reason}", record.trial));
         Vec::new()
     });
     samples.retain(|one| one.offset_ns > warmup_ns);
@@ -83,12 +83,12 @@ fn trial_samples<'a>(
     TrialSamples { record, samples }
 }
 
-fn row(trial_samples: &TrialSamples<'_>) -> DisturbedTrial {
+fn row(trial_samples: &TrialSamples<'_>) -> FaultTrial {
     let record = trial_samples.record;
     let began = record
-        .events
+        .faults
         .iter()
-        .filter_map(|event| event.began_ns)
+        .filter_map(|fault| fault.began_ns)
         .min();
     let window_ns = record.load.iter().map(|role| role.window_ns).max();
     let within: Vec<Sample> = trial_samples
@@ -104,16 +104,16 @@ fn row(trial_samples: &TrialSamples<'_>) -> DisturbedTrial {
             .map(|role| role.protocol_counts.get(name));
         all.flatten().copied().reduce(|a, b| a + b)
     };
-    let mut row = DisturbedTrial {
+    let mut row = FaultTrial {
         trial: record.trial,
-        done: words::done(&record.events),
-        silent_ns: began.and_then(|from_ns| samples::longest_outage(&within, from_ns)),
+        done: words::done(&record.faults),
+        outage_ns: began.and_then(|from_ns| samples::longest_outage(&within, from_ns)),
         slowest_ns: trial_samples
             .samples
             .iter()
             .filter_map(|one| one.slowest_ns)
             .max(),
-        sent_again: counts("retries"),
+        retried: counts("retries"),
         errors: record
             .load
             .iter()
@@ -131,12 +131,12 @@ fn row(trial_samples: &TrialSamples<'_>) -> DisturbedTrial {
     row
 }
 
-/// The events by their index in the trial, with median times.
-fn events(trials: &[TrialSamples<'_>]) -> Vec<EventMark> {
-    let mut places: BTreeMap<usize, Vec<&EventRecord>> = BTreeMap::new();
+/// The faults by their index in the trial, with median times.
+fn fault_marks(trials: &[TrialSamples<'_>]) -> Vec<FaultMark> {
+    let mut places: BTreeMap<usize, Vec<&FaultRecord>> = BTreeMap::new();
     for trial in trials {
-        for (place, event) in trial.record.events.iter().enumerate() {
-            places.entry(place).or_default().push(event);
+        for (place, fault) in trial.record.faults.iter().enumerate() {
+            places.entry(place).or_default().push(fault);
         }
     }
     let median_ns = |values: Vec<Option<u64>>| {
@@ -152,7 +152,7 @@ fn events(trials: &[TrialSamples<'_>]) -> Vec<EventMark> {
         .filter_map(|all| {
             let began_ns = median_ns(all.iter().map(|one| one.began_ns).collect())?;
             let done_ns = median_ns(all.iter().map(|one| one.done_ns).collect());
-            Some(EventMark {
+            Some(FaultMark {
                 label: words::label(&all),
                 began_ns: began_ns as u64,
                 done_ns: done_ns.map(|ns| ns as u64),
@@ -162,7 +162,7 @@ fn events(trials: &[TrialSamples<'_>]) -> Vec<EventMark> {
 }
 
 /// The samples by their offset, over the trials.
-fn series(trials: &[TrialSamples<'_>]) -> Vec<MomentPoint> {
+fn series(trials: &[TrialSamples<'_>]) -> Vec<FaultSample> {
     let mut places: BTreeMap<u64, Vec<Sample>> = BTreeMap::new();
     for sample in trials.iter().flat_map(|trial| &trial.samples) {
         // The last sample of a load is shorter: it ends with the drain.
@@ -179,15 +179,15 @@ fn series(trials: &[TrialSamples<'_>]) -> Vec<MomentPoint> {
                 .max()
                 .unwrap_or(1)
                 .max(1);
-            let rate = |one: &Sample| one.right as f64 * 1e9 / one.length_ns.max(1) as f64;
+            let rate = |one: &Sample| one.ok as f64 * 1e9 / one.length_ns.max(1) as f64;
             let slowest: Vec<Option<f64>> = all
                 .iter()
                 .filter_map(|one| Some(Some(one.slowest_ns? as f64)))
                 .collect();
-            MomentPoint {
+            FaultSample {
                 offset_ns,
                 length_ns,
-                right_per_s: of(all.iter().map(|one| Some(rate(one))).collect()).unwrap_or(0.0),
+                ok_per_s: of(all.iter().map(|one| Some(rate(one))).collect()).unwrap_or(0.0),
                 errors: all.iter().map(|one| one.errors).sum(),
                 slowest_ns: (!slowest.is_empty())
                     .then(|| of(slowest))

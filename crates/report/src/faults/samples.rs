@@ -19,7 +19,7 @@ pub struct Sample {
     /// Its length.
     pub length_ns: u64,
     /// Successful exchanges.
-    pub right: u64,
+    pub ok: u64,
     /// Errors.
     pub errors: u64,
     /// Largest latency.
@@ -44,7 +44,7 @@ fn parse(text: &str) -> Result<Vec<Sample>, String> {
         found.ok_or_else(|| format!("it has no column {name}"))
     };
     let [offset, length] = [column("offset_ns")?, column("length_ns")?];
-    let [right, errors] = [column("right")?, column("errors")?];
+    let [ok, errors] = [column("ok")?, column("errors")?];
     let slowest = column("latency_max_ns")?;
     let mut all: BTreeMap<u64, Sample> = BTreeMap::new();
     for line in lines {
@@ -59,7 +59,7 @@ fn parse(text: &str) -> Result<Vec<Sample>, String> {
             length_ns,
             ..Sample::default()
         });
-        sample.right = sample.right.saturating_add(field(right).unwrap_or(0));
+        sample.ok = sample.ok.saturating_add(field(ok).unwrap_or(0));
         sample.errors = sample.errors.saturating_add(field(errors).unwrap_or(0));
         sample.slowest_ns = sample.slowest_ns.max(field(slowest));
         if all.len() > SAMPLES_MAX {
@@ -76,7 +76,7 @@ pub fn longest_outage(samples: &[Sample], from_ns: u64) -> Option<u64> {
     let mut longest = None;
     let mut outage_ns = 0;
     for sample in samples.iter().filter(|one| one.offset_ns > from_ns) {
-        outage_ns = match sample.right {
+        outage_ns = match sample.ok {
             0 => sample.length_ns.saturating_add(outage_ns),
             _ => 0,
         };
@@ -91,7 +91,7 @@ mod tests {
 
     use super::*;
 
-    const HEAD: &str = "role,offset_ns,length_ns,intended,released,right,errors,latency_p50_ns,latency_p99_ns,latency_max_ns,lateness_p99_ns,in_flight,connections\n";
+    const HEAD: &str = "role,offset_ns,length_ns,intended,released,ok,errors,latency_p50_ns,latency_p99_ns,latency_max_ns,lateness_p99_ns,in_flight,connections\n";
 
     #[test]
     fn samples_of_several_agents_are_added_up_and_the_longest_silence_is_found() {
@@ -110,10 +110,10 @@ mod tests {
         text += "a,7";
         let samples = parse(&text).unwrap();
         assert_eq!(samples.len(), 6);
-        assert_eq!((samples[0].right, samples[0].errors), (10, 1));
+        assert_eq!((samples[0].ok, samples[0].errors), (10, 1));
         assert_eq!(samples[1].slowest_ns, Some(2));
         assert_eq!(longest_outage(&samples, 0), Some(200));
-        assert_eq!(longest_outage(&samples, 500), Some(100), "from an event on");
+        assert_eq!(longest_outage(&samples, 500), Some(100), "from a fault on");
         assert_eq!(longest_outage(&[], 0), None);
         assert!(parse("role,offset_ns\n").is_err());
     }
@@ -139,7 +139,7 @@ mod tests {
 
     #[test]
     fn more_samples_than_any_trial_has_are_refused() {
-        let mut text = "offset_ns,length_ns,right,errors,latency_max_ns\n".to_owned();
+        let mut text = "offset_ns,length_ns,ok,errors,latency_max_ns\n".to_owned();
         for offset in 0..=SAMPLES_MAX {
             text += &format!("{offset},1\n");
         }

@@ -3,22 +3,22 @@
 use std::collections::BTreeMap;
 
 use tare_schema::metric::Unit;
-use tare_schema::plan::PlannedEvent;
-use tare_schema::record::EventRecord;
-use tare_schema::view::{DisturbedTrial, EventMark};
+use tare_schema::plan::PlannedFault;
+use tare_schema::record::FaultRecord;
+use tare_schema::view::{FaultMark, FaultTrial};
 
 use crate::cells::median;
 use crate::quantity::{self, MISSING};
 
 /// The sentences on a cell.
 pub fn sentences(
-    planned: &[PlannedEvent],
-    events: &[EventMark],
-    trials: &[DisturbedTrial],
+    planned: &[PlannedFault],
+    faults: &[FaultMark],
+    trials: &[FaultTrial],
 ) -> Vec<String> {
     let mut all = Vec::new();
-    if !planned.is_empty() && !events.is_empty() {
-        all.push(effects_sentence(planned, events, trials));
+    if !planned.is_empty() && !faults.is_empty() {
+        all.push(effects_sentence(planned, faults, trials));
     }
     all.extend(read_back(trials));
     all
@@ -26,14 +26,18 @@ pub fn sentences(
 
 /// `In 20 trials: kill one of broker-1, broker-2, broker-3 at 3 s (…): no answer for 1.8 s (0.4–2.3 s), …`.
 fn effects_sentence(
-    planned: &[PlannedEvent],
-    events: &[EventMark],
-    trials: &[DisturbedTrial],
+    planned: &[PlannedFault],
+    faults: &[FaultMark],
+    trials: &[FaultTrial],
 ) -> String {
-    let first = planned.first().map_or_else(String::new, |event| {
-        format!("{} at {}", event.act.in_words(), time(event.at_ns as f64))
+    let first = planned.first().map_or_else(String::new, |fault| {
+        format!(
+            "{} at {}",
+            fault.action.in_words(),
+            time(fault.at_ns as f64)
+        )
     });
-    let again: Vec<String> = events[1..]
+    let again: Vec<String> = faults[1..]
         .iter()
         .map(|mark| {
             let done = mark.done_ns.map_or_else(String::new, |done_ns| {
@@ -47,23 +51,23 @@ fn effects_sentence(
         true => String::new(),
         false => format!(" ({})", again.join("; ")),
     };
-    let silent = spread(trials.iter().map(|trial| trial.silent_ns));
+    let silent = spread(trials.iter().map(|trial| trial.outage_ns));
     let slowest = spread(trials.iter().map(|trial| trial.slowest_ns));
-    let sent_again: Option<u64> = trials.iter().map(|trial| trial.sent_again).sum();
-    let sent_again = sent_again.map_or_else(String::new, |count| {
+    let retried: Option<u64> = trials.iter().map(|trial| trial.retried).sum();
+    let retried = retried.map_or_else(String::new, |count| {
         let batches = quantity::counted(count, "batch", "batches");
-        format!("; {batches} sent again")
+        format!("; {batches} retried")
     });
     let errors: u64 = trials.iter().map(|trial| trial.errors).sum();
     let count = quantity::counted(trials.len() as u64, "trial", "trials");
     let errors = quantity::counted(errors, "error", "errors");
     format!(
-        "In {count}: {first}{again}. No answer at all for {silent}, the slowest answer took {slowest}{sent_again}; {errors}."
+        "In {count}: {first}{again}. Longest outage {silent}, maximum latency {slowest}{retried}; {errors}."
     )
 }
 
-/// `0 of 160,000 acknowledged records lost, 0 doubled, in 20 trials (160,000 read back).`
-fn read_back(trials: &[DisturbedTrial]) -> Option<String> {
+/// `0 of 160,000 acknowledged records lost, 0 duplicated, in 20 trials (160,000 read back).`
+fn read_back(trials: &[FaultTrial]) -> Option<String> {
     let all_read: Vec<_> = trials.iter().filter_map(|trial| trial.read_back).collect();
     if all_read.is_empty() {
         return None;
@@ -76,7 +80,7 @@ fn read_back(trials: &[DisturbedTrial]) -> Option<String> {
         (read, all) => format!("{read} of {all} trials"),
     };
     Some(format!(
-        "{} of {} acknowledged records lost, {} doubled, in {trials} ({} read back).",
+        "{} of {} acknowledged records lost, {} duplicated, in {trials} ({} read back).",
         sum(|found| found.lost),
         sum(|found| found.acknowledged),
         sum(|found| found.duplicated),
@@ -102,50 +106,52 @@ fn time(ns: f64) -> String {
     quantity::value(Unit::Nanoseconds, ns)
 }
 
-/// The label of an event: `kill broker-1`, or `kill broker-1 (× 3), broker-2 (× 2)`.
-pub fn label(events: &[&EventRecord]) -> String {
-    let act = events.first().map_or("", |event| event.act.as_str());
+/// The label of a fault: `kill broker-1`, or `kill broker-1 (× 3), broker-2 (× 2)`.
+pub fn label(faults: &[&FaultRecord]) -> String {
+    let action = faults.first().map_or("", |fault| fault.action.as_str());
     let mut to: BTreeMap<String, u64> = BTreeMap::new();
-    for event in events {
-        *to.entry(event.to.join(" and ")).or_default() += 1;
+    for fault in faults {
+        *to.entry(fault.subjects.join(" and ")).or_default() += 1;
     }
     let names: Vec<String> = match to.len() {
         1 => to.into_keys().collect(),
-        _ if act == "elect" || act == "reassign" => Vec::new(),
+        _ if action == "elect" || action == "reassign" => Vec::new(),
         _ => to
             .into_iter()
             .filter(|(name, _)| !name.is_empty())
             .map(|(name, count)| format!("{name} (× {count})"))
             .collect(),
     };
-    format!("{act} {}", names.join(", ")).trim_end().to_owned()
+    format!("{action} {}", names.join(", "))
+        .trim_end()
+        .to_owned()
 }
 
-/// The events of one trial, as text.
-pub fn done(events: &[EventRecord]) -> String {
-    let words = events.iter().map(|event| {
-        let to = event.to.join(" and ");
-        let at = event.began_ns.unwrap_or(event.at_ns);
-        let failed = match event.failed {
-            true => format!(": {}", event.told),
+/// The faults of one trial, as text.
+pub fn done(faults: &[FaultRecord]) -> String {
+    let words = faults.iter().map(|fault| {
+        let to = fault.subjects.join(" and ");
+        let at = fault.began_ns.unwrap_or(fault.at_ns);
+        let failed = match fault.failed {
+            true => format!(": {}", fault.result),
             false => String::new(),
         };
-        format!("{} {to} at {}{failed}", event.act, time(at as f64))
+        format!("{} {to} at {}{failed}", fault.action, time(at as f64))
     });
     words.collect::<Vec<_>>().join("; ")
 }
 
 /// The figures of a trial, in the order of `HEADS`.
-pub fn texts(row: &DisturbedTrial) -> Vec<String> {
+pub fn texts(row: &FaultTrial) -> Vec<String> {
     let ns = |value: Option<u64>| value.map_or_else(|| MISSING.to_owned(), |ns| time(ns as f64));
     let count = |value: Option<u64>| {
         value.map_or_else(|| MISSING.to_owned(), |count| quantity::count(count as f64))
     };
     vec![
         row.done.clone(),
-        ns(row.silent_ns),
+        ns(row.outage_ns),
         ns(row.slowest_ns),
-        count(row.sent_again),
+        count(row.retried),
         count(Some(row.errors)),
         count(row.read_back.map(|found| found.acknowledged)),
         count(row.read_back.map(|found| found.read)),
@@ -157,16 +163,16 @@ pub fn texts(row: &DisturbedTrial) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tare_schema::plan::Act;
+    use tare_schema::plan::FaultKind;
     use tare_schema::view::ReadBackView;
 
-    fn trial(silent_ms: u64, lost: u64) -> DisturbedTrial {
-        DisturbedTrial {
+    fn trial(silent_ms: u64, lost: u64) -> FaultTrial {
+        FaultTrial {
             trial: 1,
             done: String::new(),
-            silent_ns: Some(silent_ms * 1_000_000),
+            outage_ns: Some(silent_ms * 1_000_000),
             slowest_ns: Some(3_400_000_000),
-            sent_again: Some(6),
+            retried: Some(6),
             errors: 0,
             read_back: Some(ReadBackView {
                 acknowledged: 8000,
@@ -181,28 +187,28 @@ mod tests {
     #[test]
     fn what_was_done_noticed_and_read_back_is_said_in_two_sentences() {
         let of = vec!["broker-1".to_owned(), "broker-2".to_owned()];
-        let planned = [PlannedEvent {
+        let planned = [PlannedFault {
             at_ns: 3_000_000_000,
-            act: Act::Kill { of },
+            action: FaultKind::Kill { of },
         }];
-        let mark = |label: &str, began_ns, done_ns| EventMark {
+        let mark = |label: &str, began_ns, done_ns| FaultMark {
             label: label.to_owned(),
             began_ns,
             done_ns,
         };
-        let events = [
+        let faults = [
             mark("kill", 3_000_000_000, Some(3_001_000_000)),
             mark("start broker-1", 9_000_000_000, Some(14_200_000_000)),
         ];
         let trials = [trial(300, 0), trial(500, 1), trial(400, 0)];
-        let said = sentences(&planned, &events, &trials);
+        let said = sentences(&planned, &faults, &trials);
         assert_eq!(
             said,
             [
                 "In 3 trials: kill one of broker-1, broker-2 at 3.00 s (start broker-1 at 9.00 s, done after 5.20 s). \
-                 No answer at all for 400 ms (300 ms to 500 ms), the slowest answer took 3.40 s (3.40 s to 3.40 s); \
-                 18 batches sent again; 0 errors.",
-                "1 of 24,000 acknowledged records lost, 0 doubled, in 3 trials (23,999 read back)."
+                 Longest outage 400 ms (300 ms to 500 ms), maximum latency 3.40 s (3.40 s to 3.40 s); \
+                 18 batches retried; 0 errors.",
+                "1 of 24,000 acknowledged records lost, 0 duplicated, in 3 trials (23,999 read back)."
             ]
         );
         assert_eq!(

@@ -3,14 +3,14 @@
 use std::collections::BTreeMap;
 
 use tare_schema::metric::Unit;
-use tare_schema::view::DisturbanceView;
+use tare_schema::view::FaultView;
 
 use super::Grid;
 use crate::faults::HEADS;
 use crate::quantity::{self, MISSING};
 
 /// A row per trial.
-pub fn trials(view: &DisturbanceView) -> Grid {
+pub fn trials(view: &FaultView) -> Grid {
     let mut grid = Grid::new(&[&["trial"], &HEADS[..]].concat(), 2);
     for trial in &view.trials {
         let mut row = vec![trial.trial.to_string()];
@@ -21,7 +21,7 @@ pub fn trials(view: &DisturbanceView) -> Grid {
 }
 
 /// A row per second, with the faults in it.
-pub fn seconds(view: &DisturbanceView) -> Grid {
+pub fn seconds(view: &FaultView) -> Grid {
     const SECOND_NS: u64 = 1_000_000_000;
     let mut grid = Grid::new(&["second", "done", "answers", "slowest", "errors"], 2);
     // Answers, errors and largest latency of each second; a sample belongs to the second in which it begins.
@@ -29,14 +29,14 @@ pub fn seconds(view: &DisturbanceView) -> Grid {
     for point in &view.series {
         let second = point.offset_ns.saturating_sub(point.length_ns) / SECOND_NS;
         let (answers, errors, slowest) = seconds.entry(second).or_default();
-        *answers += point.right_per_s * point.length_ns as f64 / SECOND_NS as f64;
+        *answers += point.ok_per_s * point.length_ns as f64 / SECOND_NS as f64;
         *errors += point.errors;
         *slowest = (*slowest).max(point.slowest_ns);
     }
     for (second, (answers, errors, slowest)) in seconds {
-        let here = view.events.iter();
-        let here = here.filter(|event| event.began_ns / SECOND_NS == second);
-        let done: Vec<&str> = here.map(|event| event.label.as_str()).collect();
+        let here = view.faults.iter();
+        let here = here.filter(|fault| fault.began_ns / SECOND_NS == second);
+        let done: Vec<&str> = here.map(|fault| fault.label.as_str()).collect();
         grid.rows.push(vec![
             second.to_string(),
             done.join("; "),

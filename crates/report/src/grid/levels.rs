@@ -2,7 +2,7 @@
 
 use tare_schema::metric::Unit;
 use tare_schema::view::{
-    CellView, FactorLine, FactorView, Family, LevelView, PartView, ToldView, View,
+    CellView, FactorLine, FactorView, Family, LevelView, PartView, TargetCountersView, View,
 };
 
 use super::{Grid, arm_name, columns, row, short_outcome};
@@ -132,9 +132,9 @@ pub fn compared(view: &View) -> Grid {
 pub fn factor(view: &FactorView) -> Grid {
     let mut header = vec!["level"];
     header.extend(view.lines.iter().map(|line| line.arm.as_str()));
-    let theirs = |line: &FactorLine| line.points.iter().any(|point| point.published.is_some());
-    let shows_theirs = view.lines.iter().any(theirs);
-    if shows_theirs {
+    let published = |line: &FactorLine| line.points.iter().any(|point| point.published.is_some());
+    let shows_published = view.lines.iter().any(published);
+    if shows_published {
         header.push("by the published ratio");
     }
     let mut grid = Grid::new(&header, 1);
@@ -142,13 +142,13 @@ pub fn factor(view: &FactorView) -> Grid {
     for (place, first) in points.iter().enumerate() {
         let mut row = vec![first.level.clone()];
         let of_line = view.lines.iter().filter_map(|line| line.points.get(place));
-        row.extend(of_line.map(|point| match point.full {
-            true => format!("{} (full)", point.text),
+        row.extend(of_line.map(|point| match point.saturated {
+            true => format!("{} (saturated)", point.text),
             false => point.text.clone(),
         }));
-        if shows_theirs {
-            let theirs = first.published.map(MaybeLowerBound::exact);
-            row.push(quantity::figure(view.unit, theirs));
+        if shows_published {
+            let published = first.published.map(MaybeLowerBound::exact);
+            row.push(quantity::figure(view.unit, published));
         }
         grid.rows.push(row);
     }
@@ -156,7 +156,7 @@ pub fn factor(view: &FactorView) -> Grid {
 }
 
 /// The target counters of a cell.
-pub fn target_counters(counters: &ToldView) -> Grid {
+pub fn target_counters(counters: &TargetCountersView) -> Grid {
     let mut header = vec!["figure"];
     header.extend(counters.instances.iter().map(String::as_str));
     let mut grid = Grid::new(&header, 1);

@@ -25,18 +25,18 @@ pub fn pods(level: &LevelView) -> Grid {
 }
 
 /// A row per link; empty with a single site.
-pub fn distances(view: &View) -> Grid {
+pub fn link_rtts(view: &View) -> Grid {
     let mut grid = Grid::new(&DISTANCE_HEADS, 1);
     grid.rows
-        .extend(view.distances.iter().map(|d| d.texts.clone()));
+        .extend(view.link_rtts.iter().map(|d| d.texts.clone()));
     grid
 }
 
 /// A row per arm and direction of a link; empty with a single site.
-pub fn ways(level: &LevelView) -> Grid {
-    let mut grid = Grid::new(&[&["arm", "way"], &WAY_HEADS[..]].concat(), 2);
+pub fn directions(level: &LevelView) -> Grid {
+    let mut grid = Grid::new(&[&["arm", "direction"], &WAY_HEADS[..]].concat(), 2);
     for cell in &level.cells {
-        for (place, way) in cell.ways.iter().enumerate() {
+        for (place, way) in cell.directions.iter().enumerate() {
             let arm = if place == 0 {
                 cell.arm.clone()
             } else {

@@ -25,8 +25,8 @@ pub fn figures(view: &View) -> Grid {
             row.against.clone(),
             row.level.clone().unwrap_or_else(|| MISSING.into()),
             row.metric.label().into(),
-            row.theirs.clone(),
-            row.ours.clone(),
+            row.published.clone(),
+            row.measured.clone(),
             row.source.clone(),
         ]);
     }
@@ -34,7 +34,7 @@ pub fn figures(view: &View) -> Grid {
 }
 
 /// Mean ± standard deviation by a published study's rule, and the mean over all blocks; empty without such a rule.
-pub fn as_published(view: &View) -> Grid {
+pub fn study_summary(view: &View) -> Grid {
     let heads = [
         "level",
         "arm",
@@ -45,7 +45,7 @@ pub fn as_published(view: &View) -> Grid {
     ];
     let mut grid = Grid::new(&heads, 3);
     let mut before = ("", "");
-    for row in view.as_published.iter().flat_map(|all| &all.rows) {
+    for row in view.study_summary.iter().flat_map(|all| &all.rows) {
         let name = (row.level.as_str(), row.arm.as_str());
         let (level, arm) = match before {
             same if same == name => ("", ""),
@@ -59,15 +59,15 @@ pub fn as_published(view: &View) -> Grid {
             row.metric.label().into(),
             row.text.clone(),
             format!("{} of {}", row.blocks, row.blocks_all),
-            row.ours_text.clone(),
+            row.measured_text.clone(),
         ]);
     }
     grid
 }
 
-/// The rule of [`as_published`] with the blocks it dropped, as text.
+/// The rule of [`study_summary`] with the blocks it dropped, as text.
 pub fn as_published_rule(view: &View) -> Option<String> {
-    let all = view.as_published.as_ref()?;
+    let all = view.study_summary.as_ref()?;
     Some(format!("{}. {}", all.rule, all.dropped_text))
 }
 
@@ -77,11 +77,11 @@ pub fn columns(view: &View) -> Grid {
         return Grid::default();
     };
     let mut header = vec!["level".to_owned(), "metric".to_owned()];
-    header.extend(all.ours.iter().map(|arm| format!("{arm}, here")));
-    header.extend(all.theirs.iter().cloned());
+    header.extend(all.measured.iter().map(|arm| format!("{arm}, here")));
+    header.extend(all.published.iter().cloned());
     let rows = all.rows.iter().map(|row| {
         let mut cells = vec![row.level.clone(), row.metric.label().to_owned()];
-        cells.extend(row.ours.iter().chain(&row.theirs).cloned());
+        cells.extend(row.measured.iter().chain(&row.published).cloned());
         cells
     });
     Grid {

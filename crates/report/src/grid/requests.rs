@@ -7,16 +7,16 @@ use tare_schema::view::{LevelView, RequestColumn, RequestView, View};
 use super::Grid;
 use crate::quantity::MISSING;
 
-/// The level whose requests are shown: the plan's `requests_at`, else the last.
+/// The level whose requests are shown: the plan's `per_request_level`, else the last.
 pub fn shown(view: &View) -> Option<&LevelView> {
-    let asked = view.requests_at.as_ref();
+    let asked = view.per_request_level.as_ref();
     let asked = asked.and_then(|name| view.levels.iter().find(|level| level.name == *name));
     asked.or(view.levels.last())
 }
 
 /// A row per request and arm; empty if there is only one kind of request.
 pub fn requests(level: &LevelView) -> Grid {
-    let mut header = vec!["request", "arm", "right", "errors"];
+    let mut header = vec!["request", "arm", "ok", "errors"];
     header.extend(RequestColumn::ALL.map(RequestColumn::label));
     let mut grid = Grid::new(&header, 2);
     let mut names: Vec<&str> = Vec::new();
@@ -47,7 +47,7 @@ fn row(name: String, arm: &str, request: &RequestView) -> Vec<String> {
     let mut row = vec![
         name,
         arm.to_owned(),
-        request.right.to_string(),
+        request.ok.to_string(),
         wrong.to_string(),
     ];
     row.extend(RequestColumn::ALL.map(|column| {

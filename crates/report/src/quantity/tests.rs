@@ -43,7 +43,7 @@ fn what_is_missing_or_a_bound_says_so() {
             Unit::Nanoseconds,
             Some(MaybeLowerBound {
                 value: 1e10,
-                at_least: true
+                is_lower_bound: true
             })
         ),
         "> 10.0 s"

@@ -26,11 +26,8 @@ pub fn caveats(plan: &Plan, published: &[PublishedView]) -> Vec<String> {
         }
     }
     let note = |(caveat, sources): &(String, Vec<String>)| match sources.as_slice() {
-        [one] => format!("{one} is not quite the same question: {caveat}"),
-        _ => format!(
-            "{} are not quite the same question: {caveat}",
-            list(sources)
-        ),
+        [one] => format!("{one} is not directly comparable: {caveat}"),
+        _ => format!("{} are not directly comparable: {caveat}", list(sources)),
     };
     notes.iter().map(note).collect()
 }

@@ -143,7 +143,7 @@ impl Clauses {
                 );
             }
             // Reasons for no verdict have sentences of their own.
-            Outcome::Described | Outcome::None { .. } => return,
+            Outcome::Descriptive | Outcome::None { .. } => return,
         }
         if self.repeats.is_none() {
             self.repeats.clone_from(&overhead.repeats);

@@ -90,11 +90,11 @@ fn assertion_sentences(view: &View) -> Vec<String> {
     let failing = view
         .assertions
         .iter()
-        .filter(|one| one.outcome != AssertionOutcome::Holds);
+        .filter(|one| one.outcome != AssertionOutcome::Passed);
     failing
         .map(|one| {
             let word = capitalize(one.outcome.word());
-            format!("{word}: `{}`: {}.", one.text, one.because)
+            format!("{word}: `{}`: {}.", one.text, one.reason)
         })
         .collect()
 }
@@ -220,7 +220,7 @@ fn provisional(plan: &Plan, view: &View) -> Vec<String> {
 /// How to read the findings: what is compared, and what the intervals mean; `None` without intervals.
 fn how_to_read(plan: &Plan, view: &View, sentences: &[Sentence]) -> Option<String> {
     let mut outcomes = view.overheads.iter().map(|one| &one.outcome);
-    outcomes.find(|outcome| !matches!(outcome, Outcome::None { .. } | Outcome::Described))?;
+    outcomes.find(|outcome| !matches!(outcome, Outcome::None { .. } | Outcome::Descriptive))?;
     let compared = match plan.compare {
         Compare::Levels => String::from("Each level is compared with the first"),
         Compare::Arms => {
@@ -286,8 +286,8 @@ fn point_estimate(estimate: f64) -> Interval {
 pub fn notes(plan: &Plan, view: &View, sentences: &[Sentence]) -> Vec<Sentence> {
     let mut texts: Vec<String> = how_to_read(plan, view, sentences).into_iter().collect();
     for arm in &view.arms {
-        if let Some(why) = &arm.not_run {
-            texts.push(format!("{} was not run: {why}.", arm.name));
+        if let Some(reason) = &arm.not_run {
+            texts.push(format!("{} was not run: {reason}.", arm.name));
         }
     }
     if let (Some(metric), Some(level)) = (plan.primary.first(), main_level(view)) {
@@ -295,7 +295,7 @@ pub fn notes(plan: &Plan, view: &View, sentences: &[Sentence]) -> Vec<Sentence> 
             .noise
             .iter()
             .find(|n| n.metric == *metric && n.level == level);
-        if let Some(detectable) = noise.and_then(|noise| noise.detectable) {
+        if let Some(detectable) = noise.and_then(|noise| noise.minimum_detectable) {
             texts.push(format!(
                 "With {} and this noise, a change of {}{} by {} (up or down) would be found four times out of five.",
                 quantity::counted(view.run.blocks_complete.into(), "block", "blocks"),

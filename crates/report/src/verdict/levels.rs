@@ -82,15 +82,15 @@ pub fn past_saturation(plan: &Plan, view: &View) -> Option<String> {
         return None;
     }
     let mut levels = view.levels.iter().zip(&plan.levels);
-    let (level, why, after) = loop {
+    let (level, reason, after) = loop {
         let (shown, level) = levels.next()?;
-        if let Some(why) = saturation::saturated_cores(plan, shown) {
-            break (level, why, levels.count());
+        if let Some(reason) = saturation::saturated_cores(plan, shown) {
+            break (level, reason, levels.count());
         }
     };
     (after > 0).then(|| {
         format!(
-            "{why} were full {} already: what lies beyond shows how a full machine shares itself out, not what more of them carry.",
+            "{reason} were full {} already: levels beyond show contention for the CPU, not scaling.",
             level_phrase(plan, level, Place::Subject)
         )
         .replacen("the", "The", 1)
@@ -122,7 +122,7 @@ fn sentence(plan: &Plan, level: &Level, overheads: &[&Overhead], of_arm: &str) -
                 undecided.add(format!("{metric_name} {}", ratio?), *more_blocks);
             }
             // Reasons for no verdict have sentences of their own.
-            Outcome::Described | Outcome::None { .. } => {}
+            Outcome::Descriptive | Outcome::None { .. } => {}
         }
     }
     let what = level_phrase(plan, level, Place::Subject);

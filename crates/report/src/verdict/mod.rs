@@ -23,7 +23,7 @@ pub fn verdict(run: &Run, view: &View) -> Vec<Sentence> {
     // Directly behind the first finding: it limits how far the rest can be trusted.
     let place = sentences.len().min(1);
     sentences.splice(place..place, warnings::baseline(run, view));
-    let noticed = view.disturbances.iter().flat_map(|one| &one.sentences);
+    let noticed = view.faults.iter().flat_map(|one| &one.sentences);
     sentences.extend(noticed.map(|text| sentence(SentenceKind::Finding, text.clone())));
     sentences.extend(warnings::warnings(run, view));
     let notes = findings::notes(&run.plan, view, &sentences);

@@ -10,7 +10,7 @@ use crate::failures::is_unjudged;
 
 /// Comparisons of one level and the same metrics without a verdict, for one reason.
 struct Group<'a> {
-    why: &'a str,
+    reason: &'a str,
     level: &'a str,
     arms: Vec<String>,
     metrics: Vec<Metric>,
@@ -25,33 +25,33 @@ pub fn reasons(plan: &Plan, view: &View) -> Vec<String> {
         .collect();
     let mut whys: Vec<&str> = Vec::new();
     for overhead in &primary {
-        if let Outcome::None { why } = &overhead.outcome
-            && !whys.contains(&why.as_str())
+        if let Outcome::None { reason } = &overhead.outcome
+            && !whys.contains(&reason.as_str())
         {
-            whys.push(why);
+            whys.push(reason);
         }
     }
-    let sentence = |why: &&str| {
-        let is_all = primary.iter().all(|one| has_reason(one, why));
+    let sentence = |reason: &&str| {
+        let is_all = primary.iter().all(|one| has_reason(one, reason));
         match is_all {
-            true => format!("No verdict on any comparison: {why}."),
-            false => group_sentence(plan, &groups(view, &primary, why)),
+            true => format!("No verdict on any comparison: {reason}."),
+            false => group_sentence(plan, &groups(view, &primary, reason)),
         }
     };
     whys.iter().map(sentence).collect()
 }
 
-fn has_reason(overhead: &Overhead, why: &str) -> bool {
-    matches!(&overhead.outcome, Outcome::None { why: known } if known == why)
+fn has_reason(overhead: &Overhead, reason: &str) -> bool {
+    matches!(&overhead.outcome, Outcome::None { reason: known } if known == reason)
 }
 
 /// Cells of one level with the same metrics are in one group.
-fn groups<'a>(view: &'a View, primary: &[&Overhead], why: &'a str) -> Vec<Group<'a>> {
+fn groups<'a>(view: &'a View, primary: &[&Overhead], reason: &'a str) -> Vec<Group<'a>> {
     let mut groups: Vec<Group<'a>> = Vec::new();
     for level in &view.levels {
         for arm in &view.arms {
             let here = primary.iter().filter(|one| {
-                one.arm == arm.name && one.level == level.name && has_reason(one, why)
+                one.arm == arm.name && one.level == level.name && has_reason(one, reason)
             });
             let metrics: Vec<Metric> = here.map(|one| one.metric).collect();
             if metrics.is_empty() {
@@ -63,7 +63,7 @@ fn groups<'a>(view: &'a View, primary: &[&Overhead], why: &'a str) -> Vec<Group<
             match alike {
                 Some(group) => group.arms.push(arm.name.clone()),
                 None => groups.push(Group {
-                    why,
+                    reason,
                     level: &level.name,
                     arms: vec![arm.name.clone()],
                     metrics,
@@ -84,6 +84,6 @@ fn group_sentence(plan: &Plan, groups: &[Group<'_>]) -> String {
             format!("on {} of {}{at}", list(&metrics), list(&group.arms))
         })
         .collect();
-    let why = groups.first().map_or("", |group| group.why);
-    format!("No verdict {}: {why}.", each.join("; "))
+    let reason = groups.first().map_or("", |group| group.reason);
+    format!("No verdict {}: {reason}.", each.join("; "))
 }

@@ -1,7 +1,7 @@
 //! Warnings: conditions that may invalidate figures, each once, with its figures.
 
 use tare_schema::agent::LoadResult;
-use tare_schema::record::{RunProgress, TrialRecord, WayUsage};
+use tare_schema::record::{LinkDirectionUsage, RunProgress, TrialRecord};
 use tare_schema::view::{CellView, LevelView, Sentence, SentenceKind, View, ViewState};
 
 use super::clauses::{list, metric_name};
@@ -47,11 +47,11 @@ pub fn warnings(run: &Run, view: &View) -> Vec<Sentence> {
 }
 
 fn progress(view: &View) -> Option<String> {
-    let why = view
+    let reason = view
         .run
-        .ended_why
+        .end_reason
         .as_ref()
-        .map(|why| format!(" ({why})"))
+        .map(|reason| format!(" ({reason})"))
         .unwrap_or_default();
     let ended = match view.run.progress {
         RunProgress::Complete
@@ -63,10 +63,10 @@ fn progress(view: &View) -> Option<String> {
         RunProgress::Complete => "The run ended with fewer blocks than planned",
         RunProgress::Running => "The run is not finished, or was killed",
         RunProgress::Interrupted => "The run was interrupted",
-        RunProgress::Broken => "The run broke off",
+        RunProgress::Failed => "The run failed",
     };
     Some(format!(
-        "{ended}{why}: {} of {} blocks are whole.",
+        "{ended}{reason}: {} of {} blocks are whole.",
         view.run.blocks_complete, view.run.blocks_planned
     ))
 }
@@ -127,8 +127,8 @@ fn unverified_paths(run: &Run) -> Option<String> {
 
 /// Levels that the plan skips.
 fn skipped_levels(run: &Run) -> Vec<String> {
-    let left = run.plan.left_out.iter();
-    left.map(|left| format!("{} was left out: {}.", left.level, left.why))
+    let left = run.plan.skipped_levels.iter();
+    left.map(|left| format!("{} was left out: {}.", left.level, left.reason))
         .collect()
 }
 
@@ -141,9 +141,9 @@ fn knees(run: &Run, view: &View) -> Vec<String> {
         if closed_loop::is_closed(&run.plan, &level.name) {
             continue;
         }
-        if let Some(why) = &level.beyond_knee {
+        if let Some(reason) = &level.beyond_knee {
             texts.push(format!(
-                "{} lies beyond the knee of this machine ({why}): what is seen there is queueing, not the cost of an arm.",
+                "{} lies beyond the knee of this machine ({reason}): latency there is dominated by queueing, it is not the cost of an arm.",
                 level.name
             ));
             continue;
@@ -165,7 +165,7 @@ fn max_rate(levels: &[&LevelView]) -> Option<String> {
     let full: u32 = cells().map(|cell| cell.trials_saturated).sum();
     (full > 0).then(|| {
         format!(
-            "The parts' cores were full in {full} of {fit} trials at full speed, as such a load is meant to fill them: throughput is what \
+            "The parts' cores were full in {full} of {fit} trials at max rate, as such a load is meant to fill them: throughput is what \
              this machine carries, and latency is mostly waiting."
         )
     })
@@ -174,8 +174,8 @@ fn max_rate(levels: &[&LevelView]) -> Option<String> {
 fn excluded_trials(view: &View) -> Vec<String> {
     let mut texts = Vec::new();
     for (status, meaning) in [
-        ("unfit", "the instrument was the limit"),
-        ("invalid", "the traffic did not go the way the arm says"),
+        ("unfit", "the load generator was the limit"),
+        ("invalid", "the path check failed"),
         ("failed", "a part died or never became ready"),
     ] {
         let rows: Vec<_> = view
@@ -185,9 +185,9 @@ fn excluded_trials(view: &View) -> Vec<String> {
             .collect();
         if let Some(first) = rows.first() {
             let example = first
-                .why
+                .reasons
                 .first()
-                .map(|why| format!("; trial {}: {why}", first.trial));
+                .map(|reason| format!("; trial {}: {reason}", first.trial));
             texts.push(format!(
                 "{} {status} ({meaning}{}) and left out.",
                 quantity::counted(rows.len() as u64, "trial was", "trials were"),
@@ -217,7 +217,7 @@ fn links(run: &Run) -> Vec<String> {
     }
     let mut texts = Vec::new();
     for (from, to) in names {
-        let each: Vec<&WayUsage> = fit
+        let each: Vec<&LinkDirectionUsage> = fit
             .iter()
             .filter_map(|record| link_directions(record).find(|w| (&*w.from, &*w.to) == (from, to)))
             .collect();
@@ -228,7 +228,7 @@ fn links(run: &Run) -> Vec<String> {
             .collect();
         if !dropped.is_empty() {
             texts.push(format!(
-                "The link from {from} to {to} dropped {} that nobody asked it to, in {} of {} trials: what was sent again for it is in the latencies.",
+                "The link from {from} to {to} dropped {} beyond its configured loss, in {} of {} trials: their retransmission is in the latencies.",
                 quantity::counted(dropped.iter().sum(), "packet", "packets"),
                 dropped.len(),
                 each.len()
@@ -236,11 +236,11 @@ fn links(run: &Run) -> Vec<String> {
         }
         // One late write may hold several packets: a lower bound of the share.
         let late = each.iter().map(|way| {
-            (way.packets_out > 0).then_some(way.late_pieces as f64 / way.packets_out as f64)
+            (way.packets_out > 0).then_some(way.late_writes as f64 / way.packets_out as f64)
         });
         if let Some(share) = median(late.collect()).filter(|share| *share > LATE_SHARE) {
             texts.push(format!(
-                "{} of the packets from {from} to {to} arrived over 0.2 ms later than asked for: the machine was too busy for the distance.",
+                "{} of the packets from {from} to {to} arrived over 0.2 ms later than configured: the machine was too busy to keep the delay of the link.",
                 quantity::percent(share)
             ));
         }
@@ -258,8 +258,8 @@ fn machine(run: &Run) -> Vec<String> {
         )
     };
     let mut texts = Vec::new();
-    let parts = usage(|machine| Some(machine.foreign?.part_cores));
-    let agents = usage(|machine| machine.foreign?.agent_cores);
+    let parts = usage(|machine| Some(machine.background?.part_cores));
+    let agents = usage(|machine| machine.background?.agent_cores);
     let noticed = |share: &f64| *share > BACKGROUND_SHARE;
     if parts.iter().chain(&agents).any(noticed) {
         let percent = |share: Option<f64>| quantity::percent(share.unwrap_or_default());
@@ -288,7 +288,7 @@ fn machine(run: &Run) -> Vec<String> {
 /// Saturated parts' cores with a relevant share of other programs: the busiest cell of each level.
 fn busy_cores(run: &Run, view: &View) -> Vec<String> {
     let shares = |cell: &CellView| {
-        let others = cell.machine.foreign_part_share?;
+        let others = cell.machine.background_part_share?;
         Some((cell.machine.part_cores_busy?, others))
     };
     let mut texts = Vec::new();
@@ -316,8 +316,8 @@ fn generator(run: &Run) -> Option<String> {
     let fit = fit(run);
     let limit = run.plan.fitness.worker_busy;
     let is_limit = |role: &LoadResult| {
-        let shares = role.instrument.worker_busy_shares(role.window_ns);
-        role.instrument.bunched.is_none() && shares.iter().any(|share| *share > limit)
+        let shares = role.generator.worker_busy_shares(role.window_ns);
+        role.generator.bunched.is_none() && shares.iter().any(|share| *share > limit)
     };
     let limited = fit.iter().filter(|record| record.load.iter().any(is_limit));
     let limited = limited.count();
@@ -353,7 +353,7 @@ fn errors(view: &View) -> Vec<String> {
     let mut texts = Vec::new();
     for level in &view.levels {
         for cell in &level.cells {
-            let all = cell.right + cell.errors + cell.unfinished;
+            let all = cell.ok + cell.errors + cell.unfinished;
             let wrong = cell.errors + cell.unfinished;
             if wrong == 0 || all == 0 || has_finding(view, &cell.arm, &level.name) {
                 continue;
@@ -363,7 +363,7 @@ fn errors(view: &View) -> Vec<String> {
                 .first()
                 .map(|o| format!(", most of them {}", o.class));
             texts.push(format!(
-                "{} at {}: {} of {} exchanges went wrong ({} errors, {} unfinished{}).",
+                "{} at {}: {} of {} exchanges failed ({} errors, {} unfinished{}).",
                 cell.arm,
                 level.name,
                 wrong,
@@ -387,19 +387,19 @@ fn has_finding(view: &View, arm: &str, level: &str) -> bool {
 
 fn skipped(view: &View) -> Option<String> {
     let named: Vec<&str> = view
-        .skipped
+        .unreadable_files
         .iter()
         .take(SKIPPED_NAMED)
         .map(String::as_str)
         .collect();
-    let rest = view.skipped.len().saturating_sub(SKIPPED_NAMED);
+    let rest = view.unreadable_files.len().saturating_sub(SKIPPED_NAMED);
     let more = if rest > 0 {
         format!("; and {rest} more")
     } else {
         String::new()
     };
     (!named.is_empty()).then(|| {
-        let files = quantity::counted(view.skipped.len() as u64, "file", "files");
+        let files = quantity::counted(view.unreadable_files.len() as u64, "file", "files");
         format!(
             "{files} could not be read and left out: {}{more}.",
             named.join("; ")

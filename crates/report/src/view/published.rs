@@ -31,9 +31,9 @@ pub fn published(plan: &Plan, view: &View) -> Vec<PublishedView> {
                 against: figure.against.clone(),
                 level: Some(level.name.clone()),
                 metric: figure.metric,
-                theirs: theirs(figure)
+                published: published_text(figure)
                     + &against_suffix(figure, plan.arms.first().map(|arm| &arm.name)),
-                ours: ours(figure, &level.name, view),
+                measured: measured_text(figure, &level.name, view),
                 source: figure.source.clone(),
                 caveat: figure.caveat.clone(),
             });
@@ -68,11 +68,11 @@ fn of_levels(plan: &Plan, figure: &Published, view: &View) -> PublishedView {
         if cells.any(|(arm, level)| cell_is_unjudged(view, arm, level, figure.metric)) {
             return None;
         }
-        let (ours, against) = (value(&figure.arm)?.value?, value(&figure.against)?.value?);
-        let ratio = point_estimate(ours / against);
+        let (measured, against) = (value(&figure.arm)?.value?, value(&figure.against)?.value?);
+        let ratio = point_estimate(measured / against);
         (against > 0.0).then(|| format!("{} (no interval)", quantity::times(&ratio)))
     };
-    let ours = match (&figure.figure, compared.and_then(|found| found.ratio)) {
+    let measured = match (&figure.figure, compared.and_then(|found| found.ratio)) {
         (PublishedFigure::Value(_), _) => {
             value(&figure.arm).map_or_else(missing, |figure| figure.text.clone())
         }
@@ -87,12 +87,12 @@ fn of_levels(plan: &Plan, figure: &Published, view: &View) -> PublishedView {
         .iter()
         .find(|level| level.name == figure.against);
     let full = base.and_then(|level| saturation::saturated_cores(plan, level));
-    let ours = match (figure.needs, full) {
-        (Some(Need::Room), Some(why)) => format!(
-            "not testable here: at {} {why} were full already; {ours}",
+    let measured = match (figure.requires, full) {
+        (Some(Need::Headroom), Some(reason)) => format!(
+            "not testable here: at {} {reason} were full already; {measured}",
             figure.against
         ),
-        _ => ours,
+        _ => measured,
     };
     PublishedView {
         arm: figure.arm.clone(),
@@ -103,11 +103,11 @@ fn of_levels(plan: &Plan, figure: &Published, view: &View) -> PublishedView {
         },
         level: None,
         metric: figure.metric,
-        theirs: match figure.figure {
+        published: match figure.figure {
             PublishedFigure::Ratio(ratio) => quantity::times(&point_estimate(ratio)),
-            _ => theirs(figure),
+            _ => published_text(figure),
         } + &against_suffix(figure, plan.levels.first().map(|level| &level.name)),
-        ours,
+        measured,
         source: figure.source.clone(),
         caveat: figure.caveat.clone(),
     }
@@ -131,7 +131,7 @@ fn point_estimate(estimate: f64) -> Interval {
     }
 }
 
-fn theirs(published: &Published) -> String {
+fn published_text(published: &Published) -> String {
     match &published.figure {
         PublishedFigure::Ratio(ratio) => quantity::change(&point_estimate(*ratio), Sign::Shown),
         PublishedFigure::AddedNs(ns) => {
@@ -142,7 +142,7 @@ fn theirs(published: &Published) -> String {
     }
 }
 
-fn ours(published: &Published, level: &str, view: &View) -> String {
+fn measured_text(published: &Published, level: &str, view: &View) -> String {
     let figure = |arm: &str, metric: Metric| {
         let cell = view
             .levels
@@ -215,11 +215,11 @@ fn missing() -> String {
 
 /// A column for every source, if there are several, so that the figures of different products stay apart.
 pub fn columns(plan: &Plan, view: &View) -> Option<PublishedColumns> {
-    let mut theirs: Vec<String> = Vec::new();
+    let mut published: Vec<String> = Vec::new();
     let mut keys: Vec<(String, Metric)> = Vec::new();
     for row in &view.published {
-        if !theirs.contains(&row.source) {
-            theirs.push(row.source.clone());
+        if !published.contains(&row.source) {
+            published.push(row.source.clone());
         }
         let key = (row.level.clone().unwrap_or_default(), row.metric);
         if !keys.contains(&key) {
@@ -233,7 +233,7 @@ pub fn columns(plan: &Plan, view: &View) -> Option<PublishedColumns> {
             PublishedFigure::Value(_) | PublishedFigure::AddedNs(_)
         )
     };
-    if theirs.len() < 2 || plan.compare != Compare::Arms || !plan.published.iter().all(added) {
+    if published.len() < 2 || plan.compare != Compare::Arms || !plan.published.iter().all(added) {
         return None;
     }
     let run: Vec<&str> = view
@@ -243,11 +243,11 @@ pub fn columns(plan: &Plan, view: &View) -> Option<PublishedColumns> {
         .map(|arm| arm.name.as_str())
         .collect();
     let rows = keys.into_iter().map(|(level, metric)| PublishedRow {
-        ours: run
+        measured: run
             .iter()
             .map(|arm| here(view, arm, &level, metric))
             .collect(),
-        theirs: theirs
+        published: published
             .iter()
             .map(|source| {
                 let mut all = view.published.iter();
@@ -255,7 +255,7 @@ pub fn columns(plan: &Plan, view: &View) -> Option<PublishedColumns> {
                     (&row.source, row.metric) == (source, metric)
                         && row.level.as_ref() == Some(&level)
                 });
-                found.map_or_else(missing, |row| row.theirs.clone())
+                found.map_or_else(missing, |row| row.published.clone())
             })
             .collect(),
         level: level.clone(),
@@ -263,8 +263,8 @@ pub fn columns(plan: &Plan, view: &View) -> Option<PublishedColumns> {
     });
     Some(PublishedColumns {
         rows: rows.collect(),
-        ours: run.iter().map(ToString::to_string).collect(),
-        theirs,
+        measured: run.iter().map(ToString::to_string).collect(),
+        published,
     })
 }
 

@@ -16,20 +16,23 @@ pub fn describe(small: &Arm, large: &Arm) -> Option<Subject> {
         };
         for (security, name) in [(Security::Tls, "TLS"), (Security::Mtls, "mTLS")] {
             let count = |route: &Route| {
-                let links = route.links.iter().filter(|link| link.security == security);
-                links.count() + usize::from(route.own == security)
+                let links = route
+                    .segments
+                    .iter()
+                    .filter(|link| link.security == security);
+                links.count() + usize::from(route.edge_security == security)
             };
             if count(route) > count(&before) {
                 what.push(name.to_owned());
             }
         }
         // The protocol of a route only matters to its proxies.
-        if route.protocol != before.protocol && !before.stops.is_empty() {
+        if route.protocol != before.protocol && !before.proxies.is_empty() {
             what.push(format!("{} instead of {}", route.protocol, before.protocol));
         }
         let redirected = |route: &Route| {
             let explicit = tare_schema::topology::Interception::Explicit;
-            let links = route.links.iter();
+            let links = route.segments.iter();
             links.filter(|link| link.interception != explicit).count()
         };
         if redirected(route) > redirected(&before) {
@@ -56,7 +59,9 @@ fn new_instances(small: &Arm, large: &Arm) -> Vec<String> {
     let topology = &large.topology;
     let is_ext_authz = |name: &str| {
         let mut routes = topology.routes.iter();
-        routes.any(|route| route.to == name && topology.asked.iter().any(|a| a.edge == route.edge))
+        routes.any(|route| {
+            route.to == name && topology.ext_authz.iter().any(|a| a.edge == route.edge)
+        })
     };
     // Instances are in start order, callees first: reversed, they are in the order of a call.
     let instances = topology.instances.iter().rev();

@@ -1,6 +1,6 @@
 //! Assertions are held against intervals, not estimates.
 
-use tare_schema::agent::Fault;
+use tare_schema::agent::ErrorSource;
 use tare_schema::metric::Metric;
 use tare_schema::plan::{Asserted, Assertion, Comparison, Plan};
 use tare_schema::view::{AssertionOutcome, SentenceKind, View};
@@ -52,7 +52,7 @@ fn claims(plan: &mut Plan) {
 
 #[test]
 fn the_whole_interval_decides_whether_an_assertion_holds() {
-    use AssertionOutcome::{Broken, Holds, Undecided};
+    use AssertionOutcome::{Failed, Passed, Undecided};
     let view = view_of(&SampleRun {
         plan_edit: Some(claims),
         ..SampleRun::sidecar()
@@ -60,30 +60,30 @@ fn the_whole_interval_decides_whether_an_assertion_holds() {
     assert_eq!(
         outcomes(&view),
         [
-            Holds, Undecided, Broken, Holds, Broken, Holds, Broken, Holds,
+            Passed, Undecided, Failed, Passed, Failed, Passed, Failed, Passed,
             // No error in 60,000 exchanges leaves 0.006 % open.
             Undecided
         ],
         "{:?}",
         view.assertions
     );
-    let because: Vec<&str> = view
+    let reason: Vec<&str> = view
         .assertions
         .iter()
-        .map(|one| one.because.as_str())
+        .map(|one| one.reason.as_str())
         .collect();
     assert!(
-        because[0].starts_with("both-sidecars-mtls at 2000/s: +0.3"),
-        "{because:?}"
+        reason[0].starts_with("both-sidecars-mtls at 2000/s: +0.3"),
+        "{reason:?}"
     );
-    assert_eq!(because[5], "in all 4 cells");
+    assert_eq!(reason[5], "in all 4 cells");
     // The cell that breaks it is named.
     assert!(
-        because[6].starts_with("client-sidecar at 2000/s: 0."),
-        "{because:?}"
+        reason[6].starts_with("client-sidecar at 2000/s: 0."),
+        "{reason:?}"
     );
     let findings = sentences(&view, SentenceKind::Finding);
-    let broken = findings.iter().filter(|text| text.starts_with("Broken: `"));
+    let broken = findings.iter().filter(|text| text.starts_with("Failed: `"));
     assert_eq!(broken.count(), 3, "{findings:?}");
     assert!(
         findings[0].starts_with("Both sidecars with mTLS add"),
@@ -96,11 +96,11 @@ fn the_whole_interval_decides_whether_an_assertion_holds() {
     let terminal = tare_report::terminal::terminal(&view, screen);
     let markdown = tare_report::markdown::markdown(&view);
     assert!(
-        terminal.contains("\nassertions\n") && terminal.contains("broken"),
+        terminal.contains("\nassertions\n") && terminal.contains("failed"),
         "{terminal}"
     );
     assert!(
-        markdown.contains("### Assertions") && markdown.contains("| holds |"),
+        markdown.contains("### Assertions") && markdown.contains("| passed |"),
         "{markdown}"
     );
 }
@@ -122,21 +122,21 @@ fn without_an_interval_or_with_failures_an_assertion_is_undecided_and_says_why()
         plan_edit: Some(claims),
         ..SampleRun::sidecar().edit(|record, exchanges| {
             if record.arm == "both-sidecars-mtls" {
-                failures::fail(record, exchanges, 60, "reset", Fault::Peer);
+                failures::fail(record, exchanges, 60, "reset", ErrorSource::Peer);
             }
         })
     });
     let p99 = &failed.assertions[5];
     assert_eq!(p99.outcome, AssertionOutcome::Undecided);
     assert!(
-        p99.because.contains("0.50 % of the requests failed"),
+        p99.reason.contains("0.50 % of the requests failed"),
         "{p99:?}"
     );
     let errors = &failed.assertions[7];
-    assert_eq!(errors.outcome, AssertionOutcome::Broken);
+    assert_eq!(errors.outcome, AssertionOutcome::Failed);
     assert!(
         errors
-            .because
+            .reason
             .starts_with("both-sidecars-mtls at 2000/s: 0.5"),
         "{errors:?}"
     );

@@ -1,8 +1,8 @@
 //! What stands beside the figures: packets, links between sites, the machine, other people's figures, and why a figure is missing.
 
 use tare_schema::metric::Metric;
-use tare_schema::plan::{Ceiling, LeftOut, Published, PublishedFigure};
-use tare_schema::record::{Distance, LinkUsage, PodUsage, WayUsage};
+use tare_schema::plan::{Capacity, Published, PublishedFigure, SkippedLevel};
+use tare_schema::record::{LinkDirectionUsage, LinkRtt, LinkUsage, PodUsage};
 use tare_schema::sites::SiteLink;
 use tare_schema::view::{SentenceKind, View};
 
@@ -74,7 +74,7 @@ fn what_passed_through_pods_and_what_the_machine_did_is_shown_everywhere() {
 /// A run at two sites: 400 exchanges a trial, a packet of 120 bytes each way each.
 fn at_two_sites() -> SampleRun {
     let mut run = small().edit(|record, _| {
-        let way = |from: &str, to: &str| WayUsage {
+        let way = |from: &str, to: &str| LinkDirectionUsage {
             from: from.into(),
             to: to.into(),
             packets_in: 404,
@@ -83,11 +83,11 @@ fn at_two_sites() -> SampleRun {
             bytes_out: 48_000,
             lost_packets: 4,
             overflowed_packets: Some(0),
-            ..WayUsage::default()
+            ..LinkDirectionUsage::default()
         };
-        let ways = vec![way("east", "west"), way("west", "east")];
+        let directions = vec![way("east", "west"), way("west", "east")];
         let link = "east-west".into();
-        record.machine.as_mut().unwrap().links = vec![LinkUsage { link, ways }];
+        record.machine.as_mut().unwrap().links = vec![LinkUsage { link, directions }];
     });
     run.plan_edit = Some(|plan| {
         plan.site_links = vec![SiteLink {
@@ -100,7 +100,7 @@ fn at_two_sites() -> SampleRun {
         }];
     });
     run.environment_edit = Some(|environment| {
-        environment.distances = vec![Distance {
+        environment.link_rtts = vec![LinkRtt {
             link: "east-west".into(),
             sent: 1100,
             answered: 1079,
@@ -122,13 +122,16 @@ fn what_lies_between_sites_and_what_crossed_it_is_shown_everywhere() {
         "24.152 ms",
         "1079 of 1100",
     ];
-    assert_eq!(view.distances[0].texts, found);
-    assert_eq!(view.distances[0].asked_ns, 24_000_000);
-    let ways = &cell(&view, "direct", "400/s").ways;
-    assert_eq!((&*ways[0].from, &*ways[1].from), ("east", "west"));
+    assert_eq!(view.link_rtts[0].texts, found);
+    assert_eq!(view.link_rtts[0].configured_ns, 24_000_000);
+    let directions = &cell(&view, "direct", "400/s").directions;
+    assert_eq!(
+        (&*directions[0].from, &*directions[1].from),
+        ("east", "west")
+    );
     // 4 of 404 got lost.
     let crossed = ["1000", "120 B", "0.99 %", "0", "0", "0"];
-    assert_eq!(ways[0].texts, crossed);
+    assert_eq!(directions[0].texts, crossed);
     let shown = terminal(&view);
     assert!(
         shown.contains(found[0]) && shown.contains(found[1]),
@@ -162,19 +165,19 @@ fn what_lies_between_sites_and_what_crossed_it_is_shown_everywhere() {
 #[test]
 fn a_link_that_was_not_as_asked_for_is_told() {
     let run = at_two_sites().edit(|record, _| {
-        let east = &mut record.machine.as_mut().unwrap().links[0].ways[0];
-        east.late_pieces = 40;
+        let east = &mut record.machine.as_mut().unwrap().links[0].directions[0];
+        east.late_writes = 40;
         if record.block == 2 && record.arm == "direct" && record.copy == 0 {
             east.no_buffer_packets = 3;
             east.overflowed_packets = Some(4);
         }
     });
     let view = view_of(&run);
-    let of = |arm| cell(&view, arm, "400/s").ways[0].unasked_packets;
+    let of = |arm| cell(&view, arm, "400/s").directions[0].unintended_drops;
     assert_eq!((of("direct"), of("client-sidecar")), (Some(7), Some(0)));
     let warnings = sentences(&view, SentenceKind::Warning);
-    let dropped = "The link from east to west dropped 7 packets that nobody asked it to, in 1 of 25 trials: what was sent again for it is in the latencies.";
-    let late = "10 % of the packets from east to west arrived over 0.2 ms later than asked for: the machine was too busy for the distance.";
+    let dropped = "The link from east to west dropped 7 packets beyond its configured loss, in 1 of 25 trials: their retransmission is in the latencies.";
+    let late = "10 % of the packets from east to west arrived over 0.2 ms later than configured: the machine was too busy to keep the delay of the link.";
     assert!(warnings.contains(&dropped), "{warnings:?}");
     assert!(warnings.contains(&late), "{warnings:?}");
 }
@@ -228,7 +231,7 @@ fn every_source_has_a_column_of_its_own_beside_ours() {
         level: Some("400/s".into()),
         figure,
         source: source.into(),
-        needs: None,
+        requires: None,
         caveat: None,
     };
     run.published = vec![
@@ -241,11 +244,11 @@ fn every_source_has_a_column_of_its_own_beside_ours() {
     ];
     let view = view_of(&run);
     let columns = view.published_columns.as_ref().unwrap();
-    assert_eq!(columns.theirs, ["no mesh", "Another 2.11.1"]);
+    assert_eq!(columns.published, ["no mesh", "Another 2.11.1"]);
     let row = &columns.rows[0];
-    assert_eq!(row.theirs, ["6.00 ms", "+8.0 ms"]);
+    assert_eq!(row.published, ["6.00 ms", "+8.0 ms"]);
     assert!(
-        !row.ours[0].starts_with('+') && row.ours[1].starts_with('+'),
+        !row.measured[0].starts_with('+') && row.measured[1].starts_with('+'),
         "{row:?}"
     );
     assert!(terminal(&view).contains("Another 2.11.1"));
@@ -270,7 +273,7 @@ fn what_is_not_alike_is_said_once_for_all_sources_that_share_it() {
         metric,
         level: Some(level.into()),
         figure: PublishedFigure::AddedNs(8_000_000),
-        needs: None,
+        requires: None,
         source: source.into(),
         caveat: Some(caveat.into()),
     };
@@ -291,13 +294,13 @@ fn what_is_not_alike_is_said_once_for_all_sources_that_share_it() {
     ];
     let view = view_of(&run);
     let mut notes = sentences(&view, SentenceKind::Note);
-    notes.retain(|note| note.contains("question"));
+    notes.retain(|note| note.contains("comparable"));
     assert_eq!(
         notes,
         [
-            "Another 2.11.1 is not quite the same question: another machine. Of the maximum at 200 requests/s: a disturbance.",
-            "a mesh and a gateway are not quite the same question: another machine.",
-            "a study is not quite the same question: one machine. Of both-sidecars: read as alike.",
+            "Another 2.11.1 is not directly comparable: another machine. Of the maximum at 200 requests/s: a disturbance.",
+            "a mesh and a gateway are not directly comparable: another machine.",
+            "a study is not directly comparable: one machine. Of both-sidecars: read as alike.",
         ]
     );
 }
@@ -307,22 +310,21 @@ fn a_level_that_was_left_out_and_the_addressing_that_was_chosen_are_told() {
     let mut run = small();
     run.plan_edit = Some(|plan| {
         plan.addressing = tare_schema::plan::Addressing::Auto;
-        plan.ceiling = Some(Ceiling {
+        plan.capacity = Some(Capacity {
             arm: "both-sidecars-mtls".into(),
-            carried_per_s: 1450.0,
+            achieved_per_s: 1450.0,
             measured_unix_us: 1,
         });
-        plan.left_out = vec![LeftOut {
+        plan.skipped_levels = vec![SkippedLevel {
             level: "2000/s".into(),
-            why: "both-sidecars-mtls carries 1450/s at full speed here".into(),
+            reason: "both-sidecars-mtls sustains 1450/s at max rate here".into(),
         }];
     });
     let view = view_of(&run);
     let warnings = sentences(&view, SentenceKind::Warning);
     assert!(
-        warnings.contains(
-            &"2000/s was left out: both-sidecars-mtls carries 1450/s at full speed here."
-        ),
+        warnings
+            .contains(&"2000/s was left out: both-sidecars-mtls sustains 1450/s at max rate here."),
         "{warnings:?}"
     );
     let facts: Vec<&(String, String)> = view.facts.iter().flat_map(|group| &group.facts).collect();
@@ -334,7 +336,7 @@ fn a_level_that_was_left_out_and_the_addressing_that_was_chosen_are_told() {
     };
     assert_eq!(of("placement"), Some("loopback addresses"));
     assert_eq!(
-        of("carried at full speed"),
+        of("sustained at max rate"),
         Some("1450/s (both-sidecars-mtls)")
     );
 }

@@ -1,6 +1,6 @@
 //! Closed loops: where the knee of the baseline lies, what is not said of clients that wait, and what the proxies cost together.
 
-use tare_schema::load::{Pacing, ThinkSpread};
+use tare_schema::load::{Pacing, ThinkDistribution};
 use tare_schema::metric::Metric;
 use tare_schema::plan::Plan;
 use tare_schema::view::SentenceKind;
@@ -27,7 +27,7 @@ fn with_clients(plan: &mut Plan) {
         role.load.pacing = Pacing::Closed {
             clients: 1,
             think_ns: 0,
-            think_spread: ThinkSpread::None,
+            think_distribution: ThinkDistribution::None,
         };
     }
     plan.notes = vec!["A proxy is blind on one eye.".to_owned()];

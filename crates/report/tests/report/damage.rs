@@ -38,11 +38,11 @@ fn a_killed_run_reports_its_whole_blocks_as_if_it_had_never_been_killed() {
     assert_eq!(view.levels, never.levels);
     assert_eq!(view.overheads, never.overheads);
     assert!(
-        view.skipped
+        view.unreadable_files
             .iter()
             .any(|s| s.starts_with("trials/0045/record.json: ")),
         "{:?}",
-        view.skipped
+        view.unreadable_files
     );
     let warnings = sentences(&view, SentenceKind::Warning);
     assert!(
@@ -97,12 +97,17 @@ fn broken_files_are_named_and_left_out_and_nothing_panics() {
         "trials/0002/lateness.hlog: ",
     ] {
         assert!(
-            view.skipped.iter().any(|s| s.starts_with(start)),
+            view.unreadable_files.iter().any(|s| s.starts_with(start)),
             "{start} in {:?}",
-            view.skipped
+            view.unreadable_files
         );
     }
-    assert_eq!(view.skipped.len(), 6, "{:?}", view.skipped);
+    assert_eq!(
+        view.unreadable_files.len(),
+        6,
+        "{:?}",
+        view.unreadable_files
+    );
     assert!(
         sentences(&view, SentenceKind::Warning)
             .iter()
@@ -180,7 +185,7 @@ fn an_arm_that_was_not_run_is_listed_as_such_and_harms_no_other() {
         plan_edit: Some(|plan| {
             let mut arm = plan.arms[3].clone();
             arm.name = "redirected".into();
-            arm.needs = Some("network namespaces".into());
+            arm.requires = Some("network namespaces".into());
             plan.arms.push(arm);
         }),
         ..SampleRun::sidecar()
@@ -279,10 +284,10 @@ fn a_trial_of_an_arm_or_a_level_that_the_plan_has_not_is_named_and_left_out() {
         fs::write(&path, record.to_string()).unwrap();
     }
     let run = tare_report::read(&folder).unwrap();
-    let why = "its arm or its level is not in the plan";
+    let reason = "its arm or its level is not in the plan";
     assert_eq!(
         run.skipped,
-        ["0002", "0004"].map(|number| format!("trials/{number}/record.json: {why}"))
+        ["0002", "0004"].map(|number| format!("trials/{number}/record.json: {reason}"))
     );
     assert_eq!(run.trials.len(), 3);
 }

@@ -2,7 +2,7 @@
 
 use tare_report::compare::{Unlike, compare, terminal as two_runs};
 use tare_report::terminal::{Colour, Screen, terminal};
-use tare_schema::agent::{Fault, OutcomeCount};
+use tare_schema::agent::{ErrorSource, OutcomeCount};
 use tare_schema::metric::Metric;
 use tare_schema::record::TrialRecord;
 use tare_schema::view::{Outcome, SentenceKind, View};
@@ -16,21 +16,21 @@ pub fn fail(
     exchanges: &mut Exchanges,
     count: u64,
     class: &str,
-    by: Fault,
+    by: ErrorSource,
 ) {
     for quantity in ["latency", "service"] {
         let answers = exchanges.tag(&format!("client.echo.{quantity}"));
         answers.truncate(answers.len() - usize::try_from(count).unwrap());
     }
     let role = &mut record.load[0];
-    role.right -= count;
+    role.ok -= count;
     role.errors += count;
-    role.answered_in_window.right -= count;
-    role.answered_in_window.errors += count;
+    role.completed_in_window.ok -= count;
+    role.completed_in_window.errors += count;
     role.outcomes.push(OutcomeCount {
         request: "echo".into(),
         class: class.into(),
-        fault: by,
+        error_source: by,
         count,
         example: None,
     });
@@ -62,7 +62,7 @@ fn small(arm: &'static str) -> SampleRun {
     }
     .edit(move |record, exchanges| {
         if record.arm == arm {
-            fail(record, exchanges, 40, "status-503", Fault::Target);
+            fail(record, exchanges, 40, "status-503", ErrorSource::Target);
         }
     })
 }
@@ -86,7 +86,7 @@ fn shown(view: &View) -> String {
 fn an_arm_that_refuses_nearly_everything_at_once_is_not_called_faster() {
     let view = view_of(&one_level().edit(|record, exchanges| {
         if record.arm == "client-sidecar" {
-            fail(record, exchanges, 11_880, "status-503", Fault::Target);
+            fail(record, exchanges, 11_880, "status-503", ErrorSource::Target);
             faster(exchanges);
         }
     }));
@@ -117,7 +117,7 @@ fn an_arm_that_refuses_nearly_everything_at_once_is_not_called_faster() {
     assert!(
         !sentences(&view, SentenceKind::Warning)
             .iter()
-            .any(|text| text.contains("went wrong")),
+            .any(|text| text.contains("exchanges failed")),
         "it is said once"
     );
     // What was answered rightly a second is a figure of all exchanges, and the other arms are judged as before.
@@ -169,7 +169,7 @@ fn an_arm_that_refuses_nearly_everything_at_once_is_not_called_faster() {
 fn one_right_answer_in_a_fit_trial_is_no_verdict() {
     let view = view_of(&small("none").edit(|record, exchanges| {
         if record.arm == "both-sidecars" {
-            fail(record, exchanges, 399, "reset", Fault::Peer);
+            fail(record, exchanges, 399, "reset", ErrorSource::Peer);
         }
     }));
     for metric in Metric::ALL.into_iter().filter(|m| !m.may_be_absent()) {
@@ -191,8 +191,8 @@ fn one_right_answer_in_a_fit_trial_is_no_verdict() {
 fn errors_of_the_baseline_alone_leave_all_arms_without_the_verdicts_they_reach() {
     let view = view_of(&one_level().edit(|record, exchanges| {
         if record.arm == "direct" {
-            fail(record, exchanges, 348, "status-503", Fault::Target);
-            fail(record, exchanges, 36, "reset", Fault::Peer);
+            fail(record, exchanges, 348, "status-503", ErrorSource::Target);
+            fail(record, exchanges, 36, "reset", ErrorSource::Peer);
         }
     }));
     for arm in ["client-sidecar", "both-sidecars", "both-sidecars-mtls"] {
@@ -230,7 +230,7 @@ fn errors_of_the_baseline_alone_leave_all_arms_without_the_verdicts_they_reach()
 fn one_failure_in_two_thousand_takes_the_verdict_on_p99_9_and_leaves_that_on_p99() {
     let mut run = one_level().edit(|record, exchanges| {
         if record.arm == "both-sidecars" {
-            fail(record, exchanges, 6, "reset", Fault::Peer);
+            fail(record, exchanges, 6, "reset", ErrorSource::Peer);
         }
     });
     run.plan_edit = Some(|plan| plan.primary.push(Metric::P999));
@@ -254,7 +254,7 @@ fn more_failures_than_the_baseline_are_a_finding_and_a_few_in_one_block_are_a_wa
         let run = small("none").edit(move |record, exchanges| {
             if record.arm == "both-sidecars" && block(record.block) {
                 let count = 1 + u64::from(record.block % 2);
-                fail(record, exchanges, count, "reset", Fault::Peer);
+                fail(record, exchanges, count, "reset", ErrorSource::Peer);
             }
         });
         view_of(&SampleRun {
@@ -275,7 +275,7 @@ fn more_failures_than_the_baseline_are_a_finding_and_a_few_in_one_block_are_a_wa
     // One each in four blocks could be chance, though they are all alike.
     let rare = view_of(&small("none").edit(|record, exchanges| {
         if record.arm == "both-sidecars" && record.block < 5 {
-            fail(record, exchanges, 1, "reset", Fault::Peer);
+            fail(record, exchanges, 1, "reset", ErrorSource::Peer);
         }
     }));
     assert_eq!(rare.failures[0].difference_text, "–");
@@ -284,7 +284,7 @@ fn more_failures_than_the_baseline_are_a_finding_and_a_few_in_one_block_are_a_wa
     let warnings = sentences(&once, SentenceKind::Warning);
     assert!(
         warnings.contains(
-            &"both-sidecars at 400/s: 2 of 6000 exchanges went wrong (2 errors, 0 unfinished, most of them reset)."
+            &"both-sidecars at 400/s: 2 of 6000 exchanges failed (2 errors, 0 unfinished, most of them reset)."
         ),
         "{warnings:?}"
     );
@@ -294,7 +294,7 @@ fn more_failures_than_the_baseline_are_a_finding_and_a_few_in_one_block_are_a_wa
 fn what_is_unanswered_at_the_end_and_what_a_full_queue_turns_away_failed_too() {
     let view = view_of(&small("none").edit(|record, exchanges| {
         if record.arm == "both-sidecars" {
-            fail(record, exchanges, 16, "timeout", Fault::Target);
+            fail(record, exchanges, 16, "timeout", ErrorSource::Target);
             let role = &mut record.load[0];
             // Twelve more were never answered, and twelve never left.
             (role.errors, role.unfinished) = (4, 12);
@@ -307,7 +307,7 @@ fn what_is_unanswered_at_the_end_and_what_a_full_queue_turns_away_failed_too() {
     assert_eq!(failed.share, Some(28.0 / 412.0));
     assert_eq!(
         failed.classes,
-        "2.9 % unanswered by the target, 2.9 % turned away by a full queue, 0.97 % timeout by the target"
+        "2.9 % unfinished, 2.9 % dropped because the queue was full, 0.97 % timeout by the target"
     );
     assert!(is_none(&view, "both-sidecars", "direct", Metric::Median));
 }
@@ -330,14 +330,14 @@ fn a_provisional_table_names_what_failed_behind_its_own_label() {
 #[test]
 fn published_figures_do_not_stand_beside_those_of_what_did_not_fail() {
     let view = view_of(&small("both-sidecars-mtls"));
-    assert_eq!(view.published[0].ours, "–");
+    assert_eq!(view.published[0].measured, "–");
 }
 
 #[test]
 fn a_sum_has_no_step_to_or_from_an_arm_that_failed_too_often() {
     let run = waterfalls::run().edit(|record, exchanges| {
         if record.arm == "both-sidecars" && record.level == "2000/s" {
-            fail(record, exchanges, 384, "status-503", Fault::Target);
+            fail(record, exchanges, 384, "status-503", ErrorSource::Target);
         }
     });
     let view = view_of(&run);
@@ -367,7 +367,13 @@ fn a_sum_has_no_step_to_or_from_an_arm_that_failed_too_often() {
 fn producers_whose_records_fail_have_no_verdict_on_what_they_write_at_full_speed() {
     let run = levels::producers().edit(|record, exchanges| {
         if record.level == "producers=3" {
-            fail(record, exchanges, 60, "not-enough-replicas", Fault::Target);
+            fail(
+                record,
+                exchanges,
+                60,
+                "not-enough-replicas",
+                ErrorSource::Target,
+            );
         }
     });
     let view = view_of(&run);
@@ -391,19 +397,19 @@ fn producers_whose_records_fail_have_no_verdict_on_what_they_write_at_full_speed
         ]
     );
     assert!(
-        view.published.iter().take(2).all(|one| one.ours == "–"),
+        view.published.iter().take(2).all(|one| one.measured == "–"),
         "{:?}",
         view.published
     );
     // A ratio of two levels that the plan does not compare is none either.
-    assert_eq!(view.published[3].ours, "–");
+    assert_eq!(view.published[3].measured, "–");
 }
 
 #[test]
 fn clients_that_are_refused_have_no_knee_and_no_verdict_on_throughput() {
     let mut run = closed::closed().edit(|record, exchanges| {
         if record.level == "405/s" {
-            fail(record, exchanges, 10, "status-429", Fault::Target);
+            fail(record, exchanges, 10, "status-429", ErrorSource::Target);
         }
     });
     run.noise = 0.001;
@@ -436,8 +442,8 @@ fn clients_that_are_refused_have_no_knee_and_no_verdict_on_throughput() {
 fn two_runs_of_which_one_failed_are_not_compared_in_what_is_left() {
     let places = (in_memory(), in_memory());
     let failing = small("none").edit(|record, exchanges| match record.arm.as_str() {
-        "client-sidecar" => fail(record, exchanges, 40, "status-503", Fault::Target),
-        "both-sidecars" => fail(record, exchanges, 1, "reset", Fault::Peer),
+        "client-sidecar" => fail(record, exchanges, 40, "status-503", ErrorSource::Target),
+        "both-sidecars" => fail(record, exchanges, 1, "reset", ErrorSource::Peer),
         _ => {}
     });
     let read = |run: &SampleRun, place: &tempfile::TempDir| {

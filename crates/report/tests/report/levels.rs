@@ -1,23 +1,23 @@
 //! Levels compared with each other: what is said, drawn and printed beside published figures, of records where records are counted.
 
-use tare_schema::agent::{RecordFlow, RecordWay};
+use tare_schema::agent::{RecordDirection, RecordFlow};
 use tare_schema::load::Pacing;
 use tare_schema::metric::Metric;
 use tare_schema::plan::{Compare, Need, Plan, Published, PublishedFigure};
-use tare_schema::record::{Told, TrialRecord};
+use tare_schema::record::{TargetCounter, TrialRecord};
 use tare_schema::view::{SentenceKind, View};
 
 use crate::fixture::SampleRun;
 use crate::{figure, sentences, view_of};
 
-fn published(figure: PublishedFigure, needs: Option<Need>) -> Published {
+fn published(figure: PublishedFigure, requires: Option<Need>) -> Published {
     Published {
         arm: "producers=3".into(),
         against: "producers=1".into(),
         metric: Metric::RecordsWritten,
         level: None,
         figure,
-        needs,
+        requires,
         source: "theirs".into(),
         caveat: None,
     }
@@ -42,7 +42,7 @@ pub fn producers() -> SampleRun {
     };
     run.arms.truncate(1);
     run.published = vec![
-        published(PublishedFigure::Ratio(2.73), Some(Need::Room)),
+        published(PublishedFigure::Ratio(2.73), Some(Need::Headroom)),
         published(PublishedFigure::Words("linear".into()), None),
         published(PublishedFigure::Value(3_500_000.0), None),
         Published {
@@ -67,9 +67,9 @@ pub fn producers() -> SampleRun {
         let role = &mut record.load[0];
         role.offered_per_s = None;
         // A little scatter: without any there is no interval to speak of.
-        let count = role.right + u64::from(record.trial % 3);
+        let count = role.ok + u64::from(record.trial % 3);
         role.flow = Some(RecordFlow {
-            way: RecordWay::Written,
+            direction: RecordDirection::Written,
             count,
             bytes: Some(count * 100),
             negative_ages: None,
@@ -80,14 +80,14 @@ pub fn producers() -> SampleRun {
 
 /// What two brokers say of themselves.
 fn tell(record: &mut TrialRecord) {
-    let one = |instance: &str, name: &str, label: Option<&str>, value: f64| Told {
+    let one = |instance: &str, name: &str, label: Option<&str>, value: f64| TargetCounter {
         instance: instance.into(),
         name: name.into(),
         label: label.map(String::from),
         value,
     };
     let own = format!("tare-{}", record.trial);
-    record.told = vec![
+    record.target_counters = vec![
         one("broker-1", "bytes-in", None, 5e6),
         one("broker-2", "bytes-in", None, 7e6),
         one("broker-1", "topic-messages-in", Some(&own), 9.0),
@@ -151,31 +151,31 @@ fn published_growth_is_not_testable_where_the_first_level_fills_the_machine() {
     let ours: Vec<&str> = roomy
         .published
         .iter()
-        .map(|one| one.ours.as_str())
+        .map(|one| one.measured.as_str())
         .collect();
     assert!(
         ours[0].starts_with("× 1.5") && ours[1].starts_with("× 1.5"),
         "{ours:?}"
     );
-    assert_eq!(roomy.published[0].theirs, "× 2.7");
-    assert_eq!(roomy.published[1].theirs, "linear");
+    assert_eq!(roomy.published[0].published, "× 2.7");
+    assert_eq!(roomy.published[1].published, "linear");
     assert_eq!(
         roomy.published[2].against, "producers=3",
         "a value is compared with nothing"
     );
-    assert_eq!(roomy.published[3].theirs, "× 0.40 against producers=3");
-    assert_eq!(roomy.published[3].ours, "× 0.67 (no interval)");
+    assert_eq!(roomy.published[3].published, "× 0.40 against producers=3");
+    assert_eq!(roomy.published[3].measured, "× 0.67 (no interval)");
     let full = view_of(&producers().edit(|record, _| record.saturated = true));
     let theirs = &full.published[0];
     assert!(
-        theirs.ours.starts_with(
+        theirs.measured.starts_with(
             "not testable here: at producers=1 the parts' cores were full already; × 1.5"
         ),
         "{theirs:?}"
     );
     assert!(
-        full.published[1].ours.starts_with("× 1.5"),
-        "words need no room"
+        full.published[1].measured.starts_with("× 1.5"),
+        "words need no headroom"
     );
     let warnings = sentences(&full, SentenceKind::Warning).join(" ");
     assert!(
@@ -188,28 +188,28 @@ fn published_growth_is_not_testable_where_the_first_level_fills_the_machine() {
         full.factors[0].lines[0]
             .points
             .iter()
-            .all(|point| point.full)
+            .all(|point| point.saturated)
     );
 }
 
 #[test]
 fn a_busy_agent_fills_the_machine_as_well_as_busy_parts_do() {
     let view = view_of(&producers().edit(|record, _| {
-        let ours = &mut record.load[0].instrument;
+        let ours = &mut record.load[0].generator;
         ours.cpu_ns = 950_000_000 + ours.worker_spun_ns.iter().sum::<u64>();
     }));
-    let theirs = &view.published[0].ours;
+    let theirs = &view.published[0].measured;
     assert!(
         theirs.starts_with("not testable here: at producers=1 the agents' cores were full"),
         "{theirs}"
     );
     // Spinning is no work.
     let spun = view_of(&producers().edit(|record, _| {
-        let ours = &mut record.load[0].instrument;
+        let ours = &mut record.load[0].generator;
         ours.cpu_ns = 950_000_000;
         ours.worker_spun_ns = vec![500_000_000];
     }));
-    assert!(!spun.published[0].ours.starts_with("not testable here"));
+    assert!(!spun.published[0].measured.starts_with("not testable here"));
 }
 
 #[test]
@@ -223,8 +223,8 @@ fn records_and_their_bytes_count_by_their_way_and_cost_is_per_record() {
     let read = view_of(&producers().edit(|record, _| {
         let role = &mut record.load[0];
         role.flow = Some(RecordFlow {
-            way: RecordWay::Read,
-            count: role.right * 1000,
+            direction: RecordDirection::Read,
+            count: role.ok * 1000,
             bytes: None,
             negative_ages: Some(0),
         });
@@ -246,7 +246,7 @@ fn records_and_their_bytes_count_by_their_way_and_cost_is_per_record() {
 #[test]
 fn what_parts_say_of_themselves_is_shown_per_part_with_means_of_what_is_counted() {
     let view = view_of(&producers());
-    let told = &view.levels[0].cells[0].told;
+    let told = &view.levels[0].cells[0].target_counters;
     assert_eq!(told.instances, ["broker-1", "broker-2"]);
     let rows: Vec<(&str, Vec<&str>)> = told
         .rows

@@ -2,7 +2,7 @@
 
 use tare_schema::metric::Metric;
 use tare_schema::plan::{Compare, Subject};
-use tare_schema::record::{ForeignLoad, TrialStatus};
+use tare_schema::record::{BackgroundLoad, TrialStatus};
 use tare_schema::view::{Family, Outcome, SentenceKind, View, ViewState};
 
 use crate::fixture::{SampleArm, SampleRun};
@@ -164,24 +164,24 @@ fn unanswered_exchanges_turn_the_quantiles_they_reach_into_bounds() {
                     .tag("client.echo.latency.unfinished")
                     .push((1, 10_000_000_000));
             }
-            record.load[0].right -= open as u64;
-            record.load[0].answered_in_window.right -= open as u64;
+            record.load[0].ok -= open as u64;
+            record.load[0].completed_in_window.ok -= open as u64;
             record.load[0].unfinished += open as u64;
         }
     });
     let view = view_of(&run);
     let p99 = figure(&view, "client-sidecar", "2000/s", Metric::P99);
-    assert!(p99.at_least, "{p99:?}");
+    assert!(p99.is_lower_bound, "{p99:?}");
     assert_eq!(p99.text, "> 10.00 s".replace(".00", ".0"));
     let median = figure(&view, "client-sidecar", "2000/s", Metric::Median);
-    assert!(!median.at_least, "{median:?}");
+    assert!(!median.is_lower_bound, "{median:?}");
     let outcome = &overhead(&view, "client-sidecar", "direct", "2000/s", Metric::P99).outcome;
     assert!(
-        matches!(outcome, Outcome::None { why } if why.contains("unanswered")),
+        matches!(outcome, Outcome::None { reason } if reason.contains("unanswered")),
         "{outcome:?}"
     );
     let curve = &cell(&view, "client-sidecar", "2000/s").latency;
-    assert!(curve.last().unwrap().at_least && !curve[0].at_least);
+    assert!(curve.last().unwrap().is_lower_bound && !curve[0].is_lower_bound);
     // 5 % of what was offered never came: the rate was not carried, and that is said loudly.
     let warnings = sentences(&view, SentenceKind::Warning);
     assert!(
@@ -205,10 +205,10 @@ fn a_timeout_is_an_exchange_that_took_longer() {
     let view = view_of(&run);
     for metric in [Metric::P99, Metric::ServiceP99] {
         let p99 = figure(&view, "client-sidecar", "2000/s", metric);
-        assert!(p99.at_least && p99.text.starts_with("> 5"), "{p99:?}");
+        assert!(p99.is_lower_bound && p99.text.starts_with("> 5"), "{p99:?}");
     }
     let median = figure(&view, "client-sidecar", "2000/s", Metric::Median);
-    assert!(!median.at_least, "{median:?}");
+    assert!(!median.is_lower_bound, "{median:?}");
 }
 
 #[test]
@@ -216,7 +216,7 @@ fn rates_and_costs_are_of_what_was_answered_in_the_window() {
     // Of the exchanges intended in the window, a tenth was answered in the drain.
     let in_drain = |record: &mut tare_schema::record::TrialRecord| {
         let role = &mut record.load[0];
-        role.answered_in_window.right = role.right * 9 / 10;
+        role.completed_in_window.ok = role.ok * 9 / 10;
     };
     let plain = sidecar();
     let late = view_of(&SampleRun::sidecar().edit(move |record, _| in_drain(record)));
@@ -344,7 +344,7 @@ fn what_else_the_machine_did_is_said() {
     let run = SampleRun::sidecar().edit(|record, _| {
         if let Some(machine) = record.machine.as_mut() {
             machine.core_busy[0] = 0.92;
-            machine.foreign = Some(ForeignLoad {
+            machine.background = Some(BackgroundLoad {
                 part_cores: 0.3,
                 agent_cores: Some(0.12),
             });
@@ -375,9 +375,9 @@ fn a_load_at_full_speed_says_where_the_generator_was_the_limit() {
     let said = |schedule: Option<u64>| {
         let run = SampleRun::sidecar().edit(move |record, _| {
             for role in &mut record.load {
-                role.instrument.bunched = schedule;
-                role.instrument.worker_cpu_ns = vec![role.window_ns * 95 / 100];
-                role.instrument.worker_spun_ns = vec![role.window_ns * 5 / 100];
+                role.generator.bunched = schedule;
+                role.generator.worker_cpu_ns = vec![role.window_ns * 95 / 100];
+                role.generator.worker_spun_ns = vec![role.window_ns * 5 / 100];
             }
         });
         let view = view_of(&run);
@@ -394,11 +394,14 @@ fn a_load_at_full_speed_says_where_the_generator_was_the_limit() {
 fn a_published_figure_stands_beside_ours_with_its_caveat() {
     let view = sidecar();
     let row = &view.published[0];
-    assert_eq!((row.theirs.as_str(), view.published.len()), ("+10 ms", 1));
+    assert_eq!(
+        (row.published.as_str(), view.published.len()),
+        ("+10 ms", 1)
+    );
     assert!(
-        row.ours.starts_with("+0.3") && row.ours.contains('('),
+        row.measured.starts_with("+0.3") && row.measured.contains('('),
         "{}",
-        row.ours
+        row.measured
     );
     let notes = sentences(&view, SentenceKind::Note);
     assert!(

@@ -175,7 +175,7 @@ fn a_block_that_is_only_a_bound_leaves_no_verdict_on_the_metric() {
     };
     let p99 = row(Metric::P99);
     assert!(
-        matches!(&p99.outcome, Outcome::None { why } if why.contains("unanswered")),
+        matches!(&p99.outcome, Outcome::None { reason } if reason.contains("unanswered")),
         "{p99:?}"
     );
     assert_eq!((p99.ratio, p99.added), (None, None));

@@ -15,7 +15,7 @@ fn disturbed(from_block: u32) -> SampleRun {
         if record.arm == "client-sidecar" && record.level == "2000/s" && record.block >= from_block
         {
             record.status = TrialStatus::Unfit {
-                reasons: vec!["31 % of the arrivals were released in bursts".into()],
+                reasons: vec!["31 % of the arrivals were bunched".into()],
             };
         }
     })
@@ -166,7 +166,7 @@ fn response_time_from_the_intended_start_stands_beside_the_latency() {
     assert!((5_000.0..15_000.0).contains(&more), "{more}");
     let cell = cell(&view, "direct", "2000/s");
     assert!(cell.response.len() > 10);
-    assert_eq!(cell.instrument.bunched_share, Some(0.001));
+    assert_eq!(cell.generator.bunched_share, Some(0.001));
 }
 
 #[test]
@@ -207,7 +207,7 @@ fn a_rate_of_sessions_is_not_called_one_of_requests() {
     run.plan_edit = Some(|plan| {
         for cell in &mut plan.cells {
             cell.load[0].load.mix.session = Some(SessionSpec {
-                acts: Vec::new(),
+                steps: Vec::new(),
                 cookies: Cookies::Kept,
             });
         }

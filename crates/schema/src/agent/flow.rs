@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct RecordFlow {
     /// Direction of the flow.
-    pub way: RecordWay,
+    pub direction: RecordDirection,
     /// Number of records: acknowledged when written, arrived when read.
     pub count: u64,
     /// Bytes of keys and values, or of whole batches where a consumer does not decode them; `None`: unknown.
@@ -20,7 +20,7 @@ pub struct RecordFlow {
 /// Direction of a record flow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-pub enum RecordWay {
+pub enum RecordDirection {
     /// Written by the agent.
     Written,
     /// Read by the agent.

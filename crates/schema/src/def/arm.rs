@@ -32,7 +32,7 @@ pub struct ArmDef {
     pub via: BTreeMap<EdgePattern, Vec<HopDef>>,
     /// End-to-end security of edges, over what the workload says: `tls` for all, or by edge: `{"client->server": mtls}`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub own: Option<OwnDef>,
+    pub edge_security: Option<EdgeSecurityDef>,
     /// Targets of parts in this arm, over those of the workload: `{server: nginx}`.
     #[serde(default)]
     pub parts: BTreeMap<Name, Name>,
@@ -44,7 +44,7 @@ pub struct ArmDef {
     pub sites: BTreeMap<Name, Vec<Name>>,
     /// What the environment must offer to run this arm (`kubernetes`). Elsewhere the arm is listed as not run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub needs: Option<String>,
+    pub requires: Option<String>,
 }
 
 /// Grammatical subject of sentences about something: singular, unless marked as plural.
@@ -110,7 +110,7 @@ pub struct SidecarDef {
     pub proxy: Name,
     /// Security between two sidecars: `plaintext` or `mtls`. Default: plaintext.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub link: Option<LinkDef>,
+    pub security: Option<HopSecurity>,
     /// Traffic that bypasses the sidecar: edges (`*->database`), parts, ports (`port:9092`), address ranges (`10.0.0.0/8`).
     #[serde(default)]
     pub exclude: Vec<ExcludeText>,
@@ -148,7 +148,7 @@ pub enum OnWord {
 /// Security of a hop.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-pub enum LinkDef {
+pub enum HopSecurity {
     /// No TLS.
     Plaintext,
     /// TLS with certificates of both ends.
@@ -181,10 +181,10 @@ pub struct HopDef {
     pub proxy: Name,
     /// Security of the connection into this hop: `plaintext` or `mtls`. Default: plaintext.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub link: Option<LinkDef>,
+    pub security: Option<HopSecurity>,
     /// Hop or part whose pod this hop shares; it must be defined before. Default: a pod of its own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub beside: Option<Name>,
+    pub pod: Option<Name>,
     /// Protocol that the hop treats traffic as: the edge's own, or `tcp` (opaque bytes). Default: the edge's own.
     #[serde(default, rename = "as", skip_serializing_if = "Option::is_none")]
     pub treat_as: Option<String>,
@@ -220,7 +220,7 @@ impl HopRole {
 /// Security of edges: one for all, or by edge.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(untagged)]
-pub enum OwnDef {
+pub enum EdgeSecurityDef {
     /// The same for every edge.
     All(Security),
     /// By edge or pattern; a pattern without `*` takes precedence.

@@ -7,8 +7,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::arm::ArmDef;
-use super::event::EventDef;
 use super::external::ExternalDef;
+use super::fault::FaultDef;
 use super::load::LoadSection;
 use super::sites::SitesDef;
 use super::waterfall::WaterfallDef;
@@ -54,7 +54,7 @@ pub struct ExperimentDef {
     /// Faults: what is done to instances during the window of each trial, in any order. Instances that are still down or paused
     /// at its end are brought back before the next trial.
     #[serde(default)]
-    pub events: Vec<EventDef>,
+    pub faults: Vec<FaultDef>,
     /// Preparation step whose topic is read back after each trial, to count records that are lost or duplicated. Default: with
     /// faults, the only step that creates a topic.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -112,7 +112,7 @@ pub struct ExperimentDef {
     /// Level whose requests are shown one by one (`20 clients`), for loads with several kinds of requests. Default: all levels
     /// on the page, the last one in text.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub requests_at: Option<String>,
+    pub per_request_level: Option<String>,
     /// Figures from publications, shown beside the measured ones.
     #[serde(default)]
     pub published: Vec<PublishedDef>,
@@ -213,7 +213,7 @@ pub struct UntilDef {
     /// Metric whose overhead is looked at.
     pub metric: Metric,
     /// Half width of its interval, relative to the baseline: `5%`.
-    pub within: Share,
+    pub half_width: Share,
 }
 
 /// Cores of agents and parts.
@@ -290,10 +290,10 @@ pub struct PublishedDef {
     /// Published finding in words, where there is no figure: `falls, less than linearly`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub says: Option<String>,
-    /// Condition for the comparison. `room`: the baseline must not saturate the machine; where it does, the report says that the
+    /// Condition for the comparison. `headroom`: the baseline must not saturate the machine; where it does, the report says that the
     /// figure cannot be tested here. Default: none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub needs: Option<Need>,
+    pub requires: Option<Need>,
     /// Source: product, version, publication.
     pub source: String,
     /// Differences between the published setup and this one.
@@ -337,7 +337,7 @@ pub struct QuickDef {
     pub blocks: Option<BlocksDef>,
     /// Faults, instead of those of the experiment.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub events: Option<Vec<EventDef>>,
+    pub faults: Option<Vec<FaultDef>>,
     /// When targets are restarted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub restart: Option<Restart>,

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 
-use crate::load::{AtEnd, Gaps, Sched, Spin, ThinkSpread};
+use crate::load::{AtEnd, Interarrival, Sched, Spin, ThinkDistribution};
 use crate::name::{EdgePattern, Name};
 use crate::units::Period;
 
@@ -45,13 +45,13 @@ pub struct LoadDef {
     #[schemars(extend("minimum" = 0, "maximum" = 10_000_000))]
     pub to: Option<f64>,
     /// Duration of the ramp (model ramp). Default: the window.
-    pub over: Option<Period>,
+    pub ramp_duration: Option<Period>,
     /// Rates, one after the other; the last one continues to the end (model steps).
     #[schemars(extend("minItems" = 1))]
     pub steps: Option<Vec<StepDef>>,
-    /// Inter-arrival times at a given rate: `even`, or `random` (exponential). For models ramp and steps; constant and poisson
-    /// are the two at a constant rate. Default: even.
-    pub gaps: Option<Gaps>,
+    /// Inter-arrival times at a given rate: `constant` or `exponential`. For models ramp and steps; constant and poisson
+    /// are the two at a constant rate. Default: constant.
+    pub interarrival: Option<Interarrival>,
     /// File with the start times of a recorded load, beside the experiment (model replay).
     pub recording: Option<String>,
     /// Speed of the replay: 2 is twice as fast as recorded (model replay). Default: 1.
@@ -65,7 +65,7 @@ pub struct LoadDef {
     /// Thinking time of a client between an answer and its next request (model closed). Default: none.
     pub think: Option<Period>,
     /// Distribution of thinking times, with `think` as mean (model closed). Default: none (all alike).
-    pub think_spread: Option<ThinkSpread>,
+    pub think_distribution: Option<ThinkDistribution>,
     /// Number of connections of each agent. Default: 16; in a closed loop, the number of clients.
     #[schemars(range(min = 1, max = 100_000))]
     pub connections: Option<u32>,
@@ -73,7 +73,7 @@ pub struct LoadDef {
     #[schemars(range(min = 1))]
     pub exchanges_per_connection: Option<u64>,
     /// Time over which connections are opened, one after the other, before the load. Default: all at once.
-    pub open_over: Option<Period>,
+    pub connect_ramp: Option<Period>,
     /// Length of the window. Default: that of all steps, else 10s.
     pub duration: Option<Period>,
     /// End the window after this many exchanges instead of after `duration`.
@@ -91,7 +91,7 @@ pub struct LoadDef {
     /// Kernel scheduling of the workers. Default: auto (SCHED_FIFO for an open loop with a core of its own).
     pub sched: Option<Sched>,
     /// Interval between samples for the live view. Default: 1s.
-    pub sample_every: Option<Period>,
+    pub sample_interval: Option<Period>,
 }
 
 /// A rate: exchanges per second, or `max`.

@@ -4,24 +4,24 @@
 //! checks against their JSON Schema, editors complete from it. `Option` means "not written".
 
 mod arm;
-mod event;
 mod experiment;
 mod external;
+mod fault;
 mod load;
 mod sites;
 mod waterfall;
 mod workload;
 
 pub use arm::{
-    ArmDef, HopDef, HopRole, InterceptionDef, LinkDef, OnDef, OnWord, OwnDef, PluralDef,
-    SidecarDef, SidecarsDef, SubjectDef,
+    ArmDef, EdgeSecurityDef, HopDef, HopRole, HopSecurity, InterceptionDef, OnDef, OnWord,
+    PluralDef, SidecarDef, SidecarsDef, SubjectDef,
 };
-pub use event::EventDef;
 pub use experiment::{
     BlocksDef, BlocksRange, CpuList, ExperimentDef, FitnessDef, LimitsDef, OutliersDef,
     PlacementDef, PublishedDef, QuickDef, UntilDef, ValueDef, WorkloadUse, WorkloadUseMap,
 };
 pub use external::{ExternalDef, ExternalMapDef};
+pub use fault::FaultDef;
 pub use load::{LoadDef, LoadModel, LoadSection, RateDef, RateWord, StepDef};
 pub use sites::{SiteLinkDef, SitesDef};
 pub use waterfall::{AddingDef, SequenceArmDef, WaterfallDef};

@@ -85,7 +85,7 @@ pub struct WorkloadEdgeDef {
     pub protocol: String,
     /// End-to-end security: `plaintext`, `tls` or `mtls`. Default: plaintext.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub own: Option<Security>,
+    pub security: Option<Security>,
 }
 
 /// A setting of a workload.
@@ -286,7 +286,7 @@ pub struct PrepareDef {
     pub edge: Option<EdgePattern>,
     /// Timeout of the response. Default: 60s.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub within: Option<Period>,
+    pub timeout: Option<Period>,
     /// Kafka topic to create.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub topic: Option<TopicDef>,
@@ -306,7 +306,7 @@ pub struct AuditDef {
     pub edge: Option<EdgePattern>,
     /// Timeout of the response. Default: 60s.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub within: Option<Period>,
+    pub timeout: Option<Period>,
 }
 
 /// A topic to create. Texts may hold settings as `{{ partitions }}`, and `{trial}`, the number of the trial, which requests may
@@ -327,7 +327,7 @@ pub struct TopicDef {
     pub replicas: String,
     /// Records to write into it before the trial. Default: none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub filled: Option<FilledDef>,
+    pub prefill: Option<FilledDef>,
 }
 
 /// Records that are written into a topic before anything is measured.

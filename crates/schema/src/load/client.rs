@@ -57,7 +57,7 @@ pub enum ClientSpec {
     /// Connections alone: an exchange opens one (over TLS with its handshake) and closes it. Requests are not sent.
     Connect {
         /// Concurrent attempts of all workers together.
-        at_once: u32,
+        in_flight_max: u32,
     },
     /// Kafka consumer; an exchange is a fetch. The endpoint's addresses are the bootstrap brokers.
     KafkaFetch {
@@ -135,7 +135,7 @@ impl ClientSpec {
             | ClientSpec::KafkaFetch { connections, .. }
             | ClientSpec::Mongodb { connections, .. }
             | ClientSpec::Planned { connections, .. } => *connections,
-            ClientSpec::Connect { at_once } => *at_once,
+            ClientSpec::Connect { in_flight_max } => *in_flight_max,
         }
     }
 }

@@ -14,7 +14,7 @@ pub struct FetchSpec {
     /// Client ID for the brokers' logs and quotas.
     pub client_id: String,
     /// Greatest number of concurrent fetches per worker. There is one per broker that leads partitions of the worker.
-    pub at_once: u16,
+    pub in_flight_max: u16,
     /// Partition assignment.
     pub share: FetchShare,
     /// Start offset.
@@ -120,7 +120,7 @@ impl Default for FetchSpec {
         Self {
             topics: Vec::new(),
             client_id: "tare".into(),
-            at_once: AT_ONCE,
+            in_flight_max: AT_ONCE,
             share: FetchShare::Assigned,
             from: FetchFrom::Start,
             min_bytes: 1,

@@ -22,7 +22,7 @@ pub use client::{ClientSpec, ConnectionRules, Direction, MongoData, TcpContent, 
 pub use fetch::{FetchDepth, FetchEnd, FetchFrom, FetchShare, FetchSpec, FetchUntil};
 pub use grpc::{CallKind, CallSpec, Deadline, MessagePace};
 pub use mix::{Mix, Order, Rows, TABLE_BYTES_MAX, Table};
-pub use pacing::{AtEnd, Deal, Gaps, Pacing, RateStep, ThinkSpread};
+pub use pacing::{AtEnd, Interarrival, Pacing, RateStep, Shard, ThinkDistribution};
 pub use produce::{Acks, Codec, Keys, LoginSpec, Partitioner, Payloads, ProduceSpec, SerialSpec};
 pub use profile::RateProfile;
 pub use reach::{OutOfReach, Reach};
@@ -136,11 +136,11 @@ pub enum Stop {
 impl Stop {
     /// The share of one agent: a count is divided among agents, a duration is the same for all.
     #[must_use]
-    pub fn share(self, deal: Deal) -> Stop {
+    pub fn share(self, shard: Shard) -> Stop {
         match self {
             Stop::Count { exchanges } => {
-                let parts = u64::from(deal.parts.max(1));
-                let more = u64::from(u64::from(deal.part) < exchanges % parts);
+                let parts = u64::from(shard.count.max(1));
+                let more = u64::from(u64::from(shard.index) < exchanges % parts);
                 Stop::Count {
                     exchanges: exchanges / parts + more,
                 }

@@ -30,10 +30,10 @@ pub enum Pacing {
         /// Exchanges per second at the end of the ramp and from then on.
         to_per_s: f64,
         /// Duration of the ramp.
-        over_ns: u64,
+        ramp_ns: u64,
         /// Inter-arrival times at a given rate.
         #[serde(default)]
-        gaps: Gaps,
+        interarrival: Interarrival,
     },
     /// Open loop at one rate after the other; the last one stays. Warm-up has the first rate.
     Steps {
@@ -41,7 +41,7 @@ pub enum Pacing {
         steps: Vec<RateStep>,
         /// Inter-arrival times at a given rate.
         #[serde(default)]
-        gaps: Gaps,
+        interarrival: Interarrival,
     },
     /// Open loop that replays recorded starts, from the start of the warm-up on.
     Replay {
@@ -52,7 +52,7 @@ pub enum Pacing {
         /// What follows the last recorded start.
         at_end: AtEnd,
         /// Which of the starts this agent takes.
-        deal: Deal,
+        shard: Shard,
     },
     /// Closed loop: each client starts its next exchange when its last one ended.
     Closed {
@@ -62,7 +62,7 @@ pub enum Pacing {
         think_ns: u64,
         /// Distribution of thinking times.
         #[serde(default)]
-        think_spread: ThinkSpread,
+        think_distribution: ThinkDistribution,
     },
     /// As fast as the connections allow.
     Max,
@@ -71,12 +71,12 @@ pub enum Pacing {
 /// Distribution of inter-arrival times at a given rate.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-pub enum Gaps {
+pub enum Interarrival {
     /// Constant.
     #[default]
-    Even,
+    Constant,
     /// Exponential: a Poisson process.
-    Random,
+    Exponential,
 }
 
 /// A rate for some time.
@@ -102,22 +102,22 @@ pub enum AtEnd {
 /// Share of one of several agents that replay a recording together: every `parts`-th start, beginning with number `part`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Deal {
+pub struct Shard {
     /// Number of agents.
-    pub parts: u32,
+    pub count: u32,
     /// Number of this agent, from 0.
-    pub part: u32,
+    pub index: u32,
 }
 
-impl Deal {
+impl Shard {
     /// All starts, for a single agent.
-    pub const ALL: Deal = Deal { parts: 1, part: 0 };
+    pub const ALL: Shard = Shard { count: 1, index: 0 };
 }
 
 /// Distribution of the thinking times of a closed loop.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-pub enum ThinkSpread {
+pub enum ThinkDistribution {
     /// Constant.
     #[default]
     None,
@@ -138,12 +138,12 @@ impl Pacing {
             Pacing::Ramp {
                 from_per_s,
                 to_per_s,
-                over_ns,
+                ramp_ns,
                 ..
             } => Some(
                 RateProfile::steady(*from_per_s)
                     .hold(warmup_ns)
-                    .ramp(*to_per_s, *over_ns),
+                    .ramp(*to_per_s, *ramp_ns),
             ),
             Pacing::Steps { steps, .. } => {
                 let first = steps.first().map_or(0.0, |step| step.rate_per_s);
@@ -202,8 +202,8 @@ impl Pacing {
     /// The share of one of several agents that generate this load together. It is exact for random gaps too: the superposition
     /// of independent Poisson processes is one.
     #[must_use]
-    pub fn share(&self, deal: Deal) -> Pacing {
-        let parts = f64::from(deal.parts.max(1));
+    pub fn share(&self, shard: Shard) -> Pacing {
+        let parts = f64::from(shard.count.max(1));
         match self.clone() {
             Pacing::Constant { rate_per_s } => Pacing::Constant {
                 rate_per_s: rate_per_s / parts,
@@ -214,19 +214,25 @@ impl Pacing {
             Pacing::Ramp {
                 from_per_s,
                 to_per_s,
-                over_ns,
-                gaps,
+                ramp_ns,
+                interarrival,
             } => Pacing::Ramp {
                 from_per_s: from_per_s / parts,
                 to_per_s: to_per_s / parts,
-                over_ns,
-                gaps,
+                ramp_ns,
+                interarrival,
             },
-            Pacing::Steps { mut steps, gaps } => {
+            Pacing::Steps {
+                mut steps,
+                interarrival,
+            } => {
                 for step in &mut steps {
                     step.rate_per_s /= parts;
                 }
-                Pacing::Steps { steps, gaps }
+                Pacing::Steps {
+                    steps,
+                    interarrival,
+                }
             }
             Pacing::Replay {
                 file,
@@ -237,16 +243,16 @@ impl Pacing {
                 file,
                 speed,
                 at_end,
-                deal,
+                shard,
             },
             Pacing::Closed {
                 clients,
                 think_ns,
-                think_spread,
+                think_distribution,
             } => Pacing::Closed {
-                clients: clients.div_ceil(deal.parts.max(1)),
+                clients: clients.div_ceil(shard.count.max(1)),
                 think_ns,
-                think_spread,
+                think_distribution,
             },
             Pacing::Max => Pacing::Max,
         }

@@ -118,7 +118,7 @@ pub enum ExpectBody {
         /// The regular expression, in the syntax of Rust's `regex` crate.
         pattern: String,
         /// Length of the searched beginning of the body.
-        within_bytes: u32,
+        match_limit_bytes: u32,
     },
 }
 

@@ -16,7 +16,7 @@ pub const CAPTURE_BYTES: u32 = 1 << 20;
 #[serde(deny_unknown_fields)]
 pub struct SessionSpec {
     /// Steps, in order.
-    pub acts: Vec<Act>,
+    pub steps: Vec<SessionStep>,
     /// Whether cookies of responses are sent back.
     pub cookies: Cookies,
 }
@@ -34,13 +34,13 @@ pub enum Cookies {
 /// A session step with its probability and condition.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Act {
+pub struct SessionStep {
     /// Probability of the step, from 0 to 1.
     pub probability: f64,
     /// Condition of the step.
     pub condition: Option<Condition>,
     /// Action of the step.
-    pub deed: Deed,
+    pub action: StepAction,
 }
 
 /// A condition on a variable.
@@ -62,10 +62,10 @@ pub enum Condition {
 
 /// Action of a session step.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(tag = "deed", rename_all = "kebab-case", deny_unknown_fields)]
-pub enum Deed {
+#[serde(tag = "action", rename_all = "kebab-case", deny_unknown_fields)]
+pub enum StepAction {
     /// Sends a request and waits for its response.
-    Request(Box<Step>),
+    Request(Box<RequestStep>),
     /// Sets variables.
     Set {
         /// Names and value templates, in order.
@@ -81,7 +81,7 @@ pub enum Deed {
     /// Runs steps in order.
     Group {
         /// The steps.
-        acts: Vec<Act>,
+        steps: Vec<SessionStep>,
     },
     /// Repeats steps.
     Loop {
@@ -92,7 +92,7 @@ pub enum Deed {
         /// Condition, checked before each pass.
         condition: Option<Condition>,
         /// The steps.
-        acts: Vec<Act>,
+        steps: Vec<SessionStep>,
     },
     /// Runs steps once for each item of a list.
     Each {
@@ -101,7 +101,7 @@ pub enum Deed {
         /// Variable that holds the list.
         list: String,
         /// The steps.
-        acts: Vec<Act>,
+        steps: Vec<SessionStep>,
     },
     /// Runs one of several branches, drawn by weight.
     Choose {
@@ -117,13 +117,13 @@ pub struct Branch {
     /// Weight among the branches.
     pub weight: f64,
     /// Steps of the branch.
-    pub acts: Vec<Act>,
+    pub steps: Vec<SessionStep>,
 }
 
 /// A request of a session.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Step {
+pub struct RequestStep {
     /// The request and its expected response; its weight is not used.
     pub request: RequestSpec,
     /// Values to capture from the response.
@@ -206,25 +206,27 @@ pub enum Missing {
 impl SessionSpec {
     /// All requests of the session, numbered in the order of the file.
     #[must_use]
-    pub fn steps(&self) -> Vec<&Step> {
-        fn walk<'a>(acts: &'a [Act], found: &mut Vec<&'a Step>) {
-            for act in acts {
-                match &act.deed {
-                    Deed::Request(step) => found.push(step),
-                    Deed::Set { .. } | Deed::Think { .. } => {}
-                    Deed::Group { acts } | Deed::Loop { acts, .. } | Deed::Each { acts, .. } => {
-                        walk(acts, found);
+    pub fn request_steps(&self) -> Vec<&RequestStep> {
+        fn walk<'a>(steps: &'a [SessionStep], found: &mut Vec<&'a RequestStep>) {
+            for step in steps {
+                match &step.action {
+                    StepAction::Request(step) => found.push(step),
+                    StepAction::Set { .. } | StepAction::Think { .. } => {}
+                    StepAction::Group { steps }
+                    | StepAction::Loop { steps, .. }
+                    | StepAction::Each { steps, .. } => {
+                        walk(steps, found);
                     }
-                    Deed::Choose { branches } => {
+                    StepAction::Choose { branches } => {
                         for branch in branches {
-                            walk(&branch.acts, found);
+                            walk(&branch.steps, found);
                         }
                     }
                 }
             }
         }
         let mut found = Vec::new();
-        walk(&self.acts, &mut found);
+        walk(&self.steps, &mut found);
         found
     }
 }

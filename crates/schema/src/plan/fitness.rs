@@ -6,7 +6,7 @@ use std::fmt;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::agent::{Instrument, LoadResult};
+use crate::agent::{GeneratorStats, LoadResult};
 
 /// Limits beyond which a trial is unfit. Load of other programs on the machine widens intervals but makes no trial unfit.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -70,7 +70,7 @@ impl fmt::Display for Unfit {
         match self {
             Unfit::Bunched { share, limit } => write!(
                 f,
-                "{:.1} % of the arrivals were released in bursts, above {:.0} %: other programs held the generator's core",
+                "{:.1} % of the arrivals were bunched, above {:.0} %: other programs held the generator's core",
                 percent(*share),
                 percent(*limit)
             ),
@@ -128,7 +128,7 @@ impl Fitness {
                 });
             }
         }
-        if result.instrument.bunched.is_some() {
+        if result.generator.bunched.is_some() {
             let busy = result.worker_busy_shares().into_iter().enumerate();
             found.extend(busy.filter(|(_, share)| *share > self.worker_busy).map(
                 |(worker, share)| Unfit::Busy {
@@ -146,18 +146,18 @@ impl LoadResult {
     /// Share of the released starts that were bunched; `None` for closed loops, at maximum rate, and when nothing was released.
     #[must_use]
     pub fn bunched_share(&self) -> Option<f64> {
-        let bunched = self.instrument.bunched?;
+        let bunched = self.generator.bunched?;
         (self.released > 0).then(|| bunched as f64 / self.released as f64)
     }
 
     /// Busy share of each worker in the window, spinning excluded; empty without a window.
     #[must_use]
     pub fn worker_busy_shares(&self) -> Vec<f64> {
-        self.instrument.worker_busy_shares(self.window_ns)
+        self.generator.worker_busy_shares(self.window_ns)
     }
 }
 
-impl Instrument {
+impl GeneratorStats {
     /// Busy share of each worker in a window of this length, spinning excluded; empty without a window.
     #[must_use]
     pub fn worker_busy_shares(&self, window_ns: u64) -> Vec<f64> {
@@ -180,17 +180,17 @@ mod tests {
     /// A thousand arrivals of an open loop in a window of a second, one worker.
     fn result() -> LoadResult {
         serde_json::from_value(serde_json::json!({
-            "version": 2, "role": "load", "ended": "completed",
+            "version": 3, "role": "load", "ended": "completed",
             "window_start_unix_us": 1, "window_ns": 1_000_000_000, "offered_per_s": 1000.0,
-            "intended": 1000, "released": 1000, "sent": 1000, "right": 1000, "errors": 0, "unfinished": 0, "overflow": 0,
+            "intended": 1000, "released": 1000, "sent": 1000, "ok": 1000, "errors": 0, "unfinished": 0, "overflow": 0,
             "outcomes": [], "requests_sent_total": 1000,
             "connections": {"opened": 1, "reconnects": 0, "failed": 0, "peak": 1},
-            "bytes_sent": 1, "bytes_received": 1, "waits": [],
-            "instrument": {
+            "bytes_sent": 1, "bytes_received": 1, "queue_waits": [],
+            "generator": {
                 "lateness": {"count": 1000, "p50_ns": 3_000_000, "p99_ns": 9_000_000, "max_ns": 9_000_000},
-                "lag": {"count": 0, "p50_ns": null, "p99_ns": null, "max_ns": null},
+                "receive_lag": {"count": 0, "p50_ns": null, "p99_ns": null, "max_ns": null},
                 "cpu_ns": 500_000_000, "worker_cpu_ns": [500_000_000], "worker_spun_ns": [400_000_000], "bunched": 100,
-                "peak_rss_bytes": 1, "stamped_by_kernel": 1000, "stamped_by_us": 0, "stamp_upper_bounds": 0,
+                "peak_rss_bytes": 1, "kernel_timestamps": 1000, "user_timestamps": 0, "timestamp_upper_bounds": 0,
                 "clock_steps": 0, "out_of_range": 0,
             },
         }))
@@ -210,7 +210,7 @@ mod tests {
     #[test]
     fn a_tenth_of_the_arrivals_may_leave_in_bursts_and_no_more() {
         let mut result = result();
-        result.instrument.bunched = Some(101);
+        result.generator.bunched = Some(101);
         assert_eq!(
             Fitness::default().unfit(&result),
             [Unfit::Bunched {
@@ -219,19 +219,19 @@ mod tests {
             }]
         );
         // The share is of released starts, not of intended ones.
-        result.instrument.bunched = Some(60);
+        result.generator.bunched = Some(60);
         result.released = 500;
         result.intended = 500;
         assert_eq!(words(&result).len(), 1);
         // A closed loop has no schedule.
-        result.instrument.bunched = None;
+        result.generator.bunched = None;
         assert!(words(&result).is_empty());
     }
 
     #[test]
     fn one_arrival_in_a_hundred_may_be_missing_and_what_the_target_left_waiting_is_not() {
         let mut result = result();
-        result.instrument.bunched = Some(0);
+        result.generator.bunched = Some(0);
         result.released = 990;
         assert!(words(&result).is_empty());
         result.released = 989;
@@ -256,15 +256,15 @@ mod tests {
     #[test]
     fn a_worker_of_an_open_loop_may_spin_but_not_work_all_the_time() {
         let mut result = result();
-        result.instrument.worker_cpu_ns = vec![100_000_000, 990_000_000];
-        result.instrument.worker_spun_ns = vec![0, 140_000_000];
+        result.generator.worker_cpu_ns = vec![100_000_000, 990_000_000];
+        result.generator.worker_spun_ns = vec![0, 140_000_000];
         assert!(words(&result).is_empty());
-        result.instrument.worker_spun_ns = vec![90_000_000, 130_000_000];
+        result.generator.worker_spun_ns = vec![90_000_000, 130_000_000];
         let said = words(&result);
         assert_eq!(said.len(), 1, "{said:?}");
         assert!(said[0].contains("the generator is the limit: worker 1 was 86.0 % busy"));
         // A closed loop may be busy all the time.
-        result.instrument.bunched = None;
+        result.generator.bunched = None;
         assert!(words(&result).is_empty());
     }
 

@@ -99,7 +99,7 @@ pub struct Ask {
     /// Agent instance that sends it.
     pub from: String,
     /// Timeout of the response.
-    pub within_ns: u64,
+    pub timeout_ns: u64,
     /// The request and the expected response.
     pub request: RequestSpec,
 }

@@ -21,7 +21,7 @@ pub struct Published {
     pub figure: PublishedFigure,
     /// Condition for the comparison; `None`: no further condition.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub needs: Option<Need>,
+    pub requires: Option<Need>,
     /// Publication, with product and version.
     pub source: String,
     /// Differences between the published setup and this one.
@@ -33,7 +33,7 @@ pub struct Published {
 #[serde(rename_all = "kebab-case")]
 pub enum Need {
     /// Headroom: the arm that it is relative to must not have saturated the machine, else growth cannot be tested.
-    Room,
+    Headroom,
 }
 
 /// Kind of a published figure.

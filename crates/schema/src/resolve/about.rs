@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::Scope;
-use crate::def::{ArmDef, LinkDef, OnDef, OnWord, OwnDef};
+use crate::def::{ArmDef, EdgeSecurityDef, HopSecurity, OnDef, OnWord};
 use crate::plan::{Arm, Edge};
 use crate::problem::list;
 use crate::target::TargetDef;
@@ -34,9 +34,9 @@ pub(super) fn arm(def: &ArmDef, topology: &Topology, titles: &BTreeMap<String, S
     words.extend(other_sites(def));
     if words.is_empty() {
         // An arm that runs in another environment only is not described by what this environment would do.
-        return match &def.needs {
+        return match &def.requires {
             Some(needs) => format!("what {needs} makes of it"),
-            None => String::from("the direct way, no proxy"),
+            None => String::from("direct, no proxy"),
         };
     }
     words.join("; ")
@@ -75,7 +75,7 @@ fn sidecars(def: &ArmDef, topology: &Topology, titles: &BTreeMap<String, String>
             _ => list(&beside),
         };
         let mut text = format!("{} {title} sidecar at {place}", article(title));
-        let mtls = sidecar.link == Some(LinkDef::Mtls);
+        let mtls = sidecar.security == Some(HopSecurity::Mtls);
         text.push_str(match (mtls, beside.len()) {
             (true, 2) => ", mTLS between them",
             (true, _) => ", mTLS between sidecars",
@@ -101,7 +101,7 @@ fn redirected(topology: &Topology) -> bool {
     topology
         .routes
         .iter()
-        .flat_map(|route| &route.links)
+        .flat_map(|route| &route.segments)
         .any(|link| link.interception == Interception::Redirect)
 }
 
@@ -119,14 +119,14 @@ fn hops(topology: &Topology, titles: &BTreeMap<String, String>) -> Vec<String> {
         let mut edges: Vec<String> = Vec::new();
         let mut wrapped = false;
         for route in &topology.routes {
-            let at = route.stops.iter().position(|stop| *stop == instance.name);
+            let at = route.proxies.iter().position(|stop| *stop == instance.name);
             if let Some(at) = at {
                 let to = format!("*->{}", route.to);
                 if !edges.contains(&to) {
                     edges.push(to);
                 }
                 wrapped |= route
-                    .links
+                    .segments
                     .get(at)
                     .is_some_and(|link| link.security == Security::Mtls);
             }
@@ -142,9 +142,9 @@ fn hops(topology: &Topology, titles: &BTreeMap<String, String>) -> Vec<String> {
 }
 
 fn own(def: &ArmDef) -> Option<String> {
-    match def.own.as_ref()? {
-        OwnDef::All(security) => Some(format!("{} from end to end", security.word())),
-        OwnDef::Edges(edges) => {
+    match def.edge_security.as_ref()? {
+        EdgeSecurityDef::All(security) => Some(format!("{} from end to end", security.word())),
+        EdgeSecurityDef::Edges(edges) => {
             let words: Vec<String> = edges
                 .iter()
                 .map(|(edge, security)| format!("{} on {edge}", security.word()))
@@ -161,16 +161,16 @@ pub(super) fn uncounted(scope: &mut Scope<'_>, arms: &[Arm], edges: &[Edge]) -> 
         for route in &topology.routes {
             let edge = edges.iter().find(|edge| edge.name() == route.edge);
             let on_the_way = topology.instances.iter();
-            let on_the_way = on_the_way.filter(|instance| route.stops.contains(&instance.name));
+            let on_the_way = on_the_way.filter(|instance| route.proxies.contains(&instance.name));
             for (edge, instance) in on_the_way.filter_map(|instance| edge.zip(Some(instance))) {
                 let Some(target) = scope.target(&instance.target, Mark::START) else {
                     continue;
                 };
-                let Some(why) = target.uncounted.get(&edge.protocol) else {
+                let Some(reason) = target.uncounted.get(&edge.protocol) else {
                     continue;
                 };
                 let note = format!(
-                    "{} counts connections and bytes of {}, not its operations: {why}.",
+                    "{} counts connections and bytes of {}, not its operations: {reason}.",
                     title(&target),
                     edge.protocol
                 );

@@ -19,7 +19,7 @@ const WITHIN_NS: u64 = 60_000_000_000;
 pub(super) struct SingleRequest<'a> {
     pub request: &'a RequestDef,
     pub edge: Option<&'a EdgePattern>,
-    pub within: Option<Period>,
+    pub timeout: Option<Period>,
 }
 
 /// Consistency checks of the loads in use.
@@ -42,7 +42,7 @@ pub(super) fn audits(
         let single = SingleRequest {
             request: &audit.request,
             edge: audit.edge.as_ref(),
-            within: audit.within,
+            timeout: audit.timeout,
         };
         match ask(single, folder, resolved, loads) {
             Ok(ask) => all.push(Audit {
@@ -81,7 +81,7 @@ pub(super) fn ask(
     let edges = edges(&folder.def);
     let edge = edges.iter().find(|edge| edge.name() == role.edge);
     let edge = edge.ok_or_else(|| unknown_edge(&role.edge, &edges))?;
-    let own = resolved.external.own(&edge.to).unwrap_or(edge.own);
+    let own = resolved.external.own(&edge.to).unwrap_or(edge.security);
     if edge.protocol != "http1" || own != Security::Plaintext {
         let over = match own {
             Security::Plaintext => "",
@@ -96,7 +96,7 @@ pub(super) fn ask(
     Ok(Ask {
         edge: role.edge.clone(),
         from: role.instance.clone(),
-        within_ns: single.within.map_or(WITHIN_NS, Period::as_ns),
+        timeout_ns: single.timeout.map_or(WITHIN_NS, Period::as_ns),
         request: request(single.request, &resolved.settings)?,
     })
 }

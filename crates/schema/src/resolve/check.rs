@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use super::workload::{edges, setting_value, unknown_edge};
-use crate::def::{CountDef, LoadKindDef, RequestDef, SettingKind, WorkloadDef};
+use crate::def::{CountDef, LoadKindDef, PrepareWhen, RequestDef, SettingKind, WorkloadDef};
 use crate::name::EdgePattern;
 use crate::plan::{Edge, PartKind};
 use crate::problem::{Problems, hint};
@@ -27,6 +27,7 @@ pub fn check_workload(file: &str, def: &WorkloadDef, root: &Node) -> Result<(), 
     check.parts();
     check.edges();
     check.loads();
+    check.steps();
     check.problems.into_result(())
 }
 
@@ -113,10 +114,24 @@ impl WorkloadCheck<'_> {
                 self.wrong(&place, "a workload's edge leads to one part, not to *");
             }
             if seen.contains(&(from, to)) {
-                self.wrong(&place, format!("edge \"{from}->{to}\" stands here twice"));
+                self.wrong(&place, format!("edge \"{from}->{to}\" is given twice"));
             }
             seen.push((from, to));
             self.protocol(&edge.protocol, &["edges", &index, "protocol"]);
+        }
+    }
+
+    fn steps(&mut self) {
+        for (name, step) in &self.def.prepare {
+            let place: [&str; 2] = ["prepare", name];
+            if step.request.is_some() == step.topic.is_some() {
+                let message = format!("step \"{name}\" needs exactly one of request and topic");
+                self.wrong(&place, message);
+            }
+            if step.topic.is_none() && step.when == Some(PrepareWhen::Start) {
+                let message = "only a topic can be prepared at the start: requests are sent before every trial";
+                self.wrong(&["prepare", name, "when"], message);
+            }
         }
     }
 
@@ -168,7 +183,7 @@ impl WorkloadCheck<'_> {
             }
         };
         let steps = steps.map(|steps| {
-            let requests = steps.steps();
+            let requests = steps.request_steps();
             requests
                 .iter()
                 .map(|step| step.request.name.clone())

@@ -7,8 +7,10 @@ use super::routing::{InstanceDraft, InstanceDrafts};
 use crate::def::ExperimentDef;
 use crate::name::Name;
 use crate::problem::list;
-use crate::target::AskDef;
-use crate::topology::{Asked, InstanceRole, Interception, Link, Route, Security, Settings};
+use crate::target::ExtAuthzDef;
+use crate::topology::{
+    ExtAuthz, InstanceRole, Interception, Route, RouteSegment, Security, Settings,
+};
 use crate::yaml::{Mark, Node};
 
 /// A proxy and its authorization server.
@@ -17,7 +19,7 @@ pub(super) struct ExtAuthzDraft {
     proxy: String,
     server: String,
     mark: Mark,
-    def: AskDef,
+    def: ExtAuthzDef,
     share: f64,
 }
 
@@ -37,7 +39,7 @@ pub(super) fn drafts(
         let Some(target) = scope.target(&draft.target, mark) else {
             continue;
         };
-        for ask in &target.asks {
+        for ask in &target.ext_authz {
             let value = |name: &str| {
                 let of_target = of_targets
                     .iter()
@@ -46,15 +48,15 @@ pub(super) fn drafts(
                 let default = target.settings.get(name).map(|setting| &setting.default);
                 draft.settings.get(name).or(of_target).or(default)
             };
-            if value(&ask.when).and_then(serde_json::Value::as_bool) != Some(true) {
+            if value(&ask.enabled_by).and_then(serde_json::Value::as_bool) != Some(true) {
                 continue;
             }
-            let share = ask.share.as_deref().and_then(value);
+            let share = ask.share_setting.as_deref().and_then(value);
             let share = share.and_then(serde_json::Value::as_f64).unwrap_or(1.0);
             if !(0.0..=1.0).contains(&share) {
                 let message = format!(
                     "{} of \"{}\" is a share from 0 to 1, not {share}",
-                    ask.share.as_deref().unwrap_or("share"),
+                    ask.share_setting.as_deref().unwrap_or("share"),
                     draft.name
                 );
                 scope.problem(mark, message);
@@ -67,10 +69,10 @@ pub(super) fn drafts(
                 scope.problem(mark, message);
                 continue;
             }
-            let mut asked =
+            let mut ext_authz =
                 InstanceDraft::new(&server, &draft.pod, &server, &ask.target, InstanceRole::App);
-            asked.settings = ask.settings.clone();
-            drafts.add(asked);
+            ext_authz.settings = ask.settings.clone();
+            drafts.add(ext_authz);
             all.push(ExtAuthzDraft {
                 proxy: draft.name.clone(),
                 server,
@@ -83,7 +85,7 @@ pub(super) fn drafts(
     all
 }
 
-fn check_server(scope: &mut Scope<'_>, ask: &AskDef, mark: Mark) {
+fn check_server(scope: &mut Scope<'_>, ask: &ExtAuthzDef, mark: Mark) {
     let Some(target) = scope.target(&ask.target, mark) else {
         return;
     };
@@ -102,29 +104,29 @@ pub(super) fn routes(
     scope: &mut Scope<'_>,
     all: &[ExtAuthzDraft],
     routes: &mut Vec<Route>,
-) -> Vec<Asked> {
-    let mut asked = Vec::new();
+) -> Vec<ExtAuthz> {
+    let mut ext_authz = Vec::new();
     for authz in all {
-        let about: Vec<String> = routes
+        let edges: Vec<String> = routes
             .iter()
-            .filter(|route| route.stops.contains(&authz.proxy))
-            .filter(|route| authz.def.about.contains(&route.protocol))
+            .filter(|route| route.proxies.contains(&authz.proxy))
+            .filter(|route| authz.def.protocols.contains(&route.protocol))
             .map(|route| route.edge.clone())
             .collect();
-        if about.is_empty() {
+        if edges.is_empty() {
             let message = format!(
-                "{} is on in \"{}\", but nothing that it could be asked about passes there: it is asked about {}",
-                authz.def.when,
+                "{} is on in \"{}\", but no edge there has a protocol it applies to: {}",
+                authz.def.enabled_by,
                 authz.proxy,
-                list(&authz.def.about)
+                list(&authz.def.protocols)
             );
             scope.problem(authz.mark, message);
         }
         let edge = format!("{}->{}", authz.proxy, authz.server);
-        asked.push(Asked {
+        ext_authz.push(ExtAuthz {
             edge: edge.clone(),
-            about,
-            share_setting: authz.def.share.clone(),
+            edges,
+            share_setting: authz.def.share_setting.clone(),
             share: authz.share,
         });
         routes.push(Route {
@@ -132,15 +134,15 @@ pub(super) fn routes(
             from: authz.proxy.clone(),
             to: authz.server.clone(),
             protocol: authz.def.protocol.clone(),
-            own: Security::Plaintext,
-            stops: Vec::new(),
-            links: vec![Link {
+            edge_security: Security::Plaintext,
+            proxies: Vec::new(),
+            segments: vec![RouteSegment {
                 security: Security::Plaintext,
                 interception: Interception::Explicit,
             }],
         });
     }
-    asked
+    ext_authz
 }
 
 /// Checks that no factor varies a setting that adds instances: the test bed is the same for all levels of an arm.
@@ -151,9 +153,12 @@ pub(super) fn check_factors(scope: &mut Scope<'_>, root: &Node, def: &Experiment
             continue;
         };
         let mark = root.key_place(&["factors", key]);
-        let decides = scope
-            .target(target, mark)
-            .is_some_and(|target| target.asks.iter().any(|ask| ask.when == *setting));
+        let decides = scope.target(target, mark).is_some_and(|target| {
+            target
+                .ext_authz
+                .iter()
+                .any(|ask| ask.enabled_by == *setting)
+        });
         if decides {
             let message = format!(
                 "factor \"{key}\" decides which instances there are, which belongs to the test bed: write an arm for each"

@@ -272,7 +272,7 @@ fn addresses(scope: &mut Scope<'_>, written: &Written<'_>, reach: Reach) -> Opti
             }
         }
         if all[..index].contains(at) {
-            written.wrong(scope, &place, format!("{at} stands here twice"));
+            written.wrong(scope, &place, format!("{at} is given twice"));
         }
     }
     Some((*all).clone())

@@ -189,7 +189,7 @@ pub(super) fn cells(
             load,
             prepare,
             audit,
-            events: Vec::new(),
+            faults: Vec::new(),
             read_back: None,
         });
     }
@@ -197,17 +197,17 @@ pub(super) fn cells(
 }
 
 /// The level whose requests are shown one by one; the quick form may lack it.
-pub(super) fn requests_at(
+pub(super) fn per_request_level(
     scope: &mut Scope<'_>,
     root: &Node,
     def: &ExperimentDef,
     levels: &[Level],
 ) -> Option<String> {
-    let wanted = def.requests_at.as_ref()?;
+    let wanted = def.per_request_level.as_ref()?;
     let known = levels.iter().map(|level| level.name.as_str());
     if known.clone().all(|known| known != wanted) && scope.form == Form::Full {
         let message = format!("no level is called \"{wanted}\"{}", hint(wanted, known));
-        scope.problem(root.place(&["requests_at"]), message);
+        scope.problem(root.place(&["per_request_level"]), message);
     }
     Some(wanted.clone())
 }
@@ -272,7 +272,7 @@ pub(super) fn settings(
 }
 
 /// Name of a level at maximum rate.
-const MAX_RATE: &str = "full speed";
+const MAX_RATE: &str = "max rate";
 
 /// Name of a level: `2000/s`, `20 clients`, `replicas=3, acks=all`.
 fn level_name(keys: &[&str], values: &[(String, &Node)], def: &ExperimentDef) -> String {

@@ -266,7 +266,10 @@ fn spec(
         Pacing::Closed { clients, .. } => clients,
         _ => CONNECTIONS,
     });
-    for (key, period) in [("timeout", def.timeout), ("sample_every", def.sample_every)] {
+    for (key, period) in [
+        ("timeout", def.timeout),
+        ("sample_interval", def.sample_interval),
+    ] {
         if period.is_some_and(|period| period.0.is_zero()) {
             scope.problem(
                 at(root, role, key),
@@ -300,13 +303,13 @@ fn spec(
         workers: def.workers.unwrap_or(1),
         spin: def.spin.unwrap_or(Spin::Bounded),
         sched: def.sched.unwrap_or_default(),
-        sample_every_ns: ns(def.sample_every, SAMPLE_EVERY_NS),
+        sample_every_ns: ns(def.sample_interval, SAMPLE_EVERY_NS),
         transport: Transport::Tcp,
         client,
         mix: Mix::default(),
         connections: ConnectionRules {
             exchanges_max: def.exchanges_per_connection,
-            open_over_ns: ns(def.open_over, 0),
+            open_over_ns: ns(def.connect_ramp, 0),
         },
         requests,
     })

@@ -6,9 +6,9 @@ mod about;
 mod assertion;
 mod audit;
 mod check;
-mod events;
 mod ext_authz;
 mod external;
+mod faults;
 mod lacking;
 mod levels;
 mod load;
@@ -243,7 +243,7 @@ fn plan(
     ext_authz::check_factors(scope, root, def);
     let mut arms = topology::arms(scope, root, def, folder);
     let mut cells = all_cells(&arms, cells);
-    events::add_faults(scope, root, def, folder, (&arms, &mut cells));
+    faults::add_faults(scope, root, def, folder, (&arms, &mut cells));
     let addressing = addressing(scope, root, def, choices);
     let site_links = sites::sites(scope, root, def, &mut arms, addressing);
     for (index, name) in def.prepare.iter().enumerate() {
@@ -257,7 +257,7 @@ fn plan(
             scope.problem(root.place(&["prepare", &index.to_string()]), message);
         }
     }
-    if compare == Compare::Levels && levels.len() == 1 && def.events.is_empty() {
+    if compare == Compare::Levels && levels.len() == 1 && def.faults.is_empty() {
         let message =
             "levels are compared, but there is only one: add a factor with several values";
         scope.problem(root.place(&["compare"]), message);
@@ -282,7 +282,7 @@ fn plan(
             parts: workload::parts(folder, &resolved),
             edges: routing::edges_of(folder),
             prepare: def.prepare.iter().map(|name| name.0.clone()).collect(),
-            of_load: workload::of_load(folder),
+            load_only_settings: workload::load_only_settings(folder),
         },
         compare,
         cells,
@@ -305,15 +305,15 @@ fn plan(
         assertions: assertion::assertions(scope, root, def, &arms, &levels, compare),
         fitness: run::fitness(def),
         beyond_knee: def.beyond_knee.unwrap_or_default(),
-        ceiling: None,
-        left_out: Vec::new(),
+        capacity: None,
+        skipped_levels: Vec::new(),
         outliers: def.outliers.map(|written| Outliers {
             rule: written.rule,
             keep: written.keep,
         }),
         notes,
         waterfall,
-        requests_at: levels::requests_at(scope, root, def, &levels),
+        per_request_level: levels::per_request_level(scope, root, def, &levels),
         published,
         arms,
         levels,
@@ -467,14 +467,11 @@ fn check_arm_names(scope: &mut Scope<'_>, root: &Node, def: &ExperimentDef, comp
             .position(|other| other.name == arm.name)
         {
             let line = root.place(&["arms", &first.to_string(), "name"]).line;
-            let message = format!(
-                "arm \"{}\" stands here twice: first in line {line}",
-                arm.name
-            );
+            let message = format!("arm \"{}\" is given twice: first in line {line}", arm.name);
             scope.problem(root.place(&["arms", &index.to_string(), "name"]), message);
         }
     }
-    if compare == Compare::Arms && def.arms.len() == 1 && def.events.is_empty() {
+    if compare == Compare::Arms && def.arms.len() == 1 && def.faults.is_empty() {
         let message = "only one arm, so there is no baseline to compare with: put one before it, or say `compare: levels`";
         scope.problem(root.key_place(&["arms"]), message);
     }

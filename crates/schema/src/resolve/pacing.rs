@@ -5,7 +5,7 @@ use std::path::Path;
 use super::Scope;
 use super::load::{Role, at};
 use crate::def::{LoadDef, LoadModel, RateDef, RateWord};
-use crate::load::{AtEnd, Deal, Pacing, RateStep, Stop, ThinkSpread};
+use crate::load::{AtEnd, Pacing, RateStep, Shard, Stop, ThinkDistribution};
 use crate::named;
 use crate::units::Period;
 use crate::yaml::Node;
@@ -30,11 +30,15 @@ const KEYS: [KeyRule; 13] = [
     ),
     ("from", |def| def.from.is_some(), &[LoadModel::Ramp]),
     ("to", |def| def.to.is_some(), &[LoadModel::Ramp]),
-    ("over", |def| def.over.is_some(), &[LoadModel::Ramp]),
+    (
+        "ramp_duration",
+        |def| def.ramp_duration.is_some(),
+        &[LoadModel::Ramp],
+    ),
     ("steps", |def| def.steps.is_some(), &[LoadModel::Steps]),
     (
-        "gaps",
-        |def| def.gaps.is_some(),
+        "interarrival",
+        |def| def.interarrival.is_some(),
         &[LoadModel::Ramp, LoadModel::Steps],
     ),
     (
@@ -47,8 +51,8 @@ const KEYS: [KeyRule; 13] = [
     ("clients", |def| def.clients.is_some(), &[LoadModel::Closed]),
     ("think", |def| def.think.is_some(), &[LoadModel::Closed]),
     (
-        "think_spread",
-        |def| def.think_spread.is_some(),
+        "think_distribution",
+        |def| def.think_distribution.is_some(),
         &[LoadModel::Closed],
     ),
 ];
@@ -120,7 +124,7 @@ pub(super) fn pacing(
 fn of_model(file: &str, model: LoadModel, def: &LoadDef, stop: Stop) -> Result<Pacing, String> {
     let missing = |what: &str| format!("model {} needs {what}", word(model));
     let rate = || per_second(def).ok_or_else(|| missing("a rate in numbers"));
-    let gaps = def.gaps.unwrap_or_default();
+    let interarrival = def.interarrival.unwrap_or_default();
     Ok(match model {
         LoadModel::Constant => Pacing::Constant {
             rate_per_s: rate()?,
@@ -131,18 +135,18 @@ fn of_model(file: &str, model: LoadModel, def: &LoadDef, stop: Stop) -> Result<P
         LoadModel::Ramp => Pacing::Ramp {
             from_per_s: def.from.ok_or_else(|| missing("from: a rate, or 0"))?,
             to_per_s: def.to.ok_or_else(|| missing("to: a rate"))?,
-            over_ns: match (def.over, stop) {
+            ramp_ns: match (def.ramp_duration, stop) {
                 (Some(over), _) => over.as_ns(),
                 (None, Stop::Duration { window_ns }) => window_ns,
                 (None, Stop::Count { .. } | Stop::Interrupted) => {
                     return Err(missing("the time it goes over"));
                 }
             },
-            gaps,
+            interarrival,
         },
         LoadModel::Steps => Pacing::Steps {
             steps: steps(def).ok_or_else(|| missing("steps"))?,
-            gaps,
+            interarrival,
         },
         LoadModel::Replay => {
             let recording = def
@@ -153,13 +157,13 @@ fn of_model(file: &str, model: LoadModel, def: &LoadDef, stop: Stop) -> Result<P
                 file: beside(file, recording)?,
                 speed: def.speed.unwrap_or(1.0),
                 at_end: def.at_end.unwrap_or(AtEnd::Stop),
-                deal: Deal::ALL,
+                shard: Shard::ALL,
             }
         }
         LoadModel::Closed => Pacing::Closed {
             clients: def.clients.ok_or_else(|| missing("clients"))?,
             think_ns: def.think.map_or(0, Period::as_ns),
-            think_spread: def.think_spread.unwrap_or(ThinkSpread::None),
+            think_distribution: def.think_distribution.unwrap_or(ThinkDistribution::None),
         },
         LoadModel::Max => Pacing::Max,
     })

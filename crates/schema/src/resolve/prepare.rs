@@ -10,7 +10,7 @@ use crate::catalog::WorkloadFolder;
 use crate::def::{ExperimentDef, FilledDef, LoadDef, LoadModel, PrepareDef, TopicDef};
 use crate::load::LoadSpec;
 use crate::name::Name;
-use crate::plan::{Preparation, RoleLoad, TRIAL, TopicOf};
+use crate::plan::{Preparation, PreparedTopic, RoleLoad, TRIAL};
 use crate::problem::hint;
 use crate::units::Period;
 use crate::yaml::Node;
@@ -46,7 +46,7 @@ pub(super) fn steps(
         let made = match (&step.topic, &step.request) {
             (Some(wanted), _) => {
                 let made = topic((name, step), wanted, folder, resolved);
-                made.map(|made| match &wanted.filled {
+                made.map(|made| match &wanted.prefill {
                     Some(filled) => self::filled(scope, root, made, filled, folder, resolved),
                     None => made,
                 })
@@ -55,7 +55,7 @@ pub(super) fn steps(
                 let requested = SingleRequest {
                     request,
                     edge: step.edge.as_ref(),
-                    within: step.within,
+                    timeout: step.timeout,
                 };
                 audit::ask(requested, folder, resolved, loads).map(|ask| Preparation::Request {
                     step: name.0.clone(),
@@ -84,7 +84,7 @@ pub(super) fn check_topics(
     (loads, steps): (&[RoleLoad], &[Preparation]),
 ) {
     let is_made = |wanted: &str| {
-        let mut made = steps.iter().filter_map(TopicOf::of);
+        let mut made = steps.iter().filter_map(PreparedTopic::of);
         made.any(|made| made.topic == wanted)
     };
     let loads = loads.iter().filter(|role| role.load.client.uses_topics());

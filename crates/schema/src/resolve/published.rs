@@ -63,6 +63,10 @@ pub(super) fn published(
                 scope.problem(at("level"), message);
             }
         }
+        if figure.requires.is_some() && compare == Compare::Arms {
+            let message = "requires applies to levels: write `compare: levels`, or leave it out";
+            scope.problem(at("requires"), message.to_owned());
+        }
         match value(figure) {
             Ok(value) if known => all.push(Published {
                 arm: figure.arm.clone(),
@@ -70,7 +74,7 @@ pub(super) fn published(
                 metric: figure.metric,
                 level: figure.level.clone(),
                 figure: value,
-                needs: figure.needs,
+                requires: figure.requires,
                 source: figure.source.clone(),
                 caveat: figure.caveat.clone(),
             }),

@@ -29,11 +29,11 @@ impl Redirection {
         let redirects = |def: &SidecarDef| def.interception == Some(InterceptionDef::Redirect);
         let mut sidecars = arm.sidecars.iter().flat_map(|sidecars| sidecars.all());
         let lacking = match self {
-            Redirection::Impossible(why) if sidecars.any(redirects) => {
-                Some(format!("redirected traffic ({why})"))
+            Redirection::Impossible(reason) if sidecars.any(redirects) => {
+                Some(format!("redirected traffic ({reason})"))
             }
             _ => None,
         };
-        arm.needs.clone().or(lacking)
+        arm.requires.clone().or(lacking)
     }
 }

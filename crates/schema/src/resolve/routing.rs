@@ -2,14 +2,16 @@
 
 use super::Scope;
 use crate::catalog::WorkloadFolder;
-use crate::def::{ArmDef, HopDef, HopRole, InterceptionDef, LinkDef, OwnDef, SidecarDef};
+use crate::def::{
+    ArmDef, EdgeSecurityDef, HopDef, HopRole, HopSecurity, InterceptionDef, SidecarDef,
+};
 use crate::external::{EXTERNAL, External};
 use crate::name::Excluded;
 use crate::plan::Edge;
 use crate::problem::{hint, list};
 use crate::protocol::{OverTcp, over_tcp};
 use crate::target::TargetDef;
-use crate::topology::{InstanceRole, Interception, Link, Route, Security, Settings};
+use crate::topology::{InstanceRole, Interception, Route, RouteSegment, Security, Settings};
 use crate::yaml::{Mark, Node};
 
 /// An instance of an arm that is being resolved.
@@ -182,7 +184,7 @@ pub(super) fn check_proxy(
     scope: &mut Scope<'_>,
     target: &TargetDef,
     role: InstanceRole,
-    link: Option<LinkDef>,
+    security: Option<HopSecurity>,
     mark: Mark,
 ) {
     if !target.roles.contains(&role) {
@@ -194,8 +196,11 @@ pub(super) fn check_proxy(
         );
         scope.problem(mark, message);
     }
-    if link == Some(LinkDef::Mtls) && !target.links.contains(&Security::Mtls) {
-        let message = format!("target \"{}\" cannot make mtls links", target.target);
+    if security == Some(HopSecurity::Mtls) && !target.security.contains(&Security::Mtls) {
+        let message = format!(
+            "target \"{}\" does not support mtls between proxies",
+            target.target
+        );
         scope.problem(mark, message);
     }
 }
@@ -222,9 +227,9 @@ pub(super) fn check_interception(
 
 /// End-to-end security of an edge in this arm, if the arm sets it.
 pub(super) fn own(arm: &ArmDef, edge: &Edge) -> Option<Security> {
-    match arm.own.as_ref()? {
-        OwnDef::All(security) => Some(*security),
-        OwnDef::Edges(edges) => edges
+    match arm.edge_security.as_ref()? {
+        EdgeSecurityDef::All(security) => Some(*security),
+        EdgeSecurityDef::Edges(edges) => edges
             .iter()
             // A pattern without a wildcard takes precedence.
             .filter(|(pattern, _)| pattern.matches(&edge.from, &edge.to))
@@ -293,7 +298,7 @@ pub(super) fn routes(
 }
 
 fn check_own(scope: &mut Scope<'_>, arm: &ArmDef, node: &Node, edges: &[Edge]) {
-    let Some(OwnDef::Edges(patterns)) = &arm.own else {
+    let Some(EdgeSecurityDef::Edges(patterns)) = &arm.edge_security else {
         return;
     };
     for pattern in patterns.keys() {
@@ -302,7 +307,7 @@ fn check_own(scope: &mut Scope<'_>, arm: &ArmDef, node: &Node, edges: &[Edge]) {
             .any(|edge| pattern.matches(&edge.from, &edge.to))
         {
             let message = super::workload::unknown_edge(pattern, edges);
-            scope.problem(node.key_place(&["own", pattern]), message);
+            scope.problem(node.key_place(&["edge_security", pattern]), message);
         }
     }
 }
@@ -313,15 +318,15 @@ fn check_mtls_used(scope: &mut Scope<'_>, arm: &ArmDef, node: &Node, routes: &[R
         .sidecars
         .iter()
         .flat_map(|sidecars| sidecars.all())
-        .any(|def| def.link == Some(LinkDef::Mtls));
+        .any(|def| def.security == Some(HopSecurity::Mtls));
     let made = routes
         .iter()
-        .flat_map(|route| &route.links)
-        .any(|link| link.security == Security::Mtls);
+        .flat_map(|route| &route.segments)
+        .any(|segment| segment.security == Security::Mtls);
     if requested && !made {
         let message =
-            "link: mtls wraps nothing: no edge leads from one proxy of this arm to another";
-        scope.problem(node.place(&["sidecars", "link"]), message);
+            "security: mtls applies to no hop: no edge leads from one proxy of this arm to another";
+        scope.problem(node.place(&["sidecars", "security"]), message);
     }
 }
 
@@ -344,22 +349,22 @@ impl RouteBuilder<'_, '_> {
         // An external part has a fixed security.
         let external = self.scope.external.own(&self.edge.to);
         let own = external.or_else(|| own(self.arm, self.edge));
-        let own = own.unwrap_or(self.edge.own);
+        let own = own.unwrap_or(self.edge.security);
         let before = self.drafts.sidecar_of(&from.name, self.edge);
         let after = self.drafts.sidecar_of(&to.name, self.edge);
         let hops = via(self.arm, self.node, self.edge);
-        let mut stops = Vec::new();
-        let mut links = Vec::new();
+        let mut proxies = Vec::new();
+        let mut segments = Vec::new();
         if let Some(sidecar) = before {
-            stops.push(sidecar.name.clone());
+            proxies.push(sidecar.name.clone());
             // Within its pod the caller uses plaintext.
-            links.push(link(LinkDef::Plaintext, self.interception(sidecar)));
+            segments.push(segment(HopSecurity::Plaintext, self.interception(sidecar)));
         }
         for (hop, mark) in &hops {
-            let wanted = hop.link.unwrap_or(LinkDef::Plaintext);
-            if wanted == LinkDef::Mtls && stops.is_empty() {
+            let wanted = hop.security.unwrap_or(HopSecurity::Plaintext);
+            if wanted == HopSecurity::Mtls && proxies.is_empty() {
                 let message = format!(
-                    "link: mtls needs a proxy at its other end, but {} calls \"{}\" without one: give it a sidecar",
+                    "security: mtls needs a proxy at its other end, but {} calls \"{}\" without one: give it a sidecar",
                     from.name,
                     hop_name(hop)
                 );
@@ -367,52 +372,53 @@ impl RouteBuilder<'_, '_> {
             }
             self.check_sni(hop, own, *mark);
             let name = hop_name(hop).to_owned();
-            if stops.contains(&name) {
+            if proxies.contains(&name) {
                 let message = format!("\"{name}\" stands twice on edge {}", self.edge.name());
                 self.scope.problem(*mark, message);
             }
-            stops.push(name);
-            links.push(link(wanted, Interception::Explicit));
+            proxies.push(name);
+            segments.push(segment(wanted, Interception::Explicit));
         }
         if let Some(sidecar) = after {
-            let wanted = self.last_link(before, sidecar, stops.is_empty());
-            stops.push(sidecar.name.clone());
-            links.push(link(wanted, self.interception(sidecar)));
+            let wanted = self.last_security(before, sidecar, proxies.is_empty());
+            proxies.push(sidecar.name.clone());
+            segments.push(segment(wanted, self.interception(sidecar)));
         }
-        links.push(link(LinkDef::Plaintext, Interception::Explicit));
-        let protocol = self.protocol(own, &stops);
+        segments.push(segment(HopSecurity::Plaintext, Interception::Explicit));
+        let protocol = self.protocol(own, &proxies);
         Route {
             edge: self.edge.name(),
             from: from.name.clone(),
             to: to.name.clone(),
             protocol,
-            own,
-            stops,
-            links,
+            edge_security: own,
+            proxies,
+            segments,
         }
     }
 
     /// Security of the segment to the called part's sidecar.
-    fn last_link(
+    fn last_security(
         &mut self,
         before: Option<&InstanceDraft>,
         after: &InstanceDraft,
         first: bool,
-    ) -> LinkDef {
+    ) -> HopSecurity {
         let message = |draft: &InstanceDraft| {
             let def = draft.sidecar.as_ref();
-            def.and_then(|def| def.link).unwrap_or(LinkDef::Plaintext)
+            def.and_then(|def| def.security)
+                .unwrap_or(HopSecurity::Plaintext)
         };
         // Without a proxy before it, the caller would have to encrypt.
         if first {
-            return LinkDef::Plaintext;
+            return HopSecurity::Plaintext;
         }
         let wanted = message(after);
         if let Some(before) = before
             && message(before) != wanted
         {
             let text = format!(
-                "the sidecars at both ends of {} name different links: write the same for both",
+                "the sidecars at both ends of {} have different security: write the same for both",
                 self.edge.name()
             );
             self.scope
@@ -432,7 +438,7 @@ impl RouteBuilder<'_, '_> {
     }
 
     /// Protocol that the proxies of a route see.
-    fn protocol(&mut self, own: Security, stops: &[String]) -> String {
+    fn protocol(&mut self, own: Security, proxies: &[String]) -> String {
         const TCP: &str = "tcp";
         // End-to-end TLS hides the protocol.
         let edge = if own == Security::Plaintext {
@@ -441,7 +447,7 @@ impl RouteBuilder<'_, '_> {
             TCP.to_owned()
         };
         let mut seen = edge.clone();
-        for stop in stops {
+        for stop in proxies {
             let Some(draft) = self.drafts.get(stop) else {
                 continue;
             };
@@ -483,11 +489,11 @@ impl RouteBuilder<'_, '_> {
     }
 }
 
-fn link(security: LinkDef, interception: Interception) -> Link {
-    Link {
+fn segment(security: HopSecurity, interception: Interception) -> RouteSegment {
+    RouteSegment {
         security: match security {
-            LinkDef::Plaintext => Security::Plaintext,
-            LinkDef::Mtls => Security::Mtls,
+            HopSecurity::Plaintext => Security::Plaintext,
+            HopSecurity::Mtls => Security::Mtls,
         },
         interception,
     }

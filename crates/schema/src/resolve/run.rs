@@ -38,16 +38,16 @@ pub(super) fn blocks(
                 let message = format!("min {} is above max {}", range.min, range.max);
                 scope.problem(root.place(&["blocks", "min"]), message);
             }
-            if range.until.is_some_and(|until| until.within.0 <= 0.0) {
-                let message = "an interval is never as narrow as nothing: write a share such as 5%";
-                scope.problem(root.place(&["blocks", "until", "within"]), message);
+            if range.until.is_some_and(|until| until.half_width.0 <= 0.0) {
+                let message = "half_width must be more than 0: write a share such as 5%";
+                scope.problem(root.place(&["blocks", "until", "half_width"]), message);
             }
             Blocks {
                 min: range.min,
                 max: range.max,
                 until: range.until.map(|until| Until {
                     metric: until.metric,
-                    within: until.within.0,
+                    half_width: until.half_width.0,
                 }),
             }
         }
@@ -58,8 +58,8 @@ pub(super) fn blocks(
 /// Burn-in: warm-up of the first trial on freshly started targets.
 pub(super) fn burn_in(scope: &mut Scope<'_>, root: &Node, def: &ExperimentDef) -> Option<u64> {
     let burn_in = def.burn_in?;
-    if !def.events.is_empty() {
-        let message = "events happen at a time of their trial, and the first one's would not be as long as the others': leave burn_in out";
+    if !def.faults.is_empty() {
+        let message = "faults need trials of equal length, but burn_in makes the first one longer: leave burn_in out";
         scope.problem(root.place(&["burn_in"]), message);
     }
     u64::try_from(burn_in.0.as_nanos()).ok()
@@ -167,7 +167,7 @@ pub(super) fn primary(scope: &mut Scope<'_>, root: &Node, def: &ExperimentDef) -
     };
     for (index, metric) in written.iter().enumerate() {
         if written[..index].contains(metric) {
-            let message = format!("{} stands here twice", metric.label());
+            let message = format!("{} is given twice", metric.label());
             scope.problem(root.place(&["primary", &index.to_string()]), message);
         }
     }

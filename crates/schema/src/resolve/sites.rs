@@ -152,7 +152,7 @@ fn links(scope: &mut Scope<'_>, root: &Node, written: &SitesDef, arms: &[Arm]) -
             continue;
         };
         if let Some(twice) = links.iter().find(|link| link.between == between) {
-            let message = format!("the link {} stands here twice", twice.name());
+            let message = format!("the link {} is given twice", twice.name());
             scope.problem(root.place(&["sites", "links", &index]), message);
         }
         links.extend(link(scope, root, &index, def, between));
@@ -233,7 +233,7 @@ fn link(
             return None;
         }
         (None, None) => {
-            let message = "how far is it? write `round_trip: 24ms`, or one_way";
+            let message = "round_trip or one_way is missing write `round_trip: 24ms`, or one_way";
             scope.problem(root.place(&["sites", "links", index]), message);
             return None;
         }
@@ -244,10 +244,7 @@ fn link(
         } else {
             "round_trip"
         };
-        scope.problem(
-            place(key),
-            "more than 10 s each way is no distance on earth",
-        );
+        scope.problem(place(key), "one_way is at most 10s");
     }
     let jitter_ns = def.jitter.map_or(0, crate::units::Period::as_ns);
     if jitter_ns > one_way_ns {
@@ -259,13 +256,13 @@ fn link(
     if rate == Some(0) {
         scope.problem(
             place("rate"),
-            "a rate of 0 carries nothing: leave it out for no limit",
+            "a rate must be more than 0: leave it out for no limit",
         );
     }
     if def.queue.is_some() && rate.is_none() {
         scope.problem(
             place("queue"),
-            "nothing waits without a rate: add one, or leave the queue out",
+            "a queue needs a rate: add one, or leave the queue out",
         );
     }
     if def.queue.is_some_and(|queue| queue.0 == 0) {

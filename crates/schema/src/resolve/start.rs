@@ -27,7 +27,7 @@ pub(super) fn in_start_order(drafts: &InstanceDrafts, routes: &[Route]) -> Vec<I
     let mut next: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
     for route in routes {
         let mut path: Vec<&str> = vec![&route.from];
-        path.extend(route.stops.iter().map(String::as_str));
+        path.extend(route.proxies.iter().map(String::as_str));
         path.push(&route.to);
         for pair in path.windows(2) {
             next.entry(pair[0]).or_default().push(pair[1]);

@@ -75,14 +75,14 @@ impl TopologyBuilder<'_, '_> {
             self.agents,
             &drafts,
         );
-        let asked = ext_authz::routes(self.scope, &authz_drafts, &mut routes);
+        let ext_authz = ext_authz::routes(self.scope, &authz_drafts, &mut routes);
         let pods = start::pods(&drafts);
         let instances = start::in_start_order(&drafts, &routes);
         let topology = Topology {
             pods,
             instances,
             routes,
-            asked,
+            ext_authz,
             external: self.scope.external.all().cloned().collect(),
         };
         let titles = self.titles(&drafts);
@@ -97,7 +97,7 @@ impl TopologyBuilder<'_, '_> {
                 Some(subject) => subject.subject(),
                 None => Subject::singular(self.arm.name.0.clone()),
             },
-            needs: self.scope.redirection.needs(self.arm).or_else(|| {
+            requires: self.scope.redirection.needs(self.arm).or_else(|| {
                 let lacking = &drafts.lacking;
                 (!lacking.is_empty()).then(|| crate::problem::list(lacking))
             }),
@@ -126,7 +126,7 @@ impl TopologyBuilder<'_, '_> {
                 }
                 Some(def) if def.kind == PartKind::Client => {
                     self.scope
-                        .problem(mark, "agents play a client, no target does");
+                        .problem(mark, "clients are agents: they take no target");
                 }
                 Some(_) => {}
             }
@@ -231,7 +231,13 @@ impl TopologyBuilder<'_, '_> {
         let Some(target) = self.scope.target(&def.proxy, mark) else {
             return;
         };
-        routing::check_proxy(self.scope, &target, InstanceRole::Sidecar, def.link, mark);
+        routing::check_proxy(
+            self.scope,
+            &target,
+            InstanceRole::Sidecar,
+            def.security,
+            mark,
+        );
         routing::check_interception(self.scope, &target, def.interception, mark);
         self.check_excluded(def, path);
         let written = self.node_at(path).get("settings").cloned();
@@ -367,7 +373,7 @@ impl TopologyBuilder<'_, '_> {
             return;
         };
         let role = routing::hop_role(hop.hop);
-        routing::check_proxy(self.scope, &target, role, hop.link, mark);
+        routing::check_proxy(self.scope, &target, role, hop.security, mark);
         let settings = node.get("settings").map_or_else(Settings::new, |written| {
             levels::settings(self.scope, &hop.proxy, mark, written)
         });
@@ -384,7 +390,7 @@ impl TopologyBuilder<'_, '_> {
             }
             return;
         }
-        let pod = match &hop.beside {
+        let pod = match &hop.pod {
             None => name.to_owned(),
             Some(beside) => match drafts.get(beside) {
                 Some(neighbour) => neighbour.pod.clone(),
@@ -394,7 +400,7 @@ impl TopologyBuilder<'_, '_> {
                         "nothing is called \"{beside}\" before this hop{}",
                         hint(beside, known.iter().map(String::as_str))
                     );
-                    self.scope.problem(node.place(&["beside"]), message);
+                    self.scope.problem(node.place(&["pod"]), message);
                     return;
                 }
             },

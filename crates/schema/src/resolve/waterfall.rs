@@ -19,7 +19,7 @@ pub(super) fn sequences(
     let known: Vec<&str> = arms.iter().map(|arm| arm.name.as_str()).collect();
     let can_run = |name: &str| {
         arms.iter()
-            .any(|arm| arm.name == name && arm.needs.is_none())
+            .any(|arm| arm.name == name && arm.requires.is_none())
     };
     // Whether an arm exists in the full form is checked when that form is resolved, which always happens.
     let quick = scope.form == Form::Quick;

@@ -83,7 +83,7 @@ pub(super) fn edges(def: &WorkloadDef) -> Vec<Edge> {
         from: from.to_owned(),
         to: to.to_owned(),
         protocol: edge.protocol.clone(),
-        own: edge.own.unwrap_or(Security::Plaintext),
+        security: edge.security.unwrap_or(Security::Plaintext),
     };
     // An edge that names both parts takes precedence over a wildcard.
     for edge in &def.edges {
@@ -181,7 +181,7 @@ pub(super) fn resolved(
         } else if let Some(part) = folder.def.parts.get(entry.key.as_str()) {
             match entry.value.text() {
                 Some(_) if part.kind == PartKind::Client => {
-                    scope.problem(entry.key_mark, "agents play a client, no target does");
+                    scope.problem(entry.key_mark, "clients are agents: they take no target");
                 }
                 Some(_) if external.has(&entry.key) => {
                     refuse(scope, entry.key_mark, &entry.key, "leave its target out");
@@ -213,7 +213,7 @@ pub(super) fn resolved(
 }
 
 /// Settings that only affect the load.
-pub(super) fn of_load(folder: &WorkloadFolder) -> Vec<String> {
+pub(super) fn load_only_settings(folder: &WorkloadFolder) -> Vec<String> {
     let settings = folder.def.settings.iter();
     settings
         .filter(|(_, setting)| setting.concerns == Some(Concern::Load))

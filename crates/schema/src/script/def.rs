@@ -44,7 +44,7 @@ pub struct SessionDef {
     pub data: BTreeMap<String, DataDef>,
     /// Steps, in order.
     #[schemars(extend("minItems" = 1))]
-    pub steps: Vec<ActDef>,
+    pub steps: Vec<SessionStepDef>,
 }
 
 /// A data table: a `file`, or `rows`.
@@ -125,7 +125,7 @@ pub struct ScriptExpectDef {
     /// Regular expression that must match in the beginning of the body.
     pub matches: Option<String>,
     /// Length of that beginning. Default: 64KiB.
-    pub within: Option<Size>,
+    pub match_limit: Option<Size>,
     /// Expected length of the body.
     pub length: Option<Size>,
 }
@@ -144,7 +144,7 @@ pub enum Statuses {
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 #[schemars(extend("x-word" = "step"))]
-pub struct ActDef {
+pub struct SessionStepDef {
     /// Probability of the step. Default: always.
     pub probability: Option<Share>,
     /// Condition of the step: `token` (the variable has a value), `not token` (it has none), `token = yes` (it has this value).
@@ -196,7 +196,7 @@ pub struct ActDef {
     /// Branches, of which one is drawn by weight.
     pub choose: Option<Vec<BranchDef>>,
     /// Steps of a loop, or a group of steps.
-    pub steps: Option<Vec<ActDef>>,
+    pub steps: Option<Vec<SessionStepDef>>,
 }
 
 /// A branch of a choice.
@@ -208,7 +208,7 @@ pub struct BranchDef {
     #[schemars(extend("exclusiveMinimum" = 0))]
     pub weight: Option<f64>,
     /// Steps of the branch.
-    pub steps: Vec<ActDef>,
+    pub steps: Vec<SessionStepDef>,
 }
 
 /// Where to capture a value from a response: exactly one of `json`, `all`, `header`, `cookie`, `regex`, `body`.

@@ -1,16 +1,18 @@
 //! Requests files and session scripts (`tare load --requests` and `--session`): definitions and their resolution.
 
-mod acts;
 mod data;
 mod def;
 mod request;
+mod steps;
 #[cfg(test)]
 mod tests;
 
 use std::path::Path;
 
 pub use data::rows;
-pub use def::{ActDef, DataDef, RequestsDef, ScriptExpectDef, ScriptRequestDef, SessionDef};
+pub use def::{
+    DataDef, RequestsDef, ScriptExpectDef, ScriptRequestDef, SessionDef, SessionStepDef,
+};
 
 use crate::document;
 use crate::load::session::Cookies;
@@ -136,18 +138,18 @@ pub fn session_of(file: &str, folder: &Path, text: &str) -> Result<Script, Probl
     let (def, node): (SessionDef, Node) = document::read(file, text)?;
     let mut scope = Scope::new(file, folder);
     data::read(&mut scope, &def.data, &node);
-    let acts = match node.get("steps") {
-        Some(steps) => acts::acts(&mut scope, &def.steps, steps),
+    let steps = match node.get("steps") {
+        Some(steps) => steps::steps(&mut scope, &def.steps, steps),
         None => Vec::new(),
     };
     let session = SessionSpec {
-        acts,
+        steps,
         cookies: match def.cookies.unwrap_or(true) {
             true => Cookies::Kept,
             false => Cookies::Ignored,
         },
     };
-    if session.steps().is_empty() && scope.problems.is_empty() {
+    if session.request_steps().is_empty() && scope.problems.is_empty() {
         scope.problem(
             node.mark,
             "the session sends nothing: give a step a name and a path",

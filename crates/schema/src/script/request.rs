@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use super::Scope;
-use super::def::{ActDef, ScriptExpectDef, ScriptRequestDef, Statuses, Word};
+use super::def::{ScriptExpectDef, ScriptRequestDef, SessionStepDef, Statuses, Word};
 use crate::load::session::SESSION_NAME;
 use crate::load::template::{Braces, Encoding, Piece, With, parse};
 use crate::load::{Body, Expect, ExpectBody, ExpectStatus, Parts, RequestSpec};
@@ -32,7 +32,7 @@ pub(super) struct RequestKeys<'a> {
 }
 
 impl<'a> RequestKeys<'a> {
-    pub fn of_step(def: &'a ActDef, name: &'a str) -> Self {
+    pub fn of_step(def: &'a SessionStepDef, name: &'a str) -> Self {
         Self {
             name,
             method: def.method.as_ref(),
@@ -276,17 +276,17 @@ fn expect(scope: &mut Scope<'_>, def: Option<&ScriptExpectDef>, node: &Node) -> 
         let message = "a status is a number from 200 to 599";
         scope.problem(node.place(&["expect", "status"]), message);
     }
-    let within = def.within.map_or(WITHIN_BYTES, |size| size.0);
+    let within = def.match_limit.map_or(WITHIN_BYTES, |size| size.0);
     if within == 0 || within > WITHIN_BYTES_MAX {
-        let message = "within is more than nothing and at most 16MiB";
-        scope.problem(node.place(&["expect", "within"]), message);
+        let message = "match_limit must be from 1 to 16MiB";
+        scope.problem(node.place(&["expect", "match_limit"]), message);
     }
     let body = match (&def.text, &def.matches, def.length) {
         (None, None, None) => ExpectBody::Any,
         (Some(text), None, None) => ExpectBody::Text(text.clone()),
         (None, Some(pattern), None) => ExpectBody::Matches {
             pattern: pattern.clone(),
-            within_bytes: within.min(WITHIN_BYTES_MAX) as u32,
+            match_limit_bytes: within.min(WITHIN_BYTES_MAX) as u32,
         },
         (None, None, Some(length)) => ExpectBody::Length(length.0),
         _ => {

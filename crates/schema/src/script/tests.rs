@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use super::*;
-use crate::load::session::{Condition, Deed, Source};
+use crate::load::session::{Condition, Source, StepAction};
 use crate::load::{Body, ExpectStatus, Rows};
 
 fn session(text: &str) -> Script {
@@ -26,7 +26,7 @@ fn the_session_of_the_documentation_is_read() {
     let script = session_of("airline.yaml", folder.path(), &page[start..end]).unwrap();
     let session = script.mix.session.unwrap();
     let names: Vec<_> = session
-        .steps()
+        .request_steps()
         .iter()
         .map(|step| step.request.name.clone())
         .collect();
@@ -42,7 +42,7 @@ fn the_session_of_the_documentation_is_read() {
             "cancel"
         ]
     );
-    let list = session.steps()[5].captures[0].clone();
+    let list = session.request_steps()[5].captures[0].clone();
     assert_eq!(
         list.from,
         Source::JsonAll {
@@ -79,11 +79,11 @@ fn loops_and_conditions_become_acts() {
     );
     let session = script.mix.session.unwrap();
     assert!(
-        matches!(&session.acts[1].deed, Deed::Loop { least: 2, most: 3, condition: Some(Condition::Has(x)), .. } if x == "x")
+        matches!(&session.steps[1].action, StepAction::Loop { least: 2, most: 3, condition: Some(Condition::Has(x)), .. } if x == "x")
     );
     assert!(matches!(
-        session.acts[2].deed,
-        Deed::Think {
+        session.steps[2].action,
+        StepAction::Think {
             from_ns: 1_000_000_000,
             to_ns: 2_000_000_000
         }
@@ -92,9 +92,9 @@ fn loops_and_conditions_become_acts() {
         name: "x".into(),
         value: "yes".into(),
     };
-    assert_eq!(session.acts[2].condition, Some(is));
+    assert_eq!(session.steps[2].condition, Some(is));
     let text = r#"{"n":{{ raw:x }},"s":"{{ x }}"}"#.to_owned();
-    assert_eq!(session.steps()[2].request.body, Body::Json { text });
+    assert_eq!(session.request_steps()[2].request.body, Body::Json { text });
 }
 
 #[test]
@@ -200,7 +200,7 @@ fn bodies_and_data_are_regular_files_of_the_script_s_own_folder() {
     let script = body("own.csv").unwrap();
     let session = script.mix.session.unwrap();
     let text = String::from("a\n1\n");
-    assert_eq!(session.steps()[0].request.body, Body::Text { text });
+    assert_eq!(session.request_steps()[0].request.body, Body::Text { text });
     assert_eq!(data("own.csv").unwrap().mix.tables[0].rows.len(), 1);
     let absolute = place.path().join("secret.csv").display().to_string();
     for (name, part) in [

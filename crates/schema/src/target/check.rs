@@ -163,7 +163,7 @@ fn check(def: &TargetDef) -> Result<(), (String, String)> {
     check_get(def)?;
     check_ready(def)?;
     check_settings(def)?;
-    super::asks::check(def)?;
+    super::ext_authz::check(def)?;
     super::jmx::check(def)?;
     check_counters(def)
 }

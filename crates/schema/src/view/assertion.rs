@@ -11,7 +11,7 @@ pub struct AssertionView {
     /// Outcome: the worst over all cells that it applies to.
     pub outcome: AssertionOutcome,
     /// The cell that decided, and its value with the interval.
-    pub because: String,
+    pub reason: String,
 }
 
 /// Outcome of an assertion.
@@ -21,11 +21,11 @@ pub struct AssertionView {
 #[serde(rename_all = "kebab-case")]
 pub enum AssertionOutcome {
     /// Passed: the whole interval satisfies it.
-    Holds,
+    Passed,
     /// Undecided: the interval contains the limit, or there is no interval.
     Undecided,
     /// Failed: no part of the interval satisfies it.
-    Broken,
+    Failed,
 }
 
 impl AssertionOutcome {
@@ -33,9 +33,9 @@ impl AssertionOutcome {
     #[must_use]
     pub fn word(self) -> &'static str {
         match self {
-            AssertionOutcome::Holds => "holds",
+            AssertionOutcome::Passed => "passed",
             AssertionOutcome::Undecided => "undecided",
-            AssertionOutcome::Broken => "broken",
+            AssertionOutcome::Failed => "failed",
         }
     }
 }

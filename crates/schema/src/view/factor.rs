@@ -43,7 +43,7 @@ pub struct FactorPoint {
     pub text: String,
     /// Whether the cores of the parts or of the agents were saturated in most trials: effects cannot show there.
     #[serde(default)]
-    pub full: bool,
+    pub saturated: bool,
     /// A published ratio to the first level, applied to the measured first level.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub published: Option<f64>,

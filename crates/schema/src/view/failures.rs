@@ -18,7 +18,7 @@ pub struct FailedShare {
     /// Word for an exchange: `requests`, or `records` where each is one.
     pub what: String,
     /// Metrics without a verdict because too many exchanges failed.
-    pub unjudged: Vec<Metric>,
+    pub no_verdict: Vec<Metric>,
 }
 
 /// A comparison in which one cell failed too often for a verdict, or more often than the other.

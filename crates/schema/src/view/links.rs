@@ -5,13 +5,13 @@ use serde::{Deserialize, Serialize};
 
 /// A link with its configured and its measured round-trip time, before the first block.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct DistanceView {
+pub struct LinkRttView {
     /// Name of the link, `east-west`.
     pub link: String,
     /// Configuration, as text.
-    pub asked: String,
+    pub configured: String,
     /// Configured round-trip time, without jitter.
-    pub asked_ns: u64,
+    pub configured_ns: u64,
     /// Median measured round-trip time.
     pub p50_ns: Option<u64>,
     /// 99th percentile of the measured round-trip time.
@@ -22,7 +22,7 @@ pub struct DistanceView {
 
 /// Traffic in one direction of a link.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
-pub struct WayView {
+pub struct LinkDirectionView {
     /// Sending site.
     pub from: String,
     /// Receiving site.
@@ -36,9 +36,9 @@ pub struct WayView {
     /// Packets dropped per window because the queue of the configured rate was full.
     pub queue_full_packets: Option<f64>,
     /// Drops beyond the configured loss (no buffer, kernel); maximum over trials.
-    pub unasked_packets: Option<u64>,
+    pub unintended_drops: Option<u64>,
     /// Writes more than 200 µs late per window: the delay was longer than configured.
-    pub late_pieces: Option<f64>,
+    pub late_writes: Option<f64>,
     /// Columns as texts, in this order; `–` where unknown.
     pub texts: Vec<String>,
 }

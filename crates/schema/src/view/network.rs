@@ -34,9 +34,9 @@ pub struct MachineView {
     /// Busy share of the parts' cores, background load included.
     pub part_cores_busy: Option<f64>,
     /// Share of the parts' cores used by background load; of all cores where agents have none of their own.
-    pub foreign_part_share: Option<f64>,
+    pub background_part_share: Option<f64>,
     /// Share of the agents' cores used by background load.
-    pub foreign_agent_share: Option<f64>,
+    pub background_agent_share: Option<f64>,
     /// Busy share of the busiest core.
     pub busiest_core: Option<f64>,
     /// Share of the window in which a part was throttled by a CPU limit, worst part.

@@ -87,10 +87,10 @@ pub enum Outcome {
         more_blocks: Option<u32>,
     },
     /// No verdict, because the metric is descriptive; the interval is unadjusted.
-    Described,
+    Descriptive,
     /// No verdict.
     None {
         /// Reason.
-        why: String,
+        reason: String,
     },
 }

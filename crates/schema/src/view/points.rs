@@ -11,7 +11,7 @@ pub struct CurvePoint {
     /// Value.
     pub value_ns: u64,
     /// Whether the value is a lower bound, because unfinished exchanges enter into it.
-    pub at_least: bool,
+    pub is_lower_bound: bool,
 }
 
 /// One point of a latency-over-time chart.

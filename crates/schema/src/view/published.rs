@@ -17,9 +17,9 @@ pub struct PublishedView {
     /// Metric.
     pub metric: Metric,
     /// Published figure as text, with unit.
-    pub theirs: String,
+    pub published: String,
     /// Measured figure as text, with unit and interval.
-    pub ours: String,
+    pub measured: String,
     /// Source.
     pub source: String,
     /// Differences between the two setups.
@@ -30,9 +30,9 @@ pub struct PublishedView {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PublishedColumns {
     /// Heads of the measured columns: the arms that were run.
-    pub ours: Vec<String>,
+    pub measured: Vec<String>,
     /// Heads of the published columns: the sources.
-    pub theirs: Vec<String>,
+    pub published: Vec<String>,
     /// Rows: every level and metric with a published figure.
     pub rows: Vec<PublishedRow>,
 }
@@ -45,7 +45,7 @@ pub struct PublishedRow {
     /// Metric.
     pub metric: Metric,
     /// Measured figures by arm: the value of the baseline, the overheads of the others; `–` where there is none.
-    pub ours: Vec<String>,
+    pub measured: Vec<String>,
     /// Published figures by source; `–` where there is none.
-    pub theirs: Vec<String>,
+    pub published: Vec<String>,
 }

@@ -11,7 +11,7 @@ pub struct RequestView {
     /// Whether it is a whole session, thinking times included.
     pub whole_session: bool,
     /// Successful exchanges.
-    pub right: u64,
+    pub ok: u64,
     /// Failed exchanges.
     pub errors: u64,
     /// Unfinished exchanges.
@@ -28,7 +28,7 @@ pub struct RequestFigure {
     /// Median over blocks; `None`: too few observations.
     pub value_ns: Option<f64>,
     /// Whether `value_ns` is a lower bound.
-    pub at_least: bool,
+    pub is_lower_bound: bool,
     /// The value as text.
     pub text: String,
 }

@@ -33,7 +33,10 @@ fn refused_part(written: &str, expected: &str) {
 }
 
 fn needs(plan: &Plan) -> Vec<Option<&str>> {
-    plan.arms.iter().map(|arm| arm.needs.as_deref()).collect()
+    plan.arms
+        .iter()
+        .map(|arm| arm.requires.as_deref())
+        .collect()
 }
 
 #[test]
@@ -123,7 +126,7 @@ fn several_addresses_are_instances_and_pages_are_read_at_each_host() {
     };
     assert_eq!(url(0), "http://127.0.0.1:9100/metrics");
     assert_eq!(url(1), "http://[::1]:9100/metrics");
-    let why = &plan.not_proved()[0].0.why;
+    let why = &plan.not_proved()[0].0.reason;
     assert!(
         why.contains("127.0.0.1:8080 and [::1]:81, and its counters are those"),
         "{why}"
@@ -193,10 +196,10 @@ fn arms_that_ask_for_what_cannot_be_there_are_listed_and_not_run() {
     let text = changed(
         GOOD,
         "  - name: near\n",
-        "  - name: both\n    sidecars: {on: all, proxy: envoy, link: mtls}\n  \
+        "  - name: both\n    sidecars: {on: all, proxy: envoy, security: mtls}\n  \
          - name: named\n    sidecars: {on: [server], proxy: envoy}\n  \
          - name: captured\n    sidecars: {on: [client], proxy: envoy, interception: redirect}\n  \
-         - name: own\n    own: tls\n  \
+         - name: own\n    edge_security: tls\n  \
          - name: maybe\n    sidecars: {on: [client], proxy: envoy, interception: redirect-if-possible}\n  \
          - name: near\n",
     );
@@ -217,10 +220,13 @@ fn arms_that_ask_for_what_cannot_be_there_are_listed_and_not_run() {
         ]
     );
     let maybe = &plan.arms[5].topology.routes[0];
-    assert_eq!(maybe.links[0].interception, Interception::Explicit);
+    assert_eq!(maybe.segments[0].interception, Interception::Explicit);
     assert_eq!(plan.not_proved()[0].1, ["direct", "maybe", "near"]);
     // What is carried is what the server speaks, whatever an arm wants.
-    assert_eq!(plan.arms[4].topology.routes[0].own, Security::Plaintext);
+    assert_eq!(
+        plan.arms[4].topology.routes[0].edge_security,
+        Security::Plaintext
+    );
 }
 
 #[test]
@@ -251,7 +257,7 @@ fn nothing_is_done_to_what_tare_did_not_start() {
         refused(
             GOOD,
             "external:",
-            &format!("events: [{{at: 1s, {act}: server}}]\nexternal:"),
+            &format!("faults: [{{at: 1s, {act}: server}}]\nexternal:"),
             &[&format!("case.yaml:8:10: {}", external(faults))],
         );
     }
@@ -305,7 +311,7 @@ fn it_is_said_where_a_part_is_and_that_once() {
     }
     refused_part(
         "{addresses: [127.0.0.1:1, 127.0.0.1:1]}",
-        "case.yaml:9:37: 127.0.0.1:1 stands here twice",
+        "case.yaml:9:37: 127.0.0.1:1 is given twice",
     );
     refused_part(
         "{address: 127.0.0.1:1, host: \"a b\"}",

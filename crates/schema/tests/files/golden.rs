@@ -5,7 +5,7 @@ use std::time::Duration;
 use tare_schema::estimate::{Times, estimate};
 use tare_schema::find::Library;
 use tare_schema::load::{Pacing, Stop};
-use tare_schema::plan::{Ceiling, Form, Plan};
+use tare_schema::plan::{Capacity, Form, Plan};
 use tare_schema::resolve::{Choices, resolve};
 
 use crate::bench::{check_golden, here, repository, resolved};
@@ -102,7 +102,11 @@ fn calls_behind_requests_stand_in_every_cell() {
         assert_eq!(of("list"), [("web->emoji", 1)]);
         assert_eq!(of("vote"), [("web->emoji", 1), ("web->voting", 1)]);
     }
-    let needs: Vec<Option<&str>> = plan.arms.iter().map(|arm| arm.needs.as_deref()).collect();
+    let needs: Vec<Option<&str>> = plan
+        .arms
+        .iter()
+        .map(|arm| arm.requires.as_deref())
+        .collect();
     assert_eq!(needs, [None, None, None, Some("kubernetes")]);
 }
 
@@ -135,12 +139,12 @@ fn a_factor_of_rates_may_have_full_speed_among_them() {
     let choices = Choices::new(Form::Full, vec![0, 1]);
     let plan = resolve(&source, &library.catalog, &choices).unwrap();
     let levels: Vec<&str> = plan.levels.iter().map(|one| one.name.as_str()).collect();
-    assert_eq!(levels, ["full speed", "400/s"]);
+    assert_eq!(levels, ["max rate", "400/s"]);
     let pacing = |level: &str| {
         let mut cells = plan.cells.iter().filter(|cell| cell.level == level);
         cells.next().map(|cell| cell.load[0].load.pacing.clone())
     };
-    assert_eq!(pacing("full speed"), Some(Pacing::Max));
+    assert_eq!(pacing("max rate"), Some(Pacing::Max));
     assert_eq!(
         pacing("400/s"),
         Some(Pacing::Constant { rate_per_s: 400.0 })
@@ -153,11 +157,11 @@ fn full_speed_among_rates_leaves_none_in_that_is_too_high() {
                 factors: {load.rate: [max, 400, 50000]}\n";
     let mut plan = resolved(text, Form::Full);
     assert!(plan.asks_for_ceiling());
-    plan.keep_below(Ceiling {
+    plan.keep_below(Capacity {
         arm: "direct".into(),
-        carried_per_s: 1000.0,
+        achieved_per_s: 1000.0,
         measured_unix_us: 1,
     });
     let left: Vec<&str> = plan.levels.iter().map(|one| one.name.as_str()).collect();
-    assert_eq!(left, ["full speed", "400/s"]);
+    assert_eq!(left, ["max rate", "400/s"]);
 }

@@ -175,6 +175,27 @@ fn a_session_is_a_file_of_the_workload_s_own_folder() {
 }
 
 #[test]
+fn a_preparation_step_is_one_request_or_one_topic() {
+    let said = |step: &str| {
+        let lines = workload("origin", "http1", PLAIN)
+            + &format!("prepare: {{fill: {{about: x{step}}}}}\n");
+        with_workload(&lines, "rate: 9", "").1.unwrap_err()
+    };
+    let request = ", request: {path: /, name: a}";
+    let topic = ", topic: {part: server, port: p, name: t, partitions: \"1\", replicas: \"1\"}";
+    let both = format!("{request}{topic}");
+    for step in ["", &both] {
+        let said = said(step);
+        assert!(said.contains("exactly one of request and topic"), "{said}");
+    }
+    let said = said(&format!("{request}, when: start"));
+    assert!(
+        said.contains("only a topic can be prepared at the start"),
+        "{said}"
+    );
+}
+
+#[test]
 fn a_password_that_a_workload_names_is_a_file_of_its_own_folder() {
     let with = |name: &str| {
         let login = format!("{{mechanism: PLAIN, user: u, password_file: {name}}}");

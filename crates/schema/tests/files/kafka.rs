@@ -2,7 +2,7 @@
 
 use tare_schema::def::PrepareWhen;
 use tare_schema::find::Library;
-use tare_schema::load::{Acks, Body, ClientSpec, Deal, FetchDepth, FetchEnd, Pacing, Stop};
+use tare_schema::load::{Acks, Body, ClientSpec, FetchDepth, FetchEnd, Pacing, Shard, Stop};
 use tare_schema::plan::{Form, Need, Plan, Preparation, PublishedFigure};
 use tare_schema::resolve::{Choices, resolve};
 
@@ -23,8 +23,17 @@ fn a_factor_over_copies_is_of_the_load_and_of_the_topic_alone() {
     for form in [Form::Full, Form::Quick] {
         let plan = replicas(form);
         assert_eq!(plan.cells.len(), 3);
-        assert!(plan.workload.of_load.contains(&"replicas".to_owned()));
-        assert!(!plan.workload.of_load.contains(&"brokers".to_owned()));
+        assert!(
+            plan.workload
+                .load_only_settings
+                .contains(&"replicas".to_owned())
+        );
+        assert!(
+            !plan
+                .workload
+                .load_only_settings
+                .contains(&"brokers".to_owned())
+        );
         for (cell, copies) in plan.cells.iter().zip(1..) {
             let [step] = cell.prepare.as_slice() else {
                 panic!("{:?}", cell.prepare);
@@ -114,8 +123,8 @@ fn a_backlog_is_written_once_for_a_cluster_by_a_load_of_so_many_records_and_read
             (FetchEnd::Again, FetchDepth::Records)
         );
     }
-    let needs: Vec<_> = plan.published.iter().map(|one| one.needs).collect();
-    assert_eq!(needs, [None, Some(Need::Room), Some(Need::Room)]);
+    let needs: Vec<_> = plan.published.iter().map(|one| one.requires).collect();
+    assert_eq!(needs, [None, Some(Need::Headroom), Some(Need::Headroom)]);
 }
 
 #[test]
@@ -164,11 +173,16 @@ fn every_published_experiment_on_kafka_can_be_planned_in_both_forms() {
 fn agents_of_a_role_share_a_count_without_losing_any() {
     let stop = Stop::Count { exchanges: 10 };
     let shares: Vec<Stop> = (0..3)
-        .map(|part| stop.share(Deal { parts: 3, part }))
+        .map(|part| {
+            stop.share(Shard {
+                count: 3,
+                index: part,
+            })
+        })
         .collect();
     assert_eq!(shares, [4, 3, 3].map(|exchanges| Stop::Count { exchanges }));
     let time = Stop::Duration { window_ns: 5 };
-    assert_eq!(time.share(Deal { parts: 3, part: 2 }), time);
+    assert_eq!(time.share(Shard { count: 3, index: 2 }), time);
 }
 
 #[test]

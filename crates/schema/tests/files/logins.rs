@@ -144,7 +144,7 @@ fn tls_and_passwords_are_files_beside_the_experiment() {
 #[test]
 fn topics_on_a_cluster_of_others_have_names_of_tares_and_are_not_moved() {
     let (_place, planned) = beside(
-        "{broker: 127.0.0.1:9}\nprepare: [topic]\nevents: [{at: 1s, reassign: topic}]",
+        "{broker: 127.0.0.1:9}\nprepare: [topic]\nfaults: [{at: 1s, reassign: topic}]",
         "{use: kafka}\nload: {use: produce, rate: 9}",
     );
     let said = planned.unwrap_err();

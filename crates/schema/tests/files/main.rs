@@ -2,7 +2,7 @@
 //!
 //! | module | ring |
 //! | --- | --- |
-//! | `asks` | pure: instances that others ask
+//! | `ext_authz` | pure: authorization servers of proxies
 //! | `assertions` | pure: what an experiment claims of its result |
 //! | `events` | pure: what is done to a test bed during a trial, and what is read back |
 //! | `external` | pure: parts that run already |
@@ -24,11 +24,11 @@
     reason = "a test that cannot go on should stop where it stands"
 )]
 
-mod asks;
 mod assertions;
 mod bench;
-mod events;
+mod ext_authz;
 mod external;
+mod faults;
 mod golden;
 mod hostile;
 mod kafka;

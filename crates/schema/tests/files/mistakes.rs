@@ -64,7 +64,7 @@ fn an_unknown_key_names_its_place_and_the_nearest() {
     changed(
         "question:",
         "qestion: why?\nquestion:",
-        "case.yaml:1:1: unknown key \"qestion\" in the experiment: known are compare, factors, beyond_knee, targets, external, prepare, events, read_back, restart, burn_in, blocks, seed, placement, addressing, sites, limits, primary, margin, margin_absolute, assert, baseline_runs, fitness, waterfall, requests_at, outliers and quick",
+        "case.yaml:1:1: unknown key \"qestion\" in the experiment: known are compare, factors, beyond_knee, targets, external, prepare, faults, read_back, restart, burn_in, blocks, seed, placement, addressing, sites, limits, primary, margin, margin_absolute, assert, baseline_runs, fitness, waterfall, per_request_level, outliers and quick",
     );
 }
 
@@ -73,7 +73,7 @@ fn an_arm_that_stands_twice_points_at_both() {
     changed(
         "name: direct",
         "name: both",
-        "case.yaml:5:11: arm \"both\" stands here twice: first in line 4",
+        "case.yaml:5:11: arm \"both\" is given twice: first in line 4",
     );
 }
 
@@ -187,8 +187,8 @@ fn a_target_that_cannot_do_what_is_asked_says_what_it_can() {
     );
     changed(
         "    sidecars: {on: all, proxy: envoy}",
-        "    sidecars: {on: [server], proxy: envoy, link: mtls}",
-        "case.yaml:6:50: link: mtls wraps nothing: no edge leads from one proxy of this arm to another",
+        "    sidecars: {on: [server], proxy: envoy, security: mtls}",
+        "case.yaml:6:54: security: mtls applies to no hop: no edge leads from one proxy of this arm to another",
     );
     changed(
         "    sidecars: {on: all, proxy: envoy}",
@@ -213,7 +213,7 @@ fn factors_are_checked_as_if_their_values_stood_in_the_file() {
     assert_eq!(
         with("load.rat: [400]"),
         [
-            "case.yaml:8:11: unknown key \"rat\" in load: known are use, edge, count, model, from, to, over, steps, gaps, recording, speed, at_end, clients, think, think_spread, connections, exchanges_per_connection, open_over, exchanges, warmup, timeout, workers, spin, sched and sample_every"
+            "case.yaml:8:11: unknown key \"rat\" in load: known are use, edge, count, model, from, to, ramp_duration, steps, interarrival, recording, speed, at_end, clients, think, think_distribution, connections, exchanges_per_connection, connect_ramp, exchanges, warmup, timeout, workers, spin, sched and sample_interval"
         ]
     );
     assert_eq!(
@@ -243,11 +243,20 @@ fn factors_are_checked_as_if_their_values_stood_in_the_file() {
 }
 
 #[test]
+fn a_condition_of_a_published_figure_needs_levels() {
+    changed(
+        "added: 10ms, source",
+        "added: 10ms, requires: headroom, source",
+        "case.yaml:9:56: requires applies to levels: write `compare: levels`, or leave it out",
+    );
+}
+
+#[test]
 fn a_key_that_stands_twice_is_a_mistake() {
     changed(
         "rate: 400",
         "rate: 400, rate: 500",
-        "case.yaml:7:19: key \"rate\" stands here twice: first in line 7",
+        "case.yaml:7:19: key \"rate\" is given twice: first in line 7",
     );
 }
 

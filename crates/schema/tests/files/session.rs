@@ -17,7 +17,7 @@ arms: [{name: direct}]
 compare: levels
 load: {clients: 5, duration: 1s}
 factors: {load.clients: [5, 20]}
-requests_at: 20 clients
+per_request_level: 20 clients
 ";
 
 fn airline(text: &str) -> Result<Plan, String> {
@@ -30,7 +30,7 @@ fn airline(text: &str) -> Result<Plan, String> {
 #[test]
 fn clients_play_the_workload_s_session_and_each_of_its_requests_has_its_calls() {
     let plan = airline(AIRLINE).unwrap();
-    assert_eq!(plan.requests_at.as_deref(), Some("20 clients"));
+    assert_eq!(plan.per_request_level.as_deref(), Some("20 clients"));
     let cell = &plan.cells[1];
     let role = &cell.load[0];
     assert!(matches!(
@@ -39,7 +39,7 @@ fn clients_play_the_workload_s_session_and_each_of_its_requests_has_its_calls() 
     ));
     assert_eq!(role.load.client.connections(), 20);
     let session = role.load.mix.session.as_ref().unwrap();
-    let steps = session.steps();
+    let steps = session.request_steps();
     let names: Vec<&str> = steps.iter().map(|s| s.request.name.as_str()).collect();
     let expected = "login view-profile update-profile query book list cancel";
     assert_eq!(names.join(" "), expected);

@@ -135,7 +135,7 @@ fn there_is_one_link_between_every_two_sites() {
         GOOD,
         "    - {between: [west, east], round_trip: 24ms}\n",
         "    - {between: [west, east], round_trip: 24ms}\n    - {between: [east, west], one_way: 1ms}\n",
-        &["case.yaml:12:7: the link east-west stands here twice"],
+        &["case.yaml:12:7: the link east-west is given twice"],
     );
     refused(
         GOOD,
@@ -160,7 +160,7 @@ fn a_link_says_how_far_it_is_once_and_only_what_is_possible() {
         GOOD,
         ", round_trip: 24ms",
         "",
-        &["case.yaml:11:7: how far is it? write `round_trip: 24ms`, or one_way"],
+        &["case.yaml:11:7: round_trip or one_way is missing write `round_trip: 24ms`, or one_way"],
     );
     refused(
         GOOD,
@@ -186,13 +186,13 @@ fn a_link_says_how_far_it_is_once_and_only_what_is_possible() {
         GOOD,
         "24ms",
         "24ms, queue: 1MB",
-        &["case.yaml:11:56: nothing waits without a rate: add one, or leave the queue out"],
+        &["case.yaml:11:56: a queue needs a rate: add one, or leave the queue out"],
     );
     refused(
         GOOD,
         "24ms",
         "30s",
-        &["case.yaml:11:43: more than 10 s each way is no distance on earth"],
+        &["case.yaml:11:43: one_way is at most 10s"],
     );
     refused(
         GOOD,

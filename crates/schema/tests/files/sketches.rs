@@ -1,6 +1,6 @@
 //! The model beyond the first experiment: gateways, own TLS, brokers, roles, levels compared.
 
-use tare_schema::load::{AtEnd, ClientSpec, Gaps, Pacing, ThinkSpread};
+use tare_schema::load::{AtEnd, ClientSpec, Interarrival, Pacing, ThinkDistribution};
 use tare_schema::plan::{Arm, Compare, Exclusion, Form, Plan, PublishedFigure};
 use tare_schema::topology::{InstanceRole, Interception, Route, Security};
 
@@ -19,7 +19,7 @@ fn route<'a>(arm: &'a Arm, from: &str, to: &str) -> &'a Route {
 }
 
 fn securities(route: &Route) -> Vec<Security> {
-    route.links.iter().map(|link| link.security).collect()
+    route.segments.iter().map(|link| link.security).collect()
 }
 
 #[test]
@@ -28,15 +28,22 @@ fn five_ways_to_a_database_differ_only_on_the_way_to_the_database() {
     assert_eq!(plan.arms.len(), 5);
     assert_eq!(plan.cells.len(), 40);
     assert_eq!(plan.seed, 20_181_114);
-    let stops = |name: &str| route(arm(&plan, name), "booking", "database").stops.clone();
-    assert_eq!(stops("bypass"), Vec::<String>::new());
-    assert_eq!(stops("sidecar"), ["booking-sidecar"]);
-    assert_eq!(stops("gateway"), ["booking-sidecar", "gateway"]);
-    assert_eq!(stops("gateway-mtls"), ["booking-sidecar", "gateway"]);
-    assert_eq!(stops("gateway-sni"), ["booking-sidecar", "gateway", "sni"]);
+    let proxies = |name: &str| {
+        route(arm(&plan, name), "booking", "database")
+            .proxies
+            .clone()
+    };
+    assert_eq!(proxies("bypass"), Vec::<String>::new());
+    assert_eq!(proxies("sidecar"), ["booking-sidecar"]);
+    assert_eq!(proxies("gateway"), ["booking-sidecar", "gateway"]);
+    assert_eq!(proxies("gateway-mtls"), ["booking-sidecar", "gateway"]);
+    assert_eq!(
+        proxies("gateway-sni"),
+        ["booking-sidecar", "gateway", "sni"]
+    );
     for one in &plan.arms {
         let within = route(one, "auth", "customer");
-        assert_eq!(within.stops, ["auth-sidecar", "customer-sidecar"]);
+        assert_eq!(within.proxies, ["auth-sidecar", "customer-sidecar"]);
         assert_eq!(within.protocol, "http1");
         // Only the four services have sidecars: neither the client nor the database.
         let sidecars = one
@@ -45,7 +52,7 @@ fn five_ways_to_a_database_differ_only_on_the_way_to_the_database() {
             .iter()
             .filter(|i| i.role == InstanceRole::Sidecar);
         assert_eq!(sidecars.count(), 4, "{}", one.name);
-        assert_eq!(route(one, "client", "auth").stops, ["auth-sidecar"]);
+        assert_eq!(route(one, "client", "auth").proxies, ["auth-sidecar"]);
     }
 }
 
@@ -54,7 +61,7 @@ fn a_wildcard_edge_leads_from_every_service_and_carries_its_own_tls() {
     let plan = resolved(&sketch("mongodb.yaml"), Form::Full);
     for service in ["auth", "customer", "flight", "booking"] {
         let way = route(arm(&plan, "gateway-mtls"), service, "database");
-        assert_eq!(way.own, Security::Tls);
+        assert_eq!(way.edge_security, Security::Tls);
         assert_eq!(
             way.protocol, "tcp",
             "TLS from end to end hides the protocol"
@@ -93,9 +100,9 @@ fn what_is_called_starts_before_its_callers() {
                 .unwrap_or_else(|| panic!("{name} in {}", arm.name))
         };
         for route in &arm.topology.routes {
-            assert_eq!(route.links.len(), route.stops.len() + 1);
+            assert_eq!(route.segments.len(), route.proxies.len() + 1);
             let mut way = vec![route.from.as_str()];
-            way.extend(route.stops.iter().map(String::as_str));
+            way.extend(route.proxies.iter().map(String::as_str));
             way.push(&route.to);
             for pair in way.windows(2) {
                 let ((caller, caller_pod), (called, called_pod)) = (at(pair[0]), at(pair[1]));
@@ -152,10 +159,10 @@ fn every_key_of_the_model_reaches_the_plan() {
             Exclusion::Range(String::from("10.0.0.0/8"))
         ]
     );
-    assert!(route(mesh, "broker-1", "broker-2").stops.is_empty());
+    assert!(route(mesh, "broker-1", "broker-2").proxies.is_empty());
     let way = route(mesh, "producers", "broker-1");
-    assert_eq!(way.stops, ["producers-sidecar", "broker-1-sidecar"]);
-    assert_eq!(way.links[0].interception, Interception::Redirect);
+    assert_eq!(way.proxies, ["producers-sidecar", "broker-1-sidecar"]);
+    assert_eq!(way.segments[0].interception, Interception::Redirect);
     assert_eq!(
         way.protocol, "tcp",
         "Envoy does not speak kafka, so it carries the bytes"
@@ -174,10 +181,13 @@ fn every_key_of_the_model_reaches_the_plan() {
         .unwrap();
     assert_eq!(named.settings["workers"], 2);
     assert_eq!(
-        route(arm(&plan, "tls"), "broker-1", "broker-2").own,
+        route(arm(&plan, "tls"), "broker-1", "broker-2").edge_security,
         Security::Tls
     );
-    assert_eq!(arm(&plan, "linkerd").needs.as_deref(), Some("kubernetes"));
+    assert_eq!(
+        arm(&plan, "linkerd").requires.as_deref(),
+        Some("kubernetes")
+    );
     assert_eq!(plan.cells[1].targets["envoy"]["workers"], 2);
     assert_eq!(plan.limits["broker-1"].memory_bytes, Some(1 << 30));
     assert_eq!(plan.published[0].against, "plain");
@@ -252,10 +262,10 @@ fn every_pace_can_be_written_and_has_its_window() {
     let ramp = Pacing::Ramp {
         from_per_s: 0.0,
         to_per_s: 200.0,
-        over_ns: 3 * s,
-        gaps: Gaps::Random,
+        ramp_ns: 3 * s,
+        interarrival: Interarrival::Exponential,
     };
-    let written = "from: 0, to: 200, gaps: random, duration: 3s";
+    let written = "from: 0, to: 200, interarrival: exponential, duration: 3s";
     assert_eq!(paced(written).unwrap(), (ramp, Some(3 * s)));
     let (steps, window) = paced("steps: [{rate: 10, for: 2s}, {rate: 0, for: 1s}]").unwrap();
     assert!(matches!(steps, Pacing::Steps { steps, .. } if steps[1].rate_per_s == 0.0));
@@ -275,9 +285,9 @@ fn every_pace_can_be_written_and_has_its_window() {
         "{file}"
     );
     assert_eq!((speed, at_end), (2.0, AtEnd::Repeat));
-    let (closed, _) = paced("clients: 4, think: 10ms, think_spread: uniform").unwrap();
+    let (closed, _) = paced("clients: 4, think: 10ms, think_distribution: uniform").unwrap();
     assert!(
-        matches!(closed, Pacing::Closed { think_spread, .. } if think_spread == ThinkSpread::Uniform)
+        matches!(closed, Pacing::Closed { think_distribution, .. } if think_distribution == ThinkDistribution::Uniform)
     );
 }
 

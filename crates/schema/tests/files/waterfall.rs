@@ -87,7 +87,7 @@ fn what_an_arm_adds_is_kept_and_an_arm_that_cannot_run_here_leaves_its_order() {
     let mut choices = Choices::new(Form::Full, vec![0, 1]);
     let interceptions = |plan: &Plan, arm: &str| -> Vec<Interception> {
         let arm = plan.arms.iter().find(|found| found.name == arm).unwrap();
-        let links = arm.topology.routes.iter().flat_map(|route| &route.links);
+        let links = arm.topology.routes.iter().flat_map(|route| &route.segments);
         links.map(|link| link.interception).collect()
     };
     let possible = plan_with(&text, &choices).unwrap();
@@ -117,7 +117,7 @@ fn what_an_arm_adds_is_kept_and_an_arm_that_cannot_run_here_leaves_its_order() {
         .find(|arm| arm.name == "client")
         .unwrap();
     assert_eq!(
-        client.needs.as_deref(),
+        client.requires.as_deref(),
         Some("redirected traffic (no nft here)")
     );
 }

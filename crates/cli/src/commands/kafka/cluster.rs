@@ -34,7 +34,7 @@ pub fn cluster(admin: &mut Admin, common: &CommonArgs) -> anyhow::Result<ExitCod
             maybe(broker.rack.as_ref()),
             broker.leaders.to_string(),
             broker.replicas.to_string(),
-            broker.behind.to_string(),
+            broker.replicas_not_in_sync.to_string(),
         ]
     });
     let header = [
@@ -43,19 +43,19 @@ pub fn cluster(admin: &mut Admin, common: &CommonArgs) -> anyhow::Result<ExitCod
         "rack",
         "leaders #",
         "replicas #",
-        "behind #",
+        "not in sync #",
     ];
     output::table(&header, rows)?;
     for (number, what, next) in [
         (
             view.offline,
             "without a leader",
-            "`tare kafka topics list --troubled` shows which",
+            "`tare kafka topics list --unhealthy` shows which",
         ),
         (
             view.under_replicated,
             "not wholly in sync",
-            "`tare kafka topics list --troubled` shows which",
+            "`tare kafka topics list --unhealthy` shows which",
         ),
         (
             view.led_by_another,
@@ -79,14 +79,14 @@ pub fn brokers(admin: &mut Admin, common: &CommonArgs) -> anyhow::Result<ExitCod
     }
     for broker in &view.brokers {
         print(&format!(
-            "broker {} · {} · rack {}\n  leads {} of the {} it should · {}, {} behind\n  listens on {}\n  tells clients {}\n",
+            "broker {} · {} · rack {}\n  leader of {}, preferred of {} · {}, {} not in sync\n  listeners {}\n  advertised {}\n",
             broker.id,
             at(broker),
             maybe(broker.rack.as_ref()),
             broker.leaders,
             broker.preferred,
             count(broker.replicas, "replica"),
-            broker.behind,
+            broker.replicas_not_in_sync,
             maybe(broker.listeners.as_ref()),
             maybe(broker.advertised.as_ref()),
         ))?;

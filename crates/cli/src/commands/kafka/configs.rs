@@ -65,7 +65,7 @@ pub struct ChangeArgs {
     /// Take out of a list.
     #[arg(long, value_name = "KEY=VALUE")]
     subtract: Vec<String>,
-    /// Only ask whether it could be changed.
+    /// Validate only; change nothing.
     #[arg(long)]
     dry_run: bool,
     /// Show every key, defaults too.

@@ -28,13 +28,13 @@ pub struct ConnectionArgs {
     /// Speak TLS; one of the four below says it too.
     #[arg(long, global = true)]
     tls: bool,
-    /// Believe the certificate authorities in this PEM file instead of the system's.
+    /// Trust the CA certificates in this PEM file instead of the system's.
     #[arg(long, global = true, value_name = "FILE")]
     cacert: Option<String>,
     /// Accept any certificate.
     #[arg(long, global = true, conflicts_with = "cacert")]
     insecure: bool,
-    /// Show this certificate (PEM) when a broker asks for one.
+    /// Client certificate (PEM).
     #[arg(long, global = true, value_name = "FILE", requires = "key")]
     cert: Option<String>,
     /// The key of --cert (PEM).

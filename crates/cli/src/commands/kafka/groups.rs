@@ -80,7 +80,7 @@ struct ToArgs {
     to_offset: Option<i64>,
     /// So many records on, or back when negative.
     #[arg(long, value_name = "COUNT", allow_negative_numbers = true)]
-    by: Option<i64>,
+    shift_by: Option<i64>,
 }
 
 impl ToArgs {
@@ -103,11 +103,12 @@ impl ToArgs {
                 ..
             } => Ok(ResetTo::Offset(*offset)),
             ToArgs {
-                by: Some(count), ..
+                shift_by: Some(count),
+                ..
             } => Ok(ResetTo::By(*count)),
             // clap requires one of them.
             _ => Err(bad_input(
-                "say where to: --to-earliest, --to-latest, --to-time, --to-offset or --by",
+                "say where to: --to-earliest, --to-latest, --to-time, --to-offset or --shift-by",
             )),
         }
     }
@@ -212,7 +213,7 @@ fn lag(lags: &[GroupLag], common: &CommonArgs) -> anyhow::Result<()> {
     for one in lags {
         let members = one.group.members.len();
         print(&format!(
-            "{} · {} · {} · {} behind\n",
+            "{} · {} · {} · lag {}\n",
             one.group.name,
             one.group.state,
             output::count(members, "member"),
@@ -233,7 +234,7 @@ fn lag(lags: &[GroupLag], common: &CommonArgs) -> anyhow::Result<()> {
                 maybe(client),
             ]
         });
-        let header = ["partition", "committed #", "end #", "behind #", "client"];
+        let header = ["partition", "committed #", "end #", "lag #", "client"];
         output::table(&header, rows)?;
     }
     Ok(())

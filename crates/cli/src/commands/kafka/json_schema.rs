@@ -40,7 +40,7 @@ pub struct Outputs {
     topics_create: Vec<Outcome>,
     /// `topics delete`
     topics_delete: Vec<Outcome>,
-    /// `topics grow`
+    /// `topics add-partitions`
     topics_grow: Vec<Outcome>,
     /// `configs get` and `topics config`; `configs set` prints the same after the change
     configs: Vec<Configured>,

@@ -74,7 +74,7 @@ pub fn run(admin: &mut Admin, args: &Args, common: &CommonArgs) -> anyhow::Resul
             true => "partition",
             false => "topic",
         };
-        output::table(&[first, "size #", "behind #"], rows)?;
+        output::table(&[first, "size #", "lag #"], rows)?;
     }
     Ok(Exit::Done.into())
 }

@@ -54,11 +54,11 @@ enum Action {
     Cluster,
     /// Show the brokers: racks, listeners, what they have.
     Brokers,
-    /// Show, create, grow, delete and configure topics.
+    /// Show, create, delete and configure topics, and add partitions.
     Topics(topics::Args),
     /// Show or change the configuration of a topic, a broker, all brokers or a group.
     Configs(configs::Args),
-    /// Have the preferred leaders lead again.
+    /// Trigger preferred leader election.
     Elect(elect::Args),
     /// Move partitions to other brokers: plan, run, watch, cancel.
     Reassign(reassign::Args),

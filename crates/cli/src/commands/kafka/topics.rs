@@ -37,7 +37,7 @@ enum Action {
         internal: bool,
         /// Only those with partitions that are without a leader or not wholly in sync.
         #[arg(long)]
-        troubled: bool,
+        unhealthy: bool,
     },
     /// Show topics with their partitions and what is set on them.
     Describe {
@@ -48,7 +48,7 @@ enum Action {
     /// Make topics, and wait until they are in sync.
     Create(CreateArgs),
     /// Give a topic more partitions; records keep their places, keys may go elsewhere from now on.
-    Grow {
+    AddPartitions {
         /// Topic.
         topic: String,
         /// How many it is to have altogether.
@@ -91,7 +91,7 @@ struct CreateArgs {
     /// Its own configuration; may be given several times.
     #[arg(long = "config", short = 'c', value_name = "KEY=VALUE")]
     configs: Vec<String>,
-    /// Only ask whether it could be done.
+    /// Validate only; change nothing.
     #[arg(long)]
     dry_run: bool,
 }
@@ -99,17 +99,20 @@ struct CreateArgs {
 /// Runs the subcommand.
 pub fn run(admin: &mut Admin, args: &Args, common: &CommonArgs) -> anyhow::Result<ExitCode> {
     match &args.action {
-        Action::List { internal, troubled } => {
+        Action::List {
+            internal,
+            unhealthy,
+        } => {
             let mut topics = admin.topics().map_err(classify_admin_error)?;
             topics.retain(|topic| {
-                let shown = *internal || *troubled || !topic.is_internal;
-                shown && (!troubled || unhealthy_partitions(topic) > 0)
+                let shown = *internal || *unhealthy || !topic.is_internal;
+                shown && (!unhealthy || unhealthy_partitions(topic) > 0)
             });
             show(&topics, common)?;
         }
         Action::Describe { names } => describe(admin, names, common)?,
         Action::Create(args) => create(admin, args, common)?,
-        Action::Grow {
+        Action::AddPartitions {
             topic,
             partitions,
             assignment,
@@ -182,7 +185,7 @@ fn show(topics: &[TopicView], common: &CommonArgs) -> anyhow::Result<()> {
         "partitions #",
         "replicas #",
         "leaderless #",
-        "behind #",
+        "not in sync #",
     ];
     output::table(&header, rows)
 }

@@ -19,7 +19,7 @@ pub struct Args {
     #[command(flatten)]
     which: LabSelector,
     /// Everything that is up.
-    #[arg(long, conflicts_with = "lab")]
+    #[arg(long, conflicts_with = "pid")]
     all: bool,
 }
 

@@ -21,17 +21,17 @@ pub struct Args {
 /// What to do with test beds.
 #[derive(Debug, clap::Subcommand)]
 enum Action {
-    /// Put one arm up and hold it until Ctrl-C, or `tare lab down`.
+    /// Start the test bed of one arm and keep it running until Ctrl-C or `tare lab down`.
     Up(up::Args),
-    /// Show what is up: pods, addresses, processes.
+    /// List running test beds: pods, addresses, processes.
     Ps(ps::Args),
     /// Run a command in a pod: it sees the pod's network.
     Exec(exec::Args),
-    /// Print what the processes of a pod have written.
+    /// Print the logs of a pod's processes.
     Logs(logs::Args),
-    /// Take down what is up.
+    /// Stop a test bed.
     Down(down::Args),
-    /// Remove what crashed runs have left behind; only what Tare made.
+    /// Remove leftovers of crashed runs; only what Tare made.
     Clean,
 }
 

@@ -29,7 +29,7 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     }
     if all.is_empty() {
         eprintln!(
-            "nothing is up; `tare lab up ARM` puts an arm of the experiment `sidecar` up, --of NAME one of another"
+            "nothing is up; `tare lab up ARM` puts an arm of the experiment `sidecar` up, --experiment NAME one of another"
         );
     }
     let texts: Vec<String> = all.iter().map(text).collect();

@@ -10,14 +10,14 @@ use crate::exit::bad_input;
 pub struct LabSelector {
     /// Which bed, by the process that holds it; needed where several are up.
     #[arg(long, value_name = "PID")]
-    lab: Option<u32>,
+    pid: Option<u32>,
 }
 
 impl LabSelector {
     /// The selected test bed; the only one when none is named.
     pub fn one(&self) -> anyhow::Result<LabState> {
         let mut all = lab_state::all(None);
-        if let Some(pid) = self.lab {
+        if let Some(pid) = self.pid {
             all.retain(|one| one.holder_pid == pid);
         }
         match (all.len(), all.pop()) {
@@ -26,7 +26,7 @@ impl LabSelector {
                 "no such test bed is up: `tare lab up ARM` puts one up, `tare lab ps` shows what there is",
             )),
             (count, _) => Err(bad_input(format!(
-                "{count} test beds are up: choose one with --lab PID (`tare lab ps` shows them)"
+                "{count} test beds are up: choose one with --pid PID (`tare lab ps` shows them)"
             ))),
         }
     }

@@ -31,7 +31,7 @@ pub struct Args {
     arm: String,
     /// Experiment that the arm is of.
     #[arg(long, value_name = "NAME|FILE", default_value = "sidecar")]
-    of: String,
+    experiment: String,
     /// Level whose settings it has; the first one when left out.
     #[arg(long, value_name = "LEVEL")]
     level: Option<String>,
@@ -50,7 +50,7 @@ pub struct Args {
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let interrupted = signals::interrupted_flag()?;
     let experiment = ExperimentArgs {
-        name: Some(args.of.clone()),
+        name: Some(args.experiment.clone()),
         quick: false,
         no_aa: true,
         blocks: None,
@@ -106,13 +106,13 @@ fn select_cell<'p>(plan: &'p Plan, args: &Args) -> anyhow::Result<(&'p Arm, &'p 
     let Some(arm) = plan.arms.iter().find(|arm| arm.name == args.arm) else {
         let known: Vec<&str> = plan.arms.iter().map(|arm| arm.name.as_str()).collect();
         return Err(bad_input(format!(
-            "{} has no arm `{}`; it has {} (another experiment: --of NAME)",
+            "{} has no arm `{}`; it has {} (another experiment: --experiment NAME)",
             plan.experiment,
             args.arm,
             known.join(", ")
         )));
     };
-    if let Some(needs) = &arm.needs {
+    if let Some(needs) = &arm.requires {
         return Err(bad_input(format!(
             "the arm {} needs {needs}, which this environment is not",
             arm.name

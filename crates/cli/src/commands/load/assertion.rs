@@ -69,11 +69,11 @@ impl Assertion {
 
     /// Checks the assertion against a result.
     pub fn judge(&self, outcome: &Outcome, rate: Rate) -> AssertionReport {
-        let (verdict, because) = self.verdict(&self.values(outcome, rate));
+        let (verdict, reason) = self.verdict(&self.values(outcome, rate));
         AssertionReport {
             assertion: self.text.clone(),
             verdict,
-            because,
+            reason,
         }
     }
 
@@ -81,11 +81,11 @@ impl Assertion {
     fn values(&self, outcome: &Outcome, rate: Rate) -> Vec<(&'static str, ObservedValue)> {
         let result = &outcome.result;
         let wrong = result.errors + result.unfinished;
-        let all = result.right + wrong;
+        let all = result.ok + wrong;
         let of = |name, latencies: Option<Latencies>, point| (name, observed(latencies, point));
         match self.condition.metric {
             Metric::Rate => {
-                let known = rate.completed_per_s.map(ObservedValue::Exactly);
+                let known = rate.achieved_per_s.map(ObservedValue::Exactly);
                 vec![(
                     "",
                     known.unwrap_or(ObservedValue::Unknown("the window has no length")),
@@ -102,13 +102,13 @@ impl Assertion {
             Metric::Latency(Of::Lateness, point) => vec![of("", outcome.lateness(), point)],
             // Fast errors would improve a quantile, and leaving slow ones out would, too: both sets must fulfil it.
             Metric::Latency(kind, point) if wrong > 0 => {
-                let (right, all) = match kind {
+                let (ok, all) = match kind {
                     Of::Response => (outcome.response(), outcome.response_by_all()),
                     Of::Service => (outcome.service(), outcome.service_of_all()),
                     Of::Latency | Of::Lateness => (outcome.latency(), outcome.latency_by_all()),
                 };
                 vec![
-                    of(" of the right answers", right, point),
+                    of(" of the successful responses", ok, point),
                     of(" with the errors", all, point),
                 ]
             }
@@ -123,11 +123,11 @@ impl Assertion {
         let judged = values.iter().map(|(of, known)| self.one(of, known));
         judged
             .max_by_key(|(verdict, _)| match verdict {
-                AssertionVerdict::Held => 0,
-                AssertionVerdict::CannotBeTold => 1,
+                AssertionVerdict::Passed => 0,
+                AssertionVerdict::Undecided => 1,
                 AssertionVerdict::Failed => 2,
             })
-            .unwrap_or((AssertionVerdict::CannotBeTold, String::new()))
+            .unwrap_or((AssertionVerdict::Undecided, String::new()))
     }
 
     fn one(&self, of: &str, known: &ObservedValue) -> (AssertionVerdict, String) {
@@ -140,22 +140,22 @@ impl Assertion {
             ObservedValue::Exactly(value) => {
                 let shown = format!("it is {}{of}", show(metric, value));
                 match comparison.holds(value, limit) {
-                    true => (AssertionVerdict::Held, shown),
+                    true => (AssertionVerdict::Passed, shown),
                     false => (AssertionVerdict::Failed, shown),
                 }
             }
             ObservedValue::MoreThan(bound) => {
                 let shown = format!("it is more than {}{of}", show(metric, bound));
                 match (bound >= limit, comparison.wants_more()) {
-                    (true, true) => (AssertionVerdict::Held, shown),
+                    (true, true) => (AssertionVerdict::Passed, shown),
                     (true, false) => (AssertionVerdict::Failed, shown),
                     (false, _) => (
-                        AssertionVerdict::CannotBeTold,
+                        AssertionVerdict::Undecided,
                         format!("{shown}, and how much more was not seen: give it more --timeout"),
                     ),
                 }
             }
-            ObservedValue::Unknown(why) => (AssertionVerdict::CannotBeTold, format!("{why}{of}")),
+            ObservedValue::Unknown(why) => (AssertionVerdict::Undecided, format!("{why}{of}")),
         }
     }
 }
@@ -200,15 +200,15 @@ mod tests {
     fn a_value_on_the_limit_is_at_most_it_but_not_below() {
         let on = ObservedValue::Exactly(5e6);
         assert_eq!(verdict("p99<5ms", on.clone()), AssertionVerdict::Failed);
-        assert_eq!(verdict("p99<=5ms", on), AssertionVerdict::Held);
+        assert_eq!(verdict("p99<=5ms", on), AssertionVerdict::Passed);
     }
 
     #[test]
     fn a_bound_decides_only_what_it_bounds() {
         let bound = ObservedValue::MoreThan(5e6);
         assert_eq!(verdict("p99<4ms", bound.clone()), AssertionVerdict::Failed);
-        assert_eq!(verdict("p99>4ms", bound.clone()), AssertionVerdict::Held);
-        assert_eq!(verdict("p99<6ms", bound), AssertionVerdict::CannotBeTold);
+        assert_eq!(verdict("p99>4ms", bound.clone()), AssertionVerdict::Passed);
+        assert_eq!(verdict("p99<6ms", bound), AssertionVerdict::Undecided);
     }
 
     #[test]
@@ -218,7 +218,7 @@ mod tests {
         let known = observed(Some(few), Point::Quantile(0.99));
         assert_eq!(
             verdict("p99<5ms", known.clone()),
-            AssertionVerdict::CannotBeTold
+            AssertionVerdict::Undecided
         );
         let values = [("", ObservedValue::Exactly(9e6)), ("", known)];
         assert_eq!(read("p99<5ms").verdict(&values).0, AssertionVerdict::Failed);

@@ -18,7 +18,7 @@ use tare_origin::{Limits, OriginOptions};
 use tare_schema::agent::Calibration;
 use tare_schema::load::{
     Body, ClientSpec, ConnectionRules, Cores, Endpoint, Expect, ExpectBody, ExpectStatus, LoadPlan,
-    LoadSpec, Mix, Pacing, Parts, Reach, RequestSpec, Stop, ThinkSpread, Transport,
+    LoadSpec, Mix, Pacing, Parts, Reach, RequestSpec, Stop, ThinkDistribution, Transport,
 };
 
 /// Duration of the calibration.
@@ -96,7 +96,7 @@ fn null_load(plan: &LoadPlan) -> LoadSpec {
         (None, Pacing::Closed { clients, .. }) => Pacing::Closed {
             clients: (*clients).clamp(1, connections),
             think_ns: 0,
-            think_spread: ThinkSpread::None,
+            think_distribution: ThinkDistribution::None,
         },
         (None, _) => Pacing::Max,
     };
@@ -182,7 +182,7 @@ fn measure(load: LoadSpec) -> anyhow::Result<(Calibration, Quality)> {
     let served = server.join();
     let outcome = outcome?;
     if !matches!(served, Ok(Ok(_))) {
-        bail!("the server that does nothing broke off");
+        bail!("the calibration against the null server was aborted");
     }
     figures(&plan.load, &outcome)
 }
@@ -224,21 +224,21 @@ fn plan_for(load: LoadSpec, address: SocketAddr) -> LoadPlan {
 
 fn figures(load: &LoadSpec, outcome: &Outcome) -> anyhow::Result<(Calibration, Quality)> {
     let found = &outcome.result;
-    let done = found.answered_in_window.right;
+    let done = found.completed_in_window.ok;
     if done == 0 || found.errors > 0 {
         bail!(
-            "the server that does nothing gave {done} right and {} wrong answers",
+            "the server that does nothing gave {done} successful and {} failed responses",
             found.errors
         );
     }
-    let instrument = &found.instrument;
-    let workers_cpu_ns: u64 = instrument.worker_cpu_ns.iter().sum();
+    let generator = &found.generator;
+    let workers_cpu_ns: u64 = generator.worker_cpu_ns.iter().sum();
     let calibration = Calibration {
-        asked_per_s: match load.pacing {
+        offered_per_s: match load.pacing {
             Pacing::Constant { rate_per_s } => Some(rate_per_s),
             _ => None,
         },
-        completed_per_s: done as f64 / (found.window_ns.max(1) as f64 / 1e9),
+        achieved_per_s: done as f64 / (found.window_ns.max(1) as f64 / 1e9),
         connections: tare_load::connections(&load.client).unwrap_or(0),
         request_bytes: match load.requests[0].body {
             Body::Filler { bytes } => bytes,
@@ -248,10 +248,10 @@ fn figures(load: &LoadSpec, outcome: &Outcome) -> anyhow::Result<(Calibration, Q
         latency: tare_load::spread(outcome.latency().as_ref()),
         service: tare_load::spread(outcome.service().as_ref()),
         cpu_per_exchange_ns: Some(workers_cpu_ns / done),
-        stamped_by_kernel: instrument.stamped_by_us == 0,
+        kernel_timestamps: generator.user_timestamps == 0,
         kept: false,
     };
-    let latest = instrument.lateness.p99_ns.or(instrument.lateness.p50_ns);
+    let latest = generator.lateness.p99_ns.or(generator.lateness.p50_ns);
     // A disturbed calibration must not be cached until the next boot.
     let quality = match latest.is_some_and(|ns| ns <= QUIET_NS) {
         true => Quality::Quiet,
@@ -363,7 +363,7 @@ mod tests {
         let closed = Pacing::Closed {
             clients: 7,
             think_ns: 1_000_000_000,
-            think_spread: ThinkSpread::Uniform,
+            think_distribution: ThinkDistribution::Uniform,
         };
         let wanted = null_load(&plan(closed, Body::None));
         assert_eq!(
@@ -371,7 +371,7 @@ mod tests {
             Pacing::Closed {
                 clients: 7,
                 think_ns: 0,
-                think_spread: ThinkSpread::None,
+                think_distribution: ThinkDistribution::None,
             }
         );
     }
@@ -397,6 +397,6 @@ mod tests {
         assert_eq!(calibration.latency.count, 225, "450 ms at 500/s");
         assert!(calibration.latency.p50_ns.is_some());
         assert!(calibration.cpu_per_exchange_ns.is_some());
-        assert_eq!(calibration.asked_per_s, Some(500.0));
+        assert_eq!(calibration.offered_per_s, Some(500.0));
     }
 }

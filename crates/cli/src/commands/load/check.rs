@@ -1,4 +1,4 @@
-//! `tare load --session FILE --check`: prints what one session would send, without sending it.
+//! `tare load --session FILE --dry-run`: prints what one session would send, without sending it.
 
 use std::io::Write as _;
 use std::process::ExitCode;

@@ -11,7 +11,7 @@ use tare_rate_search::curve::{Point, QUANTILES, chart, knee_of, order, rates, sv
 use tare_rate_search::search::probe_length;
 use tare_schema::FORMAT_VERSION;
 use tare_schema::load::{Pacing, Stop};
-use tare_schema::seek_report::{CurveReport, LatencyReport, PointReport};
+use tare_schema::search_report::{CurveReport, LatencyReport, PointReport};
 use tare_stats::{Latencies, Quantile, Range};
 
 use super::args::{Args, CurveRates};
@@ -36,9 +36,9 @@ struct MergedRuns {
     answered: u64,
     window_ns: u64,
     intended: u64,
-    right: u64,
+    ok: u64,
     busy: f64,
-    ours: bool,
+    generator_limited: bool,
 }
 
 /// Measures the curve and prints it.
@@ -84,7 +84,7 @@ pub fn run(
             break;
         }
         add(&mut merged, at, &outcome)?;
-        rest(args.search.rest.0, stop);
+        rest(args.search.cooldown.0, stop);
     }
     if stop.is_ended() || gone.is_some() {
         let (of, rates) = (rates.len(), merged.len());
@@ -144,10 +144,10 @@ fn measure_max_rate(resolved: &ResolvedLoad, stop: &StopHandle) -> anyhow::Resul
         return Ok(None);
     }
     let result = outcome.result;
-    let answered = result.answered_in_window.right as f64 * 1e9 / result.window_ns.max(1) as f64;
+    let answered = result.completed_in_window.ok as f64 * 1e9 / result.window_ns.max(1) as f64;
     anyhow::ensure!(
         answered > 0.0,
-        "the server gave no right answer: there is no curve; try one load without --curve"
+        "no response was successful: there is no curve; try one load without --curve"
     );
     Ok(Some(answered))
 }
@@ -172,9 +172,9 @@ fn add(
             answered: 0,
             window_ns: 0,
             intended: 0,
-            right: 0,
+            ok: 0,
             busy: 0.0,
-            ours: false,
+            generator_limited: false,
         });
     }
     let Some(one) = merged.get_mut(&at) else {
@@ -189,12 +189,12 @@ fn add(
             all.merge(&of_this).context("cannot merge histograms")?;
         }
     }
-    one.answered += result.answered_in_window.right + result.answered_in_window.errors;
+    one.answered += result.completed_in_window.ok + result.completed_in_window.errors;
     one.window_ns += result.window_ns;
     one.intended += result.intended;
-    one.right += result.right;
+    one.ok += result.ok;
     one.busy = one.busy.max(busiest(outcome));
-    one.ours |= generator_limit(outcome).is_some();
+    one.generator_limited |= generator_limit(outcome).is_some();
     Ok(())
 }
 
@@ -214,12 +214,12 @@ fn point(rate_per_s: f64, merged: &MergedRuns) -> Point {
     };
     Point {
         rate_per_s,
-        answered_per_s: merged.answered as f64 * 1e9 / merged.window_ns.max(1) as f64,
+        achieved_per_s: merged.answered as f64 * 1e9 / merged.window_ns.max(1) as f64,
         latency_ns: of(&merged.latency),
         response_ns: of(&merged.response),
-        errors: 1.0 - merged.right as f64 / merged.intended.max(1) as f64,
+        errors: 1.0 - merged.ok as f64 / merged.intended.max(1) as f64,
         busy: merged.busy,
-        ours: merged.ours,
+        generator_limited: merged.generator_limited,
     }
 }
 
@@ -238,7 +238,7 @@ fn table(points: &[Point]) -> String {
         let _ = write!(
             text,
             "{:>12} {:>12.1}",
-            point.rate_per_s, point.answered_per_s
+            point.rate_per_s, point.achieved_per_s
         );
         for ns in point.latency_ns {
             let _ = write!(
@@ -254,7 +254,7 @@ fn table(points: &[Point]) -> String {
             point.errors * 100.0,
             point.busy * 100.0
         );
-        let mark = match (knee == Some(at), point.ours) {
+        let mark = match (knee == Some(at), point.generator_limited) {
             (true, _) => "  ← knee",
             (false, true) => "  the generator was the limit",
             (false, false) => "",
@@ -276,12 +276,12 @@ fn knee_words(points: &[Point]) -> String {
 
 fn csv(points: &[Point]) -> String {
     let mut text = String::from(
-        "rate_per_s,answered_per_s,p50_ns,p90_ns,p99_ns,p99.9_ns,max_ns,response_p50_ns,response_p90_ns,response_p99_ns,\
+        "rate_per_s,achieved_per_s,p50_ns,p90_ns,p99_ns,p99.9_ns,max_ns,response_p50_ns,response_p90_ns,response_p99_ns,\
          response_p99.9_ns,response_max_ns,errors,generator_busy,generator_limited,knee\n",
     );
     let knee = knee_of(points);
     for (at, point) in points.iter().enumerate() {
-        let _ = write!(text, "{},{:.1}", point.rate_per_s, point.answered_per_s);
+        let _ = write!(text, "{},{:.1}", point.rate_per_s, point.achieved_per_s);
         for ns in point.latency_ns.into_iter().chain(point.response_ns) {
             let _ = write!(
                 text,
@@ -294,7 +294,7 @@ fn csv(points: &[Point]) -> String {
             ",{:.6},{:.3},{},{}",
             point.errors,
             point.busy,
-            point.ours,
+            point.generator_limited,
             knee == Some(at)
         );
     }
@@ -312,12 +312,12 @@ fn report(resolved: &ResolvedLoad, points: &[Point]) -> CurveReport {
         };
         PointReport {
             rate_per_s: point.rate_per_s,
-            answered_per_s: point.answered_per_s,
+            achieved_per_s: point.achieved_per_s,
             latency_ns: of(point.latency_ns),
             response_ns: of(point.response_ns),
             errors: point.errors,
             generator_busy: point.busy,
-            generator_limited: point.ours,
+            generator_limited: point.generator_limited,
         }
     };
     CurveReport {

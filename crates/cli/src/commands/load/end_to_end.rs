@@ -83,8 +83,8 @@ pub fn run(
         }
     }
     let mut sides = [&both.written.result, &both.read.result].into_iter();
-    if let Some(why) = sides.find_map(|result| result.broke_off.as_ref()) {
-        screen::say(format_args!("error: the load broke off: {why}"));
+    if let Some(why) = sides.find_map(|result| result.abort_reason.as_ref()) {
+        screen::say(format_args!("error: the load was aborted: {why}"));
         return Ok(Exit::Failed.into());
     }
     Ok(match (both.missing(), end_to_end) {
@@ -124,12 +124,7 @@ impl BothSides {
 }
 
 fn acknowledged(written: &Outcome) -> u64 {
-    written
-        .result
-        .by_request
-        .values()
-        .map(|one| one.right)
-        .sum()
+    written.result.by_request.values().map(|one| one.ok).sum()
 }
 
 /// A number that identifies the records of this run.
@@ -310,7 +305,7 @@ fn text(both: &BothSides, end_to_end: Option<&Latencies>) -> String {
         both.acknowledged(),
         both.received(),
         both.missing(),
-        count("records-of-others").unwrap_or(0)
+        count("records-of-other-runs").unwrap_or(0)
     ));
     lines.join("\n")
 }

@@ -2,9 +2,9 @@
 
 use tare_load::Outcome;
 use tare_report::quantity;
-use tare_schema::agent::{Calibration, Instrument, Scheduled};
+use tare_schema::agent::{Calibration, GeneratorStats, SchedPolicy};
 use tare_schema::load::Sched;
-use tare_schema::load_report::OursReport;
+use tare_schema::load_report::GeneratorReport;
 use tare_schema::metric::Unit;
 use tare_schema::plan::Fitness;
 use tare_stats::{Latencies, Quantile};
@@ -21,7 +21,7 @@ const NEAR_NULL_SERVER_RATE: f64 = 0.80;
 #[derive(Debug, Clone, PartialEq)]
 pub struct GeneratorCheck {
     /// As numbers.
-    pub ours: OursReport,
+    pub report: GeneratorReport,
     /// As sentences; empty when there is nothing to warn of.
     pub warnings: Vec<String>,
 }
@@ -29,30 +29,30 @@ pub struct GeneratorCheck {
 impl GeneratorCheck {
     /// Checks a result.
     pub fn new(outcome: &Outcome, rate: Rate, sched: Sched) -> Self {
-        let instrument = &outcome.result.instrument;
+        let generator = &outcome.result.generator;
         let latency = median(outcome.latency());
-        let ours = OursReport {
+        let report = GeneratorReport {
             fit: true,
             bunched_share: outcome.result.bunched_share(),
             worker_busy: outcome.result.worker_busy_shares(),
             cpu_per_exchange_ns: cpu_per_exchange(outcome),
-            stamped_by_kernel: stamped_by_kernel(instrument),
-            calibration: instrument.calibration,
-            calibrated_share: instrument
+            kernel_timestamp_share: kernel_timestamp_share(generator),
+            calibration: generator.calibration,
+            calibrated_share: generator
                 .calibration
                 .and_then(|null| share(null.latency.p50_ns, latency)),
         };
-        let mut warnings = unfit(&ours, outcome);
+        let mut warnings = unfit(&report, outcome);
         let fit = warnings.is_empty();
         warnings.extend(target_limits(outcome, rate));
         // The null server answers single exchanges: its rate is no measure of records in batches.
         if outcome.result.records.is_none() {
-            warnings.extend(ours.calibration.and_then(|null| near_limit(&null, rate)));
+            warnings.extend(report.calibration.and_then(|null| near_limit(&null, rate)));
         }
-        warnings.extend(clocks(instrument));
-        warnings.extend(refused(sched, instrument));
+        warnings.extend(clocks(generator));
+        warnings.extend(refused(sched, generator));
         Self {
-            ours: OursReport { fit, ..ours },
+            report: GeneratorReport { fit, ..report },
             warnings,
         }
     }
@@ -72,26 +72,26 @@ fn share(part_ns: Option<u64>, whole_ns: Option<u64>) -> Option<f64> {
 
 /// CPU time in the window per exchange answered in the window.
 fn cpu_per_exchange(outcome: &Outcome) -> Option<f64> {
-    let answered = outcome.result.answered_in_window;
-    let done = answered.right + answered.errors;
-    (done > 0).then(|| outcome.result.instrument.cpu_ns as f64 / done as f64)
+    let answered = outcome.result.completed_in_window;
+    let done = answered.ok + answered.errors;
+    (done > 0).then(|| outcome.result.generator.cpu_ns as f64 / done as f64)
 }
 
-fn stamped_by_kernel(instrument: &Instrument) -> Option<f64> {
-    let all = instrument.stamped_by_kernel + instrument.stamped_by_us;
-    (all > 0).then(|| instrument.stamped_by_kernel as f64 / all as f64)
+fn kernel_timestamp_share(generator: &GeneratorStats) -> Option<f64> {
+    let all = generator.kernel_timestamps + generator.user_timestamps;
+    (all > 0).then(|| generator.kernel_timestamps as f64 / all as f64)
 }
 
 /// The generator's limits that were exceeded, by the rules that make a trial unfit.
-fn unfit(ours: &OursReport, outcome: &Outcome) -> Vec<String> {
+fn unfit(report: &GeneratorReport, outcome: &Outcome) -> Vec<String> {
     let unfit = Fitness::default().unfit(&outcome.result);
     let mut reasons: Vec<String> = unfit.iter().map(ToString::to_string).collect();
-    if let Some(by_kernel) = ours.stamped_by_kernel
+    if let Some(by_kernel) = report.kernel_timestamp_share
         && by_kernel < 1.0 - USER_TIMESTAMPS_MAX
     {
         reasons.push(format!(
-            "the kernel stamped only {} of the answers: for the others the clock stopped when our loop saw them, so their \
-             latency contains our own delay",
+            "only {} of the responses have a kernel timestamp; the others are timed in user space, so their latency contains \
+             the generator's own delay",
             quantity::percent(by_kernel)
         ));
     }
@@ -102,12 +102,12 @@ fn unfit(ours: &OursReport, outcome: &Outcome) -> Vec<String> {
 fn target_limits(outcome: &Outcome, rate: Rate) -> Vec<String> {
     let result = &outcome.result;
     let mut warnings = Vec::new();
-    if let (Some(asked), false) = (rate.asked_per_s, rate.is_reached()) {
-        let completed = rate.completed_per_s.map_or_else(
+    if let (Some(asked), false) = (rate.offered_per_s, rate.is_reached()) {
+        let completed = rate.achieved_per_s.map_or_else(
             || quantity::MISSING.to_owned(),
             |rate| quantity::value(Unit::PerSecond, rate),
         );
-        let waited: u64 = result.waits.iter().map(|wait| wait.count).sum();
+        let waited: u64 = result.queue_waits.iter().map(|wait| wait.count).sum();
         let why = if waited * 10 > result.intended {
             format!(
                 "; {waited} requests waited for a free connection or stream, so the target is too slow for it, or \
@@ -129,7 +129,7 @@ fn target_limits(outcome: &Outcome, rate: Rate) -> Vec<String> {
     }
     if result.unfinished > 0 {
         warnings.push(format!(
-            "{} requests had no answer when the load ended; they count with their age, and what reaches into them is told \
+            "{} requests had no answer when the load ended; they count with their age; quantiles that include them are lower bounds \
              as \"> …\"",
             result.unfinished
         ));
@@ -139,20 +139,22 @@ fn target_limits(outcome: &Outcome, rate: Rate) -> Vec<String> {
 
 /// Warns of a closed loop that is nearly as fast as against the null server: it measures the generator.
 fn near_limit(null: &Calibration, rate: Rate) -> Option<String> {
-    let completed = rate.completed_per_s?;
-    let is_closed = rate.asked_per_s.is_none() && null.asked_per_s.is_none();
-    (is_closed && completed > null.completed_per_s * NEAR_NULL_SERVER_RATE).then(|| {
+    let completed = rate.achieved_per_s?;
+    let is_closed = rate.offered_per_s.is_none() && null.offered_per_s.is_none();
+    (is_closed && completed > null.achieved_per_s * NEAR_NULL_SERVER_RATE).then(|| {
         format!(
             "the generator may have been the limit: against a server that does nothing it reached {}, hardly more than \
              here",
-            quantity::value(Unit::PerSecond, null.completed_per_s)
+            quantity::value(Unit::PerSecond, null.achieved_per_s)
         )
     })
 }
 
 /// Warns when a scheduling policy that was asked for by name was refused.
-fn refused(sched: Sched, instrument: &Instrument) -> Option<String> {
-    let got = instrument.scheduled.filter(|got| *got != Scheduled::Fifo)?;
+fn refused(sched: Sched, generator: &GeneratorStats) -> Option<String> {
+    let got = generator
+        .sched_policy
+        .filter(|got| *got != SchedPolicy::Fifo)?;
     (sched == Sched::Fifo).then(|| {
         format!(
             "SCHED_FIFO was refused, the workers ran with {got}: run as root or give CAP_SYS_NICE"
@@ -160,18 +162,18 @@ fn refused(sched: Sched, instrument: &Instrument) -> Option<String> {
     })
 }
 
-fn clocks(instrument: &Instrument) -> Vec<String> {
+fn clocks(generator: &GeneratorStats) -> Vec<String> {
     let mut warnings = Vec::new();
-    if instrument.clock_steps > 0 {
+    if generator.clock_steps > 0 {
         warnings.push(format!(
             "the realtime clock stepped {}; the kernel's stamps were corrected",
-            quantity::counted(instrument.clock_steps, "time", "times")
+            quantity::counted(generator.clock_steps, "time", "times")
         ));
     }
-    if instrument.out_of_range > 0 {
+    if generator.out_of_range > 0 {
         warnings.push(format!(
             "{} beyond an hour count as an hour",
-            quantity::counted(instrument.out_of_range, "value", "values")
+            quantity::counted(generator.out_of_range, "value", "values")
         ));
     }
     warnings

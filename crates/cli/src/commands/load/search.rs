@@ -8,11 +8,11 @@ use std::time::{Duration, Instant};
 use tare_load::{LoadError, StopHandle};
 use tare_rate_search::objective::{ErrorsShown, Objective};
 use tare_rate_search::search::{
-    Answer, Limit, Probe, Rules, Step, Sure, Verdict, Why, conclude, least_rate_per_s, next,
-    probe_length,
+    Answer, Limit, Precision, Probe, ProbePurpose, Rules, Step, Verdict, conclude,
+    least_rate_per_s, next, probe_length,
 };
 use tare_schema::FORMAT_VERSION;
-use tare_schema::seek_report::{SearchReport, TryReport, TryVerdict};
+use tare_schema::search_report::{ProbeReport, ProbeVerdict, SearchReport};
 
 use super::args::{Args, SearchArgs};
 use super::plan::ResolvedLoad;
@@ -116,9 +116,9 @@ fn run_probes(
             return ended(EarlyEnd::Interrupted);
         }
         let result = &tried.0.result;
-        if result.right == 0 && result.errors > 0 {
+        if result.ok == 0 && result.errors > 0 {
             return ended(EarlyEnd::Unreachable(format!(
-                "no request at {rate_per_s}/s was answered rightly, which is no matter of load: look at one load without --search"
+                "no request at {rate_per_s}/s succeeded, so the rate is not the cause: look at one load without --search"
             )));
         }
         let one = judge(objective, rate_per_s, length, &tried)?;
@@ -126,14 +126,14 @@ fn run_probes(
             screen::print(&format!("{}\n", line(probed.len() + 1, &one, why)))?;
         }
         probed.push(one);
-        rest(args.search.rest.0, stop);
+        rest(args.search.cooldown.0, stop);
     }
 }
 
 /// Length of a probe.
-fn length(args: &Args, objective: &Objective, rate_per_s: f64, why: Why) -> Duration {
+fn length(args: &Args, objective: &Objective, rate_per_s: f64, why: ProbePurpose) -> Duration {
     let errors = match why {
-        Why::ConfirmKept => ErrorsShown::Yes,
+        ProbePurpose::ConfirmKept => ErrorsShown::Yes,
         _ => ErrorsShown::No,
     };
     let share = objective.share(errors);
@@ -141,12 +141,12 @@ fn length(args: &Args, objective: &Objective, rate_per_s: f64, why: Why) -> Dura
 }
 
 fn rules(args: &SearchArgs, objective: &Objective) -> anyhow::Result<Rules> {
-    let is_range = args.search_from > 0.0 && args.search_to >= args.search_from;
+    let is_range = args.min_rate > 0.0 && args.max_rate >= args.min_rate;
     anyhow::ensure!(
-        is_range && args.search_to.is_finite(),
-        "the search goes from {} to {}: --search-from must be more than 0 and at most --search-to",
-        args.search_from,
-        args.search_to
+        is_range && args.max_rate.is_finite(),
+        "the search goes from {} to {}: --min-rate must be more than 0 and at most --max-rate",
+        args.min_rate,
+        args.max_rate
     );
     anyhow::ensure!(
         (0.001..=1.0).contains(&args.tolerance.0),
@@ -155,40 +155,40 @@ fn rules(args: &SearchArgs, objective: &Objective) -> anyhow::Result<Rules> {
     );
     let shown_per_s = least_rate_per_s(objective.share(ErrorsShown::No), PROBE_MAX);
     anyhow::ensure!(
-        args.search_to >= shown_per_s,
-        "below {shown_per_s}/s a try of {} s has too few answers for {objective}: raise --search-to {}, or ask for a lower percentile",
+        args.max_rate >= shown_per_s,
+        "below {shown_per_s}/s a try of {} s has too few answers for {objective}: raise --max-rate {}, or ask for a lower percentile",
         PROBE_MAX.as_secs(),
-        args.search_to
+        args.max_rate
     );
-    let first_per_s = args.search_from.max(shown_per_s);
+    let first_per_s = args.min_rate.max(shown_per_s);
     Ok(Rules {
         first_per_s,
         least_per_s: LEAST_PER_S.max(shown_per_s).min(first_per_s),
-        most_per_s: args.search_to,
+        most_per_s: args.max_rate,
         tolerance: args.tolerance.0,
         confirmations: args.confirm,
         probes_max: PROBES_MAX,
     })
 }
 
-fn line(number: usize, probed: &ProbeResult, why: Why) -> String {
+fn line(number: usize, probed: &ProbeResult, why: ProbePurpose) -> String {
     let what = match probed.probe.verdict {
-        Verdict::Kept => "kept",
-        Verdict::Missed => "missed",
-        Verdict::Instrument => "no word",
+        Verdict::Passed => "passed",
+        Verdict::Failed => "failed",
+        Verdict::GeneratorLimited => "generator-limited",
     };
     let why = match why {
-        Why::Grow => "up",
-        Why::Shrink => "down",
-        Why::Halve => "between",
-        Why::Again | Why::ConfirmKept | Why::ConfirmMissed => "again",
+        ProbePurpose::Grow => "up",
+        ProbePurpose::Shrink => "down",
+        ProbePurpose::Halve => "between",
+        ProbePurpose::Again | ProbePurpose::ConfirmKept | ProbePurpose::ConfirmMissed => "again",
     };
-    let because = match probed.because.as_str() {
+    let reason = match probed.reason.as_str() {
         "" => &probed.figures,
-        because => because,
+        reason => reason,
     };
     format!(
-        "{number:>3}  {:>10}/s  {:>5.1} s  {why:<8} {what:<8} {because}",
+        "{number:>3}  {:>10}/s  {:>5.1} s  {why:<8} {what:<17} {reason}",
         probed.probe.rate_per_s,
         probed.length.as_secs_f64()
     )
@@ -198,49 +198,49 @@ fn line(number: usize, probed: &ProbeResult, why: Why) -> String {
 fn sentence(objective: &Objective, answer: Answer, confirm: u32) -> String {
     match answer {
         Answer::Found {
-            kept_per_s,
-            missed_per_s,
-            sure: Sure::Confirmed,
+            passed_max_per_s,
+            failed_min_per_s,
+            sure: Precision::Confirmed,
         } => {
             let agree = match confirm {
                 1 => String::new(),
-                tries => format!(" (most of {tries} tries of each agree)"),
+                tries => format!(" (most of {tries} probes of each agree)"),
             };
             format!(
-                "{kept_per_s}/s is the highest rate with {objective}; {missed_per_s}/s misses it{agree}"
+                "{passed_max_per_s}/s is the highest rate with {objective}; {failed_min_per_s}/s fails it{agree}"
             )
         }
         Answer::Found {
-            kept_per_s,
-            missed_per_s,
-            sure: Sure::Rough,
+            passed_max_per_s,
+            failed_min_per_s,
+            sure: Precision::Rough,
         } => format!(
-            "not settled: {kept_per_s}/s kept {objective}, {missed_per_s}/s missed it, and the search ended there; give it more --search-time"
+            "not confirmed: {passed_max_per_s}/s passed {objective}, {failed_min_per_s}/s failed it, and the search ended there; give it more --search-time"
         ),
-        Answer::AtLeast { kept_per_s, limit } => {
+        Answer::AtLeast { passed_max_per_s, limit } => {
             let limit = match limit {
-                Limit::Instrument(at) => format!(
-                    "at {at}/s the generator itself was the limit, which says nothing of the server: try more --workers, or another machine"
+                Limit::Generator(at) => format!(
+                    "at {at}/s the generator was the limit; no conclusion about the server: try more --workers, or another machine"
                 ),
-                Limit::Most => "that is the highest rate allowed: raise --search-to".into(),
+                Limit::Most => "that is the highest rate allowed: raise --max-rate".into(),
                 Limit::Effort => "the search ended there: give it more --search-time".into(),
             };
-            format!("not reached: at least {kept_per_s}/s keeps {objective}; {limit}")
+            format!("not reached: at least {passed_max_per_s}/s passes {objective}; {limit}")
         }
-        Answer::Below { missed_per_s } => {
-            format!("not reached: even {missed_per_s}/s misses {objective}")
+        Answer::Below { failed_min_per_s } => {
+            format!("not reached: even {failed_min_per_s}/s fails {objective}")
         }
         Answer::Unknown => {
-            "nothing is known: the generator itself was the limit, or the search ended before its first try".into()
+            "nothing is known: the generator itself was the limit, or the search ended before its first probe".into()
         }
     }
 }
 
 /// The answer as a sentence, when the search was ended early.
 fn early_end_text(objective: &Objective, answer: Answer, early_end: &EarlyEnd) -> String {
-    let because = match early_end {
+    let reason = match early_end {
         EarlyEnd::Time(length, rate_per_s) => format!(
-            "the next try, {:.0} s at {rate_per_s}/s, is longer than what is left of --search-time",
+            "the next probe, {:.0} s at {rate_per_s}/s, is longer than what is left of --search-time",
             length.as_secs_f64()
         ),
         EarlyEnd::Interrupted => "the search was interrupted".into(),
@@ -248,15 +248,17 @@ fn early_end_text(objective: &Objective, answer: Answer, early_end: &EarlyEnd) -
     };
     let known = match answer {
         Answer::Found {
-            kept_per_s,
-            missed_per_s,
+            passed_max_per_s,
+            failed_min_per_s,
             ..
-        } => format!("{kept_per_s}/s kept {objective}, {missed_per_s}/s missed it"),
-        Answer::AtLeast { kept_per_s, .. } => format!("{kept_per_s}/s kept {objective}"),
-        Answer::Below { missed_per_s } => format!("{missed_per_s}/s missed {objective}"),
+        } => format!("{passed_max_per_s}/s passed {objective}, {failed_min_per_s}/s failed it"),
+        Answer::AtLeast {
+            passed_max_per_s, ..
+        } => format!("{passed_max_per_s}/s passed {objective}"),
+        Answer::Below { failed_min_per_s } => format!("{failed_min_per_s}/s failed {objective}"),
         Answer::Unknown => "nothing is known".into(),
     };
-    format!("not settled: {known}; {because}")
+    format!("not confirmed: {known}; {reason}")
 }
 
 fn report(
@@ -266,39 +268,41 @@ fn report(
     probed: &[ProbeResult],
     words: String,
 ) -> SearchReport {
-    let (kept, missed, settled) = match answer {
+    let (passed, failed, confirmed) = match answer {
         Answer::Found {
-            kept_per_s,
-            missed_per_s,
+            passed_max_per_s,
+            failed_min_per_s,
             sure,
         } => (
-            Some(kept_per_s),
-            Some(missed_per_s),
-            sure == Sure::Confirmed,
+            Some(passed_max_per_s),
+            Some(failed_min_per_s),
+            sure == Precision::Confirmed,
         ),
-        Answer::AtLeast { kept_per_s, .. } => (Some(kept_per_s), None, false),
-        Answer::Below { missed_per_s } => (None, Some(missed_per_s), false),
+        Answer::AtLeast {
+            passed_max_per_s, ..
+        } => (Some(passed_max_per_s), None, false),
+        Answer::Below { failed_min_per_s } => (None, Some(failed_min_per_s), false),
         Answer::Unknown => (None, None, false),
     };
-    let probe = |probed: &ProbeResult| TryReport {
+    let probe = |probed: &ProbeResult| ProbeReport {
         rate_per_s: probed.probe.rate_per_s,
         length_ns: probed.length.as_nanos() as u64,
         verdict: match probed.probe.verdict {
-            Verdict::Kept => TryVerdict::Kept,
-            Verdict::Missed => TryVerdict::Missed,
-            Verdict::Instrument => TryVerdict::GeneratorLimited,
+            Verdict::Passed => ProbeVerdict::Passed,
+            Verdict::Failed => ProbeVerdict::Failed,
+            Verdict::GeneratorLimited => ProbeVerdict::GeneratorLimited,
         },
         figures: probed.figures.clone(),
-        because: (!probed.because.is_empty()).then(|| probed.because.clone()),
+        reason: (!probed.reason.is_empty()).then(|| probed.reason.clone()),
     };
     SearchReport {
         version: FORMAT_VERSION,
         tare: env!("CARGO_PKG_VERSION").to_owned(),
         load: resolved.target_text.clone(),
         objective: objective.to_string(),
-        kept_per_s: kept,
-        missed_per_s: missed,
-        settled,
+        passed_max_per_s: passed,
+        failed_min_per_s: failed,
+        confirmed,
         sentence: words,
         probes: probed.iter().map(probe).collect(),
     }

@@ -34,7 +34,7 @@ pub fn words(load: &LoadSpec, result: &LoadResult) -> Option<String> {
     let words = match result.window_ns {
         0 => "–".to_owned(),
         window_ns => {
-            let bytes = result.answered_in_window.right as f64 * block_bytes as f64;
+            let bytes = result.completed_in_window.ok as f64 * block_bytes as f64;
             let per_s = bytes * 1e9 / window_ns as f64;
             let bits = per_s * 8.0 / 1e9;
             let bytes = quantity::value(Unit::Bytes, per_s);
@@ -80,7 +80,7 @@ fn read(depth: FetchDepth, result: &LoadResult) -> String {
         lines.push(format!(
             "group        {}, {} without partitions, {}",
             quantity::counted(count("group-rebalances"), "rebalance", "rebalances"),
-            quantity::span(count("group-rebalancing-us") * 1000),
+            quantity::span(count("group-rebalance-time-us") * 1000),
             quantity::counted(count("group-commits"), "commit", "commits")
         ));
     }
@@ -91,7 +91,7 @@ fn read(depth: FetchDepth, result: &LoadResult) -> String {
             records.negative_ages
         ));
     }
-    let corrupt = count("corrupt-batches") + count("unreadable-batches");
+    let corrupt = count("corrupt-batches") + count("invalid-batches");
     if corrupt > 0 {
         lines.push(format!(
             "corrupt      {corrupt} batches could not be read: see the outcomes"
@@ -102,16 +102,16 @@ fn read(depth: FetchDepth, result: &LoadResult) -> String {
 
 /// Records written and the bytes of their values, as Kafka's own tools count them.
 fn records(result: &LoadResult) -> String {
-    let right = result.answered_in_window.right as f64;
-    if result.window_ns == 0 || right == 0.0 {
+    let ok = result.completed_in_window.ok as f64;
+    if result.window_ns == 0 || ok == 0.0 {
         return "–".to_owned();
     }
     let value_bytes = value_bytes(result).unwrap_or_default();
-    let records_per_s = right * 1e9 / result.window_ns as f64;
+    let records_per_s = ok * 1e9 / result.window_ns as f64;
     let bytes_per_s = records_per_s * value_bytes;
     format!(
         "{} records, {records_per_s:.0} records/s, {:.2} MB/s ({:.2} MiB/s)",
-        result.answered_in_window.right,
+        result.completed_in_window.ok,
         bytes_per_s / 1e6,
         bytes_per_s / f64::from(1 << 20)
     )
@@ -120,7 +120,7 @@ fn records(result: &LoadResult) -> String {
 /// Mean bytes of the values written.
 pub fn value_bytes(result: &LoadResult) -> Option<f64> {
     let bytes = *result.protocol_counts.get("payload-bytes")?;
-    let records: u64 = result.by_request.values().map(|one| one.right).sum();
+    let records: u64 = result.by_request.values().map(|one| one.ok).sum();
     (records > 0).then(|| bytes as f64 / records as f64)
 }
 

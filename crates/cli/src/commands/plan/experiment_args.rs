@@ -128,7 +128,7 @@ impl ExperimentArgs {
         let can = installed.and_then(|()| tare_lab::local::can_redirect(&own, plan.addressing));
         choices.redirection = match can {
             Ok(()) => return Ok(plan),
-            Err(why) => Redirection::Impossible(why),
+            Err(reason) => Redirection::Impossible(reason),
         };
         resolve(&source, &library.catalog, &choices).map_err(bad_input)
     }
@@ -182,10 +182,10 @@ pub fn own_path() -> anyhow::Result<PathBuf> {
 
 /// Whether any arm that will be run uses traffic redirection.
 fn redirects(plan: &Plan) -> bool {
-    let arms = plan.arms.iter().filter(|arm| arm.needs.is_none());
+    let arms = plan.arms.iter().filter(|arm| arm.requires.is_none());
     let mut links = arms
         .flat_map(|arm| &arm.topology.routes)
-        .flat_map(|route| &route.links);
+        .flat_map(|route| &route.segments);
     links.any(|link| link.interception == Interception::Redirect)
 }
 

@@ -4,15 +4,15 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use tare_schema::estimate::{Times, estimate};
-use tare_schema::plan::{Ceiling, Plan};
+use tare_schema::plan::{Capacity, Plan};
 
-use super::ceiling;
+use super::capacity;
 use super::noise::Earlier;
 use super::text::not_run;
 
 /// The plan as in `plan.json`, with the estimate of its time and the detectable differences.
-pub fn value(plan: &Plan, earlier: &Earlier, times: &Times, known: Option<&Ceiling>) -> Value {
-    let kept = ceiling::kept(plan, known);
+pub fn value(plan: &Plan, earlier: &Earlier, times: &Times, known: Option<&Capacity>) -> Value {
+    let kept = capacity::kept(plan, known);
     let estimate = estimate(&kept, times);
     let ns = |time: Option<Duration>| {
         time.map(|time| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX))
@@ -41,13 +41,13 @@ pub fn value(plan: &Plan, earlier: &Earlier, times: &Times, known: Option<&Ceili
             "levels_may_be_left_out": kept.may_leave_levels_out(),
             "starts_not_yet_timed": times.unknown(plan),
         },
-        "detectable": detectable,
+        "minimum_detectable": detectable,
         "not_proved": plan.not_proved().iter().map(|(one, arms)| json!({
             "edge": one.edge,
             "part": one.part,
-            "why": one.why,
+            "reason": one.reason,
             "arms": arms,
         })).collect::<Vec<_>>(),
-        "not_run": not_run(plan).iter().map(|(what, why)| json!({"what": what, "why": why})).collect::<Vec<_>>(),
+        "not_run": not_run(plan).iter().map(|(what, reason)| json!({"what": what, "reason": reason})).collect::<Vec<_>>(),
     })
 }

@@ -65,7 +65,11 @@ pub fn earlier(out: &Path, plan: &Plan) -> Earlier {
 
 /// The detectable differences of a plan with this noise, for every level and primary metric with known noise.
 pub fn detectable_with(plan: &Plan, noise: &[Noise]) -> Vec<Detectable> {
-    let arms = plan.arms.iter().filter(|arm| arm.needs.is_none()).count();
+    let arms = plan
+        .arms
+        .iter()
+        .filter(|arm| arm.requires.is_none())
+        .count();
     let (compared, tables) = match plan.compare {
         Compare::Arms => (arms.saturating_sub(1), plan.levels.len()),
         Compare::Levels => (plan.levels.len().saturating_sub(1), arms),

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use tare_schema::plan::Arm;
-use tare_schema::topology::{Interception, Link, Route, Security, Topology};
+use tare_schema::topology::{Interception, Route, RouteSegment, Security, Topology};
 
 /// One line per edge; routes of an edge that differ in instance names only are drawn once, with their count.
 pub fn lines(arm: &Arm) -> Vec<String> {
@@ -31,9 +31,9 @@ pub fn lines(arm: &Arm) -> Vec<String> {
 /// The route without instance names: routes of an edge with equal shapes are counted.
 fn shape(route: &Route, topology: &Topology) -> String {
     let mut shape = String::new();
-    for (index, link) in route.links.iter().enumerate() {
-        shape.push_str(&arrow(link, route.own));
-        if let Some(stop) = route.stops.get(index) {
+    for (index, link) in route.segments.iter().enumerate() {
+        shape.push_str(&arrow(link, route.edge_security));
+        if let Some(stop) = route.proxies.get(index) {
             shape.push_str(target(stop, topology));
         }
     }
@@ -42,9 +42,9 @@ fn shape(route: &Route, topology: &Topology) -> String {
 
 fn drawn(route: &Route, topology: &Topology) -> String {
     let mut line = route.from.clone();
-    for (index, link) in route.links.iter().enumerate() {
-        line.push_str(&arrow(link, route.own));
-        match route.stops.get(index) {
+    for (index, link) in route.segments.iter().enumerate() {
+        line.push_str(&arrow(link, route.edge_security));
+        match route.proxies.get(index) {
             Some(stop) => line.push_str(&format!("{stop} ({})", target(stop, topology))),
             None => match topology.external(&route.to) {
                 Some(external) => {
@@ -66,7 +66,7 @@ fn target<'a>(instance: &str, topology: &'a Topology) -> &'a str {
 }
 
 /// A double line for a link with TLS between proxies; end-to-end TLS of the edge is written in the arrow.
-fn arrow(link: &Link, own: Security) -> String {
+fn arrow(link: &RouteSegment, own: Security) -> String {
     let carried = match own {
         Security::Plaintext => None,
         Security::Tls => Some("TLS"),

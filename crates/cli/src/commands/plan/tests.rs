@@ -6,7 +6,7 @@ use std::time::Duration;
 use tare_schema::estimate::Times;
 use tare_schema::find::Library;
 use tare_schema::metric::Metric;
-use tare_schema::plan::{BeyondKnee, Ceiling, Form, Plan};
+use tare_schema::plan::{BeyondKnee, Capacity, Form, Plan};
 use tare_schema::resolve::{Choices, resolve};
 use tare_schema::view::Noise;
 
@@ -28,7 +28,7 @@ fn said(plan: &Plan, earlier: &Earlier) -> String {
 fn the_ways_of_all_arms_are_drawn() {
     let said = said(&plan(Form::Full), &Earlier::None);
     for line in [
-        "direct (baseline): the direct way, no proxy",
+        "direct (baseline): direct, no proxy",
         "  client ─▶ server\n",
         "  client ─▶ client-sidecar (envoy) ─▶ server\n",
         "  client ─▶ client-sidecar (envoy) ═mTLS═▶ server-sidecar (envoy) ─▶ server\n",
@@ -121,7 +121,7 @@ fn half_the_noise_shows_half_the_difference() {
             level: "2000/s".into(),
             metric: Metric::Median,
             residual: Some(residual),
-            detectable: None,
+            minimum_detectable: None,
         };
         detectable_with(&plan, &[noise])[0].relative.unwrap()
     };
@@ -136,7 +136,7 @@ fn noise_of_levels_and_metrics_that_are_not_judged_is_left_out() {
         level: level.into(),
         metric,
         residual: Some(0.01),
-        detectable: None,
+        minimum_detectable: None,
     };
     let found = detectable_with(
         &plan,
@@ -170,14 +170,14 @@ fn json_holds_the_whole_plan_and_the_estimate() {
     assert_eq!(read, plan);
     assert_eq!(value["estimate"]["trials_max"], 50);
     assert!(value["estimate"]["total_max_ns"].as_u64().unwrap() > 185_000_000_000);
-    assert!(value["detectable"].is_null());
+    assert!(value["minimum_detectable"].is_null());
     assert_eq!(value["not_run"].as_array().unwrap().len(), 0);
 }
 
 #[test]
 fn levels_beyond_what_is_carried_are_told_before_anything_runs() {
     let mut plan = plan(Form::Full);
-    let told = |plan: &Plan, known: Option<&Ceiling>| {
+    let told = |plan: &Plan, known: Option<&Capacity>| {
         text::text(
             plan,
             (&Earlier::None, &Times::default()),
@@ -185,32 +185,32 @@ fn levels_beyond_what_is_carried_are_told_before_anything_runs() {
             known,
         )
     };
-    assert!(!told(&plan, None).contains("full speed"));
+    assert!(!told(&plan, None).contains("max rate"));
     plan.beyond_knee = BeyondKnee::LeaveOut;
     let unknown = told(&plan, None);
     assert!(
         unknown.contains(
-            "before the first block both-sidecars and both-sidecars-mtls will be run at full speed"
+            "before the first block both-sidecars and both-sidecars-mtls will be run at max rate"
         ),
         "{unknown}"
     );
-    let mut ceiling = Ceiling {
+    let mut capacity = Capacity {
         arm: "both-sidecars-mtls".into(),
-        carried_per_s: 2499.0,
+        achieved_per_s: 2499.0,
         measured_unix_us: 1,
     };
-    let beyond = told(&plan, Some(&ceiling));
+    let beyond = told(&plan, Some(&capacity));
     assert!(
         beyond.contains(
-            "2000/s will be left out: both-sidecars-mtls carries 2499/s at full speed here"
+            "2000/s will be left out: both-sidecars-mtls sustains 2499/s at max rate here"
         ),
         "{beyond}"
     );
-    ceiling.carried_per_s = 2501.0;
-    assert!(told(&plan, Some(&ceiling)).contains("no level lies above 80 % of it"));
+    capacity.achieved_per_s = 2501.0;
+    assert!(told(&plan, Some(&capacity)).contains("no level lies above 80 % of it"));
     // The lowest level is kept at any capacity.
-    ceiling.carried_per_s = 10.0;
-    plan.keep_below(ceiling);
-    assert_eq!((plan.levels.len(), plan.left_out.len()), (1, 1));
+    capacity.achieved_per_s = 10.0;
+    plan.keep_below(capacity);
+    assert_eq!((plan.levels.len(), plan.skipped_levels.len()), (1, 1));
     assert!(plan.cells.iter().all(|cell| cell.level == "400/s"));
 }

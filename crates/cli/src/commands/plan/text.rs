@@ -8,13 +8,13 @@ use tare_report::{pace, quantity};
 use tare_schema::estimate::{Times, estimate};
 use tare_schema::load::{ClientSpec, LoadSpec, Pacing, Stop};
 use tare_schema::plan::{
-    Addressing, Arm, BaselineRuns, Ceiling, Compare, Form, Plan, PlannedEvent, Promise, Published,
-    PublishedFigure, Restart, RoleLoad,
+    Addressing, Arm, BaselineRuns, Capacity, Compare, Form, Guarantee, Plan, PlannedFault,
+    Published, PublishedFigure, Restart, RoleLoad,
 };
 use tare_schema::problem::list;
 
 use super::noise::Earlier;
-use super::{ceiling, route_diagram};
+use super::{capacity, route_diagram};
 
 /// Width of the heading column.
 const HEAD: usize = 11;
@@ -24,7 +24,7 @@ pub fn text(
     plan: &Plan,
     (earlier, times): (&Earlier, &Times),
     out: &Path,
-    known: Option<&Ceiling>,
+    known: Option<&Capacity>,
 ) -> String {
     let mut writer = PlanWriter::default();
     let form = match plan.form {
@@ -49,27 +49,27 @@ pub fn text(
         writer.entry("not proved", &words);
     }
     writer.entry("levels", &levels(plan));
-    if let Some(words) = ceiling::words(plan, known) {
+    if let Some(words) = capacity::words(plan, known) {
         writer.entry("levels", &words);
     }
     for line in loads(plan) {
         writer.entry("load", &line);
     }
-    for line in events(plan) {
-        writer.entry("events", &line);
+    for line in faults(plan) {
+        writer.entry("faults", &line);
     }
     writer.entry("cells", &cells(plan));
     writer.entry("order", &order(plan));
     writer.entry("restart", &restart(plan));
     writer.entry("placement", &placement(plan));
     writer.entry("judged", &judged(plan));
-    writer.entry("time", &time(&ceiling::kept(plan, known), times));
+    writer.entry("time", &time(&capacity::kept(plan, known), times));
     writer.entry("detects", &detects(plan, earlier, out));
     for figure in &plan.published {
         writer.entry("published", &published(figure));
     }
-    for (what, why) in not_run(plan) {
-        writer.entry("not run", &format!("{what}: {why}"));
+    for (what, reason) in not_run(plan) {
+        writer.entry("not run", &format!("{what}: {reason}"));
     }
     writer.text
 }
@@ -179,7 +179,7 @@ fn load(role: &RoleLoad, several: bool) -> String {
         ClientSpec::Grpc { connections, .. } => ("grpc", *connections),
         ClientSpec::Tcp { connections, .. } => ("tcp", *connections),
         ClientSpec::Mongodb { connections, .. } => ("mongodb", *connections),
-        ClientSpec::Connect { at_once } => ("connections alone", *at_once),
+        ClientSpec::Connect { in_flight_max } => ("connections alone", *in_flight_max),
         other => (other.name(), other.connections()),
     };
     let window = match stop {
@@ -197,22 +197,22 @@ fn load(role: &RoleLoad, several: bool) -> String {
 }
 
 /// The fault events and the read-back of the first cell; other cells differ in names only.
-fn events(plan: &Plan) -> Vec<String> {
+fn faults(plan: &Plan) -> Vec<String> {
     let Some(cell) = plan.cells.first() else {
         return Vec::new();
     };
-    let act =
-        |event: &PlannedEvent| format!("{} at {}", event.act.in_words(), seconds(event.at_ns));
-    let mut lines: Vec<String> = cell.events.iter().map(act).collect();
+    let action =
+        |fault: &PlannedFault| format!("{} at {}", fault.action.in_words(), seconds(fault.at_ns));
+    let mut lines: Vec<String> = cell.faults.iter().map(action).collect();
     lines.extend(cell.read_back.as_ref().map(|read_back| {
-        let promises = match read_back.promises.as_slice() {
+        let guarantees = match read_back.guarantees.as_slice() {
             [] => "what was acknowledged and is not there is counted",
-            [Promise::NoneLost] => "a trial is invalid when an acknowledged record is lost",
-            [Promise::NoneDuplicated] => "a trial is invalid when a record is there twice",
-            _ => "a trial is invalid when an acknowledged record is lost, or one is there twice",
+            [Guarantee::NoneLost] => "a trial is invalid when an acknowledged record is lost",
+            [Guarantee::NoneDuplicated] => "a trial is invalid when a record is duplicated",
+            _ => "a trial is invalid when an acknowledged record is lost, or one is duplicated",
         };
         let topic = &read_back.topic.topic;
-        format!("everything in {topic} is read back after each trial; {promises}")
+        format!("everything in {topic} is read back after each trial; {guarantees}")
     }));
     lines
 }
@@ -227,11 +227,11 @@ fn order(plan: &Plan) -> String {
     let blocks = match plan.blocks.until {
         None => counted(plan.blocks.max.into(), "block"),
         Some(until) => format!(
-            "{} to {} blocks, until the interval of {} is within ±{}",
+            "{} to {} blocks, until the interval of {} is at most ±{}",
             plan.blocks.min,
             plan.blocks.max,
             until.metric.label(),
-            percent(until.within)
+            percent(until.half_width)
         ),
     };
     let twice = match plan.baseline_runs {
@@ -285,7 +285,7 @@ fn placement(plan: &Plan) -> String {
 fn judged(plan: &Plan) -> String {
     let primary: Vec<&str> = plan.primary.iter().map(|metric| metric.label()).collect();
     let mut text = format!(
-        "{} (simultaneous intervals); differences below {} do not matter",
+        "{} (simultaneous intervals); margin {}",
         primary.join(", "),
         quantity::margin(plan)
     );
@@ -328,7 +328,7 @@ fn time(plan: &Plan, times: &Times) -> String {
         false => "about",
     };
     format!(
-        "{about} {whole} for {trials}{guessed}; the first block is there after {}; {:.0} % of it inside measuring windows",
+        "{about} {whole} for {trials}{guessed}; first block done after {}; {:.0} % of the time is measured",
         clock(first),
         share * 100.0
     )
@@ -391,9 +391,9 @@ fn published(figure: &Published) -> String {
 /// Arms and loads of the plan that a run leaves out, and why.
 pub fn not_run(plan: &Plan) -> Vec<(String, String)> {
     let needs = |arm: &Arm| {
-        let needs = arm.needs.as_ref()?;
-        let why = format!("needs {needs}, which is not there");
-        Some((format!("arm {}", arm.name), why))
+        let needs = arm.requires.as_ref()?;
+        let reason = format!("needs {needs}, which is not there");
+        Some((format!("arm {}", arm.name), reason))
     };
     let mut all: Vec<(String, String)> = plan.arms.iter().filter_map(needs).collect();
     for role in plan.cells.iter().flat_map(|cell| &cell.load) {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use tare_lab::environment::{InstanceCounters, Reading};
 use tare_schema::target::CounterKind;
-use tare_schema::topology::{Instance, Interception, Link, Settings};
+use tare_schema::topology::{Instance, Interception, RouteSegment, Settings};
 
 use super::*;
 
@@ -21,8 +21,8 @@ fn instance(name: &str, pod: &str, role: InstanceRole) -> Instance {
     }
 }
 
-fn arm(stops: &[&str], mutual: Option<usize>) -> Arm {
-    let link = |position: usize| Link {
+fn arm(proxies: &[&str], mutual: Option<usize>) -> Arm {
+    let link = |position: usize| RouteSegment {
         security: match mutual == Some(position) {
             true => Security::Mtls,
             false => Security::Plaintext,
@@ -42,9 +42,9 @@ fn arm(stops: &[&str], mutual: Option<usize>) -> Arm {
             from: "flight".into(),
             to: "database".into(),
             protocol: "tcp".into(),
-            own: Security::Tls,
-            stops: stops.iter().map(|stop| (*stop).to_owned()).collect(),
-            links: (0..=stops.len()).map(link).collect(),
+            edge_security: Security::Tls,
+            proxies: proxies.iter().map(|stop| (*stop).to_owned()).collect(),
+            segments: (0..=proxies.len()).map(link).collect(),
         }],
     )
 }
@@ -57,7 +57,7 @@ fn cell() -> Cell {
         targets: BTreeMap::new(),
         load: Vec::new(),
         audit: Vec::new(),
-        events: Vec::new(),
+        faults: Vec::new(),
         read_back: None,
         prepare: Vec::new(),
     }
@@ -266,7 +266,7 @@ fn nothing_is_claimed_of_an_edge_that_need_not_have_been_called() {
 
 /// Two cluster members that call each other through their sidecars, with mTLS between those.
 fn peers() -> Vec<Route> {
-    let link = |security| Link {
+    let link = |security| RouteSegment {
         security,
         interception: Interception::Redirect,
     };
@@ -275,9 +275,9 @@ fn peers() -> Vec<Route> {
         from: from.into(),
         to: to.into(),
         protocol: "kafka".into(),
-        own: Security::Plaintext,
-        stops: vec![format!("{from}-sidecar"), format!("{to}-sidecar")],
-        links: vec![
+        edge_security: Security::Plaintext,
+        proxies: vec![format!("{from}-sidecar"), format!("{to}-sidecar")],
+        segments: vec![
             link(Security::Plaintext),
             link(Security::Mtls),
             link(Security::Plaintext),

@@ -3,7 +3,7 @@
 use super::*;
 
 fn holds(passed: u64, share: f64, delta: f64) -> bool {
-    about("authorizer", "requests", passed, share, Some(delta)).holds
+    check("authorizer", "requests", passed, share, Some(delta)).holds
 }
 
 #[test]
@@ -17,7 +17,7 @@ fn none_and_all_are_exact_and_a_share_is_within_six_deviations() {
 
 #[test]
 fn a_server_that_counts_nothing_proves_nothing() {
-    let proof = about("authorizer", "requests", 10, 0.5, None);
+    let proof = check("authorizer", "requests", 10, 0.5, None);
     assert!(!proof.holds);
     assert_eq!(proof.found, "no such counter");
     assert_eq!(proof.expected, "0 to 10 (50 % of 10)");
@@ -35,9 +35,9 @@ fn what_passed_is_known_only_when_every_edge_was_the_agents() {
         tls: Vec::new(),
         client_certificates: 0,
     };
-    let asked = Asked {
+    let ext_authz = ExtAuthz {
         edge: "sidecar->sidecar-authorizer".into(),
-        about: vec!["client->server".into(), "other->server".into()],
+        edges: vec!["client->server".into(), "other->server".into()],
         share_setting: None,
         share: 1.0,
     };
@@ -46,6 +46,6 @@ fn what_passed_is_known_only_when_every_edge_was_the_agents() {
         over("client->server", 3),
         over("other->server", 5),
     ];
-    assert_eq!(passed(&asked, &sent), Some(15));
-    assert_eq!(passed(&asked, &sent[..2]), None);
+    assert_eq!(passed(&ext_authz, &sent), Some(15));
+    assert_eq!(passed(&ext_authz, &sent[..2]), None);
 }

@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 
 use tare_lab::environment::{InstanceCounters, Reading};
-use tare_schema::agent::{TlsCount, TlsSeen};
+use tare_schema::agent::{NegotiatedTls, TlsCount};
 use tare_schema::target::CounterKind;
-use tare_schema::topology::{Interception, Link};
+use tare_schema::topology::{Interception, RouteSegment};
 
 use super::*;
 use crate::proof::tests::{self, cell};
@@ -16,7 +16,7 @@ fn arm() -> Arm {
 
 /// The routes from a producer to two brokers that terminate TLS themselves.
 fn routes(own: Security) -> Vec<Route> {
-    let link = Link {
+    let link = RouteSegment {
         security: Security::Plaintext,
         interception: Interception::Explicit,
     };
@@ -25,9 +25,9 @@ fn routes(own: Security) -> Vec<Route> {
         from: "producer".to_owned(),
         to: broker.to_owned(),
         protocol: "kafka".to_owned(),
-        own,
-        stops: Vec::new(),
-        links: vec![link],
+        edge_security: own,
+        proxies: Vec::new(),
+        segments: vec![link],
     };
     vec![to("broker-1"), to("broker-2")]
 }
@@ -35,7 +35,7 @@ fn routes(own: Security) -> Vec<Route> {
 /// Handshakes with one broker.
 fn count(version: &str, certificate: &str, full: u64) -> TlsCount {
     TlsCount {
-        seen: TlsSeen {
+        seen: NegotiatedTls {
             version: version.to_owned(),
             suite: "TLS_AES_128_GCM_SHA256".to_owned(),
             group: Some("X25519".to_owned()),

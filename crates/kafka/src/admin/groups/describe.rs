@@ -77,7 +77,7 @@ impl Admin {
         let answer = self.cluster.ask_broker(coordinator, &request, i16::MAX)?;
         let Some(group) = answer.groups.first() else {
             return Err(AdminError::Input(format!(
-                "the cluster said nothing about group {name}"
+                "no entry in the response for group {name}"
             )));
         };
         check_error(name, group.error_code, group.error_message.as_ref())?;

@@ -119,7 +119,7 @@ impl Admin {
             let answer = admin.cluster.ask(&request)?;
             let Some(one) = answer.coordinators.first() else {
                 return Err(AdminError::Input(format!(
-                    "the cluster said nothing about group {group}"
+                    "no entry in the response for group {group}"
                 )));
             };
             match Refusal::of(one.error_code, one.error_message.as_ref()) {

@@ -17,7 +17,7 @@ fn def() -> MavenDef {
 }
 
 fn target(folder: &Path) -> Target {
-    let text = "target: x\nabout: x\nget: [self]\nversion: {command: [x], pattern: x}\nroles: [app]\nspeaks: [tcp]\nstart: [x]\nready: {tcp: x, within: 1s}\n";
+    let text = "target: x\nabout: x\nget: [self]\nversion: {command: [x], pattern: x}\nroles: [app]\nspeaks: [tcp]\nstart: [x]\nready: {tcp: x, timeout: 1s}\n";
     Target {
         def: TargetDef::from_yaml(text, Path::new("t")).unwrap(),
         folder: folder.to_owned(),
@@ -70,7 +70,7 @@ fn archives_that_the_lock_knows_are_used() {
         command: ["sh", "-c", "test -e jars/broker_2.13-4.3.1.jar && test -e {{ bin }}/agents/agent-2.6.0-javaagent.jar && test -e {{ folder }}/maven.lock"]
             .map(str::to_owned)
             .to_vec(),
-        within: Duration::from_secs(20),
+        timeout: Duration::from_secs(20),
     }];
     let (_place, result) = fetched(&lock, &def);
     assert_eq!(result, Ok(()));
@@ -90,7 +90,7 @@ fn steps_see_the_final_path_and_a_link_from_a_killed_fetch_is_no_folder() {
         command: ["sh", "-c", "echo '{{ bin }}' > '{{ bin }}'/path"]
             .map(str::to_owned)
             .to_vec(),
-        within: Duration::from_secs(20),
+        timeout: Duration::from_secs(20),
     }];
     let archives = Archives::of(&def, &target, place.path());
     let folder = archives.folder().unwrap();

@@ -30,7 +30,7 @@ pub(super) fn direction(
     route: &Route,
     position: usize,
 ) -> Result<Option<Direction>, LabError> {
-    if route.links[position - 1].interception == Interception::Explicit {
+    if route.segments[position - 1].interception == Interception::Explicit {
         return Ok(None);
     }
     let name = chain(route)[position];
@@ -49,7 +49,7 @@ pub(super) fn direction(
 
 /// Whether a route is redirected when it enters the called part's pod.
 pub(super) fn comes_in(topology: &Topology, route: &Route) -> Result<bool, LabError> {
-    for position in 1..=route.links.len() {
+    for position in 1..=route.segments.len() {
         if direction(topology, route, position)? == Some(Direction::Inbound) {
             return Ok(true);
         }

@@ -47,7 +47,7 @@ pub(super) fn names(
 }
 
 fn refuse_routing_by_name(topology: &Topology, route: &Route, host: &str) -> Result<(), LabError> {
-    for stop in &route.stops {
+    for stop in &route.proxies {
         if find(topology, stop)?.role == InstanceRole::Sni {
             return Err(LabError::Unsupported {
                 what: format!("`{stop}`, which routes by the name {host},"),

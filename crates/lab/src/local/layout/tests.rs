@@ -20,10 +20,10 @@ fn plan() -> TestBedPlan {
             instance("client", "client", "agent", "agent"),
         ],
         "routes": [
-            {"edge": "client->server", "from": "client", "to": "server", "protocol": "http1", "own": "plaintext",
-             "stops": ["client-sidecar", "server-sidecar"], "links": [plain, mtls, plain]},
-            {"edge": "metrics->server", "from": "metrics", "to": "server", "protocol": "http1", "own": "plaintext",
-             "stops": [], "links": [plain]},
+            {"edge": "client->server", "from": "client", "to": "server", "protocol": "http1", "edge_security": "plaintext",
+             "proxies": ["client-sidecar", "server-sidecar"], "segments": [plain, mtls, plain]},
+            {"edge": "metrics->server", "from": "metrics", "to": "server", "protocol": "http1", "edge_security": "plaintext",
+             "proxies": [], "segments": [plain]},
         ],
     }))
     .unwrap();
@@ -208,7 +208,7 @@ fn numbered_instances_of_one_target_know_each_other_in_one_order() {
 #[test]
 fn redirection_is_refused_with_the_way_to_have_it() {
     let mut plan = plan();
-    plan.topology.routes[0].links[1].interception = Interception::Redirect;
+    plan.topology.routes[0].segments[1].interception = Interception::Redirect;
     let error = placed(&plan).unwrap_err().to_string();
     assert!(
         error.contains("client->server") && error.contains("namespaces"),
@@ -219,7 +219,7 @@ fn redirection_is_refused_with_the_way_to_have_it() {
 #[test]
 fn redirected_callers_are_told_where_the_called_part_is_and_the_kernel_does_the_rest() {
     let mut plan = plan();
-    for link in &mut plan.topology.routes[0].links[..2] {
+    for link in &mut plan.topology.routes[0].segments[..2] {
         link.interception = Interception::Redirect;
     }
     plan.excluded = vec![
@@ -266,7 +266,7 @@ fn redirected_callers_are_told_where_the_called_part_is_and_the_kernel_does_the_
 #[test]
 fn a_proxy_that_cannot_tell_edges_apart_at_one_port_gets_one_for_each() {
     let mut plan = plan();
-    for link in &mut plan.topology.routes[0].links[..2] {
+    for link in &mut plan.topology.routes[0].segments[..2] {
         link.interception = Interception::Redirect;
     }
     let layout = placed_with(&plan, Redirect::Possible, RedirectPorts::PerEdge).unwrap();
@@ -302,16 +302,16 @@ fn a_topology_that_contradicts_itself_is_refused_by_name() {
     type Breaking = fn(&mut TestBedPlan);
     let broken: [(&str, Breaking); 4] = [
         ("ghost", |p| {
-            p.topology.routes[0].stops[0] = String::from("ghost")
+            p.topology.routes[0].proxies[0] = String::from("ghost")
         }),
         ("attic", |p| {
             p.topology.instances[1].pod = String::from("attic")
         }),
         ("client->server", |p| {
-            p.topology.routes[0].links.pop();
+            p.topology.routes[0].segments.pop();
         }),
         ("sidecar", |p| {
-            p.topology.routes[0].links[0].security = Security::Mtls
+            p.topology.routes[0].segments[0].security = Security::Mtls
         }),
     ];
     for (word, breaking) in broken {

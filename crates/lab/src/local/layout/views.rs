@@ -21,7 +21,7 @@ pub(super) fn views(
             id: edge_id(&format!("{}->{}", route.from, route.to)),
             from: route.from.clone(),
             protocol: route.protocol.clone(),
-            own: route.own,
+            edge_security: route.edge_security,
             host: route.to.clone(),
             name: None,
             listen: listeners.at(route, position).cloned(),

@@ -5,7 +5,7 @@
 //! stays the same. A stream that is reset with REFUSED_STREAM was not processed either, but here the server rejects one
 //! exchange under load: it is counted as an error of its own class, as a client without retries sees it.
 
-use tare_schema::agent::Fault;
+use tare_schema::agent::ErrorSource;
 
 use super::super::codec::{SettingsChange, frame};
 use super::super::dialect::Dialect;
@@ -38,7 +38,7 @@ impl<D: Dialect> Conn<D> {
         // The server reset the stream: no RST_STREAM in return.
         self.stop_sending(slot);
         let finished = self.close_stream(slot, CloseReason::Ended);
-        let class = ErrorClass::of(code.reset_class(), Fault::Target);
+        let class = ErrorClass::of(code.reset_class(), ErrorSource::Target);
         let example = format_args!("the server reset the stream: {code}");
         finished.done(Outcome::Wrong(class), context.at(), &example, out);
         Ok(())
@@ -73,7 +73,7 @@ impl<D: Dialect> Conn<D> {
                 });
                 continue;
             }
-            let class = ErrorClass::of("unprocessed", Fault::Target);
+            let class = ErrorClass::of("goaway-unprocessed", ErrorSource::Target);
             let example = format_args!(
                 "the server ended {TRIES_MAX} connections without processing the request: {code}"
             );

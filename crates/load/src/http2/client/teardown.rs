@@ -2,7 +2,7 @@
 
 use std::fmt::Display;
 
-use tare_schema::agent::Fault;
+use tare_schema::agent::ErrorSource;
 
 use super::super::codec::frame;
 use super::super::dialect::Dialect;
@@ -158,7 +158,7 @@ impl<D: Dialect> Http2<D> {
                 }
                 State::AwaitingSettings { .. } => {
                     out.close(ConnId(at));
-                    let class = ErrorClass::of("no-settings", Fault::Target);
+                    let class = ErrorClass::of("no-settings", ErrorSource::Target);
                     let example =
                         "the server sent no SETTINGS in time: does it speak http/2 on this port?";
                     self.on_connect_failed(at, class, &example, out);

@@ -53,10 +53,7 @@ fn an_answer_is_stamped_exactly_only_when_it_was_alone() {
         .concat(),
     );
     let first = rig.last().clone();
-    assert_eq!(
-        (first.class().as_str(), first.bound),
-        ("right", Bound::Exact)
-    );
+    assert_eq!((first.class().as_str(), first.bound), ("ok", Bound::Exact));
     assert_eq!(
         (first.sent_ns, first.ended_ns, first.waited),
         (Some(sent_ns), sent_ns + 3 * MS, None)
@@ -119,9 +116,9 @@ fn the_servers_limit_of_streams_is_honoured_and_may_change() {
         [(4, 0)],
         "a limit of 0 holds everything back"
     );
-    let waits: Vec<_> = rig.net.ended.iter().map(|ended| ended.waited).collect();
+    let queue_waits: Vec<_> = rig.net.ended.iter().map(|ended| ended.waited).collect();
     let stream = Some(WaitCause::Stream);
-    assert_eq!(waits, [None, stream, stream, stream]);
+    assert_eq!(queue_waits, [None, stream, stream, stream]);
 }
 
 #[test]
@@ -158,7 +155,7 @@ fn a_timeout_cancels_its_stream_and_a_late_answer_is_no_fault() {
         0,
         &[head(1, &[(":status", "200")]), last_data(1, b"late"), ok(3)].concat(),
     );
-    assert_eq!(rig.ends(), ends(&[(0, "timeout"), (1, "right")]));
+    assert_eq!(rig.ends(), ends(&[(0, "timeout"), (1, "ok")]));
     rig.pass(3 * TIMEOUT_NS);
     assert_eq!((rig.net.connects, rig.net.faults.len()), (1, 0));
 }
@@ -175,7 +172,7 @@ fn a_server_that_sends_no_settings_is_told_by_that_and_tried_again() {
     rig.greet(0, &[]);
     rig.due(0);
     rig.arrives(0, &ok(1));
-    assert_eq!(rig.last().class(), "right");
+    assert_eq!(rig.last().class(), "ok");
 }
 
 #[test]
@@ -210,7 +207,7 @@ fn what_a_goaway_leaves_unprocessed_goes_to_the_next_connection() {
     rig.arrives(0, &[ok(1), ok(3), ok(5)].concat());
     assert_eq!(
         rig.ends(),
-        ends(&[(0, "right"), (1, "right"), (2, "right"), (3, "right")])
+        ends(&[(0, "ok"), (1, "ok"), (2, "ok"), (3, "ok")])
     );
     assert_eq!(rig.net.ended[1].waited, Some(WaitCause::Connection));
 }
@@ -225,7 +222,7 @@ fn an_exchange_that_no_connection_processes_fails_in_the_end() {
         rig.greet(0, &[]);
     }
     rig.arrives(0, &goaway(0, 0xb));
-    assert_eq!(rig.ends(), ends(&[(0, "unprocessed")]));
+    assert_eq!(rig.ends(), ends(&[(0, "goaway-unprocessed")]));
     assert!(
         rig.last().example.contains("enhance-your-calm"),
         "{}",
@@ -283,7 +280,7 @@ fn interim_answers_are_passed_over_and_trailers_end_an_answer() {
         0,
         &[hints, answer, raw(0, 0, 1, b"hello"), trailers].concat(),
     );
-    assert_eq!(rig.ends(), ends(&[(0, "right")]));
+    assert_eq!(rig.ends(), ends(&[(0, "ok")]));
 }
 
 #[test]
@@ -304,7 +301,7 @@ fn an_answer_to_head_states_a_length_and_has_none() {
         0,
         &[head(3, &[(":status", "200")]), last_data(3, b"body")].concat(),
     );
-    assert_eq!(rig.ends(), ends(&[(0, "right"), (1, "malformed")]));
+    assert_eq!(rig.ends(), ends(&[(0, "ok"), (1, "malformed")]));
 }
 
 #[test]

@@ -89,7 +89,7 @@ impl Cluster {
                 );
                 self.ended(
                     at,
-                    ErrorClass::of("unknown-host", tare_schema::agent::Fault::Environment),
+                    ErrorClass::of("unknown-host", tare_schema::agent::ErrorSource::Environment),
                     &why,
                     out,
                 );
@@ -198,7 +198,7 @@ impl Cluster {
         if !known && self.failed_handshakes >= FAILED_HANDSHAKES_MAX && self.plan.login.is_none() {
             let name = self.connections[at as usize].name();
             let problem = format!(
-                "{name} tells its versions and then ends the connection ({why}): if this listener asks for a login, give one by --sasl-user"
+                "{name} answers ApiVersions, then closes the connection ({why}): if this listener asks for a login, give one by --sasl-user"
             );
             self.give_up(problem);
         }

@@ -129,7 +129,7 @@ impl Client for Asker {
                 .iter()
                 .position(|due| due.ticket.0 == answer.token);
             let due = self.waiting.remove(at.unwrap());
-            Self::end(due, Outcome::Right(Status::NONE), out);
+            Self::end(due, Outcome::Ok(Status::NONE), out);
             self.cluster.recycle(answer.broker, answer.frame);
         }
         self.after(out);
@@ -169,7 +169,7 @@ fn the_leaders_are_found_through_a_seed_that_is_left_then() {
     assert_eq!(cluster.version(1, ApiKey::InitProducerId), 4);
     sim.run_until(10 * S);
     assert_eq!(
-        sim.engine.recorder().counts().all.right,
+        sim.engine.recorder().counts().all.ok,
         29,
         "the first came before"
     );
@@ -184,8 +184,8 @@ fn a_seed_that_is_down_is_passed_over() {
     brokers.down = vec![1];
     let mut sim = sim(plan(&[9001, 9002]), brokers);
     sim.run_until(10 * S);
-    let right = sim.engine.recorder().counts().all.right;
-    assert!(right >= 29, "{right}: it opens after a pause of 10 ms");
+    let ok = sim.engine.recorder().counts().all.ok;
+    assert!(ok >= 29, "{ok}: it opens after a pause of 10 ms");
 }
 
 #[test]
@@ -215,7 +215,7 @@ fn a_broker_is_called_through_what_stands_before_it_and_keeps_its_name() {
     // The seed goes by the name that certificates have, too.
     assert_eq!(cluster.name(0).to_string(), "the broker at 127.0.0.1:9002");
     sim.run_until(10 * S);
-    assert_eq!(sim.engine.recorder().counts().all.right, 29);
+    assert_eq!(sim.engine.recorder().counts().all.ok, 29);
 }
 
 #[test]
@@ -227,8 +227,8 @@ fn when_the_leader_dies_the_next_one_is_asked() {
     sim.net.far.move_leader(0, 2);
     sim.run_until(10 * S);
     let counts = &sim.engine.recorder().counts().all;
-    assert_eq!(counts.right + counts.errors, 30);
-    assert!((20..=25).contains(&counts.right), "{counts:?}");
+    assert_eq!(counts.ok + counts.errors, 30);
+    assert!((20..=25).contains(&counts.ok), "{counts:?}");
     assert_eq!(
         sim.engine.client().cluster.topics()[0].partitions[0].leader,
         Some(2)

@@ -20,7 +20,7 @@ fn a_backlog_is_read_again_from_its_beginning_as_long_as_the_load_lasts() {
     assert!(read > 10 * all, "{read} of {all}");
     let counts = world.engine.recorder().counts();
     assert_eq!(counts.all.errors, 0);
-    assert_eq!(counts.all.intended, counts.all.right);
+    assert_eq!(counts.all.intended, counts.all.ok);
 }
 
 #[test]

@@ -14,7 +14,7 @@ impl Client for Fetch {
     }
 
     fn capacity(&self) -> usize {
-        usize::from(self.spec.at_once)
+        usize::from(self.spec.in_flight_max)
     }
 
     fn is_open(&self) -> bool {

@@ -7,10 +7,10 @@ use super::{FETCH, Fetch, GROUP, OFFSETS};
 use crate::client::{Bound, Done, Due, ErrorClass, Outcome, Outlet, Stamp};
 use crate::kafka::send_queue::NoSegments;
 use tare_kafka::group::GroupKind;
-use tare_schema::agent::Fault;
+use tare_schema::agent::ErrorSource;
 
 /// A permanent failure.
-const REFUSED: ErrorClass = ErrorClass::of("refused", Fault::Client);
+const REFUSED: ErrorClass = ErrorClass::of("refused", ErrorSource::Client);
 
 impl Fetch {
     /// Handles a request that was lost.
@@ -127,17 +127,17 @@ impl Fetch {
         report("records", counts.records);
         report("fetches-without-records", counts.empty);
         report("corrupt-batches", counts.corrupt);
-        report("unreadable-batches", counts.unreadable);
-        report("cut-batches", counts.cut);
+        report("invalid-batches", counts.unreadable);
+        report("partial-batches", counts.cut);
         report("offset-resets", counts.resets);
-        report("records-of-others", counts.of_other_runs);
+        report("records-of-other-runs", counts.of_other_runs);
         report("partition-errors", counts.partition_errors);
-        report("throttled-ms", counts.throttled_ms);
+        report("throttle-time-ms", counts.throttled_ms);
         if let Some(group) = &self.group {
             let counts = group.member.counts();
             report("group-rebalances", counts.rebalances);
             report("group-assignments", counts.assignments);
-            report("group-rebalancing-us", counts.rebalancing_ns / 1000);
+            report("group-rebalance-time-us", counts.rebalancing_ns / 1000);
             report("group-heartbeats", counts.heartbeats);
             report("group-commits", counts.commits);
             report("group-commits-failed", counts.commits_failed);

@@ -144,7 +144,7 @@ impl Fetch {
             broker_fetches: Vec::new(),
             reader: FetchReader::new(&spec.topics, spec.depth, realtime_offset_ns),
             group: Membership::of(&spec),
-            waiting: VecDeque::with_capacity(usize::from(spec.at_once)),
+            waiting: VecDeque::with_capacity(usize::from(spec.in_flight_max)),
             assignment: 0,
             layout_changed: false,
             wake_ns: NEVER,
@@ -391,7 +391,7 @@ impl Fetch {
             &Done {
                 outcome: failure
                     .as_ref()
-                    .map_or(Outcome::Right(Status::NONE), |failure| {
+                    .map_or(Outcome::Ok(Status::NONE), |failure| {
                         Outcome::Wrong(failure.class)
                     }),
                 sent_ns: Some(piece.sent_ns),

@@ -5,7 +5,7 @@ use std::fmt::Display;
 use tare_kafka::fetch::{Event, FetchScanner, PartitionHead, Scanned};
 use tare_kafka::records::Unpacker;
 use tare_kafka::stamp::Stamps;
-use tare_schema::agent::Fault;
+use tare_schema::agent::ErrorSource;
 use tare_schema::load::FetchDepth;
 
 use super::broker_fetch::{BrokerFetch, FetchFailure};
@@ -14,10 +14,10 @@ use crate::client::{AgeKind, ErrorClass, Outlet, RecordAge, RecordArrivals, Stam
 use crate::kafka::errors::{ErrorCode, RetryAction};
 
 /// CRC mismatch of a batch.
-const CORRUPT: ErrorClass = ErrorClass::of("corrupt-batch", Fault::Target);
+const CORRUPT: ErrorClass = ErrorClass::of("corrupt-batch", ErrorSource::Target);
 
 /// A batch of an unsupported or invalid format.
-const UNREADABLE: ErrorClass = ErrorClass::of("unreadable-batch", Fault::Target);
+const UNREADABLE: ErrorClass = ErrorClass::of("invalid-batch", ErrorSource::Target);
 
 /// `UNKNOWN_SERVER_ERROR`.
 const UNKNOWN_SERVER_ERROR: i16 = -1;

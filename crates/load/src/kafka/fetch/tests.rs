@@ -20,7 +20,7 @@ pub fn spec() -> FetchSpec {
     FetchSpec {
         topics: vec!["t".into()],
         client_id: "tare".into(),
-        at_once: 2,
+        in_flight_max: 2,
         share: FetchShare::Assigned,
         from: FetchFrom::Start,
         min_bytes: 1,
@@ -53,13 +53,13 @@ fn plan(spec: FetchSpec, worker: (u32, u32)) -> FetchPlan {
     }
 }
 
-/// A closed loop of `at_once` fetches for at most `seconds`.
-fn looped(at_once: usize, seconds: u64) -> Arrivals {
+/// A closed loop of `in_flight_max` fetches for at most `seconds`.
+fn looped(in_flight_max: usize, seconds: u64) -> Arrivals {
     let stop = Stop::Duration {
         window_ns: seconds * S,
     };
     Arrivals::ClosedLoop(ClosedLoop::new(
-        at_once,
+        in_flight_max,
         0,
         0,
         stop,
@@ -70,8 +70,8 @@ fn looped(at_once: usize, seconds: u64) -> Arrivals {
 pub type World = Sim<Fetch, Brokers>;
 
 fn sim_of(plan: FetchPlan, brokers: Brokers) -> World {
-    let at_once = usize::from(plan.spec.at_once);
-    Sim::new(Fetch::new(plan), looped(at_once, 20), 64, brokers)
+    let in_flight_max = usize::from(plan.spec.in_flight_max);
+    Sim::new(Fetch::new(plan), looped(in_flight_max, 20), 64, brokers)
 }
 
 pub fn sim(spec: FetchSpec, brokers: Brokers) -> World {
@@ -125,7 +125,7 @@ fn a_backlog_is_read_to_its_end_and_the_load_ends_there() {
     let counts = world.engine.recorder().counts();
     assert_eq!(counts.all.errors, 0);
     assert_eq!(
-        counts.all.intended, counts.all.right,
+        counts.all.intended, counts.all.ok,
         "what never began is taken back"
     );
     assert_eq!(world.engine.recorder().under_way(), 0);
@@ -138,7 +138,7 @@ fn a_backlog_is_read_to_its_end_and_the_load_ends_there() {
 #[test]
 fn exchanges_beyond_one_for_each_broker_are_given_back() {
     let wide = FetchSpec {
-        at_once: 16,
+        in_flight_max: 16,
         ..spec()
     };
     let plan = FetchPlan {
@@ -153,13 +153,13 @@ fn exchanges_beyond_one_for_each_broker_are_given_back() {
     run(&mut world, 10 * S);
     assert_eq!(records(&world), all);
     let counts = world.engine.recorder().counts();
-    assert_eq!(counts.all.intended, counts.all.right);
+    assert_eq!(counts.all.intended, counts.all.ok);
 }
 
 #[test]
 fn with_one_fetch_at_a_time_every_broker_has_its_turn() {
     let narrow = FetchSpec {
-        at_once: 1,
+        in_flight_max: 1,
         partition_max_bytes: 300,
         ..spec()
     };
@@ -204,7 +204,7 @@ fn a_fetch_smaller_than_what_is_there_cuts_batches_and_loses_none() {
     );
     run(&mut world, 10 * S);
     assert_eq!(records(&world), all);
-    assert!(count(&world, "cut-batches") > 5);
+    assert!(count(&world, "partial-batches") > 5);
 }
 
 #[test]
@@ -258,7 +258,7 @@ fn a_response_that_comes_while_another_is_read_does_not_make_that_one_empty() {
     let mut world = sim(waiting, brokers);
     world.run_until(S + 900 * MS);
     assert_eq!(records(&world), 1);
-    let read = world.engine.recorder().counts().all.right;
+    let read = world.engine.recorder().counts().all.ok;
     let with_records = read - count(&world, "fetches-without-records");
     assert_eq!(with_records, 1, "of {read} responses");
 }
@@ -311,7 +311,7 @@ fn an_old_format_stops_its_partition_with_a_message_and_not_the_others() {
     let seen = world.classes.seen();
     let old = seen
         .iter()
-        .find(|seen| seen.class.name == "unreadable-batch")
+        .find(|seen| seen.class.name == "invalid-batch")
         .unwrap();
     assert!(old.example.clone().unwrap().contains("before Kafka 0.11"));
     assert!(world.engine.client().is_finished());
@@ -409,7 +409,7 @@ fn the_time_in_a_record_gives_its_age_to_the_nanosecond_and_others_do_not_count(
     );
     run(&mut world, 10 * S);
     assert_eq!(records(&world), 2);
-    assert_eq!(count(&world, "records-of-others"), 2);
+    assert_eq!(count(&world, "records-of-other-runs"), 2);
     let ages = world.observed().of(Quantity::EndToEnd, "");
     assert_eq!(ages.len(), 2);
     // The stamp of arrival is a virtual one: between the next fetch and its answer a millisecond later.

@@ -31,7 +31,7 @@ impl ProduceCounts {
             ("payload-bytes", self.payload_bytes),
             ("retries", self.retries),
             ("duplicates", self.duplicates),
-            ("renewals", self.renewals),
+            ("producer-id-renewals", self.renewals),
             ("throttled", self.throttled),
         ]
     }

@@ -138,7 +138,7 @@ impl Produce {
         if code.retry_action() == RetryAction::GiveUp {
             let name = self.cluster.name(broker);
             self.producer_id.problem = Some(format!(
-                "{name} gives no number to an idempotent producer: {code}, or use --idempotence off"
+                "{name} refused InitProducerId: {code}, or use --idempotence off"
             ));
         }
         self.retry_producer_id(out);

@@ -128,7 +128,7 @@ impl Produce {
         self.counts.batch_bytes += slot.batch.sealed_bytes() as u64;
         self.counts.payload_bytes += values * u64::from(slot.batch.count());
         let end = End {
-            outcome: Outcome::Right(Status::NONE),
+            outcome: Outcome::Ok(Status::NONE),
             ended,
             bound,
             example: &"",

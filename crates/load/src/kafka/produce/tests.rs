@@ -94,10 +94,10 @@ fn account(sim: &Sim<Produce, Brokers>) -> Found {
 /// Everything acknowledged is there once and in order.
 fn all_is_there(sim: &Sim<Produce, Brokers>) {
     let found = account(sim);
-    let right = sim.engine.recorder().counts().all.right;
+    let ok = sim.engine.recorder().counts().all.ok;
     let kept = Found {
-        acknowledged: right,
-        read: right + found.unacknowledged,
+        acknowledged: ok,
+        read: ok + found.unacknowledged,
         unacknowledged: found.unacknowledged,
         ..Found::default()
     };
@@ -106,8 +106,8 @@ fn all_is_there(sim: &Sim<Produce, Brokers>) {
 
 /// So many records were taken, each once and in order.
 fn all_were_taken(sim: &Sim<Produce, Brokers>, records: u64) {
-    let right = sim.engine.recorder().counts().all.right;
-    assert_eq!(right, records, "{:?}", sim.classes.seen());
+    let ok = sim.engine.recorder().counts().all.ok;
+    assert_eq!(ok, records, "{:?}", sim.classes.seen());
     assert_eq!(sim.net.far.records() as u64, records);
     all_is_there(sim);
     sequences_are_whole(&sim.net.far);
@@ -122,7 +122,7 @@ fn records_linger_together_and_each_has_a_latency_from_its_own_start() {
     );
     sim.run_until(20 * S);
     let counts = sim.engine.recorder().counts().clone();
-    assert_eq!(counts.window.right, 4000);
+    assert_eq!(counts.window.ok, 4000);
     assert_eq!(sim.net.far.records(), 4000);
     sequences_are_whole(&sim.net.far);
     let requests = sim.net.far.produced.len();
@@ -130,7 +130,7 @@ fn records_linger_together_and_each_has_a_latency_from_its_own_start() {
         (300..=420).contains(&requests),
         "{requests}: a record each 0.5 ms lingers 5 ms"
     );
-    let linger = counts.waits[WaitCause::Linger as usize];
+    let linger = counts.queue_waits[WaitCause::Linger as usize];
     assert!(linger.count > 3900, "{linger:?}");
     let latency = sim.observed().of(Quantity::Latency, "");
     let (least, most) = (latency[0], latency[latency.len() * 99 / 100]);
@@ -154,7 +154,7 @@ fn fast_starts_are_gathered_and_the_slow_ones_are_on_time() {
         };
         let mut sim = sim(plan, Brokers::new(&[1], 1), rate(per_s, 1));
         sim.run_until(20 * S);
-        assert_eq!(sim.engine.recorder().counts().all.right, per_s as u64);
+        assert_eq!(sim.engine.recorder().counts().all.ok, per_s as u64);
         let lateness = sim.observed().of(Quantity::Lateness, "");
         let latest = lateness[lateness.len() - 1];
         assert!(latest <= latest_ns + latest_ns / 500, "{latest}");
@@ -173,10 +173,10 @@ fn without_linger_what_is_due_while_requests_are_under_way_goes_together() {
     let mut sim = sim(plan, slow, rate(1000.0, 1));
     sim.run_until(20 * S);
     let counts = sim.engine.recorder().counts();
-    assert_eq!(counts.window.right, 1000);
+    assert_eq!(counts.window.ok, 1000);
     let requests = sim.net.far.produced.len();
     assert!((45..=60).contains(&requests), "{requests}");
-    assert!(counts.waits[WaitCause::Window as usize].count > 500);
+    assert!(counts.queue_waits[WaitCause::Window as usize].count > 500);
     assert_eq!(sim.net.far.acks, -1);
 }
 
@@ -209,7 +209,7 @@ fn the_values_keys_and_partitions_are_those_of_the_plan() {
         };
         let mut sim = sim(plan, Brokers::new(&[1, 2], 3), rate(1000.0, 1));
         sim.run_until(20 * S);
-        assert_eq!(sim.engine.recorder().counts().all.right, 1000);
+        assert_eq!(sim.engine.recorder().counts().all.ok, 1000);
         let mut of_key = std::collections::HashMap::new();
         let mut values = 0;
         for (&partition, log) in &sim.net.far.logs {
@@ -266,7 +266,7 @@ fn what_a_broker_has_forgotten_is_sent_under_another_number() {
     sim.net.far.forget_last(0);
     sim.run_until(20 * S);
     let counts = sim.engine.recorder().counts();
-    assert_eq!(counts.all.right, 2000, "{:?}", sim.classes.seen());
+    assert_eq!(counts.all.ok, 2000, "{:?}", sim.classes.seen());
     let lost = account(&sim).lost;
     assert!(
         (1..=100).contains(&lost),
@@ -317,7 +317,7 @@ fn without_idempotence_a_lost_answer_doubles_and_with_it_does_not() {
         };
         let mut sim = sim(plan(idempotence), brokers(rule), rate(1000.0, 1));
         sim.run_until(20 * S);
-        assert_eq!(sim.engine.recorder().counts().all.right, 1000);
+        assert_eq!(sim.engine.recorder().counts().all.ok, 1000);
         assert_eq!(sim.net.far.records() > 1000, extra, "{idempotence:?}");
         let found = account(&sim);
         assert_eq!((found.acknowledged, found.lost), (1000, 0));
@@ -335,9 +335,9 @@ fn a_message_that_is_too_large_fails_in_words_and_what_follows_goes_on() {
     let mut sim = sim(plan(Idempotence::On), brokers(rule), rate(1000.0, 2));
     sim.run_until(20 * S);
     let all = sim.engine.recorder().counts().all;
-    assert_eq!(all.right + all.errors, 2000);
+    assert_eq!(all.ok + all.errors, 2000);
     assert!((2..=40).contains(&all.errors), "{all:?}");
-    assert_eq!(sim.net.far.records(), all.right as i64);
+    assert_eq!(sim.net.far.records(), all.ok as i64);
     all_is_there(&sim);
     sequences_are_whole(&sim.net.far);
     let seen = sim.classes.seen();
@@ -355,7 +355,7 @@ fn a_broker_that_says_nothing_is_left_after_the_limit_of_a_request() {
     };
     let mut sim = sim(plan(Idempotence::On), brokers(rule), rate(1000.0, 1));
     sim.run_until(20 * S);
-    assert_eq!(sim.engine.recorder().counts().all.right, 1000);
+    assert_eq!(sim.engine.recorder().counts().all.ok, 1000);
     assert_eq!(sim.net.far.records(), 1000);
 }
 
@@ -366,7 +366,7 @@ fn what_cannot_be_sent_in_time_ends_in_words() {
     sim.net.far.down = vec![1];
     sim.run_until(30 * S);
     let all = sim.engine.recorder().counts().all;
-    assert_eq!(all.right + all.errors, 100);
+    assert_eq!(all.ok + all.errors, 100);
     assert!(all.errors >= 48, "{all:?}");
     assert_eq!(all.unfinished, 0);
 }
@@ -379,7 +379,7 @@ fn without_acknowledgements_a_record_is_done_when_it_is_written() {
     };
     let mut sim = sim(plan, Brokers::new(&[1, 2], 3), rate(1000.0, 1));
     sim.run_until(10 * S);
-    assert_eq!(sim.engine.recorder().counts().all.right, 1000);
+    assert_eq!(sim.engine.recorder().counts().all.ok, 1000);
     assert_eq!(sim.net.far.records(), 1000);
     assert_eq!(sim.net.far.acks, 0);
 }
@@ -453,11 +453,11 @@ proptest! {
         let mut sim = sim(plan, brokers, rate(700.0, 1));
         sim.run_until(200 * S);
         let all = sim.engine.recorder().counts().all;
-        prop_assert_eq!(all.right + all.errors, 700);
+        prop_assert_eq!(all.ok + all.errors, 700);
         prop_assert_eq!(all.unfinished, 0);
         // A refused batch may have been written when its first answer was lost: never fewer than acknowledged.
         let stored = sim.net.far.records() as u64;
-        prop_assert!(stored >= all.right && stored <= 700, "{} stored, {:?}", stored, all);
+        prop_assert!(stored >= all.ok && stored <= 700, "{} stored, {:?}", stored, all);
         all_is_there(&sim);
         sequences_are_whole(&sim.net.far);
     }
@@ -488,5 +488,5 @@ fn a_batch_in_doubt_is_settled_before_anything_behind_it_is_sent() {
         "only what was in doubt may be given up: {all:?}"
     );
     assert!(sim.net.far.records() <= 700);
-    assert!(sim.net.far.records() as u64 >= all.right);
+    assert!(sim.net.far.records() as u64 >= all.ok);
 }

@@ -15,7 +15,7 @@ settings:
   workers: {default: 1, about: Threads}
   mode: {default: small, about: Mode, one_of: [small, large]}
 start: ["{{ bin }}"]
-ready: {tcp: "{{ listen }}", within: 5s}
+ready: {tcp: "{{ listen }}", timeout: 5s}
 counters:
   - name: requests
     from: {prometheus: {url: "http://{{ admin }}/m", metric: total, where: {a: b}}}
@@ -35,7 +35,7 @@ fn a_definition_survives_being_written_and_read_again() {
     let def = read(GOOD).unwrap();
     let again: TargetDef = serde_json::from_value(serde_json::to_value(&def).unwrap()).unwrap();
     assert_eq!(def, again);
-    assert_eq!(def.ready.within.as_secs(), 5);
+    assert_eq!(def.ready.timeout.as_secs(), 5);
 }
 
 #[test]
@@ -63,15 +63,15 @@ fn an_unknown_counter_is_told_with_the_nearest_one_unless_it_is_marked_as_ones_o
 #[test]
 fn a_probe_must_be_exactly_one_and_limited() {
     assert!(complaint("tcp: \"{{ listen }}\", ", "").contains("exactly one of"));
-    assert!(complaint("within: 5s", "log: x, within: 5s").contains("exactly one of"));
-    assert!(complaint("within: 5s", "service: a.B, within: 5s").contains("belongs to `grpc`"));
+    assert!(complaint("timeout: 5s", "log: x, timeout: 5s").contains("exactly one of"));
+    assert!(complaint("timeout: 5s", "service: a.B, timeout: 5s").contains("belongs to `grpc`"));
     let asked = GOOD.replace(
         "tcp: \"{{ listen }}\"",
         "grpc: \"{{ listen }}\", service: a.B",
     );
     assert_eq!(read(&asked).unwrap().ready.service.as_deref(), Some("a.B"));
-    assert!(complaint("within: 5s", "within: 0s").contains("no time limit"));
-    assert!(complaint(", within: 5s", "").contains("within"));
+    assert!(complaint("timeout: 5s", "timeout: 0s").contains("no time limit"));
+    assert!(complaint(", timeout: 5s", "").contains("timeout"));
 }
 
 #[test]

@@ -224,7 +224,7 @@ fn unthrottle(admin: &mut Admin, common: &CommonArgs) -> anyhow::Result<()> {
     match (common.json, throttles.is_empty()) {
         (true, _) => output::json(&throttles),
         (false, true) => print("there are no limits on copying\n"),
-        (false, false) => print("limits on copying are taken away\n"),
+        (false, false) => print("replication throttles removed\n"),
     }
 }
 

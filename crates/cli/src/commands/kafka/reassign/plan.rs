@@ -32,7 +32,7 @@ pub struct PlanArgs {
     brokers: Vec<i32>,
     /// Brokers to empty, separated by commas.
     #[arg(long, value_name = "IDS", value_delimiter = ',')]
-    without: Vec<i32>,
+    drain: Vec<i32>,
     /// Replicas of each partition; as many as it has when left out.
     #[arg(long, short, value_name = "COUNT", value_parser = clap::value_parser!(u16).range(1..))]
     replicas: Option<u16>,
@@ -44,10 +44,10 @@ pub struct PlanArgs {
 /// Computes a plan, prints it and writes it to a file.
 pub fn run(admin: &mut Admin, args: &PlanArgs, common: &CommonArgs) -> anyhow::Result<()> {
     let mut sites = admin.sites().map_err(classify_admin_error)?;
-    for id in args.brokers.iter().chain(&args.without) {
+    for id in args.brokers.iter().chain(&args.drain) {
         let is_there = sites.iter().any(|site| site.broker == *id);
-        // A broker of --without may be down.
-        if !is_there && !args.without.contains(id) {
+        // A broker of --drain may be down.
+        if !is_there && !args.drain.contains(id) {
             return Err(bad_input(format!(
                 "there is no broker {id} now: see `tare kafka brokers`"
             )));
@@ -55,7 +55,7 @@ pub fn run(admin: &mut Admin, args: &PlanArgs, common: &CommonArgs) -> anyhow::R
     }
     sites.retain(|site| {
         let is_named = args.brokers.is_empty() || args.brokers.contains(&site.broker);
-        is_named && !args.without.contains(&site.broker)
+        is_named && !args.drain.contains(&site.broker)
     });
     let topics = match args.all {
         false => args.topics.clone(),

@@ -48,7 +48,7 @@ pub fn run(admin: &mut Admin, common: &CommonArgs) -> anyhow::Result<ExitCode> {
     }
     let throttles = remove_own_throttles(admin)?;
     if !common.json && !throttles.is_empty() {
-        print("limits on copying are taken away\n")?;
+        print("replication throttles removed\n")?;
     }
     Ok(Exit::Done.into())
 }

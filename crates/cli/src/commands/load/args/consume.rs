@@ -28,23 +28,23 @@ pub struct ConsumeArgs {
     pub from: Option<FromArg>,
     /// Fewest bytes that a broker answers with (fetch.min.bytes) … [default: 1B].
     #[arg(long, value_name = "SIZE")]
-    pub fetch_min: Option<Size>,
+    pub fetch_min_bytes: Option<Size>,
     /// … or after this time [default: 500ms].
     #[arg(long, value_name = "TIME")]
-    pub fetch_wait: Option<Period>,
+    pub fetch_max_wait: Option<Period>,
     /// Most bytes of an answer [default: 50MiB].
     #[arg(long, value_name = "SIZE")]
-    pub fetch_size: Option<Size>,
+    pub fetch_max_bytes: Option<Size>,
     /// Most bytes of a partition in an answer [default: 1MiB].
     #[arg(long, value_name = "SIZE")]
-    pub partition_size: Option<Size>,
+    pub max_partition_fetch_bytes: Option<Size>,
     /// Look at each record, decompressed: bytes are then those of keys and values, as Kafka's own tool counts them. Else records
     /// are counted as the headers of their batches say, and bytes are those of the batches.
     #[arg(long, requires = "consume")]
-    pub walk: bool,
+    pub decode_records: bool,
     /// Do not compare checksums.
     #[arg(long)]
-    pub no_crc: bool,
+    pub no_check_crcs: bool,
 }
 
 /// An assignor as typed.
@@ -94,11 +94,14 @@ impl ConsumeArgs {
         let flags = [
             (self.consume, "--consume"),
             (self.end_to_end, "--end-to-end"),
-            (self.fetch_min.is_some(), "--fetch-min"),
-            (self.fetch_wait.is_some(), "--fetch-wait"),
-            (self.fetch_size.is_some(), "--fetch-size"),
-            (self.partition_size.is_some(), "--partition-size"),
-            (self.no_crc, "--no-crc"),
+            (self.fetch_min_bytes.is_some(), "--fetch-min-bytes"),
+            (self.fetch_max_wait.is_some(), "--fetch-max-wait"),
+            (self.fetch_max_bytes.is_some(), "--fetch-max-bytes"),
+            (
+                self.max_partition_fetch_bytes.is_some(),
+                "--max-partition-fetch-bytes",
+            ),
+            (self.no_check_crcs, "--no-check-crcs"),
         ];
         let given = flags.into_iter().find(|(is_given, _)| *is_given);
         given.map(|(_, flag)| flag)

@@ -41,10 +41,10 @@ pub struct GrpcArgs {
     /// Send each message of a bidirectional call when the one before has been answered.
     #[arg(long)]
     pub ping_pong: bool,
-    /// The right number of messages in the answer of a streaming server [default: any].
+    /// Number of messages expected from a streaming server [default: any].
     #[arg(long, value_name = "N")]
     pub expect_messages: Option<u32>,
-    /// The right status of a call, as a number [default: 0].
+    /// Expected status of a call, as a number [default: 0].
     #[arg(long, value_name = "CODE", conflicts_with = "expect_status")]
     pub expect_code: Option<u16>,
     /// What the server is told about how long we wait: a time, or none [default: --timeout].

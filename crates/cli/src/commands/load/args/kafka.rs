@@ -45,16 +45,16 @@ pub struct KafkaArgs {
     pub partitioner: Option<PartitionerArg>,
     /// Requests on one connection at once [default: 5].
     #[arg(long, value_name = "N")]
-    pub in_flight: Option<u16>,
+    pub max_in_flight: Option<u16>,
     /// Whether batches are numbered so that none is taken twice [default: on with acks=all].
     #[arg(long, value_name = "ON|OFF")]
     pub idempotence: Option<OnOff>,
     /// Size of all batches of a worker together [default: 32MiB].
     #[arg(long, value_name = "SIZE")]
-    pub buffer: Option<Size>,
+    pub buffer_memory: Option<Size>,
     /// Most bytes of a request [default: 1MiB].
     #[arg(long, value_name = "SIZE")]
-    pub request_size: Option<Size>,
+    pub max_request_size: Option<Size>,
     /// What the brokers see in their logs and quotas [default: tare].
     #[arg(long, value_name = "NAME")]
     pub client_id: Option<String>,
@@ -190,10 +190,10 @@ impl KafkaArgs {
             (self.payload_random.is_some(), "--payload-random"),
             (self.keys.is_some(), "--keys"),
             (self.partitioner.is_some(), "--partitioner"),
-            (self.in_flight.is_some(), "--in-flight"),
+            (self.max_in_flight.is_some(), "--max-in-flight"),
             (self.idempotence.is_some(), "--idempotence"),
-            (self.buffer.is_some(), "--buffer"),
-            (self.request_size.is_some(), "--request-size"),
+            (self.buffer_memory.is_some(), "--buffer-memory"),
+            (self.max_request_size.is_some(), "--max-request-size"),
             (self.client_id.is_some(), "--client-id"),
             (self.sasl_user.is_some(), "--sasl-user"),
         ];

@@ -29,10 +29,10 @@ pub struct OutputArgs {
     /// Write the result as Fortio's JSON, for `fortio report` and tools that read it.
     #[arg(long, value_name = "FILE")]
     pub fortio: Option<PathBuf>,
-    /// Exit code 1 when the rate asked for was not reached.
+    /// Exit code 1 when the offered rate was not reached.
     #[arg(long, requires = "schedule")]
     pub require_rate: bool,
-    /// Exit code 1 when more than this share of the requests was not answered rightly: 0.1%.
+    /// Exit code 1 when more than this share of the requests failed: 0.1%.
     #[arg(long, value_name = "SHARE")]
     pub max_error_rate: Option<Share>,
     /// Exit code 1 unless this holds: 'p99<5ms', 'service-p99.9<=20ms', 'rate>=1000', 'error-rate<0.1%', 'lateness-p99<100us'; may be given several times.

@@ -5,7 +5,7 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use clap::ValueEnum;
-use tare_schema::load::{RateStep, Sched, Spin, ThinkSpread};
+use tare_schema::load::{RateStep, Sched, Spin, ThinkDistribution};
 use tare_schema::units::Period;
 
 /// Value of --duration.
@@ -105,12 +105,12 @@ pub enum SpreadArg {
     Exponential,
 }
 
-impl From<SpreadArg> for ThinkSpread {
+impl From<SpreadArg> for ThinkDistribution {
     fn from(spread: SpreadArg) -> Self {
         match spread {
-            SpreadArg::None => ThinkSpread::None,
-            SpreadArg::Uniform => ThinkSpread::Uniform,
-            SpreadArg::Exponential => ThinkSpread::Exponential,
+            SpreadArg::None => ThinkDistribution::None,
+            SpreadArg::Uniform => ThinkDistribution::Uniform,
+            SpreadArg::Exponential => ThinkDistribution::Exponential,
         }
     }
 }
@@ -152,7 +152,7 @@ pub struct PacingArgs {
     pub think: Period,
     /// How pauses differ.
     #[arg(long, value_enum, value_name = "HOW", default_value_t = SpreadArg::None, requires = "think")]
-    pub think_spread: SpreadArg,
+    pub think_distribution: SpreadArg,
     /// How long to measure: 10s, 2m; `forever` until Ctrl-C [default: the length of the ramp, steps or recording, else 10s].
     #[arg(short, long, value_name = "TIME", conflicts_with = "count")]
     pub duration: Option<DurationArg>,
@@ -173,7 +173,7 @@ pub struct PacingArgs {
     pub no_keepalive: bool,
     /// Open the connections one after the other over this time, before the load, instead of at once.
     #[arg(long, value_name = "TIME", default_value = "0")]
-    pub open_over: Period,
+    pub connect_ramp: Period,
     /// Worker threads.
     #[arg(short, long, value_name = "N", default_value_t = 1)]
     pub workers: u32,

@@ -23,16 +23,16 @@ pub struct RequestArgs {
     /// Size of the request body.
     #[arg(long, value_name = "SIZE")]
     pub body_size: Option<Size>,
-    /// Fill {uuid}, {int:1..1000}, {hex:16}, {seq}, {choice:a,b} and {date} in path, headers and body anew for every request.
+    /// Expand the placeholders {uuid}, {int:1..1000}, {hex:16}, {seq}, {choice:a,b} and {date} in path, headers and body of each request.
     #[arg(long)]
-    pub random: bool,
-    /// The right status: a number, several as in `200,304`, or `any` [default: 2xx and 3xx].
+    pub templates: bool,
+    /// Expected status: a number, several as in `200,304`, or `any` [default: 2xx and 3xx].
     #[arg(long, value_name = "STATUS")]
     pub expect_status: Option<String>,
-    /// Just this body is right.
+    /// Expected body, exactly.
     #[arg(long, value_name = "TEXT", conflicts_with_all = ["expect_match", "expect_length"])]
     pub expect_body: Option<String>,
-    /// A body is right if this regular expression finds something in its first 64 KiB.
+    /// Regular expression that must match in the first 64 KiB of the body.
     #[arg(long, value_name = "REGEX", conflicts_with = "expect_length")]
     pub expect_match: Option<String>,
     /// Expected size of the response body.
@@ -49,7 +49,7 @@ pub struct RequestArgs {
     pub session: Option<PathBuf>,
     /// Print what one session would send, and send nothing.
     #[arg(long, requires = "session")]
-    pub check: bool,
+    pub dry_run: bool,
 }
 
 /// Arguments of a single request, which exclude a file of several.

@@ -69,7 +69,7 @@ pub struct SearchArgs {
         default_value_t = 100.0,
         requires = "search"
     )]
-    pub search_from: f64,
+    pub min_rate: f64,
     /// Highest rate to try.
     #[arg(
         long,
@@ -77,7 +77,7 @@ pub struct SearchArgs {
         default_value_t = 1_000_000.0,
         requires = "search"
     )]
-    pub search_to: f64,
+    pub max_rate: f64,
     /// How far the answer may lie from the truth.
     #[arg(long, value_name = "SHARE", default_value = "5%", requires = "search")]
     pub tolerance: Share,
@@ -89,7 +89,7 @@ pub struct SearchArgs {
     pub probe: Period,
     /// Pause between two tries.
     #[arg(long, value_name = "TIME", default_value = "1s")]
-    pub rest: Period,
+    pub cooldown: Period,
     /// Longest search.
     #[arg(long, value_name = "TIME", default_value = "10m", requires = "search")]
     pub search_time: Period,

@@ -8,13 +8,13 @@ use clap::ValueEnum;
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "TLS (https://)")]
 pub struct TlsArgs {
-    /// Believe the certificate authorities in this PEM file instead of the system's.
+    /// Trust the CA certificates in this PEM file instead of the system's.
     #[arg(long, value_name = "FILE", conflicts_with = "insecure")]
     pub cacert: Option<PathBuf>,
     /// Accept any certificate of the server.
     #[arg(short = 'k', long)]
     pub insecure: bool,
-    /// Show this certificate (PEM, with those that lead to its authority) when the server asks for one.
+    /// Client certificate (PEM, with its chain).
     #[arg(long, value_name = "FILE", requires = "key")]
     pub cert: Option<PathBuf>,
     /// The key of --cert (PEM).

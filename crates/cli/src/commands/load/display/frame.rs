@@ -26,7 +26,7 @@ pub struct LiveState {
     warmup_ns: u64,
     window_ns: Option<u64>,
     count: Option<u64>,
-    asked_per_s: Option<f64>,
+    offered_per_s: Option<f64>,
     /// Bytes of a record, when each exchange writes one.
     record_bytes: Option<f64>,
     last: Sample,
@@ -42,14 +42,14 @@ impl LiveState {
         warmup_ns: u64,
         window_ns: Option<u64>,
         count: Option<u64>,
-        asked_per_s: Option<f64>,
+        offered_per_s: Option<f64>,
     ) -> Self {
         Self {
             words: words.to_owned(),
             warmup_ns,
             window_ns,
             count,
-            asked_per_s,
+            offered_per_s,
             record_bytes: None,
             last: Sample::default(),
             done: 0,
@@ -69,7 +69,7 @@ impl LiveState {
     /// Adds a sample.
     pub fn add(&mut self, sample: &Sample) {
         self.last = *sample;
-        self.done += sample.right + sample.errors;
+        self.done += sample.ok + sample.errors;
         self.errors += sample.errors;
         if self.p99s.len() == SPARK {
             self.p99s.pop_front();
@@ -141,15 +141,15 @@ impl LiveState {
         let now = match (seconds > 0.0, sample.records) {
             (true, Some(records)) => {
                 let bytes = quantity::value(Unit::Bytes, records.bytes as f64 / seconds);
-                let behind = records.backlog.map(|behind| format!(", {behind} behind"));
+                let behind = records.backlog.map(|behind| format!(", lag {behind}"));
                 let records = per_s(records.count as f64 / seconds);
                 format!("records {records}, {bytes}/s{}", behind.unwrap_or_default())
             }
             (true, None) => {
-                let answered = per_s((sample.right + sample.errors) as f64 / seconds);
+                let answered = per_s((sample.ok + sample.errors) as f64 / seconds);
                 match self.record_bytes {
                     Some(each_bytes) => {
-                        let bytes_per_s = sample.right as f64 * each_bytes / seconds;
+                        let bytes_per_s = sample.ok as f64 * each_bytes / seconds;
                         let bytes = quantity::value(Unit::Bytes, bytes_per_s);
                         format!("records {answered}, {bytes}/s")
                     }
@@ -159,7 +159,7 @@ impl LiveState {
             (false, _) => quantity::MISSING.to_owned(),
         };
         let now = paint.strong(&now);
-        match self.asked_per_s {
+        match self.offered_per_s {
             Some(asked) => format!("{now} of {}", per_s(asked)),
             None => now,
         }
@@ -252,7 +252,7 @@ mod tests {
         Sample {
             offset_ns: second * S,
             length_ns: S,
-            right: 1990,
+            ok: 1990,
             errors: 10,
             latency_p50_ns: Some(210_000),
             latency_p99_ns: Some(500_000 * second),

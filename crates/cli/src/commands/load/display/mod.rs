@@ -64,7 +64,7 @@ pub struct Display {
 impl Display {
     /// A display for this load.
     pub fn new(output: ProgressOutput, words: &str, load: &LoadSpec) -> Self {
-        let asked_per_s = match load.pacing {
+        let offered_per_s = match load.pacing {
             Pacing::Constant { rate_per_s } | Pacing::Poisson { rate_per_s } => Some(rate_per_s),
             // No rate, or one that changes.
             _ => None,
@@ -76,7 +76,7 @@ impl Display {
         };
         Self {
             output,
-            state: LiveState::new(words, load.warmup_ns, window_ns, count, asked_per_s)
+            state: LiveState::new(words, load.warmup_ns, window_ns, count, offered_per_s)
                 .of_records(throughput::planned_bytes(load)),
             drawn: Vec::new(),
             next_line_ns: LINE_EVERY_NS,

@@ -8,7 +8,7 @@ use tare_schema::load::LoadSpec;
 use crate::commands::load::throughput;
 
 /// The columns, in the order of the fields of a sample.
-const HEAD: &str = "offset_s,length_s,intended,released,right,errors,latency_p50_ns,latency_p99_ns,latency_max_ns,\
+const HEAD: &str = "offset_s,length_s,intended,released,ok,errors,latency_p50_ns,latency_p99_ns,latency_max_ns,\
 lateness_p99_ns,in_flight,connections";
 
 /// Further columns of a load whose exchanges carry records.
@@ -32,7 +32,7 @@ pub fn write(file: impl Write, load: &LoadSpec, samples: &[Sample]) -> std::io::
             s.length_ns as f64 / 1e9,
             s.intended,
             s.released,
-            s.right,
+            s.ok,
             s.errors,
             missing(s.latency_p50_ns),
             missing(s.latency_p99_ns),
@@ -43,8 +43,8 @@ pub fn write(file: impl Write, load: &LoadSpec, samples: &[Sample]) -> std::io::
         )?;
         if with_records {
             let of = s.records.unwrap_or_else(|| RecordSample {
-                count: s.right,
-                bytes: (s.right as f64 * each_bytes.unwrap_or_default()) as u64,
+                count: s.ok,
+                bytes: (s.ok as f64 * each_bytes.unwrap_or_default()) as u64,
                 ..RecordSample::default()
             });
             write!(
@@ -82,7 +82,7 @@ mod tests {
         };
         load.requests[0].body = tare_schema::load::Body::Filler { bytes: 100 };
         let sample = Sample {
-            right: 5,
+            ok: 5,
             ..Sample::default()
         };
         let mut text = Vec::new();

@@ -107,7 +107,7 @@ pub fn result(plan: &LoadPlan, url: &str, outcome: &Outcome) -> FortioResult {
     )
     .unwrap_or(jiff::Timestamp::UNIX_EPOCH);
     let labels = labels(outcome);
-    let answered = found.answered_in_window;
+    let answered = found.completed_in_window;
     let seconds = found.window_ns as f64 / 1e9;
     let connections = tare_load::connections(&load.client).unwrap_or(0);
     let histogram = |wanted: &dyn Fn(&Tag<'_>) -> bool| {
@@ -132,7 +132,7 @@ pub fn result(plan: &LoadPlan, url: &str, outcome: &Outcome) -> FortioResult {
             Stop::Interrupted => "until stop".into(),
         },
         actual_qps: if seconds > 0.0 {
-            (answered.right + answered.errors) as f64 / seconds
+            (answered.ok + answered.errors) as f64 / seconds
         } else {
             0.0
         },
@@ -212,13 +212,13 @@ fn id(started: jiff::Timestamp, labels: &str) -> String {
 
 /// Counts by code: successes under their status, or under the expected one of a gRPC call (default 0); errors under their own.
 fn ret_codes(plan: &LoadPlan, outcome: &Outcome) -> BTreeMap<i32, u64> {
-    let statuses = &outcome.result.right_by_status;
+    let statuses = &outcome.result.ok_by_status;
     let mut codes: BTreeMap<i32, u64> = statuses
         .iter()
         .map(|seen| (i32::from(seen.status), seen.count))
         .collect();
     for seen in &outcome.result.outcomes {
-        let code = if seen.class == "right" {
+        let code = if seen.class == "ok" {
             if !statuses.is_empty() {
                 continue;
             }

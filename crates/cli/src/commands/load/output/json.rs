@@ -42,12 +42,12 @@ pub fn report(
         load: summary.words.to_owned(),
         plan: plan.clone(),
         rate: RateReport {
-            asked_per_s: rate.asked_per_s,
-            completed_per_s: rate.completed_per_s,
-            reached: rate.asked_per_s.map(|_| rate.is_reached()),
+            offered_per_s: rate.offered_per_s,
+            achieved_per_s: rate.achieved_per_s,
+            reached: rate.offered_per_s.map(|_| rate.is_reached()),
         },
         latency_ns,
-        ours: summary.generator_check.ours.clone(),
+        generator: summary.generator_check.report.clone(),
         warnings: summary.generator_check.warnings.clone(),
         assertions: summary.assertions.to_vec(),
         result: outcome.result.clone().without_logs(),
@@ -75,7 +75,7 @@ fn figures(latencies: &Latencies) -> LatencyReport {
 fn figure(quantile: Quantile) -> Option<Figure> {
     match quantile {
         Quantile::Exact(ns) => Some(Figure::Exact(ns)),
-        Quantile::Above(ns) => Some(Figure::Bound { more_than: ns }),
+        Quantile::Above(ns) => Some(Figure::Bound { lower_bound: ns }),
         Quantile::TooFew => None,
     }
 }
@@ -91,7 +91,7 @@ mod tests {
         (0..40).for_each(|_| latencies.record_unfinished(2000));
         let json = serde_json::to_value(figures(&latencies)).unwrap();
         assert_eq!(json["p50"], 1000);
-        assert_eq!(json["p75"]["more_than"], 2000);
+        assert_eq!(json["p75"]["lower_bound"], 2000);
         assert_eq!(json["p99"], serde_json::Value::Null);
     }
 }

@@ -34,7 +34,7 @@ fn consumed(outcome: &Outcome) -> String {
         last_ns => last_ns,
     };
     let counts = &result.protocol_counts;
-    let rebalancing_us = counts.get("group-rebalancing-us").copied().unwrap_or(0);
+    let rebalancing_us = counts.get("group-rebalance-time-us").copied().unwrap_or(0);
     let fetch_ns = all_ns.saturating_sub(rebalancing_us * 1000);
     let mib = records.bytes_in_window as f64 / MIB;
     let of = |amount: f64, ns: u64| per_s(amount, ns);
@@ -56,7 +56,7 @@ fn consumed(outcome: &Outcome) -> String {
 
 fn produced(outcome: &Outcome) -> String {
     let result = &outcome.result;
-    let sent = result.answered_in_window.right;
+    let sent = result.completed_in_window.ok;
     let value_bytes = throughput::value_bytes(result).unwrap_or_default();
     let latency = outcome.latency();
     let of = |value: &dyn Fn(&Latencies) -> Option<f64>| {

@@ -54,7 +54,7 @@ pub(super) fn of(args: &Args, topic: &str) -> anyhow::Result<FetchSpec> {
     let from = consume.from.map_or(FetchFrom::Start, |from| from.0);
     let is_bounded = args.pacing.count.is_some() || args.pacing.duration.is_some();
     let wait_ms = consume
-        .fetch_wait
+        .fetch_max_wait
         .map_or(500, |wait| wait.as_ns() / 1_000_000);
     Ok(FetchSpec {
         topics: vec![topic.to_owned()],
@@ -63,7 +63,7 @@ pub(super) fn of(args: &Args, topic: &str) -> anyhow::Result<FetchSpec> {
             .client_id
             .clone()
             .unwrap_or_else(|| "tare".into()),
-        at_once: FETCHES_IN_FLIGHT,
+        in_flight_max: FETCHES_IN_FLIGHT,
         share: match &consume.group {
             None => FetchShare::Assigned,
             Some(group) => FetchShare::Group {
@@ -77,12 +77,12 @@ pub(super) fn of(args: &Args, topic: &str) -> anyhow::Result<FetchSpec> {
             },
         },
         from,
-        min_bytes: size(consume.fetch_min, 1)?,
+        min_bytes: size(consume.fetch_min_bytes, 1)?,
         max_wait_ms: u32::try_from(wait_ms).unwrap_or(u32::MAX),
-        max_bytes: size(consume.fetch_size, 50 << 20)?,
-        partition_max_bytes: size(consume.partition_size, 1 << 20)?,
-        check_crc: !consume.no_crc,
-        depth: match consume.walk {
+        max_bytes: size(consume.fetch_max_bytes, 50 << 20)?,
+        partition_max_bytes: size(consume.max_partition_fetch_bytes, 1 << 20)?,
+        check_crc: !consume.no_check_crcs,
+        depth: match consume.decode_records {
             true => FetchDepth::Records,
             false => FetchDepth::Batches,
         },

@@ -78,15 +78,17 @@ fn of(args: &KafkaArgs) -> anyhow::Result<ProduceSpec> {
         acks,
         idempotence: match args.idempotence {
             Some(given) => given == OnOff::On,
-            None => acks == Acks::All && args.in_flight.is_none_or(|count| count <= 5),
+            None => acks == Acks::All && args.max_in_flight.is_none_or(|count| count <= 5),
         },
         linger_ns: args
             .linger
             .map_or(defaults.linger_ns, |linger| linger.as_ns()),
         batch_bytes: size(args.batch_size, defaults.batch_bytes)?,
-        request_bytes_max: size(args.request_size, defaults.request_bytes_max)?,
-        in_flight_max: args.in_flight.unwrap_or(defaults.in_flight_max),
-        buffer_bytes: args.buffer.map_or(defaults.buffer_bytes, |size| size.0),
+        request_bytes_max: size(args.max_request_size, defaults.request_bytes_max)?,
+        in_flight_max: args.max_in_flight.unwrap_or(defaults.in_flight_max),
+        buffer_bytes: args
+            .buffer_memory
+            .map_or(defaults.buffer_bytes, |size| size.0),
         compression: args.compression.map_or(defaults.compression, Into::into),
         compression_level: args.compression_level,
         partitioner: args.partitioner.map_or(defaults.partitioner, Into::into),

@@ -177,7 +177,7 @@ fn client(args: &Args, connections: u32, calls: Option<CallSpec>) -> ClientSpec 
     let streams = args.protocol.streams;
     if args.protocol.connect_only || args.protocol.handshakes {
         return ClientSpec::Connect {
-            at_once: connections,
+            in_flight_max: connections,
         };
     }
     match (calls, args.protocol.http2) {

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use anyhow::Context;
-use tare_schema::load::{AtEnd, ConnectionRules, Deal, Gaps, Pacing, RequestSpec, Stop};
+use tare_schema::load::{AtEnd, ConnectionRules, Interarrival, Pacing, RequestSpec, Shard, Stop};
 
 use super::super::args::{Args, DurationArg, PacingArgs, RateArg};
 
@@ -12,13 +12,16 @@ const WINDOW: Duration = Duration::from_secs(10);
 
 /// The pacing.
 pub(super) fn pacing(args: &PacingArgs) -> anyhow::Result<Pacing> {
-    let gaps = match args.poisson {
-        true => Gaps::Random,
-        false => Gaps::Even,
+    let interarrival = match args.poisson {
+        true => Interarrival::Exponential,
+        false => Interarrival::Constant,
     };
     if let Some(steps) = &args.steps {
         let steps = steps.0.clone();
-        return Ok(Pacing::Steps { steps, gaps });
+        return Ok(Pacing::Steps {
+            steps,
+            interarrival,
+        });
     }
     if let Some(file) = &args.replay {
         let file = std::path::absolute(file).context("--replay names no file")?;
@@ -29,13 +32,13 @@ pub(super) fn pacing(args: &PacingArgs) -> anyhow::Result<Pacing> {
                 true => AtEnd::Repeat,
                 false => AtEnd::Stop,
             },
-            deal: Deal::ALL,
+            shard: Shard::ALL,
         });
     }
     Ok(match (args.rate, args.clients) {
-        (Some(RateArg::Constant(rate_per_s)), _) => match gaps {
-            Gaps::Even => Pacing::Constant { rate_per_s },
-            Gaps::Random => Pacing::Poisson { rate_per_s },
+        (Some(RateArg::Constant(rate_per_s)), _) => match interarrival {
+            Interarrival::Constant => Pacing::Constant { rate_per_s },
+            Interarrival::Exponential => Pacing::Poisson { rate_per_s },
         },
         (
             Some(RateArg::Ramp {
@@ -47,13 +50,13 @@ pub(super) fn pacing(args: &PacingArgs) -> anyhow::Result<Pacing> {
         ) => Pacing::Ramp {
             from_per_s,
             to_per_s,
-            over_ns: over.as_ns(),
-            gaps,
+            ramp_ns: over.as_ns(),
+            interarrival,
         },
         (None, Some(clients)) => Pacing::Closed {
             clients,
             think_ns: args.think.as_ns(),
-            think_spread: args.think_spread.into(),
+            think_distribution: args.think_distribution.into(),
         },
         (None, None) => Pacing::Max,
     })
@@ -67,8 +70,8 @@ pub(super) fn stop(args: &PacingArgs, pacing: &Pacing) -> Stop {
             window_ns: period.as_ns(),
         },
         (None, Some(DurationArg::Interrupted), _) => Stop::Interrupted,
-        (None, None, Pacing::Ramp { over_ns, .. }) if *over_ns > 0 => Stop::Duration {
-            window_ns: *over_ns,
+        (None, None, Pacing::Ramp { ramp_ns, .. }) if *ramp_ns > 0 => Stop::Duration {
+            window_ns: *ramp_ns,
         },
         (None, None, Pacing::Steps { steps, .. }) => Stop::Duration {
             window_ns: steps
@@ -97,7 +100,7 @@ pub(super) fn connections(args: &PacingArgs) -> ConnectionRules {
             true => Some(1),
             false => args.requests_per_connection,
         },
-        open_over_ns: args.open_over.as_ns(),
+        open_over_ns: args.connect_ramp.as_ns(),
     }
 }
 

@@ -57,7 +57,7 @@ impl Content {
 }
 
 /// Error without a URL.
-const NO_URL: &str = "say where to: tare load http://host:port, or url: in the file";
+const NO_URL: &str = "no target: give a URL, as in tare load http://host:port, or url: in the file";
 
 fn one(args: &RequestArgs, path: String) -> anyhow::Result<RequestSpec> {
     let headers = headers(args)?;
@@ -84,7 +84,7 @@ fn one(args: &RequestArgs, path: String) -> anyhow::Result<RequestSpec> {
                 (Some(text), _, _) => ExpectBody::Text(text.clone()),
                 (None, Some(pattern), _) => ExpectBody::Matches {
                     pattern: pattern.clone(),
-                    within_bytes: WITHIN_BYTES,
+                    match_limit_bytes: WITHIN_BYTES,
                 },
                 (None, None, Some(size)) => ExpectBody::Length(size.0),
                 (None, None, None) => ExpectBody::Any,
@@ -98,7 +98,7 @@ const WITHIN_BYTES: u32 = 64 << 10;
 
 /// Whether texts have placeholders.
 pub(super) fn parts(args: &RequestArgs) -> Parts {
-    match args.random {
+    match args.templates {
         true => Parts::Random,
         false => Parts::Literal,
     }

@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 use anyhow::Context;
 use tare_load::{LoadError, Outcome, Progress, StopHandle};
 use tare_rate_search::curve::time;
-use tare_rate_search::objective::{Objective, Tried};
-use tare_rate_search::search::{Backlog, Hope, Probe, Verdict};
+use tare_rate_search::objective::{Objective, ProbeMetrics};
+use tare_rate_search::search::{Backlog, EarlyStop, Probe, Verdict};
 use tare_schema::load::{LoadPlan, Pacing, Stop};
 use tare_schema::plan::Fitness;
 use tare_stats::{Latencies, Range};
@@ -29,7 +29,7 @@ pub struct ProbeResult {
     /// The measured values, as text.
     pub figures: String,
     /// Why the objective was not met; empty when it was.
-    pub because: String,
+    pub reason: String,
 }
 
 /// The load plan of a probe.
@@ -52,22 +52,22 @@ pub fn run_probe(
     plan: &LoadPlan,
     stop: &StopHandle,
     backlog: Option<Backlog>,
-) -> Result<(Outcome, Hope), LoadError> {
+) -> Result<(Outcome, EarlyStop), LoadError> {
     let mut backlog = backlog;
-    let mut hope = Hope::Some;
+    let mut hope = EarlyStop::None;
     let outcome = tare_load::run(plan, &stop.following(), &mut |progress| {
-        if let (Some(backlog), Hope::Some, Progress::Sample(sample)) =
+        if let (Some(backlog), EarlyStop::None, Progress::Sample(sample)) =
             (&mut backlog, hope, progress)
         {
-            let done = sample.right + sample.errors;
+            let done = sample.ok + sample.errors;
             hope = backlog.add(sample.offset_ns, sample.intended, done);
         }
-        match stop.is_ended() || hope != Hope::Some {
+        match stop.is_ended() || hope != EarlyStop::None {
             true => ControlFlow::Break(()),
             false => ControlFlow::Continue(()),
         }
     })?;
-    match outcome.result.broke_off {
+    match outcome.result.abort_reason {
         Some(why) => Err(LoadError::Refused(why)),
         None => Ok((outcome, hope)),
     }
@@ -105,7 +105,7 @@ pub fn judge(
     objective: &Objective,
     rate_per_s: f64,
     length: Duration,
-    (outcome, hope): &(Outcome, Hope),
+    (outcome, hope): &(Outcome, EarlyStop),
 ) -> anyhow::Result<ProbeResult> {
     let result = &outcome.result;
     let or_empty = |latencies: Option<Latencies>| match latencies {
@@ -113,31 +113,31 @@ pub fn judge(
         None => Latencies::new(Range::default()).context("cannot make a histogram"),
     };
     let latency = or_empty(outcome.latency_by_all())?;
-    let latency_right = or_empty(outcome.latency())?;
-    let answered = result.answered_in_window;
+    let latency_ok = or_empty(outcome.latency())?;
+    let answered = result.completed_in_window;
     let per_s = |count: u64| count as f64 * 1e9 / result.window_ns.max(1) as f64;
-    let tried = Tried {
+    let tried = ProbeMetrics {
         latency: &latency,
-        latency_right: &latency_right,
+        latency_ok: &latency_ok,
         exchanges: result.intended,
-        wrong: result.intended.saturating_sub(result.right),
-        asked_per_s: whole_per_s(rate_per_s, result.window_ns),
-        right_per_s: per_s(answered.right),
+        wrong: result.intended.saturating_sub(result.ok),
+        offered_per_s: whole_per_s(rate_per_s, result.window_ns),
+        ok_per_s: per_s(answered.ok),
         wrong_per_s: per_s(answered.errors),
     };
     // Exchanges that were under way when a probe was ended early are not counted as errors.
     let missed = match *hope {
-        Hope::Some => objective.missed(&tried),
-        Hope::RateLost => vec![format!("only {:.0}/s answered", per_s(answered.right))],
-        Hope::TailLost { limit_ns, late } => vec![format!(
+        EarlyStop::None => objective.missed(&tried),
+        EarlyStop::RateLost => vec![format!("only {:.0}/s answered", per_s(answered.ok))],
+        EarlyStop::TailLost { limit_ns, late } => vec![format!(
             "given up: {late} waited longer than {}",
             time(limit_ns)
         )],
     };
-    let (verdict, because) = match (missed.as_slice(), generator_limit(outcome)) {
-        ([], _) => (Verdict::Kept, String::new()),
-        (_, Some(generator_limit)) => (Verdict::Instrument, generator_limit),
-        (missed, None) => (Verdict::Missed, missed.join("; ")),
+    let (verdict, reason) = match (missed.as_slice(), generator_limit(outcome)) {
+        ([], _) => (Verdict::Passed, String::new()),
+        (_, Some(generator_limit)) => (Verdict::GeneratorLimited, generator_limit),
+        (missed, None) => (Verdict::Failed, missed.join("; ")),
     };
     Ok(ProbeResult {
         probe: Probe {
@@ -146,7 +146,7 @@ pub fn judge(
         },
         length,
         figures: objective.figures(&tried),
-        because,
+        reason,
     })
 }
 

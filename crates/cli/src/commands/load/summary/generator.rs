@@ -2,8 +2,8 @@
 
 use tare_load::Outcome;
 use tare_report::quantity;
-use tare_schema::agent::{Calibration, Spread};
-use tare_schema::load_report::OursReport;
+use tare_schema::agent::{Calibration, QuantileSummary};
+use tare_schema::load_report::GeneratorReport;
 use tare_schema::metric::Unit;
 
 use super::SummaryWriter;
@@ -19,13 +19,13 @@ fn percent(share: Option<f64>) -> String {
     share.map_or_else(|| quantity::MISSING.to_owned(), quantity::percent)
 }
 
-fn spread(spread: Spread) -> String {
+fn spread(spread: QuantileSummary) -> String {
     format!("p50 {}, p99 {}", time(spread.p50_ns), time(spread.p99_ns))
 }
 
 /// Writes the section.
-pub(super) fn generator(out: &mut SummaryWriter, outcome: &Outcome, generator: &OursReport) {
-    let instrument = &outcome.result.instrument;
+pub(super) fn generator(out: &mut SummaryWriter, outcome: &Outcome, generator: &GeneratorReport) {
+    let stats = &outcome.result.generator;
     if let Some(null) = &generator.calibration {
         out.line("null server", &calibrated(null, generator));
     }
@@ -37,19 +37,19 @@ pub(super) fn generator(out: &mut SummaryWriter, outcome: &Outcome, generator: &
         "generator",
         &format!(
             "{fit}: lateness {}{}, receive lag {}; neither is in the latency",
-            spread(instrument.lateness),
+            spread(stats.lateness),
             generator
                 .bunched_share
                 .map_or_else(String::new, |share| format!(
                     ", {} of the arrivals bunched",
                     quantity::percent(share)
                 )),
-            spread(instrument.lag),
+            spread(stats.receive_lag),
         ),
     );
-    let upper = match instrument.stamped_by_kernel {
+    let upper = match stats.kernel_timestamps {
         0 => None,
-        all => Some(instrument.stamp_upper_bounds as f64 / all as f64).filter(|share| *share > 0.0),
+        all => Some(stats.timestamp_upper_bounds as f64 / all as f64).filter(|share| *share > 0.0),
     };
     let upper = upper.map_or_else(String::new, |share| {
         format!(
@@ -58,10 +58,10 @@ pub(super) fn generator(out: &mut SummaryWriter, outcome: &Outcome, generator: &
         )
     });
     out.line(
-        "stamps",
+        "timestamps",
         &format!(
             "{} by the kernel{upper}",
-            percent(generator.stamped_by_kernel)
+            percent(generator.kernel_timestamp_share)
         ),
     );
     let workers: Vec<String> = generator
@@ -69,8 +69,8 @@ pub(super) fn generator(out: &mut SummaryWriter, outcome: &Outcome, generator: &
         .iter()
         .map(|busy| quantity::percent(*busy))
         .collect();
-    let spun_ns: u64 = instrument.worker_spun_ns.iter().sum();
-    let spun = (instrument.cpu_ns > 0).then(|| spun_ns as f64 / instrument.cpu_ns as f64);
+    let spun_ns: u64 = stats.worker_spun_ns.iter().sum();
+    let spun = (stats.cpu_ns > 0).then(|| spun_ns as f64 / stats.cpu_ns as f64);
     out.line(
         "cpu",
         &format!(
@@ -85,23 +85,23 @@ pub(super) fn generator(out: &mut SummaryWriter, outcome: &Outcome, generator: &
             } else {
                 workers.join(" ")
             },
-            quantity::value(Unit::Bytes, instrument.peak_rss_bytes as f64),
-            instrument
-                .scheduled
-                .map_or_else(String::new, |scheduled| format!(", {scheduled}"))
+            quantity::value(Unit::Bytes, stats.peak_rss_bytes as f64),
+            stats
+                .sched_policy
+                .map_or_else(String::new, |sched_policy| format!(", {sched_policy}"))
         ),
     );
 }
 
-fn calibrated(null: &Calibration, generator: &OursReport) -> String {
-    let pace = match null.asked_per_s {
+fn calibrated(null: &Calibration, generator: &GeneratorReport) -> String {
+    let pace = match null.offered_per_s {
         Some(rate) => format!("at {}", quantity::value(Unit::PerSecond, rate)),
         None => format!(
             "in a closed loop reaching {}",
-            quantity::value(Unit::PerSecond, null.completed_per_s)
+            quantity::value(Unit::PerSecond, null.achieved_per_s)
         ),
     };
-    let share = match (null.asked_per_s, generator.calibrated_share) {
+    let share = match (null.offered_per_s, generator.calibrated_share) {
         // In a closed loop without pauses latency follows from throughput: its ratio says nothing.
         (Some(_), Some(share)) if share < 1.0 => format!(
             ", {} of the p50 here: so much may be tare, kernel and loopback, not the target",

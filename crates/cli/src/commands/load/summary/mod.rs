@@ -9,7 +9,7 @@ use std::fmt::Write as _;
 use tare_load::Outcome;
 use tare_report::quantity;
 use tare_report::terminal::Screen;
-use tare_schema::agent::{Ended, LoadResult};
+use tare_schema::agent::{LoadEnd, LoadResult};
 use tare_schema::load::Pacing;
 use tare_schema::load_report::{AssertionReport, AssertionVerdict};
 use tare_schema::metric::Unit;
@@ -30,31 +30,30 @@ const WIDTH: (usize, usize) = (40, 110);
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Rate {
     /// Offered rate.
-    pub asked_per_s: Option<f64>,
+    pub offered_per_s: Option<f64>,
     /// Exchanges that ended within the window, per second; `None` for a window of length 0.
-    pub completed_per_s: Option<f64>,
+    pub achieved_per_s: Option<f64>,
 }
 
 impl Rate {
     /// The rate of a result.
     pub fn new(pacing: &Pacing, result: &LoadResult) -> Self {
-        let answered = result.answered_in_window;
+        let answered = result.completed_in_window;
         // The offered rate counts what the schedule releases, which may be sessions.
         let (intended, ended) = match result.sessions {
             Some(sessions) => (sessions.intended, sessions.ended_in_window),
-            None => (result.intended, answered.right + answered.errors),
+            None => (result.intended, answered.ok + answered.errors),
         };
         let ended = ended as f64;
         Self {
-            asked_per_s: pacing.offered_per_s(intended, result.window_ns),
-            completed_per_s: (result.window_ns > 0)
-                .then(|| ended / (result.window_ns as f64 / 1e9)),
+            offered_per_s: pacing.offered_per_s(intended, result.window_ns),
+            achieved_per_s: (result.window_ns > 0).then(|| ended / (result.window_ns as f64 / 1e9)),
         }
     }
 
     /// Whether the offered rate was reached; true when there is none.
     pub fn is_reached(&self) -> bool {
-        match (self.asked_per_s, self.completed_per_s) {
+        match (self.offered_per_s, self.achieved_per_s) {
             (Some(asked), Some(completed)) => completed >= asked * REACHED,
             (Some(_), None) => false,
             (None, _) => true,
@@ -114,10 +113,10 @@ impl Summary<'_> {
         let result = &outcome.result;
         let words = out.paint.strong(&wrapped(self.words, out.width, 0));
         out.plain(&words);
-        let how = match (&result.broke_off, result.ended) {
-            (Some(_), _) => Some("broke off"),
-            (None, Ended::Interrupted) => Some("interrupted"),
-            (None, Ended::Completed | Ended::BrokeOff) => None,
+        let how = match (&result.abort_reason, result.ended) {
+            (Some(_), _) => Some("aborted"),
+            (None, LoadEnd::Interrupted) => Some("interrupted"),
+            (None, LoadEnd::Completed | LoadEnd::Aborted) => None,
         };
         if let Some(how) = how {
             let span = quantity::span(result.window_ns);
@@ -125,8 +124,8 @@ impl Summary<'_> {
                 "{how} after {span}: everything measured until then follows"
             ));
         }
-        if let Some(why) = &result.broke_off {
-            out.line("broke off", why);
+        if let Some(why) = &result.abort_reason {
+            out.line("aborted", why);
         }
         out.plain("");
         percentiles::latencies(&mut out, outcome);
@@ -137,7 +136,7 @@ impl Summary<'_> {
         outcomes::outcomes(&mut out, outcome);
         outcomes::traffic(&mut out, result);
         outcomes::opening(&mut out, outcome);
-        generator::generator(&mut out, outcome, &self.generator_check.ours);
+        generator::generator(&mut out, outcome, &self.generator_check.report);
         self.verdicts(&mut out);
         out.text
     }
@@ -146,9 +145,9 @@ impl Summary<'_> {
         let rate = |per_s| quantity::value(Unit::PerSecond, per_s);
         let completed = self
             .rate
-            .completed_per_s
+            .achieved_per_s
             .map_or_else(|| quantity::MISSING.to_owned(), rate);
-        let words = match self.rate.asked_per_s {
+        let words = match self.rate.offered_per_s {
             Some(asked) if self.rate.is_reached() => {
                 format!("{} asked, {completed} answered: reached", rate(asked))
             }
@@ -176,8 +175,8 @@ impl Summary<'_> {
         for assertion in self.assertions {
             let words = assertion_text(assertion);
             let words = match assertion.verdict {
-                AssertionVerdict::Held => out.paint.good(&format!("✓ {words}")),
-                AssertionVerdict::Failed | AssertionVerdict::CannotBeTold => {
+                AssertionVerdict::Passed => out.paint.good(&format!("✓ {words}")),
+                AssertionVerdict::Failed | AssertionVerdict::Undecided => {
                     out.paint.bad(&format!("✗ {words}"))
                 }
             };
@@ -190,11 +189,11 @@ impl Summary<'_> {
 /// The result of an assertion as a sentence.
 pub fn assertion_text(assertion: &AssertionReport) -> String {
     let verdict = match assertion.verdict {
-        AssertionVerdict::Held => "held",
+        AssertionVerdict::Passed => "held",
         AssertionVerdict::Failed => "failed",
-        AssertionVerdict::CannotBeTold => "cannot be told",
+        AssertionVerdict::Undecided => "undecided",
     };
-    format!("{} {verdict}: {}", assertion.assertion, assertion.because)
+    format!("{} {verdict}: {}", assertion.assertion, assertion.reason)
 }
 
 #[cfg(test)]
@@ -203,9 +202,9 @@ mod tests {
 
     #[test]
     fn a_rate_is_reached_from_99_percent_on_and_none_asked_is_always() {
-        let rate = |asked_per_s, completed| Rate {
-            asked_per_s,
-            completed_per_s: Some(completed),
+        let rate = |offered_per_s, completed| Rate {
+            offered_per_s,
+            achieved_per_s: Some(completed),
         };
         assert!(rate(Some(1000.0), 991.0).is_reached());
         assert!(!rate(Some(1000.0), 980.0).is_reached());

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use tare_load::Outcome;
 use tare_report::quantity::{self, MISSING};
-use tare_schema::agent::{Fault, LoadResult, OutcomeCount};
+use tare_schema::agent::{ErrorSource, LoadResult, OutcomeCount};
 use tare_schema::metric::Unit;
 use tare_schema::shown::shown;
 
@@ -21,15 +21,15 @@ pub(super) fn outcomes(out: &mut SummaryWriter, outcome: &Outcome) {
     out.line(
         "requests",
         &format!(
-            "{} intended, {} sent, {} right, {} wrong, {} unfinished",
-            result.intended, result.sent, result.right, result.errors, result.unfinished
+            "{} intended, {} sent, {} ok, {} failed, {} unfinished",
+            result.intended, result.sent, result.ok, result.errors, result.unfinished
         ),
     );
     let by_class = by_class(&result.outcomes);
     let all: u64 = by_class.values().map(|seen| seen.count).sum();
     let latency =
-        outcome.sums(|tag| (tag.quantity == "latency").then_some(tag.class.unwrap_or("right")));
-    let is_plain = by_class.len() == 1 && by_class.contains_key("right");
+        outcome.sums(|tag| (tag.quantity == "latency").then_some(tag.class.unwrap_or("ok")));
+    let is_plain = by_class.len() == 1 && by_class.contains_key("ok");
     for (class, seen) in by_class.iter().filter(|_| !is_plain) {
         let latency = latency.get(class).map_or_else(String::new, |latency| {
             format!("p50 {:>9}", figure(latency.quantile(0.5)))
@@ -45,7 +45,7 @@ pub(super) fn outcomes(out: &mut SummaryWriter, outcome: &Outcome) {
         out.plain(line.trim_end());
         blame(out, seen);
     }
-    for fault in &result.connection_faults {
+    for fault in &result.connection_errors {
         out.plain(&format!(
             "  {:<18} {:>9}  (of connections)",
             shown(&fault.class),
@@ -53,7 +53,7 @@ pub(super) fn outcomes(out: &mut SummaryWriter, outcome: &Outcome) {
         ));
         let seen = Seen {
             count: fault.count,
-            fault: fault.fault,
+            error_source: fault.error_source,
             example: fault.example.as_deref(),
         };
         blame(out, &seen);
@@ -63,7 +63,7 @@ pub(super) fn outcomes(out: &mut SummaryWriter, outcome: &Outcome) {
 /// An outcome class, summed over all requests.
 struct Seen<'a> {
     count: u64,
-    fault: Fault,
+    error_source: ErrorSource,
     example: Option<&'a str>,
 }
 
@@ -73,7 +73,7 @@ fn by_class(outcomes: &[OutcomeCount]) -> BTreeMap<&str, Seen<'_>> {
     for outcome in outcomes {
         let seen = classes.entry(&outcome.class).or_insert(Seen {
             count: 0,
-            fault: outcome.fault,
+            error_source: outcome.error_source,
             example: outcome.example.as_deref(),
         });
         seen.count += outcome.count;
@@ -83,12 +83,12 @@ fn by_class(outcomes: &[OutcomeCount]) -> BTreeMap<&str, Seen<'_>> {
 }
 
 fn blame(out: &mut SummaryWriter, seen: &Seen<'_>) {
-    let whose = match seen.fault {
-        Fault::None => return,
-        Fault::Target => "the target",
-        Fault::Peer => "the peer",
-        Fault::Client => "the client",
-        Fault::Environment => "the environment",
+    let whose = match seen.error_source {
+        ErrorSource::None => return,
+        ErrorSource::Target => "the target",
+        ErrorSource::Peer => "the peer",
+        ErrorSource::Client => "the client",
+        ErrorSource::Environment => "the environment",
     };
     let example = seen
         .example
@@ -157,10 +157,10 @@ pub(super) fn traffic(out: &mut SummaryWriter, result: &LoadResult) {
     if !counts.is_empty() {
         out.line("protocol", &counts.join(", "));
     }
-    for wait in &result.waits {
+    for wait in &result.queue_waits {
         let mean_ns = wait.total_ns as f64 / wait.count.max(1) as f64;
         out.line(
-            "waits",
+            "queue wait",
             &format!(
                 "{} for a {}, {} on average",
                 wait.count,

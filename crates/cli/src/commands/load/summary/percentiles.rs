@@ -48,8 +48,15 @@ pub(super) fn latencies(out: &mut SummaryWriter, outcome: &Outcome) {
     add("service", outcome.service());
     // Quantities of a transport: connecting, handshakes.
     for (quantity, latencies) in outcome.sums(|tag| {
-        let is_usual =
-            ["latency", "response", "service", "lateness", "lag", "wait"].contains(&tag.quantity);
+        let is_usual = [
+            "latency",
+            "response",
+            "service",
+            "lateness",
+            "receive-lag",
+            "queue-wait",
+        ]
+        .contains(&tag.quantity);
         (!is_usual && tag.class.is_none()).then_some(tag.quantity)
     }) {
         add(quantity, Some(latencies));
@@ -61,7 +68,7 @@ pub(super) fn latencies(out: &mut SummaryWriter, outcome: &Outcome) {
     if outcome.latency().is_some() {
         out.faint(
             "latency: from the release of a request to the kernel's receipt of the answer, as a punctual client sees it; \
-             response: from its intended start, our lateness included; service: from sending on. Right answers; – where fewer \
+             response: from its intended start, our lateness included; service: from sending on. Successful responses; – where fewer \
              than ten lie beyond.",
         );
     }
@@ -166,7 +173,7 @@ pub(super) fn requests(out: &mut SummaryWriter, outcome: &Outcome) {
     let name_width = widest.unwrap_or(0).clamp(8, 24);
     let head = format!(
         "{:<name_width$} {:>9} {:>10} {:>10} {:>10}",
-        "latency, of", "right", "p50", "p99", "max"
+        "latency, of", "ok", "p50", "p99", "max"
     );
     let head = out.paint.strong(&head);
     out.plain(&head);
@@ -193,7 +200,7 @@ pub(super) fn statuses(out: &mut SummaryWriter, outcome: &Outcome) {
     let service = outcome.by_status("service");
     let head = format!(
         "{:<9} {:>9} {:>10} {:>10} {:>10} {:>12} {:>10}",
-        "by status", "right", "latency p50", "p99", "max", "service p50", "p99"
+        "by status", "ok", "latency p50", "p99", "max", "service p50", "p99"
     );
     let head = out.paint.strong(&head);
     out.plain(&head);
@@ -217,7 +224,7 @@ pub(super) fn statuses(out: &mut SummaryWriter, outcome: &Outcome) {
             at(service, 0.99),
         ));
     }
-    let counts = outcome.result.right_by_status.iter();
+    let counts = outcome.result.ok_by_status.iter();
     let counts: Vec<String> = counts
         .map(|seen| format!("{} with {}", seen.count, seen.status))
         .collect();

@@ -48,7 +48,7 @@ fn a_body_waits_for_its_streams_window_and_says_so() {
     assert_eq!(data(&mut rig), [(1, 3, true)]);
     rig.arrives(0, &ok(1));
     assert_eq!(rig.last().waited, Some(WaitCause::Window));
-    assert_eq!(rig.last().class(), "right");
+    assert_eq!(rig.last().class(), "ok");
 }
 
 #[test]
@@ -89,7 +89,7 @@ fn a_window_that_never_opens_ends_in_a_timeout_and_the_connection_lives() {
     rig.due(0);
     rig.arrives(0, &ok(3));
     rig.pass(TIMEOUT_NS);
-    assert_eq!(rig.ends(), ends(&[(1, "right"), (0, "timeout")]));
+    assert_eq!(rig.ends(), ends(&[(1, "ok"), (0, "timeout")]));
     assert_eq!(rig.last().waited, Some(WaitCause::Window));
     assert_eq!(rig.sent_kinds(0), [(1, 1), (1, 3), (3, 1)]);
     rig.arrives(0, &window(1, 100));
@@ -103,7 +103,7 @@ fn an_answer_before_the_whole_request_is_right_and_cancels_the_rest() {
     rig.due(1);
     rig.sent(0);
     rig.arrives(0, &ok(1));
-    assert_eq!(rig.ends(), ends(&[(0, "right")]));
+    assert_eq!(rig.ends(), ends(&[(0, "ok")]));
     assert_eq!(rig.sent_kinds(0), [(3, 1)]);
     rig.arrives(0, &window(1, 100));
     assert_eq!(rig.sent_kinds(0), []);
@@ -155,7 +155,7 @@ fn received_data_is_given_back_in_large_steps() {
         updates.extend(rig.sent(0));
     }
     rig.arrives(0, &last_data(1, b""));
-    assert_eq!(rig.last().class(), "right");
+    assert_eq!(rig.last().class(), "ok");
     let of = |stream: u32| -> Vec<u32> {
         let of_stream = updates
             .iter()

@@ -27,7 +27,7 @@ fn check_connection(bytes: &[u8], code: u8, example: &str) {
     rig.greet(0, &[]);
     rig.due(0);
     rig.arrives(0, &ok(1));
-    assert_eq!(rig.last().class(), "right");
+    assert_eq!(rig.last().class(), "ok");
     // Again without a replacement, to see the GOAWAY that is sent before the connection is closed.
     let mut told = Rig::greeted(&[]);
     told.due(0);
@@ -69,9 +69,9 @@ fn a_frame_behind_the_end_of_its_stream_breaks_the_connection_unless_we_reset_it
     rig.due(0);
     rig.due(0);
     rig.arrives(0, &[ok(1), window(1, 5), reset(1, 0)].concat());
-    assert_eq!(rig.ends(), ends(&[(0, "right")]), "these two may come late");
+    assert_eq!(rig.ends(), ends(&[(0, "ok")]), "these two may come late");
     rig.arrives(0, &last_data(1, b"more"));
-    assert_eq!(rig.ends(), ends(&[(0, "right"), (1, "malformed")]));
+    assert_eq!(rig.ends(), ends(&[(0, "ok"), (1, "malformed")]));
     assert!(
         rig.last().example.contains("had ended"),
         "{}",
@@ -146,7 +146,7 @@ fn a_malformed_answer_ends_its_stream_only() {
         rig.arrives(0, &[bytes, ok(3)].concat());
         assert_eq!(
             rig.ends(),
-            ends(&[(0, "malformed"), (1, "right")]),
+            ends(&[(0, "malformed"), (1, "ok")]),
             "{example}: the other stream lives"
         );
         assert_eq!(rig.net.connects, 1);

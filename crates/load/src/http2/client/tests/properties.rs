@@ -120,6 +120,6 @@ proptest! {
             }
         }
         prop_assert_eq!(rig.net.ended.len(), order.len());
-        prop_assert!(rig.net.ended.iter().all(|ended| ended.class() == "right"));
+        prop_assert!(rig.net.ended.iter().all(|ended| ended.class() == "ok"));
     }
 }

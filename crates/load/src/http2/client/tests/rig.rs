@@ -42,10 +42,10 @@ pub struct Ended {
 }
 
 impl Ended {
-    /// The class of its error, or `right`, or `unfinished`.
+    /// The class of its error, or `ok`, or `unfinished`.
     pub fn class(&self) -> String {
         match self.outcome {
-            Outcome::Right(_) => "right".into(),
+            Outcome::Ok(_) => "ok".into(),
             Outcome::Wrong(class) => class.to_string(),
             Outcome::Unfinished => "unfinished".into(),
         }

@@ -1,0 +1,84 @@
+//! Capacity of this machine, as measured by an earlier run of the same experiment.
+
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
+
+use tare_schema::plan::{Capacity, Plan};
+use tare_schema::record::EnvironmentRecord;
+use tare_schema::regular::{JSON_BYTES_MAX, read_regular};
+
+/// Most run folders that are examined, newest first.
+const FOLDERS_MAX: usize = 50;
+/// How long a measured capacity is valid: as long as the calibration of the machine.
+const GOOD_FOR: Duration = Duration::from_secs(24 * 3600);
+
+/// The newest capacity measured with the same file, arms and cores since this machine was booted, within a day.
+pub fn known(out: &Path, plan: &Plan) -> Option<Capacity> {
+    if !plan.asks_for_ceiling() {
+        return None;
+    }
+    let boot_id = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?;
+    let folders = std::fs::read_dir(out).into_iter().flatten().flatten();
+    let mut folders: Vec<PathBuf> = folders.map(|entry| entry.path()).collect();
+    // Names begin with the start time: the last one is the newest.
+    folders.sort();
+    let mut newest = folders.into_iter().rev().take(FOLDERS_MAX);
+    newest.find_map(|folder| {
+        let was: Plan = read(&folder.join("plan.json"))?;
+        let machine: EnvironmentRecord = read(&folder.join("environment.json"))?;
+        let capacity = was.capacity.clone()?;
+        let same = was.file_digest == plan.file_digest
+            && was.heaviest_arms() == plan.heaviest_arms()
+            && was.placement == plan.placement
+            && was.addressing == plan.addressing
+            && was.external() == plan.external()
+            && machine.boot_id == boot_id.trim();
+        (same && is_fresh(&capacity)).then_some(capacity)
+    })
+}
+
+fn is_fresh(capacity: &Capacity) -> bool {
+    let measured = SystemTime::UNIX_EPOCH + Duration::from_micros(capacity.measured_unix_us);
+    let age = SystemTime::now().duration_since(measured);
+    // An error means that the clock was set back: then the age is unknown.
+    age.is_ok_and(|age| age < GOOD_FOR)
+}
+
+fn read<T: serde::de::DeserializeOwned>(path: &Path) -> Option<T> {
+    serde_json::from_slice(&read_regular(path, JSON_BYTES_MAX).ok()?).ok()
+}
+
+/// The plan without the levels above a known capacity.
+pub fn kept(plan: &Plan, known: Option<&Capacity>) -> Plan {
+    let mut kept = plan.clone();
+    if let Some(capacity) = known {
+        kept.keep_below(capacity.clone());
+    }
+    kept
+}
+
+/// Which levels are left out, as text; `None` when the plan does not ask for it.
+pub fn words(plan: &Plan, known: Option<&Capacity>) -> Option<String> {
+    if !plan.asks_for_ceiling() {
+        return None;
+    }
+    let Some(capacity) = known else {
+        return Some(format!(
+            "before the first block {} will be run at max rate: levels above 80 % of what they sustain are left out",
+            plan.heaviest_arms().join(" and ")
+        ));
+    };
+    Some(match kept(plan, known).skipped_levels.as_slice() {
+        [] => format!(
+            "{} sustained {:.0}/s at max rate: no level lies above 80 % of it",
+            capacity.arm, capacity.achieved_per_s
+        ),
+        skipped_levels @ [first, ..] => {
+            let levels: Vec<&str> = skipped_levels
+                .iter()
+                .map(|left| left.level.as_str())
+                .collect();
+            format!("{} will be left out: {}", levels.join(", "), first.reason)
+        }
+    })
+}

@@ -1,0 +1,159 @@
+//! Mean ± standard deviation under the outlier rule of a published study, and the mean over all blocks.
+
+use tare_schema::metric::Metric;
+use tare_schema::plan::{OutlierRuleName, Plan};
+use tare_schema::view::{Interval, LevelView, StudySummary, StudySummaryRow};
+use tare_stats::distribution::student_quantile;
+use tare_stats::outcome::BLOCKS_MIN;
+use tare_stats::outliers::{OutlierRule, mean_and_deviation};
+
+use crate::quantity::{self, MISSING, Sign};
+use crate::verdict::list;
+
+/// Metrics that such studies print.
+const METRICS: [Metric; 9] = [
+    Metric::Median,
+    Metric::P90,
+    Metric::P99,
+    Metric::P999,
+    Metric::Max,
+    Metric::Cpu,
+    Metric::Memory,
+    Metric::ProxyMemory,
+    Metric::ProxyCpu,
+];
+
+/// The figures by the experiment's outlier rule; `None` without a rule.
+pub fn study_summary(plan: &Plan, levels: &[LevelView]) -> Option<StudySummary> {
+    let requested = plan.outliers?;
+    let mut rows = Vec::new();
+    let mut dropped_at = Vec::new();
+    let mut dropped_texts = Vec::new();
+    for level in levels {
+        let maxima = by_block(
+            level,
+            plan.arms.first().map(|arm| arm.name.as_str()),
+            Metric::Max,
+        );
+        let known = maxima.iter().flatten().count();
+        let rule = match requested.rule {
+            OutlierRuleName::DropWorstByBaselineMaximum => OutlierRule::DropWorstByBaselineMaximum(
+                known.saturating_sub(requested.keep as usize),
+            ),
+        };
+        let dropped = rule.dropped(&maxima);
+        if !dropped.is_empty() {
+            let blocks: Vec<String> = dropped.iter().map(|at| (at + 1).to_string()).collect();
+            dropped_at.push((level.name.clone(), blocks.join(", ")));
+            let noun = if blocks.len() == 1 { "block" } else { "blocks" };
+            dropped_texts.push(format!("{noun} {} at {}", list(&blocks), level.name));
+        }
+        for cell in &level.cells {
+            for metric in METRICS {
+                let all = by_block(level, Some(&cell.arm), metric);
+                rows.extend(row(level, &cell.arm, metric, &all, &dropped));
+            }
+        }
+    }
+    Some(StudySummary {
+        rule: words(requested.keep),
+        dropped: dropped_at,
+        dropped_text: match dropped_texts.as_slice() {
+            [] => format!(
+                "No block was left out: there are no more than {}.",
+                requested.keep
+            ),
+            dropped_texts => format!("Left out: {}.", dropped_texts.join("; ")),
+        },
+        rows,
+    })
+}
+
+fn words(keep: u32) -> String {
+    format!(
+        "of more than {keep} blocks those with the largest maximum of the baseline are left out, in all arms, until {keep} are left; \
+         mean ± standard deviation of the rest. A rule of the published study, shown on request: our intervals and the verdict use every block"
+    )
+}
+
+fn by_block(level: &LevelView, arm: Option<&str>, metric: Metric) -> Vec<Option<f64>> {
+    let mut cells = level.cells.iter();
+    let cell = cells.find(|cell| Some(cell.arm.as_str()) == arm);
+    let figure = cell.and_then(|cell| cell.figures.iter().find(|f| f.metric == metric));
+    figure.map_or_else(Vec::new, |figure| figure.by_block.clone())
+}
+
+/// One figure; `None` without measurements.
+fn row(
+    level: &LevelView,
+    arm: &str,
+    metric: Metric,
+    all: &[Option<f64>],
+    dropped: &[usize],
+) -> Option<StudySummaryRow> {
+    let kept: Vec<f64> = all
+        .iter()
+        .enumerate()
+        .filter(|(at, _)| !dropped.contains(at))
+        .filter_map(|(_, value)| *value)
+        .collect();
+    let every: Vec<f64> = all.iter().flatten().copied().collect();
+    if every.is_empty() {
+        return None;
+    }
+    let spread = mean_and_deviation(&kept);
+    let measured = interval(&every);
+    Some(StudySummaryRow {
+        level: level.name.clone(),
+        arm: arm.to_owned(),
+        metric,
+        blocks: kept.len() as u32,
+        mean: spread.map(|(mean, _)| mean),
+        deviation: spread.map(|(_, deviation)| deviation),
+        text: spread.map_or_else(
+            || MISSING.into(),
+            |(mean, deviation)| quantity::mean_and_deviation(metric.unit(), mean, deviation),
+        ),
+        blocks_all: every.len() as u32,
+        measured,
+        measured_text: measured.map_or_else(
+            || MISSING.into(),
+            |measured| quantity::difference(metric.unit(), &measured, Sign::Spoken),
+        ),
+    })
+}
+
+/// The mean over blocks with its 95 % interval (Student's t); no interval below three blocks.
+///
+/// If no value is negative, the lower end is not, either.
+pub fn interval(values: &[f64]) -> Option<Interval> {
+    let (mean, deviation) = mean_and_deviation(values)?;
+    let n = values.len() as f64;
+    let least = match values.iter().all(|value| *value >= 0.0) {
+        true => 0.0,
+        false => f64::NEG_INFINITY,
+    };
+    let half = (values.len() >= BLOCKS_MIN)
+        .then(|| student_quantile(0.975, n - 1.0) * deviation / n.sqrt());
+    Some(Interval {
+        estimate: mean,
+        low: half.map(|half| (mean - half).max(least)),
+        high: half.map(|half| mean + half),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_interval_of_a_mean_is_students_and_needs_three_blocks() {
+        let three = interval(&[2.0, 4.0, 6.0]).unwrap();
+        // 4.303 (t, 2 degrees) × 2 / √3, from a printed table.
+        assert!((three.estimate - 4.0).abs() < 1e-12);
+        assert!((three.high.unwrap() - 4.0 - 4.303 * 2.0 / 3f64.sqrt()).abs() < 1e-3);
+        assert_eq!(interval(&[2.0, 4.0, 12.0]).unwrap().low, Some(0.0));
+        assert_eq!(interval(&[2.0, 4.0]).unwrap().low, None);
+        assert_eq!(interval(&[2.0]), None);
+    }
+}

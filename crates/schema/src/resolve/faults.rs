@@ -1,0 +1,221 @@
+//! Faults during trials, and what is read back after them.
+
+use std::rc::Rc;
+
+use super::Scope;
+use super::external::Externals;
+use crate::catalog::WorkloadFolder;
+use crate::def::{ExperimentDef, FaultDef};
+use crate::load::{Acks, Body, ClientSpec, Stop};
+use crate::name::Name;
+use crate::plan::{Arm, Cell, FaultKind, Guarantee, PlannedFault, PreparedTopic, ReadBackPlan};
+use crate::problem::hint;
+use crate::topology::Instance;
+use crate::yaml::Node;
+
+/// Least size of a value with a record number, which follows the timestamp.
+const VALUE_BYTES_MIN: u64 = 16;
+
+/// Adds faults and the topic to read back to the cells of all arms.
+pub(super) fn add_faults(
+    scope: &mut Scope<'_>,
+    root: &Node,
+    def: &ExperimentDef,
+    folder: &WorkloadFolder,
+    (arms, cells): (&[Arm], &mut [Cell]),
+) {
+    let external = Rc::clone(&scope.external);
+    for (at, arm) in arms.iter().enumerate() {
+        let instances = &arm.topology.instances;
+        let mut faults: Vec<PlannedFault> = Vec::new();
+        for (index, written) in def.faults.iter().enumerate() {
+            let found = fault(written, folder, instances, cells, &external);
+            match found {
+                Ok(fault) => faults.push(fault),
+                // Arms share their parts, so each mistake is reported once.
+                Err(message) if at == 0 => {
+                    scope.problem(root.place(&["faults", &index.to_string()]), message);
+                }
+                Err(_) => {}
+            }
+        }
+        faults.sort_by_key(|fault| fault.at_ns);
+        for cell in cells.iter_mut().filter(|cell| cell.arm == arm.name) {
+            cell.faults.clone_from(&faults);
+        }
+    }
+    let mut message = Vec::new();
+    for cell in cells.iter_mut() {
+        message.extend(too_late(cell));
+        match read_back(def, cell) {
+            Ok(found) => cell.read_back = found,
+            Err(reason) => message.push(reason),
+        }
+    }
+    message.dedup();
+    for reason in message {
+        let key = if def.read_back.is_some() {
+            "read_back"
+        } else {
+            "faults"
+        };
+        scope.problem(root.place(&[key]), reason);
+    }
+}
+
+fn fault(
+    def: &FaultDef,
+    folder: &WorkloadFolder,
+    instances: &[Instance],
+    cells: &[Cell],
+    external: &Externals,
+) -> Result<PlannedFault, String> {
+    let of = |name: &Name| match external.has(name) {
+        true => Err(format!(
+            "\"{name}\" is external: Tare neither ends nor starts nor holds what it did not start"
+        )),
+        false => subjects(name, folder, instances),
+    };
+    let topic = |name: &Name| topic_step(name, cells, external);
+    let mut actions: Vec<Result<FaultKind, String>> = Vec::new();
+    let mut on = |name: &Option<Name>, action: fn(Vec<String>) -> FaultKind| {
+        actions.extend(name.as_ref().map(|name| of(name).map(action)));
+    };
+    on(&def.kill, |of| FaultKind::Kill { of });
+    on(&def.stop, |of| FaultKind::Stop { of });
+    on(&def.start, |of| FaultKind::Start { of });
+    on(&def.pause, |of| FaultKind::Pause { of });
+    on(&def.resume, |of| FaultKind::Resume { of });
+    let elect = def.elect.as_ref().map(topic);
+    actions.extend(elect.map(|step| step.map(|step| FaultKind::Elect { step })));
+    let reassign = def.reassign.as_ref().map(topic);
+    actions.extend(reassign.map(|step| step.map(|step| FaultKind::Reassign { step })));
+    if actions.len() != 1 {
+        return Err(String::from(
+            "a fault does one thing: give one of kill, stop, start, pause, resume, elect and reassign",
+        ));
+    }
+    actions.remove(0).map(|action| PlannedFault {
+        at_ns: def.at.as_ns(),
+        action,
+    })
+}
+
+/// Instances that a name means: the instance itself, or all of a part.
+fn subjects(
+    name: &Name,
+    folder: &WorkloadFolder,
+    instances: &[Instance],
+) -> Result<Vec<String>, String> {
+    let name = name.0.as_str();
+    if instances.iter().any(|instance| instance.name == name) {
+        return Ok(vec![name.to_owned()]);
+    }
+    let numbered = |instance: &&Instance| {
+        let rest = instance.name.strip_prefix(name);
+        let number = rest.and_then(|rest| rest.strip_prefix('-'));
+        number.is_some_and(|number| number.parse::<u32>().is_ok())
+    };
+    let mut all: Vec<String> = match folder.def.parts.contains_key(name) {
+        true => {
+            let of_part = instances.iter().filter(numbered);
+            of_part.map(|instance| instance.name.clone()).collect()
+        }
+        false => Vec::new(),
+    };
+    all.sort_by_key(|name| (name.len(), name.clone()));
+    if all.is_empty() {
+        let known = instances.iter().map(|instance| instance.name.as_str());
+        return Err(format!(
+            "no instance or part \"{name}\"{}",
+            hint(name, known)
+        ));
+    }
+    Ok(all)
+}
+
+/// Name of a preparation step in use that creates a topic.
+fn topic_step(name: &Name, cells: &[Cell], external: &Externals) -> Result<String, String> {
+    let steps = cells.iter().flat_map(|cell| &cell.prepare);
+    let known: Vec<PreparedTopic> = steps.filter_map(PreparedTopic::of).collect();
+    if let Some(topic) = known.iter().find(|topic| topic.step == name.0) {
+        return match external.of(&topic.part) {
+            None => Ok(name.0.clone()),
+            Some(_) => Err(format!(
+                "the topic of step \"{name}\" is on \"{}\", which is external: Tare elects and moves nothing there",
+                topic.part
+            )),
+        };
+    }
+    Err(format!(
+        "no step \"{name}\" that makes a topic is taken: name one under `prepare`{}",
+        hint(name, known.iter().map(|topic| topic.step.as_str()))
+    ))
+}
+
+/// Reports faults planned after the end of the window.
+fn too_late(cell: &Cell) -> Option<String> {
+    let window_ns = cell.load.iter().map(|role| match role.load.stop {
+        Stop::Duration { window_ns } => window_ns,
+        Stop::Count { .. } | Stop::Interrupted => u64::MAX,
+    });
+    let window_ns = window_ns.max()?;
+    let late = cell.faults.iter().find(|fault| fault.at_ns >= window_ns)?;
+    Some(format!(
+        "\"{}\" is planned for when the window is over: make the load's duration longer",
+        late.action.in_words()
+    ))
+}
+
+/// The topic to read back, if any, with the delivery guarantees that its producers' settings give.
+fn read_back(def: &ExperimentDef, cell: &Cell) -> Result<Option<ReadBackPlan>, String> {
+    let topics: Vec<PreparedTopic> = cell.prepare.iter().filter_map(PreparedTopic::of).collect();
+    let topic = match (&def.read_back, topics.as_slice()) {
+        (Some(name), topics) => Some(
+            topics
+                .iter()
+                .find(|topic| topic.step == name.0)
+                .ok_or_else(|| format!("no step \"{name}\" that makes a topic is taken"))?,
+        ),
+        (None, [one]) if !cell.faults.is_empty() => Some(one),
+        (None, _) => None,
+    };
+    let Some(topic) = topic else { return Ok(None) };
+    let mut guarantees = vec![Guarantee::NoneLost, Guarantee::NoneDuplicated];
+    let mut writers = 0;
+    for role in &cell.load {
+        let ClientSpec::KafkaProduce { produce, .. } = &role.load.client else {
+            continue;
+        };
+        let to = |path: &str| path.trim_start_matches('/') == topic.topic;
+        if !role.load.requests.iter().any(|request| to(&request.path)) {
+            continue;
+        }
+        writers += 1;
+        let short = role
+            .load
+            .requests
+            .iter()
+            .find(|request| match &request.body {
+                Body::Filler { bytes } => *bytes < VALUE_BYTES_MIN,
+                _ => false,
+            });
+        if short.is_some() {
+            return Err(format!(
+                "records are numbered to be read back, so a payload has at least {VALUE_BYTES_MIN} bytes"
+            ));
+        }
+        guarantees.retain(|guarantee| match guarantee {
+            Guarantee::NoneLost => produce.acks == Acks::All,
+            Guarantee::NoneDuplicated => produce.idempotence,
+        });
+    }
+    match (writers, &def.read_back) {
+        (0, Some(name)) => Err(format!("nobody writes to the topic of step \"{name}\"")),
+        (0, None) => Ok(None),
+        _ => Ok(Some(ReadBackPlan {
+            topic: topic.clone(),
+            guarantees,
+        })),
+    }
+}

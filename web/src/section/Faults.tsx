@@ -1,0 +1,71 @@
+// Injected faults, their effects on the load, and the records read back.
+import type { JSX } from "preact";
+import { useCallback } from "preact/hooks";
+import type { Key } from "../legend";
+import { canDraw, faultPicture, INK, SHOWN, type Shown } from "../plot/fault";
+import type { FaultView, View } from "../view";
+import { Picture } from "./Picture";
+import { Section, Table } from "./Section";
+
+const HOW =
+  "How to read: dashed lines are faults. Responses count when they arrive, so a backlog shows as a peak. Medians over the trials.";
+
+const HEADS = ["done", "longest outage", "slowest", "retried", "errors", "acknowledged", "read back", "lost", "duplicated"];
+
+function Line({ item, shown }: { item: FaultView; shown: Shown }): JSX.Element | null {
+  const draw = useCallback((width: number) => faultPicture(item, shown, width), [item, shown]);
+  if (!canDraw(item, shown)) return null;
+  const keys: Key[] = [
+    { label: SHOWN[shown], color: INK.line, shape: "swatch" },
+    ...(item.faults.length > 0 ? [{ label: "fault", color: INK.fault, shape: "swatch" } as Key] : []),
+  ];
+  const title = `${SHOWN[shown].charAt(0).toUpperCase()}${SHOWN[shown].slice(1)}, ${item.arm}, ${item.level}`;
+  return <Picture title={title} how={HOW} keys={keys} file={`fault-${shown}-${item.arm}-${item.level}`} draw={draw} />;
+}
+
+function Rows({ item }: { item: FaultView }): JSX.Element {
+  const title = `${item.arm}, ${item.level}: trial by trial`;
+  return (
+    <Table label={title}>
+      <thead>
+        <tr>
+          <th scope="col">trial</th>
+          {HEADS.map((head) => <th scope="col" key={head}>{head}</th>)}
+        </tr>
+      </thead>
+      <tbody>
+        {item.trials.map((trial) => (
+          <tr key={trial.trial}>
+            <th scope="row">{trial.trial}</th>
+            {trial.texts.map((text, index) => <td class={index === 0 ? undefined : "figure"} key={index}>{text}</td>)}
+          </tr>
+        ))}
+      </tbody>
+    </Table>
+  );
+}
+
+/** The section of faults; nothing where there are none. */
+export function Faults({ view }: { view: View }): JSX.Element | null {
+  const all = view.faults ?? [];
+  if (all.length === 0) return null;
+  return (
+    <Section
+      id="faults"
+      title="Faults"
+      lead="Faults were injected during the load. Acknowledged records were read back afterwards and compared one by one."
+    >
+      {all.map((item) => (
+        <div key={`${item.arm}-${item.level}`}>
+          <h3 class="sub">{item.arm}, {item.level}</h3>
+          {item.sentences.map((text) => <p key={text}>{text}</p>)}
+          <div class="grid wide">
+            <Line item={item} shown="answers" />
+            <Line item={item} shown="slowest" />
+          </div>
+          <Rows item={item} />
+        </div>
+      ))}
+    </Section>
+  );
+}

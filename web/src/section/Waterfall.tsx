@@ -1,0 +1,81 @@
+// What each thing adds to the mean and to the CPU: a waterfall for each order, and each part in every order.
+import type { JSX } from "preact";
+import { useCallback } from "preact/hooks";
+import type { Key } from "../legend";
+import { BARS, barOf, waterfallPicture, type Bar } from "../plot/waterfall";
+import type { Unit, View, WaterfallSequence, WaterfallView } from "../view";
+import { Picture } from "./Picture";
+import { Section, Table } from "./Section";
+
+const HOW = "How to read: each bar begins where the one before it ends; the dark line under it: 95 % interval of what the step adds.";
+
+function capital(label: string): string {
+  return label.charAt(0).toUpperCase() + label.slice(1);
+}
+
+function Fall(props: { title: string; sequence: WaterfallSequence; all: readonly WaterfallSequence[]; unit: Unit }): JSX.Element {
+  const { title, sequence, all, unit } = props;
+  const draw = useCallback((width: number) => waterfallPicture(sequence, all, unit, width), [sequence, all, unit]);
+  const met = new Set(sequence.steps.map(barOf));
+  const shown: Bar[] = ["whole", ...(["adds", "takes", "unsure"] as const).filter((bar) => met.has(bar))];
+  const keys: Key[] = shown.map((bar) => ({ ...BARS[bar], shape: BARS[bar].opacity === 1 ? "swatch" : "swatch-pale" }));
+  const notes = sequence.missing == null ? [] : [sequence.missing];
+  return <Picture title={title} notes={notes} how={HOW} keys={keys} file={`waterfall-${title}`} draw={draw} />;
+}
+
+function Parts({ item }: { item: WaterfallView }): JSX.Element | null {
+  if (item.parts.length === 0) return null;
+  const title = `${capital(item.label)}, ${item.level}: parts by order`;
+  return (
+    <Table label={title} class="parts">
+      <thead>
+        <tr>
+          <th scope="col">{title}</th>
+          {item.sequences.map((sequence) => <th scope="col" key={sequence.name}>{sequence.name}</th>)}
+        </tr>
+      </thead>
+      <tbody>
+        {item.parts.map((part) => (
+          <tr key={part.what}>
+            <th scope="row">{part.what}</th>
+            {part.added_texts.map((text, index) => <td class="figure" key={index}>{text}</td>)}
+          </tr>
+        ))}
+      </tbody>
+    </Table>
+  );
+}
+
+/** The section of waterfalls; nothing where the experiment has none. */
+export function Waterfalls({ view }: { view: View }): JSX.Element | null {
+  const all = view.waterfalls ?? [];
+  if (all.length === 0) return null;
+  const orders = all[0]?.sequences ?? [];
+  return (
+    <Section
+      id="waterfall"
+      title="Waterfall"
+      lead="Means over the blocks in which every arm of an order was measured, so that the steps add up. Intervals are unadjusted; quantiles are not shown, because they do not add up."
+    >
+      {all.map((item) => (
+        <div key={`${item.level}-${item.metric}`}>
+          <h3 class="sub">{capital(item.label)}, {item.level}</h3>
+          <div class="grid wide">
+            {item.sequences.map((sequence) => (
+              <Fall
+                key={sequence.name}
+                title={`${capital(item.label)}, ${item.level}, order ${sequence.name}`}
+                sequence={sequence}
+                all={item.sequences}
+                unit={item.unit}
+              />
+            ))}
+          </div>
+          <Parts item={item} />
+          {item.checks.map((check) => <p class="how" key={check}>{capital(check)}.</p>)}
+        </div>
+      ))}
+      {orders.map((order) => <p class="how" key={order.name}>Order {order.name}: {order.order}</p>)}
+    </Section>
+  );
+}
