@@ -70,7 +70,7 @@ pub fn markdown(view: &View) -> String {
     }
     section(
         &mut text,
-        "Published, beside what was measured here",
+        "Published and measured",
         &grid::published::figures(view),
     );
     section(

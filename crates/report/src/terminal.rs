@@ -65,12 +65,10 @@ pub fn terminal(view: &View, screen: Screen) -> String {
     let columns = grid::published::columns(view);
     let published = grid::published::figures(view);
     if !columns.rows.is_empty() {
-        page.title(
-            "published, beside what was measured here: what is added, of the baseline its value",
-        );
+        page.title("published and measured: overheads, and the values of the baseline");
         page.grid(&[columns]);
     } else if !published.rows.is_empty() {
-        page.title("published, beside what was measured here");
+        page.title("published and measured");
         // Where levels are compared, the rows are levels already.
         let published = match view.compare {
             Compare::Arms => published,

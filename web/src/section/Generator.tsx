@@ -104,7 +104,7 @@ export function Scatter({ view }: { view: View }): JSX.Element {
     <Section
       id="noise"
       title="Minimum detectable difference"
-      lead={`The smallest difference that would be found four times out of five; small print: the residual from block to block. ${checkWords(view.baseline_check)}`}
+      lead={`The smallest difference that is found with a power of 80 %; small print: the residual from block to block. ${checkWords(view.baseline_check)}`}
     >
       {view.noise.length === 0 ? (
         <p class="none">Too few blocks to tell.</p>

@@ -14,7 +14,7 @@ pub fn figures(view: &View) -> Grid {
             "level",
             "metric",
             "published",
-            "here",
+            "measured",
             "source",
         ],
         4,
@@ -77,7 +77,7 @@ pub fn columns(view: &View) -> Grid {
         return Grid::default();
     };
     let mut header = vec!["level".to_owned(), "metric".to_owned()];
-    header.extend(all.measured.iter().map(|arm| format!("{arm}, here")));
+    header.extend(all.measured.iter().map(|arm| format!("{arm}, measured")));
     header.extend(all.published.iter().cloned());
     let rows = all.rows.iter().map(|row| {
         let mut cells = vec![row.level.clone(), row.metric.label().to_owned()];

@@ -297,7 +297,7 @@ pub fn notes(plan: &Plan, view: &View, sentences: &[Sentence]) -> Vec<Sentence> 
             .find(|n| n.metric == *metric && n.level == level);
         if let Some(detectable) = noise.and_then(|noise| noise.minimum_detectable) {
             texts.push(format!(
-                "With {} and this noise, a change of {}{} by {} (up or down) would be found four times out of five.",
+                "Minimum detectable difference with {} and this noise: {}{}, {} (power 80 %).",
                 quantity::counted(view.run.blocks_complete.into(), "block", "blocks"),
                 object(*metric),
                 at_level(plan, level),

@@ -70,7 +70,7 @@ impl fmt::Display for Unfit {
         match self {
             Unfit::Bunched { share, limit } => write!(
                 f,
-                "{:.1} % of the arrivals were bunched, above {:.0} %: other programs held the generator's core",
+                "{:.1} % of the arrivals were bunched, above {:.0} %: other programs or the hypervisor held the generator's core",
                 percent(*share),
                 percent(*limit)
             ),
