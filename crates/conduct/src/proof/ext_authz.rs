@@ -50,13 +50,13 @@ fn passed(ext_authz: &ExtAuthz, sent: &[SentTraffic]) -> Option<u64> {
 /// Proofs by the counters of the asking proxy: as many checks as arrived at the server, no retries.
 fn at_both_ends(route: &Route, arrived: Option<f64>, deltas: &Deltas<'_>) -> Vec<Proof> {
     let mut proofs = Vec::new();
-    let ext_authz = deltas.of(&route.from, "upstream-requests", &route.edge);
-    if let (Some(ext_authz), Some(arrived)) = (ext_authz, arrived) {
+    let queries = deltas.of(&route.from, "upstream-requests", &route.edge);
+    if let (Some(queries), Some(arrived)) = (queries, arrived) {
         proofs.push(exactly(
             &route.from,
             "questions",
             arrived as u64,
-            Some(ext_authz),
+            Some(queries),
         ));
     }
     if let Some(retries) = deltas.of(&route.from, "retries", &route.edge) {

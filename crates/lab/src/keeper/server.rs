@@ -113,7 +113,7 @@ struct Server<'a> {
     limit_groups: LimitGroups,
     lines: Lines,
     outbound: SendQueue,
-    proxies: Vec<Stopping>,
+    stopping: Vec<Stopping>,
 }
 
 /// A stop in progress.
@@ -151,7 +151,7 @@ impl<'a> Server<'a> {
             limit_groups: LimitGroups::new(folder_owner.path()),
             lines: Lines::new(LINE_BYTES_MAX),
             outbound: SendQueue::default(),
-            proxies: Vec::new(),
+            stopping: Vec::new(),
             folder_owner,
         };
         server.send(&Event::Hello {
@@ -217,7 +217,7 @@ impl<'a> Server<'a> {
         for child in running.filter(|child| child.exit_status.is_none()) {
             fds.push(readable(child.ended.as_fd()));
         }
-        let tick = if self.proxies.is_empty() {
+        let tick = if self.stopping.is_empty() {
             IDLE_TICK
         } else {
             STOP_TICK
@@ -370,7 +370,7 @@ impl<'a> Server<'a> {
             let signal = Signal::from_named_raw(signal).unwrap_or(Signal::TERM);
             let _ = rustix::process::kill_process(child.pid, signal);
         }
-        self.proxies.push(Stopping {
+        self.stopping.push(Stopping {
             id,
             name,
             kill_at: Instant::now() + Duration::from_millis(grace_ms),
@@ -380,14 +380,14 @@ impl<'a> Server<'a> {
 
     /// Continues the stops: after exit or grace period the process and its descendants are killed.
     fn advance_stops(&mut self) {
-        for stop in std::mem::take(&mut self.proxies) {
+        for stop in std::mem::take(&mut self.stopping) {
             let ended = match self.children.by_name.get(&stop.name) {
                 Some(child) => child.exit_status.is_some(),
                 None => true,
             };
             let now = Instant::now();
             if !ended && now < stop.kill_at {
-                self.proxies.push(stop);
+                self.stopping.push(stop);
                 continue;
             }
             let left = self.children.members(&stop.name);
@@ -410,7 +410,7 @@ impl<'a> Server<'a> {
                 for one in &left {
                     process::send_signal(one, Signal::KILL);
                 }
-                self.proxies.push(stop);
+                self.stopping.push(stop);
             }
         }
     }

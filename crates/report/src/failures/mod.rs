@@ -106,9 +106,9 @@ fn classes(records: &[&TrialRecord], counts: Counts) -> String {
     for role in roles(records) {
         let wrong = role.outcomes.iter();
         for outcome in wrong.filter(|one| !["ok", "unfinished"].contains(&one.class.as_str())) {
-            let fault = fault(outcome.error_source);
+            let source = by_source(outcome.error_source);
             let class = outcome.class.replace('-', " ");
-            add(format!("{class}{fault}"), outcome.count);
+            add(format!("{class}{source}"), outcome.count);
         }
         add("unfinished".into(), role.unfinished);
         add("dropped because the queue was full".into(), role.overflow);
@@ -128,7 +128,7 @@ fn classes(records: &[&TrialRecord], counts: Counts) -> String {
     shares.join(", ")
 }
 
-fn fault(error_source: ErrorSource) -> &'static str {
+fn by_source(error_source: ErrorSource) -> &'static str {
     match error_source {
         ErrorSource::None => "",
         ErrorSource::Target => " by the target",

@@ -61,17 +61,22 @@ fn fetched(lock: &str, def: &MavenDef) -> (tempfile::TempDir, Result<(), String>
     (place, result)
 }
 
+fn step(name: &str, script: &str) -> StepDef {
+    StepDef {
+        name: name.to_owned(),
+        command: ["sh", "-c", script].map(str::to_owned).to_vec(),
+        timeout: Duration::from_secs(20),
+    }
+}
+
 #[test]
 fn archives_that_the_lock_knows_are_used() {
     let lock = format!("{A}  broker_2.13-4.3.1.jar\n{B}  agent-2.6.0-javaagent.jar\n");
     let mut def = def();
-    def.once = vec![StepDef {
-        name: "look".to_owned(),
-        command: ["sh", "-c", "test -e jars/broker_2.13-4.3.1.jar && test -e {{ bin }}/agents/agent-2.6.0-javaagent.jar && test -e {{ folder }}/maven.lock"]
-            .map(str::to_owned)
-            .to_vec(),
-        timeout: Duration::from_secs(20),
-    }];
+    def.once = vec![step(
+        "look",
+        "test -e jars/broker_2.13-4.3.1.jar && test -e {{ bin }}/agents/agent-2.6.0-javaagent.jar && test -e {{ folder }}/maven.lock",
+    )];
     let (_place, result) = fetched(&lock, &def);
     assert_eq!(result, Ok(()));
     def.once[0].command = vec!["false".to_owned()];
@@ -85,13 +90,7 @@ fn steps_see_the_final_path_and_a_link_from_a_killed_fetch_is_no_folder() {
     fs::write(place.path().join("maven.lock"), "").unwrap();
     let target = target(place.path());
     let mut def = def();
-    def.once = vec![StepDef {
-        name: "keep the path".to_owned(),
-        command: ["sh", "-c", "echo '{{ bin }}' > '{{ bin }}'/path"]
-            .map(str::to_owned)
-            .to_vec(),
-        timeout: Duration::from_secs(20),
-    }];
+    def.once = vec![step("keep the path", "echo '{{ bin }}' > '{{ bin }}'/path")];
     let archives = Archives::of(&def, &target, place.path());
     let folder = archives.folder().unwrap();
     let partial = folder.with_extension("partial");

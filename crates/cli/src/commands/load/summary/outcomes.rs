@@ -45,16 +45,16 @@ pub(super) fn outcomes(out: &mut SummaryWriter, outcome: &Outcome) {
         out.plain(line.trim_end());
         blame(out, seen);
     }
-    for fault in &result.connection_errors {
+    for error in &result.connection_errors {
         out.plain(&format!(
             "  {:<18} {:>9}  (of connections)",
-            shown(&fault.class),
-            fault.count
+            shown(&error.class),
+            error.count
         ));
         let seen = Seen {
-            count: fault.count,
-            error_source: fault.error_source,
-            example: fault.example.as_deref(),
+            count: error.count,
+            error_source: error.error_source,
+            example: error.example.as_deref(),
         };
         blame(out, &seen);
     }
