@@ -777,7 +777,7 @@ export interface MachineView {
    */
   steal_share?: number | null;
   /**
-   * Busy share of the parts' cores, background load included.
+   * Busy share of the parts' cores, background load and other arms included.
    */
   part_cores_busy?: number | null;
   /**
@@ -788,6 +788,10 @@ export interface MachineView {
    * Share of the agents' cores used by background load.
    */
   background_agent_share?: number | null;
+  /**
+   * Share of the parts' cores used by instances of other arms; of all cores where agents have none of their own.
+   */
+  other_arms_share?: number | null;
   /**
    * Busy share of the busiest core.
    */

@@ -1,14 +1,15 @@
-//! CPU use during a trial: by other programs, and whether the instances saturated their cores.
+//! CPU use during a trial: by other programs, by other arms, and whether the instances saturated their cores.
 
 use std::collections::BTreeSet;
 
 use tare_schema::plan::{Fitness, Placement};
 use tare_schema::record::{BackgroundLoad, MachineUsage, PartUsage};
 
-/// Share of the cores of instances and of agents that other programs used; `None` when the CPU time of a core or of an instance
-/// is not known.
+/// Share of the cores of instances and of agents that other programs used; `None` when the CPU time of a core, of an instance or
+/// of other arms is not known.
 ///
-/// Everything of a trial but its agents runs on the cores of the instances: the conductor, the keeper and the links, too.
+/// Everything of a run but its agents runs on the cores of the instances: the conductor, the keeper, the links, and instances of
+/// other arms that stay up between their trials.
 #[must_use]
 pub fn background_load(
     placement: &Placement,
@@ -16,42 +17,66 @@ pub fn background_load(
     parts: &[PartUsage],
 ) -> Option<BackgroundLoad> {
     let (agents, others): (Vec<_>, Vec<_>) = parts.iter().partition(|part| part.role == "agent");
+    let agents_ns = cpu_ns(&agents)?;
+    let others_ns = cpu_ns(&others)? + machine.other_arms_cpu_ns?;
+    let part_cores = cores_of_parts(placement, machine);
     if placement.agents_have_cores_of_their_own() {
         return Some(BackgroundLoad {
-            part_cores: background(machine, &placement.part_cpus, &others)?,
-            agent_cores: Some(background(machine, &placement.agent_cpus, &agents)?),
+            part_cores: background(machine, &part_cores, others_ns)?,
+            agent_cores: Some(background(machine, &placement.agent_cpus, agents_ns)?),
         });
     }
-    let both = placement.agent_cpus.iter().chain(&placement.part_cpus);
-    let mut all: BTreeSet<u32> = both.copied().collect();
-    if placement.agent_cpus.is_empty() || placement.part_cpus.is_empty() {
-        all = (0..machine.core_busy.len() as u32).collect();
-    }
-    let all: Vec<u32> = all.into_iter().collect();
     Some(BackgroundLoad {
-        part_cores: background(machine, &all, &parts.iter().collect::<Vec<_>>())?,
+        part_cores: background(machine, &part_cores, agents_ns + others_ns)?,
         agent_cores: None,
     })
 }
 
-/// Busy share of these cores that these processes do not account for. Clamped at 0: core times are coarser than process times.
-fn background(machine: &MachineUsage, cpus: &[u32], parts: &[&PartUsage]) -> Option<f64> {
-    let own_ns: u64 = parts.iter().map(|part| part.cpu_ns).sum::<Option<u64>>()?;
+/// Share of the cores of instances that instances of other arms used; of all cores where agents have none of their own.
+#[must_use]
+pub fn other_arms(placement: &Placement, machine: &MachineUsage) -> Option<f64> {
+    let cpus = cores_of_parts(placement, machine);
+    share(machine.other_arms_cpu_ns?, machine, &cpus)
+}
+
+/// The cores of instances; all cores where agents have none of their own.
+fn cores_of_parts(placement: &Placement, machine: &MachineUsage) -> Vec<u32> {
+    if placement.agents_have_cores_of_their_own() {
+        return placement.part_cpus.clone();
+    }
+    if placement.agent_cpus.is_empty() || placement.part_cpus.is_empty() {
+        return (0..machine.core_busy.len() as u32).collect();
+    }
+    let both = placement.agent_cpus.iter().chain(&placement.part_cpus);
+    let both: BTreeSet<u32> = both.copied().collect();
+    both.into_iter().collect()
+}
+
+fn cpu_ns(parts: &[&PartUsage]) -> Option<u64> {
+    parts.iter().map(|part| part.cpu_ns).sum()
+}
+
+/// Busy share of these cores that the run's own CPU time does not account for. Clamped at 0: core times are coarser than process
+/// times.
+fn background(machine: &MachineUsage, cpus: &[u32], own_ns: u64) -> Option<f64> {
+    let accounted = mean(&machine.core_busy, cpus)? - mean(&machine.core_unattributed, cpus)?;
+    Some((accounted - share(own_ns, machine, cpus)?).clamp(0.0, 1.0))
+}
+
+/// CPU time as a share of the time that these cores had.
+fn share(cpu_ns: u64, machine: &MachineUsage, cpus: &[u32]) -> Option<f64> {
     let available_ns =
         machine.window_ns as f64 * (1.0 - machine.steal_share.unwrap_or(0.0)) * cpus.len() as f64;
-    if available_ns <= 0.0 {
-        return None;
-    }
-    let accounted = mean(&machine.core_busy, cpus)? - mean(&machine.core_unattributed, cpus)?;
-    Some((accounted - own_ns as f64 / available_ns).clamp(0.0, 1.0))
+    (available_ns > 0.0).then(|| cpu_ns as f64 / available_ns)
 }
 
 /// Whether the instances' own work kept their cores so busy that queueing dominates.
 #[must_use]
 pub fn is_saturated(fitness: &Fitness, placement: &Placement, machine: &MachineUsage) -> bool {
-    let others = machine
+    let background = machine
         .background
         .map_or(0.0, |background| background.part_cores);
+    let others = background + machine.other_arms.unwrap_or(0.0);
     mean(&machine.core_busy, &placement.part_cpus)
         .is_some_and(|busy| busy - others > fitness.saturated_busy)
 }
@@ -81,6 +106,7 @@ mod tests {
             window_ns: SECOND_NS,
             core_busy: core_busy.to_vec(),
             core_unattributed: core_unattributed.to_vec(),
+            other_arms_cpu_ns: Some(0),
             ..MachineUsage::default()
         }
     }
@@ -132,6 +158,24 @@ mod tests {
     }
 
     #[test]
+    fn instances_of_other_arms_are_no_other_programs() {
+        let parts = [part("app", 0.2), part("agent", 0.25)];
+        let mut machine = machine(&[0.25, 0.7], &[0.0, 0.0]);
+        machine.other_arms_cpu_ns = Some(SECOND_NS / 5);
+        let near = placement(&[0], &[1]);
+        let found = background_load(&near, &machine, &parts).unwrap();
+        assert!(is_near(found.part_cores, 0.3), "{found:?}");
+        assert!(is_near(found.agent_cores.unwrap(), 0.0), "{found:?}");
+        assert!(is_near(other_arms(&near, &machine).unwrap(), 0.2));
+        // Of both cores where nobody has one of its own.
+        let anywhere = placement(&[], &[]);
+        assert!(is_near(other_arms(&anywhere, &machine).unwrap(), 0.1));
+        machine.other_arms_cpu_ns = None;
+        assert_eq!(background_load(&near, &machine, &parts), None);
+        assert_eq!(other_arms(&near, &machine), None);
+    }
+
+    #[test]
     fn what_is_not_known_is_not_nothing_and_more_of_ours_than_busy_is() {
         let near = placement(&[1], &[0]);
         let machine = machine(&[0.3, 0.3], &[0.0, 0.0]);
@@ -144,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn cores_that_other_programs_fill_are_not_saturated() {
+    fn cores_that_other_programs_or_other_arms_fill_are_not_saturated() {
         let near = placement(&[1], &[0]);
         let mut machine = machine(&[0.92, 0.1], &[0.0, 0.0]);
         let fitness = Fitness::default();
@@ -153,6 +197,9 @@ mod tests {
             part_cores: 0.3,
             agent_cores: Some(0.0),
         });
+        assert!(!is_saturated(&fitness, &near, &machine));
+        machine.background = None;
+        machine.other_arms = Some(0.3);
         assert!(!is_saturated(&fitness, &near, &machine));
     }
 }

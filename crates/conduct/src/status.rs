@@ -32,6 +32,7 @@ pub(crate) fn judge(
                 true => fitness::background_load(&plan.placement, machine, &record.parts),
                 false => None,
             };
+            machine.other_arms = fitness::other_arms(&plan.placement, machine);
             record.saturated = fitness::is_saturated(&plan.fitness, &plan.placement, machine);
         }
         None => {

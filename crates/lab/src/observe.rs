@@ -10,6 +10,7 @@
 mod external;
 mod links;
 mod machine;
+mod other_arms;
 mod pods;
 mod reading;
 mod threads;
@@ -27,6 +28,8 @@ pub(crate) use external::{ObservedExternal, WithExternal};
 use links::LinkObservation;
 pub use links::ObservedLinks;
 pub(crate) use machine::MachineReading;
+pub use other_arms::OtherArms;
+use other_arms::OtherArmsObservation;
 pub use pods::ObservedPod;
 use pods::{PodCounts, PodReading};
 use reading::ProcessReading;
@@ -94,6 +97,14 @@ impl ObservedInstance {
         (own.as_ref() != Some(&group)).then_some((group, throttling))
     }
 
+    /// The process that was started for it; `None`: a list of processes.
+    fn root(&self) -> Option<u32> {
+        match self.scope {
+            Scope::Tree { root, .. } => Some(root),
+            Scope::Only(_) => None,
+        }
+    }
+
     fn members(&self, all: &[ProcessStat]) -> BTreeSet<u32> {
         match &self.scope {
             Scope::Only(pids) => pids.iter().copied().collect(),
@@ -122,6 +133,7 @@ pub struct LocalObservation {
     parts: Vec<PartObservation>,
     pods: Vec<(ObservedPod, PodCounts, PodReading)>,
     links: Option<LinkObservation>,
+    other_arms: Option<OtherArmsObservation>,
     machine: Option<MachineReading>,
     started: Instant,
 }
@@ -140,15 +152,17 @@ struct PartObservation {
 }
 
 impl LocalObservation {
-    /// Resets the high-water marks and takes the first reading.
+    /// Resets the high-water marks and takes the first reading. Without other arms nothing else of the run is running.
     ///
     /// # Errors
     /// When an instance has no process.
     pub fn start(
         observed: Vec<ObservedInstance>,
         pods: Vec<ObservedPod>,
+        other_arms: Option<OtherArms>,
     ) -> Result<LocalObservation, LabError> {
         let all = process::snapshot();
+        let own = observed.iter().filter_map(ObservedInstance::root).collect();
         let mut parts = Vec::new();
         for observed in observed {
             let members = observed.members(&all);
@@ -181,11 +195,13 @@ impl LocalObservation {
             (pod, counts, first)
         });
         let pods = pods.collect();
+        let other_arms = other_arms.map(|found| OtherArmsObservation::start(found, own, &all));
         let machine = MachineReading::take();
         Ok(LocalObservation {
             parts,
             pods,
             links: None,
+            other_arms,
             machine,
             started: Instant::now(),
         })
@@ -200,14 +216,19 @@ impl LocalObservation {
         Ok(self)
     }
 
-    fn machine_usage(&self, parts: &[PartUsage]) -> MachineUsage {
-        let ours: Option<u64> = parts.iter().map(|part| part.cpu_ns).sum();
-        match (&self.machine, MachineReading::take()) {
+    fn machine_usage(&self, parts: &[PartUsage], other_arms_ns: Option<u64>) -> MachineUsage {
+        let own: Option<u64> = parts.iter().map(|part| part.cpu_ns).sum();
+        let ours = own.zip(other_arms_ns).map(|(own, others)| own + others);
+        let usage = match (&self.machine, MachineReading::take()) {
             (Some(first), Some(last)) => last.since(first, ours),
             _ => MachineUsage {
                 window_ns: u64::try_from(self.started.elapsed().as_nanos()).unwrap_or(u64::MAX),
                 ..MachineUsage::default()
             },
+        };
+        MachineUsage {
+            other_arms_cpu_ns: other_arms_ns,
+            ..usage
         }
     }
 }
@@ -226,7 +247,11 @@ impl Observation for LocalObservation {
         if let Some(links) = &self.links {
             links.account_threads(&mut usages);
         }
-        let mut machine = self.machine_usage(&usages);
+        let other_arms_ns = match &self.other_arms {
+            Some(other_arms) => other_arms.finish(&all),
+            None => Some(0),
+        };
+        let mut machine = self.machine_usage(&usages, other_arms_ns);
         for (pod, counts, first) in &self.pods {
             let usage = counts.read().since(first, &pod.pod);
             if let [alone] = pod.instances.as_slice()

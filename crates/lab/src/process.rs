@@ -118,6 +118,15 @@ pub fn has_environment(pid: u32, entry: &str) -> bool {
         .is_ok_and(|text| text.split(|b| *b == 0).any(|one| one == entry.as_bytes()))
 }
 
+/// Whether the process was started with a `NAME=value` in its environment that begins like this.
+pub(crate) fn has_environment_prefix(pid: u32, beginning: &str) -> bool {
+    let entries = fs::read(format!("/proc/{pid}/environ"));
+    entries.is_ok_and(|text| {
+        let mut entries = text.split(|b| *b == 0);
+        entries.any(|one| one.starts_with(beginning.as_bytes()))
+    })
+}
+
 /// Sends a signal to exactly this process, never to another one that reused its id.
 ///
 /// Returns whether it was sent.

@@ -40,7 +40,8 @@ fn two_threads_that_burn_get_a_tenth_of_a_core_and_their_throttling_is_counted()
     let bounds = CgroupLimits::new(Some(0.1), None);
     let pid = keeper.spawn(&spawn(&keeper, &words, bounds)).unwrap();
     let watched = ObservedInstance::tree("work", "app", "rig 1", pid, "TARE_INSTANCE=work");
-    let observation = Box::new(LocalObservation::start(vec![watched], Vec::new()).unwrap());
+    let observation = LocalObservation::start(vec![watched], Vec::new(), None).unwrap();
+    let observation = Box::new(observation);
     std::fs::write(&go, "").unwrap();
     let burnt = within(LIMIT, || {
         let tail = keeper.tail("work").unwrap();
@@ -69,7 +70,7 @@ fn a_part_without_limits_has_no_figures_of_throttling() {
         .spawn(&spawn(&keeper, &["sleep", "x", "plain"], None))
         .unwrap();
     let watched = ObservedInstance::tree("work", "app", "rig 1", pid, "TARE_INSTANCE=work");
-    let observation = LocalObservation::start(vec![watched], Vec::new()).unwrap();
+    let observation = LocalObservation::start(vec![watched], Vec::new(), None).unwrap();
     let (parts, _) = Box::new(observation).finish().unwrap();
     let part = &parts[0];
     assert_eq!((part.throttled_ns, part.quota_periods), (None, None));

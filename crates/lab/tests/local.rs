@@ -79,6 +79,29 @@ fn an_arm_serves_through_its_proxies_is_observed_and_leaves_nothing() {
 }
 
 #[test]
+fn what_another_test_bed_uses_while_this_one_is_observed_is_told_apart() {
+    let rig = Rig::new();
+    let script = "echo up; until [ -e {{ dir }}/go ]; do sleep 0.01; done; {{ bin }} burn-once 200; echo over; sleep 60";
+    let start = format!(r#"[/bin/sh, -c, "{script}"]"#);
+    rig.target("busy", "", &start, "{log: up, timeout: 60s}");
+    let mut local = rig.local();
+    let mut other = local.place(&server("busy")).unwrap();
+    other.start(&mut |_, _| ()).unwrap();
+    let mut bed = local.place(&server("echo")).unwrap();
+    bed.start(&mut |_, _| ()).unwrap();
+    let observation = bed.observe().unwrap();
+    let log = other.pod_processes().unwrap()[0].log.clone().unwrap();
+    std::fs::write(log.with_file_name("go"), "").unwrap();
+    until(|| std::fs::read_to_string(&log).is_ok_and(|text| text.contains("over")));
+    let (parts, machine) = observation.finish().unwrap();
+    // The child's time is known in ticks of 10 ms.
+    let other_ns = machine.other_arms_cpu_ns.unwrap();
+    assert!(other_ns >= 180_000_000, "{other_ns}");
+    assert_eq!(parts.len(), 2, "{parts:?}");
+    assert!(parts[0].cpu_ns.unwrap() < other_ns, "{parts:?}");
+}
+
+#[test]
 fn an_instance_has_a_folder_in_memory_that_nobody_else_can_enter() {
     use std::os::unix::fs::PermissionsExt;
     let rig = Rig::new();

@@ -8,6 +8,10 @@ use mio::Waker;
 use crate::arrivals::NEVER;
 use crate::clock::monotonic_ns;
 
+/// An end lies this far ahead. Every worker then knows it before it comes; one that learned of it afterwards would have counted
+/// starts and responses beyond the end of the window.
+const END_LEAD_NS: u64 = 5_000_000;
+
 /// Ends a load from outside. Clones end the same load. A handle ended early ends its load as soon as that starts.
 #[derive(Debug, Clone, Default)]
 pub struct StopHandle(Arc<Control>);
@@ -36,15 +40,15 @@ impl StopHandle {
         child
     }
 
-    /// Ends the window now; exchanges in flight may finish within the timeout.
+    /// Ends the window in 5 ms, for all workers at the same time; exchanges in flight may finish within the timeout.
     pub fn end(&self) {
-        self.0.end();
+        self.0.end_at(monotonic_ns() + END_LEAD_NS);
         self.each_child(StopHandle::end);
     }
 
     /// Ends everything now; exchanges in flight count as unfinished.
     pub fn abort(&self) {
-        self.end();
+        self.0.end();
         self.0.abort.store(true, Ordering::Relaxed);
         self.0.wake();
         self.each_child(StopHandle::abort);
@@ -105,17 +109,20 @@ impl Control {
         }
     }
 
-    /// Ends the window of this load now, not those of its children.
+    /// Ends the window of this load now, not those of its children: for a load that is aborted.
     pub fn end(&self) {
-        let now_ns = monotonic_ns();
+        self.end_at(monotonic_ns());
+    }
+
+    fn end_at(&self, end_ns: u64) {
         // The first end counts: a second one must not lengthen the window.
         let _ = self
             .end_ns
-            .compare_exchange(0, now_ns, Ordering::Relaxed, Ordering::Relaxed);
+            .compare_exchange(0, end_ns, Ordering::Relaxed, Ordering::Relaxed);
         self.wake();
     }
 
-    /// When `end` was called; [`NEVER`] if it was not.
+    /// End of the window by `end`; [`NEVER`] if it was not called.
     pub fn end_ns(&self) -> u64 {
         match self.end_ns.load(Ordering::Relaxed) {
             0 => NEVER,
@@ -155,6 +162,17 @@ mod tests {
         stop.abort();
         assert!(first.control().is_aborted() && second.control().is_aborted());
         assert!(stop.following().control().is_aborted());
+    }
+
+    #[test]
+    fn an_end_lies_ahead_so_that_no_worker_has_counted_beyond_it_and_an_abort_is_at_once() {
+        let stop = StopHandle::new();
+        let before_ns = monotonic_ns();
+        stop.end();
+        assert!(stop.control().end_ns() >= before_ns + END_LEAD_NS);
+        let stop = StopHandle::new();
+        stop.abort();
+        assert!(stop.control().end_ns() <= monotonic_ns());
     }
 
     #[test]

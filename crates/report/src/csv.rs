@@ -120,6 +120,11 @@ fn network(text: &mut String, level: &str, cell: &CellView) {
         machine.background_agent_share,
         "share",
     );
+    line(
+        "other arms on the parts' cores",
+        machine.other_arms_share,
+        "share",
+    );
     line("busiest core", machine.busiest_core, "share");
     line("throttled", machine.throttled_share, "share");
     for row in &cell.target_counters.rows {

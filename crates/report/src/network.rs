@@ -20,12 +20,13 @@ pub const POD_HEADS: [&str; 6] = [
 ];
 
 /// Heads of [`MachineView::texts`].
-pub const MACHINE_HEADS: [&str; 7] = [
+pub const MACHINE_HEADS: [&str; 8] = [
     "softirq",
     "steal",
     "parts' cores busy",
     "background, parts' cores",
     "background, generator cores",
+    "other arms, parts' cores",
     "busiest core",
     "throttled",
 ];
@@ -108,6 +109,7 @@ pub fn machine(placement: &Placement, records: &[&TrialRecord]) -> MachineView {
         part_cores_busy: figure(&|_, machine| part_cores_busy(placement, machine)),
         background_part_share: figure(&|_, machine| Some(machine.background?.part_cores)),
         background_agent_share: figure(&|_, machine| machine.background?.agent_cores),
+        other_arms_share: figure(&|_, machine| machine.other_arms),
         busiest_core: figure(&|_, machine| machine.core_busy.iter().copied().reduce(f64::max)),
         throttled_share: figure(&|record, machine| {
             let worst = record
@@ -126,6 +128,7 @@ pub fn machine(placement: &Placement, records: &[&TrialRecord]) -> MachineView {
         percent(view.part_cores_busy),
         percent(view.background_part_share),
         percent(view.background_agent_share),
+        percent(view.other_arms_share),
         percent(view.busiest_core),
         percent(view.throttled_share),
     ];

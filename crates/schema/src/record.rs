@@ -191,11 +191,17 @@ pub struct MachineUsage {
     pub softirq_share: Option<f64>,
     /// Packets over the loopback interface.
     pub loopback_packets: Option<u64>,
-    /// CPU time of processes outside of the trial (background load), over all cores.
+    /// CPU time of processes outside of the run (background load), over all cores.
     pub background_cpu_ns: Option<u64>,
     /// Share of the trial's cores that background load used; `None`: unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub background: Option<BackgroundLoad>,
+    /// CPU time of instances of other arms, which stay up between their trials where targets are restarted once per run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub other_arms_cpu_ns: Option<u64>,
+    /// Share of the parts' cores that instances of other arms used; of all cores where agents have none of their own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub other_arms: Option<f64>,
     /// Load average over one minute, at the end.
     pub load_average: Option<f64>,
     /// Network traffic of each pod with a network namespace.
@@ -206,7 +212,7 @@ pub struct MachineUsage {
     pub links: Vec<LinkUsage>,
 }
 
-/// Background load: CPU time of processes outside of the trial, as shares (0 to 1) of the cores' time.
+/// Background load: CPU time of processes outside of the run, as shares (0 to 1) of the cores' time.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct BackgroundLoad {
     /// On the parts' cores; on all cores where agents have none of their own.

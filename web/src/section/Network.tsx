@@ -8,7 +8,7 @@ import { Section, Table } from "./Section";
 const PODS = ["packets in per 1000", "packets out per 1000", "bytes in per exchange", "bytes out per exchange", "connections in a window", "retransmits in a window"];
 const DIRECTIONS = ["packets per 1000", "bytes per exchange", "lost", "queue full in a window", "unintended drops", "late in a window"];
 const RTTS = ["configured", "median", "p99", "answered"];
-const MACHINE = ["softirq", "steal", "parts’ cores busy", "background, parts’ cores", "background, generator cores", "busiest core", "throttled"];
+const MACHINE = ["softirq", "steal", "parts’ cores busy", "background, parts’ cores", "background, generator cores", "other arms, parts’ cores", "busiest core", "throttled"];
 
 function heads(layout: Layout, names: readonly string[], figures: readonly string[]): JSX.Element {
   return (

@@ -1,7 +1,7 @@
 //! The machine in a run: what agents are told of their cores and their work, and what others took.
 
 use tare_schema::load::Cores;
-use tare_schema::plan::{Placement, Plan};
+use tare_schema::plan::{Placement, Plan, Restart};
 
 use super::bench;
 use super::scripted::plan;
@@ -101,6 +101,25 @@ fn a_record_says_what_others_took_and_that_does_not_make_the_parts_saturated() {
         );
         let agents = background.agent_cores.unwrap();
         assert!((agents - 0.1).abs() < 1e-6, "{background:?}");
+        assert!(record.status.is_fit() && !record.saturated);
+    }
+}
+
+#[test]
+fn a_record_tells_instances_of_other_arms_apart_from_other_programs() {
+    let mut bench = bench(&[]);
+    bench.lab.other_arms = 0.2;
+    let mut plan = placed();
+    plan.restart = Restart::Run;
+    let outcome = bench.run(&plan);
+    let is_near = |found: f64, expected: f64| (found - expected).abs() < 1e-6;
+    for record in bench.records(&outcome) {
+        let machine = record.machine.unwrap();
+        assert_eq!(machine.other_arms_cpu_ns, Some(200_000));
+        assert!(is_near(machine.other_arms.unwrap(), 0.2), "{machine:?}");
+        let background = machine.background.unwrap();
+        assert!(is_near(background.part_cores, 0.05), "{background:?}");
+        assert!(is_near(background.agent_cores.unwrap(), 0.1));
         assert!(record.status.is_fit() && !record.saturated);
     }
 }

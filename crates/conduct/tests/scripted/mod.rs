@@ -83,6 +83,8 @@ pub struct Lab {
     pub start_takes: Option<Duration>,
     /// Nothing external is to be found.
     pub nowhere: bool,
+    /// What instances of other arms use while a trial is observed, in cores.
+    pub other_arms: f64,
 }
 
 fn outside(reason: &str) -> LabError {
@@ -328,7 +330,9 @@ impl TestBed for ScriptedBed {
 
     fn observe(&mut self) -> Result<Box<dyn Observation>, LabError> {
         self.observed.store(true, Ordering::Relaxed);
-        Ok(Box::new(Nothing))
+        Ok(Box::new(Usage {
+            other_arms: self.lab.other_arms,
+        }))
     }
 
     fn pod_processes(&mut self) -> Result<Vec<PodProcess>, LabError> {
@@ -367,9 +371,12 @@ impl TestBed for ScriptedBed {
     }
 }
 
-struct Nothing;
+/// An observation in which all use the same at all times.
+struct Usage {
+    other_arms: f64,
+}
 
-impl Observation for Nothing {
+impl Observation for Usage {
     fn tick(&mut self) {}
 
     fn finish(self: Box<Self>) -> Result<(Vec<PartUsage>, MachineUsage), LabError> {
@@ -383,6 +390,7 @@ impl Observation for Nothing {
             window_ns: WINDOW_NS,
             core_busy: vec![0.95, 0.5],
             core_unattributed: vec![0.0, 0.0],
+            other_arms_cpu_ns: Some((self.other_arms * WINDOW_NS as f64) as u64),
             ..MachineUsage::default()
         };
         Ok((vec![part("app", 0.7), part("agent", 0.4)], machine))

@@ -5,7 +5,8 @@ use tare_schema::topology::InstanceRole;
 
 use super::lock;
 use super::test_bed::LocalTestBed;
-use crate::observe::{ObservedExternal, ObservedInstance, ObservedPod};
+use crate::keeper::INSTANCE_MARK;
+use crate::observe::{ObservedExternal, ObservedInstance, ObservedPod, OtherArms};
 use crate::process;
 
 impl LocalTestBed {
@@ -14,7 +15,7 @@ impl LocalTestBed {
         let mut all = Vec::new();
         for instance in instances {
             let role = role_name(instance.role);
-            let mark = |kept: &str| format!("{}={kept}", crate::keeper::INSTANCE_MARK);
+            let mark = |kept: &str| format!("{INSTANCE_MARK}={kept}");
             let agents = self.living_agents(&instance.name);
             for ((kept, pid), number) in agents.iter().zip(1..) {
                 // Agents that share a load get numbers.
@@ -47,6 +48,14 @@ impl LocalTestBed {
         let keeper = lock(&self.placed.keeper).pids();
         all.push(ObservedInstance::conductor(keeper));
         all
+    }
+
+    /// The run's other test beds: what the keeper has started for them.
+    pub(super) fn other_arms(&self) -> OtherArms {
+        OtherArms {
+            keeper: lock(&self.placed.keeper).inside_pid(),
+            own_mark: format!("{INSTANCE_MARK}={}", self.keeper_name("")),
+        }
     }
 
     /// External parts: only what they report themselves is known.

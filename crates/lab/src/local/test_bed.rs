@@ -411,7 +411,9 @@ impl TestBed for LocalTestBed {
     }
 
     fn observe(&mut self) -> Result<Box<dyn Observation>, LabError> {
-        let observation = LocalObservation::start(self.observed(), self.observed_pods())?;
+        let other_arms = Some(self.other_arms());
+        let observation =
+            LocalObservation::start(self.observed(), self.observed_pods(), other_arms)?;
         let observation = match self.placed.pods.links() {
             Some(links) => observation.with_links(links)?,
             None => observation,

@@ -92,7 +92,7 @@ impl MachineReading {
         }
     }
 
-    /// Usage between two readings. `ours` is the CPU time of everything that belongs to the trial.
+    /// Usage between two readings. `ours` is the CPU time of everything that belongs to the run.
     pub(crate) fn since(&self, first: &MachineReading, ours: Option<u64>) -> MachineUsage {
         let passed = self.at.duration_since(first.at);
         let tick_ns = 1_000_000_000 / rustix::param::clock_ticks_per_second().max(1);
@@ -126,6 +126,8 @@ impl MachineReading {
                 .map(|(last, first)| last.saturating_sub(first)),
             background_cpu_ns: ours.map(|ours| busy_ns.saturating_sub(ours)),
             background: None,
+            other_arms_cpu_ns: None,
+            other_arms: None,
             load_average: self.load_average,
             pods: Vec::new(),
             links: Vec::new(),

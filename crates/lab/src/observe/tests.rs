@@ -101,7 +101,7 @@ fn this_process_has_memory_threads_and_processor_time() {
         software: String::from("test"),
         scope: Scope::Only(vec![std::process::id()]),
     };
-    let mut observation = Box::new(LocalObservation::start(vec![me], Vec::new()).unwrap());
+    let mut observation = Box::new(LocalObservation::start(vec![me], Vec::new(), None).unwrap());
     let block = std::hint::black_box(vec![1_u8; 64 << 20]);
     observation.tick();
     drop(block);
@@ -120,5 +120,5 @@ fn this_process_has_memory_threads_and_processor_time() {
 #[test]
 fn a_part_that_is_not_there_cannot_be_observed() {
     let gone = ObservedInstance::tree("server", "app", "x 1", 99_999_999, "TARE_INSTANCE=none");
-    assert!(LocalObservation::start(vec![gone], Vec::new()).is_err());
+    assert!(LocalObservation::start(vec![gone], Vec::new(), None).is_err());
 }

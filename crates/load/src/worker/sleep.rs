@@ -13,7 +13,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 
 use crate::arrivals::NEVER;
-use crate::clock::monotonic_ns;
+use crate::clock::{monotonic_ns, thread_cpu_ns};
 use crate::sys::{self, Event};
 
 /// Most events per call.
@@ -38,6 +38,9 @@ const SHORTENED: u64 = 256;
 
 /// Shortest sleep that is worth a timer.
 const SLEEP_NS_MIN: u64 = 1_000;
+
+/// A longer turn of a spin was not spun: the thread had no core for some of it. A turn takes under a microsecond.
+const TURN_NS_MAX: u64 = 20_000;
 
 /// An empty event.
 const EMPTY: epoll::Event = epoll::Event {
@@ -85,7 +88,7 @@ impl Sleeper {
         }
     }
 
-    /// Time spent spinning so far.
+    /// CPU time spent spinning so far.
     #[must_use]
     pub fn spun_ns(&self) -> u64 {
         self.spun_ns
@@ -147,14 +150,19 @@ impl Sleeper {
         due_ns: u64,
         events: &mut Vec<Event>,
     ) -> io::Result<()> {
+        // Read now, while there is time: after the spin a start is due.
+        let cpu_before_ns = thread_cpu_ns();
         let began_ns = monotonic_ns();
         let mut now_ns = began_ns;
+        let mut longest_turn_ns = 0;
         // Looks for events while it spins, a third of a microsecond each: exact enough, and the receive lag is lower.
         while now_ns < due_ns && events.is_empty() {
             self.take(epoll, Some(0), events)?;
-            now_ns = monotonic_ns();
+            let turn_began_ns = std::mem::replace(&mut now_ns, monotonic_ns());
+            longest_turn_ns = longest_turn_ns.max(now_ns - turn_began_ns);
         }
-        let spun_ns = now_ns - began_ns;
+        let cpu_ns = || thread_cpu_ns().saturating_sub(cpu_before_ns);
+        let spun_ns = cpu_of_spin(now_ns - began_ns, longest_turn_ns, cpu_ns);
         self.spun_ns += spun_ns;
         if let Some(spin) = &mut self.spin {
             spin.spent(spun_ns);
@@ -179,6 +187,14 @@ impl Sleeper {
             }
         }
         take_by_ppoll(epoll, timeout_ns, events)
+    }
+}
+
+/// CPU time of a spin: its length, unless the thread had no core for some of it. Only then the clock of its CPU time is read.
+fn cpu_of_spin(length_ns: u64, longest_turn_ns: u64, cpu_ns: impl FnOnce() -> u64) -> u64 {
+    match longest_turn_ns > TURN_NS_MAX {
+        true => cpu_ns().min(length_ns),
+        false => length_ns,
     }
 }
 
@@ -340,6 +356,15 @@ mod tests {
             }
         }
         panic!("no start was spun for");
+    }
+
+    #[test]
+    fn time_without_a_core_is_not_spun() {
+        let unread = || -> u64 { panic!("the clock costs time before a start") };
+        assert_eq!(cpu_of_spin(60_000, 400, unread), 60_000);
+        assert_eq!(cpu_of_spin(4_060_000, 4_000_000, || 61_000), 61_000);
+        // The clock is coarser than the spin.
+        assert_eq!(cpu_of_spin(60_000, 30_000, || 70_000), 60_000);
     }
 
     #[test]

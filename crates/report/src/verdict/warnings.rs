@@ -15,6 +15,9 @@ use crate::{quantity, saturation};
 /// CPU share of other programs above which there is a warning: as large as the effects to be measured.
 const BACKGROUND_SHARE: f64 = 0.05;
 
+/// CPU share of instances of other arms above which there is a warning: the results then hold for cores that are shared like this.
+const OTHER_ARMS_SHARE: f64 = 0.1;
+
 /// Steal time of the hypervisor above which there is a warning.
 const STEAL_SHARE: f64 = 0.01;
 
@@ -276,6 +279,20 @@ fn machine(run: &Run) -> Vec<String> {
             None => format!("Other programs used {} of the cores during the run.", percent(parts)),
         });
     }
+    let others = usage(|machine| machine.other_arms).filter(|share| *share > OTHER_ARMS_SHARE);
+    if let Some(others) = others {
+        let cores = match run.plan.placement.agents_have_cores_of_their_own() {
+            true => "the parts' cores",
+            false => "the cores",
+        };
+        let programs = parts.map(|share| format!("; other programs {}", quantity::percent(share)));
+        texts.push(format!(
+            "Instances of other arms, which stay up between their trials, used {} of {cores}{}. The results hold for cores that are \
+             shared like this; with `restart: block` only one arm is up at a time.",
+            quantity::percent(others),
+            programs.unwrap_or_default()
+        ));
+    }
     if let Some(steal) = usage(|machine| machine.steal_share).filter(|share| *share > STEAL_SHARE) {
         texts.push(format!(
             "The hypervisor took {} of the time: this machine shares its cores.",
@@ -285,30 +302,49 @@ fn machine(run: &Run) -> Vec<String> {
     texts
 }
 
-/// Saturated parts' cores with a relevant share of other programs: the busiest cell of each level.
+/// Saturated parts' cores with a relevant share of other programs or other arms: the busiest cell of each level.
 fn busy_cores(run: &Run, view: &View) -> Vec<String> {
-    let shares = |cell: &CellView| {
-        let others = cell.machine.background_part_share?;
-        Some((cell.machine.part_cores_busy?, others))
-    };
     let mut texts = Vec::new();
     for level in &view.levels {
         let cells = level.cells.iter();
-        let all = cells.filter_map(|cell| Some((cell, shares(cell)?)));
-        let full = all.filter(|(_, (busy, others))| {
-            *busy > run.plan.fitness.saturated_busy && *others > BACKGROUND_SHARE
+        let all = cells.filter_map(|cell| {
+            let busy = cell.machine.part_cores_busy?;
+            Some((cell, busy, used_by_others(cell)))
         });
-        if let Some((cell, (busy, others))) = full.max_by(|a, b| a.1.0.total_cmp(&b.1.0)) {
+        let full = all.filter(|(_, busy, others)| {
+            *busy > run.plan.fitness.saturated_busy && !others.is_empty()
+        });
+        if let Some((cell, busy, others)) = full.max_by(|a, b| a.1.total_cmp(&b.1)) {
             texts.push(format!(
-                "{}{}: the parts' cores were {} busy, {:.0} points of it other programs.",
+                "{}{}: the parts' cores were {} busy, {}.",
                 cell.arm,
                 at_level(&run.plan, &level.name),
                 quantity::percent(busy),
-                others * 100.0
+                list(&others)
             ));
         }
     }
     texts
+}
+
+/// Who else used a relevant share of the parts' cores, and how much.
+fn used_by_others(cell: &CellView) -> Vec<String> {
+    let machine = &cell.machine;
+    let noticed = |share: Option<f64>, least: f64, who: &str| {
+        let share = share.filter(|share| *share > least)?;
+        Some(format!("{:.0} points of it {who}", share * 100.0))
+    };
+    let programs = noticed(
+        machine.background_part_share,
+        BACKGROUND_SHARE,
+        "other programs",
+    );
+    let arms = noticed(
+        machine.other_arms_share,
+        OTHER_ARMS_SHARE,
+        "instances of other arms",
+    );
+    programs.into_iter().chain(arms).collect()
 }
 
 /// Loads without a schedule that were limited by the generator.

@@ -371,6 +371,36 @@ fn what_else_the_machine_did_is_said() {
 }
 
 #[test]
+fn instances_of_other_arms_are_said_apart_from_other_programs() {
+    let run = SampleRun::sidecar().edit(|record, _| {
+        if let Some(machine) = record.machine.as_mut() {
+            machine.core_busy[0] = 0.92;
+            machine.background = Some(BackgroundLoad {
+                part_cores: 0.03,
+                agent_cores: Some(0.0),
+            });
+            machine.other_arms = Some(0.18);
+        }
+    });
+    let view = view_of(&run);
+    let warnings = sentences(&view, SentenceKind::Warning);
+    for said in [
+        "used 18 % of the parts' cores; other programs 3 %. The results hold for",
+        "the parts' cores were 92 % busy, 18 points of it instances of other arms.",
+    ] {
+        assert!(
+            warnings.iter().any(|w| w.contains(said)),
+            "{said}: {warnings:?}"
+        );
+    }
+    assert!(
+        !warnings.iter().any(|w| w.starts_with("Other programs")),
+        "{warnings:?}"
+    );
+    assert_eq!(view.levels[0].cells[0].machine.texts[5], "18 %");
+}
+
+#[test]
 fn a_load_at_full_speed_says_where_the_generator_was_the_limit() {
     let said = |schedule: Option<u64>| {
         let run = SampleRun::sidecar().edit(move |record, _| {

@@ -5,6 +5,7 @@ use super::workload::{ResolvedWorkload, edges, unknown_edge};
 use super::{Scope, load};
 use crate::catalog::WorkloadFolder;
 use crate::def::{AuditDef, ExperimentDef, RequestDef};
+use crate::load::Body;
 use crate::name::EdgePattern;
 use crate::plan::{Ask, Audit, RoleLoad};
 use crate::topology::Security;
@@ -93,10 +94,15 @@ pub(super) fn ask(
             edge.protocol
         ));
     }
+    let request = request(single.request, &resolved.settings)?;
+    if matches!(request.body, Body::Filler { .. }) {
+        let message = "a single request takes no filler: write its body as text, or none";
+        return Err(message.to_owned());
+    }
     Ok(Ask {
         edge: role.edge.clone(),
         from: role.instance.clone(),
         timeout_ns: single.timeout.map_or(WITHIN_NS, Period::as_ns),
-        request: request(single.request, &resolved.settings)?,
+        request,
     })
 }

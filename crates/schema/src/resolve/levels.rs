@@ -193,7 +193,45 @@ pub(super) fn cells(
             read_back: None,
         });
     }
+    check_used(scope, root, folder, &levels, &cells);
     (levels, cells)
+}
+
+/// Checks that a factor over a setting of the load changes the load, a preparation step or an audit.
+fn check_used(
+    scope: &mut Scope<'_>,
+    root: &Node,
+    folder: &WorkloadFolder,
+    levels: &[Level],
+    cells: &[Cell],
+) {
+    // After another problem cells may be missing or incomplete.
+    if !scope.problems.is_empty() {
+        return;
+    }
+    for setting in workload::load_only_settings(folder) {
+        let key = format!("workload.{setting}");
+        // The first of all levels that differ in this factor alone.
+        let mut firsts: BTreeMap<String, &Cell> = BTreeMap::new();
+        let (mut is_varied, mut is_used) = (false, false);
+        for (level, cell) in levels.iter().zip(cells) {
+            let mut others = level.values.clone();
+            if others.remove(&key).is_none() {
+                continue;
+            }
+            let first = *firsts.entry(format!("{others:?}")).or_insert(cell);
+            is_varied |= !std::ptr::eq(first, cell);
+            is_used |= first.load != cell.load
+                || first.prepare != cell.prepare
+                || first.audit != cell.audit;
+        }
+        if is_varied && !is_used {
+            let message = format!(
+                "factor \"{key}\" changes nothing: no load, preparation step or audit of this experiment uses the setting \"{setting}\""
+            );
+            scope.problem(root.key_place(&["factors", &key]), message);
+        }
+    }
 }
 
 /// The level whose requests are shown one by one; the quick form may lack it.

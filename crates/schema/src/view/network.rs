@@ -31,12 +31,14 @@ pub struct MachineView {
     pub softirq_share: Option<f64>,
     /// Share of all cores' time stolen by the hypervisor.
     pub steal_share: Option<f64>,
-    /// Busy share of the parts' cores, background load included.
+    /// Busy share of the parts' cores, background load and other arms included.
     pub part_cores_busy: Option<f64>,
     /// Share of the parts' cores used by background load; of all cores where agents have none of their own.
     pub background_part_share: Option<f64>,
     /// Share of the agents' cores used by background load.
     pub background_agent_share: Option<f64>,
+    /// Share of the parts' cores used by instances of other arms; of all cores where agents have none of their own.
+    pub other_arms_share: Option<f64>,
     /// Busy share of the busiest core.
     pub busiest_core: Option<f64>,
     /// Share of the window in which a part was throttled by a CPU limit, worst part.

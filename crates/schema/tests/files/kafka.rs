@@ -205,3 +205,30 @@ fn a_topic_of_each_trial_that_no_step_makes_is_refused_with_the_step_that_would(
     assert!(said.contains("case.yaml:6"), "{said}");
     of("prepare: [topic]\n").unwrap();
 }
+
+#[test]
+fn a_factor_over_a_setting_that_the_load_does_not_use_is_refused_by_its_name() {
+    let library = Library::in_directory(&repository());
+    let of = |factors: &str| {
+        let text = format!(
+            "question: q\nworkload: {{use: kafka}}\narms: [{{name: a}}]\ncompare: levels\nfactors: {{{factors}}}\nload: {{use: produce, model: max, duration: 1s}}\nprepare: [topic]\n"
+        );
+        let choices = Choices::new(Form::Full, vec![0, 1]);
+        let plan = resolve(&source("case.yaml", &text), &library.catalog, &choices);
+        plan.map(drop).map_err(|problems| problems.to_string())
+    };
+    // Of the stored backlog, which this load neither writes nor reads.
+    for others in ["", ", load.connections: [1, 2]"] {
+        let said = of(&format!("workload.backlog: [5, 6]{others}")).unwrap_err();
+        assert!(
+            said.starts_with("case.yaml:5:11: factor \"workload.backlog\" changes nothing: "),
+            "{said}"
+        );
+    }
+    // It may be used at some levels only, and a factor of one value varies nothing.
+    assert_eq!(of("workload.linger: [1ms, 2ms]"), Ok(()));
+    assert_eq!(
+        of("workload.backlog: [5], workload.acks: [\"1\", all]"),
+        Ok(())
+    );
+}

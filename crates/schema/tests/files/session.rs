@@ -92,6 +92,40 @@ fn a_level_whose_requests_are_asked_for_must_exist() {
     assert!(said.contains("did you mean \"20 clients\"?"), "{said}");
 }
 
+/// A workload whose audit has a body.
+const AUDITED: &str = "workload: small
+about: one service
+parts: {client: {kind: client}, web: {kind: service, target: origin}}
+edges: [{edge: client->web, protocol: http1}]
+loads:
+  default:
+    edge: client->web
+    requests: [{name: get}]
+    audit: [{about: it adds up, request: {name: sum, method: POST, body: {BODY}}}]
+";
+
+#[test]
+fn an_audit_with_a_body_that_cannot_be_sent_is_refused_before_anything_runs() {
+    let folder = tempfile::tempdir().unwrap();
+    let own = folder.path().join("small");
+    fs::create_dir(&own).unwrap();
+    let of = |body: &str| {
+        fs::write(own.join("workload.yaml"), AUDITED.replace("BODY", body)).unwrap();
+        let workloads = folder.path().to_owned();
+        let library = Library::in_directory(&repository()).with(&[workloads], &[]);
+        let text = "question: q\nworkload: {use: small}\narms: [{name: a}, {name: b, sidecars: {on: all, proxy: envoy}}]\nload: {rate: 5}\n";
+        let choices = Choices::new(Form::Full, vec![0, 1]);
+        let plan = resolve(&source("case.yaml", text), &library.catalog, &choices);
+        plan.map(drop).map_err(|problems| problems.to_string())
+    };
+    assert_eq!(of("text: all"), Ok(()));
+    let said = of("filler: 1kB").unwrap_err();
+    assert!(
+        said.contains("audit \"sum\" of the workload: a single request takes no filler"),
+        "{said}"
+    );
+}
+
 /// A workload folder of one load, which is this.
 fn workload(load: &str, session: &str) -> Result<(), String> {
     let folder = tempfile::tempdir().unwrap();
