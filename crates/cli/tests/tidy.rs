@@ -319,21 +319,23 @@ fn the_page_knows_the_view_as_it_is() {
 }
 
 #[test]
-fn the_committed_shape_of_what_kafka_commands_print_is_fresh() {
-    let path = root().join("docs/schema/kafka.json");
-    let output = std::process::Command::new(env!("CARGO_BIN_EXE_tare"))
-        .args(["schema", "kafka"])
-        .output()
-        .unwrap();
-    let now = String::from_utf8(output.stdout).unwrap();
-    if std::env::var_os("TARE_UPDATE_GOLDEN").is_some() {
-        fs::write(&path, &now).unwrap();
+fn the_committed_shapes_that_the_binary_knows_are_fresh() {
+    for shape in ["client", "kafka"] {
+        let path = root().join(format!("docs/schema/{shape}.json"));
+        let output = std::process::Command::new(env!("CARGO_BIN_EXE_tare"))
+            .args(["schema", shape])
+            .output()
+            .unwrap();
+        let now = String::from_utf8(output.stdout).unwrap();
+        if std::env::var_os("TARE_UPDATE_GOLDEN").is_some() {
+            fs::write(&path, &now).unwrap();
+        }
+        assert_eq!(
+            fs::read_to_string(&path).unwrap_or_default(),
+            now,
+            "TARE_UPDATE_GOLDEN=1 writes it anew"
+        );
     }
-    assert_eq!(
-        fs::read_to_string(&path).unwrap_or_default(),
-        now,
-        "TARE_UPDATE_GOLDEN=1 writes it anew"
-    );
 }
 
 /// What cargo says of a binary in which a test failed, of one that broke off, and of one where all is well.

@@ -22,7 +22,7 @@ fn root() -> PathBuf {
 
 /// The plans of all experiments, in both forms.
 fn plans() -> Vec<(String, Plan)> {
-    let catalog = Library::in_directory(&root()).catalog;
+    let catalog = Library::in_directory(&root(), tare_load::protocols::infos()).catalog;
     let mut plans = Vec::new();
     for study in fs::read_dir(root().join("experiments")).unwrap() {
         for file in fs::read_dir(study.unwrap().path()).unwrap() {

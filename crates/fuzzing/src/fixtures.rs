@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use tare_load::http2::codec::Limits;
-use tare_load::http2::dialect::Dialect;
-use tare_load::http2::{Http2Plan, Windows};
+use tare_load::protocols::http2::codec::Limits;
+use tare_load::protocols::http2::dialect::Dialect;
+use tare_load::protocols::http2::{Http2Plan, Windows};
 use tare_load::roster::Connections;
 use tare_schema::load::{Body, Expect, ExpectBody, ExpectStatus, RequestSpec};
 

@@ -89,12 +89,7 @@ fn observed(work: &str, milliseconds: u32) -> (PartUsage, u64) {
 /// Starts the rig to work as soon as the file is there.
 fn spawn(keeper: &mut Keeper, name: &str, work: &str, milliseconds: u32) -> u32 {
     let file = go(keeper);
-    let argv = [
-        RIG,
-        work,
-        &milliseconds.to_string(),
-        file.to_str().unwrap(),
-    ];
+    let argv = [RIG, work, &milliseconds.to_string(), file.to_str().unwrap()];
     let spawn = Spawn {
         name: name.to_owned(),
         argv: argv.map(String::from).to_vec(),

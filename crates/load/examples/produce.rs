@@ -65,10 +65,7 @@ fn main() -> Result<(), Box<dyn Error>> {
             sched: Sched::Auto,
             sample_every_ns: 1_000_000_000,
             transport: Transport::Tcp,
-            client: ClientSpec::KafkaProduce {
-                connections: 1,
-                produce: Box::new(produce),
-            },
+            client: ClientSpec::with(1, &produce),
             connections: ConnectionRules::default(),
             requests: vec![RequestSpec {
                 name: "records".into(),

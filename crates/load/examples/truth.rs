@@ -16,7 +16,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use tare_load::client::{
     Client, Closed, ConnId, Done, Due, ErrorClass, Outcome, Outlet, Stamp, Ticket, TimerId, Written,
 };
-use tare_load::http1::pool::Pool;
+use tare_load::protocols::http1::pool::Pool;
 use tare_load::{Progress, StopHandle, run_over};
 use tare_schema::FORMAT_VERSION;
 use tare_schema::load::{
@@ -178,9 +178,7 @@ fn plan(address: SocketAddr, rate_per_s: f64, seconds: f64, behaviour: &str) -> 
             sample_every_ns: 1_000_000_000,
             transport: Transport::Tcp,
             connections: ConnectionRules::default(),
-            client: ClientSpec::Http1 {
-                connections: CONNECTIONS,
-            },
+            client: ClientSpec::new("http1", CONNECTIONS),
             mix: Default::default(),
             requests: vec![RequestSpec {
                 name: "request".into(),

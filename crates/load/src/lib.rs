@@ -42,21 +42,15 @@ pub mod arrivals;
 mod classes;
 pub mod client;
 mod clock;
-pub mod connect;
 mod control;
 pub mod engine;
 pub mod generator;
-pub mod grpc;
-pub mod http1;
-pub mod http2;
-pub mod kafka;
 mod load;
-pub mod mongodb;
+pub mod protocols;
 pub mod roster;
 pub mod session;
 mod sys;
 mod tally;
-pub mod tcp;
 pub mod template;
 pub mod tls;
 mod worker;
@@ -65,8 +59,7 @@ pub use agent::{AgentError, abort_on_hangup, run_agent};
 pub use classes::{ClassNumbers, Classes};
 pub use control::StopHandle;
 pub use generator::{
-    LoadError, Observer, Outcome, PlanError, Progress, Tag, connections, rehearse_plan, run,
-    run_over, spread,
+    LoadError, Observer, Outcome, PlanError, Progress, Tag, rehearse_plan, run, run_over, spread,
 };
 pub use load::{Load, UrlError};
 pub use sys::EndSignals;

@@ -14,6 +14,8 @@ use thiserror::Error;
 
 use crate::control::StopHandle;
 use crate::generator::{LoadError, Outcome, run};
+use crate::protocols::http1;
+use crate::protocols::http2::Http2Options;
 
 /// Default number of connections, as in comparable tools.
 const CONNECTIONS: u32 = 50;
@@ -88,9 +90,7 @@ impl Load {
                 sched: Sched::Auto,
                 sample_every_ns: nanoseconds(Duration::from_secs(1)),
                 transport: Transport::Tcp,
-                client: ClientSpec::Http1 {
-                    connections: CONNECTIONS,
-                },
+                client: http1::client(CONNECTIONS),
                 requests: vec![request(method, path, body)],
                 connections: ConnectionRules::default(),
                 mix: Mix::default(),
@@ -152,17 +152,14 @@ impl Load {
     /// Connections over all workers; HTTP/1.1.
     #[must_use]
     pub fn connections(mut self, connections: u32) -> Self {
-        self.plan.load.client = ClientSpec::Http1 { connections };
+        self.plan.load.client = http1::client(connections);
         self
     }
 
     /// HTTP/2 over this number of connections, each with this number of concurrent streams.
     #[must_use]
     pub fn http2(mut self, connections: u32, streams: u16) -> Self {
-        self.plan.load.client = ClientSpec::Http2 {
-            connections,
-            streams,
-        };
+        self.plan.load.client = ClientSpec::with(connections, &Http2Options { streams });
         self
     }
 
@@ -306,10 +303,7 @@ mod tests {
         assert_eq!(request.headers, [("a".to_owned(), "b".to_owned())]);
         assert_eq!(
             plan.load.client,
-            ClientSpec::Http2 {
-                connections: 2,
-                streams: 3
-            }
+            ClientSpec::with(2, &Http2Options { streams: 3 })
         );
     }
 }

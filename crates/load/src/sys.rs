@@ -2,7 +2,7 @@
 
 #![expect(
     unsafe_code,
-    reason = "recvmsg with SCM_TIMESTAMPNS, setsockopt, sched_setscheduler and signal masks have no safe wrapper"
+    reason = "recvmsg with SCM_TIMESTAMPNS, socket options, sched_setscheduler and signal masks have no safe wrapper"
 )]
 
 use std::io;
@@ -41,6 +41,29 @@ pub fn stamp_arrivals(socket: BorrowedFd<'_>) -> io::Result<()> {
         )
     };
     check(status)
+}
+
+/// Datagrams that the kernel dropped because the receive buffer of this socket was full.
+///
+/// # Errors
+/// As `getsockopt`.
+pub fn dropped_datagrams(socket: BorrowedFd<'_>) -> io::Result<u32> {
+    /// Values of `SO_MEMINFO`, the last of which is the number of drops (`SK_MEMINFO_DROPS`).
+    const VALUES: usize = 9;
+    let mut values = [0_u32; VALUES];
+    let mut length = size_of::<[u32; VALUES]>() as libc::socklen_t;
+    // SAFETY: the pointer and length describe the array, which outlives the call.
+    let status = unsafe {
+        libc::getsockopt(
+            socket.as_raw_fd(),
+            libc::SOL_SOCKET,
+            libc::SO_MEMINFO,
+            values.as_mut_ptr().cast(),
+            &raw mut length,
+        )
+    };
+    check(status)?;
+    Ok(values[VALUES - 1])
 }
 
 /// Receives without blocking.

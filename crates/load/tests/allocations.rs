@@ -22,6 +22,7 @@ use std::sync::{Mutex, PoisonError};
 use std::thread::JoinHandle;
 
 use rig::{MS, plan, request};
+use tare_load::protocols::http2::Http2Options;
 use tare_load::{Progress, run};
 use tare_origin::{
     Clients, Identity, OriginOptions, StopHandle, Tickets, TlsOptions, TlsVersions, bind,
@@ -202,11 +203,8 @@ fn a_worker_allocates_per_sample_and_not_per_exchange_on_any_protocol_and_transp
         }),
         ..OriginOptions::default()
     });
-    let http1 = ClientSpec::Http1 { connections: 16 };
-    let http2 = ClientSpec::Http2 {
-        connections: 4,
-        streams: 8,
-    };
+    let http1 = ClientSpec::new("http1", 16);
+    let http2 = ClientSpec::with(4, &Http2Options { streams: 8 });
     for (name, client, server, transport) in [
         ("http1", &http1, &plain, Transport::Tcp),
         ("http2", &http2, &plain, Transport::Tcp),
@@ -272,10 +270,7 @@ fn reading(depth: FetchDepth) -> ClientSpec {
         login: None,
         ..FetchSpec::default()
     };
-    ClientSpec::KafkaFetch {
-        connections: 1,
-        fetch: Box::new(fetch),
-    }
+    ClientSpec::with(1, &fetch)
 }
 
 fn writing() -> ClientSpec {
@@ -284,8 +279,5 @@ fn writing() -> ClientSpec {
         batch_bytes: 10_000,
         ..ProduceSpec::default()
     };
-    ClientSpec::KafkaProduce {
-        connections: 1,
-        produce: Box::new(produce),
-    }
+    ClientSpec::with(1, &produce)
 }

@@ -19,7 +19,7 @@ use tare_schema::load::{ClientSpec, ExpectBody, LoadPlan, Pacing, Stop};
 fn twenty(server: &Server) -> LoadPlan {
     let mut plan = plan(server.address);
     plan.load.pacing = Pacing::Max;
-    plan.load.client = ClientSpec::Http1 { connections: 1 };
+    plan.load.client = ClientSpec::new("http1", 1);
     plan.load.stop = Stop::Count { exchanges: 20 };
     plan
 }
@@ -257,7 +257,7 @@ fn a_real_stall_is_waited_for_by_all_that_were_due_and_slow_in_service_once_per_
     plan.load.pacing = Pacing::Constant {
         rate_per_s: RATE as f64,
     };
-    plan.load.client = ClientSpec::Http1 { connections: 4 };
+    plan.load.client = ClientSpec::new("http1", 4);
     plan.load.stop = Stop::Count {
         exchanges: BEFORE + 3 * RATE,
     };

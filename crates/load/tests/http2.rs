@@ -9,6 +9,8 @@ mod rig;
 use std::ops::ControlFlow;
 
 use rig::nginx::Nginx;
+use tare_load::protocols::grpc::GrpcOptions;
+use tare_load::protocols::http2::Http2Options;
 use tare_load::{LoadError, Outcome, StopHandle, run};
 use tare_schema::FORMAT_VERSION;
 use tare_schema::load::{
@@ -79,10 +81,7 @@ fn every_exchange_is_right_although_nginx_ends_connections_and_limits_streams() 
     let directives =
         "keepalive_requests 100; http2_max_concurrent_streams 3; location / { return 200 hello; }";
     let nginx = Nginx::start("http2", directives);
-    let client = ClientSpec::Http2 {
-        connections: 2,
-        streams: 8,
-    };
+    let client = ClientSpec::with(2, &Http2Options { streams: 8 });
     let outcome = measure(
         &nginx,
         client,
@@ -115,10 +114,7 @@ fn large_bodies_arrive_whole_and_say_that_they_waited_for_windows() {
     let directives = "client_max_body_size 10m; location / { client_body_buffer_size 10m; proxy_pass http://127.0.0.1:1; \
                       error_page 502 =200 /fixed; } location = /fixed { internal; return 200 $content_length; }";
     let nginx = Nginx::start("http2", directives);
-    let client = ClientSpec::Http2 {
-        connections: 1,
-        streams: 4,
-    };
+    let client = ClientSpec::with(1, &Http2Options { streams: 4 });
     let body = Body::Filler { bytes: 1_000_000 };
     let outcome = measure(&nginx, client, 50, request("POST", "/", body, "1000000")).unwrap();
     let result = &outcome.result;
@@ -142,11 +138,13 @@ fn large_bodies_arrive_whole_and_say_that_they_waited_for_windows() {
 fn a_call_of_grpc_has_its_status_from_the_trailers_or_the_head() {
     let directives = "location / { default_type application/grpc; add_header grpc-status 12 always; return 200; }";
     let nginx = Nginx::start("http2", directives);
-    let client = ClientSpec::Grpc {
-        connections: 1,
-        streams: 2,
-        calls: CallSpec::default(),
-    };
+    let client = ClientSpec::with(
+        1,
+        &GrpcOptions {
+            streams: 2,
+            calls: CallSpec::default(),
+        },
+    );
     let call = request("POST", "/a.B/C", Body::Text { text: "x".into() }, "");
     let outcome = measure(&nginx, client, 20, call).unwrap();
     let classes: Vec<(&str, u64)> = outcome

@@ -6,6 +6,7 @@ mod rig;
 use rig::nginx::Nginx;
 use rig::tls::{Authority, Validity, believing};
 use rig::{count, measure};
+use tare_load::protocols::grpc::GrpcOptions;
 use tare_origin::{OriginOptions, StopHandle, bind};
 use tare_schema::load::{
     Body, CallKind, CallSpec, ClientSpec, ExpectBody, ExpectStatus, MessagePace, Pacing, Stop,
@@ -130,11 +131,13 @@ fn through_nginx(listens: &str, directives: &str, transport: &Transport) {
         let mut plan = rig::plan(nginx.address);
         plan.endpoint.host = "localhost".into();
         plan.load.transport = transport.clone();
-        plan.load.client = ClientSpec::Grpc {
-            connections: 2,
-            streams: 4,
-            calls: case.calls,
-        };
+        plan.load.client = ClientSpec::with(
+            2,
+            &GrpcOptions {
+                streams: 4,
+                calls: case.calls,
+            },
+        );
         plan.load.pacing = Pacing::Max;
         plan.load.stop = Stop::Count { exchanges: CALLS };
         let request = &mut plan.load.requests[0];

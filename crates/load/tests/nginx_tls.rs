@@ -10,6 +10,8 @@ use rig::nginx::Nginx;
 use rig::tls::{Authority, Validity, believing, tls_plan};
 use rig::{count, measure, try_measure};
 use tare_load::Outcome;
+use tare_load::protocols::grpc::GrpcOptions;
+use tare_load::protocols::http2::Http2Options;
 use tare_origin::{
     Clients, Identity, OriginOptions, StopHandle, Tickets, TlsOptions, TlsVersions, Totals, bind,
 };
@@ -22,11 +24,13 @@ const VERSIONS: [(TlsVersion, &str, &str); 2] = [
     (TlsVersion::V1_3, "1.3", "TLSv1.3"),
 ];
 
-const HTTP1: ClientSpec = ClientSpec::Http1 { connections: 2 };
-const HTTP2: ClientSpec = ClientSpec::Http2 {
-    connections: 2,
-    streams: 8,
-};
+fn http1() -> ClientSpec {
+    ClientSpec::new("http1", 2)
+}
+
+fn http2() -> ClientSpec {
+    ClientSpec::with(2, &Http2Options { streams: 8 })
+}
 
 /// What nginx needs to show this authority's certificate, and what it answers.
 fn serving(authority: &Authority) -> String {
@@ -74,9 +78,10 @@ fn nginx_speaks_each_version_with_each_protocol_that_alpn_agrees_on() {
     let nginx = Nginx::start("ssl http2", &serving(&authority));
     let mut before = 0;
     for (version, word, logged) in VERSIONS {
-        for (client, alpn, protocol) in
-            [(&HTTP1, "http/1.1", "HTTP/1.1"), (&HTTP2, "h2", "HTTP/2.0")]
-        {
+        for (client, alpn, protocol) in [
+            (&http1(), "http/1.1", "HTTP/1.1"),
+            (&http2(), "h2", "HTTP/2.0"),
+        ] {
             let spec = only(version, believing(&authority));
             let outcome = measure(&exchanges(tls_plan(nginx.address, spec), client, 200));
             let result = &outcome.result;
@@ -114,7 +119,7 @@ fn nginx_verifies_our_certificate_and_refuses_those_without_and_of_strangers() {
     let strangers = authority.sign("client", Validity::Now).identity;
     let mut before = 0;
     for (version, _, logged) in VERSIONS {
-        for client in [&HTTP1, &HTTP2] {
+        for client in [&http1(), &http2()] {
             for (identity, verified, status) in [
                 (Some(&ours), "SUCCESS", 200),
                 (None, "NONE", 400),
@@ -160,7 +165,7 @@ fn nginx_counts_as_many_resumed_sessions_as_we_do_with_and_without_our_certifica
                 let mut spec = only(version, believing(&authority));
                 spec.resumption = resumption;
                 spec.identity = identity.cloned();
-                let client = ClientSpec::Http1 { connections: 1 };
+                let client = ClientSpec::new("http1", 1);
                 let outcome = measure(&exchanges(tls_plan(nginx.address, spec), &client, 30));
                 assert_eq!(outcome.result.ok, 30, "{:?}", outcome.result.outcomes);
                 let expected = match resumption {
@@ -230,7 +235,7 @@ impl Running {
 fn speaking(mut plan: LoadPlan, client: &ClientSpec) -> LoadPlan {
     plan = exchanges(plan, client, 300);
     let request = &mut plan.load.requests[0];
-    if matches!(client, ClientSpec::Grpc { .. }) {
+    if client.is::<GrpcOptions>() {
         // A message whose first field is "hello": it comes back as it is.
         let message = "\u{a}\u{5}hello";
         request.method = "POST".into();
@@ -248,13 +253,15 @@ fn speaking(mut plan: LoadPlan, client: &ClientSpec) -> LoadPlan {
 
 fn protocols() -> [ClientSpec; 3] {
     [
-        HTTP1,
-        HTTP2,
-        ClientSpec::Grpc {
-            connections: 2,
-            streams: 8,
-            calls: CallSpec::default(),
-        },
+        http1(),
+        http2(),
+        ClientSpec::with(
+            2,
+            &GrpcOptions {
+                streams: 8,
+                calls: CallSpec::default(),
+            },
+        ),
     ]
 }
 

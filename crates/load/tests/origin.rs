@@ -11,6 +11,7 @@ use std::net::SocketAddr;
 use std::thread::JoinHandle;
 
 use rig::{MS, count, measure, plan, request};
+use tare_load::protocols::http2::Http2Options;
 use tare_origin::{OriginOptions, StopHandle, Totals, bind};
 use tare_schema::load::{ClientSpec, ExpectStatus, Pacing, Stop};
 use tare_stats::{Latencies, hlog};
@@ -47,7 +48,7 @@ fn the_origin_has_answered_exactly_what_was_sent_over_exactly_the_connections_op
     let origin = start();
     let mut plan = plan(origin.address);
     plan.load.workers = 2;
-    plan.load.client = ClientSpec::Http1 { connections: 7 };
+    plan.load.client = ClientSpec::new("http1", 7);
     plan.load.pacing = Pacing::Constant { rate_per_s: 5000.0 };
     plan.load.warmup_ns = 100 * MS;
     plan.load.stop = Stop::Count { exchanges: 1500 };
@@ -101,11 +102,8 @@ fn counts(latencies: &Latencies) -> Vec<(u64, u64)> {
 #[test]
 fn right_answers_by_class_of_status_add_up_to_all_of_them_to_the_last_count() {
     for client in [
-        ClientSpec::Http1 { connections: 4 },
-        ClientSpec::Http2 {
-            connections: 2,
-            streams: 4,
-        },
+        ClientSpec::new("http1", 4),
+        ClientSpec::with(2, &Http2Options { streams: 4 }),
     ] {
         let origin = start();
         let mut plan = plan(origin.address);

@@ -57,7 +57,7 @@ fn workers_together_send_every_request_once_and_their_histograms_add_up() {
         let server = Server::answering(OK);
         let mut plan = plan(server.address);
         plan.load.workers = workers;
-        plan.load.client = ClientSpec::Http1 { connections: 5 };
+        plan.load.client = ClientSpec::new("http1", 5);
         plan.load.stop = Stop::Count { exchanges: 301 };
         plan.load.warmup_ns = 50 * MS;
         let outcome = measure(&plan);
@@ -93,7 +93,7 @@ fn a_closed_loop_and_a_full_speed_by_count_are_exact_too() {
         let mut plan = plan(server.address);
         plan.load.pacing = pacing.clone();
         plan.load.workers = 2;
-        plan.load.client = ClientSpec::Http1 { connections: 4 };
+        plan.load.client = ClientSpec::new("http1", 4);
         plan.load.stop = Stop::Count { exchanges: 500 };
         let outcome = measure(&plan);
         assert_eq!(
@@ -338,7 +338,7 @@ fn an_agent_notices_at_once_that_its_pipe_has_no_reader() {
 fn an_order_to_give_up_while_connecting_ends_the_load() {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let mut plan = plan(listener.local_addr().unwrap());
-    plan.load.client = ClientSpec::Http1 { connections: 64 };
+    plan.load.client = ClientSpec::new("http1", 64);
     plan.load.timeout_ns = 60_000 * MS;
     let stop = StopHandle::new();
     stop.abort();
@@ -373,10 +373,7 @@ fn a_plan_that_makes_no_sense_is_refused_before_anything_is_started() {
     assert!(wrong(&|p| p.role = "a,b".into()).contains("tag"));
     assert!(wrong(&|p| p.endpoint.addresses.clear()).contains("addresses"));
     assert!(wrong(&|p| p.version = 99).contains("version"));
-    let planned = ClientSpec::Planned {
-        name: "kafka".into(),
-        connections: 1,
-    };
+    let planned = ClientSpec::new("kafka", 1);
     assert!(wrong(&|p| p.load.client = planned.clone()).contains("kafka"));
     assert_eq!(server.connections.load(Ordering::SeqCst), 0);
 }
@@ -385,9 +382,7 @@ fn a_plan_that_makes_no_sense_is_refused_before_anything_is_started() {
 fn more_connections_than_descriptors_are_refused_with_the_limit() {
     let server = Server::answering(OK);
     let mut plan = plan(server.address);
-    plan.load.client = ClientSpec::Http1 {
-        connections: 1_000_000,
-    };
+    plan.load.client = ClientSpec::new("http1", 1_000_000);
     match try_measure(&plan) {
         Err(error @ LoadError::Descriptors { .. }) => assert!(error.to_string().contains("ulimit")),
         other => panic!("a machine that allows a million descriptors? {other:?}"),
@@ -398,7 +393,7 @@ fn more_connections_than_descriptors_are_refused_with_the_limit() {
 fn hundreds_of_connections_are_opened_held_and_used() {
     let server = Server::answering(OK);
     let mut plan = plan(server.address);
-    plan.load.client = ClientSpec::Http1 { connections: 300 };
+    plan.load.client = ClientSpec::new("http1", 300);
     plan.load.stop = Stop::Count { exchanges: 900 };
     plan.load.pacing = Pacing::Constant { rate_per_s: 3000.0 };
     let outcome = measure(&plan);

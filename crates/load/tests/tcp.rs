@@ -9,10 +9,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use rig::{MS, Server, count, measure, plan};
-use tare_schema::load::{
-    AtEnd, ClientSpec, Direction, Interarrival, LoadPlan, Pacing, RateStep, Shard, Stop,
-    TcpContent, TcpExchange,
-};
+use tare_load::protocols::tcp::{Direction, TcpContent, TcpExchange};
+use tare_schema::load::{AtEnd, ClientSpec, Interarrival, LoadPlan, Pacing, RateStep, Shard, Stop};
 
 const OK: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi";
 
@@ -45,10 +43,7 @@ fn echo(mut stream: TcpStream) {
 
 fn tcp(address: SocketAddr, exchange: TcpExchange) -> LoadPlan {
     let mut plan = plan(address);
-    plan.load.client = ClientSpec::Tcp {
-        connections: 2,
-        exchange,
-    };
+    plan.load.client = ClientSpec::with(2, &exchange);
     plan
 }
 
@@ -148,7 +143,7 @@ fn connections_are_counted_when_each_carries_so_many_requests() {
         let mut plan = plan(server.address);
         plan.load.pacing = Pacing::Max;
         plan.load.stop = Stop::Count { exchanges: 60 };
-        plan.load.client = ClientSpec::Http1 { connections: 1 };
+        plan.load.client = ClientSpec::new("http1", 1);
         plan.load.connections.exchanges_max = Some(exchanges_max);
         let result = measure(&plan).result;
         assert_eq!(result.ok, 60, "{:?}", result.outcomes);
@@ -165,7 +160,7 @@ fn connections_are_counted_when_each_carries_so_many_requests() {
 fn connections_opened_over_a_time_are_all_open_before_the_first_request() {
     let server = Server::answering(OK);
     let mut plan = plan(server.address);
-    plan.load.client = ClientSpec::Http1 { connections: 8 };
+    plan.load.client = ClientSpec::new("http1", 8);
     plan.load.workers = 2;
     plan.load.connections.open_over_ns = 80 * MS;
     let result = measure(&plan).result;

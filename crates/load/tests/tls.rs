@@ -178,7 +178,7 @@ fn a_client_too_old_for_the_server_is_told_the_alert_and_the_step() {
 
 /// Handshakes as exchanges: this many, one after the other.
 fn handshakes(plan: &mut LoadPlan, exchanges: u64) {
-    plan.load.client = ClientSpec::Connect { in_flight_max: 1 };
+    plan.load.client = ClientSpec::new("connect", 1);
     plan.load.pacing = Pacing::Max;
     plan.load.stop = Stop::Count { exchanges };
 }
@@ -242,7 +242,7 @@ fn connections_alone_are_exchanges_too_and_leave_no_port_behind() {
     let server = Server::start(|conn| conn.hold());
     let mut plan = rig::plan(server.address);
     handshakes(&mut plan, 500);
-    plan.load.client = ClientSpec::Connect { in_flight_max: 4 };
+    plan.load.client = ClientSpec::new("connect", 4);
     // Whoever had a server on this port in the last minute may have left some.
     let before = left_behind(server.address.port());
     let outcome = measure(&plan);
@@ -312,7 +312,7 @@ fn an_end_without_a_word_is_told_from_an_end_with_one() {
         });
         let mut plan = tls_plan(server.address, believing(&authority));
         plan.load.stop = Stop::Count { exchanges: 5 };
-        plan.load.client = ClientSpec::Http1 { connections: 1 };
+        plan.load.client = ClientSpec::new("http1", 1);
         let result = measure(&plan).result;
         let classes: Vec<_> = result
             .outcomes

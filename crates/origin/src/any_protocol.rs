@@ -33,7 +33,8 @@ impl AnyProtocol {
     pub(crate) fn new(speaks: Speaks, service: &Service) -> Self {
         match speaks {
             Speaks::Auto => Self::Detecting(Vec::new()),
-            Speaks::Http1 => Self::Http1(Http1::default()),
+            // Connections to a UDP server are those of its control address.
+            Speaks::Http1 | Speaks::Udp => Self::Http1(Http1::default()),
             Speaks::Http2 => Self::Http2(Box::new(Http2::new(&service.limits))),
             Speaks::Tcp(mode) => Self::Tcp(Tcp::new(mode)),
             Speaks::Mongodb => Self::Mongodb(Mongodb::new(service)),

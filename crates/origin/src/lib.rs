@@ -13,7 +13,8 @@
 //! | `/control/stall?for=1s[&in=5s]` | the whole server stops answering for that long |
 //!
 //! Over HTTP/2 it also serves gRPC: `tare.origin.Echo` (proto/origin.proto), the standard health and reflection services.
-//! Over plain TCP, bytes are echoed, answered in fixed sizes, discarded, or sent without end ([`TcpMode`]).
+//! Over plain TCP, bytes are echoed, answered in fixed sizes, discarded, or sent without end ([`TcpMode`]); over UDP, datagrams are
+//! echoed.
 //!
 //! Over MongoDB's protocol there is a database in memory (`tare_mongo::database`), shared by all workers; behaviours apply to every
 //! operation but a driver's hello, and `status=` other than 200 is answered by an error.
@@ -54,6 +55,7 @@ mod tcp;
 mod timers;
 mod tls;
 mod transport;
+mod udp;
 mod worker;
 
 pub use behaviour::{After, BehaviourError, BodyFraming, Change, SIZE_BYTES_MAX, Truth};

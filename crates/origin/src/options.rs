@@ -66,6 +66,8 @@ pub enum Speaks {
     Tcp(TcpMode),
     /// MongoDB's protocol.
     Mongodb,
+    /// UDP: datagrams are echoed.
+    Udp,
 }
 
 impl Speaks {
@@ -75,7 +77,7 @@ impl Speaks {
             Self::Auto => &[b"h2", b"http/1.1"],
             Self::Http1 => &[b"http/1.1"],
             Self::Http2 => &[b"h2"],
-            Self::Tcp(_) | Self::Mongodb => &[],
+            Self::Tcp(_) | Self::Mongodb | Self::Udp => &[],
         };
         names.iter().map(|name| name.to_vec()).collect()
     }
@@ -186,6 +188,9 @@ impl OriginOptions {
         })) = self.speaks
         {
             return refuse("tcp request size", "0".into(), "at least 1");
+        }
+        if self.speaks == Speaks::Udp && self.tls.is_some() {
+            return refuse("TLS", "on".into(), "none over UDP");
         }
         for stall in &self.stalls {
             let longest = stall.after.max(stall.lasts);

@@ -15,13 +15,14 @@ use crate::connection_queue::{ConnectionQueue, ListenerKind};
 use crate::counters::{AllCounters, Counters, Totals};
 use crate::error::OriginError;
 use crate::mongodb::SharedDatabase;
-use crate::options::{OriginOptions, Stamps};
+use crate::options::{OriginOptions, Speaks, Stamps};
 use crate::rng::Rng;
 use crate::service::{ServerState, Service};
 use crate::stall::Stalls;
 use crate::stop::StopHandle;
 use crate::sys;
 use crate::tls::{self, TlsServer};
+use crate::udp::UdpEcho;
 use crate::worker::{WAKER, Worker};
 
 /// Backlog of the listener; the kernel limits it to net.core.somaxconn.
@@ -31,6 +32,7 @@ const BACKLOG: i32 = 4096;
 #[derive(Debug)]
 pub struct Origin {
     listeners: Vec<(TcpListener, ListenerKind)>,
+    udp: Option<UdpEcho>,
     local_addr: SocketAddr,
     control_addr: Option<SocketAddr>,
     tls: Option<TlsServer>,
@@ -51,8 +53,18 @@ pub fn bind(options: OriginOptions) -> Result<Origin, OriginError> {
     let listen_at = |address| {
         listen(address, options.stamps).map_err(|source| OriginError::Bind { address, source })
     };
-    let (listener, local_addr) = listen_at(options.listen)?;
-    let mut listeners = vec![(listener, ListenerKind::Service)];
+    let mut listeners = Vec::new();
+    let mut udp = None;
+    let local_addr = if options.speaks == Speaks::Udp {
+        let address = options.listen;
+        let bound =
+            UdpEcho::bind(address).map_err(|source| OriginError::Bind { address, source })?;
+        udp.insert(bound).local_addr
+    } else {
+        let (listener, local_addr) = listen_at(options.listen)?;
+        listeners.push((listener, ListenerKind::Service));
+        local_addr
+    };
     let mut control_addr = None;
     if let Some(address) = options.control {
         let (listener, address) = listen_at(address)?;
@@ -61,6 +73,7 @@ pub fn bind(options: OriginOptions) -> Result<Origin, OriginError> {
     }
     Ok(Origin {
         listeners,
+        udp,
         local_addr,
         control_addr,
         tls,
@@ -127,8 +140,8 @@ impl Origin {
         for &stall in &self.options.stalls {
             stalls.plan(stall);
         }
-        // The last one is the acceptor's.
-        let counters = (0..=self.options.workers)
+        // The last two are those of the acceptor and of UDP.
+        let counters = (0..self.options.workers + 2)
             .map(|_| Arc::new(Counters::new()))
             .collect();
         let all = AllCounters(counters);
@@ -174,22 +187,24 @@ impl Origin {
             &stop,
         )
         .map_err(setup("create the accepting event loop"))?;
-        run_threads(workers, acceptor, &stop)?;
+        let mut jobs: Vec<(String, Job)> = Vec::with_capacity(workers.len() + 2);
+        for (index, worker) in workers.into_iter().enumerate() {
+            jobs.push((format!("origin-{index}"), Box::new(move || worker.run())));
+        }
+        jobs.push(("origin-accept".to_owned(), Box::new(move || acceptor.run())));
+        if let Some(udp) = self.udp {
+            let counters = Arc::clone(&all.0[self.options.workers + 1]);
+            let (stop, stalls) = (stop.clone(), Arc::clone(&stalls));
+            let echo = move || udp.run(&stop, &stalls, &counters);
+            jobs.push(("origin-udp".to_owned(), Box::new(echo)));
+        }
+        run_threads(jobs, &stop)?;
         Ok(all.totals())
     }
 }
 
 /// Runs each loop in a thread of its own and joins them all; the first that fails stops the others.
-fn run_threads(
-    workers: Vec<Worker>,
-    acceptor: Acceptor,
-    stop: &StopHandle,
-) -> Result<(), OriginError> {
-    let mut jobs: Vec<(String, Job)> = Vec::with_capacity(workers.len() + 1);
-    for (index, worker) in workers.into_iter().enumerate() {
-        jobs.push((format!("origin-{index}"), Box::new(move || worker.run())));
-    }
-    jobs.push(("origin-accept".to_owned(), Box::new(move || acceptor.run())));
+fn run_threads(jobs: Vec<(String, Job)>, stop: &StopHandle) -> Result<(), OriginError> {
     let mut threads = Vec::with_capacity(jobs.len());
     let mut first_error = None;
     for (name, job) in jobs {

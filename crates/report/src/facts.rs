@@ -1,6 +1,6 @@
 //! Machine, versions and settings as titled lists.
 
-use tare_schema::load::{ClientSpec, Pacing, SessionSpec, Stop};
+use tare_schema::load::{Pacing, SessionSpec, Stop};
 use tare_schema::plan::{Addressing, BaselineRuns, Plan, Restart, RoleLoad};
 use tare_schema::record::EnvironmentRecord;
 use tare_schema::view::FactGroup;
@@ -179,16 +179,9 @@ fn role(role: &RoleLoad) -> FactGroup {
         Stop::Count { exchanges } => format!("{exchanges} exchanges"),
         Stop::Interrupted => "until interrupted".into(),
     };
-    let (protocol, connections) = match &load.client {
-        ClientSpec::Http1 { connections } => ("HTTP/1.1", *connections),
-        ClientSpec::Http2 { connections, .. } => ("HTTP/2", *connections),
-        ClientSpec::Grpc { connections, .. } => ("gRPC", *connections),
-        ClientSpec::Tcp { connections, .. } => ("TCP", *connections),
-        ClientSpec::Mongodb { connections, .. } => ("MongoDB", *connections),
-        ClientSpec::Connect { in_flight_max } => ("connections alone", *in_flight_max),
-        other => (other.name(), other.connections()),
-    };
-    let connections = quantity::counted(u64::from(connections), "connection", "connections");
+    let protocol = &load.client.protocol;
+    let connections = u64::from(load.client.connections);
+    let connections = quantity::counted(connections, "connection", "connections");
     let requests: Vec<String> = load
         .requests
         .iter()

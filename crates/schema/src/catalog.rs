@@ -1,4 +1,5 @@
-//! Directories of target and workload folders. Later directories take precedence, so a user's folder replaces a built-in one.
+//! What experiments can use: directories of target and workload folders, and protocols. Later directories take precedence, so a
+//! user's folder replaces a built-in one.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -6,16 +7,19 @@ use std::path::{Path, PathBuf};
 use crate::def::WorkloadDef;
 use crate::document;
 use crate::problem::Problems;
+use crate::protocol::Protocols;
 use crate::target::TargetDef;
 use crate::yaml::Node;
 
-/// Directories of target and workload folders.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+/// Directories of target and workload folders, and the protocols of edges and loads.
+#[derive(Debug, Clone)]
 pub struct Catalog {
     /// Directories with a folder per workload.
     pub workloads: Vec<PathBuf>,
     /// Directories with a folder per target.
     pub targets: Vec<PathBuf>,
+    /// All protocols.
+    pub protocols: Protocols,
 }
 
 /// A workload with its YAML tree.
@@ -57,7 +61,7 @@ impl Catalog {
             let message = format!("the folder is called \"{name}\": write workload: {name}");
             return Err(Problems::one(&file, root.place(&["workload"]), message));
         }
-        crate::resolve::check_workload(&file, &def, &root)?;
+        crate::resolve::check_workload(&file, &def, &root, self.protocols)?;
         Ok(Some(WorkloadFolder { file, def, root }))
     }
 

@@ -5,14 +5,15 @@ use std::path::{Path, PathBuf};
 use crate::catalog::Catalog;
 use crate::document;
 use crate::problem::{Problems, hint, list};
+use crate::protocol::Protocols;
 use crate::resolve::Source;
 
 /// Directories of experiments, workloads and targets.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone)]
 pub struct Library {
     /// Directories with a folder per study and a file per experiment.
     pub experiments: Vec<PathBuf>,
-    /// Workloads and targets.
+    /// Workloads, targets and protocols.
     pub catalog: Catalog,
 }
 
@@ -48,12 +49,13 @@ pub enum FindError {
 impl Library {
     /// The library in a checkout or installation: the folders `experiments`, `workloads` and `targets` of one directory.
     #[must_use]
-    pub fn in_directory(home: &Path) -> Library {
+    pub fn in_directory(home: &Path, protocols: Protocols) -> Library {
         Library {
             experiments: vec![home.join("experiments")],
             catalog: Catalog {
                 workloads: vec![home.join("workloads")],
                 targets: vec![home.join("targets")],
+                protocols,
             },
         }
     }

@@ -105,6 +105,8 @@ enum ProtocolName {
     /// MongoDB's, with a database in memory.
     #[value(alias = "mongo")]
     Mongodb,
+    /// Datagrams, echoed.
+    Udp,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -164,6 +166,7 @@ impl Args {
             ProtocolName::Http2 => Speaks::Http2,
             ProtocolName::Tcp => Speaks::Tcp(self.tcp_mode()),
             ProtocolName::Mongodb => Speaks::Mongodb,
+            ProtocolName::Udp => Speaks::Udp,
         }
     }
 
@@ -195,6 +198,7 @@ impl Args {
             (ProtocolName::Tcp, false) => "tcp",
             (ProtocolName::Tcp, true) => "tls",
             (ProtocolName::Mongodb, _) => "mongodb",
+            (ProtocolName::Udp, _) => "udp",
             (_, false) => "http",
             (_, true) => "https",
         }

@@ -34,7 +34,14 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     Ok(Exit::Done.into())
 }
 
+/// The schema of the options of clients.
+const CLIENT: Shape = Shape::new(
+    "client",
+    "options of a client by protocol: `client` of a workload's load",
+    tare_load::protocols::options_schema,
+);
+
 /// Schemas of files and messages, and of what commands print.
 fn all() -> impl Iterator<Item = &'static Shape> {
-    SHAPES.iter().chain([&KAFKA])
+    SHAPES.iter().chain([&CLIENT, &KAFKA])
 }

@@ -26,7 +26,7 @@ pub fn plan() -> Plan {
         sample_every_ns: 1_000_000_000,
         transport: Transport::Tcp,
         connections: ConnectionRules::default(),
-        client: ClientSpec::Http1 { connections: 1 },
+        client: ClientSpec::new("http1", 1),
         mix: Default::default(),
         requests: vec![RequestSpec {
             name: "echo".into(),

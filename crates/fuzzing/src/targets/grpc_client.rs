@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use crate::fixtures;
 use crate::script::run_script;
-use tare_load::grpc::{Call, Grpc};
-use tare_load::http2::Http2;
-use tare_load::http2::request::Scheme;
+use tare_load::protocols::grpc::{Call, Grpc};
+use tare_load::protocols::http2::Http2;
+use tare_load::protocols::http2::request::Scheme;
 use tare_schema::load::{CallKind, CallSpec, MessagePace};
 
 /// Prepared once: a script is short, its requests are long.

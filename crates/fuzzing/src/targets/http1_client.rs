@@ -4,8 +4,8 @@ use std::sync::{Arc, LazyLock};
 
 use crate::fixtures;
 use crate::script::run_script;
-use tare_load::http1::pool::Pool;
-use tare_load::http1::request::Prepared;
+use tare_load::protocols::http1::pool::Pool;
+use tare_load::protocols::http1::request::Prepared;
 
 /// Prepared once: a script is short, its requests are long.
 static REQUESTS: LazyLock<Arc<[Prepared]>> = LazyLock::new(|| {

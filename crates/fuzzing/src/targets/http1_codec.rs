@@ -2,5 +2,5 @@
 
 /// Runs one input.
 pub fn run(data: &[u8]) {
-    let _ = tare_load::http1::codec::fuzz_entry(data);
+    let _ = tare_load::protocols::http1::codec::fuzz_entry(data);
 }

@@ -4,9 +4,9 @@ use std::sync::{Arc, LazyLock};
 
 use crate::fixtures;
 use crate::script::run_script;
-use tare_load::http2::Http2;
-use tare_load::http2::dialect::Http;
-use tare_load::http2::request::{Prepared, Scheme};
+use tare_load::protocols::http2::Http2;
+use tare_load::protocols::http2::dialect::Http;
+use tare_load::protocols::http2::request::{Prepared, Scheme};
 
 /// Prepared once: a script is short, its requests are long.
 static REQUESTS: LazyLock<Arc<[Prepared]>> = LazyLock::new(|| {

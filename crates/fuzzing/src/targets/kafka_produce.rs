@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use crate::script::{ADDRESS, run_script};
-use tare_load::kafka::ClusterPlan;
-use tare_load::kafka::cluster::Security;
-use tare_load::kafka::names::{Found, Resolve};
-use tare_load::kafka::produce::{
+use tare_load::protocols::kafka::ClusterPlan;
+use tare_load::protocols::kafka::cluster::Security;
+use tare_load::protocols::kafka::names::{Found, Resolve};
+use tare_load::protocols::kafka::produce::{
     APIS, Acks, Compression, Contents, Idempotence, Keys, Partitioner, Produce, ProducePlan, Random,
 };
 

@@ -12,6 +12,7 @@ pub mod mongo;
 pub mod origin;
 pub mod tcp_client;
 pub mod tls_record;
+pub mod udp_client;
 
 /// Runs one input.
 pub type Run = fn(&[u8]);
@@ -30,4 +31,5 @@ pub const ALL: &[(&str, Run)] = &[
     ("origin", origin::run),
     ("tcp_client", tcp_client::run),
     ("tls_record", tls_record::run),
+    ("udp_client", udp_client::run),
 ];

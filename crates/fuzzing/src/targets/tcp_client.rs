@@ -2,8 +2,7 @@
 
 use crate::fixtures;
 use crate::script::run_script;
-use tare_load::tcp::Tcp;
-use tare_schema::load::{TcpContent, TcpExchange};
+use tare_load::protocols::tcp::{Tcp, TcpContent, TcpExchange};
 
 /// Runs one input.
 pub fn run(data: &[u8]) {

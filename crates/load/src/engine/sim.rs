@@ -11,8 +11,8 @@ use super::{ConnectionIo, Engine, ExchangeRecorder, HandOver, RequestSelector};
 use crate::arrivals::{Arrivals, OpenLoop};
 use crate::classes::{ClassNumbers, Classes};
 use crate::client::{Client, Closed, ConnId, Connected, Stamp, StampSource, Written};
-use crate::http1::pool::Pool;
-use crate::http1::request::Prepared;
+use crate::protocols::http1::pool::Pool;
+use crate::protocols::http1::request::Prepared;
 use crate::roster::{Connections, Opening};
 use crate::tally::{Phase, Quantity, value_of};
 

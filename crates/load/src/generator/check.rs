@@ -6,12 +6,12 @@ use std::time::Duration;
 use tare_schema::FORMAT_VERSION;
 use tare_schema::load::session::SESSION_NAME;
 use tare_schema::load::{
-    ClientSpec, LoadPlan, OutOfReach, Pacing, RateProfile, RequestSpec, Rows, Stop, TcpExchange,
+    LoadPlan, OutOfReach, Pacing, RateProfile, RequestSpec, Rows, Stop, Transport,
 };
 use thiserror::Error;
 
-use super::{fetching, producing};
-use crate::http1::request::RequestError;
+use crate::protocols::http1::request::RequestError;
+use crate::protocols::{self, Protocol, SocketKind};
 use crate::tally::TAGGED_REQUESTS_MAX;
 
 /// Highest rate: its start times still differ clearly in nanoseconds.
@@ -22,12 +22,6 @@ const SPEED_MIN: f64 = 0.001;
 const SPEED_MAX: f64 = 1000.0;
 const WORKERS_MAX: u32 = 256;
 const CONNECTIONS_MAX: u32 = 1_000_000;
-const STREAMS_MAX: u16 = 10_000;
-/// Largest exchange over TCP.
-const TCP_BYTES_MAX: u64 = 1 << 40;
-
-/// Longest text in a MongoDB document; several must fit into one message.
-const DOCUMENT_BYTES_MAX: u32 = 1 << 20;
 
 /// Why a plan is invalid.
 #[derive(Debug, Error)]
@@ -65,18 +59,8 @@ pub enum PlanError {
     #[error("two requests are named {0:?}: name them apart")]
     Twice(String),
     /// A protocol that this version does not know.
-    #[error("this agent does not speak {0:?}: use http1, http2, grpc, tcp or mongodb")]
+    #[error("this agent does not speak {0:?}: use {known}", known = known_protocols())]
     Protocol(String),
-    /// A request over MongoDB's protocol that is not an operation.
-    #[error(
-        "request {name:?}: {method:?} is no operation on documents; use find, insert, update or delete"
-    )]
-    Operation {
-        /// Its name.
-        name: String,
-        /// As in the plan.
-        method: String,
-    },
     /// A recording that cannot be replayed.
     #[error(transparent)]
     Recording(#[from] crate::arrivals::RecordingError),
@@ -96,9 +80,9 @@ pub enum PlanError {
     /// A table without complete rows.
     #[error("table {0:?} has no rows, or a row with too few values")]
     Table(String),
-    /// A login that is not possible.
+    /// Options that the protocol refuses.
     #[error("{0}")]
-    Login(String),
+    Invalid(String),
     /// Unique rows without a session.
     #[error(
         "table {0:?} has unique rows, and only sessions can have some: use sequential or random"
@@ -110,11 +94,17 @@ pub enum PlanError {
         /// Its name.
         name: String,
         /// Why.
-        source: crate::http2::request::RequestError,
+        source: crate::protocols::http2::request::RequestError,
     },
 }
 
-pub(super) fn number(what: &'static str, value: impl ToString, must: &'static str) -> PlanError {
+/// Names of all protocols.
+fn known_protocols() -> String {
+    let names: Vec<&str> = protocols::ALL.iter().map(|one| one.info.name).collect();
+    names.join(", ")
+}
+
+pub(crate) fn number(what: &'static str, value: impl ToString, must: &'static str) -> PlanError {
     PlanError::Number {
         what,
         value: value.to_string(),
@@ -122,11 +112,11 @@ pub(super) fn number(what: &'static str, value: impl ToString, must: &'static st
     }
 }
 
-/// Checks the plan, except for the bytes of its requests.
+/// Checks the plan, except for the bytes of its requests; returns its protocol.
 ///
 /// # Errors
 /// The first error found.
-pub fn check(plan: &LoadPlan) -> Result<(), PlanError> {
+pub(crate) fn check(plan: &LoadPlan) -> Result<&'static Protocol, PlanError> {
     if plan.version != FORMAT_VERSION {
         return Err(PlanError::Version {
             found: plan.version,
@@ -169,7 +159,13 @@ pub fn check(plan: &LoadPlan) -> Result<(), PlanError> {
         plan.reach.check(address.ip())?;
     }
     check_requests(plan)?;
-    let connections = connections(&load.client)?;
+    let client = &load.client;
+    let protocol = protocols::find(&client.protocol)
+        .ok_or_else(|| PlanError::Protocol(client.protocol.clone()))?;
+    if let Some(load) = protocol.info.load {
+        (load.check)(client).map_err(PlanError::Invalid)?;
+    }
+    let connections = client.connections;
     if !(1..=CONNECTIONS_MAX).contains(&connections) {
         return Err(number(
             "the number of connections",
@@ -177,96 +173,18 @@ pub fn check(plan: &LoadPlan) -> Result<(), PlanError> {
             "1 to 1000000",
         ));
     }
-    Ok(())
-}
-
-/// Number of connections of a client.
-///
-/// # Errors
-/// For an unknown protocol, and for invalid settings.
-pub fn connections(client: &ClientSpec) -> Result<u32, PlanError> {
-    match client {
-        ClientSpec::Http1 { connections } => Ok(*connections),
-        ClientSpec::Http2 {
-            connections,
-            streams,
+    if protocol.sockets == SocketKind::Datagram {
+        let name = protocol.info.name;
+        let rules = &load.connections;
+        if load.transport != Transport::Tcp {
+            return Err(PlanError::Invalid(format!("there is no TLS over {name}")));
         }
-        | ClientSpec::Grpc {
-            connections,
-            streams,
-            ..
-        } => match streams {
-            1..=STREAMS_MAX => Ok(*connections),
-            _ => Err(number(
-                "the number of streams on a connection",
-                streams,
-                "1 to 10000",
-            )),
-        },
-        ClientSpec::Tcp {
-            connections,
-            exchange,
-        } => {
-            check_tcp(*exchange)?;
-            Ok(*connections)
-        }
-        ClientSpec::Mongodb { connections, data } => match data.documents {
-            0 => Err(number("the number of documents", 0, "at least 1")),
-            _ if data.document_bytes > DOCUMENT_BYTES_MAX => Err(number(
-                "the length of a document's text",
-                data.document_bytes,
-                "at most 1 MiB",
-            )),
-            _ => Ok(*connections),
-        },
-        ClientSpec::Connect { in_flight_max } => Ok(*in_flight_max),
-        ClientSpec::KafkaProduce {
-            connections,
-            produce,
-        } => {
-            producing::check(produce)?;
-            Ok(*connections)
-        }
-        ClientSpec::KafkaFetch { connections, fetch } => {
-            fetching::check(fetch)?;
-            Ok(*connections)
-        }
-        ClientSpec::Planned { name, .. } => Err(PlanError::Protocol(name.clone())),
-    }
-}
-
-fn check_tcp(exchange: TcpExchange) -> Result<(), PlanError> {
-    let (sent, expected) = match exchange {
-        TcpExchange::Echo {
-            send_bytes,
-            expect_bytes,
-            ..
-        } => (send_bytes, expect_bytes),
-        TcpExchange::HalfClose {
-            send_bytes,
-            expect_bytes,
-            ..
-        } => (send_bytes, expect_bytes.unwrap_or(1)),
-        TcpExchange::Throughput { block_bytes, .. } => (block_bytes, block_bytes.min(1)),
-    };
-    for bytes in [sent, expected] {
-        if bytes > TCP_BYTES_MAX {
-            return Err(number("a size in bytes", bytes, "at most 1 TiB"));
+        if rules.exchanges_max.is_some() || rules.open_over_ns > 0 {
+            let why = "leave out what says when connections are opened and closed";
+            return Err(PlanError::Invalid(format!("{name} has none: {why}")));
         }
     }
-    match (exchange, sent, expected) {
-        (TcpExchange::HalfClose { .. }, ..) => Ok(()),
-        // An exchange must send something to begin, and expect something to end.
-        (TcpExchange::Echo { .. }, 0, _) => {
-            Err(number("the number of bytes to send", 0, "at least 1"))
-        }
-        (_, _, 0) => Err(number(
-            "the number of bytes of an exchange",
-            0,
-            "at least 1",
-        )),
-        _ => Ok(()),
-    }
+    Ok(protocol)
 }
 
 fn check_pacing(pacing: &Pacing) -> Result<(), PlanError> {

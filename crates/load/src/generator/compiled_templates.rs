@@ -6,12 +6,12 @@ use tare_schema::load::{ExpectBody, LoadPlan, Parts, RequestSpec};
 
 use super::PlanError;
 use crate::clock::realtime_ns;
-use crate::http1::made::Made;
-use crate::http1::varied::Varied;
+use crate::protocols::http1::made::Made;
+use crate::protocols::http1::varied::Varied;
 use crate::template::{Filler, Moment, Names};
 
 /// Compiled requests, and the initial state of each worker's filler.
-pub(super) struct CompiledTemplates {
+pub(crate) struct CompiledTemplates {
     requests: Arc<[Made]>,
     start: FillerStart,
 }
@@ -41,7 +41,7 @@ impl FillerStart {
 }
 
 /// Whether any request cannot be prepared in advance.
-pub(super) fn is_needed(requests: &[RequestSpec]) -> bool {
+pub(crate) fn is_needed(requests: &[RequestSpec]) -> bool {
     requests.iter().any(|request| {
         request.parts != Parts::Literal || matches!(request.expect.body, ExpectBody::Matches { .. })
     })
@@ -52,7 +52,7 @@ impl CompiledTemplates {
     ///
     /// # Errors
     /// When a request cannot be sent.
-    pub(super) fn of(plan: &LoadPlan) -> Result<Self, PlanError> {
+    pub(crate) fn of(plan: &LoadPlan) -> Result<Self, PlanError> {
         let mut start = FillerStart::of(plan);
         let mut requests = Vec::new();
         for spec in &plan.load.requests {
@@ -74,7 +74,7 @@ impl CompiledTemplates {
     }
 
     /// The requests for one worker.
-    pub(super) fn varied(&self, worker: u32, workers: u32) -> Varied {
+    pub(crate) fn varied(&self, worker: u32, workers: u32) -> Varied {
         Varied::new(
             Arc::clone(&self.requests),
             self.start.filler(worker, workers),

@@ -3,12 +3,10 @@
 //! Only here pacing, stop, client and transport of a plan are combined.
 
 mod check;
-mod compiled_templates;
-mod fetching;
+pub(crate) mod compiled_templates;
 mod figures;
 mod limits;
 mod pacing;
-mod producing;
 mod result;
 mod scripted;
 mod setup;
@@ -22,29 +20,26 @@ use std::thread;
 use std::time::Duration;
 
 use tare_schema::agent::{LoadResult, Sample};
-use tare_schema::load::{ClientSpec, LoadPlan, RequestSpec, Transport};
+use tare_schema::load::{ClientOptions, LoadPlan, RequestSpec, SessionSpec};
 use tare_stats::Latencies;
 use thiserror::Error;
 
+pub use check::PlanError;
 use check::check;
-pub use check::{PlanError, connections};
-use compiled_templates::CompiledTemplates;
+pub(crate) use check::number;
+pub(crate) use compiled_templates::CompiledTemplates;
 pub use figures::{Tag, spread};
 use scripted::Session;
 pub use scripted::rehearse_plan;
-use setup::{Setup, WorkerShare};
+pub(crate) use setup::{Setup, WorkerShare};
 
 use crate::aggregator::{AggregatedLoad, Aggregator, AggregatorPlan};
 use crate::classes::Classes;
 use crate::client::{Client, Closed};
 use crate::clock::{monotonic_ns, realtime_ns};
 use crate::control::StopHandle;
-use crate::grpc::{Call, Grpc};
-use crate::http1::pool::Pool;
-use crate::http1::request::Prepared;
-use crate::http2::dialect::Http;
-use crate::http2::request::{Prepared as Http2Request, Scheme};
-use crate::mongodb::Operation;
+use crate::protocols::http1::pool::Pool;
+use crate::protocols::{Connects, Protocol, http1};
 use crate::session::Sessions;
 use crate::tls::TlsError;
 use crate::worker::{ConnectionsOpened, Worker, WorkerMessage};
@@ -138,94 +133,19 @@ pub fn run(
     stop: &StopHandle,
     observer: &mut Observer<'_>,
 ) -> Result<Outcome, LoadError> {
-    check(plan)?;
-    let setup = Setup::of(plan)?;
+    let protocol = check(plan)?;
+    let setup = Setup::of(plan, protocol)?;
     limits::raise_descriptors(u64::from(setup.connections))?;
-    let scheme = match plan.load.transport {
-        Transport::Tcp => Scheme::Http,
-        Transport::Tls(_) => Scheme::Https,
+    let launch = Launch {
+        plan,
+        setup: &setup,
+        protocol,
+        stop,
+        observer,
     };
-    if let Some(spec) = &plan.load.mix.session {
-        let session = Session::of(plan, spec)?;
-        return launch(plan, &setup, stop, observer, |part| {
-            let scripted = session.scripted(part.worker, setup.workers);
-            let pool = setup.pool(&part, scripted);
-            Sessions::new(pool, setup.sessions_max(part.worker, part.connections))
-        });
-    }
-    match plan.load.client {
-        ClientSpec::Http1 { .. } if compiled_templates::is_needed(&plan.load.requests) => {
-            let compiled_templates = CompiledTemplates::of(plan)?;
-            launch(plan, &setup, stop, observer, |part| {
-                setup.pool(&part, compiled_templates.varied(part.worker, setup.workers))
-            })
-        }
-        ClientSpec::Http1 { .. } | ClientSpec::Planned { .. } => {
-            let requests = prepare(plan, Prepared::new, |name, source| PlanError::Request {
-                name,
-                source,
-            })?;
-            launch(plan, &setup, stop, observer, |part| {
-                setup.pool(&part, Arc::clone(&requests))
-            })
-        }
-        ClientSpec::Tcp { exchange, .. } => launch(plan, &setup, stop, observer, |part| {
-            setup.tcp(&part, exchange)
-        }),
-        ClientSpec::KafkaProduce { ref produce, .. } => {
-            let producing = producing::Producing::of(plan, produce)?;
-            launch_fallible(plan, &setup, stop, observer, |part| {
-                Ok(producing.producer(&setup, &part)?)
-            })
-        }
-        ClientSpec::KafkaFetch { ref fetch, .. } => {
-            let fetching = fetching::Fetching::of(plan, fetch)?;
-            launch(plan, &setup, stop, observer, |part| {
-                fetching.consumer(&setup, &part)
-            })
-        }
-        ClientSpec::Mongodb { ref data, .. } => {
-            let one = |spec: &RequestSpec| {
-                Operation::of(&spec.method).ok_or_else(|| PlanError::Operation {
-                    name: spec.name.clone(),
-                    method: spec.method.clone(),
-                })
-            };
-            let operations: Arc<[Operation]> = plan
-                .load
-                .requests
-                .iter()
-                .map(one)
-                .collect::<Result<_, _>>()?;
-            launch(plan, &setup, stop, observer, |part| {
-                setup.mongodb(&part, &operations, data)
-            })
-        }
-        ClientSpec::Connect { .. } => {
-            launch(plan, &setup, stop, observer, |part| setup.connect(&part))
-        }
-        ClientSpec::Http2 { streams, .. } => {
-            let ready = |spec: &RequestSpec, host: &str| Http2Request::new(spec, host, scheme);
-            let requests = prepare(plan, ready, |name, source| PlanError::Http2Request {
-                name,
-                source,
-            })?;
-            launch(plan, &setup, stop, observer, |part| {
-                setup.http2::<Http>(&part, streams, &requests)
-            })
-        }
-        ClientSpec::Grpc { streams, calls, .. } => {
-            let timeout = Duration::from_nanos(plan.load.timeout_ns);
-            let ready =
-                |spec: &RequestSpec, host: &str| Call::new(spec, &calls, host, scheme, timeout);
-            let requests = prepare(plan, ready, |name, source| PlanError::Http2Request {
-                name,
-                source,
-            })?;
-            launch(plan, &setup, stop, observer, |part| {
-                setup.http2::<Grpc>(&part, streams, &requests)
-            })
-        }
+    match &plan.load.mix.session {
+        Some(spec) => launch.sessions(spec),
+        None => (protocol.run)(launch),
     }
 }
 
@@ -239,20 +159,217 @@ pub fn run_over<C: Client + Send>(
     observer: &mut Observer<'_>,
     over: impl Fn(Pool) -> C,
 ) -> Result<Outcome, LoadError> {
-    check(plan)?;
-    let setup = Setup::of(plan)?;
+    let protocol = check(plan)?;
+    let setup = Setup::of(plan, protocol)?;
     limits::raise_descriptors(u64::from(setup.connections))?;
-    let requests = prepare(plan, Prepared::new, |name, source| PlanError::Request {
-        name,
-        source,
-    })?;
-    launch(plan, &setup, stop, observer, |part| {
-        over(setup.pool(&part, Arc::clone(&requests)))
+    let requests = http1::prepare(plan)?;
+    let launch = Launch {
+        plan,
+        setup: &setup,
+        protocol,
+        stop,
+        observer,
+    };
+    launch.clients(|part| {
+        let connections = setup.pooled_sessions(&part);
+        over(Pool::new(Arc::clone(&requests), &connections))
     })
 }
 
+/// A checked load, ready to be run with the clients of its protocol.
+pub(crate) struct Launch<'a, 'o> {
+    pub plan: &'a LoadPlan,
+    pub setup: &'a Setup,
+    protocol: &'static Protocol,
+    stop: &'a StopHandle,
+    observer: &'a mut Observer<'o>,
+}
+
+impl Launch<'_, '_> {
+    /// Options of the client.
+    pub fn options<O: ClientOptions>(&self) -> Result<O, PlanError> {
+        let options = self.plan.load.client.options();
+        options.map_err(PlanError::Invalid)
+    }
+
+    /// Runs the load with one client for each worker.
+    pub fn clients<C: Client + Send>(
+        self,
+        client: impl Fn(WorkerShare) -> C,
+    ) -> Result<Outcome, LoadError> {
+        self.fallible_clients(|part| Ok(client(part)))
+    }
+
+    /// The same with clients whose construction can fail.
+    pub fn fallible_clients<C: Client + Send>(
+        self,
+        client: impl Fn(WorkerShare) -> Result<C, LoadError>,
+    ) -> Result<Outcome, LoadError> {
+        let Launch {
+            plan, setup, stop, ..
+        } = self;
+        let control = stop.control();
+        let (reports, inbox) = channel();
+        let classes = Classes::default();
+        let mut workers = Vec::new();
+        let mut emptied = Vec::new();
+        for number in 0..setup.workers {
+            let (give, take) = channel();
+            emptied.push(give);
+            let client = client(setup.part(number))?;
+            workers.push(setup.worker(
+                number,
+                client,
+                &control,
+                &classes,
+                reports.clone(),
+                take,
+            )?);
+        }
+        drop(reports);
+        let aggregator_plan = AggregatorPlan {
+            role: plan.role.clone(),
+            requests: scripted::names(plan),
+            horizon: Duration::from_nanos(plan.load.timeout_ns) + HORIZON_EXTRA,
+        };
+        let aggregator = Aggregator::new(aggregator_plan, classes, emptied)
+            .map_err(|error| LoadError::Histograms(error.to_string()))?;
+        self.run_threads(workers, aggregator, inbox)
+    }
+
+    fn sessions(self, spec: &SessionSpec) -> Result<Outcome, LoadError> {
+        let setup = self.setup;
+        let session = Session::of(self.plan, spec)?;
+        self.clients(|part| {
+            let scripted = session.scripted(part.worker, setup.workers);
+            let pool = Pool::new(scripted, &setup.pooled_sessions(&part));
+            Sessions::new(pool, setup.sessions_max(part.worker, part.connections))
+        })
+    }
+
+    /// Starts the threads and waits for them.
+    fn run_threads<C: Client + Send>(
+        self,
+        workers: Vec<Worker<C>>,
+        aggregator: Aggregator,
+        inbox: Receiver<WorkerMessage>,
+    ) -> Result<Outcome, LoadError> {
+        let Launch {
+            plan, setup, stop, ..
+        } = self;
+        let count = workers.len();
+        thread::scope(|scope| {
+            let mut threads = Vec::new();
+            for (number, worker) in workers.into_iter().enumerate() {
+                let builder = thread::Builder::new().name(format!("worker-{number}"));
+                match builder.spawn_scoped(scope, move || worker.run()) {
+                    Ok(thread) => threads.push(thread),
+                    Err(source) => {
+                        stop.abort();
+                        return Err(LoadError::System {
+                            what: "start a worker thread",
+                            source,
+                        });
+                    }
+                }
+            }
+            let gathering =
+                thread::Builder::new()
+                    .name("ledger".into())
+                    .spawn_scoped(scope, move || {
+                        limits::lower_priority();
+                        self.aggregate(aggregator, &inbox, count)
+                    });
+            let gathered = match gathering {
+                Ok(thread) => thread
+                    .join()
+                    .unwrap_or_else(|_| Err(LoadError::Worker("the ledger panicked".into()))),
+                Err(source) => Err(LoadError::System {
+                    what: "start the ledger thread",
+                    source,
+                }),
+            };
+            if gathered.is_err() {
+                stop.abort();
+            }
+            for thread in threads {
+                if thread.join().is_err() {
+                    return Err(LoadError::Worker("it panicked".into()));
+                }
+            }
+            let (gathered, start) = gathered?;
+            if let Some(why) = gathered.ends.iter().find_map(|end| end.failure.clone()) {
+                return Err(LoadError::Worker(why));
+            }
+            let permanent_failure = gathered
+                .ends
+                .iter()
+                .find_map(|end| end.permanent_failure.clone());
+            if let (Some(why), true) = (
+                permanent_failure,
+                gathered.ends.iter().all(|end| end.counts.all.ok == 0),
+            ) {
+                return Err(LoadError::NoConnection {
+                    address: plan.endpoint.addresses[0],
+                    why,
+                });
+            }
+            result::assemble(plan, setup.window(), &start, &gathered)
+        })
+    }
+
+    /// The aggregator's thread: waits until all workers are ready, fixes the start, aggregates.
+    fn aggregate(
+        self,
+        mut aggregator: Aggregator,
+        inbox: &Receiver<WorkerMessage>,
+        workers: usize,
+    ) -> Result<(AggregatedLoad, Start), LoadError> {
+        let Launch {
+            plan,
+            stop,
+            observer,
+            ..
+        } = self;
+        let opened = wait_open(inbox, workers, &mut aggregator)?;
+        if let Some(refusal) = opened.iter().find_map(|opened| opened.refusal.clone()) {
+            stop.abort();
+            return Err(LoadError::Refused(refusal));
+        }
+        let open: u32 = opened.iter().map(|opened| opened.open).sum();
+        // Where connections are the exchanges, none is open before the start.
+        let expects_open = self.protocol.connects == Connects::BeforeLoad;
+        if open == 0 && expects_open && !stop.is_ended() {
+            stop.abort();
+            let why = opened.iter().find_map(|opened| opened.problem.clone());
+            return Err(LoadError::NoConnection {
+                address: plan.endpoint.addresses[0],
+                why: why.unwrap_or_else(|| Closed::ConnectTimeout.to_string()),
+            });
+        }
+        let start = fix_start(plan.start_at_unix_us);
+        stop.control().start_at(start.monotonic_ns);
+        let mut tell = |progress| {
+            if observer(progress).is_break() {
+                stop.abort();
+            }
+        };
+        tell(Progress::Ready {
+            connections: open,
+            start_unix_us: start.unix_ns / 1000,
+        });
+        let gathered = aggregator
+            .aggregate(inbox, &mut |sample| tell(Progress::Sample(sample)))
+            .map_err(|error| LoadError::Histograms(error.to_string()))?;
+        if gathered.ends.len() < workers {
+            return Err(LoadError::Worker("it left without a report".into()));
+        }
+        Ok((gathered, start))
+    }
+}
+
 /// Prepares all requests of a plan.
-fn prepare<R, E>(
+pub(crate) fn prepare<R, E>(
     plan: &LoadPlan,
     ready: impl Fn(&RequestSpec, &str) -> Result<R, E>,
     wrong: impl Fn(String, E) -> PlanError,
@@ -263,167 +380,11 @@ fn prepare<R, E>(
     plan.load.requests.iter().map(one).collect()
 }
 
-/// Runs the load with one client for each worker.
-fn launch<C: Client + Send>(
-    plan: &LoadPlan,
-    setup: &Setup,
-    stop: &StopHandle,
-    observer: &mut Observer<'_>,
-    client: impl Fn(WorkerShare) -> C,
-) -> Result<Outcome, LoadError> {
-    launch_fallible(plan, setup, stop, observer, |part| Ok(client(part)))
-}
-
-/// The same with clients whose construction can fail.
-fn launch_fallible<C: Client + Send>(
-    plan: &LoadPlan,
-    setup: &Setup,
-    stop: &StopHandle,
-    observer: &mut Observer<'_>,
-    client: impl Fn(WorkerShare) -> Result<C, LoadError>,
-) -> Result<Outcome, LoadError> {
-    let control = stop.control();
-    let (reports, inbox) = channel();
-    let classes = Classes::default();
-    let mut workers = Vec::new();
-    let mut emptied = Vec::new();
-    for number in 0..setup.workers {
-        let (give, take) = channel();
-        emptied.push(give);
-        let client = client(setup.part(number))?;
-        workers.push(setup.worker(number, client, &control, &classes, reports.clone(), take)?);
-    }
-    drop(reports);
-    let aggregator_plan = AggregatorPlan {
-        role: plan.role.clone(),
-        requests: scripted::names(plan),
-        horizon: Duration::from_nanos(plan.load.timeout_ns) + HORIZON_EXTRA,
-    };
-    let aggregator = Aggregator::new(aggregator_plan, classes, emptied)
-        .map_err(|error| LoadError::Histograms(error.to_string()))?;
-    run_threads(plan, setup, stop, workers, (aggregator, inbox), observer)
-}
-
-/// Starts the threads and waits for them.
-fn run_threads<C: Client + Send>(
-    plan: &LoadPlan,
-    setup: &Setup,
-    stop: &StopHandle,
-    workers: Vec<Worker<C>>,
-    (aggregator, inbox): (Aggregator, Receiver<WorkerMessage>),
-    observer: &mut Observer<'_>,
-) -> Result<Outcome, LoadError> {
-    let count = workers.len();
-    thread::scope(|scope| {
-        let mut threads = Vec::new();
-        for (number, worker) in workers.into_iter().enumerate() {
-            let builder = thread::Builder::new().name(format!("worker-{number}"));
-            match builder.spawn_scoped(scope, move || worker.run()) {
-                Ok(thread) => threads.push(thread),
-                Err(source) => {
-                    stop.abort();
-                    return Err(LoadError::System {
-                        what: "start a worker thread",
-                        source,
-                    });
-                }
-            }
-        }
-        let gathering =
-            thread::Builder::new()
-                .name("ledger".into())
-                .spawn_scoped(scope, move || {
-                    limits::lower_priority();
-                    aggregate(plan, stop, aggregator, &inbox, count, observer)
-                });
-        let gathered = match gathering {
-            Ok(thread) => thread
-                .join()
-                .unwrap_or_else(|_| Err(LoadError::Worker("the ledger panicked".into()))),
-            Err(source) => Err(LoadError::System {
-                what: "start the ledger thread",
-                source,
-            }),
-        };
-        if gathered.is_err() {
-            stop.abort();
-        }
-        for thread in threads {
-            if thread.join().is_err() {
-                return Err(LoadError::Worker("it panicked".into()));
-            }
-        }
-        let (gathered, start) = gathered?;
-        if let Some(why) = gathered.ends.iter().find_map(|end| end.failure.clone()) {
-            return Err(LoadError::Worker(why));
-        }
-        let permanent_failure = gathered
-            .ends
-            .iter()
-            .find_map(|end| end.permanent_failure.clone());
-        if let (Some(why), true) = (
-            permanent_failure,
-            gathered.ends.iter().all(|end| end.counts.all.ok == 0),
-        ) {
-            return Err(LoadError::NoConnection {
-                address: plan.endpoint.addresses[0],
-                why,
-            });
-        }
-        result::assemble(plan, setup.window(), &start, &gathered)
-    })
-}
-
 /// When a load started, on both clocks.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Start {
     pub monotonic_ns: u64,
     pub unix_ns: u64,
-}
-
-/// The aggregator's thread: waits until all workers are ready, fixes the start, aggregates.
-fn aggregate(
-    plan: &LoadPlan,
-    stop: &StopHandle,
-    mut aggregator: Aggregator,
-    inbox: &Receiver<WorkerMessage>,
-    workers: usize,
-    observer: &mut Observer<'_>,
-) -> Result<(AggregatedLoad, Start), LoadError> {
-    let opened = wait_open(inbox, workers, &mut aggregator)?;
-    if let Some(refusal) = opened.iter().find_map(|opened| opened.refusal.clone()) {
-        stop.abort();
-        return Err(LoadError::Refused(refusal));
-    }
-    let open: u32 = opened.iter().map(|opened| opened.open).sum();
-    // Where connections are the exchanges, none is open before the start.
-    let expects_open = !matches!(plan.load.client, ClientSpec::Connect { .. });
-    if open == 0 && expects_open && !stop.is_ended() {
-        stop.abort();
-        let why = opened.iter().find_map(|opened| opened.problem.clone());
-        return Err(LoadError::NoConnection {
-            address: plan.endpoint.addresses[0],
-            why: why.unwrap_or_else(|| Closed::ConnectTimeout.to_string()),
-        });
-    }
-    let start = fix_start(plan.start_at_unix_us);
-    stop.control().start_at(start.monotonic_ns);
-    let mut tell = |progress| {
-        if observer(progress).is_break() {
-            stop.abort();
-        }
-    };
-    tell(Progress::Ready {
-        connections: open,
-        start_unix_us: start.unix_ns / 1000,
-    });
-    let gathered = aggregator
-        .aggregate(inbox, &mut |sample| tell(Progress::Sample(sample)))
-        .map_err(|error| LoadError::Histograms(error.to_string()))?;
-    if gathered.ends.len() < workers {
-        return Err(LoadError::Worker("it left without a report".into()));
-    }
-    Ok((gathered, start))
 }
 
 fn wait_open(

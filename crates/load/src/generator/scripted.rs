@@ -3,11 +3,12 @@
 use std::sync::Arc;
 
 use tare_schema::load::session::SESSION_NAME;
-use tare_schema::load::{ClientSpec, LoadPlan, SessionSpec, Transport};
+use tare_schema::load::{LoadPlan, SessionSpec, Transport};
 
 use super::PlanError;
 use super::compiled_templates::FillerStart;
 use crate::clock::{monotonic_ns, realtime_ns};
+use crate::protocols::http1;
 use crate::session::{Channel, Program, Rehearsed, Scripted, ScriptedPlan, rehearse};
 
 /// Most sessions in flight in one worker, whatever the rate and their length.
@@ -26,7 +27,7 @@ impl Session {
     /// # Errors
     /// When one of its requests cannot be sent.
     pub(super) fn of(plan: &LoadPlan, spec: &SessionSpec) -> Result<Self, PlanError> {
-        if !matches!(plan.load.client, ClientSpec::Http1 { .. }) {
+        if plan.load.client.protocol != http1::NAME {
             return Err(PlanError::SessionProtocol);
         }
         let program = Program::new(spec, &plan.load.mix.tables, &plan.endpoint.host)

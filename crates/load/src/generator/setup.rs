@@ -5,45 +5,36 @@ use std::sync::mpsc::{Receiver, Sender};
 use std::time::Duration;
 
 use tare_schema::load::{
-    ClientSpec, LoadPlan, LoadSpec, MongoData, Order, Pacing, Reach, Resumption, Stop, TcpExchange,
-    ThinkDistribution, TlsVersion, Transport,
+    LoadPlan, LoadSpec, Order, Pacing, Reach, Stop, ThinkDistribution, Transport,
 };
 use tare_stats::random::Random;
 
-use super::check::connections;
 use super::scripted::SESSIONS_MAX;
 use super::start_timing::StartTiming;
 use super::{LoadError, WAITING_MAX, pacing};
 use crate::arrivals::{ArrivalSchedule, Arrivals, ClosedLoop, OpenLoop, SharedCount};
 use crate::classes::{ClassNumbers, Classes};
 use crate::client::Client;
-use crate::clock::realtime_ns;
-use crate::connect::{AfterOpen, Connect, ConnectPlan};
 use crate::control::Control;
 use crate::engine::{Engine, ExchangeRecorder, RequestSelector, SessionWindow};
-use crate::http1::pool::Pool;
-use crate::http1::requests::Requests;
-use crate::http2::codec::Limits;
-use crate::http2::dialect::Dialect;
-use crate::http2::{Http2, Http2Plan, Windows};
-use crate::mongodb::{Documents, Mongodb, MongodbPlan, Operation};
+use crate::protocols::{Protocol, SocketKind};
 use crate::roster::{Connections, Opening};
 use crate::tally::HistogramTable;
-use crate::tcp::Tcp;
 use crate::tls::TlsClient;
 use crate::worker::{Worker, WorkerMessage, WorkerPlan};
 
 /// A plan, prepared for the workers.
-pub(super) struct Setup {
-    pub(super) load: LoadSpec,
-    pub(super) seed: u64,
-    pub(super) workers: u32,
-    pub(super) connections: u32,
-    pub(super) addresses: Arc<[std::net::SocketAddr]>,
+pub(crate) struct Setup {
+    pub(crate) load: LoadSpec,
+    pub(crate) seed: u64,
+    pub(crate) workers: u32,
+    pub(crate) connections: u32,
+    pub(crate) addresses: Arc<[std::net::SocketAddr]>,
     reach: Reach,
-    pub(super) start_timing: StartTiming,
+    pub(crate) start_timing: StartTiming,
     shared: Arc<SharedCount>,
     tls: Option<TlsClient>,
+    sockets: SocketKind,
     /// Schedule of an open loop; `None` for a closed one.
     schedule: Option<ArrivalSchedule>,
     /// Its most starts within the timeout, over all workers: what may be in flight or wait.
@@ -52,16 +43,16 @@ pub(super) struct Setup {
 
 /// The connections of one worker.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct WorkerShare {
-    pub(super) worker: u32,
+pub(crate) struct WorkerShare {
+    pub(crate) worker: u32,
     /// Index of its first connection in the whole load.
-    pub(super) first: usize,
-    pub(super) connections: usize,
+    pub(crate) first: usize,
+    pub(crate) connections: usize,
 }
 
 impl Setup {
-    pub(super) fn of(plan: &LoadPlan) -> Result<Self, LoadError> {
-        let connections = connections(&plan.load.client)?;
+    pub(crate) fn of(plan: &LoadPlan, protocol: &Protocol) -> Result<Self, LoadError> {
+        let connections = plan.load.client.connections;
         // A worker without a connection or a client would be idle.
         let mut workers = plan.load.workers.min(connections);
         if let Pacing::Closed { clients, .. } = plan.load.pacing {
@@ -82,23 +73,22 @@ impl Setup {
             connections,
             addresses: plan.endpoint.addresses.clone().into(),
             reach: plan.reach,
-            start_timing: StartTiming::of(plan, schedule.as_ref(), workers),
+            start_timing: StartTiming::of(plan, protocol, schedule.as_ref(), workers),
             shared: SharedCount::new(exchanges, workers),
             tls: match &plan.load.transport {
                 Transport::Tcp => None,
-                Transport::Tls(spec) => Some(TlsClient::new(
-                    spec,
-                    &plan.endpoint.host,
-                    alpn(&plan.load.client),
-                )?),
+                Transport::Tls(spec) => {
+                    Some(TlsClient::new(spec, &plan.endpoint.host, protocol.alpn)?)
+                }
             },
+            sockets: protocol.sockets,
             schedule,
             peak_arrivals,
         })
     }
 
     /// The window as planned, from the start of the load.
-    pub(super) fn window(&self) -> Arrivals {
+    pub(crate) fn window(&self) -> Arrivals {
         self.arrivals(0, 1)
     }
 
@@ -136,7 +126,7 @@ impl Setup {
     }
 
     /// Most sessions in flight in one worker. At a fixed rate it is the maximum: their length is not known.
-    pub(super) fn sessions_max(&self, worker: u32, capacity: usize) -> usize {
+    pub(crate) fn sessions_max(&self, worker: u32, capacity: usize) -> usize {
         match self.load.pacing {
             Pacing::Closed { .. } | Pacing::Max => self.exchanges_max(worker, capacity),
             _ => SESSIONS_MAX,
@@ -152,7 +142,7 @@ impl Setup {
     }
 
     /// Most released exchanges of one worker: what can be in flight, and what may wait.
-    pub(super) fn exchanges_max(&self, worker: u32, capacity: usize) -> usize {
+    pub(crate) fn exchanges_max(&self, worker: u32, capacity: usize) -> usize {
         if let Some(peak) = self.peak_arrivals {
             let waiting = peak.div_ceil(u64::from(self.workers));
             return capacity
@@ -164,7 +154,7 @@ impl Setup {
         }
     }
 
-    pub(super) fn part(&self, worker: u32) -> WorkerShare {
+    pub(crate) fn part(&self, worker: u32) -> WorkerShare {
         let before: u32 = (0..worker)
             .map(|worker| share(self.connections, self.workers, worker))
             .sum();
@@ -175,7 +165,7 @@ impl Setup {
         }
     }
 
-    pub(super) fn worker<C: Client>(
+    pub(crate) fn worker<C: Client>(
         &self,
         number: u32,
         client: C,
@@ -220,6 +210,7 @@ impl Setup {
             spin: self.start_timing.spin,
             scheduling: self.start_timing.scheduling,
             connections: self.part(number).connections,
+            sockets: self.sockets,
             tls: self.tls.as_ref().map(TlsClient::for_worker),
             reach: self.reach,
             control: Arc::clone(control),
@@ -232,32 +223,16 @@ impl Setup {
         })
     }
 
-    pub(super) fn pool<R: Requests>(&self, part: &WorkerShare, requests: R) -> Pool<R> {
+    /// Connections of a worker's pool, for clients that can have this many exchanges in flight.
+    pub(crate) fn pooled(&self, part: &WorkerShare, capacity: usize) -> Connections {
+        let waiting_max = self.exchanges_max(part.worker, capacity);
+        self.connections_of(part, waiting_max)
+    }
+
+    /// The same for clients that make sessions or single exchanges.
+    pub(crate) fn pooled_sessions(&self, part: &WorkerShare) -> Connections {
         let waiting_max = self.released_max(part.worker, part.connections);
-        Pool::new(requests, &self.connections_of(part, waiting_max))
-    }
-
-    pub(super) fn tcp(&self, part: &WorkerShare, exchange: TcpExchange) -> Tcp {
-        let waiting_max = self.exchanges_max(part.worker, part.connections);
-        Tcp::new(exchange, &self.connections_of(part, waiting_max))
-    }
-
-    pub(super) fn mongodb(
-        &self,
-        part: &WorkerShare,
-        operations: &Arc<[Operation]>,
-        data: &MongoData,
-    ) -> Mongodb {
-        let waiting_max = self.exchanges_max(part.worker, part.connections);
-        let purpose = format!("documents of worker {}", part.worker);
-        let random = Random::for_purpose(self.seed, &purpose);
-        let shares = (part.worker, self.workers);
-        Mongodb::new(MongodbPlan {
-            operations: Arc::clone(operations),
-            connections: self.connections_of(part, waiting_max),
-            // The time distinguishes runs that insert into the same collection.
-            documents: Documents::new(data, shares, (realtime_ns() >> 20) as u32, random),
-        })
+        self.connections_of(part, waiting_max)
     }
 
     fn connections_of(&self, part: &WorkerShare, waiting_max: usize) -> Connections {
@@ -276,58 +251,6 @@ impl Setup {
             timeout_ns: self.load.timeout_ns,
             waiting_max,
         }
-    }
-
-    pub(super) fn connect(&self, part: &WorkerShare) -> Connect {
-        let resumes = match &self.load.transport {
-            Transport::Tcp => false,
-            // TLS 1.2 sends tickets within the handshake.
-            Transport::Tls(spec) => {
-                spec.resumption == Resumption::On && spec.newest == TlsVersion::V1_3
-            }
-        };
-        Connect::new(ConnectPlan {
-            addresses: Arc::clone(&self.addresses),
-            first: part.first,
-            concurrent_attempts: part.connections,
-            timeout_ns: self.load.timeout_ns,
-            waiting_max: self.exchanges_max(part.worker, part.connections),
-            after_open: if resumes {
-                AfterOpen::AwaitTicket
-            } else {
-                AfterOpen::Close
-            },
-        })
-    }
-
-    pub(super) fn http2<D: Dialect>(
-        &self,
-        part: &WorkerShare,
-        streams: u16,
-        requests: &Arc<[D::Request]>,
-    ) -> Http2<D> {
-        let waiting_max = self.exchanges_max(part.worker, part.connections * usize::from(streams));
-        Http2::new(Http2Plan {
-            requests: Arc::clone(requests),
-            connections: self.connections_of(part, waiting_max),
-            streams,
-            windows: Windows::default(),
-            limits: Limits::default(),
-        })
-    }
-}
-
-/// ALPN name of a protocol.
-fn alpn(client: &ClientSpec) -> Option<&'static str> {
-    match client {
-        ClientSpec::Http1 { .. } => Some("http/1.1"),
-        ClientSpec::Http2 { .. } | ClientSpec::Grpc { .. } => Some("h2"),
-        ClientSpec::Tcp { .. }
-        | ClientSpec::Mongodb { .. }
-        | ClientSpec::Connect { .. }
-        | ClientSpec::KafkaProduce { .. }
-        | ClientSpec::KafkaFetch { .. }
-        | ClientSpec::Planned { .. } => None,
     }
 }
 

@@ -1,9 +1,10 @@
 //! Settings for punctual starts of an open loop: scheduling and spinning of the workers, and when starts count as bunched.
 
-use tare_schema::load::{ClientSpec, Cores, LoadPlan, Sched, Spin, Stop, Transport};
+use tare_schema::load::{Cores, LoadPlan, Sched, Spin, Stop, Transport};
 
 use super::pacing;
 use crate::arrivals::ArrivalSchedule;
+use crate::protocols::{Connects, Protocol};
 use crate::worker::{SchedulingPolicy, SpinRule};
 
 /// A start later than this, and than the mean gap, was sent in a burst with later ones.
@@ -44,11 +45,16 @@ pub struct StartTiming {
 impl StartTiming {
     /// Settings for this number of workers; `schedule` is that of an open loop.
     #[must_use]
-    pub fn of(plan: &LoadPlan, schedule: Option<&ArrivalSchedule>, workers: u32) -> Self {
+    pub(crate) fn of(
+        plan: &LoadPlan,
+        protocol: &Protocol,
+        schedule: Option<&ArrivalSchedule>,
+        workers: u32,
+    ) -> Self {
         let workers = u64::from(workers.max(1));
         let work = schedule.map(|schedule| {
             let starts = pacing::peak_arrivals(schedule, SECOND_NS).div_ceil(workers);
-            starts as f64 * start_ns(plan) as f64 / SECOND_NS as f64
+            starts as f64 * start_ns(plan, protocol) as f64 / SECOND_NS as f64
         });
         let is_own = plan.cores == Cores::Own;
         let scheduling = match (plan.load.sched, work) {
@@ -79,11 +85,11 @@ impl StartTiming {
 }
 
 /// CPU time that one start causes.
-fn start_ns(plan: &LoadPlan) -> u64 {
+fn start_ns(plan: &LoadPlan, protocol: &Protocol) -> u64 {
     let load = &plan.load;
     let exchange_ns = plan.cpu_per_exchange_ns.unwrap_or_else(|| {
         let is_tls = matches!(load.transport, Transport::Tls(_));
-        let opens = matches!(load.client, ClientSpec::Connect { .. });
+        let opens = protocol.connects == Connects::PerExchange;
         match opens || load.connections.exchanges_max == Some(1) {
             true => CONNECTION_NS[usize::from(is_tls)],
             false => EXCHANGE_NS,
@@ -110,7 +116,8 @@ mod tests {
         plan.cores = Cores::Own;
         change(plan);
         let schedule = pacing::schedule(&plan.load, 1).unwrap();
-        StartTiming::of(plan, schedule.as_ref(), plan.load.workers)
+        let http1 = &crate::protocols::http1::PROTOCOL;
+        StartTiming::of(plan, http1, schedule.as_ref(), plan.load.workers)
     }
 
     #[test]

@@ -7,13 +7,13 @@ use tare_schema::load::session::Missing;
 use super::jar::name_and_value;
 use super::json::{Pointer, write_value};
 use super::program::{CaptureSource, CaptureSpec, CompiledRequest};
-use crate::http1::{CaptureError, ResponseMismatch};
+use crate::protocols::http1::{CaptureError, ResponseMismatch};
 use crate::template::Value;
 
 /// The kept parts of a response.
 #[derive(Debug, Clone, Copy)]
 pub struct CapturedResponse<'a> {
-    /// Lines of the head, as selected by [`crate::http1::codec::Keep`].
+    /// Lines of the head, as selected by [`crate::protocols::http1::codec::Keep`].
     pub head: &'a [u8],
     /// Format of the lines.
     pub lines: HeadLines,

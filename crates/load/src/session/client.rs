@@ -15,7 +15,7 @@ use crate::client::{
     Bound, Client, Closed, ConnId, Done, Due, ErrorClass, NestedExchange, NestedStart, Outcome,
     Outlet, Stamp, Status, Ticket, TimerId, Written,
 };
-use crate::http1::pool::Pool;
+use crate::protocols::http1::pool::Pool;
 
 /// The end of the next pause. The inner client uses lower timer ids.
 const PAUSES: TimerId = TimerId(15);

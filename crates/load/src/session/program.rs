@@ -9,9 +9,9 @@ use tare_schema::load::template::Braces;
 use tare_schema::load::{SessionSpec, Table};
 
 use super::json::Pointer;
-use crate::http1::codec::Keep;
-use crate::http1::made::{Made, regex};
-use crate::http1::request::RequestError;
+use crate::protocols::http1::codec::Keep;
+use crate::protocols::http1::made::{Made, regex};
+use crate::protocols::http1::request::RequestError;
 use crate::template::{Names, Place, Template, variable};
 
 /// A compiled session.

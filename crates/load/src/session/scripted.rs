@@ -11,10 +11,10 @@ use super::interpreter::{Next, SessionState, target_of};
 use super::jar::{Channel, CookieContext};
 use super::program::Program;
 use crate::client::{Due, Ticket};
-use crate::http1::ResponseMismatch;
-use crate::http1::codec::Keep;
-use crate::http1::made::BodyScan;
-use crate::http1::requests::{Outgoing, Requests};
+use crate::protocols::http1::ResponseMismatch;
+use crate::protocols::http1::codec::Keep;
+use crate::protocols::http1::made::BodyScan;
+use crate::protocols::http1::requests::{Outgoing, Requests};
 use crate::template::Filler;
 
 /// Configuration of the sessions of one worker.

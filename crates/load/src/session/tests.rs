@@ -9,7 +9,7 @@ use crate::arrivals::{Arrivals, ClosedLoop, SharedCount};
 use crate::client::ConnId;
 use crate::engine::sim::{Act, MS, Rule, S, Sim, connections};
 use crate::engine::{ExchangeRecorder, SessionWindow};
-use crate::http1::pool::Pool;
+use crate::protocols::http1::pool::Pool;
 use crate::template::{Filler, Moment};
 
 type Log = Arc<Mutex<Vec<String>>>;

@@ -28,6 +28,7 @@ use crate::client::{Client, Closed, Stamp, StampSource};
 use crate::clock::{RealtimeOffset, monotonic_ns};
 use crate::control::Control;
 use crate::engine::Engine;
+use crate::protocols::SocketKind;
 use crate::sys::{self, Event};
 use crate::tally::HistogramTable;
 use crate::tls::TlsClient;
@@ -68,6 +69,8 @@ pub struct WorkerPlan {
     pub scheduling: SchedulingPolicy,
     /// Number of its connections.
     pub connections: usize,
+    /// Sockets of its connections.
+    pub(crate) sockets: SocketKind,
     /// TLS, if it is used.
     pub tls: Option<TlsClient>,
     /// Addresses that may be connected to.
@@ -137,7 +140,8 @@ impl<C: Client> Worker<C> {
         plan.control
             .add(Waker::new(poll.registry(), Token(ORDER as usize))?);
         let registry = poll.registry().try_clone()?;
-        let sockets = Sockets::new(registry, plan.connections, plan.tls.take(), plan.reach);
+        let (kind, tls) = (plan.sockets, plan.tls.take());
+        let sockets = Sockets::new(registry, kind, plan.connections, tls, plan.reach);
         Ok(Self {
             engine,
             io: Io {
@@ -315,13 +319,14 @@ impl<C: Client> Worker<C> {
         }
     }
 
-    /// Receives until nothing is left: with edge-triggered epoll no further event would report it. A short read has emptied the
-    /// socket, so an ordinary response costs one call; a certain end of stream is read to.
+    /// Receives until nothing is left: with edge-triggered epoll no further event would report it. A short read has emptied a TCP
+    /// socket, so an ordinary response costs one call; a certain end of stream is read to. A read of UDP is one datagram.
     #[inline]
     fn read(&mut self, key: SocketKey, ending: Ending) {
         if self.io.sockets.tls.is_some() {
             return self.read_tls(key, ending);
         }
+        let is_stream = self.io.sockets.kind == SocketKind::Stream;
         for _ in 0..RECEIVES_MAX {
             let io = &mut self.io;
             let Some((received, written_ns)) = io.sockets.receive(key, &mut io.buffer) else {
@@ -333,7 +338,7 @@ impl<C: Client> Worker<C> {
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
                 Err(error) => return self.ended(key, Closed::from_io(&error)),
             };
-            if received.bytes == 0 {
+            if received.bytes == 0 && is_stream {
                 return self.ended(key, Closed::Eof);
             }
             let stamp = io.stamp(&received, written_ns);
@@ -344,7 +349,7 @@ impl<C: Client> Worker<C> {
                 stamp,
                 &mut io.sockets,
             );
-            if received.bytes < BUFFER_BYTES && ending == Ending::Maybe {
+            if received.bytes < BUFFER_BYTES && ending == Ending::Maybe && is_stream {
                 return;
             }
         }

@@ -11,6 +11,9 @@ use crate::engine::HandOver;
 /// Most tables on their way to the aggregator: 32 MB. Beyond, the worker waits.
 const TABLES_OUT_MAX: usize = 64;
 
+/// Counter of datagrams that arrived at a full receive buffer.
+const DROPPED_BY_GENERATOR: &str = "datagrams-dropped-by-generator";
+
 impl<C: Client> Worker<C> {
     /// Ends the samples that are over; several after a hold-up, so that none is missing.
     pub(super) fn tick(&mut self, now_ns: u64) {
@@ -82,6 +85,9 @@ impl<C: Client> Worker<C> {
         let mut protocol_counts = Vec::new();
         let mut note = |name, count| protocol_counts.push((name, count));
         self.engine.client().counts(&mut note);
+        if let Some(count) = self.io.sockets.dropped_datagrams() {
+            note(DROPPED_BY_GENERATOR, count);
+        }
         let mut acknowledged = Vec::new();
         self.engine
             .client()

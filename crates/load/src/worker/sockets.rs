@@ -1,26 +1,31 @@
-//! The real [`ConnectionIo`]: non-blocking TCP sockets of one worker, plain or with TLS (see [`super::tls_state`]).
+//! The real [`ConnectionIo`]: non-blocking sockets of one worker: TCP, plain or with TLS (see [`super::tls_state`]), or UDP.
 
 use std::io;
-use std::net::{Shutdown, SocketAddr};
-use std::os::fd::AsFd;
+use std::net::SocketAddr;
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::time::Duration;
 
-use mio::net::TcpStream;
+use mio::unix::SourceFd;
 use mio::{Interest, Registry, Token};
-use rustix::net::SendFlags;
+use rustix::io::Errno;
+use rustix::net::{AddressFamily, SendFlags, Shutdown, SocketFlags, SocketType, sockopt};
 use tare_schema::load::Reach;
 
 use super::tls_state::{TlsLayer, TlsState};
 use crate::client::{ANSWERS_BYTES_MAX, Closed, ConnId, Connected, Stamp, StampSource, Written};
 use crate::clock::monotonic_ns;
 use crate::engine::ConnectionIo;
+use crate::protocols::SocketKind;
 use crate::sys;
 use crate::tls::TlsClient;
+
+/// Receive buffer of a UDP socket: 50 ms of 10,000 large datagrams a second. Half of it, where it is limited, is the default.
+const DATAGRAM_BUFFER_BYTES: usize = 8 << 20;
 
 /// One connection.
 #[derive(Debug)]
 pub struct Socket {
-    stream: TcpStream,
+    fd: OwnedFd,
     /// Nothing is read before the attempt has succeeded.
     pub connecting: bool,
     /// Bytes that the kernel has not taken, from `unsent_from` on.
@@ -67,9 +72,12 @@ pub struct Sockets {
     slots: Vec<Slot>,
     failed: Vec<(SocketKey, Closed)>,
     reach: Reach,
+    pub(super) kind: SocketKind,
     pub(super) tls: Option<TlsState>,
     /// Bytes sent.
     pub bytes_sent: u64,
+    /// Datagrams that closed sockets had no space for.
+    dropped_datagrams: u64,
 }
 
 impl Sockets {
@@ -77,17 +85,20 @@ impl Sockets {
     #[must_use]
     pub fn new(
         registry: Registry,
+        kind: SocketKind,
         connections: usize,
         tls: Option<TlsClient>,
         reach: Reach,
     ) -> Self {
         Self {
             registry,
+            kind,
             slots: Vec::with_capacity(connections),
             failed: Vec::with_capacity(64),
             reach,
             tls: tls.map(TlsState::new),
             bytes_sent: 0,
+            dropped_datagrams: 0,
         }
     }
 
@@ -122,7 +133,7 @@ impl Sockets {
         let (mut went, mut failure) = (None, None);
         while socket.unsent_from < socket.unsent.len() {
             let at_ns = monotonic_ns();
-            match send(&socket.stream, &socket.unsent[socket.unsent_from..]) {
+            match send(&socket.fd, &socket.unsent[socket.unsent_from..]) {
                 Ok(count) => {
                     socket.unsent_from += count;
                     sent += count as u64;
@@ -170,7 +181,7 @@ impl Sockets {
             }
             return Written::Queued;
         }
-        match send(&socket.stream, bytes) {
+        match send(&socket.fd, bytes) {
             Ok(count) => {
                 if count < bytes.len() {
                     socket.unsent.extend_from_slice(&bytes[count..]);
@@ -231,24 +242,24 @@ impl Sockets {
     ) -> Option<(io::Result<sys::Received>, u64)> {
         let socket = self.live(key)?;
         let written_ns = socket.written_ns;
-        Some((sys::receive(socket.stream.as_fd(), buffer), written_ns))
+        Some((sys::receive(socket.fd.as_fd(), buffer), written_ns))
     }
 
     /// Completes a connection attempt after its event; `None` while it is undecided.
     pub fn finish_connect(&mut self, key: SocketKey) -> Option<Result<(), Closed>> {
         let socket = self.live(key)?;
-        match socket.stream.take_error() {
-            Ok(None) => {}
-            Ok(Some(error)) | Err(error) => return Some(Err(Closed::from_io(&error))),
+        match sockopt::socket_error(&socket.fd) {
+            Ok(Ok(())) => {}
+            Ok(Err(error)) | Err(error) => return Some(Err(Closed::from_io(&error.into()))),
         }
-        match socket.stream.peer_addr() {
+        match rustix::net::getpeername(&socket.fd) {
             Ok(_) => {
                 socket.connecting = false;
                 socket.connected_ns = monotonic_ns();
                 Some(Ok(()))
             }
-            Err(error) if error.kind() == io::ErrorKind::NotConnected => None,
-            Err(error) => Some(Err(Closed::from_io(&error))),
+            Err(Errno::NOTCONN) => None,
+            Err(error) => Some(Err(Closed::from_io(&error.into()))),
         }
     }
 
@@ -272,17 +283,14 @@ impl Sockets {
 
     fn begin(&mut self, key: SocketKey, address: SocketAddr) -> io::Result<Socket> {
         let begun_ns = monotonic_ns();
-        let mut stream = TcpStream::connect(address)?;
-        stream.set_nodelay(true)?;
-        // Without kernel timestamps, responses are timestamped by our clock, and counted as such.
-        let _ = sys::stamp_arrivals(stream.as_fd());
+        let fd = open(self.kind, address)?;
         self.registry.register(
-            &mut stream,
+            &mut SourceFd(&fd.as_raw_fd()),
             key.token(),
             Interest::READABLE | Interest::WRITABLE,
         )?;
         Ok(Socket {
-            stream,
+            fd,
             connecting: true,
             unsent: Vec::new(),
             unsent_from: 0,
@@ -306,8 +314,18 @@ impl Sockets {
         SocketKey { conn, generation }
     }
 
+    /// Datagrams that the kernel dropped because the generator had not read earlier ones; `None` for TCP.
+    pub fn dropped_datagrams(&self) -> Option<u64> {
+        let open = self.slots.iter().filter_map(|slot| slot.socket.as_ref());
+        let of_open: u64 = open.map(Socket::dropped_datagrams).sum();
+        (self.kind == SocketKind::Datagram).then_some(self.dropped_datagrams + of_open)
+    }
+
     fn drop_socket(&mut self, conn: ConnId) {
         if let Some(slot) = self.slots.get_mut(conn.0 as usize) {
+            if let (SocketKind::Datagram, Some(socket)) = (self.kind, &slot.socket) {
+                self.dropped_datagrams += socket.dropped_datagrams();
+            }
             // Closing the descriptor removes it from epoll.
             slot.socket = None;
             slot.generation = slot.generation.wrapping_add(1);
@@ -317,15 +335,48 @@ impl Sockets {
 
 /// A raw system call: the C library's wrapper is a cancellation point.
 #[inline]
-fn send(stream: &TcpStream, bytes: &[u8]) -> io::Result<usize> {
-    Ok(rustix::net::send(stream, bytes, SendFlags::NOSIGNAL)?)
+fn send(fd: &OwnedFd, bytes: &[u8]) -> io::Result<usize> {
+    Ok(rustix::net::send(fd, bytes, SendFlags::NOSIGNAL)?)
+}
+
+/// A socket that connects, or is connected: to connect UDP only sets the address of the peer.
+fn open(kind: SocketKind, address: SocketAddr) -> io::Result<OwnedFd> {
+    let family = match address {
+        SocketAddr::V4(_) => AddressFamily::INET,
+        SocketAddr::V6(_) => AddressFamily::INET6,
+    };
+    let socket_type = match kind {
+        SocketKind::Stream => SocketType::STREAM,
+        SocketKind::Datagram => SocketType::DGRAM,
+    };
+    let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
+    let fd = rustix::net::socket_with(family, socket_type, flags, None)?;
+    match kind {
+        SocketKind::Stream => sockopt::set_tcp_nodelay(&fd, true)?,
+        // Only root may exceed the system's limit. Datagrams that find the buffer full are counted.
+        SocketKind::Datagram => {
+            if sockopt::set_socket_recv_buffer_size_force(&fd, DATAGRAM_BUFFER_BYTES).is_err() {
+                let _ = sockopt::set_socket_recv_buffer_size(&fd, DATAGRAM_BUFFER_BYTES);
+            }
+        }
+    }
+    // Without kernel timestamps, responses are timestamped by our clock, and counted as such.
+    let _ = sys::stamp_arrivals(fd.as_fd());
+    match rustix::net::connect(&fd, &address) {
+        Ok(()) | Err(Errno::INPROGRESS) => Ok(fd),
+        Err(error) => Err(error.into()),
+    }
 }
 
 impl Socket {
     /// Closes our direction. Fails only when the connection is gone, which is reported as its end.
     fn end_direction(&mut self) {
         self.ending = false;
-        let _ = self.stream.shutdown(Shutdown::Write);
+        let _ = rustix::net::shutdown(&self.fd, Shutdown::Write);
+    }
+
+    fn dropped_datagrams(&self) -> u64 {
+        sys::dropped_datagrams(self.fd.as_fd()).map_or(0, u64::from)
     }
 
     /// Frees sent bytes while others are unsent; otherwise a slow reader makes the buffer grow without limit. The rest is moved
@@ -435,7 +486,7 @@ impl ConnectionIo for Sockets {
             return bytes.len();
         }
         socket.written_ns = monotonic_ns();
-        let taken = match send(&socket.stream, bytes) {
+        let taken = match send(&socket.fd, bytes) {
             Ok(count) => count,
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => 0,
             Err(error) => {
@@ -483,7 +534,7 @@ impl ConnectionIo for Sockets {
         }
         if let Some(socket) = self.live(key) {
             // No socket refuses it; without it the close would be an orderly one.
-            let _ = rustix::net::sockopt::set_socket_linger(&socket.stream, Some(Duration::ZERO));
+            let _ = sockopt::set_socket_linger(&socket.fd, Some(Duration::ZERO));
         }
         self.drop_socket(conn);
     }

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write as _;
 use std::net::SocketAddr;
-use std::ops::ControlFlow;
+use std::ops::{ControlFlow, Deref, DerefMut};
 use std::path::PathBuf;
 use std::process::Command;
 use std::sync::mpsc::{Receiver, channel};
@@ -21,10 +21,10 @@ use tare_load::{LoadError, Outcome, Progress, StopHandle};
 use tare_schema::FORMAT_VERSION;
 use tare_schema::agent::{Acknowledged, Sample};
 use tare_schema::load::{
-    Body, ClientSpec, ConnectionRules, Cores, Endpoint, Expect, ExpectBody, ExpectStatus,
-    FetchDepth, FetchFrom, FetchShare, FetchSpec, FetchUntil, LoadPlan, LoadSpec, LoginSpec, Mix,
-    Pacing, ProduceSpec, Reach, RequestSpec, Resumption, Sched, SerialSpec, Spin, Stop, TlsSpec,
-    TlsVersion, Transport, Trust,
+    Body, ClientOptions, ClientSpec, ConnectionRules, Cores, Endpoint, Expect, ExpectBody,
+    ExpectStatus, FetchDepth, FetchFrom, FetchShare, FetchSpec, FetchUntil, LoadPlan, LoadSpec,
+    LoginSpec, Mix, Pacing, ProduceSpec, Reach, RequestSpec, Resumption, Sched, SerialSpec, Spin,
+    Stop, TlsSpec, TlsVersion, Transport, Trust,
 };
 
 /// Partitions of each topic: one a broker.
@@ -251,21 +251,49 @@ fn plan(at: &[SocketAddr], topic: &str, client: ClientSpec) -> LoadPlan {
 
 /// A producer of so many records.
 pub fn producer(at: &[SocketAddr], topic: &str, pacing: Pacing, records: u64) -> LoadPlan {
-    let client = ClientSpec::KafkaProduce {
-        connections: 1,
-        produce: Box::default(),
-    };
+    let client = ClientSpec::with(1, &ProduceSpec::default());
     let mut plan = plan(at, topic, client);
     plan.load.pacing = pacing;
     plan.load.stop = Stop::Count { exchanges: records };
     plan
 }
 
-pub fn produce(plan: &mut LoadPlan) -> &mut ProduceSpec {
-    match &mut plan.load.client {
-        ClientSpec::KafkaProduce { produce, .. } => produce,
-        other => panic!("{other:?} is no producer"),
+/// Options of a client that are being changed.
+pub struct Changed<'a, O: ClientOptions> {
+    client: &'a mut ClientSpec,
+    options: O,
+}
+
+impl<'a, O: ClientOptions> Changed<'a, O> {
+    fn of(plan: &'a mut LoadPlan) -> Self {
+        let client = &mut plan.load.client;
+        let options = client.get().expect("options of this protocol");
+        Self { client, options }
     }
+}
+
+impl<O: ClientOptions> Deref for Changed<'_, O> {
+    type Target = O;
+
+    fn deref(&self) -> &O {
+        &self.options
+    }
+}
+
+impl<O: ClientOptions> DerefMut for Changed<'_, O> {
+    fn deref_mut(&mut self) -> &mut O {
+        &mut self.options
+    }
+}
+
+impl<O: ClientOptions> Drop for Changed<'_, O> {
+    fn drop(&mut self) {
+        self.client.set(&self.options);
+    }
+}
+
+pub fn produce(plan: &mut LoadPlan) -> Changed<'_, ProduceSpec> {
+    Changed::of(plan)
 }
 
 /// A consumer of all that is there.
@@ -289,10 +317,7 @@ pub fn consumer(at: &[SocketAddr], topic: &str) -> LoadPlan {
         login: None,
         ..FetchSpec::default()
     };
-    let client = ClientSpec::KafkaFetch {
-        connections: 1,
-        fetch: Box::new(fetch),
-    };
+    let client = ClientSpec::with(1, &fetch);
     let mut plan = plan(at, topic, client);
     let request = &mut plan.load.requests[0];
     request.name = "fetch".into();
@@ -313,16 +338,11 @@ pub fn number(plan: &mut LoadPlan) {
 /// Has so many workers read, each with connections of its own.
 pub fn by_workers(plan: &mut LoadPlan, workers: u32) {
     plan.load.workers = workers;
-    if let ClientSpec::KafkaFetch { connections, .. } = &mut plan.load.client {
-        *connections = workers;
-    }
+    plan.load.client.connections = workers;
 }
 
-pub fn fetch(plan: &mut LoadPlan) -> &mut FetchSpec {
-    match &mut plan.load.client {
-        ClientSpec::KafkaFetch { fetch, .. } => fetch,
-        other => panic!("{other:?} is no consumer"),
-    }
+pub fn fetch(plan: &mut LoadPlan) -> Changed<'_, FetchSpec> {
+    Changed::of(plan)
 }
 
 /// A member of a group, which ends when it has read what was there.

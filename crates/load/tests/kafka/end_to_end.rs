@@ -16,13 +16,14 @@ fn timed(topic: &str, rate_per_s: f64, total: u64, linger_ns: u64) -> Outcome {
     Stand::new(&plain).topic(topic, &[]);
     written(&plain, topic, 1000);
     let mut reading = consumer(&plain, topic);
-    let spec = fetch(&mut reading);
+    let mut spec = fetch(&mut reading);
     spec.from = FetchFrom::End;
     spec.depth = FetchDepth::Stamps { run: RUN };
     spec.until = FetchUntil {
         records: Some(total),
         backlog: false,
     };
+    drop(spec);
     let reading = Running::start(reading);
     reading.ready();
     // Of another run: read, and not counted.

@@ -37,7 +37,7 @@ fn refused(plans: impl IntoIterator<Item = LoadPlan>, words: &[&str]) {
         assert!(
             missing.is_empty(),
             "{}: {said:?} without {missing:?}",
-            plan.load.client.name()
+            plan.load.client.protocol
         );
     }
 }
@@ -211,9 +211,10 @@ fn a_member_whose_right_is_taken_away_in_the_middle_ends_with_its_name_and_keeps
     stand.topic("kept", &[]);
     written(&plain, "kept", 300);
     let mut plan = member(&cluster.at("sasl"), "kept", "lost");
-    let fetching = fetch(&mut plan);
+    let mut fetching = fetch(&mut plan);
     fetching.login = login(&folder, "PLAIN", "tare-secret");
     fetching.until = FetchUntil::default();
+    drop(fetching);
     let running = Running::start(plan);
     running.until_read(300);
     // Who may delete it only may not read with it any more.

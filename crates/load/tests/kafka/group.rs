@@ -35,10 +35,12 @@ fn members_of_one_load_share_the_partitions() {
     for (assignor, workers) in [("range", 2), ("sticky", 3)] {
         let mut plan = member(&plain, "shared", &format!("by-{assignor}"));
         by_workers(&mut plan, workers);
-        let FetchShare::Group { assignors, .. } = &mut fetch(&mut plan).share else {
+        let mut fetching = fetch(&mut plan);
+        let FetchShare::Group { assignors, .. } = &mut fetching.share else {
             panic!("no group");
         };
         *assignors = vec![assignor.to_owned()];
+        drop(fetching);
         let outcome = run(&plan).unwrap();
         assert_eq!(records(&outcome), 9000, "{assignor}");
         let assignments = count(&outcome, "group-assignments");

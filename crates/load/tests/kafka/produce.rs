@@ -22,9 +22,10 @@ fn every_codec_is_taken() {
         Codec::Zstd,
     ] {
         let mut plan = producer(&plain, "codecs", Pacing::Max, 20_000);
-        let spec = produce(&mut plan);
+        let mut spec = produce(&mut plan);
         spec.compression = codec;
         spec.keys = Keys::Random { count: 50 };
+        drop(spec);
         let outcome = run(&plan).unwrap();
         assert_eq!(
             outcome.result.ok, 20_000,

@@ -91,7 +91,7 @@ fn what_tare_writes_kafkas_console_consumer_reads() {
         let mut plan = producer(&plain, &topic, Pacing::Max, RECORDS as u64);
         plan.load.requests[0].headers =
             vec![("trace".into(), "1".into()), ("codec".into(), name.into())];
-        let spec = produce(&mut plan);
+        let mut spec = produce(&mut plan);
         spec.compression = codec;
         spec.keys = Keys::RoundRobin { count: 7 };
         spec.payloads = Payloads::Given {
@@ -99,6 +99,7 @@ fn what_tare_writes_kafkas_console_consumer_reads() {
                 .map(|number| STANDARD.encode(value(name, number)))
                 .collect(),
         };
+        drop(spec);
         assert_eq!(run(&plan).unwrap().result.ok, RECORDS as u64, "{name}");
     }
     let until_ms = unix_ms();

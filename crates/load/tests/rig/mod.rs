@@ -51,7 +51,7 @@ pub fn plan(address: SocketAddr) -> LoadPlan {
             sample_every_ns: 1000 * MS,
             transport: Transport::Tcp,
             connections: ConnectionRules::default(),
-            client: ClientSpec::Http1 { connections: 2 },
+            client: ClientSpec::new("http1", 2),
             mix: Default::default(),
             requests: vec![request("root", "/")],
         },

@@ -1,167 +1,117 @@
-//! The client of a load: its protocol and its connections.
+//! The client of a load: its protocol, its connections, and the options of the protocol.
 
 use schemars::JsonSchema;
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
 
-use super::{CallSpec, FetchSpec, LoginSpec, ProduceSpec, SerialSpec};
+use super::{FetchSpec, LoginSpec, ProduceSpec, SerialSpec};
 
-/// Protocol of the client, with its number of connections.
+/// Protocol of the client, its number of connections, and the options of the protocol.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(tag = "protocol", rename_all = "kebab-case", deny_unknown_fields)]
-pub enum ClientSpec {
-    /// HTTP/1.1 over a pool of connections, one exchange per connection at a time.
-    Http1 {
-        /// Connections of all workers together.
-        connections: u32,
-    },
-    /// HTTP/2 with multiplexed exchanges.
-    Http2 {
-        /// Connections of all workers together.
-        connections: u32,
-        /// Concurrent exchanges per connection (streams); the server may allow fewer.
-        streams: u16,
-    },
-    /// gRPC calls over HTTP/2. A request's path is `/package.Service/Method` and its body the message (or several); the expected
-    /// status is the status of the call, the expected body that of each response message.
-    Grpc {
-        /// Connections of all workers together.
-        connections: u32,
-        /// Concurrent calls per connection; the server may allow fewer.
-        streams: u16,
-        /// How calls are made. Default: unary.
-        #[serde(default)]
-        calls: CallSpec,
-    },
-    /// Bare TCP, one exchange per connection at a time.
-    Tcp {
-        /// Connections of all workers together.
-        connections: u32,
-        /// What is exchanged.
-        exchange: TcpExchange,
-    },
-    /// Kafka producer; an exchange is a record. Each worker has a connection to every broker that leads one of its partitions.
-    KafkaProduce {
-        /// Number of workers with connections of their own.
-        connections: u32,
-        /// How records are produced.
-        produce: Box<ProduceSpec>,
-    },
-    /// MongoDB's wire protocol (OP_MSG), one operation per connection at a time. A request's method names the operation: find,
-    /// insert, update or delete.
-    Mongodb {
-        /// Connections of all workers together.
-        connections: u32,
-        /// Collection that the operations work on.
-        data: MongoData,
-    },
-    /// Connections alone: an exchange opens one (over TLS with its handshake) and closes it. Requests are not sent.
-    Connect {
-        /// Concurrent attempts of all workers together.
-        in_flight_max: u32,
-    },
-    /// Kafka consumer; an exchange is a fetch. The endpoint's addresses are the bootstrap brokers.
-    KafkaFetch {
-        /// Connections of all workers together, as far as known beforehand: one per broker and worker.
-        connections: u32,
-        /// What is fetched, and how.
-        fetch: Box<FetchSpec>,
-    },
-    /// A protocol that can be planned but that the agent does not implement: it refuses the load.
-    Planned {
-        /// Name of the protocol.
-        name: String,
-        /// Connections of all workers together.
-        connections: u32,
-    },
+pub struct ClientSpec {
+    /// Name of the protocol.
+    pub protocol: String,
+    /// Connections of all workers together.
+    pub connections: u32,
+    /// Options of the protocol, see [`ClientOptions`].
+    #[serde(flatten)]
+    pub options: Map<String, Value>,
+}
+
+/// Options of a protocol's client, as in files: in a plan, and in the `client` of a workload's load.
+pub trait ClientOptions: Serialize + DeserializeOwned {
+    /// Name of the protocol.
+    const PROTOCOL: &'static str;
+}
+
+impl ClientOptions for ProduceSpec {
+    const PROTOCOL: &'static str = "kafka-produce";
+}
+
+impl ClientOptions for FetchSpec {
+    const PROTOCOL: &'static str = "kafka-fetch";
 }
 
 impl ClientSpec {
-    /// Name of the protocol.
+    /// A client of a protocol without options.
     #[must_use]
-    pub fn name(&self) -> &str {
-        match self {
-            ClientSpec::Http1 { .. } => "http1",
-            ClientSpec::Http2 { .. } => "http2",
-            ClientSpec::Grpc { .. } => "grpc",
-            ClientSpec::Tcp { .. } => "tcp",
-            ClientSpec::Mongodb { .. } => "mongodb",
-            ClientSpec::Connect { .. } => "connect",
-            ClientSpec::KafkaProduce { .. } => "kafka-produce",
-            ClientSpec::KafkaFetch { .. } => "kafka-fetch",
-            ClientSpec::Planned { name, .. } => name,
+    pub fn new(protocol: &str, connections: u32) -> Self {
+        Self {
+            protocol: protocol.to_owned(),
+            connections,
+            options: Map::new(),
+        }
+    }
+
+    /// A client with options.
+    #[must_use]
+    pub fn with<O: ClientOptions>(connections: u32, options: &O) -> Self {
+        let mut client = Self::new(O::PROTOCOL, connections);
+        client.set(options);
+        client
+    }
+
+    /// Whether this is the client of a protocol.
+    #[must_use]
+    pub fn is<O: ClientOptions>(&self) -> bool {
+        self.protocol == O::PROTOCOL
+    }
+
+    /// The options.
+    ///
+    /// # Errors
+    /// An unknown option, or an invalid value.
+    pub fn options<O: ClientOptions>(&self) -> Result<O, String> {
+        let given = Value::Object(self.options.clone());
+        serde_json::from_value(given).map_err(|error| error.to_string())
+    }
+
+    /// The options, if this is the client of their protocol; `None` also where they are invalid.
+    #[must_use]
+    pub fn get<O: ClientOptions>(&self) -> Option<O> {
+        self.is::<O>().then(|| self.options().ok()).flatten()
+    }
+
+    /// Replaces the options.
+    pub fn set<O: ClientOptions>(&mut self, options: &O) {
+        // Options are structs, and a struct is a map in JSON.
+        if let Ok(Value::Object(options)) = serde_json::to_value(options) {
+            self.options = options;
+        }
+    }
+
+    /// Changes the options, if this is the client of their protocol.
+    pub fn change<O: ClientOptions>(&mut self, change: impl FnOnce(&mut O)) {
+        if let Some(mut options) = self.get::<O>() {
+            change(&mut options);
+            self.set(&options);
         }
     }
 
     /// Whether an exchange writes a record.
     #[must_use]
     pub fn writes_records(&self) -> bool {
-        matches!(self, ClientSpec::KafkaProduce { .. })
+        self.is::<ProduceSpec>()
     }
 
     /// Whether the paths of requests name topics.
     #[must_use]
     pub fn uses_topics(&self) -> bool {
-        matches!(
-            self,
-            ClientSpec::KafkaProduce { .. } | ClientSpec::KafkaFetch { .. }
-        )
+        self.is::<ProduceSpec>() || self.is::<FetchSpec>()
     }
 
     /// Numbers the records of a producer, as those of one writer per worker; no effect on other clients.
     pub fn number_records(&mut self, run: u64, first_writer: u32) {
-        if let ClientSpec::KafkaProduce { produce, .. } = self {
+        self.change(|produce: &mut ProduceSpec| {
             produce.serials = Some(SerialSpec { run, first_writer });
-        }
+        });
     }
 
     /// Sets the SASL login of Kafka clients; no effect on other clients.
     pub fn log_in(&mut self, login: &LoginSpec) {
-        match self {
-            ClientSpec::KafkaProduce { produce, .. } => produce.login = Some(login.clone()),
-            ClientSpec::KafkaFetch { fetch, .. } => fetch.login = Some(login.clone()),
-            _ => {}
-        }
-    }
-
-    /// Connections of all workers together.
-    #[must_use]
-    pub fn connections(&self) -> u32 {
-        match self {
-            ClientSpec::Http1 { connections }
-            | ClientSpec::Http2 { connections, .. }
-            | ClientSpec::Grpc { connections, .. }
-            | ClientSpec::Tcp { connections, .. }
-            | ClientSpec::KafkaProduce { connections, .. }
-            | ClientSpec::KafkaFetch { connections, .. }
-            | ClientSpec::Mongodb { connections, .. }
-            | ClientSpec::Planned { connections, .. } => *connections,
-            ClientSpec::Connect { in_flight_max } => *in_flight_max,
-        }
-    }
-}
-
-/// The documents that operations work on. They are inserted before the load, with `_id` 0, 1, 2 …; existing documents are kept.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct MongoData {
-    /// Database.
-    pub database: String,
-    /// Collection.
-    pub collection: String,
-    /// Number of documents that are found and updated.
-    pub documents: u32,
-    /// Length of the text in each document.
-    pub document_bytes: u32,
-}
-
-impl Default for MongoData {
-    fn default() -> Self {
-        Self {
-            database: "tare".into(),
-            collection: "load".into(),
-            documents: 10_000,
-            document_bytes: 200,
-        }
+        self.change(|produce: &mut ProduceSpec| produce.login = Some(login.clone()));
+        self.change(|fetch: &mut FetchSpec| fetch.login = Some(login.clone()));
     }
 }
 
@@ -173,57 +123,4 @@ pub struct ConnectionRules {
     pub exchanges_max: Option<u64>,
     /// Time over which connections are opened, one after the other, before the load.
     pub open_over_ns: u64,
-}
-
-/// An exchange over TCP. The bytes sent repeat the letters a to z, starting anew with every exchange.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(tag = "exchange", rename_all = "kebab-case", deny_unknown_fields)]
-pub enum TcpExchange {
-    /// Sends `send_bytes`, expects `expect_bytes`.
-    Echo {
-        /// Bytes to send.
-        send_bytes: u64,
-        /// Bytes to receive.
-        expect_bytes: u64,
-        /// Which bytes to receive.
-        content: TcpContent,
-    },
-    /// Sends `send_bytes` and FIN, then reads to the server's FIN; one connection per exchange.
-    HalfClose {
-        /// Bytes to send.
-        send_bytes: u64,
-        /// Bytes to receive; `None`: any number.
-        expect_bytes: Option<u64>,
-        /// Which bytes to receive.
-        content: TcpContent,
-    },
-    /// Unlimited transfer; an exchange is one block.
-    Throughput {
-        /// Direction of the transfer.
-        direction: Direction,
-        /// Length of a block.
-        block_bytes: u64,
-    },
-}
-
-/// Which bytes of a response are expected.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum TcpContent {
-    /// The letters a to z, repeated.
-    Pattern,
-    /// Any bytes.
-    Any,
-}
-
-/// Direction of a transfer.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum Direction {
-    /// Client to server.
-    Up,
-    /// Server to client.
-    Down,
-    /// Both at the same time, on each connection.
-    Both,
 }

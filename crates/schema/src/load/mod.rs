@@ -18,7 +18,7 @@ pub mod session;
 pub mod template;
 mod transport;
 
-pub use client::{ClientSpec, ConnectionRules, Direction, MongoData, TcpContent, TcpExchange};
+pub use client::{ClientOptions, ClientSpec, ConnectionRules};
 pub use fetch::{FetchDepth, FetchEnd, FetchFrom, FetchShare, FetchSpec, FetchUntil};
 pub use grpc::{CallKind, CallSpec, Deadline, MessagePace};
 pub use mix::{Mix, Order, Rows, TABLE_BYTES_MAX, Table};

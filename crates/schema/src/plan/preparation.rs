@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Cell;
 use crate::def::PrepareWhen;
-use crate::load::{ClientSpec, LoadSpec, RequestSpec};
+use crate::load::{FetchSpec, LoadSpec, RequestSpec};
 
 /// A preparation step.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -131,11 +131,11 @@ fn number(load: &mut LoadSpec, trial: u32) {
     for request in &mut load.requests {
         request.path = numbered(&request.path, trial);
     }
-    if let ClientSpec::KafkaFetch { fetch, .. } = &mut load.client {
+    load.client.change(|fetch: &mut FetchSpec| {
         for topic in &mut fetch.topics {
             *topic = numbered(topic, trial);
         }
-    }
+    });
 }
 
 fn numbered(text: &str, trial: u32) -> String {

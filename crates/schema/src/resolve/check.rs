@@ -8,7 +8,7 @@ use crate::def::{CountDef, LoadKindDef, PrepareWhen, RequestDef, SettingKind, Wo
 use crate::name::EdgePattern;
 use crate::plan::{Edge, PartKind};
 use crate::problem::{Problems, hint};
-use crate::protocol;
+use crate::protocol::{self, Protocols};
 use crate::script;
 use crate::yaml::Node;
 
@@ -16,11 +16,17 @@ use crate::yaml::Node;
 ///
 /// # Errors
 /// All problems, each with its position.
-pub fn check_workload(file: &str, def: &WorkloadDef, root: &Node) -> Result<(), Problems> {
+pub fn check_workload(
+    file: &str,
+    def: &WorkloadDef,
+    root: &Node,
+    protocols: Protocols,
+) -> Result<(), Problems> {
     let mut check = WorkloadCheck {
         file,
         def,
         root,
+        protocols,
         problems: Problems::default(),
     };
     check.settings();
@@ -35,6 +41,7 @@ struct WorkloadCheck<'a> {
     file: &'a str,
     def: &'a WorkloadDef,
     root: &'a Node,
+    protocols: Protocols,
     problems: Problems,
 }
 
@@ -251,11 +258,9 @@ impl WorkloadCheck<'_> {
     }
 
     fn protocol(&mut self, wanted: &str, path: &[&str]) {
-        if !protocol::exists(wanted) {
-            let message = format!(
-                "unknown protocol \"{wanted}\"{}",
-                hint(wanted, protocol::names())
-            );
+        if protocol::find(self.protocols, wanted).is_none() {
+            let names = self.protocols.iter().map(|protocol| protocol.name);
+            let message = format!("unknown protocol \"{wanted}\"{}", hint(wanted, names));
             self.wrong(path, message);
         }
     }

@@ -6,7 +6,7 @@ use super::Scope;
 use super::external::Externals;
 use crate::catalog::WorkloadFolder;
 use crate::def::{ExperimentDef, FaultDef};
-use crate::load::{Acks, Body, ClientSpec, Stop};
+use crate::load::{Acks, Body, ProduceSpec, Stop};
 use crate::name::Name;
 use crate::plan::{Arm, Cell, FaultKind, Guarantee, PlannedFault, PreparedTopic, ReadBackPlan};
 use crate::problem::hint;
@@ -184,7 +184,7 @@ fn read_back(def: &ExperimentDef, cell: &Cell) -> Result<Option<ReadBackPlan>, S
     let mut guarantees = vec![Guarantee::NoneLost, Guarantee::NoneDuplicated];
     let mut writers = 0;
     for role in &cell.load {
-        let ClientSpec::KafkaProduce { produce, .. } = &role.load.client else {
+        let Some(produce) = role.load.client.get::<ProduceSpec>() else {
             continue;
         };
         let to = |path: &str| path.trim_start_matches('/') == topic.topic;

@@ -10,11 +10,14 @@ use super::workload::ResolvedWorkload;
 use super::{Scope, pacing, template};
 use crate::catalog::WorkloadFolder;
 use crate::def::{ExperimentDef, LoadDef, LoadKindDef, LoadSection};
-use crate::load::{ConnectionRules, LoadSpec, Mix, Pacing, Spin, Transport};
+use crate::load::{
+    ClientSpec, ConnectionRules, LoadSpec, Mix, Pacing, RequestSpec, Spin, Transport,
+};
 use crate::name::EdgePattern;
 use crate::named;
 use crate::plan::{Edge, PartKind, RoleLoad};
 use crate::problem::hint;
+use crate::protocol::{self, Protocols, Requests};
 use crate::script;
 use crate::topology::Settings;
 use crate::units::Period;
@@ -281,9 +284,12 @@ fn spec(
         period.map_or(default, crate::units::Period::as_ns)
     };
     let requests = requests(scope, root, role, kind, settings);
-    let client = crate::protocol::client(protocol, connections, &requests);
     let keys = keys_of(kind, folder, settings);
-    let client = match keys.and_then(|keys| crate::protocol::with_keys(client, &keys)) {
+    let client = keys.and_then(|keys| {
+        let protocols = scope.catalog.protocols;
+        client_of(protocols, (protocol, connections), &requests, keys)
+    });
+    let client = match client {
         Ok(client) => client,
         Err(message) => {
             let message = format!("`client` of the workload's load: {message}");
@@ -291,9 +297,8 @@ fn spec(
             return None;
         }
     };
-    if protocol == "tcp" && requests.len() > 1 {
-        let message = "over TCP all exchanges are of one size: give the workload just one request";
-        scope.problem(root.key_place(&role.path), message.to_owned());
+    if let Err(message) = check_requests(scope.catalog.protocols, protocol, &requests) {
+        scope.problem(root.key_place(&role.path), message);
     }
     Some(LoadSpec {
         pacing,
@@ -313,6 +318,48 @@ fn spec(
         },
         requests,
     })
+}
+
+/// The client of a load, with the options that the workload gives. A protocol that only edges have has no options.
+fn client_of(
+    protocols: Protocols,
+    (name, connections): (&str, u32),
+    requests: &[RequestSpec],
+    options: Map<String, Value>,
+) -> Result<ClientSpec, String> {
+    let Some(load) = protocol::find(protocols, name).and_then(|info| info.load) else {
+        return Ok(ClientSpec::new(name, connections));
+    };
+    let mut client = (load.client)(connections, requests);
+    client.options.extend(options);
+    (load.check)(&client)?;
+    Ok(client)
+}
+
+/// Whether requests are what the protocol needs.
+fn check_requests(
+    protocols: Protocols,
+    name: &str,
+    requests: &[RequestSpec],
+) -> Result<(), String> {
+    let load = protocol::find(protocols, name).and_then(|info| info.load);
+    match load.map(|load| load.requests) {
+        Some(Requests::One) if requests.len() > 1 => Err(format!(
+            "over {name} all exchanges are of one size: give the workload just one request"
+        )),
+        Some(Requests::Operations(known)) => {
+            let unknown = |request: &&RequestSpec| !known.contains(&request.method.as_str());
+            requests.iter().find(unknown).map_or(Ok(()), |request| {
+                Err(format!(
+                    "request \"{}\": {} is no operation of {name}: use {}",
+                    request.name,
+                    request.method,
+                    known.join(", ")
+                ))
+            })
+        }
+        _ => Ok(()),
+    }
 }
 
 /// Keys that a workload merges into its client. A text that is only a setting becomes that setting's value, and a duration

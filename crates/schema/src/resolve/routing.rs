@@ -9,7 +9,7 @@ use crate::external::{EXTERNAL, External};
 use crate::name::Excluded;
 use crate::plan::Edge;
 use crate::problem::{hint, list};
-use crate::protocol::{OverTcp, over_tcp};
+use crate::protocol::{self, OverTcp};
 use crate::target::TargetDef;
 use crate::topology::{InstanceRole, Interception, Route, RouteSegment, Security, Settings};
 use crate::yaml::{Mark, Node};
@@ -440,8 +440,16 @@ impl RouteBuilder<'_, '_> {
     /// Protocol that the proxies of a route see.
     fn protocol(&mut self, own: Security, proxies: &[String]) -> String {
         const TCP: &str = "tcp";
+        let protocols = self.scope.catalog.protocols;
+        let over_tcp = |name: &str| protocol::find(protocols, name).map(|info| info.over_tcp);
+        let never_tcp = over_tcp(&self.edge.protocol) == Some(OverTcp::Impossible);
+        if never_tcp && own != Security::Plaintext {
+            let (edge, protocol) = (self.edge.name(), &self.edge.protocol);
+            let message = format!("edge {edge}: there is no TLS over {protocol}");
+            self.scope.problem(self.node.mark, message);
+        }
         // End-to-end TLS hides the protocol.
-        let edge = if own == Security::Plaintext {
+        let edge = if own == Security::Plaintext || never_tcp {
             self.edge.protocol.clone()
         } else {
             TCP.to_owned()
@@ -454,7 +462,7 @@ impl RouteBuilder<'_, '_> {
             let mark = draft.mark.unwrap_or(self.node.mark);
             if let Some((requested, place)) = &draft.treat_as
                 && *requested != edge
-                && requested != TCP
+                && (requested != TCP || never_tcp)
             {
                 let message = format!(
                     "edge {} cannot be treated as {requested}{}",
@@ -473,7 +481,9 @@ impl RouteBuilder<'_, '_> {
                 if wanted == TCP {
                     TCP.clone_into(&mut seen);
                 }
-            } else if over_tcp(&wanted) == OverTcp::Usual && draft.speaks.iter().any(|p| p == TCP) {
+            } else if over_tcp(&wanted) == Some(OverTcp::Usual)
+                && draft.speaks.iter().any(|p| p == TCP)
+            {
                 TCP.clone_into(&mut seen);
             } else {
                 let message = format!(

@@ -23,7 +23,7 @@ pub fn here() -> PathBuf {
 /// The real folders, and over them those of the tests.
 pub fn catalog() -> Catalog {
     let folders = here().join("folders");
-    Library::in_directory(&repository())
+    Library::in_directory(&repository(), tare_load::protocols::infos())
         .with(&[folders.join("workloads")], &[folders.join("targets")])
         .catalog
 }

@@ -10,7 +10,7 @@ use crate::bench::{repository, source};
 const SECOND_NS: u64 = 1_000_000_000;
 
 fn resolved(text: &str) -> Result<Plan, Problems> {
-    let library = Library::in_directory(&repository());
+    let library = Library::in_directory(&repository(), tare_load::protocols::infos());
     let choices = Choices::new(Form::Full, vec![0, 1]);
     resolve(&source("case.yaml", text), &library.catalog, &choices)
 }
@@ -35,7 +35,7 @@ fn what_happens_at_a_time_does_not_go_with_a_longer_first_trial() {
 
 #[test]
 fn the_experiment_of_a_killed_broker_kills_one_of_three_and_reads_everything_back() {
-    let library = Library::in_directory(&repository());
+    let library = Library::in_directory(&repository(), tare_load::protocols::infos());
     let source = library.find("kafka-benchmark/broker-killed").unwrap();
     for (form, at_s) in [(Form::Full, 5), (Form::Quick, 3)] {
         let choices = Choices::new(form, vec![0, 1]);

@@ -11,7 +11,7 @@ use tare_schema::resolve::{Choices, resolve};
 use crate::bench::{check_golden, here, repository, resolved};
 
 fn sidecar(form: Form) -> Plan {
-    let library = Library::in_directory(&repository());
+    let library = Library::in_directory(&repository(), tare_load::protocols::infos());
     let mut source = library.find("sidecar").unwrap();
     // The path differs with the place of the checkout.
     source.file = String::from("experiments/istio-performance/sidecar.yaml");
@@ -74,7 +74,7 @@ fn a_p99_of_the_slow_level_has_ten_answers_beyond_it() {
 }
 
 fn rates(form: Form) -> Plan {
-    let library = Library::in_directory(&repository());
+    let library = Library::in_directory(&repository(), tare_load::protocols::infos());
     let mut source = library.find("linkerd-vs-istio/rates").unwrap();
     source.file = String::from("experiments/linkerd-vs-istio/rates.yaml");
     resolve(&source, &library.catalog, &Choices::new(form, vec![0, 1])).unwrap()
@@ -134,7 +134,7 @@ fn the_quick_form_of_the_mesh_comparison_ends_within_six_minutes() {
 
 #[test]
 fn a_factor_of_rates_may_have_full_speed_among_them() {
-    let library = Library::in_directory(&repository());
+    let library = Library::in_directory(&repository(), tare_load::protocols::infos());
     let source = library.find("istio-performance/grid").unwrap();
     let choices = Choices::new(Form::Full, vec![0, 1]);
     let plan = resolve(&source, &library.catalog, &choices).unwrap();

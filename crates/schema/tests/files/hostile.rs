@@ -46,7 +46,7 @@ fn hostile() -> Vec<String> {
 
 #[test]
 fn no_text_setting_of_a_built_in_target_takes_what_could_mean_something_else() {
-    let catalog = Library::in_directory(&repository()).catalog;
+    let catalog = Library::in_directory(&repository(), tare_load::protocols::infos()).catalog;
     let choices = Choices::new(Form::Full, vec![0, 1]);
     let mut tried = 0;
     for name in catalog.target_names() {
@@ -91,7 +91,8 @@ fn with_workload(
     symlink(place.path().join("secret"), own.join("link")).unwrap();
     fs::write(own.join("own"), "0\n1\n").unwrap();
     fs::write(own.join("workload.yaml"), lines).unwrap();
-    let mut catalog: Catalog = Library::in_directory(&repository()).catalog;
+    let mut catalog: Catalog =
+        Library::in_directory(&repository(), tare_load::protocols::infos()).catalog;
     catalog.workloads.push(place.path().join("workloads"));
     let text = format!(
         "question: q\nworkload: {{use: mine{settings}}}\narms: [{{name: a}}, {{name: b}}]\nload: {{{load}}}\n"

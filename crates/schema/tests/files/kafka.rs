@@ -2,7 +2,9 @@
 
 use tare_schema::def::PrepareWhen;
 use tare_schema::find::Library;
-use tare_schema::load::{Acks, Body, ClientSpec, FetchDepth, FetchEnd, Pacing, Shard, Stop};
+use tare_schema::load::{
+    Acks, Body, FetchDepth, FetchEnd, FetchSpec, Pacing, ProduceSpec, Shard, Stop,
+};
 use tare_schema::plan::{Form, Need, Plan, Preparation, PublishedFigure};
 use tare_schema::resolve::{Choices, resolve};
 
@@ -13,7 +15,7 @@ fn replicas(form: Form) -> Plan {
 }
 
 fn experiment(stem: &str, form: Form) -> Plan {
-    let library = Library::in_directory(&repository());
+    let library = Library::in_directory(&repository(), tare_load::protocols::infos());
     let source = library.find(&format!("kafka-benchmark/{stem}")).unwrap();
     resolve(&source, &library.catalog, &Choices::new(form, vec![0, 1])).unwrap()
 }
@@ -52,9 +54,7 @@ fn a_factor_over_copies_is_of_the_load_and_of_the_topic_alone() {
             let load = cell.load_of_trial(&cell.load[0].load, 7);
             assert_eq!(load.requests[0].path, "tare-7");
             assert_eq!(load.requests[0].body, Body::Filler { bytes: 100 });
-            let ClientSpec::KafkaProduce { produce, .. } = load.client else {
-                panic!("{:?}", load.client);
-            };
+            let produce: ProduceSpec = load.client.options().unwrap();
             assert_eq!((produce.acks, produce.idempotence), (Acks::Leader, false));
             assert_eq!(produce.linger_ns, 5_000_000);
             assert_eq!(produce.batch_bytes, 128 * 1024);
@@ -73,7 +73,7 @@ fn every_client_calls_every_broker_and_brokers_call_each_other() {
 
 #[test]
 fn a_setting_that_a_producer_cannot_have_is_refused_where_the_load_stands() {
-    let library = Library::in_directory(&repository());
+    let library = Library::in_directory(&repository(), tare_load::protocols::infos());
     let text = "question: q\nworkload: {use: kafka, batch: 9000GB}\narms: [{name: a}]\ncompare: levels\nfactors: {workload.replicas: [1, 2]}\nload: {use: produce, model: max, duration: 1s}\n";
     let said = resolve(
         &source("case.yaml", text),
@@ -114,9 +114,7 @@ fn a_backlog_is_written_once_for_a_cluster_by_a_load_of_so_many_records_and_read
         assert_eq!(&fill.requests[0].path, topic);
         let role = &cell.load[0];
         assert_eq!(role.agents, count);
-        let ClientSpec::KafkaFetch { fetch, .. } = &role.load.client else {
-            panic!("{:?}", role.load.client);
-        };
+        let fetch: FetchSpec = role.load.client.options().unwrap();
         assert_eq!(fetch.topics, std::slice::from_ref(topic));
         assert_eq!(
             (fetch.at_end, fetch.depth),
@@ -140,10 +138,8 @@ fn a_role_of_no_agents_is_left_out_and_what_it_reads_is_named_after_the_trial() 
         (vec!["producers"], vec!["consumers", "producers"])
     );
     let cell = &plan.cells[1];
-    let ClientSpec::KafkaFetch { fetch, .. } = cell.load_of_trial(&cell.load[0].load, 5).client
-    else {
-        panic!("the consumer comes first");
-    };
+    let client = cell.load_of_trial(&cell.load[0].load, 5).client;
+    let fetch: FetchSpec = client.get().expect("the consumer comes first");
     assert_eq!(fetch.topics, ["tare-5"]);
 }
 
@@ -187,7 +183,7 @@ fn agents_of_a_role_share_a_count_without_losing_any() {
 
 #[test]
 fn a_topic_of_each_trial_that_no_step_makes_is_refused_with_the_step_that_would() {
-    let library = Library::in_directory(&repository());
+    let library = Library::in_directory(&repository(), tare_load::protocols::infos());
     let of = |more: &str| {
         let text = format!(
             "question: q\nworkload: {{use: kafka}}\narms: [{{name: a}}]\ncompare: levels\nfactors: {{workload.replicas: [1, 2]}}\nload: {{use: produce, model: max, duration: 1s}}\n{more}"
@@ -208,7 +204,7 @@ fn a_topic_of_each_trial_that_no_step_makes_is_refused_with_the_step_that_would(
 
 #[test]
 fn a_factor_over_a_setting_that_the_load_does_not_use_is_refused_by_its_name() {
-    let library = Library::in_directory(&repository());
+    let library = Library::in_directory(&repository(), tare_load::protocols::infos());
     let of = |factors: &str| {
         let text = format!(
             "question: q\nworkload: {{use: kafka}}\narms: [{{name: a}}]\ncompare: levels\nfactors: {{{factors}}}\nload: {{use: produce, model: max, duration: 1s}}\nprepare: [topic]\n"

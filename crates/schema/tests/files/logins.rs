@@ -29,7 +29,8 @@ fn beside(external: &str, workload: &str) -> (tempfile::TempDir, Result<Plan, St
         "question: q\nworkload: {workload}\narms: [{{name: a}}, {{name: b}}]\nexternal: {external}\n"
     );
     let file = own.join("case.yaml").display().to_string();
-    let catalog: Catalog = Library::in_directory(&repository()).catalog;
+    let catalog: Catalog =
+        Library::in_directory(&repository(), tare_load::protocols::infos()).catalog;
     let planned = resolve(
         &source(&file, &text),
         &catalog,

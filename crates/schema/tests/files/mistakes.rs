@@ -354,6 +354,7 @@ loads: {default: {edge: server->client}}
     let catalog = tare_schema::catalog::Catalog {
         workloads: vec![directory.path().to_path_buf()],
         targets: Vec::new(),
+        protocols: tare_load::protocols::infos(),
     };
     let file = folder.join("workload.yaml").display().to_string();
     let said = catalog.workload("mine").unwrap_err().to_string();

@@ -11,7 +11,7 @@ fn library() -> (tempfile::TempDir, Library) {
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         fs::write(path, "question: whatever\n").unwrap();
     }
-    let library = Library::in_directory(directory.path());
+    let library = Library::in_directory(directory.path(), tare_load::protocols::infos());
     (directory, library)
 }
 

@@ -21,7 +21,7 @@ per_request_level: 20 clients
 ";
 
 fn airline(text: &str) -> Result<Plan, String> {
-    let library = Library::in_directory(&repository());
+    let library = Library::in_directory(&repository(), tare_load::protocols::infos());
     let choices = Choices::new(Form::Full, vec![0, 1]);
     resolve(&source("case.yaml", text), &library.catalog, &choices)
         .map_err(|problems| problems.to_string())
@@ -37,7 +37,7 @@ fn clients_play_the_workload_s_session_and_each_of_its_requests_has_its_calls() 
         role.load.pacing,
         Pacing::Closed { clients: 20, .. }
     ));
-    assert_eq!(role.load.client.connections(), 20);
+    assert_eq!(role.load.client.connections, 20);
     let session = role.load.mix.session.as_ref().unwrap();
     let steps = session.request_steps();
     let names: Vec<&str> = steps.iter().map(|s| s.request.name.as_str()).collect();
@@ -112,7 +112,8 @@ fn an_audit_with_a_body_that_cannot_be_sent_is_refused_before_anything_runs() {
     let of = |body: &str| {
         fs::write(own.join("workload.yaml"), AUDITED.replace("BODY", body)).unwrap();
         let workloads = folder.path().to_owned();
-        let library = Library::in_directory(&repository()).with(&[workloads], &[]);
+        let library = Library::in_directory(&repository(), tare_load::protocols::infos())
+            .with(&[workloads], &[]);
         let text = "question: q\nworkload: {use: small}\narms: [{name: a}, {name: b, sidecars: {on: all, proxy: envoy}}]\nload: {rate: 5}\n";
         let choices = Choices::new(Form::Full, vec![0, 1]);
         let plan = resolve(&source("case.yaml", text), &library.catalog, &choices);
@@ -144,6 +145,7 @@ loads: {{default: {{edge: client->web, {load}}}}}
     let catalog = Catalog {
         workloads: vec![Path::new(folder.path()).to_owned()],
         targets: Vec::new(),
+        protocols: tare_load::protocols::infos(),
     };
     let found = catalog
         .workload("small")

@@ -1,6 +1,6 @@
 //! The model beyond the first experiment: gateways, own TLS, brokers, roles, levels compared.
 
-use tare_schema::load::{AtEnd, ClientSpec, Interarrival, Pacing, ThinkDistribution};
+use tare_schema::load::{AtEnd, Interarrival, Pacing, ProduceSpec, ThinkDistribution};
 use tare_schema::plan::{Arm, Compare, Exclusion, Form, Plan, PublishedFigure};
 use tare_schema::topology::{InstanceRole, Interception, Route, Security};
 
@@ -132,7 +132,7 @@ fn levels_are_compared_with_the_first_level() {
     assert_eq!((load.role.as_str(), load.agents), ("producers", 3));
     assert_eq!(load.instance, "client", "one role is called like its part");
     assert_eq!(load.load.pacing, Pacing::Max);
-    assert!(matches!(&load.load.client, ClientSpec::KafkaProduce { .. }));
+    assert!(load.load.client.is::<ProduceSpec>());
     assert_eq!(plan.cells[0].workload["payload"], 100);
     // Three brokers: six ways among them, three to them.
     let routes = &plan.arms[0].topology.routes;

@@ -13,12 +13,13 @@ use anyhow::{Context, bail};
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 use serde::{Deserialize, Serialize};
 use tare_lab::cached;
+use tare_load::protocols::http1;
 use tare_load::{Outcome, StopHandle};
 use tare_origin::{Limits, OriginOptions};
 use tare_schema::agent::Calibration;
 use tare_schema::load::{
-    Body, ClientSpec, ConnectionRules, Cores, Endpoint, Expect, ExpectBody, ExpectStatus, LoadPlan,
-    LoadSpec, Mix, Pacing, Parts, Reach, RequestSpec, Stop, ThinkDistribution, Transport,
+    Body, ConnectionRules, Cores, Endpoint, Expect, ExpectBody, ExpectStatus, LoadPlan, LoadSpec,
+    Mix, Pacing, Parts, Reach, RequestSpec, Stop, ThinkDistribution, Transport,
 };
 
 /// Duration of the calibration.
@@ -80,9 +81,7 @@ enum Quality {
 /// The load of the calibration, derived from that of the plan.
 fn null_load(plan: &LoadPlan) -> LoadSpec {
     let load = &plan.load;
-    let connections = tare_load::connections(&load.client)
-        .unwrap_or(1)
-        .clamp(1, CONNECTIONS_MAX);
+    let connections = load.client.connections.clamp(1, CONNECTIONS_MAX);
     let request_bytes = load.requests.iter().map(|request| match &request.body {
         Body::Text { text } => text.len() as u64,
         Body::Filler { bytes } => *bytes,
@@ -109,7 +108,7 @@ fn null_load(plan: &LoadPlan) -> LoadSpec {
         timeout_ns: Duration::from_secs(1).as_nanos() as u64,
         sample_every_ns: Duration::from_secs(1).as_nanos() as u64,
         transport: Transport::Tcp,
-        client: ClientSpec::Http1 { connections },
+        client: http1::client(connections),
         requests: vec![request(request_bytes)],
         connections: ConnectionRules::default(),
         mix: Mix::default(),
@@ -239,7 +238,7 @@ fn figures(load: &LoadSpec, outcome: &Outcome) -> anyhow::Result<(Calibration, Q
             _ => None,
         },
         achieved_per_s: done as f64 / (found.window_ns.max(1) as f64 / 1e9),
-        connections: tare_load::connections(&load.client).unwrap_or(0),
+        connections: load.client.connections,
         request_bytes: match load.requests[0].body {
             Body::Filler { bytes } => bytes,
             _ => 0,
@@ -322,16 +321,16 @@ fn cache_path() -> Option<PathBuf> {
 
 #[cfg(test)]
 mod tests {
+    use tare_load::protocols::http2::Http2Options;
+    use tare_schema::load::ClientSpec;
+
     use super::*;
 
     fn plan(pacing: Pacing, body: Body) -> LoadPlan {
         let mut load = null_load_of(Pacing::Max);
         load.pacing = pacing;
         load.requests[0].body = body;
-        load.client = ClientSpec::Http2 {
-            connections: 500,
-            streams: 8,
-        };
+        load.client = ClientSpec::with(500, &Http2Options { streams: 8 });
         plan_for(load, SocketAddr::from(([127, 0, 0, 1], 1)))
     }
 
@@ -346,7 +345,7 @@ mod tests {
             sched: tare_schema::load::Sched::Auto,
             sample_every_ns: 1,
             transport: Transport::Tcp,
-            client: ClientSpec::Http1 { connections: 1 },
+            client: http1::client(1),
             requests: vec![request(0)],
             connections: ConnectionRules::default(),
             mix: Mix::default(),
@@ -358,7 +357,7 @@ mod tests {
         let rate = Pacing::Constant { rate_per_s: 3.0 };
         let wanted = null_load(&plan(rate, Body::Filler { bytes: 500 }));
         assert_eq!(wanted.pacing, Pacing::Constant { rate_per_s: 200.0 });
-        assert_eq!(wanted.client, ClientSpec::Http1 { connections: 64 });
+        assert_eq!(wanted.client, http1::client(64));
         assert_eq!(wanted.requests[0].body, Body::Filler { bytes: 500 });
         let closed = Pacing::Closed {
             clients: 7,

@@ -11,7 +11,8 @@ use tare_load::{LoadError, Outcome, Progress, StopHandle};
 use tare_report::quantity;
 use tare_schema::agent::Sample;
 use tare_schema::load::{
-    Body, ClientSpec, FetchDepth, FetchFrom, FetchUntil, LoadPlan, Mix, Pacing, Payloads, Stop,
+    Body, ClientSpec, FetchDepth, FetchFrom, FetchUntil, LoadPlan, Mix, Pacing, Payloads,
+    ProduceSpec, Stop,
 };
 use tare_schema::metric::Unit;
 use tare_stats::{Latencies, Quantile};
@@ -139,7 +140,7 @@ fn add_timestamps(plan: &mut LoadPlan, run: u64) -> anyhow::Result<String> {
     let [request] = plan.load.requests.as_slice() else {
         bail!("one topic a load: leave out the file of requests");
     };
-    let ClientSpec::KafkaProduce { produce, .. } = &mut plan.load.client else {
+    let Some(mut produce) = plan.load.client.get::<ProduceSpec>() else {
         bail!("--end-to-end is for Kafka: write kafka://host:port/topic");
     };
     let bytes = match (&produce.payloads, &request.body) {
@@ -153,8 +154,10 @@ fn add_timestamps(plan: &mut LoadPlan, run: u64) -> anyhow::Result<String> {
             "the time in a record takes {STAMP_BYTES} bytes of its value: use --payload {STAMP_BYTES}B or more"
         );
     }
+    let topic = request.path.trim_start_matches('/').to_owned();
     produce.stamps_of_run = Some(run);
-    Ok(request.path.trim_start_matches('/').to_owned())
+    plan.load.client.set(&produce);
+    Ok(topic)
 }
 
 /// The consumer's plan: from the end of the topic, all records of the run.
@@ -175,10 +178,7 @@ fn consumer(args: &Args, producer: &LoadPlan, topic: &str, run: u64) -> anyhow::
         request.body = Body::None;
         request.headers.clear();
     }
-    load.client = ClientSpec::KafkaFetch {
-        connections: load.workers,
-        fetch: Box::new(fetch),
-    };
+    load.client = ClientSpec::with(load.workers, &fetch);
     Ok(consumer)
 }
 

@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 use anyhow::bail;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use tare_load::grpc::{AskError, Question, ask};
-use tare_load::http2::request::Scheme;
+use tare_load::protocols::grpc::{AskError, Question, ask};
+use tare_load::protocols::http2::request::Scheme;
 use tare_load::tls::TlsClient;
 use tare_proto::{HEALTH_METHOD, REFLECTION_METHODS, health_question, is_serving};
 

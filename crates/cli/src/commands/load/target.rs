@@ -5,57 +5,8 @@ mod brokers;
 use std::net::{SocketAddr, ToSocketAddrs};
 
 use anyhow::{anyhow, bail};
+use tare_load::protocols::{self, Protocol, UrlScheme, UrlServers, UrlTls};
 use tare_schema::load::Reach;
-
-/// The scheme of the URL.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Scheme {
-    /// Plaintext.
-    Http,
-    /// TLS.
-    Https,
-    /// Plaintext, without a protocol above TCP.
-    Tcp,
-    /// TLS, without a protocol above it.
-    Tls,
-    /// Kafka, plaintext.
-    Kafka,
-    /// Kafka over TLS.
-    KafkaTls,
-    /// MongoDB's protocol, plaintext.
-    Mongodb,
-    /// MongoDB's protocol over TLS: an option in the query of its URL.
-    MongodbTls,
-}
-
-impl Scheme {
-    /// Whether TLS is used.
-    pub fn is_secure(self) -> bool {
-        matches!(
-            self,
-            Scheme::Https | Scheme::Tls | Scheme::KafkaTls | Scheme::MongodbTls
-        )
-    }
-
-    /// The same with TLS, for hints in messages.
-    pub fn secured(self) -> &'static str {
-        match self {
-            Scheme::Http | Scheme::Https => "https://",
-            Scheme::Tcp | Scheme::Tls => "tls://",
-            Scheme::Kafka | Scheme::KafkaTls => "kafka+tls://",
-            Scheme::Mongodb | Scheme::MongodbTls => "mongodb://host:port/?tls=true",
-        }
-    }
-
-    fn port(self) -> Option<u16> {
-        match self {
-            Scheme::Http => Some(80),
-            Scheme::Https => Some(443),
-            Scheme::Tcp | Scheme::Tls | Scheme::Kafka | Scheme::KafkaTls => None,
-            Scheme::Mongodb | Scheme::MongodbTls => Some(27017),
-        }
-    }
-}
 
 /// A parsed URL.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -63,7 +14,11 @@ pub struct LoadUrl {
     /// The URL as given.
     pub url: String,
     /// Its scheme.
-    pub scheme: Scheme,
+    pub scheme: UrlScheme,
+    /// Name of the protocol that has the scheme.
+    pub protocol: &'static str,
+    /// Whether TLS is used.
+    pub is_secure: bool,
     /// For the Host header.
     pub host: String,
     /// Path and query.
@@ -89,22 +44,14 @@ impl LoadUrl {
     /// Parses a URL and resolves its host. A missing scheme is http.
     pub fn parse(url: &str) -> anyhow::Result<Self> {
         let malformed = |why| anyhow!("{url}: {why}; write http://host:port/path");
-        let (scheme, rest) = match url.split_once("://") {
-            None => (Scheme::Http, url),
-            Some((scheme, rest)) if scheme.eq_ignore_ascii_case("http") => (Scheme::Http, rest),
-            Some((scheme, rest)) if scheme.eq_ignore_ascii_case("https") => (Scheme::Https, rest),
-            Some((scheme, rest)) if scheme.eq_ignore_ascii_case("tcp") => (Scheme::Tcp, rest),
-            Some((scheme, rest)) if scheme.eq_ignore_ascii_case("tls") => (Scheme::Tls, rest),
-            Some((scheme, rest)) if scheme.eq_ignore_ascii_case("kafka") => (Scheme::Kafka, rest),
-            Some((scheme, rest)) if scheme.eq_ignore_ascii_case("kafka+tls") => {
-                (Scheme::KafkaTls, rest)
-            }
-            Some((scheme, rest)) if scheme.eq_ignore_ascii_case("mongodb") => {
-                (mongodb_scheme(rest), rest)
-            }
-            Some((scheme, rest)) => {
-                bail!("{url}: no load on {scheme}://; did you mean http://{rest}?");
-            }
+        let (name, rest) = url.split_once("://").unwrap_or(("http", url));
+        let Some((protocol, scheme)) = scheme(name) else {
+            bail!("{url}: no load on {name}://; did you mean http://{rest}?");
+        };
+        let is_secure = match scheme.tls {
+            UrlTls::Always => true,
+            UrlTls::Never => false,
+            UrlTls::ByQuery => asks_for_tls(rest),
         };
         let rest = rest.split('#').next().unwrap_or_default();
         let end = rest.find(['/', '?']).unwrap_or(rest.len());
@@ -122,11 +69,13 @@ impl LoadUrl {
             Some('?') => format!("/{path}"),
             Some(_) => path.to_owned(),
         };
-        if matches!(scheme, Scheme::Kafka | Scheme::KafkaTls) {
+        if scheme.servers == UrlServers::Several {
             let (host, addresses) = brokers::addresses(url, host)?;
             return Ok(Self {
                 url: url.to_owned(),
                 scheme,
+                protocol,
+                is_secure,
                 host,
                 path,
                 addresses,
@@ -135,7 +84,7 @@ impl LoadUrl {
         let port_behind = host.rfind(']').map_or(host, |end| &host[end..]);
         let (name, port) = match port_behind.rfind(':') {
             None => {
-                let port = scheme.port();
+                let port = scheme.port;
                 let unnamed = || anyhow!("{url}: it names no port; write {url}:9000");
                 (host, port.ok_or_else(unnamed)?)
             }
@@ -166,10 +115,17 @@ impl LoadUrl {
         Ok(Self {
             url: url.to_owned(),
             scheme,
+            protocol,
+            is_secure,
             host: host.to_owned(),
             path,
             addresses,
         })
+    }
+
+    /// Whether the URL's scheme belongs to a protocol.
+    pub fn is(&self, protocol: &str) -> bool {
+        self.protocol == protocol
     }
 
     /// Checks that load on every address is allowed.
@@ -181,16 +137,21 @@ impl LoadUrl {
     }
 }
 
+/// The protocol of a URL scheme.
+fn scheme(name: &str) -> Option<(&'static str, UrlScheme)> {
+    let of_protocol = |protocol: &'static Protocol| {
+        let mut schemes = protocol.schemes.iter();
+        let found = schemes.find(|scheme| scheme.name.eq_ignore_ascii_case(name));
+        Some((protocol.info.name, *found?))
+    };
+    protocols::ALL.into_iter().find_map(of_protocol)
+}
+
 /// As in MongoDB's connection strings, TLS is an option in the query.
-fn mongodb_scheme(rest: &str) -> Scheme {
+fn asks_for_tls(rest: &str) -> bool {
     let options = rest.split_once('?').map_or("", |(_, options)| options);
-    match options
-        .split('&')
-        .any(|option| matches!(option, "tls=true" | "ssl=true"))
-    {
-        true => Scheme::MongodbTls,
-        false => Scheme::Mongodb,
-    }
+    let mut options = options.split('&');
+    options.any(|option| matches!(option, "tls=true" | "ssl=true"))
 }
 
 #[cfg(test)]
@@ -211,7 +172,7 @@ mod tests {
         assert_eq!(target.addresses, ["127.0.0.1:8080".parse().unwrap()]);
         assert_eq!(parse("127.0.0.1").addresses[0].port(), 80);
         let tls = parse("HTTPS://127.0.0.1/x");
-        assert_eq!((tls.scheme, tls.addresses[0].port()), (Scheme::Https, 443));
+        assert_eq!((tls.scheme.name, tls.addresses[0].port()), ("https", 443));
         assert_eq!(parse("http://127.0.0.1?x=1").path, "/?x=1");
         let v6 = parse("http://[::1]:81/");
         assert_eq!(
@@ -223,10 +184,10 @@ mod tests {
     #[test]
     fn a_tcp_url_names_its_port() {
         let target = parse("tcp://127.0.0.1:9000");
-        assert_eq!(target.scheme, Scheme::Tcp);
+        assert_eq!((target.protocol, target.is_secure), ("tcp", false));
         assert_eq!(target.addresses[0].port(), 9000);
         let target = parse("tls://127.0.0.1:9000");
-        assert_eq!(target.scheme, Scheme::Tls);
+        assert_eq!((target.protocol, target.is_secure), ("tcp", true));
         for url in ["tcp://127.0.0.1", "tls://127.0.0.1"] {
             let error = LoadUrl::parse(url).unwrap_err();
             assert!(error.to_string().contains("no port"));
@@ -238,15 +199,12 @@ mod tests {
     fn a_mongodb_url_says_behind_itself_whether_it_is_over_tls() {
         let target = parse("mongodb://127.0.0.1/d.c?tls=true");
         assert_eq!(
-            (target.scheme, target.path.as_str()),
-            (Scheme::MongodbTls, "/d.c?tls=true")
+            (target.is_secure, target.path.as_str()),
+            (true, "/d.c?tls=true")
         );
         assert_eq!(target.addresses[0].port(), 27017);
         let target = parse("mongodb://127.0.0.1:9?tls=false");
-        assert_eq!(
-            (target.scheme, target.addresses[0].port()),
-            (Scheme::Mongodb, 9)
-        );
+        assert_eq!((target.is_secure, target.addresses[0].port()), (false, 9));
     }
 
     #[test]

@@ -1,28 +1,25 @@
 //! Throughput of loads that move blocks or records, as text.
 
+use tare_load::protocols::tcp::{Direction, TcpExchange};
 use tare_report::quantity;
 use tare_schema::agent::LoadResult;
-use tare_schema::load::{Body, ClientSpec, Direction, FetchDepth, LoadSpec, Payloads, TcpExchange};
+use tare_schema::load::{Body, FetchDepth, FetchSpec, LoadSpec, Payloads, ProduceSpec};
 use tare_schema::metric::Unit;
 
 /// Throughput within the window; `None` for a load that does not measure it.
 ///
 /// TCP counts whole blocks: up, when the kernel has taken the last byte; down, when the last byte has been received.
 pub fn words(load: &LoadSpec, result: &LoadResult) -> Option<String> {
-    if let ClientSpec::KafkaProduce { .. } = &load.client {
+    if load.client.is::<ProduceSpec>() {
         return Some(format!("throughput   {}", records(result)));
     }
-    if let ClientSpec::KafkaFetch { fetch, .. } = &load.client {
+    if let Some(fetch) = load.client.get::<FetchSpec>() {
         return Some(read(fetch.depth, result));
     }
-    let ClientSpec::Tcp {
-        exchange:
-            TcpExchange::Throughput {
-                direction,
-                block_bytes,
-            },
-        ..
-    } = load.client
+    let Some(TcpExchange::Throughput {
+        direction,
+        block_bytes,
+    }) = load.client.get()
     else {
         return None;
     };
@@ -126,9 +123,7 @@ pub fn value_bytes(result: &LoadResult) -> Option<f64> {
 
 /// Mean bytes of a value by the plan, before anything was counted; `None` for a load that does not write records.
 pub fn planned_bytes(load: &LoadSpec) -> Option<f64> {
-    let ClientSpec::KafkaProduce { produce, .. } = &load.client else {
-        return None;
-    };
+    let produce = load.client.get::<ProduceSpec>()?;
     let body = load.requests.first().map(|request| &request.body);
     match (&produce.payloads, body) {
         (Payloads::Drawn { bytes, .. }, _) => Some(f64::from(*bytes)),

@@ -81,7 +81,8 @@ impl ExperimentArgs {
             Ok(below) => below.to_path_buf(),
             Err(_) => home,
         };
-        Ok(Library::in_directory(&home).with(&self.workloads, &self.targets))
+        Ok(Library::in_directory(&home, tare_load::protocols::infos())
+            .with(&self.workloads, &self.targets))
     }
 
     /// The resolved plan. Software that a run would install counts as installed.

@@ -15,7 +15,7 @@ use super::{json, text};
 
 fn plan(form: Form) -> Plan {
     let repository = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let library = Library::in_directory(&repository);
+    let library = Library::in_directory(&repository, tare_load::protocols::infos());
     let source = library.find("istio-performance/sidecar").unwrap();
     resolve(&source, &library.catalog, &Choices::new(form, vec![0, 1])).unwrap()
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use tare_report::{pace, quantity};
 use tare_schema::estimate::{Times, estimate};
-use tare_schema::load::{ClientSpec, LoadSpec, Pacing, Stop};
+use tare_schema::load::{LoadSpec, Pacing, Stop};
 use tare_schema::plan::{
     Addressing, Arm, BaselineRuns, Capacity, Compare, Form, Guarantee, Plan, PlannedFault,
     Published, PublishedFigure, Restart, RoleLoad,
@@ -173,15 +173,7 @@ fn load(role: &RoleLoad, several: bool) -> String {
         Pacing::Constant { .. } | Pacing::Closed { .. } => pace::kind(pacing).to_owned(),
         _ => pace::words(pacing),
     };
-    let (protocol, connections) = match client {
-        ClientSpec::Http1 { connections } => ("http1", *connections),
-        ClientSpec::Http2 { connections, .. } => ("http2", *connections),
-        ClientSpec::Grpc { connections, .. } => ("grpc", *connections),
-        ClientSpec::Tcp { connections, .. } => ("tcp", *connections),
-        ClientSpec::Mongodb { connections, .. } => ("mongodb", *connections),
-        ClientSpec::Connect { in_flight_max } => ("connections alone", *in_flight_max),
-        other => (other.name(), other.connections()),
-    };
+    let protocol = &client.protocol;
     let window = match stop {
         Stop::Duration { window_ns } => format!("window {}", seconds(*window_ns)),
         Stop::Count { exchanges } => format!("window of {exchanges} exchanges"),
@@ -191,7 +183,7 @@ fn load(role: &RoleLoad, several: bool) -> String {
         (false, 1) => String::new(),
         (_, agents) => format!("{} ({}): ", role.role, counted(agents.into(), "agent")),
     };
-    let over = counted(connections.into(), "connection");
+    let over = counted(client.connections.into(), "connection");
     let warmup = seconds(*warmup_ns);
     format!("{who}{model}, {protocol} over {over}, warm-up {warmup}, {window}")
 }
@@ -397,10 +389,11 @@ pub fn not_run(plan: &Plan) -> Vec<(String, String)> {
     };
     let mut all: Vec<(String, String)> = plan.arms.iter().filter_map(needs).collect();
     for role in plan.cells.iter().flat_map(|cell| &cell.load) {
-        if let ClientSpec::Planned { name, .. } = &role.load.client {
+        let name = &role.load.client.protocol;
+        if tare_load::protocols::find(name).is_none() {
             let one = (
                 format!("load {}", role.role),
-                format!("this version does not speak {name}"),
+                format!("there is no load over {name}: choose another `protocol` for it"),
             );
             if !all.contains(&one) {
                 all.push(one);

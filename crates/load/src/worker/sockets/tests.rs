@@ -16,14 +16,14 @@ fn connected() -> (Sockets, SocketKey, Peer) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     set_socket_recv_buffer_size(&listener, 8 * 1024).unwrap();
     let registry = Poll::new().unwrap().registry().try_clone().unwrap();
-    let mut sockets = Sockets::new(registry, 1, None, Reach::Private);
+    let mut sockets = Sockets::new(registry, SocketKind::Stream, 1, None, Reach::Private);
     sockets.connect(CONN, listener.local_addr().unwrap());
     let (peer, _) = listener.accept().unwrap();
     let key = sockets.key(CONN);
     while sockets.finish_connect(key).is_none() {
         std::thread::yield_now();
     }
-    set_socket_send_buffer_size(&sockets.live(key).unwrap().stream, 8 * 1024).unwrap();
+    set_socket_send_buffer_size(&sockets.live(key).unwrap().fd, 8 * 1024).unwrap();
     (sockets, key, peer)
 }
 
@@ -114,7 +114,7 @@ fn what_a_peer_has_tls_say_and_does_not_read_is_bounded() {
 fn sockets(reach: Reach) -> Sockets {
     let poll = mio::Poll::new().unwrap();
     let registry = poll.registry().try_clone().unwrap();
-    Sockets::new(registry, 4, None, reach)
+    Sockets::new(registry, SocketKind::Stream, 4, None, reach)
 }
 
 #[test]

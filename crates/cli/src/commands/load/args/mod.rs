@@ -4,6 +4,7 @@ mod consume;
 mod grpc;
 mod kafka;
 mod mongodb;
+mod options;
 mod output;
 mod pacing;
 mod protocol;
@@ -16,6 +17,7 @@ pub use consume::ConsumeArgs;
 pub use grpc::GrpcArgs;
 pub use kafka::{KafkaArgs, OnOff};
 pub use mongodb::MongodbArgs;
+pub use options::OptionArgs;
 pub use output::OutputArgs;
 pub use pacing::{DurationArg, PacingArgs, RateArg, SchedArg};
 pub use protocol::ProtocolArgs;
@@ -27,7 +29,7 @@ pub use tls::{Resume, TlsArgs, Version as TlsVersionArg};
 /// Arguments of `tare load`.
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// Where to: http://host:port/path, https://host:port/path, tcp://host:port, tls://host:port, kafka://host:port/topic or mongodb://host:port/database.collection. Loopback and private addresses only, unless
+    /// Where to: http://host:port/path, https://host:port/path, tcp://host:port, tls://host:port, udp://host:port, kafka://host:port/topic or mongodb://host:port/database.collection. Loopback and private addresses only, unless
     /// --allow-public-target. May be left out where a file of requests says it.
     pub url: Option<String>,
     #[command(flatten)]
@@ -46,6 +48,8 @@ pub struct Args {
     pub kafka: KafkaArgs,
     #[command(flatten)]
     pub mongodb: MongodbArgs,
+    #[command(flatten)]
+    pub options: OptionArgs,
     #[command(flatten)]
     pub consume: ConsumeArgs,
     #[command(flatten)]

@@ -24,7 +24,7 @@ pub struct MongodbArgs {
 pub struct MongodbMix(pub Vec<(String, f64)>);
 
 fn parse_mix(text: &str) -> Result<MongodbMix, String> {
-    let known = tare_schema::protocol::MONGODB_OPERATIONS;
+    let known = tare_load::protocols::mongodb::OPERATIONS;
     let advice = || {
         format!(
             "write shares of {}, as in find=90,update=10",

@@ -1,7 +1,7 @@
 //! Arguments of loads on TCP.
 
 use clap::ValueEnum;
-use tare_schema::load::Direction;
+use tare_load::protocols::tcp::Direction;
 use tare_schema::units::Size;
 
 /// TCP without a protocol above it.

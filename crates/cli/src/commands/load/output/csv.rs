@@ -65,6 +65,8 @@ pub fn write(file: impl Write, load: &LoadSpec, samples: &[Sample]) -> std::io::
 
 #[cfg(test)]
 mod tests {
+    use tare_schema::load::{ClientSpec, ProduceSpec};
+
     use super::*;
 
     /// A load without records.
@@ -76,10 +78,7 @@ mod tests {
     #[test]
     fn of_a_producer_every_exchange_is_a_record() {
         let mut load = load();
-        load.client = tare_schema::load::ClientSpec::KafkaProduce {
-            connections: 1,
-            produce: Box::default(),
-        };
+        load.client = ClientSpec::with(1, &ProduceSpec::default());
         load.requests[0].body = tare_schema::load::Body::Filler { bytes: 100 };
         let sample = Sample {
             ok: 5,

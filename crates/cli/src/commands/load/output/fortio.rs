@@ -9,7 +9,7 @@ use std::time::Duration;
 use serde::Serialize;
 use tare_load::{Outcome, Tag};
 use tare_report::quantity;
-use tare_schema::load::{ClientSpec, ExpectStatus, LoadPlan, Stop};
+use tare_schema::load::{ExpectStatus, LoadPlan, Stop};
 use tare_schema::metric::Unit;
 use tare_stats::{Latencies, Quantile};
 
@@ -109,14 +109,14 @@ pub fn result(plan: &LoadPlan, url: &str, outcome: &Outcome) -> FortioResult {
     let labels = labels(outcome);
     let answered = found.completed_in_window;
     let seconds = found.window_ns as f64 / 1e9;
-    let connections = tare_load::connections(&load.client).unwrap_or(0);
+    let connections = load.client.connections;
     let histogram = |wanted: &dyn Fn(&Tag<'_>) -> bool| {
         outcome
             .sum(|tag| tag.quantity == "service" && wanted(tag))
             .map_or_else(Histogram::default, |latencies| Histogram::of(&latencies))
     };
     FortioResult {
-        run_type: if matches!(load.client, ClientSpec::Grpc { .. }) {
+        run_type: if load.client.protocol == "grpc" {
             "GRPC"
         } else {
             "HTTP"
@@ -164,7 +164,7 @@ pub fn result(plan: &LoadPlan, url: &str, outcome: &Outcome) -> FortioResult {
             .collect(),
         url: url.to_owned(),
         num_connections: 1,
-        h2: !matches!(load.client, ClientSpec::Http1 { .. }),
+        h2: load.client.protocol != "http1",
         http_req_time_out: load.timeout_ns,
         sizes: Histogram::default(),
         header_sizes: Histogram::default(),

@@ -1,7 +1,7 @@
 //! The result of a Kafka load as one line of CSV, with columns and units of Kafka's perf tools: their MB are MiB.
 
 use tare_load::Outcome;
-use tare_schema::load::{ClientSpec, LoadSpec};
+use tare_schema::load::{FetchSpec, LoadSpec, ProduceSpec};
 use tare_stats::{Latencies, Quantile};
 
 use crate::commands::load::throughput;
@@ -18,10 +18,12 @@ const MIB: f64 = (1_u64 << 20) as f64;
 
 /// Header and values; empty for other protocols.
 pub fn csv(load: &LoadSpec, outcome: &Outcome) -> String {
-    match &load.client {
-        ClientSpec::KafkaFetch { .. } => format!("{CONSUMER}\n{}\n", consumed(outcome)),
-        ClientSpec::KafkaProduce { .. } => format!("{PRODUCER}\n{}\n", produced(outcome)),
-        _ => String::new(),
+    if load.client.is::<FetchSpec>() {
+        format!("{CONSUMER}\n{}\n", consumed(outcome))
+    } else if load.client.is::<ProduceSpec>() {
+        format!("{PRODUCER}\n{}\n", produced(outcome))
+    } else {
+        String::new()
     }
 }
 

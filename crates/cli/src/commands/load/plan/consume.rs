@@ -8,7 +8,7 @@ use tare_schema::load::{
 use tare_schema::units::Size;
 
 use super::super::args::Args;
-use super::super::target::{LoadUrl, Scheme};
+use super::super::target::LoadUrl;
 use super::kafka::topic;
 
 /// Fetches in flight per worker: more than clusters usually have brokers; the consumer uses fewer when there are fewer brokers.
@@ -26,7 +26,7 @@ pub(super) fn consumer(
     target: &LoadUrl,
     requests: &mut [RequestSpec],
 ) -> anyhow::Result<Option<FetchSpec>> {
-    let is_kafka = matches!(target.scheme, Scheme::Kafka | Scheme::KafkaTls);
+    let is_kafka = target.is("kafka-produce");
     if let (false, Some(flag)) = (is_kafka, args.consume.given()) {
         bail!("{flag} is for Kafka: write kafka://{}/topic", target.host);
     }

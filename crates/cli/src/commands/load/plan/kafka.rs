@@ -7,7 +7,7 @@ use tare_schema::load::{Acks, Body, LoginSpec, Payloads, ProduceSpec, RequestSpe
 use tare_schema::named::{GIVEN_BYTES_MAX, read_given};
 
 use super::super::args::{Args, KafkaArgs, OnOff};
-use super::super::target::{LoadUrl, Scheme};
+use super::super::target::LoadUrl;
 
 /// Default bytes of a value, as in other tools.
 const PAYLOAD_BYTES: u64 = 100;
@@ -24,7 +24,7 @@ pub(super) fn producer(
     target: &LoadUrl,
     requests: &mut [RequestSpec],
 ) -> anyhow::Result<Option<ProduceSpec>> {
-    if !matches!(target.scheme, Scheme::Kafka | Scheme::KafkaTls) {
+    if !target.is("kafka-produce") {
         return match args.kafka.given() {
             Some(flag) => bail!("{flag} is for Kafka: write kafka://{}/topic", target.host),
             None => Ok(None),

@@ -14,6 +14,9 @@ mod words;
 use std::time::Duration;
 
 use anyhow::bail;
+use tare_load::protocols::grpc::GrpcOptions;
+use tare_load::protocols::http2::Http2Options;
+use tare_load::protocols::{connect, http1};
 use tare_schema::FORMAT_VERSION;
 use tare_schema::load::{CallSpec, ClientSpec, Cores, Endpoint, FetchSpec, LoadPlan, LoadSpec};
 
@@ -91,26 +94,29 @@ impl ResolvedLoad {
         let stop = consumer
             .as_ref()
             .map_or(stop, |consumer| consume::stop(consumer, stop));
+        if !target.is("http1") && (args.protocol.http2 || args.protocol.grpc) {
+            let url = &target.url;
+            bail!("--http2 and --grpc are for http:// and https://, not for {url}");
+        }
         let mongodb = mongodb::load(args, target)?;
         let exchange = tcp::exchange(args, target)?;
+        let options = args.options.of(target)?;
         let client = match (consumer, producer, exchange, mongodb) {
-            (Some(fetch), ..) => ClientSpec::KafkaFetch {
-                connections,
-                fetch: Box::new(fetch),
-            },
-            (None, Some(produce), ..) => ClientSpec::KafkaProduce {
-                connections,
-                produce: Box::new(produce),
-            },
-            (None, None, Some(exchange), _) => ClientSpec::Tcp {
-                connections,
-                exchange,
-            },
+            (Some(fetch), ..) => ClientSpec::with(connections, &fetch),
+            (None, Some(produce), ..) => ClientSpec::with(connections, &produce),
+            (None, None, Some(exchange), _) => ClientSpec::with(connections, &exchange),
             (None, None, None, Some((data, operations))) => {
                 content.requests = operations;
-                ClientSpec::Mongodb { connections, data }
+                ClientSpec::with(connections, &data)
             }
-            (None, None, None, None) => client(args, connections, calls),
+            (None, None, None, None) => match options {
+                Some((load, options)) => {
+                    let mut client = (load.client)(connections, &content.requests);
+                    client.options.extend(options);
+                    client
+                }
+                None => client(args, connections, calls),
+            },
         };
         let counted = |count: u32, what: &str| match count {
             1 => format!("1 {what}"),
@@ -176,20 +182,11 @@ impl ResolvedLoad {
 fn client(args: &Args, connections: u32, calls: Option<CallSpec>) -> ClientSpec {
     let streams = args.protocol.streams;
     if args.protocol.connect_only || args.protocol.handshakes {
-        return ClientSpec::Connect {
-            in_flight_max: connections,
-        };
+        return ClientSpec::new(connect::NAME, connections);
     }
     match (calls, args.protocol.http2) {
-        (Some(calls), _) => ClientSpec::Grpc {
-            connections,
-            streams,
-            calls,
-        },
-        (None, true) => ClientSpec::Http2 {
-            connections,
-            streams,
-        },
-        (None, false) => ClientSpec::Http1 { connections },
+        (Some(calls), _) => ClientSpec::with(connections, &GrpcOptions { streams, calls }),
+        (None, true) => ClientSpec::with(connections, &Http2Options { streams }),
+        (None, false) => http1::client(connections),
     }
 }

@@ -1,17 +1,18 @@
 //! The MongoDB operations of the arguments.
 
 use anyhow::bail;
-use tare_schema::load::{Body, Expect, ExpectBody, ExpectStatus, MongoData, RequestSpec};
+use tare_load::protocols::mongodb::MongoData;
+use tare_schema::load::{Body, Expect, ExpectBody, ExpectStatus, RequestSpec};
 
 use super::super::args::{Args, MongodbArgs};
-use super::super::target::{LoadUrl, Scheme};
+use super::super::target::LoadUrl;
 
 /// Data and operations of the URL and the arguments; `None` for another protocol.
 pub(super) fn load(
     args: &Args,
     target: &LoadUrl,
 ) -> anyhow::Result<Option<(MongoData, Vec<RequestSpec>)>> {
-    if !matches!(target.scheme, Scheme::Mongodb | Scheme::MongodbTls) {
+    if !target.is("mongodb") {
         return match args.mongodb.given() {
             Some(flag) => bail!(
                 "{flag} is for MongoDB alone: write mongodb://{}/database.collection",
@@ -22,12 +23,6 @@ pub(super) fn load(
     }
     if args.protocol.connect_only || args.protocol.handshakes {
         return Ok(None);
-    }
-    if args.protocol.http2 || args.protocol.grpc {
-        bail!(
-            "--http2 and --grpc are for http:// and https://, not for {}",
-            target.url
-        );
     }
     Ok(Some((
         data(&args.mongodb, target)?,

@@ -1,10 +1,10 @@
 //! The TCP exchange of the arguments.
 
 use anyhow::bail;
-use tare_schema::load::{TcpContent, TcpExchange};
+use tare_load::protocols::tcp::{TcpContent, TcpExchange};
 
 use super::super::args::{Args, TcpArgs};
-use super::super::target::{LoadUrl, Scheme};
+use super::super::target::LoadUrl;
 
 /// Default bytes of an exchange.
 const SEND_BYTES: u64 = 100;
@@ -16,13 +16,7 @@ pub(super) fn exchange(args: &Args, target: &LoadUrl) -> anyhow::Result<Option<T
     if args.protocol.connect_only || args.protocol.handshakes {
         return Ok(None);
     }
-    if matches!(target.scheme, Scheme::Tcp | Scheme::Tls) {
-        if args.protocol.http2 || args.protocol.grpc {
-            bail!(
-                "--http2 and --grpc are for http:// and https://, not for {}",
-                target.url
-            );
-        }
+    if target.is("tcp") {
         return Ok(Some(of(&args.tcp)));
     }
     match args.tcp.given() {

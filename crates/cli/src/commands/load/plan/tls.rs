@@ -11,19 +11,17 @@ use super::super::target::LoadUrl;
 /// The transport of the URL and the arguments.
 pub(super) fn transport(args: &Args, target: &LoadUrl) -> anyhow::Result<Transport> {
     let tls = &args.tls;
-    let secured = target.scheme.secured();
-    if !target.scheme.is_secure() {
-        if let Some(flag) = given(tls) {
-            bail!(
-                "{flag} is for TLS, but {} is plaintext: write {secured}",
-                target.url
-            );
-        }
-        if args.protocol.handshakes {
-            bail!(
-                "--handshakes are of TLS, but {} is plaintext: write {secured}, or --connect-only",
-                target.url
-            );
+    if !target.is_secure {
+        let given = given(tls).or(args.protocol.handshakes.then_some("--handshakes"));
+        if let Some(flag) = given {
+            let url = &target.url;
+            let Some(secured) = target.scheme.secured else {
+                bail!(
+                    "{flag} is for TLS, and there is none over {}",
+                    target.protocol
+                );
+            };
+            bail!("{flag} is for TLS, but {url} is plaintext: write {secured}");
         }
         return Ok(Transport::Tcp);
     }

@@ -1,0 +1,145 @@
+//! Flags for the options of protocols, made from the JSON Schema of the options.
+
+use std::collections::BTreeMap;
+
+use clap::{Arg, ArgMatches, Command, Error, FromArgMatches};
+use serde_json::{Map, Value};
+use tare_load::protocols::{self, Flags, Protocol};
+use tare_schema::protocol::LoadInfo;
+use tare_schema::units::{Period, Size};
+
+use super::super::target::LoadUrl;
+
+/// Options given, by protocol.
+#[derive(Debug, Clone, Default)]
+pub struct OptionArgs(BTreeMap<&'static str, Map<String, Value>>);
+
+/// An option of a protocol.
+struct OptionFlag {
+    protocol: &'static str,
+    key: String,
+    about: String,
+}
+
+/// The options of all protocols whose options are flags.
+fn flags() -> Vec<OptionFlag> {
+    let with_flags = protocols::ALL
+        .into_iter()
+        .filter(|one| one.flags == Flags::OfOptions);
+    with_flags.flat_map(flags_of).collect()
+}
+
+fn flags_of(protocol: &'static Protocol) -> Vec<OptionFlag> {
+    let schema = protocol.options.map(|schema| schema());
+    let properties = schema
+        .as_ref()
+        .and_then(|schema| schema["properties"].as_object());
+    let properties = properties.into_iter().flatten();
+    let flag = |(key, property): (&String, &Value)| OptionFlag {
+        protocol: protocol.info.name,
+        key: key.clone(),
+        about: property["description"]
+            .as_str()
+            .unwrap_or_default()
+            .to_owned(),
+    };
+    properties.map(flag).collect()
+}
+
+impl OptionFlag {
+    /// `--udp-datagram-bytes` of the option `datagram_bytes`.
+    fn name(&self) -> String {
+        format!("{}-{}", self.protocol, self.key.replace('_', "-"))
+    }
+
+    fn value_name(&self) -> &'static str {
+        match self.key.rsplit('_').next() {
+            Some("bytes") => "SIZE",
+            Some("ns") => "TIME",
+            _ => "N",
+        }
+    }
+
+    /// Sizes and times have units, as in files; everything else is as in JSON.
+    fn parse(&self, text: &str) -> Result<Value, String> {
+        match self.value_name() {
+            "SIZE" => {
+                let size = text.parse::<Size>();
+                size.map(|size| size.0.into())
+                    .map_err(|error| error.to_string())
+            }
+            "TIME" => {
+                let period = text.parse::<Period>();
+                period
+                    .map(|period| period.as_ns().into())
+                    .map_err(|error| error.to_string())
+            }
+            _ => Ok(serde_json::from_str(text).unwrap_or_else(|_| Value::from(text))),
+        }
+    }
+}
+
+impl clap::Args for OptionArgs {
+    fn augment_args(command: Command) -> Command {
+        flags().into_iter().fold(command, |command, flag| {
+            let heading = format!("{0} ({0}://host:port)", flag.protocol);
+            let arg = Arg::new(flag.name())
+                .long(flag.name())
+                .value_name(flag.value_name())
+                .help(flag.about.clone())
+                .help_heading(heading);
+            command.arg(arg)
+        })
+    }
+
+    fn augment_args_for_update(command: Command) -> Command {
+        Self::augment_args(command)
+    }
+}
+
+impl FromArgMatches for OptionArgs {
+    fn from_arg_matches(matches: &ArgMatches) -> Result<Self, Error> {
+        let mut given = Self::default();
+        given.update_from_arg_matches(matches)?;
+        Ok(given)
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), Error> {
+        for flag in flags() {
+            let Some(text) = matches.get_one::<String>(&flag.name()) else {
+                continue;
+            };
+            let value = flag.parse(text).map_err(|why| {
+                let message = format!("--{} {text}: {why}\n", flag.name());
+                Error::raw(clap::error::ErrorKind::ValueValidation, message)
+            })?;
+            let options = self.0.entry(flag.protocol).or_default();
+            options.insert(flag.key, value);
+        }
+        Ok(())
+    }
+}
+
+impl OptionArgs {
+    /// The load of the URL's protocol and the options given for it; `None` where the protocol has flags of its own.
+    ///
+    /// # Errors
+    /// For an option of another protocol.
+    pub fn of(&self, url: &LoadUrl) -> anyhow::Result<Option<(LoadInfo, Map<String, Value>)>> {
+        let foreign = self.0.iter().find(|(protocol, _)| !url.is(protocol));
+        if let Some((protocol, options)) = foreign {
+            let key = options.keys().next().map_or("", String::as_str);
+            anyhow::bail!(
+                "--{protocol}-{} is for {protocol}: write {protocol}://{}",
+                key.replace('_', "-"),
+                url.host
+            );
+        }
+        let protocol = protocols::find(url.protocol);
+        let Some(protocol) = protocol.filter(|one| one.flags == Flags::OfOptions) else {
+            return Ok(None);
+        };
+        let options = self.0.get(url.protocol).cloned().unwrap_or_default();
+        Ok(protocol.info.load.map(|load| (load, options)))
+    }
+}

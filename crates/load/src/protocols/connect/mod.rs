@@ -1,0 +1,270 @@
+//! Client for connections as exchanges: each opens one, with its TLS handshake, and closes it.
+
+#[cfg(test)]
+mod tests;
+
+use std::fmt::Display;
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use tare_schema::load::{ClientSpec, Resumption, TlsVersion, Transport};
+use tare_schema::protocol::OverTcp;
+
+use super::{Connects, Flags, Protocol, SocketKind, without_options};
+use crate::client::{
+    Bound, Client, Closed, ConnId, Connected, Done, Due, Outcome, Outlet, Stamp, Status, TimerId,
+    WaitCause,
+};
+use crate::generator::{self, Launch, LoadError};
+use crate::roster::{Deadlines, WaitQueue};
+
+/// Connections alone: an exchange opens one, over TLS with its handshake, and closes it. Requests are not sent.
+pub static PROTOCOL: Protocol = Protocol {
+    info: without_options(NAME, OverTcp::Usual, |connections, _| {
+        ClientSpec::new(NAME, connections)
+    }),
+    schemes: &[],
+    options: None,
+    flags: Flags::Own,
+    alpn: None,
+    sockets: SocketKind::Stream,
+    connects: Connects::PerExchange,
+    run,
+};
+
+fn run(launch: Launch<'_, '_>) -> Result<generator::Outcome, LoadError> {
+    let setup = launch.setup;
+    let resumes = match &setup.load.transport {
+        Transport::Tcp => false,
+        // TLS 1.2 sends tickets within the handshake.
+        Transport::Tls(spec) => {
+            spec.resumption == Resumption::On && spec.newest == TlsVersion::V1_3
+        }
+    };
+    launch.clients(|part| {
+        Connect::new(ConnectPlan {
+            addresses: Arc::clone(&setup.addresses),
+            first: part.first,
+            concurrent_attempts: part.connections,
+            timeout_ns: setup.load.timeout_ns,
+            waiting_max: setup.exchanges_max(part.worker, part.connections),
+            after_open: match resumes {
+                true => AfterOpen::AwaitTicket,
+                false => AfterOpen::Close,
+            },
+        })
+    })
+}
+
+/// Name of the protocol.
+pub const NAME: &str = "connect";
+
+/// Longest wait for a ticket or the close of the server after the handshake.
+const PEER_TIMEOUT_NS: u64 = 1_000_000_000;
+
+/// Configuration of the client.
+#[derive(Debug)]
+pub struct ConnectPlan {
+    /// Addresses, used in turn.
+    pub addresses: Arc<[SocketAddr]>,
+    /// Index of the first connection in the whole load.
+    pub first: usize,
+    /// Concurrent attempts.
+    pub concurrent_attempts: usize,
+    /// Timeout of an attempt.
+    pub timeout_ns: u64,
+    /// Most exchanges in the wait queue.
+    pub waiting_max: usize,
+    /// What happens to a connection once it is open.
+    pub after_open: AfterOpen,
+}
+
+/// What happens to a connection once it is open.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum AfterOpen {
+    /// It is closed. Over TLS only after the server has shown, by a ticket or by closing, that it has read the end of the
+    /// handshake: an earlier reset could make the handshake fail on the server.
+    Close,
+    /// It is closed when the server has sent the session ticket for the next one. The exchange has ended before.
+    AwaitTicket,
+}
+
+#[derive(Debug, Clone, Copy)]
+enum State {
+    Free,
+    Connecting {
+        due: Due,
+        begun_ns: u64,
+        waited: Option<WaitCause>,
+    },
+    AwaitingPeer {
+        until_ns: u64,
+    },
+}
+
+/// The client. It closes with a reset: an orderly close would hold a local port for a minute (`TIME_WAIT`).
+#[derive(Debug)]
+pub struct Connect {
+    plan: ConnectPlan,
+    slots: Vec<State>,
+    free: Vec<u32>,
+    wait_queue: WaitQueue,
+    next_address: usize,
+    /// Deadlines of attempts, and of waiting for the server after a handshake.
+    deadlines: Deadlines,
+}
+
+impl Connect {
+    /// A client that has not started.
+    #[must_use]
+    pub fn new(plan: ConnectPlan) -> Self {
+        Self {
+            slots: vec![State::Free; plan.concurrent_attempts],
+            free: (0..plan.concurrent_attempts as u32).rev().collect(),
+            wait_queue: WaitQueue::new(plan.waiting_max),
+            next_address: plan.first,
+            deadlines: Deadlines::new(),
+            plan,
+        }
+    }
+
+    fn begin(&mut self, at: u32, due: Due, waited: Option<WaitCause>, out: &mut impl Outlet) {
+        let begun_ns = out.now_ns();
+        self.slots[at as usize] = State::Connecting {
+            due,
+            begun_ns,
+            waited,
+        };
+        let address = self.plan.addresses[self.next_address % self.plan.addresses.len()];
+        self.next_address = self.next_address.wrapping_add(1);
+        out.connect(ConnId(at), address);
+        let deadline_ns = begun_ns.saturating_add(self.plan.timeout_ns);
+        self.deadlines.watch(deadline_ns, out);
+    }
+
+    /// Ends the exchange of a slot, if it has one.
+    fn end(
+        &mut self,
+        at: u32,
+        outcome: Outcome,
+        ended: Stamp,
+        example: &dyn Display,
+        out: &mut impl Outlet,
+    ) {
+        let state = std::mem::replace(&mut self.slots[at as usize], State::Free);
+        let State::Connecting {
+            due,
+            begun_ns,
+            waited,
+        } = state
+        else {
+            return;
+        };
+        let done = Done {
+            outcome,
+            // The SYN is sent when the attempt starts.
+            sent_ns: Some(begun_ns),
+            ended,
+            bound: Bound::Exact,
+            waited,
+            example,
+        };
+        out.done(due.ticket, &done);
+    }
+
+    /// Gives a free slot its next exchange.
+    fn offer(&mut self, at: u32, out: &mut impl Outlet) {
+        self.slots[at as usize] = State::Free;
+        match self.wait_queue.pop() {
+            Some(due) => self.begin(at, due, Some(WaitCause::Connection), out),
+            None => self.free.push(at),
+        }
+    }
+
+    fn expire(&mut self, out: &mut impl Outlet) {
+        let now_ns = out.now_ns();
+        self.deadlines.elapsed();
+        for at in 0..self.slots.len() as u32 {
+            let deadline_ns = match self.slots[at as usize] {
+                State::Free => continue,
+                State::Connecting { begun_ns, .. } => begun_ns.saturating_add(self.plan.timeout_ns),
+                State::AwaitingPeer { until_ns } => until_ns,
+            };
+            if deadline_ns > now_ns {
+                self.deadlines.watch(deadline_ns, out);
+                continue;
+            }
+            let why = Closed::ConnectTimeout;
+            let outcome = Outcome::Wrong(why.class());
+            out.abort(ConnId(at));
+            self.end(at, outcome, Stamp::event(now_ns), &why, out);
+            self.offer(at, out);
+        }
+    }
+}
+
+impl Client for Connect {
+    fn start(&mut self, _out: &mut impl Outlet) {}
+
+    fn capacity(&self) -> usize {
+        self.slots.len()
+    }
+
+    fn is_open(&self) -> bool {
+        true
+    }
+
+    fn due(&mut self, due: Due, out: &mut impl Outlet) {
+        match self.free.pop() {
+            Some(at) => self.begin(at, due, None, out),
+            None => self.wait_queue.push(due),
+        }
+    }
+
+    fn connected(&mut self, _conn: ConnId, _out: &mut impl Outlet) {}
+
+    fn opened(&mut self, conn: ConnId, opening: &Connected, out: &mut impl Outlet) {
+        self.end(conn.0, Outcome::Ok(Status::NONE), opening.stamp, &"", out);
+        if opening.handshake_ns.is_some() {
+            if self.plan.after_open == AfterOpen::Close {
+                out.close_notify(conn);
+            }
+            let until_ns = out.now_ns().saturating_add(PEER_TIMEOUT_NS);
+            self.slots[conn.0 as usize] = State::AwaitingPeer { until_ns };
+            self.deadlines.watch(until_ns, out);
+            return;
+        }
+        out.abort(conn);
+        self.offer(conn.0, out);
+    }
+
+    fn resumable(&mut self, conn: ConnId, out: &mut impl Outlet) {
+        if let State::AwaitingPeer { .. } = self.slots[conn.0 as usize] {
+            out.abort(conn);
+            self.offer(conn.0, out);
+        }
+    }
+
+    fn bytes(&mut self, _conn: ConnId, _bytes: &[u8], _stamp: Stamp, _out: &mut impl Outlet) {}
+
+    fn wrote(&mut self, _conn: ConnId, _at_ns: u64, _out: &mut impl Outlet) {}
+
+    fn closed(&mut self, conn: ConnId, why: Closed, out: &mut impl Outlet) {
+        let ended = Stamp::event(out.now_ns());
+        self.end(conn.0, Outcome::Wrong(why.class()), ended, &why, out);
+        self.offer(conn.0, out);
+    }
+
+    fn timer(&mut self, _timer: TimerId, out: &mut impl Outlet) {
+        self.expire(out);
+    }
+
+    fn abandon(&mut self, out: &mut impl Outlet) {
+        let ended = Stamp::event(out.now_ns());
+        let example = "not connected when the drain ended";
+        for at in 0..self.slots.len() as u32 {
+            self.end(at, Outcome::Unfinished, ended, &example, out);
+        }
+        self.wait_queue.end_all(Outcome::Unfinished, &example, out);
+    }
+}

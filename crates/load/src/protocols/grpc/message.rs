@@ -1,0 +1,161 @@
+//! Parser of length-prefixed messages in a body, independent of how the body was split into frames.
+
+use thiserror::Error;
+
+use crate::protocols::http1::codec::{BodyCheck, BodyMismatch, BodyProgress};
+
+/// Flag and length before each message.
+pub const PREFIX_BYTES: usize = 5;
+
+/// Largest message that is read.
+pub const MESSAGE_BYTES_MAX: u32 = 64 << 20;
+
+/// Why the messages of a response are not the expected ones.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
+pub enum MessageError {
+    /// A compressed message, though no compression was offered.
+    #[error("the message is compressed (flag {flag}), which was not offered")]
+    Compressed {
+        /// As sent.
+        flag: u8,
+    },
+    /// A message over the limit.
+    #[error("a message of {size_bytes} bytes, at most {MESSAGE_BYTES_MAX} are read")]
+    TooLarge {
+        /// As announced.
+        size_bytes: u32,
+    },
+    /// The body ended within a message.
+    #[error("the answer ends within a message, {missing_bytes} bytes before its end")]
+    Truncated {
+        /// Bytes that are missing.
+        missing_bytes: u32,
+    },
+    /// An unexpected number of messages.
+    #[error("the call succeeded with {count} messages instead of {expected}")]
+    Count {
+        /// As received.
+        count: u32,
+        /// Expected.
+        expected: u32,
+    },
+    /// A message with an unexpected body.
+    #[error("message {number} is wrong: {wrong}")]
+    Body {
+        /// Which one, from 1.
+        number: u32,
+        /// The difference.
+        wrong: BodyMismatch,
+    },
+}
+
+/// State of reading the messages of one response.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Messages {
+    prefix: [u8; PREFIX_BYTES],
+    prefix_bytes: usize,
+    left_bytes: u32,
+    count: u32,
+    /// Check state of the current message.
+    body: BodyProgress,
+    /// The first error: an unexpected message, or one that ends the reading.
+    first_error: Option<MessageError>,
+}
+
+impl Messages {
+    /// Reads the next slice of the body.
+    #[inline]
+    pub fn push(&mut self, check: &BodyCheck, mut slice: &[u8]) {
+        while !slice.is_empty() && !self.is_over() {
+            if let (0, Some(&prefix)) = (self.prefix_bytes, slice.first_chunk::<PREFIX_BYTES>()) {
+                // The common case: the whole prefix is in the slice.
+                self.prefix_bytes = PREFIX_BYTES;
+                slice = &slice[PREFIX_BYTES..];
+                self.begin(check, prefix);
+                continue;
+            }
+            if self.prefix_bytes < PREFIX_BYTES {
+                let (taken, rest) =
+                    slice.split_at(slice.len().min(PREFIX_BYTES - self.prefix_bytes));
+                self.prefix[self.prefix_bytes..][..taken.len()].copy_from_slice(taken);
+                self.prefix_bytes += taken.len();
+                slice = rest;
+                if self.prefix_bytes == PREFIX_BYTES {
+                    self.begin(check, self.prefix);
+                }
+                continue;
+            }
+            let (taken, rest) = slice.split_at(slice.len().min(self.left_bytes as usize));
+            self.body.push(check, taken);
+            self.left_bytes -= taken.len() as u32;
+            slice = rest;
+            self.end_if_whole(check);
+        }
+    }
+
+    /// Whether the rest of the body is ignored.
+    #[inline]
+    fn is_over(&self) -> bool {
+        matches!(
+            self.first_error,
+            Some(MessageError::Compressed { .. } | MessageError::TooLarge { .. })
+        )
+    }
+
+    #[inline]
+    fn begin(&mut self, check: &BodyCheck, prefix: [u8; PREFIX_BYTES]) {
+        let [flag, a, b, c, d] = prefix;
+        let size_bytes = u32::from_be_bytes([a, b, c, d]);
+        self.left_bytes = size_bytes;
+        if flag != 0 {
+            self.first_error = Some(MessageError::Compressed { flag });
+        } else if size_bytes > MESSAGE_BYTES_MAX {
+            self.first_error = Some(MessageError::TooLarge { size_bytes });
+        } else {
+            self.end_if_whole(check);
+        }
+    }
+
+    #[inline]
+    fn end_if_whole(&mut self, check: &BodyCheck) {
+        if self.left_bytes > 0 {
+            return;
+        }
+        self.count = self.count.saturating_add(1);
+        self.prefix_bytes = 0;
+        let body = std::mem::take(&mut self.body);
+        if let (Err(wrong), None) = (body.finish(check), self.first_error) {
+            let number = self.count;
+            self.first_error = Some(MessageError::Body { number, wrong });
+        }
+    }
+
+    /// Complete messages so far.
+    #[inline]
+    #[must_use]
+    pub fn count(&self) -> u32 {
+        self.count
+    }
+
+    /// Checks the messages of a call that succeeded; `expected` is their number, if known.
+    ///
+    /// # Errors
+    /// The first error.
+    pub fn finish(&self, expected: Option<u32>) -> Result<(), MessageError> {
+        if let (Some(error), true) = (self.first_error, self.is_over()) {
+            return Err(error);
+        }
+        if self.prefix_bytes > 0 {
+            let missing_bytes = match self.prefix_bytes {
+                PREFIX_BYTES => self.left_bytes,
+                some => (PREFIX_BYTES - some) as u32,
+            };
+            return Err(MessageError::Truncated { missing_bytes });
+        }
+        if let Some(expected) = expected.filter(|&expected| expected != self.count) {
+            let count = self.count;
+            return Err(MessageError::Count { count, expected });
+        }
+        self.first_error.map_or(Ok(()), Err)
+    }
+}

@@ -1,0 +1,197 @@
+//! gRPC over HTTP/2 streams: requests of one or more messages, responses of messages and a status.
+
+mod ask;
+mod call;
+mod message;
+mod status;
+#[cfg(test)]
+mod tests;
+
+pub use ask::{AskError, Question, ask};
+pub use call::{Call, timeout_value};
+pub use message::{MessageError, Messages};
+pub use status::{StatusText, code_class, code_name};
+
+use std::fmt::Display;
+use std::time::Duration;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use tare_schema::agent::ErrorSource;
+use tare_schema::document::schema_of;
+use tare_schema::load::{CallSpec, ClientOptions, ClientSpec, ExpectStatus};
+use tare_schema::protocol::{LoadInfo, OverTcp, ProtocolInfo, Requests};
+
+use super::http2::codec::{ContentType, GrpcStatus};
+use super::http2::dialect::{Dialect, HttpResponse, Outgoing, Pace, status_class};
+use super::http2::{STREAMS, check_streams, client_of, prepare, scheme};
+use super::{Connects, Flags, Protocol, SocketKind};
+use crate::client::{ErrorClass, Outcome, Status};
+use crate::generator::{self, Launch, LoadError};
+
+/// gRPC calls over HTTP/2. A request's path is `/package.Service/Method` and its body the message (or several); the expected status
+/// is the status of the call, the expected body that of each response message.
+pub static PROTOCOL: Protocol = Protocol {
+    info: ProtocolInfo {
+        name: GrpcOptions::PROTOCOL,
+        over_tcp: OverTcp::OnRequest,
+        load: Some(LoadInfo {
+            client: |connections, _| ClientSpec::with(connections, &GrpcOptions::default()),
+            check: |client| check_streams(client.options::<GrpcOptions>()?.streams),
+            requests: Requests::Many,
+        }),
+    },
+    // That of HTTP/1.1: a flag chooses gRPC.
+    schemes: &[],
+    options: Some(schema_of::<GrpcOptions>),
+    flags: Flags::Own,
+    alpn: Some("h2"),
+    sockets: SocketKind::Stream,
+    connects: Connects::BeforeLoad,
+    run,
+};
+
+/// Options of a gRPC client.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct GrpcOptions {
+    /// Concurrent calls per connection; the server may allow fewer.
+    pub streams: u16,
+    /// How calls are made. Default: unary.
+    #[serde(default)]
+    pub calls: CallSpec,
+}
+
+impl Default for GrpcOptions {
+    fn default() -> Self {
+        Self {
+            streams: STREAMS,
+            calls: CallSpec::default(),
+        }
+    }
+}
+
+impl ClientOptions for GrpcOptions {
+    const PROTOCOL: &'static str = "grpc";
+}
+
+fn run(launch: Launch<'_, '_>) -> Result<generator::Outcome, LoadError> {
+    let (plan, setup) = (launch.plan, launch.setup);
+    let GrpcOptions { streams, calls } = launch.options()?;
+    let timeout = Duration::from_nanos(plan.load.timeout_ns);
+    let scheme = scheme(plan);
+    let ready = |spec: &_, host: &str| Call::new(spec, &calls, host, scheme, timeout);
+    let requests = prepare(plan, ready)?;
+    launch.clients(|part| client_of::<Grpc>(setup, &part, streams, &requests))
+}
+
+/// The response's content type is not gRPC.
+const CONTENT_TYPE: ErrorClass = ErrorClass::of("grpc-content-type", ErrorSource::Target);
+/// The `grpc-status` is missing or not a number.
+const NO_STATUS: ErrorClass = ErrorClass::of("grpc-no-status", ErrorSource::Target);
+/// The call succeeded with an unexpected number of messages.
+const MESSAGE_COUNT: ErrorClass = ErrorClass::of("grpc-message-count", ErrorSource::Target);
+/// A message is compressed, although no compression was offered.
+const COMPRESSED: ErrorClass = ErrorClass::of("grpc-compressed", ErrorSource::Target);
+
+/// Calls of all four kinds.
+#[derive(Debug)]
+pub struct Grpc;
+
+impl Dialect for Grpc {
+    type Request = Call;
+    type Progress = Messages;
+
+    #[inline]
+    fn outgoing(call: &Call) -> Outgoing<'_> {
+        call.outgoing()
+    }
+
+    #[inline]
+    fn data(call: &Call, messages: &mut Messages, slice: &[u8]) {
+        messages.push(&call.answer, slice);
+    }
+
+    #[inline]
+    fn pace(call: &Call) -> Pace {
+        call.pace
+    }
+
+    #[inline]
+    fn end_of_part(call: &Call, part: u32) -> u64 {
+        call.message_end(part)
+    }
+
+    #[inline]
+    fn parts_within(call: &Call, from_byte: u64, to_byte: u64) -> u64 {
+        call.messages_within(from_byte, to_byte)
+    }
+
+    #[inline]
+    fn parts_arrived(messages: &Messages) -> u32 {
+        messages.count()
+    }
+
+    #[inline]
+    fn judge(
+        call: &Call,
+        messages: &Messages,
+        answer: &HttpResponse<'_>,
+        tell: impl FnOnce(Outcome, &dyn Display),
+    ) {
+        // A proxy may answer in plain HTTP: report its status rather than the missing gRPC fields.
+        if answer.status != 200 {
+            let example = format_args!("the server answered with http status {}", answer.status);
+            return tell(Outcome::Wrong(status_class(answer.status)), &example);
+        }
+        if answer.head.content_type != ContentType::Grpc {
+            return tell(
+                Outcome::Wrong(CONTENT_TYPE),
+                &"the answer's content-type is not application/grpc",
+            );
+        }
+        // A response without messages may have its status in the head (Trailers-Only).
+        let code = match answer.trailers.unwrap_or(answer.head).grpc_status {
+            GrpcStatus::Code(code) => code,
+            GrpcStatus::Absent => {
+                return tell(
+                    Outcome::Wrong(NO_STATUS),
+                    &"the answer ends without a grpc-status",
+                );
+            }
+            GrpcStatus::Malformed => {
+                return tell(
+                    Outcome::Wrong(NO_STATUS),
+                    &"the grpc-status is not a number",
+                );
+            }
+        };
+        let accepted = match &call.status {
+            ExpectStatus::Success => code == 0,
+            ExpectStatus::Exactly(exactly) => code == *exactly,
+            ExpectStatus::Among(several) => several.contains(&code),
+            ExpectStatus::Any => true,
+        };
+        if !accepted {
+            let text = StatusText {
+                code,
+                message: answer.message,
+            };
+            return tell(Outcome::Wrong(code_class(code)), &text);
+        }
+        if code != 0 {
+            return tell(Outcome::Ok(Status::NONE), &"");
+        }
+        match messages.finish(call.answers) {
+            Ok(()) => tell(Outcome::Ok(Status::NONE), &""),
+            Err(error @ MessageError::Body { .. }) => {
+                tell(Outcome::Wrong(ErrorClass::WRONG_BODY), &error)
+            }
+            Err(error @ MessageError::Count { .. }) => tell(Outcome::Wrong(MESSAGE_COUNT), &error),
+            Err(error @ MessageError::Compressed { .. }) => {
+                tell(Outcome::Wrong(COMPRESSED), &error)
+            }
+            Err(error) => tell(Outcome::Wrong(ErrorClass::MALFORMED), &error),
+        }
+    }
+}

@@ -1,0 +1,78 @@
+//! HTTP/1.1: the codec of one connection, and the client over a pool of connections.
+
+pub mod codec;
+mod conn;
+pub mod made;
+mod mismatch;
+pub mod pool;
+#[cfg(test)]
+mod pool_tests;
+pub mod request;
+pub mod requests;
+pub mod varied;
+
+use std::sync::Arc;
+
+pub use mismatch::{CaptureError, ResponseMismatch};
+use pool::Pool;
+use request::Prepared;
+use tare_schema::load::{ClientSpec, LoadPlan};
+use tare_schema::protocol::OverTcp;
+
+use super::{Connects, Flags, Protocol, SocketKind, UrlScheme, UrlTls, without_options};
+use crate::generator::{
+    self, CompiledTemplates, Launch, LoadError, Outcome, PlanError, compiled_templates,
+};
+
+/// HTTP/1.1 over a pool of connections, one exchange per connection at a time.
+pub static PROTOCOL: Protocol = Protocol {
+    info: without_options(NAME, OverTcp::OnRequest, |connections, _| {
+        client(connections)
+    }),
+    schemes: &[
+        UrlScheme {
+            port: Some(80),
+            ..UrlScheme::over_tcp("http", UrlTls::Never, "https://")
+        },
+        UrlScheme {
+            port: Some(443),
+            ..UrlScheme::over_tcp("https", UrlTls::Always, "https://")
+        },
+    ],
+    options: None,
+    flags: Flags::Own,
+    alpn: Some("http/1.1"),
+    sockets: SocketKind::Stream,
+    connects: Connects::BeforeLoad,
+    run,
+};
+
+/// Name of the protocol.
+pub const NAME: &str = "http1";
+
+/// The client of a load.
+#[must_use]
+pub fn client(connections: u32) -> ClientSpec {
+    ClientSpec::new(NAME, connections)
+}
+
+fn run(launch: Launch<'_, '_>) -> Result<Outcome, LoadError> {
+    let (plan, setup) = (launch.plan, launch.setup);
+    if compiled_templates::is_needed(&plan.load.requests) {
+        let compiled_templates = CompiledTemplates::of(plan)?;
+        return launch.clients(|part| {
+            let requests = compiled_templates.varied(part.worker, setup.workers);
+            Pool::new(requests, &setup.pooled_sessions(&part))
+        });
+    }
+    let requests = prepare(plan)?;
+    launch.clients(|part| Pool::new(Arc::clone(&requests), &setup.pooled_sessions(&part)))
+}
+
+/// Prepares all requests of a plan.
+pub(crate) fn prepare(plan: &LoadPlan) -> Result<Arc<[Prepared]>, PlanError> {
+    generator::prepare(plan, Prepared::new, |name, source| PlanError::Request {
+        name,
+        source,
+    })
+}

@@ -1,0 +1,138 @@
+//! Protocol on top of HTTP/2 streams: plain HTTP here, gRPC calls in `grpc`.
+
+use std::fmt::{Debug, Display};
+
+use tare_schema::agent::ErrorSource;
+
+use super::codec::FieldSection;
+use super::request::Prepared;
+use crate::client::{ErrorClass, Outcome, Status};
+use crate::protocols::http1::codec::{BodyProgress, RequestKind};
+
+/// An encoded request.
+#[derive(Debug, Clone, Copy)]
+pub struct Outgoing<'r> {
+    /// The encoded header block.
+    pub block: &'r [u8],
+    /// The body, or the bytes that it repeats; if empty, the header block ends the stream.
+    pub body: &'r [u8],
+    /// Length of the whole body: `body`, repeated from its first byte as often as needed.
+    pub body_bytes: u64,
+    /// Whether the response can have a body.
+    pub kind: RequestKind,
+}
+
+/// When the parts of a body are sent, besides flow control.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Pace {
+    /// As soon as possible.
+    Free,
+    /// At this interval, in nanoseconds.
+    Every(u64),
+    /// Each part after the response message to the one before.
+    Answers,
+}
+
+/// A complete response whose length was checked.
+#[derive(Debug, Clone, Copy)]
+pub struct HttpResponse<'a> {
+    /// Its status.
+    pub status: u16,
+    /// The header section.
+    pub head: FieldSection,
+    /// The trailer section, if there is one.
+    pub trailers: Option<FieldSection>,
+    /// The `grpc-message` of the last header block, as sent.
+    pub message: &'a [u8],
+}
+
+/// A protocol with one exchange per stream. A type parameter of the client, so that calls per body slice are static.
+pub trait Dialect: Debug {
+    /// An encoded request.
+    type Request: Debug;
+    /// Check state of a response body.
+    type Progress: Default + Debug;
+
+    /// The encoded request.
+    fn outgoing(request: &Self::Request) -> Outgoing<'_>;
+    /// Checks the next slice of a response body.
+    fn data(request: &Self::Request, progress: &mut Self::Progress, slice: &[u8]);
+    /// When the parts of a request body are sent.
+    #[inline]
+    fn pace(_request: &Self::Request) -> Pace {
+        Pace::Free
+    }
+    /// End offset of a part of a request body, counted from 1; that of the whole body if it has fewer parts.
+    #[inline]
+    fn end_of_part(request: &Self::Request, _part: u32) -> u64 {
+        Self::outgoing(request).body_bytes
+    }
+    /// Number of parts of a request body that end within a range of bytes.
+    #[inline]
+    fn parts_within(_request: &Self::Request, _from_byte: u64, _to_byte: u64) -> u64 {
+        0
+    }
+    /// Number of complete parts of a response that have arrived.
+    #[inline]
+    fn parts_arrived(_progress: &Self::Progress) -> u32 {
+        0
+    }
+    /// Calls `tell` exactly once, with the outcome of a complete response and, if it is an error, its message.
+    fn judge(
+        request: &Self::Request,
+        progress: &Self::Progress,
+        answer: &HttpResponse<'_>,
+        tell: impl FnOnce(Outcome, &dyn Display),
+    );
+}
+
+/// Plain HTTP: checks status and body.
+#[derive(Debug)]
+pub struct Http;
+
+impl Dialect for Http {
+    type Request = Prepared;
+    type Progress = BodyProgress;
+
+    #[inline]
+    fn outgoing(request: &Prepared) -> Outgoing<'_> {
+        Outgoing {
+            block: &request.block,
+            body: &request.body,
+            body_bytes: request.body.len() as u64,
+            kind: request.kind,
+        }
+    }
+
+    #[inline]
+    fn data(request: &Prepared, progress: &mut BodyProgress, slice: &[u8]) {
+        progress.push(&request.answer, slice);
+    }
+
+    #[inline]
+    fn judge(
+        request: &Prepared,
+        progress: &BodyProgress,
+        answer: &HttpResponse<'_>,
+        tell: impl FnOnce(Outcome, &dyn Display),
+    ) {
+        if !request.accepts(answer.status) {
+            let example = format_args!("the server answered with status {}", answer.status);
+            return tell(Outcome::Wrong(status_class(answer.status)), &example);
+        }
+        match progress.finish(&request.answer) {
+            Ok(()) => tell(Outcome::Ok(Status::http(answer.status)), &""),
+            Err(wrong) => tell(Outcome::Wrong(ErrorClass::WRONG_BODY), &wrong),
+        }
+    }
+}
+
+/// The error class of a status that is not accepted.
+#[must_use]
+pub fn status_class(status: u16) -> ErrorClass {
+    ErrorClass {
+        name: "status",
+        code: Some(status),
+        error_source: ErrorSource::Target,
+    }
+}

@@ -1,0 +1,115 @@
+//! HTTP/2: the codec of one connection, and the client over many of them.
+
+pub mod client;
+pub mod codec;
+pub mod dialect;
+pub mod error;
+pub mod request;
+
+use std::sync::Arc;
+
+pub use client::{Http2, Http2Plan, Windows};
+use codec::Limits;
+use dialect::{Dialect, Http};
+use request::{Prepared, RequestError, Scheme};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use tare_schema::document::schema_of;
+use tare_schema::load::{ClientOptions, ClientSpec, LoadPlan, RequestSpec, Transport};
+use tare_schema::protocol::{LoadInfo, OverTcp, ProtocolInfo, Requests};
+
+pub use tare_http2_frames::hpack;
+
+use super::{Connects, Flags, Protocol, SocketKind, check_range};
+use crate::generator::{self, Launch, LoadError, Outcome, PlanError, Setup, WorkerShare};
+
+/// HTTP/2 with multiplexed exchanges.
+pub static PROTOCOL: Protocol = Protocol {
+    info: ProtocolInfo {
+        name: Http2Options::PROTOCOL,
+        over_tcp: OverTcp::OnRequest,
+        load: Some(LoadInfo {
+            client: |connections, _| ClientSpec::with(connections, &Http2Options::default()),
+            check: |client| check_streams(client.options::<Http2Options>()?.streams),
+            requests: Requests::Many,
+        }),
+    },
+    // That of HTTP/1.1: a flag chooses the version.
+    schemes: &[],
+    options: Some(schema_of::<Http2Options>),
+    flags: Flags::Own,
+    alpn: Some("h2"),
+    sockets: SocketKind::Stream,
+    connects: Connects::BeforeLoad,
+    run,
+};
+
+/// Default number of streams on a connection.
+pub(crate) const STREAMS: u16 = 8;
+const STREAMS_MAX: u16 = 10_000;
+
+/// Options of an HTTP/2 client.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Http2Options {
+    /// Concurrent exchanges per connection (streams); the server may allow fewer.
+    pub streams: u16,
+}
+
+impl Default for Http2Options {
+    fn default() -> Self {
+        Self { streams: STREAMS }
+    }
+}
+
+impl ClientOptions for Http2Options {
+    const PROTOCOL: &'static str = "http2";
+}
+
+pub(crate) fn check_streams(streams: u16) -> Result<(), String> {
+    let what = "the number of streams on a connection";
+    check_range(what, streams, 1..=STREAMS_MAX)
+}
+
+fn run(launch: Launch<'_, '_>) -> Result<Outcome, LoadError> {
+    let (plan, setup) = (launch.plan, launch.setup);
+    let Http2Options { streams } = launch.options()?;
+    let scheme = scheme(plan);
+    let requests = prepare(plan, |spec, host| Prepared::new(spec, host, scheme))?;
+    launch.clients(|part| client_of::<Http>(setup, &part, streams, &requests))
+}
+
+/// The client of one worker.
+pub(crate) fn client_of<D: Dialect>(
+    setup: &Setup,
+    part: &WorkerShare,
+    streams: u16,
+    requests: &Arc<[D::Request]>,
+) -> Http2<D> {
+    Http2::new(Http2Plan {
+        requests: Arc::clone(requests),
+        connections: setup.pooled(part, part.connections * usize::from(streams)),
+        streams,
+        windows: Windows::default(),
+        limits: Limits::default(),
+    })
+}
+
+/// The value of `:scheme`.
+pub(crate) fn scheme(plan: &LoadPlan) -> Scheme {
+    match plan.load.transport {
+        Transport::Tcp => Scheme::Http,
+        Transport::Tls(_) => Scheme::Https,
+    }
+}
+
+/// Prepares all requests of a plan.
+pub(crate) fn prepare<R>(
+    plan: &LoadPlan,
+    ready: impl Fn(&RequestSpec, &str) -> Result<R, RequestError>,
+) -> Result<Arc<[R]>, PlanError> {
+    generator::prepare(plan, ready, |name, source| PlanError::Http2Request {
+        name,
+        source,
+    })
+}

@@ -1,0 +1,146 @@
+//! The end of fetches and of the load: lost requests, end conditions, counts.
+
+use std::sync::atomic::Ordering;
+
+use super::cursor::PartitionCursor;
+use super::{FETCH, Fetch, GROUP, OFFSETS};
+use crate::client::{Bound, Done, Due, ErrorClass, Outcome, Outlet, Stamp};
+use crate::protocols::kafka::send_queue::NoSegments;
+use tare_kafka::group::GroupKind;
+use tare_schema::agent::ErrorSource;
+
+/// A permanent failure.
+const REFUSED: ErrorClass = ErrorClass::of("refused", ErrorSource::Client);
+
+impl Fetch {
+    /// Handles a request that was lost.
+    pub(super) fn lost(
+        &mut self,
+        (broker, token): (u32, u32),
+        sent_ns: Option<u64>,
+        (class, why): (ErrorClass, &str),
+        out: &mut impl Outlet,
+    ) {
+        let now_ns = out.now_ns();
+        match token {
+            FETCH => {
+                self.layout_changed = true;
+                let in_flight = self.broker_fetches[broker as usize].in_flight.take();
+                if let Some(in_flight) = in_flight {
+                    out.done(
+                        in_flight.due.ticket,
+                        &Done {
+                            outcome: Outcome::Wrong(class),
+                            sent_ns,
+                            ended: Stamp::event(now_ns),
+                            bound: Bound::Exact,
+                            waited: in_flight.waited,
+                            example: &why,
+                        },
+                    );
+                }
+            }
+            OFFSETS => self.on_offsets_lost(broker, now_ns),
+            _ => {
+                let kind = GroupKind::ALL[(token - GROUP) as usize % GroupKind::ALL.len()];
+                if let Some(group) = &mut self.group {
+                    group.member.lost(kind, now_ns);
+                }
+            }
+        }
+    }
+
+    /// Finishes when enough records or the backlog are read, or no partition can be read any more.
+    pub(super) fn check_finished(&mut self) {
+        let until = &self.spec.until;
+        let enough = until
+            .records
+            .is_some_and(|most| self.arrived.load(Ordering::Relaxed) >= most);
+        // During a rebalance a member has no partitions, but may be assigned unread ones.
+        let has_assignment = self
+            .group
+            .as_ref()
+            .is_none_or(|group| group.member.is_stable());
+        let cursors = &self.reader.cursors;
+        let all_read = || cursors.iter().all(PartitionCursor::is_read);
+        // No partition can be read any more.
+        let all_broken = !cursors.is_empty() && cursors.iter().all(|cursor| cursor.broken);
+        if let (true, false, Some(words)) = (all_broken, self.finished, &self.reader.broken_by) {
+            self.problem
+                .get_or_insert_with(|| format!("nothing more can be read: {words}"));
+        }
+        self.finished |= enough || all_broken || (until.backlog && has_assignment && all_read());
+    }
+
+    /// Ends the load on a permanent failure, such as a group that rejects the member.
+    pub(super) fn abort_on_problem(&mut self, out: &mut impl Outlet) {
+        let problem = self.problem.as_deref().or_else(|| self.cluster.problem());
+        if let (Some(problem), false) = (problem, self.finished) {
+            self.finished = true;
+            out.fault(REFUSED, &problem);
+        }
+    }
+
+    /// Rewinds those partitions of this broker's last fetch that are read to their end.
+    pub(super) fn rewind(&mut self, broker: u32) {
+        for &at in &self.broker_fetches[broker as usize].requested {
+            if let Some(cursor) = self.reader.cursors.get_mut(at as usize) {
+                cursor.rewind();
+            }
+        }
+    }
+
+    /// The drain is over: ends all exchanges as unfinished and leaves the group.
+    pub(super) fn give_up(&mut self, out: &mut impl Outlet) {
+        self.finished = true;
+        let waiting = self
+            .waiting
+            .drain(..)
+            .map(|(due, waited)| (due, None, waited));
+        let in_flight = self
+            .broker_fetches
+            .iter_mut()
+            .filter_map(|broker_fetch| broker_fetch.in_flight.take());
+        let in_flight = in_flight.map(|one| (one.due, Some(()), one.waited));
+        let all: Vec<(Due, Option<()>, _)> = waiting.chain(in_flight).collect();
+        let ended = Stamp::event(out.now_ns());
+        for (due, sent, waited) in all {
+            out.done(
+                due.ticket,
+                &Done {
+                    outcome: Outcome::Unfinished,
+                    sent_ns: sent.map(|()| ended.seen_ns),
+                    ended,
+                    bound: Bound::Exact,
+                    waited,
+                    example: &"no answer when the drain ended",
+                },
+            );
+        }
+        self.leave_group(out);
+        self.cluster.flush(&NoSegments, out);
+    }
+
+    pub(super) fn report_counts(&self, report: &mut dyn FnMut(&'static str, u64)) {
+        let counts = &self.reader.counts;
+        report("record-batches", counts.batches);
+        report("records", counts.records);
+        report("fetches-without-records", counts.empty);
+        report("corrupt-batches", counts.corrupt);
+        report("invalid-batches", counts.unreadable);
+        report("partial-batches", counts.cut);
+        report("offset-resets", counts.resets);
+        report("records-of-other-runs", counts.of_other_runs);
+        report("partition-errors", counts.partition_errors);
+        report("throttle-time-ms", counts.throttled_ms);
+        if let Some(group) = &self.group {
+            let counts = group.member.counts();
+            report("group-rebalances", counts.rebalances);
+            report("group-assignments", counts.assignments);
+            report("group-rebalance-time-us", counts.rebalancing_ns / 1000);
+            report("group-heartbeats", counts.heartbeats);
+            report("group-commits", counts.commits);
+            report("group-commits-failed", counts.commits_failed);
+        }
+    }
+}

@@ -1,0 +1,89 @@
+//! Kafka clients of the load generator: the cluster layer, a producer and a consumer.
+
+pub mod cluster;
+pub mod errors;
+pub mod fetch;
+mod fetching;
+mod frame_reader;
+pub mod names;
+pub mod produce;
+mod producing;
+mod send_queue;
+#[cfg(test)]
+pub(crate) mod sim;
+mod versions;
+
+pub use cluster::{BrokerResponse, Cluster, ClusterPlan, Event};
+pub use send_queue::{NoSegments, Segments};
+use tare_schema::document::schema_of;
+use tare_schema::load::{ClientOptions, ClientSpec, FetchSpec, ProduceSpec};
+use tare_schema::protocol::{LoadInfo, OverTcp, ProtocolInfo, Requests};
+pub use versions::Api;
+
+use super::{Connects, Flags, Protocol, SocketKind, UrlScheme, UrlServers, UrlTls};
+
+const SECURED: &str = "kafka+tls://";
+
+/// Kafka producer; an exchange is a record. Each worker has a connection to every broker that leads one of its partitions.
+pub static PRODUCE: Protocol = Protocol {
+    info: ProtocolInfo {
+        name: ProduceSpec::PROTOCOL,
+        over_tcp: OverTcp::Usual,
+        load: Some(LoadInfo {
+            client: |connections, _| ClientSpec::with(connections, &ProduceSpec::default()),
+            check: |client| producing::check(&client.options()?).map_err(|error| error.to_string()),
+            requests: Requests::Many,
+        }),
+    },
+    schemes: &[
+        UrlScheme {
+            servers: UrlServers::Several,
+            ..UrlScheme::over_tcp("kafka", UrlTls::Never, SECURED)
+        },
+        UrlScheme {
+            servers: UrlServers::Several,
+            ..UrlScheme::over_tcp("kafka+tls", UrlTls::Always, SECURED)
+        },
+    ],
+    options: Some(schema_of::<ProduceSpec>),
+    flags: Flags::Own,
+    alpn: None,
+    sockets: SocketKind::Stream,
+    connects: Connects::BeforeLoad,
+    run: producing::run,
+};
+
+/// Kafka consumer; an exchange is a fetch. The endpoint's addresses are the bootstrap brokers.
+pub static FETCH: Protocol = Protocol {
+    info: ProtocolInfo {
+        name: FetchSpec::PROTOCOL,
+        over_tcp: OverTcp::Usual,
+        load: Some(LoadInfo {
+            client: |connections, requests| {
+                let topics = requests.iter().map(|request| request.path.clone());
+                let fetch = FetchSpec {
+                    topics: topics.collect(),
+                    ..FetchSpec::default()
+                };
+                ClientSpec::with(connections, &fetch)
+            },
+            check: |client| fetching::check(&client.options()?).map_err(|error| error.to_string()),
+            requests: Requests::Many,
+        }),
+    },
+    // That of producers: a flag says that records are read.
+    schemes: &[],
+    options: Some(schema_of::<FetchSpec>),
+    flags: Flags::Own,
+    alpn: None,
+    sockets: SocketKind::Stream,
+    connects: Connects::BeforeLoad,
+    run: fetching::run,
+};
+
+/// The protocol of edges between clients and brokers.
+pub const EDGE: ProtocolInfo = ProtocolInfo {
+    name: "kafka",
+    over_tcp: OverTcp::Usual,
+    load: None,
+};

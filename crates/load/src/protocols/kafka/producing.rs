@@ -1,0 +1,293 @@
+//! Kafka producers of a plan.
+
+use std::sync::Arc;
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use tare_kafka::audit::{Serials, VALUE_BYTES_MIN};
+use tare_kafka::batch::Header;
+use tare_kafka::compress::Compression;
+use tare_kafka::sasl::Credentials;
+use tare_kafka::stamp::Stamps;
+use tare_schema::load as spec;
+use tare_schema::load::{LoadPlan, LoginSpec, Payloads, ProduceSpec, RequestSpec, Transport};
+use tare_schema::named::password_in;
+use tare_stats::random::Random;
+
+use super::ClusterPlan;
+use super::cluster::Security;
+use super::names::SystemNames;
+use super::produce::{self, Acks, Contents, Idempotence, Keys, Partitioner, Produce, ProducePlan};
+use crate::clock::{monotonic_ns, realtime_ns};
+use crate::generator::{Launch, LoadError, Outcome, PlanError, Setup, WorkerShare, number};
+use crate::protocols::http1::request::body_bytes;
+
+/// Largest batch, and largest request; brokers accept less.
+const BATCH_BYTES_MAX: u32 = 64 << 20;
+/// Requests in flight on one connection.
+const IN_FLIGHT_MAX: u16 = 1000;
+/// A broker remembers this many batches of an idempotent producer.
+const IN_FLIGHT_NUMBERED: u16 = 5;
+/// Memory of the batches of one worker.
+const BUFFER_BYTES_MAX: u64 = 4 << 30;
+/// Memory of drawn payloads.
+const DRAWN_BYTES_MAX: u64 = 256 << 20;
+
+/// Timeout of a request, as a fraction of that of a record: there must be time to retry.
+pub(super) const REQUESTS_A_TIMEOUT: u64 = 3;
+
+/// Checks the settings of producing.
+///
+/// # Errors
+/// The first error found.
+pub(super) fn check(produce: &ProduceSpec) -> Result<(), PlanError> {
+    if !(1..=BATCH_BYTES_MAX).contains(&produce.batch_bytes) {
+        let must = "1 byte to 64 MiB";
+        return Err(number("the size of a batch", produce.batch_bytes, must));
+    }
+    let in_flight = produce.in_flight_max;
+    let (most, must) = match produce.idempotence {
+        true => (IN_FLIGHT_NUMBERED, "1 to 5 with idempotence"),
+        false => (IN_FLIGHT_MAX, "1 to 1000"),
+    };
+    if !(1..=most).contains(&in_flight) {
+        return Err(number(
+            "the number of requests on a connection",
+            in_flight,
+            must,
+        ));
+    }
+    if produce.idempotence && produce.acks != spec::Acks::All {
+        let must = "all with idempotence: turn one of them off";
+        return Err(number("acks", "not all", must));
+    }
+    if produce.buffer_bytes > BUFFER_BYTES_MAX {
+        return Err(number(
+            "the size of the buffer",
+            produce.buffer_bytes,
+            "at most 4 GiB",
+        ));
+    }
+    match produce.keys {
+        spec::Keys::None => {}
+        spec::Keys::RoundRobin { count: 0 }
+        | spec::Keys::Random { count: 0 }
+        | spec::Keys::Zipf { count: 0, .. } => {
+            return Err(number("the number of keys", 0, "at least 1"));
+        }
+        spec::Keys::Zipf { exponent, .. } if !(exponent > 0.0 && exponent <= 10.0) => {
+            return Err(number("the exponent of the keys", exponent, "0 to 10"));
+        }
+        _ => {}
+    }
+    if let Payloads::Drawn {
+        count,
+        bytes,
+        randomness,
+    } = produce.payloads
+    {
+        if count == 0 || u64::from(count) * u64::from(bytes) > DRAWN_BYTES_MAX {
+            let must = "1 to as many as have 256 MiB together";
+            return Err(number("the number of payloads", count, must));
+        }
+        if !(0.0..=1.0).contains(&randomness) {
+            return Err(number(
+                "the share of random bytes",
+                randomness,
+                "from 0 to 1",
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// Runs a load of producers.
+///
+/// # Errors
+/// As a load.
+pub(super) fn run(launch: Launch<'_, '_>) -> Result<Outcome, LoadError> {
+    let (plan, setup) = (launch.plan, launch.setup);
+    let spec: ProduceSpec = launch.options()?;
+    let producing = Producing::of(plan, &spec)?;
+    launch.fallible_clients(|part| Ok(producing.producer(setup, &part)?))
+}
+
+/// What all producers of a plan share.
+pub(super) struct Producing<'a> {
+    plan: &'a LoadPlan,
+    spec: &'a ProduceSpec,
+    contents: Vec<Contents>,
+    login: Option<Credentials>,
+    names: Arc<SystemNames>,
+}
+
+impl<'a> Producing<'a> {
+    /// Encodes the records.
+    ///
+    /// # Errors
+    /// When a payload or a password cannot be read.
+    pub fn of(plan: &'a LoadPlan, spec: &'a ProduceSpec) -> Result<Self, PlanError> {
+        let contents = plan.load.requests.iter();
+        let contents = contents.map(|request| contents_of(plan, spec, request));
+        Ok(Self {
+            plan,
+            spec,
+            contents: contents.collect::<Result<_, _>>()?,
+            login: spec.login.as_ref().map(login).transpose()?,
+            names: Arc::new(SystemNames::default()),
+        })
+    }
+
+    /// The producer of one worker.
+    ///
+    /// # Errors
+    /// When the codec refuses the compression level.
+    pub fn producer(&self, setup: &Setup, part: &WorkerShare) -> Result<Produce, PlanError> {
+        Produce::new(self.produce_plan(setup, part))
+            .map_err(|error| number("the compression level", error, "one that the codec has"))
+    }
+
+    fn produce_plan(&self, setup: &Setup, part: &WorkerShare) -> ProducePlan {
+        let load = &self.plan.load;
+        let spec = self.spec;
+        let timeout_ns = load.timeout_ns;
+        let purpose = format!("keys of worker {}", part.worker);
+        ProducePlan {
+            cluster: ClusterPlan {
+                seeds: Arc::clone(&setup.addresses),
+                first: part.first,
+                topics: load.requests.iter().map(topic).collect(),
+                client_id: spec.client_id.clone(),
+                apis: produce::APIS,
+                connect_timeout_ns: timeout_ns,
+                request_timeout_ns: (timeout_ns / REQUESTS_A_TIMEOUT).max(1),
+                names: self.names.clone(),
+                address_overrides: self.plan.address_overrides.clone().into(),
+                security: match load.transport {
+                    Transport::Tcp => Security::Plain,
+                    Transport::Tls(_) => Security::Tls,
+                },
+                login: self.login.clone(),
+            },
+            contents: self.contents.clone(),
+            acks: match spec.acks {
+                spec::Acks::None => Acks::None,
+                spec::Acks::Leader => Acks::Leader,
+                spec::Acks::All => Acks::All,
+            },
+            idempotence: match spec.idempotence {
+                true => Idempotence::On,
+                false => Idempotence::Off,
+            },
+            linger_ns: spec.linger_ns,
+            batch_bytes: spec.batch_bytes as usize,
+            request_bytes_max: spec.request_bytes_max as usize,
+            in_flight_max: usize::from(spec.in_flight_max),
+            serials: spec
+                .serials
+                .map(|serials| Serials::of(serials.run, serials.first_writer + part.worker)),
+            compression: (compression(spec.compression), spec.compression_level),
+            partitioner: match spec.partitioner {
+                spec::Partitioner::Sticky => Partitioner::Sticky,
+                spec::Partitioner::RoundRobin => Partitioner::RoundRobin,
+            },
+            keys: keys(spec.keys),
+            buffer_bytes: usize::try_from(spec.buffer_bytes).unwrap_or(usize::MAX),
+            timeout_ns,
+            waiting_max: setup.exchanges_max(part.worker, 0),
+            worker: (part.worker, setup.workers),
+            random: Random::for_purpose(setup.seed, &purpose),
+            epoch_offset_ns: i128::from(realtime_ns()) - i128::from(monotonic_ns()),
+        }
+    }
+}
+
+/// The topic of a request.
+fn topic(request: &RequestSpec) -> String {
+    request.path.trim_start_matches('/').to_owned()
+}
+
+fn contents_of(
+    plan: &LoadPlan,
+    spec: &ProduceSpec,
+    request: &RequestSpec,
+) -> Result<Contents, PlanError> {
+    let values = match &spec.payloads {
+        Payloads::Body => {
+            let body = body_bytes(&request.body).map_err(|source| PlanError::Request {
+                name: request.name.clone(),
+                source,
+            })?;
+            vec![body]
+        }
+        &Payloads::Drawn {
+            count,
+            bytes,
+            randomness,
+        } => drawn(plan.seed, (count, bytes), randomness),
+        Payloads::Given { base64 } => {
+            let decoded = base64.iter().map(|text| STANDARD.decode(text));
+            let decoded: Result<Vec<_>, _> = decoded.collect();
+            decoded.map_err(|error| number("a payload", error, "in base64"))?
+        }
+    };
+    let headers: Vec<Header> = request
+        .headers
+        .iter()
+        .map(|(key, value)| Header {
+            key: key.clone(),
+            value: Some(value.clone().into_bytes()),
+        })
+        .collect();
+    let shortest = values.iter().map(Vec::len).min().unwrap_or(0);
+    if spec.serials.is_some() && shortest < VALUE_BYTES_MIN {
+        let must = "at least 16 bytes where records are numbered to be read back";
+        return Err(number("the length of a payload", shortest, must));
+    }
+    let stamps = spec.stamps_of_run.map(Stamps::of_run);
+    Ok(Contents::new(&values, &headers, keys(spec.keys), stamps))
+}
+
+/// Payloads of a size, of which the first part is random.
+fn drawn(seed: u64, (count, bytes): (u32, u32), randomness: f64) -> Vec<Vec<u8>> {
+    let mut random = Random::for_purpose(seed, "payloads");
+    let random_bytes = (f64::from(bytes) * randomness).round() as usize;
+    let one = |_| {
+        let mut payload = vec![b'a'; bytes as usize];
+        for byte in &mut payload[..random_bytes] {
+            *byte = random.bits() as u8;
+        }
+        payload
+    };
+    (0..count).map(one).collect()
+}
+
+fn keys(keys: spec::Keys) -> Keys {
+    match keys {
+        spec::Keys::None => Keys::None,
+        spec::Keys::RoundRobin { count } => Keys::InTurn { count },
+        spec::Keys::Random { count } => Keys::Random { count },
+        spec::Keys::Zipf { count, exponent } => Keys::Zipf { count, exponent },
+    }
+}
+
+fn compression(codec: spec::Codec) -> Compression {
+    match codec {
+        spec::Codec::None => Compression::None,
+        spec::Codec::Gzip => Compression::Gzip,
+        spec::Codec::Snappy => Compression::Snappy,
+        spec::Codec::Lz4 => Compression::Lz4,
+        spec::Codec::Zstd => Compression::Zstd,
+    }
+}
+
+/// Reads the password of a login.
+pub(super) fn login(spec: &LoginSpec) -> Result<Credentials, PlanError> {
+    let password = password_in(&spec.password_file)
+        .map_err(|said| PlanError::Invalid(format!("the password: {said}")))?;
+    Ok(Credentials {
+        mechanism: spec.mechanism.parse().map_err(PlanError::Invalid)?,
+        user: spec.user.clone(),
+        password,
+    })
+}

@@ -1,0 +1,61 @@
+//! Plain TCP: echo with given sizes, half-closed connections, and throughput.
+
+mod client;
+mod conn;
+mod exchange;
+mod options;
+mod spec;
+#[cfg(test)]
+mod tests;
+
+pub use client::Tcp;
+pub(crate) use options::body_bytes;
+pub use options::{Direction, TcpContent, TcpExchange};
+use tare_schema::document::schema_of;
+use tare_schema::load::{ClientOptions, ClientSpec};
+use tare_schema::protocol::{LoadInfo, OverTcp, ProtocolInfo, Requests};
+
+use super::{Connects, Flags, Protocol, SocketKind, UrlScheme, UrlTls};
+
+/// Bare TCP, one exchange per connection at a time.
+pub static PROTOCOL: Protocol = Protocol {
+    info: ProtocolInfo {
+        name: TcpExchange::PROTOCOL,
+        over_tcp: OverTcp::Usual,
+        load: Some(LoadInfo {
+            client: |connections, requests| {
+                ClientSpec::with(connections, &options::echo(requests.first()))
+            },
+            check: |client| options::check(client.options()?),
+            requests: Requests::One,
+        }),
+    },
+    schemes: &[
+        UrlScheme::over_tcp("tcp", UrlTls::Never, "tls://"),
+        UrlScheme::over_tcp("tls", UrlTls::Always, "tls://"),
+    ],
+    options: Some(schema_of::<TcpExchange>),
+    flags: Flags::Own,
+    alpn: None,
+    sockets: SocketKind::Stream,
+    connects: Connects::BeforeLoad,
+    run: |launch| {
+        let (setup, exchange) = (launch.setup, launch.options::<TcpExchange>()?);
+        launch.clients(|part| Tcp::new(exchange, &setup.pooled(&part, part.connections)))
+    },
+};
+
+/// Bytes of one write at most.
+const PIECE_BYTES: usize = 128 * 1024;
+
+/// The byte pattern that is sent and expected. Every exchange begins with its first byte. It is longer than
+/// [`PIECE_BYTES`] by one period, so that a piece can begin at any byte of the period.
+pub(crate) fn pattern() -> Vec<u8> {
+    (b'a'..=b'z')
+        .cycle()
+        .take(PIECE_BYTES + PATTERN_PERIOD)
+        .collect()
+}
+
+/// Bytes after which the pattern repeats.
+const PATTERN_PERIOD: usize = 26;
