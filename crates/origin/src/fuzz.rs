@@ -42,7 +42,7 @@ pub fn fuzz_entry(data: &[u8]) -> usize {
         counters: Arc::clone(&counters),
         all: AllCounters(vec![counters]),
         stalls: Arc::new(Stalls::new()),
-        database: SharedDatabase::new(1),
+        database: SharedDatabase::new(),
         server_state: ServerState::Serving,
     };
     let mut any_protocol = AnyProtocol::new(speaks, &service);

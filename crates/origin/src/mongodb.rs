@@ -22,8 +22,8 @@ pub(crate) struct SharedDatabase(Arc<Mutex<Database>>);
 
 impl SharedDatabase {
     /// An empty one, with default limits.
-    pub(crate) fn new(seed: u64) -> Self {
-        Self(Arc::new(Mutex::new(Database::new(Limits::default(), seed))))
+    pub(crate) fn new() -> Self {
+        Self(Arc::new(Mutex::new(Database::new(Limits::default()))))
     }
 
     /// Uncontended with one worker.
@@ -101,7 +101,7 @@ impl Mongodb {
             Err(error) => return self.hang_up(header.request_id, error, service, out),
         };
         if let Message::Msg(msg) = &message
-            && msg.flags.more_to_come()
+            && msg.more_to_come
         {
             service.counters.malformed.add(1);
             let advice = "writes without an answer (w: 0) are not served; use w: 1";
@@ -172,7 +172,7 @@ fn operation_of(message: &Message<'_>) -> Operation {
         Message::Query(query) => query.command(),
     };
     let name = body.first().map_or("", |(name, _)| name);
-    Operation::of(name).unwrap_or(Operation::Command)
+    Operation::of(name)
 }
 
 impl Protocol for Mongodb {

@@ -145,7 +145,7 @@ impl Origin {
             .map(|_| Arc::new(Counters::new()))
             .collect();
         let all = AllCounters(counters);
-        let database = SharedDatabase::new(self.options.seed);
+        let database = SharedDatabase::new();
         let setup = |what| move |source| OriginError::Setup { what, source };
         let mut workers = Vec::with_capacity(self.options.workers);
         let mut connection_queues = Vec::with_capacity(self.options.workers);

@@ -12,7 +12,7 @@ pub fn run(data: &[u8]) {
         bytes_max: 100_000,
         ..Limits::default()
     };
-    let mut database = Database::new(limits, 1);
+    let mut database = Database::new(limits);
     let mut rest = data;
     let mut out = Vec::new();
     while let Ok(Some(header)) = Header::read(rest, MESSAGE_BYTES_MAX) {

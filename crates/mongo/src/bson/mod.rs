@@ -3,17 +3,15 @@
 //! A document is a slice of its encoded bytes: elements are iterated without allocation. Input is validated once, as a whole,
 //! by [`Doc::check`]; later reads cannot fail.
 
-mod decimal;
-mod order;
 mod read;
+mod value;
 mod write;
 
 #[cfg(test)]
 mod tests;
 
-pub use decimal::decimal_to_f64;
-pub use order::{append_sort_key, compare, type_order, type_order_of};
-pub use read::{BsonError, Doc, Elements, OwnedDoc, Value};
+pub use read::{BsonError, Doc, Elements, OwnedDoc};
+pub use value::{Value, append_key};
 pub use write::{ArrayWriter, Writer, document};
 
 /// Nesting depth of documents and arrays; MongoDB's limit for stored documents.

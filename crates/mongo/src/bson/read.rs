@@ -4,7 +4,7 @@ use std::str;
 
 use thiserror::Error;
 
-use super::{DEPTH_MAX, kind};
+use super::{DEPTH_MAX, Value, kind};
 
 /// Why bytes are not a valid document.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
@@ -43,131 +43,6 @@ pub enum BsonError {
     /// Nested too deeply.
     #[error("documents lie more than {DEPTH_MAX} levels deep; send fewer")]
     Deep,
-}
-
-/// A value, borrowed from its document.
-#[derive(Debug, Clone, Copy, PartialEq)]
-#[expect(missing_docs, reason = "the names are those of the specification")]
-pub enum Value<'a> {
-    Double(f64),
-    String(&'a str),
-    Document(Doc<'a>),
-    /// Keys are ignored.
-    Array(Doc<'a>),
-    Binary {
-        subtype: u8,
-        bytes: &'a [u8],
-    },
-    Undefined,
-    ObjectId([u8; 12]),
-    Bool(bool),
-    /// Milliseconds since 1970.
-    Date(i64),
-    Null,
-    Regex {
-        pattern: &'a str,
-        options: &'a str,
-    },
-    Code(&'a str),
-    Symbol(&'a str),
-    Int32(i32),
-    /// Seconds in the upper half, a counter in the lower.
-    Timestamp(u64),
-    Int64(i64),
-    /// Its 16 bytes, little endian.
-    Decimal128([u8; 16]),
-    MinKey,
-    MaxKey,
-    /// Deprecated types (DBPointer, code with scope): kept and compared as bytes.
-    Opaque {
-        kind: u8,
-        bytes: &'a [u8],
-    },
-}
-
-impl<'a> Value<'a> {
-    /// The type byte.
-    #[must_use]
-    pub fn kind(&self) -> u8 {
-        match self {
-            Self::Double(_) => kind::DOUBLE,
-            Self::String(_) => kind::STRING,
-            Self::Document(_) => kind::DOCUMENT,
-            Self::Array(_) => kind::ARRAY,
-            Self::Binary { .. } => kind::BINARY,
-            Self::Undefined => kind::UNDEFINED,
-            Self::ObjectId(_) => kind::OBJECT_ID,
-            Self::Bool(_) => kind::BOOL,
-            Self::Date(_) => kind::DATE,
-            Self::Null => kind::NULL,
-            Self::Regex { .. } => kind::REGEX,
-            Self::Code(_) => kind::CODE,
-            Self::Symbol(_) => kind::SYMBOL,
-            Self::Int32(_) => kind::INT32,
-            Self::Timestamp(_) => kind::TIMESTAMP,
-            Self::Int64(_) => kind::INT64,
-            Self::Decimal128(_) => kind::DECIMAL128,
-            Self::MinKey => kind::MIN_KEY,
-            Self::MaxKey => kind::MAX_KEY,
-            Self::Opaque { kind, .. } => *kind,
-        }
-    }
-
-    /// The value as an integer, whatever its type: drivers send 1, 1L and 1.0 for the same.
-    #[must_use]
-    pub fn as_i64(&self) -> Option<i64> {
-        match *self {
-            Self::Int32(value) => Some(i64::from(value)),
-            Self::Int64(value) => Some(value),
-            // Both bounds are exact doubles; the upper one is the first out of range.
-            Self::Double(value)
-                if value.fract() == 0.0
-                    && (-(2.0_f64.powi(63))..2.0_f64.powi(63)).contains(&value) =>
-            {
-                Some(value as i64)
-            }
-            _ => None,
-        }
-    }
-
-    /// Whether it is true: the boolean, or a number other than 0.
-    #[must_use]
-    pub fn is_true(&self) -> bool {
-        match *self {
-            Self::Bool(value) => value,
-            Self::Int32(value) => value != 0,
-            Self::Int64(value) => value != 0,
-            Self::Double(value) => value != 0.0,
-            _ => false,
-        }
-    }
-
-    /// A string.
-    #[must_use]
-    pub fn as_str(&self) -> Option<&'a str> {
-        match *self {
-            Self::String(text) => Some(text),
-            _ => None,
-        }
-    }
-
-    /// A document, not an array.
-    #[must_use]
-    pub fn as_doc(&self) -> Option<Doc<'a>> {
-        match *self {
-            Self::Document(doc) => Some(doc),
-            _ => None,
-        }
-    }
-
-    /// An array.
-    #[must_use]
-    pub fn as_array(&self) -> Option<Doc<'a>> {
-        match *self {
-            Self::Array(doc) => Some(doc),
-            _ => None,
-        }
-    }
 }
 
 /// An encoded document, with length and terminator.
@@ -296,7 +171,7 @@ fn check_elements(mut rest: &[u8], depth: usize) -> Result<(), BsonError> {
     while let Some((_, value, behind)) = take_element(rest)? {
         match value {
             Value::Document(doc) | Value::Array(doc) => check_elements(doc.body(), depth + 1)?,
-            Value::Opaque {
+            Value::Other {
                 kind: kind::CODE_WITH_SCOPE,
                 bytes,
             } => check_code_with_scope(bytes, depth)?,
@@ -333,7 +208,6 @@ fn take_value(kind: u8, bytes: &[u8]) -> Result<(Value<'_>, &[u8]), BsonError> {
             let (bytes, rest) = rest.split_at_checked(length).ok_or(BsonError::Truncated)?;
             (Value::Binary { subtype, bytes }, rest)
         }
-        kind::UNDEFINED => (Value::Undefined, bytes),
         kind::OBJECT_ID => map(take(bytes)?, Value::ObjectId),
         kind::BOOL => match take::<1>(bytes)? {
             ([byte @ 0..=1], rest) => (Value::Bool(byte == 1), rest),
@@ -341,37 +215,36 @@ fn take_value(kind: u8, bytes: &[u8]) -> Result<(Value<'_>, &[u8]), BsonError> {
         },
         kind::DATE => map(take(bytes)?, |raw| Value::Date(i64::from_le_bytes(raw))),
         kind::NULL => (Value::Null, bytes),
+        kind::INT32 => map(take_i32(bytes)?, Value::Int32),
+        kind::INT64 => map(take(bytes)?, |raw| Value::Int64(i64::from_le_bytes(raw))),
+        kind => {
+            let length = other_length(kind, bytes)?;
+            let (bytes, rest) = bytes.split_at_checked(length).ok_or(BsonError::Truncated)?;
+            (Value::Other { kind, bytes }, rest)
+        }
+    })
+}
+
+/// Length of a value at the start of the bytes, for types that are only passed on.
+fn other_length(kind: u8, bytes: &[u8]) -> Result<usize, BsonError> {
+    Ok(match kind {
+        kind::UNDEFINED | kind::MIN_KEY | kind::MAX_KEY => 0,
+        kind::TIMESTAMP => 8,
+        kind::DECIMAL128 => 16,
         kind::REGEX => {
             let (pattern, rest) = take_cstring(bytes)?;
-            let (options, rest) = take_cstring(rest)?;
-            (Value::Regex { pattern, options }, rest)
+            let (options, _) = take_cstring(rest)?;
+            pattern.len() + 1 + options.len() + 1
         }
-        kind::DB_POINTER => {
-            let (text, _) = take_string(bytes)?;
-            opaque(kind, bytes, 4 + text.len() + 1 + 12)?
-        }
-        kind::CODE => map(take_string(bytes)?, Value::Code),
-        kind::SYMBOL => map(take_string(bytes)?, Value::Symbol),
-        kind::CODE_WITH_SCOPE => opaque(kind, bytes, take_length(bytes)?.0)?,
-        kind::INT32 => map(take_i32(bytes)?, Value::Int32),
-        kind::TIMESTAMP => map(take(bytes)?, |raw| {
-            Value::Timestamp(u64::from_le_bytes(raw))
-        }),
-        kind::INT64 => map(take(bytes)?, |raw| Value::Int64(i64::from_le_bytes(raw))),
-        kind::DECIMAL128 => map(take(bytes)?, Value::Decimal128),
-        kind::MIN_KEY => (Value::MinKey, bytes),
-        kind::MAX_KEY => (Value::MaxKey, bytes),
+        kind::CODE | kind::SYMBOL => 4 + take_string(bytes)?.0.len() + 1,
+        kind::DB_POINTER => 4 + take_string(bytes)?.0.len() + 1 + 12,
+        kind::CODE_WITH_SCOPE => take_length(bytes)?.0,
         kind => return Err(BsonError::Kind { kind }),
     })
 }
 
 fn map<T, U>((value, rest): (T, &[u8]), make: impl FnOnce(T) -> U) -> (U, &[u8]) {
     (make(value), rest)
-}
-
-fn opaque(kind: u8, bytes: &[u8], length: usize) -> Result<(Value<'_>, &[u8]), BsonError> {
-    let (bytes, rest) = bytes.split_at_checked(length).ok_or(BsonError::Truncated)?;
-    Ok((Value::Opaque { kind, bytes }, rest))
 }
 
 fn take<const N: usize>(bytes: &[u8]) -> Result<([u8; N], &[u8]), BsonError> {

@@ -1,7 +1,6 @@
 //! Writes documents element by element into a buffer.
 
-use super::kind;
-use super::read::{Doc, Value};
+use super::{Doc, Value, kind};
 
 /// Appends one document to the buffer; the closure writes its elements.
 pub fn document(out: &mut Vec<u8>, write: impl FnOnce(&mut Writer<'_>)) {
@@ -52,7 +51,7 @@ impl Writer<'_> {
         let out = self.key(value.kind(), key);
         match value {
             Value::Double(value) => out.extend_from_slice(&value.to_le_bytes()),
-            Value::String(text) | Value::Code(text) | Value::Symbol(text) => put_string(out, text),
+            Value::String(text) => put_string(out, text),
             Value::Document(doc) | Value::Array(doc) => out.extend_from_slice(doc.bytes()),
             Value::Binary { subtype, bytes } => {
                 put_length(out, bytes.len());
@@ -62,17 +61,9 @@ impl Writer<'_> {
             Value::ObjectId(id) => out.extend_from_slice(&id),
             Value::Bool(value) => out.push(u8::from(value)),
             Value::Date(value) | Value::Int64(value) => out.extend_from_slice(&value.to_le_bytes()),
-            Value::Regex { pattern, options } => {
-                for text in [pattern, options] {
-                    out.extend_from_slice(text.as_bytes());
-                    out.push(0);
-                }
-            }
             Value::Int32(value) => out.extend_from_slice(&value.to_le_bytes()),
-            Value::Timestamp(value) => out.extend_from_slice(&value.to_le_bytes()),
-            Value::Decimal128(value) => out.extend_from_slice(&value),
-            Value::Opaque { bytes, .. } => out.extend_from_slice(bytes),
-            Value::Undefined | Value::Null | Value::MinKey | Value::MaxKey => {}
+            Value::Other { bytes, .. } => out.extend_from_slice(bytes),
+            Value::Null => {}
         }
         self
     }
@@ -179,13 +170,6 @@ impl ArrayWriter<'_> {
     pub fn doc(&mut self, write: impl FnOnce(&mut Writer<'_>)) -> &mut Self {
         self.with(|writer, key| {
             writer.doc(key, write);
-        })
-    }
-
-    /// An array.
-    pub fn array(&mut self, write: impl FnOnce(&mut ArrayWriter<'_>)) -> &mut Self {
-        self.with(|writer, key| {
-            writer.array(key, write);
         })
     }
 }

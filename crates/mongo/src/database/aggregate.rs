@@ -1,115 +1,155 @@
-//! The `aggregate` command: a pipeline of stages over documents.
+//! The `aggregate` command: a pipeline of one `$group` stage with sums.
 
-use std::sync::Arc;
+use std::collections::{HashMap, VecDeque};
 
 use super::Database;
-use super::collection::{SkipLimit, Stored};
+use super::collection::Stored;
 use super::command_error::{Code, CommandError};
-use super::cursor::{CursorReply, FIRST_BATCH, Remainder};
-use super::filter::Filter;
-use super::group::Group;
-use super::projection::Projection;
-use super::request::{Request, doc_of};
-use super::sort::Sort;
-use crate::bson::{Doc, Value, Writer, document};
+use super::query::{FIRST_BATCH, Remainder};
+use super::request::{Request, check_field, check_types, count_of};
+use super::update::add;
+use crate::bson::{Doc, Value, Writer, append_key, document};
 
-/// Stages per pipeline, as in MongoDB.
-const STAGES_MAX: usize = 1000;
+/// Groups per stage; MongoDB would spill to disk.
+const GROUPS_MAX: usize = 1_000_000;
 
-/// A parsed stage.
-enum Stage<'a> {
-    Match(Filter<'a>),
-    Group(Group<'a>),
-    Sort(Sort<'a>),
-    Skip(usize),
-    Limit(usize),
-    Project(Projection<'a>),
-    Count(&'a str),
+/// A parsed `$group` stage: the expression of the groups, and the sums by name.
+struct Group<'a> {
+    id: Expression<'a>,
+    sums: Vec<(&'a str, Expression<'a>)>,
 }
 
-impl<'a> Stage<'a> {
-    fn read(doc: Doc<'a>) -> Result<Self, CommandError> {
-        let (name, operand) = match (doc.first(), doc.iter().count()) {
-            (Some(stage), 1) => stage,
-            _ => {
-                return Err(CommandError::bad_value(
-                    "A pipeline stage specification object must contain exactly one field.",
-                ));
-            }
-        };
-        let body = || {
-            operand.as_doc().ok_or_else(|| {
-                CommandError::bad_value(format!("the {name} stage must be an object"))
-            })
-        };
-        let number = || {
-            let number = operand
-                .as_i64()
-                .and_then(|number| usize::try_from(number).ok());
-            number.ok_or_else(|| {
-                CommandError::bad_value(format!("{name} needs a whole number of at least 0"))
-            })
-        };
-        Ok(match name {
-            "$match" => Self::Match(Filter::read(body()?)?),
-            "$group" => Self::Group(Group::read(body()?)?),
-            "$sort" => Self::Sort(Sort::read(body()?)?),
-            "$skip" => Self::Skip(number()?),
-            "$limit" => match number()? {
-                0 => return Err(CommandError::bad_value("the limit must be positive")),
-                limit => Self::Limit(limit),
-            },
-            "$project" => Self::Project(Projection::read(body()?)?),
-            "$count" => match operand.as_str() {
-                Some(name) if !name.is_empty() && !name.starts_with('$') && !name.contains('.') => {
-                    Self::Count(name)
+/// A parsed expression.
+enum Expression<'a> {
+    /// `"$field"`.
+    Field(&'a str),
+    Constant(Value<'a>),
+}
+
+impl<'a> Expression<'a> {
+    fn read(value: Value<'a>) -> Result<Self, CommandError> {
+        match value {
+            Value::String(text) => match text.strip_prefix('$') {
+                Some(field) if field.is_empty() || field.starts_with('$') => {
+                    Err(unrecognized("expression", text))
                 }
-                _ => {
-                    return Err(CommandError::bad_value(
-                        "the count field must be a non-empty string",
-                    ));
+                Some(field) => {
+                    check_field(field)?;
+                    Ok(Self::Field(field))
                 }
+                None => Ok(Self::Constant(value)),
             },
-            _ => {
-                return Err(CommandError::new(
-                    Code::InvalidPipelineOperator,
-                    format!(
-                        "Unrecognized pipeline stage name: '{name}'; served are $match $group $sort $skip $limit $project $count"
-                    ),
-                ));
+            Value::Document(_) | Value::Array(_) => {
+                Err(unrecognized("expression", &value.to_string()))
             }
-        })
+            value => {
+                check_types(value)?;
+                Ok(Self::Constant(value))
+            }
+        }
     }
 
-    fn run(&self, mut rows: Vec<Stored>) -> Result<Vec<Stored>, CommandError> {
+    /// Its value for a document; `None` if the field is missing.
+    fn value(&self, doc: Doc<'a>) -> Option<Value<'a>> {
         match self {
-            Self::Match(filter) => rows.retain(|row| filter.passes(Doc::trusted(row))),
-            Self::Group(group) => rows = group.run(rows.into_iter())?,
-            Self::Sort(sort) => rows.sort_by_cached_key(|row| sort.key(Doc::trusted(row))),
-            Self::Skip(count) => {
-                rows.drain(..(*count).min(rows.len()));
+            Self::Field(field) => doc.get(field),
+            Self::Constant(value) => Some(*value),
+        }
+    }
+}
+
+fn unrecognized(what: &str, text: &str) -> CommandError {
+    CommandError::new(
+        Code::InvalidPipelineOperator,
+        format!(
+            "Unrecognized {what} '{text}'; supported are the stage $group, the accumulator $sum, and as expressions '$field' and constants"
+        ),
+    )
+}
+
+impl<'a> Group<'a> {
+    fn read(stage: Doc<'a>) -> Result<Self, CommandError> {
+        let doc = match stage.first() {
+            Some(("$group", Value::Document(doc))) if stage.iter().count() == 1 => doc,
+            Some((name, _)) if name != "$group" => {
+                return Err(unrecognized("pipeline stage name", name));
             }
-            Self::Limit(count) => rows.truncate(*count),
-            Self::Project(projection) => {
-                for row in &mut rows {
-                    let mut out = Vec::new();
-                    document(&mut out, |w| projection.write(Doc::trusted(row), w));
-                    *row = Arc::from(out);
-                }
+            _ => {
+                return Err(CommandError::bad_value(
+                    "a pipeline stage must be {$group: {…}} and nothing else",
+                ));
             }
-            Self::Count(name) => {
-                let count = rows.len();
-                rows.clear();
-                if count > 0 {
-                    let mut out = Vec::new();
-                    document(&mut out, |w| {
-                        w.count(name, count);
-                    });
-                    rows.push(Arc::from(out));
+        };
+        let mut id = None;
+        let mut sums = Vec::new();
+        for (name, value) in doc {
+            if name == "_id" {
+                id = Some(Expression::read(value)?);
+                continue;
+            }
+            check_field(name)?;
+            let accumulator = value.as_doc().filter(|doc| doc.iter().count() == 1);
+            match accumulator.and_then(Doc::first) {
+                Some(("$sum", operand)) => sums.push((name, Expression::read(operand)?)),
+                Some((operator, _)) => return Err(unrecognized("group operator", operator)),
+                None => {
+                    return Err(CommandError::bad_value(format!(
+                        "The field '{name}' must be an object with one accumulator"
+                    )));
                 }
             }
         }
-        Ok(rows)
+        let missing = || CommandError::bad_value("a group specification must include an _id");
+        Ok(Self {
+            id: id.ok_or_else(missing)?,
+            sums,
+        })
+    }
+
+    /// One document per group, in the order of first occurrence.
+    fn run(&self, docs: impl Iterator<Item = Doc<'a>>) -> Result<VecDeque<Stored>, CommandError> {
+        let mut places: HashMap<Vec<u8>, usize> = HashMap::new();
+        let mut groups: Vec<(Value<'a>, Vec<Value<'static>>)> = Vec::new();
+        for doc in docs {
+            let id = self.id.value(doc).unwrap_or(Value::Null);
+            let mut key = Vec::new();
+            append_key(&mut key, id);
+            let at = *places.entry(key).or_insert(groups.len());
+            if at == groups.len() {
+                if at >= GROUPS_MAX {
+                    return Err(CommandError::new(
+                        Code::QueryExceededMemoryLimitNoDiskUseAllowed,
+                        format!("$group makes more than {GROUPS_MAX} groups; group by less"),
+                    ));
+                }
+                groups.push((id, vec![Value::Int32(0); self.sums.len()]));
+            }
+            for ((_, expression), sum) in self.sums.iter().zip(&mut groups[at].1) {
+                if let Some(value) = expression.value(doc) {
+                    *sum = grown(*sum, value);
+                }
+            }
+        }
+        let row = |(id, sums): (Value<'a>, Vec<Value<'static>>)| {
+            let mut out = Vec::new();
+            document(&mut out, |w| {
+                w.value("_id", id);
+                for ((name, _), sum) in self.sums.iter().zip(sums) {
+                    w.value(name, sum);
+                }
+            });
+            Stored::from(out)
+        };
+        Ok(groups.into_iter().map(row).collect())
+    }
+}
+
+/// The sum and one more value. As in MongoDB, what is no number counts as 0, and what 64 bits cannot hold becomes a double.
+fn grown(sum: Value<'static>, value: Value<'_>) -> Value<'static> {
+    match (add(sum, value), sum.as_f64(), value.as_f64()) {
+        (Ok(sum), ..) => sum,
+        (Err(_), Some(sum), Some(value)) => Value::Double(sum + value),
+        (Err(_), ..) => sum,
     }
 }
 
@@ -119,73 +159,27 @@ impl Database {
         request: &Request<'_>,
         w: &mut Writer<'_>,
     ) -> Result<(), CommandError> {
-        let Some(("aggregate", Value::String(_))) = request.body.first() else {
+        let name = request.collection()?;
+        request.refuse(&["collation", "let", "explain", "hint"])?;
+        let groups = request
+            .documents("pipeline")?
+            .into_iter()
+            .map(Group::read)
+            .collect::<Result<Vec<_>, _>>()?;
+        let [group] = groups.as_slice() else {
             return Err(CommandError::unsupported(
-                "an aggregation without a collection",
+                "a pipeline of none or several stages",
             ));
         };
-        let collection = request.collection()?;
-        request.refuse(&["collation", "let", "explain"])?;
-        self.check_hint(request, collection)?;
-        let stages = request.documents("pipeline")?;
-        if stages.len() > STAGES_MAX {
-            return Err(CommandError::bad_value(format!(
-                "a pipeline has at most {STAGES_MAX} stages"
-            )));
-        }
-        let stages: Vec<Stage<'_>> = stages
-            .into_iter()
-            .map(Stage::read)
-            .collect::<Result<_, _>>()?;
-        let rows = self.run_pipeline(request.database, collection, &stages)?;
-        let options = doc_of(request.body, "cursor")?;
-        let batch = match options.get("batchSize").map(|value| value.as_i64()) {
-            None => FIRST_BATCH,
-            Some(size) => size
-                .and_then(|size| usize::try_from(size).ok())
-                .ok_or_else(|| {
-                    CommandError::bad_value("batchSize must be a whole number of at least 0")
-                })?,
+        let options = request.doc("cursor")?;
+        let batch = count_of(options, "batchSize")?.unwrap_or(FIRST_BATCH);
+        let rows = match self.collection(request.database, name) {
+            Some(collection) => group.run(collection.documents())?,
+            None => VecDeque::new(),
         };
-        self.cursors.answer(
-            CursorReply {
-                namespace: format!("{}.{collection}", request.database),
-                rows: rows.into(),
-                projection: None,
-                batch,
-                rest: Remainder::Keep,
-            },
-            w,
-        )
-    }
-
-    /// Runs a pipeline. Leading `$match` and `$sort` stages use the indexes.
-    fn run_pipeline(
-        &self,
-        database: &str,
-        collection: &str,
-        stages: &[Stage<'_>],
-    ) -> Result<Vec<Stored>, CommandError> {
-        let Some(collection) = self.collection(database, collection) else {
-            return stages
-                .iter()
-                .try_fold(Vec::new(), |rows, stage| stage.run(rows));
-        };
-        let everything = Filter::All(Vec::new());
-        let (filter, stages) = match stages {
-            [Stage::Match(filter), rest @ ..] => (filter, rest),
-            stages => (&everything, stages),
-        };
-        let (sort, stages) = match stages {
-            [Stage::Sort(sort), rest @ ..] => (sort.clone(), rest),
-            stages => (Sort::default(), stages),
-        };
-        let limit = match stages {
-            [Stage::Limit(limit), ..] => *limit,
-            _ => usize::MAX,
-        };
-        let (records, ..) = collection.find(filter, &sort, SkipLimit { skip: 0, limit });
-        let rows = records.into_iter().map(|record| record.doc).collect();
-        stages.iter().try_fold(rows, |rows, stage| stage.run(rows))
+        let namespace = format!("{}.{name}", request.database);
+        self.cursors
+            .answer(namespace, rows, batch, Remainder::Keep, w);
+        Ok(())
     }
 }

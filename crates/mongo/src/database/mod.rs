@@ -1,30 +1,16 @@
-//! An in-memory database that answers the commands of MongoDB drivers.
+//! An in-memory database that answers the commands of MongoDB drivers, as far as `tare load` and Acme Air use them.
 //!
-//! It is the backend of a measurement: supported commands behave as in MongoDB, with its error codes; unsupported ones are
-//! refused by name. Documents are stored as encoded. Nothing is written to disk; there are no transactions, no replication, no
-//! authentication.
+//! It is the backend of a measurement: supported commands behave as in MongoDB, with its error codes; everything else is
+//! refused by name. Filters are equalities of top-level fields, updates are `$set` and `$inc`, a pipeline is one `$group`.
+//! Documents are stored as encoded. Nothing is written to disk; there are no transactions, no replication, no authentication.
 
 mod aggregate;
-mod catalog;
 mod collection;
 mod command_error;
-mod cursor;
-mod display;
-mod expression;
 mod filter;
-mod group;
-mod hello;
 mod index;
-mod node;
-mod number;
-mod object_id;
-mod operation;
-mod path;
-mod plan;
-mod projection;
 mod query;
 mod request;
-mod sort;
 mod update;
 mod write;
 
@@ -34,15 +20,20 @@ mod tests;
 use std::collections::BTreeMap;
 
 pub use command_error::{Code, CommandError};
-pub use operation::Operation;
+pub use request::Operation;
 
-use collection::Collection;
-use cursor::Cursors;
-use object_id::ObjectIds;
+use collection::{Collection, Record};
+use filter::Filter;
+use query::Cursors;
 use request::Request;
+use write::WRITES_MAX;
 
-use crate::bson::Writer;
-use crate::message::{Header, Message, write_msg, write_reply};
+use crate::bson::{DOCUMENT_BYTES_MAX, Value, Writer};
+use crate::message::{Header, MESSAGE_BYTES_MAX, Message, write_msg, write_reply};
+
+/// The emulated server version, and its wire version.
+const VERSION: [i32; 4] = [7, 0, 0, 0];
+const WIRE_VERSION_MAX: i32 = 21;
 
 /// Limits of what clients can make the database store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -89,30 +80,23 @@ pub struct Database {
     limits: Limits,
     databases: BTreeMap<Box<str>, BTreeMap<Box<str>, Collection>>,
     cursors: Cursors,
-    ids: ObjectIds,
     /// Memory of all collections.
     bytes: usize,
     last_reply: i32,
     connections: i64,
-    /// Of the current command.
-    now_ms: i64,
-    connection: i64,
 }
 
 impl Database {
-    /// An empty server. The seed makes its object ids distinct.
+    /// An empty server.
     #[must_use]
-    pub fn new(limits: Limits, seed: u64) -> Self {
+    pub fn new(limits: Limits) -> Self {
         Self {
             limits,
             databases: BTreeMap::new(),
             cursors: Cursors::new(limits.cursors_max),
-            ids: ObjectIds::new(seed),
             bytes: 0,
             last_reply: 0,
             connections: 0,
-            now_ms: 0,
-            connection: 0,
         }
     }
 
@@ -130,8 +114,6 @@ impl Database {
         context: Context,
         out: &mut Vec<u8>,
     ) -> CommandOutcome {
-        self.now_ms = context.now_ms;
-        self.connection = context.connection;
         self.last_reply = self.last_reply.wrapping_add(1);
         let id = self.last_reply;
         let mut outcome = CommandOutcome {
@@ -140,21 +122,23 @@ impl Database {
         };
         match message {
             Message::Msg(msg) => write_msg(out, id, header.request_id, |w| {
-                outcome = self.command(Request::of_msg(*msg), w);
+                outcome = self.command(Request::of_msg(*msg), context, w);
             }),
             Message::Query(query) => write_reply(out, id, header.request_id, |w| {
                 let request = Request::of_query(query.command());
-                let request = match Operation::of(request.name) {
-                    Some(Operation::Hello) if query.collection.ends_with(".$cmd") => Ok(request),
-                    _ => Err(CommandError::new(
+                let is_hello = Operation::of(request.name) == Operation::Hello;
+                let request = if is_hello && query.collection.ends_with(".$cmd") {
+                    Ok(request)
+                } else {
+                    Err(CommandError::new(
                         Code::UnsupportedOpQueryCommand,
                         format!(
                             "Unsupported OP_QUERY command: {}. The client driver may require an upgrade.",
                             request.name
                         ),
-                    )),
+                    ))
                 };
-                outcome = self.command(request, w);
+                outcome = self.command(request, context, w);
             }),
         }
         outcome
@@ -163,14 +147,15 @@ impl Database {
     fn command(
         &mut self,
         request: Result<Request<'_>, CommandError>,
+        context: Context,
         w: &mut Writer<'_>,
     ) -> CommandOutcome {
         let start = w.buffer_bytes();
         let operation = match &request {
-            Ok(request) => Operation::of(request.name).unwrap_or(Operation::Command),
+            Ok(request) => Operation::of(request.name),
             Err(_) => Operation::Command,
         };
-        let done = request.and_then(|request| self.run(&request, w));
+        let done = request.and_then(|request| self.run(&request, context, w));
         let failed = match done {
             Ok(()) => {
                 w.f64("ok", 1.0);
@@ -185,7 +170,12 @@ impl Database {
         CommandOutcome { operation, failed }
     }
 
-    fn run(&mut self, request: &Request<'_>, w: &mut Writer<'_>) -> Result<(), CommandError> {
+    fn run(
+        &mut self,
+        request: &Request<'_>,
+        context: Context,
+        w: &mut Writer<'_>,
+    ) -> Result<(), CommandError> {
         if request.get("startTransaction").is_some() || request.get("txnNumber").is_some() {
             return Err(CommandError::new(
                 Code::IllegalOperation,
@@ -197,50 +187,46 @@ impl Database {
             "insert" => self.insert(request, w),
             "update" => self.update(request, w),
             "delete" => self.delete(request, w),
-            "findAndModify" | "findandmodify" => self.find_and_modify(request, w),
+            "findAndModify" => self.find_and_modify(request, w),
+            "aggregate" => self.aggregate(request, w),
+            "createIndexes" => self.create_indexes(request, w),
             "getMore" => self.get_more(request, w),
             "killCursors" => self.kill_cursors(request, w),
-            "count" => self.count(request, w),
-            "distinct" => self.distinct(request, w),
-            "aggregate" => self.aggregate(request, w),
-            "explain" => self.explain(request, w),
-            "create" => self.create(request, w),
-            "drop" => self.drop_collection(request, w),
-            "dropDatabase" => self.drop_database(request, w),
-            "createIndexes" => self.create_indexes(request, w),
-            "dropIndexes" | "deleteIndexes" => self.drop_indexes(request, w),
-            "listIndexes" => self.list_indexes(request, w),
-            "listCollections" => self.list_collections(request, w),
-            "listDatabases" => self.list_databases(request, w),
-            "collStats" | "collstats" => self.stats(request, w),
-            "serverStatus" => {
-                self.server_status(w);
-                Ok(())
-            }
             "hello" | "isMaster" | "ismaster" => {
-                hello::hello(self, request, w);
+                hello(request, context, w);
                 Ok(())
             }
             "buildInfo" | "buildinfo" => {
-                hello::build_info(w);
+                build_info(w);
                 Ok(())
             }
-            "connectionStatus" => {
-                hello::connection_status(w);
-                Ok(())
-            }
-            // There are no sessions to keep or end.
-            "ping" | "endSessions" | "refreshSessions" | "killSessions" => Ok(()),
-            "startSession" => Err(CommandError::unsupported("startSession")),
+            // There are no sessions to end.
+            "ping" | "endSessions" => Ok(()),
             name => Err(CommandError::new(
                 Code::CommandNotFound,
-                format!("no such command: '{name}'"),
+                format!(
+                    "no such command: '{name}'; supported are find, insert, update, delete, findAndModify, aggregate, createIndexes, getMore, killCursors"
+                ),
             )),
         }
     }
 
     fn collection(&self, database: &str, name: &str) -> Option<&Collection> {
         self.databases.get(database)?.get(name)
+    }
+
+    /// Documents of a collection that match, at most as many as the limit.
+    fn matching(
+        &self,
+        database: &str,
+        collection: &str,
+        filter: &Filter<'_>,
+        limit: usize,
+    ) -> Vec<Record> {
+        match self.collection(database, collection) {
+            Some(collection) => collection.find(filter, limit),
+            None => Vec::new(),
+        }
     }
 
     /// Changes a collection, creating it if necessary, and updates the memory total.
@@ -251,12 +237,11 @@ impl Database {
         change: impl FnOnce(&mut Collection) -> Result<(), CommandError>,
     ) -> Result<(), CommandError> {
         if self.collection(database, name).is_none() {
-            request::collection_name(database, name)?;
             let collections: usize = self.databases.values().map(BTreeMap::len).sum();
             if collections >= self.limits.collections_max {
                 return Err(CommandError::new(
                     Code::OutOfDiskSpace,
-                    format!("there are {collections} collections; drop some"),
+                    format!("there are {collections} collections; use fewer"),
                 ));
             }
             let new = Collection::new(format!("{database}.{name}"));
@@ -285,6 +270,44 @@ impl Database {
             ),
         ))
     }
+}
+
+/// A standalone server: neither replica set nor shards, so drivers send no transactions and retry no writes.
+fn hello(request: &Request<'_>, context: Context, w: &mut Writer<'_>) {
+    let primary = if request.name == "hello" {
+        "isWritablePrimary"
+    } else {
+        "ismaster"
+    };
+    if request.flag("helloOk") {
+        w.yes("helloOk");
+    }
+    w.yes(primary)
+        .count("maxBsonObjectSize", DOCUMENT_BYTES_MAX)
+        .count("maxMessageSizeBytes", MESSAGE_BYTES_MAX)
+        .count("maxWriteBatchSize", WRITES_MAX)
+        .value("localTime", Value::Date(context.now_ms))
+        .i32("logicalSessionTimeoutMinutes", 30)
+        .i64("connectionId", context.connection)
+        .i32("minWireVersion", 0)
+        .i32("maxWireVersion", WIRE_VERSION_MAX)
+        .no("readOnly");
+}
+
+fn build_info(w: &mut Writer<'_>) {
+    let [major, minor, patch, _] = VERSION;
+    w.str("version", &format!("{major}.{minor}.{patch}"))
+        // Shows that this is not mongod.
+        .str("gitVersion", "tare origin: a database in memory")
+        .array("modules", |_| {})
+        .array("versionArray", |list| {
+            for part in VERSION {
+                list.value(Value::Int32(part));
+            }
+        })
+        .i32("bits", 64)
+        .no("debug")
+        .count("maxBsonObjectSize", DOCUMENT_BYTES_MAX);
 }
 
 /// Writes the error reply to a request that cannot be parsed; the connection is closed after it.

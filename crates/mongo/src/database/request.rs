@@ -1,4 +1,4 @@
-//! A parsed command: name, database, fields, document sequences.
+//! A parsed command: name, kind, database, fields, document sequences; and checks of what commands contain.
 
 use super::command_error::{Code, CommandError};
 use crate::bson::{Doc, Value};
@@ -6,6 +6,71 @@ use crate::message::Msg;
 
 /// Length of a namespace, as in MongoDB.
 const NAMESPACE_BYTES_MAX: usize = 255;
+
+/// A kind of operation, for counters.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Operation {
+    /// hello, isMaster.
+    Hello,
+    /// insert.
+    Insert,
+    /// find.
+    Find,
+    /// getMore.
+    GetMore,
+    /// update.
+    Update,
+    /// delete.
+    Delete,
+    /// findAndModify.
+    FindAndModify,
+    /// aggregate.
+    Aggregate,
+    /// Every other command, known or not.
+    Command,
+}
+
+impl Operation {
+    /// All kinds, by index.
+    pub const ALL: [Self; 9] = [
+        Self::Hello,
+        Self::Insert,
+        Self::Find,
+        Self::GetMore,
+        Self::Update,
+        Self::Delete,
+        Self::FindAndModify,
+        Self::Aggregate,
+        Self::Command,
+    ];
+
+    /// The name in counters.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Hello => "hello",
+            Self::Insert => "insert",
+            Self::Find => "find",
+            Self::GetMore => "getMore",
+            Self::Update => "update",
+            Self::Delete => "delete",
+            Self::FindAndModify => "findAndModify",
+            Self::Aggregate => "aggregate",
+            Self::Command => "command",
+        }
+    }
+
+    /// The kind of a command.
+    #[must_use]
+    pub fn of(command: &str) -> Self {
+        if matches!(command, "isMaster" | "ismaster") {
+            return Self::Hello;
+        }
+        let mut all = Self::ALL.into_iter();
+        all.find(|kind| kind.name() == command)
+            .unwrap_or(Self::Command)
+    }
+}
 
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Request<'a> {
@@ -53,22 +118,21 @@ impl<'a> Request<'a> {
         }
     }
 
-    /// A command nested in this one.
-    pub(crate) fn of_body(&self, body: Doc<'a>) -> Self {
-        Self {
-            name: body.first().map_or("", |(name, _)| name),
-            body,
-            ..*self
-        }
-    }
-
     /// The collection of the command.
     pub(crate) fn collection(&self) -> Result<&'a str, CommandError> {
-        let value = self.body.first().map(|(_, value)| value);
-        collection_name(
-            self.database,
-            value.and_then(|value| value.as_str()).unwrap_or(""),
-        )
+        let name = self.body.first().and_then(|(_, value)| value.as_str());
+        let (database, name) = (self.database, name.unwrap_or_default());
+        let is_invalid = name.is_empty()
+            || name.contains(['$', '\0'])
+            || name.starts_with('.')
+            || database.len() + name.len() + 1 > NAMESPACE_BYTES_MAX;
+        if is_invalid {
+            return Err(CommandError::new(
+                Code::InvalidNamespace,
+                format!("Invalid namespace specified '{database}.{name}'"),
+            ));
+        }
+        Ok(name)
     }
 
     pub(crate) fn get(&self, name: &str) -> Option<Value<'a>> {
@@ -82,16 +146,7 @@ impl<'a> Request<'a> {
 
     /// A non-negative integer field.
     pub(crate) fn count(&self, name: &str) -> Result<Option<usize>, CommandError> {
-        let Some(value) = self.get(name) else {
-            return Ok(None);
-        };
-        let count = value.as_i64().and_then(|count| usize::try_from(count).ok());
-        count.map(Some).ok_or_else(|| {
-            CommandError::new(
-                Code::TypeMismatch,
-                format!("{name} must be a whole number of at least 0"),
-            )
-        })
+        count_of(self.body, name)
     }
 
     pub(crate) fn flag(&self, name: &str) -> bool {
@@ -140,15 +195,29 @@ pub(crate) fn doc_of<'a>(body: Doc<'a>, name: &str) -> Result<Doc<'a>, CommandEr
     }
 }
 
-/// Rejects options of a command, or of one write in it, that are not supported. False and empty values have no effect and are
-/// accepted.
+/// A non-negative integer within a document.
+pub(crate) fn count_of(body: Doc<'_>, name: &str) -> Result<Option<usize>, CommandError> {
+    let Some(value) = body.get(name).filter(|value| *value != Value::Null) else {
+        return Ok(None);
+    };
+    let count = value.as_i64().and_then(|count| usize::try_from(count).ok());
+    count.map(Some).ok_or_else(|| {
+        CommandError::new(
+            Code::TypeMismatch,
+            format!("{name} must be a whole number of at least 0"),
+        )
+    })
+}
+
+/// Rejects options of a command, or of one write in it, that are not supported. Null, false and empty values have no effect and
+/// are accepted.
 pub(crate) fn reject_unsupported(body: Doc<'_>, names: &[&str]) -> Result<(), CommandError> {
     let found = body.iter().find(|(name, value)| {
-        let says_nothing = match value {
-            Value::Document(doc) | Value::Array(doc) => doc.is_empty(),
-            value => !value.is_true(),
+        let has_effect = match value {
+            Value::Document(doc) | Value::Array(doc) => !doc.is_empty(),
+            value => !matches!(value, Value::Null | Value::Bool(false)),
         };
-        names.contains(name) && !says_nothing
+        names.contains(name) && has_effect
     });
     match found {
         Some((name, _)) => Err(CommandError::unsupported(&format!("the option {name}"))),
@@ -156,17 +225,23 @@ pub(crate) fn reject_unsupported(body: Doc<'_>, names: &[&str]) -> Result<(), Co
     }
 }
 
-/// Validates a collection name.
-pub(crate) fn collection_name<'a>(database: &str, name: &'a str) -> Result<&'a str, CommandError> {
-    let unfit = name.is_empty()
-        || name.contains(['$', '\0'])
-        || name.starts_with('.')
-        || database.len() + name.len() + 1 > NAMESPACE_BYTES_MAX;
-    if unfit {
-        return Err(CommandError::new(
-            Code::InvalidNamespace,
-            format!("Invalid namespace specified '{database}.{name}'"),
-        ));
+/// Rejects paths into documents: only top-level fields can be named.
+pub(crate) fn check_field(field: &str) -> Result<(), CommandError> {
+    if field.contains('.') {
+        return Err(CommandError::unsupported(&format!(
+            "the path '{field}' into a document"
+        )));
     }
-    Ok(name)
+    Ok(())
+}
+
+/// Rejects types that the database cannot compare as MongoDB does.
+pub(crate) fn check_types(value: Value<'_>) -> Result<(), CommandError> {
+    match value {
+        Value::Document(doc) | Value::Array(doc) => doc.values().try_for_each(check_types),
+        Value::Other { kind, .. } => Err(CommandError::unsupported(&format!(
+            "a value of BSON type {kind:#04x}"
+        ))),
+        _ => Ok(()),
+    }
 }

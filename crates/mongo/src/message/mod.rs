@@ -2,18 +2,16 @@
 //!
 //! Since MongoDB 5.1 there are two: OP_MSG for everything, and OP_QUERY for the first hello of older drivers.
 
-mod legacy;
 mod op_msg;
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
-pub use legacy::{Query, read_reply, write_query, write_reply};
-pub use op_msg::{Documents, Flags, Msg, Section, write_msg, write_msg_with};
+pub use op_msg::{Documents, Msg, write_msg, write_msg_with};
 
 use thiserror::Error;
 
-use crate::bson::BsonError;
+use crate::bson::{BsonError, Doc, Writer, document};
 
 /// Length of a header: message length, request id, response id, opcode; 32 bits each, little endian.
 pub const HEADER_BYTES: usize = 16;
@@ -27,8 +25,6 @@ pub mod opcode {
     pub const REPLY: i32 = 1;
     /// Query; only used for the first hello.
     pub const QUERY: i32 = 2004;
-    /// A compressed message.
-    pub const COMPRESSED: i32 = 2012;
     /// All other messages.
     pub const MSG: i32 = 2013;
 }
@@ -131,6 +127,62 @@ impl<'a> Message<'a> {
             opcode => Err(MessageError::Opcode { opcode }),
         }
     }
+}
+
+/// A validated OP_QUERY: before OP_MSG, the message of commands too.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Query<'a> {
+    /// `admin.$cmd` for a command.
+    pub collection: &'a str,
+    /// The query, or the command.
+    pub body: Doc<'a>,
+}
+
+impl<'a> Query<'a> {
+    /// Parses the bytes after the message header.
+    ///
+    /// # Errors
+    /// If parts or documents are invalid.
+    pub fn read(body: &'a [u8]) -> Result<Self, MessageError> {
+        let (_flags, rest) = take_word(body)?;
+        let (collection, rest) = take_name(rest)?;
+        let (_skip, rest) = take_word(rest)?;
+        let (_count, rest) = take_word(rest)?;
+        let (body, rest) = Doc::check_first(rest)?;
+        if !rest.is_empty() {
+            // The returned fields: not used for a command.
+            Doc::check(rest)?;
+        }
+        Ok(Self { collection, body })
+    }
+
+    /// The command; old drivers wrap it in `$query`.
+    #[must_use]
+    pub fn command(&self) -> Doc<'a> {
+        self.body
+            .first()
+            .filter(|(name, _)| matches!(*name, "$query" | "query"))
+            .and_then(|(_, value)| value.as_doc())
+            .unwrap_or(self.body)
+    }
+}
+
+/// Appends an OP_REPLY with one document.
+pub fn write_reply(
+    out: &mut Vec<u8>,
+    request_id: i32,
+    response_to: i32,
+    write: impl FnOnce(&mut Writer<'_>),
+) {
+    // "The server supports the await option": set in every reply since MongoDB 1.6.
+    const AWAIT_CAPABLE: i32 = 8;
+    write_message(out, request_id, response_to, opcode::REPLY, |out| {
+        out.extend_from_slice(&AWAIT_CAPABLE.to_le_bytes());
+        out.extend_from_slice(&0_i64.to_le_bytes());
+        out.extend_from_slice(&0_i32.to_le_bytes());
+        out.extend_from_slice(&1_i32.to_le_bytes());
+        document(out, write);
+    });
 }
 
 /// Appends a message with the body written by the closure, and sets its length.

@@ -5,39 +5,14 @@ use crate::bson::{Doc, Writer, document};
 
 const CHECKSUM_PRESENT: u32 = 1;
 const MORE_TO_COME: u32 = 1 << 1;
-const EXHAUST_ALLOWED: u32 = 1 << 16;
 /// Flags in the lower half must be supported; those in the upper half may be ignored.
 const REQUIRED: u32 = 0xffff;
-
-/// The flags of a message.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Flags(u32);
-
-impl Flags {
-    /// No reply is expected (a write with w: 0), or another reply follows this one.
-    #[must_use]
-    pub fn more_to_come(self) -> bool {
-        self.0 & MORE_TO_COME != 0
-    }
-
-    /// Whether there is a CRC-32C at the end.
-    #[must_use]
-    pub fn has_checksum(self) -> bool {
-        self.0 & CHECKSUM_PRESENT != 0
-    }
-
-    /// The server may send several replies to one request. This one does not.
-    #[must_use]
-    pub fn exhaust_allowed(self) -> bool {
-        self.0 & EXHAUST_ALLOWED != 0
-    }
-}
 
 /// A validated OP_MSG.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Msg<'a> {
-    /// Its flags.
-    pub flags: Flags,
+    /// No reply is expected (a write with w: 0), or another reply follows this one.
+    pub more_to_come: bool,
     /// The command, or its reply.
     pub body: Doc<'a>,
     sections: &'a [u8],
@@ -55,8 +30,7 @@ impl<'a> Msg<'a> {
         if flags & REQUIRED & !(CHECKSUM_PRESENT | MORE_TO_COME) != 0 {
             return Err(MessageError::Flags { flags });
         }
-        let flags = Flags(flags);
-        if flags.has_checksum() {
+        if flags & CHECKSUM_PRESENT != 0 {
             let (before, &checksum) = sections.split_last_chunk().ok_or(MessageError::Parts)?;
             let covered = &message[..message.len() - checksum.len()];
             if crc32c::crc32c(covered) != u32::from_le_bytes(checksum) {
@@ -76,7 +50,7 @@ impl<'a> Msg<'a> {
             }
         }
         Ok(Self {
-            flags,
+            more_to_come: flags & MORE_TO_COME != 0,
             body: found.ok_or(MessageError::Sections)?,
             sections,
         })
@@ -101,15 +75,12 @@ impl<'a> Msg<'a> {
 }
 
 /// A section of an OP_MSG.
-#[derive(Debug, Clone)]
-pub enum Section<'a> {
+enum Section<'a> {
     /// Kind 0.
     Body(Doc<'a>),
-    /// Kind 1.
+    /// Kind 1: documents of the command's field of this name.
     Sequence {
-        /// The field of the command that the documents belong to.
         name: &'a str,
-        /// The documents.
         documents: Documents<'a>,
     },
 }

@@ -69,7 +69,7 @@ fn read<'a>(
         return Err(ResponseError::UnexpectedMessage);
     }
     let msg = Msg::read(message)?;
-    if msg.flags.more_to_come() {
+    if msg.more_to_come {
         return Err(ResponseError::UnexpectedMessage);
     }
     if header.response_to != request_id {

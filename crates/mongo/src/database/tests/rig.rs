@@ -1,7 +1,7 @@
 //! A database to talk to in the notation of the shell.
 
 use crate::bson::{Doc, Value, Writer, document};
-use crate::database::display::Displayed;
+use crate::database::filter::Filter;
 use crate::database::{Context, Database, Limits};
 use crate::message::{Header, MESSAGE_BYTES_MAX, Message, write_msg};
 
@@ -92,7 +92,7 @@ impl Rig {
 
     pub fn limited(limits: Limits) -> Self {
         Self {
-            database: Database::new(limits, 1),
+            database: Database::new(limits),
         }
     }
 
@@ -131,8 +131,7 @@ impl Rig {
     }
 
     pub fn shown(&mut self, command: &str) -> String {
-        let answer = self.run(command);
-        Displayed(Value::Document(Doc::trusted(&answer))).to_string()
+        Doc::trusted(&self.run(command)).to_string()
     }
 
     /// Checks a whole answer.
@@ -147,66 +146,41 @@ impl Rig {
     pub fn fails(&mut self, command: &str, code: i64) -> String {
         let answer = self.run(command);
         let answer = Doc::trusted(&answer);
-        let shown = Displayed(Value::Document(answer)).to_string();
-        assert_eq!(
-            answer.get("ok"),
-            Some(Value::Double(0.0)),
-            "{command}: {shown}"
-        );
+        let ok = answer.get("ok");
+        assert_eq!(ok, Some(Value::Double(0.0)), "{command}: {answer}");
         let given = answer.get("code").and_then(|code| code.as_i64());
-        assert_eq!(given, Some(code), "{command}: {shown}");
+        assert_eq!(given, Some(code), "{command}: {answer}");
         answer.get("errmsg").unwrap().as_str().unwrap().to_owned()
     }
 
-    /// The first batch of a find in `c`, or of any command that answers with a cursor.
+    /// The batch of a command that answers with a cursor.
     #[track_caller]
     pub fn batch(&mut self, command: &str) -> Vec<String> {
         let answer = self.run(command);
-        let shown = Displayed(Value::Document(Doc::trusted(&answer))).to_string();
-        let cursor = Doc::trusted(&answer)
-            .get("cursor")
-            .and_then(|value| value.as_doc());
+        let answer = Doc::trusted(&answer);
+        let cursor = answer.get("cursor").and_then(|value| value.as_doc());
         let batch = cursor.and_then(|cursor| cursor.get("firstBatch").or(cursor.get("nextBatch")));
-        let batch = batch.unwrap_or_else(|| panic!("{command}: {shown}"));
+        let batch = batch.unwrap_or_else(|| panic!("{command}: {answer}"));
         let batch = batch.as_array().unwrap();
-        batch
-            .values()
-            .map(|value| Displayed(value).to_string())
-            .collect()
+        batch.values().map(|value| value.to_string()).collect()
     }
 
-    /// The `_id`s that a find in `c` gives.
+    /// The `_id`s of the documents of `c` that match.
     #[track_caller]
-    pub fn ids(&mut self, rest: &str) -> Vec<i64> {
-        let command = format!("{{find: 'c', projection: {{_id: 1}}, batchSize: 10000, {rest}}}");
+    pub fn ids(&mut self, filter: &str) -> Vec<i64> {
+        let command = format!("{{find: 'c', batchSize: 10000, filter: {filter}}}");
         let id = |row: String| -> i64 {
-            let digits = row.trim_start_matches("{ _id: ").trim_end_matches(" }");
-            digits.parse().unwrap_or_else(|_| panic!("{row}"))
+            let digits = row.trim_start_matches("{ _id: ").split([',', ' ']).next();
+            digits.unwrap().parse().unwrap_or_else(|_| panic!("{row}"))
         };
         self.batch(&command).into_iter().map(id).collect()
     }
 
-    /// How a find in `c` with this filter goes: the index, the keys and the documents it looks at.
-    pub fn explained(&mut self, rest: &str) -> (Option<String>, i64, i64) {
-        let answer = self.run(&format!("{{explain: {{find: 'c', {rest}}}}}"));
-        let answer = Doc::trusted(&answer);
-        let within = |doc: Doc<'_>, name: &str| {
-            doc.get(name)
-                .and_then(|value| value.as_doc())
-                .map(|doc| doc.bytes().to_vec())
-        };
-        let planner = within(answer, "queryPlanner").unwrap();
-        let plan = within(Doc::trusted(&planner), "winningPlan").unwrap();
-        let index = within(Doc::trusted(&plan), "inputStage").map(|stage| {
-            let name = Doc::trusted(&stage).get("indexName").unwrap();
-            name.as_str().unwrap().to_owned()
-        });
-        let stats = within(answer, "executionStats").unwrap();
-        let count = |name| Doc::trusted(&stats).get(name).unwrap().as_i64().unwrap();
-        (
-            index,
-            count("totalKeysExamined"),
-            count("totalDocsExamined"),
-        )
+    /// How many documents of `c` are looked at for this filter.
+    pub fn candidates(&self, filter: &str) -> usize {
+        let filter = doc(filter);
+        let filter = Filter::read(Doc::trusted(&filter)).unwrap();
+        let collection = self.database.collection("d", "c").unwrap();
+        collection.candidates(&filter).count()
     }
 }

@@ -54,7 +54,7 @@ impl Rig {
             counters: Arc::clone(&counters),
             all: AllCounters(vec![counters]),
             stalls: Arc::new(Stalls::new()),
-            database: SharedDatabase::new(1),
+            database: SharedDatabase::new(),
             server_state: ServerState::Serving,
         };
         let list = ListLimits {
