@@ -1,7 +1,5 @@
-//! Kafka client building blocks: frames, record batches, compression, group membership, administration.
+//! Kafka client building blocks, without I/O: frames, record batches, compression, SASL, group membership, delivery audit.
 
-pub mod admin;
-pub mod assign;
 pub mod audit;
 pub mod batch;
 mod checked_buf;
@@ -9,7 +7,6 @@ pub mod compress;
 pub mod fetch;
 pub mod frame;
 pub mod group;
-pub mod link;
 pub mod records;
 pub mod sasl;
 pub mod stamp;

@@ -5,11 +5,11 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use tare_kafka::admin::reassign::Limit;
-use tare_kafka::admin::{Admin, AdminError, Mode, NewTopic, Outcome, Shape};
-use tare_kafka::assign::Move;
 use tare_kafka::audit::Account;
-use tare_kafka::link::{Address, Dial, Patience, Settings};
+use tare_kafka_admin::admin::reassign::Limit;
+use tare_kafka_admin::admin::{Admin, AdminError, Mode, NewTopic, Outcome, Shape};
+use tare_kafka_admin::assign::Move;
+use tare_kafka_admin::link::{Address, Dial, Patience, Settings};
 use tare_schema::agent::Acknowledged;
 use tare_schema::plan::{Preparation, PreparedTopic};
 use tare_schema::record::ReadBackRecord;

@@ -12,9 +12,9 @@ use std::thread::JoinHandle;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use serde_json::json;
-use tare_kafka::admin::{Admin, Mode, NewTopic, Shape, When};
 use tare_kafka::audit::{Account, Found};
-use tare_kafka::link::{Address, Patience, Settings};
+use tare_kafka_admin::admin::{Admin, Mode, NewTopic, Shape, When};
+use tare_kafka_admin::link::{Address, Patience, Settings};
 use tare_lab::LabError;
 use tare_lab::cluster::Cluster;
 use tare_load::{LoadError, Outcome, Progress, StopHandle};

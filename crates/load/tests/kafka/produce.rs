@@ -1,6 +1,6 @@
 //! Producing to real brokers: over every listener, with every codec, through the death of a broker.
 
-use tare_kafka::admin::{NewTopic, Shape};
+use tare_kafka_admin::admin::{NewTopic, Shape};
 use tare_schema::load::{Codec, Keys, Pacing};
 
 use crate::bed::{

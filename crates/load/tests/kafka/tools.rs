@@ -8,11 +8,11 @@ use std::process::{Child, Command, Output, Stdio};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use tare_kafka::admin::When;
 use tare_kafka::kafka_protocol::messages::fetch_request::{FetchPartition, FetchTopic};
 use tare_kafka::kafka_protocol::messages::{FetchRequest, TopicName};
 use tare_kafka::kafka_protocol::protocol::StrBytes;
 use tare_kafka::records::{Batches, Unpacker};
+use tare_kafka_admin::admin::When;
 use tare_lab::catalogue::Target;
 use tare_lab::fetch::Fetcher;
 use tare_schema::load::{Codec, FetchDepth, Keys, Pacing, Payloads};

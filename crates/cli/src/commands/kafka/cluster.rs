@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use tare_kafka::admin::{Admin, BrokerView};
+use tare_kafka_admin::admin::{Admin, BrokerView};
 
 use crate::exit::Exit;
 use crate::screen::print;

@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use tare_kafka::admin::{Admin, Change, Config, ConfigSource, Mode, Resource};
+use tare_kafka_admin::admin::{Admin, Change, Config, ConfigSource, Mode, Resource};
 
 use crate::exit::{Exit, bad_input};
 use crate::screen::print;

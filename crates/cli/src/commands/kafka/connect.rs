@@ -3,9 +3,9 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use tare_kafka::admin::Admin;
-use tare_kafka::link::{Identity, Settings, Tls, Trust, addresses};
 use tare_kafka::sasl::{Credentials, Mechanism};
+use tare_kafka_admin::admin::Admin;
+use tare_kafka_admin::link::{Identity, Settings, Tls, Trust, addresses};
 use tare_schema::clusters::{ClusterDef, ClusterSaslDef, ClusterTlsDef};
 use tare_schema::load::Reach;
 use tare_schema::metrics_source::password;

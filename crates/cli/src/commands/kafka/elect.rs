@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::process::ExitCode;
 
-use tare_kafka::admin::Admin;
+use tare_kafka_admin::admin::Admin;
 
 use crate::exit::{Exit, bad_input};
 use crate::screen::print;

@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use tare_kafka::admin::{Admin, GroupLag, GroupView, Mode, ResetTo};
+use tare_kafka_admin::admin::{Admin, GroupLag, GroupView, Mode, ResetTo};
 
 use crate::exit::{Exit, bad_input};
 use crate::screen::print;

@@ -2,12 +2,12 @@
 
 use schemars::JsonSchema;
 use serde::Serialize;
-use tare_kafka::admin::reassign::{Moving, Throttles};
-use tare_kafka::admin::{
+use tare_kafka_admin::admin::reassign::{Moving, Throttles};
+use tare_kafka_admin::admin::{
     BrokerView, ClusterView, Config, GroupLag, GroupSummary, GroupView, LogDir, Outcome, Reset,
     Resource, TopicView, VerifyView,
 };
-use tare_kafka::assign::Plan;
+use tare_kafka_admin::assign::Plan;
 use tare_schema::clusters::ClusterDef;
 use tare_schema::document::schema_of;
 use tare_schema::schemas::Shape;

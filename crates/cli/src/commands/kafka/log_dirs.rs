@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use tare_kafka::admin::Admin;
+use tare_kafka_admin::admin::Admin;
 
 use crate::exit::Exit;
 use crate::screen::print;

@@ -17,8 +17,8 @@ mod verify;
 
 use std::process::ExitCode;
 
-use tare_kafka::admin::AdminError;
-use tare_kafka::link::LinkError;
+use tare_kafka_admin::admin::AdminError;
+use tare_kafka_admin::link::LinkError;
 
 use crate::exit::bad_input;
 

@@ -2,7 +2,7 @@
 
 use comfy_table::{Cell, CellAlignment, ContentArrangement, Table, presets};
 use serde::Serialize;
-use tare_kafka::admin::Outcome;
+use tare_kafka_admin::admin::Outcome;
 use tare_schema::shown::shown;
 
 use crate::exit::bad_input;

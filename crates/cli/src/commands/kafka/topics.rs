@@ -4,8 +4,10 @@ use std::collections::BTreeMap;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use tare_kafka::admin::{Admin, ConfigSource, Mode, NewTopic, Outcome, Resource, Shape, TopicView};
-use tare_kafka::link::Patience;
+use tare_kafka_admin::admin::{
+    Admin, ConfigSource, Mode, NewTopic, Outcome, Resource, Shape, TopicView,
+};
+use tare_kafka_admin::link::Patience;
 
 use crate::exit::{Exit, bad_input};
 use crate::screen::print;

@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use tare_kafka::admin::{Admin, Progress, Verdict, VerifyView};
+use tare_kafka_admin::admin::{Admin, Progress, Verdict, VerifyView};
 use tare_schema::shown::shown;
 
 use crate::exit::{Exit, bad_input};

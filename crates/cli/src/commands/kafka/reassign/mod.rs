@@ -5,8 +5,8 @@ mod watch;
 
 use std::process::ExitCode;
 
-use tare_kafka::admin::Admin;
-use tare_kafka::admin::reassign::{Limit, Moving, Throttles};
+use tare_kafka_admin::admin::Admin;
+use tare_kafka_admin::admin::reassign::{Limit, Moving, Throttles};
 
 use crate::exit::{Exit, bad_input};
 use crate::screen::print;

@@ -3,8 +3,8 @@
 use std::io::Read;
 use std::path::Path;
 
-use tare_kafka::admin::Admin;
-use tare_kafka::assign::{self, Plan, Replication};
+use tare_kafka_admin::admin::Admin;
+use tare_kafka_admin::assign::{self, Plan, Replication};
 use tare_schema::named::read_given;
 
 use crate::commands::kafka::output::{self, count, list};

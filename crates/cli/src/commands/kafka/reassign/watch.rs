@@ -4,8 +4,8 @@ use std::process::ExitCode;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use tare_kafka::admin::Admin;
-use tare_kafka::admin::reassign::Moving;
+use tare_kafka_admin::admin::Admin;
+use tare_kafka_admin::admin::reassign::Moving;
 use tare_schema::shown::shown_json;
 
 use crate::commands::kafka::json_schema::Motion;

@@ -6,8 +6,7 @@ use bytes::Bytes;
 use kafka_protocol::ResponseError;
 use kafka_protocol::messages::{SaslAuthenticateRequest, SaslHandshakeRequest};
 use kafka_protocol::protocol::StrBytes;
-
-use crate::sasl::{Credentials, Login, Mechanism, SaslError, Step};
+use tare_kafka::sasl::{Credentials, Login, Mechanism, SaslError, Step};
 
 use super::connection::Connection;
 use super::error::LinkError;

@@ -4,8 +4,7 @@ use std::collections::{BTreeMap, VecDeque};
 
 use schemars::JsonSchema;
 use serde::Serialize;
-
-use crate::records::BatchHeader;
+use tare_kafka::records::BatchHeader;
 
 /// Differences kept in the report; further ones are not recorded.
 pub(super) const DIFFERENCES_MAX: usize = 10;

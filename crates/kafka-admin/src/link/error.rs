@@ -2,9 +2,8 @@
 
 use std::time::Duration;
 
+use tare_kafka::frame::FrameError;
 use tare_schema::load::OutOfReach;
-
-use crate::frame::FrameError;
 
 use super::address::Address;
 

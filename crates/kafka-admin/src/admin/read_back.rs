@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use crate::audit::{Account, AccountError};
+use tare_kafka::audit::{Account, AccountError};
+
 use crate::link::Patience;
 
 use super::error::AdminError;

@@ -17,7 +17,7 @@ use tare_kafka::kafka_protocol::messages::api_versions_response::ApiVersion;
 use tare_kafka::kafka_protocol::messages::{
     ApiKey, ApiVersionsResponse, CreateTopicsRequest, MetadataRequest,
 };
-use tare_kafka::link::{Address, Cluster, LinkError, Settings};
+use tare_kafka_admin::link::{Address, Cluster, LinkError, Settings};
 
 /// For brokers that answer, however long the machine keeps them from it.
 fn patient() -> Settings {

@@ -8,8 +8,7 @@ use kafka_protocol::ResponseError;
 use kafka_protocol::messages::{ApiVersionsRequest, ApiVersionsResponse};
 use kafka_protocol::protocol::{Request, StrBytes};
 use rustls::{ClientConnection, StreamOwned};
-
-use crate::frame::{self, ANSWER_MAX_BYTES, FrameError};
+use tare_kafka::frame::{self, ANSWER_MAX_BYTES, FrameError};
 
 use super::address::Address;
 use super::error::LinkError;

@@ -14,8 +14,8 @@ use tare_kafka::kafka_protocol::messages::{
     ApiKey, MetadataRequest, SaslAuthenticateResponse, SaslHandshakeResponse,
 };
 use tare_kafka::kafka_protocol::protocol::StrBytes;
-use tare_kafka::link::{Cluster, Dial, Identity, LinkError, Settings, Tls, Trust};
 use tare_kafka::sasl::{Credentials, Mechanism};
+use tare_kafka_admin::link::{Cluster, Dial, Identity, LinkError, Settings, Tls, Trust};
 
 use super::fake::{Broker, advertised, all_versions, frame, healthy, next};
 use super::{connect, only, patient};

@@ -14,9 +14,9 @@ use kafka_protocol::messages::list_offsets_request::{ListOffsetsPartition, ListO
 use kafka_protocol::messages::{FetchRequest, ListOffsetsRequest};
 use schemars::JsonSchema;
 use serde::Serialize;
+use tare_kafka::records::Batches;
 
 use crate::link::Patience;
-use crate::records::Batches;
 
 use super::configs::Resource;
 use super::error::{AdminError, Refusal};

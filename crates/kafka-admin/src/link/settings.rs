@@ -7,9 +7,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use tare_kafka::sasl::Credentials;
 use tare_schema::load::Reach;
-
-use crate::sasl::Credentials;
 
 /// Connection settings.
 #[derive(Debug, Clone)]

@@ -4,8 +4,8 @@ use kafka_protocol::ResponseError;
 use kafka_protocol::protocol::StrBytes;
 use schemars::JsonSchema;
 use serde::Serialize;
+use tare_kafka::audit::AccountError;
 
-use crate::audit::AccountError;
 use crate::link::LinkError;
 
 /// Why an administration request failed.
