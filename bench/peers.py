@@ -11,7 +11,7 @@ import subprocess
 
 import rounds
 
-HOME = os.path.expanduser("~/.cache/tare/peers")
+HOME = os.path.join(rounds.CACHE, "peers")
 BIN = os.path.join(HOME, "bin")
 
 # Pinned: a figure names the version it was taken with.

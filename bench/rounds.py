@@ -15,6 +15,16 @@ SERVER_CORE, LOAD_CORE = CORES[0], CORES[-1]
 OUTPUT_BYTES_MAX = 16 << 20
 
 
+def cache():
+    """The folder of what can be fetched again, by the rule of Tare itself (docs/COMMAND-LINE.md)."""
+    caches = os.environ.get("XDG_CACHE_HOME", "")
+    caches = caches if os.path.isabs(caches) else os.path.expanduser("~/.cache")
+    return os.environ.get("TARE_CACHE") or os.path.join(caches, "tare")
+
+
+CACHE = cache()
+
+
 class Failed(Exception):
     """A program that did not do what it was started for."""
 

@@ -3,58 +3,214 @@
 use std::fmt;
 use std::process::ExitCode;
 
+use signal_hook::consts::{SIGHUP, SIGTERM};
+use tare_schema::failure::Failure;
+
+use crate::json_output::JsonOutput;
 use crate::screen::say;
 
-/// The exit codes.
+/// The exit codes; those of signals are 128 and the number of the signal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Exit {
     /// Success.
     Done = 0,
-    /// The load failed, or an assertion, a required rate or a required verdict did.
+    /// An assertion failed, a required rate or verdict was missed, a comparison differs, or the load was aborted.
     Failed = 1,
     /// The input is invalid; nothing was started.
     BadInput = 2,
     /// The machine, its packages or its permissions do not allow it.
     Environment = 3,
+    /// There were no answers, or no trial counts.
+    NothingMeasured = 4,
+    /// Ended by SIGHUP; the measurements so far are kept.
+    HungUp = 129,
     /// Interrupted by the user; the measurements so far are kept.
     Interrupted = 130,
+    /// Standard output was closed before the end, as by `| head`.
+    OutputClosed = 141,
+    /// Ended by SIGTERM; the measurements so far are kept.
+    Terminated = 143,
+}
+
+impl Exit {
+    /// All of them, in order.
+    pub const ALL: [Exit; 9] = [
+        Exit::Done,
+        Exit::Failed,
+        Exit::BadInput,
+        Exit::Environment,
+        Exit::NothingMeasured,
+        Exit::HungUp,
+        Exit::Interrupted,
+        Exit::OutputClosed,
+        Exit::Terminated,
+    ];
+
+    /// The number.
+    pub fn code(self) -> u8 {
+        self as u8
+    }
+
+    /// What it means, for the help and docs/COMMAND-LINE.md.
+    pub fn meaning(self) -> &'static str {
+        match self {
+            Exit::Done => {
+                "done; also when a verdict is undecided, unless --require-verdict is given"
+            }
+            Exit::Failed => {
+                "done, but an assertion, required rate, verdict or comparison failed; or aborted"
+            }
+            Exit::BadInput => "bad input: arguments or files",
+            Exit::Environment => {
+                "environment: a missing tool, no permission, a port in use, software not fetched"
+            }
+            Exit::NothingMeasured => "nothing could be measured: no answers, or no trial counts",
+            Exit::HungUp => "ended by SIGHUP",
+            Exit::Interrupted => "interrupted by SIGINT (Ctrl-C)",
+            Exit::OutputClosed => "standard output was closed before the end, as by `| head`",
+            Exit::Terminated => "terminated by SIGTERM",
+        }
+    }
+
+    /// The exit code after this signal.
+    pub fn of_signal(signal: i32) -> Exit {
+        match signal {
+            SIGHUP => Exit::HungUp,
+            SIGTERM => Exit::Terminated,
+            _ => Exit::Interrupted,
+        }
+    }
+
+    /// The exit code of a load that was cut short: by this signal, or because nobody read its output.
+    pub fn of_cut(signal: Option<i32>) -> Exit {
+        signal.map_or(Exit::OutputClosed, Exit::of_signal)
+    }
+
+    /// All codes with their meanings, a line each.
+    pub fn table() -> String {
+        Exit::ALL
+            .iter()
+            .map(|exit| format!("  {:>3}  {}\n", exit.code(), exit.meaning()))
+            .collect()
+    }
 }
 
 impl From<Exit> for ExitCode {
     fn from(exit: Exit) -> ExitCode {
-        ExitCode::from(exit as u8)
+        ExitCode::from(exit.code())
     }
 }
 
-/// Marks an error as one of the input.
+/// Marks an error with its exit code. Errors without a mark are those of the environment.
 #[derive(Debug)]
-struct BadInput;
+struct Mark(Exit);
 
-impl fmt::Display for BadInput {
+impl fmt::Display for Mark {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("bad input")
+        f.write_str(self.0.meaning())
     }
 }
 
-impl std::error::Error for BadInput {}
+impl std::error::Error for Mark {}
 
 /// An error of the input; exit code 2.
 pub fn bad_input(error: impl fmt::Display) -> anyhow::Error {
-    anyhow::Error::new(BadInput).context(error.to_string())
+    marked(Exit::BadInput, error)
 }
 
-/// Prints an error with its causes and chooses the exit code.
-pub fn report(error: &anyhow::Error) -> ExitCode {
-    if error.downcast_ref::<BadInput>().is_some() {
-        // The marker is the innermost cause and is not printed.
-        let words: Vec<String> = error
-            .chain()
-            .filter(|cause| !cause.is::<BadInput>())
-            .map(ToString::to_string)
-            .collect();
-        say(format_args!("error: {}", words.join(": ")));
-        return Exit::BadInput.into();
+/// Nothing could be measured; exit code 4.
+pub fn unmeasured(error: impl fmt::Display) -> anyhow::Error {
+    marked(Exit::NothingMeasured, error)
+}
+
+fn marked(exit: Exit, error: impl fmt::Display) -> anyhow::Error {
+    anyhow::Error::new(Mark(exit)).context(error.to_string())
+}
+
+/// Prints an error with its causes, as JSON too where that was asked for, and chooses the exit code.
+pub fn report(error: &anyhow::Error, json: JsonOutput) -> ExitCode {
+    let mark = error.downcast_ref::<Mark>();
+    let exit = mark.map_or(Exit::Environment, |mark| mark.0);
+    // The mark is the innermost cause and is not printed.
+    let texts: Vec<String> = error
+        .chain()
+        .filter(|cause| !cause.is::<Mark>())
+        .map(ToString::to_string)
+        .collect();
+    say(format_args!("error: {}", texts.join(": ")));
+    let mut texts = texts.into_iter();
+    json.print_failure(Failure {
+        message: texts.next().unwrap_or_default(),
+        exit_code: exit.code(),
+        causes: texts.collect(),
+    });
+    exit.into()
+}
+
+/// Prints what the parser of the arguments says: help, the version, or an error of usage (exit code 2).
+pub fn report_usage(error: &clap::Error, json: JsonOutput) -> ExitCode {
+    // An error means that the stream is closed.
+    let _ = error.print();
+    if !error.use_stderr() {
+        return Exit::Done.into();
     }
-    say(format_args!("error: {error:#}"));
-    Exit::Environment.into()
+    let text = error.render().to_string();
+    let message = text.strip_prefix("error: ").unwrap_or(&text).trim_end();
+    json.print_failure(Failure {
+        message: message.to_owned(),
+        exit_code: Exit::BadInput.code(),
+        causes: Vec::new(),
+    });
+    Exit::BadInput.into()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use signal_hook::consts::SIGINT;
+
+    use super::*;
+
+    #[test]
+    fn the_page_of_the_command_line_has_every_exit_code_with_its_meaning() {
+        let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/COMMAND-LINE.md");
+        let page = std::fs::read_to_string(page).unwrap();
+        let rows: Vec<String> = Exit::ALL
+            .iter()
+            .map(|exit| {
+                // A bar would end the cell.
+                let meaning = exit.meaning().replace('|', "\\|");
+                format!("| {} | {meaning} |", exit.code())
+            })
+            .collect();
+        let listed: Vec<&str> = page
+            .lines()
+            .skip_while(|line| *line != "## Exit codes")
+            .skip(1)
+            .take_while(|line| !line.starts_with("## "))
+            .filter(|line| line.starts_with("| ") && !line.starts_with("| code"))
+            .filter(|line| !line.starts_with("| ---"))
+            .collect();
+        assert_eq!(listed, rows);
+    }
+
+    #[test]
+    fn signals_have_the_codes_that_a_shell_gives_them() {
+        for signal in [SIGHUP, SIGINT, SIGTERM] {
+            assert_eq!(i32::from(Exit::of_signal(signal).code()), 128 + signal);
+        }
+        assert_eq!(Exit::of_cut(Some(SIGTERM)), Exit::Terminated);
+        assert_eq!(Exit::of_cut(None), Exit::OutputClosed);
+    }
+
+    #[test]
+    fn a_mark_stays_below_further_contexts_and_is_not_a_cause() {
+        let error = unmeasured("no connection").context("the first probe");
+        let mark = error.downcast_ref::<Mark>().unwrap();
+        assert_eq!(mark.0, Exit::NothingMeasured);
+        let shown = error.chain().filter(|cause| !cause.is::<Mark>());
+        let shown: Vec<String> = shown.map(ToString::to_string).collect();
+        assert_eq!(shown, ["the first probe", "no connection"]);
+    }
 }

@@ -1,13 +1,12 @@
 //! The one binary `tare`: arguments in, exit code out.
-#![allow(
-    clippy::print_stdout,
-    clippy::print_stderr,
-    reason = "a command line tool speaks through its standard streams"
-)]
 
+mod colour;
 mod commands;
+mod examples;
 mod exit;
+mod json_output;
 mod progress;
+mod run_events;
 mod runs;
 mod screen;
 mod signals;
@@ -15,9 +14,10 @@ mod stopping_rule;
 
 use std::process::ExitCode;
 
-use clap::Parser;
+use clap::{CommandFactory, FromArgMatches, Parser};
 
-use commands::Command;
+use commands::{Command, completions};
+use json_output::JsonOutput;
 
 /// Tare measures what the things between a client and a service cost.
 #[derive(Debug, Parser)]
@@ -29,14 +29,41 @@ use commands::Command;
     propagate_version = true
 )]
 pub struct Cli {
+    /// When output is coloured; auto: on a terminal, unless NO_COLOR, CLICOLOR or CLICOLOR_FORCE say otherwise.
+    #[arg(
+        long,
+        alias = "colour",
+        global = true,
+        value_name = "auto|always|never",
+        default_value = "auto",
+        hide_possible_values = true
+    )]
+    pub color: colour::When,
     /// What to do.
     #[command(subcommand)]
     pub command: Command,
 }
 
+/// The command line, with examples in the help and hints for completion.
+pub fn command() -> clap::Command {
+    completions::with_hints(examples::with_examples(Cli::command()))
+}
+
 fn main() -> ExitCode {
-    match Cli::parse().command.run() {
+    let words = || std::env::args_os().skip(1);
+    let command = command().color(colour::of_words(words()));
+    let matches = match command.try_get_matches() {
+        Ok(matches) => matches,
+        Err(error) => return exit::report_usage(&error, JsonOutput::of_words(words())),
+    };
+    let json = JsonOutput::of_matches(&matches);
+    let cli = match Cli::from_arg_matches(&matches) {
+        Ok(cli) => cli,
+        Err(error) => return exit::report_usage(&error, json),
+    };
+    colour::choose(cli.color);
+    match cli.command.run() {
         Ok(code) => code,
-        Err(error) => exit::report(&error),
+        Err(error) => exit::report(&error, json),
     }
 }

@@ -1,8 +1,6 @@
 //! Progress of a run: one live line on a terminal, plain lines elsewhere.
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
@@ -10,11 +8,14 @@ use tare_conduct::{Enough, Event, Progress, Watcher};
 use tare_lab::doctor::OtherPrograms;
 use tare_report::quantity;
 use tare_schema::agent::Sample;
+use tare_schema::event::RunEvent;
 use tare_schema::metric::Unit;
 use tare_schema::record::{TrialRecord, TrialStatus};
 use tare_schema::shown::{shown, shown_lines};
 
-use crate::{screen, stopping_rule};
+use crate::screen::{self, say_raw};
+use crate::signals::Interruption;
+use crate::{run_events, stopping_rule};
 
 /// How progress is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -25,6 +26,8 @@ pub enum ProgressOutput {
     Log,
     /// Nothing (`--json`).
     Off,
+    /// One JSON object a line, on standard output (`--json-lines`).
+    JsonLines,
 }
 
 /// Shows the progress of a run.
@@ -32,21 +35,23 @@ pub struct ProgressWatcher {
     experiment: String,
     output: ProgressOutput,
     bar: ProgressBar,
-    interrupted: Arc<AtomicBool>,
+    interruption: Interruption,
     plan: tare_schema::plan::Plan,
     folder: Option<PathBuf>,
 }
 
 impl ProgressWatcher {
-    /// A watcher of a run of this plan; `interrupted` is set by the signal handler.
+    /// A watcher of a run of this plan.
     pub fn new(
         plan: &tare_schema::plan::Plan,
         output: ProgressOutput,
-        interrupted: Arc<AtomicBool>,
+        interruption: Interruption,
     ) -> Self {
         let target = match output {
             ProgressOutput::Terminal => ProgressDrawTarget::stderr(),
-            ProgressOutput::Log | ProgressOutput::Off => ProgressDrawTarget::hidden(),
+            ProgressOutput::Log | ProgressOutput::Off | ProgressOutput::JsonLines => {
+                ProgressDrawTarget::hidden()
+            }
         };
         let bar = ProgressBar::with_draw_target(None, target);
         if let Ok(style) = ProgressStyle::with_template("{wide_msg}") {
@@ -56,7 +61,7 @@ impl ProgressWatcher {
             experiment: shown(short_name(&plan.experiment)).into_owned(),
             output,
             bar,
-            interrupted,
+            interruption,
             plan: plan.clone(),
             folder: None,
         }
@@ -69,9 +74,13 @@ impl ProgressWatcher {
 
     /// Warns of CPU that other programs use before anything is started.
     pub fn other_programs(&self, found: &OtherPrograms) {
-        if let Some(words) = found.in_words() {
-            let said = format!("{} · {words}: intervals will be wider", self.experiment);
-            self.say(&shown_lines(&said));
+        let Some(words) = found.in_words() else {
+            return;
+        };
+        let text = format!("{words}: intervals will be wider");
+        match self.output {
+            ProgressOutput::JsonLines => print_line(&RunEvent::Note { text }),
+            _ => self.say(&shown_lines(&format!("{} · {text}", self.experiment))),
         }
     }
 
@@ -82,9 +91,9 @@ impl ProgressWatcher {
 
     fn say(&self, words: &str) {
         match self.output {
-            ProgressOutput::Terminal => self.bar.suspend(|| eprintln!("{words}")),
-            ProgressOutput::Log => eprintln!("{words}"),
-            ProgressOutput::Off => {}
+            ProgressOutput::Terminal => self.bar.suspend(|| say_raw(words)),
+            ProgressOutput::Log => say_raw(words),
+            ProgressOutput::Off | ProgressOutput::JsonLines => {}
         }
     }
 
@@ -92,8 +101,8 @@ impl ProgressWatcher {
     fn show_transient(&self, words: String) {
         match self.output {
             ProgressOutput::Terminal => self.bar.set_message(words),
-            ProgressOutput::Log => eprintln!("{words}"),
-            ProgressOutput::Off => {}
+            ProgressOutput::Log => say_raw(&words),
+            ProgressOutput::Off | ProgressOutput::JsonLines => {}
         }
     }
 
@@ -167,7 +176,8 @@ impl ProgressWatcher {
 
     /// Prints a provisional table after the first block, and from the third on.
     fn block_done(&self, folder: &Path, block: u32, of: u32) {
-        if self.output == ProgressOutput::Off || block == of {
+        let is_shown = matches!(self.output, ProgressOutput::Terminal | ProgressOutput::Log);
+        if !is_shown || block == of {
             return;
         }
         if block == 1 || block >= 3 {
@@ -185,6 +195,9 @@ impl ProgressWatcher {
 
 impl Watcher for ProgressWatcher {
     fn hear(&mut self, event: &Event<'_>) {
+        if self.output == ProgressOutput::JsonLines {
+            print_line(&run_events::line(event));
+        }
         match event {
             Event::Preparing(words) => {
                 self.show_transient(format!("{} · {}", self.experiment, shown(words)))
@@ -225,8 +238,14 @@ impl Watcher for ProgressWatcher {
     }
 
     fn interrupted(&self) -> bool {
-        self.interrupted.load(Ordering::Relaxed)
+        // Lines that nobody reads are no reason to go on.
+        self.interruption.is_requested() || screen::is_closed()
     }
+}
+
+/// Prints a line of JSON; that nobody reads it is noticed by `interrupted`.
+fn print_line(event: &RunEvent) {
+    let _ = screen::print_event(event);
 }
 
 /// `sidecar` of `istio-performance/sidecar`.

@@ -39,7 +39,7 @@ fn run(folder: &Path, arms: &str, load: &str) -> Vec<TrialRecord> {
     ];
     let output = finish(&mut tare(&words), LIMIT);
     let said = stderr(&output);
-    assert!(matches!(output.status.code(), Some(0 | 1)), "{said}");
+    assert!(matches!(output.status.code(), Some(0 | 1 | 4)), "{said}");
     records(&only_run(&out).unwrap())
 }
 

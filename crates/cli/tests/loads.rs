@@ -9,12 +9,15 @@ mod rig;
 
 use std::fs::File;
 use std::io::BufReader;
+use std::net::{TcpListener, TcpStream};
 use std::process::{Command, Output, Stdio};
 use std::time::Duration;
 
 use rig::{finish, metric, origin, stderr, stdout, tare, turn};
 use serde_json::Value;
 use tare_schema::agent::LoadEnd;
+use tare_schema::event::LoadEvent;
+use tare_schema::failure::FailureReport;
 use tare_schema::load::Stop;
 use tare_schema::load_report::{AssertionVerdict, LoadReport};
 use tare_stats::{Latencies, hlog};
@@ -234,9 +237,9 @@ fn a_result_for_fortio_has_the_shape_that_fortio_writes() {
     assert_eq!(ours["URL"], url);
 }
 
-/// Ctrl-C for a load on an origin that answers late, as soon as requests have come in: as often as said, each time once the
+/// A signal for a load on an origin that answers late, as soon as requests have come in: as often as said, each time once the
 /// last one was heard.
-fn interrupted(times: usize, answer: &str) -> Output {
+fn interrupted(signal: &str, times: usize, answer: &str) -> Output {
     let (_origin, address) = origin(&["--answer", answer]);
     let url = format!("http://{address}/");
     let mut load = tare(&["load", &url, "--rate", "50", "-d", "60s", "-t", "40s"]);
@@ -251,7 +254,7 @@ fn interrupted(times: usize, answer: &str) -> Output {
         (metric(&address, "requests") > 0).then_some(())
     });
     for time in 0..times {
-        rig::kill(pid, "INT");
+        rig::kill(pid, signal);
         // The signal is taken by a thread that waits for it: pending means not heard yet.
         rig::wait_for(LIMIT, "signal heard", || is_heard(pid).then_some(()));
         if time + 1 < times {
@@ -278,18 +281,134 @@ fn is_heard(pid: u32) -> bool {
 #[test]
 fn ctrl_c_ends_a_load_that_prints_its_result_and_a_second_one_waits_for_nothing() {
     let _turn = turn();
-    let once = interrupted(1, "delay=2s");
+    let once = interrupted("INT", 1, "delay=2s");
     let found: LoadReport = serde_json::from_str(&stdout(&once)).unwrap();
     assert_eq!(found.result.ended, LoadEnd::Interrupted);
     assert_eq!(found.result.unfinished, 0, "it waited for the answers");
     assert!(found.result.ok > 0);
     assert_eq!(once.status.code(), Some(130));
 
-    let twice = interrupted(2, "delay=20s");
+    let twice = interrupted("INT", 2, "delay=20s");
     let found: LoadReport = serde_json::from_str(&stdout(&twice)).unwrap();
     assert_eq!(found.result.ok, 0, "nothing was waited for");
     assert!(found.result.unfinished > 0);
-    assert_eq!(twice.status.code(), Some(1), "no request succeeded");
+    assert_eq!(twice.status.code(), Some(130));
+
+    let terminated = interrupted("TERM", 1, "delay=100ms");
+    let found: LoadReport = serde_json::from_str(&stdout(&terminated)).unwrap();
+    assert_eq!(found.result.ended, LoadEnd::Interrupted);
+    assert_eq!(terminated.status.code(), Some(143));
+}
+
+/// The lines of `--json-lines`.
+fn lines(output: &Output) -> Vec<LoadEvent> {
+    let text = stdout(output);
+    text.lines()
+        .map(|line| serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line}")))
+        .collect()
+}
+
+#[test]
+fn a_load_tells_its_samples_line_by_line_and_ends_with_its_result() {
+    let _turn = turn();
+    let (_origin, address) = origin(&[]);
+    let url = format!("http://{address}/");
+    let mut load = tare(&["load", &url, "--rate", "100", "--duration", "2s"]);
+    load.args(["--json-lines", "--no-calibrate"]);
+    let output = finish(&mut load, LIMIT);
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    assert_eq!(stderr(&output), "", "progress is in the lines");
+    let mut lines = lines(&output).into_iter();
+    let ready = lines.next().unwrap();
+    assert!(matches!(ready, LoadEvent::Ready { .. }), "{ready:?}");
+    let mut samples = Vec::new();
+    let result = loop {
+        match lines.next().unwrap() {
+            LoadEvent::Sample(sample) => samples.push(sample),
+            other => break other,
+        }
+    };
+    let LoadEvent::Result(report) = result else {
+        panic!("{result:?}");
+    };
+    assert_eq!(lines.next(), None, "the result is the last line");
+    assert!(!samples.is_empty());
+    assert_eq!(report.samples, samples);
+    assert_eq!(report.result.intended, 200);
+}
+
+#[test]
+fn a_search_and_a_curve_tell_what_they_try_line_by_line() {
+    let _turn = turn();
+    let (_origin, address) = origin(&["--answer", "delay=20ms"]);
+    let url = format!("http://{address}/");
+    let run = |more: &[&str]| {
+        let mut load = tare(&["load", &url, "--json-lines", "--probe", "1s"]);
+        load.args(["--cooldown", "0s", "--timeout", "2s"]);
+        lines(&finish(load.args(more), LIMIT))
+    };
+    let search = run(&["--search", "p50 < 10ms", "--search-time", "5s"]);
+    let (last, tried) = search.split_last().unwrap();
+    let LoadEvent::SearchResult(report) = last else {
+        panic!("{last:?}");
+    };
+    let probes = tried.iter().map(|line| match line {
+        LoadEvent::Probe(probe) => probe.clone(),
+        other => panic!("{other:?}"),
+    });
+    assert_eq!(probes.collect::<Vec<_>>(), report.probes);
+    assert!(!report.probes.is_empty());
+
+    let curve = run(&["--curve=1000,2000", "--repeats", "2"]);
+    let (last, begun) = curve.split_last().unwrap();
+    assert!(matches!(last, LoadEvent::CurveResult(_)), "{last:?}");
+    let numbers: Vec<_> = begun
+        .iter()
+        .map(|line| match line {
+            LoadEvent::Window {
+                number, windows, ..
+            } => (*number, *windows),
+            other => panic!("{other:?}"),
+        })
+        .collect();
+    assert_eq!(numbers, [(1, 4), (2, 4), (3, 4), (4, 4)]);
+}
+
+#[test]
+fn a_load_whose_lines_nobody_reads_ends() {
+    let _turn = turn();
+    let (_origin, address) = origin(&[]);
+    let url = format!("http://{address}/");
+    let (reader, writer) = std::io::pipe().unwrap();
+    drop(reader);
+    let mut load = tare(&["load", &url, "--rate", "100", "--duration", "600s"]);
+    load.args(["--json-lines", "--no-calibrate"]);
+    let child = load.stdout(writer).stderr(Stdio::piped()).spawn().unwrap();
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(141), "{}", stderr(&output));
+    assert!(!stderr(&output).contains("panicked"));
+}
+
+#[test]
+fn a_load_without_an_answer_ends_with_4_and_says_why_as_json_too() {
+    let closed = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = closed.local_addr().unwrap();
+    // A connection that came in there holds the port: nobody else gets it, and nobody listens.
+    let _caller = TcpStream::connect(address).unwrap();
+    let _taken = closed.accept().unwrap();
+    drop(closed);
+    let url = format!("http://{address}/");
+    for form in ["--json", "--json-lines"] {
+        let mut load = tare(&["load", &url, "-n", "10", "--timeout", "2s", form]);
+        load.arg("--no-calibrate");
+        let output = finish(&mut load, LIMIT);
+        assert_eq!(output.status.code(), Some(4), "{}", stderr(&output));
+        let failed: FailureReport = serde_json::from_str(&stdout(&output)).unwrap();
+        assert_eq!(failed.error.exit_code, 4);
+        let said = stderr(&output);
+        assert!(said.contains(&failed.error.message), "{said}");
+        assert!(failed.error.message.contains("no connection"), "{said}");
+    }
 }
 
 #[test]

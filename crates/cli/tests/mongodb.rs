@@ -119,7 +119,7 @@ fn over_tls_the_server_is_called_by_its_name() {
     // Without the authority nobody is trusted, and that is what is said.
     let mut refused = tare(&["load", &url, "--count", "10", "--no-calibrate"]);
     let output = finish(&mut refused, LIMIT);
-    assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
+    assert_eq!(output.status.code(), Some(4), "{}", stderr(&output));
     let said = stdout(&output) + &stderr(&output);
     assert!(said.contains("certificate"), "{said}");
 }

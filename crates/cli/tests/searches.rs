@@ -85,7 +85,7 @@ fn a_search_finds_the_rate_that_one_connection_carries() {
 }
 
 #[test]
-fn a_search_that_can_only_miss_says_so_and_ends_with_1() {
+fn a_search_that_can_only_miss_ends_with_1_and_one_without_answers_with_4() {
     let _turn = turn();
     let (_origin, address) = origin(&["--answer", "delay=20ms"]);
     let url = format!("http://{address}/");
@@ -110,7 +110,7 @@ fn a_search_that_can_only_miss_says_so_and_ends_with_1() {
     let (_origin, address) = origin(&["--answer", "status=503"]);
     let url = format!("http://{address}/");
     let (found, code) = load(&url, &[&search[..], &QUICK].concat());
-    assert_eq!(code, Some(1));
+    assert_eq!(code, Some(4));
     let words = found["sentence"].as_str().unwrap();
     assert!(words.contains("succeeded"), "{words}");
 }
@@ -292,7 +292,7 @@ fn a_search_never_tries_a_rate_that_cannot_show_its_percentile() {
     // Fifteen beyond the percentile in the two minutes of the longest try: 150,000 answers.
     let search = ["--search", "p99.99 < 1s", "--search-time", "1s"];
     let (found, code) = load(&url, &search);
-    assert_eq!(code, Some(1), "{found:#}");
+    assert_eq!(code, Some(4), "{found:#}");
     let words = found["sentence"].as_str().unwrap();
     assert!(words.contains("120 s at 1250/s"), "{words}");
 

@@ -338,6 +338,79 @@ fn the_committed_shapes_that_the_binary_knows_are_fresh() {
     }
 }
 
+/// Files that read all variables: to hand them on to a command in a pod, and to find those of targets.
+const READ_ALL: [&str; 2] = ["crates/lab/src/connector.rs", "crates/lab/src/fetch.rs"];
+
+/// Reads of a variable that the user names: file, and argument of the call.
+const NAMED_BY_USERS: [(&str, &str); 1] = [("crates/schema/src/metrics_source.rs", "name")];
+
+/// Names of the environment variables that a file reads: literals, constants of the file, else the argument of the call.
+fn variables_read(text: &str) -> Vec<String> {
+    let constant = |name: &str| {
+        let declaration = format!("const {name}: &str = \"");
+        let rest = text.split(&declaration).nth(1)?;
+        rest.split('"').next().map(str::to_owned)
+    };
+    let calls = ["env::var(", "env::var_os("];
+    let reads = calls.iter().flat_map(|call| text.split(call).skip(1));
+    let arguments = reads.map(|rest| rest.split(')').next().unwrap_or_default().trim());
+    arguments
+        .map(|argument| match argument.strip_prefix('"') {
+            Some(literal) => literal.trim_end_matches('"').to_owned(),
+            None => constant(argument).unwrap_or_else(|| argument.to_owned()),
+        })
+        .collect()
+}
+
+#[test]
+fn every_environment_variable_that_is_read_is_in_the_table() {
+    let page = fs::read_to_string(root().join("docs/COMMAND-LINE.md")).unwrap();
+    let rows = page.lines().filter(|line| line.starts_with("| "));
+    let first_cells = rows.filter_map(|line| line.split('|').nth(1));
+    let known: Vec<&str> = first_cells
+        .flat_map(|cell| cell.split('`').skip(1).step_by(2))
+        .collect();
+    assert!(known.contains(&"TARE_BINARY_<TARGET>"), "{known:?}");
+    let mut missing = Vec::new();
+    for path in rust_files() {
+        let name = path.strip_prefix(root()).unwrap().display().to_string();
+        if name.contains("/tests") {
+            continue;
+        }
+        let text = fs::read_to_string(&path).unwrap();
+        if text.contains("env::vars") && !READ_ALL.contains(&name.as_str()) {
+            missing.push(format!("{name} reads all variables"));
+        }
+        for variable in variables_read(&text) {
+            let is_named = NAMED_BY_USERS.contains(&(name.as_str(), variable.as_str()));
+            if !is_named && !known.contains(&variable.as_str()) {
+                missing.push(format!("{name}: {variable}"));
+            }
+        }
+    }
+    for name in [
+        "tare",
+        "test",
+        "bench/rounds.py",
+        "fuzz/run",
+        "scripts/check-crates",
+        "scripts/repeat-tests",
+    ] {
+        let text = fs::read_to_string(root().join(name)).unwrap();
+        let words = text.split(|c: char| !c.is_ascii_uppercase() && c != '_');
+        let own = words.filter(|word| word.starts_with("TARE_"));
+        let lost = own.filter(|word| !known.contains(word));
+        missing.extend(lost.map(|word| format!("{name}: {word}")));
+    }
+    assert!(missing.is_empty(), "docs/COMMAND-LINE.md: {missing:#?}");
+}
+
+#[test]
+fn a_variable_is_found_by_its_literal_and_by_its_constant() {
+    let text = "const VARIABLE: &str = \"A_B\";\n std::env::var_os(VARIABLE); env::var(\"C\"); env::var(given)";
+    assert_eq!(variables_read(text), ["C", "given", "A_B"]);
+}
+
 /// What cargo says of a binary in which a test failed, of one that broke off, and of one where all is well.
 const SAID: &str = "\
 test one::a ... ok

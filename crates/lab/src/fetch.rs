@@ -16,6 +16,7 @@ use tare_schema::record::TargetVersion;
 use tare_schema::target::{CargoDef, DebianDef, Get, GoDef};
 
 use crate::LabError;
+use crate::cached;
 use crate::catalogue::Target;
 use crate::subprocess;
 
@@ -53,28 +54,23 @@ pub struct Fetcher {
 }
 
 impl Fetcher {
-    /// A fetcher for the user's cache (`TARE_CACHE`, else `~/.cache/tare`) and choices
+    /// A fetcher for the user's cache ([`cached::folder`]) and choices
     /// (`TARE_BINARY_ENVOY=/opt/envoy`, or `=path` for the first `envoy` in `PATH`).
     ///
     /// # Errors
     /// When there is no home folder, or Tare cannot find its own binary.
     pub fn from_env() -> Result<Fetcher, LabError> {
-        let folder = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
-        let cache = folder("TARE_CACHE")
-            .map(PathBuf::from)
-            .or_else(|| folder("HOME").map(|home| Path::new(&home).join(".cache/tare")))
-            .ok_or_else(|| {
-                LabError::Plan(
-                    "neither TARE_CACHE nor HOME is set; set TARE_CACHE to a folder for downloads"
-                        .to_owned(),
-                )
-            })?;
+        let cache = cached::folder().ok_or_else(|| {
+            LabError::Plan(
+                "neither TARE_CACHE nor HOME is set; set TARE_CACHE to a folder for downloads"
+                    .to_owned(),
+            )
+        })?;
         let chosen = std::env::vars()
             .filter_map(|(name, value)| Some((target_of(&name)?, value)))
             .collect();
         Ok(Fetcher {
-            // Subprocesses run in other folders.
-            cache: absolute(&cache),
+            cache,
             own: std::env::current_exe().map_err(LabError::io("find Tare's own binary"))?,
             chosen,
         })

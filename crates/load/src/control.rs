@@ -1,6 +1,6 @@
 //! Start, end and abort of a running load, from other threads.
 
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use mio::Waker;
@@ -54,6 +54,24 @@ impl StopHandle {
         self.each_child(StopHandle::abort);
     }
 
+    /// Ends the window because of this signal.
+    pub(crate) fn end_by(&self, signal: i32) {
+        self.0.signal.store(signal, Ordering::Relaxed);
+        self.end();
+    }
+
+    /// The signal that ended it, if one did.
+    #[must_use]
+    pub fn signal(&self) -> Option<i32> {
+        if !self.is_ended() {
+            return None;
+        }
+        match self.0.signal.load(Ordering::Relaxed) {
+            0 => None,
+            signal => Some(signal),
+        }
+    }
+
     fn each_child(&self, order: impl Fn(&StopHandle)) {
         let children: Vec<_> = self.0.children().iter().filter_map(Weak::upgrade).collect();
         children
@@ -65,7 +83,8 @@ impl StopHandle {
     /// Whether it was ended.
     #[must_use]
     pub fn is_ended(&self) -> bool {
-        self.0.end_ns.load(Ordering::Relaxed) != 0
+        // Acquire: the signal was stored before the end.
+        self.0.end_ns.load(Ordering::Acquire) != 0
     }
 
     pub(crate) fn control(&self) -> Arc<Control> {
@@ -80,6 +99,8 @@ pub(crate) struct Control {
     start_ns: AtomicU64,
     /// End of the window by `end`; 0: none.
     end_ns: AtomicU64,
+    /// Number of the signal that ended it; 0: none.
+    signal: AtomicI32,
     abort: AtomicBool,
     wakers: Mutex<Vec<Waker>>,
     /// Loads that end with this one.
@@ -118,7 +139,7 @@ impl Control {
         // The first end counts: a second one must not lengthen the window.
         let _ = self
             .end_ns
-            .compare_exchange(0, end_ns, Ordering::Relaxed, Ordering::Relaxed);
+            .compare_exchange(0, end_ns, Ordering::Release, Ordering::Relaxed);
         self.wake();
     }
 
@@ -173,6 +194,18 @@ mod tests {
         let stop = StopHandle::new();
         stop.abort();
         assert!(stop.control().end_ns() <= monotonic_ns());
+    }
+
+    #[test]
+    fn the_signal_that_ended_a_load_is_kept_and_no_other_end_has_one() {
+        let stop = StopHandle::new();
+        assert_eq!(stop.signal(), None);
+        stop.end_by(libc::SIGTERM);
+        assert!(stop.is_ended());
+        assert_eq!(stop.signal(), Some(libc::SIGTERM));
+        let other = StopHandle::new();
+        other.abort();
+        assert_eq!(other.signal(), None);
     }
 
     #[test]

@@ -222,26 +222,26 @@ impl EndSignals {
         std::thread::Builder::new()
             .name("signals".into())
             .spawn(move || {
-                while self.wait().is_ok() {
+                while let Ok(signal) = self.wait() {
                     if stop.is_ended() {
                         stop.abort();
                     } else {
-                        stop.end();
+                        stop.end_by(signal);
                     }
                 }
             })
             .map(|_| ())
     }
 
-    /// Waits for one of them.
+    /// Waits for one of them; its number.
     ///
     /// # Errors
     /// As `sigwait`.
-    fn wait(&self) -> io::Result<()> {
+    fn wait(&self) -> io::Result<libc::c_int> {
         let mut signal: libc::c_int = 0;
         // SAFETY: both pointers are to live values of the right type.
         match unsafe { libc::sigwait(&raw const self.0, &raw mut signal) } {
-            0 => Ok(()),
+            0 => Ok(signal),
             error => Err(io::Error::from_raw_os_error(error)),
         }
     }

@@ -6,6 +6,8 @@ use crate::agent::AgentMessage;
 use crate::clusters::ClustersDef;
 use crate::def::{ExperimentDef, WorkloadDef};
 use crate::document::schema_of;
+use crate::event::{LoadEvent, RunEvent};
+use crate::failure::FailureReport;
 use crate::load::LoadPlan;
 use crate::load_report::LoadReport;
 use crate::plan::Plan;
@@ -124,9 +126,24 @@ pub const SHAPES: &[Shape] = &[
         make: schema_of::<CurveReport>,
     },
     Shape {
+        name: "load-event",
+        about: "a line of `tare load --json-lines`",
+        make: schema_of::<LoadEvent>,
+    },
+    Shape {
         name: "view",
         about: "what a report shows, `tare report --json`",
         make: schema_of::<View>,
+    },
+    Shape {
+        name: "run-event",
+        about: "a line of `tare run --json-lines`",
+        make: schema_of::<RunEvent>,
+    },
+    Shape {
+        name: "error",
+        about: "what a command prints that fails with --json or --json-lines",
+        make: schema_of::<FailureReport>,
     },
 ];
 

@@ -70,9 +70,10 @@ fn program() -> PathBuf {
     if let Some(path) = std::env::var_os("TARE_BINARY_FERRETDB") {
         return PathBuf::from(path);
     }
-    let home = PathBuf::from(std::env::var_os("HOME").unwrap()).join(".cache/tare");
-    let cache = std::env::var_os("TARE_CACHE")
-        .map_or(home, PathBuf::from)
+    let folder = |name| std::env::var_os(name).map(PathBuf::from);
+    let cache = folder("TARE_CACHE")
+        .or_else(|| Some(folder("XDG_CACHE_HOME")?.join("tare")))
+        .unwrap_or_else(|| folder("HOME").unwrap().join(".cache/tare"))
         .join("go");
     let built = std::fs::read_dir(&cache).into_iter().flatten();
     let built = built.map(|entry| entry.unwrap().path().join("ferretdb"));

@@ -3,11 +3,13 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use tare_report::compare::{Unlike, compare, markdown, terminal};
+use clap::ValueEnum;
+use tare_report::compare::{RunComparison, Unlike, compare, markdown, terminal};
+use tare_schema::view::{Family, Outcome};
 
 use crate::exit::{Exit, bad_input};
 use crate::runs::open;
-use crate::screen::{print_json, print_raw, screen};
+use crate::screen::{print_json, print_raw, say, screen};
 
 /// Arguments of `tare compare`.
 #[derive(Debug, clap::Args)]
@@ -29,6 +31,16 @@ pub struct Args {
     /// Print Markdown for a pull request.
     #[arg(long)]
     md: bool,
+    /// Exit with code 1 when the comparison finds this.
+    #[arg(long, value_name = "FINDING")]
+    fail_on: Option<FailOn>,
+}
+
+/// A finding that makes the exit code 1.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum FailOn {
+    /// A primary metric differs between the runs.
+    Differs,
 }
 
 /// Compares two runs.
@@ -43,13 +55,30 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let found = compare(&before, &after, unlike).map_err(bad_input)?;
     if args.json {
         print_json(&found)?;
-        return Ok(Exit::Done.into());
-    }
-    let text = if args.md {
-        markdown(&found)
+    } else if args.md {
+        print_raw(&markdown(&found))?;
     } else {
-        terminal(&found, screen(&console::Term::stdout()))
+        let screen = screen(&console::Term::stdout());
+        print_raw(&terminal(&found, screen))?;
+    }
+    let exit = match args.fail_on {
+        Some(FailOn::Differs) => exit_if_different(&found),
+        None => Exit::Done,
     };
-    print_raw(&text)?;
-    Ok(Exit::Done.into())
+    Ok(exit.into())
+}
+
+/// The exit code of `--fail-on differs`; prints the reason when it is not 0.
+fn exit_if_different(found: &RunComparison) -> Exit {
+    let different = found.rows.iter().find(|row| {
+        row.family == Family::Primary && matches!(row.outcome, Outcome::Differs { .. })
+    });
+    let Some(row) = different else {
+        return Exit::Done;
+    };
+    let (metric, arm, level) = (row.metric.label(), &row.arm, &row.level);
+    say(format_args!(
+        "differs: {metric} of {arm} at {level} (--fail-on differs)"
+    ));
+    Exit::Failed
 }

@@ -5,7 +5,7 @@ mod assertion;
 mod calibration;
 mod check;
 #[cfg(test)]
-mod coming_from;
+pub mod coming_from;
 mod curve;
 mod display;
 mod end_to_end;
@@ -24,13 +24,15 @@ use std::process::ExitCode;
 
 use anyhow::Context;
 use tare_load::{EndSignals, LoadError, Outcome, Progress, StopHandle};
-use tare_schema::agent::{LoadEnd, Sample};
-use tare_schema::load::Stop;
+use tare_schema::agent::{LoadEnd, LoadResult, Sample};
+use tare_schema::event::LoadEvent;
+use tare_schema::load::{LoadPlan, Stop};
 use tare_schema::load_report::{AssertionReport, AssertionVerdict};
 
-use crate::exit::{Exit, bad_input};
+use crate::exit::{Exit, bad_input, unmeasured};
 use crate::screen;
 pub use args::Args;
+use args::OutputForm;
 use assertion::Assertion;
 use display::{Display, ProgressOutput};
 use generator_check::GeneratorCheck;
@@ -45,10 +47,9 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         .map_err(bad_input)?;
     if let Some(service) = &args.grpc.grpc_health {
         let server = plan::server(&args, &target).map_err(bad_input)?;
-        if let Err(error) = server.wait_until_serving(service) {
-            screen::say(format_args!("error: {error:#}"));
-            return Ok(Exit::Failed.into());
-        }
+        server
+            .wait_until_serving(service)
+            .map_err(|error| unmeasured(format_args!("{error:#}")))?;
     }
     let resolved = ResolvedLoad::new(&args, &target, content).map_err(bad_input)?;
     if args.request.dry_run {
@@ -69,17 +70,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     if args.consume.end_to_end {
         return end_to_end::run(&args, &resolved, files, &stop);
     }
-    let (outcome, samples) = match measure(&args, &resolved, &stop) {
-        Ok(measured) => measured,
-        Err(error @ (LoadError::Plan(_) | LoadError::Tls(_) | LoadError::Descriptors { .. })) => {
-            return Err(bad_input(error));
-        }
-        Err(error @ (LoadError::NoConnection { .. } | LoadError::Refused(_))) => {
-            screen::say(format_args!("error: {error}"));
-            return Ok(Exit::Failed.into());
-        }
-        Err(error) => return Err(error.into()),
-    };
+    let (outcome, samples) = measure(&args, &resolved, &stop).map_err(classify_load_error)?;
     files.write(&resolved.plan, &target.url, &outcome, &samples)?;
     let rate = Rate::new(&resolved.plan.load.pacing, &outcome.result);
     let generator_check = GeneratorCheck::new(&outcome, rate, resolved.plan.load.sched);
@@ -93,17 +84,31 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         generator_check: &generator_check,
         assertions: &assertions,
     };
-    if args.output.json {
-        let report = output::json_report(&summary, &resolved.plan, &outcome, samples);
-        screen::print_json(&report)?;
-    } else {
-        let screen = screen::screen(&console::Term::stdout());
-        screen::print_raw(&summary.text(&outcome, screen))?;
-        if let Some(words) = throughput::words(&resolved.plan.load, &outcome.result) {
-            screen::print(&format!("{words}\n"))?;
+    let report = |samples| output::json_report(&summary, &resolved.plan, &outcome, samples);
+    match args.output.form() {
+        OutputForm::Json => screen::print_json(&report(samples))?,
+        OutputForm::JsonLines => {
+            // That nobody reads it changes nothing any more.
+            let _ = screen::print_event(&LoadEvent::Result(Box::new(report(samples))));
+        }
+        OutputForm::Text => {
+            let screen = screen::screen(&console::Term::stdout());
+            screen::print_raw(&summary.text(&outcome, screen))?;
+            if let Some(words) = throughput::words(&resolved.plan.load, &outcome.result) {
+                screen::print(&format!("{words}\n"))?;
+            }
         }
     }
-    Ok(exit(&args, &resolved, &outcome, &summary).into())
+    Ok(exit(&args, &resolved, &outcome, &summary, &stop).into())
+}
+
+/// The error of a load with its exit code: bad input, nothing measured, or the environment.
+fn classify_load_error(error: LoadError) -> anyhow::Error {
+    match error {
+        LoadError::Plan(_) | LoadError::Tls(_) | LoadError::Descriptors { .. } => bad_input(error),
+        LoadError::NoConnection { .. } | LoadError::Refused(_) => unmeasured(error),
+        error => error.into(),
+    }
 }
 
 /// Calibrates and runs the load, with a progress display.
@@ -112,10 +117,11 @@ fn measure(
     resolved: &ResolvedLoad,
     stop: &StopHandle,
 ) -> Result<(Outcome, Vec<Sample>), LoadError> {
-    let progress_output = ProgressOutput::of_stderr(if args.output.quiet {
-        display::ShowProgress::No
-    } else {
-        display::ShowProgress::Yes
+    let form = args.output.form();
+    let is_shown = !args.output.quiet && form != OutputForm::JsonLines;
+    let progress_output = ProgressOutput::of_stderr(match is_shown {
+        true => display::ShowProgress::Yes,
+        false => display::ShowProgress::No,
     });
     let mut display = Display::new(progress_output, &resolved.words, &resolved.plan.load);
     let calibration = if args.output.no_calibrate {
@@ -134,16 +140,34 @@ fn measure(
     display.say("connecting …");
     let mut samples = Vec::new();
     let outcome = tare_load::run(&resolved.plan, stop, &mut |progress| {
+        let goes_on = match form {
+            OutputForm::JsonLines => screen::print_event(&event(&progress)),
+            OutputForm::Json | OutputForm::Text => ControlFlow::Continue(()),
+        };
         if let Progress::Sample(sample) = progress {
             display.show(&sample);
             samples.push(sample);
         }
-        ControlFlow::Continue(())
+        goes_on
     });
     display.clear();
     let mut outcome = outcome?;
     outcome.result.generator.calibration = calibration;
     Ok((outcome, samples))
+}
+
+/// Progress as a line of `--json-lines`.
+fn event(progress: &Progress) -> LoadEvent {
+    match progress {
+        Progress::Ready {
+            connections,
+            start_unix_us,
+        } => LoadEvent::Ready {
+            connections: *connections,
+            start_unix_us: *start_unix_us,
+        },
+        Progress::Sample(sample) => LoadEvent::Sample(*sample),
+    }
 }
 
 /// The assertions of the command line.
@@ -158,9 +182,15 @@ fn asserted(args: &Args) -> Vec<Assertion> {
 }
 
 /// The exit code; prints each reason for a failure.
-fn exit(args: &Args, resolved: &ResolvedLoad, outcome: &Outcome, summary: &Summary<'_>) -> Exit {
+fn exit(
+    args: &Args,
+    resolved: &ResolvedLoad,
+    outcome: &Outcome,
+    summary: &Summary<'_>,
+    stop: &StopHandle,
+) -> Exit {
     let mut failed = false;
-    let is_read = !args.output.json && console::Term::stdout().is_term();
+    let is_read = args.output.form() == OutputForm::Text && console::Term::stdout().is_term();
     let missed = summary.assertions.iter();
     for assertion in missed.filter(|a| a.verdict != AssertionVerdict::Passed) {
         failed = true;
@@ -177,19 +207,26 @@ fn exit(args: &Args, resolved: &ResolvedLoad, outcome: &Outcome, summary: &Summa
         failed = true;
     }
     let result = &outcome.result;
-    if result.ok == 0 && result.errors + result.unfinished > 0 {
+    let mut is_unanswered = result.ok == 0 && result.errors + result.unfinished > 0;
+    if is_unanswered {
         screen::say("error: no request succeeded");
-        failed = true;
     }
     if let Some(why) = &result.abort_reason {
         screen::say(format_args!("error: the load was aborted: {why}"));
+        is_unanswered = result.ok == 0;
         failed = true;
     }
-    let was_cut =
-        result.ended == LoadEnd::Interrupted && resolved.plan.load.stop != Stop::Interrupted;
-    match (failed, was_cut) {
-        (true, _) => Exit::Failed,
-        (false, true) => Exit::Interrupted,
+    if was_cut(&resolved.plan, result) {
+        return Exit::of_cut(stop.signal());
+    }
+    match (is_unanswered, failed) {
+        (true, _) => Exit::NothingMeasured,
+        (false, true) => Exit::Failed,
         (false, false) => Exit::Done,
     }
+}
+
+/// Whether a load ended before the time or the count of its plan.
+fn was_cut(plan: &LoadPlan, result: &LoadResult) -> bool {
+    result.ended == LoadEnd::Interrupted && plan.load.stop != Stop::Interrupted
 }

@@ -9,6 +9,7 @@ pub mod keeper;
 pub mod lab;
 pub mod link;
 pub mod load;
+pub mod man;
 pub mod origin;
 pub mod plan;
 pub mod report;
@@ -48,6 +49,8 @@ pub enum Command {
     Targets(targets::Args),
     /// Print a shell completion script.
     Completions(completions::Args),
+    /// Print the manual page, or write those of all commands.
+    Man(man::Args),
     /// Generate load as told by a plan (started by an environment).
     #[command(hide = true)]
     Agent(agent::Args),
@@ -75,6 +78,7 @@ impl Command {
             Command::Schema(args) => schema::run(args),
             Command::Targets(args) => targets::run(args),
             Command::Completions(args) => completions::run(args),
+            Command::Man(args) => man::run(args),
             Command::Agent(args) => agent::run(args),
             Command::Keeper(args) => keeper::run(args),
             Command::Link(args) => link::run(args),

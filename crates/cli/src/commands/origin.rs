@@ -12,6 +12,7 @@ use tare_origin::{
 };
 
 use crate::exit::{Exit, bad_input};
+use crate::screen::{print, say};
 
 /// Arguments of `tare origin`.
 #[derive(Debug, clap::Args)]
@@ -269,16 +270,16 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     })?;
     // One line per listener, so that a script can wait for the first and read the ports.
     if let Some(address) = origin.control_addr() {
-        println!("control listens on http://{address}");
+        print(&format!("control listens on http://{address}\n"))?;
     }
-    println!(
-        "origin listens on {scheme}://{}{options}",
+    print(&format!(
+        "origin listens on {scheme}://{}{options}\n",
         origin.local_addr()
-    );
+    ))?;
     let totals = origin.run(stop)?;
-    eprintln!(
+    say(format_args!(
         "{} requests, {} connections",
         totals.requests, totals.connections
-    );
+    ));
     Ok(Exit::Done.into())
 }

@@ -11,6 +11,7 @@ use tare_lab::doctor::OtherPrograms;
 use tare_lab::fetch::Fetcher;
 use tare_lab::local::{Local, LocalOptions};
 use tare_schema::estimate::Times;
+use tare_schema::event::RunEvent;
 use tare_schema::plan::{Addressing, BeyondKnee, Plan};
 use tare_schema::problem::list;
 use tare_schema::record::RunProgress;
@@ -19,8 +20,9 @@ use crate::commands::plan::{ExperimentArgs, capacity, not_run, own_path, times};
 use crate::commands::verdict::{self, VerdictArgs};
 use crate::exit::{Exit, bad_input};
 use crate::progress::{ProgressOutput, ProgressWatcher};
-use crate::screen::{print, print_raw, say, screen};
-use crate::{runs, signals};
+use crate::runs;
+use crate::screen::{print, print_event, print_raw, say, screen};
+use crate::signals::Interruption;
 
 /// Arguments of `tare run`.
 #[derive(Debug, clap::Args)]
@@ -33,6 +35,9 @@ pub struct Args {
     /// Print the judged run as JSON instead of the terminal report.
     #[arg(long)]
     json: bool,
+    /// Print one JSON object a line while the run goes on (`tare schema run-event`), the judged run last.
+    #[arg(long, conflicts_with = "json")]
+    json_lines: bool,
     /// Exit with code 1 when an offered rate was not reached; no level is left out because it is too high.
     #[arg(long)]
     require_rate: bool,
@@ -42,11 +47,12 @@ pub struct Args {
 
 /// Runs the experiment.
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
-    let interrupted = signals::interrupted_flag()?;
-    let output = match (args.json, std::io::stderr().is_terminal()) {
-        (true, _) => ProgressOutput::Off,
-        (false, true) => ProgressOutput::Terminal,
-        (false, false) => ProgressOutput::Log,
+    let interruption = Interruption::listen()?;
+    let output = match std::io::stderr().is_terminal() {
+        _ if args.json => ProgressOutput::Off,
+        _ if args.json_lines => ProgressOutput::JsonLines,
+        true => ProgressOutput::Terminal,
+        false => ProgressOutput::Log,
     };
     let resumed = match &args.resume {
         Some(run) => Some(runs::find(run, &args.experiment.out)?),
@@ -74,7 +80,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     // Before any process of the run is started.
     let other_programs = OtherPrograms::watch();
     let mut environment = environment(&args.experiment, &plan, addressing)?;
-    let mut progress = ProgressWatcher::new(&plan, output, interrupted);
+    let mut progress = ProgressWatcher::new(&plan, output, interruption.clone());
     progress.other_programs(&other_programs);
     for (what, why) in not_run(&plan) {
         progress.hear(&Event::Told(&format!("{what} is left out: {why}")));
@@ -97,7 +103,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     match outcome {
         Ok(outcome) => {
             times::remember(outcome.times.clone());
-            print_report(&args, &outcome)
+            print_report(&args, &outcome, &interruption)
         }
         Err(error) => {
             if let Some(folder) = progress.folder() {
@@ -148,7 +154,11 @@ fn options(args: &Args, plan: &Plan, times: Times) -> Options {
 }
 
 /// Writes the HTML report, prints the result, and chooses the exit code.
-fn print_report(args: &Args, outcome: &Outcome) -> anyhow::Result<ExitCode> {
+fn print_report(
+    args: &Args,
+    outcome: &Outcome,
+    interruption: &Interruption,
+) -> anyhow::Result<ExitCode> {
     let view = tare_report::view(&tare_report::read(&outcome.folder)?);
     let report = outcome.folder.join("report.html");
     let page = tare_report::html::html(&view)?;
@@ -160,6 +170,9 @@ fn print_report(args: &Args, outcome: &Outcome) -> anyhow::Result<ExitCode> {
     })?;
     if args.json {
         print_raw(&(tare_report::json(&view)? + "\n"))?;
+    } else if args.json_lines {
+        // That nobody reads it changes nothing any more.
+        let _ = print_event(&RunEvent::Result(Box::new(view.clone())));
     } else {
         print_raw(&tare_report::terminal::terminal(
             &view,
@@ -169,7 +182,11 @@ fn print_report(args: &Args, outcome: &Outcome) -> anyhow::Result<ExitCode> {
     }
     if outcome.progress == RunProgress::Interrupted {
         print_resume_hint(args, &outcome.folder, "interrupted");
-        return Ok(Exit::Interrupted.into());
+        return Ok(Exit::of_cut(interruption.signal()).into());
+    }
+    if verdict::is_empty(&view) {
+        say("nothing could be measured: no trial was fit");
+        return Ok(Exit::NothingMeasured.into());
     }
     let rate_missed = view
         .levels
@@ -182,10 +199,6 @@ fn print_report(args: &Args, outcome: &Outcome) -> anyhow::Result<ExitCode> {
         .any(|cell| !cell.rate_reached);
     if args.require_rate && rate_missed {
         say("an offered rate was not reached (--require-rate)");
-        return Ok(Exit::Failed.into());
-    }
-    if verdict::is_empty(&view) {
-        say("nothing could be measured: no trial was fit");
         return Ok(Exit::Failed.into());
     }
     Ok(args.verdict.exit(&view).into())

@@ -51,7 +51,7 @@ fn a_run_kills_moves_and_holds_brokers_and_reads_back_everything_that_was_acknow
     ];
     let output = finish(&mut tare(&args), LIMIT * 4);
     let said = stderr(&output);
-    assert!(matches!(output.status.code(), Some(0 | 1)), "{said}");
+    assert!(matches!(output.status.code(), Some(0 | 1 | 4)), "{said}");
 
     let run = only_run(&out).unwrap();
     // Others use this machine meanwhile: a trial may be unfit and repeated, but what was read back counts in each.

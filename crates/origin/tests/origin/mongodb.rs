@@ -214,9 +214,10 @@ fn faults_come_to_operations_and_not_to_the_hello() {
 /// The driver, by the ordinary client of its registry, into the cache.
 fn pymongo() -> PathBuf {
     const PACKAGE: &str = "pymongo==4.20.0";
-    let cache = std::env::var_os("TARE_CACHE")
-        .map(PathBuf::from)
-        .unwrap_or_else(|| PathBuf::from(std::env::var_os("HOME").unwrap()).join(".cache/tare"));
+    let folder = |name| std::env::var_os(name).map(PathBuf::from);
+    let cache = folder("TARE_CACHE")
+        .or_else(|| Some(folder("XDG_CACHE_HOME")?.join("tare")))
+        .unwrap_or_else(|| folder("HOME").unwrap().join(".cache/tare"));
     let folder = cache.join("peers").join(PACKAGE.replace("==", "-"));
     if !folder.join("pymongo").is_dir() {
         let made = cache.join(format!("peers/pymongo-{}", std::process::id()));

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use tare_kafka_admin::admin::{Admin, Change, Config, ConfigSource, Mode, Resource};
 
 use crate::exit::{Exit, bad_input};
-use crate::screen::print;
+use crate::screen::{print, say};
 
 use super::json_schema::Configured;
 use super::output;
@@ -144,7 +144,9 @@ pub fn show_or_change(
     }
     for one in &shown {
         if one.configs.is_empty() {
-            eprintln!("nothing is set on {resource}; --all shows the defaults");
+            say(format_args!(
+                "nothing is set on {resource}; --all shows the defaults"
+            ));
             continue;
         }
         let rows = one.configs.iter().map(|config| {

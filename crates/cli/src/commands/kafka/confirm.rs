@@ -1,6 +1,6 @@
 //! Confirmation of destructive commands.
 
-use std::io::{BufRead, IsTerminal, stdin};
+use std::io::{BufRead, IsTerminal, Write, stderr, stdin};
 
 use tare_schema::shown::shown;
 
@@ -18,7 +18,8 @@ pub fn confirm(what: &str, common: &CommonArgs) -> anyhow::Result<()> {
             "would {what}: add --yes to do it without being asked"
         )));
     }
-    eprint!("{}? [y/N] ", shown(what));
+    // An error means that standard error is closed; the answer counts all the same.
+    let _ = write!(stderr(), "{}? [y/N] ", shown(what));
     let mut line = String::new();
     stdin().lock().read_line(&mut line)?;
     match line.trim().to_lowercase().as_str() {

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use tare_kafka_admin::admin::{Admin, GroupLag, GroupView, Mode, ResetTo};
 
 use crate::exit::{Exit, bad_input};
-use crate::screen::print;
+use crate::screen::{print, say};
 
 use super::confirm::confirm;
 use super::output::{self, list, maybe};
@@ -122,7 +122,7 @@ pub fn run(admin: &mut Admin, args: &Args, common: &CommonArgs) -> anyhow::Resul
             if common.json {
                 output::json(&groups)?;
             } else if groups.is_empty() {
-                eprintln!("there are no groups");
+                say("there are no groups");
             } else {
                 let rows = groups.iter().map(|group| {
                     vec![

@@ -10,7 +10,7 @@ use tare_kafka_admin::admin::{
 use tare_kafka_admin::link::Patience;
 
 use crate::exit::{Exit, bad_input};
-use crate::screen::print;
+use crate::screen::{print, say};
 
 use super::configs::{self, pair};
 use super::confirm::confirm;
@@ -164,7 +164,7 @@ fn show(topics: &[TopicView], common: &CommonArgs) -> anyhow::Result<()> {
         return output::json(&topics);
     }
     if topics.is_empty() {
-        eprintln!("no such topics");
+        say("no such topics");
         return Ok(());
     }
     let rows = topics.iter().map(|topic| {

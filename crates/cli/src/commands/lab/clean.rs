@@ -3,18 +3,19 @@
 use std::process::ExitCode;
 
 use crate::exit::Exit;
+use crate::screen::say;
 
 /// Removes them and prints what was removed.
 pub fn run() -> anyhow::Result<ExitCode> {
     let removed = tare_lab::lab_state::clean(None);
     for folder in &removed {
-        eprintln!(
+        say(format_args!(
             "removed {}, and what was left running of it",
             folder.display()
-        );
+        ));
     }
     if removed.is_empty() {
-        eprintln!("nothing was left behind");
+        say("nothing was left behind");
     }
     Ok(Exit::Done.into())
 }

@@ -8,6 +8,7 @@ use tare_lab::lab_state;
 
 use super::select::LabSelector;
 use crate::exit::Exit;
+use crate::screen::say;
 
 /// Longest wait for everything to exit; it includes the grace period of every process.
 const LIMIT: Duration = Duration::from_secs(30);
@@ -50,7 +51,7 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
             }
             std::thread::sleep(PAUSE);
         }
-        eprintln!("{} is down", one.arm);
+        say(format_args!("{} is down", one.arm));
     }
     Ok(Exit::Done.into())
 }

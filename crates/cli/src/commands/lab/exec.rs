@@ -5,6 +5,7 @@ use std::process::ExitCode;
 
 use super::select::{LabSelector, processes_in_pod};
 use crate::exit::bad_input;
+use crate::screen::say;
 
 /// Arguments of `tare lab exec`.
 #[derive(Debug, clap::Args)]
@@ -28,10 +29,10 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     match pid {
         _ if standing.addressing == "loopback" => {
             let address = inhabitants.first().map(|one| one.address.as_str());
-            eprintln!(
+            say(format_args!(
                 "with addressing loopback a pod has no network of its own: it is {} here",
                 address.unwrap_or("an address")
-            );
+            ));
         }
         // setns(2) applies to the calling thread, and there is no other yet.
         Some(pid) => tare_net::namespace::enter(pid)?,

@@ -5,7 +5,6 @@ use std::fs::File;
 use std::io::{IsTerminal, Read, Seek, SeekFrom};
 use std::path::Path;
 use std::process::ExitCode;
-use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use anyhow::Context;
@@ -13,8 +12,8 @@ use tare_schema::shown::shown_lines;
 
 use super::select::{LabSelector, processes_in_pod};
 use crate::exit::Exit;
-use crate::screen::print_raw;
-use crate::signals;
+use crate::screen::{is_closed, print_raw, say};
+use crate::signals::Interruption;
 
 /// Interval at which files are checked for new lines.
 const PAUSE: Duration = Duration::from_millis(200);
@@ -36,7 +35,7 @@ pub struct Args {
 
 /// Prints the logs.
 pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
-    let interrupted = signals::interrupted_flag()?;
+    let interruption = Interruption::listen()?;
     let standing = args.which.one()?;
     let inhabitants = processes_in_pod(&standing, &args.pod)?;
     let mut logs = Vec::new();
@@ -48,7 +47,7 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
         }
     }
     if logs.is_empty() {
-        eprintln!("nothing in {} writes a log", args.pod);
+        say(format_args!("nothing in {} writes a log", args.pod));
     }
     let is_one = logs.len() < 2;
     let reader = match std::io::stdout().is_terminal() {
@@ -68,11 +67,12 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
                 }
             }
         }
-        let is_over = !args.follow || interrupted.load(Ordering::Relaxed) || all_removed(&logs);
+        let is_wanted = args.follow && !interruption.is_requested() && !is_closed();
+        let is_over = !is_wanted || all_removed(&logs);
         match (grown, is_over) {
-            (true, _) => {}
-            (false, true) => return Ok(Exit::Done.into()),
-            (false, false) => std::thread::sleep(PAUSE),
+            (true, _) if !is_closed() => {}
+            (_, true) => return Ok(Exit::Done.into()),
+            (_, false) => std::thread::sleep(PAUSE),
         }
     }
 }

@@ -7,7 +7,7 @@ use comfy_table::{Table, presets};
 use tare_lab::lab_state::{self, LabState};
 
 use crate::exit::Exit;
-use crate::screen::{print, print_json};
+use crate::screen::{print, print_json, say};
 
 /// Shown for a missing value.
 const MISSING: &str = "–";
@@ -28,8 +28,8 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
         return Ok(Exit::Done.into());
     }
     if all.is_empty() {
-        eprintln!(
-            "nothing is up; `tare lab up ARM` puts an arm of the experiment `sidecar` up, --experiment NAME one of another"
+        say(
+            "nothing is up; `tare lab up ARM` puts an arm of the experiment `sidecar` up, --experiment NAME one of another",
         );
     }
     let texts: Vec<String> = all.iter().map(text).collect();

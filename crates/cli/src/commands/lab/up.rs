@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::process::ExitCode;
-use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use tare_lab::environment::{Environment, TestBed};
@@ -15,7 +14,7 @@ use crate::commands::plan::{AddressingArg, ExperimentArgs};
 use crate::commands::run::environment;
 use crate::exit::{Exit, bad_input};
 use crate::screen::{print, say};
-use crate::signals;
+use crate::signals::Interruption;
 
 /// Interval at which instances are checked to be running.
 const PAUSE: Duration = Duration::from_millis(200);
@@ -48,7 +47,7 @@ pub struct Args {
 
 /// Starts the test bed, prints it, and keeps it running until interrupted.
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
-    let interrupted = signals::interrupted_flag()?;
+    let interruption = Interruption::listen()?;
     let experiment = ExperimentArgs {
         name: Some(args.experiment.clone()),
         quick: false,
@@ -88,7 +87,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     say(
         "up until Ctrl-C or `tare lab down`; `tare lab exec POD COMMAND` from another terminal enters a pod",
     );
-    while !interrupted.load(Ordering::Relaxed) {
+    while !interruption.is_requested() {
         for death in bed.unexpected_exits() {
             say(format_args!("{} ended: {}", death.instance, death.how));
             death

@@ -312,11 +312,9 @@ fn key(load: &LoadSpec) -> String {
     )
 }
 
-/// The cache file in `TARE_CACHE`, else in `~/.cache/tare`.
+/// The cache file.
 fn cache_path() -> Option<PathBuf> {
-    let folder = |name| std::env::var_os(name).map(PathBuf::from);
-    let cache = folder("TARE_CACHE").or_else(|| Some(folder("HOME")?.join(".cache/tare")))?;
-    Some(cache.join("null-server.json"))
+    Some(cached::folder()?.join("null-server.json"))
 }
 
 #[cfg(test)]

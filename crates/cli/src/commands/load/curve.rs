@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
+use std::ops::ControlFlow;
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -10,14 +11,16 @@ use tare_load::{LoadError, Outcome, StopHandle};
 use tare_rate_search::curve::{Point, QUANTILES, chart, knee_of, order, rates, svg, time};
 use tare_rate_search::search::probe_length;
 use tare_schema::FORMAT_VERSION;
+use tare_schema::event::LoadEvent;
 use tare_schema::load::{Pacing, Stop};
 use tare_schema::search_report::{CurveReport, LatencyReport, PointReport};
 use tare_stats::{Latencies, Quantile, Range};
 
-use super::args::{Args, CurveRates};
+use super::args::{Args, CurveRates, OutputForm};
+use super::classify_load_error;
 use super::plan::ResolvedLoad;
 use super::search::{busiest, generator_limit, plan_of, rest, run_probe};
-use crate::exit::{Exit, bad_input};
+use crate::exit::{Exit, unmeasured};
 use crate::screen;
 
 /// Length of the load that measures the maximum rate.
@@ -57,18 +60,10 @@ pub fn run(
     let mut merged: BTreeMap<usize, MergedRuns> = BTreeMap::new();
     let mut gone = None;
     for (number, &at) in order.iter().enumerate() {
-        if stop.is_ended() {
-            break;
-        }
         let rate_per_s = rates[at];
         let length = probe_length(rate_per_s, Some(SHARE), args.search.probe.0, LENGTH_MAX);
-        if !args.output.json && !args.output.quiet {
-            let of = order.len();
-            screen::say(format_args!(
-                "{:>3}/{of}  {rate_per_s}/s for {:.0} s",
-                number + 1,
-                length.as_secs_f64()
-            ));
+        if is_over(stop) || tell(args, (number + 1, order.len()), rate_per_s, length).is_break() {
+            break;
         }
         let outcome = match run_probe(&plan_of(resolved, rate_per_s, length), stop, None) {
             Ok((outcome, _)) => outcome,
@@ -78,15 +73,17 @@ pub fn run(
                 gone = Some(error);
                 break;
             }
-            Err(error) => return Err(refused(error)),
+            Err(error) => return Err(classify_load_error(error)),
         };
-        if stop.is_ended() {
+        if is_over(stop) {
             break;
         }
         add(&mut merged, at, &outcome)?;
         rest(args.search.cooldown.0, stop);
     }
-    if stop.is_ended() || gone.is_some() {
+    // Before the result is printed: that it is not read to its end cuts nothing short.
+    let is_cut = is_over(stop);
+    if is_cut || gone.is_some() {
         let (of, rates) = (rates.len(), merged.len());
         let why = gone
             .as_ref()
@@ -109,27 +106,62 @@ pub fn run(
         std::fs::write(path, picture)
             .with_context(|| format!("cannot write {}", path.display()))?;
     }
-    if args.output.json {
-        screen::print_json(&report(resolved, &points))?;
-    } else {
-        let columns = console::Term::stdout()
-            .size_checked()
-            .map_or(COLUMNS, |(_, columns)| usize::from(columns));
-        screen::print(&format!(
-            "{}\n\n{}\n{}\n{}\n",
-            resolved.target_text,
-            table(&points),
-            chart(&points, columns),
-            knee_words(&points)
-        ))?;
+    match args.output.form() {
+        OutputForm::Json => screen::print_json(&report(resolved, &points))?,
+        OutputForm::JsonLines => {
+            // That nobody reads it changes nothing any more.
+            let _ = screen::print_event(&LoadEvent::CurveResult(report(resolved, &points)));
+        }
+        OutputForm::Text => {
+            let columns = console::Term::stdout()
+                .size_checked()
+                .map_or(COLUMNS, |(_, columns)| usize::from(columns));
+            screen::print(&format!(
+                "{}\n\n{}\n{}\n{}\n",
+                resolved.target_text,
+                table(&points),
+                chart(&points, columns),
+                knee_words(&points)
+            ))?;
+        }
     }
-    Ok(
-        match (stop.is_ended(), points.is_empty() || gone.is_some()) {
-            (true, _) => Exit::Interrupted.into(),
-            (false, true) => Exit::Failed.into(),
-            (false, false) => Exit::Done.into(),
-        },
-    )
+    let exit = match (points.is_empty(), gone) {
+        _ if is_cut => Exit::of_cut(stop.signal()),
+        (true, _) => Exit::NothingMeasured,
+        (false, Some(_)) => Exit::Failed,
+        (false, None) => Exit::Done,
+    };
+    Ok(exit.into())
+}
+
+/// Whether a signal ended the curve, or nobody reads its lines any more.
+fn is_over(stop: &StopHandle) -> bool {
+    stop.is_ended() || screen::is_closed()
+}
+
+/// Says which window begins; breaks when nobody reads it.
+fn tell(
+    args: &Args,
+    (number, windows): (usize, usize),
+    rate_per_s: f64,
+    length: Duration,
+) -> ControlFlow<()> {
+    match args.output.form() {
+        OutputForm::JsonLines => {
+            return screen::print_event(&LoadEvent::Window {
+                number: u32::try_from(number).unwrap_or(u32::MAX),
+                windows: u32::try_from(windows).unwrap_or(u32::MAX),
+                rate_per_s,
+                length_ns: length.as_nanos() as u64,
+            });
+        }
+        OutputForm::Text if !args.output.quiet => screen::say(format_args!(
+            "{number:>3}/{windows}  {rate_per_s}/s for {:.0} s",
+            length.as_secs_f64()
+        )),
+        OutputForm::Text | OutputForm::Json => {}
+    }
+    ControlFlow::Continue(())
 }
 
 /// Measures the maximum rate in a closed loop; `None` when it was interrupted.
@@ -139,24 +171,17 @@ fn measure_max_rate(resolved: &ResolvedLoad, stop: &StopHandle) -> anyhow::Resul
     plan.load.stop = Stop::Duration {
         window_ns: MAX_RATE_WINDOW.as_nanos() as u64,
     };
-    let (outcome, _) = run_probe(&plan, stop, None).map_err(refused)?;
+    let (outcome, _) = run_probe(&plan, stop, None).map_err(classify_load_error)?;
     if stop.is_ended() {
         return Ok(None);
     }
     let result = outcome.result;
     let answered = result.completed_in_window.ok as f64 * 1e9 / result.window_ns.max(1) as f64;
-    anyhow::ensure!(
-        answered > 0.0,
-        "no response was successful: there is no curve; try one load without --curve"
-    );
-    Ok(Some(answered))
-}
-
-/// An error before any rate was measured.
-fn refused(error: LoadError) -> anyhow::Error {
-    match error {
-        LoadError::Plan(_) | LoadError::Tls(_) | LoadError::Descriptors { .. } => bad_input(error),
-        error => error.into(),
+    match answered > 0.0 {
+        true => Ok(Some(answered)),
+        false => Err(unmeasured(
+            "no response was successful: there is no curve; try one load without --curve",
+        )),
     }
 }
 

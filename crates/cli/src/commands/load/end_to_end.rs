@@ -10,6 +10,7 @@ use anyhow::bail;
 use tare_load::{LoadError, Outcome, Progress, StopHandle};
 use tare_report::quantity;
 use tare_schema::agent::Sample;
+use tare_schema::event::LoadEvent;
 use tare_schema::load::{
     Body, ClientSpec, FetchDepth, FetchFrom, FetchUntil, LoadPlan, Mix, Pacing, Payloads,
     ProduceSpec, Stop,
@@ -17,11 +18,11 @@ use tare_schema::load::{
 use tare_schema::metric::Unit;
 use tare_stats::{Latencies, Quantile};
 
-use super::args::Args;
+use super::args::{Args, OutputForm};
 use super::generator_check::GeneratorCheck;
 use super::plan::{self, ResolvedLoad};
 use super::summary::{Rate, Summary};
-use super::{measure, output, throughput};
+use super::{classify_load_error, measure, output, throughput, was_cut};
 use crate::exit::{Exit, bad_input};
 use crate::screen;
 
@@ -49,17 +50,7 @@ pub fn run(
     let mut producing = resolved.clone();
     let topic = add_timestamps(&mut producing.plan, run).map_err(bad_input)?;
     let consumer = consumer(args, &producing.plan, &topic, run).map_err(bad_input)?;
-    let both = match both(args, &producing, &consumer, stop) {
-        Ok(both) => both,
-        Err(error @ (LoadError::NoConnection { .. } | LoadError::Refused(_))) => {
-            screen::say(format_args!("error: {error}"));
-            return Ok(Exit::Failed.into());
-        }
-        Err(error @ (LoadError::Plan(_) | LoadError::Tls(_) | LoadError::Descriptors { .. })) => {
-            return Err(bad_input(error));
-        }
-        Err(error) => return Err(error.into()),
-    };
+    let both = both(args, &producing, &consumer, stop).map_err(classify_load_error)?;
     files.write(&consumer, &topic, &both.read, &both.read_samples)?;
     let rate = Rate::new(&producing.plan.load.pacing, &both.written.result);
     let generator_check = GeneratorCheck::new(&both.written, rate, producing.plan.load.sched);
@@ -70,26 +61,37 @@ pub fn run(
         assertions: &[],
     };
     let end_to_end = both.read.sum(|tag| tag.quantity == "end-to-end");
-    if args.output.json {
-        screen::print_json(&json(&summary, &producing.plan, &both, end_to_end.as_ref()))?;
-    } else {
-        let screen = screen::screen(&console::Term::stdout());
-        screen::print_raw(&summary.text(&both.written, screen))?;
-        for words in [
-            throughput::words(&producing.plan.load, &both.written.result),
-            throughput::words(&consumer.load, &both.read.result),
-            Some(text(&both, end_to_end.as_ref())),
-        ] {
-            screen::print(&format!("{}\n", words.unwrap_or_default()))?;
+    let report = || json(&summary, &producing.plan, &both, end_to_end.as_ref());
+    match args.output.form() {
+        OutputForm::Json => screen::print_json(&report())?,
+        OutputForm::JsonLines => {
+            // That nobody reads it changes nothing any more.
+            let fields = report().as_object().cloned().unwrap_or_default();
+            let _ = screen::print_event(&LoadEvent::EndToEndResult(fields));
+        }
+        OutputForm::Text => {
+            let screen = screen::screen(&console::Term::stdout());
+            screen::print_raw(&summary.text(&both.written, screen))?;
+            for words in [
+                throughput::words(&producing.plan.load, &both.written.result),
+                throughput::words(&consumer.load, &both.read.result),
+                Some(text(&both, end_to_end.as_ref())),
+            ] {
+                screen::print(&format!("{}\n", words.unwrap_or_default()))?;
+            }
         }
     }
     let mut sides = [&both.written.result, &both.read.result].into_iter();
     if let Some(why) = sides.find_map(|result| result.abort_reason.as_ref()) {
         screen::say(format_args!("error: the load was aborted: {why}"));
-        return Ok(Exit::Failed.into());
+        let exit = end_to_end.map_or(Exit::NothingMeasured, |_| Exit::Failed);
+        return Ok(exit.into());
+    }
+    if was_cut(&producing.plan, &both.written.result) {
+        return Ok(Exit::of_cut(stop.signal()).into());
     }
     Ok(match (both.missing(), end_to_end) {
-        (_, None) => Exit::Failed.into(),
+        (_, None) => Exit::NothingMeasured.into(),
         (1.., _) => {
             screen::say(format_args!(
                 "error: {} records were taken by the brokers and did not arrive",

@@ -12,9 +12,11 @@ use tare_rate_search::search::{
     least_rate_per_s, next, probe_length,
 };
 use tare_schema::FORMAT_VERSION;
+use tare_schema::event::LoadEvent;
 use tare_schema::search_report::{ProbeReport, ProbeVerdict, SearchReport};
 
-use super::args::{Args, SearchArgs};
+use super::args::{Args, OutputForm, SearchArgs};
+use super::classify_load_error;
 use super::plan::ResolvedLoad;
 use crate::exit::{Exit, bad_input};
 use crate::screen;
@@ -32,7 +34,7 @@ const PROBE_MAX: Duration = Duration::from_secs(120);
 enum EarlyEnd {
     /// The time limit: length and rate of the next probe, which would have exceeded it.
     Time(Duration, f64),
-    /// Ctrl-C.
+    /// A signal, or nobody reads the output any more.
     Interrupted,
     /// The server does not answer any more.
     Unreachable(String),
@@ -46,7 +48,8 @@ pub fn run(
     stop: &StopHandle,
 ) -> anyhow::Result<ExitCode> {
     let rules = rules(&args.search, objective).map_err(bad_input)?;
-    if !args.output.json {
+    let form = args.output.form();
+    if form == OutputForm::Text {
         screen::print(&format!(
             "{}\nsearch for the highest rate with {objective}\n\n",
             resolved.target_text
@@ -58,19 +61,22 @@ pub fn run(
         None => sentence(objective, answer, args.search.confirm),
         Some(early_end) => early_end_text(objective, answer, early_end),
     };
-    if args.output.json {
-        let report = report(resolved, objective, answer, &probed, words);
-        screen::print_json(&report)?;
-    } else {
-        screen::print(&format!("\n{words}\n"))?;
-    }
-    Ok(match (answer, early_end) {
-        (_, Some(EarlyEnd::Interrupted)) => Exit::Interrupted.into(),
-        (_, Some(EarlyEnd::Unreachable(_))) | (Answer::Below { .. } | Answer::Unknown, _) => {
-            Exit::Failed.into()
+    let report = |words| report(resolved, objective, answer, &probed, words);
+    match form {
+        OutputForm::Json => screen::print_json(&report(words))?,
+        OutputForm::JsonLines => {
+            // That nobody reads it changes nothing any more.
+            let _ = screen::print_event(&LoadEvent::SearchResult(report(words)));
         }
-        (Answer::Found { .. } | Answer::AtLeast { .. }, _) => Exit::Done.into(),
-    })
+        OutputForm::Text => screen::print(&format!("\n{words}\n"))?,
+    }
+    let exit = match (answer, early_end) {
+        (_, Some(EarlyEnd::Interrupted)) => Exit::of_cut(stop.signal()),
+        (Answer::Unknown, _) => Exit::NothingMeasured,
+        (Answer::Below { .. }, _) | (_, Some(EarlyEnd::Unreachable(_))) => Exit::Failed,
+        (Answer::Found { .. } | Answer::AtLeast { .. }, _) => Exit::Done,
+    };
+    Ok(exit.into())
 }
 
 /// Probes rates until the answer is confirmed or something ends the search.
@@ -92,7 +98,7 @@ fn run_probes(
         let ended = |early_end| Ok((conclude(rules, &probes), Some(early_end)));
         let length = length(args, objective, rate_per_s, why);
         let left = args.search.search_time.0.saturating_sub(started.elapsed());
-        if stop.is_ended() {
+        if stop.is_ended() || screen::is_closed() {
             return ended(EarlyEnd::Interrupted);
         }
         if left < length {
@@ -102,15 +108,10 @@ fn run_probes(
         let backlog = backlog(&plan, objective, (rate_per_s, length));
         let tried = match run_probe(&plan, stop, Some(backlog)) {
             Ok(tried) => tried,
-            Err(
-                error @ (LoadError::Plan(_) | LoadError::Tls(_) | LoadError::Descriptors { .. }),
-            ) => {
-                return Err(bad_input(error));
-            }
             Err(error @ (LoadError::NoConnection { .. } | LoadError::Refused(_))) => {
                 return ended(EarlyEnd::Unreachable(error.to_string()));
             }
-            Err(error) => return Err(error.into()),
+            Err(error) => return Err(classify_load_error(error)),
         };
         if stop.is_ended() {
             return ended(EarlyEnd::Interrupted);
@@ -122,8 +123,15 @@ fn run_probes(
             )));
         }
         let one = judge(objective, rate_per_s, length, &tried)?;
-        if !args.output.json {
-            screen::print(&format!("{}\n", line(probed.len() + 1, &one, why)))?;
+        match args.output.form() {
+            OutputForm::Json => {}
+            OutputForm::JsonLines => {
+                // That nobody reads it is noticed before the next probe.
+                let _ = screen::print_event(&LoadEvent::Probe(probe_report(&one)));
+            }
+            OutputForm::Text => {
+                screen::print(&format!("{}\n", line(probed.len() + 1, &one, why)))?;
+            }
         }
         probed.push(one);
         rest(args.search.cooldown.0, stop);
@@ -284,17 +292,6 @@ fn report(
         Answer::Below { failed_min_per_s } => (None, Some(failed_min_per_s), false),
         Answer::Unknown => (None, None, false),
     };
-    let probe = |probed: &ProbeResult| ProbeReport {
-        rate_per_s: probed.probe.rate_per_s,
-        length_ns: probed.length.as_nanos() as u64,
-        verdict: match probed.probe.verdict {
-            Verdict::Passed => ProbeVerdict::Passed,
-            Verdict::Failed => ProbeVerdict::Failed,
-            Verdict::GeneratorLimited => ProbeVerdict::GeneratorLimited,
-        },
-        figures: probed.figures.clone(),
-        reason: (!probed.reason.is_empty()).then(|| probed.reason.clone()),
-    };
     SearchReport {
         version: FORMAT_VERSION,
         tare: env!("CARGO_PKG_VERSION").to_owned(),
@@ -304,6 +301,20 @@ fn report(
         failed_min_per_s: failed,
         confirmed,
         sentence: words,
-        probes: probed.iter().map(probe).collect(),
+        probes: probed.iter().map(probe_report).collect(),
+    }
+}
+
+fn probe_report(probed: &ProbeResult) -> ProbeReport {
+    ProbeReport {
+        rate_per_s: probed.probe.rate_per_s,
+        length_ns: probed.length.as_nanos() as u64,
+        verdict: match probed.probe.verdict {
+            Verdict::Passed => ProbeVerdict::Passed,
+            Verdict::Failed => ProbeVerdict::Failed,
+            Verdict::GeneratorLimited => ProbeVerdict::GeneratorLimited,
+        },
+        figures: probed.figures.clone(),
+        reason: (!probed.reason.is_empty()).then(|| probed.reason.clone()),
     }
 }

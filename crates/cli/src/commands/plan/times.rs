@@ -3,7 +3,6 @@
 use std::path::PathBuf;
 
 use tare_lab::cached;
-use tare_lab::fetch::Fetcher;
 use tare_schema::catalog::Catalog;
 use tare_schema::estimate::Times;
 use tare_schema::plan::Plan;
@@ -37,5 +36,5 @@ pub fn remember(took: Times) {
 }
 
 fn path() -> Option<PathBuf> {
-    Some(Fetcher::from_env().ok()?.cache.join("times.json"))
+    Some(cached::folder()?.join("times.json"))
 }

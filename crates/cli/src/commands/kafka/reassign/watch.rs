@@ -1,7 +1,6 @@
 //! `tare kafka reassign watch`: follows reassignments to their end.
 
 use std::process::ExitCode;
-use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use tare_kafka_admin::admin::Admin;
@@ -12,8 +11,8 @@ use crate::commands::kafka::json_schema::Motion;
 use crate::commands::kafka::output::{bytes, count};
 use crate::commands::kafka::{CommonArgs, classify_admin_error};
 use crate::exit::Exit;
-use crate::screen::{print, print_raw};
-use crate::signals;
+use crate::screen::{is_closed, print, print_raw, say};
+use crate::signals::Interruption;
 
 use super::remove_own_throttles;
 
@@ -22,7 +21,7 @@ const PAUSE: Duration = Duration::from_millis(500);
 
 /// Follows the reassignments; Ctrl-C ends the watching only.
 pub fn run(admin: &mut Admin, common: &CommonArgs) -> anyhow::Result<ExitCode> {
-    let interrupted = signals::interrupted_flag()?;
+    let interruption = Interruption::listen()?;
     let mut last = None;
     loop {
         let moving = admin.reassignments().map_err(classify_admin_error)?;
@@ -38,11 +37,11 @@ pub fn run(admin: &mut Admin, common: &CommonArgs) -> anyhow::Result<ExitCode> {
         if is_over {
             break;
         }
-        if interrupted.load(Ordering::Relaxed) {
-            eprintln!(
-                "it goes on without being watched: `tare kafka reassign watch` follows it again and takes limits away at the end, `tare kafka reassign cancel` sends it back"
+        if interruption.is_requested() || is_closed() {
+            say(
+                "it goes on without being watched: `tare kafka reassign watch` follows it again and takes limits away at the end, `tare kafka reassign cancel` sends it back",
             );
-            return Ok(Exit::Interrupted.into());
+            return Ok(Exit::of_cut(interruption.signal()).into());
         }
         std::thread::sleep(PAUSE);
     }

@@ -18,7 +18,7 @@ pub use grpc::GrpcArgs;
 pub use kafka::{KafkaArgs, OnOff};
 pub use mongodb::MongodbArgs;
 pub use options::OptionArgs;
-pub use output::OutputArgs;
+pub use output::{OutputArgs, OutputForm};
 pub use pacing::{DurationArg, PacingArgs, RateArg, SchedArg};
 pub use protocol::ProtocolArgs;
 pub use request::RequestArgs;

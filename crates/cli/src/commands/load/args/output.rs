@@ -13,6 +13,9 @@ pub struct OutputArgs {
     /// Print the result as JSON (`tare schema load-report` prints its schema; of a search or a curve, `search-report` and `curve-report`).
     #[arg(long)]
     pub json: bool,
+    /// Print one JSON object a line while the load goes on (`tare schema load-event`), the result last.
+    #[arg(long, conflicts_with = "json")]
+    pub json_lines: bool,
     /// Show nothing while the load goes on.
     #[arg(short, long)]
     pub quiet: bool,
@@ -41,4 +44,26 @@ pub struct OutputArgs {
     /// Do not measure first, for half a second and once per boot, what the generator finds against a server that does nothing.
     #[arg(long)]
     pub no_calibrate: bool,
+}
+
+/// Form of what is printed to standard output.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OutputForm {
+    /// For people.
+    Text,
+    /// One document.
+    Json,
+    /// One object a line.
+    JsonLines,
+}
+
+impl OutputArgs {
+    /// The form that these flags ask for.
+    pub fn form(&self) -> OutputForm {
+        match (self.json, self.json_lines) {
+            (true, _) => OutputForm::Json,
+            (false, true) => OutputForm::JsonLines,
+            (false, false) => OutputForm::Text,
+        }
+    }
 }
