@@ -79,7 +79,8 @@ impl Elsewhere {
     fn administer(&self, more: &[&str]) -> Output {
         let mut brokers = tare(&["kafka", "--bootstrap", &self.seed.to_string()]);
         brokers
-            .args(["--sasl", "plain", "--user", "ann", "--password-file"])
+            .args(["--sasl-user", "ann", "--sasl-mechanism", "PLAIN"])
+            .arg("--sasl-password-file")
             .arg(self.password.path())
             .args(["log-dirs"])
             .args(more);

@@ -7,7 +7,10 @@
 )]
 
 #[path = "../../report/tests/fixture/mod.rs"]
-#[allow(dead_code, reason = "each test binary uses its own part of the fixture")]
+#[allow(
+    dead_code,
+    reason = "each test binary uses its own part of the fixture"
+)]
 mod fixture;
 mod rig;
 

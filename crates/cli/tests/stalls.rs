@@ -105,7 +105,7 @@ fn stop_amid(scheme: &str, served: &[&str], load: &[&str], stall: Duration) -> M
     }
 }
 
-/// Every arrival of the stall waited for its rest; only what was under way when it began was served slowly.
+/// Every start of the stall waited for its rest; only what was under way when it began was served slowly.
 ///
 /// What waited for more than half of it counts. The exact arithmetic is in the engine's tests, on a virtual clock; this is what holds
 /// on every machine. Intended instants do not move, so the least number of slow responses is known; how many more there are is the

@@ -247,7 +247,7 @@ fn an_unfit_trial_is_repeated_once_at_the_end_of_its_block_and_both_stay() {
     let TrialStatus::Unfit { reasons } = &records[0].status else {
         panic!("{:?}", records[0].status);
     };
-    assert!(reasons[0].starts_with("20.0 % of the arrivals were bunched"));
+    assert!(reasons[0].starts_with("20.0 % of the starts were bunched"));
     let repeat = &records[3];
     assert_eq!((repeat.block, repeat.attempt), (1, 1));
     assert_eq!(

@@ -79,7 +79,7 @@ impl Outlet for FakeNetwork {
             self.in_flight.remove(&ticket.0),
             "an exchange ends that is not under way"
         );
-        // A real driver formats the example, once per class.
+        // A real engine formats the example, once per class.
         let _ = done.example.to_string();
     }
 

@@ -46,7 +46,7 @@ struct Witness {
     log: Log,
 }
 
-/// The driver as the pool sees it.
+/// The engine as the pool sees it.
 struct Watched<'a, O> {
     out: &'a mut O,
     own: Option<u64>,
@@ -106,7 +106,7 @@ impl<O: Outlet> Outlet for Watched<'_, O> {
 }
 
 impl Witness {
-    /// The pool, and the driver as it may see it.
+    /// The pool, and the engine as it may see it.
     fn split<'a, O: Outlet>(
         &'a mut self,
         out: &'a mut O,

@@ -1,4 +1,4 @@
-//! The contract between the driver, which knows time and sockets, and a protocol, which knows neither.
+//! The contract between the engine, which knows time and sockets, and a protocol, which knows neither.
 //!
 //! A [`Client`] is the protocol state of many connections. Events are passed to it; it acts through an [`Outlet`]. It never
 //! blocks, reads a clock or touches a socket, so it also runs on a virtual clock and a simulated network.
@@ -26,7 +26,7 @@ pub struct TimerId(pub u8);
 /// Timer slots a client may use.
 pub const TIMERS_MAX: usize = 16;
 
-/// Id of an exchange, given by the driver.
+/// Id of an exchange, given by the engine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Ticket(pub u32);
 
@@ -304,7 +304,7 @@ pub struct Done<'a> {
     pub example: &'a dyn fmt::Display,
 }
 
-/// An exchange that a client started itself, within one that the driver released (a request of a session).
+/// An exchange that a client started itself, within one that the engine released (a request of a session).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct NestedExchange {
     /// Index of the request in the plan.
@@ -369,7 +369,7 @@ pub enum Written {
     Queued,
 }
 
-/// What a client can request of the driver.
+/// What a client can request of the engine.
 pub trait Outlet {
     /// Current time.
     fn now_ns(&self) -> u64;
@@ -457,7 +457,7 @@ pub trait Client {
     fn flush(&mut self, _out: &mut impl Outlet) {}
     /// A connection is open, its TLS handshake done. Clients that need its times implement [`Client::opened`] instead.
     fn connected(&mut self, conn: ConnId, out: &mut impl Outlet);
-    /// The same with the times of connect and handshake; the driver calls only this one.
+    /// The same with the times of connect and handshake; the engine calls only this one.
     fn opened(&mut self, conn: ConnId, _opening: &Connected, out: &mut impl Outlet) {
         self.connected(conn, out);
     }

@@ -33,7 +33,7 @@
 //! ```
 //!
 //! Below that, [`run`] runs a whole plan in this process and reports its progress, and [`run_agent`] runs it as an agent with a
-//! stream of messages. Inside, an engine (the driver without I/O) connects the schedule of [`arrivals`] with a
+//! stream of messages. Inside, an engine without I/O connects the schedule of [`arrivals`] with a
 //! [`client::Client`]; a worker provides sockets and a clock.
 
 pub mod agent;

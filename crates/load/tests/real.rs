@@ -272,7 +272,7 @@ fn an_order_to_end_cuts_the_window_and_keeps_what_was_measured() {
     let planned = result.window_ns.div_ceil(MS);
     assert!(
         result.intended.abs_diff(planned) <= 1,
-        "{} of {planned} arrivals",
+        "{} of {planned} starts",
         result.intended
     );
 }

@@ -299,7 +299,7 @@ fn generator(
     }
 }
 
-/// Share of the arrivals of open loops that were bunched.
+/// Share of bunched starts of open loops.
 fn bunched(records: &[&TrialRecord]) -> Option<f64> {
     let roles = records.iter().flat_map(|record| &record.load);
     let counts = roles.filter_map(|role| Some((role.generator.bunched?, role.released)));

@@ -323,9 +323,9 @@ const TIMES: [(Metric, &str); 4] = [
 ];
 
 /// The title of [`instrument`].
-pub const INSTRUMENT: &str = "response time (from the intended start), the generator's lateness (p99), bunched arrivals, trials repeated";
+pub const INSTRUMENT: &str = "response time (from the intended start), the generator's lateness (p99), bunched starts, trials repeated";
 
-/// Response time and service time, and the generator's errors: lateness, bunched arrivals, repeated trials. A row per cell that
+/// Response time and service time, and the generator's errors: lateness, bunched starts, repeated trials. A row per cell that
 /// was measured.
 pub fn generator(level: &LevelView) -> Grid {
     let mut header = vec!["arm"];

@@ -101,21 +101,21 @@ pub struct TargetCounter {
 pub enum TrialStatus {
     /// The trial counts.
     Fit,
-    /// The load generator was the limit.
+    /// The load generator was the limit, or a load did not run to its end.
     Unfit {
-        /// Each limit that was exceeded, with the value.
+        /// Each limit that was exceeded, with the value, and each load that ended early, with the reason.
         reasons: Vec<String>,
     },
-    /// The traffic did not take the way that the arm defines, or a consistency check failed.
+    /// A path proof, an audit or a guarantee of the read-back failed.
     Invalid {
         /// Each check that failed.
         reasons: Vec<String>,
     },
-    /// A part exited or never became ready.
+    /// An instance exited or did not become ready, a step of the trial failed, or no exchange succeeded.
     Failed {
         /// Reason, with the next step.
         reason: String,
-        /// Last lines of the part's log.
+        /// Last lines of the instance's log, if one exited.
         log_tail: Vec<String>,
     },
 }

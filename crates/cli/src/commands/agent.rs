@@ -17,10 +17,10 @@ const PLAN_BYTES_MAX: u64 = 1 << 30;
 /// Arguments of `tare agent`.
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// The plan, JSON.
+    /// Load plan (JSON).
     #[arg(long, value_name = "FILE")]
     plan: PathBuf,
-    /// Where the messages go: `unix:PATH`, or `-` for standard output.
+    /// Destination of messages: `unix:PATH`, or `-` for standard output.
     #[arg(long, value_name = "TO")]
     connect: String,
 }

@@ -14,15 +14,15 @@ use crate::screen::{print_json, print_raw, say, screen};
 /// Arguments of `tare compare`.
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// Run that is the reference: its folder, its folder's name, or `latest`.
+    /// Reference run: its folder, the folder's name, or `latest`.
     before: String,
-    /// Run that is compared with it.
+    /// Run to compare with it.
     #[arg(default_value = "latest")]
     after: String,
-    /// Folder that holds the runs.
+    /// Directory of runs.
     #[arg(long, value_name = "DIR", default_value = "runs")]
     out: PathBuf,
-    /// Compare runs of different machines or experiment files all the same.
+    /// Compare runs in spite of different machines or experiment files.
     #[arg(long)]
     force: bool,
     /// Print the comparison as JSON.

@@ -16,16 +16,17 @@ use crate::screen::{print, print_json};
 /// Arguments of `tare doctor`.
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// Folder in which runs are written: its disk is examined.
+    /// Directory of runs, on the disk to check.
     #[arg(long, value_name = "DIR", default_value = "runs")]
     out: PathBuf,
-    /// Look for the software of the targets in this folder, too.
+    /// Additional directory of target folders; may be given several times.
     #[arg(long, value_name = "DIR")]
     targets: Vec<PathBuf>,
-    /// Measure now what network and disk carry with nothing on them (a run does when that was not done in the last 24 hours).
+    /// Calibrate now: throughput of the idle machine's network and disk (a run does so if the last calibration is older than 24
+    /// hours).
     #[arg(long)]
     calibrate: bool,
-    /// Print the machine and all checks as JSON, as `environment.json` has them.
+    /// Print machine and checks as JSON, in the format of `environment.json`.
     #[arg(long)]
     json: bool,
 }

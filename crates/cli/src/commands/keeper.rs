@@ -8,13 +8,13 @@ use tare_lab::keeper::{KeeperMode, keeper_main};
 /// Arguments of `tare keeper`.
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// Folder in which its private folder is made; else `$XDG_RUNTIME_DIR` or `/tmp`.
+    /// Parent of the private folder [default: `$XDG_RUNTIME_DIR` or `/tmp`].
     #[arg(long, value_name = "DIR")]
     base: Option<PathBuf>,
     /// Leave the host's namespaces first.
     #[arg(long)]
     namespaces: bool,
-    /// The namespaces are left, the private folder is this one.
+    /// Private folder, after leaving the host's namespaces.
     #[arg(long, value_name = "DIR", conflicts_with_all = ["base", "namespaces"])]
     inside: Option<PathBuf>,
 }

@@ -14,10 +14,10 @@ use crate::exit::{Exit, bad_input};
 /// Arguments of `tare link`.
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// The links, JSON.
+    /// Links (JSON).
     #[arg(long, value_name = "FILE")]
     orders: PathBuf,
-    /// Where counts are asked for and the end is announced: `unix:PATH`, or `-` for the standard streams.
+    /// Control channel: `unix:PATH`, or `-` for the standard streams.
     #[arg(long, value_name = "TO")]
     connect: String,
 }

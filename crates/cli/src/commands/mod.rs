@@ -25,33 +25,33 @@ use clap::Subcommand;
 /// What `tare` can do.
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// Measure an experiment and say what it found.
+    /// Measure an experiment and report the result.
     Run(run::Args),
-    /// Show what an experiment would do, how long it takes and what it can detect.
+    /// Show the plan of an experiment, its duration and its detectable differences.
     Plan(plan::Args),
-    /// Put load on a URL and measure it.
+    /// Generate load on a URL and measure it.
     Load(Box<load::Args>),
-    /// Serve as a test server: echo, delays, errors, stalls.
+    /// Run a test server: echo, delays, errors, stalls.
     Origin(origin::Args),
     /// Show a run: terminal, HTML, Markdown, CSV or JSON.
     Report(report::Args),
     /// Compare two runs.
     Compare(compare::Args),
-    /// Keep the test bed of one arm running, to explore it.
+    /// Run the test bed of one arm, to explore it.
     Lab(lab::Args),
     /// Administer Kafka clusters.
     Kafka(Box<kafka::Args>),
-    /// Say what limits a measurement on this machine.
+    /// Check this machine for limits of measurement.
     Doctor(doctor::Args),
     /// Print the JSON Schema of a file format.
     Schema(schema::Args),
-    /// List and fetch the software that can be measured.
+    /// List targets, and fetch their software.
     Targets(targets::Args),
     /// Print a shell completion script.
     Completions(completions::Args),
     /// Print the manual page, or write those of all commands.
     Man(man::Args),
-    /// Generate load as told by a plan (started by an environment).
+    /// Run a load plan (started by an environment).
     #[command(hide = true)]
     Agent(agent::Args),
     /// Hold the processes of a run (started by `run`).

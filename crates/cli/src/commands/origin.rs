@@ -17,42 +17,43 @@ use crate::screen::{print, say};
 /// Arguments of `tare origin`.
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// Address to listen on; port 0 takes a free one.
+    /// Address to listen on; port 0 selects a free one.
     #[arg(long, default_value = "127.0.0.1:8080", value_name = "ADDRESS:PORT")]
     listen: SocketAddr,
-    /// Address at which /metrics, /ready and /control are served by plain HTTP/1.1 as well, for when the main one is not that.
+    /// Additional address of /metrics, /ready and /control in plain HTTP/1.1, for listeners with another protocol or TLS.
     #[arg(long, value_name = "ADDRESS:PORT")]
     control: Option<SocketAddr>,
-    /// What is spoken.
+    /// Protocol of the listener.
     #[arg(long, default_value = "auto")]
     protocol: ProtocolName,
-    /// What is done with bytes where the protocol is tcp.
+    /// Behaviour of the TCP server (--protocol tcp).
     #[arg(long, default_value = "echo")]
     tcp_mode: TcpModeName,
-    /// With --protocol tcp: answer each so many bytes by the bytes of --tcp-answer, instead of by themselves.
+    /// Request size of the TCP server (--protocol tcp): each request gets a response of --tcp-answer bytes instead of its echo.
     #[arg(long, value_name = "BYTES", requires = "tcp_answer")]
     tcp_request: Option<u64>,
-    /// The size of those answers.
+    /// Response size of the TCP server, for requests of --tcp-request bytes.
     #[arg(long, value_name = "BYTES", requires = "tcp_request")]
     tcp_answer: Option<u64>,
     #[command(flatten)]
     tls: TlsArgs,
-    /// Event loops.
+    /// Number of event loops.
     #[arg(long, default_value_t = 1, value_name = "N")]
     workers: usize,
-    /// How every request is answered: `size=1000&delay=5ms`, `p=0.01&status=503`, `close`, `reset`, `truth`; may be given several times. A request can ask for its own in its query.
+    /// Behaviour for every request: `size=1000&delay=5ms`, `p=0.01&status=503`, `close`, `reset`, `truth`; may be given several
+    /// times. The query of a request overrides it.
     #[arg(long = "answer", value_name = "BEHAVIOUR", value_parser = parse_change)]
     answers: Vec<Change>,
-    /// Stop answering for this long, this long after the start: `1s@5s`; may be given several times.
+    /// Planned stall: no responses for a time, from a time after the start, such as `1s@5s`; may be given several times.
     #[arg(long = "stall", value_name = "FOR@AFTER", value_parser = parse_stall)]
     stalls: Vec<PlannedStall>,
-    /// Seed of all chances.
+    /// Seed of the random number generators.
     #[arg(long, default_value_t = 1, value_name = "N")]
     seed: u64,
-    /// Streams of an HTTP/2 connection open at one time.
+    /// Maximum number of concurrent streams per HTTP/2 connection.
     #[arg(long, default_value_t = Limits::default().streams_max, value_name = "N")]
     max_streams: u32,
-    /// Connections open at one time.
+    /// Maximum number of open connections.
     #[arg(long, default_value_t = Limits::default().connections_max, value_name = "N")]
     connections: usize,
 }
@@ -61,10 +62,10 @@ pub struct Args {
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "TLS")]
 struct TlsArgs {
-    /// Serve over TLS; without --cert with a certificate made at the start for localhost, 127.0.0.1 and ::1.
+    /// Use TLS; without --cert with a certificate generated at the start, for localhost, 127.0.0.1 and ::1.
     #[arg(long)]
     tls: bool,
-    /// Write the authority of the certificate made at the start to this file, for clients to trust.
+    /// Write the CA certificate of the generated certificate to this file, for clients (PEM).
     #[arg(
         long,
         value_name = "FILE",
@@ -72,51 +73,51 @@ struct TlsArgs {
         conflicts_with = "certificate"
     )]
     ca_out: Option<PathBuf>,
-    /// PEM file of the server's certificate with its chain.
+    /// Server certificate with its chain (PEM).
     #[arg(long = "cert", value_name = "FILE", requires = "key", requires = "tls")]
     certificate: Option<PathBuf>,
-    /// PEM file of its key.
+    /// Private key of --cert (PEM).
     #[arg(long, value_name = "FILE", requires = "certificate")]
     key: Option<PathBuf>,
-    /// Serve only clients with a certificate of the authorities in this PEM file (mTLS).
+    /// CA certificates of clients (PEM); clients without a certificate are refused (mTLS).
     #[arg(long, value_name = "FILE", requires = "tls")]
     client_ca: Option<PathBuf>,
-    /// Whether sessions can be resumed.
+    /// Session tickets, for resumption.
     #[arg(long, default_value = "on", value_name = "on|off")]
     tickets: OnOff,
-    /// Versions of TLS.
+    /// Accepted TLS versions.
     #[arg(long, default_value = "both")]
     tls_versions: VersionsName,
-    /// How long a handshake may take.
+    /// Timeout of a TLS handshake.
     #[arg(long, default_value = "10s", value_name = "TIME", value_parser = parse_time)]
     handshake_limit: Duration,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum ProtocolName {
-    /// As the first bytes of a connection say: HTTP/2 (and gRPC), MongoDB's, else HTTP/1.1.
+    /// Detected from the first bytes of a connection: HTTP/2 (and gRPC), MongoDB, else HTTP/1.1.
     Auto,
     /// HTTP/1.1.
     Http1,
-    /// HTTP/2 and gRPC; without TLS by prior knowledge.
+    /// HTTP/2 and gRPC; without TLS with prior knowledge (h2c).
     #[value(alias = "h2")]
     Http2,
-    /// Bytes.
+    /// TCP without a protocol above it (--tcp-mode).
     Tcp,
-    /// MongoDB's, with a database in memory.
+    /// MongoDB, with an in-memory database.
     #[value(alias = "mongo")]
     Mongodb,
-    /// Datagrams, echoed.
+    /// UDP echo.
     Udp,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum TcpModeName {
-    /// They come back.
+    /// Echo received bytes.
     Echo,
-    /// They are read.
+    /// Discard received bytes.
     Discard,
-    /// Others are sent as fast as possible, and what comes is read.
+    /// Send bytes at maximum rate, and discard received ones.
     #[value(alias = "both")]
     Source,
 }
@@ -129,12 +130,12 @@ enum OnOff {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum VersionsName {
-    /// 1.2 and 1.3.
+    /// TLS 1.2 and 1.3.
     Both,
-    /// 1.2 alone.
+    /// TLS 1.2 only.
     #[value(name = "1.2")]
     Only12,
-    /// 1.3 alone.
+    /// TLS 1.3 only.
     #[value(name = "1.3")]
     Only13,
 }

@@ -12,10 +12,10 @@ use crate::screen::{print, print_raw, screen};
 /// Arguments of `tare report`.
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// Run to show: its folder, its folder's name, or `latest`.
+    /// Run to show: its folder, the folder's name, or `latest`.
     #[arg(default_value = "latest")]
     run: String,
-    /// Folder that holds the runs.
+    /// Directory of runs.
     #[arg(long, value_name = "DIR", default_value = "runs")]
     out: PathBuf,
     #[command(flatten)]
@@ -28,13 +28,13 @@ pub struct Args {
 #[derive(Debug, clap::Args)]
 #[group(multiple = false)]
 struct Form {
-    /// Write one self-contained page into this file (without a name: into the run's folder).
+    /// Write a self-contained HTML page to this file [default: in the run's folder].
     #[arg(long, value_name = "FILE", num_args = 0..=1)]
     html: Option<Option<PathBuf>>,
-    /// Print every value, one a line.
+    /// Print all values as CSV, one per line.
     #[arg(long)]
     csv: bool,
-    /// Print everything the report holds as JSON.
+    /// Print the whole report as JSON.
     #[arg(long)]
     json: bool,
     /// Print Markdown for a pull request or a README.

@@ -29,10 +29,10 @@ use crate::signals::Interruption;
 pub struct Args {
     #[command(flatten)]
     experiment: ExperimentArgs,
-    /// Go on with a run that was cut off: its complete blocks stay, the interrupted one is measured again.
+    /// Run to resume: complete blocks are kept, the interrupted one is repeated.
     #[arg(long, value_name = "RUN", conflicts_with_all = ["name", "quick", "no_aa", "blocks", "seed", "addressing", "external"])]
     resume: Option<String>,
-    /// Print the judged run as JSON instead of the terminal report.
+    /// Print the report as JSON instead of text.
     #[arg(long)]
     json: bool,
     /// Print one JSON object a line while the run goes on (`tare schema run-event`), the judged run last.

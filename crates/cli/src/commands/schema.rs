@@ -12,7 +12,7 @@ use crate::screen::print;
 /// Arguments of `tare schema`.
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// Which shape; all are listed when left out.
+    /// Name of the schema [default: list all].
     #[arg(value_name = "WHICH")]
     which: Option<String>,
 }

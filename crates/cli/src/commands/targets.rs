@@ -19,7 +19,7 @@ use crate::screen::{print, print_json, say};
 /// Arguments of `tare targets`.
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// More target folders; their targets win over built-in ones of the same name. May be given several times.
+    /// Additional directory of target folders, before built-in targets of the same name; may be given several times.
     #[arg(long = "targets", value_name = "DIR", global = true)]
     folders: Vec<PathBuf>,
     /// Print JSON.
@@ -33,9 +33,9 @@ pub struct Args {
 /// What to do with targets.
 #[derive(Debug, clap::Subcommand)]
 enum Action {
-    /// Get the software of targets, so that a later run need not.
+    /// Fetch the software of targets, ahead of a run.
     Fetch {
-        /// Targets to get.
+        /// Names of targets.
         #[arg(required = true, value_name = "NAME")]
         names: Vec<String>,
     },

@@ -16,7 +16,12 @@ fn with_password(bed: &Bed, words: &[&str], password: &str) -> Output {
     let words: Vec<&str> = words
         .iter()
         .copied()
-        .chain(["--user", "tare", "--password-env", "PASSWORD_OF_TEST"])
+        .chain([
+            "--sasl-user",
+            "tare",
+            "--sasl-password-env",
+            "PASSWORD_OF_TEST",
+        ])
         .collect();
     finish(bed.command(&words).env("PASSWORD_OF_TEST", password), LIMIT)
 }
@@ -79,7 +84,13 @@ fn users_are_let_in_with_their_password_only() {
     let [ca, ..] = paths(&bed);
     let (sasl, over_tls) = (bed.at("sasl"), bed.at("sasl-tls"));
     for mechanism in ["plain", "scram-sha-256", "scram-sha-512"] {
-        let plain = ["cluster", "--bootstrap", &sasl, "--sasl", mechanism];
+        let plain = [
+            "cluster",
+            "--bootstrap",
+            &sasl,
+            "--sasl-mechanism",
+            mechanism,
+        ];
         assert_three(&with_password(&bed, &plain, "tare-secret"));
         let sealed = [
             "cluster",
@@ -87,7 +98,7 @@ fn users_are_let_in_with_their_password_only() {
             &over_tls,
             "--cacert",
             &ca,
-            "--sasl",
+            "--sasl-mechanism",
             mechanism,
         ];
         assert_three(&with_password(&bed, &sealed, "tare-secret"));
@@ -101,7 +112,7 @@ fn users_are_let_in_with_their_password_only() {
         assert!(!error.contains("wrong"), "{error}");
     }
     let at = bed.at("plain");
-    let words = ["cluster", "--bootstrap", &at, "--sasl", "plain"];
+    let words = ["cluster", "--bootstrap", &at, "--sasl-mechanism", "plain"];
     let error = stderr(&with_password(&bed, &words, "tare-secret"));
     assert!(error.contains("leave SASL out"), "{error}");
 }
@@ -127,7 +138,7 @@ fn clusters_have_names_and_passwords_stay_outside_of_the_file() {
         &at,
         "--cacert",
         &ca,
-        "--sasl",
+        "--sasl-mechanism",
         "plain",
     ];
     let added = with_password(&bed, &add, "tare-secret");

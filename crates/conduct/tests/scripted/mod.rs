@@ -34,7 +34,7 @@ pub use plan::plan;
 pub enum Fate {
     /// All well.
     Good,
-    /// A fifth of the arrivals left in bursts.
+    /// A fifth of the starts were bunched.
     Bunched,
     /// The load could not go on to its end.
     Aborted,

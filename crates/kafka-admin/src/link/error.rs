@@ -148,7 +148,7 @@ pub enum LinkError {
     },
     /// The listener probably requires SASL.
     #[error(
-        "broker {broker} answered ApiVersions but nothing else ({why}): if this listener wants a password, give a user (--sasl scram-sha-256 --user NAME, or `sasl:` of the cluster)"
+        "broker {broker} answered ApiVersions but nothing else ({why}): if this listener wants a password, give a user (--sasl-user NAME, or `sasl:` of the cluster)"
     )]
     WantsSasl {
         /// The broker.

@@ -8,7 +8,7 @@ use crate::client::{Status, WaitCause};
 /// Exchanges by stage; each counts in every stage that it reached.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct ExchangeCounts {
-    /// Arrivals.
+    /// Intended starts.
     pub intended: u64,
     /// Taken up by the generator.
     pub released: u64,
@@ -20,7 +20,7 @@ pub struct ExchangeCounts {
     pub errors: u64,
     /// Not complete when the drain ended.
     pub unfinished: u64,
-    /// Arrivals dropped because too many were in flight.
+    /// Starts dropped because too many were in flight.
     pub overflow: u64,
 }
 

@@ -1,4 +1,4 @@
-//! The driver without I/O: releases exchanges on time, passes events to the client, records every exchange.
+//! The engine, without I/O: releases exchanges on time, passes events to the client, records every exchange.
 //!
 //! It runs on any [`ConnectionIo`]: sockets in a worker, a simulated network on a virtual clock in tests.
 
@@ -36,7 +36,7 @@ const RELEASES_MAX: u32 = 256;
 /// Releases that share a clock reading where exchanges are batched: less than a microsecond's worth.
 const RELEASES_A_STAMP: u32 = 8;
 
-/// I/O of connections, as the driver needs it.
+/// I/O of connections, as the engine needs it.
 pub trait ConnectionIo {
     /// Current time.
     fn now_ns(&self) -> u64;
@@ -69,16 +69,16 @@ pub enum HandOver {
     Everything,
 }
 
-/// The driver of one worker around one client.
+/// The engine of one worker, around one client.
 #[derive(Debug)]
 pub struct Engine<C> {
     client: C,
-    driver: DriverState,
+    state: EngineState,
 }
 
 /// Everything but the client, so that the client can be called with the rest as its [`Outlet`].
 #[derive(Debug)]
-struct DriverState {
+struct EngineState {
     recorder: ExchangeRecorder,
     timers: [u64; TIMERS_MAX],
     next_timer_ns: u64,
@@ -102,19 +102,19 @@ enum SlotState {
     Open,
 }
 
-/// The outlet of a client: I/O and the driver's state.
-struct DriverOutlet<'a, W> {
+/// The outlet of a client: I/O and the engine's state.
+struct EngineOutlet<'a, W> {
     io: &'a mut W,
-    driver: &'a mut DriverState,
+    state: &'a mut EngineState,
 }
 
 impl<C: Client> Engine<C> {
-    /// A driver that has not started.
+    /// An engine that has not started.
     #[must_use]
     pub fn new(client: C, recorder: ExchangeRecorder) -> Self {
         Self {
             client,
-            driver: DriverState {
+            state: EngineState {
                 recorder,
                 timers: [NEVER; TIMERS_MAX],
                 next_timer_ns: NEVER,
@@ -126,8 +126,8 @@ impl<C: Client> Engine<C> {
 
     /// Opens the connections.
     pub fn open(&mut self, io: &mut impl ConnectionIo) {
-        let Self { client, driver } = self;
-        client.start(&mut DriverOutlet { io, driver });
+        let Self { client, state } = self;
+        client.start(&mut EngineOutlet { io, state });
     }
 
     /// Whether the client has opened all its connections.
@@ -138,18 +138,18 @@ impl<C: Client> Engine<C> {
 
     /// Fixes when the load starts.
     pub fn begin(&mut self, start_ns: u64) {
-        self.driver.recorder.begin(start_ns);
+        self.state.recorder.begin(start_ns);
     }
 
     /// The recorder of exchanges.
     #[must_use]
     pub fn recorder(&self) -> &ExchangeRecorder {
-        &self.driver.recorder
+        &self.state.recorder
     }
 
     /// The recorder, to end the window or to hand over tables.
     pub fn recorder_mut(&mut self) -> &mut ExchangeRecorder {
-        &mut self.driver.recorder
+        &mut self.state.recorder
     }
 
     /// The protocol client.
@@ -169,10 +169,10 @@ impl<C: Client> Engine<C> {
     #[inline]
     #[must_use]
     pub fn next_start_ns(&self) -> u64 {
-        let next_ns = self.driver.recorder.arrivals().next_ns();
+        let next_ns = self.state.recorder.arrivals().next_ns();
         match C::START_EVERY_NS {
             0 => next_ns,
-            _ => next_ns.max(self.driver.held_until_ns),
+            _ => next_ns.max(self.state.held_until_ns),
         }
     }
 
@@ -180,10 +180,10 @@ impl<C: Client> Engine<C> {
     #[inline]
     #[must_use]
     pub fn next_timer_ns(&self) -> u64 {
-        self.driver.next_timer_ns
+        self.state.next_timer_ns
     }
 
-    /// Runs what is due: timers, then arrivals. Called between any two events, so that no start waits for a burst of responses.
+    /// Runs what is due: timers, then starts. Called between any two events, so that no start waits for a burst of responses.
     #[inline]
     pub fn advance(&mut self, now_ns: u64, io: &mut impl ConnectionIo) {
         if self.next_ns() <= now_ns {
@@ -203,28 +203,28 @@ impl<C: Client> Engine<C> {
 
     #[inline]
     fn flush(&mut self, io: &mut impl ConnectionIo) {
-        let Self { client, driver } = self;
-        client.flush(&mut DriverOutlet { io, driver });
+        let Self { client, state } = self;
+        client.flush(&mut EngineOutlet { io, state });
     }
 
     fn do_due(&mut self, mut now_ns: u64, io: &mut impl ConnectionIo) {
-        let Self { client, driver } = self;
-        while let Some(timer) = driver.due_timer(now_ns) {
-            client.timer(timer, &mut DriverOutlet { io, driver });
+        let Self { client, state } = self;
+        while let Some(timer) = state.due_timer(now_ns) {
+            client.timer(timer, &mut EngineOutlet { io, state });
         }
-        if C::START_EVERY_NS > 0 && driver.recorder.arrivals().is_open_loop() {
-            driver.held_until_ns = now_ns.saturating_add(C::START_EVERY_NS);
+        if C::START_EVERY_NS > 0 && state.recorder.arrivals().is_open_loop() {
+            state.held_until_ns = now_ns.saturating_add(C::START_EVERY_NS);
         }
         for turn in 1..=RELEASES_MAX {
-            match driver.recorder.release(now_ns, C::RUN_MAX) {
+            match state.recorder.release(now_ns, C::RUN_MAX) {
                 None => return,
                 Some(None) => {}
                 Some(Some(run)) if C::RUN_MAX == 1 => {
-                    client.due(run.due, &mut DriverOutlet { io, driver });
+                    client.due(run.due, &mut EngineOutlet { io, state });
                 }
-                Some(Some(run)) => client.run(run, &mut DriverOutlet { io, driver }),
+                Some(Some(run)) => client.run(run, &mut EngineOutlet { io, state }),
             }
-            if driver.recorder.arrivals().next_ns() > now_ns {
+            if state.recorder.arrivals().next_ns() > now_ns {
                 return;
             }
             // Sending took time: the next release gets a clock reading of its own. Putting into a batch takes next to none.
@@ -236,17 +236,17 @@ impl<C: Client> Engine<C> {
 
     /// A connection is open.
     pub fn connected(&mut self, conn: ConnId, opening: &Connected, io: &mut impl ConnectionIo) {
-        let Self { client, driver } = self;
-        driver.slot_opened(conn);
-        driver.recorder.opened(opening);
-        client.opened(conn, opening, &mut DriverOutlet { io, driver });
+        let Self { client, state } = self;
+        state.slot_opened(conn);
+        state.recorder.opened(opening);
+        client.opened(conn, opening, &mut EngineOutlet { io, state });
         self.advance_after_event(io.now_ns(), io);
     }
 
     /// The server sent a TLS session ticket.
     pub fn resumable(&mut self, conn: ConnId, io: &mut impl ConnectionIo) {
-        let Self { client, driver } = self;
-        client.resumable(conn, &mut DriverOutlet { io, driver });
+        let Self { client, state } = self;
+        client.resumable(conn, &mut EngineOutlet { io, state });
         self.advance_after_event(io.now_ns(), io);
     }
 
@@ -257,53 +257,53 @@ impl<C: Client> Engine<C> {
         if self.next_ns() <= stamp.seen_ns {
             self.do_due(stamp.seen_ns, io);
         }
-        let Self { client, driver } = self;
-        client.bytes(conn, bytes, stamp, &mut DriverOutlet { io, driver });
+        let Self { client, state } = self;
+        client.bytes(conn, bytes, stamp, &mut EngineOutlet { io, state });
         self.advance_after_event(stamp.seen_ns, io);
     }
 
     /// The first byte of the oldest queued write was sent.
     pub fn wrote(&mut self, conn: ConnId, at_ns: u64, io: &mut impl ConnectionIo) {
-        let Self { client, driver } = self;
-        client.wrote(conn, at_ns, &mut DriverOutlet { io, driver });
+        let Self { client, state } = self;
+        client.wrote(conn, at_ns, &mut EngineOutlet { io, state });
         self.flush(io);
     }
 
     /// A connection takes more bytes.
     pub fn room(&mut self, conn: ConnId, io: &mut impl ConnectionIo) {
-        let Self { client, driver } = self;
-        client.room(conn, &mut DriverOutlet { io, driver });
+        let Self { client, state } = self;
+        client.room(conn, &mut EngineOutlet { io, state });
         self.advance_after_event(io.now_ns(), io);
     }
 
     /// A connection ended, or could not be opened.
     pub fn closed(&mut self, conn: ConnId, why: Closed, io: &mut impl ConnectionIo) {
-        let Self { client, driver } = self;
-        driver.slot_closed(conn);
-        client.closed(conn, why, &mut DriverOutlet { io, driver });
+        let Self { client, state } = self;
+        state.slot_closed(conn);
+        client.closed(conn, why, &mut EngineOutlet { io, state });
         self.advance_after_event(io.now_ns(), io);
     }
 
     /// Whether every exchange has ended and no more can start.
     #[must_use]
     pub fn is_drained(&self, now_ns: u64) -> bool {
-        self.driver.recorder.under_way() == 0 && self.driver.recorder.arrivals().is_over(now_ns)
+        self.state.recorder.under_way() == 0 && self.state.recorder.arrivals().is_over(now_ns)
     }
 
     /// The drain is over: the remaining exchanges are unfinished.
     pub fn abandon(&mut self, io: &mut impl ConnectionIo) {
         let now_ns = io.now_ns();
-        let Self { client, driver } = self;
-        driver.recorder.count_unreleased(now_ns);
-        client.abandon(&mut DriverOutlet { io, driver });
+        let Self { client, state } = self;
+        state.recorder.count_unreleased(now_ns);
+        client.abandon(&mut EngineOutlet { io, state });
         assert!(
-            driver.recorder.under_way() == 0,
+            state.recorder.under_way() == 0,
             "a client ends every exchange it was given, at the latest when it is abandoned"
         );
     }
 }
 
-impl DriverState {
+impl EngineState {
     fn due_timer(&mut self, now_ns: u64) -> Option<TimerId> {
         if self.next_timer_ns > now_ns {
             return None;
@@ -348,14 +348,14 @@ impl DriverState {
     }
 }
 
-impl<W: ConnectionIo> Outlet for DriverOutlet<'_, W> {
+impl<W: ConnectionIo> Outlet for EngineOutlet<'_, W> {
     #[inline]
     fn now_ns(&self) -> u64 {
         self.io.now_ns()
     }
 
     fn connect(&mut self, conn: ConnId, address: SocketAddr) {
-        self.driver.slot(conn).state = SlotState::Connecting;
+        self.state.slot(conn).state = SlotState::Connecting;
         self.io.connect(conn, address);
     }
 
@@ -378,7 +378,7 @@ impl<W: ConnectionIo> Outlet for DriverOutlet<'_, W> {
     }
 
     fn close(&mut self, conn: ConnId) {
-        self.driver.slot_closed(conn);
+        self.state.slot_closed(conn);
         self.io.close(conn);
     }
 
@@ -387,54 +387,54 @@ impl<W: ConnectionIo> Outlet for DriverOutlet<'_, W> {
     }
 
     fn abort(&mut self, conn: ConnId) {
-        self.driver.slot_closed(conn);
+        self.state.slot_closed(conn);
         self.io.abort(conn);
     }
 
     fn timer(&mut self, timer: TimerId, at_ns: u64) {
         let slot = usize::from(timer.0) % TIMERS_MAX;
-        self.driver.timers[slot] = at_ns;
-        self.driver.find_next_timer();
+        self.state.timers[slot] = at_ns;
+        self.state.find_next_timer();
     }
 
     #[inline]
     fn first_byte(&mut self, ticket: Ticket, arrived_ns: u64) {
-        self.driver.recorder.first_byte(ticket, arrived_ns);
+        self.state.recorder.first_byte(ticket, arrived_ns);
     }
 
     #[inline]
     fn done(&mut self, ticket: Ticket, done: &Done<'_>) {
-        self.driver.recorder.done(ticket, done);
+        self.state.recorder.done(ticket, done);
     }
 
     #[inline]
     fn done_some(&mut self, ticket: Ticket, count: u32, done: &Done<'_>) {
-        self.driver.recorder.done_some(ticket, count, done);
+        self.state.recorder.done_some(ticket, count, done);
     }
 
     fn within(&mut self, within: &NestedExchange, done: &Done<'_>) {
-        self.driver.recorder.within(within, done);
+        self.state.recorder.within(within, done);
     }
 
     fn session(&mut self, ticket: Ticket, series: u16, done: &Done<'_>) {
-        self.driver.recorder.session(ticket, series, done);
+        self.state.recorder.session(ticket, series, done);
     }
 
     #[inline]
     fn records(&mut self, records: &RecordArrivals) {
-        self.driver.recorder.records(records);
+        self.state.recorder.records(records);
     }
 
     #[inline]
     fn aged(&mut self, aged: &RecordAge) {
-        self.driver.recorder.aged(aged);
+        self.state.recorder.aged(aged);
     }
 
     fn withdraw(&mut self, ticket: Ticket) {
-        self.driver.recorder.withdraw(ticket);
+        self.state.recorder.withdraw(ticket);
     }
 
     fn fault(&mut self, class: ErrorClass, example: &dyn fmt::Display) {
-        self.driver.recorder.fault(class, example);
+        self.state.recorder.fault(class, example);
     }
 }

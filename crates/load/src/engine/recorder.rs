@@ -1,4 +1,4 @@
-//! Records exchanges: from arrival to end, with all counts and histograms.
+//! Records exchanges: from intended start to end, with all counts and histograms.
 
 use std::fmt;
 
@@ -109,7 +109,7 @@ impl ExchangeRecorder {
         self.exchanges.count()
     }
 
-    /// Releases the next arrival if it is due, with up to `run_max` of the same time. `Some(None)`: dropped, too many in flight.
+    /// Releases the next start if it is due, with up to `run_max` of the same time. `Some(None)`: dropped, too many in flight.
     #[inline]
     pub fn release(&mut self, now_ns: u64, run_max: u32) -> Option<Option<Run>> {
         if self.arrivals.next_ns() > now_ns {
@@ -147,7 +147,7 @@ impl ExchangeRecorder {
         }))
     }
 
-    /// Counts the arrivals of the window that were never released.
+    /// Counts the starts of the window that were never released.
     pub fn count_unreleased(&mut self, now_ns: u64) {
         self.arrivals.end_window_at(now_ns);
         while self.arrivals.next_ns() <= now_ns {

@@ -193,7 +193,7 @@ fn what_has_no_answer_when_the_drain_ends_is_unfinished_at_its_age() {
 }
 
 #[test]
-fn arrivals_that_find_the_queue_full_are_counted_and_not_released() {
+fn starts_that_find_the_queue_full_are_counted_and_not_released() {
     let far = stalling(0, 100 * S);
     let mut sim = Sim::new(pool(2), rate(100.0, 1), 2 + 20, far);
     sim.run_until(S + 999 * MS);
@@ -243,7 +243,7 @@ fn a_closed_loop_by_count_ends_with_its_last_answer() {
 }
 
 #[test]
-fn an_abandoned_loop_counts_the_arrivals_it_never_came_to() {
+fn an_abandoned_loop_counts_the_starts_it_never_came_to() {
     let mut sim = Sim::new(pool(2), rate(1000.0, 1), 5000, stalling(0, 0));
     sim.run_until(S + 100 * MS);
     sim.hold_up(500 * MS);

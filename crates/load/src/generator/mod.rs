@@ -44,7 +44,7 @@ use crate::session::Sessions;
 use crate::tls::TlsError;
 use crate::worker::{ConnectionsOpened, Worker, WorkerMessage};
 
-/// Most arrivals in flight or waiting in one worker, whatever rate × timeout is: 24 MB.
+/// Most exchanges in flight or waiting in one worker, whatever rate × timeout is: 24 MB.
 const WAITING_MAX: usize = 1 << 20;
 
 /// Time beyond the timeout for which seconds accept late responses.
@@ -149,7 +149,7 @@ pub fn run(
     }
 }
 
-/// Runs an HTTP/1.1 load with a client around each worker's pool, to watch what passes between driver and pool.
+/// Runs an HTTP/1.1 load with a client around each worker's pool, to watch what passes between engine and pool.
 ///
 /// # Errors
 /// As [`run`].

@@ -5,7 +5,7 @@ use std::fmt::Display;
 
 use crate::client::{Bound, Done, Due, Outcome, Outlet, Stamp, WaitCause};
 
-/// The queue. The driver limits its length by what it releases.
+/// The queue. The engine limits its length by what it releases.
 #[derive(Debug)]
 pub(crate) struct WaitQueue(VecDeque<Due>);
 

@@ -27,7 +27,7 @@ struct Cookie {
 /// When and how a response arrived.
 #[derive(Debug, Clone, Copy)]
 pub struct CookieContext {
-    /// Time on the driver's clock.
+    /// Time on the engine's clock.
     pub now_ns: u64,
     /// The same time in Unix seconds.
     pub unix_s: i64,

@@ -1,7 +1,7 @@
 //! Scripted sessions: a [`crate::client::Client`] that sends the requests of a session, one after the other, over another
 //! client.
 //!
-//! The driver schedules the start of a session. The intended start of each later request is the end of the one before plus
+//! The engine schedules the start of a session. The intended start of each later request is the end of the one before plus
 //! the thinking time between. The state of a session (variables, cookies, counters) is in slots that later sessions reuse.
 
 mod capture;

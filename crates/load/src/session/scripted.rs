@@ -26,7 +26,7 @@ pub struct ScriptedPlan {
     pub filler: Filler,
     /// Index of the worker and number of workers: unique rows are distributed among them.
     pub part: (u32, u32),
-    /// A time on the driver's clock in nanoseconds, and the same time in Unix seconds.
+    /// A time on the engine's clock in nanoseconds, and the same time in Unix seconds.
     pub clock: (u64, i64),
     /// Whether the connection is TLS.
     pub channel: Channel,

@@ -49,7 +49,7 @@ fn roles<'a>(records: &[&'a TrialRecord]) -> impl Iterator<Item = &'a LoadResult
 fn counts(records: &[&TrialRecord]) -> Counts {
     let mut counts = Counts::default();
     for role in roles(records) {
-        // An arrival that found the queue full is a failure: the target let the queue grow.
+        // A start that found the queue full is a failure: the target let the queue grow.
         let failed = role.errors + role.unfinished + role.overflow;
         counts.failed += failed;
         counts.exchanges += role.ok + failed;

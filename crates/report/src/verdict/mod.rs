@@ -2,6 +2,7 @@
 
 mod caveats;
 mod clauses;
+mod excluded;
 mod failures;
 mod findings;
 mod levels;

@@ -5,6 +5,7 @@ use tare_schema::record::{LinkDirectionUsage, RunProgress, TrialRecord};
 use tare_schema::view::{CellView, LevelView, Sentence, SentenceKind, View, ViewState};
 
 use super::clauses::{list, metric_name};
+use super::excluded::excluded_trials;
 use super::{at_level, levels, sentence};
 use crate::cells::median;
 use crate::closed_loop;
@@ -36,7 +37,7 @@ pub fn warnings(run: &Run, view: &View) -> Vec<Sentence> {
     texts.extend(skipped_levels(run));
     texts.extend(knees(run, view));
     texts.extend(levels::past_saturation(&run.plan, view));
-    texts.extend(excluded_trials(view));
+    texts.extend(excluded_trials(run));
     texts.extend(machine(run));
     texts.extend(busy_cores(run, view));
     texts.extend(generator(run));
@@ -172,33 +173,6 @@ fn max_rate(levels: &[&LevelView]) -> Option<String> {
              this machine carries, and latency is mostly waiting."
         )
     })
-}
-
-fn excluded_trials(view: &View) -> Vec<String> {
-    let mut texts = Vec::new();
-    for (status, meaning) in [
-        ("unfit", "the load generator was the limit"),
-        ("invalid", "the path check failed"),
-        ("failed", "a part died or never became ready"),
-    ] {
-        let rows: Vec<_> = view
-            .trials
-            .iter()
-            .filter(|row| row.status == status)
-            .collect();
-        if let Some(first) = rows.first() {
-            let example = first
-                .reasons
-                .first()
-                .map(|reason| format!("; trial {}: {reason}", first.trial));
-            texts.push(format!(
-                "{} {status} ({meaning}{}) and left out.",
-                quantity::counted(rows.len() as u64, "trial was", "trials were"),
-                example.unwrap_or_default()
-            ));
-        }
-    }
-    texts
 }
 
 fn fit(run: &Run) -> Vec<&TrialRecord> {

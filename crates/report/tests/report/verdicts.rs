@@ -1,9 +1,10 @@
 //! What a verdict says beside the difference: repeats, reasons common to several cells, the baseline measured twice, the margin.
 
+use tare_schema::agent::LoadEnd;
 use tare_schema::load::session::{Cookies, SessionSpec};
 use tare_schema::metric::Metric;
 use tare_schema::plan::BaselineRuns;
-use tare_schema::record::TrialStatus;
+use tare_schema::record::{AuditResult, TrialStatus};
 use tare_schema::view::{Outcome, SentenceKind, View};
 
 use crate::fixture::SampleRun;
@@ -15,7 +16,7 @@ fn disturbed(from_block: u32) -> SampleRun {
         if record.arm == "client-sidecar" && record.level == "2000/s" && record.block >= from_block
         {
             record.status = TrialStatus::Unfit {
-                reasons: vec!["31 % of the arrivals were bunched".into()],
+                reasons: vec!["31 % of the starts were bunched".into()],
             };
         }
     })
@@ -51,6 +52,74 @@ fn an_arm_that_was_repeated_far_more_often_has_its_verdict_and_says_so() {
     assert!(
         warnings.iter().any(|w| w.contains("2 trials were unfit")),
         "{warnings:?}"
+    );
+}
+
+#[test]
+fn a_trial_that_does_not_count_is_reported_with_the_cause_in_its_record() {
+    let view = view_of(&SampleRun::sidecar().edit(|record, _| {
+        let reasons = |first: &str| vec![first.to_owned()];
+        match record.trial {
+            2 | 3 => {
+                record.proofs[0].holds = false;
+                record.status = TrialStatus::Invalid {
+                    reasons: reasons("server requests over client->server: 9 instead of 10"),
+                };
+            }
+            4 => {
+                record.audits.push(AuditResult {
+                    about: "every booking is stored".into(),
+                    request: "GET /sum".into(),
+                    found: "409".into(),
+                    holds: false,
+                });
+                record.status = TrialStatus::Invalid {
+                    reasons: reasons("audit GET /sum: 409"),
+                };
+            }
+            5 => {
+                record.status = TrialStatus::Invalid {
+                    reasons: reasons("3 of 100 acknowledged records are lost (97 read back)"),
+                };
+            }
+            6 => {
+                record.load[0].ended = LoadEnd::Aborted;
+                record.status = TrialStatus::Unfit {
+                    reasons: reasons("the load of role client was aborted: no group"),
+                };
+            }
+            7 | 8 => {
+                record.status = TrialStatus::Failed {
+                    reason: "no request succeeded; most failed with refused (no example)".into(),
+                    log_tail: Vec::new(),
+                };
+            }
+            9..=12 => {
+                record.status = TrialStatus::Failed {
+                    reason: format!("the step `{}`: refused", record.trial),
+                    log_tail: Vec::new(),
+                };
+            }
+            _ => {}
+        }
+    }));
+    let warnings = sentences(&view, SentenceKind::Warning);
+    let excluded: Vec<&str> = warnings
+        .into_iter()
+        .filter(|text| text.ends_with("left out."))
+        .collect();
+    assert_eq!(
+        excluded,
+        [
+            "1 trial was unfit (a load ended early; trial 6: the load of role client was aborted: no group) and left out.",
+            "2 trials were invalid (a path proof failed; trial 2: server requests over client->server: 9 instead of 10) and left out.",
+            "1 trial was invalid (an audit failed; trial 4: audit GET /sum: 409) and left out.",
+            "1 trial was invalid (the read-back failed; trial 5: 3 of 100 acknowledged records are lost (97 read back)) and left out.",
+            "2 trials were failed (trial 7: no request succeeded; most failed with refused (no example)) and left out.",
+            "1 trial was failed (trial 9: the step `9`: refused) and left out.",
+            "1 trial was failed (trial 10: the step `10`: refused) and left out.",
+            "2 trials were failed for other reasons, and left out.",
+        ]
     );
 }
 

@@ -36,7 +36,7 @@ pub struct ArmDef {
     /// Targets of parts in this arm, over those of the workload: `{server: nginx}`.
     #[serde(default)]
     pub parts: BTreeMap<Name, Name>,
-    /// Settings of single instances, or of all instances of a part: `{server-sidecar: {concurrency: 2}}`.
+    /// Settings of single instances, or of all instances of a part: `{server-sidecar: {workers: 2}}`.
     #[serde(default)]
     pub settings: BTreeMap<Name, Settings>,
     /// Pods that are at another site in this arm than `sites` says: `{far: [broker-3]}`.

@@ -42,7 +42,7 @@ pub struct ExperimentDef {
     /// What to do with levels whose rate this machine does not sustain. Default: measure.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub beyond_knee: Option<BeyondKnee>,
-    /// Settings of targets, by target, in every arm: `{envoy: {concurrency: 2}}`.
+    /// Settings of targets, by target, in every arm: `{envoy: {workers: 2}}`.
     #[serde(default)]
     pub targets: BTreeMap<Name, Settings>,
     /// Parts that run already and are not started by Tare: `{server: 127.0.0.1:8080}`, or a map with more than the address.

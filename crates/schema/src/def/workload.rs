@@ -56,7 +56,7 @@ pub struct PartDef {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub host: Option<String>,
     /// An external part, which runs already and is not started, unless the experiment says otherwise. Files are beside the
-    /// workload.
+    /// workload. Excludes `count`; `target` is only for its `metrics`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub external: Option<ExternalDef>,
     /// Description.

@@ -70,7 +70,7 @@ impl fmt::Display for Unfit {
         match self {
             Unfit::Bunched { share, limit } => write!(
                 f,
-                "{:.1} % of the arrivals were bunched, above {:.0} %: other programs or the hypervisor held the generator's core",
+                "{:.1} % of the starts were bunched, above {:.0} %: other programs or the hypervisor held the generator's core",
                 percent(*share),
                 percent(*limit)
             ),
@@ -108,7 +108,7 @@ impl Fitness {
         }
         // Overflow of the queue counts as released: the target was the limit, not the generator.
         let exchanges = (
-            "arrivals were released",
+            "starts were released",
             result.released + result.overflow,
             result.intended,
         );
@@ -177,7 +177,7 @@ impl GeneratorStats {
 mod tests {
     use super::*;
 
-    /// A thousand arrivals of an open loop in a window of a second, one worker.
+    /// A thousand starts of an open loop in a window of a second, one worker.
     fn result() -> LoadResult {
         serde_json::from_value(serde_json::json!({
             "version": 3, "role": "load", "ended": "completed",
@@ -208,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn a_tenth_of_the_arrivals_may_leave_in_bursts_and_no_more() {
+    fn a_tenth_of_the_starts_may_be_bunched_and_no_more() {
         let mut result = result();
         result.generator.bunched = Some(101);
         assert_eq!(
@@ -229,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn one_arrival_in_a_hundred_may_be_missing_and_what_the_target_left_waiting_is_not() {
+    fn one_start_in_a_hundred_may_be_missing_and_what_the_target_left_waiting_is_not() {
         let mut result = result();
         result.generator.bunched = Some(0);
         result.released = 990;
@@ -237,7 +237,7 @@ mod tests {
         result.released = 989;
         assert_eq!(
             words(&result),
-            ["only 989 of 1000 intended arrivals were released"]
+            ["only 989 of 1000 intended starts were released"]
         );
         result.overflow = 11;
         assert!(words(&result).is_empty());

@@ -70,9 +70,11 @@ impl WorkloadCheck<'_> {
                 let message = "agents play a client: leave the target out";
                 self.wrong(&["parts", name, "target"], message);
             }
-            if part.external.is_some() {
+            if let Some(external) = &part.external {
+                // The metrics of an external part are those of its target.
+                let has_metrics = external.map().metrics.is_some();
                 let beside = [
-                    ("target", part.target.is_some()),
+                    ("target", part.target.is_some() && !has_metrics),
                     ("count", part.count.is_some()),
                 ];
                 for (key, _) in beside.iter().filter(|(_, written)| *written) {

@@ -121,7 +121,7 @@ fn check_factor(
         _ => {
             let first = path.first().copied().unwrap_or_default();
             Some(format!(
-                "a factor is a key under load, workload or targets (load.rate, workload.payload, targets.envoy.concurrency){}",
+                "a factor is a key under load, workload or targets (load.rate, workload.payload, targets.envoy.workers){}",
                 hint(first, ["load", "workload", "targets"])
             ))
         }

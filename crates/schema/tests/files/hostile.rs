@@ -222,6 +222,44 @@ fn a_password_that_a_workload_names_is_a_file_of_its_own_folder() {
     );
 }
 
+#[test]
+fn metrics_of_a_workload_s_external_part_are_those_of_its_target() {
+    let rest = "about: x, protocol: kafka-produce, requests: [{name: a, path: t, body: {text: x}}]";
+    let with = |target: &str, more: &str| {
+        let part = format!("{target}, external: {{bootstrap: [\"127.0.0.1:9\"]{more}}}");
+        let lines = workload(&part, "kafka", rest);
+        let lines = lines.replace("target: , ", "");
+        with_workload(&lines, "rate: 9", "")
+    };
+    let metrics = |password: &str| {
+        format!(", metrics: {{jolokia: [\"127.0.0.1:1\"], user: ann, password_file: {password}}}")
+    };
+    let (place, planned) = with("kafka", &metrics("own"));
+    let plan = planned.unwrap();
+    let read = plan.external()[0].metrics.clone().unwrap();
+    assert_eq!(read.target, "kafka");
+    assert_eq!(read.source.jolokia, ["127.0.0.1:1"]);
+    let own = fs::canonicalize(place.path().join("workloads/mine/own")).unwrap();
+    let password = read.source.password_file.as_deref().map(Path::new);
+    assert_eq!(password, Some(own.as_path()));
+    for (name, part) in foreign() {
+        let said = with("kafka", &metrics(name)).1.unwrap_err();
+        assert!(
+            said.contains("workload.yaml:3:") && said.contains(part),
+            "{said}"
+        );
+    }
+    for (target, more, words) in [
+        ("kafka", String::new(), "leave its target out"),
+        ("origin", metrics("own"), "no target says which metrics"),
+        ("", metrics("own"), "no target says which metrics"),
+        ("kafak", metrics("own"), "did you mean \"kafka\"?"),
+    ] {
+        let said = with(target, &more).1.unwrap_err();
+        assert!(said.contains(words), "{target}: {said}");
+    }
+}
+
 /// The text of a key, wherever it stands.
 fn found<'a>(value: &'a Value, key: &str) -> Option<&'a str> {
     match value {

@@ -225,7 +225,7 @@ fn factors_are_checked_as_if_their_values_stood_in_the_file() {
     assert_eq!(
         with("laod.rate: [1]"),
         [
-            "case.yaml:8:11: factor \"laod.rate\": a factor is a key under load, workload or targets (load.rate, workload.payload, targets.envoy.concurrency): did you mean \"load\"?"
+            "case.yaml:8:11: factor \"laod.rate\": a factor is a key under load, workload or targets (load.rate, workload.payload, targets.envoy.workers): did you mean \"load\"?"
         ]
     );
     assert_eq!(

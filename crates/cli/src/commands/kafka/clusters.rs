@@ -27,18 +27,18 @@ pub struct Args {
 /// What to do with names.
 #[derive(Debug, clap::Subcommand)]
 enum Action {
-    /// Show the names.
+    /// List named clusters.
     List,
-    /// Give a cluster a name: `tare kafka clusters add NAME --bootstrap HOST:PORT …`.
+    /// Add a named cluster: `tare kafka clusters add NAME --bootstrap HOST:PORT …`.
     Add {
-        /// Name.
+        /// Cluster name.
         name: String,
         #[command(flatten)]
         metrics: SourceArgs,
     },
-    /// Forget a name; the cluster itself is not touched.
+    /// Remove a named cluster; the cluster itself is not changed.
     Remove {
-        /// Name.
+        /// Cluster name.
         name: String,
     },
 }

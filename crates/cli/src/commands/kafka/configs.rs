@@ -22,28 +22,28 @@ pub struct Args {
 /// What a configuration belongs to.
 #[derive(Debug, clap::Subcommand)]
 enum ConfigScope {
-    /// A topic.
+    /// Configuration of a topic.
     Topic {
-        /// Its name.
+        /// Topic name.
         name: String,
         #[command(flatten)]
         change: ChangeArgs,
     },
-    /// One broker.
+    /// Configuration of a broker.
     Broker {
-        /// Its number.
+        /// Broker ID.
         id: i32,
         #[command(flatten)]
         change: ChangeArgs,
     },
-    /// What all brokers have unless they have their own.
+    /// Default configuration of all brokers.
     Brokers {
         #[command(flatten)]
         change: ChangeArgs,
     },
-    /// A consumer group.
+    /// Configuration of a consumer group.
     Group {
-        /// Its name.
+        /// Group name.
         name: String,
         #[command(flatten)]
         change: ChangeArgs,
@@ -53,22 +53,22 @@ enum ConfigScope {
 /// What to change; without any, it is shown.
 #[derive(Debug, clap::Args)]
 pub struct ChangeArgs {
-    /// Give a key this value.
+    /// Key to set, with its value; may be given several times.
     #[arg(long, value_name = "KEY=VALUE")]
     set: Vec<String>,
-    /// Give a key back to its default.
+    /// Key to reset to its default; may be given several times.
     #[arg(long, value_name = "KEY")]
     unset: Vec<String>,
-    /// Add to a list.
+    /// Value to append to a list; may be given several times.
     #[arg(long, value_name = "KEY=VALUE")]
     append: Vec<String>,
-    /// Take out of a list.
+    /// Value to remove from a list; may be given several times.
     #[arg(long, value_name = "KEY=VALUE")]
     subtract: Vec<String>,
     /// Validate only; change nothing.
     #[arg(long)]
     dry_run: bool,
-    /// Show every key, defaults too.
+    /// Show all keys, defaults included.
     #[arg(long)]
     all: bool,
 }

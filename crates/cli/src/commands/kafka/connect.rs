@@ -15,55 +15,65 @@ use crate::exit::bad_input;
 use super::classify_link_error;
 use super::clusters::ClusterRegistry;
 
+/// Default SASL mechanism, as of `tare load`.
+const MECHANISM: &str = "scram-sha-512";
+
 /// Which cluster, and how to talk to it.
 #[derive(Debug, Clone, clap::Args)]
 #[command(next_help_heading = "Cluster")]
 pub struct ConnectionArgs {
-    /// A cluster of `tare kafka clusters`; the only one there when left out.
+    /// Name of a cluster of `tare kafka clusters` [default: the only one].
     #[arg(long, global = true, value_name = "NAME", conflicts_with = "bootstrap")]
     cluster: Option<String>,
-    /// Brokers to ask first, separated by commas.
+    /// Bootstrap brokers, separated by commas.
     #[arg(long, global = true, value_name = "HOST:PORT,…")]
     bootstrap: Option<String>,
-    /// Speak TLS; one of the four below says it too.
+    /// Use TLS; implied by --cacert, --insecure, --cert and --server-name.
     #[arg(long, global = true)]
     tls: bool,
-    /// Trust the CA certificates in this PEM file instead of the system's.
+    /// CA certificates to trust, instead of the system's (PEM).
     #[arg(long, global = true, value_name = "FILE")]
     cacert: Option<String>,
-    /// Accept any certificate.
+    /// Accept any broker certificate.
     #[arg(long, global = true, conflicts_with = "cacert")]
     insecure: bool,
-    /// Client certificate (PEM).
+    /// Client certificate with its chain (PEM).
     #[arg(long, global = true, value_name = "FILE", requires = "key")]
     cert: Option<String>,
-    /// The key of --cert (PEM).
+    /// Private key of --cert (PEM).
     #[arg(long, global = true, value_name = "FILE", requires = "cert")]
     key: Option<String>,
-    /// Expect this name in the brokers' certificates.
+    /// Expected name in the brokers' certificates [default: the host].
     #[arg(long, global = true, value_name = "NAME")]
     server_name: Option<String>,
-    /// Prove who you are: plain, scram-sha-256 or scram-sha-512.
-    #[arg(long, global = true, value_name = "MECHANISM", requires = "user")]
-    sasl: Option<String>,
-    /// User of --sasl.
-    #[arg(long, global = true, value_name = "NAME", requires = "sasl")]
-    user: Option<String>,
-    /// Environment variable that has the password.
+    /// SASL mechanism: PLAIN, SCRAM-SHA-256 or SCRAM-SHA-512 [default: SCRAM-SHA-512].
     #[arg(
         long,
+        alias = "sasl",
+        global = true,
+        value_name = "NAME",
+        requires = "sasl_user"
+    )]
+    sasl_mechanism: Option<String>,
+    /// SASL user name.
+    #[arg(long, alias = "user", global = true, value_name = "USER")]
+    sasl_user: Option<String>,
+    /// Environment variable with the SASL password.
+    #[arg(
+        long,
+        alias = "password-env",
         global = true,
         value_name = "VARIABLE",
-        conflicts_with = "password_file"
+        conflicts_with = "sasl_password_file"
     )]
-    password_env: Option<String>,
-    /// File that has the password, and nothing else.
-    #[arg(long, global = true, value_name = "FILE")]
-    password_file: Option<String>,
-    /// Allow brokers whose address is neither loopback nor private: only with the consent of who runs them.
+    sasl_password_env: Option<String>,
+    /// File with the SASL password in its first line.
+    #[arg(long, alias = "password-file", global = true, value_name = "FILE")]
+    sasl_password_file: Option<String>,
+    /// Allow public addresses of brokers (neither loopback nor private): only with the operator's consent.
     #[arg(long, global = true)]
     allow_public_target: bool,
-    /// Longest wait for an answer, in seconds.
+    /// Timeout of a request, in seconds.
     #[arg(long, global = true, value_name = "SECONDS", default_value_t = 30, value_parser = clap::value_parser!(u64).range(1..=3600))]
     timeout: u64,
 }
@@ -98,12 +108,12 @@ impl ConnectionArgs {
             server_name: self.server_name.clone(),
             insecure: self.insecure,
         });
-        let sasl = self.sasl.clone().zip(self.user.clone());
-        let sasl = sasl.map(|(mechanism, user)| ClusterSaslDef {
-            mechanism,
+        let named = self.sasl_mechanism.as_deref();
+        let sasl = self.sasl_user.clone().map(|user| ClusterSaslDef {
+            mechanism: named.unwrap_or(MECHANISM).to_owned(),
             user,
-            password_env: self.password_env.clone(),
-            password_file: self.password_file.clone(),
+            password_env: self.sasl_password_env.clone(),
+            password_file: self.sasl_password_file.clone(),
         });
         if let Some(sasl) = &sasl {
             mechanism(&sasl.mechanism)?;
@@ -188,4 +198,48 @@ fn sasl(def: &ClusterSaslDef) -> anyhow::Result<Credentials> {
 
 fn mechanism(word: &str) -> anyhow::Result<Mechanism> {
     word.parse().map_err(|error: String| bad_input(error))
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+
+    #[derive(Parser)]
+    struct Line {
+        #[command(flatten)]
+        connection: ConnectionArgs,
+    }
+
+    fn sasl_of(flags: &[&str]) -> ClusterSaslDef {
+        let line = ["tare", "--bootstrap", "127.0.0.1:9092"];
+        let line = Line::try_parse_from(line.iter().chain(flags).copied()).unwrap();
+        line.connection.def().unwrap().sasl.unwrap()
+    }
+
+    #[test]
+    fn sasl_flags_are_those_of_load_and_the_former_ones() {
+        let expected = |mechanism: &str| ClusterSaslDef {
+            mechanism: mechanism.to_owned(),
+            user: "ann".to_owned(),
+            password_env: None,
+            password_file: Some("password".to_owned()),
+        };
+        let of_load = ["--sasl-user", "ann", "--sasl-password-file", "password"];
+        let named = [&of_load[..], &["--sasl-mechanism", "PLAIN"]].concat();
+        assert_eq!(sasl_of(&of_load), expected("scram-sha-512"));
+        assert_eq!(sasl_of(&named), expected("PLAIN"));
+        let former = [
+            "--sasl",
+            "plain",
+            "--user",
+            "ann",
+            "--password-file",
+            "password",
+        ];
+        assert_eq!(sasl_of(&former), expected("plain"));
+        let variable = sasl_of(&["--sasl-user", "ann", "--sasl-password-env", "PASSWORD"]);
+        assert_eq!(variable.password_env.as_deref(), Some("PASSWORD"));
+    }
 }

@@ -14,13 +14,13 @@ use super::{CommonArgs, classify_admin_error};
 /// Arguments of `tare kafka elect`.
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// Topics, all of their partitions.
+    /// Topics, with all their partitions.
     #[arg(value_name = "TOPIC", required_unless_present_any = ["all", "partition"])]
     topics: Vec<String>,
-    /// One partition, `TOPIC:NUMBER`; may be given several times.
+    /// Single partition, `TOPIC:NUMBER`; may be given several times.
     #[arg(long, value_name = "TOPIC:NUMBER")]
     partition: Vec<String>,
-    /// Every partition of the cluster.
+    /// All partitions of the cluster.
     #[arg(long, conflicts_with_all = ["topics", "partition"])]
     all: bool,
 }

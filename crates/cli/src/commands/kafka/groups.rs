@@ -22,42 +22,42 @@ pub struct Args {
 /// What to do with groups.
 #[derive(Debug, clap::Subcommand)]
 enum Action {
-    /// Show all groups.
+    /// List consumer groups.
     List,
-    /// Show groups with their members.
+    /// Describe consumer groups with their members.
     Describe {
-        /// Groups.
+        /// Group names.
         #[arg(required = true, value_name = "GROUP")]
         names: Vec<String>,
     },
-    /// Show how far groups are behind, partition by partition.
+    /// Show the lag of consumer groups, by partition.
     Lag {
-        /// Groups; all when left out.
+        /// Group names [default: all].
         #[arg(value_name = "GROUP")]
         names: Vec<String>,
     },
-    /// Delete groups with their offsets.
+    /// Delete consumer groups with their offsets.
     Delete {
-        /// Groups.
+        /// Group names.
         #[arg(required = true, value_name = "GROUP")]
         names: Vec<String>,
     },
-    /// Set the offsets of a group that nobody is in.
+    /// Reset the offsets of a consumer group without members.
     Reset(ResetArgs),
 }
 
 /// Where to.
 #[derive(Debug, clap::Args)]
 struct ResetArgs {
-    /// Group.
+    /// Group name.
     #[arg(value_name = "GROUP")]
     name: String,
-    /// Only this topic; may be given several times. All that the group has committed to when left out.
+    /// Topic to reset; may be given several times [default: all with committed offsets].
     #[arg(long = "topic", value_name = "TOPIC")]
     topics: Vec<String>,
     #[command(flatten)]
     to: ToArgs,
-    /// Only show what would be set.
+    /// Show the new offsets; change nothing.
     #[arg(long)]
     dry_run: bool,
 }
@@ -66,19 +66,19 @@ struct ResetArgs {
 #[derive(Debug, clap::Args)]
 #[group(required = true, multiple = false)]
 struct ToArgs {
-    /// To the first records that are still there.
+    /// Reset to the earliest stored records.
     #[arg(long)]
     to_earliest: bool,
-    /// To the end: what is there now is skipped.
+    /// Reset to the end: stored records are skipped.
     #[arg(long)]
     to_latest: bool,
-    /// To the first records at or after this time, such as 2026-11-21T09:00:00Z.
+    /// Reset to the first records at or after a time, such as 2026-11-21T09:00:00Z.
     #[arg(long, value_name = "TIME")]
     to_time: Option<jiff::Timestamp>,
-    /// To this offset, on every partition.
+    /// Reset to this offset in every partition.
     #[arg(long, value_name = "OFFSET")]
     to_offset: Option<i64>,
-    /// So many records on, or back when negative.
+    /// Shift by a number of records: forward, or back if negative.
     #[arg(long, value_name = "COUNT", allow_negative_numbers = true)]
     shift_by: Option<i64>,
 }

@@ -13,13 +13,13 @@ use super::{CommonArgs, classify_admin_error};
 /// Arguments of `tare kafka log-dirs`.
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// Only these brokers, separated by commas.
+    /// Broker IDs, separated by commas [default: all].
     #[arg(long, value_name = "IDS", value_delimiter = ',')]
     brokers: Vec<i32>,
-    /// Only this topic; may be given several times.
+    /// Topic; may be given several times [default: all].
     #[arg(long = "topic", value_name = "TOPIC")]
     topics: Vec<String>,
-    /// Each replica, the largest first.
+    /// Show each replica, the largest first.
     #[arg(long)]
     partitions: bool,
 }

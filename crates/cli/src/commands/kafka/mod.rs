@@ -37,10 +37,10 @@ pub struct Args {
 /// How every command behaves.
 #[derive(Debug, Clone, clap::Args)]
 pub struct CommonArgs {
-    /// Print JSON (its shape: `tare schema kafka`).
+    /// Print JSON (schema: `tare schema kafka`).
     #[arg(long, global = true)]
     json: bool,
-    /// Do it without asking.
+    /// Skip the confirmation.
     #[arg(long, short = 'y', global = true)]
     yes: bool,
 }
@@ -48,11 +48,11 @@ pub struct CommonArgs {
 /// What to do with a cluster.
 #[derive(Debug, clap::Subcommand)]
 enum Action {
-    /// Keep names of clusters, with how to reach them.
+    /// List, add and remove named clusters with their connection settings.
     Clusters(clusters::Args),
-    /// Show a cluster at a glance: brokers, controller, what is wrong.
+    /// Show a summary of a cluster: brokers, controller, problems.
     Cluster,
-    /// Show the brokers: racks, listeners, what they have.
+    /// Show brokers with racks, replicas and listeners.
     Brokers,
     /// Show, create, delete and configure topics, and add partitions.
     Topics(topics::Args),
@@ -60,15 +60,15 @@ enum Action {
     Configs(configs::Args),
     /// Trigger preferred leader election.
     Elect(elect::Args),
-    /// Move partitions to other brokers: plan, run, watch, cancel.
+    /// Reassign partitions to other brokers: plan, run, watch, cancel.
     Reassign(reassign::Args),
-    /// Show consumer groups and how far they are behind; delete them, set their offsets.
+    /// Show consumer groups and their lag, delete groups, reset offsets.
     Groups(groups::Args),
-    /// Show what lies on the disks of the brokers.
+    /// Show the log directories of brokers, with sizes.
     LogDirs(log_dirs::Args),
     /// Compare the replicas of partitions, batch by batch.
     Verify(verify::Args),
-    /// Show what brokers count: traffic, requests by phase, topics, heap; read by Jolokia, Prometheus or JMX.
+    /// Show broker metrics: traffic, requests by phase, topics, heap; read by Jolokia, Prometheus or JMX.
     Metrics(metrics::Args),
 }
 

@@ -32,43 +32,43 @@ pub struct Args {
 /// What to do with topics.
 #[derive(Debug, clap::Subcommand)]
 enum Action {
-    /// Show all topics.
+    /// List topics.
     List {
-        /// Those of Kafka itself too.
+        /// Include internal topics.
         #[arg(long)]
         internal: bool,
-        /// Only those with partitions that are without a leader or not wholly in sync.
+        /// List only topics with leaderless or under-replicated partitions.
         #[arg(long)]
         unhealthy: bool,
     },
-    /// Show topics with their partitions and what is set on them.
+    /// Describe topics with their partitions and configuration.
     Describe {
-        /// Topics.
+        /// Topic names.
         #[arg(required = true, value_name = "TOPIC")]
         names: Vec<String>,
     },
-    /// Make topics, and wait until they are in sync.
+    /// Create topics, and wait until their replicas are in sync.
     Create(CreateArgs),
-    /// Give a topic more partitions; records keep their places, keys may go elsewhere from now on.
+    /// Add partitions to a topic. Stored records stay; new records of a key may go to another partition.
     AddPartitions {
-        /// Topic.
+        /// Topic name.
         topic: String,
-        /// How many it is to have altogether.
+        /// New total number of partitions.
         #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(i32).range(1..))]
         partitions: i32,
-        /// Where the new ones go: brokers of each, `1:2,2:3`, the preferred leader first.
+        /// Replica assignment of the new partitions: brokers of each, `1:2,2:3`, the preferred leader first.
         #[arg(long, value_name = "LISTS")]
         assignment: Option<String>,
     },
-    /// Delete topics with everything in them.
+    /// Delete topics with all their records.
     Delete {
-        /// Topics.
+        /// Topic names.
         #[arg(required = true, value_name = "TOPIC")]
         names: Vec<String>,
     },
-    /// Show or change what is set on a topic (the same as `tare kafka configs … topic NAME`).
+    /// Show or change the configuration of a topic (as `tare kafka configs topic NAME`).
     Config {
-        /// Topic.
+        /// Topic name.
         topic: String,
         #[command(flatten)]
         change: configs::ChangeArgs,
@@ -78,19 +78,19 @@ enum Action {
 /// A topic to be.
 #[derive(Debug, clap::Args)]
 struct CreateArgs {
-    /// Topics.
+    /// Topic names.
     #[arg(required = true, value_name = "TOPIC")]
     names: Vec<String>,
-    /// Partitions; the brokers' default when left out.
+    /// Number of partitions [default: the brokers' default].
     #[arg(long, short, value_name = "COUNT", value_parser = clap::value_parser!(i32).range(1..))]
     partitions: Option<i32>,
-    /// Replicas of each; the brokers' default when left out.
+    /// Replication factor [default: the brokers' default].
     #[arg(long, short, value_name = "COUNT", value_parser = clap::value_parser!(i16).range(1..))]
     replicas: Option<i16>,
-    /// Brokers of each partition, `1:2:3,2:3:1`, the preferred leader first.
+    /// Replica assignment: brokers of each partition, `1:2:3,2:3:1`, the preferred leader first.
     #[arg(long, value_name = "LISTS", conflicts_with_all = ["partitions", "replicas"])]
     assignment: Option<String>,
-    /// Its own configuration; may be given several times.
+    /// Topic configuration; may be given several times.
     #[arg(long = "config", short = 'c', value_name = "KEY=VALUE")]
     configs: Vec<String>,
     /// Validate only; change nothing.

@@ -15,10 +15,10 @@ use super::{CommonArgs, classify_admin_error};
 /// Arguments of `tare kafka verify`.
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// Topics, all of their partitions.
+    /// Topics, with all their partitions.
     #[arg(value_name = "TOPIC", required_unless_present = "partition")]
     topics: Vec<String>,
-    /// One partition, `TOPIC:NUMBER`; may be given several times.
+    /// Single partition, `TOPIC:NUMBER`; may be given several times.
     #[arg(long, value_name = "TOPIC:NUMBER")]
     partition: Vec<String>,
 }

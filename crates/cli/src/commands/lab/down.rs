@@ -19,7 +19,7 @@ const PAUSE: Duration = Duration::from_millis(20);
 pub struct Args {
     #[command(flatten)]
     which: LabSelector,
-    /// Everything that is up.
+    /// Stop all running test beds.
     #[arg(long, conflicts_with = "pid")]
     all: bool,
 }

@@ -12,9 +12,9 @@ use crate::screen::say;
 pub struct Args {
     #[command(flatten)]
     which: LabSelector,
-    /// Pod, or an instance in it.
+    /// Name of a pod, or of an instance in it.
     pod: String,
-    /// The command; a shell when left out.
+    /// Command with its arguments [default: a shell].
     #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
     command: Vec<String>,
 }

@@ -26,9 +26,9 @@ const CHUNK_BYTES: u64 = 1 << 20;
 pub struct Args {
     #[command(flatten)]
     which: LabSelector,
-    /// Pod, or an instance in it.
+    /// Name of a pod, or of an instance in it.
     pod: String,
-    /// Go on printing what is written, until Ctrl-C or until the bed is gone.
+    /// Follow the logs until Ctrl-C or the end of the test bed.
     #[arg(long, short)]
     follow: bool,
 }

@@ -25,13 +25,13 @@ enum Action {
     Up(up::Args),
     /// List running test beds: pods, addresses, processes.
     Ps(ps::Args),
-    /// Run a command in a pod: it sees the pod's network.
+    /// Run a command in a pod, with the pod's network.
     Exec(exec::Args),
     /// Print the logs of a pod's processes.
     Logs(logs::Args),
     /// Stop a test bed.
     Down(down::Args),
-    /// Remove leftovers of crashed runs; only what Tare made.
+    /// Remove leftovers of crashed runs of Tare.
     Clean,
 }
 

@@ -8,7 +8,7 @@ use crate::exit::bad_input;
 /// Which bed.
 #[derive(Debug, Clone, clap::Args)]
 pub struct LabSelector {
-    /// Which bed, by the process that holds it; needed where several are up.
+    /// Process ID of the test bed's owner; required with several test beds.
     #[arg(long, value_name = "PID")]
     pid: Option<u32>,
 }

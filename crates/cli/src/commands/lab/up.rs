@@ -25,22 +25,22 @@ const WAIT_MESSAGE_EVERY_S: u64 = 5;
 /// Arguments of `tare lab up`.
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// Arm.
+    /// Name of the arm.
     #[arg(value_name = "ARM")]
     arm: String,
-    /// Experiment that the arm is of.
+    /// Experiment of the arm.
     #[arg(long, value_name = "NAME|FILE", default_value = "sidecar")]
     experiment: String,
-    /// Level whose settings it has; the first one when left out.
+    /// Level with the settings of the arm [default: the first one].
     #[arg(long, value_name = "LEVEL")]
     level: Option<String>,
-    /// How pods get their addresses.
+    /// Addressing of pods [default: that of the experiment].
     #[arg(long, value_enum)]
     addressing: Option<AddressingArg>,
-    /// Further directory of target folders; may be given several times.
+    /// Additional directory of target folders; may be given several times.
     #[arg(long, value_name = "DIR")]
     targets: Vec<PathBuf>,
-    /// Further directory of workload folders; may be given several times.
+    /// Additional directory of workload folders; may be given several times.
     #[arg(long, value_name = "DIR")]
     workloads: Vec<PathBuf>,
 }

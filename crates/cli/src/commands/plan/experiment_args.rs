@@ -16,50 +16,50 @@ use crate::exit::bad_input;
 /// An experiment and what is changed about it.
 #[derive(Debug, Clone, clap::Args)]
 pub struct ExperimentArgs {
-    /// Experiment: a file, `study/name`, or a name that only one has.
+    /// Experiment: a file, `study/name`, or an unambiguous name.
     #[arg(value_name = "NAME|FILE")]
     pub name: Option<String>,
-    /// The quick form: smaller, for a first impression.
+    /// Use the quick form of the experiment: smaller, for a first impression.
     #[arg(long)]
     pub quick: bool,
-    /// Run the baseline once per block instead of twice: saves time, and leaves out the check of the baseline against itself (A/A).
+    /// Measure the baseline once per block instead of twice: shorter, without the A/A check.
     #[arg(long)]
     pub no_aa: bool,
-    /// Exact number of blocks.
+    /// Exact number of blocks [default: that of the experiment].
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub blocks: Option<u32>,
-    /// Seed of every random order.
+    /// Seed of every random order [default: that of the experiment].
     #[arg(long, value_parser = clap::value_parser!(u64).range(..=9_007_199_254_740_991))]
     pub seed: Option<u64>,
-    /// How pods get their addresses.
+    /// Addressing of pods [default: that of the experiment].
     #[arg(long, value_enum)]
     pub addressing: Option<AddressingArg>,
-    /// A part that runs already and is not started, `server=127.0.0.1:8080`; several addresses separated by commas. May be given several
+    /// External part, not started by Tare: `server=127.0.0.1:8080`, several addresses separated by commas; may be given several
     /// times.
     #[arg(long, value_name = "PART=HOST:PORT")]
     pub external: Vec<String>,
-    /// Allow external parts whose address is neither loopback nor private: only with the consent of who runs them.
+    /// Allow public addresses of external parts (neither loopback nor private): only with the operator's consent.
     #[arg(long)]
     pub allow_public_target: bool,
-    /// Further directory of target folders; may be given several times.
+    /// Additional directory of target folders; may be given several times.
     #[arg(long, value_name = "DIR")]
     pub targets: Vec<PathBuf>,
-    /// Further directory of workload folders; may be given several times.
+    /// Additional directory of workload folders; may be given several times.
     #[arg(long, value_name = "DIR")]
     pub workloads: Vec<PathBuf>,
-    /// Directory that runs are written to.
+    /// Directory of runs.
     #[arg(long, value_name = "DIR", default_value = "runs")]
     pub out: PathBuf,
 }
 
-/// How pods get their addresses, as typed.
+/// Addressing of pods, as typed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum AddressingArg {
-    /// Each pod a 127.x.y.z address of its own.
+    /// One 127.x.y.z address per pod.
     Loopback,
-    /// Each pod a network namespace.
+    /// One network namespace per pod.
     Namespaces,
-    /// Namespaces where the machine allows them, else loopback.
+    /// Network namespaces where possible, else loopback.
     Auto,
 }
 

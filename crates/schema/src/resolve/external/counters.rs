@@ -40,7 +40,7 @@ pub(super) fn metrics(
         def.is_some_and(|def| def.jmx.is_some())
     };
     let Some(target) = target.filter(has_metrics) else {
-        let message = "no target says which metrics this part has (`jmx` in target.yaml): read pages by counters";
+        let message = "no target says which metrics this part has: write a target with `jmx` in its target.yaml at the part in workload.yaml, or read pages by `counters`";
         return wrong(scope, "", message);
     };
     let (way, at) = match source.way() {

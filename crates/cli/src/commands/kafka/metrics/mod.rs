@@ -30,7 +30,7 @@ const TARGET: &str = "kafka";
 pub struct Args {
     #[command(flatten)]
     source: SourceArgs,
-    /// Seconds between the two readings.
+    /// Interval between the two readings, in seconds.
     #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u64).range(1..=3600))]
     seconds: u64,
 }
@@ -39,19 +39,19 @@ pub struct Args {
 #[derive(Debug, Clone, clap::Args)]
 #[command(next_help_heading = "Metrics")]
 pub struct SourceArgs {
-    /// Jolokia of each broker, HOST:PORT or http://HOST:PORT/PATH, separated by commas.
+    /// Jolokia address of each broker: HOST:PORT or http://HOST:PORT/PATH, separated by commas.
     #[arg(long, value_name = "URL,…", value_delimiter = ',', num_args = 1.., conflicts_with_all = ["prometheus", "jmx"])]
     jolokia: Vec<String>,
-    /// Prometheus JMX exporter of each broker, HOST:PORT or http://HOST:PORT/PATH, separated by commas.
+    /// Prometheus JMX exporter of each broker: HOST:PORT or http://HOST:PORT/PATH, separated by commas.
     #[arg(long, value_name = "URL,…", value_delimiter = ',', num_args = 1.., conflicts_with = "jmx")]
     prometheus: Vec<String>,
-    /// JMX remote of each broker (without TLS; needs Java here), HOST:PORT, separated by commas.
+    /// JMX remoting address of each broker: HOST:PORT, separated by commas. Without TLS; needs Java on this machine.
     #[arg(long, value_name = "HOST:PORT,…", value_delimiter = ',', num_args = 1..)]
     jmx: Vec<String>,
-    /// User who may read metrics.
+    /// User name for the metrics [default: no authentication].
     #[arg(long, value_name = "NAME")]
     metrics_user: Option<String>,
-    /// Environment variable that has that user's password.
+    /// Environment variable with the password of --metrics-user.
     #[arg(
         long,
         value_name = "VARIABLE",
@@ -59,7 +59,7 @@ pub struct SourceArgs {
         conflicts_with = "metrics_password_file"
     )]
     metrics_password_env: Option<String>,
-    /// File that has that user's password, and nothing else.
+    /// File with the password of --metrics-user in its first line.
     #[arg(long, value_name = "FILE", requires = "metrics_user")]
     metrics_password_file: Option<String>,
 }

@@ -28,34 +28,34 @@ pub struct Args {
 /// What to do with moves.
 #[derive(Debug, clap::Subcommand)]
 enum Action {
-    /// Plan moves: spread over racks, replicas and leaders even, as little copied as can be. Nothing is changed.
+    /// Plan reassignments: replicas spread over racks, replicas and leaders even, minimal copying. Changes nothing.
     Plan(plan::PlanArgs),
-    /// Begin the moves of a plan.
+    /// Start the reassignments of a plan.
     Run(RunArgs),
-    /// Show what is moving, and limits on copying.
+    /// Show ongoing reassignments, and throttles.
     Show,
-    /// Follow what is moving to its end, then take limits on copying away.
+    /// Follow ongoing reassignments to their end, then remove throttles.
     Watch,
-    /// Send what is moving back to the brokers where it was.
+    /// Cancel ongoing reassignments: replicas return to their former brokers.
     Cancel {
-        /// One partition, `TOPIC:NUMBER`; may be given several times. All when left out.
+        /// Single partition, `TOPIC:NUMBER`; may be given several times [default: all].
         #[arg(long, value_name = "TOPIC:NUMBER")]
         partition: Vec<String>,
     },
-    /// Take away limits on copying that were left.
+    /// Remove throttles left by earlier reassignments.
     Unthrottle,
 }
 
 /// How to begin.
 #[derive(Debug, clap::Args)]
 struct RunArgs {
-    /// The plan, as `reassign plan --out` wrote it; `-` reads standard input.
+    /// Plan file of `reassign plan --out`; `-` is standard input.
     #[arg(long, value_name = "FILE")]
     plan: String,
-    /// Most bytes per second to copy on each broker, such as 10MB.
+    /// Replication throttle per broker, in bytes per second, such as 10MB [default: none].
     #[arg(long, value_name = "RATE")]
     throttle: Option<String>,
-    /// Then follow it to its end.
+    /// Follow the reassignments to their end.
     #[arg(long)]
     watch: bool,
 }

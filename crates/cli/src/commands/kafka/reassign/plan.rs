@@ -21,22 +21,22 @@ const PLAN_MAX_BYTES: u64 = 64 << 20;
 /// What to plan.
 #[derive(Debug, clap::Args)]
 pub struct PlanArgs {
-    /// Topics whose partitions may move.
+    /// Topics to reassign.
     #[arg(value_name = "TOPIC", required_unless_present = "all")]
     topics: Vec<String>,
-    /// Every topic, those of Kafka itself too.
+    /// All topics, internal ones included.
     #[arg(long, conflicts_with = "topics")]
     all: bool,
-    /// Brokers to use, separated by commas; all that are there when left out.
+    /// IDs of the brokers to use, separated by commas [default: all].
     #[arg(long, value_name = "IDS", value_delimiter = ',')]
     brokers: Vec<i32>,
-    /// Brokers to empty, separated by commas.
+    /// IDs of the brokers to drain, separated by commas.
     #[arg(long, value_name = "IDS", value_delimiter = ',')]
     drain: Vec<i32>,
-    /// Replicas of each partition; as many as it has when left out.
+    /// Replication factor [default: unchanged].
     #[arg(long, short, value_name = "COUNT", value_parser = clap::value_parser!(u16).range(1..))]
     replicas: Option<u16>,
-    /// Write the plan there, for `reassign run --plan`.
+    /// Write the plan to this file, for `reassign run --plan`.
     #[arg(long, value_name = "FILE")]
     out: Option<std::path::PathBuf>,
 }

@@ -8,41 +8,41 @@ use tare_schema::units::{Period, Size};
 
 /// Consuming from Kafka.
 #[derive(Debug, clap::Args)]
-#[command(next_help_heading = "Reading from Kafka: each fetch is a request")]
+#[command(next_help_heading = "Kafka consumer: each fetch is a request")]
 pub struct ConsumeArgs {
-    /// Read the topic in place of writing to it: all that is there, --count records, or for --duration. Each worker reads its
-    /// share of the partitions.
+    /// Consume the topic instead of producing to it: all stored records, --count records, or for --duration. Each worker consumes
+    /// its share of the partitions.
     #[arg(long, conflicts_with = "end_to_end")]
     pub consume: bool,
-    /// Write records with the time in them and read them at once: from the intended sending to the arrival.
+    /// Produce and consume at once: end-to-end latency from the intended send to the arrival of each record.
     #[arg(long)]
     pub end_to_end: bool,
-    /// Read as members of this group, one a worker; offsets are committed every second.
+    /// Consumer group (group.id), one member per worker; offsets are committed every second [default: no group].
     #[arg(long, value_name = "NAME", requires = "consume")]
     pub group: Option<String>,
-    /// How the group shares partitions out [default: range].
-    #[arg(long, value_name = "HOW", requires = "group")]
+    /// Partition assignment strategy of the group [default: range].
+    #[arg(long, value_name = "ASSIGNOR", requires = "group")]
     pub assignor: Option<AssignorArg>,
-    /// Where to begin without a committed offset: start, end, or a time in ms since 1970 [default: start].
-    #[arg(long, value_name = "WHERE", requires = "consume")]
+    /// Start position without a committed offset: start, end, or a time in ms since 1970 [default: start].
+    #[arg(long, value_name = "POSITION", requires = "consume")]
     pub from: Option<FromArg>,
-    /// Fewest bytes that a broker answers with (fetch.min.bytes) … [default: 1B].
+    /// Minimum size of a fetch response (fetch.min.bytes) [default: 1B].
     #[arg(long, value_name = "SIZE")]
     pub fetch_min_bytes: Option<Size>,
-    /// … or after this time [default: 500ms].
+    /// Maximum wait of a broker for --fetch-min-bytes (fetch.max.wait.ms) [default: 500ms].
     #[arg(long, value_name = "TIME")]
     pub fetch_max_wait: Option<Period>,
-    /// Most bytes of an answer [default: 50MiB].
+    /// Maximum size of a fetch response (fetch.max.bytes) [default: 50MiB].
     #[arg(long, value_name = "SIZE")]
     pub fetch_max_bytes: Option<Size>,
-    /// Most bytes of a partition in an answer [default: 1MiB].
+    /// Maximum size of a partition's data in a fetch response (max.partition.fetch.bytes) [default: 1MiB].
     #[arg(long, value_name = "SIZE")]
     pub max_partition_fetch_bytes: Option<Size>,
-    /// Look at each record, decompressed: bytes are then those of keys and values, as Kafka's own tool counts them. Else records
-    /// are counted as the headers of their batches say, and bytes are those of the batches.
+    /// Decompress and decode each record: bytes of keys and values, as in kafka-consumer-perf-test. Default: record counts of the
+    /// batch headers, bytes of whole batches.
     #[arg(long, requires = "consume")]
     pub decode_records: bool,
-    /// Do not compare checksums.
+    /// Skip the verification of checksums (check.crcs=false).
     #[arg(long)]
     pub no_check_crcs: bool,
 }
@@ -50,9 +50,9 @@ pub struct ConsumeArgs {
 /// An assignor as typed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum AssignorArg {
-    /// Neighbouring partitions.
+    /// Contiguous partitions per member.
     Range,
-    /// Evenly, and everybody keeps what it had.
+    /// Even shares; members keep their partitions in a rebalance.
     Sticky,
 }
 

@@ -11,49 +11,51 @@ use tare_schema::units::Period;
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "gRPC")]
 pub struct GrpcArgs {
-    /// Call this method, package.Service/Method; the URL then needs no path.
+    /// Method to call, package.Service/Method; the URL then needs no path.
     #[arg(long, value_name = "METHOD")]
     pub grpc_call: Option<String>,
-    /// What to send, as JSON, or @FILE: one message, or an array of them for a client that streams. Encoded once, by --proto, by --protoset, or else as the server describes itself (reflection).
+    /// Request message as JSON, or @FILE; an array of messages for client streaming. Encoded once, with --proto, --protoset or
+    /// server reflection.
     #[arg(long, value_name = "JSON", conflicts_with_all = ["body", "body_size", "message"])]
     pub data: Option<String>,
-    /// What to send, already encoded: hex:0A02, base64:CgI= or @FILE; several times for several messages.
+    /// Encoded request message: hex:0A02, base64:CgI= or @FILE; may be given several times, for several messages.
     #[arg(long, value_name = "BYTES", conflicts_with_all = ["body", "body_size"])]
     pub message: Vec<String>,
-    /// A .proto file that describes the method; may be given several times.
+    /// Protocol Buffers file (.proto) of the method; may be given several times.
     #[arg(long, value_name = "FILE", conflicts_with = "protoset")]
     pub proto: Vec<PathBuf>,
-    /// A folder that .proto files import from [default: that of each file].
+    /// Import path of .proto files; may be given several times [default: the folder of each file].
     #[arg(long, value_name = "DIR", requires = "proto")]
     pub import_path: Vec<PathBuf>,
-    /// A descriptor set that describes the method, as protoc writes it.
+    /// Descriptor set of the method (protoc --descriptor_set_out).
     #[arg(long, value_name = "FILE")]
     pub protoset: Option<PathBuf>,
-    /// Who streams, where no description says it [default: unary].
+    /// Call type of a method without --proto, --protoset and reflection [default: unary].
     #[arg(long, value_name = "KIND")]
     pub call_kind: Option<CallKindArg>,
-    /// Messages that a streaming client sends in one call, those of --data in turn [default: each of them once].
+    /// Number of request messages per client-streaming call, taken in turn from --data [default: each once].
     #[arg(long, value_name = "N")]
     pub messages: Option<u32>,
-    /// Distance of the messages of one call [default: as fast as the server takes them].
+    /// Interval between the messages of a call [default: none, limited by the server].
     #[arg(long, value_name = "TIME", conflicts_with = "ping_pong")]
     pub message_every: Option<Period>,
-    /// Send each message of a bidirectional call when the one before has been answered.
+    /// Send each message of a bidirectional call after the response to the one before.
     #[arg(long)]
     pub ping_pong: bool,
-    /// Number of messages expected from a streaming server [default: any].
+    /// Expected number of response messages of a server-streaming call [default: any].
     #[arg(long, value_name = "N")]
     pub expect_messages: Option<u32>,
-    /// Expected status of a call, as a number [default: 0].
+    /// Expected gRPC status code, as a number [default: 0].
     #[arg(long, value_name = "CODE", conflicts_with = "expect_status")]
     pub expect_code: Option<u16>,
-    /// What the server is told about how long we wait: a time, or none [default: --timeout].
+    /// Deadline in the call's metadata (grpc-timeout): a time, or none [default: --timeout].
     #[arg(long, value_name = "TIME")]
     pub grpc_deadline: Option<DeadlineArg>,
-    /// Metadata, as in --metadata 'x-tenant: a'; the value of a name that ends in -bin is base64. May be given several times.
+    /// Request metadata, such as --metadata 'x-tenant: a'; may be given several times. Values of -bin names are base64.
     #[arg(long, value_name = "NAME: VALUE")]
     pub metadata: Vec<String>,
-    /// Before the load, wait until the server's health check says that this service serves ('' for the whole server), at most for --timeout. Without a method to call, the checks are the load.
+    /// Service to wait for before the load: its health check must report SERVING within --timeout ('' for the whole server).
+    /// Without a method to call, health checks are the load.
     #[arg(long, value_name = "SERVICE")]
     pub grpc_health: Option<String>,
 }
@@ -90,13 +92,13 @@ impl GrpcArgs {
 /// A kind of call as it is typed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum CallKindArg {
-    /// One message there, one back.
+    /// One request message, one response message.
     Unary,
-    /// Many there, one back.
+    /// Several request messages, one response message.
     ClientStreaming,
-    /// One there, many back.
+    /// One request message, several response messages.
     ServerStreaming,
-    /// Many there, many back.
+    /// Several request messages, several response messages.
     Bidi,
 }
 

@@ -10,61 +10,61 @@ use tare_schema::units::{Period, Size};
 /// Producing to Kafka.
 #[derive(Debug, clap::Args)]
 #[command(
-    next_help_heading = "Kafka (kafka://host:port,…/topic, over TLS kafka+tls://host:port,…/topic): each record is a request"
+    next_help_heading = "Kafka producer (kafka://host:port,…/topic, over TLS kafka+tls://host:port,…/topic): each record is a request"
 )]
 pub struct KafkaArgs {
-    /// Whose word is waited for: nobody's, the leader's, that of all replicas in sync [default: all].
+    /// Acknowledgments per batch (acks): 0 (none), 1 (leader), all (in-sync replicas) [default: all].
     #[arg(long, value_name = "0|1|ALL", ignore_case = true)]
     pub acks: Option<AcksArg>,
-    /// How long a batch waits for more records [default: 5ms].
+    /// Maximum wait of a batch for more records (linger.ms) [default: 5ms].
     #[arg(long, value_name = "TIME")]
     pub linger: Option<Period>,
-    /// Size at which a batch is full, uncompressed [default: 128KiB].
+    /// Maximum size of a batch, uncompressed (batch.size) [default: 128KiB].
     #[arg(long, value_name = "SIZE")]
     pub batch_size: Option<Size>,
-    /// How batches are compressed [default: none].
+    /// Compression codec of batches (compression.type) [default: none].
     #[arg(long, value_name = "CODEC")]
     pub compression: Option<CodecArg>,
-    /// How hard, where the codec has levels.
+    /// Compression level, for codecs with levels [default: the codec's].
     #[arg(long, value_name = "N", requires = "compression")]
     pub compression_level: Option<i32>,
-    /// Size of a record's value [default: 100B].
+    /// Size of a record value [default: 100B].
     #[arg(long, value_name = "SIZE", conflicts_with = "payload_file")]
     pub payload: Option<Size>,
-    /// Take the values from the lines of this file, one after the other.
+    /// File of record values, one per line, used in turn.
     #[arg(long, value_name = "FILE")]
     pub payload_file: Option<PathBuf>,
-    /// Share of random bytes in a value; the rest compresses to nothing [default: one letter after the other].
+    /// Share of random bytes in a value, 0 to 1; the rest is compressible [default: a fixed pattern].
     #[arg(long, value_name = "0..1", conflicts_with = "payload_file")]
     pub payload_random: Option<f64>,
-    /// Keys: none, round-robin:N, random:N or zipf:N:EXPONENT, of N keys [default: none].
+    /// Record keys: none, or one of N keys by round-robin:N, random:N or zipf:N:EXPONENT [default: none].
     #[arg(long, value_name = "KEYS")]
     pub keys: Option<KeysArg>,
-    /// How partitions are chosen for records without a key [default: sticky].
-    #[arg(long, value_name = "HOW")]
+    /// Partitioner of records without a key [default: sticky].
+    #[arg(long, value_name = "PARTITIONER")]
     pub partitioner: Option<PartitionerArg>,
-    /// Requests on one connection at once [default: 5].
+    /// Maximum number of requests in flight per connection (max.in.flight.requests.per.connection) [default: 5].
     #[arg(long, value_name = "N")]
     pub max_in_flight: Option<u16>,
-    /// Whether batches are numbered so that none is taken twice [default: on with acks=all].
+    /// Idempotent producer: no duplicates by retries (enable.idempotence) [default: on with acks=all].
     #[arg(long, value_name = "ON|OFF")]
     pub idempotence: Option<OnOff>,
-    /// Size of all batches of a worker together [default: 32MiB].
+    /// Maximum size of all batches of a worker (buffer.memory) [default: 32MiB].
     #[arg(long, value_name = "SIZE")]
     pub buffer_memory: Option<Size>,
-    /// Most bytes of a request [default: 1MiB].
+    /// Maximum size of a produce request (max.request.size) [default: 1MiB].
     #[arg(long, value_name = "SIZE")]
     pub max_request_size: Option<Size>,
-    /// What the brokers see in their logs and quotas [default: tare].
+    /// Client ID in the brokers' logs and quotas (client.id) [default: tare].
     #[arg(long, value_name = "NAME")]
     pub client_id: Option<String>,
-    /// Log in as this user.
+    /// SASL user name.
     #[arg(long, value_name = "USER", requires = "sasl_password_file")]
     pub sasl_user: Option<String>,
-    /// A file whose first line is the password.
+    /// File with the SASL password in its first line.
     #[arg(long, value_name = "FILE", requires = "sasl_user")]
     pub sasl_password_file: Option<PathBuf>,
-    /// PLAIN, SCRAM-SHA-256 or SCRAM-SHA-512 [default: SCRAM-SHA-512].
+    /// SASL mechanism: PLAIN, SCRAM-SHA-256 or SCRAM-SHA-512 [default: SCRAM-SHA-512].
     #[arg(long, value_name = "NAME", requires = "sasl_user")]
     pub sasl_mechanism: Option<String>,
 }
@@ -72,13 +72,13 @@ pub struct KafkaArgs {
 /// Acknowledgements as typed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum AcksArg {
-    /// Nobody's.
+    /// No acknowledgment.
     #[value(name = "0")]
     None,
-    /// The leader's.
+    /// Acknowledgment of the leader.
     #[value(name = "1")]
     Leader,
-    /// All.
+    /// Acknowledgment of all in-sync replicas.
     #[value(name = "all", alias = "-1")]
     All,
 }
@@ -123,9 +123,9 @@ impl From<CodecArg> for Codec {
 /// A partitioner as typed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum PartitionerArg {
-    /// One until its batch is closed.
+    /// One partition until its batch is closed.
     Sticky,
-    /// One after the other.
+    /// Partitions in turn.
     RoundRobin,
 }
 

@@ -29,8 +29,9 @@ pub use tls::{Resume, TlsArgs, Version as TlsVersionArg};
 /// Arguments of `tare load`.
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// Where to: http://host:port/path, https://host:port/path, tcp://host:port, tls://host:port, udp://host:port, kafka://host:port/topic or mongodb://host:port/database.collection. Loopback and private addresses only, unless
-    /// --allow-public-target. May be left out where a file of requests says it.
+    /// Target URL: http://host:port/path, https://host:port/path, tcp://host:port, tls://host:port, udp://host:port,
+    /// kafka://host:port/topic or mongodb://host:port/database.collection. Loopback and private addresses only, unless
+    /// --allow-public-target. Optional with a file of requests with URLs.
     pub url: Option<String>,
     #[command(flatten)]
     pub pacing: PacingArgs,
@@ -56,10 +57,10 @@ pub struct Args {
     pub search: SearchArgs,
     #[command(flatten)]
     pub output: OutputArgs,
-    /// Seed of random choices.
+    /// Seed of the random number generators.
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub seed: u64,
-    /// Allow an address that is neither loopback nor private: only with the consent of who runs it.
+    /// Allow public addresses (neither loopback nor private): only with the operator's consent.
     #[arg(long)]
     pub allow_public_target: bool,
 }

@@ -8,13 +8,13 @@ use tare_schema::units::Size;
     next_help_heading = "MongoDB (mongodb://host:port/database.collection, over TLS with ?tls=true)"
 )]
 pub struct MongodbArgs {
-    /// Operations and their shares: find, insert, update and delete, each of one document by its _id [default: find=1].
+    /// Operation mix, by share: find, insert, update and delete, each of one document by _id [default: find=1].
     #[arg(long, value_name = "MIX", value_parser = parse_mix)]
     pub mongodb_mix: Option<MongodbMix>,
-    /// Documents that are found and updated; put there before the load where they are missing [default: 10000].
+    /// Number of documents for find and update; missing ones are inserted before the load [default: 10000].
     #[arg(long, value_name = "N")]
     pub mongodb_documents: Option<u32>,
-    /// Length of the text in each document [default: 200B].
+    /// Size of the text field of a document [default: 200B].
     #[arg(long, value_name = "SIZE")]
     pub mongodb_document_size: Option<Size>,
 }

@@ -10,26 +10,26 @@ use crate::commands::load::assertion::Assertion;
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Output")]
 pub struct OutputArgs {
-    /// Print the result as JSON (`tare schema load-report` prints its schema; of a search or a curve, `search-report` and `curve-report`).
+    /// Print the result as JSON (schema: `tare schema load-report`; for a search or a curve, `search-report` or `curve-report`).
     #[arg(long)]
     pub json: bool,
-    /// Print one JSON object a line while the load goes on (`tare schema load-event`), the result last.
+    /// Print one JSON object per line while the load runs (`tare schema load-event`), the result last.
     #[arg(long, conflicts_with = "json")]
     pub json_lines: bool,
-    /// Show nothing while the load goes on.
+    /// Suppress progress output.
     #[arg(short, long)]
     pub quiet: bool,
-    /// Write the latencies as a HdrHistogram log.
+    /// Write the latencies to this file, as an HdrHistogram log.
     #[arg(long, value_name = "FILE")]
     pub hlog: Option<PathBuf>,
-    /// Write the samples of the run, one a second, as CSV.
+    /// Write the samples, one per second, to this CSV file.
     #[arg(long, value_name = "FILE")]
     pub csv: Option<PathBuf>,
-    /// Write the result of a Kafka load as CSV with the columns of kafka-consumer-perf-test, or those figures that kafka-producer-perf-test
-    /// prints.
+    /// Write the result of a Kafka load to this CSV file, with the columns of kafka-consumer-perf-test or the figures of
+    /// kafka-producer-perf-test.
     #[arg(long, value_name = "FILE")]
     pub perf_csv: Option<PathBuf>,
-    /// Write the result as Fortio's JSON, for `fortio report` and tools that read it.
+    /// Write the result to this file, as Fortio's JSON, for `fortio report`.
     #[arg(long, value_name = "FILE")]
     pub fortio: Option<PathBuf>,
     /// Exit code 1 when the offered rate was not reached.
@@ -41,7 +41,7 @@ pub struct OutputArgs {
     /// Exit code 1 unless this holds: 'p99<5ms', 'service-p99.9<=20ms', 'rate>=1000', 'error-rate<0.1%', 'lateness-p99<100us'; may be given several times.
     #[arg(long = "assert", value_name = "METRIC<LIMIT")]
     pub assertions: Vec<Assertion>,
-    /// Do not measure first, for half a second and once per boot, what the generator finds against a server that does nothing.
+    /// Skip the calibration of the generator against a null server (half a second, once per boot).
     #[arg(long)]
     pub no_calibrate: bool,
 }

@@ -94,14 +94,14 @@ impl FromStr for StepsArg {
     }
 }
 
-/// How pauses differ, as typed.
+/// Distribution of think times, as typed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub enum SpreadArg {
-    /// All the same.
+    /// Constant: always --think.
     None,
-    /// Evenly between nothing and twice --think.
+    /// Uniform between 0 and twice --think.
     Uniform,
-    /// Exponentially, with --think as mean.
+    /// Exponential with mean --think.
     Exponential,
 }
 
@@ -117,23 +117,25 @@ impl From<SpreadArg> for ThinkDistribution {
 
 /// Pace, length and width of a load.
 #[derive(Debug, clap::Args)]
-#[command(next_help_heading = "Pace and length")]
+#[command(next_help_heading = "Rate, duration and connections")]
 #[group(id = "pacing_args")]
 #[command(group = clap::ArgGroup::new("schedule").args(["rate", "steps", "replay"]))]
 pub struct PacingArgs {
-    /// Requests per second, open loop: starts are fixed in advance, so a slow answer delays no other request. `100..2000/30s`: from 100 to 2000 in 30 s, then staying.
+    /// Request rate, per second, open loop: starts follow a schedule and wait for no response. `100..2000/30s` is a ramp: from
+    /// 100/s to 2000/s in 30 s, then constant.
     #[arg(short, long, value_name = "PER_SECOND", conflicts_with = "clients")]
     pub rate: Option<RateArg>,
-    /// Rates one after the other, each for a time: 100:10s,200:10s,400:1m. The last one stays.
+    /// Steps of constant rate, each for a time: 100:10s,200:10s,400:1m. The last rate stays.
     #[arg(long, value_name = "RATE:TIME,…", conflicts_with = "clients")]
     pub steps: Option<StepsArg>,
-    /// Random gaps, as of many independent users (a Poisson process), instead of even ones.
+    /// Exponential inter-arrival times (a Poisson process: many independent users) instead of constant ones.
     #[arg(long, conflicts_with_all = ["replay", "clients"], requires = "schedule")]
     pub poisson: bool,
-    /// Repeat recorded starts: a file with one a line, in seconds (0.25) or whole nanoseconds, or what --csv or --hlog of an earlier load wrote.
+    /// File of recorded starts to replay: one per line, in seconds (0.25) or whole nanoseconds; or a --csv or --hlog file of an
+    /// earlier load.
     #[arg(long, value_name = "FILE", conflicts_with = "clients")]
     pub replay: Option<PathBuf>,
-    /// Speed of a replay, as a factor.
+    /// Replay speed, as a factor.
     #[arg(
         long,
         value_name = "FACTOR",
@@ -141,50 +143,51 @@ pub struct PacingArgs {
         requires = "replay"
     )]
     pub replay_speed: f64,
-    /// Replay again and again, not once.
+    /// Repeat the recording instead of ending with it.
     #[arg(long, requires = "replay")]
     pub replay_repeat: bool,
-    /// Clients in a closed loop: each sends its next request when its last one is answered. Without any pace: as fast as the connections carry it.
+    /// Number of clients, closed loop: each sends its next request after the response to its last. Without --clients and a rate:
+    /// maximum rate of the connections.
     #[arg(short = 'c', long, value_name = "N")]
     pub clients: Option<u32>,
-    /// Pause of a client between an answer and its next request.
+    /// Think time of a client between a response and its next request.
     #[arg(long, value_name = "TIME", default_value = "0", requires = "clients")]
     pub think: Period,
-    /// How pauses differ.
-    #[arg(long, value_enum, value_name = "HOW", default_value_t = SpreadArg::None, requires = "think")]
+    /// Distribution of think times.
+    #[arg(long, value_enum, value_name = "DISTRIBUTION", default_value_t = SpreadArg::None, requires = "think")]
     pub think_distribution: SpreadArg,
-    /// How long to measure: 10s, 2m; `forever` until Ctrl-C [default: the length of the ramp, steps or recording, else 10s].
+    /// Duration of the measurement: 10s, 2m; `forever` until Ctrl-C [default: that of the ramp, steps or recording, else 10s].
     #[arg(short, long, value_name = "TIME", conflicts_with = "count")]
     pub duration: Option<DurationArg>,
-    /// Measure this many requests instead.
+    /// Number of requests to measure, instead of a duration.
     #[arg(short = 'n', long, value_name = "N")]
     pub count: Option<u64>,
-    /// Send, but do not count, for so long before.
+    /// Warm-up before the measurement; its requests are not counted.
     #[arg(long, value_name = "TIME", default_value = "0")]
     pub warmup: Period,
-    /// Connections [default: 50, or one per client].
+    /// Number of connections [default: 50, or one per client].
     #[arg(short = 'C', long, value_name = "N")]
     pub connections: Option<u32>,
-    /// Requests per connection; after them it is closed and a new one is opened.
+    /// Maximum number of requests per connection, before a new one replaces it [default: unlimited].
     #[arg(long, value_name = "N")]
     pub requests_per_connection: Option<u64>,
-    /// A new connection for every request: --requests-per-connection 1, and HTTP/1.1 says `Connection: close`.
+    /// New connection for every request: --requests-per-connection 1, over HTTP/1.1 with `Connection: close`.
     #[arg(long, conflicts_with = "requests_per_connection")]
     pub no_keepalive: bool,
-    /// Open the connections one after the other over this time, before the load, instead of at once.
+    /// Duration of opening the connections, one by one, before the load; 0: all at once.
     #[arg(long, value_name = "TIME", default_value = "0")]
     pub connect_ramp: Period,
-    /// Worker threads.
+    /// Number of worker threads.
     #[arg(short, long, value_name = "N", default_value_t = 1)]
     pub workers: u32,
-    /// Limit of one request, of one connection attempt, and of the wait for answers at the end.
+    /// Timeout of a request, of a connection attempt, and of the drain at the end.
     #[arg(short, long, value_name = "TIME", default_value = "10s")]
     pub timeout: Period,
-    /// Whether to spin through the last microseconds before a start: for at most a tenth of a core, half of one with `--sched fifo`.
-    #[arg(long, value_enum, value_name = "HOW", default_value_t = SpinArg::Bounded)]
+    /// Spinning in the last microseconds before a start: at most a tenth of a core, half a core with `--sched fifo`.
+    #[arg(long, value_enum, value_name = "MODE", default_value_t = SpinArg::Bounded)]
     pub spin: SpinArg,
-    /// How the kernel is to schedule the workers: `fifo` before all ordinary programs (SCHED_FIFO; needs CAP_SYS_NICE and a core
-    /// that nothing else needs), `normal` with niceness -10 where that is allowed.
+    /// Scheduling policy of the workers: `fifo` (SCHED_FIFO, before all ordinary programs; needs CAP_SYS_NICE and a core of its
+    /// own) or `normal` (niceness -10 where allowed).
     #[arg(long, value_enum, value_name = "POLICY", default_value_t = SchedArg::Auto)]
     pub sched: SchedArg,
 }

@@ -8,46 +8,46 @@ use tare_schema::units::Size;
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Request")]
 pub struct RequestArgs {
-    /// Method [default: GET, or POST with a body].
+    /// HTTP method [default: GET, or POST with a body].
     #[arg(short = 'X', long, value_name = "METHOD")]
     pub method: Option<String>,
-    /// A header, as in `-H 'Accept: text/html'`; may be given several times.
+    /// Request header, such as `-H 'Accept: text/html'`; may be given several times.
     #[arg(short = 'H', long = "header", value_name = "NAME: VALUE")]
     pub headers: Vec<String>,
     /// Request body.
     #[arg(long, value_name = "TEXT", conflicts_with_all = ["body_size", "body_file"])]
     pub body: Option<String>,
-    /// Request body from a file, byte for byte.
+    /// File with the request body, sent byte for byte.
     #[arg(long, value_name = "FILE", conflicts_with = "body_size")]
     pub body_file: Option<PathBuf>,
-    /// Size of the request body.
+    /// Size of a generated request body.
     #[arg(long, value_name = "SIZE")]
     pub body_size: Option<Size>,
     /// Expand the placeholders {uuid}, {int:1..1000}, {hex:16}, {seq}, {choice:a,b} and {date} in path, headers and body of each request.
     #[arg(long)]
     pub templates: bool,
-    /// Expected status: a number, several as in `200,304`, or `any` [default: 2xx and 3xx].
+    /// Expected status: one or more numbers (`200,304`), or `any` [default: 2xx and 3xx].
     #[arg(long, value_name = "STATUS")]
     pub expect_status: Option<String>,
-    /// Expected body, exactly.
+    /// Expected response body, exactly.
     #[arg(long, value_name = "TEXT", conflicts_with_all = ["expect_match", "expect_length"])]
     pub expect_body: Option<String>,
-    /// Regular expression that must match in the first 64 KiB of the body.
+    /// Regular expression to match in the first 64 KiB of the response body.
     #[arg(long, value_name = "REGEX", conflicts_with = "expect_length")]
     pub expect_match: Option<String>,
     /// Expected size of the response body.
     #[arg(long, value_name = "SIZE")]
     pub expect_length: Option<Size>,
-    /// Several requests from a YAML file (docs/SESSIONS.md).
+    /// YAML file of several requests (docs/SESSIONS.md).
     #[arg(long, value_name = "FILE", conflicts_with_all = ONE)]
     pub requests: Option<PathBuf>,
-    /// Several requests in vegeta's format, text or JSON lines; `-` is standard input. Sent in turn.
+    /// File of several requests in vegeta's format (text or JSON lines), sent in turn; `-` is standard input.
     #[arg(long, value_name = "FILE", conflicts_with_all = ONE)]
     pub targets: Option<PathBuf>,
-    /// A scripted session from a YAML file (docs/SESSIONS.md): --rate counts sessions, --clients are users.
+    /// YAML file of a scripted session (docs/SESSIONS.md): --rate counts sessions, --clients counts users.
     #[arg(long, value_name = "FILE", conflicts_with_all = ONE, conflicts_with_all = ["requests", "targets"])]
     pub session: Option<PathBuf>,
-    /// Print what one session would send, and send nothing.
+    /// Print the requests of one session without sending them.
     #[arg(long, requires = "session")]
     pub dry_run: bool,
 }

@@ -39,14 +39,16 @@ impl FromStr for CurveRates {
 #[command(next_help_heading = "Search for the highest rate")]
 #[group(id = "search_args")]
 pub struct SearchArgs {
-    /// Find the highest constant rate that keeps this: 'p99 < 5ms, errors < 0.1%'. Of p50 to p99.99, max, mean and errors (a share, or a count); that the rate itself is answered always belongs to it.
+    /// Search for the highest constant rate within an objective, such as 'p99 < 5ms, errors < 0.1%': limits of p50 to p99.99, max,
+    /// mean and errors (a share or a count). The rate itself must be reached, too.
     #[arg(
         long,
         value_name = "OBJECTIVE",
         conflicts_with_all = ["rate", "steps", "replay", "clients", "count", "duration", "hlog", "csv", "curve"]
     )]
     pub search: Option<Objective>,
-    /// Measure latency over load: at these rates, or at rates chosen from what the server answers at most. Table, chart, knee; --csv and --svg write files.
+    /// Measure the latency curve: at these rates, or at rates derived from the maximum throughput. Prints table, chart and knee;
+    /// --csv and --svg write files.
     #[arg(
         long,
         value_name = "RATE,…",
@@ -56,13 +58,13 @@ pub struct SearchArgs {
         conflicts_with_all = ["rate", "steps", "replay", "clients", "count", "duration", "hlog", "search"]
     )]
     pub curve: Option<CurveRates>,
-    /// Windows of each rate of a curve, in shuffled order.
+    /// Number of windows per rate of the curve, in shuffled order.
     #[arg(long, value_name = "N", default_value_t = 3, requires = "curve", value_parser = clap::value_parser!(u32).range(1..=99))]
     pub repeats: u32,
-    /// Draw the curve into this file.
+    /// Write the curve to this SVG file.
     #[arg(long, value_name = "FILE", requires = "curve")]
     pub svg: Option<PathBuf>,
-    /// Rate of the first try; a higher one where the objective's percentile needs more answers.
+    /// First rate of the search, per second; higher where the objective's percentile needs more responses.
     #[arg(
         long,
         value_name = "PER_SECOND",
@@ -70,7 +72,7 @@ pub struct SearchArgs {
         requires = "search"
     )]
     pub min_rate: f64,
-    /// Highest rate to try.
+    /// Highest rate of the search, per second.
     #[arg(
         long,
         value_name = "PER_SECOND",
@@ -78,19 +80,19 @@ pub struct SearchArgs {
         requires = "search"
     )]
     pub max_rate: f64,
-    /// How far the answer may lie from the truth.
+    /// Relative tolerance of the result.
     #[arg(long, value_name = "SHARE", default_value = "5%", requires = "search")]
     pub tolerance: Share,
-    /// Tries of the answer and of the failure just above it; most of them decide.
+    /// Number of probes of the result, and of the lowest failed rate; the majority decides.
     #[arg(long, value_name = "N", default_value_t = 3, requires = "search", value_parser = clap::value_parser!(u32).range(1..=99))]
     pub confirm: u32,
-    /// Shortest try; it is longer where the objective's quantile needs it.
+    /// Minimum duration of a probe; longer where the objective's percentile needs it.
     #[arg(long, value_name = "TIME", default_value = "3s")]
     pub probe: Period,
-    /// Pause between two tries.
+    /// Pause between two probes.
     #[arg(long, value_name = "TIME", default_value = "1s")]
     pub cooldown: Period,
-    /// Longest search.
+    /// Maximum duration of the search.
     #[arg(long, value_name = "TIME", default_value = "10m", requires = "search")]
     pub search_time: Period,
 }

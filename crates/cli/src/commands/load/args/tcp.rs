@@ -8,31 +8,32 @@ use tare_schema::units::Size;
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "TCP (tcp://host:port, over TLS tls://host:port)")]
 pub struct TcpArgs {
-    /// Bytes sent per exchange: the letters a to z, over and over [default: 100B; a block of 1MiB with --throughput].
+    /// Size of a request: the letters a to z, repeated [default: 100B; with --throughput blocks of 1MiB].
     #[arg(long, value_name = "SIZE")]
     pub send: Option<Size>,
-    /// Bytes that come back [default: as many as sent; with --half-close as many as come].
+    /// Expected size of a response [default: that of the request; with --half-close any].
     #[arg(long, value_name = "SIZE")]
     pub expect_size: Option<Size>,
-    /// Accept any bytes; without it they must be the letters a to z, over and over, as an echo returns them.
+    /// Accept any response bytes. Default: the letters a to z, repeated, as from an echo server.
     #[arg(long)]
     pub any_content: bool,
-    /// Send, end that direction, and read to the end of the other one: a connection for every exchange.
+    /// New connection for every exchange: send the request, shut down the sending direction, read the response to its end.
     #[arg(long)]
     pub half_close: bool,
-    /// Move as many bytes as go through; an exchange is a block. A server that discards for `up`, a source for `down`, an echo for `both`.
-    #[arg(long, value_name = "WAY", conflicts_with_all = ["half_close", "expect_size"])]
+    /// Measure the maximum throughput in this direction; an exchange is a block. Needs a discard server for `up`, a source for
+    /// `down`, an echo server for `both`.
+    #[arg(long, value_name = "DIRECTION", conflicts_with_all = ["half_close", "expect_size"])]
     pub throughput: Option<ThroughputDirection>,
 }
 
-/// Which way bytes go.
+/// Direction of a throughput measurement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum ThroughputDirection {
     /// To the server.
     Up,
     /// From the server.
     Down,
-    /// Both at the same time.
+    /// Both directions at the same time.
     Both,
 }
 

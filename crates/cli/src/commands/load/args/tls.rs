@@ -8,31 +8,31 @@ use clap::ValueEnum;
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "TLS (https://)")]
 pub struct TlsArgs {
-    /// Trust the CA certificates in this PEM file instead of the system's.
+    /// CA certificates to trust, instead of the system's (PEM).
     #[arg(long, value_name = "FILE", conflicts_with = "insecure")]
     pub cacert: Option<PathBuf>,
-    /// Accept any certificate of the server.
+    /// Accept any server certificate.
     #[arg(short = 'k', long)]
     pub insecure: bool,
-    /// Client certificate (PEM, with its chain).
+    /// Client certificate with its chain (PEM).
     #[arg(long, value_name = "FILE", requires = "key")]
     pub cert: Option<PathBuf>,
-    /// The key of --cert (PEM).
+    /// Private key of --cert (PEM).
     #[arg(long, value_name = "FILE", requires = "cert")]
     pub key: Option<PathBuf>,
-    /// Ask for this server name (SNI) and check the certificate for it, instead of the URL's host.
+    /// Server name to send (SNI) and to verify, instead of the URL's host.
     #[arg(long, value_name = "NAME")]
     pub sni: Option<String>,
-    /// Offer these protocols (ALPN), separated by commas, instead of the one that is spoken; '' offers none.
+    /// ALPN protocols to offer, separated by commas, instead of the protocol in use; '' for none.
     #[arg(long, value_name = "LIST")]
     pub alpn: Option<String>,
-    /// Oldest version to offer.
+    /// Minimum TLS version.
     #[arg(long, value_name = "VERSION", default_value = "1.2")]
     pub tls_min: Version,
-    /// Newest version to offer.
+    /// Maximum TLS version.
     #[arg(long, value_name = "VERSION", default_value = "1.3")]
     pub tls_max: Version,
-    /// Whether a new connection may resume an earlier session.
+    /// Resumption of earlier TLS sessions by new connections.
     #[arg(
         long,
         visible_alias = "resume",
@@ -58,8 +58,8 @@ pub enum Version {
 /// Whether sessions are resumed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Resume {
-    /// When the server gave a ticket.
+    /// Resumption with the server's tickets.
     On,
-    /// Never.
+    /// Full handshakes only.
     Off,
 }

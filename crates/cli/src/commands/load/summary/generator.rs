@@ -41,7 +41,7 @@ pub(super) fn generator(out: &mut SummaryWriter, outcome: &Outcome, generator: &
             generator
                 .bunched_share
                 .map_or_else(String::new, |share| format!(
-                    ", {} of the arrivals bunched",
+                    ", {} of the starts bunched",
                     quantity::percent(share)
                 )),
             spread(stats.receive_lag),

@@ -228,7 +228,7 @@ impl fmt::Display for BrokerName<'_> {
 /// Index of the connection to the seeds.
 pub(super) const SEED: u32 = 0;
 
-/// Its id with the driver.
+/// Its id with the engine.
 pub(super) fn conn(at: u32) -> ConnId {
     ConnId(at)
 }

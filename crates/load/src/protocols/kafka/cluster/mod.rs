@@ -1,6 +1,6 @@
 //! A Kafka cluster as one worker sees it: partition leaders, a connection to each broker that is needed, requests in flight.
 //!
-//! A producer or consumer owns one and passes it the driver's events. API versions, SASL and metadata are handled here;
+//! A producer or consumer owns one and passes it the engine's events. API versions, SASL and metadata are handled here;
 //! responses to the owner's requests, and requests that failed, are handed back to it.
 
 mod connection;

@@ -255,7 +255,7 @@ impl Cluster {
         self.give_up(problem);
     }
 
-    /// Cleans up a connection that the driver has closed: its requests are lost, and it is reopened after a backoff.
+    /// Cleans up a connection that the engine has closed: its requests are lost, and it is reopened after a backoff.
     pub(super) fn ended(
         &mut self,
         at: u32,

@@ -33,7 +33,7 @@ const PAUSE_NS: u64 = 100_000_000;
 pub struct FetchCounts {
     /// Batches.
     pub batches: u64,
-    /// Records, as reported to the driver.
+    /// Records, as reported to the engine.
     pub records: u64,
     /// Batches with a CRC mismatch.
     pub corrupt: u64,
