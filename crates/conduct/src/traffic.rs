@@ -5,6 +5,9 @@ use std::collections::BTreeMap;
 use tare_schema::agent::{LoadResult, RequestCount, TlsCount};
 use tare_schema::plan::Cell;
 
+/// Counter of a load over datagrams: those without an answer, which may not have arrived.
+const LOST: &str = "datagrams-lost";
+
 /// What one agent sent over its edge, warm-up included.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SentTraffic {
@@ -14,6 +17,8 @@ pub struct SentTraffic {
     pub role: String,
     /// Requests.
     pub requests: u64,
+    /// Of these, those that may not have arrived although they were sent.
+    pub lost: u64,
     /// Requests, by name.
     pub by_request: BTreeMap<String, RequestCount>,
     /// Connections opened.
@@ -37,6 +42,7 @@ pub(crate) fn sent(cell: &Cell, results: &[LoadResult]) -> Vec<SentTraffic> {
                 edge: role.edge.clone(),
                 role: result.role.clone(),
                 requests: result.requests_sent_total,
+                lost: result.protocol_counts.get(LOST).copied().unwrap_or(0),
                 by_request: result.by_request.clone(),
                 connections: result.connections.opened,
                 bytes: result.bytes_sent,
@@ -50,7 +56,7 @@ pub(crate) fn sent(cell: &Cell, results: &[LoadResult]) -> Vec<SentTraffic> {
 /// Traffic that must have passed an edge.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct ExpectedTraffic {
-    /// Fewest requests: a request that failed may not have made its calls.
+    /// Fewest requests: a request that failed may not have made its calls, a datagram may have been lost.
     pub requests_min: u64,
     /// Most requests.
     pub requests_max: u64,
@@ -74,8 +80,9 @@ pub(crate) fn over(cell: &Cell, sent: &[SentTraffic], edge: &str) -> Option<Expe
         return calls_behind(cell, sent, edge);
     }
     let requests = over.iter().map(|sent| sent.requests).sum();
+    let lost: u64 = over.iter().map(|sent| sent.lost).sum();
     Some(ExpectedTraffic {
-        requests_min: requests,
+        requests_min: u64::saturating_sub(requests, lost),
         requests_max: requests,
         connections: Some(over.iter().map(|sent| sent.connections).sum()),
         bytes: Some(over.iter().map(|sent| sent.bytes).sum()),

@@ -110,6 +110,7 @@ fn sent(votes: (u64, u64), lists: (u64, u64)) -> Vec<SentTraffic> {
         edge: "client->web".into(),
         role: "client".into(),
         requests: votes.0 + lists.0,
+        lost: 0,
         by_request: [("vote", count(votes)), ("list", count(lists))]
             .map(|(name, count)| (name.to_owned(), count))
             .into(),
@@ -218,6 +219,20 @@ fn an_inner_edge_must_have_seen_exactly_the_calls_behind_the_requests() {
         assert_eq!(broken.len(), 1, "{broken:?}");
         assert_eq!(broken[0].instance, "emoji");
     }
+}
+
+#[test]
+fn a_datagram_that_was_lost_need_not_have_arrived() {
+    let routes = vec![route("client->web", &[])];
+    let holds = |found: f64, lost: u64| {
+        let mut sent = sent((10, 8), (3, 3));
+        sent[0].lost = lost;
+        let after = vec![counters("web", vec![reading("requests", None, found)])];
+        let proofs = proofs_of(routes.clone(), &cell(), &sent, after);
+        proofs.iter().all(|proof| proof.holds) && !proofs.is_empty()
+    };
+    assert!(holds(13.0, 0) && !holds(11.0, 0));
+    assert!(holds(13.0, 2) && holds(11.0, 2) && !holds(10.0, 2) && !holds(14.0, 2));
 }
 
 #[test]

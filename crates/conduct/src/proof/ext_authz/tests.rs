@@ -28,6 +28,7 @@ fn what_passed_is_known_only_when_every_edge_was_the_agents() {
     let over = |edge: &str, requests| SentTraffic {
         edge: edge.into(),
         role: "client".to_owned(),
+        lost: 0,
         by_request: Default::default(),
         requests,
         connections: 1,

@@ -52,6 +52,7 @@ fn sent(tls: Vec<TlsCount>, client_certificates: u64) -> Vec<SentTraffic> {
         edge: "producer->broker".to_owned(),
         role: "producers".to_owned(),
         requests: 100,
+        lost: 0,
         by_request: BTreeMap::new(),
         connections: 4,
         bytes: 1000,
