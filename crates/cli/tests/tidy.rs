@@ -180,6 +180,36 @@ fn crate_arrows_never_turn_back() {
     }
 }
 
+#[test]
+fn a_protocol_is_named_in_its_folder_and_in_the_list_of_protocols_alone() {
+    // The server's and the fuzzer's side have folders of their own.
+    let allowed = [
+        "crates/load/src/protocols/udp",
+        "crates/load/src/protocols/mod.rs",
+        "crates/origin/",
+        "crates/cli/src/commands/origin.rs",
+        "crates/fuzzing/",
+    ];
+    let is_word = |letter: char| letter.is_alphanumeric() || letter == '_';
+    let mut found = Vec::new();
+    for path in rust_files() {
+        let name = path.strip_prefix(root()).unwrap().display().to_string();
+        if !name.contains("/src/") || allowed.iter().any(|start| name.starts_with(start)) {
+            continue;
+        }
+        let text = fs::read_to_string(&path).unwrap().to_lowercase();
+        let code = text
+            .lines()
+            .filter(|line| !line.trim_start().starts_with("//"));
+        let names = |line: &str| line.split(|c| !is_word(c)).any(|word| word == "udp");
+        found.extend(
+            code.filter(|line| names(line))
+                .map(|line| format!("{name}: {line}")),
+        );
+    }
+    assert!(found.is_empty(), "{found:#?}");
+}
+
 /// Names that a newcomer could not guess. What each became is in the history; docs/TERMS.md has the terms in use.
 const REPLACED_NAMES: &str = "as_published asked_per_s AsPublished Beds Bell bring_back broke_off BrokeOff buried bury CannotBeTold carry_out \
     Chooser connection_faults core_unbooked Deed Desk despair Dialler disordered DistanceView Disturbance \
