@@ -9,7 +9,7 @@ use tare_schema::record::{BackgroundLoad, MachineUsage, PartUsage};
 /// of other arms is not known.
 ///
 /// Everything of a run but its agents runs on the cores of the instances: the conductor, the keeper, the links, and instances of
-/// other arms that stay up between their trials.
+/// other arms.
 #[must_use]
 pub fn background_load(
     placement: &Placement,

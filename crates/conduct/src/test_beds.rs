@@ -40,6 +40,8 @@ struct RunningTestBed {
     prepared: Vec<Preparation>,
     /// Nothing has been measured on it yet.
     is_fresh: bool,
+    /// Its instances are paused while another test bed is under load.
+    is_paused: bool,
 }
 
 /// A test bed, lent to one trial.
@@ -79,7 +81,14 @@ impl TestBeds {
         logs: &Path,
     ) -> Result<TrialBed<'_>, LabError> {
         let key = key_of(plan, planned);
-        let index = match self.running.iter().position(|running| running.key == key) {
+        let found = self.running.iter().position(|running| running.key == key);
+        for (index, other) in self.running.iter_mut().enumerate() {
+            if Some(index) != found && !other.is_paused {
+                other.bed.pause()?;
+                other.is_paused = true;
+            }
+        }
+        let index = match found {
             Some(index) => index,
             None => {
                 if plan.restart != Restart::Run {
@@ -105,11 +114,15 @@ impl TestBeds {
                     bed,
                     prepared: Vec::new(),
                     is_fresh: true,
+                    is_paused: false,
                 });
                 self.running.len() - 1
             }
         };
         let running = &mut self.running[index];
+        if std::mem::take(&mut running.is_paused) {
+            running.bed.resume(waiting)?;
+        }
         let is_fresh = std::mem::take(&mut running.is_fresh);
         Ok(TrialBed {
             bed: &mut *running.bed,

@@ -197,6 +197,18 @@ fn with_restart_run_each_arm_comes_up_once_and_so_does_the_baselines_copy() {
 }
 
 #[test]
+fn with_restart_run_all_test_beds_but_the_one_under_load_are_paused() {
+    let mut bench = bench(&[]);
+    let mut plan = plan();
+    plan.restart = Restart::Run;
+    let outcome = bench.run(&plan);
+    assert_eq!(bench.records(&outcome).len(), 9);
+    let running = bench.lab.running_at_agents.lock().unwrap();
+    assert!(running.len() >= 9);
+    assert!(running.iter().all(|beds| *beds == 1), "{running:?}");
+}
+
+#[test]
 fn the_time_left_has_the_burn_in_of_a_bed_once_for_each_that_is_still_to_come_up() {
     const BURN_IN: Duration = Duration::from_millis(20);
     let left = |restart| {

@@ -114,6 +114,18 @@ pub trait TestBed: Send {
     /// When the environment itself fails.
     fn inject_fault(&mut self, what: &FaultAction) -> Result<FaultHandle, LabError>;
 
+    /// Pauses all instances: a test bed without load takes no CPU time from the one under load.
+    ///
+    /// # Errors
+    /// The instance that cannot be paused.
+    fn pause(&mut self) -> Result<(), LabError>;
+
+    /// Resumes all paused instances and waits until each is ready; reports as [`TestBed::start`] does.
+    ///
+    /// # Errors
+    /// The instance that did not become ready again.
+    fn resume(&mut self, waiting: &mut dyn FnMut(&str, Duration)) -> Result<(), LabError>;
+
     /// Restarts stopped instances, resumes paused ones, and waits until they are ready.
     ///
     /// # Errors

@@ -126,6 +126,37 @@ fn an_instance_has_a_folder_in_memory_that_nobody_else_can_enter() {
 }
 
 #[test]
+fn a_paused_test_bed_stands_still_serves_again_when_resumed_and_can_be_stopped() {
+    let rig = Rig::new();
+    let mut local = rig.local();
+    let mut bed = local.place(&through_relay()).unwrap();
+    bed.start(&mut |_, _| ()).unwrap();
+    let instances = bed.pod_processes().unwrap().into_iter();
+    let instances = instances.filter(|process| process.software.is_some());
+    let pids: Vec<u32> = instances.filter_map(|process| process.pid).collect();
+    assert_eq!(pids.len(), 2);
+    let are_stopped = || {
+        pids.iter().all(|pid| {
+            let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
+            stat.rsplit(") ").next().unwrap().starts_with('T')
+        })
+    };
+    bed.pause().unwrap();
+    until(are_stopped);
+
+    bed.resume(&mut |_, _| ()).unwrap();
+    assert!(!are_stopped());
+    assert_eq!(echo(bed.as_ref()), "hello");
+
+    bed.pause().unwrap();
+    bed.stop().unwrap();
+    until(|| {
+        pids.iter()
+            .all(|pid| !Path::new(&format!("/proc/{pid}")).exists())
+    });
+}
+
+#[test]
 fn dropping_a_bed_stops_it() {
     let rig = Rig::new();
     let mut local = rig.local();

@@ -196,7 +196,7 @@ pub struct MachineUsage {
     /// Share of the trial's cores that background load used; `None`: unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub background: Option<BackgroundLoad>,
-    /// CPU time of instances of other arms, which stay up between their trials where targets are restarted once per run.
+    /// CPU time of instances of other arms, which are paused between their trials where targets are started once per run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub other_arms_cpu_ns: Option<u64>,
     /// Share of the parts' cores that instances of other arms used; of all cores where agents have none of their own.

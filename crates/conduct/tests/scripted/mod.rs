@@ -68,6 +68,10 @@ pub struct Lab {
     pub fates: Arc<Mutex<VecDeque<Fate>>>,
     pub placed: Arc<Mutex<Vec<String>>>,
     pub stopped: Arc<Mutex<u32>>,
+    /// Test beds whose instances run, now.
+    running: Arc<Mutex<u32>>,
+    /// The same at the start of each agent.
+    pub running_at_agents: Arc<Mutex<Vec<u32>>>,
     /// Questions after trials.
     pub asked: Arc<Mutex<Vec<String>>>,
     pub disturbed: Arc<Mutex<Vec<FaultAction>>>,
@@ -209,6 +213,7 @@ impl TestBed for ScriptedBed {
             self.lab.next_fate();
             return Err(LabError::Plan("it does not come up".into()));
         }
+        *self.lab.running.lock().unwrap() += 1;
         let Some(took) = self.lab.start_takes else {
             return Ok(Vec::new());
         };
@@ -243,6 +248,17 @@ impl TestBed for ScriptedBed {
     fn inject_fault(&mut self, what: &FaultAction) -> Result<FaultHandle, LabError> {
         self.lab.disturbed.lock().unwrap().push(what.clone());
         Ok(FaultHandle::done(Ok("done".into())))
+    }
+
+    fn pause(&mut self) -> Result<(), LabError> {
+        *self.lab.running.lock().unwrap() -= 1;
+        Ok(())
+    }
+
+    fn resume(&mut self, waiting: &mut dyn FnMut(&str, Duration)) -> Result<(), LabError> {
+        waiting("server", Duration::ZERO);
+        *self.lab.running.lock().unwrap() += 1;
+        Ok(())
     }
 
     fn recover(&mut self) -> Result<(), LabError> {
@@ -286,6 +302,8 @@ impl TestBed for ScriptedBed {
         self.lab
             .note(format!("{}: {:?}", plan.role, plan.load.stop));
         self.lab.orders.lock().unwrap().push(plan.clone());
+        let running = *self.lab.running.lock().unwrap();
+        self.lab.running_at_agents.lock().unwrap().push(running);
         let cost_ns = self.lab.costs_ns.lock().unwrap().pop_front();
         self.fate = self.lab.next_fate();
         self.seen += match self.fate {

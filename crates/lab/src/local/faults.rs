@@ -30,11 +30,37 @@ impl LocalTestBed {
         }
     }
 
+    /// Pauses all running instances.
+    pub(super) fn pause_all(&mut self) -> Result<(), LabError> {
+        let running: Vec<String> = self.started.iter().map(|(name, _)| name.clone()).collect();
+        for instance in running {
+            lock(&self.placed.keeper).signal(&self.keeper_name(&instance), libc::SIGSTOP)?;
+            self.paused.insert(instance);
+        }
+        Ok(())
+    }
+
+    /// Resumes all paused instances; returns when they are ready: members of a cluster may have to elect a leader
+    /// again, whose timeouts ran on.
+    pub(super) fn resume_all(
+        &mut self,
+        waiting: &mut dyn FnMut(&str, Duration),
+    ) -> Result<(), LabError> {
+        let paused = std::mem::take(&mut self.paused);
+        for instance in &paused {
+            lock(&self.placed.keeper).signal(&self.keeper_name(instance), libc::SIGCONT)?;
+        }
+        for index in 0..self.placed.rendered.len() {
+            if paused.contains(&self.placed.rendered[index].instance) {
+                self.wait_ready(index, waiting)?;
+            }
+        }
+        Ok(())
+    }
+
     /// Resumes all paused instances and restarts all stopped ones; returns when they are ready.
     pub(super) fn recover_all(&mut self) -> Result<(), LabError> {
-        for instance in self.paused.clone() {
-            self.resume(&instance)?;
-        }
+        self.resume_all(&mut |_, _| {})?;
         let mut starting = Vec::new();
         for instance in self.ended.clone() {
             starting.push((instance.clone(), self.restart(&instance)?));

@@ -229,6 +229,10 @@ impl LocalTestBed {
             };
             (signal, rendered.stop.grace)
         });
+        if self.paused.contains(name) {
+            // A paused process handles no signal but SIGKILL.
+            lock(&self.placed.keeper).signal(&self.keeper_name(name), libc::SIGCONT)?;
+        }
         lock(&self.placed.keeper).stop(&self.keeper_name(name), signal, grace)
     }
 }
@@ -332,6 +336,14 @@ impl TestBed for LocalTestBed {
 
     fn inject_fault(&mut self, what: &FaultAction) -> Result<FaultHandle, LabError> {
         self.begin(what)
+    }
+
+    fn pause(&mut self) -> Result<(), LabError> {
+        self.pause_all()
+    }
+
+    fn resume(&mut self, waiting: &mut dyn FnMut(&str, Duration)) -> Result<(), LabError> {
+        self.resume_all(waiting)
     }
 
     fn recover(&mut self) -> Result<(), LabError> {

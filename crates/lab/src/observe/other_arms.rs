@@ -1,4 +1,4 @@
-//! CPU time of instances of other arms: where arms are restarted once per run, they stay up while another one is measured.
+//! CPU time of instances of other arms: where arms are started once per run, they are paused while another one is measured.
 //!
 //! Known limit: the CPU time of a process that ends within the window is lost, unless another process of its arm reaps it.
 

@@ -240,7 +240,7 @@ fn restart(plan: &Plan) -> String {
     let fresh = match plan.restart {
         Restart::Trial => "fresh targets for every trial",
         Restart::Block => "fresh targets for every arm in every block",
-        Restart::Run => "targets are started once and stay up",
+        Restart::Run => "targets are started once and are paused while others are measured",
     };
     match plan.burn_in_ns {
         None => fresh.into(),
