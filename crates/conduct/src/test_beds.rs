@@ -82,6 +82,9 @@ impl TestBeds {
     ) -> Result<TrialBed<'_>, LabError> {
         let key = key_of(plan, planned);
         let found = self.running.iter().position(|running| running.key == key);
+        if found.is_none() && plan.restart != Restart::Run {
+            self.stop_all(logs);
+        }
         for (index, other) in self.running.iter_mut().enumerate() {
             if Some(index) != found && !other.is_paused {
                 other.bed.pause()?;
@@ -91,9 +94,6 @@ impl TestBeds {
         let index = match found {
             Some(index) => index,
             None => {
-                if plan.restart != Restart::Run {
-                    self.stop_all(logs);
-                }
                 let name = format!("b{}-{}-{}", planned.block, planned.slot.arm, planned.trial);
                 let begun = Instant::now();
                 let mut bed =

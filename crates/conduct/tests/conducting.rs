@@ -209,6 +209,15 @@ fn with_restart_run_all_test_beds_but_the_one_under_load_are_paused() {
 }
 
 #[test]
+fn a_test_bed_that_is_stopped_anyway_is_not_paused_before() {
+    for restart in [Restart::Block, Restart::Trial] {
+        let mut bench = bench(&[]);
+        bench.run(&Plan { restart, ..plan() });
+        assert_eq!(*bench.lab.pauses.lock().unwrap(), 0);
+    }
+}
+
+#[test]
 fn the_time_left_has_the_burn_in_of_a_bed_once_for_each_that_is_still_to_come_up() {
     const BURN_IN: Duration = Duration::from_millis(20);
     let left = |restart| {

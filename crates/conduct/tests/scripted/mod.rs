@@ -70,7 +70,9 @@ pub struct Lab {
     pub stopped: Arc<Mutex<u32>>,
     /// Test beds whose instances run, now.
     running: Arc<Mutex<u32>>,
-    /// The same at the start of each agent.
+    /// Test beds that were paused, in all.
+    pub pauses: Arc<Mutex<u32>>,
+    /// Test beds whose instances ran at the start of each agent.
     pub running_at_agents: Arc<Mutex<Vec<u32>>>,
     /// Questions after trials.
     pub asked: Arc<Mutex<Vec<String>>>,
@@ -252,6 +254,7 @@ impl TestBed for ScriptedBed {
 
     fn pause(&mut self) -> Result<(), LabError> {
         *self.lab.running.lock().unwrap() -= 1;
+        *self.lab.pauses.lock().unwrap() += 1;
         Ok(())
     }
 

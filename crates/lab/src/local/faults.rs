@@ -40,8 +40,8 @@ impl LocalTestBed {
         Ok(())
     }
 
-    /// Resumes all paused instances; returns when they are ready: members of a cluster may have to elect a leader
-    /// again, whose timeouts ran on.
+    /// Resumes all paused instances; returns when they are ready: their timeouts ran on, so members of a cluster may have to elect
+    /// a leader again.
     pub(super) fn resume_all(
         &mut self,
         waiting: &mut dyn FnMut(&str, Duration),

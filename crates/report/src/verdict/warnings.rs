@@ -261,7 +261,7 @@ fn machine(run: &Run) -> Vec<String> {
         };
         let programs = parts.map(|share| format!("; other programs {}", quantity::percent(share)));
         texts.push(format!(
-            "Instances of other arms, which are paused between their trials, used {} of {cores}{}. The results hold for cores that are \
+            "Instances of other arms, which should have been paused, used {} of {cores}{}. The results hold for cores that are \
              shared like this; with `restart: block` only one arm is up at a time.",
             quantity::percent(others),
             programs.unwrap_or_default()
