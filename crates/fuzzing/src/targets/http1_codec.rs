@@ -1,6 +1,0 @@
-//! The HTTP/1 codec against malformed input: it must return, without panic.
-
-/// Runs one input.
-pub fn run(data: &[u8]) {
-    let _ = tare_load::protocols::http1::codec::fuzz_entry(data);
-}

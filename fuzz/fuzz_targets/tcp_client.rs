@@ -1,4 +1,0 @@
-//! The TCP client against malformed input: every exchange ends once.
-#![no_main]
-
-libfuzzer_sys::fuzz_target!(|data: &[u8]| tare_fuzzing::targets::tcp_client::run(data));
