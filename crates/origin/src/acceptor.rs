@@ -1,20 +1,71 @@
-//! Accepts connections and assigns each to the worker with the fewest.
+//! Accepts connections and queues each for the worker with the fewest.
 //!
 //! One acceptor rather than SO_REUSEPORT: the kernel assigns by a hash of the addresses, so that of 8 connections on two workers
 //! often 6 or more go to one; and a shared listener wakes an arbitrary worker. The cost, a hand-over per connection, is not on
 //! the path of a request.
 
 use std::io;
-use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use mio::net::{TcpListener, TcpStream};
 use mio::unix::SourceFd;
-use mio::{Events, Interest, Poll, Token};
+use mio::{Events, Interest, Poll, Token, Waker};
 
-use crate::connection_queue::{ConnectionQueue, ListenerKind};
 use crate::counters::Counters;
 use crate::stop::StopHandle;
+
+/// The listener that a connection was accepted on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ListenerKind {
+    /// The main listener.
+    Service,
+    /// The listener for counters and control: plain HTTP/1.1.
+    Control,
+}
+
+/// One worker's new connections, and the number of its open ones.
+#[derive(Debug)]
+pub(crate) struct ConnectionQueue {
+    waiting: Mutex<Vec<(TcpStream, ListenerKind)>>,
+    open: AtomicUsize,
+    waker: Waker,
+}
+
+impl ConnectionQueue {
+    pub(crate) fn new(waker: Waker) -> Self {
+        Self {
+            waiting: Mutex::new(Vec::new()),
+            open: AtomicUsize::new(0),
+            waker,
+        }
+    }
+
+    /// Connections assigned to the worker and not closed.
+    pub(crate) fn open(&self) -> usize {
+        self.open.load(Ordering::Relaxed)
+    }
+
+    /// Queues a connection. If waking fails, the worker finds it at its next event.
+    pub(crate) fn push(&self, stream: TcpStream, listener_kind: ListenerKind) {
+        if let Ok(mut waiting) = self.waiting.lock() {
+            self.open.fetch_add(1, Ordering::Relaxed);
+            waiting.push((stream, listener_kind));
+        }
+        let _ = self.waker.wake();
+    }
+
+    /// The next queued connection.
+    pub(crate) fn take(&self) -> Option<(TcpStream, ListenerKind)> {
+        self.waiting.lock().ok()?.pop()
+    }
+
+    /// A connection of the worker is closed.
+    pub(crate) fn closed(&self) {
+        self.open.fetch_sub(1, Ordering::Relaxed);
+    }
+}
 
 const STOP: Token = Token(usize::MAX);
 

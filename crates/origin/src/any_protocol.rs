@@ -7,7 +7,7 @@ use crate::http1::Http1;
 use crate::http2::Http2;
 use crate::mongodb::Mongodb;
 use crate::options::Speaks;
-use crate::protocol::{DrainState, Next, Protocol};
+use crate::protocol::{Next, Protocol};
 use crate::service::Service;
 use crate::tcp::Tcp;
 
@@ -118,14 +118,13 @@ impl Protocol for AnyProtocol {
         }
     }
 
-    fn drain_state(&self) -> DrainState {
+    fn is_idle(&self) -> bool {
         match self {
-            Self::Detecting(first) if first.is_empty() => DrainState::Idle,
-            Self::Detecting(_) => DrainState::Busy,
-            Self::Http1(http1) => http1.drain_state(),
-            Self::Http2(http2) => http2.drain_state(),
-            Self::Tcp(tcp) => tcp.drain_state(),
-            Self::Mongodb(mongodb) => mongodb.drain_state(),
+            Self::Detecting(first) => first.is_empty(),
+            Self::Http1(http1) => http1.is_idle(),
+            Self::Http2(http2) => http2.is_idle(),
+            Self::Tcp(tcp) => tcp.is_idle(),
+            Self::Mongodb(mongodb) => mongodb.is_idle(),
         }
     }
 

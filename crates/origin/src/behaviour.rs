@@ -4,8 +4,7 @@ use std::time::Duration;
 
 use thiserror::Error;
 
-use crate::delay::{Delay, parse_probability};
-use crate::rng::Rng;
+use crate::delay::{Delay, Rng, parse_probability};
 
 /// The largest body that `size=` asks for.
 pub const SIZE_BYTES_MAX: u64 = 1 << 30;
@@ -36,16 +35,6 @@ pub enum After {
     Reset,
 }
 
-/// Whether an answer has the header `Tare-Truth`: when its request arrived and when it was sent.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Truth {
-    /// It has not.
-    #[default]
-    Off,
-    /// `truth`: it has.
-    On,
-}
-
 /// An override of the default behaviour, written as `size=100&delay=exp:5ms`, `p=0.01&status=503`, `close`, `truth`.
 ///
 /// `p` is the probability of `delay`, `status`, `close` and `reset`; the other keys always apply. Values are not percent-decoded.
@@ -57,7 +46,7 @@ pub struct Change {
     status: Option<u16>,
     after: Option<After>,
     framing: Option<BodyFraming>,
-    truth: Option<Truth>,
+    truth: bool,
 }
 
 /// An error in a written override.
@@ -131,7 +120,7 @@ impl Change {
                 }
                 "close" => self.after = Some(After::Close),
                 "reset" => self.after = Some(After::Reset),
-                "truth" => self.truth = Some(Truth::On),
+                "truth" => self.truth = true,
                 _ if unknown == Unknown::Ignore => {}
                 _ => {
                     return Err(BehaviourError::UnknownKey {
@@ -146,7 +135,7 @@ impl Change {
     pub(crate) fn apply(&self, behaviour: &mut Behaviour, rng: &mut Rng) {
         behaviour.size_bytes = self.size_bytes.unwrap_or(behaviour.size_bytes);
         behaviour.framing = self.framing.unwrap_or(behaviour.framing);
-        behaviour.truth = self.truth.unwrap_or(behaviour.truth);
+        behaviour.truth |= self.truth;
         if self
             .probability
             .is_some_and(|probability| !rng.happens(probability))
@@ -177,7 +166,8 @@ pub(crate) struct Behaviour {
     pub status: u16,
     pub after: After,
     pub framing: BodyFraming,
-    pub truth: Truth,
+    /// The answer has a header with the times when its request arrived and when it was sent.
+    pub truth: bool,
 }
 
 impl Default for Behaviour {
@@ -188,7 +178,17 @@ impl Default for Behaviour {
             status: 200,
             after: After::KeepAlive,
             framing: BodyFraming::Length,
-            truth: Truth::Off,
+            truth: false,
+        }
+    }
+}
+
+impl Behaviour {
+    /// An answer without a body that was asked for.
+    pub(crate) fn of_status(status: u16) -> Self {
+        Self {
+            status,
+            ..Self::default()
         }
     }
 }
@@ -207,7 +207,7 @@ mod tests {
             status: 503,
             after: After::Close,
             framing: BodyFraming::Chunked,
-            truth: Truth::On,
+            truth: true,
             ..Behaviour::default()
         };
         assert_eq!(behaviour, expected);

@@ -1,5 +1,7 @@
 //! Bodies and numbers of answers.
 
+use crate::timers;
+
 /// Most body bytes per write.
 pub(crate) const PIECE_BYTES: usize = 32 * 1024;
 
@@ -28,6 +30,16 @@ pub fn expected_body(size_bytes: usize) -> Vec<u8> {
 /// Appends a number in decimal digits.
 pub(crate) fn push_number(out: &mut Vec<u8>, number: u64) {
     push_digits(out, number, 10);
+}
+
+/// Appends when a request arrived ("-" if unknown) and the time now, the value of `Tare-Truth`.
+pub(crate) fn push_timestamps(out: &mut Vec<u8>, arrived_ns: Option<u64>) {
+    match arrived_ns {
+        Some(arrived_ns) => push_number(out, arrived_ns),
+        None => out.push(b'-'),
+    }
+    out.push(b' ');
+    push_number(out, timers::realtime_ns());
 }
 
 /// Appends a number in hexadecimal digits.

@@ -3,7 +3,7 @@
 use std::io;
 
 use crate::counters::HandshakeFailure;
-use crate::protocol::{DrainState, More, Next, Protocol, Serve};
+use crate::protocol::{More, Next, Protocol, Serve};
 use crate::service::Service;
 use crate::sys;
 use crate::transport::{Flushed, Left, Readiness, ReceiveBuffers, Received, Transport};
@@ -71,18 +71,12 @@ pub(crate) struct Connection<T, P> {
     input: Input,
     /// The client has closed its side: read on until the end, even if a receive was short.
     client_ended: bool,
-    opening: Opening,
+    /// The protocol's `open` was called, which happens as soon as the transport is ready.
+    is_open: bool,
     /// Time of the last activity, for the idle limit.
     pub active_ns: u64,
     /// When the pending wake-up is due; others are stale.
     pub wake_ns: Option<u64>,
-}
-
-/// Whether the protocol's `open` was called, which happens as soon as the transport is ready.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Opening {
-    Due,
-    Done,
 }
 
 /// What an event reports of a connection.
@@ -104,7 +98,7 @@ impl<T: Transport, P: Protocol> Connection<T, P> {
             sent: 0,
             input: Input::MayBeThere,
             client_ended: false,
-            opening: Opening::Due,
+            is_open: false,
             active_ns: now_ns,
             wake_ns: None,
         }
@@ -121,19 +115,17 @@ impl<T: Transport, P: Protocol> Connection<T, P> {
     /// Calls the protocol's `open`, once; some protocols send first.
     fn open(&mut self, service: &mut Service, scratch: &mut Scratch) -> Option<Next> {
         scratch.out.clear();
-        if self.opening == Opening::Done || self.transport.readiness() == Readiness::Handshaking {
+        if self.is_open || self.transport.readiness() == Readiness::Handshaking {
             return None;
         }
-        self.opening = Opening::Done;
+        self.is_open = true;
         Some(self.protocol.open(service, &mut scratch.out))
     }
 
     /// Between exchanges: may be closed without breaking one.
     pub(crate) fn is_idle(&self) -> bool {
         match self.phase {
-            Phase::Reading | Phase::Serving(_) => {
-                self.unsent.is_empty() && self.protocol.drain_state() == DrainState::Idle
-            }
+            Phase::Reading | Phase::Serving(_) => self.unsent.is_empty() && self.protocol.is_idle(),
             Phase::Sending(_) | Phase::Waiting => false,
             Phase::Lingering => true,
         }

@@ -193,110 +193,86 @@ impl AllCounters {
 
     /// Prometheus text, format 0.0.4.
     pub(crate) fn render(&self) -> String {
-        let mut text = String::with_capacity(2048);
-        text.push_str("# TYPE tare_origin_requests_total counter\n");
-        for status in 0..STATUSES {
-            let count = self.sum(|c| &c.requests[status]);
-            // 200 is always shown: a reader before the first request finds the series.
-            if count > 0 || status == 200 {
-                let _ = writeln!(
-                    text,
-                    "tare_origin_requests_total{{status=\"{status}\"}} {count}"
-                );
-            }
-        }
-        let open = self
-            .sum(|c| &c.accepted)
-            .saturating_sub(self.sum(|c| &c.closed));
-        let single = [
-            (
-                "malformed_requests_total",
-                "counter",
-                self.sum(|c| &c.malformed),
-            ),
-            (
-                "control_requests_total",
-                "counter",
-                self.sum(|c| &c.control),
-            ),
-            ("connections_opened_total", "counter", self.connections()),
-            ("connections_open", "gauge", open),
-            (
-                "received_bytes_total",
-                "counter",
-                self.sum(|c| &c.received_bytes),
-            ),
-            ("sent_bytes_total", "counter", self.sum(|c| &c.sent_bytes)),
-            ("resets_total", "counter", self.sum(|c| &c.resets)),
-            (
-                "tcp_exchanges_total",
-                "counter",
-                self.sum(|c| &c.tcp_exchanges),
-            ),
-            (
-                "cancelled_streams_total",
-                "counter",
-                self.sum(|c| &c.cancelled),
-            ),
-            (
-                "tls_handshakes_total",
-                "counter",
-                self.sum(|c| &c.handshakes),
-            ),
-            (
-                "tls_resumptions_total",
-                "counter",
-                self.sum(|c| &c.resumptions),
-            ),
+        const SINGLE: [(&str, fn(&Counters) -> &Counter); 9] = [
+            ("malformed_requests_total", |c| &c.malformed),
+            ("control_requests_total", |c| &c.control),
+            ("received_bytes_total", |c| &c.received_bytes),
+            ("sent_bytes_total", |c| &c.sent_bytes),
+            ("resets_total", |c| &c.resets),
+            ("tcp_exchanges_total", |c| &c.tcp_exchanges),
+            ("cancelled_streams_total", |c| &c.cancelled),
+            ("tls_handshakes_total", |c| &c.handshakes),
+            ("tls_resumptions_total", |c| &c.resumptions),
         ];
-        for (name, kind, value) in single {
-            let _ = writeln!(
-                text,
-                "# TYPE tare_origin_{name} {kind}\ntare_origin_{name} {value}"
-            );
+        let mut text = String::with_capacity(2048);
+        let statuses = (0..STATUSES).map(|status| (status, self.sum(|c| &c.requests[status])));
+        // 200 is always shown: a reader before the first request finds the series.
+        let shown = statuses.filter(|&(status, count)| count > 0 || status == 200);
+        render_series(&mut text, "requests_total", "status", shown);
+        for (name, counter) in SINGLE {
+            render_single(&mut text, name, "counter", self.sum(counter));
         }
-        text.push_str("# TYPE tare_origin_grpc_calls_total counter\n");
-        for code in 0..CALL_CODES {
-            let count = self.sum(|c| &c.calls[code]);
-            if count > 0 {
-                let _ = writeln!(
-                    text,
-                    "tare_origin_grpc_calls_total{{code=\"{code}\"}} {count}"
-                );
-            }
-        }
-        self.render_operations(&mut text);
-        text.push_str("# TYPE tare_origin_tls_handshake_failures_total counter\n");
-        for (failure, class) in HANDSHAKE_FAILURES {
+        let accepted = self.sum(|c| &c.accepted);
+        let open = accepted.saturating_sub(self.sum(|c| &c.closed));
+        render_single(
+            &mut text,
+            "connections_opened_total",
+            "counter",
+            self.connections(),
+        );
+        render_single(&mut text, "connections_open", "gauge", open);
+        let calls = (0..CALL_CODES).map(|code| (code, self.sum(|c| &c.calls[code])));
+        render_series(&mut text, "grpc_calls_total", "code", counted(calls));
+        let all = Operation::ALL.into_iter();
+        let done = all.map(|one| (one.name(), self.sum(|c| &c.operations[one as usize])));
+        render_series(
+            &mut text,
+            "mongodb_operations_total",
+            "operation",
+            counted(done),
+        );
+        let all = Operation::ALL.into_iter();
+        let failed = all.map(|one| (one.name(), self.sum(|c| &c.failed_operations[one as usize])));
+        render_series(
+            &mut text,
+            "mongodb_failed_operations_total",
+            "operation",
+            counted(failed),
+        );
+        let failures = HANDSHAKE_FAILURES.into_iter().map(|(failure, class)| {
             let count = self.sum(|c| &c.handshake_failures.0[failure as usize]);
-            if count > 0 {
-                let _ = writeln!(
-                    text,
-                    "tare_origin_tls_handshake_failures_total{{class=\"{class}\"}} {count}"
-                );
-            }
-        }
+            (class, count)
+        });
+        render_series(
+            &mut text,
+            "tls_handshake_failures_total",
+            "class",
+            counted(failures),
+        );
         text
     }
+}
 
-    fn render_operations(&self, text: &mut String) {
-        type Kinds = fn(&Counters) -> &[Counter];
-        let series: [(&str, Kinds); 2] = [
-            ("operations", |c| &c.operations),
-            ("failed_operations", |c| &c.failed_operations),
-        ];
-        for (name, kinds) in series {
-            let _ = writeln!(text, "# TYPE tare_origin_mongodb_{name}_total counter");
-            for operation in Operation::ALL {
-                let count = self.sum(|c| &kinds(c)[operation as usize]);
-                if count > 0 {
-                    let _ = writeln!(
-                        text,
-                        "tare_origin_mongodb_{name}_total{{operation=\"{}\"}} {count}",
-                        operation.name()
-                    );
-                }
-            }
-        }
+/// Without the series that have counted nothing.
+fn counted<L>(series: impl Iterator<Item = (L, u64)>) -> impl Iterator<Item = (L, u64)> {
+    series.filter(|&(_, count)| count > 0)
+}
+
+fn render_single(text: &mut String, name: &str, kind: &str, value: u64) {
+    let _ = writeln!(
+        text,
+        "# TYPE tare_origin_{name} {kind}\ntare_origin_{name} {value}"
+    );
+}
+
+fn render_series<L: std::fmt::Display>(
+    text: &mut String,
+    name: &str,
+    label: &str,
+    series: impl Iterator<Item = (L, u64)>,
+) {
+    let _ = writeln!(text, "# TYPE tare_origin_{name} counter");
+    for (value, count) in series {
+        let _ = writeln!(text, "tare_origin_{name}{{{label}=\"{value}\"}} {count}");
     }
 }

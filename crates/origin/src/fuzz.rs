@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use crate::any_protocol::AnyProtocol;
 use crate::counters::{AllCounters, Counters};
+use crate::delay::Rng;
 use crate::mongodb::SharedDatabase;
 use crate::options::{Limits, Speaks, TcpMode, TcpSizes};
 use crate::protocol::{Next, Protocol};
-use crate::rng::Rng;
-use crate::service::{ServerState, Service};
+use crate::service::Service;
 use crate::stall::Stalls;
 
 /// Limit of consecutive calls of `resume`.
@@ -43,7 +43,7 @@ pub fn fuzz_entry(data: &[u8]) -> usize {
         all: AllCounters(vec![counters]),
         stalls: Arc::new(Stalls::new()),
         database: SharedDatabase::new(),
-        server_state: ServerState::Serving,
+        is_ending: false,
     };
     let mut any_protocol = AnyProtocol::new(speaks, &service);
     let mut out = Vec::new();

@@ -3,17 +3,15 @@
 mod answer;
 mod body;
 mod head;
-mod malformed;
 
-use answer::{Answer, Progress};
+use answer::Answer;
 use body::{BodyReader, Step};
-use head::{ConnectionPolicy, Expect, Method, RequestHead};
-use malformed::Malformed;
+use head::{ConnectionPolicy, Malformed, RequestHead};
 
-use crate::behaviour::{After, Behaviour, Change, Truth};
-use crate::protocol::{DrainState, Next, Protocol};
+use crate::behaviour::{After, Behaviour, Change};
+use crate::protocol::{Next, Protocol};
 use crate::route::{Route, control};
-use crate::service::{ServerState, Service};
+use crate::service::Service;
 
 /// Approximate bytes written before they are sent: bounds the buffer with pipelining and large bodies.
 const OUT_BYTES_MAX: usize = 64 * 1024;
@@ -57,10 +55,10 @@ enum Stage {
 #[derive(Debug, Clone, Copy)]
 struct Request {
     route: Route,
-    method: Method,
+    is_head: bool,
     policy: ConnectionPolicy,
-    change: Change,
-    refused: bool,
+    /// `None`: invalid, and the error is stored.
+    change: Option<Change>,
 }
 
 impl Protocol for Http1 {
@@ -94,11 +92,11 @@ impl Protocol for Http1 {
         self.advance_carry(service, out)
     }
 
-    fn drain_state(&self) -> DrainState {
+    fn is_idle(&self) -> bool {
         match self.stage {
-            Stage::Head if self.carry.is_empty() => DrainState::Idle,
-            Stage::Over => DrainState::Idle,
-            _ => DrainState::Busy,
+            Stage::Head => self.carry.is_empty(),
+            Stage::Over => true,
+            _ => false,
         }
     }
 }
@@ -146,37 +144,21 @@ impl Http1 {
         *input = &input[head.head_bytes..];
         let reader = BodyReader::new(head.framing, service.limits.body_bytes_max)?;
         self.classify(head.route, service);
-        if head.expect == Expect::Continue && input.is_empty() {
+        if head.expects_continue && input.is_empty() {
             out.extend_from_slice(b"HTTP/1.1 100 Continue\r\n\r\n");
         }
-        let request = self.request(head);
+        // An invalid behaviour is answered with 400 after the body.
+        if let Err(error) = &head.change {
+            self.stored.extend_from_slice(error.to_string().as_bytes());
+        }
+        let request = Request {
+            route: head.route,
+            is_head: head.is_head,
+            policy: head.policy,
+            change: head.change.ok(),
+        };
         self.stage = Stage::Body(reader, request);
         Ok(None)
-    }
-
-    /// Keeps what the answer needs; an invalid behaviour is answered with 400 after the body.
-    fn request(&mut self, head: RequestHead) -> Request {
-        let RequestHead {
-            route,
-            method,
-            policy,
-            change,
-            ..
-        } = head;
-        let (change, refused) = match change {
-            Ok(change) => (change, false),
-            Err(error) => {
-                self.stored.extend_from_slice(error.to_string().as_bytes());
-                (Change::default(), true)
-            }
-        };
-        Request {
-            route,
-            method,
-            policy,
-            change,
-            refused,
-        }
     }
 
     fn classify(&mut self, route: Route, service: &Service) {
@@ -204,7 +186,7 @@ impl Http1 {
         loop {
             match reader.step(input)? {
                 Step::NeedMore => return Ok(Some(Next::Read)),
-                Step::Data(slice) if request.route == Route::Echo && !request.refused => {
+                Step::Data(slice) if request.route == Route::Echo && request.change.is_some() => {
                     self.stored.extend_from_slice(slice);
                 }
                 Step::Data(_) => {}
@@ -224,42 +206,24 @@ impl Http1 {
     ) -> Option<Next> {
         let &Request {
             route,
-            method,
+            is_head,
             policy,
-            ..
+            change,
         } = request;
         if route.is_control() {
             self.stored.clear();
             let status = control(route, service, &mut self.stored);
-            let behaviour = Behaviour {
-                status,
-                ..Behaviour::default()
-            };
-            let answer = Answer::new(&behaviour, policy, method);
+            let answer = Answer::new(&Behaviour::of_status(status), policy, is_head);
             let content_type = "text/plain; version=0.0.4";
             self.begin(answer.stored(self.stored.len(), content_type), service, out);
             return None;
         }
-        let mut behaviour = service.behave(&request.change);
-        if request.refused {
-            behaviour = Behaviour {
-                status: 400,
-                ..Behaviour::default()
-            };
-        }
-        if behaviour.after == After::Reset {
-            service.counters.resets.add(1);
-        } else {
-            service.counters.request(behaviour.status);
-        }
-        let mut answer = Answer::new(&behaviour, policy, method);
-        if request.refused || route == Route::Echo {
-            let content_type = if request.refused {
-                "text/plain"
-            } else {
-                "application/octet-stream"
-            };
-            answer = answer.stored(self.stored.len(), content_type);
+        let behaviour = service.answer(change);
+        let mut answer = Answer::new(&behaviour, policy, is_head);
+        if change.is_none() {
+            answer = answer.stored(self.stored.len(), "text/plain");
+        } else if route == Route::Echo {
+            answer = answer.stored(self.stored.len(), "application/octet-stream");
         }
         if behaviour.delay.is_zero() {
             self.begin(answer, service, out);
@@ -274,7 +238,7 @@ impl Http1 {
             self.stage = Stage::Answering(answer);
             return;
         }
-        if service.server_state == ServerState::Ending {
+        if service.is_ending {
             answer.after = After::Close;
         }
         answer.write_head(self.arrived_ns, out);
@@ -288,7 +252,7 @@ impl Http1 {
         if answer.after == After::Reset {
             return Ok(Some(Next::Reset));
         }
-        if answer.write_piece(&self.stored, out) == Progress::More {
+        if !answer.write_piece(&self.stored, out) {
             return Ok(None);
         }
         let (after, truth) = (answer.after, answer.truth);
@@ -298,11 +262,10 @@ impl Http1 {
             After::KeepAlive => Stage::Head,
             After::Close | After::Reset => Stage::Over,
         };
-        Ok(match (after, truth) {
-            (After::Close | After::Reset, _) => Some(Next::Close),
+        Ok(match after {
+            After::Close | After::Reset => Some(Next::Close),
             // Sent now, not together with later answers: its head has the time when it was sent.
-            (After::KeepAlive, Truth::On) => Some(Next::Resume),
-            (After::KeepAlive, Truth::Off) => None,
+            After::KeepAlive => truth.then_some(Next::Resume),
         })
     }
 
@@ -313,12 +276,8 @@ impl Http1 {
         self.stored.clear();
         self.stored
             .extend_from_slice(malformed.to_string().as_bytes());
-        let behaviour = Behaviour {
-            status: malformed.status(),
-            after: After::Close,
-            ..Behaviour::default()
-        };
-        let answer = Answer::new(&behaviour, ConnectionPolicy::Close11, Method::Other);
+        let behaviour = Behaviour::of_status(malformed.status());
+        let answer = Answer::new(&behaviour, ConnectionPolicy::Close11, false);
         self.begin(answer.stored(self.stored.len(), "text/plain"), service, out);
     }
 }

@@ -6,7 +6,6 @@
 
 mod blocks;
 mod calls;
-mod flood_guard;
 mod frames;
 mod protocol_error;
 mod receive;
@@ -25,13 +24,12 @@ use tare_http2_frames::frame::{
     WINDOW_BYTES_DEFAULT,
 };
 
-use crate::clock;
 use crate::options::Limits;
-use crate::protocol::{DrainState, More, Next, Protocol, Serve};
-use crate::service::{ServerState, Service};
-use flood_guard::FloodGuard;
+use crate::protocol::{More, Next, Protocol, Serve};
+use crate::service::Service;
+use crate::timers;
 use frames::Frames;
-use protocol_error::ProtocolError;
+use protocol_error::{FloodGuard, ProtocolError};
 use request::HeaderBlockReader;
 use streams::Streams;
 
@@ -72,7 +70,8 @@ pub(crate) struct Http2 {
     watches: usize,
     /// Slots of calls whose deadline has passed; a reused buffer.
     expired: Vec<usize>,
-    greeting: Greeting,
+    /// SETTINGS are sent.
+    is_greeted: bool,
     ending: Ending,
 }
 
@@ -83,12 +82,6 @@ struct PartialBlock {
     flags: u8,
     frames: u32,
     bytes: Vec<u8>,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Greeting {
-    Due,
-    Done,
 }
 
 /// Whether new streams are accepted.
@@ -120,14 +113,14 @@ impl Http2 {
             stored_bytes: 0,
             watches: 0,
             expired: Vec::new(),
-            greeting: Greeting::Due,
+            is_greeted: false,
             ending: Ending::No,
         }
     }
 
     fn send_settings(&mut self, service: &Service, out: &mut Vec<u8>) {
-        if self.greeting == Greeting::Due {
-            self.greeting = Greeting::Done;
+        if !self.is_greeted {
+            self.is_greeted = true;
             let list_bytes = u32::try_from(service.limits.head_bytes_max).unwrap_or(u32::MAX);
             frame::write_settings(
                 out,
@@ -160,7 +153,7 @@ impl Http2 {
         if self.ending == Ending::Failed {
             return Next::Close;
         }
-        if service.server_state == ServerState::Ending {
+        if service.is_ending {
             self.send_goaway(out);
         }
         let more = self.send_streams(service, out);
@@ -197,7 +190,7 @@ impl Http2 {
         if self.wake_ns().is_none() {
             return;
         }
-        let now_ns = clock::monotonic_ns();
+        let now_ns = timers::monotonic_ns();
         while let Some(&Reverse((due_ns, id, slot))) = self.delays.peek()
             && due_ns <= now_ns
         {
@@ -243,17 +236,13 @@ impl Protocol for Http2 {
         self.go_on(service, out)
     }
 
-    fn drain_state(&self) -> DrainState {
+    fn is_idle(&self) -> bool {
         let open = self.streams.open() > self.watches;
-        if open || !self.frames.is_between() || self.block.is_some() {
-            DrainState::Busy
-        } else {
-            DrainState::Idle
-        }
+        !open && self.frames.is_between() && self.block.is_none()
     }
 
     fn announce_close(&mut self, out: &mut Vec<u8>) {
-        if self.greeting == Greeting::Done {
+        if self.is_greeted {
             self.send_goaway(out);
         }
     }

@@ -6,9 +6,9 @@ use tare_mongo::database::{Code, Context, Database, Limits, Operation, refuse};
 use tare_mongo::message::{Header, MESSAGE_BYTES_MAX, Message, MessageError};
 
 use crate::behaviour::{After, Behaviour, Change};
-use crate::clock;
-use crate::protocol::{DrainState, Next, Protocol};
+use crate::protocol::{Next, Protocol};
 use crate::service::Service;
+use crate::timers;
 
 /// Bytes of answers after which they are sent before the next message is handled.
 const ANSWER_BYTES: usize = 256 * 1024;
@@ -130,7 +130,7 @@ impl Mongodb {
         let failed = if behaviour.status == Behaviour::default().status {
             let context = Context {
                 connection: self.number,
-                now_ms: i64::try_from(clock::realtime_ns() / 1_000_000).unwrap_or(0),
+                now_ms: i64::try_from(timers::realtime_ns() / 1_000_000).unwrap_or(0),
             };
             let mut database = self.database.lock();
             let served = database.serve(&header, &message, context, out);
@@ -203,11 +203,7 @@ impl Protocol for Mongodb {
         next
     }
 
-    fn drain_state(&self) -> DrainState {
-        if self.pending.is_empty() {
-            DrainState::Idle
-        } else {
-            DrainState::Busy
-        }
+    fn is_idle(&self) -> bool {
+        self.pending.is_empty()
     }
 }

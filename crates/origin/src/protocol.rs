@@ -37,15 +37,6 @@ pub(crate) enum More {
     Waits,
 }
 
-/// Whether a connection is idle, for graceful shutdown.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum DrainState {
-    /// Between requests.
-    Idle,
-    /// Within a request or an answer.
-    Busy,
-}
-
 /// One connection's protocol, without I/O. After anything but `Next::Read` and `Next::Serve` no input is given until
 /// `resume` asks for it.
 pub(crate) trait Protocol {
@@ -71,8 +62,8 @@ pub(crate) trait Protocol {
         None
     }
 
-    /// Whether the connection may be closed without breaking an exchange.
-    fn drain_state(&self) -> DrainState;
+    /// Whether the connection is between exchanges, so that closing it breaks none.
+    fn is_idle(&self) -> bool;
 
     /// Writes the message that announces the close to an idle client, if the protocol has one (GOAWAY).
     fn announce_close(&mut self, _out: &mut Vec<u8>) {}

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::delay::parse_duration;
-use crate::service::{Planned, Service};
+use crate::service::Service;
 use crate::stall::{PlannedStall, STALL_MAX};
 
 /// The route of a request.
@@ -74,10 +74,8 @@ pub(crate) fn control(route: Route, service: &Service, text: &mut Vec<u8>) -> u1
             text.extend_from_slice(service.all.render().as_bytes());
             (200, b"")
         }
-        Route::Stall(Some(stall)) => match service.stall(stall) {
-            Planned::Yes => (200, b"the stall is planned\n"),
-            Planned::TooMany => (429, b"too many stalls are planned\n"),
-        },
+        Route::Stall(Some(stall)) if service.stalls.plan(stall) => (200, b"the stall is planned\n"),
+        Route::Stall(Some(_)) => (429, b"too many stalls are planned\n"),
         Route::Stall(None) => (400, b"write /control/stall?for=1s or ?for=1s&in=5s\n"),
         Route::Ready | Route::Echo | Route::Answer => (200, b"ready\n"),
     };

@@ -10,14 +10,13 @@ use mio::{Poll, Waker};
 use rustix::net::{AddressFamily, SocketFlags, SocketType, sockopt};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-use crate::acceptor::Acceptor;
-use crate::connection_queue::{ConnectionQueue, ListenerKind};
+use crate::acceptor::{Acceptor, ConnectionQueue, ListenerKind};
 use crate::counters::{AllCounters, Counters, Totals};
+use crate::delay::Rng;
 use crate::error::OriginError;
 use crate::mongodb::SharedDatabase;
 use crate::options::{OriginOptions, Speaks, Stamps};
-use crate::rng::Rng;
-use crate::service::{ServerState, Service};
+use crate::service::Service;
 use crate::stall::Stalls;
 use crate::stop::StopHandle;
 use crate::sys;
@@ -162,7 +161,7 @@ impl Origin {
                 all: all.clone(),
                 stalls: Arc::clone(&stalls),
                 database: database.clone(),
-                server_state: ServerState::Serving,
+                is_ending: false,
             };
             let (speaks, tls) = (self.options.speaks, self.tls.clone());
             let worker = Worker::new(

@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-use crate::behaviour::{Behaviour, Change};
+use crate::behaviour::{After, Behaviour, Change};
 use crate::counters::{AllCounters, Counters};
+use crate::delay::Rng;
 use crate::mongodb::SharedDatabase;
 use crate::options::Limits;
-use crate::rng::Rng;
-use crate::stall::{PlannedStall, Stalls};
+use crate::stall::Stalls;
 
 /// One worker's view of the origin.
 #[derive(Debug)]
@@ -19,21 +19,8 @@ pub(crate) struct Service {
     pub all: AllCounters,
     pub stalls: Arc<Stalls>,
     pub database: SharedDatabase,
-    pub server_state: ServerState,
-}
-
-/// Whether the origin serves or is stopping.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum ServerState {
-    Serving,
-    Ending,
-}
-
-/// Whether a stall could be planned.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Planned {
-    Yes,
-    TooMany,
+    /// The origin is stopping.
+    pub is_ending: bool,
 }
 
 impl Service {
@@ -47,11 +34,16 @@ impl Service {
         behaviour
     }
 
-    pub(crate) fn stall(&self, stall: PlannedStall) -> Planned {
-        if self.stalls.plan(stall) {
-            Planned::Yes
-        } else {
-            Planned::TooMany
+    /// The behaviour of the answer to a request, counted. `None`: the request's own behaviour is invalid, and is answered with 400.
+    pub(crate) fn answer(&mut self, requested: Option<Change>) -> Behaviour {
+        let mut behaviour = self.behave(&requested.unwrap_or_default());
+        if requested.is_none() {
+            behaviour = Behaviour::of_status(400);
         }
+        match behaviour.after {
+            After::Reset => self.counters.resets.add(1),
+            After::KeepAlive | After::Close => self.counters.request(behaviour.status),
+        }
+        behaviour
     }
 }

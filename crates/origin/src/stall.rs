@@ -4,8 +4,8 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use crate::clock;
 use crate::stop::StopHandle;
+use crate::timers;
 
 /// Limit of planned stalls.
 const STALLS_MAX: usize = 64;
@@ -52,7 +52,7 @@ impl Stalls {
         if windows.len() >= STALLS_MAX {
             return false;
         }
-        let start_ns = clock::monotonic_ns().saturating_add(nanos(stall.after));
+        let start_ns = timers::monotonic_ns().saturating_add(nanos(stall.after));
         windows.push(Window {
             start_ns,
             end_ns: start_ns.saturating_add(nanos(stall.lasts)),
@@ -67,7 +67,7 @@ impl Stalls {
             return now_ns;
         }
         loop {
-            let now_ns = clock::monotonic_ns();
+            let now_ns = timers::monotonic_ns();
             let Some(end_ns) = self.end_at(now_ns) else {
                 return now_ns;
             };

@@ -3,7 +3,7 @@
 use crate::behaviour::{After, Change};
 use crate::body::BODY_PATTERN;
 use crate::options::{TcpMode, TcpSizes};
-use crate::protocol::{DrainState, More, Next, Protocol, Serve};
+use crate::protocol::{More, Next, Protocol, Serve};
 use crate::service::Service;
 
 /// Bytes written per call, before the next connection has its turn.
@@ -132,11 +132,7 @@ impl Protocol for Tcp {
     }
 
     /// A client between two requests cannot be distinguished from one that is done.
-    fn drain_state(&self) -> DrainState {
-        if self.pending_bytes == 0 && self.unwritten_bytes == 0 {
-            DrainState::Idle
-        } else {
-            DrainState::Busy
-        }
+    fn is_idle(&self) -> bool {
+        self.pending_bytes == 0 && self.unwritten_bytes == 0
     }
 }

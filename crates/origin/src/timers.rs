@@ -1,4 +1,4 @@
-//! Timers of one worker, on a timerfd: precise to microseconds, where epoll's timeout has milliseconds.
+//! The clocks, and the timers of one worker on a timerfd: precise to microseconds, where epoll's timeout has milliseconds.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -6,9 +6,27 @@ use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
 
 use rustix::time::{
-    Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, Timespec, timerfd_create,
-    timerfd_settime,
+    ClockId, Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, Timespec, clock_gettime,
+    timerfd_create, timerfd_settime,
 };
+
+/// Nanoseconds of the monotonic clock.
+pub(crate) fn monotonic_ns() -> u64 {
+    to_ns(clock_gettime(ClockId::Monotonic))
+}
+
+/// Nanoseconds of the realtime clock since 1970, the clock of the kernel's receive timestamps and of what clients compare with
+/// their own.
+pub(crate) fn realtime_ns() -> u64 {
+    to_ns(clock_gettime(ClockId::Realtime))
+}
+
+fn to_ns(time: Timespec) -> u64 {
+    u64::try_from(time.tv_sec)
+        .unwrap_or(0)
+        .saturating_mul(1_000_000_000)
+        .saturating_add(u64::try_from(time.tv_nsec).unwrap_or(0))
+}
 
 /// A wake-up: when, and for which connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

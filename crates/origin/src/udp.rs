@@ -11,10 +11,10 @@ use rustix::net::{
     AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, recvfrom, sendto, sockopt,
 };
 
-use crate::clock;
 use crate::counters::Counters;
 use crate::stall::Stalls;
 use crate::stop::StopHandle;
+use crate::timers;
 
 /// Receive buffer: what arrives while the thread waits for a core.
 const BUFFER_BYTES: usize = 8 << 20;
@@ -68,7 +68,7 @@ impl UdpEcho {
             if !waited_for[1].revents().is_empty() {
                 return Ok(());
             }
-            stalls.wait_out(clock::monotonic_ns(), stop);
+            stalls.wait_out(timers::monotonic_ns(), stop);
             for _ in 0..DATAGRAMS_A_TURN {
                 let Some(bytes) = self.echo(&mut buffer)? else {
                     break;

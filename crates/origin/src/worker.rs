@@ -8,14 +8,13 @@ use mio::event::Event;
 use mio::unix::SourceFd;
 use mio::{Events, Interest, Poll, Token};
 
+use crate::acceptor::{ConnectionQueue, ListenerKind};
 use crate::any_protocol::AnyProtocol;
-use crate::clock;
 use crate::connection::{Connection, Scratch, Signal, Turn};
-use crate::connection_queue::{ConnectionQueue, ListenerKind};
 use crate::options::Speaks;
-use crate::service::{ServerState, Service};
+use crate::service::Service;
 use crate::stop::StopHandle;
-use crate::timers::{Timers, Wake};
+use crate::timers::{self, Timers, Wake};
 use crate::tls::{self, Tls, TlsServer};
 use crate::transport::{Channel, Plain, Readiness, ReceiveBuffers, Transport};
 
@@ -85,15 +84,15 @@ impl Worker {
     pub(crate) fn run(mut self) -> io::Result<()> {
         let mut events = Events::with_capacity(EVENTS_PER_TURN);
         let mut end_ns = u64::MAX;
-        self.wake_for_idle(clock::monotonic_ns());
+        self.wake_for_idle(timers::monotonic_ns());
         loop {
-            self.timers.arm(clock::monotonic_ns())?;
+            self.timers.arm(timers::monotonic_ns())?;
             match self.poll.poll(&mut events, self.poll_timeout(end_ns)) {
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
                 other => other?,
             }
-            let mut now_ns = clock::monotonic_ns();
-            if self.service.server_state == ServerState::Serving {
+            let mut now_ns = timers::monotonic_ns();
+            if !self.service.is_ending {
                 now_ns = self.service.stalls.wait_out(now_ns, &self.stop);
             }
             self.take_again(now_ns);
@@ -102,14 +101,14 @@ impl Worker {
                     WAKER => self.take_in(now_ns),
                     STOP => {
                         end_ns = now_ns.saturating_add(nanos(self.service.limits.drain_max));
-                        self.service.server_state = ServerState::Ending;
+                        self.service.is_ending = true;
                     }
-                    TIMER => now_ns = clock::monotonic_ns(),
+                    TIMER => now_ns = timers::monotonic_ns(),
                     Token(slot) => self.signalled(slot, event, now_ns),
                 }
             }
             self.wake_due(now_ns);
-            if self.service.server_state == ServerState::Ending && self.is_drained(now_ns, end_ns) {
+            if self.service.is_ending && self.is_drained(now_ns, end_ns) {
                 return Ok(());
             }
         }
@@ -120,8 +119,8 @@ impl Worker {
         if !self.again.is_empty() {
             return Some(Duration::ZERO);
         }
-        (self.service.server_state == ServerState::Ending).then(|| {
-            let left_ns = end_ns.saturating_sub(clock::monotonic_ns());
+        self.service.is_ending.then(|| {
+            let left_ns = end_ns.saturating_sub(timers::monotonic_ns());
             Duration::from_nanos(left_ns).min(Duration::from_millis(10))
         })
     }
@@ -228,7 +227,7 @@ impl Worker {
     }
 
     fn wake(&mut self, slot: usize, delay_ns: u64) {
-        self.wake_at(slot, clock::monotonic_ns().saturating_add(delay_ns));
+        self.wake_at(slot, timers::monotonic_ns().saturating_add(delay_ns));
     }
 
     fn wake_at(&mut self, slot: usize, due_ns: u64) {

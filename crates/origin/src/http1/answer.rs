@@ -1,9 +1,8 @@
 //! Writes an answer: its head, and its body in pieces, so that a large one needs no large buffer.
 
-use super::head::{ConnectionPolicy, Method};
-use crate::behaviour::{After, Behaviour, BodyFraming, Truth};
-use crate::body::{BODY_PATTERN, PIECE_BYTES, push_hex, push_number};
-use crate::clock;
+use super::head::ConnectionPolicy;
+use crate::behaviour::{After, Behaviour, BodyFraming};
+use crate::body::{BODY_PATTERN, PIECE_BYTES, push_hex, push_number, push_timestamps};
 
 /// The source of the body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -20,16 +19,17 @@ pub(super) struct Answer {
     pub source: Source,
     pub framing: BodyFraming,
     pub after: After,
-    pub truth: Truth,
+    pub truth: bool,
     pub content_type: &'static str,
     policy: ConnectionPolicy,
-    method: Method,
+    /// Of a HEAD request: without a body.
+    is_head: bool,
     size_bytes: u64,
     written_bytes: u64,
 }
 
 impl Answer {
-    pub(super) fn new(behaviour: &Behaviour, policy: ConnectionPolicy, method: Method) -> Self {
+    pub(super) fn new(behaviour: &Behaviour, policy: ConnectionPolicy, is_head: bool) -> Self {
         let keeps = matches!(
             policy,
             ConnectionPolicy::KeepAlive11 | ConnectionPolicy::KeepAlive10
@@ -53,7 +53,7 @@ impl Answer {
             truth: behaviour.truth,
             content_type: "text/plain",
             policy,
-            method,
+            is_head,
             size_bytes: behaviour.size_bytes,
             written_bytes: 0,
         }
@@ -91,23 +91,18 @@ impl Answer {
             }
             (After::KeepAlive, _) => {}
         }
-        if self.truth == Truth::On {
+        if self.truth {
             out.extend_from_slice(b"Tare-Truth: ");
-            match arrived_ns {
-                Some(arrived_ns) => push_number(out, arrived_ns),
-                None => out.push(b'-'),
-            }
-            out.push(b' ');
-            push_number(out, clock::realtime_ns());
+            push_timestamps(out, arrived_ns);
             out.extend_from_slice(b"\r\n");
         }
         out.extend_from_slice(b"\r\n");
     }
 
-    /// Writes the next piece of the body.
-    pub(super) fn write_piece(&mut self, stored: &[u8], out: &mut Vec<u8>) -> Progress {
-        if self.method == Method::Head || matches!(self.status, 204 | 304) {
-            return Progress::Complete;
+    /// Writes the next piece of the body; whether that was the last one.
+    pub(super) fn write_piece(&mut self, stored: &[u8], out: &mut Vec<u8>) -> bool {
+        if self.is_head || matches!(self.status, 204 | 304) {
+            return true;
         }
         let left = self.size_bytes - self.written_bytes;
         let size = usize::try_from(left).unwrap_or(usize::MAX).min(PIECE_BYTES);
@@ -133,20 +128,13 @@ impl Answer {
             self.written_bytes += size as u64;
         }
         if self.written_bytes < self.size_bytes {
-            return Progress::More;
+            return false;
         }
         if self.framing == BodyFraming::Chunked {
             out.extend_from_slice(b"0\r\n\r\n");
         }
-        Progress::Complete
+        true
     }
-}
-
-/// Whether a body has more pieces.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Progress {
-    More,
-    Complete,
 }
 
 fn reason(status: u16) -> &'static [u8] {

@@ -1,7 +1,6 @@
 //! Reads the body of a request: a known length, or chunks (RFC 9112 §7.1).
 
-use super::head::RequestFraming;
-use super::malformed::Malformed;
+use super::head::{Malformed, RequestFraming};
 
 /// Size-line padding plus trailers of one chunked body.
 const OVERHEAD_BYTES_MAX: usize = 64 * 1024;

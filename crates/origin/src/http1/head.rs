@@ -1,21 +1,14 @@
-//! Parses the head of a request: route, body framing, behaviour.
+//! Parses the head of a request: route, body framing, behaviour; and what is wrong with malformed requests.
 
 use std::mem::MaybeUninit;
 
 use httparse::{Header, ParserConfig, Request, Status};
+use thiserror::Error;
 
-use super::malformed::Malformed;
 use crate::behaviour::{BehaviourError, Change, Unknown};
 use crate::route::{Route, route, split_target};
 
 const HEADERS_MAX: usize = 128;
-
-/// Whether the answer has a body.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Method {
-    Head,
-    Other,
-}
 
 /// How the end of a request's body is marked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -43,22 +36,51 @@ pub(crate) enum ConnectionPolicy {
     Close10,
 }
 
-/// Whether the client waits for 100 before it sends the body.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) enum Expect {
-    #[default]
-    Nothing,
-    Continue,
+/// A malformed request: answered with [`Malformed::status`], then the connection is closed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
+pub(crate) enum Malformed {
+    #[error("the head is not http/1.0 or http/1.1")]
+    Head,
+    #[error("the head is larger than the origin's limit")]
+    HeadTooLarge,
+    #[error("content-length is not one number of bytes")]
+    ContentLength,
+    #[error("both content-length and transfer-encoding are given")]
+    LengthAndTransferEncoding,
+    #[error("the transfer-encoding is not exactly chunked, or the version is http/1.0")]
+    TransferCoding,
+    #[error("the chunks of the body are malformed")]
+    Chunk,
+    #[error("the body is larger than the origin's limit")]
+    BodyTooLarge,
+    #[error("an http/1.1 request needs exactly one host header")]
+    Host,
+}
+
+impl Malformed {
+    pub(crate) fn status(self) -> u16 {
+        match self {
+            Self::HeadTooLarge => 431,
+            Self::BodyTooLarge => 413,
+            Self::TransferCoding => 501,
+            Self::Head
+            | Self::ContentLength
+            | Self::LengthAndTransferEncoding
+            | Self::Chunk
+            | Self::Host => 400,
+        }
+    }
 }
 
 /// One request's head.
 #[derive(Debug)]
 pub(crate) struct RequestHead {
     pub route: Route,
-    pub method: Method,
+    pub is_head: bool,
     pub framing: RequestFraming,
     pub policy: ConnectionPolicy,
-    pub expect: Expect,
+    /// The client waits for 100 before it sends the body.
+    pub expects_continue: bool,
     pub change: Result<Change, BehaviourError>,
     pub head_bytes: usize,
 }
@@ -102,17 +124,10 @@ pub(crate) fn parse(bytes: &[u8], max_bytes: usize) -> Result<Option<RequestHead
     let change = asked.map(|()| headers.change);
     Ok(Some(RequestHead {
         route: route(method, path, query),
-        method: if method == "HEAD" {
-            Method::Head
-        } else {
-            Method::Other
-        },
+        is_head: method == "HEAD",
         framing: headers.framing(version)?,
         policy: headers.policy(version),
-        expect: match version {
-            Version::Http10 => Expect::Nothing,
-            Version::Http11 => headers.expect,
-        },
+        expects_continue: version == Version::Http11 && headers.expects_continue,
         change,
         head_bytes,
     }))
@@ -126,7 +141,7 @@ struct Headers {
     chunked: bool,
     close: bool,
     keep_alive: bool,
-    expect: Expect,
+    expects_continue: bool,
     hosts: usize,
     other_coding: bool,
 }
@@ -138,7 +153,7 @@ impl Headers {
         match header.name.len() {
             4 if is("host") => self.hosts += 1,
             6 if is("expect") && header.value.eq_ignore_ascii_case(b"100-continue") => {
-                self.expect = Expect::Continue;
+                self.expects_continue = true;
             }
             10 if is("connection") => {
                 for token in header

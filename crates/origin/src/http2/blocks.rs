@@ -4,32 +4,23 @@
 use tare_http2_frames::frame::{self, END_HEADERS, END_STREAM, HEAD_BYTES, Kind};
 
 use super::streams::Head;
-use crate::behaviour::Truth;
-use crate::body::push_number;
-use crate::clock;
+use crate::body::{push_number, push_timestamps};
 use crate::grpc::Code;
 
 /// Literals without indexing, with names of the static table (RFC 7541 appendix A).
 const CONTENT_LENGTH: [u8; 2] = [0x0f, 28 - 15];
 const CONTENT_TYPE: [u8; 2] = [0x0f, 31 - 15];
 
-/// Whether a block ends its stream.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Last {
-    Yes,
-    No,
-}
-
-/// The headers of an answer; with a gRPC status, the whole answer (trailers-only).
+/// The headers of an answer, whether they end it; with a gRPC status, the whole answer (trailers-only).
 pub(super) fn write_head(
     out: &mut Vec<u8>,
     stream: u32,
     head: &Head,
     arrived_ns: Option<u64>,
     code: Option<Code>,
-    last: Last,
+    is_last: bool,
 ) {
-    framed(out, stream, last, |out| {
+    framed(out, stream, is_last, |out| {
         status(out, head.status);
         if head.status != 204 {
             out.extend_from_slice(&CONTENT_TYPE);
@@ -39,17 +30,10 @@ pub(super) fn write_head(
             out.extend_from_slice(&CONTENT_LENGTH);
             measured(out, |out| push_number(out, length));
         }
-        if head.truth == Truth::On {
+        if head.truth {
             out.push(0);
             string(out, b"tare-truth");
-            measured(out, |out| {
-                match arrived_ns {
-                    Some(arrived_ns) => push_number(out, arrived_ns),
-                    None => out.push(b'-'),
-                }
-                out.push(b' ');
-                push_number(out, clock::realtime_ns());
-            });
+            measured(out, |out| push_timestamps(out, arrived_ns));
         }
         if let Some(code) = code {
             grpc_status(out, code);
@@ -59,15 +43,12 @@ pub(super) fn write_head(
 
 /// The trailers of a call: its status.
 pub(super) fn write_trailers(out: &mut Vec<u8>, stream: u32, code: Code) {
-    framed(out, stream, Last::Yes, |out| grpc_status(out, code));
+    framed(out, stream, true, |out| grpc_status(out, code));
 }
 
-fn framed(out: &mut Vec<u8>, stream: u32, last: Last, block: impl FnOnce(&mut Vec<u8>)) {
+fn framed(out: &mut Vec<u8>, stream: u32, is_last: bool, block: impl FnOnce(&mut Vec<u8>)) {
     let start = out.len();
-    let flags = match last {
-        Last::Yes => END_HEADERS | END_STREAM,
-        Last::No => END_HEADERS,
-    };
+    let flags = END_HEADERS | if is_last { END_STREAM } else { 0 };
     frame::write_head(out, 0, Kind::Headers, flags, stream);
     block(out);
     // Far below the frame size limit: nothing in it comes from the client.

@@ -1,9 +1,8 @@
 //! gRPC calls on streams: messages in DATA, behaviours, delays, deadlines, status.
 
 use super::Http2;
-use super::request::{BehaviourValid, RequestKind};
+use super::request::RequestKind;
 use super::streams::{ClientSide, End, Head, Stage, Stream};
-use crate::behaviour::{After, Behaviour, Truth};
 use crate::grpc::{Call, Code, MESSAGE_BYTES_MAX, PREFIX_BYTES, Step};
 use crate::service::Service;
 
@@ -68,32 +67,16 @@ impl Http2 {
     fn begin_call(&mut self, slot: usize, call: Call, service: &mut Service) {
         let stream = self.streams.at(slot);
         stream.call.begun = true;
-        let mut head = Head {
-            status: 200,
-            content_type: "application/grpc",
-            length: None,
-            truth: Truth::Off,
-        };
+        let mut head = Head::of("application/grpc");
         if call.is_control() {
             service.counters.control.add(1);
             stream.answer.head = Some(head);
             return;
         }
-        let behaviour = service.behave(&stream.request.change);
-        let mut behaviour = behaviour;
-        if stream.request.behaviour_valid == BehaviourValid::No {
-            behaviour = Behaviour {
-                status: 400,
-                ..Behaviour::default()
-            };
-        }
+        let behaviour = service.answer(stream.request.change);
         head.truth = behaviour.truth;
         stream.answer.after = behaviour.after;
         stream.pattern_bytes = behaviour.size_bytes;
-        match behaviour.after {
-            After::Reset => service.counters.resets.add(1),
-            After::KeepAlive | After::Close => service.counters.request(behaviour.status),
-        }
         if behaviour.status != 200 {
             // An answer that is not gRPC, as proxies send: clients map it to UNAVAILABLE and the like.
             head.status = behaviour.status;
@@ -141,12 +124,7 @@ impl Http2 {
             let stream = self.streams.at(slot);
             if !stream.call.begun {
                 service.counters.request(200);
-                stream.answer.head = Some(Head {
-                    status: 200,
-                    content_type: "application/grpc",
-                    length: None,
-                    truth: Truth::Off,
-                });
+                stream.answer.head = Some(Head::of("application/grpc"));
             }
             stream.answer.cut();
             self.end_call(slot, Code::DEADLINE);

@@ -9,13 +9,13 @@ use tare_http2_frames::frame::{
 };
 
 use super::protocol_error::ProtocolError;
-use super::request::{BehaviourValid, HeaderBlock, Request, RequestKind};
-use super::streams::{ClientSide, Head, Queued, Stage};
+use super::request::{HeaderBlock, RequestKind};
+use super::streams::{ClientSide, Head, Stage};
 use super::{Ending, Http2, PartialBlock, STREAM_WINDOW_BYTES, WINDOW_BYTES};
-use crate::behaviour::{After, Behaviour, BodyFraming, Truth};
-use crate::clock;
+use crate::behaviour::BodyFraming;
 use crate::route::{Route, control};
 use crate::service::Service;
+use crate::timers;
 
 /// Limit of frames of one header block (CVE-2024-24549 and similar).
 const BLOCK_FRAMES_MAX: u32 = 64;
@@ -147,13 +147,13 @@ impl Http2 {
             .add(head.stream, request, self.stream_window_bytes);
         let stream = self.streams.at(slot);
         stream.arrived_ns = arrived_ns;
-        if request.behaviour_valid == BehaviourValid::No {
+        if request.change.is_none() {
             let behaviour_error = self.header_blocks.behaviour_error().as_bytes();
             stream.answer.outbox.extend_from_slice(behaviour_error);
         }
         if let (RequestKind::Grpc(_), Some(timeout)) = (request.kind, request.timeout) {
             let timeout_ns = u64::try_from(timeout.as_nanos()).unwrap_or(u64::MAX);
-            let deadline_ns = clock::monotonic_ns().saturating_add(timeout_ns);
+            let deadline_ns = timers::monotonic_ns().saturating_add(timeout_ns);
             stream.deadline_ns = Some(deadline_ns);
             let earliest = self.deadline_ns.unwrap_or(u64::MAX);
             self.deadline_ns = Some(earliest.min(deadline_ns));
@@ -206,17 +206,12 @@ impl Http2 {
         if stated.is_some_and(|stated| stream.received_bytes > stated) {
             return Err(ProtocolError::MALFORMED);
         }
-        let Request {
-            kind,
-            behaviour_valid,
-            ..
-        } = stream.request;
-        match kind {
-            RequestKind::Http(Route::Echo) if behaviour_valid == BehaviourValid::Yes => {
-                self.store(slot, body, service)?
-            }
-            RequestKind::Http(_) => {}
-            RequestKind::Grpc(_) => self.store(slot, body, service)?,
+        let is_stored = match stream.request.kind {
+            RequestKind::Http(route) => route == Route::Echo && stream.request.change.is_some(),
+            RequestKind::Grpc(_) => true,
+        };
+        if is_stored {
+            self.store(slot, body, service)?;
         }
         if head.has(END_STREAM) {
             return self.client_ended(slot, arrived_ns, service, out);
@@ -273,14 +268,8 @@ impl Http2 {
     /// Decides the answer to a complete request.
     fn decide(&mut self, slot: usize, route: Route, service: &mut Service) {
         let stream = self.streams.at(slot);
-        let behaviour_valid = stream.request.behaviour_valid;
         let outbox = &mut stream.answer.outbox;
-        let mut head = Head {
-            status: 200,
-            content_type: "text/plain",
-            length: None,
-            truth: Truth::Off,
-        };
+        let mut head = Head::of("text/plain");
         if route.is_control() {
             outbox.clear();
             head.status = control(route, service, outbox);
@@ -289,17 +278,11 @@ impl Http2 {
             self.answer_ends(slot);
             return;
         }
-        let mut behaviour = service.behave(&stream.request.change);
-        if behaviour_valid == BehaviourValid::No {
-            behaviour = Behaviour {
-                status: 400,
-                ..Behaviour::default()
-            };
-        }
+        let behaviour = service.answer(stream.request.change);
         stream.answer.after = behaviour.after;
         head.status = behaviour.status;
         head.truth = behaviour.truth;
-        if behaviour_valid == BehaviourValid::Yes {
+        if stream.request.change.is_some() {
             outbox.clear();
             if route == Route::Echo {
                 head.content_type = "application/octet-stream";
@@ -314,12 +297,8 @@ impl Http2 {
             head.length = Some(stream.answer.left_bytes());
         }
         stream.answer.head = Some(head);
-        match behaviour.after {
-            After::Reset => service.counters.resets.add(1),
-            After::KeepAlive | After::Close => service.counters.request(behaviour.status),
-        }
         if behaviour.delay.is_zero() {
-            self.begin(slot);
+            self.answer_ends(slot);
         } else {
             self.delay(slot, behaviour.delay);
         }
@@ -327,7 +306,7 @@ impl Http2 {
 
     pub(super) fn delay(&mut self, slot: usize, delay: std::time::Duration) {
         let delay_ns = u64::try_from(delay.as_nanos()).unwrap_or(u64::MAX);
-        let due_ns = clock::monotonic_ns().saturating_add(delay_ns);
+        let due_ns = timers::monotonic_ns().saturating_add(delay_ns);
         let stream = self.streams.at(slot);
         stream.stage = Stage::Delayed;
         self.delays.push(Reverse((due_ns, stream.id, slot)));
@@ -340,17 +319,12 @@ impl Http2 {
         }
         stream.stage = Stage::Open;
         match stream.request.kind {
-            RequestKind::Http(_) => self.begin(slot),
+            RequestKind::Http(_) => self.answer_ends(slot),
             RequestKind::Grpc(_) => {
                 self.go_on_with_call(slot, service, out);
                 self.credit(slot, out);
             }
         }
-    }
-
-    /// Begins the answer.
-    fn begin(&mut self, slot: usize) {
-        self.answer_ends(slot);
     }
 
     /// Resets a stream for a stream error; too many end the connection.
@@ -395,11 +369,9 @@ impl Http2 {
             if stream.window_bytes > i64::from(WINDOW_BYTES_MAX) {
                 return Err(ProtocolError::WINDOW);
             }
-            if stream.answer.left_bytes() > 0
-                && stream.queued == Queued::No
-                && stream.stage != Stage::Delayed
+            if stream.answer.left_bytes() > 0 && !stream.is_queued && stream.stage != Stage::Delayed
             {
-                stream.queued = Queued::Yes;
+                stream.is_queued = true;
                 ready.push_back((slot, stream.id));
             }
         }

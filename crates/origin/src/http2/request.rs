@@ -24,10 +24,9 @@ const FIELDS_MAX: usize = 256;
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Request {
     pub kind: RequestKind,
-    pub method: Method,
-    pub change: Change,
-    /// An invalid behaviour is answered with 400.
-    pub behaviour_valid: BehaviourValid,
+    pub is_head: bool,
+    /// `None`: an invalid behaviour, which is answered with 400.
+    pub change: Option<Change>,
     pub content_length: Option<u64>,
     pub timeout: Option<Duration>,
 }
@@ -37,20 +36,6 @@ pub(super) struct Request {
 pub(super) enum RequestKind {
     Http(Route),
     Grpc(Call),
-}
-
-/// Whether the answer has a body.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Method {
-    Head,
-    Other,
-}
-
-/// Whether the requested behaviour is valid.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum BehaviourValid {
-    Yes,
-    No,
 }
 
 /// A decoded header block.
@@ -109,10 +94,7 @@ impl HeaderBlockReader {
         self.header_block = None;
         let lasting = !matches!(
             header_block,
-            HeaderBlock::Request(Request {
-                behaviour_valid: BehaviourValid::No,
-                ..
-            })
+            HeaderBlock::Request(Request { change: None, .. })
         );
         if lasting && table_use == TableUse::Unchanged && block.len() <= REMEMBERED_BYTES_MAX {
             self.remembered.clear();
@@ -238,23 +220,13 @@ impl Fields {
         } else {
             RequestKind::Http(route(method, path, query))
         };
-        let behaviour_valid = match asked {
-            Ok(()) => BehaviourValid::Yes,
-            Err(error) => {
-                self.behaviour_error = error.to_string();
-                change = Change::default();
-                BehaviourValid::No
-            }
-        };
+        if let Err(error) = &asked {
+            self.behaviour_error = error.to_string();
+        }
         HeaderBlock::Request(Request {
             kind,
-            method: if method == "HEAD" {
-                Method::Head
-            } else {
-                Method::Other
-            },
-            change,
-            behaviour_valid,
+            is_head: method == "HEAD",
+            change: asked.ok().map(|()| change),
             content_length: self.content_length,
             timeout: self.timeout,
         })

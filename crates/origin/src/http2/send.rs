@@ -4,10 +4,10 @@ use tare_http2_frames::ErrorCode;
 use tare_http2_frames::frame::{self, END_STREAM, Kind};
 
 use super::Http2;
-use super::blocks::{self, Last};
-use super::request::{Method, RequestKind};
-use super::streams::{ClientSide, End, Queued, Stage};
-use crate::behaviour::{After, Truth};
+use super::blocks;
+use super::request::RequestKind;
+use super::streams::{ClientSide, End, Stage};
+use crate::behaviour::After;
 use crate::body::BODY_PATTERN;
 use crate::protocol::More;
 use crate::service::Service;
@@ -40,8 +40,8 @@ impl Http2 {
     /// Queues a stream that has something to send.
     pub(super) fn queue(&mut self, slot: usize) {
         let stream = self.streams.at(slot);
-        if stream.queued == Queued::No {
-            stream.queued = Queued::Yes;
+        if !stream.is_queued {
+            stream.is_queued = true;
             self.ready.push_back((slot, stream.id));
         }
     }
@@ -63,7 +63,7 @@ impl Http2 {
                     self.flood_guard.progressed();
                 }
                 Pushed::Waits => {
-                    self.streams.at(slot).queued = Queued::No;
+                    self.streams.at(slot).is_queued = false;
                     self.go_on_with_call(slot, service, out);
                 }
                 Pushed::More => self.ready.push_back((slot, id)),
@@ -91,16 +91,16 @@ impl Http2 {
         }
         let mut left = answer.left_bytes();
         if let Some(head) = answer.head.take() {
-            let (code, last) = match answer.end {
-                End::Trailers(code) if left == 0 => (Some(code), Last::Yes),
-                End::Stream if left == 0 => (None, Last::Yes),
-                _ => (None, Last::No),
+            let (code, is_last) = match answer.end {
+                End::Trailers(code) if left == 0 => (Some(code), true),
+                End::Stream if left == 0 => (None, true),
+                _ => (None, false),
             };
-            blocks::write_head(out, stream.id, &head, stream.arrived_ns, code, last);
-            if last == Last::Yes {
+            blocks::write_head(out, stream.id, &head, stream.arrived_ns, code, is_last);
+            if is_last {
                 return Pushed::Finished;
             }
-            if head.truth == Truth::On {
+            if head.truth {
                 // The body follows when the headers are with the kernel.
                 return Pushed::Now;
             }
@@ -182,7 +182,7 @@ impl Http2 {
         let stream = self.streams.at(slot);
         stream.stage = Stage::Answering;
         stream.answer.end = End::Stream;
-        let bodiless = stream.request.method == Method::Head
+        let bodiless = stream.request.is_head
             || stream
                 .answer
                 .head

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 
 use super::request::Request;
-use crate::behaviour::{After, Truth};
+use crate::behaviour::After;
 use crate::grpc::{CallState, Code};
 
 /// Capacity that a slot keeps between streams.
@@ -30,7 +30,8 @@ pub(super) struct Stream {
     /// The size that a behaviour gives to the messages of a call.
     pub pattern_bytes: u64,
     pub answer: Answer,
-    pub queued: Queued,
+    /// It is in the queue of those that have something to send.
+    pub is_queued: bool,
 }
 
 /// Whether the client may send more.
@@ -49,13 +50,6 @@ pub(super) enum Stage {
     Delayed,
     /// The answer is decided.
     Answering,
-}
-
-/// Whether a stream is in the queue of those that have something to send.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Queued {
-    Yes,
-    No,
 }
 
 /// The answer to be sent.
@@ -77,7 +71,19 @@ pub(super) struct Head {
     pub status: u16,
     pub content_type: &'static str,
     pub length: Option<u64>,
-    pub truth: Truth,
+    pub truth: bool,
+}
+
+impl Head {
+    /// Status 200.
+    pub(super) fn of(content_type: &'static str) -> Self {
+        Self {
+            status: 200,
+            content_type,
+            length: None,
+            truth: false,
+        }
+    }
 }
 
 /// What follows the data of an answer.
@@ -113,29 +119,15 @@ impl Stream {
         plain || self.answer.after == After::Reset
     }
 
+    /// A new stream in a slot: the buffers stay.
     fn begin(&mut self, id: u32, request: Request, window_bytes: i64) {
-        self.id = id;
-        self.request = request;
-        self.client = ClientSide::Open;
-        self.stage = Stage::Open;
-        self.arrived_ns = None;
-        self.received_bytes = 0;
-        self.uncredited_bytes = 0;
-        self.window_bytes = window_bytes;
-        self.deadline_ns = None;
-        self.inbox.clear();
-        self.inbox.shrink_to(KEEP_BYTES);
-        self.inbox_taken = 0;
-        self.call = CallState::default();
-        self.pattern_bytes = 0;
-        let mut outbox = std::mem::take(&mut self.answer.outbox);
-        outbox.clear();
-        outbox.shrink_to(KEEP_BYTES);
-        self.answer = Answer {
-            outbox,
-            ..Answer::default()
-        };
-        self.queued = Queued::No;
+        let mut buffers = [&mut self.inbox, &mut self.answer.outbox].map(std::mem::take);
+        for buffer in &mut buffers {
+            buffer.clear();
+            buffer.shrink_to(KEEP_BYTES);
+        }
+        *self = Self::new(id, request, window_bytes);
+        [self.inbox, self.answer.outbox] = buffers;
     }
 
     fn new(id: u32, request: Request, window_bytes: i64) -> Self {
@@ -154,7 +146,7 @@ impl Stream {
             call: CallState::default(),
             pattern_bytes: 0,
             answer: Answer::default(),
-            queued: Queued::No,
+            is_queued: false,
         }
     }
 }

@@ -8,15 +8,15 @@ use tare_http2_frames::frame::{self, END_STREAM, FrameHead, HEAD_BYTES, Kind, PR
 use tare_http2_frames::hpack::{Decoder, Encoder, ListLimits};
 
 use crate::behaviour::Change;
-use crate::clock;
 use crate::counters::{AllCounters, Counters};
+use crate::delay::Rng;
 use crate::http2::Http2;
 use crate::mongodb::SharedDatabase;
 use crate::options::Limits;
 use crate::protocol::{More, Next, Protocol, Serve};
-use crate::rng::Rng;
-use crate::service::{ServerState, Service};
+use crate::service::Service;
 use crate::stall::Stalls;
+use crate::timers;
 
 /// What came back on one stream.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -55,7 +55,7 @@ impl Rig {
             all: AllCounters(vec![counters]),
             stalls: Arc::new(Stalls::new()),
             database: SharedDatabase::new(),
-            server_state: ServerState::Serving,
+            is_ending: false,
         };
         let list = ListLimits {
             bytes_max: 10_000,
@@ -94,7 +94,7 @@ impl Rig {
     }
 
     pub fn wait_until(&mut self, due_ns: u64) {
-        while clock::monotonic_ns() < due_ns {
+        while timers::monotonic_ns() < due_ns {
             std::hint::spin_loop();
         }
         let mut out = Vec::new();
