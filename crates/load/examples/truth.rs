@@ -40,7 +40,7 @@ struct Told {
 
 type Log = Arc<Mutex<Vec<Told>>>;
 
-/// A client over the pool: reads `Tare-Truth` on its way in, and what the pool reports on its way out.
+/// A client over the pool: reads `Tare-Timestamps` on its way in, and what the pool reports on its way out.
 struct Witness {
     pool: Pool,
     log: Log,
@@ -53,9 +53,9 @@ struct Watched<'a, O> {
     log: &'a Log,
 }
 
-/// The origin's own time, from the header `Tare-Truth: ARRIVED SENT`. Answers of this load come in one piece.
+/// The origin's own time, from the header `Tare-Timestamps: ARRIVED SENT`. Answers of this load come in one piece.
 fn own_ns(bytes: &[u8]) -> Option<u64> {
-    const NAME: &[u8] = b"Tare-Truth: ";
+    const NAME: &[u8] = b"Tare-Timestamps: ";
     let at = bytes.windows(NAME.len()).position(|part| part == NAME)?;
     let line = bytes[at + NAME.len()..]
         .split(|&byte| byte == b'\r')
@@ -184,7 +184,7 @@ fn plan(address: SocketAddr, rate_per_s: f64, seconds: f64, behaviour: &str) -> 
                 name: "request".into(),
                 weight: 1.0,
                 method: "GET".into(),
-                path: format!("/?truth&{behaviour}"),
+                path: format!("/?timestamps&{behaviour}"),
                 headers: Vec::new(),
                 body: Body::None,
                 parts: Default::default(),

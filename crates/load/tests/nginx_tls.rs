@@ -13,7 +13,8 @@ use tare_load::Outcome;
 use tare_load::protocols::grpc::GrpcOptions;
 use tare_load::protocols::http2::Http2Options;
 use tare_origin::{
-    Clients, Identity, OriginOptions, StopHandle, Tickets, TlsOptions, TlsVersions, Totals, bind,
+    ClientAuth, Identity, OriginOptions, SessionTickets, StopHandle, TlsOptions, TlsVersions,
+    Totals, bind,
 };
 use tare_schema::load::{
     Body, CallSpec, ClientSpec, ExpectBody, LoadPlan, Pacing, Resumption, Stop, TlsSpec, TlsVersion,
@@ -199,7 +200,7 @@ struct Running {
 }
 
 impl Running {
-    fn start(authority: &Authority, clients: Clients) -> Self {
+    fn start(authority: &Authority, clients: ClientAuth) -> Self {
         let shown = authority.sign("localhost", Validity::Now).identity;
         let origin = bind(OriginOptions {
             tls: Some(TlsOptions {
@@ -208,7 +209,7 @@ impl Running {
                     key: PathBuf::from(shown.key),
                 },
                 clients,
-                tickets: Tickets::On,
+                tickets: SessionTickets::On,
                 versions: TlsVersions::Both,
             }),
             ..OriginOptions::default()
@@ -273,8 +274,8 @@ fn each_protocol_runs_over_tls_and_mtls_and_the_origin_has_answered_every_reques
         let origin = Running::start(
             &authority,
             match &certified {
-                None => Clients::Anyone,
-                Some(_) => Clients::Certified {
+                None => ClientAuth::None,
+                Some(_) => ClientAuth::Required {
                     ca: PathBuf::from(people.file()),
                 },
             },
@@ -305,7 +306,7 @@ fn an_origin_that_certifies_its_clients_answers_none_without_on_any_protocol() {
     let (authority, people) = (Authority::new(), Authority::new());
     let origin = Running::start(
         &authority,
-        Clients::Certified {
+        ClientAuth::Required {
             ca: PathBuf::from(people.file()),
         },
     );

@@ -6,7 +6,7 @@ use tare_mongo::message::MESSAGE_BYTES_MAX;
 use crate::http1::Http1;
 use crate::http2::Http2;
 use crate::mongodb::Mongodb;
-use crate::options::Speaks;
+use crate::options::ServerProtocol;
 use crate::protocol::{Next, Protocol};
 use crate::service::Service;
 use crate::tcp::Tcp;
@@ -30,14 +30,14 @@ pub(crate) enum AnyProtocol {
 }
 
 impl AnyProtocol {
-    pub(crate) fn new(speaks: Speaks, service: &Service) -> Self {
-        match speaks {
-            Speaks::Auto => Self::Detecting(Vec::new()),
+    pub(crate) fn new(protocol: ServerProtocol, service: &Service) -> Self {
+        match protocol {
+            ServerProtocol::Auto => Self::Detecting(Vec::new()),
             // Connections to a UDP server are those of its control address.
-            Speaks::Http1 | Speaks::Udp => Self::Http1(Http1::default()),
-            Speaks::Http2 => Self::Http2(Box::new(Http2::new(&service.limits))),
-            Speaks::Tcp(mode) => Self::Tcp(Tcp::new(mode)),
-            Speaks::Mongodb => Self::Mongodb(Mongodb::new(service)),
+            ServerProtocol::Http1 | ServerProtocol::Udp => Self::Http1(Http1::default()),
+            ServerProtocol::Http2 => Self::Http2(Box::new(Http2::new(&service.limits))),
+            ServerProtocol::Tcp(mode) => Self::Tcp(Tcp::new(mode)),
+            ServerProtocol::Mongodb => Self::Mongodb(Mongodb::new(service)),
         }
     }
 
@@ -53,25 +53,25 @@ impl AnyProtocol {
             return Next::Read;
         };
         first.extend_from_slice(input);
-        let speaks = match detect(first) {
-            Some(speaks) => speaks,
+        let protocol = match detect(first) {
+            Some(protocol) => protocol,
             None => return Next::Read,
         };
         let first = std::mem::take(first);
-        *self = Self::new(speaks, service);
+        *self = Self::new(protocol, service);
         self.receive(&first, arrived_ns, service, out)
     }
 }
 
 /// The protocol that starts with these bytes; `None`: they are too few. A complete HTTP request is always long enough.
-fn detect(first: &[u8]) -> Option<Speaks> {
+fn detect(first: &[u8]) -> Option<ServerProtocol> {
     let decisive = first.get(..DECISIVE.len())?;
     Some(if decisive == DECISIVE {
-        Speaks::Http2
+        ServerProtocol::Http2
     } else if decisive[3] <= LENGTH_TOP_MAX {
-        Speaks::Mongodb
+        ServerProtocol::Mongodb
     } else {
-        Speaks::Http1
+        ServerProtocol::Http1
     })
 }
 

@@ -9,7 +9,7 @@ use crate::delay::{Delay, Rng, parse_probability};
 /// The largest body that `size=` asks for.
 pub const SIZE_BYTES_MAX: u64 = 1 << 30;
 
-const KEYS: &str = "size, delay, status, close, reset, body, truth, p";
+const KEYS: &str = "size, delay, status, close, reset, body, timestamps, p";
 
 /// How the end of an answer's body is marked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -35,18 +35,18 @@ pub enum After {
     Reset,
 }
 
-/// An override of the default behaviour, written as `size=100&delay=exp:5ms`, `p=0.01&status=503`, `close`, `truth`.
+/// An override of the default behaviour, written as `size=100&delay=exp:5ms`, `p=0.01&status=503`, `close`, `timestamps`.
 ///
 /// `p` is the probability of `delay`, `status`, `close` and `reset`; the other keys always apply. Values are not percent-decoded.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub struct Change {
+pub struct BehaviourOverride {
     probability: Option<f64>,
     size_bytes: Option<u64>,
     delay: Option<Delay>,
     status: Option<u16>,
     after: Option<After>,
     framing: Option<BodyFraming>,
-    truth: bool,
+    timestamps: bool,
 }
 
 /// An error in a written override.
@@ -77,7 +77,7 @@ pub(crate) enum Unknown {
     Ignore,
 }
 
-impl Change {
+impl BehaviourOverride {
     /// Parses an override from an option.
     ///
     /// # Errors
@@ -120,7 +120,7 @@ impl Change {
                 }
                 "close" => self.after = Some(After::Close),
                 "reset" => self.after = Some(After::Reset),
-                "truth" => self.truth = true,
+                "timestamps" => self.timestamps = true,
                 _ if unknown == Unknown::Ignore => {}
                 _ => {
                     return Err(BehaviourError::UnknownKey {
@@ -135,7 +135,7 @@ impl Change {
     pub(crate) fn apply(&self, behaviour: &mut Behaviour, rng: &mut Rng) {
         behaviour.size_bytes = self.size_bytes.unwrap_or(behaviour.size_bytes);
         behaviour.framing = self.framing.unwrap_or(behaviour.framing);
-        behaviour.truth |= self.truth;
+        behaviour.timestamps |= self.timestamps;
         if self
             .probability
             .is_some_and(|probability| !rng.happens(probability))
@@ -167,7 +167,7 @@ pub(crate) struct Behaviour {
     pub after: After,
     pub framing: BodyFraming,
     /// The answer has a header with the times when its request arrived and when it was sent.
-    pub truth: bool,
+    pub timestamps: bool,
 }
 
 impl Default for Behaviour {
@@ -178,7 +178,7 @@ impl Default for Behaviour {
             status: 200,
             after: After::KeepAlive,
             framing: BodyFraming::Length,
-            truth: false,
+            timestamps: false,
         }
     }
 }
@@ -199,7 +199,8 @@ mod tests {
 
     #[test]
     fn a_change_is_read_key_by_key_and_errors_say_what_works() {
-        let change = Change::parse("size=3&status=503&close&body=chunked&truth").unwrap();
+        let change =
+            BehaviourOverride::parse("size=3&status=503&close&body=chunked&timestamps").unwrap();
         let mut behaviour = Behaviour::default();
         change.apply(&mut behaviour, &mut Rng::new(1, 0));
         let expected = Behaviour {
@@ -207,11 +208,11 @@ mod tests {
             status: 503,
             after: After::Close,
             framing: BodyFraming::Chunked,
-            truth: true,
+            timestamps: true,
             ..Behaviour::default()
         };
         assert_eq!(behaviour, expected);
-        let unknown = Change::parse("sise=3").unwrap_err().to_string();
+        let unknown = BehaviourOverride::parse("sise=3").unwrap_err().to_string();
         assert!(
             unknown.contains("sise") && unknown.contains("size"),
             "{unknown}"
@@ -224,13 +225,13 @@ mod tests {
             "p=2",
             "body=x",
         ] {
-            assert!(Change::parse(wrong).is_err(), "{wrong}");
+            assert!(BehaviourOverride::parse(wrong).is_err(), "{wrong}");
         }
     }
 
     #[test]
     fn a_probability_governs_faults_but_not_the_size() {
-        let change = Change::parse("p=0.25&status=500&size=7").unwrap();
+        let change = BehaviourOverride::parse("p=0.25&status=500&size=7").unwrap();
         let mut rng = Rng::new(42, 0);
         let mut failed = 0;
         for _ in 0..10_000 {

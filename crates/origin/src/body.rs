@@ -32,7 +32,7 @@ pub(crate) fn push_number(out: &mut Vec<u8>, number: u64) {
     push_digits(out, number, 10);
 }
 
-/// Appends when a request arrived ("-" if unknown) and the time now, the value of `Tare-Truth`.
+/// Appends when a request arrived ("-" if unknown) and the time now, the value of `Tare-Timestamps`.
 pub(crate) fn push_timestamps(out: &mut Vec<u8>, arrived_ns: Option<u64>) {
     match arrived_ns {
         Some(arrived_ns) => push_number(out, arrived_ns),

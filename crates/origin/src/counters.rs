@@ -60,9 +60,9 @@ pub(crate) enum HandshakeFailure {
     /// The input is not TLS.
     NotTls,
     /// No version, cipher or group in common.
-    NothingInCommon,
+    NoCommonParameters,
     /// No application protocol in common.
-    Protocol,
+    AlpnMismatch,
     /// The client sent no certificate, though one is required.
     NoCertificate,
     /// The client's certificate is invalid.
@@ -79,8 +79,8 @@ pub(crate) enum HandshakeFailure {
 
 const HANDSHAKE_FAILURES: [(HandshakeFailure, &str); 9] = [
     (HandshakeFailure::NotTls, "not-tls"),
-    (HandshakeFailure::NothingInCommon, "nothing-in-common"),
-    (HandshakeFailure::Protocol, "protocol"),
+    (HandshakeFailure::NoCommonParameters, "no-common-parameters"),
+    (HandshakeFailure::AlpnMismatch, "alpn-mismatch"),
     (HandshakeFailure::NoCertificate, "no-certificate"),
     (HandshakeFailure::BadCertificate, "bad-certificate"),
     (HandshakeFailure::Alert, "alert"),

@@ -6,7 +6,7 @@ use crate::any_protocol::AnyProtocol;
 use crate::counters::{AllCounters, Counters};
 use crate::delay::Rng;
 use crate::mongodb::SharedDatabase;
-use crate::options::{Limits, Speaks, TcpMode, TcpSizes};
+use crate::options::{Limits, ServerProtocol, TcpMode, TcpSizes};
 use crate::protocol::{Next, Protocol};
 use crate::service::Service;
 use crate::stall::Stalls;
@@ -22,13 +22,13 @@ const OUTPUT_BYTES_MAX: usize = 64 << 20;
 #[must_use]
 pub fn fuzz_entry(data: &[u8]) -> usize {
     let (setup, stream) = data.split_at(data.len().min(2));
-    let speaks = match setup.first().copied().unwrap_or(0) % 7 {
-        0 | 1 => Speaks::Auto,
-        2 => Speaks::Http1,
-        3 => Speaks::Http2,
-        4 => Speaks::Tcp(TcpMode::Echo),
-        5 => Speaks::Mongodb,
-        _ => Speaks::Tcp(TcpMode::Sized(TcpSizes {
+    let protocol = match setup.first().copied().unwrap_or(0) % 7 {
+        0 | 1 => ServerProtocol::Auto,
+        2 => ServerProtocol::Http1,
+        3 => ServerProtocol::Http2,
+        4 => ServerProtocol::Tcp(TcpMode::Echo),
+        5 => ServerProtocol::Mongodb,
+        _ => ServerProtocol::Tcp(TcpMode::Sized(TcpSizes {
             request_bytes: 3,
             answer_bytes: 5,
         })),
@@ -37,7 +37,7 @@ pub fn fuzz_entry(data: &[u8]) -> usize {
     let counters = Arc::new(Counters::new());
     let mut service = Service {
         limits: Limits::default(),
-        changes: Vec::new(),
+        overrides: Vec::new(),
         rng: Rng::new(1, 0),
         counters: Arc::clone(&counters),
         all: AllCounters(vec![counters]),
@@ -45,7 +45,7 @@ pub fn fuzz_entry(data: &[u8]) -> usize {
         database: SharedDatabase::new(),
         is_ending: false,
     };
-    let mut any_protocol = AnyProtocol::new(speaks, &service);
+    let mut any_protocol = AnyProtocol::new(protocol, &service);
     let mut out = Vec::new();
     let mut answered = 0;
     let mut next = any_protocol.open(&mut service, &mut out);

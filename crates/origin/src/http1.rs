@@ -8,7 +8,7 @@ use answer::Answer;
 use body::{BodyReader, Step};
 use head::{ConnectionPolicy, Malformed, RequestHead};
 
-use crate::behaviour::{After, Behaviour, Change};
+use crate::behaviour::{After, Behaviour, BehaviourOverride};
 use crate::protocol::{Next, Protocol};
 use crate::route::{Route, control};
 use crate::service::Service;
@@ -58,7 +58,7 @@ struct Request {
     is_head: bool,
     policy: ConnectionPolicy,
     /// `None`: invalid, and the error is stored.
-    change: Option<Change>,
+    requested: Option<BehaviourOverride>,
 }
 
 impl Protocol for Http1 {
@@ -148,14 +148,14 @@ impl Http1 {
             out.extend_from_slice(b"HTTP/1.1 100 Continue\r\n\r\n");
         }
         // An invalid behaviour is answered with 400 after the body.
-        if let Err(error) = &head.change {
+        if let Err(error) = &head.requested {
             self.stored.extend_from_slice(error.to_string().as_bytes());
         }
         let request = Request {
             route: head.route,
             is_head: head.is_head,
             policy: head.policy,
-            change: head.change.ok(),
+            requested: head.requested.ok(),
         };
         self.stage = Stage::Body(reader, request);
         Ok(None)
@@ -186,7 +186,9 @@ impl Http1 {
         loop {
             match reader.step(input)? {
                 Step::NeedMore => return Ok(Some(Next::Read)),
-                Step::Data(slice) if request.route == Route::Echo && request.change.is_some() => {
+                Step::Data(slice)
+                    if request.route == Route::Echo && request.requested.is_some() =>
+                {
                     self.stored.extend_from_slice(slice);
                 }
                 Step::Data(_) => {}
@@ -208,7 +210,7 @@ impl Http1 {
             route,
             is_head,
             policy,
-            change,
+            requested,
         } = request;
         if route.is_control() {
             self.stored.clear();
@@ -218,9 +220,9 @@ impl Http1 {
             self.begin(answer.stored(self.stored.len(), content_type), service, out);
             return None;
         }
-        let behaviour = service.answer(change);
+        let behaviour = service.answer(requested);
         let mut answer = Answer::new(&behaviour, policy, is_head);
-        if change.is_none() {
+        if requested.is_none() {
             answer = answer.stored(self.stored.len(), "text/plain");
         } else if route == Route::Echo {
             answer = answer.stored(self.stored.len(), "application/octet-stream");
@@ -255,7 +257,7 @@ impl Http1 {
         if !answer.write_piece(&self.stored, out) {
             return Ok(None);
         }
-        let (after, truth) = (answer.after, answer.truth);
+        let (after, timestamps) = (answer.after, answer.timestamps);
         self.stored.clear();
         self.stored.shrink_to(KEEP_BYTES);
         self.stage = match after {
@@ -265,7 +267,7 @@ impl Http1 {
         Ok(match after {
             After::Close | After::Reset => Some(Next::Close),
             // Sent now, not together with later answers: its head has the time when it was sent.
-            After::KeepAlive => truth.then_some(Next::Resume),
+            After::KeepAlive => timestamps.then_some(Next::Resume),
         })
     }
 

@@ -19,9 +19,9 @@
 //! Over MongoDB's protocol there is a database in memory (`tare_mongo::database`), shared by all workers; behaviours apply to every
 //! operation but a driver's hello, and `status=` other than 200 is answered by an error.
 //!
-//! Behaviours are written as in [`Change`], in the query or the header `Tare-Behaviour`. With `truth` the answer has a header
-//! `Tare-Truth: <arrived> <sent>`: the kernel's receive timestamp of the request's last byte ("-" if there is none) and the time
-//! just before the answer was written to the kernel (with TLS, before it was encrypted), both in nanoseconds of the realtime
+//! Behaviours are written as in [`BehaviourOverride`], in the query or the header `Tare-Behaviour`. With `timestamps` the answer has
+//! a header `Tare-Timestamps: <arrived> <sent>`: the kernel's receive timestamp of the request's last byte ("-" if there is none) and
+//! the time just before the answer was written to the kernel (with TLS, before it was encrypted), both in nanoseconds of the realtime
 //! clock. With several requests in one packet the timestamp is an upper bound for all but the last.
 //!
 //! Answers carry no `Date` header (RFC 9110 §6.6.1 would have one): a clock call and 37 bytes per answer that no measurement
@@ -55,14 +55,14 @@ mod transport;
 mod udp;
 mod worker;
 
-pub use behaviour::{BehaviourError, Change};
+pub use behaviour::{BehaviourError, BehaviourOverride};
 pub use body::expected_body;
 pub use counters::Totals;
 pub use error::OriginError;
 #[doc(hidden)]
 pub use fuzz::fuzz_entry;
-pub use options::{Limits, OriginOptions, Speaks, Stamps, TcpMode, TcpSizes};
+pub use options::{Limits, OriginOptions, ReceiveTimestamps, ServerProtocol, TcpMode, TcpSizes};
 pub use server::{Origin, bind};
 pub use stall::PlannedStall;
 pub use stop::StopHandle;
-pub use tls::{Clients, Identity, Tickets, TlsOptions, TlsVersions};
+pub use tls::{ClientAuth, Identity, SessionTickets, TlsOptions, TlsVersions};

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tare_mongo::database::{Code, Context, Database, Limits, Operation, refuse};
 use tare_mongo::message::{Header, MESSAGE_BYTES_MAX, Message, MessageError};
 
-use crate::behaviour::{After, Behaviour, Change};
+use crate::behaviour::{After, Behaviour, BehaviourOverride};
 use crate::protocol::{Next, Protocol};
 use crate::service::Service;
 use crate::timers;
@@ -114,7 +114,7 @@ impl Mongodb {
             // Hello is exempt: a driver whose hello fails or is delayed would not connect.
             None if operation == Operation::Hello => Behaviour::default(),
             None => {
-                let behaviour = service.behave(&Change::default());
+                let behaviour = service.behave(&BehaviourOverride::default());
                 if !behaviour.delay.is_zero() {
                     self.delayed = Some(behaviour);
                     return Step::First(Next::Wait(behaviour.delay));

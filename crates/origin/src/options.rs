@@ -3,7 +3,7 @@
 use std::net::{Ipv4Addr, SocketAddr};
 use std::time::Duration;
 
-use crate::behaviour::Change;
+use crate::behaviour::BehaviourOverride;
 use crate::error::OriginError;
 use crate::stall::{PlannedStall, STALL_MAX};
 use crate::tls::TlsOptions;
@@ -43,17 +43,17 @@ impl Default for Limits {
 
 /// Whether the kernel timestamps received packets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Stamps {
-    /// It does: `Tare-Truth` has the arrival time.
+pub enum ReceiveTimestamps {
+    /// It does: `Tare-Timestamps` has the arrival time.
     #[default]
     Kernel,
-    /// It does not: `Tare-Truth` has "-" for the arrival.
+    /// It does not: `Tare-Timestamps` has "-" for the arrival.
     Off,
 }
 
 /// The protocol above TCP or TLS.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Speaks {
+pub enum ServerProtocol {
     /// Detected from the first bytes of a connection: HTTP/2 (and gRPC over it), MongoDB's protocol, else HTTP/1.1. Over TLS both
     /// versions of HTTP are offered.
     #[default]
@@ -70,7 +70,7 @@ pub enum Speaks {
     Udp,
 }
 
-impl Speaks {
+impl ServerProtocol {
     /// The protocols offered by ALPN (RFC 7301).
     pub(crate) fn alpn(self) -> Vec<Vec<u8>> {
         let names: &[&[u8]] = match self {
@@ -113,17 +113,17 @@ pub struct OriginOptions {
     /// Event loops, 1 to 64. Each connection is assigned to the one with the fewest.
     pub workers: usize,
     /// The protocol above TCP or TLS.
-    pub speaks: Speaks,
+    pub protocol: ServerProtocol,
     /// TLS; none without.
     pub tls: Option<TlsOptions>,
     /// A second address that serves counters and control by plain HTTP/1.1: needed where the main listener does not.
     pub control: Option<SocketAddr>,
     /// Applied to every request in this order, before the request's own behaviour.
-    pub changes: Vec<Change>,
+    pub overrides: Vec<BehaviourOverride>,
     /// Stalls planned from the start of `run`.
     pub stalls: Vec<PlannedStall>,
     /// Receive timestamps.
-    pub stamps: Stamps,
+    pub receive_timestamps: ReceiveTimestamps,
     /// Seed of the random number generator.
     pub seed: u64,
     /// Limits.
@@ -135,12 +135,12 @@ impl Default for OriginOptions {
         Self {
             listen: SocketAddr::from((Ipv4Addr::LOCALHOST, 0)),
             workers: 1,
-            speaks: Speaks::default(),
+            protocol: ServerProtocol::default(),
             tls: None,
             control: None,
-            changes: Vec::new(),
+            overrides: Vec::new(),
             stalls: Vec::new(),
-            stamps: Stamps::default(),
+            receive_timestamps: ReceiveTimestamps::default(),
             seed: 1,
             limits: Limits::default(),
         }
@@ -183,13 +183,13 @@ impl OriginOptions {
                 "at least 10ms",
             );
         }
-        if let Speaks::Tcp(TcpMode::Sized(TcpSizes {
+        if let ServerProtocol::Tcp(TcpMode::Sized(TcpSizes {
             request_bytes: 0, ..
-        })) = self.speaks
+        })) = self.protocol
         {
             return refuse("tcp request size", "0".into(), "at least 1");
         }
-        if self.speaks == Speaks::Udp && self.tls.is_some() {
+        if self.protocol == ServerProtocol::Udp && self.tls.is_some() {
             return refuse("TLS", "on".into(), "none over UDP");
         }
         for stall in &self.stalls {

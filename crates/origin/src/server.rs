@@ -15,7 +15,7 @@ use crate::counters::{AllCounters, Counters, Totals};
 use crate::delay::Rng;
 use crate::error::OriginError;
 use crate::mongodb::SharedDatabase;
-use crate::options::{OriginOptions, Speaks, Stamps};
+use crate::options::{OriginOptions, ReceiveTimestamps, ServerProtocol};
 use crate::service::Service;
 use crate::stall::Stalls;
 use crate::stop::StopHandle;
@@ -46,15 +46,16 @@ pub fn bind(options: OriginOptions) -> Result<Origin, OriginError> {
     options.check()?;
     allow_open_files(options.limits.connections_max as u64 + 64);
     let tls = match &options.tls {
-        Some(wanted) => Some(tls::server(wanted, options.speaks)?),
+        Some(wanted) => Some(tls::server(wanted, options.protocol)?),
         None => None,
     };
     let listen_at = |address| {
-        listen(address, options.stamps).map_err(|source| OriginError::Bind { address, source })
+        listen(address, options.receive_timestamps)
+            .map_err(|source| OriginError::Bind { address, source })
     };
     let mut listeners = Vec::new();
     let mut udp = None;
-    let local_addr = if options.speaks == Speaks::Udp {
+    let local_addr = if options.protocol == ServerProtocol::Udp {
         let address = options.listen;
         let bound =
             UdpEcho::bind(address).map_err(|source| OriginError::Bind { address, source })?;
@@ -80,7 +81,10 @@ pub fn bind(options: OriginOptions) -> Result<Origin, OriginError> {
     })
 }
 
-fn listen(address: SocketAddr, stamps: Stamps) -> io::Result<(TcpListener, SocketAddr)> {
+fn listen(
+    address: SocketAddr,
+    receive_timestamps: ReceiveTimestamps,
+) -> io::Result<(TcpListener, SocketAddr)> {
     let family = if address.is_ipv4() {
         AddressFamily::INET
     } else {
@@ -92,7 +96,7 @@ fn listen(address: SocketAddr, stamps: Stamps) -> io::Result<(TcpListener, Socke
     // Accepted sockets inherit both, so that a connection costs no further call, and data that arrives before it is accepted
     // has timestamps too.
     sockopt::set_tcp_nodelay(&socket, true)?;
-    if stamps == Stamps::Kernel {
+    if receive_timestamps == ReceiveTimestamps::Kernel {
         sys::stamp_arrivals(&socket)?;
     }
     rustix::net::bind(&socket, &address)?;
@@ -155,7 +159,7 @@ impl Origin {
             let connection_queue = Arc::new(ConnectionQueue::new(waker));
             let service = Service {
                 limits: self.options.limits,
-                changes: self.options.changes.clone(),
+                overrides: self.options.overrides.clone(),
                 rng: Rng::new(self.options.seed, index as u64),
                 counters: Arc::clone(&all.0[index]),
                 all: all.clone(),
@@ -163,13 +167,13 @@ impl Origin {
                 database: database.clone(),
                 is_ending: false,
             };
-            let (speaks, tls) = (self.options.speaks, self.tls.clone());
+            let (protocol, tls) = (self.options.protocol, self.tls.clone());
             let worker = Worker::new(
                 poll,
                 Arc::clone(&connection_queue),
                 service,
                 stop.clone(),
-                speaks,
+                protocol,
                 tls,
             )
             .map_err(setup("create a worker's timer"))?;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::behaviour::{After, Behaviour, Change};
+use crate::behaviour::{After, Behaviour, BehaviourOverride};
 use crate::counters::{AllCounters, Counters};
 use crate::delay::Rng;
 use crate::mongodb::SharedDatabase;
@@ -13,7 +13,7 @@ use crate::stall::Stalls;
 #[derive(Debug)]
 pub(crate) struct Service {
     pub limits: Limits,
-    pub changes: Vec<Change>,
+    pub overrides: Vec<BehaviourOverride>,
     pub rng: Rng,
     pub counters: Arc<Counters>,
     pub all: AllCounters,
@@ -25,17 +25,17 @@ pub(crate) struct Service {
 
 impl Service {
     /// Draws the behaviour of one answer.
-    pub(crate) fn behave(&mut self, requested: &Change) -> Behaviour {
+    pub(crate) fn behave(&mut self, requested: &BehaviourOverride) -> Behaviour {
         let mut behaviour = Behaviour::default();
-        for change in &self.changes {
-            change.apply(&mut behaviour, &mut self.rng);
+        for one in &self.overrides {
+            one.apply(&mut behaviour, &mut self.rng);
         }
         requested.apply(&mut behaviour, &mut self.rng);
         behaviour
     }
 
     /// The behaviour of the answer to a request, counted. `None`: the request's own behaviour is invalid, and is answered with 400.
-    pub(crate) fn answer(&mut self, requested: Option<Change>) -> Behaviour {
+    pub(crate) fn answer(&mut self, requested: Option<BehaviourOverride>) -> Behaviour {
         let mut behaviour = self.behave(&requested.unwrap_or_default());
         if requested.is_none() {
             behaviour = Behaviour::of_status(400);

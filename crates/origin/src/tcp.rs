@@ -1,6 +1,6 @@
 //! Plain TCP: echo, fixed-size answers, discard, source.
 
-use crate::behaviour::{After, Change};
+use crate::behaviour::{After, BehaviourOverride};
 use crate::body::BODY_PATTERN;
 use crate::options::{TcpMode, TcpSizes};
 use crate::protocol::{More, Next, Protocol, Serve};
@@ -60,7 +60,7 @@ impl Tcp {
             }
             self.pending_bytes -= sizes.request_bytes;
             service.counters.tcp_exchanges.add(1);
-            let behaviour = service.behave(&Change::default());
+            let behaviour = service.behave(&BehaviourOverride::default());
             self.after = behaviour.after;
             self.written_bytes = 0;
             self.unwritten_bytes = match behaviour.after {

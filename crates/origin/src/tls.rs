@@ -3,7 +3,7 @@
 mod options;
 mod self_signed;
 
-pub use options::{Clients, Identity, Tickets, TlsOptions, TlsVersions};
+pub use options::{ClientAuth, Identity, SessionTickets, TlsOptions, TlsVersions};
 pub(crate) use options::{TlsServer, server};
 
 use std::io::{self, Read, Write};
@@ -107,10 +107,10 @@ impl TlsFailure {
             Self::Overfull => HandshakeFailure::NotTls,
             Self::Session(error) => match error {
                 E::InvalidMessage(_) => HandshakeFailure::NotTls,
-                E::NoApplicationProtocol => HandshakeFailure::Protocol,
+                E::NoApplicationProtocol => HandshakeFailure::AlpnMismatch,
                 E::NoCertificatesPresented => HandshakeFailure::NoCertificate,
                 E::InvalidCertificate(_) => HandshakeFailure::BadCertificate,
-                E::PeerIncompatible(_) => HandshakeFailure::NothingInCommon,
+                E::PeerIncompatible(_) => HandshakeFailure::NoCommonParameters,
                 E::AlertReceived(_) => HandshakeFailure::Alert,
                 _ => HandshakeFailure::Other,
             },

@@ -11,7 +11,7 @@ use mio::{Events, Interest, Poll, Token};
 use crate::acceptor::{ConnectionQueue, ListenerKind};
 use crate::any_protocol::AnyProtocol;
 use crate::connection::{Connection, Scratch, Signal, Turn};
-use crate::options::Speaks;
+use crate::options::ServerProtocol;
 use crate::service::Service;
 use crate::stop::StopHandle;
 use crate::timers::{self, Timers, Wake};
@@ -42,7 +42,7 @@ pub(crate) struct Worker {
     free: Vec<usize>,
     again: Vec<usize>,
     scratch: Scratch,
-    speaks: Speaks,
+    protocol: ServerProtocol,
     tls: Option<TlsServer>,
 }
 
@@ -52,7 +52,7 @@ impl Worker {
         connection_queue: Arc<ConnectionQueue>,
         service: Service,
         stop: StopHandle,
-        speaks: Speaks,
+        protocol: ServerProtocol,
         tls: Option<TlsServer>,
     ) -> io::Result<Self> {
         let timers = Timers::new()?;
@@ -75,7 +75,7 @@ impl Worker {
                 },
                 out: Vec::with_capacity(INPUT_BYTES),
             },
-            speaks,
+            protocol,
             tls,
         })
     }
@@ -131,11 +131,13 @@ impl Worker {
                 self.connections.push(None);
                 self.connections.len() - 1
             });
-            let (channel, speaks) = match (listener_kind, &self.tls) {
-                (ListenerKind::Control, _) => (Channel::Plain(Plain(stream)), Speaks::Http1),
-                (ListenerKind::Service, None) => (Channel::Plain(Plain(stream)), self.speaks),
+            let (channel, protocol) = match (listener_kind, &self.tls) {
+                (ListenerKind::Control, _) => {
+                    (Channel::Plain(Plain(stream)), ServerProtocol::Http1)
+                }
+                (ListenerKind::Service, None) => (Channel::Plain(Plain(stream)), self.protocol),
                 (ListenerKind::Service, Some(server)) => match Tls::accept(server, stream) {
-                    Ok(tls) => (Channel::Tls(Box::new(tls)), self.speaks),
+                    Ok(tls) => (Channel::Tls(Box::new(tls)), self.protocol),
                     Err(_) => {
                         self.free.push(slot);
                         self.connection_queue.closed();
@@ -144,7 +146,7 @@ impl Worker {
                     }
                 },
             };
-            let any_protocol = AnyProtocol::new(speaks, &self.service);
+            let any_protocol = AnyProtocol::new(protocol, &self.service);
             let mut connection = Connection::new(channel, any_protocol, now_ns);
             let interest = Interest::READABLE | Interest::WRITABLE;
             let socket = connection.transport.socket();

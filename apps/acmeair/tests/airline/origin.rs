@@ -5,7 +5,8 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use tare_origin::{
-    Clients, Identity, OriginOptions, Speaks, StopHandle, Tickets, TlsOptions, TlsVersions,
+    ClientAuth, Identity, OriginOptions, ServerProtocol, SessionTickets, StopHandle, TlsOptions,
+    TlsVersions,
 };
 
 /// All of it; 30 s on a machine with two busy cores.
@@ -20,13 +21,13 @@ fn over_a_database_in_memory_all_is_the_same() {
     let keys = tempfile::tempdir().unwrap();
     let ca = keys.path().join("ca.pem");
     let options = OriginOptions {
-        speaks: Speaks::Mongodb,
+        protocol: ServerProtocol::Mongodb,
         tls: Some(TlsOptions {
-            identity: Identity::Made {
+            identity: Identity::SelfSigned {
                 ca_out: Some(ca.clone()),
             },
-            clients: Clients::default(),
-            tickets: Tickets::default(),
+            clients: ClientAuth::default(),
+            tickets: SessionTickets::default(),
             versions: TlsVersions::default(),
         }),
         ..OriginOptions::default()

@@ -7,8 +7,9 @@ use std::time::Duration;
 
 use clap::ValueEnum;
 use tare_origin::{
-    Change, Clients, Identity, Limits, OriginOptions, PlannedStall, Speaks, Stamps, StopHandle,
-    TcpMode, TcpSizes, Tickets, TlsOptions, TlsVersions,
+    BehaviourOverride, ClientAuth, Identity, Limits, OriginOptions, PlannedStall,
+    ReceiveTimestamps, ServerProtocol, SessionTickets, StopHandle, TcpMode, TcpSizes, TlsOptions,
+    TlsVersions,
 };
 
 use crate::exit::{Exit, bad_input};
@@ -40,10 +41,10 @@ pub struct Args {
     /// Number of event loops.
     #[arg(long, default_value_t = 1, value_name = "N")]
     workers: usize,
-    /// Behaviour for every request: `size=1000&delay=5ms`, `p=0.01&status=503`, `close`, `reset`, `truth`; may be given several
+    /// Behaviour for every request: `size=1000&delay=5ms`, `p=0.01&status=503`, `close`, `reset`, `timestamps`; may be given several
     /// times. The query of a request overrides it.
-    #[arg(long = "answer", value_name = "BEHAVIOUR", value_parser = parse_change)]
-    answers: Vec<Change>,
+    #[arg(long = "answer", value_name = "BEHAVIOUR", value_parser = parse_behaviour)]
+    answers: Vec<BehaviourOverride>,
     /// Planned stall: no responses for a time, from a time after the start, such as `1s@5s`; may be given several times.
     #[arg(long = "stall", value_name = "FOR@AFTER", value_parser = parse_stall)]
     stalls: Vec<PlannedStall>,
@@ -140,8 +141,8 @@ enum VersionsName {
     Only13,
 }
 
-fn parse_change(text: &str) -> Result<Change, String> {
-    Change::parse(text).map_err(|error| error.to_string())
+fn parse_behaviour(text: &str) -> Result<BehaviourOverride, String> {
+    BehaviourOverride::parse(text).map_err(|error| error.to_string())
 }
 
 fn parse_time(text: &str) -> Result<Duration, String> {
@@ -161,14 +162,14 @@ fn parse_stall(text: &str) -> Result<PlannedStall, String> {
 }
 
 impl Args {
-    fn speaks(&self) -> Speaks {
+    fn server_protocol(&self) -> ServerProtocol {
         match self.protocol {
-            ProtocolName::Auto => Speaks::Auto,
-            ProtocolName::Http1 => Speaks::Http1,
-            ProtocolName::Http2 => Speaks::Http2,
-            ProtocolName::Tcp => Speaks::Tcp(self.tcp_mode()),
-            ProtocolName::Mongodb => Speaks::Mongodb,
-            ProtocolName::Udp => Speaks::Udp,
+            ProtocolName::Auto => ServerProtocol::Auto,
+            ProtocolName::Http1 => ServerProtocol::Http1,
+            ProtocolName::Http2 => ServerProtocol::Http2,
+            ProtocolName::Tcp => ServerProtocol::Tcp(self.tcp_mode()),
+            ProtocolName::Mongodb => ServerProtocol::Mongodb,
+            ProtocolName::Udp => ServerProtocol::Udp,
         }
     }
 
@@ -217,19 +218,19 @@ impl TlsArgs {
                 certificate: certificate.clone(),
                 key: key.clone(),
             },
-            _ => Identity::Made {
+            _ => Identity::SelfSigned {
                 ca_out: self.ca_out.clone(),
             },
         };
         Some(TlsOptions {
             identity,
             clients: match &self.client_ca {
-                Some(ca) => Clients::Certified { ca: ca.clone() },
-                None => Clients::Anyone,
+                Some(ca) => ClientAuth::Required { ca: ca.clone() },
+                None => ClientAuth::None,
             },
             tickets: match self.tickets {
-                OnOff::On => Tickets::On,
-                OnOff::Off => Tickets::Off,
+                OnOff::On => SessionTickets::On,
+                OnOff::Off => SessionTickets::Off,
             },
             versions: match self.tls_versions {
                 VersionsName::Both => TlsVersions::Both,
@@ -249,12 +250,12 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let origin = tare_origin::bind(OriginOptions {
         listen: args.listen,
         control: args.control,
-        speaks: args.speaks(),
+        protocol: args.server_protocol(),
         tls: args.tls.options(),
         workers: args.workers,
-        changes: args.answers,
+        overrides: args.answers,
         stalls: args.stalls,
-        stamps: Stamps::Kernel,
+        receive_timestamps: ReceiveTimestamps::Kernel,
         seed: args.seed,
         limits: Limits {
             streams_max: args.max_streams,

@@ -19,7 +19,7 @@ pub(super) struct Answer {
     pub source: Source,
     pub framing: BodyFraming,
     pub after: After,
-    pub truth: bool,
+    pub timestamps: bool,
     pub content_type: &'static str,
     policy: ConnectionPolicy,
     /// Of a HEAD request: without a body.
@@ -50,7 +50,7 @@ impl Answer {
                 After::KeepAlive if closes => After::Close,
                 after => after,
             },
-            truth: behaviour.truth,
+            timestamps: behaviour.timestamps,
             content_type: "text/plain",
             policy,
             is_head,
@@ -91,8 +91,8 @@ impl Answer {
             }
             (After::KeepAlive, _) => {}
         }
-        if self.truth {
-            out.extend_from_slice(b"Tare-Truth: ");
+        if self.timestamps {
+            out.extend_from_slice(b"Tare-Timestamps: ");
             push_timestamps(out, arrived_ns);
             out.extend_from_slice(b"\r\n");
         }

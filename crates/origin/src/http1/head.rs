@@ -5,7 +5,7 @@ use std::mem::MaybeUninit;
 use httparse::{Header, ParserConfig, Request, Status};
 use thiserror::Error;
 
-use crate::behaviour::{BehaviourError, Change, Unknown};
+use crate::behaviour::{BehaviourError, BehaviourOverride, Unknown};
 use crate::route::{Route, route, split_target};
 
 const HEADERS_MAX: usize = 128;
@@ -81,7 +81,7 @@ pub(crate) struct RequestHead {
     pub policy: ConnectionPolicy,
     /// The client waits for 100 before it sends the body.
     pub expects_continue: bool,
-    pub change: Result<Change, BehaviourError>,
+    pub requested: Result<BehaviourOverride, BehaviourError>,
     pub head_bytes: usize,
 }
 
@@ -107,10 +107,10 @@ pub(crate) fn parse(bytes: &[u8], max_bytes: usize) -> Result<Option<RequestHead
     };
     let mut headers = Headers::default();
     let (path, query) = split_target(target);
-    let mut asked = headers.change.read(query, Unknown::Ignore);
+    let mut asked = headers.requested.read(query, Unknown::Ignore);
     for header in request.headers.iter() {
         if let Some(text) = headers.take(header)? {
-            asked = asked.and_then(|()| headers.change.read(text, Unknown::Refuse));
+            asked = asked.and_then(|()| headers.requested.read(text, Unknown::Refuse));
         }
     }
     let version = if request.version == Some(0) {
@@ -121,14 +121,14 @@ pub(crate) fn parse(bytes: &[u8], max_bytes: usize) -> Result<Option<RequestHead
     if headers.hosts > 1 || (version == Version::Http11 && headers.hosts == 0) {
         return Err(Malformed::Host);
     }
-    let change = asked.map(|()| headers.change);
+    let requested = asked.map(|()| headers.requested);
     Ok(Some(RequestHead {
         route: route(method, path, query),
         is_head: method == "HEAD",
         framing: headers.framing(version)?,
         policy: headers.policy(version),
         expects_continue: version == Version::Http11 && headers.expects_continue,
-        change,
+        requested,
         head_bytes,
     }))
 }
@@ -136,7 +136,7 @@ pub(crate) fn parse(bytes: &[u8], max_bytes: usize) -> Result<Option<RequestHead
 /// The relevant headers so far.
 #[derive(Default)]
 struct Headers {
-    change: Change,
+    requested: BehaviourOverride,
     length: Option<u64>,
     chunked: bool,
     close: bool,

@@ -30,9 +30,9 @@ pub(super) fn write_head(
             out.extend_from_slice(&CONTENT_LENGTH);
             measured(out, |out| push_number(out, length));
         }
-        if head.truth {
+        if head.timestamps {
             out.push(0);
-            string(out, b"tare-truth");
+            string(out, b"tare-timestamps");
             measured(out, |out| push_timestamps(out, arrived_ns));
         }
         if let Some(code) = code {

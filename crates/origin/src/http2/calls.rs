@@ -73,8 +73,8 @@ impl Http2 {
             stream.answer.head = Some(head);
             return;
         }
-        let behaviour = service.answer(stream.request.change);
-        head.truth = behaviour.truth;
+        let behaviour = service.answer(stream.request.requested);
+        head.timestamps = behaviour.timestamps;
         stream.answer.after = behaviour.after;
         stream.pattern_bytes = behaviour.size_bytes;
         if behaviour.status != 200 {

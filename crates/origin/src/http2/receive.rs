@@ -147,7 +147,7 @@ impl Http2 {
             .add(head.stream, request, self.stream_window_bytes);
         let stream = self.streams.at(slot);
         stream.arrived_ns = arrived_ns;
-        if request.change.is_none() {
+        if request.requested.is_none() {
             let behaviour_error = self.header_blocks.behaviour_error().as_bytes();
             stream.answer.outbox.extend_from_slice(behaviour_error);
         }
@@ -207,7 +207,7 @@ impl Http2 {
             return Err(ProtocolError::MALFORMED);
         }
         let is_stored = match stream.request.kind {
-            RequestKind::Http(route) => route == Route::Echo && stream.request.change.is_some(),
+            RequestKind::Http(route) => route == Route::Echo && stream.request.requested.is_some(),
             RequestKind::Grpc(_) => true,
         };
         if is_stored {
@@ -278,11 +278,11 @@ impl Http2 {
             self.answer_ends(slot);
             return;
         }
-        let behaviour = service.answer(stream.request.change);
+        let behaviour = service.answer(stream.request.requested);
         stream.answer.after = behaviour.after;
         head.status = behaviour.status;
-        head.truth = behaviour.truth;
-        if stream.request.change.is_some() {
+        head.timestamps = behaviour.timestamps;
+        if stream.request.requested.is_some() {
             outbox.clear();
             if route == Route::Echo {
                 head.content_type = "application/octet-stream";

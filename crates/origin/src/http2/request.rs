@@ -6,7 +6,7 @@ use tare_http2_frames::field::{bad_name_byte, bad_value_byte, decimal};
 use tare_http2_frames::hpack::{Decoder, ListLimits, TableUse};
 
 use super::protocol_error::ProtocolError;
-use crate::behaviour::{Change, Unknown};
+use crate::behaviour::{BehaviourOverride, Unknown};
 use crate::grpc::{Call, parse_timeout};
 use crate::options::Limits;
 use crate::route::{Route, route, split_target};
@@ -26,7 +26,7 @@ pub(super) struct Request {
     pub kind: RequestKind,
     pub is_head: bool,
     /// `None`: an invalid behaviour, which is answered with 400.
-    pub change: Option<Change>,
+    pub requested: Option<BehaviourOverride>,
     pub content_length: Option<u64>,
     pub timeout: Option<Duration>,
 }
@@ -94,7 +94,10 @@ impl HeaderBlockReader {
         self.header_block = None;
         let lasting = !matches!(
             header_block,
-            HeaderBlock::Request(Request { change: None, .. })
+            HeaderBlock::Request(Request {
+                requested: None,
+                ..
+            })
         );
         if lasting && table_use == TableUse::Unchanged && block.len() <= REMEMBERED_BYTES_MAX {
             self.remembered.clear();
@@ -207,13 +210,13 @@ impl Fields {
             return HeaderBlock::Malformed;
         };
         let (path, query) = split_target(target);
-        let mut change = Change::default();
-        let mut asked = change.read(query, Unknown::Ignore);
+        let mut requested = BehaviourOverride::default();
+        let mut asked = requested.read(query, Unknown::Ignore);
         if !self.behaviour.is_empty() {
             let Ok(behaviour) = std::str::from_utf8(&self.behaviour) else {
                 return HeaderBlock::Malformed;
             };
-            asked = asked.and_then(|()| change.read(behaviour, Unknown::Refuse));
+            asked = asked.and_then(|()| requested.read(behaviour, Unknown::Refuse));
         }
         let kind = if self.flags.grpc && method == "POST" {
             RequestKind::Grpc(Call::of(path))
@@ -226,7 +229,7 @@ impl Fields {
         HeaderBlock::Request(Request {
             kind,
             is_head: method == "HEAD",
-            change: asked.ok().map(|()| change),
+            requested: asked.ok().map(|()| requested),
             content_length: self.content_length,
             timeout: self.timeout,
         })

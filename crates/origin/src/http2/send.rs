@@ -100,7 +100,7 @@ impl Http2 {
             if is_last {
                 return Pushed::Finished;
             }
-            if head.truth {
+            if head.timestamps {
                 // The body follows when the headers are with the kernel.
                 return Pushed::Now;
             }

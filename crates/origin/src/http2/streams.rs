@@ -71,7 +71,7 @@ pub(super) struct Head {
     pub status: u16,
     pub content_type: &'static str,
     pub length: Option<u64>,
-    pub truth: bool,
+    pub timestamps: bool,
 }
 
 impl Head {
@@ -81,7 +81,7 @@ impl Head {
             status: 200,
             content_type,
             length: None,
-            truth: false,
+            timestamps: false,
         }
     }
 }

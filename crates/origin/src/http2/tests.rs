@@ -104,11 +104,15 @@ fn behaviours_close_reset_and_head_do_what_they_do_in_http_1() {
     let failed = rig.answer(5);
     assert_eq!(failed.field(":status"), Some("503"));
     assert_eq!(failed.field("content-length"), None);
-    rig.send(&request(7, "/?truth"));
-    let truth = rig.answer(7);
-    let stamps: Vec<&str> = truth.field("tare-truth").unwrap().split(' ').collect();
-    assert_eq!(stamps[0], "77");
-    assert!(stamps[1].parse::<u64>().unwrap() > 1_000_000_000);
+    rig.send(&request(7, "/?timestamps"));
+    let timestamps = rig.answer(7);
+    let times: Vec<&str> = timestamps
+        .field("tare-timestamps")
+        .unwrap()
+        .split(' ')
+        .collect();
+    assert_eq!(times[0], "77");
+    assert!(times[1].parse::<u64>().unwrap() > 1_000_000_000);
     let wrong = ("tare-behaviour", "sise=3");
     rig.send(&headers(
         9,

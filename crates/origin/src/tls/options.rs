@@ -11,7 +11,7 @@ use rustls::{RootCertStore, ServerConfig, SupportedProtocolVersion, version};
 
 use super::self_signed;
 use crate::error::OriginError;
-use crate::options::Speaks;
+use crate::options::ServerProtocol;
 
 /// TLS on every connection of the main listener.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -19,9 +19,9 @@ pub struct TlsOptions {
     /// The server's certificate.
     pub identity: Identity,
     /// Client authentication.
-    pub clients: Clients,
+    pub clients: ClientAuth,
     /// Whether sessions can be resumed.
-    pub tickets: Tickets,
+    pub tickets: SessionTickets,
     /// Versions of the protocol.
     pub versions: TlsVersions,
 }
@@ -45,7 +45,7 @@ pub enum Identity {
 
 /// Client authentication.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub enum Clients {
+pub enum ClientAuth {
     /// None: every client is accepted.
     #[default]
     Anyone,
@@ -58,7 +58,7 @@ pub enum Clients {
 
 /// Whether sessions can be resumed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Tickets {
+pub enum SessionTickets {
     /// They can, by session tickets.
     #[default]
     On,
@@ -92,7 +92,10 @@ impl TlsVersions {
 }
 
 /// The configuration for these options.
-pub(crate) fn server(options: &TlsOptions, speaks: Speaks) -> Result<TlsServer, OriginError> {
+pub(crate) fn server(
+    options: &TlsOptions,
+    protocol: ServerProtocol,
+) -> Result<TlsServer, OriginError> {
     let (chain, key) = identity(&options.identity)?;
     let provider = Arc::new(ring::default_provider());
     let unusable = |error: rustls::Error| OriginError::Tls {
@@ -104,8 +107,8 @@ pub(crate) fn server(options: &TlsOptions, speaks: Speaks) -> Result<TlsServer, 
         .with_protocol_versions(&options.versions.list())
         .map_err(unusable)?;
     let builder = match &options.clients {
-        Clients::Anyone => builder.with_no_client_auth(),
-        Clients::Certified { ca } => {
+        ClientAuth::None => builder.with_no_client_auth(),
+        ClientAuth::Required { ca } => {
             let verifier =
                 WebPkiClientVerifier::builder_with_provider(Arc::new(authorities(ca)?), provider)
                     .build()
@@ -118,10 +121,10 @@ pub(crate) fn server(options: &TlsOptions, speaks: Speaks) -> Result<TlsServer, 
         }
     };
     let mut config = builder.with_single_cert(chain, key).map_err(unusable)?;
-    config.alpn_protocols = speaks.alpn();
+    config.alpn_protocols = protocol.alpn();
     match options.tickets {
-        Tickets::On => config.ticketer = ring::Ticketer::new().map_err(unusable)?,
-        Tickets::Off => {
+        SessionTickets::On => config.ticketer = ring::Ticketer::new().map_err(unusable)?,
+        SessionTickets::Off => {
             config.session_storage = Arc::new(NoServerSessionStorage {});
             config.send_tls13_tickets = 0;
         }
@@ -139,7 +142,7 @@ fn identity(identity: &Identity) -> Result<(Chain, PrivateKeyDer<'static>), Orig
                 .map_err(|error| unreadable("key", key, &error.to_string()))?;
             Ok((chain, key))
         }
-        Identity::Made { ca_out } => {
+        Identity::SelfSigned { ca_out } => {
             let self_signed = self_signed::make().map_err(|error| OriginError::Tls {
                 what: "make a certificate".to_owned(),
                 reason: error.to_string(),

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use tare_origin::{OriginOptions, Stamps, expected_body};
+use tare_origin::{OriginOptions, ReceiveTimestamps, expected_body};
 
 use crate::rig::{Server, realtime_ns, stamping};
 
@@ -163,13 +163,17 @@ fn truth_stamps_lie_between_the_clients_own_and_in_order() {
     let _stamping = stamping();
     let server = Server::plain();
     let mut client = server.connect();
-    assert_eq!(client.get("/").header("tare-truth"), None);
-    for target in ["/?truth", "/?truth&delay=20ms", "/?truth&size=100000"] {
+    assert_eq!(client.get("/").header("tare-timestamps"), None);
+    for target in [
+        "/?timestamps",
+        "/?timestamps&delay=20ms",
+        "/?timestamps&size=100000",
+    ] {
         let before_ns = realtime_ns();
         let answer = client.get(target);
         let after_ns = realtime_ns();
         let (arrived, sent) = answer
-            .header("tare-truth")
+            .header("tare-timestamps")
             .unwrap()
             .split_once(' ')
             .unwrap();
@@ -190,7 +194,7 @@ fn pipelined_truths_each_have_their_own_time_of_sending() {
     let server = Server::plain();
     let mut client = server.connect();
     client.send(
-        "GET /?truth HTTP/1.1\r\nHost: o\r\n\r\n"
+        "GET /?timestamps HTTP/1.1\r\nHost: o\r\n\r\n"
             .repeat(3)
             .as_bytes(),
     );
@@ -198,7 +202,7 @@ fn pipelined_truths_each_have_their_own_time_of_sending() {
         .map(|_| {
             let answer = client.answer();
             let (arrived, sent) = answer
-                .header("tare-truth")
+                .header("tare-timestamps")
                 .unwrap()
                 .split_once(' ')
                 .unwrap();
@@ -212,9 +216,9 @@ fn pipelined_truths_each_have_their_own_time_of_sending() {
 #[test]
 fn without_kernel_stamps_the_truth_says_so() {
     let server = Server::start(OriginOptions {
-        stamps: Stamps::Off,
+        receive_timestamps: ReceiveTimestamps::Off,
         ..OriginOptions::default()
     });
-    let answer = server.connect().get("/?truth");
-    assert!(answer.header("tare-truth").unwrap().starts_with("- "));
+    let answer = server.connect().get("/?timestamps");
+    assert!(answer.header("tare-timestamps").unwrap().starts_with("- "));
 }

@@ -3,7 +3,7 @@
 use std::process::{Command, Output};
 
 use tare_origin::{
-    Clients, Identity, OriginOptions, Tickets, TlsOptions, TlsVersions, expected_body,
+    ClientAuth, Identity, OriginOptions, SessionTickets, TlsOptions, TlsVersions, expected_body,
 };
 
 use crate::rig::{Server, stamping};
@@ -25,11 +25,11 @@ fn curl(arguments: &[&str]) -> Vec<u8> {
 fn over_tls(ca: &std::path::Path) -> Server {
     Server::start(OriginOptions {
         tls: Some(TlsOptions {
-            identity: Identity::Made {
+            identity: Identity::SelfSigned {
                 ca_out: Some(ca.to_owned()),
             },
-            clients: Clients::Anyone,
-            tickets: Tickets::On,
+            clients: ClientAuth::None,
+            tickets: SessionTickets::On,
             versions: TlsVersions::Both,
         }),
         control: Some("127.0.0.1:0".parse().unwrap()),
@@ -56,7 +56,7 @@ fn curl_gets_large_answers_by_prior_knowledge_and_by_alpn() {
     let _stamping = stamping();
     let server = over_tls(&ca);
     let url = format!(
-        "https://localhost:{}/?size=300000&truth",
+        "https://localhost:{}/?size=300000&timestamps",
         server.address.port()
     );
     let shown = curl(&["-D", "-", "--cacert", ca.to_str().unwrap(), &url]);
@@ -65,7 +65,7 @@ fn curl_gets_large_answers_by_prior_knowledge_and_by_alpn() {
     assert!(head.starts_with("HTTP/2 200"), "{head}");
     let truth = head
         .lines()
-        .find_map(|line| line.strip_prefix("tare-truth: "));
+        .find_map(|line| line.strip_prefix("tare-timestamps: "));
     let stamps: Vec<u64> = truth
         .unwrap()
         .split(' ')

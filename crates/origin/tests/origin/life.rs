@@ -103,7 +103,7 @@ fn a_stall_holds_back_every_answer_until_its_end() {
     let planned = server.connect().get("/control/stall?for=400ms");
     assert_eq!(planned.status, 200);
     for client in &mut clients {
-        client.send(b"GET /?truth HTTP/1.1\r\nHost: o\r\n\r\n");
+        client.send(b"GET /?timestamps HTTP/1.1\r\nHost: o\r\n\r\n");
     }
     for client in &mut clients {
         let answer = client.answer();
@@ -139,9 +139,9 @@ fn a_stall_can_be_planned_for_a_moment() {
     // It was planned between these two moments: then it lasts from the later to the earlier of these at least.
     let (from_ns, until_ns) = (after_ns + 100 * MS, before_ns + 400 * MS);
     loop {
-        let answer = client.get("/?truth");
+        let answer = client.get("/?timestamps");
         let (_, sent) = answer
-            .header("tare-truth")
+            .header("tare-timestamps")
             .unwrap()
             .split_once(' ')
             .unwrap();

@@ -5,19 +5,19 @@ use std::process::Command;
 
 use tare_mongo::bson::{Doc, Value, Writer};
 use tare_mongo::message::{Header, MESSAGE_BYTES_MAX, Message, write_msg};
-use tare_origin::{Change, OriginOptions, Speaks};
+use tare_origin::{BehaviourOverride, OriginOptions, ServerProtocol};
 
 use crate::rig::{Client, Server};
 use crate::tls;
 
-fn server(changes: &[&str], workers: usize) -> Server {
+fn server(overrides: &[&str], workers: usize) -> Server {
     Server::start(OriginOptions {
-        speaks: Speaks::Mongodb,
+        protocol: ServerProtocol::Mongodb,
         workers,
         control: Some("127.0.0.1:0".parse().unwrap()),
-        changes: changes
+        overrides: overrides
             .iter()
-            .map(|text| Change::parse(text).unwrap())
+            .map(|text| BehaviourOverride::parse(text).unwrap())
             .collect(),
         ..OriginOptions::default()
     })
@@ -245,7 +245,7 @@ fn pymongo() -> PathBuf {
 #[test]
 fn the_official_driver_works_over_tls() {
     let folder = tempfile::tempdir().unwrap();
-    let server = tls::server(Speaks::Mongodb, tls::made(&folder));
+    let server = tls::server(ServerProtocol::Mongodb, tls::made(&folder));
     let script = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/origin/driver.py");
     let output = Command::new("python3")
         .arg(script)

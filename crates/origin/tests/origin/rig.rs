@@ -5,7 +5,7 @@ use std::net::{SocketAddr, TcpStream};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant, SystemTime};
 
-use tare_origin::{Change, OriginError, OriginOptions, StopHandle, Totals, bind};
+use tare_origin::{BehaviourOverride, OriginError, OriginOptions, StopHandle, Totals, bind};
 
 /// Far above anything a test waits for: only a hang reaches it.
 pub const HANG: Duration = Duration::from_secs(60);
@@ -25,8 +25,8 @@ pub fn stamping() -> Server {
     let mut client = server.connect();
     let given_up = Instant::now() + HANG;
     let mut is_stamped = || {
-        let answer = client.get("/?truth");
-        !answer.header("tare-truth").unwrap().starts_with("- ")
+        let answer = client.get("/?timestamps");
+        !answer.header("tare-timestamps").unwrap().starts_with("- ")
     };
     while !is_stamped() {
         assert!(Instant::now() < given_up, "nothing is stamped");
@@ -63,13 +63,13 @@ impl Server {
         Self::start(OriginOptions::default())
     }
 
-    pub fn changed(changes: &[&str]) -> Self {
-        let changes = changes
+    pub fn changed(overrides: &[&str]) -> Self {
+        let overrides = overrides
             .iter()
-            .map(|text| Change::parse(text).unwrap())
+            .map(|text| BehaviourOverride::parse(text).unwrap())
             .collect();
         Self::start(OriginOptions {
-            changes,
+            overrides,
             ..OriginOptions::default()
         })
     }

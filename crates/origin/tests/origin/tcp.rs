@@ -3,17 +3,19 @@
 use std::io::{Read, Write};
 use std::net::Shutdown;
 
-use tare_origin::{Change, OriginOptions, Speaks, TcpMode, TcpSizes, expected_body};
+use tare_origin::{
+    BehaviourOverride, OriginOptions, ServerProtocol, TcpMode, TcpSizes, expected_body,
+};
 
 use crate::rig::Server;
 
-fn tcp(mode: TcpMode, changes: &[&str]) -> Server {
+fn tcp(mode: TcpMode, overrides: &[&str]) -> Server {
     Server::start(OriginOptions {
-        speaks: Speaks::Tcp(mode),
+        protocol: ServerProtocol::Tcp(mode),
         control: Some("127.0.0.1:0".parse().unwrap()),
-        changes: changes
+        overrides: overrides
             .iter()
-            .map(|text| Change::parse(text).unwrap())
+            .map(|text| BehaviourOverride::parse(text).unwrap())
             .collect(),
         ..OriginOptions::default()
     })

@@ -6,30 +6,31 @@ use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
 use tare_origin::{
-    Clients, Identity, Limits, OriginOptions, Speaks, TcpMode, Tickets, TlsOptions, TlsVersions,
+    ClientAuth, Identity, Limits, OriginOptions, ServerProtocol, SessionTickets, TcpMode,
+    TlsOptions, TlsVersions,
 };
 
 use crate::rig::{HANG, Server, stamping};
 
 pub fn made(folder: &TempDir) -> TlsOptions {
     TlsOptions {
-        identity: Identity::Made {
+        identity: Identity::SelfSigned {
             ca_out: Some(folder.path().join("ca.pem")),
         },
-        clients: Clients::Anyone,
-        tickets: Tickets::On,
+        clients: ClientAuth::None,
+        tickets: SessionTickets::On,
         versions: TlsVersions::Both,
     }
 }
 
-pub fn server(speaks: Speaks, tls: TlsOptions) -> Server {
+pub fn server(protocol: ServerProtocol, tls: TlsOptions) -> Server {
     // A client's process may have to wait for a core in the middle of its handshake.
-    server_within(Duration::from_secs(60), speaks, tls)
+    server_within(Duration::from_secs(60), protocol, tls)
 }
 
-fn server_within(handshake_max: Duration, speaks: Speaks, tls: TlsOptions) -> Server {
+fn server_within(handshake_max: Duration, protocol: ServerProtocol, tls: TlsOptions) -> Server {
     Server::start(OriginOptions {
-        speaks,
+        protocol,
         tls: Some(tls),
         control: Some("127.0.0.1:0".parse().unwrap()),
         limits: Limits {
@@ -77,11 +78,11 @@ fn failed(class: &str) -> String {
 fn a_made_certificate_is_trusted_by_who_trusts_its_authority_and_by_no_one_else() {
     let folder = tempfile::tempdir().unwrap();
     let _stamping = stamping();
-    let server = server(Speaks::Auto, made(&folder));
+    let server = server(ServerProtocol::Auto, made(&folder));
     let ca = folder.path().join("ca.pem");
     let port = server.address.port();
     for (version, host) in [("--tlsv1.3", "localhost"), ("--tls-max=1.2", "127.0.0.1")] {
-        let url = format!("https://{host}:{port}/?size=100000&truth");
+        let url = format!("https://{host}:{port}/?size=100000&timestamps");
         let version: Vec<&str> = version.split('=').collect();
         let ca = ca.to_str().unwrap();
         let mut arguments = vec!["--http1.1", "--cacert", ca, "-D", "-", &url];
@@ -91,7 +92,9 @@ fn a_made_certificate_is_trusted_by_who_trusts_its_authority_and_by_no_one_else(
         assert!(shown.starts_with("HTTP/1.1 200"), "{}", &shown[..200]);
         let body = shown.split("\r\n\r\n").nth(1).unwrap();
         assert_eq!(body.as_bytes(), tare_origin::expected_body(100_000));
-        let truth = shown.lines().find(|line| line.starts_with("Tare-Truth: "));
+        let truth = shown
+            .lines()
+            .find(|line| line.starts_with("Tare-Timestamps: "));
         let stamps: Vec<u64> = truth
             .unwrap()
             .split(' ')
@@ -110,7 +113,7 @@ fn a_made_certificate_is_trusted_by_who_trusts_its_authority_and_by_no_one_else(
 #[test]
 fn what_is_not_tls_and_who_never_speaks_is_counted_and_ended() {
     let folder = tempfile::tempdir().unwrap();
-    let server = server_within(Duration::from_secs(2), Speaks::Auto, made(&folder));
+    let server = server_within(Duration::from_secs(2), ServerProtocol::Auto, made(&folder));
     let mut plain = server.connect();
     plain.send(b"GET / HTTP/1.1\r\nHost: o\r\n\r\n");
     let alert = plain.rest();
@@ -131,10 +134,10 @@ fn only_certified_clients_are_served_where_that_is_asked_for() {
     let folder = tempfile::tempdir().unwrap();
     let (key, certificate) = client_identity(&folder);
     let mut options = made(&folder);
-    options.clients = Clients::Certified {
+    options.clients = ClientAuth::Required {
         ca: folder.path().join("client-ca.pem"),
     };
-    let server = server(Speaks::Http1, options);
+    let server = server(ServerProtocol::Http1, options);
     let url = format!("https://localhost:{}/?size=3", server.address.port());
     let ca = folder.path().join("ca.pem");
     let ca = ca.to_str().unwrap();
@@ -175,12 +178,12 @@ fn versions_and_protocols_that_are_not_offered_are_refused() {
     let folder = tempfile::tempdir().unwrap();
     let mut options = made(&folder);
     options.versions = TlsVersions::Only13;
-    let server = server(Speaks::Tcp(TcpMode::Source), options);
+    let server = server(ServerProtocol::Tcp(TcpMode::Source), options);
     let ca = folder.path().join("ca.pem");
     let url = format!("https://localhost:{}/", server.address.port());
     let old = curl(&["--cacert", ca.to_str().unwrap(), "--tls-max", "1.2", &url]);
     assert!(!old.status.success());
-    wait_for_some(&server, &[failed("nothing-in-common")]);
+    wait_for_some(&server, &[failed("no-common-parameters")]);
 }
 
 #[test]

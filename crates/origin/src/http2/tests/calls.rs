@@ -96,11 +96,11 @@ fn a_unary_echo_gives_payload_size_or_status() {
         (Some("9"), 0)
     );
     assert!(failed.ended);
-    let behaviour = [("tare-behaviour", "size=26&truth")];
+    let behaviour = [("tare-behaviour", "size=26&timestamps")];
     rig.send(&open(7, ECHO, &behaviour));
     rig.send(&frame_of(Kind::Data, END_STREAM, 7, &framed(b"")));
     assert_eq!(messages(&rig.answer(7)), [payload(&expected_body(26))]);
-    assert!(rig.answer(7).field("tare-truth").is_some());
+    assert!(rig.answer(7).field("tare-timestamps").is_some());
     rig.send(&open(9, ECHO, &[("tare-behaviour", "status=503")]));
     rig.send(&frame_of(Kind::Data, END_STREAM, 9, &framed(b"")));
     assert_eq!(rig.answer(9).field(":status"), Some("503"));

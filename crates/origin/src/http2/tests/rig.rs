@@ -7,7 +7,7 @@ use tare_http2_frames::ErrorCode;
 use tare_http2_frames::frame::{self, END_STREAM, FrameHead, HEAD_BYTES, Kind, PREFACE, number};
 use tare_http2_frames::hpack::{Decoder, Encoder, ListLimits};
 
-use crate::behaviour::Change;
+use crate::behaviour::BehaviourOverride;
 use crate::counters::{AllCounters, Counters};
 use crate::delay::Rng;
 use crate::http2::Http2;
@@ -44,12 +44,15 @@ pub struct Rig {
 }
 
 impl Rig {
-    pub fn new(changes: &[&str]) -> Self {
+    pub fn new(overrides: &[&str]) -> Self {
         let counters = Arc::new(Counters::new());
         let limits = Limits::default();
         let service = Service {
             limits,
-            changes: changes.iter().map(|c| Change::parse(c).unwrap()).collect(),
+            overrides: overrides
+                .iter()
+                .map(|c| BehaviourOverride::parse(c).unwrap())
+                .collect(),
             rng: Rng::new(1, 0),
             counters: Arc::clone(&counters),
             all: AllCounters(vec![counters]),

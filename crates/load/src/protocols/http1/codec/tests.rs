@@ -363,10 +363,10 @@ fn the_pipeline_has_a_limit() {
 
 #[test]
 fn a_watched_header_is_read_from_a_head_in_pieces_too() {
-    let stream = b"HTTP/1.1 200 OK\r\nTare-Truth: 12 34\r\nContent-Length: 0\r\n\r\n";
+    let stream = b"HTTP/1.1 200 OK\r\nTare-Timestamps: 12 34\r\nContent-Length: 0\r\n\r\n";
     for size in [1, 7, stream.len()] {
         let mut codec = Codec::new(Limits::default());
-        codec.watch("tare-truth");
+        codec.watch("tare-timestamps");
         codec.begin(Ordinary).unwrap();
         let mut seen = Vec::new();
         for piece in stream.chunks(size) {
