@@ -1,7 +1,8 @@
-//! Creating topics, adding partitions, deleting topics.
+//! Creating topics, adding partitions, deleting topics; electing preferred leaders.
 
 use std::collections::BTreeMap;
 
+use kafka_protocol::ResponseError;
 use kafka_protocol::messages::create_partitions_request::{
     CreatePartitionsAssignment, CreatePartitionsTopic,
 };
@@ -9,9 +10,12 @@ use kafka_protocol::messages::create_topics_request::{
     CreatableReplicaAssignment, CreatableTopic, CreatableTopicConfig,
 };
 use kafka_protocol::messages::delete_topics_request::DeleteTopicState;
-use kafka_protocol::messages::{CreatePartitionsRequest, CreateTopicsRequest, DeleteTopicsRequest};
+use kafka_protocol::messages::elect_leaders_request::TopicPartitions;
+use kafka_protocol::messages::{
+    CreatePartitionsRequest, CreateTopicsRequest, DeleteTopicsRequest, ElectLeadersRequest,
+};
 
-use super::error::{AdminError, Outcome};
+use super::error::{AdminError, Outcome, check};
 use super::{Admin, broker_ids, str_bytes, topic_name};
 
 /// Whether a change is applied or only validated.
@@ -99,14 +103,11 @@ impl Admin {
             .with_timeout_ms(self.timeout_ms())
             .with_validate_only(mode == Mode::Validate);
         let answer = self.cluster.tell(&request)?;
-        let results = answer.results.iter();
-        let outcomes: Vec<Outcome> = results
-            .map(|one| {
-                let name = format!("topic {}", one.name.as_str());
-                Outcome::of(name, one.error_code, one.error_message.as_ref())
-            })
-            .collect();
-        Outcome::all(&outcomes)
+        let mut results = answer.results.iter();
+        results.try_for_each(|one| {
+            let name = format_args!("topic {}", one.name.as_str());
+            check(one.error_code, one.error_message.as_ref(), name)
+        })
     }
 
     /// Deletes topics with their records; each succeeds or fails by itself.
@@ -132,6 +133,40 @@ impl Admin {
                 Outcome::of(name.unwrap_or_default(), one.error_code, message)
             })
             .collect())
+    }
+
+    /// Elects the preferred leaders of these partitions, or of all. Outcomes are given for partitions that changed or failed.
+    ///
+    /// # Errors
+    /// If no broker answers or the whole election is refused.
+    pub fn elect_preferred(
+        &mut self,
+        partitions: Option<&BTreeMap<String, Vec<i32>>>,
+    ) -> Result<Vec<Outcome>, AdminError> {
+        let topic = |(topic, partitions): (&String, &Vec<i32>)| {
+            TopicPartitions::default()
+                .with_topic(topic_name(topic))
+                .with_partitions(partitions.clone())
+        };
+        let named = partitions.map(|topics| topics.iter().map(topic).collect());
+        let request = ElectLeadersRequest::default()
+            .with_election_type(0)
+            .with_topic_partitions(named)
+            .with_timeout_ms(self.timeout_ms());
+        // Safe to repeat: a second election finds nothing to do.
+        let answer = self.cluster.ask(&request)?;
+        check(answer.error_code, None, "the election")?;
+        let mut outcomes = Vec::new();
+        for topic in &answer.replica_election_results {
+            for one in &topic.partition_result {
+                if one.error_code != ResponseError::ElectionNotNeeded.code() {
+                    let name = format!("{}-{}", topic.topic.as_str(), one.partition_id);
+                    let message = one.error_message.as_ref();
+                    outcomes.push(Outcome::of(name, one.error_code, message));
+                }
+            }
+        }
+        Ok(outcomes)
     }
 }
 

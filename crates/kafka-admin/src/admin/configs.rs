@@ -13,7 +13,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::change::Mode;
-use super::error::{AdminError, Outcome, Refusal};
+use super::error::{AdminError, check};
 use super::{Admin, str_bytes};
 
 /// Resources per request.
@@ -191,18 +191,8 @@ impl Admin {
             Resource::Broker(id) => self.cluster.ask_broker(*id, &request, i16::MAX)?,
             _ => self.cluster.ask(&request)?,
         };
-        let outcomes: Vec<Outcome> = answer
-            .responses
-            .iter()
-            .map(|one| {
-                Outcome::of(
-                    resource.to_string(),
-                    one.error_code,
-                    one.error_message.as_ref(),
-                )
-            })
-            .collect();
-        Outcome::all(&outcomes)
+        let mut responses = answer.responses.iter();
+        responses.try_for_each(|one| check(one.error_code, one.error_message.as_ref(), resource))
     }
 }
 
@@ -230,9 +220,7 @@ fn collect_configs(
         }) else {
             continue;
         };
-        if let Some(refusal) = Refusal::of(result.error_code, result.error_message.as_ref()) {
-            return Err(refusal.about(resource.to_string()));
-        }
+        check(result.error_code, result.error_message.as_ref(), resource)?;
         found.insert((*resource).clone(), read(result));
     }
     Ok(())

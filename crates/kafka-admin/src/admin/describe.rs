@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use kafka_protocol::messages::DescribeQuorumRequest;
 use kafka_protocol::messages::describe_quorum_request::{PartitionData, TopicData};
-use kafka_protocol::messages::{DescribeQuorumRequest, MetadataRequest};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -69,10 +69,7 @@ impl Admin {
     /// # Errors
     /// If no broker answers.
     pub fn describe(&mut self) -> Result<ClusterView, AdminError> {
-        let none = MetadataRequest::default()
-            .with_topics(Some(Vec::new()))
-            .with_allow_auto_topic_creation(false);
-        let about = self.cluster.metadata(&none)?;
+        let about = self.cluster.metadata(Some(Vec::new()))?;
         let topics = self.topics()?;
         let versions = self.cluster.versions()?;
         let (controller, voters) = self.quorum()?;

@@ -1,5 +1,7 @@
 //! Errors of administration requests, with the next step for the user.
 
+use std::fmt;
+
 use kafka_protocol::ResponseError;
 use kafka_protocol::protocol::StrBytes;
 use schemars::JsonSchema;
@@ -61,8 +63,8 @@ pub struct Refusal {
     pub said: Option<String>,
 }
 
-impl std::fmt::Display for Refusal {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.said {
             Some(said) => write!(f, "{} ({})", said.trim_end_matches('.'), self.name)?,
             None => f.write_str(&self.name)?,
@@ -88,9 +90,9 @@ impl Refusal {
     }
 
     /// As an [`AdminError`] about this resource or operation.
-    pub(super) fn about(self, what: impl Into<String>) -> AdminError {
+    pub(super) fn about(self, what: impl fmt::Display) -> AdminError {
         AdminError::Refused {
-            what: what.into(),
+            what: what.to_string(),
             refusal: self,
         }
     }
@@ -170,6 +172,15 @@ impl Refusal {
     }
 }
 
+/// Fails if a response has an error code.
+pub(super) fn check(
+    code: i16,
+    said: Option<&StrBytes>,
+    what: impl fmt::Display,
+) -> Result<(), AdminError> {
+    Refusal::of(code, said).map_or(Ok(()), |refusal| Err(refusal.about(what)))
+}
+
 /// How one of several things went.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Outcome {
@@ -192,12 +203,9 @@ impl Outcome {
     /// # Errors
     /// If one has failed.
     pub fn all(outcomes: &[Outcome]) -> Result<(), AdminError> {
-        let failed = outcomes
+        let mut errors = outcomes
             .iter()
-            .find_map(|one| Some((one, one.refusal.clone()?)));
-        match failed {
-            None => Ok(()),
-            Some((one, refusal)) => Err(refusal.about(&one.name)),
-        }
+            .filter_map(|one| Some(one.refusal.clone()?.about(&one.name)));
+        errors.next().map_or(Ok(()), Err)
     }
 }

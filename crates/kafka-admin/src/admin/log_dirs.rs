@@ -5,7 +5,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::Admin;
-use super::error::{AdminError, Refusal};
+use super::error::{AdminError, Refusal, check};
 
 /// A folder of a broker.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
@@ -56,9 +56,11 @@ impl Admin {
         let mut found = Vec::new();
         for broker in all {
             let answer = self.cluster.ask_broker(broker, &request, i16::MAX)?;
-            if let Some(refusal) = Refusal::of(answer.error_code, None) {
-                return Err(refusal.about(format!("the disks of broker {broker}")));
-            }
+            check(
+                answer.error_code,
+                None,
+                format_args!("the disks of broker {broker}"),
+            )?;
             for dir in answer.results {
                 let mut partitions: Vec<PartitionSize> = Vec::new();
                 for topic in &dir.topics {

@@ -3,7 +3,6 @@
 mod change;
 mod configs;
 mod describe;
-mod elect;
 mod error;
 mod groups;
 mod log_dirs;
@@ -13,12 +12,12 @@ pub mod reassign;
 mod topics;
 mod verify;
 
-use std::time::Duration;
+use std::collections::BTreeMap;
 
 use kafka_protocol::messages::{BrokerId, GroupId, TopicName};
 use kafka_protocol::protocol::StrBytes;
 
-use crate::link::{Address, Cluster, LinkError, Settings};
+use crate::link::{Address, Cluster, LinkError, Patience, Settings};
 
 pub use change::{Mode, NewTopic, Shape};
 pub use configs::{Change, Config, ConfigSource, Resource};
@@ -53,12 +52,24 @@ impl Admin {
 
     /// The request timeout, as sent in `timeout_ms`.
     fn timeout_ms(&self) -> i32 {
-        millis(self.cluster.settings().answer_within)
+        let within = self.cluster.settings().answer_within;
+        i32::try_from(within.as_millis()).unwrap_or(i32::MAX)
     }
-}
 
-fn millis(duration: Duration) -> i32 {
-    i32::try_from(duration.as_millis()).unwrap_or(i32::MAX)
+    /// Retries on transient errors: a coordinator or a leader that moves, is loading or was just created.
+    fn with_retries<T>(
+        &mut self,
+        mut act: impl FnMut(&mut Admin) -> Result<T, AdminError>,
+    ) -> Result<T, AdminError> {
+        let mut patience = Patience::of(self.cluster.settings().answer_within);
+        loop {
+            match act(self) {
+                Err(AdminError::Refused { refusal, .. })
+                    if refusal.is_retriable() && patience.wait() => {}
+                done => return done,
+            }
+        }
+    }
 }
 
 fn str_bytes(text: &str) -> StrBytes {
@@ -71,6 +82,21 @@ fn topic_name(text: &str) -> TopicName {
 
 fn group_id(text: &str) -> GroupId {
     GroupId(str_bytes(text))
+}
+
+/// Partitions by topic, as requests list them.
+fn by_topic<'a, P, T>(
+    partitions: impl Iterator<Item = (&'a str, P)>,
+    topic: impl Fn(TopicName, Vec<P>) -> T,
+) -> Vec<T> {
+    let mut topics: BTreeMap<&str, Vec<P>> = BTreeMap::new();
+    for (name, partition) in partitions {
+        topics.entry(name).or_default().push(partition);
+    }
+    let topics = topics.into_iter();
+    topics
+        .map(|(name, partitions)| topic(topic_name(name), partitions))
+        .collect()
 }
 
 fn ids(brokers: &[BrokerId]) -> Vec<i32> {

@@ -8,7 +8,7 @@ use kafka_protocol::messages::list_offsets_request::{ListOffsetsPartition, ListO
 use crate::link::Patience;
 
 use super::error::{AdminError, Refusal};
-use super::{Admin, topic_name};
+use super::{Admin, by_topic};
 
 /// Topic and partition.
 pub(super) type Key = (String, i32);
@@ -129,21 +129,20 @@ impl Admin {
     }
 }
 
-fn request(keys: &[Key], when: When) -> ListOffsetsRequest {
-    let mut topics: BTreeMap<&str, Vec<ListOffsetsPartition>> = BTreeMap::new();
-    for (topic, partition) in keys {
+pub(super) fn request(keys: &[Key], when: When) -> ListOffsetsRequest {
+    let partitions = keys.iter().map(|(topic, partition)| {
         let requested = ListOffsetsPartition::default()
             .with_partition_index(*partition)
             .with_current_leader_epoch(-1)
             .with_timestamp(when.number());
-        topics.entry(topic).or_default().push(requested);
-    }
-    let topics = topics.into_iter().map(|(topic, partitions)| {
+        (topic.as_str(), requested)
+    });
+    let topics = by_topic(partitions, |name, partitions| {
         ListOffsetsTopic::default()
-            .with_name(topic_name(topic))
+            .with_name(name)
             .with_partitions(partitions)
     });
     ListOffsetsRequest::default()
         .with_replica_id((-1).into())
-        .with_topics(topics.collect())
+        .with_topics(topics)
 }

@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 
 use kafka_protocol::ResponseError;
-use kafka_protocol::messages::MetadataRequest;
 use kafka_protocol::messages::metadata_request::MetadataRequestTopic;
 use kafka_protocol::messages::metadata_response::{
     MetadataResponsePartition, MetadataResponseTopic,
@@ -13,7 +12,7 @@ use serde::Serialize;
 
 use crate::link::Patience;
 
-use super::error::{AdminError, Refusal};
+use super::error::{AdminError, check};
 use super::{Admin, ids, topic_name};
 
 /// A topic.
@@ -75,10 +74,7 @@ impl Admin {
     /// # Errors
     /// If no broker answers.
     pub fn topics(&mut self) -> Result<Vec<TopicView>, AdminError> {
-        let all = MetadataRequest::default()
-            .with_topics(None)
-            .with_allow_auto_topic_creation(false);
-        let answer = self.cluster.metadata(&all)?;
+        let answer = self.cluster.metadata(None)?;
         // A topic that is being deleted has another error code and is left out.
         let topics = answer.topics.into_iter();
         let mut topics: Vec<TopicView> = topics
@@ -100,18 +96,13 @@ impl Admin {
         let requested = names
             .iter()
             .map(|name| MetadataRequestTopic::default().with_name(Some(topic_name(name.as_ref()))));
-        let request = MetadataRequest::default()
-            .with_topics(Some(requested.collect()))
-            .with_allow_auto_topic_creation(false);
-        let answer = self.cluster.metadata(&request)?;
+        let answer = self.cluster.metadata(Some(requested.collect()))?;
         let mut found = BTreeMap::new();
         for topic in answer.topics {
             let name = topic.name.as_ref().map(|name| name.to_string());
             let name = name.unwrap_or_default();
-            if let Some(refusal) = Refusal::of(topic.error_code, None)
-                && !is_leaderless(topic.error_code)
-            {
-                return Err(refusal.about(format!("topic {name}")));
+            if !is_leaderless(topic.error_code) {
+                check(topic.error_code, None, format_args!("topic {name}"))?;
             }
             found.insert(name, view(topic));
         }

@@ -16,14 +16,14 @@ pub(super) fn balance(table: &mut Table) {
         balance::balance(&mut Leaders {
             table: &mut *table,
             counts: &mut counts,
-            scope: Scope::Topic(topic),
+            topic: Some(topic),
         });
     }
     if topics > 1 {
         let mut all = Leaders {
             table,
             counts: &mut counts,
-            scope: Scope::All,
+            topic: None,
         };
         balance::balance(&mut all);
         balance::balance(&mut ThroughTopic {
@@ -33,18 +33,12 @@ pub(super) fn balance(table: &mut Table) {
     }
 }
 
-/// Which leaders are balanced.
-#[derive(Clone, Copy)]
-enum Scope {
-    Topic(usize),
-    All,
-}
-
+/// The leaders of one topic, or of all.
 struct Leaders<'a> {
     table: &'a mut Table,
     /// Leaders by topic and broker.
     counts: &'a mut Vec<Vec<usize>>,
-    scope: Scope,
+    topic: Option<usize>,
 }
 
 impl Leaders<'_> {
@@ -55,10 +49,7 @@ impl Leaders<'_> {
 
     fn is_allowed(&self, part: usize, from: usize, to: usize) -> bool {
         let one = &self.table.parts[part];
-        let keeps_topic = match self.scope {
-            Scope::Topic(_) => true,
-            Scope::All => self.keeps_balance(one.topic, from, to),
-        };
+        let keeps_topic = self.topic.is_some() || self.keeps_balance(one.topic, from, to);
         keeps_topic && one.replicas.first() == Some(&from) && one.replicas.contains(&to)
     }
 
@@ -88,9 +79,9 @@ impl Leaders<'_> {
 
 impl FlowGraph for Leaders<'_> {
     fn loads(&self) -> Vec<usize> {
-        match self.scope {
-            Scope::Topic(topic) => self.counts[topic].clone(),
-            Scope::All => {
+        match self.topic {
+            Some(topic) => self.counts[topic].clone(),
+            None => {
                 let brokers = 0..self.table.racks.len();
                 brokers
                     .map(|at| self.counts.iter().map(|counts| counts[at]).sum())
@@ -101,15 +92,8 @@ impl FlowGraph for Leaders<'_> {
 
     fn edges(&mut self) -> Edges {
         let mut edges = no_edges(self.table.racks.len());
-        match self.scope {
-            Scope::Topic(topic) => {
-                for &part in &self.table.topics[topic] {
-                    self.add_edge(part, &mut edges);
-                }
-            }
-            Scope::All => {
-                (0..self.table.parts.len()).for_each(|part| self.add_edge(part, &mut edges));
-            }
+        for part in self.table.parts_of(self.topic) {
+            self.add_edge(part, &mut edges);
         }
         edges
     }
@@ -140,7 +124,7 @@ impl ThroughTopic<'_> {
         Leaders {
             table: &mut *self.all.table,
             counts: &mut *self.all.counts,
-            scope: Scope::Topic(topic),
+            topic: Some(topic),
         }
     }
 }

@@ -56,103 +56,58 @@ fn broker_to_add(table: &Table, part: usize) -> Option<usize> {
 
 /// Balances each topic, then all topics together, without making a topic less balanced.
 pub(super) fn balance(table: &mut Table) {
-    for topic in 0..table.topics.len() {
-        balance::balance(&mut TopicReplicas {
+    let topics = table.topics.len();
+    let all = (topics > 1).then_some(None);
+    for topic in (0..topics).map(Some).chain(all) {
+        balance::balance(&mut Replicas {
             table: &mut *table,
             topic,
         });
     }
-    if table.topics.len() > 1 {
-        balance::balance(&mut AllReplicas { table });
+}
+
+/// The replicas of one topic, or of all.
+struct Replicas<'a> {
+    table: &'a mut Table,
+    topic: Option<usize>,
+}
+
+impl Replicas<'_> {
+    /// Over all topics, the partition's topic must have more replicas on `from` than on `to`: at worst the two brokers swap their
+    /// counts.
+    fn is_allowed(&self, part: usize, from: usize, to: usize) -> bool {
+        let loads = &self.table.loads[self.table.parts[part].topic];
+        (self.topic.is_some() || loads[from] > loads[to]) && self.table.can_move(part, from, to)
     }
 }
 
-/// Cost of moving a replica: 1 if data is copied, 0 if it had been moved already or returns to its original broker.
-fn cost(table: &Table, part: usize, from: usize, to: usize) -> u32 {
-    let original = &table.parts[part].original;
-    u32::from(original.contains(&from) && !original.contains(&to))
-}
+impl FlowGraph for Replicas<'_> {
+    fn loads(&self) -> Vec<usize> {
+        match self.topic {
+            Some(topic) => self.table.loads[topic].clone(),
+            None => self.table.totals.clone(),
+        }
+    }
 
-/// Adds an edge for every allowed move of a partition's replicas.
-fn add_edges(
-    table: &Table,
-    part: usize,
-    edges: &mut Edges,
-    is_allowed: impl Fn(usize, usize) -> bool,
-) {
-    for &from in &table.parts[part].replicas {
-        for to in 0..table.racks.len() {
-            if is_allowed(from, to) && table.can_move(part, from, to) {
-                let cost = cost(table, part, from, to);
-                add_edge(edges, from, to, Edge { cost, part });
+    /// A move costs 1 if data is copied, 0 if the replica had been moved already or returns to its original broker.
+    fn edges(&mut self) -> Edges {
+        let brokers = self.table.racks.len();
+        let mut edges = no_edges(brokers);
+        for part in self.table.parts_of(self.topic) {
+            let one = &self.table.parts[part];
+            for &from in &one.replicas {
+                for to in (0..brokers).filter(|&to| self.is_allowed(part, from, to)) {
+                    let cost =
+                        u32::from(one.original.contains(&from) && !one.original.contains(&to));
+                    add_edge(&mut edges, from, to, Edge { cost, part });
+                }
             }
         }
-    }
-}
-
-/// The replicas of one topic.
-struct TopicReplicas<'a> {
-    table: &'a mut Table,
-    topic: usize,
-}
-
-impl FlowGraph for TopicReplicas<'_> {
-    fn loads(&self) -> Vec<usize> {
-        self.table.loads[self.topic].clone()
-    }
-
-    fn edges(&mut self) -> Edges {
-        let mut edges = no_edges(self.table.racks.len());
-        for &part in &self.table.topics[self.topic] {
-            add_edges(self.table, part, &mut edges, |_, _| true);
-        }
         edges
     }
 
     fn step(&mut self, part: usize, from: usize, to: usize) -> bool {
-        let is_allowed = self.table.can_move(part, from, to);
-        if is_allowed {
-            self.table.move_replica(part, from, to);
-        }
-        is_allowed
-    }
-
-    fn undo(&mut self, part: usize, from: usize, to: usize) {
-        self.table.move_replica(part, to, from);
-    }
-}
-
-/// The replicas of all topics.
-struct AllReplicas<'a> {
-    table: &'a mut Table,
-}
-
-impl AllReplicas<'_> {
-    /// Allowed if the topic has more replicas on `from` than on `to`: at worst the two brokers swap their counts.
-    fn is_allowed(&self, topic: usize, from: usize, to: usize) -> bool {
-        let loads = &self.table.loads[topic];
-        loads[from] > loads[to]
-    }
-}
-
-impl FlowGraph for AllReplicas<'_> {
-    fn loads(&self) -> Vec<usize> {
-        self.table.totals.clone()
-    }
-
-    fn edges(&mut self) -> Edges {
-        let mut edges = no_edges(self.table.racks.len());
-        for (part, one) in self.table.parts.iter().enumerate() {
-            add_edges(self.table, part, &mut edges, |from, to| {
-                self.is_allowed(one.topic, from, to)
-            });
-        }
-        edges
-    }
-
-    fn step(&mut self, part: usize, from: usize, to: usize) -> bool {
-        let topic = self.table.parts[part].topic;
-        let is_allowed = self.is_allowed(topic, from, to) && self.table.can_move(part, from, to);
+        let is_allowed = self.is_allowed(part, from, to);
         if is_allowed {
             self.table.move_replica(part, from, to);
         }

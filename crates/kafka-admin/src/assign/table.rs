@@ -88,6 +88,14 @@ impl Table {
         Ok(table)
     }
 
+    /// The partitions of a topic, or of all.
+    pub(super) fn parts_of(&self, topic: Option<usize>) -> Vec<usize> {
+        match topic {
+            Some(topic) => self.topics[topic].clone(),
+            None => (0..self.parts.len()).collect(),
+        }
+    }
+
     fn count(&mut self, part: usize, broker: usize) {
         self.loads[self.parts[part].topic][broker] += 1;
         self.totals[broker] += 1;

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
+use kafka_protocol::messages::metadata_request::MetadataRequestTopic;
 use kafka_protocol::messages::{MetadataRequest, MetadataResponse};
 use kafka_protocol::protocol::Request;
 
@@ -110,18 +111,21 @@ impl Cluster {
     /// # Errors
     /// If no broker answers.
     pub fn refresh(&mut self) -> Result<(), LinkError> {
-        let none = MetadataRequest::default()
-            .with_topics(Some(Vec::new()))
-            .with_allow_auto_topic_creation(false);
-        self.metadata(&none).map(drop)
+        self.metadata(Some(Vec::new())).map(drop)
     }
 
-    /// Metadata: topics, partitions and brokers.
+    /// Metadata: the brokers, and these topics with their partitions; `None`: all topics.
     ///
     /// # Errors
     /// If no broker answers.
-    pub fn metadata(&mut self, request: &MetadataRequest) -> Result<MetadataResponse, LinkError> {
-        let answer = self.ask(request)?;
+    pub fn metadata(
+        &mut self,
+        topics: Option<Vec<MetadataRequestTopic>>,
+    ) -> Result<MetadataResponse, LinkError> {
+        let request = MetadataRequest::default()
+            .with_topics(topics)
+            .with_allow_auto_topic_creation(false);
+        let answer = self.ask(&request)?;
         let brokers = answer.brokers.iter();
         self.brokers = brokers
             .filter_map(|broker| {
@@ -142,14 +146,11 @@ impl Cluster {
     /// # Errors
     /// If no broker can be reached.
     pub fn versions(&mut self) -> Result<Versions, LinkError> {
-        if let Some(connection) = self.connections.values().next() {
-            return Ok(connection.versions().clone());
+        if self.connections.is_empty() {
+            self.refresh()?;
         }
-        self.refresh()?;
         let connection = self.connections.values().next();
-        Ok(connection
-            .map(|connection| connection.versions().clone())
-            .unwrap_or_default())
+        Ok(connection.map_or_else(Versions::default, |one| one.versions().clone()))
     }
 
     /// Sends a request that is safe to repeat to any broker; to another one if that fails.
@@ -195,9 +196,7 @@ impl Cluster {
             let last = last.unwrap_or(LinkError::NoAddress);
             // No retry before the first response: a wrong address is likelier than a starting broker.
             if self.brokers.is_empty() || !patience.wait() {
-                return Err(LinkError::Nobody {
-                    last: Box::new(last),
-                });
+                return Err(LinkError::NoBrokerReachable(Box::new(last)));
             }
         }
     }
@@ -219,7 +218,7 @@ impl Cluster {
                 None => {
                     self.refresh()?;
                     let found = self.brokers.get(&id).cloned();
-                    found.ok_or(LinkError::NoBroker { id })?
+                    found.ok_or(LinkError::NoBroker(id))?
                 }
             };
             match self.request_at(
@@ -233,10 +232,8 @@ impl Cluster {
                 Err(FailedAttempt { error, is_final }) => {
                     // Not retried: a broker that refuses connections is down, and one at a forbidden address is as good as
                     // down.
-                    let is_down = matches!(
-                        error,
-                        LinkError::Refused { .. } | LinkError::OutOfReach { .. }
-                    );
+                    let is_down =
+                        matches!(error, LinkError::Refused(..) | LinkError::OutOfReach(..));
                     if is_final || is_down || !patience.wait() {
                         return Err(error);
                     }
@@ -282,7 +279,7 @@ impl Cluster {
         };
         connection.ask(request, newest, deadline).map_err(|error| {
             // After any other error, the next bytes on this connection cannot be matched to a request.
-            if !matches!(error, LinkError::Version { .. } | LinkError::Request { .. }) {
+            if !matches!(error, LinkError::Version(..) | LinkError::Request(..)) {
                 self.connections.remove(address);
             }
             FailedAttempt {

@@ -118,12 +118,7 @@ impl Connection {
         let version = self
             .versions
             .choose::<R>(newest)
-            .map_err(|gap| LinkError::Version {
-                broker: self.broker.clone(),
-                api: gap.api,
-                theirs: gap.theirs,
-                ours: gap.ours,
-            })?;
+            .map_err(|gap| LinkError::Version(self.broker.clone(), gap))?;
         let frame = self.exchange(request, version, deadline)?;
         let answer = self.read::<R>(frame, version)?;
         self.stage = Stage::Established;
@@ -161,13 +156,8 @@ impl Connection {
     ) -> Result<Bytes, LinkError> {
         self.correlation = self.correlation.wrapping_add(1);
         let mut out = BytesMut::new();
-        frame::write(&mut out, request, version, self.correlation, &self.client).map_err(
-            |source| LinkError::Request {
-                broker: self.broker.clone(),
-                api: name(R::KEY),
-                source,
-            },
-        )?;
+        frame::write(&mut out, request, version, self.correlation, &self.client)
+            .map_err(|error| LinkError::Request(self.broker.clone(), name(R::KEY), error))?;
         self.set_deadline(deadline);
         let io = self.send(&out).and_then(|()| self.receive());
         let frame = match io {
@@ -176,18 +166,13 @@ impl Connection {
         };
         match frame::correlation(&frame) {
             Some(number) if number == self.correlation => Ok(frame),
-            other => Err(self.malformed(
-                name(R::KEY),
-                match other {
-                    Some(number) => {
-                        format!(
-                            "the answer to request {number}, {} was asked",
-                            self.correlation
-                        )
-                    }
-                    None => "a frame without a number".to_owned(),
-                },
-            )),
+            other => {
+                let expected = self.correlation;
+                let why = other.map_or("a frame without a correlation id".to_owned(), |found| {
+                    format!("correlation id {found}, expected {expected}")
+                });
+                Err(self.malformed(name(R::KEY), why))
+            }
         }
     }
 
@@ -232,11 +217,7 @@ impl Connection {
     }
 
     pub(super) fn malformed(&self, api: String, why: String) -> LinkError {
-        LinkError::Garbage {
-            broker: self.broker.clone(),
-            api,
-            why,
-        }
+        LinkError::Malformed(self.broker.clone(), api, why)
     }
 
     fn has_no_client_certificate(&self) -> bool {
@@ -255,34 +236,27 @@ impl Connection {
             .get_ref()
             .and_then(|inner| inner.downcast_ref::<FrameError>());
         match (error.kind(), self.stage) {
-            (ErrorKind::TimedOut, _) => LinkError::Slow {
-                broker,
-                api,
-                within: match self.stage {
-                    Stage::New => self.settings.connect_within,
-                    _ => self.settings.answer_within,
-                },
-            },
-            (_, Stage::New) if is_plain => LinkError::NotPlain {
-                broker,
-                why: frame.map_or_else(|| close_reason(error), ToString::to_string),
-            },
+            (ErrorKind::TimedOut, Stage::New) => {
+                LinkError::Timeout(broker, api, self.settings.connect_within)
+            }
+            (ErrorKind::TimedOut, _) => {
+                LinkError::Timeout(broker, api, self.settings.answer_within)
+            }
+            (_, Stage::New) if is_plain => {
+                let why = frame.map_or_else(|| close_reason(error), ToString::to_string);
+                LinkError::NotPlain(broker, why)
+            }
             _ if frame.is_some() => self.malformed(api, error.to_string()),
             // In TLS 1.3 the client's handshake ends before the broker checks its certificate; the alert may be lost with the
             // connection.
-            (_, Stage::New) if self.has_no_client_certificate() => LinkError::Identity {
-                broker,
-                why: format!("{} right after the handshake", close_reason(error)),
-            },
-            (_, Stage::Versions) if self.settings.sasl.is_none() => LinkError::WantsSasl {
-                broker,
-                why: close_reason(error),
-            },
-            _ => LinkError::Closed {
-                broker,
-                api,
-                why: close_reason(error),
-            },
+            (_, Stage::New) if self.has_no_client_certificate() => {
+                let why = format!("{} right after the handshake", close_reason(error));
+                LinkError::ClientCertificateRejected(broker, why)
+            }
+            (_, Stage::Versions) if self.settings.sasl.is_none() => {
+                LinkError::SaslRequired(broker, close_reason(error))
+            }
+            _ => LinkError::Closed(broker, api, close_reason(error)),
         }
     }
 }
@@ -293,19 +267,13 @@ fn handshake_error(broker: &Address, settings: &Settings, error: &Error) -> Link
     }
     let broker = broker.clone();
     match error.kind() {
-        ErrorKind::TimedOut => LinkError::Slow {
+        ErrorKind::TimedOut => LinkError::Timeout(
             broker,
-            api: "the TLS handshake".to_owned(),
-            within: settings.connect_within,
-        },
-        ErrorKind::InvalidInput => LinkError::Tls {
-            broker,
-            why: error.to_string(),
-        },
-        _ => LinkError::NotTls {
-            broker,
-            why: close_reason(error),
-        },
+            "the TLS handshake".to_owned(),
+            settings.connect_within,
+        ),
+        ErrorKind::InvalidInput => LinkError::Tls(broker, error.to_string()),
+        _ => LinkError::NotTls(broker, close_reason(error)),
     }
 }
 

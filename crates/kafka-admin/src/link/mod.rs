@@ -15,4 +15,4 @@ pub use cluster::{Cluster, Patience, RetrySafety};
 pub use connection::Connection;
 pub use error::LinkError;
 pub use settings::{ConnectFn, Dial, Identity, Settings, Tls, Trust};
-pub use versions::Versions;
+pub use versions::{NoCommonVersion, Versions};

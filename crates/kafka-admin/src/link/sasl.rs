@@ -18,10 +18,8 @@ pub(super) fn authenticate(
 ) -> Result<(), LinkError> {
     negotiate_mechanism(connection, credentials.mechanism, deadline)?;
     let broker = connection.broker().clone();
-    let refuse = |error: SaslError| LinkError::Password {
-        broker: broker.clone(),
-        user: credentials.user.clone(),
-        why: error.to_string(),
+    let refuse = |error: SaslError| {
+        LinkError::AuthenticationFailed(broker.clone(), credentials.user.clone(), error.to_string())
     };
     let (mut login, mut token) = Login::begin(credentials).map_err(refuse)?;
     loop {
@@ -47,16 +45,13 @@ fn negotiate_mechanism(
         Some(ResponseError::UnsupportedSaslMechanism) => {
             let offered = answer.mechanisms.iter().map(|name| name.as_str());
             let offered: Vec<&str> = offered.collect();
-            Err(LinkError::Mechanism {
-                broker,
-                asked: mechanism.name(),
-                offered: match &offered[..] {
-                    [] => "none".to_owned(),
-                    some => some.join(", "),
-                },
-            })
+            let offered = match &offered[..] {
+                [] => "none".to_owned(),
+                some => some.join(", "),
+            };
+            Err(LinkError::Mechanism(broker, mechanism.name(), offered))
         }
-        Some(ResponseError::IllegalSaslState) => Err(LinkError::NoSasl { broker }),
+        Some(ResponseError::IllegalSaslState) => Err(LinkError::SaslNotEnabled(broker)),
         Some(error) => Err(connection.malformed("SaslHandshake".to_owned(), error.to_string())),
     }
 }
@@ -72,13 +67,17 @@ fn send_token(
     let answer = connection.ask(&request, i16::MAX, deadline)?;
     match ResponseError::try_from_code(answer.error_code) {
         None => Ok(answer.auth_bytes),
-        Some(error) => Err(LinkError::Password {
-            broker: connection.broker().clone(),
-            user: credentials.user.clone(),
-            why: match answer.error_message {
+        Some(error) => {
+            let why = match answer.error_message {
                 Some(message) if !message.is_empty() => message.to_string(),
                 _ => error.to_string(),
-            },
-        }),
+            };
+            let broker = connection.broker().clone();
+            Err(LinkError::AuthenticationFailed(
+                broker,
+                credentials.user.clone(),
+                why,
+            ))
+        }
     }
 }

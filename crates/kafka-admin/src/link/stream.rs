@@ -22,10 +22,7 @@ impl DeadlineStream {
     ) -> std::result::Result<DeadlineStream, LinkError> {
         let within = settings.connect_within;
         let deadline = Instant::now() + within;
-        let unknown = |why: String| LinkError::Unknown {
-            broker: broker.clone(),
-            why,
-        };
+        let unknown = |why: String| LinkError::HostNotFound(broker.clone(), why);
         // The resolver has its own timeout; setting another one would take a thread.
         let found = (broker.host.as_str(), broker.port)
             .to_socket_addrs()
@@ -33,10 +30,7 @@ impl DeadlineStream {
         let mut last = unknown("it has no address".to_owned());
         for one in found {
             if let Err(refused) = settings.reach.check(one.ip()) {
-                last = LinkError::OutOfReach {
-                    broker: broker.clone(),
-                    refused,
-                };
+                last = LinkError::OutOfReach(broker.clone(), refused);
                 continue;
             }
             let remaining = deadline.saturating_duration_since(Instant::now());
@@ -50,17 +44,11 @@ impl DeadlineStream {
                     return Ok(DeadlineStream { stream, deadline });
                 }
                 Err(error) if error.kind() == ErrorKind::TimedOut => {
-                    last = LinkError::Slow {
-                        broker: broker.clone(),
-                        api: "the connection".to_owned(),
-                        within,
-                    };
+                    let api = "the connection".to_owned();
+                    last = LinkError::Timeout(broker.clone(), api, within);
                 }
                 Err(error) => {
-                    last = LinkError::Refused {
-                        broker: broker.clone(),
-                        why: error.to_string(),
-                    };
+                    last = LinkError::Refused(broker.clone(), error.to_string());
                 }
             }
         }

@@ -90,9 +90,9 @@ pub(super) fn tls_error(broker: &Address, error: &Error) -> Option<LinkError> {
     Some(match inner {
         rustls::Error::InvalidCertificate(
             CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. },
-        ) => LinkError::Misnamed { broker, why },
-        rustls::Error::InvalidCertificate(_) => LinkError::Untrusted { broker, why },
-        rustls::Error::InvalidMessage(_) => LinkError::NotTls { broker, why },
+        ) => LinkError::HostnameMismatch(broker, why),
+        rustls::Error::InvalidCertificate(_) => LinkError::Untrusted(broker, why),
+        rustls::Error::InvalidMessage(_) => LinkError::NotTls(broker, why),
         rustls::Error::AlertReceived(
             AlertDescription::BadCertificate
             | AlertDescription::CertificateRequired
@@ -100,8 +100,8 @@ pub(super) fn tls_error(broker: &Address, error: &Error) -> Option<LinkError> {
             | AlertDescription::CertificateExpired
             | AlertDescription::UnknownCA
             | AlertDescription::UnsupportedCertificate,
-        ) => LinkError::Identity { broker, why },
-        _ => LinkError::Tls { broker, why },
+        ) => LinkError::ClientCertificateRejected(broker, why),
+        _ => LinkError::Tls(broker, why),
     })
 }
 

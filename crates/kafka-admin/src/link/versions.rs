@@ -13,9 +13,10 @@ pub struct Versions {
     pub features: BTreeMap<String, i16>,
 }
 
-/// No version in common.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct NoCommonVersion {
+/// No version of a request in common.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{api} that Tare speaks (broker {theirs}, Tare {ours})")]
+pub struct NoCommonVersion {
     pub(super) api: String,
     pub(super) theirs: String,
     pub(super) ours: String,

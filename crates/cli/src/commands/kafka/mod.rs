@@ -109,9 +109,7 @@ fn classify_admin_error(error: AdminError) -> anyhow::Error {
 /// Marks unusable files and addresses as errors of the input (exit code 2).
 fn classify_link_error(error: LinkError) -> anyhow::Error {
     match error {
-        LinkError::File { .. } | LinkError::NoAddress | LinkError::NoBroker { .. } => {
-            bad_input(error)
-        }
+        LinkError::File { .. } | LinkError::NoAddress | LinkError::NoBroker(_) => bad_input(error),
         other => other.into(),
     }
 }

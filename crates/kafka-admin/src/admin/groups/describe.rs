@@ -10,7 +10,7 @@ use kafka_protocol::protocol::{Decodable, Message};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::admin::error::{AdminError, Refusal};
+use crate::admin::error::{AdminError, check};
 use crate::admin::{Admin, group_id};
 
 /// A group.
@@ -55,6 +55,7 @@ impl Admin {
     }
 
     fn group_once(&mut self, name: &str) -> Result<GroupView, AdminError> {
+        let what = &format!("group {name}");
         let coordinator = self.coordinator(name)?;
         if self
             .cluster
@@ -69,7 +70,7 @@ impl Admin {
                     None => return Ok(consumer_group(group, coordinator)),
                     // A classic group, or none.
                     Some(ResponseError::GroupIdNotFound | ResponseError::UnsupportedVersion) => {}
-                    Some(_) => check_error(name, group.error_code, group.error_message.as_ref())?,
+                    Some(_) => check(group.error_code, group.error_message.as_ref(), what)?,
                 }
             }
         }
@@ -77,26 +78,15 @@ impl Admin {
         let answer = self.cluster.ask_broker(coordinator, &request, i16::MAX)?;
         let Some(group) = answer.groups.first() else {
             return Err(AdminError::Input(format!(
-                "no entry in the response for group {name}"
+                "no entry in the response for {what}"
             )));
         };
-        check_error(name, group.error_code, group.error_message.as_ref())?;
+        check(group.error_code, group.error_message.as_ref(), what)?;
         if group.group_state.as_str() == "Dead" {
             // Before version 6, an unknown group is reported as state Dead.
-            check_error(name, ResponseError::GroupIdNotFound.code(), None)?;
+            check(ResponseError::GroupIdNotFound.code(), None, what)?;
         }
         Ok(classic_group(group, coordinator))
-    }
-}
-
-fn check_error(
-    name: &str,
-    code: i16,
-    message: Option<&kafka_protocol::protocol::StrBytes>,
-) -> Result<(), AdminError> {
-    match Refusal::of(code, message) {
-        None => Ok(()),
-        Some(refusal) => Err(refusal.about(format!("group {name}"))),
     }
 }
 

@@ -7,7 +7,7 @@ use kafka_protocol::messages::offset_fetch_request::OffsetFetchRequestGroup;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::admin::error::{AdminError, Refusal};
+use crate::admin::error::{AdminError, check};
 use crate::admin::offsets::{Key, When};
 use crate::admin::{Admin, group_id};
 
@@ -109,12 +109,12 @@ impl Admin {
             let request = OffsetFetchRequest::default().with_groups(vec![requested]);
             let answer = admin.cluster.ask_broker(coordinator, &request, i16::MAX)?;
             let mut found = BTreeMap::new();
-            let mut refused = None;
+            let what = format!("group {name}");
             for group in &answer.groups {
-                refused = refused.or(Refusal::of(group.error_code, None));
+                check(group.error_code, None, &what)?;
                 for topic in &group.topics {
                     for one in &topic.partitions {
-                        refused = refused.or(Refusal::of(one.error_code, None));
+                        check(one.error_code, None, &what)?;
                         if one.committed_offset >= 0 {
                             let key = (topic.name.to_string(), one.partition_index);
                             found.insert(key, one.committed_offset);
@@ -122,10 +122,7 @@ impl Admin {
                     }
                 }
             }
-            match refused {
-                None => Ok(found),
-                Some(refusal) => Err(refusal.about(format!("group {name}"))),
-            }
+            Ok(found)
         })
     }
 }

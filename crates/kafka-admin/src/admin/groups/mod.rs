@@ -8,9 +8,7 @@ use kafka_protocol::messages::{DeleteGroupsRequest, FindCoordinatorRequest, List
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::link::Patience;
-
-use super::error::{AdminError, Outcome, Refusal};
+use super::error::{AdminError, Outcome, check};
 use super::{Admin, group_id, str_bytes};
 
 pub use describe::{GroupMember, GroupView};
@@ -45,10 +43,8 @@ impl Admin {
             let answer = self.with_retries(|admin| {
                 let request = ListGroupsRequest::default();
                 let answer = admin.cluster.ask_broker(broker, &request, i16::MAX)?;
-                match Refusal::of(answer.error_code, None) {
-                    None => Ok(answer),
-                    Some(refusal) => Err(refusal.about(format!("the groups of broker {broker}"))),
-                }
+                let what = format_args!("the groups of broker {broker}");
+                check(answer.error_code, None, what).map(|()| answer)
             })?;
             all.extend(answer.groups.iter().map(|group| GroupSummary {
                 name: group.group_id.to_string(),
@@ -81,33 +77,17 @@ impl Admin {
                 let coordinator = admin.coordinator(name)?;
                 let answer = admin.cluster.ask_broker(coordinator, &request, i16::MAX)?;
                 let code = answer.results.first().map_or(0, |one| one.error_code);
-                Outcome::all(&[Outcome::of(name, code, None)])
+                check(code, None, name)
             });
-            outcomes.push(match done {
-                Ok(()) => Outcome::of(name, 0, None),
-                Err(AdminError::Refused { refusal, .. }) => Outcome {
-                    name: name.to_owned(),
-                    refusal: Some(refusal),
-                },
+            let refusal = match done {
+                Ok(()) => None,
+                Err(AdminError::Refused { refusal, .. }) => Some(refusal),
                 Err(error) => return Err(error),
-            });
+            };
+            let name = name.to_owned();
+            outcomes.push(Outcome { name, refusal });
         }
         Ok(outcomes)
-    }
-
-    /// Retries on transient errors: a coordinator that moves, is loading or was just created.
-    fn with_retries<T>(
-        &mut self,
-        mut act: impl FnMut(&mut Admin) -> Result<T, AdminError>,
-    ) -> Result<T, AdminError> {
-        let mut patience = Patience::of(self.cluster.settings().answer_within);
-        loop {
-            match act(self) {
-                Err(AdminError::Refused { refusal, .. })
-                    if refusal.is_retriable() && patience.wait() => {}
-                done => return done,
-            }
-        }
     }
 
     /// The coordinator of a group. The first request makes the cluster create `__consumer_offsets`, which takes a while.
@@ -122,10 +102,8 @@ impl Admin {
                     "no entry in the response for group {group}"
                 )));
             };
-            match Refusal::of(one.error_code, one.error_message.as_ref()) {
-                None => Ok(one.node_id.0),
-                Some(refusal) => Err(refusal.about(format!("group {group}"))),
-            }
+            let what = format_args!("group {group}");
+            check(one.error_code, one.error_message.as_ref(), what).map(|()| one.node_id.0)
         })
     }
 }

@@ -10,9 +10,9 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::admin::change::Mode;
-use crate::admin::error::{AdminError, Outcome};
+use crate::admin::error::{AdminError, check};
 use crate::admin::offsets::{Key, When};
-use crate::admin::{Admin, group_id, topic_name};
+use crate::admin::{Admin, by_topic, group_id};
 
 /// The target of a reset.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -144,35 +144,33 @@ impl Admin {
     }
 
     fn commit(&mut self, name: &str, resets: &[Reset]) -> Result<(), AdminError> {
-        let mut topics: BTreeMap<&str, Vec<OffsetCommitRequestPartition>> = BTreeMap::new();
-        for one in resets {
+        let partitions = resets.iter().map(|one| {
             let partition = OffsetCommitRequestPartition::default()
                 .with_partition_index(one.partition)
                 .with_committed_offset(one.to)
                 .with_committed_leader_epoch(-1)
                 .with_committed_metadata(Some(Default::default()));
-            topics.entry(&one.topic).or_default().push(partition);
-        }
-        let topics = topics.into_iter().map(|(topic, partitions)| {
+            (one.topic.as_str(), partition)
+        });
+        let topics = by_topic(partitions, |name, partitions| {
             OffsetCommitRequestTopic::default()
-                .with_name(topic_name(topic))
+                .with_name(name)
                 .with_partitions(partitions)
         });
         let request = OffsetCommitRequest::default()
             .with_group_id(group_id(name))
             .with_generation_id_or_member_epoch(-1)
-            .with_topics(topics.collect());
+            .with_topics(topics);
         self.with_retries(|admin| {
             let coordinator = admin.coordinator(name)?;
             let answer = admin.cluster.ask_broker(coordinator, &request, i16::MAX)?;
-            let mut outcomes = Vec::new();
             for topic in &answer.topics {
                 for one in &topic.partitions {
-                    let what = format!("{}-{}", topic.name.as_str(), one.partition_index);
-                    outcomes.push(Outcome::of(what, one.error_code, None));
+                    let what = format_args!("{}-{}", topic.name.as_str(), one.partition_index);
+                    check(one.error_code, None, what)?;
                 }
             }
-            Outcome::all(&outcomes)
+            Ok(())
         })
     }
 }

@@ -8,16 +8,16 @@ use kafka_protocol::messages::alter_partition_reassignments_request::{
     ReassignablePartition, ReassignableTopic,
 };
 use kafka_protocol::messages::{
-    AlterPartitionReassignmentsRequest, ListPartitionReassignmentsRequest, MetadataRequest,
+    AlterPartitionReassignmentsRequest, ListPartitionReassignmentsRequest,
 };
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::assign::{CandidateBroker, Move, Placed};
 
-use super::error::{AdminError, Outcome, Refusal};
+use super::error::{AdminError, Outcome, check};
 use super::offsets::Key;
-use super::{Admin, broker_ids, ids, topic_name};
+use super::{Admin, broker_ids, by_topic, ids};
 
 pub use throttle::{Limit, Throttles};
 
@@ -46,10 +46,7 @@ impl Admin {
     /// # Errors
     /// If no broker answers.
     pub fn sites(&mut self) -> Result<Vec<CandidateBroker>, AdminError> {
-        let none = MetadataRequest::default()
-            .with_topics(Some(Vec::new()))
-            .with_allow_auto_topic_creation(false);
-        let answer = self.cluster.metadata(&none)?;
+        let answer = self.cluster.metadata(Some(Vec::new()))?;
         let mut sites: Vec<CandidateBroker> = answer
             .brokers
             .iter()
@@ -124,9 +121,11 @@ impl Admin {
             .with_timeout_ms(self.timeout_ms())
             .with_topics(None);
         let answer = self.cluster.ask(&request)?;
-        if let Some(refusal) = Refusal::of(answer.error_code, answer.error_message.as_ref()) {
-            return Err(refusal.about("what is moving"));
-        }
+        check(
+            answer.error_code,
+            answer.error_message.as_ref(),
+            "what is moving",
+        )?;
         let mut all = Vec::new();
         for topic in &answer.topics {
             all.extend(topic.partitions.iter().map(|one| Moving {
@@ -160,25 +159,26 @@ impl Admin {
         &mut self,
         targets: &BTreeMap<Key, Option<&[i32]>>,
     ) -> Result<Vec<Outcome>, AdminError> {
-        let mut topics: BTreeMap<&str, Vec<ReassignablePartition>> = BTreeMap::new();
-        for ((topic, partition), replicas) in targets {
+        let partitions = targets.iter().map(|((topic, partition), replicas)| {
             let one = ReassignablePartition::default()
                 .with_partition_index(*partition)
                 .with_replicas(replicas.map(broker_ids));
-            topics.entry(topic).or_default().push(one);
-        }
-        let topics = topics.into_iter().map(|(topic, partitions)| {
+            (topic.as_str(), one)
+        });
+        let topics = by_topic(partitions, |name, partitions| {
             ReassignableTopic::default()
-                .with_name(topic_name(topic))
+                .with_name(name)
                 .with_partitions(partitions)
         });
         let request = AlterPartitionReassignmentsRequest::default()
             .with_timeout_ms(self.timeout_ms())
-            .with_topics(topics.collect());
+            .with_topics(topics);
         let answer = self.cluster.tell(&request)?;
-        if let Some(refusal) = Refusal::of(answer.error_code, answer.error_message.as_ref()) {
-            return Err(refusal.about("the reassignment"));
-        }
+        check(
+            answer.error_code,
+            answer.error_message.as_ref(),
+            "the reassignment",
+        )?;
         let mut outcomes = Vec::new();
         for topic in &answer.responses {
             for one in &topic.partitions {

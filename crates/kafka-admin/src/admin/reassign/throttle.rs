@@ -68,6 +68,20 @@ impl Throttles {
         (!throttles.topics.is_empty()).then_some(throttles)
     }
 
+    /// Adds brokers that a topic's list names and that do not report a limit: the change is accepted, and they have not heard of it
+    /// yet. Only live ones, since a broker that is down accepts no configuration.
+    fn add_unreported(&mut self, live: &[i32]) {
+        let Some(&rate) = self.brokers.values().min() else {
+            return;
+        };
+        let lists = self.topics.values();
+        let replicas = lists.flat_map(|topic| topic.leading.iter().chain(&topic.following));
+        let named = replicas.filter_map(|replica| replica.split_once(':')?.1.parse().ok());
+        for broker in named.filter(|broker| live.contains(broker)) {
+            self.brokers.entry(broker).or_insert(rate);
+        }
+    }
+
     /// Whether no throttle is set.
     #[must_use]
     pub fn is_empty(&self) -> bool {
@@ -82,11 +96,8 @@ impl Admin {
     /// If a broker does not answer.
     pub fn throttles(&mut self) -> Result<Throttles, AdminError> {
         let mut throttles = Throttles::default();
-        let sites = self.sites()?;
-        let brokers: Vec<Resource> = sites
-            .iter()
-            .map(|site| Resource::Broker(site.broker))
-            .collect();
+        let live: Vec<i32> = self.sites()?.iter().map(|site| site.broker).collect();
+        let brokers: Vec<Resource> = live.iter().copied().map(Resource::Broker).collect();
         for (resource, configs) in self.configs(&brokers, Some(&RATES))? {
             let rates =
                 values_from(&configs, ConfigSource::Broker).filter_map(|one| one.parse().ok());
@@ -118,6 +129,7 @@ impl Admin {
                 throttles.topics.insert(name, throttled);
             }
         }
+        throttles.add_unreported(&live);
         Ok(throttles)
     }
 
@@ -199,6 +211,30 @@ fn values_from(configs: &[Config], source: ConfigSource) -> impl Iterator<Item =
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_limit_of_which_a_broker_has_not_heard_is_taken_away_there_too() {
+        let throttled = Throttled {
+            leading: vec!["0:1".to_owned(), "0:2".to_owned()],
+            following: vec!["0:3".to_owned(), "0:4".to_owned(), "*".to_owned()],
+        };
+        let topics = BTreeMap::from([("t".to_owned(), throttled)]);
+        let mut throttles = Throttles {
+            brokers: BTreeMap::from([(1, 1000)]),
+            topics: topics.clone(),
+        };
+        throttles.add_unreported(&[1, 2, 3, 5]);
+        assert_eq!(
+            throttles.brokers,
+            BTreeMap::from([(1, 1000), (2, 1000), (3, 1000)])
+        );
+        let mut without_rate = Throttles {
+            brokers: BTreeMap::new(),
+            topics,
+        };
+        without_rate.add_unreported(&[1, 2, 3]);
+        assert!(without_rate.brokers.is_empty());
+    }
 
     #[test]
     fn a_limit_counts_for_what_is_copied_and_for_nothing_else() {

@@ -8,18 +8,16 @@ mod compare;
 
 use std::collections::BTreeMap;
 
+use kafka_protocol::messages::FetchRequest;
 use kafka_protocol::messages::fetch_request::{FetchPartition, FetchTopic};
 use kafka_protocol::messages::fetch_response::PartitionData;
-use kafka_protocol::messages::list_offsets_request::{ListOffsetsPartition, ListOffsetsTopic};
-use kafka_protocol::messages::{FetchRequest, ListOffsetsRequest};
 use schemars::JsonSchema;
 use serde::Serialize;
 use tare_kafka::records::Batches;
 
-use crate::link::Patience;
-
 use super::configs::Resource;
-use super::error::{AdminError, Refusal};
+use super::error::{AdminError, check};
+use super::offsets::{self, When};
 use super::topics::PartitionView;
 use super::{Admin, topic_name};
 
@@ -212,24 +210,15 @@ impl Admin {
         partition: &PartitionView,
         broker: i32,
     ) -> Result<ReplicaReader, AdminError> {
-        let requested = ListOffsetsPartition::default()
-            .with_partition_index(partition.partition)
-            .with_current_leader_epoch(-1)
-            .with_timestamp(-2);
-        let requested = ListOffsetsTopic::default()
-            .with_name(topic_name(topic))
-            .with_partitions(vec![requested]);
-        let request = ListOffsetsRequest::default()
-            .with_replica_id(DEBUG_REPLICA_ID.into())
-            .with_topics(vec![requested]);
+        let key = (topic.to_owned(), partition.partition);
+        let request = offsets::request(&[key], When::Earliest);
+        let request = request.with_replica_id(DEBUG_REPLICA_ID.into());
         let answer = self.cluster.ask_broker(broker, &request, i16::MAX)?;
         let all = answer.topics.iter().flat_map(|topic| &topic.partitions);
         let Some(one) = all.into_iter().next() else {
             return Err(AdminError::Input("it says nothing about itself".to_owned()));
         };
-        if let Some(refusal) = Refusal::of(one.error_code, None) {
-            return Err(refusal.about("its first offset"));
-        }
+        check(one.error_code, None, "its first offset")?;
         let first = one.offset;
         let data = self.fetch(topic, partition.partition, broker, first)?;
         Ok(ReplicaReader {
@@ -307,27 +296,16 @@ impl Admin {
             .with_max_bytes(FETCH_BYTES)
             .with_session_epoch(-1)
             .with_topics(vec![requested]);
-        let mut patience = Patience::of(self.cluster.settings().answer_within);
-        loop {
-            let answer = self
-                .cluster
-                .ask_broker(broker, &request, FETCH_VERSION_MAX)?;
-            let what = || format!("{topic}-{partition} on broker {broker}");
-            if let Some(refusal) = Refusal::of(answer.error_code, None) {
-                return Err(refusal.about(what()));
-            }
-            let mut all = answer
-                .responses
-                .into_iter()
-                .flat_map(|topic| topic.partitions);
-            let Some(data) = all.next() else {
-                return Err(AdminError::Input(format!("{} is not there", what())));
+        let what = format!("{topic}-{partition} on broker {broker}");
+        self.with_retries(|admin| {
+            let cluster = &mut admin.cluster;
+            let answer = cluster.ask_broker(broker, &request, FETCH_VERSION_MAX)?;
+            check(answer.error_code, None, &what)?;
+            let topics = answer.responses.into_iter();
+            let Some(data) = topics.flat_map(|topic| topic.partitions).next() else {
+                return Err(AdminError::Input(format!("{what} is not there")));
             };
-            match Refusal::of(data.error_code, None) {
-                None => return Ok(data),
-                Some(refusal) if refusal.is_retriable() && patience.wait() => {}
-                Some(refusal) => return Err(refusal.about(what())),
-            }
-        }
+            check(data.error_code, None, &what).map(|()| data)
+        })
     }
 }
