@@ -43,22 +43,12 @@ pub enum CompressError {
     Unknown(i16),
     /// The decompressed size exceeds the limit.
     #[error(
-        "more than {max_bytes} bytes come out of a {codec} batch: raise the limit; it may be a decompression bomb"
+        "more than {1} bytes come out of a {0} batch: raise the limit; it may be a decompression bomb"
     )]
-    TooLarge {
-        /// The codec.
-        codec: Compression,
-        /// The limit.
-        max_bytes: usize,
-    },
-    /// The data is invalid for the codec.
-    #[error("the records are not {codec}: {reason}")]
-    Corrupt {
-        /// The codec.
-        codec: Compression,
-        /// The library's message.
-        reason: String,
-    },
+    TooLarge(Compression, usize),
+    /// The data is invalid for the codec, says the library.
+    #[error("the records are not {0}: {1}")]
+    Corrupt(Compression, String),
 }
 
 impl Compression {
@@ -102,10 +92,7 @@ impl Compression {
     }
 
     fn corrupt(self, reason: impl fmt::Display) -> CompressError {
-        CompressError::Corrupt {
-            codec: self,
-            reason: reason.to_string(),
-        }
+        CompressError::Corrupt(self, reason.to_string())
     }
 }
 
@@ -251,7 +238,7 @@ impl Decompressor {
         out.clear();
         match codec {
             Compression::None if input.len() > max_bytes => {
-                return Err(CompressError::TooLarge { codec, max_bytes });
+                return Err(CompressError::TooLarge(codec, max_bytes));
             }
             Compression::None => out.extend_from_slice(input),
             Compression::Gzip => read_all(codec, MultiGzDecoder::new(input), out, max_bytes)?,
@@ -281,7 +268,7 @@ impl Decompressor {
         loop {
             let start = out.len();
             if start > max_bytes {
-                return Err(CompressError::TooLarge { codec, max_bytes });
+                return Err(CompressError::TooLarge(codec, max_bytes));
             }
             // One byte above the limit shows that there is more.
             let more = (rest.len() * 4).clamp(4096, 1 << 20);
@@ -294,7 +281,7 @@ impl Decompressor {
             let ended = status.remaining == 0;
             if rest.is_empty() && ended {
                 return match out.len() > max_bytes {
-                    true => Err(CompressError::TooLarge { codec, max_bytes }),
+                    true => Err(CompressError::TooLarge(codec, max_bytes)),
                     false => Ok(()),
                 };
             }
@@ -316,7 +303,7 @@ fn read_all(
         .read_to_end(out)
         .map_err(|error| codec.corrupt(error))?;
     match out.len() > max_bytes {
-        true => Err(CompressError::TooLarge { codec, max_bytes }),
+        true => Err(CompressError::TooLarge(codec, max_bytes)),
         false => Ok(()),
     }
 }
@@ -351,7 +338,7 @@ fn append_snappy(block: &[u8], out: &mut Vec<u8>, max_bytes: usize) -> Result<()
     let length = snap::raw::decompress_len(block).map_err(|error| codec.corrupt(error))?;
     let start = out.len();
     if length > max_bytes - start.min(max_bytes) {
-        return Err(CompressError::TooLarge { codec, max_bytes });
+        return Err(CompressError::TooLarge(codec, max_bytes));
     }
     out.resize(start + length, 0);
     snap::raw::Decoder::new()
@@ -415,7 +402,7 @@ mod tests {
             compressor.compress(&zeros, &mut packed).unwrap();
             let found = Decompressor::default().decompress(codec, &packed, &mut out, 99_999);
             assert!(
-                matches!(found, Err(CompressError::TooLarge { .. })),
+                matches!(found, Err(CompressError::TooLarge(..))),
                 "{codec}: {found:?}"
             );
         }

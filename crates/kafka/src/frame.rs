@@ -13,35 +13,17 @@ pub const ANSWER_MAX_BYTES: usize = 128 << 20;
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 pub enum FrameError {
     /// The length is invalid.
-    #[error("a frame of {length} bytes: this is not the Kafka protocol (a TLS or HTTP port?)")]
-    Length {
-        /// What was read.
-        length: i64,
-    },
-    /// The request does not fit the version.
-    #[error("cannot write the request in version {version}: {reason}")]
-    Encode {
-        /// The version.
-        version: i16,
-        /// The codec's message.
-        reason: String,
-    },
-    /// The response cannot be decoded.
-    #[error("the broker's answer cannot be read as version {version}: {reason}")]
-    Decode {
-        /// The version.
-        version: i16,
-        /// The codec's message.
-        reason: String,
-    },
-    /// Trailing bytes after the response.
-    #[error("{count} bytes too many behind the broker's answer of version {version}")]
-    Trailing {
-        /// How many.
-        count: usize,
-        /// The version.
-        version: i16,
-    },
+    #[error("a frame of {0} bytes: this is not the Kafka protocol (a TLS or HTTP port?)")]
+    Length(i64),
+    /// The request does not fit the version, says the codec.
+    #[error("cannot write the request in version {0}: {1}")]
+    Encode(i16, String),
+    /// The response cannot be decoded in the version, says the codec.
+    #[error("the broker's answer cannot be read as version {0}: {1}")]
+    Decode(i16, String),
+    /// Bytes after the response in the version.
+    #[error("{1} trailing bytes after the broker's answer of version {0}")]
+    Trailing(i16, usize),
 }
 
 /// Appends an encoded request: length, header, body.
@@ -55,10 +37,7 @@ pub fn write<R: Request>(
     correlation: i32,
     client: &StrBytes,
 ) -> Result<(), FrameError> {
-    let fail = |error: &dyn std::fmt::Display| FrameError::Encode {
-        version,
-        reason: format!("{error:#}"),
-    };
+    let fail = |error: &dyn std::fmt::Display| FrameError::Encode(version, format!("{error:#}"));
     let start = out.len();
     out.extend_from_slice(&[0; 4]);
     RequestHeader::default()
@@ -86,9 +65,7 @@ pub fn length(input: &[u8], max_bytes: usize) -> Result<Option<usize>, FrameErro
     let length = i32::from_be_bytes(*head);
     match usize::try_from(length) {
         Ok(length) if (4..=max_bytes).contains(&length) => Ok(Some(length)),
-        _ => Err(FrameError::Length {
-            length: length.into(),
-        }),
+        _ => Err(FrameError::Length(length.into())),
     }
 }
 
@@ -110,16 +87,13 @@ pub fn read<R: Request>(frame: Bytes, version: i16) -> Result<R::Response, Frame
         _ => LengthFormat::Compact,
     };
     let mut rest = CheckedBuf::new(frame, lengths);
-    let fail = |error: &dyn std::fmt::Display| FrameError::Decode {
-        version,
-        reason: format!("{error:#}"),
-    };
+    let fail = |error: &dyn std::fmt::Display| FrameError::Decode(version, format!("{error:#}"));
     ResponseHeader::decode(&mut rest, R::Response::header_version(version))
         .map_err(|error| fail(&error))?;
     let answer = R::Response::decode(&mut rest, version).map_err(|error| fail(&error))?;
     match rest.remaining() {
         0 => Ok(answer),
-        count => Err(FrameError::Trailing { count, version }),
+        count => Err(FrameError::Trailing(version, count)),
     }
 }
 
@@ -162,10 +136,7 @@ mod tests {
         longer.extend_from_slice(&[0, 0]);
         assert_eq!(
             read::<MetadataRequest>(longer.freeze(), 12),
-            Err(FrameError::Trailing {
-                count: 2,
-                version: 12
-            })
+            Err(FrameError::Trailing(12, 2))
         );
         let cut = frame.slice(..frame.len() - 1);
         assert!(read::<MetadataRequest>(cut, 12).is_err());

@@ -34,7 +34,7 @@ impl Admin {
             let (first, end) = (first.unwrap_or(0), end.unwrap_or(0));
             if first > 0 {
                 let partition = partition.partition;
-                return Err(AccountError::Deleted { partition, first }.into());
+                return Err(AccountError::Deleted(partition, first).into());
             }
             self.read_partition(topic, &partition, end, account)?;
         }

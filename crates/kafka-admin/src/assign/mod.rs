@@ -104,31 +104,17 @@ pub struct Plan {
     pub after: BTreeMap<i32, Share>,
 }
 
-/// Why no plan could be made.
+/// Why no plan could be made for a partition of a topic.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum PlanError {
     /// More replicas than brokers.
     #[error(
-        "{topic}-{partition} is to have {replicas} replicas and there are {brokers} brokers to put them on: use more brokers or fewer replicas"
+        "{0}-{1} is to have {2} replicas and there are {3} brokers to put them on: use more brokers or fewer replicas"
     )]
-    TooFewBrokers {
-        /// Topic.
-        topic: String,
-        /// Number.
-        partition: i32,
-        /// Replicas it should have.
-        replicas: usize,
-        /// Brokers available.
-        brokers: usize,
-    },
+    TooFewBrokers(String, i32, usize, usize),
     /// A partition without replicas, and no target number was given.
-    #[error("{topic}-{partition} has no replicas: say how many it is to have")]
-    NoReplication {
-        /// Topic.
-        topic: String,
-        /// Number.
-        partition: i32,
-    },
+    #[error("{0}-{1} has no replicas: say how many it is to have")]
+    NoReplication(String, i32),
     /// A duplicate broker or partition.
     #[error("{0} is duplicated")]
     Duplicate(String),

@@ -184,17 +184,15 @@ fn target_replicas(
         Replication::Keep => placed.replicas.len(),
         Replication::Exactly(count) => count,
     };
+    let topic = placed.topic.clone();
     match replicas {
-        0 => Err(PlanError::NoReplication {
-            topic: placed.topic.clone(),
-            partition: placed.partition,
-        }),
-        _ if replicas > brokers => Err(PlanError::TooFewBrokers {
-            topic: placed.topic.clone(),
-            partition: placed.partition,
-            replicas,
-            brokers,
-        }),
+        0 => Err(PlanError::NoReplication(topic, placed.partition)),
+        _ if replicas > brokers => {
+            let partition = placed.partition;
+            Err(PlanError::TooFewBrokers(
+                topic, partition, replicas, brokers,
+            ))
+        }
         _ => Ok(replicas),
     }
 }

@@ -372,12 +372,7 @@ fn what_cannot_be_is_refused() {
     let partitions = placed("t", &[&[1, 2, 3]]);
     assert_eq!(
         plan(&candidates(1..=2, 0), &partitions, Replication::Keep),
-        Err(PlanError::TooFewBrokers {
-            topic: "t".to_owned(),
-            partition: 0,
-            replicas: 3,
-            brokers: 2
-        })
+        Err(PlanError::TooFewBrokers("t".to_owned(), 0, 3, 2))
     );
     let empty = placed("t", &[&[]]);
     assert!(plan(&candidates(1..=2, 0), &empty, Replication::Keep).is_err());

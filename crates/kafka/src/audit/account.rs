@@ -29,43 +29,23 @@ pub struct Found {
     pub foreign: u64,
 }
 
-/// Why an audit failed.
+/// Why the audit of this partition failed.
 #[derive(Debug, Error)]
 pub enum AccountError {
     /// A batch could not be read.
-    #[error("partition {partition}: {source}")]
-    Batch {
-        /// Which partition.
-        partition: i32,
-        /// Why.
-        source: BatchError,
-    },
-    /// The records of a batch could not be decoded.
-    #[error("partition {partition}, the batch at offset {offset}: {reason}")]
-    Body {
-        /// Which partition.
-        partition: i32,
-        /// Base offset of the batch.
-        offset: i64,
-        /// Why.
-        reason: String,
-    },
+    #[error("partition {0}: {1}")]
+    Batch(i32, #[source] BatchError),
+    /// The records of the batch with this base offset could not be decoded.
+    #[error("partition {0}, the batch at offset {1}: {2}")]
+    Body(i32, i64, String),
     /// The log start offset is above 0: records were deleted.
     #[error(
-        "partition {partition} begins at offset {first}: records before it were deleted; raise the topic's retention"
+        "partition {0} begins at offset {1}: records before it were deleted; raise the topic's retention"
     )]
-    Deleted {
-        /// Which partition.
-        partition: i32,
-        /// Its first offset.
-        first: i64,
-    },
+    Deleted(i32, i64),
     /// Too many gaps in the numbers of a writer.
-    #[error("partition {partition}: more than {RANGES_MAX} gaps, they cannot be accounted for")]
-    TooManyGaps {
-        /// Which partition.
-        partition: i32,
-    },
+    #[error("partition {0}: more than {RANGES_MAX} gaps, they cannot be accounted for")]
+    TooManyGaps(i32),
 }
 
 /// The numbers that one writer wrote to one partition.
@@ -120,7 +100,7 @@ impl Account {
         let log = self.logs.entry((partition, writer));
         let log = log.or_insert_with(WriterLog::new);
         match log.acknowledged.add_range(from, count) {
-            Insertion::Full => Err(AccountError::TooManyGaps { partition }),
+            Insertion::Full => Err(AccountError::TooManyGaps(partition)),
             Insertion::New | Insertion::Duplicate => Ok(()),
         }
     }
@@ -132,7 +112,7 @@ impl Account {
     pub fn read(&mut self, partition: i32, from: i64, bytes: &[u8]) -> Result<i64, AccountError> {
         let mut next = from;
         for batch in Batches::new(bytes) {
-            let wrong = |source| AccountError::Batch { partition, source };
+            let wrong = |source| AccountError::Batch(partition, source);
             let batch = batch.map_err(wrong)?;
             batch.check().map_err(wrong)?;
             let header = batch.header;
@@ -140,11 +120,7 @@ impl Account {
                 continue;
             }
             let offset = header.base_offset;
-            let body = |reason: String| AccountError::Body {
-                partition,
-                offset,
-                reason,
-            };
+            let body = |reason: String| AccountError::Body(partition, offset, reason);
             let records = self
                 .unpacker
                 .unpack(&header, batch.body())
@@ -190,7 +166,7 @@ fn count_record(
         .entry((partition, writer))
         .or_insert_with(WriterLog::new);
     match log.seen.add(number) {
-        Insertion::Full => return Err(AccountError::TooManyGaps { partition }),
+        Insertion::Full => return Err(AccountError::TooManyGaps(partition)),
         Insertion::Duplicate => found.duplicated += 1,
         Insertion::New => found.reordered += u64::from(log.last.is_some_and(|last| number < last)),
     }

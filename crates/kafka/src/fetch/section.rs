@@ -34,12 +34,10 @@ pub struct PartitionHead<'a> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 pub enum FetchError {
     /// It is truncated, or a length in it exceeds it.
-    #[error("the answer to a fetch ends within {0}: broker and Tare do not mean the same version")]
+    #[error("truncated Fetch response (in {0}): version mismatch")]
     Cut(&'static str),
     /// It has trailing bytes.
-    #[error(
-        "{0} bytes too many behind the answer to a fetch: broker and Tare do not mean the same version"
-    )]
+    #[error("{0} trailing bytes after a Fetch response: version mismatch")]
     Trailing(usize),
 }
 

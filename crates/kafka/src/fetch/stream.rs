@@ -103,11 +103,8 @@ impl BatchStream {
             },
         };
         if self.bodies == Bodies::Keep && header.batch_bytes > KEPT_MAX_BYTES {
-            return Step::Bad(BatchError::TooLarge {
-                offset: header.base_offset,
-                bytes: header.batch_bytes,
-                max_bytes: KEPT_MAX_BYTES,
-            });
+            let (offset, bytes) = (header.base_offset, header.batch_bytes);
+            return Step::Bad(BatchError::TooLarge(offset, bytes, KEPT_MAX_BYTES));
         }
         let left = header.batch_bytes - self.consumed;
         let (piece, rest) = bytes.split_at(left.min(bytes.len()));
@@ -174,10 +171,6 @@ impl BatchStream {
         if self.check == CrcCheck::Off || self.crc == header.crc {
             return Ok(());
         }
-        Err(BatchError::Crc {
-            offset: header.base_offset,
-            stored: header.crc,
-            found: self.crc,
-        })
+        Err(BatchError::Crc(header.base_offset, header.crc, self.crc))
     }
 }

@@ -79,47 +79,25 @@ pub enum GroupEvent {
     Left,
 }
 
-/// Why a membership failed.
+/// Why the membership of a group failed.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum GroupError {
-    /// The coordinator refuses.
-    #[error("group {group:?} is refused ({error}): {advice}")]
-    Refused {
-        /// The group.
-        group: String,
-        /// The broker's error.
-        error: String,
-        /// What to do.
-        advice: &'static str,
-    },
-    /// The group does not stabilize.
+    /// The coordinator refuses, with an error of the broker; what to do.
+    #[error("group {0:?} is refused ({1}): {2}")]
+    Refused(String, String, &'static str),
+    /// The group does not stabilize after so many consecutive rebalances.
     #[error(
-        "group {group:?} was rebalanced {count} times in a row without stabilizing: see which of its members come and go, or use another group"
+        "group {0:?} was rebalanced {1} times in a row without stabilizing: see which of its members come and go, or use another group"
     )]
-    RebalanceLoop {
-        /// The group.
-        group: String,
-        /// Consecutive rebalances.
-        count: u32,
-    },
-    /// No coordinator is found.
+    RebalanceLoop(String, u32),
+    /// No coordinator was found for so many seconds.
     #[error(
-        "group {group:?} has had no coordinator for {seconds} s: see that the brokers which hold __consumer_offsets are up and can be reached"
+        "group {0:?} has had no coordinator for {1} s: see that the brokers which hold __consumer_offsets are up and can be reached"
     )]
-    NoCoordinator {
-        /// The group.
-        group: String,
-        /// How long it was searched for.
-        seconds: u64,
-    },
+    NoCoordinator(String, u64),
     /// A message of another member or of the broker cannot be decoded.
-    #[error("group {group:?}: {what} cannot be read: are its members consumers of this protocol")]
-    Unreadable {
-        /// The group.
-        group: String,
-        /// The message.
-        what: &'static str,
-    },
+    #[error("group {0:?}: {1} cannot be decoded: are its members consumers of this protocol")]
+    Unreadable(String, &'static str),
 }
 
 /// Counters of a membership.
@@ -300,10 +278,8 @@ impl Member {
         self.step = Step::Join;
         self.consecutive_rebalances += 1;
         if self.consecutive_rebalances > self.plan.rebalances_max {
-            let error = GroupError::RebalanceLoop {
-                group: self.plan.group.clone(),
-                count: self.consecutive_rebalances - 1,
-            };
+            let count = self.consecutive_rebalances - 1;
+            let error = GroupError::RebalanceLoop(self.plan.group.clone(), count);
             return self.end(GroupEvent::Failed(error));
         }
         // A single rebalance is normal; repeated ones are slowed down.
@@ -359,10 +335,8 @@ impl Member {
             Some(E::InvalidGroupId) => "a group needs a name",
             _ => "see the broker's log",
         };
-        self.end(GroupEvent::Failed(GroupError::Refused {
-            group: self.plan.group.clone(),
-            error: error.map_or_else(|| format!("error {code}"), |error| error.to_string()),
-            advice,
-        }));
+        let name = error.map_or_else(|| format!("error {code}"), |error| error.to_string());
+        let error = GroupError::Refused(self.plan.group.clone(), name, advice);
+        self.end(GroupEvent::Failed(error));
     }
 }

@@ -15,120 +15,71 @@ use kafka_protocol::protocol::{Decodable, Encodable, StrBytes};
 use super::assign::{Subscriber, TopicPartitions};
 use crate::frame::{self, FrameError};
 
-/// The kind of a group request.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum GroupKind {
-    /// FindCoordinator.
-    Find,
-    /// JoinGroup.
-    Join,
-    /// SyncGroup.
-    Sync,
-    /// Heartbeat.
-    Heartbeat,
-    /// OffsetFetch.
-    Offsets,
-    /// OffsetCommit.
-    Commit,
-    /// LeaveGroup.
-    Leave,
-}
+/// One line for each kind of request: its request and response, its API key, the oldest and newest version that are used.
+macro_rules! group_apis {
+    ($($kind:ident: $request:ident, $response:ident, $key:ident $oldest:literal to $newest:literal;)*) => {
+        /// The kind of a group request.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+        #[expect(missing_docs, reason = "the names are those of the requests")]
+        pub enum GroupKind { $($kind,)* }
 
-impl GroupKind {
-    /// All kinds, by index.
-    pub const ALL: [GroupKind; 7] = [
-        GroupKind::Find,
-        GroupKind::Join,
-        GroupKind::Sync,
-        GroupKind::Heartbeat,
-        GroupKind::Offsets,
-        GroupKind::Commit,
-        GroupKind::Leave,
-    ];
+        impl GroupKind {
+            /// All kinds, by index.
+            pub const ALL: [GroupKind; 7] = [$(GroupKind::$kind,)*];
 
-    /// Its API key, and the oldest and newest version that are used.
-    #[must_use]
-    pub const fn versions(self) -> (ApiKey, i16, i16) {
-        match self {
-            GroupKind::Find => (ApiKey::FindCoordinator, 1, 3),
-            GroupKind::Join => (ApiKey::JoinGroup, 5, 7),
-            GroupKind::Sync => (ApiKey::SyncGroup, 3, 4),
-            GroupKind::Heartbeat => (ApiKey::Heartbeat, 3, 4),
-            GroupKind::Offsets => (ApiKey::OffsetFetch, 3, 6),
-            GroupKind::Commit => (ApiKey::OffsetCommit, 7, 8),
-            GroupKind::Leave => (ApiKey::LeaveGroup, 3, 4),
+            /// Its API key, and the oldest and newest version that are used.
+            #[must_use]
+            pub const fn versions(self) -> (ApiKey, i16, i16) {
+                match self { $(GroupKind::$kind => (ApiKey::$key, $oldest, $newest),)* }
+            }
         }
-    }
-}
 
-/// A request to the coordinator.
-#[derive(Debug, Clone, PartialEq)]
-#[expect(missing_docs, reason = "GroupKind says what each is")]
-pub enum GroupRequest {
-    Find(FindCoordinatorRequest),
-    Join(JoinGroupRequest),
-    Sync(SyncGroupRequest),
-    Heartbeat(HeartbeatRequest),
-    Offsets(OffsetFetchRequest),
-    Commit(OffsetCommitRequest),
-    Leave(LeaveGroupRequest),
-}
+        /// A request to the coordinator.
+        #[derive(Debug, Clone, PartialEq)]
+        #[expect(missing_docs, reason = "GroupKind has the same names")]
+        pub enum GroupRequest { $($kind($request),)* }
 
-impl GroupRequest {
-    /// Its kind.
-    #[must_use]
-    pub fn kind(&self) -> GroupKind {
-        match self {
-            GroupRequest::Find(_) => GroupKind::Find,
-            GroupRequest::Join(_) => GroupKind::Join,
-            GroupRequest::Sync(_) => GroupKind::Sync,
-            GroupRequest::Heartbeat(_) => GroupKind::Heartbeat,
-            GroupRequest::Offsets(_) => GroupKind::Offsets,
-            GroupRequest::Commit(_) => GroupKind::Commit,
-            GroupRequest::Leave(_) => GroupKind::Leave,
+        impl GroupRequest {
+            /// Its kind.
+            #[must_use]
+            pub fn kind(&self) -> GroupKind {
+                match self { $(GroupRequest::$kind(_) => GroupKind::$kind,)* }
+            }
         }
-    }
+
+        /// A response of the coordinator.
+        #[derive(Debug, Clone, PartialEq)]
+        #[expect(missing_docs, reason = "GroupKind has the same names")]
+        pub enum GroupResponse { $($kind($response),)* }
+
+        impl GroupResponse {
+            /// Decodes the response to a request of this kind: the frame after its length.
+            ///
+            /// # Errors
+            /// If it is not a response of this version.
+            pub fn read(kind: GroupKind, bytes: Bytes, version: i16) -> Result<Self, FrameError> {
+                Ok(match kind {
+                    $(GroupKind::$kind => GroupResponse::$kind(frame::read::<$request>(bytes, version)?),)*
+                })
+            }
+
+            /// The kind of its request.
+            #[must_use]
+            pub fn kind(&self) -> GroupKind {
+                match self { $(GroupResponse::$kind(_) => GroupKind::$kind,)* }
+            }
+        }
+    };
 }
 
-/// A response of the coordinator.
-#[derive(Debug, Clone, PartialEq)]
-#[expect(missing_docs, reason = "GroupKind says what each is")]
-pub enum GroupAnswer {
-    Find(FindCoordinatorResponse),
-    Join(JoinGroupResponse),
-    Sync(SyncGroupResponse),
-    Heartbeat(HeartbeatResponse),
-    Offsets(OffsetFetchResponse),
-    Commit(OffsetCommitResponse),
-    Leave(LeaveGroupResponse),
-}
-
-impl GroupAnswer {
-    /// Decodes the response to a request of this kind: the frame after its length.
-    ///
-    /// # Errors
-    /// If it is not a response of this version.
-    pub fn read(kind: GroupKind, answer: Bytes, version: i16) -> Result<Self, FrameError> {
-        Ok(match kind {
-            GroupKind::Find => {
-                GroupAnswer::Find(frame::read::<FindCoordinatorRequest>(answer, version)?)
-            }
-            GroupKind::Join => GroupAnswer::Join(frame::read::<JoinGroupRequest>(answer, version)?),
-            GroupKind::Sync => GroupAnswer::Sync(frame::read::<SyncGroupRequest>(answer, version)?),
-            GroupKind::Heartbeat => {
-                GroupAnswer::Heartbeat(frame::read::<HeartbeatRequest>(answer, version)?)
-            }
-            GroupKind::Offsets => {
-                GroupAnswer::Offsets(frame::read::<OffsetFetchRequest>(answer, version)?)
-            }
-            GroupKind::Commit => {
-                GroupAnswer::Commit(frame::read::<OffsetCommitRequest>(answer, version)?)
-            }
-            GroupKind::Leave => {
-                GroupAnswer::Leave(frame::read::<LeaveGroupRequest>(answer, version)?)
-            }
-        })
-    }
+group_apis! {
+    Find: FindCoordinatorRequest, FindCoordinatorResponse, FindCoordinator 1 to 3;
+    Join: JoinGroupRequest, JoinGroupResponse, JoinGroup 5 to 7;
+    Sync: SyncGroupRequest, SyncGroupResponse, SyncGroup 3 to 4;
+    Heartbeat: HeartbeatRequest, HeartbeatResponse, Heartbeat 3 to 4;
+    Offsets: OffsetFetchRequest, OffsetFetchResponse, OffsetFetch 3 to 6;
+    Commit: OffsetCommitRequest, OffsetCommitResponse, OffsetCommit 7 to 8;
+    Leave: LeaveGroupRequest, LeaveGroupResponse, LeaveGroup 3 to 4;
 }
 
 /// Version of subscriptions: the first one with owned partitions.
@@ -154,12 +105,9 @@ pub(super) fn write_subscription(topics: &[String], owned: &[TopicPartitions]) -
     versioned(&message, SUBSCRIPTION_VERSION)
 }
 
-/// Decodes a subscription. Members may be other clients: newer versions append fields, which are ignored.
+/// Decodes a subscription. Members may be other clients.
 pub(super) fn read_subscription(member: &str, bytes: &Bytes) -> Option<Subscriber> {
-    let mut rest = bytes.clone();
-    let version = i16::from_be_bytes(*rest.first_chunk::<2>()?).clamp(0, 3);
-    let mut rest = rest.split_off(2);
-    let read = ConsumerProtocolSubscription::decode(&mut rest, version).ok()?;
+    let read: ConsumerProtocolSubscription = read_versioned(bytes)?;
     let owned = read.owned_partitions.into_iter();
     Some(Subscriber {
         member: member.to_owned(),
@@ -189,10 +137,7 @@ pub(super) fn read_assignment(bytes: &Bytes) -> Option<Vec<TopicPartitions>> {
     if bytes.is_empty() {
         return Some(Vec::new());
     }
-    let mut rest = bytes.clone();
-    let version = i16::from_be_bytes(*rest.first_chunk::<2>()?).clamp(0, 3);
-    let mut rest = rest.split_off(2);
-    let read = ConsumerProtocolAssignment::decode(&mut rest, version).ok()?;
+    let read: ConsumerProtocolAssignment = read_versioned(bytes)?;
     let each = read.assigned_partitions.into_iter();
     Some(
         each.map(|one| TopicPartitions {
@@ -208,4 +153,10 @@ fn versioned(message: &impl Encodable, version: i16) -> Option<Bytes> {
     out.extend_from_slice(&version.to_be_bytes());
     message.encode(&mut out, version).ok()?;
     Some(out.freeze())
+}
+
+/// Newer versions append fields, which are ignored.
+fn read_versioned<M: Decodable>(bytes: &Bytes) -> Option<M> {
+    let version = i16::from_be_bytes(*bytes.first_chunk::<2>()?).clamp(0, 3);
+    M::decode(&mut bytes.slice(2..), version).ok()
 }

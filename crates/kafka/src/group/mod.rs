@@ -13,7 +13,7 @@ pub use assign::{Assignor, Subscriber, TopicPartitions};
 pub use member::{
     Assigned, CommitOffset, GroupCounts, GroupError, GroupEvent, Member, Revocation, To,
 };
-pub use messages::{GroupAnswer, GroupKind, GroupRequest};
+pub use messages::{GroupKind, GroupRequest, GroupResponse};
 
 /// Configuration of a member.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -1,7 +1,8 @@
-//! Iteration over the batches of a partition.
+//! Iteration over the batches of a partition, and decompression of their records into a reused buffer.
 
 use super::error::BatchError;
 use super::header::{BatchHeader, CRC_FROM, HEADER_BYTES, PREFIX_BYTES, Prefix};
+use crate::compress::{CompressError, Compression, Decompressor};
 
 /// A batch, in place.
 #[derive(Debug, Clone, Copy)]
@@ -33,11 +34,11 @@ impl<'a> Batch<'a> {
         if found == self.header.crc {
             return Ok(());
         }
-        Err(BatchError::Crc {
-            offset: self.header.base_offset,
-            stored: self.header.crc,
+        Err(BatchError::Crc(
+            self.header.base_offset,
+            self.header.crc,
             found,
-        })
+        ))
     }
 }
 
@@ -92,5 +93,53 @@ impl<'a> Iterator for Batches<'a> {
         let header = BatchHeader::read(bytes.first_chunk::<HEADER_BYTES>()?);
         self.rest = if header.is_ok() { rest } else { &[] };
         Some(header.map(|header| Batch { header, bytes }))
+    }
+}
+
+/// Default limit of the decompressed size: a hundred times the brokers' default limit of a batch.
+pub const UNPACKED_MAX_BYTES: usize = 100 << 20;
+
+/// Decompresses batches, one at a time.
+#[derive(Debug)]
+pub struct Unpacker {
+    codecs: Decompressor,
+    buffer: Vec<u8>,
+    max_bytes: usize,
+}
+
+impl Default for Unpacker {
+    fn default() -> Self {
+        Self::new(UNPACKED_MAX_BYTES)
+    }
+}
+
+impl Unpacker {
+    /// A decompressor with a limit of the decompressed size.
+    #[must_use]
+    pub fn new(max_bytes: usize) -> Self {
+        Self {
+            codecs: Decompressor::default(),
+            buffer: Vec::new(),
+            max_bytes,
+        }
+    }
+
+    /// The records to parse: the body itself if it is not compressed, else its decompressed bytes.
+    ///
+    /// # Errors
+    /// If the body is invalid for its codec, or too large when decompressed.
+    pub fn unpack<'a>(
+        &'a mut self,
+        header: &BatchHeader,
+        body: &'a [u8],
+    ) -> Result<&'a [u8], CompressError> {
+        match Compression::of_attributes(header.attributes.0)? {
+            Compression::None => Ok(body),
+            codec => {
+                self.codecs
+                    .decompress(codec, body, &mut self.buffer, self.max_bytes)?;
+                Ok(&self.buffer)
+            }
+        }
     }
 }

@@ -2,103 +2,50 @@
 
 use thiserror::Error;
 
-/// Why a batch is invalid.
+/// Why the batch with this base offset is invalid.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 pub enum BatchError {
-    /// A format before Kafka 0.11.
+    /// A format before Kafka 0.11, by its magic byte.
     #[error(
-        "the batch at offset {offset} is of format {magic}, from before Kafka 0.11: rewrite the topic with a newer producer"
+        "the batch at offset {0} is of format {1}, from before Kafka 0.11: rewrite the topic with a newer producer"
     )]
-    OldMagic {
-        /// Base offset of the batch.
-        offset: i64,
-        /// Its magic byte.
-        magic: i8,
-    },
-    /// An unknown format.
+    OldMagic(i64, i8),
+    /// An unknown format, by its magic byte.
     #[error(
-        "the batch at offset {offset} is of format {magic}, only 2 is known: the batch is corrupt, or the broker too new"
+        "the batch at offset {0} is of format {1}, only 2 is known: the batch is corrupt, or the broker too new"
     )]
-    Magic {
-        /// Base offset of the batch.
-        offset: i64,
-        /// Its magic byte.
-        magic: i8,
-    },
+    Magic(i64, i8),
     /// An impossible length.
     #[error(
-        "the batch at offset {offset} says it has {length} bytes: it is corrupt; see the broker's log of that partition"
+        "the batch at offset {0} says it has {1} bytes: it is corrupt; see the broker's log of that partition"
     )]
-    Length {
-        /// Base offset of the batch.
-        offset: i64,
-        /// The stored length.
-        length: i32,
-    },
-    /// Larger than the buffer for batches to parse.
+    Length(i64, i32),
+    /// Longer than the buffer for batches to parse: its length, and the limit.
     #[error(
-        "the batch at offset {offset} has {bytes} bytes, of which at most {max_bytes} are kept to be walked: count it by its header"
+        "the batch at offset {0} has {1} bytes, more than the {2} kept for parsing its records"
     )]
-    TooLarge {
-        /// Base offset of the batch.
-        offset: i64,
-        /// Its length.
-        bytes: usize,
-        /// The limit.
-        max_bytes: usize,
-    },
-    /// A wrong checksum.
+    TooLarge(i64, usize, usize),
+    /// A wrong checksum: the one in the header, and the computed one.
     #[error(
-        "the batch at offset {offset} is corrupt: CRC32C {stored:#010x} in its header, {found:#010x} over its bytes; \
+        "the batch at offset {0} is corrupt: CRC32C {1:#010x} in its header, {2:#010x} over its bytes; \
          verify the replicas of that partition"
     )]
-    Crc {
-        /// Base offset of the batch.
-        offset: i64,
-        /// The checksum in the header.
-        stored: u32,
-        /// The computed checksum.
-        found: u32,
-    },
-    /// Contradictory counts.
-    #[error(
-        "the batch at offset {offset} says {records} records up to offset {offset} + {last_delta}: it is corrupt"
-    )]
-    Numbers {
-        /// Base offset of the batch.
-        offset: i64,
-        /// The stored number of records.
-        records: i32,
-        /// The stored last offset delta.
-        last_delta: i32,
-    },
+    Crc(i64, u32, u32),
+    /// Contradictory counts: the number of records, and the last offset delta.
+    #[error("the batch at offset {0} says {1} records up to offset {0} + {2}: it is corrupt")]
+    Numbers(i64, i32, i32),
 }
 
-/// Why the records of a batch cannot be parsed further.
+/// Why the records of a batch cannot be parsed further; the last number is that of the records in the header.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 pub enum RecordError {
-    /// The bytes end within a record.
-    #[error("the bytes of the batch end within record {number} of {of}")]
-    Cut {
-        /// Index of the record.
-        number: u32,
-        /// The number of records in the header.
-        of: u32,
-    },
-    /// An impossible length.
-    #[error("record {number} of {of} has an impossible length in it")]
-    Length {
-        /// Index of the record.
-        number: u32,
-        /// The number of records in the header.
-        of: u32,
-    },
-    /// Trailing bytes after the last record.
-    #[error("{bytes} bytes are left behind the last of {of} records")]
-    Trailing {
-        /// How many bytes.
-        bytes: usize,
-        /// The number of records in the header.
-        of: u32,
-    },
+    /// The bytes end within the record with this index.
+    #[error("the bytes of the batch end within record {0} of {1}")]
+    Cut(u32, u32),
+    /// An impossible length in the record with this index.
+    #[error("record {0} of {1} has an impossible length in it")]
+    Length(u32, u32),
+    /// Bytes after the last record.
+    #[error("{0} trailing bytes after the last of {1} records")]
+    Trailing(usize, u32),
 }

@@ -1,7 +1,7 @@
 //! The header of a record batch.
 
 use super::error::BatchError;
-use super::walk::Records;
+use super::record::Records;
 
 /// Bytes up to and including the magic byte: enough to know the format and the length of a batch.
 pub const PREFIX_BYTES: usize = 17;
@@ -34,14 +34,14 @@ impl Prefix {
         let length = i32::from_be_bytes(array_at(bytes, 8));
         match bytes[16] as i8 {
             2 => {}
-            magic @ (0 | 1) => return Err(BatchError::OldMagic { offset, magic }),
-            magic => return Err(BatchError::Magic { offset, magic }),
+            magic @ (0 | 1) => return Err(BatchError::OldMagic(offset, magic)),
+            magic => return Err(BatchError::Magic(offset, magic)),
         }
         let batch_bytes = usize::try_from(length)
             .ok()
             .map(|length| length + UNCOUNTED_BYTES)
             .filter(|&bytes| bytes >= HEADER_BYTES && offset >= 0)
-            .ok_or(BatchError::Length { offset, length })?;
+            .ok_or(BatchError::Length(offset, length))?;
         Ok(Self {
             base_offset: offset,
             batch_bytes,
@@ -129,11 +129,7 @@ impl BatchHeader {
         let prefix = Prefix::read(&array_at(bytes, 0))?;
         let last_delta = i32::from_be_bytes(array_at(bytes, 23));
         let count = i32::from_be_bytes(array_at(bytes, 57));
-        let numbers = BatchError::Numbers {
-            offset: prefix.base_offset,
-            records: count,
-            last_delta,
-        };
+        let numbers = BatchError::Numbers(prefix.base_offset, count, last_delta);
         let records = u32::try_from(count).map_err(|_| numbers)?;
         // Compaction removes records and keeps the offsets: there may be fewer records, never more.
         let fits = last_delta >= 0 && i64::from(count) <= i64::from(last_delta) + 1;

@@ -9,17 +9,13 @@ mod header;
 mod record;
 #[cfg(test)]
 mod tests;
-mod unpack;
-mod walk;
 
-pub use batches::{Batch, Batches};
+pub use batches::{Batch, Batches, UNPACKED_MAX_BYTES, Unpacker};
 pub use error::{BatchError, RecordError};
 pub use header::{
     Attributes, BatchHeader, CRC_FROM, HEADER_BYTES, PREFIX_BYTES, Prefix, Timestamps,
 };
-pub use record::{Control, Header, HeaderError, Headers, Record};
-pub use unpack::{UNPACKED_MAX_BYTES, Unpacker};
-pub use walk::Records;
+pub use record::{Control, Header, HeaderError, Headers, Record, Records};
 
 /// Parses arbitrary bytes as a partition's records. For fuzzers; must return.
 ///

@@ -78,29 +78,15 @@ impl fmt::Debug for Credentials {
 /// Why an authentication failed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SaslError {
-    /// The broker refuses.
-    #[error(
-        "the broker refuses the login of {user:?}: {reason}; check user, password and mechanism"
-    )]
-    Refused {
-        /// The user.
-        user: String,
-        /// The broker's message.
-        reason: String,
-    },
+    /// The broker refuses the user, with a message.
+    #[error("the broker refuses the login of {0:?}: {1}; check user, password and mechanism")]
+    Refused(String, String),
     /// The server signature is wrong: the broker does not know the password.
-    #[error(
-        "the broker proves no knowledge of the password: it is not the one the user was created on"
-    )]
+    #[error("the broker's SCRAM signature is wrong: not the cluster this user belongs to")]
     WrongServerSignature,
     /// A malformed message of the broker.
-    #[error("the broker's word in a {mechanism} login cannot be used: {what}")]
-    Malformed {
-        /// The mechanism.
-        mechanism: Mechanism,
-        /// What is wrong.
-        what: &'static str,
-    },
+    #[error("malformed {0} message from the broker: {1}")]
+    Malformed(Mechanism, &'static str),
     /// No random numbers for a nonce.
     #[error("the system gives no random numbers for a login")]
     NoRandom,
@@ -175,10 +161,7 @@ impl Login {
     /// The error for a broker that refused with a protocol error.
     #[must_use]
     pub fn refused(&self, reason: &str) -> SaslError {
-        SaslError::Refused {
-            user: self.user.clone(),
-            reason: reason.to_owned(),
-        }
+        SaslError::Refused(self.user.clone(), reason.to_owned())
     }
 }
 

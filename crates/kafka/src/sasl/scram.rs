@@ -50,18 +50,13 @@ impl Scram {
     pub fn proceed(&mut self, user: &str, answer: &[u8]) -> Result<Step, SaslError> {
         let answer = std::str::from_utf8(answer).map_err(|_| self.malformed("it is no text"))?;
         if let Some(reason) = field(answer, "e=") {
-            return Err(SaslError::Refused {
-                user: user.to_owned(),
-                reason: reason.to_owned(),
-            });
+            return Err(SaslError::Refused(user.to_owned(), reason.to_owned()));
         }
         match self.expected.take() {
             None => self.client_final(answer).map(Step::Say),
             Some(expected) => {
-                let server_signature = field(answer, "v=")
-                    .and_then(|server_signature| STANDARD.decode(server_signature).ok());
-                match server_signature.is_some_and(|server_signature| server_signature == expected)
-                {
+                let signature = field(answer, "v=").and_then(|text| STANDARD.decode(text).ok());
+                match signature == Some(expected) {
                     true => Ok(Step::Done),
                     false => Err(SaslError::WrongServerSignature),
                 }
@@ -124,10 +119,7 @@ impl Scram {
     }
 
     fn malformed(&self, what: &'static str) -> SaslError {
-        SaslError::Malformed {
-            mechanism: self.mechanism,
-            what,
-        }
+        SaslError::Malformed(self.mechanism, what)
     }
 }
 

@@ -13,35 +13,24 @@ pub enum BsonError {
     #[error("the document ends within an element; send it whole")]
     Truncated,
     /// A length does not match the actual one.
-    #[error(
-        "a length of {bytes} bytes does not fit; send documents and strings with their own length"
-    )]
-    Length {
-        /// As written.
-        bytes: i64,
-    },
+    #[error("a length of {0} bytes does not fit; send documents and strings with their own length")]
+    Length(i64),
     /// Unknown element type.
-    #[error("{kind:#04x} is no type of BSON; send types of version 1.1")]
-    Kind {
-        /// The type byte.
-        kind: u8,
-    },
+    #[error("{0:#04x} is no type of BSON; send types of version 1.1")]
+    Kind(u8),
     /// A string or a key is not UTF-8.
     #[error("a string is not UTF-8; send it as binary")]
     Utf8,
     /// A boolean is neither 0 nor 1.
-    #[error("a boolean is {byte}; send 0 or 1")]
-    Bool {
-        /// As written.
-        byte: u8,
-    },
+    #[error("a boolean is {0}; send 0 or 1")]
+    Bool(u8),
     /// The zero byte at the end of a string or document is missing.
     #[error(
         "a zero byte is missing at the end of a string or document; send it with its terminator"
     )]
     Terminator,
     /// Nested too deeply.
-    #[error("documents lie more than {DEPTH_MAX} levels deep; send fewer")]
+    #[error("documents are nested deeper than {DEPTH_MAX} levels")]
     Deep,
 }
 
@@ -63,9 +52,7 @@ impl<'a> Doc<'a> {
     pub fn check(bytes: &'a [u8]) -> Result<Self, BsonError> {
         match Self::check_first(bytes)? {
             (doc, []) => Ok(doc),
-            (_, rest) => Err(BsonError::Length {
-                bytes: rest.len() as i64,
-            }),
+            (_, rest) => Err(BsonError::Length(rest.len() as i64)),
         }
     }
 
@@ -187,9 +174,7 @@ fn check_code_with_scope(bytes: &[u8], depth: usize) -> Result<(), BsonError> {
     let (_, rest) = take_string(rest)?;
     match take_doc(rest)? {
         (scope, []) => check_elements(scope.body(), depth + 1),
-        (_, rest) => Err(BsonError::Length {
-            bytes: rest.len() as i64,
-        }),
+        (_, rest) => Err(BsonError::Length(rest.len() as i64)),
     }
 }
 
@@ -211,7 +196,7 @@ fn take_value(kind: u8, bytes: &[u8]) -> Result<(Value<'_>, &[u8]), BsonError> {
         kind::OBJECT_ID => map(take(bytes)?, Value::ObjectId),
         kind::BOOL => match take::<1>(bytes)? {
             ([byte @ 0..=1], rest) => (Value::Bool(byte == 1), rest),
-            ([byte], _) => return Err(BsonError::Bool { byte }),
+            ([byte], _) => return Err(BsonError::Bool(byte)),
         },
         kind::DATE => map(take(bytes)?, |raw| Value::Date(i64::from_le_bytes(raw))),
         kind::NULL => (Value::Null, bytes),
@@ -239,7 +224,7 @@ fn other_length(kind: u8, bytes: &[u8]) -> Result<usize, BsonError> {
         kind::CODE | kind::SYMBOL => 4 + take_string(bytes)?.0.len() + 1,
         kind::DB_POINTER => 4 + take_string(bytes)?.0.len() + 1 + 12,
         kind::CODE_WITH_SCOPE => take_length(bytes)?.0,
-        kind => return Err(BsonError::Kind { kind }),
+        kind => return Err(BsonError::Kind(kind)),
     })
 }
 
@@ -260,10 +245,8 @@ fn take_i32(bytes: &[u8]) -> Result<(i32, &[u8]), BsonError> {
 /// A length; negative ones are invalid.
 fn take_length(bytes: &[u8]) -> Result<(usize, &[u8]), BsonError> {
     let (length, rest) = take_i32(bytes)?;
-    let unfit = |_| BsonError::Length {
-        bytes: i64::from(length),
-    };
-    Ok((usize::try_from(length).map_err(unfit)?, rest))
+    let bytes = usize::try_from(length).map_err(|_| BsonError::Length(length.into()))?;
+    Ok((bytes, rest))
 }
 
 fn take_cstring(bytes: &[u8]) -> Result<(&str, &[u8]), BsonError> {
@@ -278,7 +261,7 @@ fn take_cstring(bytes: &[u8]) -> Result<(&str, &[u8]), BsonError> {
 fn take_string(bytes: &[u8]) -> Result<(&str, &[u8]), BsonError> {
     let (length, rest) = take_length(bytes)?;
     let (text, rest) = rest.split_at_checked(length).ok_or(BsonError::Truncated)?;
-    let (&0, text) = text.split_last().ok_or(BsonError::Length { bytes: 0 })? else {
+    let (&0, text) = text.split_last().ok_or(BsonError::Length(0))? else {
         return Err(BsonError::Terminator);
     };
     Ok((str::from_utf8(text).map_err(|_| BsonError::Utf8)?, rest))
@@ -287,9 +270,7 @@ fn take_string(bytes: &[u8]) -> Result<(&str, &[u8]), BsonError> {
 fn take_doc(bytes: &[u8]) -> Result<(Doc<'_>, &[u8]), BsonError> {
     let (length, _) = take_length(bytes)?;
     if length < 5 {
-        return Err(BsonError::Length {
-            bytes: length as i64,
-        });
+        return Err(BsonError::Length(length as i64));
     }
     let (doc, rest) = bytes.split_at_checked(length).ok_or(BsonError::Truncated)?;
     if doc.last() != Some(&0) {

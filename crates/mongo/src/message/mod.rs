@@ -32,26 +32,15 @@ pub mod opcode {
 /// Why a message is invalid. The connection must be closed after any of these.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 pub enum MessageError {
-    /// An impossible length.
-    #[error("a message of {bytes} bytes; send 16 to {bytes_max}")]
-    Length {
-        /// As written.
-        bytes: i64,
-        /// The limit.
-        bytes_max: usize,
-    },
+    /// An impossible length, and the limit.
+    #[error("a message of {0} bytes; send 16 to {1}")]
+    Length(i64, usize),
     /// An opcode that is not supported.
-    #[error("opcode {opcode} is not served; use OP_MSG (2013), uncompressed")]
-    Opcode {
-        /// As written.
-        opcode: i32,
-    },
+    #[error("opcode {0} is not served; use OP_MSG (2013), uncompressed")]
+    Opcode(i32),
     /// A required flag that is not supported.
-    #[error("flags {flags:#010x} of an OP_MSG are not known; leave them 0")]
-    Flags {
-        /// As written.
-        flags: u32,
-    },
+    #[error("flags {0:#010x} of an OP_MSG are not known; leave them 0")]
+    Flags(u32),
     /// The parts do not match the message length.
     #[error("the parts of a message do not fill it; send its own length")]
     Parts,
@@ -92,10 +81,7 @@ impl Header {
         let length = usize::try_from(word(0))
             .ok()
             .filter(|length| (HEADER_BYTES..=bytes_max).contains(length))
-            .ok_or(MessageError::Length {
-                bytes: i64::from(word(0)),
-                bytes_max,
-            })?;
+            .ok_or(MessageError::Length(word(0).into(), bytes_max))?;
         Ok(Some(Self {
             length,
             request_id: word(4),
@@ -124,7 +110,7 @@ impl<'a> Message<'a> {
         match header.opcode {
             opcode::MSG => Msg::read(message).map(Self::Msg),
             opcode::QUERY => Query::read(body).map(Self::Query),
-            opcode => Err(MessageError::Opcode { opcode }),
+            opcode => Err(MessageError::Opcode(opcode)),
         }
     }
 }

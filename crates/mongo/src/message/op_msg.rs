@@ -28,7 +28,7 @@ impl<'a> Msg<'a> {
         let (&raw, mut sections) = body.split_first_chunk().ok_or(MessageError::Parts)?;
         let flags = u32::from_le_bytes(raw);
         if flags & REQUIRED & !(CHECKSUM_PRESENT | MORE_TO_COME) != 0 {
-            return Err(MessageError::Flags { flags });
+            return Err(MessageError::Flags(flags));
         }
         if flags & CHECKSUM_PRESENT != 0 {
             let (before, &checksum) = sections.split_last_chunk().ok_or(MessageError::Parts)?;

@@ -104,7 +104,7 @@ fn flags_that_must_be_understood_are_refused_and_others_ignored() {
     let mut out = Vec::new();
     ping(&mut out);
     out[16] = 4;
-    assert_eq!(read(&out), Err(MessageError::Flags { flags: 4 }));
+    assert_eq!(read(&out), Err(MessageError::Flags(4)));
     out[16] = 2;
     assert!(matches!(read(&out), Ok(Message::Msg(msg)) if msg.more_to_come));
     out[16] = 0;
@@ -118,10 +118,7 @@ fn lengths_outside_the_limits_and_unknown_opcodes_are_refused() {
         let mut raw = [0; 16];
         raw[..4].copy_from_slice(&length.to_le_bytes());
         let refused = Header::read(&raw, MESSAGE_BYTES_MAX);
-        assert!(
-            matches!(refused, Err(MessageError::Length { .. })),
-            "{length}"
-        );
+        assert!(matches!(refused, Err(MessageError::Length(..))), "{length}");
     }
     assert_eq!(Header::read(&[1; 15], 100), Ok(None));
     let mut out = Vec::new();
@@ -129,7 +126,7 @@ fn lengths_outside_the_limits_and_unknown_opcodes_are_refused() {
     // 2012 is a compressed message.
     for opcode in [opcode::REPLY, 2012, 0] {
         out[12..16].copy_from_slice(&opcode.to_le_bytes());
-        assert_eq!(read(&out), Err(MessageError::Opcode { opcode }));
+        assert_eq!(read(&out), Err(MessageError::Opcode(opcode)));
     }
 }
 

@@ -43,10 +43,9 @@ impl Member {
             // A coordinator would not wait longer for a member.
             let limit_ms = u64::from(self.plan.rebalance_timeout_ms.max(0).unsigned_abs());
             if searching_ns > limit_ms * 1_000_000 {
-                self.end(GroupEvent::Failed(GroupError::NoCoordinator {
-                    group: self.plan.group.clone(),
-                    seconds: searching_ns / 1_000_000_000,
-                }));
+                let seconds = searching_ns / 1_000_000_000;
+                let error = GroupError::NoCoordinator(self.plan.group.clone(), seconds);
+                self.end(GroupEvent::Failed(error));
                 return None;
             }
             if self.in_flight.contains(&GroupKind::Find) {

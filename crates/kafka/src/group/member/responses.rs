@@ -9,37 +9,29 @@ use kafka_protocol::messages::{
 use super::{Assigned, GroupError, GroupEvent, Member, Step};
 use crate::group::assign::{Assignor, Subscriber};
 use crate::group::messages::{
-    GroupAnswer, GroupKind, read_assignment, read_subscription, write_assignment,
+    GroupKind, GroupResponse, read_assignment, read_subscription, write_assignment,
 };
 
 impl Member {
     /// Handles a response. One without a request in flight is ignored.
-    pub fn answer(&mut self, answer: GroupAnswer, now_ns: u64) {
-        let kind = match &answer {
-            GroupAnswer::Find(_) => GroupKind::Find,
-            GroupAnswer::Join(_) => GroupKind::Join,
-            GroupAnswer::Sync(_) => GroupKind::Sync,
-            GroupAnswer::Heartbeat(_) => GroupKind::Heartbeat,
-            GroupAnswer::Offsets(_) => GroupKind::Offsets,
-            GroupAnswer::Commit(_) => GroupKind::Commit,
-            GroupAnswer::Leave(_) => GroupKind::Leave,
-        };
+    pub fn answer(&mut self, answer: GroupResponse, now_ns: u64) {
+        let kind = answer.kind();
         if !self.in_flight.contains(&kind) || self.step == Step::Over {
             return;
         }
         self.answered(kind);
         match answer {
-            GroupAnswer::Find(found) if found.error_code == 0 => {
+            GroupResponse::Find(found) if found.error_code == 0 => {
                 self.coordinator = Some(found.node_id.0);
             }
-            GroupAnswer::Find(found) => self.refuse(found.error_code, now_ns),
-            GroupAnswer::Join(joined) => self.joined(&joined, now_ns),
-            GroupAnswer::Sync(synced) => self.synced(&synced, now_ns),
-            GroupAnswer::Offsets(fetched) => self.fetched(fetched, now_ns),
-            GroupAnswer::Heartbeat(heartbeat) => self.heartbeat(heartbeat.error_code, now_ns),
-            GroupAnswer::Commit(committed) => self.committed(&committed, now_ns),
+            GroupResponse::Find(found) => self.refuse(found.error_code, now_ns),
+            GroupResponse::Join(joined) => self.joined(&joined, now_ns),
+            GroupResponse::Sync(synced) => self.synced(&synced, now_ns),
+            GroupResponse::Offsets(fetched) => self.fetched(fetched, now_ns),
+            GroupResponse::Heartbeat(heartbeat) => self.heartbeat(heartbeat.error_code, now_ns),
+            GroupResponse::Commit(committed) => self.committed(&committed, now_ns),
             // Whatever the result: the membership is over.
-            GroupAnswer::Leave(_) => self.end(GroupEvent::Left),
+            GroupResponse::Leave(_) => self.end(GroupEvent::Left),
         }
         // Finding a coordinator is not enough: it has to answer this member.
         if kind != GroupKind::Find && self.coordinator.is_some() {
@@ -67,7 +59,7 @@ impl Member {
         };
         match assignments {
             Some(assignments) => self.step = Step::Sync(assignments),
-            None => self.fail_unreadable("what a member wants"),
+            None => self.fail_unreadable("a member's subscription"),
         }
     }
 
@@ -109,7 +101,7 @@ impl Member {
                 self.assignment = assignment;
                 self.step = Step::Offsets;
             }
-            None => self.fail_unreadable("our share"),
+            None => self.fail_unreadable("our assignment"),
         }
     }
 
@@ -185,7 +177,7 @@ impl Member {
     }
 
     fn fail_unreadable(&mut self, what: &'static str) {
-        let group = self.plan.group.clone();
-        self.end(GroupEvent::Failed(GroupError::Unreadable { group, what }));
+        let error = GroupError::Unreadable(self.plan.group.clone(), what);
+        self.end(GroupEvent::Failed(error));
     }
 }

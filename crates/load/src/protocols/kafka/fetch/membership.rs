@@ -3,7 +3,7 @@
 use tare_kafka::bytes::Bytes;
 use tare_kafka::frame::FrameError;
 use tare_kafka::group::{
-    Assigned, Assignor, CommitOffset, GroupAnswer, GroupEvent, GroupKind, GroupPlan, GroupRequest,
+    Assigned, Assignor, CommitOffset, GroupResponse, GroupEvent, GroupKind, GroupPlan, GroupRequest,
     Member, Revocation, To,
 };
 use tare_schema::load::{FetchShare, FetchSpec};
@@ -120,7 +120,7 @@ impl Fetch {
         let Some(group) = &mut self.group else { return };
         let kind = GroupKind::ALL[(answer.token - GROUP) as usize % GroupKind::ALL.len()];
         let bytes = Bytes::copy_from_slice(&answer.frame);
-        match GroupAnswer::read(kind, bytes, answer.version) {
+        match GroupResponse::read(kind, bytes, answer.version) {
             Ok(read) => group.member.answer(read, out.now_ns()),
             Err(error) => {
                 group.member.lost(kind, out.now_ns());
