@@ -5,7 +5,7 @@ use std::collections::{HashMap, VecDeque};
 use super::Database;
 use super::collection::Stored;
 use super::command_error::{Code, CommandError};
-use super::query::{FIRST_BATCH, Remainder};
+use super::query::FIRST_BATCH;
 use super::request::{Request, check_field, check_types, count_of};
 use super::update::add;
 use crate::bson::{Doc, Value, Writer, append_key, document};
@@ -59,9 +59,7 @@ impl<'a> Expression<'a> {
 }
 
 fn unrecognized(what: &str, text: &str) -> CommandError {
-    CommandError::new(
-        Code::InvalidPipelineOperator,
-        format!(
+    Code::InvalidPipelineOperator.error(format!(
             "Unrecognized {what} '{text}'; supported are the stage $group, the accumulator $sum, and as expressions '$field' and constants"
         ),
     )
@@ -75,9 +73,9 @@ impl<'a> Group<'a> {
                 return Err(unrecognized("pipeline stage name", name));
             }
             _ => {
-                return Err(CommandError::bad_value(
-                    "a pipeline stage must be {$group: {…}} and nothing else",
-                ));
+                return Err(
+                    Code::BadValue.error("a pipeline stage must be {$group: {…}} and nothing else")
+                );
             }
         };
         let mut id = None;
@@ -93,13 +91,13 @@ impl<'a> Group<'a> {
                 Some(("$sum", operand)) => sums.push((name, Expression::read(operand)?)),
                 Some((operator, _)) => return Err(unrecognized("group operator", operator)),
                 None => {
-                    return Err(CommandError::bad_value(format!(
+                    return Err(Code::BadValue.error(format!(
                         "The field '{name}' must be an object with one accumulator"
                     )));
                 }
             }
         }
-        let missing = || CommandError::bad_value("a group specification must include an _id");
+        let missing = || Code::BadValue.error("a group specification must include an _id");
         Ok(Self {
             id: id.ok_or_else(missing)?,
             sums,
@@ -117,10 +115,11 @@ impl<'a> Group<'a> {
             let at = *places.entry(key).or_insert(groups.len());
             if at == groups.len() {
                 if at >= GROUPS_MAX {
-                    return Err(CommandError::new(
-                        Code::QueryExceededMemoryLimitNoDiskUseAllowed,
-                        format!("$group makes more than {GROUPS_MAX} groups; group by less"),
-                    ));
+                    return Err(
+                        Code::QueryExceededMemoryLimitNoDiskUseAllowed.error(format!(
+                            "$group makes more than {GROUPS_MAX} groups; group by less"
+                        )),
+                    );
                 }
                 groups.push((id, vec![Value::Int32(0); self.sums.len()]));
             }
@@ -178,8 +177,7 @@ impl Database {
             None => VecDeque::new(),
         };
         let namespace = format!("{}.{name}", request.database);
-        self.cursors
-            .answer(namespace, rows, batch, Remainder::Keep, w);
+        self.cursors.answer(namespace, rows, batch, true, w);
         Ok(())
     }
 }

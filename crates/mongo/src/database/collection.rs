@@ -144,7 +144,7 @@ impl Collection {
         );
         CommandError {
             details: Some(details.into()),
-            ..CommandError::new(Code::DuplicateKey, message)
+            ..Code::DuplicateKey.error(message)
         }
     }
 
@@ -170,10 +170,8 @@ impl Collection {
             ));
         }
         if self.indexes.len() >= INDEXES_MAX {
-            return Err(CommandError::new(
-                Code::CannotCreateIndex,
-                format!("a collection has at most {INDEXES_MAX} indexes"),
-            ));
+            return Err(Code::CannotCreateIndex
+                .error(format!("a collection has at most {INDEXES_MAX} indexes")));
         }
         let mut index = Index::new(spec);
         // A client chooses how long the name and the fields are.

@@ -1,5 +1,7 @@
 //! Command errors, with MongoDB's codes.
 
+use std::fmt;
+
 use crate::bson::{Doc, OwnedDoc, Writer};
 
 macro_rules! codes {
@@ -64,25 +66,23 @@ pub struct CommandError {
     pub details: Option<OwnedDoc>,
 }
 
-impl CommandError {
-    pub(crate) fn new(code: Code, message: impl Into<String>) -> Self {
-        Self {
-            code,
+impl Code {
+    /// An error with this code.
+    pub(crate) fn error(self, message: impl Into<String>) -> CommandError {
+        CommandError {
+            code: self,
             message: message.into(),
             details: None,
         }
     }
+}
 
-    pub(crate) fn bad_value(message: impl Into<String>) -> Self {
-        Self::new(Code::BadValue, message)
-    }
-
+impl CommandError {
     /// A feature of MongoDB that this database does not have.
-    pub(crate) fn unsupported(what: &str) -> Self {
-        Self::new(
-            Code::NotImplemented,
-            format!("{what} is not supported by the in-memory database; use mongod"),
-        )
+    pub(crate) fn unsupported(what: impl fmt::Display) -> Self {
+        Code::NotImplemented.error(format!(
+            "{what} is not supported by the in-memory database; use mongod"
+        ))
     }
 
     /// Writes it as the reply to a command.

@@ -1,6 +1,6 @@
 //! Filters: top-level fields, each with the value that it must equal.
 
-use super::command_error::CommandError;
+use super::command_error::{Code, CommandError};
 use super::request::{check_field, check_types};
 use crate::bson::{Doc, Value, append_key};
 
@@ -16,7 +16,7 @@ impl<'a> Filter<'a> {
         let mut fields = Vec::new();
         for (field, value) in doc {
             if field.starts_with('$') {
-                return Err(CommandError::bad_value(format!(
+                return Err(Code::BadValue.error(format!(
                     "unknown top level operator: {field}; supported are only fields and the values that they equal"
                 )));
             }
@@ -24,7 +24,7 @@ impl<'a> Filter<'a> {
             if let Some((operator, _)) = value.as_doc().and_then(Doc::first)
                 && operator.starts_with('$')
             {
-                return Err(CommandError::bad_value(format!(
+                return Err(Code::BadValue.error(format!(
                     "unknown operator: {operator}; supported are only values that a field equals"
                 )));
             }

@@ -54,7 +54,7 @@ impl IndexSpec {
             ],
         )?;
         let key = doc_of(doc, "key")?;
-        let refuse = |message: String| CommandError::new(Code::CannotCreateIndex, message);
+        let refuse = |message: String| Code::CannotCreateIndex.error(message);
         let mut fields = Vec::new();
         for (field, value) in key {
             if field.is_empty() || field.starts_with('$') || field.contains('.') {
@@ -83,7 +83,7 @@ impl IndexSpec {
         let name = doc.get("name").and_then(|value| value.as_str());
         let name = name
             .filter(|name| !name.is_empty())
-            .ok_or_else(|| CommandError::new(Code::IDLFailedToParse, "every index needs a name"))?;
+            .ok_or_else(|| Code::IDLFailedToParse.error("every index needs a name"))?;
         Ok(Self {
             name: name.into(),
             pattern: pattern.into(),
@@ -121,7 +121,7 @@ impl Index {
         for field in self.spec.fields() {
             let value = doc.get(field).unwrap_or(Value::Null);
             if matches!(value, Value::Array(_)) {
-                return Err(CommandError::unsupported(&format!(
+                return Err(CommandError::unsupported(format_args!(
                     "an array in the indexed field {field}"
                 )));
             }

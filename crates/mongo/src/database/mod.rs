@@ -130,9 +130,7 @@ impl Database {
                 let request = if is_hello && query.collection.ends_with(".$cmd") {
                     Ok(request)
                 } else {
-                    Err(CommandError::new(
-                        Code::UnsupportedOpQueryCommand,
-                        format!(
+                    Err(Code::UnsupportedOpQueryCommand.error(format!(
                             "Unsupported OP_QUERY command: {}. The client driver may require an upgrade.",
                             request.name
                         ),
@@ -177,10 +175,8 @@ impl Database {
         w: &mut Writer<'_>,
     ) -> Result<(), CommandError> {
         if request.get("startTransaction").is_some() || request.get("txnNumber").is_some() {
-            return Err(CommandError::new(
-                Code::IllegalOperation,
-                "Transaction numbers are only allowed on a replica set member or mongos",
-            ));
+            return Err(Code::IllegalOperation
+                .error("Transaction numbers are only allowed on a replica set member or mongos"));
         }
         match request.name {
             "find" => self.find(request, w),
@@ -202,9 +198,7 @@ impl Database {
             }
             // There are no sessions to end.
             "ping" | "endSessions" => Ok(()),
-            name => Err(CommandError::new(
-                Code::CommandNotFound,
-                format!(
+            name => Err(Code::CommandNotFound.error(format!(
                     "no such command: '{name}'; supported are find, insert, update, delete, findAndModify, aggregate, createIndexes, getMore, killCursors"
                 ),
             )),
@@ -239,10 +233,8 @@ impl Database {
         if self.collection(database, name).is_none() {
             let collections: usize = self.databases.values().map(BTreeMap::len).sum();
             if collections >= self.limits.collections_max {
-                return Err(CommandError::new(
-                    Code::OutOfDiskSpace,
-                    format!("there are {collections} collections; use fewer"),
-                ));
+                return Err(Code::OutOfDiskSpace
+                    .error(format!("there are {collections} collections; use fewer")));
             }
             let new = Collection::new(format!("{database}.{name}"));
             let all = self.databases.entry(database.into()).or_default();
@@ -262,13 +254,10 @@ impl Database {
         if self.bytes.saturating_add(more_bytes) <= self.limits.bytes_max {
             return Ok(());
         }
-        Err(CommandError::new(
-            Code::OutOfDiskSpace,
-            format!(
-                "the database in memory holds {} bytes of at most {}; delete something",
-                self.bytes, self.limits.bytes_max
-            ),
-        ))
+        Err(Code::OutOfDiskSpace.error(format!(
+            "the database in memory holds {} bytes of at most {}; delete something",
+            self.bytes, self.limits.bytes_max
+        )))
     }
 }
 
@@ -313,6 +302,6 @@ fn build_info(w: &mut Writer<'_>) {
 /// Writes the error reply to a request that cannot be parsed; the connection is closed after it.
 pub fn refuse(request_id: i32, code: Code, message: &str, out: &mut Vec<u8>) {
     write_msg(out, 0, request_id, |w| {
-        CommandError::new(code, message).write(w);
+        code.error(message).write(w);
     });
 }

@@ -44,13 +44,6 @@ pub(crate) struct Cursors {
     max: usize,
 }
 
-/// Whether the documents after the first batch are kept for a cursor.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Remainder {
-    Keep,
-    Discard,
-}
-
 impl Cursors {
     pub(crate) fn new(max: usize) -> Self {
         Self {
@@ -60,18 +53,18 @@ impl Cursors {
         }
     }
 
-    /// Writes the first batch and opens a cursor for the rest.
+    /// Writes the first batch; if there is more, and it is wanted, opens a cursor for the rest.
     pub(crate) fn answer(
         &mut self,
         namespace: String,
         mut rows: VecDeque<Stored>,
         batch: usize,
-        remainder: Remainder,
+        is_rest_wanted: bool,
         w: &mut Writer<'_>,
     ) {
         w.doc("cursor", |w| {
             write_batch("firstBatch", &mut rows, batch, w);
-            let is_kept = !rows.is_empty() && remainder == Remainder::Keep;
+            let is_kept = !rows.is_empty() && is_rest_wanted;
             let id = if is_kept { self.next } else { 0 };
             w.i64("id", id).str("ns", &namespace);
             if is_kept {
@@ -88,8 +81,7 @@ impl Cursors {
         batch: usize,
         w: &mut Writer<'_>,
     ) -> Result<(), CommandError> {
-        let not_found =
-            || CommandError::new(Code::CursorNotFound, format!("cursor id {id} not found"));
+        let not_found = || Code::CursorNotFound.error(format!("cursor id {id} not found"));
         let cursor = self
             .open
             .get_mut(&id)
@@ -153,15 +145,12 @@ impl Database {
             Some(limit) => limit,
         };
         let batch = request.count("batchSize")?.unwrap_or(FIRST_BATCH);
-        let remainder = if request.flag("singleBatch") {
-            Remainder::Discard
-        } else {
-            Remainder::Keep
-        };
+        let is_rest_wanted = !request.flag("singleBatch");
         let records = self.matching(request.database, name, &filter, limit);
         let rows = records.into_iter().map(|record| record.doc).collect();
         let namespace = format!("{}.{name}", request.database);
-        self.cursors.answer(namespace, rows, batch, remainder, w);
+        self.cursors
+            .answer(namespace, rows, batch, is_rest_wanted, w);
         Ok(())
     }
 
@@ -173,8 +162,7 @@ impl Database {
         let name = request.get("collection").and_then(|value| value.as_str());
         let namespace = format!("{}.{}", request.database, name.unwrap_or_default());
         let id = request.body.first().and_then(|(_, value)| value.as_i64());
-        let id =
-            id.ok_or_else(|| CommandError::new(Code::TypeMismatch, "getMore needs a cursor's id"))?;
+        let id = id.ok_or_else(|| Code::TypeMismatch.error("getMore needs a cursor's id"))?;
         // By default, as many documents as fit.
         let batch = request.count("batchSize")?.filter(|&batch| batch > 0);
         self.cursors
@@ -188,12 +176,8 @@ impl Database {
     ) -> Result<(), CommandError> {
         let namespace = format!("{}.{}", request.database, request.collection()?);
         let list = request.get("cursors").and_then(|value| value.as_array());
-        let list = list.ok_or_else(|| {
-            CommandError::new(
-                Code::IDLFailedToParse,
-                "killCursors.cursors must be an array",
-            )
-        })?;
+        let list = list
+            .ok_or_else(|| Code::IDLFailedToParse.error("killCursors.cursors must be an array"))?;
         let ids = list.values().filter_map(|value| value.as_i64());
         let (killed, unknown): (Vec<i64>, Vec<i64>) =
             ids.partition(|id| self.cursors.kill(*id, &namespace));

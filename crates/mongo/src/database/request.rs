@@ -7,59 +7,45 @@ use crate::message::Msg;
 /// Length of a namespace, as in MongoDB.
 const NAMESPACE_BYTES_MAX: usize = 255;
 
-/// A kind of operation, for counters.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Operation {
-    /// hello, isMaster.
-    Hello,
-    /// insert.
-    Insert,
-    /// find.
-    Find,
-    /// getMore.
-    GetMore,
-    /// update.
-    Update,
-    /// delete.
-    Delete,
-    /// findAndModify.
-    FindAndModify,
-    /// aggregate.
-    Aggregate,
-    /// Every other command, known or not.
-    Command,
+macro_rules! operations {
+    ($($name:ident = $command:literal,)*) => {
+        /// A kind of operation, for counters.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+        #[expect(missing_docs, reason = "the names are MongoDB's")]
+        pub enum Operation {
+            $($name,)*
+            /// Every other command, known or not.
+            Command,
+        }
+
+        impl Operation {
+            /// All kinds, by index.
+            pub const ALL: [Self; 9] = [$(Self::$name,)* Self::Command];
+
+            /// The name in counters: that of the command.
+            #[must_use]
+            pub fn name(self) -> &'static str {
+                match self {
+                    $(Self::$name => $command,)*
+                    Self::Command => "command",
+                }
+            }
+        }
+    };
+}
+
+operations! {
+    Hello = "hello",
+    Insert = "insert",
+    Find = "find",
+    GetMore = "getMore",
+    Update = "update",
+    Delete = "delete",
+    FindAndModify = "findAndModify",
+    Aggregate = "aggregate",
 }
 
 impl Operation {
-    /// All kinds, by index.
-    pub const ALL: [Self; 9] = [
-        Self::Hello,
-        Self::Insert,
-        Self::Find,
-        Self::GetMore,
-        Self::Update,
-        Self::Delete,
-        Self::FindAndModify,
-        Self::Aggregate,
-        Self::Command,
-    ];
-
-    /// The name in counters.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Hello => "hello",
-            Self::Insert => "insert",
-            Self::Find => "find",
-            Self::GetMore => "getMore",
-            Self::Update => "update",
-            Self::Delete => "delete",
-            Self::FindAndModify => "findAndModify",
-            Self::Aggregate => "aggregate",
-            Self::Command => "command",
-        }
-    }
-
     /// The kind of a command.
     #[must_use]
     pub fn of(command: &str) -> Self {
@@ -89,16 +75,12 @@ impl<'a> Request<'a> {
             .get("$db")
             .and_then(|value| value.as_str())
             .ok_or_else(|| {
-                CommandError::new(
-                    Code::IDLFailedToParse,
-                    "OP_MSG requests require a $db argument",
-                )
+                Code::IDLFailedToParse.error("OP_MSG requests require a $db argument")
             })?;
         if database.is_empty() || database.contains(['/', '\\', '.', ' ', '"', '$', '\0']) {
-            return Err(CommandError::new(
-                Code::InvalidNamespace,
-                format!("Invalid database name: '{database}'"),
-            ));
+            return Err(
+                Code::InvalidNamespace.error(format!("Invalid database name: '{database}'"))
+            );
         }
         Ok(Self {
             name,
@@ -127,10 +109,8 @@ impl<'a> Request<'a> {
             || name.starts_with('.')
             || database.len() + name.len() + 1 > NAMESPACE_BYTES_MAX;
         if is_invalid {
-            return Err(CommandError::new(
-                Code::InvalidNamespace,
-                format!("Invalid namespace specified '{database}.{name}'"),
-            ));
+            return Err(Code::InvalidNamespace
+                .error(format!("Invalid namespace specified '{database}.{name}'")));
         }
         Ok(name)
     }
@@ -164,13 +144,10 @@ impl<'a> Request<'a> {
             return Ok(documents.collect());
         }
         let missing = || {
-            CommandError::new(
-                Code::IDLFailedToParse,
-                format!(
-                    "{}.{name} is missing; send an array of documents",
-                    self.name
-                ),
-            )
+            Code::IDLFailedToParse.error(format!(
+                "{}.{name} is missing; send an array of documents",
+                self.name
+            ))
         };
         let items = self
             .get(name)
@@ -188,10 +165,7 @@ pub(crate) fn doc_of<'a>(body: Doc<'a>, name: &str) -> Result<Doc<'a>, CommandEr
     match body.get(name) {
         None | Some(Value::Null) => Ok(Doc::EMPTY),
         Some(Value::Document(doc)) => Ok(doc),
-        Some(_) => Err(CommandError::new(
-            Code::TypeMismatch,
-            format!("{name} must be a document"),
-        )),
+        Some(_) => Err(Code::TypeMismatch.error(format!("{name} must be a document"))),
     }
 }
 
@@ -202,10 +176,7 @@ pub(crate) fn count_of(body: Doc<'_>, name: &str) -> Result<Option<usize>, Comma
     };
     let count = value.as_i64().and_then(|count| usize::try_from(count).ok());
     count.map(Some).ok_or_else(|| {
-        CommandError::new(
-            Code::TypeMismatch,
-            format!("{name} must be a whole number of at least 0"),
-        )
+        Code::TypeMismatch.error(format!("{name} must be a whole number of at least 0"))
     })
 }
 
@@ -220,7 +191,7 @@ pub(crate) fn reject_unsupported(body: Doc<'_>, names: &[&str]) -> Result<(), Co
         names.contains(name) && has_effect
     });
     match found {
-        Some((name, _)) => Err(CommandError::unsupported(&format!("the option {name}"))),
+        Some((name, _)) => Err(CommandError::unsupported(format_args!("the option {name}"))),
         None => Ok(()),
     }
 }
@@ -228,7 +199,7 @@ pub(crate) fn reject_unsupported(body: Doc<'_>, names: &[&str]) -> Result<(), Co
 /// Rejects paths into documents: only top-level fields can be named.
 pub(crate) fn check_field(field: &str) -> Result<(), CommandError> {
     if field.contains('.') {
-        return Err(CommandError::unsupported(&format!(
+        return Err(CommandError::unsupported(format_args!(
             "the path '{field}' into a document"
         )));
     }
@@ -239,7 +210,7 @@ pub(crate) fn check_field(field: &str) -> Result<(), CommandError> {
 pub(crate) fn check_types(value: Value<'_>) -> Result<(), CommandError> {
     match value {
         Value::Document(doc) | Value::Array(doc) => doc.values().try_for_each(check_types),
-        Value::Other { kind, .. } => Err(CommandError::unsupported(&format!(
+        Value::Other { kind, .. } => Err(CommandError::unsupported(format_args!(
             "a value of BSON type {kind:#04x}"
         ))),
         _ => Ok(()),

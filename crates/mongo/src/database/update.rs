@@ -22,7 +22,7 @@ enum Change<'a> {
 impl<'a> Update<'a> {
     /// Parses `{$set: {field: value, …}, $inc: {field: number, …}}`.
     pub(crate) fn read(value: Value<'a>) -> Result<Self, CommandError> {
-        let failed = |message: String| CommandError::new(Code::FailedToParse, message);
+        let failed = |message: String| Code::FailedToParse.error(message);
         let doc = match value {
             Value::Document(doc) => doc,
             Value::Array(_) => return Err(CommandError::unsupported("an update by a pipeline")),
@@ -53,10 +53,9 @@ impl<'a> Update<'a> {
                 check_name(field)?;
                 check_types(operand)?;
                 if changes.insert(field, change(operand)).is_some() {
-                    return Err(CommandError::new(
-                        Code::ConflictingUpdateOperators,
-                        format!("Updating the path '{field}' would create a conflict at '{field}'"),
-                    ));
+                    return Err(Code::ConflictingUpdateOperators.error(format!(
+                        "Updating the path '{field}' would create a conflict at '{field}'"
+                    )));
                 }
             }
         }
@@ -84,13 +83,10 @@ impl<'a> Update<'a> {
             }
         });
         if new.len() > DOCUMENT_BYTES_MAX {
-            return Err(CommandError::new(
-                Code::BSONObjectTooLarge,
-                format!(
-                    "the document would have {} bytes; at most {DOCUMENT_BYTES_MAX}",
-                    new.len()
-                ),
-            ));
+            return Err(Code::BSONObjectTooLarge.error(format!(
+                "the document would have {} bytes; at most {DOCUMENT_BYTES_MAX}",
+                new.len()
+            )));
         }
         Ok(new)
     }
@@ -98,16 +94,12 @@ impl<'a> Update<'a> {
 
 fn check_name(field: &str) -> Result<(), CommandError> {
     if field.is_empty() {
-        return Err(CommandError::new(
-            Code::EmptyFieldName,
-            "An update path is empty, which is not allowed.",
-        ));
+        return Err(Code::EmptyFieldName.error("An update path is empty, which is not allowed."));
     }
     if field.starts_with('$') {
-        return Err(CommandError::new(
-            Code::DollarPrefixedFieldName,
-            format!("The dollar ($) prefixed field '{field}' is not allowed"),
-        ));
+        return Err(Code::DollarPrefixedFieldName.error(format!(
+            "The dollar ($) prefixed field '{field}' is not allowed"
+        )));
     }
     check_field(field)
 }
@@ -120,21 +112,17 @@ impl<'a> Change<'a> {
             Self::Increment(operand) => {
                 let before = before.unwrap_or(Value::Int32(0));
                 add(before, operand).map_err(|error| match error {
-                    AddError::Overflow => CommandError::bad_value(format!(
+                    AddError::Overflow => Code::BadValue.error(format!(
                         "Failed to apply $inc to current value {before}: it does not fit 64 bits"
                     )),
-                    AddError::Type => CommandError::new(
-                        Code::TypeMismatch,
-                        format!(
-                            "Cannot add {operand} to {before} at '{field}': both must be numbers"
-                        ),
-                    ),
+                    AddError::Type => Code::TypeMismatch.error(format!(
+                        "Cannot add {operand} to {before} at '{field}': both must be numbers"
+                    )),
                 })?
             }
         };
         if field == "_id" && before != Some(after) {
-            return Err(CommandError::new(
-                Code::ImmutableField,
+            return Err(Code::ImmutableField.error(
                 "Performing an update on the path '_id' would modify the immutable field '_id'",
             ));
         }

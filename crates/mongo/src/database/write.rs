@@ -26,22 +26,6 @@ const UNSUPPORTED: [&str; 8] = [
     "c",
 ];
 
-/// Whether writes continue after one that failed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Order {
-    Ordered,
-    Unordered,
-}
-
-impl Order {
-    fn read(request: &Request<'_>) -> Self {
-        match request.body.get("ordered") {
-            Some(value) if !value.is_true() => Self::Unordered,
-            _ => Self::Ordered,
-        }
-    }
-}
-
 /// Executes each write of a command; returns the errors.
 fn for_each_write<'a>(
     request: &Request<'a>,
@@ -50,17 +34,20 @@ fn for_each_write<'a>(
 ) -> Result<Vec<(usize, CommandError)>, CommandError> {
     let writes = request.documents(name)?;
     if !(1..=WRITES_MAX).contains(&writes.len()) {
-        return Err(CommandError::new(
-            Code::InvalidOptions,
-            format!("{} writes; send 1 to {WRITES_MAX}", writes.len()),
-        ));
+        return Err(
+            Code::InvalidOptions.error(format!("{} writes; send 1 to {WRITES_MAX}", writes.len()))
+        );
     }
-    let order = Order::read(request);
+    // An ordered command ends with the first write that fails.
+    let is_ordered = request
+        .body
+        .get("ordered")
+        .is_none_or(|value| value.is_true());
     let mut failed = Vec::new();
     for (at, doc) in writes.into_iter().enumerate() {
         if let Err(command_error) = write(doc) {
             failed.push((at, command_error));
-            if order == Order::Ordered {
+            if is_ordered {
                 break;
             }
         }
@@ -81,10 +68,7 @@ fn append_write_errors(failed: &[(usize, CommandError)], w: &mut Writer<'_>) {
 /// The filter of an update or a delete.
 fn filter_of(write: Doc<'_>) -> Result<Filter<'_>, CommandError> {
     let Some(Value::Document(filter)) = write.get("q") else {
-        return Err(CommandError::new(
-            Code::IDLFailedToParse,
-            "q, the filter of a write, must be a document",
-        ));
+        return Err(Code::IDLFailedToParse.error("q, the filter of a write, must be a document"));
     };
     Filter::read(filter)
 }
@@ -93,10 +77,8 @@ fn filter_of(write: Doc<'_>) -> Result<Filter<'_>, CommandError> {
 fn with_id_first(doc: Doc<'_>) -> Result<Option<Vec<u8>>, CommandError> {
     let id = match doc.get("_id") {
         None | Some(Value::Array(_)) => {
-            return Err(CommandError::new(
-                Code::InvalidIdField,
-                "a document needs an '_id' that is no array; drivers add it",
-            ));
+            return Err(Code::InvalidIdField
+                .error("a document needs an '_id' that is no array; drivers add it"));
         }
         Some(id) => id,
     };
@@ -139,12 +121,9 @@ impl Database {
     ) -> Result<(), CommandError> {
         let bytes = doc.bytes().len();
         if bytes > DOCUMENT_BYTES_MAX {
-            return Err(CommandError::new(
-                Code::BSONObjectTooLarge,
-                format!(
-                    "object to insert too large. size in bytes: {bytes}, max size: {DOCUMENT_BYTES_MAX}"
-                ),
-            ));
+            return Err(Code::BSONObjectTooLarge.error(format!(
+                "object to insert too large. size in bytes: {bytes}, max size: {DOCUMENT_BYTES_MAX}"
+            )));
         }
         check_types(Value::Document(doc))?;
         let moved = with_id_first(doc)?;
@@ -211,10 +190,8 @@ impl Database {
                 Some(0) => usize::MAX,
                 Some(1) => 1,
                 _ => {
-                    return Err(CommandError::new(
-                        Code::FailedToParse,
-                        "The limit field in delete objects must be 0 or 1",
-                    ));
+                    return Err(Code::FailedToParse
+                        .error("The limit field in delete objects must be 0 or 1"));
                 }
             };
             for record in &self.matching(database, collection, &filter, limit) {
@@ -240,10 +217,8 @@ impl Database {
         let filter = Filter::read(request.doc("query")?)?;
         let update = request.get("update").map(Update::read).transpose()?;
         if update.is_some() == request.flag("remove") {
-            return Err(CommandError::new(
-                Code::FailedToParse,
-                "Either an update or remove=true must be specified, and not both",
-            ));
+            return Err(Code::FailedToParse
+                .error("Either an update or remove=true must be specified, and not both"));
         }
         let found = self.matching(database, collection, &filter, 1).pop();
         let mut value = found.as_ref().map(|record| Arc::clone(&record.doc));
@@ -287,9 +262,7 @@ impl Database {
             .map(IndexSpec::read)
             .collect::<Result<Vec<_>, _>>()?;
         if specs.is_empty() {
-            return Err(CommandError::bad_value(
-                "Must specify at least one index to create",
-            ));
+            return Err(Code::BadValue.error("Must specify at least one index to create"));
         }
         let is_new = self.collection(request.database, name).is_none();
         let (mut before, mut after, mut made) = (0, 0, 0);
