@@ -2,11 +2,13 @@
 
 use std::io;
 
+use crate::any_protocol::AnyProtocol;
 use crate::counters::HandshakeFailure;
-use crate::protocol::{More, Next, Protocol, Serve};
+use crate::protocol::{Next, Protocol, Serve};
 use crate::service::Service;
 use crate::sys;
-use crate::transport::{Flushed, Left, Readiness, ReceiveBuffers, Received, Transport};
+use crate::timers::nanos;
+use crate::transport::{Channel, ReceiveBuffers, Received};
 
 /// Receives, and buffers sent, per turn, so that a busy connection does not starve the others.
 const MOVES_PER_TURN: usize = 16;
@@ -35,13 +37,6 @@ pub(crate) enum Turn {
     Drop,
 }
 
-/// Whether more input may be in the kernel than the last receive gave.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Input {
-    MayBeThere,
-    Drained,
-}
-
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Phase {
     Reading,
@@ -60,15 +55,16 @@ pub(crate) struct Scratch {
     pub out: Vec<u8>,
 }
 
-/// A connection of some transport and protocol.
+/// A connection of any transport and protocol.
 #[derive(Debug)]
-pub(crate) struct Connection<T, P> {
-    pub transport: T,
-    protocol: P,
+pub(crate) struct Connection {
+    pub transport: Channel,
+    protocol: AnyProtocol,
     phase: Phase,
     unsent: Vec<u8>,
     sent: usize,
-    input: Input,
+    /// The kernel has no more input than the last receive gave.
+    is_drained: bool,
     /// The client has closed its side: read on until the end, even if a receive was short.
     client_ended: bool,
     /// The protocol's `open` was called, which happens as soon as the transport is ready.
@@ -79,24 +75,15 @@ pub(crate) struct Connection<T, P> {
     pub wake_ns: Option<u64>,
 }
 
-/// What an event reports of a connection.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Signal {
-    /// It is readable or writable.
-    Ready,
-    /// The same, and the client has closed its side.
-    ClientEnded,
-}
-
-impl<T: Transport, P: Protocol> Connection<T, P> {
-    pub(crate) fn new(transport: T, protocol: P, now_ns: u64) -> Self {
+impl Connection {
+    pub(crate) fn new(transport: Channel, protocol: AnyProtocol, now_ns: u64) -> Self {
         Self {
             transport,
             protocol,
             phase: Phase::Reading,
             unsent: Vec::new(),
             sent: 0,
-            input: Input::MayBeThere,
+            is_drained: false,
             client_ended: false,
             is_open: false,
             active_ns: now_ns,
@@ -115,7 +102,7 @@ impl<T: Transport, P: Protocol> Connection<T, P> {
     /// Calls the protocol's `open`, once; some protocols send first.
     fn open(&mut self, service: &mut Service, scratch: &mut Scratch) -> Option<Next> {
         scratch.out.clear();
-        if self.is_open || self.transport.readiness() == Readiness::Handshaking {
+        if self.is_open || self.transport.is_handshaking() {
             return None;
         }
         self.is_open = true;
@@ -141,22 +128,21 @@ impl<T: Transport, P: Protocol> Connection<T, P> {
         }
     }
 
-    /// A turn after an event.
+    /// A turn after an event, which may say that the client has closed its side.
     pub(crate) fn signalled(
         &mut self,
-        signal: Signal,
+        client_ended: bool,
         service: &mut Service,
         scratch: &mut Scratch,
     ) -> Turn {
-        self.input = Input::MayBeThere;
-        self.client_ended |= signal == Signal::ClientEnded;
+        self.is_drained = false;
+        self.client_ended |= client_ended;
         self.go_on(service, scratch)
     }
 
     /// A turn at the requested time.
     pub(crate) fn woken(&mut self, service: &mut Service, scratch: &mut Scratch) -> Turn {
-        let handshaking = self.transport.readiness() == Readiness::Handshaking;
-        if handshaking && self.phase != Phase::Lingering {
+        if self.transport.is_handshaking() && self.phase != Phase::Lingering {
             service
                 .counters
                 .handshake_failures
@@ -169,11 +155,7 @@ impl<T: Transport, P: Protocol> Connection<T, P> {
                 let next = self.protocol.resume(service, &mut scratch.out);
                 self.follow(next, service, scratch)
             }
-            Phase::Serving(_) => {
-                let more = More::Waits;
-                let wake_ns = None;
-                self.serve(Serve { more, wake_ns }, service, scratch)
-            }
+            Phase::Serving(_) => self.serve(Serve::MORE, service, scratch),
             Phase::Lingering => Turn::Drop,
             Phase::Reading | Phase::Sending(_) => Turn::Sleep,
         }
@@ -189,7 +171,7 @@ impl<T: Transport, P: Protocol> Connection<T, P> {
             Phase::Waiting => Turn::Sleep,
             Phase::Lingering => self.discard(service, scratch),
             Phase::Serving(serve) => self.serve(serve, service, scratch),
-            Phase::Sending(_) if flushed == Flushed::Full => Turn::Sleep,
+            Phase::Sending(_) if !flushed => Turn::Sleep,
             Phase::Sending(then) => {
                 scratch.out.clear();
                 self.follow(then, service, scratch)
@@ -233,7 +215,7 @@ impl<T: Transport, P: Protocol> Connection<T, P> {
                     },
                 }
             }
-            if serve.more == More::Waits && flushed == Flushed::All && self.unsent.is_empty() {
+            if serve.has_more && flushed && self.unsent.is_empty() {
                 scratch.out.clear();
                 let next = self.protocol.resume(service, &mut scratch.out);
                 match self.deliver(next, service, scratch) {
@@ -266,7 +248,7 @@ impl<T: Transport, P: Protocol> Connection<T, P> {
 
     /// Receives once and passes the input to the protocol.
     fn receive(&mut self, service: &mut Service, scratch: &mut Scratch) -> ReceiveResult {
-        if self.input == Input::Drained && !self.client_ended {
+        if self.is_drained && !self.client_ended {
             return ReceiveResult::Nothing;
         }
         let received = self
@@ -277,19 +259,17 @@ impl<T: Transport, P: Protocol> Connection<T, P> {
             Ok(Received::Bytes {
                 bytes,
                 stamp_ns,
-                left,
+                is_drained,
             }) => {
                 // The client's end may come without an edge of its own, hence `client_ended`.
-                if left == Left::Nothing {
-                    self.input = Input::Drained;
-                }
+                self.is_drained |= is_drained;
                 service.counters.received_bytes.add(bytes as u64);
                 let input = &scratch.buffers.input[..bytes];
                 let protocol = &mut self.protocol;
                 ReceiveResult::Next(protocol.receive(input, stamp_ns, service, &mut scratch.out))
             }
             Ok(Received::Nothing) => {
-                self.input = Input::Drained;
+                self.is_drained = true;
                 opened.map_or(ReceiveResult::Nothing, ReceiveResult::Next)
             }
             Ok(Received::Again) => opened.map_or(ReceiveResult::Again, ReceiveResult::Next),
@@ -317,14 +297,14 @@ impl<T: Transport, P: Protocol> Connection<T, P> {
         Ok(())
     }
 
-    /// Sends unsent bytes.
-    fn flush(&mut self, service: &Service) -> io::Result<Flushed> {
+    /// Sends unsent bytes; `false` if the kernel's buffer is full.
+    fn flush(&mut self, service: &Service) -> io::Result<bool> {
         if self.sent < self.unsent.len() {
             let sent = send(&mut self.transport, &self.unsent[self.sent..])?;
             service.counters.sent_bytes.add(sent as u64);
             self.sent += sent;
             if self.sent < self.unsent.len() {
-                return Ok(Flushed::Full);
+                return Ok(false);
             }
             self.unsent.clear();
             self.unsent.shrink_to(KEEP_BYTES);
@@ -364,7 +344,7 @@ impl<T: Transport, P: Protocol> Connection<T, P> {
             if let Next::Serve(serve) = next {
                 return Delivered::Serve(serve);
             }
-            if !self.unsent.is_empty() || flushed == Flushed::Full {
+            if !self.unsent.is_empty() || !flushed {
                 self.phase = Phase::Sending(next);
                 return Delivered::Turn(Turn::Sleep);
             }
@@ -373,8 +353,7 @@ impl<T: Transport, P: Protocol> Connection<T, P> {
                 Next::Resume => next = self.protocol.resume(service, &mut scratch.out),
                 Next::Wait(delay) => {
                     self.phase = Phase::Waiting;
-                    let delay_ns = u64::try_from(delay.as_nanos()).unwrap_or(u64::MAX);
-                    return Delivered::Turn(Turn::WakeAfter(delay_ns));
+                    return Delivered::Turn(Turn::WakeAfter(nanos(delay)));
                 }
                 Next::Close | Next::Serve(_) | Next::Reset => {
                     // Closing with unread input would reset the connection, and the answer could be lost.
@@ -422,7 +401,7 @@ enum Delivered {
 }
 
 /// Sends until all is sent or the socket is full.
-fn send(transport: &mut impl Transport, bytes: &[u8]) -> io::Result<usize> {
+fn send(transport: &mut Channel, bytes: &[u8]) -> io::Result<usize> {
     let mut sent = 0;
     while sent < bytes.len() {
         match transport.send(&bytes[sent..]) {

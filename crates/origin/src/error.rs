@@ -9,23 +9,11 @@ use thiserror::Error;
 #[derive(Debug, Error)]
 pub enum OriginError {
     /// The address cannot be listened on.
-    #[error("cannot listen on {address}: {source}; {}", next_step(source))]
-    Bind {
-        /// The address asked for.
-        address: SocketAddr,
-        /// The kernel's error.
-        source: io::Error,
-    },
-    /// An option is out of range.
-    #[error("{option} is {value}; choose {allowed}")]
-    Option {
-        /// Name of the option.
-        option: &'static str,
-        /// The value given.
-        value: String,
-        /// The values that work.
-        allowed: &'static str,
-    },
+    #[error("cannot listen on {0}: {1}; {advice}", advice = next_step(.1))]
+    Bind(SocketAddr, #[source] io::Error),
+    /// An option is out of range: its name, the value given, and those that work.
+    #[error("{0} is {1}; choose {2}")]
+    Option(&'static str, String, &'static str),
     /// A certificate, a key or the TLS options do not work.
     #[error("cannot {what}: {reason}; {next_step}")]
     Tls {
@@ -37,29 +25,14 @@ pub enum OriginError {
         next_step: &'static str,
     },
     /// A kernel object that a worker needs could not be created.
-    #[error("cannot {what}: {source}; check the limit of open files (ulimit -n)")]
-    Setup {
-        /// What was tried.
-        what: &'static str,
-        /// The kernel's error.
-        source: io::Error,
-    },
-    /// Waiting for events failed, which ends a worker.
-    #[error(
-        "worker {worker} cannot wait for events: {source}; report it with the kernel's version"
-    )]
-    Wait {
-        /// Index of the worker; the acceptor has the index after the workers.
-        worker: usize,
-        /// The kernel's error.
-        source: io::Error,
-    },
-    /// A worker ended by a panic: a defect of this program.
-    #[error("worker {worker} panicked; report it with the message above")]
-    Panicked {
-        /// Index of the worker; the acceptor has the index after the workers.
-        worker: usize,
-    },
+    #[error("cannot {0}: {1}; check the limit of open files (ulimit -n)")]
+    Setup(&'static str, #[source] io::Error),
+    /// Waiting for events failed, which ends the worker with this index; the acceptor has the index after the workers.
+    #[error("worker {0} cannot wait for events: {1}; report it with the kernel's version")]
+    Wait(usize, #[source] io::Error),
+    /// The worker with this index ended by a panic: a defect of this program.
+    #[error("worker {0} panicked; report it with the message above")]
+    Panicked(usize),
 }
 
 fn next_step(source: &io::Error) -> &'static str {

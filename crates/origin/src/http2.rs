@@ -25,7 +25,7 @@ use tare_http2_frames::frame::{
 };
 
 use crate::options::Limits;
-use crate::protocol::{More, Next, Protocol, Serve};
+use crate::protocol::{Next, Protocol, Serve};
 use crate::service::Service;
 use crate::timers;
 use frames::Frames;
@@ -156,13 +156,13 @@ impl Http2 {
         if service.is_ending {
             self.send_goaway(out);
         }
-        let more = self.send_streams(service, out);
+        let has_more = self.send_streams(service, out);
         let over = self.streams.open() == self.watches && self.ready.is_empty();
-        if over && more == More::Nothing && self.ending != Ending::No {
+        if over && !has_more && self.ending != Ending::No {
             return Next::Close;
         }
         Next::Serve(Serve {
-            more,
+            has_more,
             wake_ns: self.wake_ns(),
         })
     }

@@ -149,37 +149,33 @@ impl Default for OriginOptions {
 
 impl OriginOptions {
     pub(crate) fn check(&self) -> Result<(), OriginError> {
-        let refuse = |option, value: String, allowed| {
-            Err(OriginError::Option {
-                option,
-                value,
-                allowed,
-            })
-        };
+        let refuse =
+            |option, value: String, allowed| Err(OriginError::Option(option, value, allowed));
+        let limits = &self.limits;
         if !(1..=64).contains(&self.workers) {
             return refuse("workers", self.workers.to_string(), "1 to 64");
         }
-        if self.limits.head_bytes_max < 256 {
+        if limits.head_bytes_max < 256 {
             return refuse(
                 "head limit",
-                self.limits.head_bytes_max.to_string(),
+                limits.head_bytes_max.to_string(),
                 "at least 256",
             );
         }
-        if !(1..=100_000).contains(&self.limits.streams_max) {
+        if !(1..=100_000).contains(&limits.streams_max) {
             return refuse(
                 "stream limit",
-                self.limits.streams_max.to_string(),
+                limits.streams_max.to_string(),
                 "1 to 100000",
             );
         }
-        if self.limits.connections_max == 0 {
+        if limits.connections_max == 0 {
             return refuse("connection limit", "0".into(), "at least 1");
         }
-        if self.limits.idle_max < Duration::from_millis(10) {
+        if limits.idle_max < Duration::from_millis(10) {
             return refuse(
                 "idle limit",
-                format!("{:?}", self.limits.idle_max),
+                format!("{:?}", limits.idle_max),
                 "at least 10ms",
             );
         }

@@ -24,17 +24,18 @@ pub(crate) enum Next {
 /// What a bidirectional connection needs, apart from input.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Serve {
-    pub more: More,
+    /// There is more to write: a call of `resume` as soon as everything written is sent.
+    pub has_more: bool,
     /// A call of `resume` at this time of the monotonic clock, in nanoseconds.
     pub wake_ns: Option<u64>,
 }
 
-/// Whether there is more to write.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum More {
-    Nothing,
-    /// A call of `resume` as soon as everything written is sent.
-    Waits,
+impl Serve {
+    /// There is more to write, and no time to wait for.
+    pub(crate) const MORE: Serve = Serve {
+        has_more: true,
+        wake_ns: None,
+    };
 }
 
 /// One connection's protocol, without I/O. After anything but `Next::Read` and `Next::Serve` no input is given until

@@ -51,14 +51,13 @@ pub fn bind(options: OriginOptions) -> Result<Origin, OriginError> {
     };
     let listen_at = |address| {
         listen(address, options.receive_timestamps)
-            .map_err(|source| OriginError::Bind { address, source })
+            .map_err(|error| OriginError::Bind(address, error))
     };
     let mut listeners = Vec::new();
     let mut udp = None;
     let local_addr = if options.protocol == ServerProtocol::Udp {
         let address = options.listen;
-        let bound =
-            UdpEcho::bind(address).map_err(|source| OriginError::Bind { address, source })?;
+        let bound = UdpEcho::bind(address).map_err(|error| OriginError::Bind(address, error))?;
         udp.insert(bound).local_addr
     } else {
         let (listener, local_addr) = listen_at(options.listen)?;
@@ -149,7 +148,7 @@ impl Origin {
             .collect();
         let all = AllCounters(counters);
         let database = SharedDatabase::new();
-        let setup = |what| move |source| OriginError::Setup { what, source };
+        let setup = |what| move |error| OriginError::Setup(what, error);
         let mut workers = Vec::with_capacity(self.options.workers);
         let mut connection_queues = Vec::with_capacity(self.options.workers);
         for index in 0..self.options.workers {
@@ -219,20 +218,17 @@ fn run_threads(jobs: Vec<(String, Job)>, stop: &StopHandle) -> Result<(), Origin
         });
         match spawned {
             Ok(thread) => threads.push(thread),
-            Err(source) => {
+            Err(error) => {
                 stop.stop();
-                first_error.get_or_insert(OriginError::Setup {
-                    what: "start a thread",
-                    source,
-                });
+                first_error.get_or_insert(OriginError::Setup("start a thread", error));
             }
         }
     }
     for (worker, thread) in threads.into_iter().enumerate() {
         let error = match thread.join() {
             Ok(Ok(())) => continue,
-            Ok(Err(source)) => OriginError::Wait { worker, source },
-            Err(_) => OriginError::Panicked { worker },
+            Ok(Err(error)) => OriginError::Wait(worker, error),
+            Err(_) => OriginError::Panicked(worker),
         };
         first_error.get_or_insert(error);
     }

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use crate::stop::StopHandle;
-use crate::timers;
+use crate::timers::{self, nanos};
 
 /// Limit of planned stalls.
 const STALLS_MAX: usize = 64;
@@ -97,8 +97,4 @@ impl Stalls {
             .unwrap_or(u64::MAX);
         self.next_start_ns.store(next, Ordering::Relaxed);
     }
-}
-
-fn nanos(duration: Duration) -> u64 {
-    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
 }

@@ -23,13 +23,9 @@ impl StopHandle {
     /// # Errors
     /// When the kernel has no file descriptor left.
     pub fn new() -> Result<Self, OriginError> {
-        let event =
-            eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK).map_err(|errno| {
-                OriginError::Setup {
-                    what: "create the stop event",
-                    source: errno.into(),
-                }
-            })?;
+        let flags = EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK;
+        let event = eventfd(0, flags)
+            .map_err(|errno| OriginError::Setup("create the stop event", errno.into()))?;
         Ok(Self {
             event: Arc::new(event),
         })
@@ -49,10 +45,7 @@ impl StopHandle {
         // The handler keeps a descriptor for the rest of the process, so the number can never be another file's.
         let kept = self.event.try_clone();
         kept.and_then(sys::write_event_on_termination)
-            .map_err(|source| OriginError::Setup {
-                what: "handle signals",
-                source,
-            })
+            .map_err(|error| OriginError::Setup("handle signals", error))
     }
 
     /// Waits until stopped, for `at_most`; true if stopped.

@@ -3,7 +3,7 @@
 use crate::behaviour::{After, BehaviourOverride};
 use crate::body::BODY_PATTERN;
 use crate::options::{TcpMode, TcpSizes};
-use crate::protocol::{More, Next, Protocol, Serve};
+use crate::protocol::{Next, Protocol, Serve};
 use crate::service::Service;
 
 /// Bytes written per call, before the next connection has its turn.
@@ -79,10 +79,7 @@ impl Tcp {
         }
         out.extend_from_slice(&BODY_PATTERN[..PIECE_BYTES]);
         // Each piece starts the pattern anew: the bytes of a source are not checked.
-        Next::Serve(Serve {
-            more: More::Waits,
-            wake_ns: None,
-        })
+        Next::Serve(Serve::MORE)
     }
 }
 
@@ -111,10 +108,7 @@ impl Protocol for Tcp {
                 self.answer(sizes, service, out)
             }
             TcpMode::Discard => Next::Read,
-            TcpMode::Source => Next::Serve(Serve {
-                more: More::Waits,
-                wake_ns: None,
-            }),
+            TcpMode::Source => Next::Serve(Serve::MORE),
         }
     }
 

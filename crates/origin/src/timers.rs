@@ -4,6 +4,7 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
+use std::time::Duration;
 
 use rustix::time::{
     ClockId, Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, Timespec, clock_gettime,
@@ -19,6 +20,11 @@ pub(crate) fn monotonic_ns() -> u64 {
 /// their own.
 pub(crate) fn realtime_ns() -> u64 {
     to_ns(clock_gettime(ClockId::Realtime))
+}
+
+/// A duration in nanoseconds.
+pub(crate) fn nanos(duration: Duration) -> u64 {
+    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
 }
 
 fn to_ns(time: Timespec) -> u64 {

@@ -15,7 +15,7 @@ use rustls::{HandshakeKind, ServerConnection};
 
 use crate::counters::{Counters, HandshakeFailure};
 use crate::sys;
-use crate::transport::{Flushed, Left, Readiness, ReceiveBuffers, Received, Transport};
+use crate::transport::{ReceiveBuffers, Received};
 
 /// Ciphertext per receive. With a record that was incomplete before (at most 18 KiB) it still decrypts into a worker's 64 KiB
 /// buffer.
@@ -24,18 +24,11 @@ pub(crate) const CIPHER_BYTES: usize = 44 * 1024;
 /// One connection over TLS.
 #[derive(Debug)]
 pub(crate) struct Tls {
-    socket: TcpStream,
+    pub socket: TcpStream,
     session: ServerConnection,
-    readiness: Readiness,
-    client: Client,
-}
-
-/// Whether the client may send more.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Client {
-    Open,
-    /// It has sent close_notify.
-    Ended,
+    pub is_handshaking: bool,
+    /// The client has sent close_notify.
+    client_ended: bool,
 }
 
 impl Tls {
@@ -43,8 +36,8 @@ impl Tls {
         Ok(Self {
             socket,
             session: ServerConnection::new(Arc::clone(server))?,
-            readiness: Readiness::Handshaking,
-            client: Client::Open,
+            is_handshaking: true,
+            client_ended: false,
         })
     }
 
@@ -60,9 +53,7 @@ impl Tls {
                 .session
                 .process_new_packets()
                 .map_err(TlsFailure::Session)?;
-            if state.peer_has_closed() {
-                self.client = Client::Ended;
-            }
+            self.client_ended |= state.peer_has_closed();
             loop {
                 match self.session.reader().read(&mut plain[filled..]) {
                     Ok(0) | Err(_) => break,
@@ -77,8 +68,8 @@ impl Tls {
     }
 
     fn note_handshake(&mut self, counters: &Counters) {
-        if self.readiness == Readiness::Handshaking && !self.session.is_handshaking() {
-            self.readiness = Readiness::Ready;
+        if self.is_handshaking && !self.session.is_handshaking() {
+            self.is_handshaking = false;
             counters.handshakes.add(1);
             if self.session.handshake_kind() == Some(HandshakeKind::Resumed) {
                 counters.resumptions.add(1);
@@ -87,7 +78,7 @@ impl Tls {
     }
 
     fn count_failure(&self, failure: HandshakeFailure, counters: &Counters) {
-        if self.readiness == Readiness::Handshaking {
+        if self.is_handshaking {
             counters.handshake_failures.add(failure);
         }
     }
@@ -118,13 +109,13 @@ impl TlsFailure {
     }
 }
 
-impl Transport for Tls {
-    fn receive(
+impl Tls {
+    pub(crate) fn receive(
         &mut self,
         buffers: &mut ReceiveBuffers,
         counters: &Counters,
     ) -> io::Result<Received> {
-        if self.client == Client::Ended {
+        if self.client_ended {
             return Ok(Received::End);
         }
         let received = match sys::receive(&self.socket, &mut buffers.cipher) {
@@ -155,20 +146,20 @@ impl Transport for Tls {
         };
         flushed?;
         self.note_handshake(counters);
-        let short = received.bytes < buffers.cipher.len() && self.client == Client::Open;
+        let short = received.bytes < buffers.cipher.len() && !self.client_ended;
         match (bytes, short) {
             (0, true) => Ok(Received::Nothing),
             (0, false) => Ok(Received::Again),
             (bytes, short) => Ok(Received::Bytes {
                 bytes,
                 stamp_ns: received.stamp_ns,
-                left: if short { Left::Nothing } else { Left::MayBe },
+                is_drained: short,
             }),
         }
     }
 
-    fn send(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        if self.flush()? == Flushed::Full {
+    pub(crate) fn send(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if !self.flush()? {
             return Err(io::ErrorKind::WouldBlock.into());
         }
         // The session takes up to 64 KiB, its buffer limit.
@@ -177,32 +168,24 @@ impl Transport for Tls {
         Ok(taken)
     }
 
-    fn flush(&mut self) -> io::Result<Flushed> {
+    pub(crate) fn flush(&mut self) -> io::Result<bool> {
         while self.session.wants_write() {
             match self.session.write_tls(&mut self.socket) {
                 Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
                 Ok(_) => {}
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                    return Ok(Flushed::Full);
+                    return Ok(false);
                 }
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) => return Err(error),
             }
         }
-        Ok(Flushed::All)
+        Ok(true)
     }
 
-    fn finish(&mut self) -> io::Result<()> {
+    pub(crate) fn finish(&mut self) -> io::Result<()> {
         self.session.send_close_notify();
         self.flush()?;
         self.socket.shutdown(Shutdown::Write)
-    }
-
-    fn readiness(&self) -> Readiness {
-        self.readiness
-    }
-
-    fn socket(&mut self) -> &mut TcpStream {
-        &mut self.socket
     }
 }

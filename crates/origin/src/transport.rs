@@ -17,7 +17,9 @@ pub(crate) enum Received {
         bytes: usize,
         /// The kernel's realtime timestamp of the last packet in them, in nanoseconds.
         stamp_ns: Option<u64>,
-        left: Left,
+        /// The socket has no more: the receive was short, and more bytes cause a new edge (epoll(7)), which saves a call that
+        /// returns EAGAIN.
+        is_drained: bool,
     },
     /// None now; an event reports more.
     Nothing,
@@ -25,29 +27,6 @@ pub(crate) enum Received {
     Again,
     /// The client has closed its side.
     End,
-}
-
-/// Whether the socket may have more bytes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Left {
-    MayBe,
-    /// The receive was short: more bytes cause a new edge (epoll(7)), which saves a call that returns EAGAIN.
-    Nothing,
-}
-
-/// Whether all bytes taken for sending are with the kernel.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Flushed {
-    All,
-    /// The kernel's buffer is full.
-    Full,
-}
-
-/// Whether the connection is established above TCP.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Readiness {
-    Ready,
-    Handshaking,
 }
 
 /// Receive buffers of a worker, shared by its connections.
@@ -59,123 +38,75 @@ pub(crate) struct ReceiveBuffers {
     pub cipher: Vec<u8>,
 }
 
-/// A connection's bytes, without blocking. The event loop is edge-triggered.
-pub(crate) trait Transport {
-    /// Receives available bytes.
-    fn receive(
-        &mut self,
-        buffers: &mut ReceiveBuffers,
-        counters: &Counters,
-    ) -> io::Result<Received>;
-    /// Takes as many bytes as fit.
-    fn send(&mut self, bytes: &[u8]) -> io::Result<usize>;
-    /// Writes the bytes taken to the kernel.
-    fn flush(&mut self) -> io::Result<Flushed>;
-    /// Closes the sending side.
-    fn finish(&mut self) -> io::Result<()>;
-    /// Whether the protocol may begin.
-    fn readiness(&self) -> Readiness;
-    /// The socket.
-    fn socket(&mut self) -> &mut TcpStream;
-}
-
-/// Any of the transports: one branch per call, so that one event loop serves all of them.
+/// A connection's bytes, without blocking: one branch per call, so that one event loop, which is edge-triggered, serves both
+/// transports.
 #[derive(Debug)]
 pub(crate) enum Channel {
-    Plain(Plain),
+    Plain(TcpStream),
     Tls(Box<Tls>),
 }
 
-macro_rules! each {
-    ($channel:expr, $transport:ident => $call:expr) => {
-        match $channel {
-            Channel::Plain($transport) => $call,
-            Channel::Tls($transport) => $call,
-        }
-    };
-}
-
-impl Transport for Channel {
+impl Channel {
+    /// Receives available bytes.
     #[inline]
-    fn receive(
+    pub(crate) fn receive(
         &mut self,
         buffers: &mut ReceiveBuffers,
         counters: &Counters,
     ) -> io::Result<Received> {
-        each!(self, transport => transport.receive(buffers, counters))
-    }
-
-    #[inline]
-    fn send(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        each!(self, transport => transport.send(bytes))
-    }
-
-    #[inline]
-    fn flush(&mut self) -> io::Result<Flushed> {
-        each!(self, transport => transport.flush())
-    }
-
-    fn finish(&mut self) -> io::Result<()> {
-        each!(self, transport => transport.finish())
-    }
-
-    fn readiness(&self) -> Readiness {
-        each!(self, transport => transport.readiness())
-    }
-
-    fn socket(&mut self) -> &mut TcpStream {
-        each!(self, transport => transport.socket())
-    }
-}
-
-/// Plain TCP.
-#[derive(Debug)]
-pub(crate) struct Plain(pub TcpStream);
-
-impl Transport for Plain {
-    #[inline]
-    fn receive(&mut self, buffers: &mut ReceiveBuffers, _: &Counters) -> io::Result<Received> {
-        let received = match sys::receive(&self.0, &mut buffers.input) {
-            Ok(received) => received,
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                return Ok(Received::Nothing);
-            }
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => return Ok(Received::Again),
-            Err(error) => return Err(error),
+        let socket = match self {
+            Self::Plain(socket) => socket,
+            Self::Tls(tls) => return tls.receive(buffers, counters),
         };
-        if received.bytes == 0 {
-            return Ok(Received::End);
+        match sys::receive(socket, &mut buffers.input) {
+            Ok(received) if received.bytes == 0 => Ok(Received::End),
+            Ok(received) => Ok(Received::Bytes {
+                bytes: received.bytes,
+                stamp_ns: received.stamp_ns,
+                is_drained: received.bytes < buffers.input.len(),
+            }),
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(Received::Nothing),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => Ok(Received::Again),
+            Err(error) => Err(error),
         }
-        Ok(Received::Bytes {
-            bytes: received.bytes,
-            stamp_ns: received.stamp_ns,
-            left: if received.bytes < buffers.input.len() {
-                Left::Nothing
-            } else {
-                Left::MayBe
-            },
-        })
     }
 
+    /// Takes as many bytes as fit.
     #[inline]
-    fn send(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0.write(bytes)
+    pub(crate) fn send(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        match self {
+            Self::Plain(socket) => socket.write(bytes),
+            Self::Tls(tls) => tls.send(bytes),
+        }
     }
 
+    /// Writes the bytes taken to the kernel; `false` if its buffer is full.
     #[inline]
-    fn flush(&mut self) -> io::Result<Flushed> {
-        Ok(Flushed::All)
+    pub(crate) fn flush(&mut self) -> io::Result<bool> {
+        match self {
+            Self::Plain(_) => Ok(true),
+            Self::Tls(tls) => tls.flush(),
+        }
     }
 
-    fn finish(&mut self) -> io::Result<()> {
-        self.0.shutdown(Shutdown::Write)
+    /// Closes the sending side.
+    pub(crate) fn finish(&mut self) -> io::Result<()> {
+        match self {
+            Self::Plain(socket) => socket.shutdown(Shutdown::Write),
+            Self::Tls(tls) => tls.finish(),
+        }
     }
 
-    fn readiness(&self) -> Readiness {
-        Readiness::Ready
+    /// Whether the protocol has to wait for a handshake.
+    pub(crate) fn is_handshaking(&self) -> bool {
+        matches!(self, Self::Tls(tls) if tls.is_handshaking)
     }
 
-    fn socket(&mut self) -> &mut TcpStream {
-        &mut self.0
+    /// The socket.
+    pub(crate) fn socket(&mut self) -> &mut TcpStream {
+        match self {
+            Self::Plain(socket) => socket,
+            Self::Tls(tls) => &mut tls.socket,
+        }
     }
 }

@@ -10,13 +10,13 @@ use mio::{Events, Interest, Poll, Token};
 
 use crate::acceptor::{ConnectionQueue, ListenerKind};
 use crate::any_protocol::AnyProtocol;
-use crate::connection::{Connection, Scratch, Signal, Turn};
+use crate::connection::{Connection, Scratch, Turn};
 use crate::options::ServerProtocol;
 use crate::service::Service;
 use crate::stop::StopHandle;
-use crate::timers::{self, Timers, Wake};
+use crate::timers::{self, Timers, Wake, nanos};
 use crate::tls::{self, Tls, TlsServer};
-use crate::transport::{Channel, Plain, Readiness, ReceiveBuffers, Transport};
+use crate::transport::{Channel, ReceiveBuffers};
 
 pub(crate) const WAKER: Token = Token(usize::MAX);
 const STOP: Token = Token(usize::MAX - 1);
@@ -38,7 +38,7 @@ pub(crate) struct Worker {
     service: Service,
     stop: StopHandle,
     timers: Timers,
-    connections: Vec<Option<Connection<Channel, AnyProtocol>>>,
+    connections: Vec<Option<Connection>>,
     free: Vec<usize>,
     again: Vec<usize>,
     scratch: Scratch,
@@ -132,10 +132,8 @@ impl Worker {
                 self.connections.len() - 1
             });
             let (channel, protocol) = match (listener_kind, &self.tls) {
-                (ListenerKind::Control, _) => {
-                    (Channel::Plain(Plain(stream)), ServerProtocol::Http1)
-                }
-                (ListenerKind::Service, None) => (Channel::Plain(Plain(stream)), self.protocol),
+                (ListenerKind::Control, _) => (Channel::Plain(stream), ServerProtocol::Http1),
+                (ListenerKind::Service, None) => (Channel::Plain(stream), self.protocol),
                 (ListenerKind::Service, Some(server)) => match Tls::accept(server, stream) {
                     Ok(tls) => (Channel::Tls(Box::new(tls)), self.protocol),
                     Err(_) => {
@@ -151,7 +149,7 @@ impl Worker {
             let interest = Interest::READABLE | Interest::WRITABLE;
             let socket = connection.transport.socket();
             let registered = self.poll.registry().register(socket, Token(slot), interest);
-            let handshaking = connection.transport.readiness() == Readiness::Handshaking;
+            let handshaking = connection.transport.is_handshaking();
             let connection = self.connections[slot].insert(connection);
             if registered.is_err() {
                 self.drop_connection(slot);
@@ -169,13 +167,8 @@ impl Worker {
             return;
         };
         let ended = event.is_read_closed() || event.is_error();
-        let signal = if ended {
-            Signal::ClientEnded
-        } else {
-            Signal::Ready
-        };
         connection.active_ns = now_ns;
-        let turn = connection.signalled(signal, &mut self.service, &mut self.scratch);
+        let turn = connection.signalled(ended, &mut self.service, &mut self.scratch);
         self.follow(slot, turn);
     }
 
@@ -286,8 +279,4 @@ impl Worker {
         }
         now_ns >= end_ns || self.connections.iter().all(Option::is_none)
     }
-}
-
-fn nanos(duration: Duration) -> u64 {
-    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
 }

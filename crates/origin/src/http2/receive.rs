@@ -15,7 +15,7 @@ use super::{Ending, Http2, PartialBlock, STREAM_WINDOW_BYTES, WINDOW_BYTES};
 use crate::behaviour::BodyFraming;
 use crate::route::{Route, control};
 use crate::service::Service;
-use crate::timers;
+use crate::timers::{self, nanos};
 
 /// Limit of frames of one header block (CVE-2024-24549 and similar).
 const BLOCK_FRAMES_MAX: u32 = 64;
@@ -152,8 +152,7 @@ impl Http2 {
             stream.answer.outbox.extend_from_slice(behaviour_error);
         }
         if let (RequestKind::Grpc(_), Some(timeout)) = (request.kind, request.timeout) {
-            let timeout_ns = u64::try_from(timeout.as_nanos()).unwrap_or(u64::MAX);
-            let deadline_ns = timers::monotonic_ns().saturating_add(timeout_ns);
+            let deadline_ns = timers::monotonic_ns().saturating_add(nanos(timeout));
             stream.deadline_ns = Some(deadline_ns);
             let earliest = self.deadline_ns.unwrap_or(u64::MAX);
             self.deadline_ns = Some(earliest.min(deadline_ns));
@@ -305,8 +304,7 @@ impl Http2 {
     }
 
     pub(super) fn delay(&mut self, slot: usize, delay: std::time::Duration) {
-        let delay_ns = u64::try_from(delay.as_nanos()).unwrap_or(u64::MAX);
-        let due_ns = timers::monotonic_ns().saturating_add(delay_ns);
+        let due_ns = timers::monotonic_ns().saturating_add(nanos(delay));
         let stream = self.streams.at(slot);
         stream.stage = Stage::Delayed;
         self.delays.push(Reverse((due_ns, stream.id, slot)));

@@ -9,7 +9,6 @@ use super::request::RequestKind;
 use super::streams::{ClientSide, End, Stage};
 use crate::behaviour::After;
 use crate::body::BODY_PATTERN;
-use crate::protocol::More;
 use crate::service::Service;
 
 /// Approximate bytes written before they are sent.
@@ -46,10 +45,11 @@ impl Http2 {
         }
     }
 
-    pub(super) fn send_streams(&mut self, service: &mut Service, out: &mut Vec<u8>) -> More {
+    /// Sends what is ready; whether there is more.
+    pub(super) fn send_streams(&mut self, service: &mut Service, out: &mut Vec<u8>) -> bool {
         while out.len() < OUT_BYTES_MAX {
             let Some((slot, id)) = self.ready.pop_front() else {
-                return More::Nothing;
+                return false;
             };
             let stream = self.streams.at(slot);
             // The stream was reset meanwhile; the slot may have another one.
@@ -71,15 +71,11 @@ impl Http2 {
                 Pushed::NoWindow => self.starved.push_back((slot, id)),
                 Pushed::Now => {
                     self.ready.push_front((slot, id));
-                    return More::Waits;
+                    return true;
                 }
             }
         }
-        if self.ready.is_empty() {
-            More::Nothing
-        } else {
-            More::Waits
-        }
+        !self.ready.is_empty()
     }
 
     fn push(&mut self, slot: usize, out: &mut Vec<u8>) -> Pushed {

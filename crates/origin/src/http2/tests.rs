@@ -9,7 +9,7 @@ use tare_http2_frames::frame::{self, END_STREAM, Kind};
 
 use super::STREAM_WINDOW_BYTES;
 use crate::body::expected_body;
-use crate::protocol::{More, Next};
+use crate::protocol::Next;
 use rig::{Rig, frame_of, greeting, headers, request};
 
 #[test]
@@ -134,7 +134,7 @@ fn a_delayed_answer_waits_alone() {
     let Next::Serve(serve) = rig.send(&request(1, "/?delay=1ms")) else {
         panic!("it goes on");
     };
-    assert_eq!(serve.more, More::Nothing);
+    assert!(!serve.has_more);
     rig.send(&request(3, "/"));
     assert!(rig.answer(3).ended && !rig.answer(1).ended);
     rig.wait_until(serve.wake_ns.unwrap());

@@ -13,7 +13,7 @@ use crate::delay::Rng;
 use crate::http2::Http2;
 use crate::mongodb::SharedDatabase;
 use crate::options::Limits;
-use crate::protocol::{More, Next, Protocol, Serve};
+use crate::protocol::{Next, Protocol, Serve};
 use crate::service::Service;
 use crate::stall::Stalls;
 use crate::timers;
@@ -88,9 +88,9 @@ impl Rig {
             self.read(&out);
             out.clear();
             match next {
-                Next::Serve(Serve {
-                    more: More::Waits, ..
-                }) => next = self.connection.resume(&mut self.service, &mut out),
+                Next::Serve(Serve { has_more: true, .. }) => {
+                    next = self.connection.resume(&mut self.service, &mut out)
+                }
                 next => return next,
             }
         }
