@@ -39,7 +39,7 @@ pub struct ClusterView {
 }
 
 /// A broker.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct BrokerView {
     /// Its number.
     pub id: i32,
@@ -75,11 +75,15 @@ impl Admin {
         let (controller, voters) = self.quorum()?;
         let mut brokers: BTreeMap<i32, BrokerView> = BTreeMap::new();
         for broker in &about.brokers {
-            let mut view = empty(broker.node_id.0);
-            view.host = broker.host.to_string();
-            view.port = broker.port;
-            view.rack = broker.rack.as_ref().map(|rack| rack.to_string());
-            (view.listeners, view.advertised) = self.listeners(view.id);
+            let (listeners, advertised) = self.listeners(broker.node_id.0);
+            let view = BrokerView {
+                host: broker.host.to_string(),
+                port: broker.port,
+                rack: broker.rack.as_ref().map(|rack| rack.to_string()),
+                listeners,
+                advertised,
+                ..empty(broker.node_id.0)
+            };
             brokers.insert(view.id, view);
         }
         let all: Vec<_> = topics.iter().flat_map(|topic| &topic.partitions).collect();
@@ -156,14 +160,6 @@ impl Admin {
 fn empty(id: i32) -> BrokerView {
     BrokerView {
         id,
-        host: String::new(),
-        port: 0,
-        rack: None,
-        leaders: 0,
-        preferred: 0,
-        replicas: 0,
-        replicas_not_in_sync: 0,
-        listeners: None,
-        advertised: None,
+        ..BrokerView::default()
     }
 }

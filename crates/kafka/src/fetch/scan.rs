@@ -102,15 +102,8 @@ impl FetchScanner {
                         self.stage = Stage::Records {
                             left: head.records_bytes,
                         };
-                        return Ok(Some(Event::Partition(PartitionHead {
-                            topic: &self.topic,
-                            partition: head.partition,
-                            error: head.error,
-                            high_watermark: head.high_watermark,
-                            log_start: head.log_start,
-                            preferred_replica: head.preferred_replica,
-                            records_bytes: head.records_bytes,
-                        })));
+                        let topic = &self.topic;
+                        return Ok(Some(Event::Partition(PartitionHead { topic, ..head })));
                     }
                 },
                 // After the records: a partial batch is reported together with its last byte.

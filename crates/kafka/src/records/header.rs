@@ -2,18 +2,16 @@
 
 use super::error::BatchError;
 use super::record::Records;
+use crate::batch::layout;
 
 /// Bytes up to and including the magic byte: enough to know the format and the length of a batch.
 pub const PREFIX_BYTES: usize = 17;
 
 /// Length of the header.
-pub const HEADER_BYTES: usize = 61;
+pub const HEADER_BYTES: usize = layout::RECORDS;
 
 /// First byte covered by the checksum: the attributes.
-pub const CRC_FROM: usize = 21;
-
-/// Base offset and length field, which the length does not include.
-const UNCOUNTED_BYTES: usize = 12;
+pub const CRC_FROM: usize = layout::ATTRIBUTES;
 
 /// The prefix of a header.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -30,16 +28,17 @@ impl Prefix {
     /// # Errors
     /// If the format is not supported, or the length impossible.
     pub fn read(bytes: &[u8; PREFIX_BYTES]) -> Result<Self, BatchError> {
-        let offset = i64::from_be_bytes(array_at(bytes, 0));
-        let length = i32::from_be_bytes(array_at(bytes, 8));
-        match bytes[16] as i8 {
+        let offset = i64::from_be_bytes(array_at(bytes, layout::BASE_OFFSET));
+        let length = i32::from_be_bytes(array_at(bytes, layout::LENGTH));
+        match bytes[layout::MAGIC] as i8 {
             2 => {}
             magic @ (0 | 1) => return Err(BatchError::OldMagic(offset, magic)),
             magic => return Err(BatchError::Magic(offset, magic)),
         }
+        // The length counts what follows it.
         let batch_bytes = usize::try_from(length)
             .ok()
-            .map(|length| length + UNCOUNTED_BYTES)
+            .map(|length| length + layout::LEADER_EPOCH)
             .filter(|&bytes| bytes >= HEADER_BYTES && offset >= 0)
             .ok_or(BatchError::Length(offset, length))?;
         Ok(Self {
@@ -127,8 +126,8 @@ impl BatchHeader {
     /// As [`Prefix::read`], and if its counts contradict each other.
     pub fn read(bytes: &[u8; HEADER_BYTES]) -> Result<Self, BatchError> {
         let prefix = Prefix::read(&array_at(bytes, 0))?;
-        let last_delta = i32::from_be_bytes(array_at(bytes, 23));
-        let count = i32::from_be_bytes(array_at(bytes, 57));
+        let last_delta = i32::from_be_bytes(array_at(bytes, layout::LAST_OFFSET_DELTA));
+        let count = i32::from_be_bytes(array_at(bytes, layout::COUNT));
         let numbers = BatchError::Numbers(prefix.base_offset, count, last_delta);
         let records = u32::try_from(count).map_err(|_| numbers)?;
         // Compaction removes records and keeps the offsets: there may be fewer records, never more.
@@ -140,15 +139,15 @@ impl BatchHeader {
         Ok(Self {
             base_offset: prefix.base_offset,
             batch_bytes: prefix.batch_bytes,
-            leader_epoch: i32::from_be_bytes(array_at(bytes, 12)),
-            crc: u32::from_be_bytes(array_at(bytes, 17)),
-            attributes: Attributes(i16::from_be_bytes(array_at(bytes, 21))),
+            leader_epoch: i32::from_be_bytes(array_at(bytes, layout::LEADER_EPOCH)),
+            crc: u32::from_be_bytes(array_at(bytes, layout::CRC)),
+            attributes: Attributes(i16::from_be_bytes(array_at(bytes, layout::ATTRIBUTES))),
             last_offset_delta: last_delta,
-            base_timestamp_ms: i64::from_be_bytes(array_at(bytes, 27)),
-            max_timestamp_ms: i64::from_be_bytes(array_at(bytes, 35)),
-            producer_id: i64::from_be_bytes(array_at(bytes, 43)),
-            producer_epoch: i16::from_be_bytes(array_at(bytes, 51)),
-            base_sequence: i32::from_be_bytes(array_at(bytes, 53)),
+            base_timestamp_ms: i64::from_be_bytes(array_at(bytes, layout::BASE_TIMESTAMP)),
+            max_timestamp_ms: i64::from_be_bytes(array_at(bytes, layout::MAX_TIMESTAMP)),
+            producer_id: i64::from_be_bytes(array_at(bytes, layout::PRODUCER_ID)),
+            producer_epoch: i16::from_be_bytes(array_at(bytes, layout::PRODUCER_EPOCH)),
+            base_sequence: i32::from_be_bytes(array_at(bytes, layout::BASE_SEQUENCE)),
             records,
         })
     }

@@ -105,13 +105,8 @@ pub enum Step {
 #[derive(Debug)]
 pub struct Login {
     user: String,
-    state: State,
-}
-
-#[derive(Debug)]
-enum State {
-    Plain,
-    Scram(Box<Scram>),
+    /// `None`: PLAIN, which has no further message.
+    scram: Option<Box<Scram>>,
 }
 
 impl Login {
@@ -130,21 +125,18 @@ impl Login {
     /// The same with a given nonce.
     fn begin_with_nonce(credentials: &Credentials, nonce: &str) -> (Self, Vec<u8>) {
         let Credentials { user, password, .. } = credentials;
-        let (state, first) = match credentials.mechanism {
+        let (scram, first) = match credentials.mechanism {
             Mechanism::Plain => {
                 let first = [&[0], user.as_bytes(), &[0], password.as_bytes()].concat();
-                (State::Plain, first)
+                (None, first)
             }
             mechanism => {
                 let (scram, first) = Scram::begin(mechanism, user, password, nonce);
-                (State::Scram(Box::new(scram)), first.into_bytes())
+                (Some(Box::new(scram)), first.into_bytes())
             }
         };
-        let login = Self {
-            user: user.clone(),
-            state,
-        };
-        (login, first)
+        let user = user.clone();
+        (Self { user, scram }, first)
     }
 
     /// Handles the broker's token.
@@ -152,9 +144,9 @@ impl Login {
     /// # Errors
     /// If the broker refuses, its token is malformed, or its signature is wrong.
     pub fn proceed(&mut self, answer: &[u8]) -> Result<Step, SaslError> {
-        match &mut self.state {
-            State::Plain => Ok(Step::Done),
-            State::Scram(scram) => scram.proceed(&self.user, answer),
+        match &mut self.scram {
+            None => Ok(Step::Done),
+            Some(scram) => scram.proceed(&self.user, answer),
         }
     }
 

@@ -41,7 +41,7 @@ impl<'a> Msg<'a> {
         let mut found = None;
         let mut rest = sections;
         while !rest.is_empty() {
-            let (section, behind) = take_section(rest, Trust::Check)?;
+            let (section, behind) = take_section(rest, false)?;
             rest = behind;
             match section {
                 Section::Body(doc) if found.is_none() => found = Some(doc),
@@ -60,7 +60,7 @@ impl<'a> Msg<'a> {
     #[must_use]
     pub fn sequence(&self, name: &str) -> Option<Documents<'a>> {
         let mut rest = self.sections;
-        while let Ok((section, behind)) = take_section(rest, Trust::Trust) {
+        while let Ok((section, behind)) = take_section(rest, true) {
             rest = behind;
             match section {
                 Section::Sequence {
@@ -102,36 +102,30 @@ impl<'a> Iterator for Documents<'a> {
     }
 }
 
-/// Whether documents still have to be validated.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Trust {
-    Check,
-    Trust,
-}
-
-fn take_section(bytes: &[u8], trust: Trust) -> Result<(Section<'_>, &[u8]), MessageError> {
+/// The first section; its documents are validated unless they were before.
+fn take_section(bytes: &[u8], is_trusted: bool) -> Result<(Section<'_>, &[u8]), MessageError> {
     let (&kind, rest) = bytes.split_first().ok_or(MessageError::Parts)?;
-    match (kind, trust) {
-        (0, Trust::Check) => {
+    match (kind, is_trusted) {
+        (0, false) => {
             let (doc, rest) = Doc::check_first(rest)?;
             Ok((Section::Body(doc), rest))
         }
-        (0, Trust::Trust) => {
+        (0, true) => {
             let mut documents = Documents { rest };
             let doc = documents.next().ok_or(MessageError::Parts)?;
             Ok((Section::Body(doc), documents.rest))
         }
-        (1, _) => take_sequence(rest, trust),
+        (1, _) => take_sequence(rest, is_trusted),
         _ => Err(MessageError::Sections),
     }
 }
 
-fn take_sequence(bytes: &[u8], trust: Trust) -> Result<(Section<'_>, &[u8]), MessageError> {
+fn take_sequence(bytes: &[u8], is_trusted: bool) -> Result<(Section<'_>, &[u8]), MessageError> {
     let raw = bytes.first_chunk().ok_or(MessageError::Parts)?;
     let size = usize::try_from(i32::from_le_bytes(*raw)).map_err(|_| MessageError::Parts)?;
     let (sequence, rest) = bytes.split_at_checked(size).ok_or(MessageError::Parts)?;
     let (name, documents) = take_name(sequence.get(4..).ok_or(MessageError::Parts)?)?;
-    if trust == Trust::Check {
+    if !is_trusted {
         let mut unchecked = documents;
         while !unchecked.is_empty() {
             (_, unchecked) = Doc::check_first(unchecked)?;

@@ -25,7 +25,7 @@ pub struct GroupLag {
 }
 
 /// How far a group is behind on a partition.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct PartitionLag {
     /// Topic.
     pub topic: String,
@@ -53,10 +53,7 @@ impl Admin {
         let row = |topic: &str, partition: i32| PartitionLag {
             topic: topic.to_owned(),
             partition,
-            committed: None,
-            end: None,
-            lag: None,
-            member: None,
+            ..PartitionLag::default()
         };
         for ((topic, partition), offset) in committed {
             let mut one = row(&topic, partition);
