@@ -183,7 +183,7 @@ impl Bed {
                 .with_timeout_ms(30_000)
                 .with_topic_data(vec![topic]);
             let answer = brokers
-                .ask_broker(leader?, &request, PRODUCE_NEWEST)
+                .request_to(leader?, &request, PRODUCE_NEWEST)
                 .unwrap();
             Some(answer.responses[0].partition_responses[0].error_code)
         };

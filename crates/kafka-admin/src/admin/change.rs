@@ -22,9 +22,9 @@ use super::{Admin, broker_ids, str_bytes, topic_name};
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Mode {
     /// Apply it.
-    Do,
+    Apply,
     /// Validate only (`validate_only` of the request).
-    Validate,
+    ValidateOnly,
 }
 
 /// A topic to create.
@@ -33,23 +33,23 @@ pub struct NewTopic {
     /// Its name.
     pub name: String,
     /// Its partitions and replicas.
-    pub shape: Shape,
+    pub shape: PartitionLayout,
     /// Its topic-level configuration.
     pub configs: BTreeMap<String, String>,
 }
 
 /// How many partitions and replicas, and their placement.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Shape {
+pub enum PartitionLayout {
     /// Placed by the cluster; `None` is the brokers' default.
-    Even {
+    ByCluster {
         /// Partitions.
         partitions: Option<i32>,
         /// Replicas of each.
         replicas: Option<i16>,
     },
     /// For each partition the brokers of its replicas, the preferred leader first.
-    Placed(Vec<Vec<i32>>),
+    Explicit(Vec<Vec<i32>>),
 }
 
 impl Admin {
@@ -65,8 +65,8 @@ impl Admin {
         let request = CreateTopicsRequest::default()
             .with_topics(topics.iter().map(creatable).collect())
             .with_timeout_ms(self.timeout_ms())
-            .with_validate_only(mode == Mode::Validate);
-        let answer = self.cluster.tell(&request)?;
+            .with_validate_only(mode == Mode::ValidateOnly);
+        let answer = self.cluster.request_once(&request)?;
         let topics = answer.topics.iter();
         Ok(topics
             .map(|one| {
@@ -81,7 +81,7 @@ impl Admin {
     ///
     /// # Errors
     /// If the cluster refuses.
-    pub fn grow_topic(
+    pub fn create_partitions(
         &mut self,
         name: &str,
         partitions: i32,
@@ -101,8 +101,8 @@ impl Admin {
         let request = CreatePartitionsRequest::default()
             .with_topics(vec![topic])
             .with_timeout_ms(self.timeout_ms())
-            .with_validate_only(mode == Mode::Validate);
-        let answer = self.cluster.tell(&request)?;
+            .with_validate_only(mode == Mode::ValidateOnly);
+        let answer = self.cluster.request_once(&request)?;
         let mut results = answer.results.iter();
         results.try_for_each(|one| {
             let name = format_args!("topic {}", one.name.as_str());
@@ -124,7 +124,7 @@ impl Admin {
         let request = DeleteTopicsRequest::default()
             .with_topics(states.collect())
             .with_timeout_ms(self.timeout_ms());
-        let answer = self.cluster.tell(&request)?;
+        let answer = self.cluster.request_once(&request)?;
         let responses = answer.responses.iter();
         Ok(responses
             .map(|one| {
@@ -154,7 +154,7 @@ impl Admin {
             .with_topic_partitions(named)
             .with_timeout_ms(self.timeout_ms());
         // Safe to repeat: a second election finds nothing to do.
-        let answer = self.cluster.ask(&request)?;
+        let answer = self.cluster.request(&request)?;
         check(answer.error_code, None, "the election")?;
         let mut outcomes = Vec::new();
         for topic in &answer.replica_election_results {
@@ -181,13 +181,13 @@ fn creatable(topic: &NewTopic) -> CreatableTopic {
         .with_configs(configs.collect());
     match &topic.shape {
         // −1 is the broker's default (KIP-464).
-        Shape::Even {
+        PartitionLayout::ByCluster {
             partitions,
             replicas,
         } => made
             .with_num_partitions(partitions.unwrap_or(-1))
             .with_replication_factor(replicas.unwrap_or(-1)),
-        Shape::Placed(lists) => {
+        PartitionLayout::Explicit(lists) => {
             let numbered = (0..).zip(lists);
             let assignments = numbered.map(|(partition, brokers)| {
                 CreatableReplicaAssignment::default()

@@ -28,7 +28,8 @@ pub enum Resource {
     /// One broker.
     Broker(i32),
     /// What all brokers have unless they have their own.
-    Brokers,
+    #[serde(rename = "brokers")]
+    BrokerDefaults,
     /// A consumer group.
     Group(String),
 }
@@ -38,7 +39,7 @@ impl Resource {
         // KIP-133, KIP-848.
         match self {
             Resource::Topic(_) => 2,
-            Resource::Broker(_) | Resource::Brokers => 4,
+            Resource::Broker(_) | Resource::BrokerDefaults => 4,
             Resource::Group(_) => 32,
         }
     }
@@ -47,7 +48,7 @@ impl Resource {
         match self {
             Resource::Topic(name) | Resource::Group(name) => name.clone(),
             Resource::Broker(id) => id.to_string(),
-            Resource::Brokers => String::new(),
+            Resource::BrokerDefaults => String::new(),
         }
     }
 }
@@ -57,7 +58,7 @@ impl fmt::Display for Resource {
         match self {
             Resource::Topic(name) => write!(f, "topic {name}"),
             Resource::Broker(id) => write!(f, "broker {id}"),
-            Resource::Brokers => f.write_str("all brokers"),
+            Resource::BrokerDefaults => f.write_str("all brokers"),
             Resource::Group(name) => write!(f, "group {name}"),
         }
     }
@@ -114,24 +115,24 @@ pub struct Config {
 
 /// A change of one key (IncrementalAlterConfigs).
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Change {
+pub enum ConfigOp {
     /// Set the value.
     Set(String, String),
     /// Delete the override; the default applies again.
-    Unset(String),
+    Delete(String),
     /// Append to a list.
     Append(String, String),
     /// Remove from a list.
     Subtract(String, String),
 }
 
-impl Change {
+impl ConfigOp {
     fn to_request(&self) -> AlterableConfig {
         let (operation, name, value) = match self {
-            Change::Set(name, value) => (0, name, Some(value)),
-            Change::Unset(name) => (1, name, None),
-            Change::Append(name, value) => (2, name, Some(value)),
-            Change::Subtract(name, value) => (3, name, Some(value)),
+            ConfigOp::Set(name, value) => (0, name, Some(value)),
+            ConfigOp::Delete(name) => (1, name, None),
+            ConfigOp::Append(name, value) => (2, name, Some(value)),
+            ConfigOp::Subtract(name, value) => (3, name, Some(value)),
         };
         AlterableConfig::default()
             .with_name(str_bytes(name))
@@ -158,12 +159,12 @@ impl Admin {
         for one in brokers {
             let request = describe(&[one], keys);
             if let Resource::Broker(id) = one {
-                let answer = self.cluster.ask_broker(*id, &request, i16::MAX)?;
+                let answer = self.cluster.request_to(*id, &request, i16::MAX)?;
                 collect_configs(&[one], &answer.results, &mut found)?;
             }
         }
         for some in others.chunks(RESOURCES_PER_REQUEST) {
-            let answer = self.cluster.ask(&describe(some, keys))?;
+            let answer = self.cluster.request(&describe(some, keys))?;
             collect_configs(some, &answer.results, &mut found)?;
         }
         Ok(found.into_iter().collect())
@@ -176,20 +177,20 @@ impl Admin {
     pub fn alter_configs(
         &mut self,
         resource: &Resource,
-        changes: &[Change],
+        changes: &[ConfigOp],
         mode: Mode,
     ) -> Result<(), AdminError> {
         let altered = AlterConfigsResource::default()
             .with_resource_type(resource.kind())
             .with_resource_name(str_bytes(&resource.name()))
-            .with_configs(changes.iter().map(Change::to_request).collect());
+            .with_configs(changes.iter().map(ConfigOp::to_request).collect());
         let request = IncrementalAlterConfigsRequest::default()
             .with_resources(vec![altered])
-            .with_validate_only(mode == Mode::Validate);
+            .with_validate_only(mode == Mode::ValidateOnly);
         // Safe to repeat: setting a value twice has the same effect. A broker's own configuration must be sent to that broker.
         let answer = match resource {
-            Resource::Broker(id) => self.cluster.ask_broker(*id, &request, i16::MAX)?,
-            _ => self.cluster.ask(&request)?,
+            Resource::Broker(id) => self.cluster.request_to(*id, &request, i16::MAX)?,
+            _ => self.cluster.request(&request)?,
         };
         let mut responses = answer.responses.iter();
         responses.try_for_each(|one| check(one.error_code, one.error_message.as_ref(), resource))

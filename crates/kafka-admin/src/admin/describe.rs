@@ -13,7 +13,7 @@ use super::{Admin, topic_name};
 
 /// A cluster.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
-pub struct ClusterView {
+pub struct ClusterDescription {
     /// Its id.
     pub id: Option<String>,
     /// The node that leads the quorum of controllers; unknown where there is none, or where this user may not ask.
@@ -23,7 +23,7 @@ pub struct ClusterView {
     /// Level of the cluster's metadata, which says what it can.
     pub metadata_version: Option<i16>,
     /// Its brokers.
-    pub brokers: Vec<BrokerView>,
+    pub brokers: Vec<BrokerDescription>,
     /// Topics, those of Kafka itself included.
     pub topics: usize,
     /// Partitions of all topics.
@@ -40,7 +40,7 @@ pub struct ClusterView {
 
 /// A broker.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, JsonSchema)]
-pub struct BrokerView {
+pub struct BrokerDescription {
     /// Its number.
     pub id: i32,
     /// Host that it told this client.
@@ -68,15 +68,15 @@ impl Admin {
     ///
     /// # Errors
     /// If no broker answers.
-    pub fn describe(&mut self) -> Result<ClusterView, AdminError> {
+    pub fn describe(&mut self) -> Result<ClusterDescription, AdminError> {
         let about = self.cluster.metadata(Some(Vec::new()))?;
         let topics = self.topics()?;
         let versions = self.cluster.versions()?;
         let (controller, voters) = self.quorum()?;
-        let mut brokers: BTreeMap<i32, BrokerView> = BTreeMap::new();
+        let mut brokers: BTreeMap<i32, BrokerDescription> = BTreeMap::new();
         for broker in &about.brokers {
             let (listeners, advertised) = self.listeners(broker.node_id.0);
-            let view = BrokerView {
+            let view = BrokerDescription {
                 host: broker.host.to_string(),
                 port: broker.port,
                 rack: broker.rack.as_ref().map(|rack| rack.to_string()),
@@ -88,7 +88,7 @@ impl Admin {
         }
         let all: Vec<_> = topics.iter().flat_map(|topic| &topic.partitions).collect();
         for one in &all {
-            let mut note = |id: i32, count: fn(&mut BrokerView) -> &mut usize| {
+            let mut note = |id: i32, count: fn(&mut BrokerDescription) -> &mut usize| {
                 // A broker that is down still has its replicas assigned.
                 *count(brokers.entry(id).or_insert_with(|| empty(id))) += 1;
             };
@@ -105,7 +105,7 @@ impl Admin {
                 note(leader, |broker| &mut broker.leaders);
             }
         }
-        Ok(ClusterView {
+        Ok(ClusterDescription {
             id: about.cluster_id.map(|id| id.to_string()),
             controller,
             voters,
@@ -130,7 +130,7 @@ impl Admin {
             .with_topic_name(topic_name("__cluster_metadata"))
             .with_partitions(vec![PartitionData::default()]);
         let request = DescribeQuorumRequest::default().with_topics(vec![log]);
-        let answer = self.cluster.ask(&request)?;
+        let answer = self.cluster.request(&request)?;
         let first = answer.topics.first().and_then(|log| log.partitions.first());
         Ok(match first {
             Some(log) if answer.error_code == 0 && log.error_code == 0 => {
@@ -157,9 +157,9 @@ impl Admin {
     }
 }
 
-fn empty(id: i32) -> BrokerView {
-    BrokerView {
+fn empty(id: i32) -> BrokerDescription {
+    BrokerDescription {
         id,
-        ..BrokerView::default()
+        ..BrokerDescription::default()
     }
 }

@@ -21,12 +21,12 @@ pub struct LogDir {
     /// What is free of it.
     pub usable_bytes: Option<i64>,
     /// The partitions in it, by topic and number.
-    pub partitions: Vec<PartitionSize>,
+    pub partitions: Vec<ReplicaSize>,
 }
 
 /// A replica on a disk.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
-pub struct PartitionSize {
+pub struct ReplicaSize {
     /// Its topic.
     pub topic: String,
     /// Its number.
@@ -55,16 +55,16 @@ impl Admin {
         let request = DescribeLogDirsRequest::default().with_topics(None);
         let mut found = Vec::new();
         for broker in all {
-            let answer = self.cluster.ask_broker(broker, &request, i16::MAX)?;
+            let answer = self.cluster.request_to(broker, &request, i16::MAX)?;
             check(
                 answer.error_code,
                 None,
                 format_args!("the disks of broker {broker}"),
             )?;
             for dir in answer.results {
-                let mut partitions: Vec<PartitionSize> = Vec::new();
+                let mut partitions: Vec<ReplicaSize> = Vec::new();
                 for topic in &dir.topics {
-                    partitions.extend(topic.partitions.iter().map(|one| PartitionSize {
+                    partitions.extend(topic.partitions.iter().map(|one| ReplicaSize {
                         topic: topic.name.to_string(),
                         partition: one.partition_index,
                         size_bytes: one.partition_size,

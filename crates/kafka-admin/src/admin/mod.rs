@@ -17,17 +17,19 @@ use std::collections::BTreeMap;
 use kafka_protocol::messages::{BrokerId, GroupId, TopicName};
 use kafka_protocol::protocol::StrBytes;
 
-use crate::link::{Address, Cluster, LinkError, Patience, Settings};
+use crate::link::{Address, Cluster, LinkError, RetryBackoff, Settings};
 
-pub use change::{Mode, NewTopic, Shape};
-pub use configs::{Change, Config, ConfigSource, Resource};
-pub use describe::{BrokerView, ClusterView};
+pub use change::{Mode, NewTopic, PartitionLayout};
+pub use configs::{Config, ConfigOp, ConfigSource, Resource};
+pub use describe::{BrokerDescription, ClusterDescription};
 pub use error::{AdminError, Outcome, Refusal};
-pub use groups::{GroupLag, GroupMember, GroupSummary, GroupView, PartitionLag, Reset, ResetTo};
-pub use log_dirs::{LogDir, PartitionSize};
-pub use offsets::When;
-pub use topics::{PartitionView, TopicView};
-pub use verify::{Progress, Replica, Verdict, VerifyView};
+pub use groups::{
+    GroupDescription, GroupLag, GroupListing, GroupMember, PartitionLag, Reset, ResetTo,
+};
+pub use log_dirs::{LogDir, ReplicaSize};
+pub use offsets::OffsetSpec;
+pub use topics::{PartitionInfo, TopicDescription};
+pub use verify::{Progress, Replica, ReplicaComparison, Verdict};
 
 /// An admin client of one cluster.
 #[derive(Debug)]
@@ -52,7 +54,7 @@ impl Admin {
 
     /// The request timeout, as sent in `timeout_ms`.
     fn timeout_ms(&self) -> i32 {
-        let within = self.cluster.settings().answer_within;
+        let within = self.cluster.settings().request_timeout;
         i32::try_from(within.as_millis()).unwrap_or(i32::MAX)
     }
 
@@ -61,7 +63,7 @@ impl Admin {
         &mut self,
         mut act: impl FnMut(&mut Admin) -> Result<T, AdminError>,
     ) -> Result<T, AdminError> {
-        let mut patience = Patience::of(self.cluster.settings().answer_within);
+        let mut patience = RetryBackoff::of(self.cluster.settings().request_timeout);
         loop {
             match act(self) {
                 Err(AdminError::Refused { refusal, .. })

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use kafka_protocol::messages::ListOffsetsRequest;
 use kafka_protocol::messages::list_offsets_request::{ListOffsetsPartition, ListOffsetsTopic};
 
-use crate::link::Patience;
+use crate::link::RetryBackoff;
 
 use super::error::{AdminError, Refusal};
 use super::{Admin, by_topic};
@@ -15,7 +15,7 @@ pub(super) type Key = (String, i32);
 
 /// Which offset to look up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum When {
+pub enum OffsetSpec {
     /// The first offset that still exists.
     Earliest,
     /// The log end offset: the one the next record gets.
@@ -27,12 +27,12 @@ pub enum When {
     },
 }
 
-impl When {
+impl OffsetSpec {
     fn number(self) -> i64 {
         match self {
-            When::Earliest => -2,
-            When::Latest => -1,
-            When::At { time_ms } => time_ms,
+            OffsetSpec::Earliest => -2,
+            OffsetSpec::Latest => -1,
+            OffsetSpec::At { time_ms } => time_ms,
         }
     }
 }
@@ -45,18 +45,18 @@ impl Admin {
     pub fn offsets(
         &mut self,
         partitions: &[(String, i32)],
-        when: When,
+        when: OffsetSpec,
     ) -> Result<BTreeMap<(String, i32), i64>, AdminError> {
         let mut found = BTreeMap::new();
         let mut pending: Vec<Key> = partitions.to_vec();
-        let mut patience = Patience::of(self.cluster.settings().answer_within);
+        let mut patience = RetryBackoff::of(self.cluster.settings().request_timeout);
         loop {
             let by_leader = self.leaders(&pending)?;
             let mut last = "no leader for it".to_owned();
             let mut retry = Vec::new();
             for (leader, keys) in by_leader {
                 let answer = match leader {
-                    Some(id) => self.cluster.ask_broker(id, &request(&keys, when), i16::MAX),
+                    Some(id) => self.cluster.request_to(id, &request(&keys, when), i16::MAX),
                     None => {
                         retry.extend(keys);
                         continue;
@@ -97,7 +97,7 @@ impl Admin {
                 let (topic, partition) = &retry[0];
                 return Err(AdminError::Late {
                     what: format!("no offset of {topic}-{partition} ({last})"),
-                    seconds: self.cluster.settings().answer_within.as_secs(),
+                    seconds: self.cluster.settings().request_timeout.as_secs(),
                 });
             }
             pending = retry;
@@ -129,7 +129,7 @@ impl Admin {
     }
 }
 
-pub(super) fn request(keys: &[Key], when: When) -> ListOffsetsRequest {
+pub(super) fn request(keys: &[Key], when: OffsetSpec) -> ListOffsetsRequest {
     let partitions = keys.iter().map(|(topic, partition)| {
         let requested = ListOffsetsPartition::default()
             .with_partition_index(*partition)

@@ -4,11 +4,11 @@ use std::time::Duration;
 
 use tare_kafka::audit::{Account, AccountError};
 
-use crate::link::Patience;
+use crate::link::RetryBackoff;
 
 use super::error::AdminError;
-use super::offsets::When;
-use super::{Admin, PartitionView};
+use super::offsets::OffsetSpec;
+use super::{Admin, PartitionInfo};
 
 /// How often the leader of a partition is looked up again after a failed fetch.
 const LEADER_RETRIES_MAX: u32 = 5;
@@ -24,13 +24,14 @@ impl Admin {
         account: &mut Account,
         within: Duration,
     ) -> Result<(), AdminError> {
-        let topics = self.wait_until_in_sync(&[topic], Patience::of(within), within.as_secs())?;
+        let topics =
+            self.wait_until_in_sync(&[topic], RetryBackoff::of(within), within.as_secs())?;
         let partitions = topics.into_iter().flat_map(|topic| topic.partitions);
         for partition in partitions {
             let key = (topic.to_owned(), partition.partition);
             let keys = std::slice::from_ref(&key);
-            let first = self.offsets(keys, When::Earliest)?.get(&key).copied();
-            let end = self.offsets(keys, When::Latest)?.get(&key).copied();
+            let first = self.offsets(keys, OffsetSpec::Earliest)?.get(&key).copied();
+            let end = self.offsets(keys, OffsetSpec::Latest)?.get(&key).copied();
             let (first, end) = (first.unwrap_or(0), end.unwrap_or(0));
             if first > 0 {
                 let partition = partition.partition;
@@ -44,7 +45,7 @@ impl Admin {
     fn read_partition(
         &mut self,
         topic: &str,
-        partition: &PartitionView,
+        partition: &PartitionInfo,
         end: i64,
         account: &mut Account,
     ) -> Result<(), AdminError> {

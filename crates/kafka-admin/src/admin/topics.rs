@@ -10,14 +10,14 @@ use kafka_protocol::messages::metadata_response::{
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::link::Patience;
+use crate::link::RetryBackoff;
 
 use super::error::{AdminError, check};
 use super::{Admin, ids, topic_name};
 
 /// A topic.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
-pub struct TopicView {
+pub struct TopicDescription {
     /// Its name.
     pub name: String,
     /// The cluster's own number for it; brokers before 2.8 have none.
@@ -25,12 +25,12 @@ pub struct TopicView {
     /// Whether it belongs to Kafka itself.
     pub is_internal: bool,
     /// Its partitions, by number.
-    pub partitions: Vec<PartitionView>,
+    pub partitions: Vec<PartitionInfo>,
 }
 
 /// A partition.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
-pub struct PartitionView {
+pub struct PartitionInfo {
     /// Its number in the topic.
     pub partition: i32,
     /// Who leads; nobody when none can.
@@ -45,7 +45,7 @@ pub struct PartitionView {
     pub offline: Vec<i32>,
 }
 
-impl PartitionView {
+impl PartitionInfo {
     /// Whether a replica is not in sync.
     #[must_use]
     pub fn is_under_replicated(&self) -> bool {
@@ -59,7 +59,7 @@ impl PartitionView {
     }
 }
 
-impl TopicView {
+impl TopicDescription {
     /// The largest number of replicas of a partition.
     #[must_use]
     pub fn replication(&self) -> usize {
@@ -73,11 +73,11 @@ impl Admin {
     ///
     /// # Errors
     /// If no broker answers.
-    pub fn topics(&mut self) -> Result<Vec<TopicView>, AdminError> {
+    pub fn topics(&mut self) -> Result<Vec<TopicDescription>, AdminError> {
         let answer = self.cluster.metadata(None)?;
         // A topic that is being deleted has another error code and is left out.
         let topics = answer.topics.into_iter();
-        let mut topics: Vec<TopicView> = topics
+        let mut topics: Vec<TopicDescription> = topics
             .filter(|topic| topic.error_code == 0 || is_leaderless(topic.error_code))
             .map(view)
             .collect();
@@ -92,7 +92,7 @@ impl Admin {
     pub fn topics_named<S: AsRef<str>>(
         &mut self,
         names: &[S],
-    ) -> Result<Vec<TopicView>, AdminError> {
+    ) -> Result<Vec<TopicDescription>, AdminError> {
         let requested = names
             .iter()
             .map(|name| MetadataRequestTopic::default().with_name(Some(topic_name(name.as_ref()))));
@@ -123,9 +123,9 @@ impl Admin {
     pub fn wait_until_in_sync<S: AsRef<str>>(
         &mut self,
         names: &[S],
-        mut patience: Patience,
+        mut patience: RetryBackoff,
         seconds: u64,
-    ) -> Result<Vec<TopicView>, AdminError> {
+    ) -> Result<Vec<TopicDescription>, AdminError> {
         loop {
             let what = match self.topics_named(names) {
                 Ok(topics) => {
@@ -156,10 +156,10 @@ fn is_leaderless(code: i16) -> bool {
     code == ResponseError::LeaderNotAvailable.code()
 }
 
-fn view(topic: MetadataResponseTopic) -> TopicView {
-    let mut partitions: Vec<PartitionView> = topic.partitions.iter().map(partition).collect();
+fn view(topic: MetadataResponseTopic) -> TopicDescription {
+    let mut partitions: Vec<PartitionInfo> = topic.partitions.iter().map(partition).collect();
     partitions.sort_by_key(|one| one.partition);
-    TopicView {
+    TopicDescription {
         name: topic.name.map(|name| name.to_string()).unwrap_or_default(),
         id: (!topic.topic_id.is_nil()).then(|| topic.topic_id.to_string()),
         is_internal: topic.is_internal,
@@ -167,8 +167,8 @@ fn view(topic: MetadataResponseTopic) -> TopicView {
     }
 }
 
-fn partition(one: &MetadataResponsePartition) -> PartitionView {
-    PartitionView {
+fn partition(one: &MetadataResponsePartition) -> PartitionInfo {
+    PartitionInfo {
         partition: one.partition_index,
         leader: (one.leader_id.0 >= 0).then_some(one.leader_id.0),
         leader_epoch: one.leader_epoch,

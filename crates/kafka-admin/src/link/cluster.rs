@@ -31,16 +31,16 @@ pub enum RetrySafety {
 
 /// Retry backoff: pauses double up to a second, until a deadline.
 #[derive(Debug)]
-pub struct Patience {
+pub struct RetryBackoff {
     deadline: Instant,
     pause: Duration,
 }
 
-impl Patience {
+impl RetryBackoff {
     /// A backoff whose deadline is this far away.
     #[must_use]
-    pub fn of(within: Duration) -> Patience {
-        Patience {
+    pub fn of(within: Duration) -> RetryBackoff {
+        RetryBackoff {
             deadline: Instant::now() + within,
             pause: BACKOFF_FIRST,
         }
@@ -125,7 +125,7 @@ impl Cluster {
         let request = MetadataRequest::default()
             .with_topics(topics)
             .with_allow_auto_topic_creation(false);
-        let answer = self.ask(&request)?;
+        let answer = self.request(&request)?;
         let brokers = answer.brokers.iter();
         self.brokers = brokers
             .filter_map(|broker| {
@@ -157,7 +157,7 @@ impl Cluster {
     ///
     /// # Errors
     /// If no broker answers.
-    pub fn ask<R: Request>(&mut self, request: &R) -> Result<R::Response, LinkError> {
+    pub fn request<R: Request>(&mut self, request: &R) -> Result<R::Response, LinkError> {
         self.request_any(request, RetrySafety::Idempotent)
     }
 
@@ -165,7 +165,7 @@ impl Cluster {
     ///
     /// # Errors
     /// If no broker answers; the effect of the request is then unknown.
-    pub fn tell<R: Request>(&mut self, request: &R) -> Result<R::Response, LinkError> {
+    pub fn request_once<R: Request>(&mut self, request: &R) -> Result<R::Response, LinkError> {
         self.request_any(request, RetrySafety::Never)
     }
 
@@ -174,7 +174,7 @@ impl Cluster {
         request: &R,
         safety: RetrySafety,
     ) -> Result<R::Response, LinkError> {
-        let mut patience = Patience::of(self.settings.answer_within);
+        let mut patience = RetryBackoff::of(self.settings.request_timeout);
         loop {
             let mut last = None;
             let candidates = self.candidates();
@@ -182,7 +182,7 @@ impl Cluster {
                 // One broker that hangs must leave time for the next.
                 let deadline = match safety {
                     RetrySafety::Idempotent if number < candidates.len() => {
-                        let half = Instant::now() + self.settings.answer_within / 2;
+                        let half = Instant::now() + self.settings.request_timeout / 2;
                         half.min(patience.deadline())
                     }
                     _ => patience.deadline(),
@@ -205,13 +205,13 @@ impl Cluster {
     ///
     /// # Errors
     /// If the broker is not known or does not answer.
-    pub fn ask_broker<R: Request>(
+    pub fn request_to<R: Request>(
         &mut self,
         id: i32,
         request: &R,
         newest: i16,
     ) -> Result<R::Response, LinkError> {
-        let mut patience = Patience::of(self.settings.answer_within);
+        let mut patience = RetryBackoff::of(self.settings.request_timeout);
         loop {
             let address = match self.brokers.get(&id).cloned() {
                 Some(address) => address,
@@ -277,16 +277,18 @@ impl Cluster {
         let Some(connection) = self.connections.get_mut(address) else {
             return Err(LinkError::NoAddress.into());
         };
-        connection.ask(request, newest, deadline).map_err(|error| {
-            // After any other error, the next bytes on this connection cannot be matched to a request.
-            if !matches!(error, LinkError::Version(..) | LinkError::Request(..)) {
-                self.connections.remove(address);
-            }
-            FailedAttempt {
-                is_final: !error.is_retriable() || safety == RetrySafety::Never,
-                error,
-            }
-        })
+        connection
+            .request(request, newest, deadline)
+            .map_err(|error| {
+                // After any other error, the next bytes on this connection cannot be matched to a request.
+                if !matches!(error, LinkError::Version(..) | LinkError::Request(..)) {
+                    self.connections.remove(address);
+                }
+                FailedAttempt {
+                    is_final: !error.is_retriable() || safety == RetrySafety::Never,
+                    error,
+                }
+            })
     }
 
     /// Whether there are other brokers to ask: then a wrong certificate of one is not final.

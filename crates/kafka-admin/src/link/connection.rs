@@ -60,13 +60,13 @@ impl std::fmt::Debug for Connection {
 }
 
 impl Connection {
-    /// Connects: TCP, TLS handshake, ApiVersions, SASL; all within `connect_within`.
+    /// Connects: TCP, TLS handshake, ApiVersions, SASL; all within `connect_timeout`.
     pub(super) fn open(
         broker: &Address,
         settings: &Settings,
         tls: Option<&TlsClient>,
     ) -> Result<Connection, LinkError> {
-        let deadline = Instant::now() + settings.connect_within;
+        let deadline = Instant::now() + settings.connect_timeout;
         let mut stream = DeadlineStream::connect(broker, settings)?;
         stream.set_deadline(deadline);
         let stream = match tls {
@@ -109,7 +109,7 @@ impl Connection {
     ///
     /// # Errors
     /// If there is no valid response. The connection cannot be used any more then.
-    pub fn ask<R: Request>(
+    pub fn request<R: Request>(
         &mut self,
         request: &R,
         newest: i16,
@@ -237,10 +237,10 @@ impl Connection {
             .and_then(|inner| inner.downcast_ref::<FrameError>());
         match (error.kind(), self.stage) {
             (ErrorKind::TimedOut, Stage::New) => {
-                LinkError::Timeout(broker, api, self.settings.connect_within)
+                LinkError::Timeout(broker, api, self.settings.connect_timeout)
             }
             (ErrorKind::TimedOut, _) => {
-                LinkError::Timeout(broker, api, self.settings.answer_within)
+                LinkError::Timeout(broker, api, self.settings.request_timeout)
             }
             (_, Stage::New) if is_plain => {
                 let why = frame.map_or_else(|| close_reason(error), ToString::to_string);
@@ -270,7 +270,7 @@ fn handshake_error(broker: &Address, settings: &Settings, error: &Error) -> Link
         ErrorKind::TimedOut => LinkError::Timeout(
             broker,
             "the TLS handshake".to_owned(),
-            settings.connect_within,
+            settings.connect_timeout,
         ),
         ErrorKind::InvalidInput => LinkError::Tls(broker, error.to_string()),
         _ => LinkError::NotTls(broker, close_reason(error)),

@@ -11,8 +11,8 @@ mod tls;
 mod versions;
 
 pub use address::{Address, AddressError, DEFAULT_PORT, list as addresses};
-pub use cluster::{Cluster, Patience, RetrySafety};
+pub use cluster::{Cluster, RetryBackoff, RetrySafety};
 pub use connection::Connection;
 pub use error::LinkError;
-pub use settings::{ConnectFn, Dial, Identity, Settings, Tls, Trust};
+pub use settings::{ConnectFn, Connector, Identity, Settings, Tls, Trust};
 pub use versions::{NoCommonVersion, Versions};

@@ -38,7 +38,7 @@ fn negotiate_mechanism(
 ) -> Result<(), LinkError> {
     let name = StrBytes::from_static_str(mechanism.name());
     let request = SaslHandshakeRequest::default().with_mechanism(name);
-    let answer = connection.ask(&request, i16::MAX, deadline)?;
+    let answer = connection.request(&request, i16::MAX, deadline)?;
     let broker = connection.broker().clone();
     match ResponseError::try_from_code(answer.error_code) {
         None => Ok(()),
@@ -64,7 +64,7 @@ fn send_token(
     deadline: Instant,
 ) -> Result<Bytes, LinkError> {
     let request = SaslAuthenticateRequest::default().with_auth_bytes(token.into());
-    let answer = connection.ask(&request, i16::MAX, deadline)?;
+    let answer = connection.request(&request, i16::MAX, deadline)?;
     match ResponseError::try_from_code(answer.error_code) {
         None => Ok(answer.auth_bytes),
         Some(error) => {

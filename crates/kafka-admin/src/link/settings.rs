@@ -20,13 +20,13 @@ pub struct Settings {
     /// SASL credentials; `None`: no SASL.
     pub sasl: Option<Credentials>,
     /// How TCP connections are opened.
-    pub dial: Dial,
+    pub connector: Connector,
     /// Which addresses may be connected to, including those that brokers advertise.
     pub reach: Reach,
     /// Timeout of opening a connection: TCP, TLS, SASL and ApiVersions together.
-    pub connect_within: Duration,
+    pub connect_timeout: Duration,
     /// Timeout of one request.
-    pub answer_within: Duration,
+    pub request_timeout: Duration,
 }
 
 impl Default for Settings {
@@ -35,41 +35,41 @@ impl Default for Settings {
             client_id: "tare".to_owned(),
             tls: None,
             sasl: None,
-            dial: Dial::Kernel,
+            connector: Connector::Direct,
             reach: Reach::Private,
-            connect_within: Duration::from_secs(10),
-            answer_within: Duration::from_secs(30),
+            connect_timeout: Duration::from_secs(10),
+            request_timeout: Duration::from_secs(30),
         }
     }
 }
 
 /// How TCP connections are opened.
 #[derive(Clone, Default)]
-pub enum Dial {
+pub enum Connector {
     /// By the kernel.
     #[default]
-    Kernel,
+    Direct,
     /// By this function: brokers may be reachable through another network only.
-    By(Arc<ConnectFn>),
+    Custom(Arc<ConnectFn>),
 }
 
 /// Connects to an address within a timeout.
 pub type ConnectFn = dyn Fn(SocketAddr, Duration) -> io::Result<TcpStream> + Send + Sync;
 
-impl Dial {
+impl Connector {
     pub(super) fn connect(&self, at: SocketAddr, within: Duration) -> io::Result<TcpStream> {
         match self {
-            Dial::Kernel => TcpStream::connect_timeout(&at, within),
-            Dial::By(connect) => connect(at, within),
+            Connector::Direct => TcpStream::connect_timeout(&at, within),
+            Connector::Custom(connect) => connect(at, within),
         }
     }
 }
 
-impl fmt::Debug for Dial {
+impl fmt::Debug for Connector {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Dial::Kernel => "Kernel",
-            Dial::By(_) => "By(..)",
+            Connector::Direct => "Direct",
+            Connector::Custom(_) => "Custom(..)",
         })
     }
 }

@@ -20,7 +20,7 @@ impl DeadlineStream {
         broker: &Address,
         settings: &Settings,
     ) -> std::result::Result<DeadlineStream, LinkError> {
-        let within = settings.connect_within;
+        let within = settings.connect_timeout;
         let deadline = Instant::now() + within;
         let unknown = |why: String| LinkError::HostNotFound(broker.clone(), why);
         // The resolver has its own timeout; setting another one would take a thread.
@@ -37,7 +37,7 @@ impl DeadlineStream {
             if remaining.is_zero() {
                 break;
             }
-            match settings.dial.connect(one, remaining) {
+            match settings.connector.connect(one, remaining) {
                 Ok(stream) => {
                     // Requests are small and latency-bound: no Nagle delay.
                     let _ = stream.set_nodelay(true);

@@ -22,8 +22,8 @@ use tare_kafka_admin::link::{Address, Cluster, LinkError, Settings};
 /// For brokers that answer, however long the machine keeps them from it.
 fn patient() -> Settings {
     Settings {
-        connect_within: Duration::from_secs(60),
-        answer_within: Duration::from_secs(60),
+        connect_timeout: Duration::from_secs(60),
+        request_timeout: Duration::from_secs(60),
         ..Settings::default()
     }
 }
@@ -31,8 +31,8 @@ fn patient() -> Settings {
 /// For brokers that never do.
 fn hasty() -> Settings {
     Settings {
-        connect_within: Duration::from_secs(2),
-        answer_within: Duration::from_secs(2),
+        connect_timeout: Duration::from_secs(2),
+        request_timeout: Duration::from_secs(2),
         ..Settings::default()
     }
 }
@@ -178,7 +178,9 @@ fn what_changes_something_is_sent_at_most_once() {
         let _ = next(stream);
     });
     let mut cluster = connect(&broker, patient()).unwrap();
-    let error = cluster.tell(&CreateTopicsRequest::default()).unwrap_err();
+    let error = cluster
+        .request_once(&CreateTopicsRequest::default())
+        .unwrap_err();
     assert!(matches!(error, LinkError::Closed(..)), "{error}");
     assert_eq!(broker.connections(), 1);
 }
@@ -235,7 +237,7 @@ fn a_broker_that_is_not_there_is_asked_for_once_and_named() {
     let broker = Broker::start(|stream, _, port| healthy(stream, port, 99));
     let mut cluster = connect(&broker, patient()).unwrap();
     let error = cluster
-        .ask_broker(7, &MetadataRequest::default(), i16::MAX)
+        .request_to(7, &MetadataRequest::default(), i16::MAX)
         .unwrap_err();
     assert!(matches!(error, LinkError::NoBroker(7)), "{error}");
 }

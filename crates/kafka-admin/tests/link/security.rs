@@ -15,7 +15,7 @@ use tare_kafka::kafka_protocol::messages::{
 };
 use tare_kafka::kafka_protocol::protocol::StrBytes;
 use tare_kafka::sasl::{Credentials, Mechanism};
-use tare_kafka_admin::link::{Cluster, Dial, Identity, LinkError, Settings, Tls, Trust};
+use tare_kafka_admin::link::{Cluster, Connector, Identity, LinkError, Settings, Tls, Trust};
 
 use super::fake::{Broker, advertised, all_versions, frame, healthy, next};
 use super::{connect, only, patient};
@@ -284,7 +284,7 @@ fn a_public_address_that_a_broker_advertises_is_not_dialled_and_gets_no_password
     let dialled = Arc::new(Mutex::new(Vec::new()));
     let noted = Arc::clone(&dialled);
     let settings = Settings {
-        dial: Dial::By(Arc::new(move |at, within| {
+        connector: Connector::Custom(Arc::new(move |at, within| {
             noted.lock().unwrap().push(at.to_string());
             // Nothing leaves this machine, whatever is tried.
             assert!(at.ip().is_loopback(), "{at} is dialled");
@@ -294,7 +294,7 @@ fn a_public_address_that_a_broker_advertises_is_not_dialled_and_gets_no_password
     };
     let mut cluster = connect(&seed, settings).unwrap();
     let error = cluster
-        .ask_broker(1, &MetadataRequest::default(), i16::MAX)
+        .request_to(1, &MetadataRequest::default(), i16::MAX)
         .unwrap_err();
     assert!(matches!(error, LinkError::OutOfReach(..)), "{error}");
     let words = error.to_string();

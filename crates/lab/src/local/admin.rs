@@ -6,10 +6,10 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use tare_kafka::audit::Account;
-use tare_kafka_admin::admin::reassign::Limit;
-use tare_kafka_admin::admin::{Admin, AdminError, Mode, NewTopic, Outcome, Shape};
-use tare_kafka_admin::assign::Move;
-use tare_kafka_admin::link::{Address, Dial, Patience, Settings};
+use tare_kafka_admin::admin::reassign::ThrottleRate;
+use tare_kafka_admin::admin::{Admin, AdminError, Mode, NewTopic, Outcome, PartitionLayout};
+use tare_kafka_admin::link::{Address, Connector, RetryBackoff, Settings};
+use tare_kafka_admin::reassignment::PartitionReassignment;
 use tare_schema::agent::Acknowledged;
 use tare_schema::plan::{Preparation, PreparedTopic};
 use tare_schema::record::ReadBackRecord;
@@ -60,7 +60,7 @@ impl Brokers {
             });
             connectors.insert(context.address, placed.pods.connector(&context.pod));
         }
-        let dial = move |to: SocketAddr, within: Duration| {
+        let connect = move |to: SocketAddr, within: Duration| {
             // Each broker is called from its own pod: nothing on the way can refuse that.
             let connector = connectors
                 .get(&to.ip())
@@ -70,8 +70,8 @@ impl Brokers {
         };
         let settings = Settings {
             client_id: "tare-lab".to_owned(),
-            dial: Dial::By(Arc::new(dial)),
-            answer_within: ANSWER,
+            connector: Connector::Custom(Arc::new(connect)),
+            request_timeout: ANSWER,
             ..Settings::default()
         };
         Ok(Brokers { at, settings })
@@ -106,7 +106,7 @@ pub(super) fn make(
         return Ok(None);
     }
     let failed = |error: AdminError| LabError::Plan(format!("the step `{}`: {error}", of.step));
-    let shape = Shape::Even {
+    let shape = PartitionLayout::ByCluster {
         partitions: i32::try_from(*partitions).ok(),
         replicas: i16::try_from(*replicas).ok(),
     };
@@ -116,9 +116,9 @@ pub(super) fn make(
         configs: BTreeMap::new(),
     };
     let mut admin = Brokers::of(placed, &of)?.admin().map_err(failed)?;
-    let made = admin.create_topics(&[topic], Mode::Do);
+    let made = admin.create_topics(&[topic], Mode::Apply);
     made.and_then(|made| Outcome::all(&made)).map_err(failed)?;
-    let (patience, seconds) = (Patience::of(WITHIN), WITHIN.as_secs());
+    let (patience, seconds) = (RetryBackoff::of(WITHIN), WITHIN.as_secs());
     if let Err(error) = admin.wait_until_in_sync(&[&of.topic], patience, seconds) {
         // The first error is the one to report.
         let _ = admin.delete_topics(&[&of.topic]);
@@ -187,18 +187,18 @@ pub(super) fn reassign(
                 let at = all.iter().position(|one| one == broker).unwrap_or(0);
                 all[(at + 1) % all.len()]
             };
-            let moves: Vec<Move> = placed
+            let moves: Vec<PartitionReassignment> = placed
                 .into_iter()
-                .map(|one| Move {
+                .map(|one| PartitionReassignment {
                     to: one.replicas.iter().map(next).collect(),
                     topic: one.topic,
                     partition: one.partition,
                     from: one.replicas,
                 })
                 .collect();
-            admin.reassign(&moves, Limit::None)?;
+            admin.reassign(&moves, ThrottleRate::None)?;
             let began = Instant::now();
-            let mut patience = Patience::of(WITHIN);
+            let mut patience = RetryBackoff::of(WITHIN);
             while admin.reassignments()?.iter().any(|one| one.topic == topic) {
                 if !patience.wait() {
                     return Err(AdminError::Late {

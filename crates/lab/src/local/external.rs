@@ -261,7 +261,7 @@ fn settings(def: &External, reach: Reach) -> Result<Settings, LabError> {
         tls: def.tls.as_ref().map(tls),
         sasl: sasl.transpose().map_err(|reason| wrong(def, reason))?,
         reach,
-        answer_within: ANSWER,
+        request_timeout: ANSWER,
         ..Settings::default()
     })
 }

@@ -13,8 +13,8 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use serde_json::json;
 use tare_kafka::audit::{Account, Found};
-use tare_kafka_admin::admin::{Admin, Mode, NewTopic, Shape, When};
-use tare_kafka_admin::link::{Address, Patience, Settings};
+use tare_kafka_admin::admin::{Admin, Mode, NewTopic, OffsetSpec, PartitionLayout};
+use tare_kafka_admin::link::{Address, RetryBackoff, Settings};
 use tare_lab::LabError;
 use tare_lab::cluster::Cluster;
 use tare_load::{LoadError, Outcome, Progress, StopHandle};
@@ -147,7 +147,7 @@ impl Stand {
     pub fn topic(&mut self, name: &str, configs: &[(&str, &str)]) {
         let topic = NewTopic {
             name: name.into(),
-            shape: Shape::Even {
+            shape: PartitionLayout::ByCluster {
                 partitions: Some(PARTITIONS),
                 replicas: Some(3),
             },
@@ -158,12 +158,12 @@ impl Stand {
         };
         self.create(topic);
         self.admin
-            .wait_until_in_sync(&[name], Patience::of(LIMIT), 30)
+            .wait_until_in_sync(&[name], RetryBackoff::of(LIMIT), 30)
             .unwrap();
     }
 
     pub fn create(&mut self, topic: NewTopic) {
-        let outcomes = self.admin.create_topics(&[topic], Mode::Do).unwrap();
+        let outcomes = self.admin.create_topics(&[topic], Mode::Apply).unwrap();
         assert!(
             outcomes.iter().all(|one| one.refusal.is_none()),
             "{outcomes:?}"
@@ -199,7 +199,7 @@ impl Stand {
     /// Records of a topic, by what its partitions say.
     pub fn records(&mut self, topic: &str) -> i64 {
         let all: Vec<(String, i32)> = (0..PARTITIONS).map(|at| (topic.to_owned(), at)).collect();
-        let offsets = self.admin.offsets(&all, When::Latest).unwrap();
+        let offsets = self.admin.offsets(&all, OffsetSpec::Latest).unwrap();
         assert_eq!(offsets.len(), all.len());
         offsets.values().sum()
     }

@@ -119,7 +119,7 @@ fn allow(stand: &mut Stand, kind: i8, name: &str, operation: i8) {
         .with_permission_type(3);
     let request = CreateAclsRequest::default().with_creations(vec![acl]);
     let brokers = stand.admin.cluster();
-    let answer = brokers.tell(&request).unwrap();
+    let answer = brokers.request_once(&request).unwrap();
     let codes: Vec<i16> = answer.results.iter().map(|one| one.error_code).collect();
     assert_eq!(codes, [0]);
     let question = DescribeAclsRequest::default()
@@ -133,7 +133,7 @@ fn allow(stand: &mut Stand, kind: i8, name: &str, operation: i8) {
     let began = Instant::now();
     for broker in brokers.brokers().keys().copied().collect::<Vec<_>>() {
         let mut known = || {
-            let answer = brokers.ask_broker(broker, &question, i16::MAX);
+            let answer = brokers.request_to(broker, &question, i16::MAX);
             !answer.unwrap().resources.is_empty()
         };
         while !known() {

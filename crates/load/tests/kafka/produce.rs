@@ -1,6 +1,6 @@
 //! Producing to real brokers: over every listener, with every codec, through the death of a broker.
 
-use tare_kafka_admin::admin::{NewTopic, Shape};
+use tare_kafka_admin::admin::{NewTopic, PartitionLayout};
 use tare_schema::load::{Codec, Keys, Pacing};
 
 use crate::bed::{
@@ -117,7 +117,7 @@ fn a_broker_whose_disk_is_full_is_told_and_takes_nothing_from_what_others_have()
     stand.topic("full", &[]);
     let only_there = NewTopic {
         name: "full-alone".into(),
-        shape: Shape::Placed(vec![vec![3]]),
+        shape: PartitionLayout::Explicit(vec![vec![3]]),
         configs: Default::default(),
     };
     stand.create(only_there);

@@ -12,7 +12,7 @@ use tare_kafka::kafka_protocol::messages::fetch_request::{FetchPartition, FetchT
 use tare_kafka::kafka_protocol::messages::{FetchRequest, TopicName};
 use tare_kafka::kafka_protocol::protocol::StrBytes;
 use tare_kafka::records::{Batches, Unpacker};
-use tare_kafka_admin::admin::When;
+use tare_kafka_admin::admin::OffsetSpec;
 use tare_lab::catalogue::Target;
 use tare_lab::fetch::Fetcher;
 use tare_schema::load::{Codec, FetchDepth, Keys, Pacing, Payloads};
@@ -152,7 +152,7 @@ fn held(stand: &mut Stand, topic: &str) -> BTreeMap<String, (u8, String, String,
     for partition in 0..PARTITIONS {
         let end = stand
             .admin
-            .offsets(&[(topic.to_owned(), partition)], When::Latest)
+            .offsets(&[(topic.to_owned(), partition)], OffsetSpec::Latest)
             .unwrap();
         let end = *end.values().next().unwrap();
         let leader = views[0].partitions[partition as usize].leader;
@@ -173,7 +173,7 @@ fn held(stand: &mut Stand, topic: &str) -> BTreeMap<String, (u8, String, String,
                 .with_topics(vec![asked]);
             let leader = leader.expect("it is led");
             let brokers = stand.admin.cluster();
-            let answer = brokers.ask_broker(leader, &request, FETCH_BY_NAME).unwrap();
+            let answer = brokers.request_to(leader, &request, FETCH_BY_NAME).unwrap();
             let data = &answer.responses[0].partitions[0];
             assert_eq!(data.error_code, 0);
             for batch in Batches::new(data.records.as_ref().unwrap()) {

@@ -155,8 +155,8 @@ impl ConnectionArgs {
             tls: def.tls.as_ref().map(tls).transpose()?,
             sasl: def.sasl.as_ref().map(sasl).transpose()?,
             reach: self.reach(Some(def)),
-            connect_within: defaults.connect_within.min(within),
-            answer_within: within,
+            connect_timeout: defaults.connect_timeout.min(within),
+            request_timeout: within,
             ..defaults
         })
     }

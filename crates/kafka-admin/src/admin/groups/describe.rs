@@ -15,7 +15,7 @@ use crate::admin::{Admin, group_id};
 
 /// A group.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
-pub struct GroupView {
+pub struct GroupDescription {
     /// Its name.
     pub name: String,
     /// Its state, as the broker calls it.
@@ -50,11 +50,11 @@ impl Admin {
     ///
     /// # Errors
     /// If the group does not exist.
-    pub fn group(&mut self, name: &str) -> Result<GroupView, AdminError> {
+    pub fn group(&mut self, name: &str) -> Result<GroupDescription, AdminError> {
         self.with_retries(|admin| admin.group_once(name))
     }
 
-    fn group_once(&mut self, name: &str) -> Result<GroupView, AdminError> {
+    fn group_once(&mut self, name: &str) -> Result<GroupDescription, AdminError> {
         let what = &format!("group {name}");
         let coordinator = self.coordinator(name)?;
         if self
@@ -64,7 +64,7 @@ impl Admin {
         {
             let request =
                 ConsumerGroupDescribeRequest::default().with_group_ids(vec![group_id(name)]);
-            let answer = self.cluster.ask_broker(coordinator, &request, i16::MAX)?;
+            let answer = self.cluster.request_to(coordinator, &request, i16::MAX)?;
             for group in &answer.groups {
                 match ResponseError::try_from_code(group.error_code) {
                     None => return Ok(consumer_group(group, coordinator)),
@@ -75,7 +75,7 @@ impl Admin {
             }
         }
         let request = DescribeGroupsRequest::default().with_groups(vec![group_id(name)]);
-        let answer = self.cluster.ask_broker(coordinator, &request, i16::MAX)?;
+        let answer = self.cluster.request_to(coordinator, &request, i16::MAX)?;
         let Some(group) = answer.groups.first() else {
             return Err(AdminError::Input(format!(
                 "no entry in the response for {what}"
@@ -93,7 +93,7 @@ impl Admin {
 fn consumer_group(
     group: &consumer_group_describe_response::DescribedGroup,
     coordinator: i32,
-) -> GroupView {
+) -> GroupDescription {
     let member = |member: &consumer_group_describe_response::Member| GroupMember {
         id: member.member_id.to_string(),
         instance: member.instance_id.as_ref().map(|id| id.to_string()),
@@ -107,7 +107,7 @@ fn consumer_group(
                 .map(|topic| (topic.topic_name.to_string(), topic.partitions.clone())),
         ),
     };
-    GroupView {
+    GroupDescription {
         name: group.group_id.to_string(),
         state: group.group_state.to_string(),
         kind: "consumer".to_owned(),
@@ -117,7 +117,10 @@ fn consumer_group(
     }
 }
 
-fn classic_group(group: &describe_groups_response::DescribedGroup, coordinator: i32) -> GroupView {
+fn classic_group(
+    group: &describe_groups_response::DescribedGroup,
+    coordinator: i32,
+) -> GroupDescription {
     let is_consumers = group.protocol_type.as_str() == "consumer";
     let member = |member: &describe_groups_response::DescribedGroupMember| GroupMember {
         id: member.member_id.to_string(),
@@ -130,7 +133,7 @@ fn classic_group(group: &describe_groups_response::DescribedGroup, coordinator: 
             false => Vec::new(),
         },
     };
-    GroupView {
+    GroupDescription {
         name: group.group_id.to_string(),
         state: group.group_state.to_string(),
         kind: "classic".to_owned(),

@@ -8,16 +8,16 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::admin::error::{AdminError, check};
-use crate::admin::offsets::{Key, When};
+use crate::admin::offsets::{Key, OffsetSpec};
 use crate::admin::{Admin, group_id};
 
-use super::GroupView;
+use super::GroupDescription;
 
 /// How far a group is behind.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct GroupLag {
     /// The group.
-    pub group: GroupView,
+    pub group: GroupDescription,
     /// Its partitions, by topic and number.
     pub partitions: Vec<PartitionLag>,
     /// All lags together; none when no partition has one.
@@ -76,7 +76,7 @@ impl Admin {
             topic.is_some_and(|topic| topic.partitions.iter().any(|one| one.partition == key.1))
         };
         let requested: Vec<Key> = rows.keys().filter(exists).cloned().collect();
-        for (key, end) in self.offsets(&requested, When::Latest)? {
+        for (key, end) in self.offsets(&requested, OffsetSpec::Latest)? {
             if let Some(one) = rows.get_mut(&key) {
                 one.end = Some(end);
                 // The commits were read first: the end can only have grown since.
@@ -104,7 +104,7 @@ impl Admin {
                 .with_member_epoch(-1)
                 .with_topics(None);
             let request = OffsetFetchRequest::default().with_groups(vec![requested]);
-            let answer = admin.cluster.ask_broker(coordinator, &request, i16::MAX)?;
+            let answer = admin.cluster.request_to(coordinator, &request, i16::MAX)?;
             let mut found = BTreeMap::new();
             let what = format!("group {name}");
             for group in &answer.groups {

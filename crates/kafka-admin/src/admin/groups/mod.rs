@@ -11,13 +11,13 @@ use serde::Serialize;
 use super::error::{AdminError, Outcome, check};
 use super::{Admin, group_id, str_bytes};
 
-pub use describe::{GroupMember, GroupView};
+pub use describe::{GroupDescription, GroupMember};
 pub use lag::{GroupLag, PartitionLag};
 pub use reset::{Reset, ResetTo};
 
 /// A group in a list.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
-pub struct GroupSummary {
+pub struct GroupListing {
     /// Its name.
     pub name: String,
     /// Its state, as the broker calls it.
@@ -35,18 +35,18 @@ impl Admin {
     ///
     /// # Errors
     /// If a broker does not answer.
-    pub fn groups(&mut self) -> Result<Vec<GroupSummary>, AdminError> {
+    pub fn groups(&mut self) -> Result<Vec<GroupListing>, AdminError> {
         self.cluster.refresh()?;
         let brokers: Vec<i32> = self.cluster.brokers().keys().copied().collect();
         let mut all = Vec::new();
         for broker in brokers {
             let answer = self.with_retries(|admin| {
                 let request = ListGroupsRequest::default();
-                let answer = admin.cluster.ask_broker(broker, &request, i16::MAX)?;
+                let answer = admin.cluster.request_to(broker, &request, i16::MAX)?;
                 let what = format_args!("the groups of broker {broker}");
                 check(answer.error_code, None, what).map(|()| answer)
             })?;
-            all.extend(answer.groups.iter().map(|group| GroupSummary {
+            all.extend(answer.groups.iter().map(|group| GroupListing {
                 name: group.group_id.to_string(),
                 state: group.group_state.to_string(),
                 kind: match group.group_type.as_str() {
@@ -75,7 +75,7 @@ impl Admin {
             let request = DeleteGroupsRequest::default().with_groups_names(vec![group_id(name)]);
             let done = self.with_retries(|admin| {
                 let coordinator = admin.coordinator(name)?;
-                let answer = admin.cluster.ask_broker(coordinator, &request, i16::MAX)?;
+                let answer = admin.cluster.request_to(coordinator, &request, i16::MAX)?;
                 let code = answer.results.first().map_or(0, |one| one.error_code);
                 check(code, None, name)
             });
@@ -96,7 +96,7 @@ impl Admin {
             .with_key_type(0)
             .with_coordinator_keys(vec![str_bytes(group)]);
         self.with_retries(|admin| {
-            let answer = admin.cluster.ask(&request)?;
+            let answer = admin.cluster.request(&request)?;
             let Some(one) = answer.coordinators.first() else {
                 return Err(AdminError::Input(format!(
                     "no entry in the response for group {group}"

@@ -11,7 +11,7 @@ use serde::Serialize;
 
 use crate::admin::change::Mode;
 use crate::admin::error::{AdminError, check};
-use crate::admin::offsets::{Key, When};
+use crate::admin::offsets::{Key, OffsetSpec};
 use crate::admin::{Admin, by_topic, group_id};
 
 /// The target of a reset.
@@ -29,7 +29,7 @@ pub enum ResetTo {
     /// To this offset.
     Offset(i64),
     /// The committed offset plus this, which may be negative.
-    By(i64),
+    ShiftBy(i64),
 }
 
 /// A partition's move.
@@ -78,7 +78,7 @@ impl Admin {
             keys.extend(all.map(|one| (topic.name.clone(), one.partition)));
         }
         let resets = self.target_offsets(&keys, &committed, to)?;
-        if mode == Mode::Do {
+        if mode == Mode::Apply {
             self.commit(name, &resets)?;
         }
         Ok(resets)
@@ -110,10 +110,10 @@ impl Admin {
         committed: &BTreeMap<Key, i64>,
         to: ResetTo,
     ) -> Result<Vec<Reset>, AdminError> {
-        let first = self.offsets(keys, When::Earliest)?;
-        let last = self.offsets(keys, When::Latest)?;
+        let first = self.offsets(keys, OffsetSpec::Earliest)?;
+        let last = self.offsets(keys, OffsetSpec::Latest)?;
         let timed = match to {
-            ResetTo::Time { time_ms } => self.offsets(keys, When::At { time_ms })?,
+            ResetTo::Time { time_ms } => self.offsets(keys, OffsetSpec::At { time_ms })?,
             _ => BTreeMap::new(),
         };
         let mut resets = Vec::new();
@@ -128,7 +128,7 @@ impl Admin {
                 ResetTo::Time { .. } => timed.get(key).copied().unwrap_or(last),
                 ResetTo::Offset(offset) => offset,
                 // Without a committed offset there is nothing to shift.
-                ResetTo::By(count) => match from {
+                ResetTo::ShiftBy(count) => match from {
                     Some(from) => from.saturating_add(count),
                     None => continue,
                 },
@@ -163,7 +163,7 @@ impl Admin {
             .with_topics(topics);
         self.with_retries(|admin| {
             let coordinator = admin.coordinator(name)?;
-            let answer = admin.cluster.ask_broker(coordinator, &request, i16::MAX)?;
+            let answer = admin.cluster.request_to(coordinator, &request, i16::MAX)?;
             for topic in &answer.topics {
                 for one in &topic.partitions {
                     let what = format_args!("{}-{}", topic.name.as_str(), one.partition_index);

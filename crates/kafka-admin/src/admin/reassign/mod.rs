@@ -13,17 +13,17 @@ use kafka_protocol::messages::{
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::assign::{CandidateBroker, Move, Placed};
+use crate::reassignment::{CandidateBroker, PartitionReassignment, ReplicaAssignment};
 
 use super::error::{AdminError, Outcome, check};
 use super::offsets::Key;
 use super::{Admin, broker_ids, by_topic, ids};
 
-pub use throttle::{Limit, Throttles};
+pub use throttle::{ThrottleRate, Throttles};
 
 /// A partition on its way.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
-pub struct Moving {
+pub struct OngoingReassignment {
     /// Topic.
     pub topic: String,
     /// Number.
@@ -63,7 +63,7 @@ impl Admin {
     ///
     /// # Errors
     /// If a topic does not exist, or partitions of it are being reassigned already.
-    pub fn placed(&mut self, topics: &[String]) -> Result<Vec<Placed>, AdminError> {
+    pub fn placed(&mut self, topics: &[String]) -> Result<Vec<ReplicaAssignment>, AdminError> {
         let moving = self.reassignments()?;
         if let Some(one) = moving.iter().find(|one| topics.contains(&one.topic)) {
             return Err(AdminError::Input(format!(
@@ -73,7 +73,7 @@ impl Admin {
         }
         let mut placed = Vec::new();
         for topic in self.topics_named(topics)? {
-            placed.extend(topic.partitions.into_iter().map(|one| Placed {
+            placed.extend(topic.partitions.into_iter().map(|one| ReplicaAssignment {
                 topic: topic.name.clone(),
                 partition: one.partition,
                 replicas: one.replicas,
@@ -86,7 +86,11 @@ impl Admin {
     ///
     /// # Errors
     /// If a partition is no longer where the plan says, a throttle is set already, or the cluster refuses; nothing moves then.
-    pub fn reassign(&mut self, moves: &[Move], limit: Limit) -> Result<(), AdminError> {
+    pub fn reassign(
+        &mut self,
+        moves: &[PartitionReassignment],
+        limit: ThrottleRate,
+    ) -> Result<(), AdminError> {
         self.refuse_if_stale(moves)?;
         let mut throttles = Throttles::of(moves, limit);
         if let Some(throttles) = &mut throttles {
@@ -116,11 +120,11 @@ impl Admin {
     ///
     /// # Errors
     /// If no broker answers, or this user is not authorized.
-    pub fn reassignments(&mut self) -> Result<Vec<Moving>, AdminError> {
+    pub fn reassignments(&mut self) -> Result<Vec<OngoingReassignment>, AdminError> {
         let request = ListPartitionReassignmentsRequest::default()
             .with_timeout_ms(self.timeout_ms())
             .with_topics(None);
-        let answer = self.cluster.ask(&request)?;
+        let answer = self.cluster.request(&request)?;
         check(
             answer.error_code,
             answer.error_message.as_ref(),
@@ -128,7 +132,7 @@ impl Admin {
         )?;
         let mut all = Vec::new();
         for topic in &answer.topics {
-            all.extend(topic.partitions.iter().map(|one| Moving {
+            all.extend(topic.partitions.iter().map(|one| OngoingReassignment {
                 topic: topic.name.to_string(),
                 partition: one.partition_index,
                 replicas: ids(&one.replicas),
@@ -173,7 +177,7 @@ impl Admin {
         let request = AlterPartitionReassignmentsRequest::default()
             .with_timeout_ms(self.timeout_ms())
             .with_topics(topics);
-        let answer = self.cluster.tell(&request)?;
+        let answer = self.cluster.request_once(&request)?;
         check(
             answer.error_code,
             answer.error_message.as_ref(),
@@ -193,7 +197,7 @@ impl Admin {
         Ok(outcomes)
     }
 
-    fn refuse_if_stale(&mut self, moves: &[Move]) -> Result<(), AdminError> {
+    fn refuse_if_stale(&mut self, moves: &[PartitionReassignment]) -> Result<(), AdminError> {
         let mut names: Vec<String> = moves.iter().map(|one| one.topic.clone()).collect();
         names.sort_unstable();
         names.dedup();
@@ -214,7 +218,7 @@ impl Admin {
     }
 
     /// Fills in copied and total bytes from the brokers' log directories.
-    fn fill_progress(&mut self, all: &mut [Moving]) -> Result<(), AdminError> {
+    fn fill_progress(&mut self, all: &mut [OngoingReassignment]) -> Result<(), AdminError> {
         if all.iter().all(|one| one.adding.is_empty()) {
             return Ok(());
         }

@@ -10,9 +10,9 @@ use serde::Serialize;
 
 use crate::admin::Admin;
 use crate::admin::change::Mode;
-use crate::admin::configs::{Change, Config, ConfigSource, Resource};
+use crate::admin::configs::{Config, ConfigOp, ConfigSource, Resource};
 use crate::admin::error::AdminError;
-use crate::assign::Move;
+use crate::reassignment::PartitionReassignment;
 
 const RATES: [&str; 2] = [
     "leader.replication.throttled.rate",
@@ -23,7 +23,7 @@ const FOLLOWER_REPLICAS: &str = "follower.replication.throttled.replicas";
 
 /// Rate limit of replication.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Limit {
+pub enum ThrottleRate {
     /// No limit.
     None,
     /// At most this many bytes/s on each broker, in and out.
@@ -50,8 +50,8 @@ pub struct Throttled {
 
 impl Throttles {
     /// The throttles that these moves need; `None` if nothing is copied or no limit is set.
-    pub(super) fn of(moves: &[Move], limit: Limit) -> Option<Throttles> {
-        let Limit::BytesPerSecond(rate) = limit else {
+    pub(super) fn of(moves: &[PartitionReassignment], limit: ThrottleRate) -> Option<Throttles> {
+        let ThrottleRate::BytesPerSecond(rate) = limit else {
             return None;
         };
         let mut throttles = Throttles::default();
@@ -168,16 +168,16 @@ impl Admin {
 
     fn set_throttles(&mut self, throttles: &Throttles) -> Result<(), AdminError> {
         for (id, rate) in &throttles.brokers {
-            let changes = RATES.map(|key| Change::Set(key.to_owned(), rate.to_string()));
-            self.alter_configs(&Resource::Broker(*id), &changes, Mode::Do)?;
+            let changes = RATES.map(|key| ConfigOp::Set(key.to_owned(), rate.to_string()));
+            self.alter_configs(&Resource::Broker(*id), &changes, Mode::Apply)?;
         }
         for (name, throttled) in &throttles.topics {
             let changes = [
                 (LEADER_REPLICAS, &throttled.leading),
                 (FOLLOWER_REPLICAS, &throttled.following),
             ]
-            .map(|(key, list)| Change::Set(key.to_owned(), list.join(",")));
-            self.alter_configs(&Resource::Topic(name.clone()), &changes, Mode::Do)?;
+            .map(|(key, list)| ConfigOp::Set(key.to_owned(), list.join(",")));
+            self.alter_configs(&Resource::Topic(name.clone()), &changes, Mode::Apply)?;
         }
         Ok(())
     }
@@ -189,12 +189,12 @@ impl Admin {
     pub fn unthrottle(&mut self, throttles: &Throttles) -> Result<(), AdminError> {
         for name in throttles.topics.keys() {
             let changes =
-                [LEADER_REPLICAS, FOLLOWER_REPLICAS].map(|key| Change::Unset(key.to_owned()));
-            self.alter_configs(&Resource::Topic(name.clone()), &changes, Mode::Do)?;
+                [LEADER_REPLICAS, FOLLOWER_REPLICAS].map(|key| ConfigOp::Delete(key.to_owned()));
+            self.alter_configs(&Resource::Topic(name.clone()), &changes, Mode::Apply)?;
         }
         for id in throttles.brokers.keys() {
-            let changes = RATES.map(|key| Change::Unset(key.to_owned()));
-            self.alter_configs(&Resource::Broker(*id), &changes, Mode::Do)?;
+            let changes = RATES.map(|key| ConfigOp::Delete(key.to_owned()));
+            self.alter_configs(&Resource::Broker(*id), &changes, Mode::Apply)?;
         }
         Ok(())
     }
@@ -239,21 +239,21 @@ mod tests {
     #[test]
     fn a_limit_counts_for_what_is_copied_and_for_nothing_else() {
         let moves = [
-            Move {
+            PartitionReassignment {
                 topic: "t".to_owned(),
                 partition: 0,
                 from: vec![1, 2],
                 to: vec![2, 3],
             },
-            Move {
+            PartitionReassignment {
                 topic: "only-its-leader".to_owned(),
                 partition: 0,
                 from: vec![1, 2],
                 to: vec![2, 1],
             },
         ];
-        assert_eq!(Throttles::of(&moves, Limit::None), None);
-        let throttles = Throttles::of(&moves, Limit::BytesPerSecond(1000)).unwrap();
+        assert_eq!(Throttles::of(&moves, ThrottleRate::None), None);
+        let throttles = Throttles::of(&moves, ThrottleRate::BytesPerSecond(1000)).unwrap();
         assert_eq!(
             throttles.brokers,
             BTreeMap::from([(1, 1000), (2, 1000), (3, 1000)])
@@ -268,7 +268,7 @@ mod tests {
         );
         assert_eq!(throttles.topics.len(), 1);
         assert_eq!(
-            Throttles::of(&moves[1..], Limit::BytesPerSecond(1000)),
+            Throttles::of(&moves[1..], ThrottleRate::BytesPerSecond(1000)),
             None
         );
     }

@@ -17,8 +17,8 @@ use tare_kafka::records::Batches;
 
 use super::configs::Resource;
 use super::error::{AdminError, check};
-use super::offsets::{self, When};
-use super::topics::PartitionView;
+use super::offsets::{self, OffsetSpec};
+use super::topics::PartitionInfo;
 use super::{Admin, topic_name};
 
 pub use compare::{BatchMark, Difference};
@@ -35,7 +35,7 @@ const WAIT_MS: i32 = 500;
 
 /// What was found about a partition.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
-pub struct VerifyView {
+pub struct ReplicaComparison {
     /// Topic.
     pub topic: String,
     /// Number.
@@ -116,9 +116,9 @@ impl Admin {
     pub fn verify(
         &mut self,
         topic: &str,
-        partition: &PartitionView,
+        partition: &PartitionInfo,
         watch: &mut dyn FnMut(Progress),
-    ) -> Result<VerifyView, AdminError> {
+    ) -> Result<ReplicaComparison, AdminError> {
         let mut notes = Vec::new();
         let mut readers: BTreeMap<i32, ReplicaReader> = BTreeMap::new();
         for &broker in &partition.replicas {
@@ -172,7 +172,7 @@ impl Admin {
         if partition.replicas.len() < 2 {
             notes.push("it has one replica: there is nothing to compare with".to_owned());
         }
-        Ok(VerifyView {
+        Ok(ReplicaComparison {
             topic: topic.to_owned(),
             partition: partition.partition,
             verdict,
@@ -207,13 +207,13 @@ impl Admin {
     fn reader(
         &mut self,
         topic: &str,
-        partition: &PartitionView,
+        partition: &PartitionInfo,
         broker: i32,
     ) -> Result<ReplicaReader, AdminError> {
         let key = (topic.to_owned(), partition.partition);
-        let request = offsets::request(&[key], When::Earliest);
+        let request = offsets::request(&[key], OffsetSpec::Earliest);
         let request = request.with_replica_id(DEBUG_REPLICA_ID.into());
-        let answer = self.cluster.ask_broker(broker, &request, i16::MAX)?;
+        let answer = self.cluster.request_to(broker, &request, i16::MAX)?;
         let all = answer.topics.iter().flat_map(|topic| &topic.partitions);
         let Some(one) = all.into_iter().next() else {
             return Err(AdminError::Input("it says nothing about itself".to_owned()));
@@ -299,7 +299,7 @@ impl Admin {
         let what = format!("{topic}-{partition} on broker {broker}");
         self.with_retries(|admin| {
             let cluster = &mut admin.cluster;
-            let answer = cluster.ask_broker(broker, &request, FETCH_VERSION_MAX)?;
+            let answer = cluster.request_to(broker, &request, FETCH_VERSION_MAX)?;
             check(answer.error_code, None, &what)?;
             let topics = answer.responses.into_iter();
             let Some(data) = topics.flat_map(|topic| topic.partitions).next() else {

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use proptest::prelude::*;
 
-use super::{CandidateBroker, Placed, Plan, PlanError, Replication, plan};
+use super::{CandidateBroker, PlanError, ReassignmentPlan, ReplicaAssignment, Replication, plan};
 
 fn candidates(brokers: std::ops::RangeInclusive<i32>, racks: i32) -> Vec<CandidateBroker> {
     brokers
@@ -15,10 +15,10 @@ fn candidates(brokers: std::ops::RangeInclusive<i32>, racks: i32) -> Vec<Candida
         .collect()
 }
 
-fn placed(topic: &str, all: &[&[i32]]) -> Vec<Placed> {
+fn placed(topic: &str, all: &[&[i32]]) -> Vec<ReplicaAssignment> {
     (0..)
         .zip(all)
-        .map(|(partition, replicas)| Placed {
+        .map(|(partition, replicas)| ReplicaAssignment {
             topic: topic.to_owned(),
             partition,
             replicas: replicas.to_vec(),
@@ -27,7 +27,7 @@ fn placed(topic: &str, all: &[&[i32]]) -> Vec<Placed> {
 }
 
 /// The partitions as the plan leaves them.
-fn after(partitions: &[Placed], plan: &Plan) -> Vec<Placed> {
+fn after(partitions: &[ReplicaAssignment], plan: &ReassignmentPlan) -> Vec<ReplicaAssignment> {
     let mut all = partitions.to_vec();
     for one in &plan.moves {
         let mut named = all
@@ -44,7 +44,7 @@ fn after(partitions: &[Placed], plan: &Plan) -> Vec<Placed> {
 #[derive(Debug, Clone)]
 struct Case {
     candidates: Vec<CandidateBroker>,
-    partitions: Vec<Placed>,
+    partitions: Vec<ReplicaAssignment>,
 }
 
 /// `racks`: how many; 0 is none. Brokers are a multiple of it, so that racks are equally large.
@@ -72,7 +72,7 @@ fn cases() -> impl Strategy<Value = Case> {
                 for partition in 0..count {
                     let mut left = had.clone();
                     let drawn = (0..replicas).map(|_| left.swap_remove(draw(left.len())));
-                    partitions.push(Placed {
+                    partitions.push(ReplicaAssignment {
                         topic: format!("topic-{number}"),
                         partition: i32::try_from(partition).unwrap(),
                         replicas: drawn.collect(),
@@ -89,8 +89,8 @@ fn cases() -> impl Strategy<Value = Case> {
 /// By topic: what each broker of the plan has, counted by `of`.
 fn counts(
     candidates: &[CandidateBroker],
-    all: &[Placed],
-    of: impl Fn(&Placed) -> Vec<i32>,
+    all: &[ReplicaAssignment],
+    of: impl Fn(&ReplicaAssignment) -> Vec<i32>,
 ) -> BTreeMap<String, BTreeMap<i32, usize>> {
     let mut counts: BTreeMap<String, BTreeMap<i32, usize>> = BTreeMap::new();
     for one in all {
@@ -112,12 +112,12 @@ fn spread(counts: &BTreeMap<i32, usize>) -> usize {
     most - counts.values().min().copied().unwrap_or_default()
 }
 
-fn leader(one: &Placed) -> Vec<i32> {
+fn leader(one: &ReplicaAssignment) -> Vec<i32> {
     one.replicas.first().copied().into_iter().collect()
 }
 
 /// The smallest spread of leaders over the brokers that any order of these replicas has, topics aside.
-fn evenest_leaders(candidates: &[CandidateBroker], all: &[Placed]) -> usize {
+fn evenest_leaders(candidates: &[CandidateBroker], all: &[ReplicaAssignment]) -> usize {
     // Between two bounds: each broker can be given the lower number of partitions, and all partitions find a place below the upper one;
     // then one choice does both (Mendelsohn and Dulmage, Canadian J. Math. 10 (1958) 517-534).
     let seats = |each: usize| -> Vec<i32> {
@@ -172,7 +172,7 @@ fn augment(
 }
 
 /// By trying every placement: the fewest copies that lead to one that is even within one.
-fn fewest(candidates: &[CandidateBroker], partitions: &[Placed]) -> usize {
+fn fewest(candidates: &[CandidateBroker], partitions: &[ReplicaAssignment]) -> usize {
     let brokers: Vec<i32> = candidates
         .iter()
         .map(|candidate| candidate.broker)
@@ -282,8 +282,8 @@ proptest! {
         replicas in 1..=2_usize,
     ) {
         let old = candidates(1..=brokers, 0);
-        let new: Vec<Placed> = (0..count)
-            .map(|partition| Placed { topic: "t".to_owned(), partition, replicas: Vec::new() })
+        let new: Vec<ReplicaAssignment> = (0..count)
+            .map(|partition| ReplicaAssignment { topic: "t".to_owned(), partition, replicas: Vec::new() })
             .collect();
         let made = plan(&old, &new, Replication::Exactly(replicas)).unwrap();
         let all = after(&new, &made);
@@ -304,14 +304,14 @@ proptest! {
         drawn in prop::collection::vec((0..5_usize, 1..4_usize), 1..=5),
     ) {
         let had = usize::try_from(brokers + gone).unwrap();
-        let partitions: Vec<Placed> = (0..)
+        let partitions: Vec<ReplicaAssignment> = (0..)
             .zip(drawn)
             .map(|(partition, (first, next))| {
                 // A second replica at a distance that is not a whole turn.
                 let second = first + 1 + next % (had - 1);
                 let replicas = [first, second].into_iter().take(replicas);
                 let replicas = replicas.map(|at| i32::try_from(at % had).unwrap() + 1);
-                Placed { topic: "t".to_owned(), partition, replicas: replicas.collect() }
+                ReplicaAssignment { topic: "t".to_owned(), partition, replicas: replicas.collect() }
             })
             .collect();
         let candidates = candidates(1..=brokers, 0);
@@ -385,8 +385,8 @@ fn what_cannot_be_is_refused() {
 
 #[test]
 fn a_cluster_of_a_thousand_partitions_is_planned() {
-    let partitions: Vec<Placed> = (0..1000)
-        .map(|number| Placed {
+    let partitions: Vec<ReplicaAssignment> = (0..1000)
+        .map(|number| ReplicaAssignment {
             topic: format!("topic-{}", number % 25),
             partition: number / 25,
             replicas: (0..3).map(|next| (number + next) % 9 + 1).collect(),

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{CandidateBroker, Placed, PlanError, Replication};
+use super::{CandidateBroker, PlanError, ReplicaAssignment, Replication};
 
 /// A partition during planning.
 #[derive(Debug, Clone)]
@@ -33,7 +33,7 @@ pub(super) struct Table {
 impl Table {
     pub(super) fn new(
         candidates: &[CandidateBroker],
-        partitions: &[Placed],
+        partitions: &[ReplicaAssignment],
         replication: Replication,
     ) -> Result<Table, PlanError> {
         let mut index = BTreeMap::new();
@@ -176,7 +176,7 @@ fn racks(candidates: &[CandidateBroker]) -> (Vec<usize>, usize) {
 }
 
 fn target_replicas(
-    placed: &Placed,
+    placed: &ReplicaAssignment,
     replication: Replication,
     brokers: usize,
 ) -> Result<usize, PlanError> {

@@ -34,7 +34,7 @@ pub struct CandidateBroker {
 
 /// The replica assignment of a partition; no replicas if it is new.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Placed {
+pub struct ReplicaAssignment {
     /// Topic.
     pub topic: String,
     /// Number.
@@ -55,7 +55,7 @@ pub enum Replication {
 /// A change of one partition.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Move {
+pub struct PartitionReassignment {
     /// Topic.
     pub topic: String,
     /// Number.
@@ -66,7 +66,7 @@ pub struct Move {
     pub to: Vec<i32>,
 }
 
-impl Move {
+impl PartitionReassignment {
     /// Brokers that get a new replica.
     pub fn adding(&self) -> impl Iterator<Item = i32> + '_ {
         let new = self.to.iter().copied();
@@ -83,7 +83,7 @@ impl Move {
 /// What a broker has.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Share {
+pub struct BrokerShare {
     /// Replicas.
     pub replicas: usize,
     /// Partitions that it should lead.
@@ -93,15 +93,15 @@ pub struct Share {
 /// What is to be done.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Plan {
+pub struct ReassignmentPlan {
     /// Partitions that change, by topic and number.
-    pub moves: Vec<Move>,
+    pub moves: Vec<PartitionReassignment>,
     /// Replicas that are copied to another broker.
     pub copies: usize,
     /// What each broker has of these topics now.
-    pub before: BTreeMap<i32, Share>,
+    pub before: BTreeMap<i32, BrokerShare>,
     /// What each has afterwards.
-    pub after: BTreeMap<i32, Share>,
+    pub after: BTreeMap<i32, BrokerShare>,
 }
 
 /// Why no plan could be made for a partition of a topic.
@@ -130,18 +130,18 @@ pub enum PlanError {
 /// If there are too few brokers, or the input contains duplicates.
 pub fn plan(
     candidates: &[CandidateBroker],
-    partitions: &[Placed],
+    partitions: &[ReplicaAssignment],
     replication: Replication,
-) -> Result<Plan, PlanError> {
+) -> Result<ReassignmentPlan, PlanError> {
     let mut table = Table::new(candidates, partitions, replication)?;
     replicas::repair(&mut table);
     replicas::balance(&mut table);
     leaders::balance(&mut table);
-    let mut moves: Vec<Move> = table
+    let mut moves: Vec<PartitionReassignment> = table
         .parts
         .iter()
         .zip(partitions)
-        .map(|(part, original)| Move {
+        .map(|(part, original)| PartitionReassignment {
             topic: original.topic.clone(),
             partition: original.partition,
             from: original.replicas.clone(),
@@ -156,7 +156,7 @@ pub fn plan(
     let after = shares(candidates, moves.iter().map(|one| &one.to));
     moves.retain(|one| one.from != one.to);
     moves.sort_by(|a, b| (&a.topic, a.partition).cmp(&(&b.topic, b.partition)));
-    Ok(Plan {
+    Ok(ReassignmentPlan {
         copies: moves.iter().map(|one| one.adding().count()).sum(),
         moves,
         before,
@@ -167,10 +167,10 @@ pub fn plan(
 fn shares<'a>(
     candidates: &[CandidateBroker],
     all: impl Iterator<Item = &'a Vec<i32>>,
-) -> BTreeMap<i32, Share> {
-    let mut shares: BTreeMap<i32, Share> = candidates
+) -> BTreeMap<i32, BrokerShare> {
+    let mut shares: BTreeMap<i32, BrokerShare> = candidates
         .iter()
-        .map(|candidate| (candidate.broker, Share::default()))
+        .map(|candidate| (candidate.broker, BrokerShare::default()))
         .collect();
     for replicas in all {
         for broker in replicas {
