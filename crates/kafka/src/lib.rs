@@ -9,7 +9,7 @@ pub mod frame;
 pub mod group;
 pub mod records;
 pub mod sasl;
-pub mod stamp;
+pub mod send_time;
 mod varint;
 
 pub use bytes;

@@ -8,7 +8,7 @@ use std::sync::{Mutex, MutexGuard, OnceLock};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use serde_json::{Value, json};
-use tare_kafka::batch::{Batch, Marks, Producer, Record};
+use tare_kafka::batch::{EncodedRecord, Producer, RecordBatchBuilder, ValuePrefix};
 use tare_kafka::bytes::Bytes;
 use tare_kafka::kafka_protocol::messages::produce_request::{
     PartitionProduceData, TopicProduceData,
@@ -159,13 +159,13 @@ impl Bed {
         };
         let mut led_by = leader();
         let mut brokers = Brokers::connect(bootstrap, Settings::default()).unwrap();
-        let record = Record::new(None, Some(&[7; RECORD_BYTES]), &[]);
-        let mut batch = Batch::new(0, 1 << 20, record);
+        let record = EncodedRecord::new(None, Some(&[7; RECORD_BYTES]), &[]);
+        let mut batch = RecordBatchBuilder::new(0, 1 << 20, record);
         // Records of long ago are deleted by the broker's next look for what is older than is kept.
         let now_ms = SystemTime::now().duration_since(UNIX_EPOCH).unwrap();
         let now_ms = i64::try_from(now_ms.as_millis()).unwrap();
         assert_eq!(
-            batch.repeat(BATCH_RECORDS, now_ms, Marks::NONE),
+            batch.repeat(BATCH_RECORDS, now_ms, ValuePrefix::NONE),
             BATCH_RECORDS
         );
         batch.seal(Producer::NONE);

@@ -6,7 +6,7 @@ use kafka_protocol::ResponseError;
 use kafka_protocol::protocol::StrBytes;
 use schemars::JsonSchema;
 use serde::Serialize;
-use tare_kafka::audit::AccountError;
+use tare_kafka::audit::AuditError;
 
 use crate::link::LinkError;
 
@@ -18,7 +18,7 @@ pub enum AdminError {
     Link(#[from] LinkError),
     /// Reading a topic back failed.
     #[error(transparent)]
-    Account(#[from] AccountError),
+    DeliveryAudit(#[from] AuditError),
     /// The cluster returned an error.
     #[error("{what}: {refusal}")]
     Refused {
@@ -47,7 +47,7 @@ impl AdminError {
         match self {
             AdminError::Input(_) => true,
             AdminError::Refused { refusal, .. } => refusal.is_input(),
-            AdminError::Link(_) | AdminError::Account(_) | AdminError::Late { .. } => false,
+            AdminError::Link(_) | AdminError::DeliveryAudit(_) | AdminError::Late { .. } => false,
         }
     }
 }

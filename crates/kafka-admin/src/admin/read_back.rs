@@ -1,8 +1,8 @@
-//! Reads a whole topic back into an [`Account`], once all its replicas are in sync.
+//! Reads a whole topic back into an [`DeliveryAudit`], once all its replicas are in sync.
 
 use std::time::Duration;
 
-use tare_kafka::audit::{Account, AccountError};
+use tare_kafka::audit::{AuditError, DeliveryAudit};
 
 use crate::link::RetryBackoff;
 
@@ -21,7 +21,7 @@ impl Admin {
     pub fn read_back(
         &mut self,
         topic: &str,
-        account: &mut Account,
+        account: &mut DeliveryAudit,
         within: Duration,
     ) -> Result<(), AdminError> {
         let topics =
@@ -35,7 +35,7 @@ impl Admin {
             let (first, end) = (first.unwrap_or(0), end.unwrap_or(0));
             if first > 0 {
                 let partition = partition.partition;
-                return Err(AccountError::Deleted(partition, first).into());
+                return Err(AuditError::Deleted(partition, first).into());
             }
             self.read_partition(topic, &partition, end, account)?;
         }
@@ -47,7 +47,7 @@ impl Admin {
         topic: &str,
         partition: &PartitionInfo,
         end: i64,
-        account: &mut Account,
+        account: &mut DeliveryAudit,
     ) -> Result<(), AdminError> {
         let number = partition.partition;
         let mut leader = partition.leader;

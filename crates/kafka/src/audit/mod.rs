@@ -1,21 +1,21 @@
 //! Delivery audit: whether every acknowledged record is in the log exactly once.
 //!
 //! An audited producer writes a serial into each value and records which serials were acknowledged in each partition
-//! ([`Ranges`]). Afterwards all records are read back ([`Account`]): a serial that was acknowledged and is missing is a lost
+//! ([`Ranges`]). Afterwards all records are read back ([`DeliveryAudit`]): a serial that was acknowledged and is missing is a lost
 //! record, one that occurs twice a duplicate. Offsets and counts alone cannot tell: a lost and a duplicated record cancel out.
 
-mod account;
+mod delivery;
 mod ranges;
 #[cfg(test)]
 mod tests;
 
-pub use account::{Account, AccountError, Found};
+pub use delivery::{AuditError, DeliveryAudit, DeliveryReport};
 pub use ranges::{Insertion, Ranges};
 
-use crate::stamp::STAMP_BYTES;
+use crate::send_time::SEND_TIME_BYTES;
 
 /// Position of the serial in a value: after the bytes of the send timestamp, whether there is one or not.
-pub const SERIAL_AT: usize = STAMP_BYTES;
+pub const SERIAL_AT: usize = SEND_TIME_BYTES;
 
 /// Length of a serial.
 pub const SERIAL_BYTES: usize = 8;

@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 use proptest::prelude::*;
 
-use super::{Account, Found, Insertion, Ranges, SERIAL_AT, Serial, Serials};
-use crate::batch::{Batch, Marks, Producer, Record};
+use super::{DeliveryAudit, DeliveryReport, Insertion, Ranges, SERIAL_AT, Serial, Serials};
+use crate::batch::{EncodedRecord, Producer, RecordBatchBuilder, ValuePrefix};
 
 proptest! {
     #[test]
@@ -56,10 +56,10 @@ fn a_set_with_too_many_gaps_says_so() {
 
 /// A batch at an offset with these numbers, as a broker would send it.
 fn batch(offset: i64, numbers: &[u64]) -> Vec<u8> {
-    let form = Record::new(None, Some(&[b'x'; 20]), &[]);
-    let mut batch = Batch::new(0, 10_000, form);
+    let form = EncodedRecord::new(None, Some(&[b'x'; 20]), &[]);
+    let mut batch = RecordBatchBuilder::new(0, 10_000, form);
     for &number in numbers {
-        let marks = Marks {
+        let marks = ValuePrefix {
             stamp: None,
             serial: Some(Serials::of(7, 3).write(number)),
         };
@@ -73,7 +73,7 @@ fn batch(offset: i64, numbers: &[u64]) -> Vec<u8> {
 
 #[test]
 fn what_is_lost_doubled_or_out_of_order_is_counted_exactly() {
-    let mut account = Account::of_run(7);
+    let mut account = DeliveryAudit::of_run(7);
     account.acknowledged(0, 3, (0, 10)).unwrap();
     account.acknowledged(1, 3, (0, 2)).unwrap();
     // 4 and 5 are lost, 2 is there three times, 11 was never acknowledged, 7 comes before 6.
@@ -92,7 +92,7 @@ fn what_is_lost_doubled_or_out_of_order_is_counted_exactly() {
     let found = account.close();
     assert_eq!(
         found,
-        Found {
+        DeliveryReport {
             acknowledged: 12,
             read: 13,
             lost: 2,
@@ -106,7 +106,7 @@ fn what_is_lost_doubled_or_out_of_order_is_counted_exactly() {
 
 #[test]
 fn records_of_another_run_are_foreign_and_corrupt_ones_an_error() {
-    let mut account = Account::of_run(8);
+    let mut account = DeliveryAudit::of_run(8);
     account.read(0, 0, &batch(0, &[0, 1])).unwrap();
     assert_eq!(account.close().foreign, 2);
     let mut bytes = batch(2, &[2]);
@@ -121,12 +121,12 @@ fn records_of_another_run_are_foreign_and_corrupt_ones_an_error() {
 
 #[test]
 fn serials_in_a_batch_that_is_filled_again_count_up() {
-    let form = Record::new(None, Some(&[b'x'; 40]), &[]);
-    let mut batch = Batch::new(0, 10_000, form);
+    let form = EncodedRecord::new(None, Some(&[b'x'; 40]), &[]);
+    let mut batch = RecordBatchBuilder::new(0, 10_000, form);
     let serials = Serials::of(9, 0);
     for round in 0..3_u64 {
         batch.clear();
-        let mut marks = Marks {
+        let mut marks = ValuePrefix {
             stamp: Some(round),
             serial: Some(serials.write(round * 100)),
         };
@@ -134,7 +134,7 @@ fn serials_in_a_batch_that_is_filled_again_count_up() {
         marks.serial = Some(serials.write(round * 100 + 80));
         assert_eq!(batch.repeat(5, 1100, marks), 5);
         batch.seal(Producer::NONE);
-        let mut account = Account::of_run(9);
+        let mut account = DeliveryAudit::of_run(9);
         account.acknowledged(0, 0, (round * 100, 85)).unwrap();
         account.read(0, 0, batch.bytes()).unwrap();
         let found = account.close();

@@ -5,8 +5,8 @@ mod record;
 mod tests;
 mod write;
 
-pub use record::{Header, Record};
-pub use write::{Batch, Marks, Producer};
+pub use record::{EncodedRecord, RecordHeader};
+pub use write::{Producer, RecordBatchBuilder, ValuePrefix};
 
 /// Byte offsets of the header fields of a batch.
 pub mod layout {

@@ -4,7 +4,7 @@ use crate::varint;
 
 /// A header of a record.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Header {
+pub struct RecordHeader {
     /// Its key.
     pub key: String,
     /// Its value; `None` is null.
@@ -13,16 +13,16 @@ pub struct Header {
 
 /// Key, value and headers, as they follow the offset delta of a record.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Record {
+pub struct EncodedRecord {
     bytes: Vec<u8>,
     value_at: usize,
     value_bytes: usize,
 }
 
-impl Record {
+impl EncodedRecord {
     /// Encodes a record; `None` is null.
     #[must_use]
-    pub fn new(key: Option<&[u8]>, value: Option<&[u8]>, headers: &[Header]) -> Self {
+    pub fn new(key: Option<&[u8]>, value: Option<&[u8]>, headers: &[RecordHeader]) -> Self {
         let mut bytes = Vec::new();
         append(&mut bytes, key);
         let start = bytes.len();
@@ -49,7 +49,7 @@ impl Record {
         &self.bytes
     }
 
-    /// Position of the value in [`Record::bytes`].
+    /// Position of the value in [`EncodedRecord::bytes`].
     #[must_use]
     pub fn value_at(&self) -> usize {
         self.value_at

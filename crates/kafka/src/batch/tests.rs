@@ -4,17 +4,17 @@ use bytes::Bytes;
 use kafka_protocol::records::{Record as Read, RecordBatchDecoder};
 use proptest::prelude::*;
 
-use super::{Batch, Header, Marks, Producer, Record, layout};
+use super::{EncodedRecord, Producer, RecordBatchBuilder, RecordHeader, ValuePrefix, layout};
 use crate::compress::{Compression, Compressor, Decompressor};
 
 const ROOM: usize = 32;
 
-fn form(value_bytes: usize) -> Record {
-    let headers = [Header {
+fn form(value_bytes: usize) -> EncodedRecord {
+    let headers = [RecordHeader {
         key: "trace".into(),
         value: Some(b"1".to_vec()),
     }];
-    Record::new(None, Some(&vec![b'x'; value_bytes]), &headers)
+    EncodedRecord::new(None, Some(&vec![b'x'; value_bytes]), &headers)
 }
 
 /// By the reader of crate kafka-protocol, which checks nothing of the checksum's place: that is done here.
@@ -35,14 +35,14 @@ proptest! {
         rounds in prop::collection::vec(prop::collection::vec((1..90_u32, 0..100_i64), 1..12), 1..5),
         value_bytes in 0..200_usize,
     ) {
-        let mut used = Batch::new(ROOM, 4000, form(value_bytes));
+        let mut used = RecordBatchBuilder::new(ROOM, 4000, form(value_bytes));
         for round in rounds {
-            let mut fresh = Batch::new(ROOM, 4000, form(value_bytes));
+            let mut fresh = RecordBatchBuilder::new(ROOM, 4000, form(value_bytes));
             used.clear();
             let mut at_ms = 1_700_000_000_000;
             for &(most, later_ms) in &round {
                 at_ms += later_ms;
-                prop_assert_eq!(used.repeat(most, at_ms, Marks::NONE), fresh.repeat(most, at_ms, Marks::NONE));
+                prop_assert_eq!(used.repeat(most, at_ms, ValuePrefix::NONE), fresh.repeat(most, at_ms, ValuePrefix::NONE));
             }
             let producer = Producer { id: 7, epoch: 1, sequence: 42 };
             used.seal(producer);
@@ -72,14 +72,14 @@ proptest! {
         codec in 0..Compression::ALL.len(),
     ) {
         let codec = Compression::ALL[codec];
-        let headers = [Header { key: "a".into(), value: None }, Header { key: "b".into(), value: Some(vec![1]) }];
-        let mut batch = Batch::new(ROOM, 1 << 20, form(3));
-        batch.repeat(3, 5, Marks::NONE);
+        let headers = [RecordHeader { key: "a".into(), value: None }, RecordHeader { key: "b".into(), value: Some(vec![1]) }];
+        let mut batch = RecordBatchBuilder::new(ROOM, 1 << 20, form(3));
+        batch.repeat(3, 5, ValuePrefix::NONE);
         batch.clear();
         let mut at_ms = 1_700_000_000_000;
         for (key, value, later_ms) in &records {
             at_ms += later_ms;
-            let record = Record::new(key.as_deref(), value.as_deref(), &headers);
+            let record = EncodedRecord::new(key.as_deref(), value.as_deref(), &headers);
             prop_assert!(batch.push(&[record.bytes()], at_ms));
         }
         if codec != Compression::None {
@@ -121,8 +121,8 @@ fn unpacked(batch: &[u8], codec: Compression) -> Vec<u8> {
 
 #[test]
 fn a_stamp_stands_at_the_front_of_each_value() {
-    let mut batch = Batch::new(0, 10_000, form(20));
-    let stamped = |stamp| Marks {
+    let mut batch = RecordBatchBuilder::new(0, 10_000, form(20));
+    let stamped = |stamp| ValuePrefix {
         stamp: Some(stamp),
         serial: None,
     };
@@ -144,12 +144,12 @@ fn a_stamp_stands_at_the_front_of_each_value() {
 
 #[test]
 fn a_batch_takes_one_record_of_any_size_and_no_second_beyond_its_own() {
-    let mut batch = Batch::new(0, 100, form(500));
-    assert_eq!(batch.repeat(5, 0, Marks::NONE), 1);
+    let mut batch = RecordBatchBuilder::new(0, 100, form(500));
+    assert_eq!(batch.repeat(5, 0, ValuePrefix::NONE), 1);
     batch.seal(Producer::NONE);
     assert_eq!(read(batch.bytes()).len(), 1);
-    let mut batch = Batch::new(0, 1000, form(100));
-    let many = batch.repeat(50, 0, Marks::NONE);
+    let mut batch = RecordBatchBuilder::new(0, 1000, form(100));
+    let many = batch.repeat(50, 0, ValuePrefix::NONE);
     assert!(
         batch.size_bytes() <= 1000 && batch.size_bytes() > 850,
         "{many}"

@@ -1,6 +1,6 @@
 //! A reusable batch builder: copies of one template record stay laid out in the buffer and are only patched.
 
-use super::{Record, layout};
+use super::{EncodedRecord, layout};
 use crate::audit::SERIAL_AT;
 use crate::compress::{CompressError, Compressor};
 use crate::varint;
@@ -34,16 +34,16 @@ impl Producer {
 
 /// Bytes written over the start of each value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Marks {
+pub struct ValuePrefix {
     /// Over the first eight bytes of each value.
     pub stamp: Option<u64>,
     /// Over the next eight bytes: of the first record; it grows by one per record.
     pub serial: Option<u64>,
 }
 
-impl Marks {
+impl ValuePrefix {
     /// Values stay unchanged.
-    pub const NONE: Marks = Marks {
+    pub const NONE: ValuePrefix = ValuePrefix {
         stamp: None,
         serial: None,
     };
@@ -64,7 +64,7 @@ impl Marks {
 
 /// A batch with reserved space in front of it for the request header.
 #[derive(Debug)]
-pub struct Batch {
+pub struct RecordBatchBuilder {
     bytes: Vec<u8>,
     /// Start of the batch.
     start: usize,
@@ -75,8 +75,8 @@ pub struct Batch {
     count: u32,
     base_timestamp_ms: i64,
     max_delta_ms: i64,
-    /// The record that [`Batch::repeat`] appends.
-    template: Record,
+    /// The record that [`RecordBatchBuilder::repeat`] appends.
+    template: EncodedRecord,
     /// How many leading records are laid out as copies of the template with a short timestamp delta.
     prepared: u32,
     /// The batch with compressed records, if it was compressed.
@@ -91,10 +91,10 @@ struct CompressedBatch {
     end: usize,
 }
 
-impl Batch {
+impl RecordBatchBuilder {
     /// An empty batch that takes records up to a size, header included; `room_bytes` are reserved in front of it.
     #[must_use]
-    pub fn new(room_bytes: usize, size_bytes: usize, template: Record) -> Self {
+    pub fn new(room_bytes: usize, size_bytes: usize, template: EncodedRecord) -> Self {
         let start = room_bytes;
         let limit = start + size_bytes.max(layout::RECORDS);
         Self {
@@ -138,7 +138,7 @@ impl Batch {
     }
 
     /// Sets another template. The batch must be empty.
-    pub fn take_form(&mut self, template: &Record) {
+    pub fn take_form(&mut self, template: &EncodedRecord) {
         self.template = template.clone();
         self.prepared = 0;
     }
@@ -146,7 +146,7 @@ impl Batch {
     /// Appends the template up to `most` times with one timestamp and returns how many fitted. The marks are written over the
     /// start of each value.
     #[inline]
-    pub fn repeat(&mut self, most: u32, timestamp_ms: i64, marks: Marks) -> u32 {
+    pub fn repeat(&mut self, most: u32, timestamp_ms: i64, marks: ValuePrefix) -> u32 {
         let delta_ms = self.delta(timestamp_ms);
         let mut done = 0;
         while done < most {
@@ -241,7 +241,7 @@ impl Batch {
 
     /// Writes marks over the start of the last record's value, given its distance from the end of the batch and its length.
     #[inline]
-    pub fn mark(&mut self, value_from_end: usize, value_bytes: usize, marks: Marks) {
+    pub fn mark(&mut self, value_from_end: usize, value_bytes: usize, marks: ValuePrefix) {
         let at = self.end - value_from_end;
         for (place, mark) in [(0, marks.stamp), (SERIAL_AT, marks.serial)] {
             if let Some(mark) = mark {
@@ -318,7 +318,7 @@ impl Batch {
             - self.start
     }
 
-    /// The sealed batch with bytes written before and after it by [`Batch::frame`].
+    /// The sealed batch with bytes written before and after it by [`RecordBatchBuilder::frame`].
     ///
     /// # Panics
     /// If fewer bytes were written.

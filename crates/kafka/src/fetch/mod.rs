@@ -13,7 +13,7 @@ mod tests;
 pub use request::{FetchLimits, FetchRequest, Isolation, PartitionToFetch, TopicToFetch};
 pub use scan::{Event, FetchScanner};
 pub use section::{AnswerHead, FetchError, PartitionHead};
-pub use stream::{Bodies, CrcCheck, Scanned};
+pub use stream::{BodyMode, CrcCheck, Scanned};
 
 /// Its API key.
 pub const API_KEY: i16 = 1;
@@ -29,8 +29,8 @@ pub fn fuzz_entry(data: &[u8]) -> usize {
     let (setup, frame) = data.split_at(data.len().min(2));
     let piece_bytes = usize::from(setup.first().copied().unwrap_or(0)).max(1);
     let bodies = match setup.get(1).copied().unwrap_or(0) & 1 {
-        0 => Bodies::Pass,
-        _ => Bodies::Keep,
+        0 => BodyMode::Skip,
+        _ => BodyMode::Keep,
     };
     let mut scanner = FetchScanner::new(CrcCheck::On, bodies);
     scanner.begin(frame.len());

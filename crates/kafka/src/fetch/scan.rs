@@ -1,7 +1,7 @@
 //! An incremental parser of Fetch responses: events from arbitrary pieces of input.
 
 use super::section::{AnswerHead, FetchError, PartitionHead, Section, SectionReader};
-use super::stream::{BatchStream, Bodies, BodyLocation, CrcCheck, Scanned, Step};
+use super::stream::{BatchStream, BodyLocation, BodyMode, CrcCheck, Scanned, Step};
 use crate::records::{BatchError, HEADER_BYTES};
 
 /// Largest section between records: names are short, and aborted transactions few.
@@ -17,9 +17,9 @@ pub enum Event<'a> {
     /// A batch of it.
     Batch(Scanned<'a>),
     /// An invalid batch; the rest of the partition is skipped.
-    Bad(BatchError),
+    Invalid(BatchError),
     /// A partial batch at the end of a partition, with the bytes that were received; the next fetch returns it whole.
-    Cut(usize),
+    Partial(usize),
     /// The end of the response.
     End,
 }
@@ -53,7 +53,7 @@ enum Stage {
 impl FetchScanner {
     /// A scanner without a frame.
     #[must_use]
-    pub fn new(check: CrcCheck, bodies: Bodies) -> Self {
+    pub fn new(check: CrcCheck, bodies: BodyMode) -> Self {
         Self {
             reader: SectionReader::START,
             stage: Stage::Over,
@@ -150,11 +150,11 @@ impl FetchScanner {
             })),
             Step::Bad(error) => {
                 self.stage = Stage::Skip { left };
-                Some(Event::Bad(error))
+                Some(Event::Invalid(error))
             }
             Step::More if left == 0 => {
                 self.stage = Stage::Section;
-                Some(Event::Cut(self.batches.restart()))
+                Some(Event::Partial(self.batches.restart()))
             }
             Step::More => None,
         }

@@ -16,9 +16,9 @@ pub enum CrcCheck {
 
 /// What happens to the bodies of batches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Bodies {
+pub enum BodyMode {
     /// Only checksummed; records are counted by the header.
-    Pass,
+    Skip,
     /// Returned whole, for parsing.
     Keep,
 }
@@ -64,7 +64,7 @@ pub(super) enum BodyLocation {
 #[derive(Debug)]
 pub(super) struct BatchStream {
     check: CrcCheck,
-    bodies: Bodies,
+    bodies: BodyMode,
     head: [u8; HEADER_BYTES],
     /// Bytes of the current batch that were consumed.
     consumed: usize,
@@ -75,7 +75,7 @@ pub(super) struct BatchStream {
 }
 
 impl BatchStream {
-    pub(super) fn new(check: CrcCheck, bodies: Bodies) -> Self {
+    pub(super) fn new(check: CrcCheck, bodies: BodyMode) -> Self {
         Self {
             check,
             bodies,
@@ -102,7 +102,7 @@ impl BatchStream {
                 Err(error) => return Step::Bad(error),
             },
         };
-        if self.bodies == Bodies::Keep && header.batch_bytes > KEPT_MAX_BYTES {
+        if self.bodies == BodyMode::Keep && header.batch_bytes > KEPT_MAX_BYTES {
             let (offset, bytes) = (header.base_offset, header.batch_bytes);
             return Step::Bad(BatchError::TooLarge(offset, bytes, KEPT_MAX_BYTES));
         }
@@ -114,7 +114,7 @@ impl BatchStream {
         }
         let is_whole = piece.len() == left;
         let body_started = self.consumed > HEADER_BYTES;
-        if self.bodies == Bodies::Keep && (body_started || !is_whole) {
+        if self.bodies == BodyMode::Keep && (body_started || !is_whole) {
             if !body_started {
                 self.body.clear();
             }
@@ -129,9 +129,9 @@ impl BatchStream {
             header,
             checked: self.check_crc(&header),
             body: match self.bodies {
-                Bodies::Pass => BodyLocation::Skipped,
-                Bodies::Keep if body_started => BodyLocation::Buffered,
-                Bodies::Keep => BodyLocation::Input,
+                BodyMode::Skip => BodyLocation::Skipped,
+                BodyMode::Keep if body_started => BodyLocation::Buffered,
+                BodyMode::Keep => BodyLocation::Input,
             },
         }
     }

@@ -91,7 +91,7 @@ fn frame(topics: Vec<(&str, Vec<PartitionData>)>) -> Vec<u8> {
 }
 
 /// What a scan tells, in words that can be compared.
-fn told(frame: &[u8], pieces: &[usize], bodies: Bodies) -> Result<Vec<String>, FetchError> {
+fn told(frame: &[u8], pieces: &[usize], bodies: BodyMode) -> Result<Vec<String>, FetchError> {
     let mut scanner = FetchScanner::new(CrcCheck::On, bodies);
     scanner.begin(frame.len());
     let mut all = Vec::new();
@@ -218,7 +218,7 @@ proptest! {
             ("first", vec![partition(0, records.clone()), partition(1, Vec::new())]),
             ("second", vec![partition(4, records)]),
         ]);
-        let bodies = if keep { Bodies::Keep } else { Bodies::Pass };
+        let bodies = if keep { BodyMode::Keep } else { BodyMode::Skip };
         let whole = told(&frame, &[frame.len()], bodies).unwrap();
         prop_assert_eq!(told(&frame, &pieces, bodies).unwrap(), whole.clone());
         prop_assert_eq!(told(&frame, &[1], bodies).unwrap(), whole.clone());
@@ -237,10 +237,10 @@ proptest! {
     fn an_answer_that_ends_too_early_or_too_late_is_refused(cut in 1..400_usize) {
         let whole = frame(vec![("first", vec![partition(0, batch(0, 3, 20))])]);
         let kept = whole.len().saturating_sub(cut).max(1);
-        prop_assert!(told(&whole[..kept], &[7], Bodies::Pass).is_err());
+        prop_assert!(told(&whole[..kept], &[7], BodyMode::Skip).is_err());
         let mut longer = whole;
         longer.push(0);
-        prop_assert_eq!(told(&longer, &[7], Bodies::Pass), Err(FetchError::Trailing(1)));
+        prop_assert_eq!(told(&longer, &[7], BodyMode::Skip), Err(FetchError::Trailing(1)));
     }
 
     #[test]
@@ -268,9 +268,9 @@ fn a_cut_last_batch_is_told_with_its_bytes_and_the_next_partition_is_read() {
         vec![partition(0, records), partition(1, batch(9, 1, 4))],
     )]);
     for pieces in [&[frame.len()][..], &[1], &[61, 3]] {
-        let all = told(&frame, pieces, Bodies::Keep).unwrap();
+        let all = told(&frame, pieces, BodyMode::Keep).unwrap();
         assert_eq!(all[2], "3 Ok(()) Some([0, 1, 2])");
-        assert_eq!(all[3], "Cut(70)");
+        assert_eq!(all[3], "Partial(70)");
         assert_eq!(all[5], "1 Ok(()) Some([9])");
     }
 }
@@ -282,7 +282,7 @@ fn a_corrupt_batch_is_named_and_those_behind_it_are_read() {
     records[last] ^= 1;
     records.extend(batch(3, 1, 5));
     let frame = frame(vec![("first", vec![partition(0, records)])]);
-    let mut scanner = FetchScanner::new(CrcCheck::On, Bodies::Pass);
+    let mut scanner = FetchScanner::new(CrcCheck::On, BodyMode::Skip);
     scanner.begin(frame.len());
     let mut rest = &frame[..];
     let mut checked = Vec::new();
@@ -307,9 +307,9 @@ fn what_is_no_batch_passes_unread_up_to_the_next_partition() {
         vec![partition(0, records), partition(1, batch(9, 1, 4))],
     )]);
     for pieces in [&[frame.len()][..], &[1], &[13]] {
-        let all = told(&frame, pieces, Bodies::Pass).unwrap();
+        let all = told(&frame, pieces, BodyMode::Skip).unwrap();
         assert_eq!(all[2], "1 Ok(()) None");
-        assert_eq!(all[3], "Bad(OldMagic(1, 0))");
+        assert_eq!(all[3], "Invalid(OldMagic(1, 0))");
         assert!(all[4].starts_with("first 1 error 0"));
         assert_eq!(all[5], "1 Ok(()) None");
     }
@@ -320,14 +320,17 @@ fn a_batch_too_large_to_be_kept_is_told_by_its_header_and_may_pass() {
     let mut huge = batch(0, 1, 5);
     huge[8..12].copy_from_slice(&(17_i32 << 20).to_be_bytes());
     let frame = frame(vec![("first", vec![partition(0, huge)])]);
-    let all = told(&frame, &[frame.len()], Bodies::Keep).unwrap();
-    assert!(all[2].starts_with("Bad(TooLarge(0, 17825804"), "{all:?}");
-    let all = told(&frame, &[frame.len()], Bodies::Pass).unwrap();
-    assert!(all[2].starts_with("Cut("), "{all:?}");
+    let all = told(&frame, &[frame.len()], BodyMode::Keep).unwrap();
+    assert!(
+        all[2].starts_with("Invalid(TooLarge(0, 17825804"),
+        "{all:?}"
+    );
+    let all = told(&frame, &[frame.len()], BodyMode::Skip).unwrap();
+    assert!(all[2].starts_with("Partial("), "{all:?}");
 }
 
 #[test]
 fn an_answer_of_nothing_has_a_head_and_an_end() {
-    let all = told(&frame(Vec::new()), &[3], Bodies::Pass).unwrap();
+    let all = told(&frame(Vec::new()), &[3], BodyMode::Skip).unwrap();
     assert_eq!(all, ["AnswerHead { throttle_ms: 2, error: 0 }", "End"]);
 }

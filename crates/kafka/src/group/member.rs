@@ -186,7 +186,7 @@ impl Member {
     }
 
     /// Sets the number of partitions of a topic. Without it, the leader assigns none of the topic.
-    pub fn know(&mut self, topic: &str, partitions: u32) {
+    pub fn set_partition_count(&mut self, topic: &str, partitions: u32) {
         self.partitions.insert(topic.to_owned(), partitions);
     }
 

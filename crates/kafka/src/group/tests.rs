@@ -70,7 +70,7 @@ impl World {
 
     fn add(&mut self, plan: GroupPlan, partitions: u32) {
         let mut member = Member::new(plan);
-        member.know("t", partitions);
+        member.set_partition_count("t", partitions);
         self.members.push(member);
         self.has.push(None);
         self.ended.push(None);
@@ -411,7 +411,7 @@ fn who_was_forgotten_commits_nothing_of_what_it_had() {
 fn who_is_in_a_hurry_commits_and_leaves_in_one_breath() {
     let mut world = World::new(1, 2);
     assert!(
-        world.members[0].hurry_away(Vec::new()).is_none(),
+        world.members[0].leave_now(Vec::new()).is_none(),
         "no member yet"
     );
     world.run(5000);
@@ -420,7 +420,7 @@ fn who_is_in_a_hurry_commits_and_leaves_in_one_breath() {
         partition: 1,
         offset: 9,
     };
-    let (to, words) = world.members[0].hurry_away(vec![offset]).unwrap();
+    let (to, words) = world.members[0].leave_now(vec![offset]).unwrap();
     assert_eq!(to, To::Node(1));
     let kinds: Vec<_> = words.iter().map(GroupRequest::kind).collect();
     assert_eq!(kinds, [GroupKind::Commit, GroupKind::Leave]);

@@ -6,13 +6,13 @@ use crate::compress::{CompressError, Compression, Decompressor};
 
 /// A batch, in place.
 #[derive(Debug, Clone, Copy)]
-pub struct Batch<'a> {
+pub struct RecordBatch<'a> {
     /// Its header.
     pub header: BatchHeader,
     bytes: &'a [u8],
 }
 
-impl<'a> Batch<'a> {
+impl<'a> RecordBatch<'a> {
     /// The bytes after the header: records, compressed as the attributes say.
     #[must_use]
     pub fn body(&self) -> &'a [u8] {
@@ -66,7 +66,7 @@ impl<'a> Batches<'a> {
         self.cut_bytes
     }
 
-    fn cut(&mut self) -> Option<Result<Batch<'a>, BatchError>> {
+    fn cut(&mut self) -> Option<Result<RecordBatch<'a>, BatchError>> {
         self.cut_bytes = self.rest.len();
         self.rest = &[];
         None
@@ -74,7 +74,7 @@ impl<'a> Batches<'a> {
 }
 
 impl<'a> Iterator for Batches<'a> {
-    type Item = Result<Batch<'a>, BatchError>;
+    type Item = Result<RecordBatch<'a>, BatchError>;
 
     fn next(&mut self) -> Option<Self::Item> {
         let Some(front) = self.rest.first_chunk::<PREFIX_BYTES>() else {
@@ -92,7 +92,7 @@ impl<'a> Iterator for Batches<'a> {
         };
         let header = BatchHeader::read(bytes.first_chunk::<HEADER_BYTES>()?);
         self.rest = if header.is_ok() { rest } else { &[] };
-        Some(header.map(|header| Batch { header, bytes }))
+        Some(header.map(|header| RecordBatch { header, bytes }))
     }
 }
 
@@ -101,19 +101,19 @@ pub const UNPACKED_MAX_BYTES: usize = 100 << 20;
 
 /// Decompresses batches, one at a time.
 #[derive(Debug)]
-pub struct Unpacker {
+pub struct BatchDecompressor {
     codecs: Decompressor,
     buffer: Vec<u8>,
     max_bytes: usize,
 }
 
-impl Default for Unpacker {
+impl Default for BatchDecompressor {
     fn default() -> Self {
         Self::new(UNPACKED_MAX_BYTES)
     }
 }
 
-impl Unpacker {
+impl BatchDecompressor {
     /// A decompressor with a limit of the decompressed size.
     #[must_use]
     pub fn new(max_bytes: usize) -> Self {

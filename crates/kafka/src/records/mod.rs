@@ -1,6 +1,6 @@
 //! Reading record batches (format v2) in place, without copies or allocations.
 //!
-//! Three levels, each on demand: [`BatchHeader`] has the number of records and the last offset; [`Batch::check`] runs CRC32C
+//! Three levels, each on demand: [`BatchHeader`] has the number of records and the last offset; [`RecordBatch::check`] runs CRC32C
 //! over the rest; [`Records`] iterates over the records. Format: Kafka's documentation, "Record Batch".
 
 mod batches;
@@ -10,12 +10,12 @@ mod record;
 #[cfg(test)]
 mod tests;
 
-pub use batches::{Batch, Batches, UNPACKED_MAX_BYTES, Unpacker};
+pub use batches::{BatchDecompressor, Batches, RecordBatch, UNPACKED_MAX_BYTES};
 pub use error::{BatchError, RecordError};
 pub use header::{
     Attributes, BatchHeader, CRC_FROM, HEADER_BYTES, PREFIX_BYTES, Prefix, Timestamps,
 };
-pub use record::{Control, Header, HeaderError, Headers, Record, Records};
+pub use record::{Control, HeaderError, Headers, Record, RecordHeaderRef, Records};
 
 /// Parses arbitrary bytes as a partition's records. For fuzzers; must return.
 ///
@@ -23,7 +23,7 @@ pub use record::{Control, Header, HeaderError, Headers, Record, Records};
 #[must_use]
 pub fn fuzz_entry(data: &[u8]) -> usize {
     let mut found = 0;
-    let mut unpacker = Unpacker::new(1 << 20);
+    let mut unpacker = BatchDecompressor::new(1 << 20);
     for batch in Batches::new(data) {
         let Ok(batch) = batch else { break };
         found += usize::from(batch.check().is_ok());

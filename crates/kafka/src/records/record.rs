@@ -106,7 +106,7 @@ pub struct Record<'a> {
 
 /// A header of a record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Header<'a> {
+pub struct RecordHeaderRef<'a> {
     /// Its key: UTF-8 according to Kafka, unchecked.
     pub name: &'a [u8],
     /// Its value.
@@ -172,17 +172,17 @@ pub struct Headers<'a> {
 }
 
 impl<'a> Headers<'a> {
-    fn read(&mut self) -> Option<Header<'a>> {
+    fn read(&mut self) -> Option<RecordHeaderRef<'a>> {
         let name_bytes = usize::try_from(take_int(&mut self.rest)?).ok()?;
         let (name, rest) = self.rest.split_at_checked(name_bytes)?;
         self.rest = rest;
         let value = take_bytes(&mut self.rest)?;
-        Some(Header { name, value })
+        Some(RecordHeaderRef { name, value })
     }
 }
 
 impl<'a> Iterator for Headers<'a> {
-    type Item = Result<Header<'a>, HeaderError>;
+    type Item = Result<RecordHeaderRef<'a>, HeaderError>;
 
     fn next(&mut self) -> Option<Self::Item> {
         self.left = self.left.checked_sub(1)?;

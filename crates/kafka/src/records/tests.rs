@@ -82,7 +82,7 @@ fn any_record() -> impl Strategy<Value = Made> {
         })
 }
 
-fn read(batch: &Batch<'_>) -> Vec<Made> {
+fn read(batch: &RecordBatch<'_>) -> Vec<Made> {
     let records = batch.header.records(batch.body());
     records
         .map(|record| {
@@ -151,10 +151,10 @@ proptest! {
         packed[17..21].copy_from_slice(&crc.to_be_bytes());
         let batch = Batches::new(&packed).next().unwrap().unwrap();
         prop_assert_eq!(batch.check(), Ok(()));
-        let mut unpacker = Unpacker::default();
+        let mut unpacker = BatchDecompressor::default();
         let body = unpacker.unpack(&batch.header, batch.body()).unwrap();
         prop_assert_eq!(body, &plain[HEADER_BYTES..]);
-        let mut tight = Unpacker::new(body.len() - 1);
+        let mut tight = BatchDecompressor::new(body.len() - 1);
         let refused = tight.unpack(&batch.header, batch.body());
         prop_assert_eq!(refused.is_err(), batch.header.attributes.codec() != 0);
     }

@@ -5,7 +5,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use tare_kafka::audit::Account;
+use tare_kafka::audit::DeliveryAudit;
 use tare_kafka_admin::admin::reassign::ThrottleRate;
 use tare_kafka_admin::admin::{Admin, AdminError, Mode, NewTopic, Outcome, PartitionLayout};
 use tare_kafka_admin::link::{Address, Connector, RetryBackoff, Settings};
@@ -230,7 +230,7 @@ pub(super) fn read_back(
     let topic = of.topic.as_str();
     let failed =
         |error: AdminError| LabError::Plan(format!("{topic} cannot be read back: {error}"));
-    let mut account = Account::of_run(run);
+    let mut account = DeliveryAudit::of_run(run);
     for one in acknowledged.iter().filter(|one| one.topic == topic) {
         for &[from, count] in &one.ranges {
             account

@@ -12,7 +12,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use serde_json::json;
-use tare_kafka::audit::{Account, Found};
+use tare_kafka::audit::{DeliveryAudit, DeliveryReport};
 use tare_kafka_admin::admin::{Admin, Mode, NewTopic, OffsetSpec, PartitionLayout};
 use tare_kafka_admin::link::{Address, RetryBackoff, Settings};
 use tare_lab::LabError;
@@ -174,17 +174,17 @@ impl Stand {
     pub fn holds_all(&mut self, topic: &str, outcome: &Outcome, records: u64) {
         let result = &outcome.result;
         assert_eq!(result.ok, records, "{:?}", result.outcomes);
-        let whole = Found {
+        let whole = DeliveryReport {
             acknowledged: records,
             read: records,
-            ..Found::default()
+            ..DeliveryReport::default()
         };
         assert_eq!(self.read_back(topic, &result.acknowledged), whole);
     }
 
     /// What is there of what was acknowledged.
-    fn read_back(&mut self, topic: &str, acknowledged: &[Acknowledged]) -> Found {
-        let mut account = Account::of_run(SERIALS_OF);
+    fn read_back(&mut self, topic: &str, acknowledged: &[Acknowledged]) -> DeliveryReport {
+        let mut account = DeliveryAudit::of_run(SERIALS_OF);
         for one in acknowledged.iter().filter(|one| one.topic == topic) {
             for &[from, count] in &one.ranges {
                 let told = account.acknowledged(one.partition, one.writer, (from, count));

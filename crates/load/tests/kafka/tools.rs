@@ -11,7 +11,7 @@ use base64::engine::general_purpose::STANDARD;
 use tare_kafka::kafka_protocol::messages::fetch_request::{FetchPartition, FetchTopic};
 use tare_kafka::kafka_protocol::messages::{FetchRequest, TopicName};
 use tare_kafka::kafka_protocol::protocol::StrBytes;
-use tare_kafka::records::{Batches, Unpacker};
+use tare_kafka::records::{BatchDecompressor, Batches};
 use tare_kafka_admin::admin::OffsetSpec;
 use tare_lab::catalogue::Target;
 use tare_lab::fetch::Fetcher;
@@ -147,7 +147,7 @@ fn what_tare_writes_kafkas_console_consumer_reads() {
 /// What a topic holds: value → codec of its batch, headers, key and time.
 fn held(stand: &mut Stand, topic: &str) -> BTreeMap<String, (u8, String, String, i64)> {
     let views = stand.admin.topics_named(&[topic.to_owned()]).unwrap();
-    let mut unpacker = Unpacker::default();
+    let mut unpacker = BatchDecompressor::default();
     let mut found = BTreeMap::new();
     for partition in 0..PARTITIONS {
         let end = stand

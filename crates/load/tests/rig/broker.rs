@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use tare_kafka::batch::{Batch, Marks, Producer, Record};
+use tare_kafka::batch::{EncodedRecord, Producer, RecordBatchBuilder, ValuePrefix};
 use tare_kafka::bytes::{Bytes, BytesMut};
 use tare_kafka::kafka_protocol::messages::api_versions_response::ApiVersion;
 use tare_kafka::kafka_protocol::messages::fetch_response::{FetchableTopicResponse, PartitionData};
@@ -104,8 +104,8 @@ struct Serving {
 impl Serving {
     /// Until the other side hangs up.
     fn serve(&mut self, mut stream: TcpStream) -> Option<()> {
-        let record = Record::new(None, Some(&[7; 100]), &[]);
-        let mut batch = Batch::new(0, 1 << 20, record);
+        let record = EncodedRecord::new(None, Some(&[7; 100]), &[]);
+        let mut batch = RecordBatchBuilder::new(0, 1 << 20, record);
         let time_ms = match self.manner.ahead {
             Duration::ZERO => 1_700_000_000_000,
             ahead => {
@@ -113,7 +113,7 @@ impl Serving {
                 at.duration_since(UNIX_EPOCH).unwrap().as_millis() as i64
             }
         };
-        batch.repeat(RECORDS, time_ms, Marks::NONE);
+        batch.repeat(RECORDS, time_ms, ValuePrefix::NONE);
         batch.seal(Producer::NONE);
         self.batch = batch.bytes().to_vec();
         stream.set_nodelay(true).ok()?;

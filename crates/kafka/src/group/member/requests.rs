@@ -62,7 +62,7 @@ impl Member {
     }
 
     /// Final OffsetCommit (if there are offsets) and LeaveGroup, sent without waiting for responses. The membership is over.
-    pub fn hurry_away(&mut self, offsets: Vec<CommitOffset>) -> Option<(To, Vec<GroupRequest>)> {
+    pub fn leave_now(&mut self, offsets: Vec<CommitOffset>) -> Option<(To, Vec<GroupRequest>)> {
         let coordinator = self.coordinator?;
         if self.member.is_empty() || self.step == Step::Over {
             return None;

@@ -5,14 +5,14 @@ use std::collections::BTreeMap;
 use thiserror::Error;
 
 use super::{Insertion, Ranges, Serial};
-use crate::records::{BatchError, Batches, RecordError, Unpacker};
+use crate::records::{BatchDecompressor, BatchError, Batches, RecordError};
 
 /// Gaps per writer and partition; with more, the audit fails.
 const RANGES_MAX: usize = 1 << 20;
 
 /// The result of an audit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Found {
+pub struct DeliveryReport {
     /// Records that were acknowledged.
     pub acknowledged: u64,
     /// Records read back, every copy counted.
@@ -31,7 +31,7 @@ pub struct Found {
 
 /// Why the audit of this partition failed.
 #[derive(Debug, Error)]
-pub enum AccountError {
+pub enum AuditError {
     /// A batch could not be read.
     #[error("partition {0}: {1}")]
     Batch(i32, #[source] BatchError),
@@ -68,22 +68,22 @@ impl WriterLog {
 
 /// A delivery audit of one topic.
 #[derive(Debug)]
-pub struct Account {
+pub struct DeliveryAudit {
     run: u64,
     logs: BTreeMap<(i32, u32), WriterLog>,
-    unpacker: Unpacker,
-    found: Found,
+    unpacker: BatchDecompressor,
+    found: DeliveryReport,
 }
 
-impl Account {
+impl DeliveryAudit {
     /// An empty audit of a run.
     #[must_use]
     pub fn of_run(run: u64) -> Self {
         Self {
             run,
             logs: BTreeMap::new(),
-            unpacker: Unpacker::default(),
-            found: Found::default(),
+            unpacker: BatchDecompressor::default(),
+            found: DeliveryReport::default(),
         }
     }
 
@@ -96,11 +96,11 @@ impl Account {
         partition: i32,
         writer: u32,
         (from, count): (u64, u64),
-    ) -> Result<(), AccountError> {
+    ) -> Result<(), AuditError> {
         let log = self.logs.entry((partition, writer));
         let log = log.or_insert_with(WriterLog::new);
         match log.acknowledged.add_range(from, count) {
-            Insertion::Full => Err(AccountError::TooManyGaps(partition)),
+            Insertion::Full => Err(AuditError::TooManyGaps(partition)),
             Insertion::New | Insertion::Duplicate => Ok(()),
         }
     }
@@ -109,10 +109,10 @@ impl Account {
     ///
     /// # Errors
     /// If a batch is corrupt or cannot be decoded, or there are too many gaps.
-    pub fn read(&mut self, partition: i32, from: i64, bytes: &[u8]) -> Result<i64, AccountError> {
+    pub fn read(&mut self, partition: i32, from: i64, bytes: &[u8]) -> Result<i64, AuditError> {
         let mut next = from;
         for batch in Batches::new(bytes) {
-            let wrong = |source| AccountError::Batch(partition, source);
+            let wrong = |source| AuditError::Batch(partition, source);
             let batch = batch.map_err(wrong)?;
             batch.check().map_err(wrong)?;
             let header = batch.header;
@@ -120,7 +120,7 @@ impl Account {
                 continue;
             }
             let offset = header.base_offset;
-            let body = |reason: String| AccountError::Body(partition, offset, reason);
+            let body = |reason: String| AuditError::Body(partition, offset, reason);
             let records = self
                 .unpacker
                 .unpack(&header, batch.body())
@@ -140,7 +140,7 @@ impl Account {
 
     /// The result, once everything has been read.
     #[must_use]
-    pub fn close(&self) -> Found {
+    pub fn close(&self) -> DeliveryReport {
         let mut found = self.found;
         for log in self.logs.values() {
             found.acknowledged += log.acknowledged.count();
@@ -153,10 +153,10 @@ impl Account {
 
 fn count_record(
     logs: &mut BTreeMap<(i32, u32), WriterLog>,
-    found: &mut Found,
+    found: &mut DeliveryReport,
     partition: i32,
     serial: Option<Serial>,
-) -> Result<(), AccountError> {
+) -> Result<(), AuditError> {
     let Some(Serial { writer, number }) = serial else {
         found.foreign += 1;
         return Ok(());
@@ -166,7 +166,7 @@ fn count_record(
         .entry((partition, writer))
         .or_insert_with(WriterLog::new);
     match log.seen.add(number) {
-        Insertion::Full => return Err(AccountError::TooManyGaps(partition)),
+        Insertion::Full => return Err(AuditError::TooManyGaps(partition)),
         Insertion::Duplicate => found.duplicated += 1,
         Insertion::New => found.reordered += u64::from(log.last.is_some_and(|last| number < last)),
     }

@@ -4,7 +4,7 @@
 //! clock (they wrap every 78 hours). Producer and consumer must run on one machine that has not been restarted in between.
 
 /// Length of a timestamp.
-pub const STAMP_BYTES: usize = 8;
+pub const SEND_TIME_BYTES: usize = 8;
 
 const TIME_BITS: u32 = 48;
 const TIME_MASK: u64 = (1 << TIME_BITS) - 1;
@@ -17,11 +17,11 @@ const AHEAD_MAX_NS: u64 = 1_000_000_000;
 
 /// The send timestamps of one run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Stamps {
+pub struct SendTimestamps {
     run: u16,
 }
 
-impl Stamps {
+impl SendTimestamps {
     /// Those of a run, its number folded to 16 bits.
     #[must_use]
     pub fn of_run(run: u64) -> Self {
@@ -55,7 +55,7 @@ impl Stamps {
     #[inline]
     #[must_use]
     pub fn of_value(self, value: &[u8], now_ns: u64) -> Option<u64> {
-        let front = value.first_chunk::<STAMP_BYTES>()?;
+        let front = value.first_chunk::<SEND_TIME_BYTES>()?;
         self.read(u64::from_be_bytes(*front), now_ns)
     }
 }
@@ -72,7 +72,7 @@ mod tests {
             now_ns in 0..1_u64 << 62,
             age_ns in 0..AGE_MAX_NS - AHEAD_MAX_NS,
         ) {
-            let stamps = Stamps::of_run(run);
+            let stamps = SendTimestamps::of_run(run);
             let intended_ns = now_ns.saturating_sub(age_ns);
             let stamp = stamps.write(intended_ns);
             prop_assert_eq!(stamps.read(stamp, now_ns), Some(intended_ns));
@@ -84,14 +84,14 @@ mod tests {
         #[test]
         fn records_of_another_run_are_told_apart(now_ns in 0..1_u64 << 62, run: u16, other: u16) {
             prop_assume!(run != other);
-            let stamp = Stamps { run }.write(now_ns);
-            prop_assert_eq!(Stamps { run: other }.read(stamp, now_ns), None);
+            let stamp = SendTimestamps { run }.write(now_ns);
+            prop_assert_eq!(SendTimestamps { run: other }.read(stamp, now_ns), None);
         }
     }
 
     #[test]
     fn what_is_too_old_or_too_short_has_no_stamp() {
-        let stamps = Stamps::of_run(7);
+        let stamps = SendTimestamps::of_run(7);
         let now_ns = 200 * 3_600_000_000_000;
         assert_eq!(stamps.read(stamps.write(now_ns - AGE_MAX_NS), now_ns), None);
         assert_eq!(
@@ -104,8 +104,11 @@ mod tests {
     #[test]
     fn runs_that_follow_each_other_have_different_stamps() {
         for run in 0..1000_u64 {
-            assert_ne!(Stamps::of_run(run), Stamps::of_run(run + 1));
-            assert_ne!(Stamps::of_run(run << 20), Stamps::of_run((run + 1) << 20));
+            assert_ne!(SendTimestamps::of_run(run), SendTimestamps::of_run(run + 1));
+            assert_ne!(
+                SendTimestamps::of_run(run << 20),
+                SendTimestamps::of_run((run + 1) << 20)
+            );
         }
     }
 }
