@@ -1,5 +1,5 @@
 //! Administration of Kafka clusters over blocking connections: `tare kafka`, the lab's requests to brokers, tests.
 
 pub mod admin;
-pub mod link;
+pub mod client;
 pub mod reassignment;

@@ -8,14 +8,14 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use tare_kafka::audit::AuditError;
 
-use crate::link::LinkError;
+use crate::client::ClientError;
 
 /// Why an administration request failed.
 #[derive(Debug, thiserror::Error)]
 pub enum AdminError {
     /// The connection to the brokers failed.
     #[error(transparent)]
-    Link(#[from] LinkError),
+    Client(#[from] ClientError),
     /// Reading a topic back failed.
     #[error(transparent)]
     DeliveryAudit(#[from] AuditError),
@@ -47,7 +47,7 @@ impl AdminError {
         match self {
             AdminError::Input(_) => true,
             AdminError::Refused { refusal, .. } => refusal.is_input(),
-            AdminError::Link(_) | AdminError::DeliveryAudit(_) | AdminError::Late { .. } => false,
+            AdminError::Client(_) | AdminError::DeliveryAudit(_) | AdminError::Late { .. } => false,
         }
     }
 }

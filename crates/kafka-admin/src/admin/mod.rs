@@ -17,7 +17,7 @@ use std::collections::BTreeMap;
 use kafka_protocol::messages::{BrokerId, GroupId, TopicName};
 use kafka_protocol::protocol::StrBytes;
 
-use crate::link::{Address, Cluster, LinkError, RetryBackoff, Settings};
+use crate::client::{Address, ClientError, Cluster, RetryBackoff, Settings};
 
 pub use change::{Mode, NewTopic, PartitionLayout};
 pub use configs::{Config, ConfigOp, ConfigSource, Resource};
@@ -42,7 +42,7 @@ impl Admin {
     ///
     /// # Errors
     /// If no broker can be reached.
-    pub fn connect(bootstrap: Vec<Address>, settings: Settings) -> Result<Admin, LinkError> {
+    pub fn connect(bootstrap: Vec<Address>, settings: Settings) -> Result<Admin, ClientError> {
         let cluster = Cluster::connect(bootstrap, settings)?;
         Ok(Admin { cluster })
     }

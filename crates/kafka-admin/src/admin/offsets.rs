@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use kafka_protocol::messages::ListOffsetsRequest;
 use kafka_protocol::messages::list_offsets_request::{ListOffsetsPartition, ListOffsetsTopic};
 
-use crate::link::RetryBackoff;
+use crate::client::RetryBackoff;
 
 use super::error::{AdminError, Refusal};
 use super::{Admin, by_topic};

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use tare_kafka::audit::{AuditError, DeliveryAudit};
 
-use crate::link::RetryBackoff;
+use crate::client::RetryBackoff;
 
 use super::error::AdminError;
 use super::offsets::OffsetSpec;

@@ -10,7 +10,7 @@ use kafka_protocol::messages::metadata_response::{
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::link::RetryBackoff;
+use crate::client::RetryBackoff;
 
 use super::error::{AdminError, check};
 use super::{Admin, ids, topic_name};

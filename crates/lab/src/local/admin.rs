@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use tare_kafka::audit::DeliveryAudit;
 use tare_kafka_admin::admin::reassign::ThrottleRate;
 use tare_kafka_admin::admin::{Admin, AdminError, Mode, NewTopic, Outcome, PartitionLayout};
-use tare_kafka_admin::link::{Address, Connector, RetryBackoff, Settings};
+use tare_kafka_admin::client::{Address, Connector, RetryBackoff, Settings};
 use tare_kafka_admin::reassignment::PartitionReassignment;
 use tare_schema::agent::Acknowledged;
 use tare_schema::plan::{Preparation, PreparedTopic};

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tare_kafka::sasl::Credentials;
-use tare_kafka_admin::link::{Address, Cluster, Identity, Settings, Tls, Trust};
+use tare_kafka_admin::client::{Address, Cluster, Identity, Settings, Tls, Trust};
 use tare_schema::external::{External, ExternalMetrics, split};
 use tare_schema::load::{self, AddressOverride, LoadPlan, Reach, Transport};
 use tare_schema::named::password_in;

@@ -14,7 +14,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use serde_json::json;
 use tare_kafka::audit::{DeliveryAudit, DeliveryReport};
 use tare_kafka_admin::admin::{Admin, Mode, NewTopic, OffsetSpec, PartitionLayout};
-use tare_kafka_admin::link::{Address, RetryBackoff, Settings};
+use tare_kafka_admin::client::{Address, RetryBackoff, Settings};
 use tare_lab::LabError;
 use tare_lab::cluster::Cluster;
 use tare_load::{LoadError, Outcome, Progress, StopHandle};

@@ -5,14 +5,14 @@ use std::time::Duration;
 
 use tare_kafka::sasl::{Credentials, Mechanism};
 use tare_kafka_admin::admin::Admin;
-use tare_kafka_admin::link::{Identity, Settings, Tls, Trust, addresses};
+use tare_kafka_admin::client::{Identity, Settings, Tls, Trust, addresses};
 use tare_schema::clusters::{ClusterDef, ClusterSaslDef, ClusterTlsDef};
 use tare_schema::load::Reach;
 use tare_schema::metrics_source::password;
 
 use crate::exit::bad_input;
 
-use super::classify_link_error;
+use super::classify_client_error;
 use super::clusters::ClusterRegistry;
 
 /// Default SASL mechanism, as of `tare load`.
@@ -87,7 +87,7 @@ impl ConnectionArgs {
         };
         let settings = self.settings(&def)?;
         let bootstrap = addresses(&def.bootstrap.join(",")).map_err(bad_input)?;
-        Admin::connect(bootstrap, settings).map_err(classify_link_error)
+        Admin::connect(bootstrap, settings).map_err(classify_client_error)
     }
 
     /// The cluster definition of the flags.

@@ -7,7 +7,7 @@ use std::time::Duration;
 use tare_kafka_admin::admin::{
     Admin, ConfigSource, Mode, NewTopic, Outcome, PartitionLayout, Resource, TopicDescription,
 };
-use tare_kafka_admin::link::RetryBackoff;
+use tare_kafka_admin::client::RetryBackoff;
 
 use crate::exit::{Exit, bad_input};
 use crate::screen::{print, say};

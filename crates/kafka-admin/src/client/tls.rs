@@ -16,7 +16,7 @@ use rustls::{
 };
 
 use super::address::Address;
-use super::error::LinkError;
+use super::error::ClientError;
 use super::settings::{Tls, Trust};
 use super::stream::DeadlineStream;
 
@@ -29,9 +29,9 @@ pub(super) struct TlsClient {
 
 impl TlsClient {
     /// Reads the certificate files.
-    pub(super) fn new(tls: &Tls) -> Result<TlsClient, LinkError> {
+    pub(super) fn new(tls: &Tls) -> Result<TlsClient, ClientError> {
         let provider = Arc::new(ring::default_provider());
-        let refused = |error: rustls::Error| LinkError::File {
+        let refused = |error: rustls::Error| ClientError::File {
             path: "this TLS".to_owned(),
             why: error.to_string(),
         };
@@ -83,16 +83,16 @@ impl TlsClient {
 }
 
 /// The TLS failure behind an I/O error, if it is one.
-pub(super) fn tls_error(broker: &Address, error: &Error) -> Option<LinkError> {
+pub(super) fn tls_error(broker: &Address, error: &Error) -> Option<ClientError> {
     let broker = broker.clone();
     let why = error.to_string();
     let inner = error.get_ref()?.downcast_ref::<rustls::Error>()?;
     Some(match inner {
         rustls::Error::InvalidCertificate(
             CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. },
-        ) => LinkError::HostnameMismatch(broker, why),
-        rustls::Error::InvalidCertificate(_) => LinkError::Untrusted(broker, why),
-        rustls::Error::InvalidMessage(_) => LinkError::NotTls(broker, why),
+        ) => ClientError::HostnameMismatch(broker, why),
+        rustls::Error::InvalidCertificate(_) => ClientError::Untrusted(broker, why),
+        rustls::Error::InvalidMessage(_) => ClientError::NotTls(broker, why),
         rustls::Error::AlertReceived(
             AlertDescription::BadCertificate
             | AlertDescription::CertificateRequired
@@ -100,19 +100,19 @@ pub(super) fn tls_error(broker: &Address, error: &Error) -> Option<LinkError> {
             | AlertDescription::CertificateExpired
             | AlertDescription::UnknownCA
             | AlertDescription::UnsupportedCertificate,
-        ) => LinkError::ClientCertificateRejected(broker, why),
-        _ => LinkError::Tls(broker, why),
+        ) => ClientError::ClientCertificateRejected(broker, why),
+        _ => ClientError::Tls(broker, why),
     })
 }
 
-fn unusable(path: &Path, why: &dyn std::fmt::Display) -> LinkError {
-    LinkError::File {
+fn unusable(path: &Path, why: &dyn std::fmt::Display) -> ClientError {
+    ClientError::File {
         path: path.display().to_string(),
         why: why.to_string(),
     }
 }
 
-fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, LinkError> {
+fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, ClientError> {
     let all = CertificateDer::pem_file_iter(path)
         .and_then(Iterator::collect::<Result<Vec<_>, _>>)
         .map_err(|error| unusable(path, &error))?;
@@ -125,7 +125,7 @@ fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, LinkError> 
 fn verifier(
     trust: &Trust,
     provider: &Arc<CryptoProvider>,
-) -> Result<Arc<dyn ServerCertVerifier>, LinkError> {
+) -> Result<Arc<dyn ServerCertVerifier>, ClientError> {
     let mut roots = RootCertStore::empty();
     let mut pinned = Vec::new();
     match trust {
@@ -133,7 +133,7 @@ fn verifier(
         Trust::System => {
             roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
             if roots.is_empty() {
-                return Err(LinkError::NoRoots);
+                return Err(ClientError::NoRoots);
             }
         }
         Trust::File(path) => {
@@ -150,7 +150,7 @@ fn verifier(
         Trust::System | Trust::File(_) => Some(
             WebPkiServerVerifier::builder_with_provider(Arc::new(roots), Arc::clone(provider))
                 .build()
-                .map_err(|error| LinkError::File {
+                .map_err(|error| ClientError::File {
                     path: "the list of authorities".to_owned(),
                     why: error.to_string(),
                 })?,

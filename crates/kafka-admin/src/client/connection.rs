@@ -11,7 +11,7 @@ use rustls::{ClientConnection, StreamOwned};
 use tare_kafka::frame::{self, ANSWER_MAX_BYTES, FrameError};
 
 use super::address::Address;
-use super::error::LinkError;
+use super::error::ClientError;
 use super::settings::Settings;
 use super::stream::DeadlineStream;
 use super::tls::{self, TlsClient};
@@ -65,7 +65,7 @@ impl Connection {
         broker: &Address,
         settings: &Settings,
         tls: Option<&TlsClient>,
-    ) -> Result<Connection, LinkError> {
+    ) -> Result<Connection, ClientError> {
         let deadline = Instant::now() + settings.connect_timeout;
         let mut stream = DeadlineStream::connect(broker, settings)?;
         stream.set_deadline(deadline);
@@ -114,18 +114,18 @@ impl Connection {
         request: &R,
         newest: i16,
         deadline: Instant,
-    ) -> Result<R::Response, LinkError> {
+    ) -> Result<R::Response, ClientError> {
         let version = self
             .versions
             .choose::<R>(newest)
-            .map_err(|gap| LinkError::Version(self.broker.clone(), gap))?;
+            .map_err(|gap| ClientError::Version(self.broker.clone(), gap))?;
         let frame = self.exchange(request, version, deadline)?;
         let answer = self.read::<R>(frame, version)?;
         self.stage = Stage::Established;
         Ok(answer)
     }
 
-    fn negotiate_versions(&mut self, deadline: Instant) -> Result<(), LinkError> {
+    fn negotiate_versions(&mut self, deadline: Instant) -> Result<(), ClientError> {
         let request = ApiVersionsRequest::default()
             .with_client_software_name(StrBytes::from_static_str("tare"))
             .with_client_software_version(StrBytes::from_static_str(env!("CARGO_PKG_VERSION")));
@@ -153,11 +153,11 @@ impl Connection {
         request: &R,
         version: i16,
         deadline: Instant,
-    ) -> Result<Bytes, LinkError> {
+    ) -> Result<Bytes, ClientError> {
         self.correlation = self.correlation.wrapping_add(1);
         let mut out = BytesMut::new();
         frame::write(&mut out, request, version, self.correlation, &self.client)
-            .map_err(|error| LinkError::Request(self.broker.clone(), name(R::KEY), error))?;
+            .map_err(|error| ClientError::Request(self.broker.clone(), name(R::KEY), error))?;
         self.set_deadline(deadline);
         let io = self.send(&out).and_then(|()| self.receive());
         let frame = match io {
@@ -176,7 +176,7 @@ impl Connection {
         }
     }
 
-    fn read<R: Request>(&self, frame: Bytes, version: i16) -> Result<R::Response, LinkError> {
+    fn read<R: Request>(&self, frame: Bytes, version: i16) -> Result<R::Response, ClientError> {
         frame::read::<R>(frame, version)
             .map_err(|error| self.malformed(name(R::KEY), error.to_string()))
     }
@@ -216,8 +216,8 @@ impl Connection {
         Ok(body.into())
     }
 
-    pub(super) fn malformed(&self, api: String, why: String) -> LinkError {
-        LinkError::Malformed(self.broker.clone(), api, why)
+    pub(super) fn malformed(&self, api: String, why: String) -> ClientError {
+        ClientError::Malformed(self.broker.clone(), api, why)
     }
 
     fn has_no_client_certificate(&self) -> bool {
@@ -226,7 +226,7 @@ impl Connection {
     }
 
     /// The meaning of an I/O error, by the stage of the connection.
-    fn connection_error(&self, api: String, error: &Error) -> LinkError {
+    fn connection_error(&self, api: String, error: &Error) -> ClientError {
         if let Some(tls_error) = tls::tls_error(&self.broker, error) {
             return tls_error;
         }
@@ -237,43 +237,43 @@ impl Connection {
             .and_then(|inner| inner.downcast_ref::<FrameError>());
         match (error.kind(), self.stage) {
             (ErrorKind::TimedOut, Stage::New) => {
-                LinkError::Timeout(broker, api, self.settings.connect_timeout)
+                ClientError::Timeout(broker, api, self.settings.connect_timeout)
             }
             (ErrorKind::TimedOut, _) => {
-                LinkError::Timeout(broker, api, self.settings.request_timeout)
+                ClientError::Timeout(broker, api, self.settings.request_timeout)
             }
             (_, Stage::New) if is_plain => {
                 let why = frame.map_or_else(|| close_reason(error), ToString::to_string);
-                LinkError::NotPlain(broker, why)
+                ClientError::NotPlain(broker, why)
             }
             _ if frame.is_some() => self.malformed(api, error.to_string()),
             // In TLS 1.3 the client's handshake ends before the broker checks its certificate; the alert may be lost with the
             // connection.
             (_, Stage::New) if self.has_no_client_certificate() => {
                 let why = format!("{} right after the handshake", close_reason(error));
-                LinkError::ClientCertificateRejected(broker, why)
+                ClientError::ClientCertificateRejected(broker, why)
             }
             (_, Stage::Versions) if self.settings.sasl.is_none() => {
-                LinkError::SaslRequired(broker, close_reason(error))
+                ClientError::SaslRequired(broker, close_reason(error))
             }
-            _ => LinkError::Closed(broker, api, close_reason(error)),
+            _ => ClientError::Closed(broker, api, close_reason(error)),
         }
     }
 }
 
-fn handshake_error(broker: &Address, settings: &Settings, error: &Error) -> LinkError {
+fn handshake_error(broker: &Address, settings: &Settings, error: &Error) -> ClientError {
     if let Some(tls_error) = tls::tls_error(broker, error) {
         return tls_error;
     }
     let broker = broker.clone();
     match error.kind() {
-        ErrorKind::TimedOut => LinkError::Timeout(
+        ErrorKind::TimedOut => ClientError::Timeout(
             broker,
             "the TLS handshake".to_owned(),
             settings.connect_timeout,
         ),
-        ErrorKind::InvalidInput => LinkError::Tls(broker, error.to_string()),
-        _ => LinkError::NotTls(broker, close_reason(error)),
+        ErrorKind::InvalidInput => ClientError::Tls(broker, error.to_string()),
+        _ => ClientError::NotTls(broker, close_reason(error)),
     }
 }
 

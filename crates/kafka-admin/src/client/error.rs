@@ -11,7 +11,7 @@ use super::versions::NoCommonVersion;
 /// Why a broker could not be reached or used: the broker, the request or the user if there is one, then the reason, in the words of
 /// the system, the broker or the TLS library.
 #[derive(Debug, thiserror::Error)]
-pub enum LinkError {
+pub enum ClientError {
     /// The host cannot be resolved.
     #[error(
         "the host of broker {0} cannot be found: {1}; check the name, or what the broker advertises"
@@ -116,23 +116,23 @@ pub enum LinkError {
     NoAddress,
     /// None of the bootstrap addresses answered; the error of the last one.
     #[error("no broker could be reached; the last one tried: {0}")]
-    NoBrokerReachable(Box<LinkError>),
+    NoBrokerReachable(Box<ClientError>),
 }
 
-impl LinkError {
+impl ClientError {
     /// Whether another broker, or a retry, may succeed: a broker that is stopping closes connections at any stage.
     #[must_use]
     pub fn is_retriable(&self) -> bool {
         matches!(
             self,
-            LinkError::HostNotFound(..)
-                | LinkError::Refused(..)
-                | LinkError::Timeout(..)
-                | LinkError::Closed(..)
-                | LinkError::NotPlain(..)
-                | LinkError::NotTls(..)
-                | LinkError::SaslRequired(..)
-                | LinkError::NoBroker(_)
+            ClientError::HostNotFound(..)
+                | ClientError::Refused(..)
+                | ClientError::Timeout(..)
+                | ClientError::Closed(..)
+                | ClientError::NotPlain(..)
+                | ClientError::NotTls(..)
+                | ClientError::SaslRequired(..)
+                | ClientError::NoBroker(_)
         )
     }
 }

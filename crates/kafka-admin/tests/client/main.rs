@@ -17,7 +17,7 @@ use tare_kafka::kafka_protocol::messages::api_versions_response::ApiVersion;
 use tare_kafka::kafka_protocol::messages::{
     ApiKey, ApiVersionsResponse, CreateTopicsRequest, MetadataRequest,
 };
-use tare_kafka_admin::link::{Address, Cluster, LinkError, Settings};
+use tare_kafka_admin::client::{Address, ClientError, Cluster, Settings};
 
 /// For brokers that answer, however long the machine keeps them from it.
 fn patient() -> Settings {
@@ -37,14 +37,14 @@ fn hasty() -> Settings {
     }
 }
 
-fn connect(broker: &Broker, settings: Settings) -> Result<Cluster, LinkError> {
+fn connect(broker: &Broker, settings: Settings) -> Result<Cluster, ClientError> {
     Cluster::connect(vec![broker.address.clone()], settings)
 }
 
 /// What the only broker did, without the frame round it.
-fn only(result: Result<Cluster, LinkError>) -> LinkError {
+fn only(result: Result<Cluster, ClientError>) -> ClientError {
     match result.map(drop).unwrap_err() {
-        LinkError::NoBrokerReachable(last) => *last,
+        ClientError::NoBrokerReachable(last) => *last,
         error => error,
     }
 }
@@ -61,7 +61,7 @@ fn nobody() -> Address {
 fn a_broker_that_takes_the_connection_and_says_nothing_is_given_up() {
     let broker = Broker::start(|stream, _, _| while next(stream).is_some() {});
     let error = only(connect(&broker, hasty()));
-    assert!(matches!(error, LinkError::Timeout(..)), "{error}");
+    assert!(matches!(error, ClientError::Timeout(..)), "{error}");
     assert!(error.to_string().contains(&broker.address.to_string()));
 }
 
@@ -75,7 +75,7 @@ fn a_broker_that_hangs_at_a_later_request_is_given_up() {
     });
     let error = only(connect(&broker, hasty()));
     assert!(
-        matches!(&error, LinkError::Timeout(_, api, _) if api == "Metadata"),
+        matches!(&error, ClientError::Timeout(_, api, _) if api == "Metadata"),
         "{error}"
     );
 }
@@ -117,7 +117,7 @@ fn an_http_server_is_told_from_a_broker() {
         let _ = stream.write_all(b"HTTP/1.1 400 Bad Request\r\n\r\n");
     });
     let error = only(connect(&broker, patient()));
-    assert!(matches!(error, LinkError::NotPlain(..)), "{error}");
+    assert!(matches!(error, ClientError::NotPlain(..)), "{error}");
 }
 
 #[test]
@@ -131,7 +131,7 @@ fn an_answer_to_another_request_is_not_believed() {
         stream.write_all(&wrong).unwrap();
     });
     let error = only(connect(&broker, patient()));
-    assert!(matches!(error, LinkError::Malformed(..)), "{error}");
+    assert!(matches!(error, ClientError::Malformed(..)), "{error}");
 }
 
 #[test]
@@ -147,7 +147,7 @@ fn a_body_that_is_no_answer_is_garbage_and_not_a_panic() {
         stream.write_all(&wrong).unwrap();
     });
     let error = only(connect(&broker, patient()));
-    assert!(matches!(error, LinkError::Malformed(..)), "{error}");
+    assert!(matches!(error, ClientError::Malformed(..)), "{error}");
 }
 
 #[test]
@@ -181,7 +181,7 @@ fn what_changes_something_is_sent_at_most_once() {
     let error = cluster
         .request_once(&CreateTopicsRequest::default())
         .unwrap_err();
-    assert!(matches!(error, LinkError::Closed(..)), "{error}");
+    assert!(matches!(error, ClientError::Closed(..)), "{error}");
     assert_eq!(broker.connections(), 1);
 }
 
@@ -214,7 +214,7 @@ fn a_broker_without_a_version_in_common_is_named_with_both_ranges() {
     });
     let error = only(connect(&broker, patient()));
     let words = error.to_string();
-    assert!(matches!(error, LinkError::Version(..)), "{words}");
+    assert!(matches!(error, ClientError::Version(..)), "{words}");
     for part in [&broker.address.to_string(), "Metadata", "90 to 99"] {
         assert!(words.contains(part), "{words}");
     }
@@ -229,7 +229,7 @@ fn a_listener_that_wants_a_password_is_told_from_one_that_is_down() {
         let _ = next(stream);
     });
     let error = only(connect(&broker, patient()));
-    assert!(matches!(error, LinkError::SaslRequired(..)), "{error}");
+    assert!(matches!(error, ClientError::SaslRequired(..)), "{error}");
 }
 
 #[test]
@@ -239,5 +239,5 @@ fn a_broker_that_is_not_there_is_asked_for_once_and_named() {
     let error = cluster
         .request_to(7, &MetadataRequest::default(), i16::MAX)
         .unwrap_err();
-    assert!(matches!(error, LinkError::NoBroker(7)), "{error}");
+    assert!(matches!(error, ClientError::NoBroker(7)), "{error}");
 }

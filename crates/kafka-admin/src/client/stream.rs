@@ -5,7 +5,7 @@ use std::net::{TcpStream, ToSocketAddrs};
 use std::time::{Duration, Instant};
 
 use super::address::Address;
-use super::error::LinkError;
+use super::error::ClientError;
 use super::settings::Settings;
 
 #[derive(Debug)]
@@ -19,10 +19,10 @@ impl DeadlineStream {
     pub(super) fn connect(
         broker: &Address,
         settings: &Settings,
-    ) -> std::result::Result<DeadlineStream, LinkError> {
+    ) -> std::result::Result<DeadlineStream, ClientError> {
         let within = settings.connect_timeout;
         let deadline = Instant::now() + within;
-        let unknown = |why: String| LinkError::HostNotFound(broker.clone(), why);
+        let unknown = |why: String| ClientError::HostNotFound(broker.clone(), why);
         // The resolver has its own timeout; setting another one would take a thread.
         let found = (broker.host.as_str(), broker.port)
             .to_socket_addrs()
@@ -30,7 +30,7 @@ impl DeadlineStream {
         let mut last = unknown("it has no address".to_owned());
         for one in found {
             if let Err(refused) = settings.reach.check(one.ip()) {
-                last = LinkError::OutOfReach(broker.clone(), refused);
+                last = ClientError::OutOfReach(broker.clone(), refused);
                 continue;
             }
             let remaining = deadline.saturating_duration_since(Instant::now());
@@ -45,10 +45,10 @@ impl DeadlineStream {
                 }
                 Err(error) if error.kind() == ErrorKind::TimedOut => {
                     let api = "the connection".to_owned();
-                    last = LinkError::Timeout(broker.clone(), api, within);
+                    last = ClientError::Timeout(broker.clone(), api, within);
                 }
                 Err(error) => {
-                    last = LinkError::Refused(broker.clone(), error.to_string());
+                    last = ClientError::Refused(broker.clone(), error.to_string());
                 }
             }
         }

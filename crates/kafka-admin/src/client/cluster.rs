@@ -10,7 +10,7 @@ use kafka_protocol::protocol::Request;
 
 use super::address::Address;
 use super::connection::Connection;
-use super::error::LinkError;
+use super::error::ClientError;
 use super::settings::Settings;
 use super::tls::TlsClient;
 use super::versions::Versions;
@@ -81,7 +81,7 @@ impl Cluster {
     ///
     /// # Errors
     /// The error of the last address, if none answers.
-    pub fn connect(bootstrap: Vec<Address>, settings: Settings) -> Result<Cluster, LinkError> {
+    pub fn connect(bootstrap: Vec<Address>, settings: Settings) -> Result<Cluster, ClientError> {
         let tls = settings.tls.as_ref().map(TlsClient::new).transpose()?;
         let mut cluster = Cluster {
             settings,
@@ -110,7 +110,7 @@ impl Cluster {
     ///
     /// # Errors
     /// If no broker answers.
-    pub fn refresh(&mut self) -> Result<(), LinkError> {
+    pub fn refresh(&mut self) -> Result<(), ClientError> {
         self.metadata(Some(Vec::new())).map(drop)
     }
 
@@ -121,7 +121,7 @@ impl Cluster {
     pub fn metadata(
         &mut self,
         topics: Option<Vec<MetadataRequestTopic>>,
-    ) -> Result<MetadataResponse, LinkError> {
+    ) -> Result<MetadataResponse, ClientError> {
         let request = MetadataRequest::default()
             .with_topics(topics)
             .with_allow_auto_topic_creation(false);
@@ -145,7 +145,7 @@ impl Cluster {
     ///
     /// # Errors
     /// If no broker can be reached.
-    pub fn versions(&mut self) -> Result<Versions, LinkError> {
+    pub fn versions(&mut self) -> Result<Versions, ClientError> {
         if self.connections.is_empty() {
             self.refresh()?;
         }
@@ -157,7 +157,7 @@ impl Cluster {
     ///
     /// # Errors
     /// If no broker answers.
-    pub fn request<R: Request>(&mut self, request: &R) -> Result<R::Response, LinkError> {
+    pub fn request<R: Request>(&mut self, request: &R) -> Result<R::Response, ClientError> {
         self.request_any(request, RetrySafety::Idempotent)
     }
 
@@ -165,7 +165,7 @@ impl Cluster {
     ///
     /// # Errors
     /// If no broker answers; the effect of the request is then unknown.
-    pub fn request_once<R: Request>(&mut self, request: &R) -> Result<R::Response, LinkError> {
+    pub fn request_once<R: Request>(&mut self, request: &R) -> Result<R::Response, ClientError> {
         self.request_any(request, RetrySafety::Never)
     }
 
@@ -173,7 +173,7 @@ impl Cluster {
         &mut self,
         request: &R,
         safety: RetrySafety,
-    ) -> Result<R::Response, LinkError> {
+    ) -> Result<R::Response, ClientError> {
         let mut patience = RetryBackoff::of(self.settings.request_timeout);
         loop {
             let mut last = None;
@@ -193,10 +193,10 @@ impl Cluster {
                     Err(FailedAttempt { error, .. }) => last = Some(error),
                 }
             }
-            let last = last.unwrap_or(LinkError::NoAddress);
+            let last = last.unwrap_or(ClientError::NoAddress);
             // No retry before the first response: a wrong address is likelier than a starting broker.
             if self.brokers.is_empty() || !patience.wait() {
-                return Err(LinkError::NoBrokerReachable(Box::new(last)));
+                return Err(ClientError::NoBrokerReachable(Box::new(last)));
             }
         }
     }
@@ -210,7 +210,7 @@ impl Cluster {
         id: i32,
         request: &R,
         newest: i16,
-    ) -> Result<R::Response, LinkError> {
+    ) -> Result<R::Response, ClientError> {
         let mut patience = RetryBackoff::of(self.settings.request_timeout);
         loop {
             let address = match self.brokers.get(&id).cloned() {
@@ -218,7 +218,7 @@ impl Cluster {
                 None => {
                     self.refresh()?;
                     let found = self.brokers.get(&id).cloned();
-                    found.ok_or(LinkError::NoBroker(id))?
+                    found.ok_or(ClientError::NoBroker(id))?
                 }
             };
             match self.request_at(
@@ -232,8 +232,10 @@ impl Cluster {
                 Err(FailedAttempt { error, is_final }) => {
                     // Not retried: a broker that refuses connections is down, and one at a forbidden address is as good as
                     // down.
-                    let is_down =
-                        matches!(error, LinkError::Refused(..) | LinkError::OutOfReach(..));
+                    let is_down = matches!(
+                        error,
+                        ClientError::Refused(..) | ClientError::OutOfReach(..)
+                    );
                     if is_final || is_down || !patience.wait() {
                         return Err(error);
                     }
@@ -275,13 +277,13 @@ impl Cluster {
             self.connections.insert(address.clone(), opened);
         }
         let Some(connection) = self.connections.get_mut(address) else {
-            return Err(LinkError::NoAddress.into());
+            return Err(ClientError::NoAddress.into());
         };
         connection
             .request(request, newest, deadline)
             .map_err(|error| {
                 // After any other error, the next bytes on this connection cannot be matched to a request.
-                if !matches!(error, LinkError::Version(..) | LinkError::Request(..)) {
+                if !matches!(error, ClientError::Version(..) | ClientError::Request(..)) {
                     self.connections.remove(address);
                 }
                 FailedAttempt {
@@ -298,13 +300,13 @@ impl Cluster {
 }
 
 struct FailedAttempt {
-    error: LinkError,
+    error: ClientError,
     /// A retry cannot succeed.
     is_final: bool,
 }
 
-impl From<LinkError> for FailedAttempt {
-    fn from(error: LinkError) -> FailedAttempt {
+impl From<ClientError> for FailedAttempt {
+    fn from(error: ClientError) -> FailedAttempt {
         FailedAttempt {
             error,
             is_final: true,

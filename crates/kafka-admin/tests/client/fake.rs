@@ -13,7 +13,7 @@ use tare_kafka::kafka_protocol::messages::{
     ApiKey, ApiVersionsResponse, BrokerId, MetadataResponse, ResponseHeader,
 };
 use tare_kafka::kafka_protocol::protocol::{Encodable, HeaderVersion, StrBytes};
-use tare_kafka_admin::link::Address;
+use tare_kafka_admin::client::Address;
 
 /// No script waits longer for a client that has gone.
 const LIMIT: Duration = Duration::from_secs(20);

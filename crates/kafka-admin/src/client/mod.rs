@@ -13,6 +13,6 @@ mod versions;
 pub use address::{Address, AddressError, DEFAULT_PORT, list as addresses};
 pub use cluster::{Cluster, RetryBackoff, RetrySafety};
 pub use connection::Connection;
-pub use error::LinkError;
+pub use error::ClientError;
 pub use settings::{ConnectFn, Connector, Identity, Settings, Tls, Trust};
 pub use versions::{NoCommonVersion, Versions};

@@ -15,7 +15,7 @@ use tare_kafka::kafka_protocol::messages::{
 };
 use tare_kafka::kafka_protocol::protocol::StrBytes;
 use tare_kafka::sasl::{Credentials, Mechanism};
-use tare_kafka_admin::link::{Cluster, Connector, Identity, LinkError, Settings, Tls, Trust};
+use tare_kafka_admin::client::{ClientError, Cluster, Connector, Identity, Settings, Tls, Trust};
 
 use super::fake::{Broker, advertised, all_versions, frame, healthy, next};
 use super::{connect, only, patient};
@@ -118,7 +118,7 @@ fn a_certificate_of_an_unknown_authority_is_not_trusted() {
     let broker = certificates.broker(Clients::Anybody);
     let other = super::security::certificates("127.0.0.1");
     let error = only(connect(&broker, with(other.tls())));
-    assert!(matches!(error, LinkError::Untrusted(..)), "{error}");
+    assert!(matches!(error, ClientError::Untrusted(..)), "{error}");
     assert!(error.to_string().contains(&broker.address.to_string()));
 }
 
@@ -127,7 +127,10 @@ fn a_certificate_for_another_name_is_told_and_can_be_expected() {
     let certificates = certificates("kafka.example");
     let broker = certificates.broker(Clients::Anybody);
     let error = only(connect(&broker, with(certificates.tls())));
-    assert!(matches!(error, LinkError::HostnameMismatch(..)), "{error}");
+    assert!(
+        matches!(error, ClientError::HostnameMismatch(..)),
+        "{error}"
+    );
     let named = Tls {
         server_name: Some("kafka.example".to_owned()),
         ..certificates.tls()
@@ -141,7 +144,7 @@ fn a_listener_that_wants_a_certificate_says_so_and_takes_a_good_one() {
     let broker = certificates.broker(Clients::Known);
     let error = only(connect(&broker, with(certificates.tls())));
     assert!(
-        matches!(error, LinkError::ClientCertificateRejected(..)),
+        matches!(error, ClientError::ClientCertificateRejected(..)),
         "{error}"
     );
     let shown = Tls {
@@ -159,7 +162,7 @@ fn a_plain_client_at_a_tls_listener_is_told_to_use_tls() {
     let certificates = certificates("127.0.0.1");
     let broker = certificates.broker(Clients::Anybody);
     let error = only(connect(&broker, patient()));
-    assert!(matches!(error, LinkError::NotPlain(..)), "{error}");
+    assert!(matches!(error, ClientError::NotPlain(..)), "{error}");
     assert!(error.to_string().contains("--tls"));
 }
 
@@ -171,7 +174,7 @@ fn a_tls_client_at_a_plain_listener_is_told_to_leave_tls_out() {
     });
     let certificates = certificates("127.0.0.1");
     let error = only(connect(&broker, with(certificates.tls())));
-    assert!(matches!(error, LinkError::NotTls(..)), "{error}");
+    assert!(matches!(error, ClientError::NotTls(..)), "{error}");
 }
 
 #[test]
@@ -185,7 +188,7 @@ fn a_file_without_certificates_is_named() {
     let error = Cluster::connect(vec![address], with(tls))
         .map(drop)
         .unwrap_err();
-    assert!(matches!(error, LinkError::File { .. }), "{error}");
+    assert!(matches!(error, ClientError::File { .. }), "{error}");
     assert!(error.to_string().contains("client.key"), "{error}");
 }
 
@@ -239,7 +242,7 @@ fn a_wrong_password_names_user_and_broker_but_never_the_password() {
     let error = only(connect(&broker, ann()));
     let words = format!("{error} {error:?} {:?}", ann());
     assert!(
-        matches!(error, LinkError::AuthenticationFailed(..)),
+        matches!(error, ClientError::AuthenticationFailed(..)),
         "{words}"
     );
     assert!(words.contains("ann") && words.contains(&broker.address.to_string()));
@@ -257,7 +260,7 @@ fn a_mechanism_that_is_not_offered_names_those_that_are() {
 fn a_listener_without_passwords_is_told() {
     let broker = guarded(ResponseError::IllegalSaslState, 0);
     let error = only(connect(&broker, ann()));
-    assert!(matches!(error, LinkError::SaslNotEnabled(_)), "{error}");
+    assert!(matches!(error, ClientError::SaslNotEnabled(_)), "{error}");
 }
 
 /// Lets everybody in and says that the only broker is at a public address, of TEST-NET-3.
@@ -296,7 +299,7 @@ fn a_public_address_that_a_broker_advertises_is_not_dialled_and_gets_no_password
     let error = cluster
         .request_to(1, &MetadataRequest::default(), i16::MAX)
         .unwrap_err();
-    assert!(matches!(error, LinkError::OutOfReach(..)), "{error}");
+    assert!(matches!(error, ClientError::OutOfReach(..)), "{error}");
     let words = error.to_string();
     for part in [
         "203.0.113.7:9092",

@@ -9,17 +9,21 @@ use kafka_protocol::protocol::StrBytes;
 use tare_kafka::sasl::{Credentials, Login, Mechanism, SaslError, Step};
 
 use super::connection::Connection;
-use super::error::LinkError;
+use super::error::ClientError;
 
 pub(super) fn authenticate(
     connection: &mut Connection,
     credentials: &Credentials,
     deadline: Instant,
-) -> Result<(), LinkError> {
+) -> Result<(), ClientError> {
     negotiate_mechanism(connection, credentials.mechanism, deadline)?;
     let broker = connection.broker().clone();
     let refuse = |error: SaslError| {
-        LinkError::AuthenticationFailed(broker.clone(), credentials.user.clone(), error.to_string())
+        ClientError::AuthenticationFailed(
+            broker.clone(),
+            credentials.user.clone(),
+            error.to_string(),
+        )
     };
     let (mut login, mut token) = Login::begin(credentials).map_err(refuse)?;
     loop {
@@ -35,7 +39,7 @@ fn negotiate_mechanism(
     connection: &mut Connection,
     mechanism: Mechanism,
     deadline: Instant,
-) -> Result<(), LinkError> {
+) -> Result<(), ClientError> {
     let name = StrBytes::from_static_str(mechanism.name());
     let request = SaslHandshakeRequest::default().with_mechanism(name);
     let answer = connection.request(&request, i16::MAX, deadline)?;
@@ -49,9 +53,9 @@ fn negotiate_mechanism(
                 [] => "none".to_owned(),
                 some => some.join(", "),
             };
-            Err(LinkError::Mechanism(broker, mechanism.name(), offered))
+            Err(ClientError::Mechanism(broker, mechanism.name(), offered))
         }
-        Some(ResponseError::IllegalSaslState) => Err(LinkError::SaslNotEnabled(broker)),
+        Some(ResponseError::IllegalSaslState) => Err(ClientError::SaslNotEnabled(broker)),
         Some(error) => Err(connection.malformed("SaslHandshake".to_owned(), error.to_string())),
     }
 }
@@ -62,7 +66,7 @@ fn send_token(
     credentials: &Credentials,
     token: Vec<u8>,
     deadline: Instant,
-) -> Result<Bytes, LinkError> {
+) -> Result<Bytes, ClientError> {
     let request = SaslAuthenticateRequest::default().with_auth_bytes(token.into());
     let answer = connection.request(&request, i16::MAX, deadline)?;
     match ResponseError::try_from_code(answer.error_code) {
@@ -73,7 +77,7 @@ fn send_token(
                 _ => error.to_string(),
             };
             let broker = connection.broker().clone();
-            Err(LinkError::AuthenticationFailed(
+            Err(ClientError::AuthenticationFailed(
                 broker,
                 credentials.user.clone(),
                 why,
