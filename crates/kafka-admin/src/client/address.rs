@@ -18,7 +18,7 @@ pub struct Address {
 /// An address that cannot be parsed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "{words:?} is no address of a broker: write HOST:PORT, such as 127.0.0.1:9092 or [::1]:9092"
+    "{words:?} is not the address of a broker: write HOST:PORT, such as 127.0.0.1:9092 or [::1]:9092"
 )]
 pub struct AddressError {
     /// The input.

@@ -16,7 +16,7 @@ pub enum BsonError {
     #[error("a length of {0} bytes does not fit; send documents and strings with their own length")]
     Length(i64),
     /// Unknown element type.
-    #[error("{0:#04x} is no type of BSON; send types of version 1.1")]
+    #[error("{0:#04x} is not a type of BSON; send types of version 1.1")]
     Kind(u8),
     /// A string or a key is not UTF-8.
     #[error("a string is not UTF-8; send it as binary")]

@@ -96,14 +96,9 @@ impl Writer<'_> {
         self.value(key, Value::Double(value))
     }
 
-    /// True.
-    pub fn yes(&mut self, key: &str) -> &mut Self {
-        self.value(key, Value::Bool(true))
-    }
-
-    /// False.
-    pub fn no(&mut self, key: &str) -> &mut Self {
-        self.value(key, Value::Bool(false))
+    /// A boolean.
+    pub fn bool(&mut self, key: &str, value: bool) -> &mut Self {
+        self.value(key, Value::Bool(value))
     }
 
     /// An embedded document.
@@ -124,7 +119,7 @@ impl Writer<'_> {
     }
 
     /// Appends all elements of a document.
-    pub fn all_of(&mut self, doc: Doc<'_>) -> &mut Self {
+    pub fn append_all(&mut self, doc: Doc<'_>) -> &mut Self {
         let bytes = doc.bytes();
         let body = bytes.get(4..bytes.len().saturating_sub(1));
         self.out.extend_from_slice(body.unwrap_or_default());

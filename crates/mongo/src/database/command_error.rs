@@ -102,7 +102,7 @@ impl CommandError {
 
     fn write_details(&self, w: &mut Writer<'_>) {
         if let Some(details) = &self.details {
-            w.all_of(Doc::trusted(details));
+            w.append_all(Doc::trusted(details));
         }
     }
 }

@@ -269,9 +269,9 @@ fn hello(request: &Request<'_>, context: Context, w: &mut Writer<'_>) {
         "ismaster"
     };
     if request.flag("helloOk") {
-        w.yes("helloOk");
+        w.bool("helloOk", true);
     }
-    w.yes(primary)
+    w.bool(primary, true)
         .count("maxBsonObjectSize", DOCUMENT_BYTES_MAX)
         .count("maxMessageSizeBytes", MESSAGE_BYTES_MAX)
         .count("maxWriteBatchSize", WRITES_MAX)
@@ -280,7 +280,7 @@ fn hello(request: &Request<'_>, context: Context, w: &mut Writer<'_>) {
         .i64("connectionId", context.connection)
         .i32("minWireVersion", 0)
         .i32("maxWireVersion", WIRE_VERSION_MAX)
-        .no("readOnly");
+        .bool("readOnly", false);
 }
 
 fn build_info(w: &mut Writer<'_>) {
@@ -295,7 +295,7 @@ fn build_info(w: &mut Writer<'_>) {
             }
         })
         .i32("bits", 64)
-        .no("debug")
+        .bool("debug", false)
         .count("maxBsonObjectSize", DOCUMENT_BYTES_MAX);
 }
 

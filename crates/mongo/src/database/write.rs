@@ -239,7 +239,7 @@ impl Database {
         w.doc("lastErrorObject", |w| {
             w.count("n", usize::from(found.is_some()));
             if update.is_some() {
-                w.value("updatedExisting", Value::Bool(found.is_some()));
+                w.bool("updatedExisting", found.is_some());
             }
         });
         let value = value.as_deref();
@@ -277,7 +277,7 @@ impl Database {
         })?;
         w.count("numIndexesBefore", before)
             .count("numIndexesAfter", after);
-        w.value("createdCollectionAutomatically", Value::Bool(is_new));
+        w.bool("createdCollectionAutomatically", is_new);
         if made == 0 {
             w.str("note", "all indexes already exist");
         }

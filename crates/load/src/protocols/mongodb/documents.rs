@@ -147,7 +147,7 @@ impl Documents {
                     w.str("find", collection).doc("filter", |w| {
                         w.value("_id", id);
                     });
-                    w.i32("limit", 1).yes("singleBatch");
+                    w.i32("limit", 1).bool("singleBatch", true);
                 }
                 Operation::Insert => {
                     w.str("insert", collection).array("documents", |list| {
@@ -217,7 +217,7 @@ impl Documents {
         let head = |w: &mut Writer<'_>| {
             // Unordered: documents that exist already do not stop the insert.
             w.str("insert", collection)
-                .no("ordered")
+                .bool("ordered", false)
                 .str("$db", database);
         };
         let (mut next, end) = (

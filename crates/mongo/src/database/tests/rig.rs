@@ -69,8 +69,8 @@ fn value(rest: &mut &str, key: &str, w: &mut Writer<'_>) {
         let (word, behind) = rest.split_at(end);
         *rest = behind;
         match word.trim() {
-            "true" => w.yes(key),
-            "false" => w.no(key),
+            "true" => w.bool(key, true),
+            "false" => w.bool(key, false),
             "null" => w.value(key, Value::Null),
             "NaN" => w.f64(key, f64::NAN),
             word if word.ends_with('L') => w.i64(key, word.trim_end_matches('L').parse().unwrap()),
@@ -112,7 +112,7 @@ impl Rig {
         let command = doc(command);
         let mut sent = Vec::new();
         write_msg(&mut sent, 5, 0, |w| {
-            w.all_of(Doc::trusted(&command)).str("$db", "d");
+            w.append_all(Doc::trusted(&command)).str("$db", "d");
         });
         let header = Header::read(&sent, MESSAGE_BYTES_MAX).unwrap().unwrap();
         let message = Message::read(&header, &sent).unwrap();
