@@ -15,7 +15,7 @@ use kafka_protocol::messages::{
     CreatePartitionsRequest, CreateTopicsRequest, DeleteTopicsRequest, ElectLeadersRequest,
 };
 
-use super::error::{AdminError, Outcome, check};
+use super::error::{Outcome, Result, check};
 use super::{Admin, broker_ids, str_bytes, topic_name};
 
 /// Whether a change is applied or only validated.
@@ -57,11 +57,7 @@ impl Admin {
     ///
     /// # Errors
     /// If no broker answers; what the cluster refuses is in the outcomes.
-    pub fn create_topics(
-        &mut self,
-        topics: &[NewTopic],
-        mode: Mode,
-    ) -> Result<Vec<Outcome>, AdminError> {
+    pub fn create_topics(&mut self, topics: &[NewTopic], mode: Mode) -> Result<Vec<Outcome>> {
         let request = CreateTopicsRequest::default()
             .with_topics(topics.iter().map(creatable).collect())
             .with_timeout_ms(self.timeout_ms())
@@ -87,7 +83,7 @@ impl Admin {
         partitions: i32,
         placed: Option<&[Vec<i32>]>,
         mode: Mode,
-    ) -> Result<(), AdminError> {
+    ) -> Result<()> {
         let assignments = placed.map(|placed| {
             let lists = placed.iter();
             lists
@@ -114,10 +110,7 @@ impl Admin {
     ///
     /// # Errors
     /// If no broker answers; what the cluster refuses is in the outcomes.
-    pub fn delete_topics<S: AsRef<str>>(
-        &mut self,
-        names: &[S],
-    ) -> Result<Vec<Outcome>, AdminError> {
+    pub fn delete_topics<S: AsRef<str>>(&mut self, names: &[S]) -> Result<Vec<Outcome>> {
         let states = names
             .iter()
             .map(|name| DeleteTopicState::default().with_name(Some(topic_name(name.as_ref()))));
@@ -142,7 +135,7 @@ impl Admin {
     pub fn elect_preferred(
         &mut self,
         partitions: Option<&BTreeMap<String, Vec<i32>>>,
-    ) -> Result<Vec<Outcome>, AdminError> {
+    ) -> Result<Vec<Outcome>> {
         let topic = |(topic, partitions): (&String, &Vec<i32>)| {
             TopicPartitions::default()
                 .with_topic(topic_name(topic))

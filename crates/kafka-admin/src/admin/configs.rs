@@ -13,7 +13,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::change::Mode;
-use super::error::{AdminError, check};
+use super::error::{Result, check};
 use super::{Admin, str_bytes};
 
 /// Resources per request.
@@ -150,7 +150,7 @@ impl Admin {
         &mut self,
         resources: &[Resource],
         keys: Option<&[&str]>,
-    ) -> Result<Vec<(Resource, Vec<Config>)>, AdminError> {
+    ) -> Result<Vec<(Resource, Vec<Config>)>> {
         // Only the broker itself knows its configuration file; all other resources are read in batches from any broker.
         let (brokers, others): (Vec<&Resource>, Vec<&Resource>) = resources
             .iter()
@@ -179,7 +179,7 @@ impl Admin {
         resource: &Resource,
         changes: &[ConfigOp],
         mode: Mode,
-    ) -> Result<(), AdminError> {
+    ) -> Result<()> {
         let altered = AlterConfigsResource::default()
             .with_resource_type(resource.kind())
             .with_resource_name(str_bytes(&resource.name()))
@@ -213,7 +213,7 @@ fn collect_configs(
     requested: &[&Resource],
     results: &[DescribeConfigsResult],
     found: &mut BTreeMap<Resource, Vec<Config>>,
-) -> Result<(), AdminError> {
+) -> Result<()> {
     for result in results {
         let mut requested = requested.iter();
         let Some(resource) = requested.find(|one| {

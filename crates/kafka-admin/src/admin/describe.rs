@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::configs::Resource;
-use super::error::AdminError;
+use super::error::Result;
 use super::{Admin, topic_name};
 
 /// A cluster.
@@ -68,7 +68,7 @@ impl Admin {
     ///
     /// # Errors
     /// If no broker answers.
-    pub fn describe(&mut self) -> Result<ClusterDescription, AdminError> {
+    pub fn describe(&mut self) -> Result<ClusterDescription> {
         let about = self.cluster.metadata(Some(Vec::new()))?;
         let topics = self.topics()?;
         let versions = self.cluster.versions()?;
@@ -122,7 +122,7 @@ impl Admin {
 
     /// Leader and voters of the controller quorum. In KRaft mode, the controller id in a broker's metadata is any live
     /// broker's.
-    fn quorum(&mut self) -> Result<(Option<i32>, Vec<i32>), AdminError> {
+    fn quorum(&mut self) -> Result<(Option<i32>, Vec<i32>)> {
         if !self.cluster.versions()?.knows::<DescribeQuorumRequest>() {
             return Ok((None, Vec::new()));
         }

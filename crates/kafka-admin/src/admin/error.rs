@@ -10,6 +10,9 @@ use tare_kafka::audit::AuditError;
 
 use crate::client::ClientError;
 
+/// The result of an administration request.
+pub type Result<T, E = AdminError> = std::result::Result<T, E>;
+
 /// Why an administration request failed.
 #[derive(Debug, thiserror::Error)]
 pub enum AdminError {
@@ -173,11 +176,7 @@ impl Refusal {
 }
 
 /// Fails if a response has an error code.
-pub(super) fn check(
-    code: i16,
-    said: Option<&StrBytes>,
-    what: impl fmt::Display,
-) -> Result<(), AdminError> {
+pub(super) fn check(code: i16, said: Option<&StrBytes>, what: impl fmt::Display) -> Result<()> {
     Refusal::of(code, said).map_or(Ok(()), |refusal| Err(refusal.about(what)))
 }
 
@@ -202,7 +201,7 @@ impl Outcome {
     ///
     /// # Errors
     /// If one has failed.
-    pub fn all(outcomes: &[Outcome]) -> Result<(), AdminError> {
+    pub fn all(outcomes: &[Outcome]) -> Result<()> {
         let mut errors = outcomes
             .iter()
             .filter_map(|one| Some(one.refusal.clone()?.about(&one.name)));

@@ -5,7 +5,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::Admin;
-use super::error::{AdminError, Refusal, check};
+use super::error::{Refusal, Result, check};
 
 /// A folder of a broker.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
@@ -44,7 +44,7 @@ impl Admin {
     ///
     /// # Errors
     /// If a broker does not answer.
-    pub fn log_dirs(&mut self, brokers: Option<&[i32]>) -> Result<Vec<LogDir>, AdminError> {
+    pub fn log_dirs(&mut self, brokers: Option<&[i32]>) -> Result<Vec<LogDir>> {
         let all: Vec<i32> = match brokers {
             Some(some) => some.to_vec(),
             None => {

@@ -22,7 +22,7 @@ use crate::client::{Address, ClientError, Cluster, RetryBackoff, Settings};
 pub use change::{Mode, NewTopic, PartitionLayout};
 pub use configs::{Config, ConfigOp, ConfigSource, Resource};
 pub use describe::{BrokerDescription, ClusterDescription};
-pub use error::{AdminError, Outcome, Refusal};
+pub use error::{AdminError, Outcome, Refusal, Result};
 pub use groups::{
     GroupDescription, GroupLag, GroupListing, GroupMember, PartitionLag, Reset, ResetTo,
 };
@@ -59,10 +59,7 @@ impl Admin {
     }
 
     /// Retries on transient errors: a coordinator or a leader that moves, is loading or was just created.
-    fn with_retries<T>(
-        &mut self,
-        mut act: impl FnMut(&mut Admin) -> Result<T, AdminError>,
-    ) -> Result<T, AdminError> {
+    fn with_retries<T>(&mut self, mut act: impl FnMut(&mut Admin) -> Result<T>) -> Result<T> {
         let mut patience = RetryBackoff::of(self.cluster.settings().request_timeout);
         loop {
             match act(self) {

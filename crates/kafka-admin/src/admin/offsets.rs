@@ -7,7 +7,7 @@ use kafka_protocol::messages::list_offsets_request::{ListOffsetsPartition, ListO
 
 use crate::client::RetryBackoff;
 
-use super::error::{AdminError, Refusal};
+use super::error::{AdminError, Refusal, Result};
 use super::{Admin, by_topic};
 
 /// Topic and partition.
@@ -46,7 +46,7 @@ impl Admin {
         &mut self,
         partitions: &[(String, i32)],
         when: OffsetSpec,
-    ) -> Result<BTreeMap<(String, i32), i64>, AdminError> {
+    ) -> Result<BTreeMap<(String, i32), i64>> {
         let mut found = BTreeMap::new();
         let mut pending: Vec<Key> = partitions.to_vec();
         let mut patience = RetryBackoff::of(self.cluster.settings().request_timeout);
@@ -105,10 +105,7 @@ impl Admin {
     }
 
     /// Groups partitions by their current leader.
-    fn leaders(
-        &mut self,
-        partitions: &[Key],
-    ) -> Result<BTreeMap<Option<i32>, Vec<Key>>, AdminError> {
+    fn leaders(&mut self, partitions: &[Key]) -> Result<BTreeMap<Option<i32>, Vec<Key>>> {
         let mut names: Vec<&str> = partitions.iter().map(|(topic, _)| topic.as_str()).collect();
         names.sort_unstable();
         names.dedup();

@@ -6,7 +6,7 @@ use tare_kafka::audit::{AuditError, DeliveryAudit};
 
 use crate::client::RetryBackoff;
 
-use super::error::AdminError;
+use super::error::{AdminError, Result};
 use super::offsets::OffsetSpec;
 use super::{Admin, PartitionInfo};
 
@@ -23,7 +23,7 @@ impl Admin {
         topic: &str,
         account: &mut DeliveryAudit,
         within: Duration,
-    ) -> Result<(), AdminError> {
+    ) -> Result<()> {
         let topics =
             self.wait_until_in_sync(&[topic], RetryBackoff::of(within), within.as_secs())?;
         let partitions = topics.into_iter().flat_map(|topic| topic.partitions);
@@ -48,7 +48,7 @@ impl Admin {
         partition: &PartitionInfo,
         end: i64,
         account: &mut DeliveryAudit,
-    ) -> Result<(), AdminError> {
+    ) -> Result<()> {
         let number = partition.partition;
         let mut leader = partition.leader;
         let mut next = 0;

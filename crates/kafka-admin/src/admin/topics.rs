@@ -12,7 +12,7 @@ use serde::Serialize;
 
 use crate::client::RetryBackoff;
 
-use super::error::{AdminError, check};
+use super::error::{AdminError, Result, check};
 use super::{Admin, ids, topic_name};
 
 /// A topic.
@@ -73,7 +73,7 @@ impl Admin {
     ///
     /// # Errors
     /// If no broker answers.
-    pub fn topics(&mut self) -> Result<Vec<TopicDescription>, AdminError> {
+    pub fn topics(&mut self) -> Result<Vec<TopicDescription>> {
         let answer = self.cluster.metadata(None)?;
         // A topic that is being deleted has another error code and is left out.
         let topics = answer.topics.into_iter();
@@ -89,10 +89,7 @@ impl Admin {
     ///
     /// # Errors
     /// If one of them does not exist.
-    pub fn topics_named<S: AsRef<str>>(
-        &mut self,
-        names: &[S],
-    ) -> Result<Vec<TopicDescription>, AdminError> {
+    pub fn topics_named<S: AsRef<str>>(&mut self, names: &[S]) -> Result<Vec<TopicDescription>> {
         let requested = names
             .iter()
             .map(|name| MetadataRequestTopic::default().with_name(Some(topic_name(name.as_ref()))));
@@ -125,7 +122,7 @@ impl Admin {
         names: &[S],
         mut patience: RetryBackoff,
         seconds: u64,
-    ) -> Result<Vec<TopicDescription>, AdminError> {
+    ) -> Result<Vec<TopicDescription>> {
         loop {
             let what = match self.topics_named(names) {
                 Ok(topics) => {

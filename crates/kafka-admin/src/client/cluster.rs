@@ -10,7 +10,7 @@ use kafka_protocol::protocol::Request;
 
 use super::address::Address;
 use super::connection::Connection;
-use super::error::ClientError;
+use super::error::{ClientError, Result};
 use super::settings::Settings;
 use super::tls::TlsClient;
 use super::versions::Versions;
@@ -81,7 +81,7 @@ impl Cluster {
     ///
     /// # Errors
     /// The error of the last address, if none answers.
-    pub fn connect(bootstrap: Vec<Address>, settings: Settings) -> Result<Cluster, ClientError> {
+    pub fn connect(bootstrap: Vec<Address>, settings: Settings) -> Result<Cluster> {
         let tls = settings.tls.as_ref().map(TlsClient::new).transpose()?;
         let mut cluster = Cluster {
             settings,
@@ -110,7 +110,7 @@ impl Cluster {
     ///
     /// # Errors
     /// If no broker answers.
-    pub fn refresh(&mut self) -> Result<(), ClientError> {
+    pub fn refresh(&mut self) -> Result<()> {
         self.metadata(Some(Vec::new())).map(drop)
     }
 
@@ -121,7 +121,7 @@ impl Cluster {
     pub fn metadata(
         &mut self,
         topics: Option<Vec<MetadataRequestTopic>>,
-    ) -> Result<MetadataResponse, ClientError> {
+    ) -> Result<MetadataResponse> {
         let request = MetadataRequest::default()
             .with_topics(topics)
             .with_allow_auto_topic_creation(false);
@@ -145,7 +145,7 @@ impl Cluster {
     ///
     /// # Errors
     /// If no broker can be reached.
-    pub fn versions(&mut self) -> Result<Versions, ClientError> {
+    pub fn versions(&mut self) -> Result<Versions> {
         if self.connections.is_empty() {
             self.refresh()?;
         }
@@ -157,7 +157,7 @@ impl Cluster {
     ///
     /// # Errors
     /// If no broker answers.
-    pub fn request<R: Request>(&mut self, request: &R) -> Result<R::Response, ClientError> {
+    pub fn request<R: Request>(&mut self, request: &R) -> Result<R::Response> {
         self.request_any(request, RetrySafety::Idempotent)
     }
 
@@ -165,15 +165,11 @@ impl Cluster {
     ///
     /// # Errors
     /// If no broker answers; the effect of the request is then unknown.
-    pub fn request_once<R: Request>(&mut self, request: &R) -> Result<R::Response, ClientError> {
+    pub fn request_once<R: Request>(&mut self, request: &R) -> Result<R::Response> {
         self.request_any(request, RetrySafety::Never)
     }
 
-    fn request_any<R: Request>(
-        &mut self,
-        request: &R,
-        safety: RetrySafety,
-    ) -> Result<R::Response, ClientError> {
+    fn request_any<R: Request>(&mut self, request: &R, safety: RetrySafety) -> Result<R::Response> {
         let mut patience = RetryBackoff::of(self.settings.request_timeout);
         loop {
             let mut last = None;
@@ -210,7 +206,7 @@ impl Cluster {
         id: i32,
         request: &R,
         newest: i16,
-    ) -> Result<R::Response, ClientError> {
+    ) -> Result<R::Response> {
         let mut patience = RetryBackoff::of(self.settings.request_timeout);
         loop {
             let address = match self.brokers.get(&id).cloned() {

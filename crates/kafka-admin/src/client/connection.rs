@@ -11,7 +11,7 @@ use rustls::{ClientConnection, StreamOwned};
 use tare_kafka::frame::{self, ANSWER_MAX_BYTES, FrameError};
 
 use super::address::Address;
-use super::error::ClientError;
+use super::error::{ClientError, Result};
 use super::settings::Settings;
 use super::stream::DeadlineStream;
 use super::tls::{self, TlsClient};
@@ -65,7 +65,7 @@ impl Connection {
         broker: &Address,
         settings: &Settings,
         tls: Option<&TlsClient>,
-    ) -> Result<Connection, ClientError> {
+    ) -> Result<Connection> {
         let deadline = Instant::now() + settings.connect_timeout;
         let mut stream = DeadlineStream::connect(broker, settings)?;
         stream.set_deadline(deadline);
@@ -114,7 +114,7 @@ impl Connection {
         request: &R,
         newest: i16,
         deadline: Instant,
-    ) -> Result<R::Response, ClientError> {
+    ) -> Result<R::Response> {
         let version = self
             .versions
             .choose::<R>(newest)
@@ -125,7 +125,7 @@ impl Connection {
         Ok(answer)
     }
 
-    fn negotiate_versions(&mut self, deadline: Instant) -> Result<(), ClientError> {
+    fn negotiate_versions(&mut self, deadline: Instant) -> Result<()> {
         let request = ApiVersionsRequest::default()
             .with_client_software_name(StrBytes::from_static_str("tare"))
             .with_client_software_version(StrBytes::from_static_str(env!("CARGO_PKG_VERSION")));
@@ -153,7 +153,7 @@ impl Connection {
         request: &R,
         version: i16,
         deadline: Instant,
-    ) -> Result<Bytes, ClientError> {
+    ) -> Result<Bytes> {
         self.correlation = self.correlation.wrapping_add(1);
         let mut out = BytesMut::new();
         frame::write(&mut out, request, version, self.correlation, &self.client)
@@ -176,7 +176,7 @@ impl Connection {
         }
     }
 
-    fn read<R: Request>(&self, frame: Bytes, version: i16) -> Result<R::Response, ClientError> {
+    fn read<R: Request>(&self, frame: Bytes, version: i16) -> Result<R::Response> {
         frame::read::<R>(frame, version)
             .map_err(|error| self.malformed(name(R::KEY), error.to_string()))
     }

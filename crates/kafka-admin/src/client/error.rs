@@ -8,6 +8,9 @@ use tare_schema::load::OutOfReach;
 use super::address::Address;
 use super::versions::NoCommonVersion;
 
+/// The result of a connection or a request.
+pub(crate) type Result<T, E = ClientError> = std::result::Result<T, E>;
+
 /// Why a broker could not be reached or used: the broker, the request or the user if there is one, then the reason, in the words of
 /// the system, the broker or the TLS library.
 #[derive(Debug, thiserror::Error)]

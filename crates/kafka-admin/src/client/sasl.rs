@@ -9,13 +9,13 @@ use kafka_protocol::protocol::StrBytes;
 use tare_kafka::sasl::{Credentials, Login, Mechanism, SaslError, Step};
 
 use super::connection::Connection;
-use super::error::ClientError;
+use super::error::{ClientError, Result};
 
 pub(super) fn authenticate(
     connection: &mut Connection,
     credentials: &Credentials,
     deadline: Instant,
-) -> Result<(), ClientError> {
+) -> Result<()> {
     negotiate_mechanism(connection, credentials.mechanism, deadline)?;
     let broker = connection.broker().clone();
     let refuse = |error: SaslError| {
@@ -39,7 +39,7 @@ fn negotiate_mechanism(
     connection: &mut Connection,
     mechanism: Mechanism,
     deadline: Instant,
-) -> Result<(), ClientError> {
+) -> Result<()> {
     let name = StrBytes::from_static_str(mechanism.name());
     let request = SaslHandshakeRequest::default().with_mechanism(name);
     let answer = connection.request(&request, i16::MAX, deadline)?;
@@ -66,7 +66,7 @@ fn send_token(
     credentials: &Credentials,
     token: Vec<u8>,
     deadline: Instant,
-) -> Result<Bytes, ClientError> {
+) -> Result<Bytes> {
     let request = SaslAuthenticateRequest::default().with_auth_bytes(token.into());
     let answer = connection.request(&request, i16::MAX, deadline)?;
     match ResponseError::try_from_code(answer.error_code) {

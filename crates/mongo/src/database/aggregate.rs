@@ -4,7 +4,7 @@ use std::collections::{HashMap, VecDeque};
 
 use super::Database;
 use super::collection::Stored;
-use super::command_error::{Code, CommandError};
+use super::command_error::{Code, CommandError, Result};
 use super::query::FIRST_BATCH;
 use super::request::{Request, check_field, check_types, count_of};
 use super::update::add;
@@ -27,7 +27,7 @@ enum Expression<'a> {
 }
 
 impl<'a> Expression<'a> {
-    fn read(value: Value<'a>) -> Result<Self, CommandError> {
+    fn read(value: Value<'a>) -> Result<Self> {
         match value {
             Value::String(text) => match text.strip_prefix('$') {
                 Some(field) if field.is_empty() || field.starts_with('$') => {
@@ -66,7 +66,7 @@ fn unrecognized(what: &str, text: &str) -> CommandError {
 }
 
 impl<'a> Group<'a> {
-    fn read(stage: Doc<'a>) -> Result<Self, CommandError> {
+    fn read(stage: Doc<'a>) -> Result<Self> {
         let doc = match stage.first() {
             Some(("$group", Value::Document(doc))) if stage.iter().count() == 1 => doc,
             Some((name, _)) if name != "$group" => {
@@ -105,7 +105,7 @@ impl<'a> Group<'a> {
     }
 
     /// One document per group, in the order of first occurrence.
-    fn run(&self, docs: impl Iterator<Item = Doc<'a>>) -> Result<VecDeque<Stored>, CommandError> {
+    fn run(&self, docs: impl Iterator<Item = Doc<'a>>) -> Result<VecDeque<Stored>> {
         let mut places: HashMap<Vec<u8>, usize> = HashMap::new();
         let mut groups: Vec<(Value<'a>, Vec<Value<'static>>)> = Vec::new();
         for doc in docs {
@@ -153,11 +153,7 @@ fn grown(sum: Value<'static>, value: Value<'_>) -> Value<'static> {
 }
 
 impl Database {
-    pub(super) fn aggregate(
-        &mut self,
-        request: &Request<'_>,
-        w: &mut Writer<'_>,
-    ) -> Result<(), CommandError> {
+    pub(super) fn aggregate(&mut self, request: &Request<'_>, w: &mut Writer<'_>) -> Result<()> {
         let name = request.collection()?;
         request.refuse(&["collation", "let", "explain", "hint"])?;
         let groups = request

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::command_error::{Code, CommandError};
+use super::command_error::{Code, CommandError, Result};
 use super::filter::Filter;
 use super::index::{Index, IndexSpec, RecordId};
 use crate::bson::{Doc, Value, document};
@@ -61,7 +61,7 @@ impl Collection {
     }
 
     /// Inserts a document, unless one of its unique keys exists.
-    pub(crate) fn insert(&mut self, doc: Doc<'_>) -> Result<(), CommandError> {
+    pub(crate) fn insert(&mut self, doc: Doc<'_>) -> Result<()> {
         let keys = self.keys(doc)?;
         self.check_unique(&keys, doc, None)?;
         let id = self.next;
@@ -75,7 +75,7 @@ impl Collection {
     }
 
     /// Replaces a document.
-    pub(crate) fn replace(&mut self, record: &Record, doc: Doc<'_>) -> Result<(), CommandError> {
+    pub(crate) fn replace(&mut self, record: &Record, doc: Doc<'_>) -> Result<()> {
         let before = self.keys(Doc::trusted(&record.doc))?;
         let after = self.keys(doc)?;
         self.check_unique(&after, doc, Some(record.id))?;
@@ -91,7 +91,7 @@ impl Collection {
         Ok(())
     }
 
-    pub(crate) fn remove(&mut self, record: &Record) -> Result<(), CommandError> {
+    pub(crate) fn remove(&mut self, record: &Record) -> Result<()> {
         let keys = self.keys(Doc::trusted(&record.doc))?;
         for (index, key) in self.indexes.iter_mut().zip(&keys) {
             index.remove(key, record.id);
@@ -103,16 +103,11 @@ impl Collection {
     }
 
     /// The key of a document in each index.
-    fn keys(&self, doc: Doc<'_>) -> Result<Vec<Vec<u8>>, CommandError> {
+    fn keys(&self, doc: Doc<'_>) -> Result<Vec<Vec<u8>>> {
         self.indexes.iter().map(|index| index.key(doc)).collect()
     }
 
-    fn check_unique(
-        &self,
-        keys: &[Vec<u8>],
-        doc: Doc<'_>,
-        except: Option<RecordId>,
-    ) -> Result<(), CommandError> {
+    fn check_unique(&self, keys: &[Vec<u8>], doc: Doc<'_>, except: Option<RecordId>) -> Result<()> {
         for (index, key) in self.indexes.iter().zip(keys) {
             let is_taken = index.spec.unique
                 && index
@@ -149,7 +144,7 @@ impl Collection {
     }
 
     /// Creates an index over the existing documents; `false` if it exists already.
-    pub(crate) fn create_index(&mut self, spec: IndexSpec) -> Result<bool, CommandError> {
+    pub(crate) fn create_index(&mut self, spec: IndexSpec) -> Result<bool> {
         let same_fields = |index: &&Index| index.spec.pattern == spec.pattern;
         let same_name = |index: &&Index| index.spec.name == spec.name;
         if let Some(index) = self.indexes.iter().find(|i| same_name(i) || same_fields(i)) {

@@ -55,6 +55,9 @@ codes! {
     IDLFailedToParse = 40414,
 }
 
+/// The result of a command, or of a part of it.
+pub(crate) type Result<T, E = CommandError> = std::result::Result<T, E>;
+
 /// The error of a command, or of one write in it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CommandError {

@@ -1,6 +1,6 @@
 //! Filters: top-level fields, each with the value that it must equal.
 
-use super::command_error::{Code, CommandError};
+use super::command_error::{Code, Result};
 use super::request::{check_field, check_types};
 use crate::bson::{Doc, Value, append_key};
 
@@ -12,7 +12,7 @@ pub(crate) struct Filter<'a> {
 
 impl<'a> Filter<'a> {
     /// Parses `{field: value, …}`.
-    pub(crate) fn read(doc: Doc<'a>) -> Result<Self, CommandError> {
+    pub(crate) fn read(doc: Doc<'a>) -> Result<Self> {
         let mut fields = Vec::new();
         for (field, value) in doc {
             if field.starts_with('$') {

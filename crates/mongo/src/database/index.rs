@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::ops::Bound;
 
-use super::command_error::{Code, CommandError};
+use super::command_error::{Code, CommandError, Result};
 use super::filter::Filter;
 use super::request::{doc_of, reject_unsupported};
 use crate::bson::{Doc, OwnedDoc, Value, append_key, document};
@@ -41,7 +41,7 @@ impl IndexSpec {
     }
 
     /// Parses `{key: {field: 1, …}, name: "…", unique: true}`.
-    pub(crate) fn read(doc: Doc<'_>) -> Result<Self, CommandError> {
+    pub(crate) fn read(doc: Doc<'_>) -> Result<Self> {
         reject_unsupported(
             doc,
             &[
@@ -116,7 +116,7 @@ impl Index {
     }
 
     /// The key of a document: those of its fields, one after the other. MongoDB would have a key for each item of an array.
-    pub(crate) fn key(&self, doc: Doc<'_>) -> Result<Vec<u8>, CommandError> {
+    pub(crate) fn key(&self, doc: Doc<'_>) -> Result<Vec<u8>> {
         let mut key = Vec::new();
         for field in self.spec.fields() {
             let value = doc.get(field).unwrap_or(Value::Null);

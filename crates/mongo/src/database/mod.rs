@@ -23,6 +23,7 @@ pub use command_error::{Code, CommandError};
 pub use request::Operation;
 
 use collection::{Collection, Record};
+use command_error::Result;
 use filter::Filter;
 use query::Cursors;
 use request::Request;
@@ -144,7 +145,7 @@ impl Database {
 
     fn command(
         &mut self,
-        request: Result<Request<'_>, CommandError>,
+        request: Result<Request<'_>>,
         context: Context,
         w: &mut Writer<'_>,
     ) -> CommandOutcome {
@@ -168,12 +169,7 @@ impl Database {
         CommandOutcome { operation, failed }
     }
 
-    fn run(
-        &mut self,
-        request: &Request<'_>,
-        context: Context,
-        w: &mut Writer<'_>,
-    ) -> Result<(), CommandError> {
+    fn run(&mut self, request: &Request<'_>, context: Context, w: &mut Writer<'_>) -> Result<()> {
         if request.get("startTransaction").is_some() || request.get("txnNumber").is_some() {
             return Err(Code::IllegalOperation
                 .error("Transaction numbers are only allowed on a replica set member or mongos"));
@@ -228,8 +224,8 @@ impl Database {
         &mut self,
         database: &str,
         name: &str,
-        change: impl FnOnce(&mut Collection) -> Result<(), CommandError>,
-    ) -> Result<(), CommandError> {
+        change: impl FnOnce(&mut Collection) -> Result<()>,
+    ) -> Result<()> {
         if self.collection(database, name).is_none() {
             let collections: usize = self.databases.values().map(BTreeMap::len).sum();
             if collections >= self.limits.collections_max {
@@ -250,7 +246,7 @@ impl Database {
         done
     }
 
-    fn check_capacity(&self, more_bytes: usize) -> Result<(), CommandError> {
+    fn check_capacity(&self, more_bytes: usize) -> Result<()> {
         if self.bytes.saturating_add(more_bytes) <= self.limits.bytes_max {
             return Ok(());
         }

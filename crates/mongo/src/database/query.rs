@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, VecDeque};
 
 use super::Database;
 use super::collection::Stored;
-use super::command_error::{Code, CommandError};
+use super::command_error::{Code, Result};
 use super::filter::Filter;
 use super::request::Request;
 use crate::bson::{DOCUMENT_BYTES_MAX, Doc, Value, Writer};
@@ -74,13 +74,7 @@ impl Cursors {
     }
 
     /// Writes the next batch.
-    fn more(
-        &mut self,
-        id: i64,
-        namespace: &str,
-        batch: usize,
-        w: &mut Writer<'_>,
-    ) -> Result<(), CommandError> {
+    fn more(&mut self, id: i64, namespace: &str, batch: usize, w: &mut Writer<'_>) -> Result<()> {
         let not_found = || Code::CursorNotFound.error(format!("cursor id {id} not found"));
         let cursor = self
             .open
@@ -132,11 +126,7 @@ fn write_batch(name: &str, rows: &mut VecDeque<Stored>, batch: usize, w: &mut Wr
 }
 
 impl Database {
-    pub(super) fn find(
-        &mut self,
-        request: &Request<'_>,
-        w: &mut Writer<'_>,
-    ) -> Result<(), CommandError> {
+    pub(super) fn find(&mut self, request: &Request<'_>, w: &mut Writer<'_>) -> Result<()> {
         let name = request.collection()?;
         request.refuse(&UNSUPPORTED)?;
         let filter = Filter::read(request.doc("filter")?)?;
@@ -154,11 +144,7 @@ impl Database {
         Ok(())
     }
 
-    pub(super) fn get_more(
-        &mut self,
-        request: &Request<'_>,
-        w: &mut Writer<'_>,
-    ) -> Result<(), CommandError> {
+    pub(super) fn get_more(&mut self, request: &Request<'_>, w: &mut Writer<'_>) -> Result<()> {
         let name = request.get("collection").and_then(|value| value.as_str());
         let namespace = format!("{}.{}", request.database, name.unwrap_or_default());
         let id = request.body.first().and_then(|(_, value)| value.as_i64());
@@ -169,11 +155,7 @@ impl Database {
             .more(id, &namespace, batch.unwrap_or(usize::MAX), w)
     }
 
-    pub(super) fn kill_cursors(
-        &mut self,
-        request: &Request<'_>,
-        w: &mut Writer<'_>,
-    ) -> Result<(), CommandError> {
+    pub(super) fn kill_cursors(&mut self, request: &Request<'_>, w: &mut Writer<'_>) -> Result<()> {
         let namespace = format!("{}.{}", request.database, request.collection()?);
         let list = request.get("cursors").and_then(|value| value.as_array());
         let list = list

@@ -1,6 +1,6 @@
 //! A parsed command: name, kind, database, fields, document sequences; and checks of what commands contain.
 
-use super::command_error::{Code, CommandError};
+use super::command_error::{Code, CommandError, Result};
 use crate::bson::{Doc, Value};
 use crate::message::Msg;
 
@@ -68,7 +68,7 @@ pub(crate) struct Request<'a> {
 
 impl<'a> Request<'a> {
     /// The command of an OP_MSG.
-    pub(crate) fn of_msg(msg: Msg<'a>) -> Result<Self, CommandError> {
+    pub(crate) fn of_msg(msg: Msg<'a>) -> Result<Self> {
         let name = msg.body.first().map_or("", |(name, _)| name);
         let database = msg
             .body
@@ -101,7 +101,7 @@ impl<'a> Request<'a> {
     }
 
     /// The collection of the command.
-    pub(crate) fn collection(&self) -> Result<&'a str, CommandError> {
+    pub(crate) fn collection(&self) -> Result<&'a str> {
         let name = self.body.first().and_then(|(_, value)| value.as_str());
         let (database, name) = (self.database, name.unwrap_or_default());
         let is_invalid = name.is_empty()
@@ -120,12 +120,12 @@ impl<'a> Request<'a> {
     }
 
     /// A document field; an empty document if it is missing.
-    pub(crate) fn doc(&self, name: &str) -> Result<Doc<'a>, CommandError> {
+    pub(crate) fn doc(&self, name: &str) -> Result<Doc<'a>> {
         doc_of(self.body, name)
     }
 
     /// A non-negative integer field.
-    pub(crate) fn count(&self, name: &str) -> Result<Option<usize>, CommandError> {
+    pub(crate) fn count(&self, name: &str) -> Result<Option<usize>> {
         count_of(self.body, name)
     }
 
@@ -134,12 +134,12 @@ impl<'a> Request<'a> {
     }
 
     /// Rejects options that are not supported.
-    pub(crate) fn refuse(&self, names: &[&str]) -> Result<(), CommandError> {
+    pub(crate) fn refuse(&self, names: &[&str]) -> Result<()> {
         reject_unsupported(self.body, names)
     }
 
     /// A document sequence, or an array field.
-    pub(crate) fn documents(&self, name: &str) -> Result<Vec<Doc<'a>>, CommandError> {
+    pub(crate) fn documents(&self, name: &str) -> Result<Vec<Doc<'a>>> {
         if let Some(documents) = self.msg.and_then(|msg| msg.sequence(name)) {
             return Ok(documents.collect());
         }
@@ -161,7 +161,7 @@ impl<'a> Request<'a> {
 }
 
 /// A document within another; an empty one if it is missing.
-pub(crate) fn doc_of<'a>(body: Doc<'a>, name: &str) -> Result<Doc<'a>, CommandError> {
+pub(crate) fn doc_of<'a>(body: Doc<'a>, name: &str) -> Result<Doc<'a>> {
     match body.get(name) {
         None | Some(Value::Null) => Ok(Doc::EMPTY),
         Some(Value::Document(doc)) => Ok(doc),
@@ -170,7 +170,7 @@ pub(crate) fn doc_of<'a>(body: Doc<'a>, name: &str) -> Result<Doc<'a>, CommandEr
 }
 
 /// A non-negative integer within a document.
-pub(crate) fn count_of(body: Doc<'_>, name: &str) -> Result<Option<usize>, CommandError> {
+pub(crate) fn count_of(body: Doc<'_>, name: &str) -> Result<Option<usize>> {
     let Some(value) = body.get(name).filter(|value| *value != Value::Null) else {
         return Ok(None);
     };
@@ -182,7 +182,7 @@ pub(crate) fn count_of(body: Doc<'_>, name: &str) -> Result<Option<usize>, Comma
 
 /// Rejects options of a command, or of one write in it, that are not supported. Null, false and empty values have no effect and
 /// are accepted.
-pub(crate) fn reject_unsupported(body: Doc<'_>, names: &[&str]) -> Result<(), CommandError> {
+pub(crate) fn reject_unsupported(body: Doc<'_>, names: &[&str]) -> Result<()> {
     let found = body.iter().find(|(name, value)| {
         let has_effect = match value {
             Value::Document(doc) | Value::Array(doc) => !doc.is_empty(),
@@ -197,7 +197,7 @@ pub(crate) fn reject_unsupported(body: Doc<'_>, names: &[&str]) -> Result<(), Co
 }
 
 /// Rejects paths into documents: only top-level fields can be named.
-pub(crate) fn check_field(field: &str) -> Result<(), CommandError> {
+pub(crate) fn check_field(field: &str) -> Result<()> {
     if field.contains('.') {
         return Err(CommandError::unsupported(format_args!(
             "the path '{field}' into a document"
@@ -207,7 +207,7 @@ pub(crate) fn check_field(field: &str) -> Result<(), CommandError> {
 }
 
 /// Rejects types that the database cannot compare as MongoDB does.
-pub(crate) fn check_types(value: Value<'_>) -> Result<(), CommandError> {
+pub(crate) fn check_types(value: Value<'_>) -> Result<()> {
     match value {
         Value::Document(doc) | Value::Array(doc) => doc.values().try_for_each(check_types),
         Value::Other { kind, .. } => Err(CommandError::unsupported(format_args!(

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::command_error::{Code, CommandError};
+use super::command_error::{Code, CommandError, Result};
 use super::request::{check_field, check_types};
 use crate::bson::{DOCUMENT_BYTES_MAX, Doc, Value, document};
 
@@ -21,7 +21,7 @@ enum Change<'a> {
 
 impl<'a> Update<'a> {
     /// Parses `{$set: {field: value, …}, $inc: {field: number, …}}`.
-    pub(crate) fn read(value: Value<'a>) -> Result<Self, CommandError> {
+    pub(crate) fn read(value: Value<'a>) -> Result<Self> {
         let failed = |message: String| Code::FailedToParse.error(message);
         let doc = match value {
             Value::Document(doc) => doc,
@@ -63,7 +63,7 @@ impl<'a> Update<'a> {
     }
 
     /// The changed document.
-    pub(crate) fn apply(&self, old: Doc<'_>) -> Result<Vec<u8>, CommandError> {
+    pub(crate) fn apply(&self, old: Doc<'_>) -> Result<Vec<u8>> {
         let mut changes = self.changes.clone();
         let mut fields: Vec<(&str, Value<'_>)> = Vec::new();
         for (name, before) in old {
@@ -92,7 +92,7 @@ impl<'a> Update<'a> {
     }
 }
 
-fn check_name(field: &str) -> Result<(), CommandError> {
+fn check_name(field: &str) -> Result<()> {
     if field.is_empty() {
         return Err(Code::EmptyFieldName.error("An update path is empty, which is not allowed."));
     }
@@ -106,7 +106,7 @@ fn check_name(field: &str) -> Result<(), CommandError> {
 
 impl<'a> Change<'a> {
     /// The new value of a field.
-    fn apply(self, field: &str, before: Option<Value<'_>>) -> Result<Value<'a>, CommandError> {
+    fn apply(self, field: &str, before: Option<Value<'_>>) -> Result<Value<'a>> {
         let after = match self {
             Self::Set(value) => value,
             Self::Increment(operand) => {

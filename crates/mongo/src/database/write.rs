@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::Database;
 use super::collection::{Record, Stored};
-use super::command_error::{Code, CommandError};
+use super::command_error::{Code, CommandError, Result};
 use super::filter::Filter;
 use super::index::IndexSpec;
 use super::request::{Request, check_types, reject_unsupported};
@@ -30,8 +30,8 @@ const UNSUPPORTED: [&str; 8] = [
 fn for_each_write<'a>(
     request: &Request<'a>,
     name: &str,
-    mut write: impl FnMut(Doc<'a>) -> Result<(), CommandError>,
-) -> Result<Vec<(usize, CommandError)>, CommandError> {
+    mut write: impl FnMut(Doc<'a>) -> Result<()>,
+) -> Result<Vec<(usize, CommandError)>> {
     let writes = request.documents(name)?;
     if !(1..=WRITES_MAX).contains(&writes.len()) {
         return Err(
@@ -66,7 +66,7 @@ fn append_write_errors(failed: &[(usize, CommandError)], w: &mut Writer<'_>) {
 }
 
 /// The filter of an update or a delete.
-fn filter_of(write: Doc<'_>) -> Result<Filter<'_>, CommandError> {
+fn filter_of(write: Doc<'_>) -> Result<Filter<'_>> {
     let Some(Value::Document(filter)) = write.get("q") else {
         return Err(Code::IDLFailedToParse.error("q, the filter of a write, must be a document"));
     };
@@ -74,7 +74,7 @@ fn filter_of(write: Doc<'_>) -> Result<Filter<'_>, CommandError> {
 }
 
 /// The document with `_id` as its first field, if that has to be moved.
-fn with_id_first(doc: Doc<'_>) -> Result<Option<Vec<u8>>, CommandError> {
+fn with_id_first(doc: Doc<'_>) -> Result<Option<Vec<u8>>> {
     let id = match doc.get("_id") {
         None | Some(Value::Array(_)) => {
             return Err(Code::InvalidIdField
@@ -96,11 +96,7 @@ fn with_id_first(doc: Doc<'_>) -> Result<Option<Vec<u8>>, CommandError> {
 }
 
 impl Database {
-    pub(super) fn insert(
-        &mut self,
-        request: &Request<'_>,
-        w: &mut Writer<'_>,
-    ) -> Result<(), CommandError> {
+    pub(super) fn insert(&mut self, request: &Request<'_>, w: &mut Writer<'_>) -> Result<()> {
         let collection = request.collection()?;
         let mut inserted = 0;
         let failed = for_each_write(request, "documents", |doc| {
@@ -113,12 +109,7 @@ impl Database {
         Ok(())
     }
 
-    fn insert_one(
-        &mut self,
-        database: &str,
-        collection: &str,
-        doc: Doc<'_>,
-    ) -> Result<(), CommandError> {
+    fn insert_one(&mut self, database: &str, collection: &str, doc: Doc<'_>) -> Result<()> {
         let bytes = doc.bytes().len();
         if bytes > DOCUMENT_BYTES_MAX {
             return Err(Code::BSONObjectTooLarge.error(format!(
@@ -132,11 +123,7 @@ impl Database {
         self.modify_collection(database, collection, |collection| collection.insert(doc))
     }
 
-    pub(super) fn update(
-        &mut self,
-        request: &Request<'_>,
-        w: &mut Writer<'_>,
-    ) -> Result<(), CommandError> {
+    pub(super) fn update(&mut self, request: &Request<'_>, w: &mut Writer<'_>) -> Result<()> {
         let (database, collection) = (request.database, request.collection()?);
         let (mut matched, mut changed) = (0, 0);
         let failed = for_each_write(request, "updates", |write| {
@@ -164,7 +151,7 @@ impl Database {
         collection: &str,
         record: &Record,
         update: &Update<'_>,
-    ) -> Result<Option<Vec<u8>>, CommandError> {
+    ) -> Result<Option<Vec<u8>>> {
         let new = update.apply(Doc::trusted(&record.doc))?;
         if *new == *record.doc {
             return Ok(None);
@@ -176,11 +163,7 @@ impl Database {
         Ok(Some(new))
     }
 
-    pub(super) fn delete(
-        &mut self,
-        request: &Request<'_>,
-        w: &mut Writer<'_>,
-    ) -> Result<(), CommandError> {
+    pub(super) fn delete(&mut self, request: &Request<'_>, w: &mut Writer<'_>) -> Result<()> {
         let (database, collection) = (request.database, request.collection()?);
         let mut deleted = 0;
         let failed = for_each_write(request, "deletes", |write| {
@@ -211,7 +194,7 @@ impl Database {
         &mut self,
         request: &Request<'_>,
         w: &mut Writer<'_>,
-    ) -> Result<(), CommandError> {
+    ) -> Result<()> {
         let (database, collection) = (request.database, request.collection()?);
         request.refuse(&UNSUPPORTED)?;
         let filter = Filter::read(request.doc("query")?)?;
@@ -254,7 +237,7 @@ impl Database {
         &mut self,
         request: &Request<'_>,
         w: &mut Writer<'_>,
-    ) -> Result<(), CommandError> {
+    ) -> Result<()> {
         let name = request.collection()?;
         let specs = request
             .documents("indexes")?

@@ -10,7 +10,7 @@ use kafka_protocol::protocol::{Decodable, Message};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::admin::error::{AdminError, check};
+use crate::admin::error::{AdminError, Result, check};
 use crate::admin::{Admin, group_id};
 
 /// A group.
@@ -50,11 +50,11 @@ impl Admin {
     ///
     /// # Errors
     /// If the group does not exist.
-    pub fn group(&mut self, name: &str) -> Result<GroupDescription, AdminError> {
+    pub fn group(&mut self, name: &str) -> Result<GroupDescription> {
         self.with_retries(|admin| admin.group_once(name))
     }
 
-    fn group_once(&mut self, name: &str) -> Result<GroupDescription, AdminError> {
+    fn group_once(&mut self, name: &str) -> Result<GroupDescription> {
         let what = &format!("group {name}");
         let coordinator = self.coordinator(name)?;
         if self

@@ -7,7 +7,7 @@ use kafka_protocol::messages::offset_fetch_request::OffsetFetchRequestGroup;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::admin::error::{AdminError, check};
+use crate::admin::error::{Result, check};
 use crate::admin::offsets::{Key, OffsetSpec};
 use crate::admin::{Admin, group_id};
 
@@ -46,7 +46,7 @@ impl Admin {
     ///
     /// # Errors
     /// If the group does not exist.
-    pub fn group_lag(&mut self, name: &str) -> Result<GroupLag, AdminError> {
+    pub fn group_lag(&mut self, name: &str) -> Result<GroupLag> {
         let group = self.group(name)?;
         let committed = self.committed(name)?;
         let mut rows: BTreeMap<Key, PartitionLag> = BTreeMap::new();
@@ -96,7 +96,7 @@ impl Admin {
     ///
     /// # Errors
     /// If its coordinator does not answer.
-    pub fn committed(&mut self, name: &str) -> Result<BTreeMap<(String, i32), i64>, AdminError> {
+    pub fn committed(&mut self, name: &str) -> Result<BTreeMap<(String, i32), i64>> {
         self.with_retries(|admin| {
             let coordinator = admin.coordinator(name)?;
             let requested = OffsetFetchRequestGroup::default()

@@ -8,7 +8,7 @@ use kafka_protocol::messages::{DeleteGroupsRequest, FindCoordinatorRequest, List
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::error::{AdminError, Outcome, check};
+use super::error::{AdminError, Outcome, Result, check};
 use super::{Admin, group_id, str_bytes};
 
 pub use describe::{GroupDescription, GroupMember};
@@ -35,7 +35,7 @@ impl Admin {
     ///
     /// # Errors
     /// If a broker does not answer.
-    pub fn groups(&mut self) -> Result<Vec<GroupListing>, AdminError> {
+    pub fn groups(&mut self) -> Result<Vec<GroupListing>> {
         self.cluster.refresh()?;
         let brokers: Vec<i32> = self.cluster.brokers().keys().copied().collect();
         let mut all = Vec::new();
@@ -65,10 +65,7 @@ impl Admin {
     ///
     /// # Errors
     /// If no broker answers; what the cluster refuses is in the outcomes.
-    pub fn delete_groups<S: AsRef<str>>(
-        &mut self,
-        names: &[S],
-    ) -> Result<Vec<Outcome>, AdminError> {
+    pub fn delete_groups<S: AsRef<str>>(&mut self, names: &[S]) -> Result<Vec<Outcome>> {
         let mut outcomes = Vec::new();
         for name in names {
             let name = name.as_ref();
@@ -91,7 +88,7 @@ impl Admin {
     }
 
     /// The coordinator of a group. The first request makes the cluster create `__consumer_offsets`, which takes a while.
-    fn coordinator(&mut self, group: &str) -> Result<i32, AdminError> {
+    fn coordinator(&mut self, group: &str) -> Result<i32> {
         let request = FindCoordinatorRequest::default()
             .with_key_type(0)
             .with_coordinator_keys(vec![str_bytes(group)]);

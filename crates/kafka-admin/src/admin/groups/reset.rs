@@ -10,7 +10,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::admin::change::Mode;
-use crate::admin::error::{AdminError, check};
+use crate::admin::error::{AdminError, Result, check};
 use crate::admin::offsets::{Key, OffsetSpec};
 use crate::admin::{Admin, by_topic, group_id};
 
@@ -58,7 +58,7 @@ impl Admin {
         topics: &[String],
         to: ResetTo,
         mode: Mode,
-    ) -> Result<Vec<Reset>, AdminError> {
+    ) -> Result<Vec<Reset>> {
         self.refuse_if_active(name)?;
         let committed = self.committed(name)?;
         let mut names: Vec<String> = match topics {
@@ -85,7 +85,7 @@ impl Admin {
     }
 
     /// For an OffsetCommit from outside a non-empty group, the coordinator reports no more than "unknown member": check first.
-    fn refuse_if_active(&mut self, name: &str) -> Result<(), AdminError> {
+    fn refuse_if_active(&mut self, name: &str) -> Result<()> {
         match self.group(name) {
             Ok(group) if group.members.is_empty() => Ok(()),
             Ok(group) => Err(AdminError::Input(format!(
@@ -109,7 +109,7 @@ impl Admin {
         keys: &[Key],
         committed: &BTreeMap<Key, i64>,
         to: ResetTo,
-    ) -> Result<Vec<Reset>, AdminError> {
+    ) -> Result<Vec<Reset>> {
         let first = self.offsets(keys, OffsetSpec::Earliest)?;
         let last = self.offsets(keys, OffsetSpec::Latest)?;
         let timed = match to {
@@ -143,7 +143,7 @@ impl Admin {
         Ok(resets)
     }
 
-    fn commit(&mut self, name: &str, resets: &[Reset]) -> Result<(), AdminError> {
+    fn commit(&mut self, name: &str, resets: &[Reset]) -> Result<()> {
         let partitions = resets.iter().map(|one| {
             let partition = OffsetCommitRequestPartition::default()
                 .with_partition_index(one.partition)

@@ -15,7 +15,7 @@ use serde::Serialize;
 
 use crate::reassignment::{CandidateBroker, PartitionReassignment, ReplicaAssignment};
 
-use super::error::{AdminError, Outcome, check};
+use super::error::{AdminError, Outcome, Result, check};
 use super::offsets::Key;
 use super::{Admin, broker_ids, by_topic, ids};
 
@@ -45,7 +45,7 @@ impl Admin {
     ///
     /// # Errors
     /// If no broker answers.
-    pub fn sites(&mut self) -> Result<Vec<CandidateBroker>, AdminError> {
+    pub fn sites(&mut self) -> Result<Vec<CandidateBroker>> {
         let answer = self.cluster.metadata(Some(Vec::new()))?;
         let mut sites: Vec<CandidateBroker> = answer
             .brokers
@@ -63,7 +63,7 @@ impl Admin {
     ///
     /// # Errors
     /// If a topic does not exist, or partitions of it are being reassigned already.
-    pub fn placed(&mut self, topics: &[String]) -> Result<Vec<ReplicaAssignment>, AdminError> {
+    pub fn placed(&mut self, topics: &[String]) -> Result<Vec<ReplicaAssignment>> {
         let moving = self.reassignments()?;
         if let Some(one) = moving.iter().find(|one| topics.contains(&one.topic)) {
             return Err(AdminError::Input(format!(
@@ -86,11 +86,7 @@ impl Admin {
     ///
     /// # Errors
     /// If a partition is no longer where the plan says, a throttle is set already, or the cluster refuses; nothing moves then.
-    pub fn reassign(
-        &mut self,
-        moves: &[PartitionReassignment],
-        limit: ThrottleRate,
-    ) -> Result<(), AdminError> {
+    pub fn reassign(&mut self, moves: &[PartitionReassignment], limit: ThrottleRate) -> Result<()> {
         self.refuse_if_stale(moves)?;
         let mut throttles = Throttles::of(moves, limit);
         if let Some(throttles) = &mut throttles {
@@ -120,7 +116,7 @@ impl Admin {
     ///
     /// # Errors
     /// If no broker answers, or this user is not authorized.
-    pub fn reassignments(&mut self) -> Result<Vec<OngoingReassignment>, AdminError> {
+    pub fn reassignments(&mut self) -> Result<Vec<OngoingReassignment>> {
         let request = ListPartitionReassignmentsRequest::default()
             .with_timeout_ms(self.timeout_ms())
             .with_topics(None);
@@ -151,18 +147,12 @@ impl Admin {
     ///
     /// # Errors
     /// If no broker answers; what the cluster refuses is in the outcomes.
-    pub fn cancel_reassignments(
-        &mut self,
-        partitions: &[(String, i32)],
-    ) -> Result<Vec<Outcome>, AdminError> {
+    pub fn cancel_reassignments(&mut self, partitions: &[(String, i32)]) -> Result<Vec<Outcome>> {
         let targets = partitions.iter().map(|key| (key.clone(), None));
         self.alter(&targets.collect())
     }
 
-    fn alter(
-        &mut self,
-        targets: &BTreeMap<Key, Option<&[i32]>>,
-    ) -> Result<Vec<Outcome>, AdminError> {
+    fn alter(&mut self, targets: &BTreeMap<Key, Option<&[i32]>>) -> Result<Vec<Outcome>> {
         let partitions = targets.iter().map(|((topic, partition), replicas)| {
             let one = ReassignablePartition::default()
                 .with_partition_index(*partition)
@@ -197,7 +187,7 @@ impl Admin {
         Ok(outcomes)
     }
 
-    fn refuse_if_stale(&mut self, moves: &[PartitionReassignment]) -> Result<(), AdminError> {
+    fn refuse_if_stale(&mut self, moves: &[PartitionReassignment]) -> Result<()> {
         let mut names: Vec<String> = moves.iter().map(|one| one.topic.clone()).collect();
         names.sort_unstable();
         names.dedup();
@@ -218,7 +208,7 @@ impl Admin {
     }
 
     /// Fills in copied and total bytes from the brokers' log directories.
-    fn fill_progress(&mut self, all: &mut [OngoingReassignment]) -> Result<(), AdminError> {
+    fn fill_progress(&mut self, all: &mut [OngoingReassignment]) -> Result<()> {
         if all.iter().all(|one| one.adding.is_empty()) {
             return Ok(());
         }

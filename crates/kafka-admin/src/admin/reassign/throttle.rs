@@ -11,7 +11,7 @@ use serde::Serialize;
 use crate::admin::Admin;
 use crate::admin::change::Mode;
 use crate::admin::configs::{Config, ConfigOp, ConfigSource, Resource};
-use crate::admin::error::AdminError;
+use crate::admin::error::{AdminError, Result};
 use crate::reassignment::PartitionReassignment;
 
 const RATES: [&str; 2] = [
@@ -94,7 +94,7 @@ impl Admin {
     ///
     /// # Errors
     /// If a broker does not answer.
-    pub fn throttles(&mut self) -> Result<Throttles, AdminError> {
+    pub fn throttles(&mut self) -> Result<Throttles> {
         let mut throttles = Throttles::default();
         let live: Vec<i32> = self.sites()?.iter().map(|site| site.broker).collect();
         let brokers: Vec<Resource> = live.iter().copied().map(Resource::Broker).collect();
@@ -134,7 +134,7 @@ impl Admin {
     }
 
     /// Sets throttles, all or none; refuses if there are any already, which belong to another reassignment.
-    pub(super) fn throttle(&mut self, throttles: &Throttles) -> Result<(), AdminError> {
+    pub(super) fn throttle(&mut self, throttles: &Throttles) -> Result<()> {
         self.refuse_if_throttled(throttles)?;
         let done = self.set_throttles(throttles);
         if done.is_err() {
@@ -143,7 +143,7 @@ impl Admin {
         done
     }
 
-    fn refuse_if_throttled(&mut self, throttles: &Throttles) -> Result<(), AdminError> {
+    fn refuse_if_throttled(&mut self, throttles: &Throttles) -> Result<()> {
         let existing = self.throttles()?;
         let brokers = throttles.brokers.keys();
         let broker = brokers
@@ -166,7 +166,7 @@ impl Admin {
         }
     }
 
-    fn set_throttles(&mut self, throttles: &Throttles) -> Result<(), AdminError> {
+    fn set_throttles(&mut self, throttles: &Throttles) -> Result<()> {
         for (id, rate) in &throttles.brokers {
             let changes = RATES.map(|key| ConfigOp::Set(key.to_owned(), rate.to_string()));
             self.alter_configs(&Resource::Broker(*id), &changes, Mode::Apply)?;
@@ -186,7 +186,7 @@ impl Admin {
     ///
     /// # Errors
     /// If the cluster refuses.
-    pub fn unthrottle(&mut self, throttles: &Throttles) -> Result<(), AdminError> {
+    pub fn unthrottle(&mut self, throttles: &Throttles) -> Result<()> {
         for name in throttles.topics.keys() {
             let changes =
                 [LEADER_REPLICAS, FOLLOWER_REPLICAS].map(|key| ConfigOp::Delete(key.to_owned()));

@@ -16,7 +16,7 @@ use serde::Serialize;
 use tare_kafka::records::Batches;
 
 use super::configs::Resource;
-use super::error::{AdminError, check};
+use super::error::{AdminError, Result, check};
 use super::offsets::{self, OffsetSpec};
 use super::topics::PartitionInfo;
 use super::{Admin, topic_name};
@@ -118,7 +118,7 @@ impl Admin {
         topic: &str,
         partition: &PartitionInfo,
         watch: &mut dyn FnMut(Progress),
-    ) -> Result<ReplicaComparison, AdminError> {
+    ) -> Result<ReplicaComparison> {
         let mut notes = Vec::new();
         let mut readers: BTreeMap<i32, ReplicaReader> = BTreeMap::new();
         for &broker in &partition.replicas {
@@ -187,7 +187,7 @@ impl Admin {
         })
     }
 
-    fn is_compacted(&mut self, topic: &str, notes: &mut Vec<String>) -> Result<bool, AdminError> {
+    fn is_compacted(&mut self, topic: &str, notes: &mut Vec<String>) -> Result<bool> {
         let topic = Resource::Topic(topic.to_owned());
         let found = self.configs(&[topic], Some(&["cleanup.policy"]))?;
         let mut values = found.iter().flat_map(|(_, configs)| configs);
@@ -209,7 +209,7 @@ impl Admin {
         topic: &str,
         partition: &PartitionInfo,
         broker: i32,
-    ) -> Result<ReplicaReader, AdminError> {
+    ) -> Result<ReplicaReader> {
         let key = (topic.to_owned(), partition.partition);
         let request = offsets::request(&[key], OffsetSpec::Earliest);
         let request = request.with_replica_id(DEBUG_REPLICA_ID.into());
@@ -242,7 +242,7 @@ impl Admin {
         queue: &mut ReplicaQueue,
         from: i64,
         to: i64,
-    ) -> Result<(), AdminError> {
+    ) -> Result<()> {
         if reader.next >= to {
             queue.is_done = true;
             return Ok(());
@@ -280,7 +280,7 @@ impl Admin {
         partition: i32,
         broker: i32,
         offset: i64,
-    ) -> Result<PartitionData, AdminError> {
+    ) -> Result<PartitionData> {
         let requested = FetchPartition::default()
             .with_partition(partition)
             .with_current_leader_epoch(-1)
