@@ -23,9 +23,8 @@ mod server;
 pub use crate::cgroup::limit_groups::CgroupLimits;
 pub(crate) use children::cpu_set;
 pub use client::{Keeper, ProcessExit};
-pub(crate) use folder::{
-    INSTANCE_MARK, PrivateFolder, default_base, make_in_memory, name_of, sweep,
-};
+pub use folder::make_in_memory;
+pub(crate) use folder::{INSTANCE_MARK, PrivateFolder, default_base, name_of, sweep};
 pub(crate) use lines::Lines;
 pub use protocol::{ExitStatus, LinkCounts, Spawn};
 pub use server::{KeeperMode, keeper_main};

@@ -6,7 +6,6 @@ pub mod calibrate;
 pub mod catalogue;
 pub mod certificates;
 mod cgroup;
-pub mod cluster;
 pub mod connector;
 pub mod counters;
 pub mod doctor;

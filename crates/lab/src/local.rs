@@ -1,7 +1,7 @@
 //! The environment `local`: every instance is a process of this host, every pod an address of 127.0.0.0/8 or a network
 //! namespace.
 
-pub(crate) mod addresses;
+mod addresses;
 mod admin;
 mod agent;
 mod ask;
@@ -40,6 +40,7 @@ use crate::fetch::{Fetcher, Software};
 use crate::keeper::{self, CgroupLimits, Keeper};
 use crate::process;
 use crate::render;
+pub use addresses::{Addresses, free_port};
 use pods::Network;
 pub use redirection::can_redirect;
 use test_bed::LocalTestBed;
@@ -378,7 +379,10 @@ fn bounds(limits: &Limits) -> Option<CgroupLimits> {
 }
 
 /// Creates a folder that only this user can enter; it must not exist.
-pub(crate) fn make_folder(path: &Path) -> Result<(), LabError> {
+///
+/// # Errors
+/// When it exists or cannot be created.
+pub fn make_folder(path: &Path) -> Result<(), LabError> {
     use std::os::unix::fs::DirBuilderExt;
     std::fs::DirBuilder::new()
         .mode(0o700)

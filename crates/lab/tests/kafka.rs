@@ -15,10 +15,10 @@ use std::time::Duration;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
-use tare_lab::cluster::{Cluster, ClusterMember};
 use tare_lab::connector::Connector;
 use tare_lab::probe::ReadinessProbe;
 use tare_lab::render::Login;
+use tare_test_cluster::{Cluster, ClusterMember};
 
 #[test]
 fn three_brokers_are_one_cluster_lose_one_and_take_it_back() {

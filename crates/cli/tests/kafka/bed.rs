@@ -16,7 +16,7 @@ use tare_kafka::kafka_protocol::messages::produce_request::{
 use tare_kafka::kafka_protocol::messages::{ProduceRequest, TopicName};
 use tare_kafka::kafka_protocol::protocol::StrBytes;
 use tare_kafka_admin::client::{Address, Cluster as Brokers, Settings};
-use tare_lab::cluster::Cluster;
+use tare_test_cluster::Cluster;
 
 use crate::rig::{finish, stderr, stdout, tare, wait_for};
 use crate::telling::Telling;

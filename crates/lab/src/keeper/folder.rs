@@ -153,7 +153,7 @@ const MEMORY: &str = "/dev/shm";
 ///
 /// # Errors
 /// When it exists: the names of private folders are visible, and any user may create one there.
-pub(crate) fn make_in_memory(path: &Path) -> Result<Option<PathBuf>, LabError> {
+pub fn make_in_memory(path: &Path) -> Result<Option<PathBuf>, LabError> {
     let folder = in_memory(path);
     match DirBuilder::new().mode(0o700).create(&folder) {
         Ok(()) => Ok(Some(folder)),

@@ -19,7 +19,7 @@ const PORTS_TRIED_MAX: u16 = 1000;
 ///
 /// Every pod of every test bed gets a new one, so that no TIME_WAIT connection of an earlier test bed is in its way.
 #[derive(Debug)]
-pub(crate) struct Addresses {
+pub struct Addresses {
     second: u8,
     given: u16,
     _guard: TcpListener,
@@ -27,7 +27,10 @@ pub(crate) struct Addresses {
 
 impl Addresses {
     /// Reserves a /16 that no other run has.
-    pub(crate) fn reserve() -> Result<Addresses, LabError> {
+    ///
+    /// # Errors
+    /// When all are taken.
+    pub fn reserve() -> Result<Addresses, LabError> {
         let random = RandomState::new().build_hasher().finish();
         let start = u8::try_from(random % 254).unwrap_or_default();
         let mut last = None;
@@ -53,7 +56,7 @@ impl Addresses {
     }
 
     /// An address that the last 60,000 pods did not have.
-    pub(crate) fn next(&mut self) -> Ipv4Addr {
+    pub fn next_address(&mut self) -> Ipv4Addr {
         loop {
             self.given = self.given % 0xFEFF + 1;
             let [third, fourth] = self.given.to_be_bytes();
@@ -65,10 +68,10 @@ impl Addresses {
 }
 
 /// Finds a free port of the address that is not in `given` and adds it there.
-pub(crate) fn free_port(
-    address: IpAddr,
-    given: &mut BTreeSet<SocketAddr>,
-) -> Result<u16, LabError> {
+///
+/// # Errors
+/// When none is free, with the process that has the last one tried.
+pub fn free_port(address: IpAddr, given: &mut BTreeSet<SocketAddr>) -> Result<u16, LabError> {
     let mut refused = None;
     for port in FIRST_PORT..FIRST_PORT + PORTS_TRIED_MAX {
         let at = SocketAddr::from((address, port));
@@ -183,8 +186,8 @@ mod tests {
     fn two_runs_never_share_an_address() {
         let mut one = Addresses::reserve().unwrap();
         let mut two = Addresses::reserve().unwrap();
-        let first: BTreeSet<_> = (0..1000).map(|_| one.next()).collect();
-        let second: BTreeSet<_> = (0..1000).map(|_| two.next()).collect();
+        let first: BTreeSet<_> = (0..1000).map(|_| one.next_address()).collect();
+        let second: BTreeSet<_> = (0..1000).map(|_| two.next_address()).collect();
         assert_eq!((first.len(), second.len()), (1000, 1000));
         assert!(first.is_disjoint(&second));
         assert!(first.iter().all(Ipv4Addr::is_loopback));
@@ -193,9 +196,9 @@ mod tests {
     #[test]
     fn addresses_come_round_without_touching_the_guard() {
         let mut addresses = Addresses::reserve().unwrap();
-        let first = addresses.next();
+        let first = addresses.next_address();
         let mut seen = 1;
-        while addresses.next() != first {
+        while addresses.next_address() != first {
             seen += 1;
         }
         assert!(seen > 60_000);
@@ -204,7 +207,7 @@ mod tests {
     #[test]
     fn a_port_in_use_is_passed_over_and_its_holder_is_named() {
         let mut addresses = Addresses::reserve().unwrap();
-        let address = IpAddr::from(addresses.next());
+        let address = IpAddr::from(addresses.next_address());
         let mut given = BTreeSet::new();
         let taken = TcpListener::bind((address, FIRST_PORT)).unwrap();
         assert_eq!(free_port(address, &mut given).unwrap(), FIRST_PORT + 1);

@@ -154,7 +154,7 @@ impl Network {
         let sites = &self.sites;
         for pod in &topology.pods {
             let address = match &mut self.kind {
-                Kind::Loopback(addresses) => addresses.next(),
+                Kind::Loopback(addresses) => addresses.next_address(),
                 Kind::Namespaces(numbers) => {
                     let many =
                         || LabError::Plan(format!("{} pods are too many", topology.pods.len()));

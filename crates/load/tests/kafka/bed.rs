@@ -16,7 +16,6 @@ use tare_kafka::audit::{DeliveryAudit, DeliveryReport};
 use tare_kafka_admin::admin::{Admin, Mode, NewTopic, OffsetSpec, PartitionLayout};
 use tare_kafka_admin::client::{Address, RetryBackoff, Settings};
 use tare_lab::LabError;
-use tare_lab::cluster::Cluster;
 use tare_load::{LoadError, Outcome, Progress, StopHandle};
 use tare_schema::FORMAT_VERSION;
 use tare_schema::agent::{Acknowledged, Sample};
@@ -26,6 +25,7 @@ use tare_schema::load::{
     LoginSpec, Mix, Pacing, ProduceSpec, Reach, RequestSpec, Resumption, Sched, SerialSpec, Spin,
     Stop, TlsSpec, TlsVersion, Transport, Trust,
 };
+use tare_test_cluster::Cluster;
 
 /// Partitions of each topic: one a broker.
 pub const PARTITIONS: i32 = 3;

@@ -3,8 +3,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use tare_lab::cluster::Cluster;
 use tare_schema::load::{Codec, FetchDepth, FetchFrom, FetchUntil, Keys, Pacing, Stop};
+use tare_test_cluster::Cluster;
 
 use crate::bed::{
     PARTITIONS, Running, S, Stand, VALUE_BYTES, bed, by_workers, consumer, count, fetch, produce,

@@ -9,21 +9,19 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use tare_lab::LabError;
+use tare_lab::catalogue::{Catalogue, Target, builtin_folder};
+use tare_lab::certificates::Authority;
+use tare_lab::connector::Connector;
+use tare_lab::counters::CounterReader;
+use tare_lab::environment::InstanceCounters;
+use tare_lab::fetch::Fetcher;
+use tare_lab::keeper::make_in_memory;
+use tare_lab::local::{Addresses, free_port, make_folder};
+use tare_lab::probe::{InstanceState, Readiness};
+use tare_lab::process;
+use tare_lab::render::{self, Context, Identity, Login, Peer, Rendered};
 use tare_schema::topology::{InstanceRole, Settings};
-
-use crate::LabError;
-use crate::catalogue::{Catalogue, Target, builtin_folder};
-use crate::certificates::Authority;
-use crate::connector::Connector;
-use crate::counters::CounterReader;
-use crate::environment::InstanceCounters;
-use crate::fetch::Fetcher;
-use crate::keeper::make_in_memory;
-use crate::local::addresses::{Addresses, free_port};
-use crate::local::make_folder;
-use crate::probe::{InstanceState, Readiness};
-use crate::process;
-use crate::render::{self, Context, Identity, Login, Peer, Rendered};
 
 /// Starts instances by number, each in its folder, and prints their process ids; kills them at the end of its input.
 const SCRIPT: &str = r#"
@@ -190,7 +188,7 @@ impl Cluster {
             if gone() {
                 return Ok(());
             }
-            process::pause(std::time::Duration::from_millis(5));
+            std::thread::sleep(std::time::Duration::from_millis(5));
         }
         Err(LabError::Plan(format!("process {pid} will not end")))
     }
@@ -318,7 +316,7 @@ fn context(
     addresses: &mut Addresses,
 ) -> Result<Context, LabError> {
     let name = format!("{}-{number}", target.def.target);
-    let address = IpAddr::from(addresses.next());
+    let address = IpAddr::from(addresses.next_address());
     let mut given = std::collections::BTreeSet::new();
     let mut port = || free_port(address, &mut given);
     let admin = SocketAddr::new(address, port()?);
