@@ -15,8 +15,7 @@ use std::process::{Command, Output};
 use std::time::Duration;
 
 use rig::{finish, kill, origin, root, stderr, stdout, tare, wait_for};
-use tare_lab::environment::PodProcess;
-use tare_lab::lab_state::LabState;
+use tare_lab::lab_state::{LabState, PodProcess};
 use tare_lab::process;
 
 const LIMIT: Duration = Duration::from_secs(60);

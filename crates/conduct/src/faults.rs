@@ -70,16 +70,12 @@ impl<'a> Faults<'a> {
     pub fn advance(&mut self, bed: &mut dyn TestBed) -> Result<(), LabError> {
         while self.next_at().is_some_and(|at| at <= Instant::now()) {
             let fault = &self.cell.faults[self.started.len()];
-            let what = self.choose(&fault.action);
             let began = Instant::now();
-            let mut actions = Vec::new();
-            for one in &what {
-                actions.push(bed.inject_fault(one)?);
-            }
+            let (subjects, actions) = self.inject(&fault.action, bed)?.into_iter().unzip();
             self.started.push(StartedFault {
                 at_ns: fault.at_ns,
                 action: fault.action.word(),
-                subjects: what.iter().map(target_name).collect(),
+                subjects,
                 began,
                 actions,
             });
@@ -90,43 +86,60 @@ impl<'a> Faults<'a> {
         Ok(())
     }
 
-    /// The faults of an action: kill, stop and pause draw a running instance, start and resume take all that are down or paused.
-    fn choose(&mut self, action: &FaultKind) -> Vec<FaultAction> {
-        let down = |set: &BTreeSet<String>, of: &[String]| -> Vec<String> {
-            of.iter()
-                .filter(|one| set.contains(*one))
-                .cloned()
-                .collect()
+    /// Begins a fault; returns the instances or the topic that it applies to.
+    fn inject(
+        &mut self,
+        fault: &FaultKind,
+        bed: &mut dyn TestBed,
+    ) -> Result<Vec<(String, FaultHandle)>, LabError> {
+        let (action, of) = match fault {
+            FaultKind::Kill { of } => (FaultAction::Kill, of),
+            FaultKind::Stop { of } => (FaultAction::Stop, of),
+            FaultKind::Start { of } => (FaultAction::Start, of),
+            FaultKind::Pause { of } => (FaultAction::Pause, of),
+            FaultKind::Resume { of } => (FaultAction::Resume, of),
+            FaultKind::Elect { step } | FaultKind::Reassign { step } => {
+                let Some(topic) = self.topic(step) else {
+                    return Ok(Vec::new());
+                };
+                let topics = bed.topics()?;
+                let handle = match fault {
+                    FaultKind::Reassign { .. } => topics.reassign(&topic)?,
+                    _ => topics.elect_preferred_leaders(&topic)?,
+                };
+                return Ok(vec![(topic.topic, handle)]);
+            }
         };
-        match action {
-            FaultKind::Kill { of } => self.draw(of).map(|one| self.end(one, FaultAction::Kill)),
-            FaultKind::Stop { of } => self.draw(of).map(|one| self.end(one, FaultAction::Stop)),
-            FaultKind::Pause { of } => self.draw(of).map(|one| {
-                self.paused.insert(one.clone());
-                FaultAction::Pause(one)
-            }),
-            FaultKind::Start { of } => {
-                let all = down(&self.ended, of);
-                self.ended.retain(|one| !all.contains(one));
-                return all.into_iter().map(FaultAction::Start).collect();
-            }
-            FaultKind::Resume { of } => {
-                let all = down(&self.paused, of);
-                self.paused.retain(|one| !all.contains(one));
-                return all.into_iter().map(FaultAction::Resume).collect();
-            }
-            FaultKind::Elect { step } => self.topic(step).map(FaultAction::Elect),
-            FaultKind::Reassign { step } => self.topic(step).map(FaultAction::Reassign),
-        }
-        .into_iter()
-        .collect()
+        let instances = self.choose(action, of).into_iter();
+        instances
+            .map(|one| {
+                let handle = bed.inject_fault(&one, action)?;
+                Ok((one, handle))
+            })
+            .collect()
     }
 
-    fn end(&mut self, one: String, how: fn(String) -> FaultAction) -> FaultAction {
-        self.paused.remove(&one);
-        self.ended.insert(one.clone());
-        self.restarted.insert(one.clone());
-        how(one)
+    /// The instances of a fault: kill, stop and pause draw a running one, start and resume take all that are down or paused.
+    fn choose(&mut self, action: FaultAction, of: &[String]) -> Vec<String> {
+        let affected = match action {
+            FaultAction::Start => &mut self.ended,
+            FaultAction::Resume => &mut self.paused,
+            FaultAction::Kill | FaultAction::Stop | FaultAction::Pause => {
+                let drawn = self.draw(of);
+                for one in &drawn {
+                    if action == FaultAction::Pause {
+                        self.paused.insert(one.clone());
+                    } else {
+                        self.paused.remove(one);
+                        self.ended.insert(one.clone());
+                        self.restarted.insert(one.clone());
+                    }
+                }
+                return drawn.into_iter().collect();
+            }
+        };
+        let chosen = of.iter().filter(|one| affected.remove(*one));
+        chosen.cloned().collect()
     }
 
     /// Draws one of the instances that are neither down nor paused.
@@ -205,17 +218,5 @@ impl<'a> Faults<'a> {
             failed: true,
         }));
         all
-    }
-}
-
-/// Name of the instance or topic that a fault applies to.
-fn target_name(what: &FaultAction) -> String {
-    match what {
-        FaultAction::Kill(one)
-        | FaultAction::Stop(one)
-        | FaultAction::Start(one)
-        | FaultAction::Pause(one)
-        | FaultAction::Resume(one) => one.clone(),
-        FaultAction::Elect(topic) | FaultAction::Reassign(topic) => topic.topic.clone(),
     }
 }

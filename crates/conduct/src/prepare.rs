@@ -2,11 +2,12 @@
 
 use std::time::{Duration, Instant};
 
+use tare_lab::LabError;
 use tare_lab::environment::TestBed;
 use tare_schema::agent::{AgentMessage, LoadResult};
 use tare_schema::def::PrepareWhen;
 use tare_schema::load::{Cores, LoadPlan, LoadSpec, Reach, Stop};
-use tare_schema::plan::{Cell, Preparation};
+use tare_schema::plan::{Ask, Cell, Preparation, PreparedTopic};
 
 use crate::error::TrialError;
 use crate::event::TrialObserver;
@@ -15,6 +16,8 @@ use crate::event::TrialObserver;
 const FILL_TIMEOUT: Duration = Duration::from_secs(600);
 /// Longest wait for one message; short, so that an interruption is noticed.
 const POLL_TIMEOUT: Duration = Duration::from_millis(50);
+/// Length of a wrong response in an error.
+const ANSWER_CHARS_MAX: usize = 400;
 
 /// Runs the preparation steps of a trial. Those needed once per test bed are added to `prepared`.
 pub(crate) fn steps(
@@ -30,7 +33,7 @@ pub(crate) fn steps(
         }
         let own = step.of_trial(trial);
         observer.step(own.step());
-        bed.prepare(&own)?;
+        prepare(&own, bed)?;
         if let Some(load) = own.fill() {
             fill(cell, (own.step(), load), seed, bed, observer)?;
         }
@@ -41,14 +44,41 @@ pub(crate) fn steps(
     Ok(())
 }
 
-/// Removes what was created for this trial alone.
+/// Removes the topics that were created for this trial alone; the effect of a request stays.
 pub(crate) fn undo(cell: &Cell, trial: u32, bed: &mut dyn TestBed) {
-    for step in &cell.prepare {
-        if step.when() == PrepareWhen::Trial {
-            // A leftover only takes disk space.
-            let _ = bed.undo(&step.of_trial(trial));
-        }
+    let own = cell.prepare.iter();
+    let own = own.filter(|step| step.when() == PrepareWhen::Trial);
+    for topic in own.filter_map(PreparedTopic::of) {
+        // A leftover only takes disk space.
+        let _ = bed
+            .topics()
+            .and_then(|topics| topics.delete(&topic.of_trial(trial)));
     }
+}
+
+/// Runs a step; the records of a topic are written afterwards.
+fn prepare(step: &Preparation, bed: &mut dyn TestBed) -> Result<(), LabError> {
+    match step {
+        Preparation::Topic {
+            partitions,
+            replicas,
+            ..
+        } => PreparedTopic::of(step).map_or(Ok(()), |topic| {
+            bed.topics()?.create(&topic, *partitions, *replicas)
+        }),
+        Preparation::Request { step, ask } => request(step, ask, bed),
+    }
+}
+
+/// Sends the request of a step, which must be answered as expected.
+fn request(step: &str, ask: &Ask, bed: &mut dyn TestBed) -> Result<(), LabError> {
+    let failed = |reason: String| LabError::Plan(format!("the step `{step}`: {reason}"));
+    let answer = bed.ask(ask).map_err(|error| failed(error.to_string()))?;
+    let expect = &ask.request.expect;
+    expect.judge(answer.status, &answer.text).map_err(|wrong| {
+        let words: String = answer.text.chars().take(ANSWER_CHARS_MAX).collect();
+        failed(format!("it was answered {wrong}: {words}"))
+    })
 }
 
 /// Lets an agent of the first role write the records of a step.

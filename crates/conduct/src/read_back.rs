@@ -23,7 +23,11 @@ pub(crate) fn read(
     };
     let acknowledged = record.load.iter().flat_map(|result| &result.acknowledged);
     let acknowledged: Vec<Acknowledged> = acknowledged.cloned().collect();
-    match bed.read_back(&plan.topic.of_trial(trial), seed, &acknowledged) {
+    let topic = plan.topic.of_trial(trial);
+    let found = bed
+        .topics()
+        .and_then(|topics| topics.read_back(&topic, seed, &acknowledged));
+    match found {
         Ok(found) => {
             let found = check_guarantees(plan, found);
             let violations = found.violations.clone();

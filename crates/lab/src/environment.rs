@@ -7,10 +7,9 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use serde::{Deserialize, Serialize};
 use tare_schema::agent::{Acknowledged, AgentMessage};
 use tare_schema::load::{Endpoint, LoadPlan};
-use tare_schema::plan::{Ask, Exclusion, Limits, Placement, Preparation, PreparedTopic};
+use tare_schema::plan::{Ask, Exclusion, Limits, Placement, PreparedTopic};
 use tare_schema::record::{EnvironmentRecord, MachineUsage, PartUsage, ReadBackRecord};
 use tare_schema::target::CounterKind;
 use tare_schema::topology::{Settings, Topology};
@@ -90,29 +89,21 @@ pub trait TestBed: Send {
         waiting: &mut dyn FnMut(&str, Duration),
     ) -> Result<Vec<StartDuration>, LabError>;
 
-    /// Runs a preparation step of a trial.
-    ///
-    /// # Errors
-    /// Why it failed, and the next step.
-    fn prepare(&mut self, step: &Preparation) -> Result<(), LabError>;
-
-    /// Undoes a preparation step of a trial.
-    ///
-    /// # Errors
-    /// Why it could not be undone.
-    fn undo(&mut self, step: &Preparation) -> Result<(), LabError>;
-
     /// Sends one request on the route of an agent's requests and waits for the response, whatever its status.
     ///
     /// # Errors
     /// When there was no complete response in time, with the reason.
     fn ask(&mut self, ask: &Ask) -> Result<HttpResponse, LabError>;
 
-    /// Injects a fault, or begins to. A fault that fails is reported by the handle.
+    /// Injects a fault into an instance, or begins to. A fault that fails is reported by the handle.
     ///
     /// # Errors
     /// When the environment itself fails.
-    fn inject_fault(&mut self, what: &FaultAction) -> Result<FaultHandle, LabError>;
+    fn inject_fault(
+        &mut self,
+        instance: &str,
+        action: FaultAction,
+    ) -> Result<FaultHandle, LabError>;
 
     /// Pauses all instances: a test bed without load takes no CPU time from the one under load.
     ///
@@ -132,16 +123,17 @@ pub trait TestBed: Send {
     /// The instance that did not recover.
     fn recover(&mut self) -> Result<(), LabError>;
 
-    /// Reads back the topic of a step and compares it with what the writers of a run had acknowledged.
+    /// Administration of the topics of its brokers.
     ///
     /// # Errors
-    /// When it cannot be read.
-    fn read_back(
-        &mut self,
-        topic: &PreparedTopic,
-        run: u64,
-        acknowledged: &[Acknowledged],
-    ) -> Result<ReadBackRecord, LabError>;
+    /// When this environment cannot administer brokers.
+    fn topics(&mut self) -> Result<&mut dyn TopicAdministration, LabError> {
+        Err(LabError::Unsupported {
+            what: String::from("topics and their partitions"),
+            environment: String::from("this environment"),
+            next: String::from("leave steps and faults of topics out"),
+        })
+    }
 
     /// Address for the first connection of a calling instance on an edge, one for each called instance.
     ///
@@ -149,7 +141,7 @@ pub trait TestBed: Send {
     /// When the instance does not call over this edge.
     fn endpoint(&self, edge: &str, from: &str) -> Result<Endpoint, LabError>;
 
-    /// Starts one agent process with this load plan.
+    /// Starts one agent with this load plan.
     ///
     /// # Errors
     /// When it cannot be started.
@@ -167,12 +159,6 @@ pub trait TestBed: Send {
     /// What could not be read.
     fn observe(&mut self) -> Result<Box<dyn Observation>, LabError>;
 
-    /// The processes in all pods. An empty pod gets a pause process, so that it can be entered.
-    ///
-    /// # Errors
-    /// When a pause process cannot be started.
-    fn pod_processes(&mut self) -> Result<Vec<PodProcess>, LabError>;
-
     /// Checks that all external parts still accept connections.
     ///
     /// # Errors
@@ -182,14 +168,11 @@ pub trait TestBed: Send {
     /// Instances that have exited unexpectedly since the start.
     fn unexpected_exits(&mut self) -> Vec<UnexpectedExit>;
 
-    /// Copies logs and rendered configurations (never keys) into a folder, each up to a limit.
+    /// Copies logs and rendered configurations (never keys) into a folder here, each up to a limit; the files written.
     ///
     /// # Errors
     /// The file that could not be written.
     fn collect(&mut self, into: &Path) -> Result<Vec<PathBuf>, LabError>;
-
-    /// Commands to start each instance by hand.
-    fn commands(&self) -> Vec<(String, Vec<String>)>;
 
     /// Stops everything in reverse order of starting, and returns when it is gone.
     ///
@@ -198,23 +181,62 @@ pub trait TestBed: Send {
     fn stop(&mut self) -> Result<(), LabError>;
 }
 
-/// A fault, or its end, to be injected into a running test bed.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// Administration of the topics of a test bed's brokers, external ones included.
+pub trait TopicAdministration {
+    /// Creates a topic; done when every broker knows the leader and all replicas of each partition.
+    ///
+    /// # Errors
+    /// Why it failed, and the next step.
+    fn create(
+        &mut self,
+        topic: &PreparedTopic,
+        partitions: u32,
+        replicas: u16,
+    ) -> Result<(), LabError>;
+
+    /// Deletes a topic; on external brokers only one that was created here.
+    ///
+    /// # Errors
+    /// Why it could not be deleted.
+    fn delete(&mut self, topic: &PreparedTopic) -> Result<(), LabError>;
+
+    /// Begins to elect the preferred leaders of a topic.
+    ///
+    /// # Errors
+    /// When the environment itself fails.
+    fn elect_preferred_leaders(&mut self, topic: &PreparedTopic) -> Result<FaultHandle, LabError>;
+
+    /// Begins to move the partitions of a topic to the next brokers; done when they are in sync there.
+    ///
+    /// # Errors
+    /// When the environment itself fails.
+    fn reassign(&mut self, topic: &PreparedTopic) -> Result<FaultHandle, LabError>;
+
+    /// Reads a topic back and compares it with what the writers of a run had acknowledged.
+    ///
+    /// # Errors
+    /// When it cannot be read.
+    fn read_back(
+        &mut self,
+        topic: &PreparedTopic,
+        run: u64,
+        acknowledged: &[Acknowledged],
+    ) -> Result<ReadBackRecord, LabError>;
+}
+
+/// A fault of an instance, or its end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FaultAction {
-    /// Kills this instance (SIGKILL).
-    Kill(String),
-    /// Asks this instance to end (SIGTERM).
-    Stop(String),
-    /// Restarts this stopped instance on the data it left; done when it is ready.
-    Start(String),
-    /// Pauses this instance (SIGSTOP).
-    Pause(String),
-    /// Resumes this instance (SIGCONT).
-    Resume(String),
-    /// Elects the preferred leaders of the topic that a step created.
-    Elect(PreparedTopic),
-    /// Moves the partitions of the topic that a step created to the next brokers; done when they are in sync there.
-    Reassign(PreparedTopic),
+    /// Ends it without notice.
+    Kill,
+    /// Asks it to end.
+    Stop,
+    /// Restarts the stopped instance on the data it left; done when it is ready.
+    Start,
+    /// Pauses it.
+    Pause,
+    /// Resumes it.
+    Resume,
 }
 
 /// A running agent.
@@ -228,7 +250,7 @@ pub trait Agent: Send {
     /// Asks the agent to end its window now and report.
     ///
     /// # Errors
-    /// When the signal cannot be sent.
+    /// When it cannot be reached.
     fn interrupt(&mut self) -> Result<(), LabError>;
 }
 
@@ -251,25 +273,6 @@ pub struct HttpResponse {
     pub status: u16,
     /// Body; bytes that are not UTF-8 are replaced.
     pub text: String,
-}
-
-/// An instance in its pod.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct PodProcess {
-    /// Pod.
-    pub pod: String,
-    /// Address of the pod.
-    pub address: String,
-    /// Instance.
-    pub instance: String,
-    /// `app`, `sidecar`, `agent` …
-    pub role: String,
-    /// Target and version; `None` for an agent that has not started.
-    pub software: Option<String>,
-    /// Process id; of the pause process where the instance has not started.
-    pub pid: Option<u32>,
-    /// Log file.
-    pub log: Option<PathBuf>,
 }
 
 /// Counters of one instance at one moment.
@@ -301,7 +304,7 @@ pub struct Reading {
 pub struct UnexpectedExit {
     /// Instance.
     pub instance: String,
-    /// Exit code or signal, as text.
+    /// How it ended, as text.
     pub how: String,
     /// End of its log.
     pub log_tail: Vec<String>,

@@ -14,7 +14,6 @@ use rustix::process::Signal;
 use serde::{Deserialize, Serialize};
 
 use crate::LabError;
-use crate::environment::PodProcess;
 use crate::keeper;
 use crate::process::{self, ProcessStat};
 
@@ -43,6 +42,25 @@ pub struct LabState {
     pub inhabitants: Vec<PodProcess>,
     /// Address of the first hop of callers, by edge.
     pub endpoints: BTreeMap<String, Vec<String>>,
+}
+
+/// An instance in its pod.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PodProcess {
+    /// Pod.
+    pub pod: String,
+    /// Address of the pod.
+    pub address: String,
+    /// Instance.
+    pub instance: String,
+    /// `app`, `sidecar`, `agent` …
+    pub role: String,
+    /// Target and version; `None` for an agent that has not started.
+    pub software: Option<String>,
+    /// Process id; of the pause process where the instance has not started.
+    pub pid: Option<u32>,
+    /// Log file.
+    pub log: Option<PathBuf>,
 }
 
 impl LabState {

@@ -1,6 +1,5 @@
 //! The laboratory: targets, environments, the keeper, certificates and observation.
 
-mod broker;
 pub mod cached;
 pub mod calibrate;
 pub mod catalogue;

@@ -2,7 +2,6 @@
 //! namespace.
 
 mod addresses;
-mod admin;
 mod agent;
 mod ask;
 mod collect;
@@ -13,11 +12,11 @@ mod layout;
 mod link_rtts;
 mod observed;
 mod pods;
-mod prepare;
 mod process_config;
 mod ready;
 mod redirection;
 mod test_bed;
+mod topics;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
@@ -43,7 +42,7 @@ use crate::render;
 pub use addresses::{Addresses, free_port};
 use pods::Network;
 pub use redirection::can_redirect;
-use test_bed::LocalTestBed;
+pub use test_bed::LocalTestBed;
 
 /// Name of the target that has no folder: the load agent, Tare itself.
 pub(crate) const AGENT: &str = "agent";
@@ -151,9 +150,90 @@ impl Local {
             .map(|(name, s)| (name.clone(), s.bin.clone()))
             .collect())
     }
-}
 
-impl Local {
+    /// As [`Environment::place`]; the test bed also shows its processes and commands, which are of this host.
+    ///
+    /// # Errors
+    /// The template, setting or resource that is wrong.
+    pub fn test_bed(&mut self, plan: &TestBedPlan) -> Result<LocalTestBed, LabError> {
+        let programs = self.programs(plan)?;
+        let external = self.find_external(&plan.topology)?;
+        lock(&self.keeper).pin(&plan.placement.part_cpus)?;
+        process::pin_own_threads(&plan.placement.part_cpus).map_err(LabError::io(format!(
+            "run on the cores {:?} (see `placement:`)",
+            plan.placement.part_cpus
+        )))?;
+        self.test_beds += 1;
+        let name = format!("{}-{}", self.test_beds, plan.name);
+        let folder = self.folder.join(&name);
+        make_folder(&folder)?;
+        let memory = self.memory.as_ref().map(|memory| memory.join(&name));
+        let pods = self
+            .network
+            .pods(&plan.topology, &name, &folder, &self.keeper)?;
+        let mut given = BTreeSet::new();
+        let network = &self.network;
+        let needs = self.needs(plan)?;
+        let mut inputs = layout::LayoutInputs {
+            addresses: &pods.addresses,
+            port: &mut |address| network.port(address, &mut given),
+            programs: &programs,
+            folder: &folder,
+            sockets: &self.folder.join(self.test_beds.to_string()),
+            run: &self.run,
+            redirect: network.redirect(),
+            exemption: network.exemption,
+            needs: &needs,
+            memory: memory.as_deref(),
+            external: &external,
+        };
+        let mut layout = layout::compute(plan, &mut inputs)?;
+        for (pod, capture) in &layout.captures {
+            pods.capture(pod, capture)?;
+        }
+        for (pod, names) in &layout.names {
+            let file = test_bed::hosts_of(&folder, pod);
+            let what = format!("write {}", file.display());
+            std::fs::write(&file, layout::hosts_file(names)).map_err(LabError::io(what))?;
+        }
+        let mut rendered = Vec::new();
+        let mut identities = self.identities(&layout, &pods, &folder)?;
+        if let Some(memory) = &memory {
+            make_folder(memory)?;
+        }
+        for context in &mut layout.contexts {
+            make_folder(&context.dir)?;
+            if let Some(memory) = &context.memory {
+                make_folder(memory)?;
+            }
+            context.identity = identities.remove(&context.name);
+        }
+        for (context, instance) in layout.contexts.iter().zip(plan.topology.parts()) {
+            let target = self.options.catalogue.get(&instance.target)?;
+            let one = render::render(target, context)?;
+            one.write()?;
+            rendered.push(one);
+        }
+        let software = self.software.iter();
+        Ok(LocalTestBed::new(test_bed::PlacedTestBed {
+            keeper: Arc::clone(&self.keeper),
+            name,
+            folder,
+            plan: plan.clone(),
+            layout,
+            pods,
+            rendered,
+            agents: identities,
+            memory,
+            software: software
+                .map(|(name, s)| (name.clone(), format!("{name} {}", s.version.version)))
+                .collect(),
+            tare: self.options.tare.clone(),
+            external,
+            reach: self.options.reach,
+        }))
+    }
+
     /// Finds the external parts of a topology: they are on the host's network, so pods must be as well.
     fn find_external(
         &mut self,
@@ -273,82 +353,7 @@ impl Environment for Local {
     }
 
     fn place(&mut self, plan: &TestBedPlan) -> Result<Box<dyn TestBed>, LabError> {
-        let programs = self.programs(plan)?;
-        let external = self.find_external(&plan.topology)?;
-        lock(&self.keeper).pin(&plan.placement.part_cpus)?;
-        process::pin_own_threads(&plan.placement.part_cpus).map_err(LabError::io(format!(
-            "run on the cores {:?} (see `placement:`)",
-            plan.placement.part_cpus
-        )))?;
-        self.test_beds += 1;
-        let name = format!("{}-{}", self.test_beds, plan.name);
-        let folder = self.folder.join(&name);
-        make_folder(&folder)?;
-        let memory = self.memory.as_ref().map(|memory| memory.join(&name));
-        let pods = self
-            .network
-            .pods(&plan.topology, &name, &folder, &self.keeper)?;
-        let mut given = BTreeSet::new();
-        let network = &self.network;
-        let needs = self.needs(plan)?;
-        let mut inputs = layout::LayoutInputs {
-            addresses: &pods.addresses,
-            port: &mut |address| network.port(address, &mut given),
-            programs: &programs,
-            folder: &folder,
-            sockets: &self.folder.join(self.test_beds.to_string()),
-            run: &self.run,
-            redirect: network.redirect(),
-            exemption: network.exemption,
-            needs: &needs,
-            memory: memory.as_deref(),
-            external: &external,
-        };
-        let mut layout = layout::compute(plan, &mut inputs)?;
-        for (pod, capture) in &layout.captures {
-            pods.capture(pod, capture)?;
-        }
-        for (pod, names) in &layout.names {
-            let file = test_bed::hosts_of(&folder, pod);
-            let what = format!("write {}", file.display());
-            std::fs::write(&file, layout::hosts_file(names)).map_err(LabError::io(what))?;
-        }
-        let mut rendered = Vec::new();
-        let mut identities = self.identities(&layout, &pods, &folder)?;
-        if let Some(memory) = &memory {
-            make_folder(memory)?;
-        }
-        for context in &mut layout.contexts {
-            make_folder(&context.dir)?;
-            if let Some(memory) = &context.memory {
-                make_folder(memory)?;
-            }
-            context.identity = identities.remove(&context.name);
-        }
-        for (context, instance) in layout.contexts.iter().zip(plan.topology.parts()) {
-            let target = self.options.catalogue.get(&instance.target)?;
-            let one = render::render(target, context)?;
-            one.write()?;
-            rendered.push(one);
-        }
-        let software = self.software.iter();
-        Ok(Box::new(LocalTestBed::new(test_bed::PlacedTestBed {
-            keeper: Arc::clone(&self.keeper),
-            name,
-            folder,
-            plan: plan.clone(),
-            layout,
-            pods,
-            rendered,
-            agents: identities,
-            memory,
-            software: software
-                .map(|(name, s)| (name.clone(), format!("{name} {}", s.version.version)))
-                .collect(),
-            tare: self.options.tare.clone(),
-            external,
-            reach: self.options.reach,
-        })))
+        Ok(Box::new(self.test_bed(plan)?))
     }
 }
 

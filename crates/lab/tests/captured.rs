@@ -16,9 +16,9 @@ use std::process::{Command, Stdio};
 use base::{install, within};
 use beds::{COPIES, LIMIT, Rig, builtin, copies, through_relay, through_two};
 use tare_lab::catalogue::Catalogue;
-use tare_lab::environment::{Environment, TestBed, TestBedPlan};
+use tare_lab::environment::{TestBed, TestBedPlan};
 use tare_lab::fetch::Fetcher;
-use tare_lab::local::Local;
+use tare_lab::local::{Local, LocalTestBed};
 use tare_schema::plan::Addressing;
 use tare_schema::topology::Interception;
 
@@ -93,27 +93,27 @@ fn pass_through(proxy: &str, fetcher: &Fetcher) {
     let mut options = rig.with_builtin(fetcher);
     options.addressing = Addressing::Namespaces;
     let mut local = Local::new(options).unwrap();
-    let mut bed = local.place(&captured(proxy)).unwrap();
+    let mut bed = local.test_bed(&captured(proxy)).unwrap();
     bed.start(&mut |_, _| ()).unwrap();
     let pods = bed.pod_processes().unwrap();
     let client = pods.iter().find(|one| one.instance == "client").unwrap();
     let server = pods.iter().find(|one| one.instance == "server").unwrap();
     let (client, at) = (client.pid.unwrap(), server.address.clone());
     let edge = bed.endpoint("client->server", "client").unwrap().addresses[0].port();
-    let before = connections(bed.as_mut());
+    let before = connections(&mut bed);
     for _ in 0..3 {
         assert_eq!(echo_from(client, &at, edge), "hello", "{proxy}");
     }
     let mut after = before;
     assert!(within(LIMIT, || {
-        after = connections(bed.as_mut());
+        after = connections(&mut bed);
         after == before.map(|count| count + 3.0)
     }));
     // A server that no edge knows, in the same pod: captured on both sides, too, and passed on to where it was called.
     let stranger = Stranger::serve(server.pid.unwrap(), &at);
     assert_eq!(echo_from(client, &at, Stranger::PORT), "hello", "{proxy}");
     drop(stranger);
-    assert_eq!(connections(bed.as_mut()), after, "{proxy}");
+    assert_eq!(connections(&mut bed), after, "{proxy}");
     // Who calls the capturing port itself is not sent round for ever.
     assert_eq!(echo_from(client, "127.0.0.1", 15001), "", "{proxy}");
     bed.stop().unwrap();
@@ -128,18 +128,18 @@ fn beds_that_are_up_at_once_have_addresses_of_their_own() {
     let mut up = |name: &str| {
         let mut plan = through_relay();
         plan.name = name.into();
-        let mut bed = local.place(&plan).unwrap();
+        let mut bed = local.test_bed(&plan).unwrap();
         bed.start(&mut |_, _| ()).unwrap();
         bed
     };
-    let server = |bed: &mut dyn TestBed| {
+    let server = |bed: &mut LocalTestBed| {
         let pods = bed.pod_processes().unwrap();
         let server = pods.iter().find(|one| one.instance == "server").unwrap();
         (server.pid.unwrap(), server.address.clone())
     };
     let (mut first, mut second) = (up("first"), up("second"));
-    let (pid, at) = server(first.as_mut());
-    let (other, there) = server(second.as_mut());
+    let (pid, at) = server(&mut first);
+    let (other, there) = server(&mut second);
     assert_ne!(at, there);
     // They are on one switch, so that one is reached from the other: as itself, and not by either's address.
     let stranger = Stranger::serve(pid, &at);
@@ -149,7 +149,7 @@ fn beds_that_are_up_at_once_have_addresses_of_their_own() {
     drop(first);
     let mut third = up("third");
     assert_eq!(
-        server(third.as_mut()).1,
+        server(&mut third).1,
         at,
         "what was given back is given again"
     );

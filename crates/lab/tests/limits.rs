@@ -17,7 +17,7 @@ use std::time::Duration;
 
 use base::{Base, LIMIT, groups_named, kill, name_of, within};
 use beds::{Rig, server};
-use tare_lab::environment::{Environment, Observation};
+use tare_lab::environment::{Observation, TestBed};
 use tare_lab::keeper::{CgroupLimits, ExitStatus, Keeper, ProcessExit, Spawn};
 use tare_lab::local::Local;
 use tare_lab::observe::{LocalObservation, ObservedInstance};
@@ -222,7 +222,7 @@ fn a_bed_gives_its_parts_their_limits_and_tells_who_lost_a_process_to_one() {
     options.limits.clone_from(&plan.limits);
     let mut local = Local::new(options).unwrap();
     let name = name_of(local.folder());
-    let mut bed = local.place(&plan).unwrap();
+    let mut bed = local.test_bed(&plan).unwrap();
     bed.start(&mut |_, _| ()).unwrap();
     let observation = bed.observe().unwrap();
     let mut unexpected_exits = Vec::new();

@@ -27,9 +27,9 @@ use tare_schema::topology::Interception;
 fn an_arm_serves_through_its_proxies_is_observed_and_leaves_nothing() {
     let rig = Rig::new();
     let mut local = rig.local();
-    let mut bed = local.place(&through_relay()).unwrap();
+    let mut bed = local.test_bed(&through_relay()).unwrap();
     bed.start(&mut |_, _| ()).unwrap();
-    assert_eq!(echo(bed.as_ref()), "hello");
+    assert_eq!(echo(&bed), "hello");
 
     let mut observation = bed.observe().unwrap();
     // The machine's own figures are counted in ticks of 10 ms.
@@ -85,7 +85,7 @@ fn what_another_test_bed_uses_while_this_one_is_observed_is_told_apart() {
     let start = format!(r#"[/bin/sh, -c, "{script}"]"#);
     rig.target("busy", "", &start, "{log: up, timeout: 60s}");
     let mut local = rig.local();
-    let mut other = local.place(&server("busy")).unwrap();
+    let mut other = local.test_bed(&server("busy")).unwrap();
     other.start(&mut |_, _| ()).unwrap();
     let mut bed = local.place(&server("echo")).unwrap();
     bed.start(&mut |_, _| ()).unwrap();
@@ -178,7 +178,7 @@ fn dropping_a_bed_stops_it() {
 fn a_part_that_dies_is_told_with_its_last_words() {
     let rig = Rig::new();
     let mut local = rig.local();
-    let mut bed = local.place(&server("mortal")).unwrap();
+    let mut bed = local.test_bed(&server("mortal")).unwrap();
     bed.start(&mut |_, _| ()).unwrap();
     let log = bed.pod_processes().unwrap()[0].log.clone().unwrap();
     std::fs::write(Path::new(&log).with_file_name("go"), "").unwrap();

@@ -8,6 +8,7 @@ use anyhow::Context;
 use tare_conduct::{Event, Options, Outcome, Watcher};
 use tare_lab::catalogue::Catalogue;
 use tare_lab::doctor::OtherPrograms;
+use tare_lab::environment::Environment;
 use tare_lab::fetch::Fetcher;
 use tare_lab::local::{Local, LocalOptions};
 use tare_schema::estimate::Times;
@@ -91,10 +92,10 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     }
     let known = times::known(&args.experiment.library()?.catalog, &plan);
     let outcome = match &resumed {
-        Some(folder) => tare_conduct::resume(folder, known, &mut environment, &mut progress),
+        Some(folder) => tare_conduct::resume(folder, known, &mut *environment, &mut progress),
         None => {
             let options = options(&args, &plan, known);
-            tare_conduct::run(&plan, &mut environment, &options, &mut progress)
+            tare_conduct::run(&plan, &mut *environment, &options, &mut progress)
         }
     };
     progress.clear();
@@ -114,8 +115,17 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     }
 }
 
-/// The environment on this machine; a resumed run keeps the addressing it began with.
-pub(super) fn environment(
+/// The environment of a run; a resumed run keeps the addressing it began with.
+fn environment(
+    args: &ExperimentArgs,
+    plan: &Plan,
+    addressing: Addressing,
+) -> anyhow::Result<Box<dyn Environment>> {
+    Ok(Box::new(local(args, plan, addressing)?))
+}
+
+/// The environment on this machine; `tare lab` uses it itself, because it shows and enters processes of this host.
+pub(super) fn local(
     args: &ExperimentArgs,
     plan: &Plan,
     addressing: Addressing,

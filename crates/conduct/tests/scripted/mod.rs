@@ -12,8 +12,8 @@ use std::time::{Duration, Instant};
 use tare_conduct::{Enough, Event, Watcher};
 use tare_lab::LabError;
 use tare_lab::environment::{
-    Agent, Environment, FaultAction, HttpResponse, InstanceCounters, Observation, PodProcess,
-    Reading, StartDuration, TestBed, TestBedPlan, UnexpectedExit,
+    Agent, Environment, FaultAction, HttpResponse, InstanceCounters, Observation, Reading,
+    StartDuration, TestBed, TestBedPlan, TopicAdministration, UnexpectedExit,
 };
 use tare_lab::fault::FaultHandle;
 use tare_schema::FORMAT_VERSION;
@@ -22,7 +22,7 @@ use tare_schema::agent::{
     LoadResult, QuantileSummary,
 };
 use tare_schema::load::{Endpoint, LoadPlan};
-use tare_schema::plan::{Ask, Preparation, PreparedTopic};
+use tare_schema::plan::{Ask, PreparedTopic};
 use tare_schema::record::{EnvironmentRecord, MachineUsage, PartUsage, ReadBackRecord};
 use tare_schema::target::CounterKind;
 use tare_schema::topology::Topology;
@@ -76,7 +76,8 @@ pub struct Lab {
     pub running_at_agents: Arc<Mutex<Vec<u32>>>,
     /// Questions after trials.
     pub asked: Arc<Mutex<Vec<String>>>,
-    pub disturbed: Arc<Mutex<Vec<FaultAction>>>,
+    /// Faults, in order: what and to whom.
+    pub disturbed: Arc<Mutex<Vec<String>>>,
     pub mended: Arc<Mutex<u32>>,
     /// Steps and agents, in the order in which they were wanted.
     pub steps: Arc<Mutex<Vec<String>>>,
@@ -192,13 +193,6 @@ struct ScriptedBed {
     observed: Arc<AtomicBool>,
 }
 
-fn topic(step: &Preparation) -> &str {
-    match step {
-        Preparation::Topic { topic, .. } => topic,
-        Preparation::Request { ask, .. } => &ask.request.path,
-    }
-}
-
 /// Requests of every scripted trial.
 pub const REQUESTS: u64 = 1000;
 /// What every agent says its window was.
@@ -224,16 +218,6 @@ impl TestBed for ScriptedBed {
         Ok(vec![StartDuration { target, took }])
     }
 
-    fn prepare(&mut self, step: &Preparation) -> Result<(), LabError> {
-        self.lab.note(format!("make {}", topic(step)));
-        Ok(())
-    }
-
-    fn undo(&mut self, step: &Preparation) -> Result<(), LabError> {
-        self.lab.note(format!("undo {}", topic(step)));
-        Ok(())
-    }
-
     fn ask(&mut self, ask: &Ask) -> Result<HttpResponse, LabError> {
         let asked = format!("{} {}", ask.request.method, ask.request.path);
         self.lab.asked.lock().unwrap().push(asked);
@@ -247,9 +231,12 @@ impl TestBed for ScriptedBed {
         })
     }
 
-    fn inject_fault(&mut self, what: &FaultAction) -> Result<FaultHandle, LabError> {
-        self.lab.disturbed.lock().unwrap().push(what.clone());
-        Ok(FaultHandle::done(Ok("done".into())))
+    fn inject_fault(
+        &mut self,
+        instance: &str,
+        action: FaultAction,
+    ) -> Result<FaultHandle, LabError> {
+        self.disturb(format!("{action:?} {instance}"))
     }
 
     fn pause(&mut self) -> Result<(), LabError> {
@@ -269,29 +256,8 @@ impl TestBed for ScriptedBed {
         Ok(())
     }
 
-    fn read_back(
-        &mut self,
-        topic: &PreparedTopic,
-        _: u64,
-        acknowledged: &[Acknowledged],
-    ) -> Result<ReadBackRecord, LabError> {
-        let lost = u64::from(self.fate == Fate::Loses);
-        let all: u64 = acknowledged
-            .iter()
-            .flat_map(|one| &one.ranges)
-            .map(|range| range[1])
-            .sum();
-        Ok(ReadBackRecord {
-            topic: topic.topic.clone(),
-            acknowledged: all,
-            read: all - lost,
-            lost,
-            duplicated: 0,
-            unacknowledged: 0,
-            reordered: 0,
-            unexpected: 0,
-            violations: Vec::new(),
-        })
+    fn topics(&mut self) -> Result<&mut dyn TopicAdministration, LabError> {
+        Ok(self)
     }
 
     fn endpoint(&self, _: &str, _: &str) -> Result<Endpoint, LabError> {
@@ -356,10 +322,6 @@ impl TestBed for ScriptedBed {
         }))
     }
 
-    fn pod_processes(&mut self) -> Result<Vec<PodProcess>, LabError> {
-        Ok(Vec::new())
-    }
-
     fn check_external(&mut self) -> Result<(), LabError> {
         match self.fate {
             Fate::Gone => Err(outside("it takes no connection any more")),
@@ -382,13 +344,61 @@ impl TestBed for ScriptedBed {
         Ok(Vec::new())
     }
 
-    fn commands(&self) -> Vec<(String, Vec<String>)> {
-        Vec::new()
-    }
-
     fn stop(&mut self) -> Result<(), LabError> {
         *self.lab.stopped.lock().unwrap() += 1;
         Ok(())
+    }
+}
+
+impl ScriptedBed {
+    fn disturb(&self, what: String) -> Result<FaultHandle, LabError> {
+        self.lab.disturbed.lock().unwrap().push(what);
+        Ok(FaultHandle::done(Ok("done".into())))
+    }
+}
+
+impl TopicAdministration for ScriptedBed {
+    fn create(&mut self, topic: &PreparedTopic, _: u32, _: u16) -> Result<(), LabError> {
+        self.lab.note(format!("make {}", topic.topic));
+        Ok(())
+    }
+
+    fn delete(&mut self, topic: &PreparedTopic) -> Result<(), LabError> {
+        self.lab.note(format!("undo {}", topic.topic));
+        Ok(())
+    }
+
+    fn elect_preferred_leaders(&mut self, topic: &PreparedTopic) -> Result<FaultHandle, LabError> {
+        self.disturb(format!("elect {}", topic.topic))
+    }
+
+    fn reassign(&mut self, topic: &PreparedTopic) -> Result<FaultHandle, LabError> {
+        self.disturb(format!("reassign {}", topic.topic))
+    }
+
+    fn read_back(
+        &mut self,
+        topic: &PreparedTopic,
+        _: u64,
+        acknowledged: &[Acknowledged],
+    ) -> Result<ReadBackRecord, LabError> {
+        let lost = u64::from(self.fate == Fate::Loses);
+        let all: u64 = acknowledged
+            .iter()
+            .flat_map(|one| &one.ranges)
+            .map(|range| range[1])
+            .sum();
+        Ok(ReadBackRecord {
+            topic: topic.topic.clone(),
+            acknowledged: all,
+            read: all - lost,
+            lost,
+            duplicated: 0,
+            unacknowledged: 0,
+            reordered: 0,
+            unexpected: 0,
+            violations: Vec::new(),
+        })
     }
 }
 

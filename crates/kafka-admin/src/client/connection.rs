@@ -60,6 +60,15 @@ impl std::fmt::Debug for Connection {
 }
 
 impl Connection {
+    /// Connects to one broker alone.
+    ///
+    /// # Errors
+    /// If it cannot be reached, or is no broker.
+    pub fn connect(broker: &Address, settings: &Settings) -> Result<Connection> {
+        let tls = settings.tls.as_ref().map(TlsClient::new).transpose()?;
+        Connection::open(broker, settings, tls.as_ref())
+    }
+
     /// Connects: TCP, TLS handshake, ApiVersions, SASL; all within `connect_timeout`.
     pub(super) fn open(
         broker: &Address,

@@ -12,14 +12,13 @@ use tare_kafka_admin::client::{Address, Cluster, Identity, Settings, Tls, Trust}
 use tare_schema::external::{External, ExternalMetrics, split};
 use tare_schema::load::{self, AddressOverride, LoadPlan, Reach, Transport};
 use tare_schema::named::password_in;
-use tare_schema::plan::{Preparation, PreparedTopic};
 use tare_schema::protocol;
 use tare_schema::target::CounterSource;
 use tare_schema::text::shown;
 use tare_schema::topology::{Security, Topology};
 
-use super::admin::{self, ANSWER};
-use super::test_bed::{LocalTestBed, PlacedTestBed};
+use super::test_bed::PlacedTestBed;
+use super::topics::ANSWER;
 use crate::LabError;
 use crate::catalogue::Catalogue;
 use crate::counters::CounterReader;
@@ -162,7 +161,7 @@ impl ExternalAddress {
     }
 
     /// Checks that it still accepts connections.
-    fn check_connection(&self) -> Result<(), LabError> {
+    pub(super) fn check_connection(&self) -> Result<(), LabError> {
         let gone = |error: io::Error| {
             let at = self.address;
             wrong(
@@ -355,42 +354,6 @@ pub(super) fn configure_agent(placed: &PlacedTestBed, instance: &str, plan: &mut
         plan.address_overrides = all.filter(|one| one.advertised != one.connect_to).collect();
     }
     true
-}
-
-impl LocalTestBed {
-    /// Checks that all external parts still accept connections.
-    pub(super) fn check_external_parts(&self) -> Result<(), LabError> {
-        self.placed
-            .external
-            .values()
-            .try_for_each(ExternalAddress::check_connection)
-    }
-
-    /// Creates the topic of a step on external brokers; `false`: the brokers are in the test bed.
-    pub(super) fn make_external_topic(&mut self, step: &Preparation) -> Result<bool, LabError> {
-        let Some(made) = admin::make(&self.placed, step)? else {
-            return Ok(false);
-        };
-        self.made.push(made);
-        Ok(true)
-    }
-
-    /// Deletes the topic that a step created on external brokers, if any.
-    pub(super) fn delete_external_topic(&mut self, topic: &str) -> Result<(), LabError> {
-        let Some(at) = self.made.iter().position(|made| made.topic == topic) else {
-            return Ok(());
-        };
-        admin::delete(&self.placed, &self.made.swap_remove(at))
-    }
-
-    /// Deletes all topics that are left on external brokers.
-    pub(super) fn delete_external_topics(&mut self) -> Result<(), LabError> {
-        let left = std::mem::take(&mut self.made);
-        let delete = |made: &PreparedTopic| admin::delete(&self.placed, made).err();
-        // All are tried, even if one fails.
-        let failed: Vec<LabError> = left.iter().filter_map(delete).collect();
-        failed.into_iter().next().map_or(Ok(()), Err)
-    }
 }
 
 #[cfg(test)]

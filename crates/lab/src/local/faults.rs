@@ -4,9 +4,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::test_bed::LocalTestBed;
-use super::{SharedKeeper, admin, lock};
+use super::{SharedKeeper, lock};
 use crate::LabError;
-use crate::environment::FaultAction;
 use crate::fault::FaultHandle;
 use crate::probe::{InstanceState, Readiness};
 use crate::process;
@@ -17,19 +16,6 @@ const ENDS_WITHIN: Duration = Duration::from_secs(60);
 const PAUSE: Duration = Duration::from_millis(2);
 
 impl LocalTestBed {
-    /// Injects a fault, or begins to.
-    pub(super) fn begin(&mut self, what: &FaultAction) -> Result<FaultHandle, LabError> {
-        match what {
-            FaultAction::Kill(instance) => self.end(instance, libc::SIGKILL),
-            FaultAction::Stop(instance) => self.end(instance, libc::SIGTERM),
-            FaultAction::Start(instance) => self.restart(instance),
-            FaultAction::Pause(instance) => self.pause(instance),
-            FaultAction::Resume(instance) => self.resume(instance),
-            FaultAction::Elect(step) => admin::elect(&self.placed, step),
-            FaultAction::Reassign(step) => admin::reassign(&self.placed, step),
-        }
-    }
-
     /// Pauses all running instances.
     pub(super) fn pause_all(&mut self) -> Result<(), LabError> {
         let running: Vec<String> = self.started.iter().map(|(name, _)| name.clone()).collect();
@@ -80,7 +66,7 @@ impl LocalTestBed {
     }
 
     /// Sends SIGKILL or SIGTERM to an instance; its exit is then not unexpected.
-    fn end(&mut self, instance: &str, signal: i32) -> Result<FaultHandle, LabError> {
+    pub(super) fn end(&mut self, instance: &str, signal: i32) -> Result<FaultHandle, LabError> {
         if self.pid_of(instance).is_none() {
             return Ok(FaultHandle::done(Err(format!("{instance} does not run"))));
         }
@@ -97,7 +83,7 @@ impl LocalTestBed {
     }
 
     /// Restarts an instance on the data it left.
-    fn restart(&mut self, instance: &str) -> Result<FaultHandle, LabError> {
+    pub(super) fn restart(&mut self, instance: &str) -> Result<FaultHandle, LabError> {
         let rendered = &self.placed.rendered;
         let index = rendered.iter().position(|one| one.instance == instance);
         let Some(index) = index.filter(|_| self.ended.contains(instance)) else {
@@ -142,7 +128,7 @@ impl LocalTestBed {
         })
     }
 
-    fn pause(&mut self, instance: &str) -> Result<FaultHandle, LabError> {
+    pub(super) fn pause(&mut self, instance: &str) -> Result<FaultHandle, LabError> {
         let paused = self.signal_all(instance, libc::SIGSTOP);
         if paused.is_ok() {
             self.paused.insert(instance.to_owned());
@@ -152,7 +138,7 @@ impl LocalTestBed {
         ))
     }
 
-    fn resume(&mut self, instance: &str) -> Result<FaultHandle, LabError> {
+    pub(super) fn resume(&mut self, instance: &str) -> Result<FaultHandle, LabError> {
         let goes = self.signal_all(instance, libc::SIGCONT);
         self.paused.remove(instance);
         Ok(FaultHandle::done(

@@ -6,10 +6,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use tare_net::capture::SIDECAR_GROUP;
-use tare_schema::agent::Acknowledged;
 use tare_schema::load::{Endpoint, LoadPlan, Reach};
-use tare_schema::plan::{Ask, Preparation, PreparedTopic};
-use tare_schema::record::ReadBackRecord;
+use tare_schema::plan::{Ask, PreparedTopic};
 use tare_schema::target::StopSignal;
 use tare_schema::topology::InstanceRole;
 
@@ -18,16 +16,17 @@ use super::external::{ExternalAddress, ExternalReader};
 use super::layout::Layout;
 use super::observed::role_name;
 use super::pods::Pods;
-use super::{AGENT, LOG, SharedKeeper, admin, ask, collect, lock, prepare, process_config};
+use super::{AGENT, LOG, SharedKeeper, ask, collect, lock, process_config};
 use crate::LabError;
 use crate::connector::Connector;
 use crate::counters::CounterReader;
 use crate::environment::{
-    Agent, FaultAction, HttpResponse, InstanceCounters, Observation, PodProcess, StartDuration,
-    TestBed, TestBedPlan, UnexpectedExit,
+    Agent, FaultAction, HttpResponse, InstanceCounters, Observation, StartDuration, TestBed,
+    TestBedPlan, TopicAdministration, UnexpectedExit,
 };
 use crate::fault::FaultHandle;
 use crate::keeper::{CgroupLimits, Spawn};
+use crate::lab_state::PodProcess;
 use crate::observe::{LocalObservation, WithExternal};
 use crate::process;
 use crate::render::{Identity, Rendered};
@@ -84,12 +83,12 @@ pub(super) fn hosts_of(folder: &Path, pod: &str) -> PathBuf {
 }
 
 /// A test bed, running or not yet.
-pub(crate) struct LocalTestBed {
+pub struct LocalTestBed {
     pub(super) placed: PlacedTestBed,
     readers: Vec<CounterReader>,
     external_readers: Vec<ExternalReader>,
     /// Topics that were created on external clusters and still exist.
-    pub(super) made: Vec<PreparedTopic>,
+    pub(super) created: Vec<PreparedTopic>,
     /// Started instances with their process ids, in start order.
     pub(super) started: Vec<(String, u32)>,
     /// Agent processes by agent instance: name in the keeper and process id; some have exited.
@@ -118,7 +117,7 @@ impl LocalTestBed {
                 .values()
                 .filter_map(|found| found.reader(&placed.plan.topology))
                 .collect(),
-            made: Vec::new(),
+            created: Vec::new(),
             placed,
             started: Vec::new(),
             agents: BTreeMap::new(),
@@ -127,6 +126,44 @@ impl LocalTestBed {
             ended: BTreeSet::new(),
             paused: BTreeSet::new(),
         }
+    }
+
+    /// The processes in all pods. An empty pod gets a pause process, so that it can be entered.
+    ///
+    /// # Errors
+    /// When a pause process cannot be started.
+    pub fn pod_processes(&mut self) -> Result<Vec<PodProcess>, LabError> {
+        let instances = self.placed.plan.topology.instances.clone();
+        let mut all = Vec::new();
+        for instance in instances {
+            let mut rendered = self.placed.rendered.iter();
+            let dir = rendered.find(|one| one.instance == instance.name);
+            let log = dir.map(|one| one.dir.join(LOG));
+            let pid = match self.pid_of(&instance.name) {
+                None if log.is_none() => Some(self.start_pause_process(&instance.pod)?),
+                pid => pid,
+            };
+            let address = self.placed.pods.addresses.get(&instance.pod);
+            all.push(PodProcess {
+                address: address.map(ToString::to_string).unwrap_or_default(),
+                role: role_name(instance.role).to_owned(),
+                software: self.placed.software.get(&instance.target).cloned(),
+                pod: instance.pod,
+                instance: instance.name,
+                pid,
+                log,
+            });
+        }
+        Ok(all)
+    }
+
+    /// Commands to start each instance by hand.
+    #[must_use]
+    pub fn commands(&self) -> Vec<(String, Vec<String>)> {
+        let rendered = self.placed.rendered.iter();
+        rendered
+            .map(|r| (r.instance.clone(), process_config::by_hand(r)))
+            .collect()
     }
 
     /// Name of a process of this test bed in the keeper.
@@ -316,26 +353,22 @@ impl TestBed for LocalTestBed {
         Ok(timer.took)
     }
 
-    fn prepare(&mut self, step: &Preparation) -> Result<(), LabError> {
-        match self.make_external_topic(step)? {
-            true => Ok(()),
-            false => prepare::prepare(&self.placed, step),
-        }
-    }
-
-    fn undo(&mut self, step: &Preparation) -> Result<(), LabError> {
-        if let Some(of) = PreparedTopic::of(step) {
-            self.delete_external_topic(&of.topic)?;
-        }
-        prepare::undo(&self.placed, step)
-    }
-
     fn ask(&mut self, ask: &Ask) -> Result<HttpResponse, LabError> {
         ask::ask(&self.placed, ask)
     }
 
-    fn inject_fault(&mut self, what: &FaultAction) -> Result<FaultHandle, LabError> {
-        self.begin(what)
+    fn inject_fault(
+        &mut self,
+        instance: &str,
+        action: FaultAction,
+    ) -> Result<FaultHandle, LabError> {
+        match action {
+            FaultAction::Kill => self.end(instance, libc::SIGKILL),
+            FaultAction::Stop => self.end(instance, libc::SIGTERM),
+            FaultAction::Start => self.restart(instance),
+            FaultAction::Pause => self.pause(instance),
+            FaultAction::Resume => self.resume(instance),
+        }
     }
 
     fn pause(&mut self) -> Result<(), LabError> {
@@ -350,13 +383,8 @@ impl TestBed for LocalTestBed {
         self.recover_all()
     }
 
-    fn read_back(
-        &mut self,
-        topic: &PreparedTopic,
-        run: u64,
-        acknowledged: &[Acknowledged],
-    ) -> Result<ReadBackRecord, LabError> {
-        admin::read_back(&self.placed, topic, run, acknowledged)
+    fn topics(&mut self) -> Result<&mut dyn TopicAdministration, LabError> {
+        Ok(self)
     }
 
     fn endpoint(&self, edge: &str, from: &str) -> Result<Endpoint, LabError> {
@@ -438,33 +466,9 @@ impl TestBed for LocalTestBed {
         Ok(observation)
     }
 
-    fn pod_processes(&mut self) -> Result<Vec<PodProcess>, LabError> {
-        let instances = self.placed.plan.topology.instances.clone();
-        let mut all = Vec::new();
-        for instance in instances {
-            let mut rendered = self.placed.rendered.iter();
-            let dir = rendered.find(|one| one.instance == instance.name);
-            let log = dir.map(|one| one.dir.join(LOG));
-            let pid = match self.pid_of(&instance.name) {
-                None if log.is_none() => Some(self.start_pause_process(&instance.pod)?),
-                pid => pid,
-            };
-            let address = self.placed.pods.addresses.get(&instance.pod);
-            all.push(PodProcess {
-                address: address.map(ToString::to_string).unwrap_or_default(),
-                role: role_name(instance.role).to_owned(),
-                software: self.placed.software.get(&instance.target).cloned(),
-                pod: instance.pod,
-                instance: instance.name,
-                pid,
-                log,
-            });
-        }
-        Ok(all)
-    }
-
     fn check_external(&mut self) -> Result<(), LabError> {
-        self.check_external_parts()
+        let mut external = self.placed.external.values();
+        external.try_for_each(ExternalAddress::check_connection)
     }
 
     fn unexpected_exits(&mut self) -> Vec<UnexpectedExit> {
@@ -475,15 +479,8 @@ impl TestBed for LocalTestBed {
         collect::collect(&self.placed.folder, &self.placed.rendered, into)
     }
 
-    fn commands(&self) -> Vec<(String, Vec<String>)> {
-        let rendered = self.placed.rendered.iter();
-        rendered
-            .map(|r| (r.instance.clone(), process_config::by_hand(r)))
-            .collect()
-    }
-
     fn stop(&mut self) -> Result<(), LabError> {
-        let mut first = self.delete_external_topics();
+        let mut first = self.delete_created_topics();
         while let Some((name, _)) = self.started.pop() {
             let stopped = self.stop_instance(&name);
             if first.is_ok() {

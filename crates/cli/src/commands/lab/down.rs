@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use anyhow::bail;
 use tare_lab::lab_state;
 
-use super::select::LabSelector;
+use super::LabSelector;
 use crate::exit::Exit;
 use crate::screen::say;
 

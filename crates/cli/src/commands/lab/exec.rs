@@ -3,7 +3,7 @@
 use std::os::unix::process::CommandExt;
 use std::process::ExitCode;
 
-use super::select::{LabSelector, processes_in_pod};
+use super::{LabSelector, processes_in_pod};
 use crate::exit::bad_input;
 use crate::screen::say;
 

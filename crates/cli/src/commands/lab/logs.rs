@@ -10,7 +10,7 @@ use std::time::Duration;
 use anyhow::Context;
 use tare_schema::shown::shown_lines;
 
-use super::select::{LabSelector, processes_in_pod};
+use super::{LabSelector, processes_in_pod};
 use crate::exit::Exit;
 use crate::screen::{is_closed, print_raw, say};
 use crate::signals::Interruption;

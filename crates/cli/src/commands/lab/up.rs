@@ -11,7 +11,7 @@ use tare_schema::plan::{Arm, Cell, Plan};
 
 use super::ps;
 use crate::commands::plan::{AddressingArg, ExperimentArgs};
-use crate::commands::run::environment;
+use crate::commands::run::local;
 use crate::exit::{Exit, bad_input};
 use crate::screen::{print, say};
 use crate::signals::Interruption;
@@ -63,11 +63,11 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     };
     let plan = experiment.plan_to_run(&mut |words| say(format_args!("{words}")))?;
     let (arm, cell) = select_cell(&plan, &args)?;
-    let mut local = environment(&experiment, &plan, plan.addressing)?;
+    let mut local = local(&experiment, &plan, plan.addressing)?;
     let instances = arm.topology.instances.iter();
     let targets: Vec<String> = instances.map(|instance| instance.target.clone()).collect();
     local.provide(&targets, &mut |words| say(format_args!("{words}")))?;
-    let mut bed = local.place(&tare_conduct::test_bed_plan(&plan, arm, cell, "lab"))?;
+    let mut bed = local.test_bed(&tare_conduct::test_bed_plan(&plan, arm, cell, "lab"))?;
     bed.start(&mut |instance, waited| {
         if waited.as_secs().is_multiple_of(WAIT_MESSAGE_EVERY_S) {
             say(format_args!("starting {instance}, {} s", waited.as_secs()));
@@ -79,7 +79,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         level: cell.level.clone(),
         addressing: local.addressing().to_owned(),
         inhabitants: bed.pod_processes()?,
-        endpoints: endpoints(arm, &*bed)?,
+        endpoints: endpoints(arm, &bed)?,
         ..LabState::of_this_process()?
     };
     standing.publish(local.folder())?;
