@@ -5,7 +5,7 @@ pub(crate) mod limit_groups;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::observe::field;
+use crate::process::field;
 
 /// A controller whose limits are used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

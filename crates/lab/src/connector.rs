@@ -4,20 +4,16 @@ use std::fmt;
 use std::io;
 use std::net::{SocketAddr, TcpStream};
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::io::Errno;
 
-use crate::keeper::{ExitStatus, Keeper, Spawn};
-use crate::process;
+use crate::keeper::{self, ExitStatus, SharedKeeper, Spawn, lock};
 use crate::subprocess::{self, Output};
 
 /// Maximum of a command's output that is read.
 const OUTPUT_BYTES_MAX: u64 = 1 << 20;
-/// Interval of polling a command.
-const PAUSE: Duration = Duration::from_millis(5);
 
 /// Network in which probes and counter readers run.
 #[derive(Clone, Default)]
@@ -32,7 +28,7 @@ pub enum Connector {
 /// Access to one pod: its keeper opens sockets in the pod's network and passes them on.
 #[derive(Clone)]
 pub struct PodConnector {
-    pub(crate) keeper: Arc<Mutex<Keeper>>,
+    pub(crate) keeper: SharedKeeper,
     /// The pod's name in the keeper.
     pub(crate) pod: String,
     /// Folder for the output of commands.
@@ -111,14 +107,7 @@ impl PodConnector {
             bounds: None,
         };
         lock(&self.keeper).spawn(&spawn)?;
-        let deadline = Instant::now() + within;
-        let exit = loop {
-            let exit = lock(&self.keeper).exit_of(&name)?;
-            if exit.is_some() || Instant::now() >= deadline {
-                break exit;
-            }
-            process::pause(PAUSE);
-        };
+        let exit = keeper::wait_for_exit(&self.keeper, &name, within)?;
         lock(&self.keeper).stop(&name, libc::SIGKILL, Duration::ZERO)?;
         let text = std::fs::read(&output).unwrap_or_default();
         // The next command writes a new file.
@@ -138,9 +127,4 @@ impl PodConnector {
             stderr: String::new(),
         })
     }
-}
-
-/// The keeper, even if a thread panicked while it held the lock: the state is in another process.
-fn lock(keeper: &Arc<Mutex<Keeper>>) -> std::sync::MutexGuard<'_, Keeper> {
-    keeper.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -20,11 +20,43 @@ mod pods;
 mod protocol;
 mod server;
 
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use crate::LabError;
+use crate::process;
+
 pub use crate::cgroup::limit_groups::CgroupLimits;
-pub(crate) use children::cpu_set;
 pub use client::{Keeper, ProcessExit};
 pub use folder::make_in_memory;
 pub(crate) use folder::{INSTANCE_MARK, PrivateFolder, default_base, name_of, sweep};
 pub(crate) use lines::Lines;
 pub use protocol::{ExitStatus, LinkCounts, Spawn};
 pub use server::{KeeperMode, keeper_main};
+
+/// Interval of polling for the exit of a process.
+const PAUSE: Duration = Duration::from_millis(2);
+
+/// The keeper, shared by an environment, its test beds and their agents.
+pub(crate) type SharedKeeper = Arc<Mutex<Keeper>>;
+
+/// Locks a mutex even if a thread panicked while it held the lock: the keeper's state is in another process.
+pub(crate) fn lock<T>(shared: &Mutex<T>) -> MutexGuard<'_, T> {
+    shared.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// How a process exited; `None`: not within this time.
+pub(crate) fn wait_for_exit(
+    keeper: &SharedKeeper,
+    name: &str,
+    within: Duration,
+) -> Result<Option<ProcessExit>, LabError> {
+    let deadline = Instant::now() + within;
+    loop {
+        let exit = lock(keeper).exit_of(name)?;
+        if exit.is_some() || Instant::now() >= deadline {
+            return Ok(exit);
+        }
+        process::pause(PAUSE);
+    }
+}

@@ -5,7 +5,6 @@ mod addresses;
 mod agent;
 mod ask;
 mod collect;
-mod exits;
 mod external;
 mod faults;
 mod layout;
@@ -21,7 +20,7 @@ mod topics;
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use tare_schema::load::Reach;
 use tare_schema::plan::{Addressing, Limits};
@@ -36,7 +35,7 @@ use crate::certificates::Authority;
 use crate::doctor;
 use crate::environment::{Environment, TestBed, TestBedPlan};
 use crate::fetch::{Fetcher, Software};
-use crate::keeper::{self, CgroupLimits, Keeper};
+use crate::keeper::{self, CgroupLimits, Keeper, SharedKeeper, lock};
 use crate::process;
 use crate::render;
 pub use addresses::{Addresses, free_port};
@@ -73,9 +72,6 @@ pub struct LocalOptions {
     /// Parent of the keeper's private folder; `None`: `$XDG_RUNTIME_DIR` or `/tmp`.
     pub base: Option<PathBuf>,
 }
-
-/// The keeper, shared by an environment, its test beds and their agents.
-type SharedKeeper = Arc<Mutex<Keeper>>;
 
 /// Targets as processes of this host.
 pub struct Local {
@@ -150,90 +146,9 @@ impl Local {
             .map(|(name, s)| (name.clone(), s.bin.clone()))
             .collect())
     }
+}
 
-    /// As [`Environment::place`]; the test bed also shows its processes and commands, which are of this host.
-    ///
-    /// # Errors
-    /// The template, setting or resource that is wrong.
-    pub fn test_bed(&mut self, plan: &TestBedPlan) -> Result<LocalTestBed, LabError> {
-        let programs = self.programs(plan)?;
-        let external = self.find_external(&plan.topology)?;
-        lock(&self.keeper).pin(&plan.placement.part_cpus)?;
-        process::pin_own_threads(&plan.placement.part_cpus).map_err(LabError::io(format!(
-            "run on the cores {:?} (see `placement:`)",
-            plan.placement.part_cpus
-        )))?;
-        self.test_beds += 1;
-        let name = format!("{}-{}", self.test_beds, plan.name);
-        let folder = self.folder.join(&name);
-        make_folder(&folder)?;
-        let memory = self.memory.as_ref().map(|memory| memory.join(&name));
-        let pods = self
-            .network
-            .pods(&plan.topology, &name, &folder, &self.keeper)?;
-        let mut given = BTreeSet::new();
-        let network = &self.network;
-        let needs = self.needs(plan)?;
-        let mut inputs = layout::LayoutInputs {
-            addresses: &pods.addresses,
-            port: &mut |address| network.port(address, &mut given),
-            programs: &programs,
-            folder: &folder,
-            sockets: &self.folder.join(self.test_beds.to_string()),
-            run: &self.run,
-            redirect: network.redirect(),
-            exemption: network.exemption,
-            needs: &needs,
-            memory: memory.as_deref(),
-            external: &external,
-        };
-        let mut layout = layout::compute(plan, &mut inputs)?;
-        for (pod, capture) in &layout.captures {
-            pods.capture(pod, capture)?;
-        }
-        for (pod, names) in &layout.names {
-            let file = test_bed::hosts_of(&folder, pod);
-            let what = format!("write {}", file.display());
-            std::fs::write(&file, layout::hosts_file(names)).map_err(LabError::io(what))?;
-        }
-        let mut rendered = Vec::new();
-        let mut identities = self.identities(&layout, &pods, &folder)?;
-        if let Some(memory) = &memory {
-            make_folder(memory)?;
-        }
-        for context in &mut layout.contexts {
-            make_folder(&context.dir)?;
-            if let Some(memory) = &context.memory {
-                make_folder(memory)?;
-            }
-            context.identity = identities.remove(&context.name);
-        }
-        for (context, instance) in layout.contexts.iter().zip(plan.topology.parts()) {
-            let target = self.options.catalogue.get(&instance.target)?;
-            let one = render::render(target, context)?;
-            one.write()?;
-            rendered.push(one);
-        }
-        let software = self.software.iter();
-        Ok(LocalTestBed::new(test_bed::PlacedTestBed {
-            keeper: Arc::clone(&self.keeper),
-            name,
-            folder,
-            plan: plan.clone(),
-            layout,
-            pods,
-            rendered,
-            agents: identities,
-            memory,
-            software: software
-                .map(|(name, s)| (name.clone(), format!("{name} {}", s.version.version)))
-                .collect(),
-            tare: self.options.tare.clone(),
-            external,
-            reach: self.options.reach,
-        }))
-    }
-
+impl Local {
     /// Finds the external parts of a topology: they are on the host's network, so pods must be as well.
     fn find_external(
         &mut self,
@@ -357,6 +272,91 @@ impl Environment for Local {
     }
 }
 
+impl Local {
+    /// As [`Environment::place`]; the test bed also shows its processes and commands, which are of this host.
+    ///
+    /// # Errors
+    /// The template, setting or resource that is wrong.
+    pub fn test_bed(&mut self, plan: &TestBedPlan) -> Result<LocalTestBed, LabError> {
+        let programs = self.programs(plan)?;
+        let external = self.find_external(&plan.topology)?;
+        lock(&self.keeper).pin(&plan.placement.part_cpus)?;
+        process::pin_own_threads(&plan.placement.part_cpus).map_err(LabError::io(format!(
+            "run on the cores {:?} (see `placement:`)",
+            plan.placement.part_cpus
+        )))?;
+        self.test_beds += 1;
+        let name = format!("{}-{}", self.test_beds, plan.name);
+        let folder = self.folder.join(&name);
+        make_folder(&folder)?;
+        let memory = self.memory.as_ref().map(|memory| memory.join(&name));
+        let pods = self
+            .network
+            .pods(&plan.topology, &name, &folder, &self.keeper)?;
+        let mut given = BTreeSet::new();
+        let network = &self.network;
+        let needs = self.needs(plan)?;
+        let mut inputs = layout::LayoutInputs {
+            addresses: &pods.addresses,
+            port: &mut |address| network.port(address, &mut given),
+            programs: &programs,
+            folder: &folder,
+            sockets: &self.folder.join(self.test_beds.to_string()),
+            run: &self.run,
+            redirect: network.redirect(),
+            exemption: network.exemption,
+            needs: &needs,
+            memory: memory.as_deref(),
+            external: &external,
+        };
+        let mut layout = layout::compute(plan, &mut inputs)?;
+        for (pod, capture) in &layout.captures {
+            pods.capture(pod, capture)?;
+        }
+        for (pod, names) in &layout.names {
+            let file = test_bed::hosts_of(&folder, pod);
+            let what = format!("write {}", file.display());
+            std::fs::write(&file, layout::hosts_file(names)).map_err(LabError::io(what))?;
+        }
+        let mut rendered = Vec::new();
+        let mut identities = self.identities(&layout, &pods, &folder)?;
+        if let Some(memory) = &memory {
+            make_folder(memory)?;
+        }
+        for context in &mut layout.contexts {
+            make_folder(&context.dir)?;
+            if let Some(memory) = &context.memory {
+                make_folder(memory)?;
+            }
+            context.identity = identities.remove(&context.name);
+        }
+        for (context, instance) in layout.contexts.iter().zip(plan.topology.parts()) {
+            let target = self.options.catalogue.get(&instance.target)?;
+            let one = render::render(target, context)?;
+            one.write()?;
+            rendered.push(one);
+        }
+        let software = self.software.iter();
+        Ok(LocalTestBed::new(test_bed::PlacedTestBed {
+            keeper: Arc::clone(&self.keeper),
+            name,
+            folder,
+            plan: plan.clone(),
+            layout,
+            pods,
+            rendered,
+            agents: identities,
+            memory,
+            software: software
+                .map(|(name, s)| (name.clone(), format!("{name} {}", s.version.version)))
+                .collect(),
+            tare: self.options.tare.clone(),
+            external,
+            reach: self.options.reach,
+        }))
+    }
+}
+
 /// Checks, before anything is measured, that limits can be set on this machine.
 fn try_limits(
     keeper: &mut Keeper,
@@ -393,9 +393,4 @@ pub fn make_folder(path: &Path) -> Result<(), LabError> {
         .mode(0o700)
         .create(path)
         .map_err(LabError::io(format!("make the folder {}", path.display())))
-}
-
-/// Locks a mutex even if a thread panicked while it held the lock: the keeper's state is in another process.
-fn lock<T>(shared: &Mutex<T>) -> MutexGuard<'_, T> {
-    shared.lock().unwrap_or_else(PoisonError::into_inner)
 }

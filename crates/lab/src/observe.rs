@@ -33,7 +33,6 @@ use other_arms::OtherArmsObservation;
 pub use pods::ObservedPod;
 use pods::{PodCounts, PodReading};
 use reading::ProcessReading;
-pub(crate) use reading::{field, queued};
 
 /// An instance to be observed.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -1,10 +1,11 @@
-//! Processes in /proc: parents, states, and signals that cannot hit a reused process id.
+//! Processes in /proc: parents, states, fields; their cores; and signals that cannot hit a reused process id.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::time::Duration;
 
 use rustix::process::{Pid, PidfdFlags, Signal};
+use rustix::thread::CpuSet;
 
 /// The first fields of `/proc/PID/stat`.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -91,6 +92,28 @@ pub fn snapshot() -> Vec<ProcessStat> {
         .collect()
 }
 
+/// The number after `key:` (or `key `) at the start of a line.
+pub(crate) fn field(text: &str, key: &str) -> Option<u64> {
+    text.lines().find_map(|line| {
+        let rest = line.strip_prefix(key)?;
+        let rest = rest.strip_prefix(':').or_else(|| rest.strip_prefix(' '))?;
+        rest.split_ascii_whitespace().next()?.parse().ok()
+    })
+}
+
+/// Second field of schedstat: time spent waiting on a run queue, ns. (`sched-stats.rst`)
+///
+/// The third counts time slices: a kernel without these statistics gives three zeros.
+pub(crate) fn queued(schedstat: &str) -> Option<u64> {
+    let mut fields = schedstat.split_ascii_whitespace().map(str::parse::<u64>);
+    let (ran, waited, slices) = (
+        fields.next()?.ok()?,
+        fields.next()?.ok()?,
+        fields.next()?.ok()?,
+    );
+    (ran > 0 || waited > 0 || slices > 0).then_some(waited)
+}
+
 /// The roots and their descendants.
 #[must_use]
 pub fn with_descendants(all: &[ProcessStat], roots: &BTreeSet<u32>) -> BTreeSet<u32> {
@@ -148,9 +171,23 @@ pub(crate) fn raw_pid(pid: u32) -> Option<Pid> {
     Pid::from_raw(i32::try_from(pid).ok()?)
 }
 
+/// A CPU set; `None` for an empty list: inherited from the parent.
+pub(crate) fn cpu_set(cpus: &[u32]) -> Option<CpuSet> {
+    if cpus.is_empty() {
+        return None;
+    }
+    let mut set = CpuSet::new();
+    for cpu in cpus.iter().filter_map(|cpu| usize::try_from(*cpu).ok()) {
+        if cpu < CpuSet::MAX_CPU {
+            set.set(cpu);
+        }
+    }
+    Some(set)
+}
+
 /// Pins all threads of this process to these cores, and so later ones; does nothing for an empty list.
 pub(crate) fn pin_own_threads(cpus: &[u32]) -> std::io::Result<()> {
-    let Some(set) = crate::keeper::cpu_set(cpus) else {
+    let Some(set) = cpu_set(cpus) else {
         return Ok(());
     };
     for thread in std::fs::read_dir("/proc/self/task")?.flatten() {

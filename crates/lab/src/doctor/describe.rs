@@ -7,7 +7,7 @@ use sha2::{Digest, Sha256};
 use tare_schema::FORMAT_VERSION;
 use tare_schema::record::{Check, EnvironmentRecord};
 
-use crate::observe::field;
+use crate::process::field;
 
 /// Kernel settings that affect a result: name in the record, file.
 const FACTS: &[(&str, &str)] = &[

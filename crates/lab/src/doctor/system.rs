@@ -8,7 +8,7 @@ use tare_schema::record::{Check, Grade};
 
 use super::{RequiredProgram, check, figure, with_advice};
 use crate::fetch::locate;
-use crate::observe::field;
+use crate::process::field;
 
 /// Descriptors for ten thousand connections, in and out.
 const DESCRIPTORS_WANTED: u64 = 20_000;
@@ -249,7 +249,7 @@ pub(crate) fn distance() -> Check {
 pub(crate) fn observation() -> Check {
     let mut missing = Vec::new();
     let schedstat = fs::read_to_string("/proc/self/schedstat").unwrap_or_default();
-    if crate::observe::queued(&schedstat).is_none() {
+    if crate::process::queued(&schedstat).is_none() {
         missing.push("time on run queues (kernel without CONFIG_SCHED_INFO)");
     }
     if fs::write("/proc/self/clear_refs", "5").is_err() {

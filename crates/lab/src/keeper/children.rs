@@ -13,7 +13,6 @@ use std::process::{Command, Stdio};
 use rustix::fs::{Mode, OFlags};
 use rustix::pipe::PipeFlags;
 use rustix::process::{Pid, PidfdFlags, Signal, WaitOptions, WaitStatus};
-use rustix::thread::CpuSet;
 
 use super::folder::{INSTANCE_MARK, KEEPER_MARK};
 use super::output::Output;
@@ -180,7 +179,7 @@ fn start(spawn: &Spawn, place: SpawnContext<'_>) -> Result<Child, String> {
             hosts,
             groups: place.groups,
             session: Session::Own,
-            cpus: cpu_set(&spawn.cpus),
+            cpus: process::cpu_set(&spawn.cpus),
             nofile: spawn.nofile,
         },
     );
@@ -217,7 +216,7 @@ fn outer_pid(proc: BorrowedFd<'_>, process: BorrowedFd<'_>) -> Option<u32> {
     let file = rustix::fs::openat(proc, path, flags, Mode::empty()).ok()?;
     let mut text = String::new();
     std::fs::File::from(file).read_to_string(&mut text).ok()?;
-    let pid = crate::observe::field(&text, "Pid")?;
+    let pid = process::field(&text, "Pid")?;
     u32::try_from(pid).ok().filter(|pid| *pid != 0)
 }
 
@@ -244,20 +243,6 @@ fn why_not(spawn: &Spawn, error: &std::io::Error) -> String {
         ),
         _ => error.to_string(),
     }
-}
-
-/// A CPU set; `None` for an empty list: inherited from the parent.
-pub(crate) fn cpu_set(cpus: &[u32]) -> Option<CpuSet> {
-    if cpus.is_empty() {
-        return None;
-    }
-    let mut set = CpuSet::new();
-    for cpu in cpus.iter().filter_map(|cpu| usize::try_from(*cpu).ok()) {
-        if cpu < CpuSet::MAX_CPU {
-            set.set(cpu);
-        }
-    }
-    Some(set)
 }
 
 fn exit_status(status: WaitStatus) -> Option<ExitStatus> {

@@ -159,9 +159,7 @@ impl Keeper {
     /// When it has exited.
     pub fn signal(&mut self, name: &str, signal: i32) -> Result<(), LabError> {
         let name = name.to_owned();
-        self.ask(Order::Signal { name, signal }, ANSWER_LIMIT)?
-            .map(drop)
-            .map_err(LabError::Keeper)
+        self.order(Order::Signal { name, signal }).map(drop)
     }
 
     /// Stops a process by a signal, after the grace period by SIGKILL. Returns when it and its descendants are gone.
@@ -185,9 +183,7 @@ impl Keeper {
     /// When it is not known.
     pub fn tail(&mut self, name: &str) -> Result<Vec<String>, LabError> {
         let name = name.to_owned();
-        self.ask(Order::Tail { name }, ANSWER_LIMIT)?
-            .map(|(_, lines)| lines)
-            .map_err(LabError::Keeper)
+        self.order(Order::Tail { name })
     }
 
     /// Pins the keeper, and processes without cores of their own, to these cores.
@@ -196,9 +192,7 @@ impl Keeper {
     /// When the cores are not available.
     pub fn pin(&mut self, cpus: &[u32]) -> Result<(), LabError> {
         let cpus = cpus.to_vec();
-        self.ask(Order::Pin { cpus }, ANSWER_LIMIT)?
-            .map(drop)
-            .map_err(LabError::Keeper)
+        self.order(Order::Pin { cpus }).map(drop)
     }
 
     /// Creates a pod's network namespace and attaches it to the run's switch.
@@ -207,9 +201,7 @@ impl Keeper {
     /// Why not; always for a keeper without namespaces.
     pub fn plug(&mut self, pod: &str, address: Ipv4Addr) -> Result<(), LabError> {
         let pod = pod.to_owned();
-        self.ask(Order::Plug { pod, address }, ANSWER_LIMIT)?
-            .map(drop)
-            .map_err(LabError::Keeper)
+        self.order(Order::Plug { pod, address }).map(drop)
     }
 
     /// Connects two sites by an emulated link; returns the round-trip times measured on it.
@@ -218,9 +210,7 @@ impl Keeper {
     /// Why not; always for a keeper without namespaces.
     pub fn join(&mut self, sites: [u8; 2], plan: &LinkPlan) -> Result<RoundTrips, LabError> {
         let plan = plan.clone();
-        let (_, lines) = self
-            .ask(Order::Join { sites, plan }, ANSWER_LIMIT)?
-            .map_err(LabError::Keeper)?;
+        let lines = self.order(Order::Join { sites, plan })?;
         serde_json::from_str(&lines.concat())
             .map_err(|error| LabError::Keeper(format!("no round trips were told: {error}")))
     }
@@ -230,9 +220,7 @@ impl Keeper {
     /// # Errors
     /// When the keeper has no namespaces or does not answer.
     pub fn links(&mut self) -> Result<Vec<LinkCounts>, LabError> {
-        let (_, lines) = self
-            .ask(Order::Links, ANSWER_LIMIT)?
-            .map_err(LabError::Keeper)?;
+        let lines = self.order(Order::Links)?;
         let counts = lines.iter().map(|line| serde_json::from_str(line));
         counts
             .collect::<Result<_, _>>()
@@ -245,9 +233,7 @@ impl Keeper {
     /// When there is no such pod.
     pub fn unplug(&mut self, pod: &str) -> Result<(), LabError> {
         let pod = pod.to_owned();
-        self.ask(Order::Unplug { pod }, ANSWER_LIMIT)?
-            .map(drop)
-            .map_err(LabError::Keeper)
+        self.order(Order::Unplug { pod }).map(drop)
     }
 
     /// Redirects a pod's traffic to its sidecar.
@@ -256,9 +242,7 @@ impl Keeper {
     /// When there is no such pod, no nft, or no group for the sidecars.
     pub fn capture(&mut self, pod: &str, capture: &Capture) -> Result<(), LabError> {
         let (pod, capture) = (pod.to_owned(), capture.clone());
-        self.ask(Order::Capture { pod, capture }, ANSWER_LIMIT)?
-            .map(drop)
-            .map_err(LabError::Keeper)
+        self.order(Order::Capture { pod, capture }).map(drop)
     }
 
     /// An unconnected TCP socket in a pod's network namespace.
@@ -267,8 +251,7 @@ impl Keeper {
     /// When there is no such pod.
     pub fn socket(&mut self, pod: &str) -> Result<OwnedFd, LabError> {
         let pod = pod.to_owned();
-        self.ask(Order::Socket { pod }, ANSWER_LIMIT)?
-            .map_err(LabError::Keeper)?;
+        self.order(Order::Socket { pod })?;
         self.sockets.pop_front().ok_or_else(|| {
             LabError::Keeper(String::from("the keeper's answer came without its socket"))
         })
@@ -279,9 +262,7 @@ impl Keeper {
     /// # Errors
     /// Why not, with the next step.
     pub fn check_limits(&mut self, bounds: CgroupLimits) -> Result<(), LabError> {
-        self.ask(Order::TryBounds { bounds }, ANSWER_LIMIT)?
-            .map(drop)
-            .map_err(LabError::Keeper)
+        self.order(Order::TryBounds { bounds }).map(drop)
     }
 
     /// How a process exited, if it did without being stopped.
@@ -304,6 +285,12 @@ impl Keeper {
             .set_nonblocking(false)
             .map_err(LabError::io("read the keeper's socket"))?;
         self.process_input(read)
+    }
+
+    /// Sends a request that starts and stops nothing; the lines of its reply.
+    fn order(&mut self, order: Order) -> Result<Vec<String>, LabError> {
+        let (_, lines) = self.ask(order, ANSWER_LIMIT)?.map_err(LabError::Keeper)?;
+        Ok(lines)
     }
 
     fn ask(&mut self, order: Order, limit: Duration) -> Result<Reply, LabError> {

@@ -1,19 +1,18 @@
 //! Faults in a running test bed: instances killed, stopped, restarted, paused; and recovery from them.
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
+use super::ready::wait_until_ready;
 use super::test_bed::LocalTestBed;
 use super::{SharedKeeper, lock};
 use crate::LabError;
 use crate::fault::FaultHandle;
-use crate::probe::{InstanceState, Readiness};
-use crate::process;
+use crate::keeper;
+use crate::probe::Readiness;
 
 /// Timeout for a process to exit after SIGKILL or SIGTERM.
 const ENDS_WITHIN: Duration = Duration::from_secs(60);
-/// Polling interval.
-const PAUSE: Duration = Duration::from_millis(2);
 
 impl LocalTestBed {
     /// Pauses all running instances.
@@ -79,7 +78,7 @@ impl LocalTestBed {
         self.ended.insert(instance.to_owned());
         let keeper = Arc::clone(&self.placed.keeper);
         let instance = instance.to_owned();
-        FaultHandle::spawn("end", move || wait_for_exit(&keeper, &kept, &instance))
+        FaultHandle::spawn("end", move || wait_for_end(&keeper, &kept, &instance))
     }
 
     /// Restarts an instance on the data it left.
@@ -99,27 +98,17 @@ impl LocalTestBed {
         let keeper = Arc::clone(&self.placed.keeper);
         let instance = instance.to_owned();
         FaultHandle::spawn("start", move || {
-            let mut gone = None;
-            let mut state = || match lock(&keeper).exit_of(&kept) {
-                Ok(None) => InstanceState::Running,
-                Ok(Some(exit)) => {
-                    gone = Some(exit.how.to_string());
-                    InstanceState::Ended
-                }
-                Err(error) => {
-                    gone = Some(error.to_string());
-                    InstanceState::Ended
-                }
-            };
-            let waited = rendered
-                .probe
-                .wait(&connector, rendered.ready_within, &mut state);
+            let waited = wait_until_ready((&keeper, &kept), &rendered, &connector, &mut || ());
+            let (waited, exit) = waited.map_err(|error| error.to_string())?;
             match waited {
                 Readiness::Ready(after) => Ok(format!(
                     "{instance} was ready after {:.1} s",
                     after.as_secs_f64()
                 )),
-                Readiness::Gone => Err(format!("{instance} ended: {}", gone.unwrap_or_default())),
+                Readiness::Gone => {
+                    let how = exit.map(|exit| exit.how.to_string()).unwrap_or_default();
+                    Err(format!("{instance} ended: {how}"))
+                }
                 Readiness::NotReady { waited, answer } => Err(format!(
                     "{instance} was not ready after {:.1} s ({answer})",
                     waited.as_secs_f64()
@@ -165,18 +154,14 @@ impl LocalTestBed {
 }
 
 /// Waits until a process exits.
-fn wait_for_exit(keeper: &SharedKeeper, kept: &str, instance: &str) -> Result<String, String> {
-    let until = Instant::now() + ENDS_WITHIN;
-    loop {
-        let exit = lock(keeper).exit_of(kept);
-        match exit.map_err(|error| error.to_string())? {
-            // How it exited is not reported: it was sent a signal.
-            Some(_) => return Ok(format!("{instance} ended")),
-            None if Instant::now() >= until => {
-                let seconds = ENDS_WITHIN.as_secs();
-                return Err(format!("{instance} had not ended after {seconds} s"));
-            }
-            None => process::pause(PAUSE),
+fn wait_for_end(keeper: &SharedKeeper, kept: &str, instance: &str) -> Result<String, String> {
+    match keeper::wait_for_exit(keeper, kept, ENDS_WITHIN) {
+        // How it exited is not reported: it was sent a signal.
+        Ok(Some(_)) => Ok(format!("{instance} ended")),
+        Ok(None) => {
+            let seconds = ENDS_WITHIN.as_secs();
+            Err(format!("{instance} had not ended after {seconds} s"))
         }
+        Err(error) => Err(error.to_string()),
     }
 }

@@ -1,18 +1,19 @@
-//! Runs commands before an instance starts, and waits until it is ready.
+//! Instances from commands before their start until they are ready, and those that exit unexpectedly.
 
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
 use super::test_bed::LocalTestBed;
-use super::{addresses, lock};
+use super::{SharedKeeper, addresses, lock};
 use crate::LabError;
-use crate::keeper::ProcessExit;
+use crate::cgroup::{Controller, Mounts};
+use crate::connector::Connector;
+use crate::environment::UnexpectedExit;
+use crate::keeper::{self, ExitStatus, ProcessExit};
 use crate::probe::{InstanceState, Readiness};
 use crate::process;
-use crate::render::Step;
+use crate::render::{Rendered, Step};
 
-/// Interval of polling a running step.
-const PAUSE: Duration = Duration::from_millis(5);
 /// Interval of progress reports.
 const TELLING: Duration = Duration::from_secs(1);
 
@@ -25,20 +26,11 @@ impl LocalTestBed {
         let log = format!("{}.log", step.name.replace(['/', ' '], "-"));
         let spawn = self.spawn(&what, pod, &step.command, (&rendered.dir, &log));
         lock(&self.placed.keeper).spawn(&spawn)?;
-        let deadline = Instant::now() + step.timeout;
-        let exit = loop {
-            if let Some(exit) = lock(&self.placed.keeper).exit_of(&spawn.name)? {
-                break Some(exit);
-            }
-            if Instant::now() >= deadline {
-                break None;
-            }
-            process::pause(PAUSE);
-        };
+        let exit = keeper::wait_for_exit(&self.placed.keeper, &spawn.name, step.timeout)?;
         let tail = lock(&self.placed.keeper).tail(&spawn.name)?;
         lock(&self.placed.keeper).stop(&spawn.name, libc::SIGTERM, Duration::ZERO)?;
         match exit {
-            Some(exit) if exit.how == crate::keeper::ExitStatus::Code(0) => Ok(()),
+            Some(exit) if exit.how == ExitStatus::Code(0) => Ok(()),
             Some(exit) => Err(LabError::Died {
                 instance: what,
                 how: exit.how.to_string(),
@@ -63,40 +55,26 @@ impl LocalTestBed {
         let begun = Instant::now();
         let mut reported = Duration::ZERO;
         let kept = self.keeper_name(&rendered.instance);
-        let mut failure: Option<LabError> = None;
-        let mut exit: Option<ProcessExit> = None;
-        let waited =
-            rendered
-                .probe
-                .wait(&self.connector(index), rendered.ready_within, &mut || {
-                    if begun.elapsed() >= reported + TELLING {
-                        reported = begun.elapsed();
-                        waiting(&rendered.instance, reported);
-                    }
-                    match lock(&self.placed.keeper).exit_of(&kept) {
-                        Ok(None) => InstanceState::Running,
-                        Ok(found) => {
-                            exit = found;
-                            InstanceState::Ended
-                        }
-                        Err(error) => {
-                            failure = Some(error);
-                            InstanceState::Ended
-                        }
-                    }
-                });
-        if let Some(error) = failure {
-            return Err(error);
-        }
+        let tick = &mut || {
+            if begun.elapsed() >= reported + TELLING {
+                reported = begun.elapsed();
+                waiting(&rendered.instance, reported);
+            }
+        };
+        let process = (&self.placed.keeper, kept.as_str());
+        let (waited, exit) = wait_until_ready(process, rendered, &self.connector(index), tick)?;
         let instance = rendered.instance.clone();
         match waited {
             Readiness::Ready(_) => self.conflict(index).map_or(Ok(()), Err),
-            Readiness::Gone => Err(self.conflict(index).unwrap_or_else(|| LabError::Died {
-                instance,
-                how: exit
-                    .as_ref()
-                    .map_or_else(|| String::from("it is gone"), |e| e.how.to_string()),
-                log_tail: exit.map(|exit| exit.tail).unwrap_or_default(),
+            Readiness::Gone => Err(self.conflict(index).unwrap_or_else(|| {
+                let (how, log_tail) = exit
+                    .map(|exit| (exit.how.to_string(), exit.tail))
+                    .unwrap_or_default();
+                LabError::Died {
+                    instance,
+                    how,
+                    log_tail,
+                }
             })),
             Readiness::NotReady { waited, answer } => {
                 let log_tail = lock(&self.placed.keeper).tail(&kept).unwrap_or_default();
@@ -108,6 +86,50 @@ impl LocalTestBed {
                 }))
             }
         }
+    }
+
+    /// Instances that have exited, or lost a process at their memory limit; each is reported once.
+    pub(super) fn new_exits(&mut self) -> Vec<UnexpectedExit> {
+        let mut exits = Vec::new();
+        for (name, _) in &self.started {
+            let exit = lock(&self.placed.keeper).exit_of(&format!("{}/{name}", self.placed.name));
+            let unexpected = match exit {
+                Ok(None) => match self.memory_kill(name) {
+                    Some(unexpected) => unexpected,
+                    None => continue,
+                },
+                Ok(Some(exit)) => UnexpectedExit {
+                    instance: name.clone(),
+                    how: exit.how.to_string(),
+                    log_tail: exit.tail,
+                },
+                Err(error) => UnexpectedExit {
+                    instance: name.clone(),
+                    how: error.to_string(),
+                    log_tail: Vec::new(),
+                },
+            };
+            if self.reported_exits.insert(name.clone()) {
+                exits.push(unexpected);
+            }
+        }
+        exits
+    }
+
+    /// An instance that continues after the kernel killed one of its processes counts as failed, too.
+    fn memory_kill(&self, name: &str) -> Option<UnexpectedExit> {
+        let limit_bytes = self.bounds(name)?.memory_bytes?;
+        let group = Mounts::read().group_of(Controller::Memory, self.pid_of(name)?)?;
+        (group.memory_kills()? > 0).then(|| UnexpectedExit {
+            instance: name.to_owned(),
+            how: format!(
+                "the kernel killed one of its processes: together they wanted more memory than the limit of \
+                 {limit_bytes} bytes"
+            ),
+            log_tail: lock(&self.placed.keeper)
+                .tail(&self.keeper_name(name))
+                .unwrap_or_default(),
+        })
     }
 
     /// A port of the instance that another process has taken since it was chosen.
@@ -134,4 +156,28 @@ impl LocalTestBed {
             holder: addresses::holder(taken),
         })
     }
+}
+
+/// Probes an instance until it is ready or its process exits; calls `tick` before each attempt.
+pub(super) fn wait_until_ready(
+    (keeper, kept): (&SharedKeeper, &str),
+    rendered: &Rendered,
+    connector: &Connector,
+    tick: &mut dyn FnMut(),
+) -> Result<(Readiness, Option<ProcessExit>), LabError> {
+    let mut ended = Ok(None);
+    let mut state = || {
+        tick();
+        match lock(keeper).exit_of(kept) {
+            Ok(None) => InstanceState::Running,
+            found => {
+                ended = found;
+                InstanceState::Ended
+            }
+        }
+    };
+    let waited = rendered
+        .probe
+        .wait(connector, rendered.ready_within, &mut state);
+    ended.map(|exit| (waited, exit))
 }

@@ -1,13 +1,13 @@
 //! Traffic and drops on the links between sites within the window, and the CPU time of the links.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use tare_net::link::{THREADS, WayCounts};
 use tare_schema::record::{LinkDirectionUsage, LinkUsage, PartUsage};
 
 use super::threads::{ThreadsReading, subtract};
 use crate::LabError;
-use crate::keeper::{Keeper, LinkCounts};
+use crate::keeper::{Keeper, LinkCounts, lock};
 
 /// The links of a run that has sites.
 pub struct ObservedLinks {
@@ -64,17 +64,12 @@ impl LinkObservation {
 
 impl ObservedLinks {
     fn read(&self) -> Result<Vec<LinkCounts>, LabError> {
-        self.keeper().links()
+        lock(&self.keeper).links()
     }
 
     /// The links run as threads of the keeper.
     fn threads(&self) -> ThreadsReading {
-        ThreadsReading::take(self.keeper().inside_pid(), &THREADS)
-    }
-
-    fn keeper(&self) -> MutexGuard<'_, Keeper> {
-        // A panicked thread does no harm: the keeper's state is in another process.
-        self.keeper.lock().unwrap_or_else(PoisonError::into_inner)
+        ThreadsReading::take(lock(&self.keeper).inside_pid(), &THREADS)
     }
 }
 

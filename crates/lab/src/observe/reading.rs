@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fs;
 
-use crate::process;
+use crate::process::{self, field, queued};
 use crate::sys;
 
 /// Resource usage of one process at one moment.
@@ -120,28 +120,6 @@ pub(super) fn thread_ids(pid: u32) -> Option<Vec<u32>> {
             .filter_map(|name| name.to_str()?.parse().ok())
             .collect(),
     )
-}
-
-/// The number after `key:` (or `key `) at the start of a line.
-pub(crate) fn field(text: &str, key: &str) -> Option<u64> {
-    text.lines().find_map(|line| {
-        let rest = line.strip_prefix(key)?;
-        let rest = rest.strip_prefix(':').or_else(|| rest.strip_prefix(' '))?;
-        rest.split_ascii_whitespace().next()?.parse().ok()
-    })
-}
-
-/// Second field of schedstat: time spent waiting on a run queue, ns. (`sched-stats.rst`)
-///
-/// The third counts time slices: a kernel without these statistics gives three zeros.
-pub(crate) fn queued(schedstat: &str) -> Option<u64> {
-    let mut fields = schedstat.split_ascii_whitespace().map(str::parse::<u64>);
-    let (ran, waited, slices) = (
-        fields.next()?.ok()?,
-        fields.next()?.ok()?,
-        fields.next()?.ok()?,
-    );
-    (ran > 0 || waited > 0 || slices > 0).then_some(waited)
 }
 
 pub(super) fn ticks_ns(ticks: u64) -> u64 {

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use super::machine::{CoreTicks, first_number, loopback_packets, parse_stat, times_interrupts};
 use super::*;
+use crate::process::{field, queued};
 
 const STAT: &str = "cpu  100 1 20 800 5 2 7 3 50 0\ncpu0 60 1 10 400 5 2 7 1 50 0\ncpu2 40 0 10 400 0 0 0 2 0 0\nintr 12345 0\nctxt 99\n";
 

@@ -5,8 +5,8 @@ use std::fs;
 
 use tare_schema::record::PartUsage;
 
-use super::reading::{field, thread_ids, ticks_ns};
-use crate::process;
+use super::reading::{thread_ids, ticks_ns};
+use crate::process::{self, field};
 
 /// Usage of threads with given names at one moment, by thread id.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -85,7 +85,7 @@ impl ThreadReading {
 
 /// The first two fields of schedstat: time on a core and time waiting for one, ns. (`sched-stats.rst`)
 fn ran_and_queued(schedstat: &str) -> Option<(u64, u64)> {
-    let waited = super::queued(schedstat)?;
+    let waited = process::queued(schedstat)?;
     let ran = schedstat.split_ascii_whitespace().next()?.parse().ok()?;
     Some((ran, waited))
 }
