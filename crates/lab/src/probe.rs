@@ -1,6 +1,5 @@
 //! Readiness probe: repeated until the instance is ready, has exited or the time is up.
 
-mod health;
 mod kafka;
 
 use std::fs::File;
@@ -10,6 +9,8 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use regex::Regex;
+use tare_http2_frames::exchange::ExchangeLimits;
+use tare_http2_frames::grpc;
 
 use crate::connector::Connector;
 use crate::http;
@@ -18,6 +19,8 @@ use crate::http;
 const ATTEMPT: Duration = Duration::from_secs(1);
 /// Time between attempts: short, because a run makes thousands of them.
 const PAUSE: Duration = Duration::from_millis(5);
+/// Maximum size of a health check's response; real ones have some hundred bytes.
+const HEALTH_BYTES_MAX: usize = 64 * 1024;
 /// Maximum of a log that is searched; readiness is reported early.
 const LOG_BYTES_MAX: u64 = 4 << 20;
 
@@ -86,7 +89,7 @@ impl ReadinessProbe {
     pub fn ask(&self, connector: &Connector) -> Result<(), String> {
         match self {
             ReadinessProbe::Tcp(at) => open(connector, at, ATTEMPT).map(drop),
-            ReadinessProbe::Grpc { at, service } => health::ask(connector, at, service, ATTEMPT),
+            ReadinessProbe::Grpc { at, service } => ask_health(connector, at, service, ATTEMPT),
             ReadinessProbe::Kafka { at, brokers } => kafka::ask(connector, at, *brokers, ATTEMPT),
             ReadinessProbe::Http(url) => match http::get(connector, url, ATTEMPT)? {
                 http::Response { status: 200, .. } => Ok(()),
@@ -136,6 +139,26 @@ fn open(connector: &Connector, at: &str, limit: Duration) -> Result<TcpStream, S
     connector
         .connect(address, limit)
         .map_err(|error| format!("no connection to {at}: {error}"))
+}
+
+/// Calls the gRPC health check of a service; of the whole server with an empty name.
+fn ask_health(
+    connector: &Connector,
+    at: &str,
+    service: &str,
+    within: Duration,
+) -> Result<(), String> {
+    let stream = open(connector, at, within)?;
+    let limits = ExchangeLimits {
+        within,
+        bytes_max: HEALTH_BYTES_MAX,
+    };
+    let limited = stream.set_read_timeout(Some(within));
+    limited
+        .and_then(|()| stream.set_write_timeout(Some(within)))
+        .map_err(|error| error.to_string())
+        .and_then(|()| grpc::check_health(&stream, at, service, limits))
+        .map_err(|error| format!("the health of {at}: {error}"))
 }
 
 fn matches_line(file: &Path, pattern: &str) -> Result<(), String> {

@@ -5,7 +5,6 @@
 
 mod descriptions;
 mod error;
-mod health;
 mod method;
 mod reflection;
 #[cfg(test)]
@@ -13,6 +12,5 @@ mod tests;
 
 pub use descriptions::Descriptions;
 pub use error::ProtoError;
-pub use health::{HEALTH_METHOD, health_question, is_serving, serving_answer};
 pub use method::{Method, MethodName};
 pub use reflection::REFLECTION_METHODS;

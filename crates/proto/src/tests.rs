@@ -6,7 +6,7 @@ use prost::Message as _;
 use prost_reflect::prost_types::FileDescriptorSet;
 use tare_schema::load::CallKind;
 
-use crate::{Descriptions, MethodName, ProtoError, health_question, is_serving, serving_answer};
+use crate::{Descriptions, MethodName, ProtoError};
 
 const ECHO: &str = r#"
 syntax = "proto3";
@@ -224,15 +224,4 @@ fn a_server_that_does_not_describe_is_told_by_what_it_has_or_says() {
     });
     assert!(endless.is_err());
     assert!((10..200).contains(&number), "{number} calls");
-}
-
-#[test]
-fn health_is_asked_and_told_as_the_protocol_says() {
-    assert_eq!(health_question(""), b"");
-    assert_eq!(health_question("a.B"), b"\x0a\x03a.B");
-    assert_eq!(serving_answer(), b"\x08\x01");
-    assert!(is_serving(b"\x08\x01"));
-    for other in [&b""[..], b"\x08\x02", b"\x08\x03", b"\xff"] {
-        assert!(!is_serving(other), "{other:?}");
-    }
 }

@@ -1,5 +1,7 @@
 //! Tests of ready probes.
 
+mod health;
+
 use std::fs;
 use std::io::{Read, Write};
 use std::net::TcpListener;

@@ -5,13 +5,12 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::bail;
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
-use tare_load::protocols::grpc::{AskError, Question, ask};
-use tare_load::protocols::http2::request::Scheme;
+use tare_http2_frames::exchange::{ExchangeError, ExchangeLimits};
+use tare_http2_frames::grpc::{
+    self, Call, CallError, HEALTH_METHOD, UNIMPLEMENTED, check_serving, health_question,
+};
 use tare_load::tls::TlsClient;
-use tare_proto::{HEALTH_METHOD, REFLECTION_METHODS, health_question, is_serving};
-
+use tare_proto::REFLECTION_METHODS;
 use tare_schema::load::Transport;
 
 use super::target::LoadUrl;
@@ -19,8 +18,8 @@ use super::target::LoadUrl;
 /// Pause between two health checks of a server that is not ready.
 const RETRY_EVERY: Duration = Duration::from_millis(50);
 
-/// Error class of a method that the server does not have.
-const UNIMPLEMENTED: &str = "grpc-unimplemented";
+/// Largest response.
+const ANSWER_BYTES_MAX: usize = 64 << 20;
 
 /// A gRPC server with the metadata and transport of the load.
 #[derive(Debug, Clone)]
@@ -54,21 +53,16 @@ impl GrpcServer {
 
     /// Calls server reflection; an older version of it when the server does not have the newest.
     pub fn reflect(&self, messages: &[Vec<u8>]) -> Result<Vec<Vec<u8>>, String> {
-        let mut why = "it has no reflection".to_owned();
         for path in REFLECTION_METHODS {
             match self.ask(path, messages, self.limit) {
-                Ok(answers) => return Ok(answers),
-                Err(error) => {
-                    why = error.to_string();
-                    let is_absent =
-                        matches!(&error, AskError::Failed { class, .. } if class == UNIMPLEMENTED);
-                    if !is_absent {
-                        break;
-                    }
-                }
+                Err(CallError::Status {
+                    code: UNIMPLEMENTED,
+                    ..
+                }) => {}
+                answered => return answered.map_err(|error| error.to_string()),
             }
         }
-        Err(why)
+        Err("it has no reflection (unimplemented)".to_owned())
     }
 
     /// Waits until the health check of a service answers SERVING.
@@ -77,10 +71,10 @@ impl GrpcServer {
         loop {
             let left = until.saturating_duration_since(Instant::now());
             let question = [health_question(service)];
-            let why = match self.ask(HEALTH_METHOD, &question, left.max(RETRY_EVERY)) {
-                Ok(answers) if answers.len() == 1 && is_serving(&answers[0]) => return Ok(()),
-                Ok(_) => "it says that it does not serve".to_owned(),
-                Err(error) => error.to_string(),
+            let asked = self.ask(HEALTH_METHOD, &question, left.max(RETRY_EVERY));
+            let asked = asked.map_err(|error| error.to_string());
+            let Err(why) = asked.and_then(|answers| check_serving(&answers)) else {
+                return Ok(());
             };
             if until.saturating_duration_since(Instant::now()) < RETRY_EVERY {
                 let limit = tare_schema::units::Period(self.limit);
@@ -102,29 +96,29 @@ impl GrpcServer {
         path: &str,
         messages: &[Vec<u8>],
         limit: Duration,
-    ) -> Result<Vec<Vec<u8>>, AskError> {
-        let question = Question {
-            path: path.to_owned(),
-            host: self.host.clone(),
+    ) -> Result<Vec<Vec<u8>>, CallError> {
+        let call = Call {
+            path,
+            authority: &self.host,
             scheme: match self.tls {
-                None => Scheme::Http,
-                Some(_) => Scheme::Https,
+                None => "http",
+                Some(_) => "https",
             },
-            headers: self.headers.clone(),
-            messages: messages
-                .iter()
-                .map(|message| STANDARD.encode(message))
-                .collect(),
-            limit,
+            headers: &self.headers,
+            messages,
+            limits: ExchangeLimits {
+                within: limit,
+                bytes_max: ANSWER_BYTES_MAX,
+            },
         };
         let stream = self.open(limit)?;
         match &self.tls {
-            None => ask(stream, &question),
-            Some(tls) => ask(tls.over(stream).map_err(failed)?, &question),
+            None => grpc::call(stream, &call),
+            Some(tls) => grpc::call(tls.over(stream).map_err(failed)?, &call),
         }
     }
 
-    fn open(&self, limit: Duration) -> Result<TcpStream, AskError> {
+    fn open(&self, limit: Duration) -> Result<TcpStream, CallError> {
         let Some(address) = self.address else {
             return Err(failed(std::io::ErrorKind::AddrNotAvailable.into()));
         };
@@ -138,9 +132,6 @@ impl GrpcServer {
     }
 }
 
-fn failed(why: std::io::Error) -> AskError {
-    AskError::Failed {
-        class: "connect".into(),
-        example: why.to_string(),
-    }
+fn failed(why: std::io::Error) -> CallError {
+    CallError::Exchange(ExchangeError::Send(why))
 }

@@ -1,13 +1,11 @@
 //! gRPC over HTTP/2 streams: requests of one or more messages, responses of messages and a status.
 
-mod ask;
 mod call;
 mod message;
 mod status;
 #[cfg(test)]
 mod tests;
 
-pub use ask::{AskError, Question, ask};
 pub use call::{Call, timeout_value};
 pub use message::{MessageError, Messages};
 pub use status::{StatusText, code_class, code_name};

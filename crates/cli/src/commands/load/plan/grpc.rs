@@ -5,9 +5,8 @@ use std::path::Path;
 use anyhow::{Context, bail};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use tare_proto::{
-    Descriptions, HEALTH_METHOD, Method, MethodName, health_question, serving_answer,
-};
+use tare_http2_frames::grpc::{HEALTH_METHOD, health_question, serving_answer};
+use tare_proto::{Descriptions, Method, MethodName};
 use tare_schema::load::{
     Body, CallKind, CallSpec, Deadline, ExpectBody, ExpectStatus, MessagePace, RequestSpec,
 };

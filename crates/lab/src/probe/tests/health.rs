@@ -1,11 +1,17 @@
 //! The health question against the real origin, and against servers that answer as they please.
 
+use std::io::{Read, Write};
 use std::net::TcpListener;
 
-use super::*;
-use crate::probe::{InstanceState, Readiness, ReadinessProbe};
+use tare_http2_frames::frame::{self, END_HEADERS, END_STREAM, Kind, PADDED, PREFACE};
+use tare_http2_frames::hpack::Encoder;
+
+use super::super::*;
 
 const LIMIT: Duration = Duration::from_secs(20);
+
+/// Stream of the call.
+const STREAM: u32 = 1;
 
 /// One frame.
 fn raw(kind: Kind, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
@@ -59,7 +65,7 @@ fn asked(answers: Vec<Vec<u8>>) -> Vec<Result<(), String>> {
         }
     });
     let all = (0..count)
-        .map(|_| ask(&Connector::Host, &at, "a.B", LIMIT))
+        .map(|_| ask_health(&Connector::Host, &at, "a.B", LIMIT))
         .collect();
     server.join().unwrap();
     all
@@ -151,5 +157,5 @@ fn what_is_no_answer_is_said_and_never_waited_for() {
 fn a_server_that_says_nothing_is_not_waited_for_beyond_the_limit() {
     let silent = TcpListener::bind("127.0.0.1:0").unwrap();
     let at = silent.local_addr().unwrap().to_string();
-    assert!(ask(&Connector::Host, &at, "", Duration::from_millis(20)).is_err());
+    assert!(ask_health(&Connector::Host, &at, "", Duration::from_millis(20)).is_err());
 }

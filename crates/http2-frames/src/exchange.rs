@@ -1,0 +1,274 @@
+//! One request and its response on a connection of their own, over a blocking stream: for probes and calls before a load.
+
+use std::io::{self, ErrorKind, Read, Write};
+use std::time::{Duration, Instant};
+
+use thiserror::Error;
+
+use crate::ErrorCode;
+use crate::frame::{
+    self, ACK, END_HEADERS, END_STREAM, FRAME_BYTES_DEFAULT, FrameHead, HEAD_BYTES, Kind, PADDED,
+    PREFACE, SET_PUSH, SET_TABLE_BYTES, SET_WINDOW_BYTES, WINDOW_BYTES_DEFAULT, WINDOW_BYTES_MAX,
+};
+use crate::hpack::{Decoder, ListLimits};
+
+/// Stream of the request.
+const STREAM: u32 = 1;
+
+/// Bytes of one read.
+const BUFFER_BYTES: usize = 16 * 1024;
+
+const LIST_LIMITS: ListLimits = ListLimits {
+    bytes_max: 16 * 1024,
+    fields_max: 128,
+};
+
+/// Limits of an exchange.
+#[derive(Debug, Clone, Copy)]
+pub struct ExchangeLimits {
+    /// Timeout of the whole exchange; the reads and writes of the stream must have timeouts of their own.
+    pub within: Duration,
+    /// Largest response, with its frame headers.
+    pub bytes_max: usize,
+}
+
+/// A response.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Response {
+    /// Names and values of head and trailers, in the order of their arrival.
+    pub fields: Vec<(Vec<u8>, Vec<u8>)>,
+    /// Body.
+    pub body: Vec<u8>,
+}
+
+impl Response {
+    /// The last value of a field.
+    #[must_use]
+    pub fn field(&self, name: &str) -> Option<&[u8]> {
+        let mut fields = self.fields.iter().rev();
+        let found = fields.find(|(known, _)| known == name.as_bytes());
+        found.map(|(_, value)| value.as_slice())
+    }
+}
+
+/// Why there is no response.
+#[derive(Debug, Error)]
+pub enum ExchangeError {
+    /// The request does not fit in the first flow-control window.
+    #[error("a request of more than {WINDOW_BYTES_DEFAULT} bytes is not sent")]
+    RequestTooLong,
+    /// The request cannot be sent.
+    #[error("cannot ask: {0}")]
+    Send(io::Error),
+    /// The response cannot be read.
+    #[error("no answer: {0}")]
+    Receive(io::Error),
+    /// The peer closed the connection.
+    #[error("it closed the connection")]
+    Closed,
+    /// The timeout.
+    #[error("no whole answer within {} ms", within.as_millis())]
+    Late {
+        /// The limit.
+        within: Duration,
+    },
+    /// The response is too long.
+    #[error("the answer is longer than {bytes_max} bytes")]
+    TooLong {
+        /// The limit.
+        bytes_max: usize,
+    },
+    /// The bytes are no frame.
+    #[error("it does not speak HTTP/2")]
+    NotHttp2,
+    /// GOAWAY.
+    #[error("it ended the connection: {0}")]
+    GoAway(ErrorCode),
+    /// RST_STREAM.
+    #[error("it reset the call: {0}")]
+    Reset(ErrorCode),
+    /// A malformed frame.
+    #[error("{0}")]
+    Malformed(String),
+}
+
+fn malformed(what: &str) -> ExchangeError {
+    ExchangeError::Malformed(what.to_owned())
+}
+
+/// Sends a request, its header block encoded, and waits for the whole response.
+///
+/// # Errors
+/// Why there is none.
+pub fn exchange(
+    mut stream: impl Read + Write,
+    block: &[u8],
+    body: &[u8],
+    limits: ExchangeLimits,
+) -> Result<Response, ExchangeError> {
+    let until = Instant::now() + limits.within;
+    let mut exchange = Exchange::new(block, body, limits.bytes_max)?;
+    let mut buffer = [0; BUFFER_BYTES];
+    while !exchange.is_complete {
+        let output = std::mem::take(&mut exchange.output);
+        if !output.is_empty() {
+            let sent = stream.write_all(&output).and_then(|()| stream.flush());
+            sent.map_err(ExchangeError::Send)?;
+        }
+        if Instant::now() >= until {
+            let within = limits.within;
+            return Err(ExchangeError::Late { within });
+        }
+        match stream.read(&mut buffer) {
+            Ok(0) => return Err(ExchangeError::Closed),
+            Ok(count) => exchange.on_bytes(&buffer[..count])?,
+            Err(error) => match error.kind() {
+                ErrorKind::Interrupted | ErrorKind::WouldBlock | ErrorKind::TimedOut => {}
+                _ => return Err(ExchangeError::Receive(error)),
+            },
+        }
+    }
+    Ok(exchange.response)
+}
+
+/// State of an exchange.
+struct Exchange {
+    /// To be sent.
+    output: Vec<u8>,
+    /// Received bytes of an incomplete frame.
+    received: Vec<u8>,
+    received_bytes: usize,
+    bytes_max: usize,
+    decoder: Decoder,
+    /// A header block that continues in the next frame, and whether it ends the stream.
+    block: Option<(Vec<u8>, bool)>,
+    response: Response,
+    is_complete: bool,
+}
+
+impl Exchange {
+    /// Everything is sent at once: preface, settings, windows for the whole response, and the request.
+    fn new(block: &[u8], body: &[u8], bytes_max: usize) -> Result<Exchange, ExchangeError> {
+        if body.len() > WINDOW_BYTES_DEFAULT as usize {
+            return Err(ExchangeError::RequestTooLong);
+        }
+        let mut output = PREFACE.to_vec();
+        let settings = [
+            (SET_TABLE_BYTES, 0),
+            (SET_PUSH, 0),
+            (SET_WINDOW_BYTES, WINDOW_BYTES_MAX),
+        ];
+        frame::write_settings(&mut output, &settings);
+        frame::write_window_update(&mut output, 0, WINDOW_BYTES_MAX - WINDOW_BYTES_DEFAULT);
+        let frame_bytes = FRAME_BYTES_DEFAULT as usize;
+        let flags = if body.is_empty() { END_STREAM } else { 0 };
+        frame::write_block(&mut output, STREAM, &[], block, flags, frame_bytes);
+        let mut pieces = body.chunks(frame_bytes).peekable();
+        while let Some(piece) = pieces.next() {
+            let flags = if pieces.peek().is_none() {
+                END_STREAM
+            } else {
+                0
+            };
+            frame::write_head(&mut output, piece.len(), Kind::Data, flags, STREAM);
+            output.extend_from_slice(piece);
+        }
+        Ok(Exchange {
+            output,
+            received: Vec::new(),
+            received_bytes: 0,
+            bytes_max,
+            decoder: Decoder::new(0, LIST_LIMITS),
+            block: None,
+            response: Response::default(),
+            is_complete: false,
+        })
+    }
+
+    fn on_bytes(&mut self, bytes: &[u8]) -> Result<(), ExchangeError> {
+        self.received_bytes += bytes.len();
+        if self.received_bytes > self.bytes_max {
+            let bytes_max = self.bytes_max;
+            return Err(ExchangeError::TooLong { bytes_max });
+        }
+        self.received.extend_from_slice(bytes);
+        let received = std::mem::take(&mut self.received);
+        let mut rest = received.as_slice();
+        while !self.is_complete
+            && let Some((&head, behind)) = rest.split_first_chunk::<HEAD_BYTES>()
+        {
+            let head = FrameHead::parse(head);
+            if head.length > FRAME_BYTES_DEFAULT {
+                return Err(ExchangeError::NotHttp2);
+            }
+            let Some((payload, behind)) = behind.split_at_checked(head.length as usize) else {
+                break;
+            };
+            self.on_frame(head, payload)?;
+            rest = behind;
+        }
+        self.received = rest.to_vec();
+        Ok(())
+    }
+
+    fn on_frame(&mut self, head: FrameHead, payload: &[u8]) -> Result<(), ExchangeError> {
+        if let Some((mut block, ends)) = self.block.take() {
+            if head.kind != Kind::Continuation || head.stream != STREAM {
+                return Err(malformed("its header block is cut off"));
+            }
+            block.extend_from_slice(payload);
+            return self.on_block(block, head.has(END_HEADERS), ends);
+        }
+        match head.kind {
+            Kind::Settings if !head.has(ACK) => frame::write_settings_ack(&mut self.output),
+            Kind::Ping if !head.has(ACK) => {
+                let Some(&payload) = payload.first_chunk() else {
+                    return Err(malformed("its PING is too short"));
+                };
+                frame::write_ping_ack(&mut self.output, payload);
+            }
+            Kind::GoAway => {
+                let code = frame::number(payload.get(4..).unwrap_or_default());
+                return Err(ExchangeError::GoAway(ErrorCode(code)));
+            }
+            Kind::RstStream if head.stream == STREAM => {
+                return Err(ExchangeError::Reset(ErrorCode(frame::number(payload))));
+            }
+            Kind::Data if head.stream == STREAM => {
+                // Padded like a HEADERS frame, but never with a priority.
+                let flags = head.flags & PADDED;
+                let data = FrameHead { flags, ..head }.block(payload);
+                let data = data.map_err(|_| malformed("the padding does not fit"))?;
+                self.response.body.extend_from_slice(data);
+                self.is_complete = head.has(END_STREAM);
+            }
+            Kind::Headers if head.stream == STREAM => {
+                let block = head.block(payload);
+                let block = block.map_err(|_| malformed("the padding does not fit"))?;
+                self.on_block(block.to_vec(), head.has(END_HEADERS), head.has(END_STREAM))?;
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn on_block(
+        &mut self,
+        block: Vec<u8>,
+        is_whole: bool,
+        ends: bool,
+    ) -> Result<(), ExchangeError> {
+        if !is_whole {
+            self.block = Some((block, ends));
+            return Ok(());
+        }
+        let fields = &mut self.response.fields;
+        self.decoder
+            .decode(&block, |name, value| {
+                fields.push((name.to_vec(), value.to_vec()));
+            })
+            .map_err(|error| ExchangeError::Malformed(format!("its header block: {error}")))?;
+        self.is_complete = ends;
+        Ok(())
+    }
+}
