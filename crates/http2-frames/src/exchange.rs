@@ -1,9 +1,7 @@
 //! One request and its response on a connection of their own, over a blocking stream: for probes and calls before a load.
 
-use std::io::{self, ErrorKind, Read, Write};
+use std::io::{ErrorKind, Read, Write};
 use std::time::{Duration, Instant};
-
-use thiserror::Error;
 
 use crate::ErrorCode;
 use crate::frame::{
@@ -17,6 +15,8 @@ const STREAM: u32 = 1;
 
 /// Bytes of one read.
 const BUFFER_BYTES: usize = 16 * 1024;
+
+const MISFIT: &str = "the padding does not fit";
 
 const LIST_LIMITS: ListLimits = ListLimits {
     bytes_max: 16 * 1024,
@@ -51,51 +51,6 @@ impl Response {
     }
 }
 
-/// Why there is no response.
-#[derive(Debug, Error)]
-pub enum ExchangeError {
-    /// The request does not fit in the first flow-control window.
-    #[error("a request of more than {WINDOW_BYTES_DEFAULT} bytes is not sent")]
-    RequestTooLong,
-    /// The request cannot be sent.
-    #[error("cannot ask: {0}")]
-    Send(io::Error),
-    /// The response cannot be read.
-    #[error("no answer: {0}")]
-    Receive(io::Error),
-    /// The peer closed the connection.
-    #[error("it closed the connection")]
-    Closed,
-    /// The timeout.
-    #[error("no whole answer within {} ms", within.as_millis())]
-    Late {
-        /// The limit.
-        within: Duration,
-    },
-    /// The response is too long.
-    #[error("the answer is longer than {bytes_max} bytes")]
-    TooLong {
-        /// The limit.
-        bytes_max: usize,
-    },
-    /// The bytes are no frame.
-    #[error("it does not speak HTTP/2")]
-    NotHttp2,
-    /// GOAWAY.
-    #[error("it ended the connection: {0}")]
-    GoAway(ErrorCode),
-    /// RST_STREAM.
-    #[error("it reset the call: {0}")]
-    Reset(ErrorCode),
-    /// A malformed frame.
-    #[error("{0}")]
-    Malformed(String),
-}
-
-fn malformed(what: &str) -> ExchangeError {
-    ExchangeError::Malformed(what.to_owned())
-}
-
 /// Sends a request, its header block encoded, and waits for the whole response.
 ///
 /// # Errors
@@ -105,7 +60,7 @@ pub fn exchange(
     block: &[u8],
     body: &[u8],
     limits: ExchangeLimits,
-) -> Result<Response, ExchangeError> {
+) -> Result<Response, String> {
     let until = Instant::now() + limits.within;
     let mut exchange = Exchange::new(block, body, limits.bytes_max)?;
     let mut buffer = [0; BUFFER_BYTES];
@@ -113,18 +68,18 @@ pub fn exchange(
         let output = std::mem::take(&mut exchange.output);
         if !output.is_empty() {
             let sent = stream.write_all(&output).and_then(|()| stream.flush());
-            sent.map_err(ExchangeError::Send)?;
+            sent.map_err(|error| format!("cannot ask: {error}"))?;
         }
         if Instant::now() >= until {
-            let within = limits.within;
-            return Err(ExchangeError::Late { within });
+            let within_ms = limits.within.as_millis();
+            return Err(format!("no whole answer within {within_ms} ms"));
         }
         match stream.read(&mut buffer) {
-            Ok(0) => return Err(ExchangeError::Closed),
+            Ok(0) => return Err("it closed the connection".to_owned()),
             Ok(count) => exchange.on_bytes(&buffer[..count])?,
             Err(error) => match error.kind() {
                 ErrorKind::Interrupted | ErrorKind::WouldBlock | ErrorKind::TimedOut => {}
-                _ => return Err(ExchangeError::Receive(error)),
+                _ => return Err(format!("no answer: {error}")),
             },
         }
     }
@@ -148,9 +103,11 @@ struct Exchange {
 
 impl Exchange {
     /// Everything is sent at once: preface, settings, windows for the whole response, and the request.
-    fn new(block: &[u8], body: &[u8], bytes_max: usize) -> Result<Exchange, ExchangeError> {
+    fn new(block: &[u8], body: &[u8], bytes_max: usize) -> Result<Exchange, String> {
         if body.len() > WINDOW_BYTES_DEFAULT as usize {
-            return Err(ExchangeError::RequestTooLong);
+            return Err(format!(
+                "a request of more than {WINDOW_BYTES_DEFAULT} bytes is not sent"
+            ));
         }
         let mut output = PREFACE.to_vec();
         let settings = [
@@ -185,11 +142,11 @@ impl Exchange {
         })
     }
 
-    fn on_bytes(&mut self, bytes: &[u8]) -> Result<(), ExchangeError> {
+    fn on_bytes(&mut self, bytes: &[u8]) -> Result<(), String> {
         self.received_bytes += bytes.len();
         if self.received_bytes > self.bytes_max {
             let bytes_max = self.bytes_max;
-            return Err(ExchangeError::TooLong { bytes_max });
+            return Err(format!("the answer is longer than {bytes_max} bytes"));
         }
         self.received.extend_from_slice(bytes);
         let received = std::mem::take(&mut self.received);
@@ -199,7 +156,7 @@ impl Exchange {
         {
             let head = FrameHead::parse(head);
             if head.length > FRAME_BYTES_DEFAULT {
-                return Err(ExchangeError::NotHttp2);
+                return Err("it does not speak HTTP/2".to_owned());
             }
             let Some((payload, behind)) = behind.split_at_checked(head.length as usize) else {
                 break;
@@ -211,10 +168,10 @@ impl Exchange {
         Ok(())
     }
 
-    fn on_frame(&mut self, head: FrameHead, payload: &[u8]) -> Result<(), ExchangeError> {
+    fn on_frame(&mut self, head: FrameHead, payload: &[u8]) -> Result<(), String> {
         if let Some((mut block, ends)) = self.block.take() {
             if head.kind != Kind::Continuation || head.stream != STREAM {
-                return Err(malformed("its header block is cut off"));
+                return Err("its header block is cut off".to_owned());
             }
             block.extend_from_slice(payload);
             return self.on_block(block, head.has(END_HEADERS), ends);
@@ -223,28 +180,29 @@ impl Exchange {
             Kind::Settings if !head.has(ACK) => frame::write_settings_ack(&mut self.output),
             Kind::Ping if !head.has(ACK) => {
                 let Some(&payload) = payload.first_chunk() else {
-                    return Err(malformed("its PING is too short"));
+                    return Err("its PING is too short".to_owned());
                 };
                 frame::write_ping_ack(&mut self.output, payload);
             }
             Kind::GoAway => {
-                let code = frame::number(payload.get(4..).unwrap_or_default());
-                return Err(ExchangeError::GoAway(ErrorCode(code)));
+                let code = ErrorCode(frame::number(payload.get(4..).unwrap_or_default()));
+                return Err(format!("it ended the connection: {code}"));
             }
             Kind::RstStream if head.stream == STREAM => {
-                return Err(ExchangeError::Reset(ErrorCode(frame::number(payload))));
+                let code = ErrorCode(frame::number(payload));
+                return Err(format!("it reset the call: {code}"));
             }
             Kind::Data if head.stream == STREAM => {
                 // Padded like a HEADERS frame, but never with a priority.
                 let flags = head.flags & PADDED;
                 let data = FrameHead { flags, ..head }.block(payload);
-                let data = data.map_err(|_| malformed("the padding does not fit"))?;
+                let data = data.map_err(|_| MISFIT)?;
                 self.response.body.extend_from_slice(data);
                 self.is_complete = head.has(END_STREAM);
             }
             Kind::Headers if head.stream == STREAM => {
                 let block = head.block(payload);
-                let block = block.map_err(|_| malformed("the padding does not fit"))?;
+                let block = block.map_err(|_| MISFIT)?;
                 self.on_block(block.to_vec(), head.has(END_HEADERS), head.has(END_STREAM))?;
             }
             _ => {}
@@ -252,12 +210,7 @@ impl Exchange {
         Ok(())
     }
 
-    fn on_block(
-        &mut self,
-        block: Vec<u8>,
-        is_whole: bool,
-        ends: bool,
-    ) -> Result<(), ExchangeError> {
+    fn on_block(&mut self, block: Vec<u8>, is_whole: bool, ends: bool) -> Result<(), String> {
         if !is_whole {
             self.block = Some((block, ends));
             return Ok(());
@@ -267,7 +220,7 @@ impl Exchange {
             .decode(&block, |name, value| {
                 fields.push((name.to_vec(), value.to_vec()));
             })
-            .map_err(|error| ExchangeError::Malformed(format!("its header block: {error}")))?;
+            .map_err(|error| format!("its header block: {error}"))?;
         self.is_complete = ends;
         Ok(())
     }

@@ -4,7 +4,7 @@ use std::io::{Read, Write};
 
 use thiserror::Error;
 
-use crate::exchange::{ExchangeError, ExchangeLimits, exchange};
+use crate::exchange::{ExchangeLimits, exchange};
 use crate::field::{bad_name_byte, bad_value_byte, decimal};
 use crate::hpack::Encoder;
 
@@ -47,8 +47,8 @@ pub enum CallError {
     #[error("the header {0:?} cannot be sent")]
     Header(String),
     /// There is no whole response.
-    #[error(transparent)]
-    Exchange(#[from] ExchangeError),
+    #[error("{0}")]
+    Exchange(String),
     /// Another HTTP status than 200.
     #[error("HTTP status {0}, not 200")]
     Http(String),
@@ -79,7 +79,8 @@ pub fn call(stream: impl Read + Write, call: &Call<'_>) -> Result<Vec<Vec<u8>>, 
         body.extend_from_slice(&(message.len() as u32).to_be_bytes());
         body.extend_from_slice(message);
     }
-    let response = exchange(stream, &head(call)?, &body, call.limits)?;
+    let response = exchange(stream, &head(call)?, &body, call.limits);
+    let response = response.map_err(CallError::Exchange)?;
     let text = |name: &str| {
         let value = response.field(name);
         value.map(|value| String::from_utf8_lossy(value).into_owned())

@@ -108,11 +108,11 @@ fn a_status_an_end_and_a_replaced_connection_are_told_apart() {
         CallError::Exchange(error) => error,
         other => panic!("{other:?}"),
     };
-    assert!(matches!(of_exchange(&[]), ExchangeError::Closed));
+    assert!(of_exchange(&[]).contains("closed the connection"));
     let goaway = raw(Kind::GoAway, 0, &[0; 8]);
-    assert!(matches!(of_exchange(&[goaway]), ExchangeError::GoAway(_)));
+    assert!(of_exchange(&[goaway]).contains("ended the connection"));
     let wrong = raw(Kind::Headers, 5, &[0xff; 5]);
-    assert!(matches!(of_exchange(&[wrong]), ExchangeError::Malformed(_)));
+    assert!(of_exchange(&[wrong]).contains("its header block"));
 }
 
 #[test]

@@ -5,7 +5,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::bail;
-use tare_http2_frames::exchange::{ExchangeError, ExchangeLimits};
+use tare_http2_frames::exchange::ExchangeLimits;
 use tare_http2_frames::grpc::{
     self, Call, CallError, HEALTH_METHOD, UNIMPLEMENTED, check_serving, health_question,
 };
@@ -133,5 +133,5 @@ impl GrpcServer {
 }
 
 fn failed(why: std::io::Error) -> CallError {
-    CallError::Exchange(ExchangeError::Send(why))
+    CallError::Exchange(format!("cannot ask: {why}"))
 }
