@@ -1,13 +1,14 @@
 //! Capacity of the idle machine: TCP between two pods, plaintext and TLS, and the disk of the run folders.
 
-mod cache;
 mod disk;
 mod stream;
 mod tls;
 
+use std::fs;
 use std::net::{IpAddr, Ipv4Addr};
 use std::os::fd::AsFd;
-use std::path::Path;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use tare_net::Switch;
@@ -16,12 +17,15 @@ use tare_net::namespace::Namespace;
 use tare_schema::calibration::{Calibration, PathFigures};
 
 use crate::LabError;
+use crate::cached;
+use crate::doctor::nearest_folder;
 
-pub use cache::from_cache;
 use stream::Passes;
 
 /// Passes over all paths, interleaved: a disturbance of a second does not fall on one path alone.
 const PASSES: usize = 3;
+/// Maximum age of a cached calibration: neighbours on the host and temperature change.
+const AGE_MAX_S: u64 = 24 * 3600;
 
 /// Measures everything in about five seconds. `out` is the folder in which runs are written.
 ///
@@ -52,7 +56,7 @@ pub fn measure(out: &Path) -> Result<Calibration, LabError> {
     }
     Ok(Calibration {
         measured_unix_s: now_unix_s(),
-        boot_id: cache::boot_id(),
+        boot_id: boot_id(),
         paths: paths
             .into_iter()
             .filter_map(PathCalibration::figures)
@@ -78,8 +82,35 @@ pub fn cached_or_measured(cache: &Path, out: &Path) -> Result<Calibration, LabEr
 /// As [`measure`].
 pub fn measure_and_cache(cache: &Path, out: &Path) -> Result<Calibration, LabError> {
     let measured = measure(out)?;
-    cache::store(cache, out, &measured);
+    store(cache, out, &measured);
     Ok(measured)
+}
+
+fn boot_id() -> String {
+    let id = fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
+    id.trim().to_owned()
+}
+
+/// The calibration of the last 24 hours of this boot, for runs in `out`.
+#[must_use]
+pub fn from_cache(cache: &Path, out: &Path) -> Option<Calibration> {
+    let mut known: Calibration = cached::read(&place(cache, out))?;
+    if let Some(disk) = &mut known.disk {
+        disk.folder = nearest_folder(out).display().to_string();
+    }
+    let age_s = now_unix_s().checked_sub(known.measured_unix_s)?;
+    (known.boot_id == boot_id() && age_s < AGE_MAX_S).then_some(known)
+}
+
+/// Stores a calibration; if that fails, the next run measures again.
+fn store(cache: &Path, out: &Path, measured: &Calibration) {
+    let _ = cached::write(&place(cache, out), measured);
+}
+
+/// One file per file system: they may be on different disks.
+fn place(cache: &Path, out: &Path) -> PathBuf {
+    let device = fs::metadata(nearest_folder(out)).map_or(0, |folder| folder.dev());
+    cache.join(format!("calibration-{device:x}.json"))
 }
 
 /// Two pods on a switch of their own, as in a run; `None` without kernel bridges: runs use loopback then.

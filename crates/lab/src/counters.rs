@@ -2,7 +2,6 @@
 
 mod exporter;
 mod jmx;
-mod json;
 mod log;
 mod prometheus;
 
@@ -10,7 +9,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use regex::Regex;
-use tare_schema::target::{CounterSource, JmxSource, Missing, ReadingCost};
+use tare_schema::target::{CounterSource, JmxSource, JsonSource, Missing, ReadingCost};
 
 use crate::LabError;
 use crate::connector::Connector;
@@ -254,7 +253,7 @@ fn without_own(mut found: Vec<CounterValue>, own: u32) -> Vec<CounterValue> {
 fn from_page(source: &CounterSource, text: &str) -> Result<Vec<CounterValue>, String> {
     match source {
         CounterSource::Prometheus(from) => Ok(prometheus::find(text, from)),
-        CounterSource::Json(from) => json::find(text, from),
+        CounterSource::Json(from) => json_number(text, from),
         CounterSource::Text(from) => by_pattern(text, &from.pattern),
         CounterSource::Jmx(_) | CounterSource::Log(_) | CounterSource::Command(_) => Ok(Vec::new()),
     }
@@ -280,6 +279,26 @@ fn from_elsewhere(
         }
         _ => Ok(Vec::new()),
     }
+}
+
+/// The number of a source; a value that is no number is an error, not a zero.
+fn json_number(text: &str, from: &JsonSource) -> Result<Vec<CounterValue>, String> {
+    let page: serde_json::Value =
+        serde_json::from_str(text).map_err(|error| format!("{} is no JSON: {error}", from.url))?;
+    let value = match page.pointer(&from.pointer) {
+        Some(value) => Some(
+            value
+                .as_f64()
+                .ok_or_else(|| format!("`{}` is no number", from.pointer))?,
+        ),
+        None if from.missing == Missing::Zero => Some(0.0),
+        None => None,
+    };
+    let found = |value| CounterValue {
+        value,
+        ..CounterValue::default()
+    };
+    Ok(value.into_iter().map(found).collect())
 }
 
 /// Every match is a value; a value that is no number is an error, not a zero.

@@ -1,17 +1,18 @@
 //! Fetches the software of a target: the first of its sources that is available, with its version.
 
 mod cargo;
-mod checksum;
 mod debian;
 mod go;
 mod maven;
 mod pip;
 
 use std::fs::{self, File};
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use regex::Regex;
+use sha2::{Digest, Sha256};
 use tare_schema::record::TargetVersion;
 use tare_schema::target::{CargoDef, DebianDef, Get, GoDef};
 
@@ -329,6 +330,35 @@ fn versioned(target: &Target, found: ProgramPath) -> Result<Software, LabError> 
         },
         bin: found.bin,
     })
+}
+
+/// SHA-256 of a file, hexadecimal.
+fn sha256(file: &Path) -> io::Result<String> {
+    let mut file = File::open(file)?;
+    let mut digest = Sha256::new();
+    let mut chunk = vec![0_u8; 1 << 16];
+    loop {
+        let read = file.read(&mut chunk)?;
+        if read == 0 {
+            break;
+        }
+        digest.update(&chunk[..read]);
+    }
+    Ok(hexadecimal(&digest.finalize()))
+}
+
+/// SHA-256 of several texts, each with its length.
+fn sha256_of(texts: &[String]) -> String {
+    let mut digest = Sha256::new();
+    for text in texts {
+        digest.update(text.len().to_be_bytes());
+        digest.update(text);
+    }
+    hexadecimal(&digest.finalize())
+}
+
+fn hexadecimal(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 #[cfg(test)]

@@ -3,17 +3,14 @@
 
 mod addresses;
 mod agent;
-mod ask;
 mod collect;
 mod external;
 mod faults;
 mod layout;
-mod link_rtts;
 mod observed;
+mod placed;
 mod pods;
-mod process_config;
 mod ready;
-mod redirection;
 mod test_bed;
 mod topics;
 
@@ -40,7 +37,7 @@ use crate::process;
 use crate::render;
 pub use addresses::{Addresses, free_port};
 use pods::Network;
-pub use redirection::can_redirect;
+pub use pods::can_redirect;
 pub use test_bed::LocalTestBed;
 
 /// Name of the target that has no folder: the load agent, Tare itself.
@@ -314,7 +311,7 @@ impl Local {
             pods.capture(pod, capture)?;
         }
         for (pod, names) in &layout.names {
-            let file = test_bed::hosts_of(&folder, pod);
+            let file = placed::hosts_of(&folder, pod);
             let what = format!("write {}", file.display());
             std::fs::write(&file, layout::hosts_file(names)).map_err(LabError::io(what))?;
         }
@@ -337,7 +334,7 @@ impl Local {
             rendered.push(one);
         }
         let software = self.software.iter();
-        Ok(LocalTestBed::new(test_bed::PlacedTestBed {
+        Ok(LocalTestBed::new(placed::PlacedTestBed {
             keeper: Arc::clone(&self.keeper),
             name,
             folder,

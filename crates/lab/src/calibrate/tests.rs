@@ -28,11 +28,11 @@ fn it_is_remembered_for_a_day_of_the_same_boot_and_file_system() {
     let beside = tempfile::tempdir().unwrap();
     let known = Calibration {
         measured_unix_s: now_unix_s() - 3600,
-        boot_id: cache::boot_id(),
+        boot_id: boot_id(),
         paths: Vec::new(),
         disk: None,
     };
-    let store = |known: &Calibration| cache::store(cache.path(), out.path(), known);
+    let store = |known: &Calibration| super::store(cache.path(), out.path(), known);
     assert_eq!(from_cache(cache.path(), out.path()), None);
     store(&known);
     assert_eq!(from_cache(cache.path(), out.path()), Some(known.clone()));

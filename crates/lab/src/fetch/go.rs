@@ -8,7 +8,7 @@ use std::time::Duration;
 use serde::Deserialize;
 use tare_schema::target::GoDef;
 
-use super::checksum::sha256_of;
+use super::sha256_of;
 use super::{ProgramPath, locate};
 use crate::subprocess;
 

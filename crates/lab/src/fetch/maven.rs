@@ -12,8 +12,8 @@ use regex::Regex;
 use tare_schema::regular::read_regular_text;
 use tare_schema::target::{DebianDef, MavenDef};
 
-use super::checksum::{sha256, sha256_of};
 use super::{ProgramPath, debian, locate};
+use super::{sha256, sha256_of};
 use crate::catalogue::Target;
 use crate::subprocess;
 

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use tare_schema::target::PipDef;
 
-use super::checksum::sha256;
+use super::sha256;
 use super::{ProgramPath, locate};
 use crate::subprocess;
 

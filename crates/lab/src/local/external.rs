@@ -17,7 +17,7 @@ use tare_schema::target::CounterSource;
 use tare_schema::text::shown;
 use tare_schema::topology::{Security, Topology};
 
-use super::test_bed::PlacedTestBed;
+use super::placed::PlacedTestBed;
 use super::topics::ANSWER;
 use crate::LabError;
 use crate::catalogue::Catalogue;

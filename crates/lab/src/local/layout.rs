@@ -2,7 +2,6 @@
 
 mod captured;
 mod names;
-mod validate;
 mod views;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -12,6 +11,7 @@ use std::path::{Path, PathBuf};
 use tare_net::capture::{Capture, Exemption};
 use tare_schema::load::Endpoint;
 use tare_schema::target::{ExemptBy, Instances, RedirectPorts};
+use tare_schema::text::shown;
 use tare_schema::topology::{Instance, InstanceRole, Interception, Route, Security, Topology};
 
 use super::external::ExternalAddress;
@@ -21,6 +21,9 @@ use crate::environment::TestBedPlan;
 use crate::render::{Context, Listen, Login, Peer};
 
 pub(crate) use names::{Names, hosts_file};
+
+/// Longest name; a file's name has at most 255 bytes.
+const NAME_BYTES_MAX: usize = 200;
 
 /// Inputs of a layout besides the topology.
 pub(crate) struct LayoutInputs<'a> {
@@ -93,7 +96,7 @@ pub(crate) fn compute(
     inputs: &mut LayoutInputs<'_>,
 ) -> Result<Layout, LabError> {
     let topology = &plan.topology;
-    validate::check(plan)?;
+    check_names(plan)?;
     check(topology, inputs.redirect)?;
     let mut listeners = Listeners::default();
     for route in &topology.routes {
@@ -497,6 +500,42 @@ pub(super) fn stem(name: &str) -> &str {
         Some((stem, number)) if number.parse::<u32>().is_ok() => stem,
         _ => name,
     }
+}
+
+/// Refuses a plan with a name that could be read as a path, a line or several words of a configuration: names become folders, and a
+/// plan may come from elsewhere.
+fn check_names(plan: &TestBedPlan) -> Result<(), LabError> {
+    let topology = &plan.topology;
+    let mut names = vec![plan.name.as_str()];
+    names.extend(topology.pods.iter().map(|pod| pod.name.as_str()));
+    for one in &topology.instances {
+        names.extend([&one.name, &one.pod, &one.target].map(String::as_str));
+    }
+    names.extend(topology.external.iter().map(|one| one.name.as_str()));
+    let hosts = topology
+        .instances
+        .iter()
+        .filter_map(|one| one.host.as_deref());
+    let protocols = topology.routes.iter().map(|route| route.protocol.as_str());
+    let word = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
+    let of_host = |c: char| word(c) || c == '.';
+    let wrong = names
+        .into_iter()
+        .chain(protocols)
+        .find(|name| !fits(name, &word))
+        .or_else(|| hosts.into_iter().find(|host| !fits(host, &of_host)));
+    match wrong {
+        None => Ok(()),
+        Some(wrong) => Err(LabError::Plan(format!(
+            "`{}` in the plan is no name: use letters, digits and hyphens",
+            shown(wrong)
+        ))),
+    }
+}
+
+fn fits(name: &str, allowed: &dyn Fn(char) -> bool) -> bool {
+    let begins = name.starts_with(|c: char| c.is_ascii_alphanumeric());
+    begins && name.len() <= NAME_BYTES_MAX && name.chars().all(allowed)
 }
 
 #[cfg(test)]

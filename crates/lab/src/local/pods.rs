@@ -1,4 +1,4 @@
-//! The pods of one test bed: an address and, with namespaces, a network namespace each.
+//! The network of a run: addressing, links between sites, redirection; and the pods of its test beds.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -6,14 +6,16 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
 use tare_net::Switch;
-use tare_net::capture::{self, Capture, Exemption};
+use tare_net::capture::{self, Capture, Direction, Exemption};
+use tare_net::link::{LinkPlan, RoundTrips, WayPlan};
 use tare_schema::plan::Addressing;
 use tare_schema::record::LinkRtt;
+use tare_schema::sites::SiteLink;
 use tare_schema::topology::Topology;
 
 use super::addresses::{self, Addresses};
 use super::layout::Redirect;
-use super::{SharedKeeper, link_rtts, lock};
+use super::{SharedKeeper, lock};
 use crate::LabError;
 use crate::connector::{Connector, PodConnector};
 use crate::keeper::Keeper;
@@ -83,7 +85,7 @@ impl Network {
             Addressing::Namespaces | Addressing::Auto => {
                 match Keeper::start_in_namespaces(&options.tare, base) {
                     Ok(mut keeper) => {
-                        let (sites, link_rtts) = link_rtts::join(&mut keeper, options)?;
+                        let (sites, link_rtts) = join_sites(&mut keeper, options)?;
                         let network = Network {
                             kind: Kind::Namespaces(Numbers::default()),
                             exemption: capture::exemption_in(keeper.inside_pid()),
@@ -263,4 +265,81 @@ impl Drop for Pods {
             let _ = lock(&self.keeper).unplug(&self.keeper_name(pod));
         }
     }
+}
+
+/// Connects every two sites. Returns their names in the order of their numbers, and the measured round-trip times.
+fn join_sites(
+    keeper: &mut Keeper,
+    options: &LocalOptions,
+) -> Result<(Vec<String>, Vec<LinkRtt>), LabError> {
+    let mut sites: Vec<String> = options
+        .site_links
+        .iter()
+        .flat_map(|link| link.between.clone())
+        .collect();
+    sites.sort();
+    sites.dedup();
+    let mut link_rtts = Vec::new();
+    for (link, seed) in options.site_links.iter().zip(options.seed..) {
+        let pair = link.between.each_ref().map(|name| {
+            let place = sites.iter().position(|site| site == name);
+            place.and_then(|place| u8::try_from(place).ok())
+        });
+        let [Some(one), Some(other)] = pair else {
+            return Err(LabError::Plan(format!(
+                "{} sites are too many",
+                sites.len()
+            )));
+        };
+        // The keeper names the devices.
+        let plan = LinkPlan::symmetric(["", ""], &way_plan(link), seed);
+        let trips = keeper.join([one, other], &plan)?;
+        link_rtts.push(link_rtt(link, &trips));
+    }
+    Ok((sites, link_rtts))
+}
+
+fn way_plan(link: &SiteLink) -> WayPlan {
+    WayPlan {
+        delay_ns: link.one_way_ns,
+        jitter_ns: link.jitter_ns,
+        rate_bits_per_s: link.rate_bits_per_s,
+        queue_bytes: link.queue_bytes,
+        loss: link.loss,
+    }
+}
+
+/// The measurement for the record.
+fn link_rtt(link: &SiteLink, trips: &RoundTrips) -> LinkRtt {
+    LinkRtt {
+        link: link.name(),
+        sent: trips.sent,
+        answered: trips.answered,
+        p50_ns: trips.p50_ns,
+        p99_ns: trips.p99_ns,
+        min_ns: trips.min_ns,
+        max_ns: trips.max_ns,
+    }
+}
+
+/// Redirects the traffic of an empty pod; `tare` is the program from which the keeper is started.
+///
+/// # Errors
+/// Why traffic cannot be redirected with this addressing, as text.
+pub fn can_redirect(tare: &Path, addressing: Addressing) -> Result<(), String> {
+    const POD: &str = "redirection";
+    if addressing == Addressing::Loopback {
+        return Err("with loopback addresses there is none: use `addressing: namespaces`".into());
+    }
+    let mut keeper = Keeper::start_in_namespaces(tare, None)
+        .map_err(|error| format!("network namespaces are not possible here: {error}"))?;
+    let address = Switch::pod_address(0).unwrap_or(Ipv4Addr::LOCALHOST);
+    let capture = Capture {
+        directions: [Direction::Outbound, Direction::Inbound].into(),
+        ..Capture::default()
+    };
+    let tried = keeper.plug(POD, address);
+    // The pod is removed with the keeper.
+    let tried = tried.and_then(|()| keeper.capture(POD, &capture));
+    tried.map_err(|error| error.to_string())
 }

@@ -6,81 +6,33 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use tare_net::capture::SIDECAR_GROUP;
-use tare_schema::load::{Endpoint, LoadPlan, Reach};
+use tare_schema::load::{Endpoint, LoadPlan};
 use tare_schema::plan::{Ask, PreparedTopic};
 use tare_schema::target::StopSignal;
 use tare_schema::topology::InstanceRole;
 
 use super::agent::LocalAgent;
 use super::external::{ExternalAddress, ExternalReader};
-use super::layout::Layout;
 use super::observed::role_name;
-use super::pods::Pods;
-use super::{AGENT, LOG, SharedKeeper, ask, collect, lock, process_config};
+use super::placed::{self, PlacedTestBed, hosts_of};
+use super::{AGENT, LOG, collect, lock};
 use crate::LabError;
 use crate::connector::Connector;
 use crate::counters::CounterReader;
 use crate::environment::{
     Agent, FaultAction, HttpResponse, InstanceCounters, Observation, StartDuration, TestBed,
-    TestBedPlan, TopicAdministration, UnexpectedExit,
+    TopicAdministration, UnexpectedExit,
 };
 use crate::fault::FaultHandle;
 use crate::keeper::{CgroupLimits, Spawn};
 use crate::lab_state::PodProcess;
 use crate::observe::{LocalObservation, WithExternal};
 use crate::process;
-use crate::render::{Identity, Rendered};
 
 /// Maximum size of one process's log.
 const LOG_BYTES_MAX: u64 = 16 << 20;
 /// Limit of open files for every process: the default of 1024 is too low for loads with many connections.
 const FILES_MAX: u64 = 1 << 20;
-
-/// A test bed whose files are rendered; nothing is started.
-pub(crate) struct PlacedTestBed {
-    pub keeper: SharedKeeper,
-    /// Unique within the run; also the name of its folder.
-    pub name: String,
-    pub folder: PathBuf,
-    pub plan: TestBedPlan,
-    pub layout: Layout,
-    pub pods: Pods,
-    /// One per context, in the same order.
-    pub rendered: Vec<Rendered>,
-    /// Certificates of agents by instance.
-    pub agents: BTreeMap<String, Identity>,
-    /// Its folder in memory.
-    pub memory: Option<PathBuf>,
-    /// Target → `envoy 1.40.0`.
-    pub software: BTreeMap<String, String>,
-    pub tare: PathBuf,
-    /// External parts by their names in routes, and the addresses they may have.
-    pub external: BTreeMap<String, ExternalAddress>,
-    pub reach: Reach,
-}
-
-impl PlacedTestBed {
-    /// Address for the first connection of a calling instance on an edge.
-    pub(super) fn endpoint(&self, edge: &str, from: &str) -> Result<&Endpoint, LabError> {
-        let endpoints = &self.layout.endpoints;
-        let wanted = (edge.to_owned(), from.to_owned());
-        endpoints.get(&wanted).ok_or_else(|| {
-            let known: Vec<String> = endpoints
-                .keys()
-                .map(|(edge, from)| format!("{edge} from {from}"))
-                .collect();
-            LabError::Plan(format!(
-                "there is no edge `{edge}` from `{from}` in the topology (there are {})",
-                known.join(", ")
-            ))
-        })
-    }
-}
-
-/// The `/etc/hosts` of a pod, in the test bed's folder.
-pub(super) fn hosts_of(folder: &Path, pod: &str) -> PathBuf {
-    folder.join(format!("{pod}.hosts"))
-}
 
 /// A test bed, running or not yet.
 pub struct LocalTestBed {
@@ -162,7 +114,7 @@ impl LocalTestBed {
     pub fn commands(&self) -> Vec<(String, Vec<String>)> {
         let rendered = self.placed.rendered.iter();
         rendered
-            .map(|r| (r.instance.clone(), process_config::by_hand(r)))
+            .map(|r| (r.instance.clone(), placed::by_hand(r)))
             .collect()
     }
 
@@ -181,7 +133,7 @@ impl LocalTestBed {
         Spawn {
             name: self.keeper_name(what),
             argv: argv.to_vec(),
-            env: process_config::base_environment(dir),
+            env: placed::base_environment(dir),
             cwd: dir.to_owned(),
             cpus: self.placed.plan.placement.part_cpus.clone(),
             output: dir.join(log),
@@ -354,7 +306,7 @@ impl TestBed for LocalTestBed {
     }
 
     fn ask(&mut self, ask: &Ask) -> Result<HttpResponse, LabError> {
-        ask::ask(&self.placed, ask)
+        self.placed.ask(ask)
     }
 
     fn inject_fault(
@@ -401,12 +353,9 @@ impl TestBed for LocalTestBed {
         let number = self.agents_started;
         let dir = self.placed.folder.clone();
         let file = dir.join(format!("{instance}-{number}.plan.json"));
-        let text = serde_json::to_vec_pretty(&process_config::with_own_security(
-            &self.placed,
-            instance,
-            plan,
-        ))
-        .map_err(|error| LabError::Plan(format!("the load of {instance}: {error}")))?;
+        let plan = self.placed.with_own_security(instance, plan);
+        let text = serde_json::to_vec_pretty(&plan)
+            .map_err(|error| LabError::Plan(format!("the load of {instance}: {error}")))?;
         std::fs::write(&file, text).map_err(LabError::io(format!("write {}", file.display())))?;
         let name = self.keeper_name(&format!("{instance}#{number}"));
         // A socket's path has at most 107 bytes: use the keeper's folder and a short name.

@@ -16,7 +16,8 @@ use tare_schema::record::ReadBackRecord;
 
 use super::external;
 use super::layout::stem;
-use super::test_bed::{LocalTestBed, PlacedTestBed};
+use super::placed::PlacedTestBed;
+use super::test_bed::LocalTestBed;
 use crate::LabError;
 use crate::connector::Connector;
 use crate::environment::TopicAdministration;
@@ -206,13 +207,6 @@ impl LocalTestBed {
             .filter_map(|topic| delete(&self.placed, topic).err())
             .collect();
         failed.into_iter().next().map_or(Ok(()), Err)
-    }
-}
-
-impl PlacedTestBed {
-    fn is_external(&self, topic: &PreparedTopic) -> bool {
-        let mut external = self.external.values();
-        external.any(|found| found.def.part == topic.part)
     }
 }
 

@@ -1,0 +1,173 @@
+//! A test bed whose files are rendered: endpoints, single requests, load plans of its agents, commands.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use tare_schema::load::{
+    self, Body, Endpoint, LoadPlan, Reach, RequestSpec, Resumption, TlsSpec, TlsVersion, Transport,
+    Trust,
+};
+use tare_schema::plan::{Ask, PreparedTopic};
+use tare_schema::topology::Security;
+
+use super::SharedKeeper;
+use super::external::{self, ExternalAddress};
+use super::layout::Layout;
+use super::pods::Pods;
+use crate::LabError;
+use crate::environment::{HttpResponse, TestBedPlan};
+use crate::http::{self, Request};
+use crate::render::{Identity, Rendered};
+
+/// A test bed whose files are rendered; nothing is started.
+pub(crate) struct PlacedTestBed {
+    pub keeper: SharedKeeper,
+    /// Unique within the run; also the name of its folder.
+    pub name: String,
+    pub folder: PathBuf,
+    pub plan: TestBedPlan,
+    pub layout: Layout,
+    pub pods: Pods,
+    /// One per context, in the same order.
+    pub rendered: Vec<Rendered>,
+    /// Certificates of agents by instance.
+    pub agents: BTreeMap<String, Identity>,
+    /// Its folder in memory.
+    pub memory: Option<PathBuf>,
+    /// Target → `envoy 1.40.0`.
+    pub software: BTreeMap<String, String>,
+    pub tare: PathBuf,
+    /// External parts by their names in routes, and the addresses they may have.
+    pub external: BTreeMap<String, ExternalAddress>,
+    pub reach: Reach,
+}
+
+impl PlacedTestBed {
+    /// Address for the first connection of a calling instance on an edge.
+    pub(super) fn endpoint(&self, edge: &str, from: &str) -> Result<&Endpoint, LabError> {
+        let endpoints = &self.layout.endpoints;
+        let wanted = (edge.to_owned(), from.to_owned());
+        endpoints.get(&wanted).ok_or_else(|| {
+            let known: Vec<String> = endpoints
+                .keys()
+                .map(|(edge, from)| format!("{edge} from {from}"))
+                .collect();
+            LabError::Plan(format!(
+                "there is no edge `{edge}` from `{from}` in the topology (there are {})",
+                known.join(", ")
+            ))
+        })
+    }
+
+    /// Sends a single request on the route of an agent's requests, from its pod to the first hop of its edge; any
+    /// response is a success.
+    pub(super) fn ask(&self, ask: &Ask) -> Result<HttpResponse, LabError> {
+        let failed = |reason: String| {
+            LabError::Plan(format!(
+                "{} {} over {}: {reason}",
+                ask.request.method, ask.request.path, ask.edge
+            ))
+        };
+        let endpoint = self.endpoint(&ask.edge, &ask.from)?;
+        let address = endpoint.addresses.first().copied();
+        let address = address.ok_or_else(|| failed(String::from("it leads nowhere")))?;
+        let instances = &self.plan.topology.instances;
+        let pod = instances.iter().find(|instance| instance.name == ask.from);
+        let pod = pod.map_or(ask.from.as_str(), |instance| instance.pod.as_str());
+        let request = Request {
+            address,
+            host: &endpoint.host,
+            method: &ask.request.method,
+            path: &ask.request.path,
+            headers: &ask.request.headers,
+            body: body(&ask.request).map_err(failed)?,
+        };
+        let within = Duration::from_nanos(ask.timeout_ns);
+        let response = http::send(&self.pods.connector(pod), &request, within).map_err(failed)?;
+        Ok(HttpResponse {
+            status: response.status,
+            text: response.text,
+        })
+    }
+
+    /// The load plan with the TLS settings of the agent's own edges: the certificate files are known only here.
+    pub(super) fn with_own_security(&self, instance: &str, plan: &LoadPlan) -> LoadPlan {
+        let mut plan = plan.clone();
+        if external::configure_agent(self, instance, &mut plan) {
+            return plan;
+        }
+        let mut routes = self.plan.topology.routes.iter();
+        let own = routes
+            .find(|route| route.from == instance)
+            .map(|r| r.edge_security);
+        let identity = self.agents.get(instance);
+        if let (Some(own @ (Security::Tls | Security::Mtls)), Some(identity)) = (own, identity) {
+            plan.load.transport = Transport::Tls(TlsSpec {
+                trust: Trust::File {
+                    path: identity.authority.display().to_string(),
+                },
+                identity: (own == Security::Mtls).then(|| load::Identity {
+                    certificate: identity.certificate.display().to_string(),
+                    key: identity.key.display().to_string(),
+                }),
+                server_name: None,
+                alpn: None,
+                oldest: TlsVersion::V1_3,
+                newest: TlsVersion::V1_3,
+                resumption: Resumption::Off,
+            });
+        }
+        plan
+    }
+
+    /// Whether the brokers of a topic are not started by Tare.
+    pub(super) fn is_external(&self, topic: &PreparedTopic) -> bool {
+        let mut external = self.external.values();
+        external.any(|found| found.def.part == topic.part)
+    }
+}
+
+/// The `/etc/hosts` of a pod, in the test bed's folder.
+pub(super) fn hosts_of(folder: &Path, pod: &str) -> PathBuf {
+    folder.join(format!("{pod}.hosts"))
+}
+
+fn body(request: &RequestSpec) -> Result<&[u8], String> {
+    match &request.body {
+        Body::None => Ok(&[]),
+        Body::Text { text } | Body::Json { text } => Ok(text.as_bytes()),
+        Body::Filler { .. } | Body::Base64 { .. } | Body::Messages { .. } | Body::Form { .. } => {
+            Err(String::from(
+                "a single request has a text as its body, or none",
+            ))
+        }
+    }
+}
+
+/// A command with its environment and folder, as arguments of `env`.
+pub(super) fn by_hand(rendered: &Rendered) -> Vec<String> {
+    let mut words = vec![
+        String::from("env"),
+        format!("--chdir={}", rendered.dir.display()),
+    ];
+    words.extend(
+        rendered
+            .env
+            .iter()
+            .map(|(name, value)| format!("{name}={value}")),
+    );
+    words.extend(rendered.start.clone());
+    words
+}
+
+/// Base environment of every process: enough to run, nothing that could change a result.
+pub(super) fn base_environment(dir: &Path) -> Vec<(String, String)> {
+    let path = std::env::var("PATH").unwrap_or_default();
+    let sbin = "/usr/local/sbin:/usr/sbin:/sbin";
+    vec![
+        (String::from("PATH"), format!("{path}:{sbin}")),
+        (String::from("HOME"), dir.display().to_string()),
+        (String::from("LANG"), String::from("C.UTF-8")),
+    ]
+}
