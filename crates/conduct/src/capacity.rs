@@ -6,15 +6,15 @@ use tare_schema::load::{Pacing, Stop};
 use tare_schema::plan::{Arm, Capacity, Cell, Plan};
 use tare_stats::random::Random;
 
+use crate::ConductError;
 use crate::agent_plans::MeasuredCost;
-use crate::clock::now_unix_us;
 use crate::disk::make_folder;
+use crate::durations::now_unix_us;
 use crate::event::{Event, TrialObserver, Watcher};
 use crate::folder::RunFolder;
-use crate::order::Slot;
+use crate::order::{Slot, check_runnable};
 use crate::test_beds::{PlannedTrial, TestBeds};
 use crate::trial::{self, Task, Trial};
-use crate::{ConductError, preflight};
 
 /// The plan without the levels above the capacity of this machine, if it asks for that. `known` replaces the measurement.
 pub(crate) fn skip_levels_above(
@@ -39,7 +39,7 @@ pub(crate) fn skip_levels_above(
         let message = format!("{} is left out: {}", left.level, left.reason);
         watcher.hear(&Event::Told(&message));
     }
-    preflight::check_runnable(&kept)?;
+    check_runnable(&kept)?;
     Ok(kept)
 }
 

@@ -14,14 +14,14 @@ use tare_schema::record::{RunProgress, RunState, TrialRecord, TrialStatus};
 use tare_stats::random::Random;
 
 use crate::agent_plans::MeasuredCost;
-use crate::clock::now_unix_us;
+use crate::durations::now_unix_us;
 use crate::error::{TrialError, is_infrastructure};
 use crate::event::{Enough, Event, Progress, TrialObserver, Watcher};
 use crate::folder::RunFolder;
-use crate::order::{Slot, block_order};
+use crate::order::{Slot, block_order, check_runnable};
 use crate::test_beds::{PlannedTrial, TestBeds};
 use crate::trial::{self, Task, Trial};
-use crate::{ConductError, capacity, preflight};
+use crate::{ConductError, capacity};
 
 /// Options of a run.
 #[derive(Debug, Clone)]
@@ -59,7 +59,7 @@ pub fn run(
     options: &Options,
     watcher: &mut dyn Watcher,
 ) -> Result<Outcome, ConductError> {
-    preflight::check_runnable(plan)?;
+    check_runnable(plan)?;
     provide(plan, environment, watcher)?;
     watcher.hear(&Event::Preparing("looking at this machine"));
     let described = environment.describe()?;

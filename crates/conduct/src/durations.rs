@@ -1,10 +1,22 @@
-//! Start and overhead times on this machine: those of earlier runs, replaced by those of this run once measured.
+//! Wall-clock times; and start and overhead times on this machine: those of earlier runs, replaced by those of this run once measured.
 
 use std::collections::BTreeMap;
-use std::time::Duration;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use tare_lab::environment::StartDuration;
 use tare_schema::estimate::Times;
+
+/// Now, in µs since the epoch, as in files and messages to agents.
+pub(crate) fn now_unix_us() -> u64 {
+    // A clock before 1970 is wrong; 0 shows that in the record.
+    let since = SystemTime::now().duration_since(UNIX_EPOCH);
+    since.map_or(0, |since| since.as_micros() as u64)
+}
+
+/// How long until a wall-clock moment; zero when it has passed.
+pub(crate) fn until(unix_us: u64) -> Duration {
+    Duration::from_micros(unix_us.saturating_sub(now_unix_us()))
+}
 
 /// A running mean.
 #[derive(Debug, Default)]

@@ -8,9 +8,8 @@ use tare_schema::plan::{Audit, Cell, Plan};
 use tare_schema::record::{AuditResult, Proof, TrialRecord};
 
 use crate::error::is_infrastructure;
-use crate::proof::COPIES;
+use crate::proof::{self, COPIES};
 use crate::traffic::{self, SentTraffic};
-use crate::{clock, proof};
 
 /// Longest wait after the load for asynchronous calls and replication to show in the counters.
 const SETTLE_TIMEOUT: Duration = Duration::from_secs(3);
@@ -56,7 +55,7 @@ fn settled_proofs(
         if holds || !may_settle || Instant::now() >= deadline {
             return Ok((after, proofs));
         }
-        clock::pause(PAUSE);
+        std::thread::sleep(PAUSE);
     }
 }
 

@@ -9,7 +9,7 @@ use tare_schema::record::{TrialRecord, TrialStatus};
 
 use crate::agent_plans::{AgentPlans, MeasuredCost};
 use crate::agents::Agents;
-use crate::clock::{now_unix_us, until};
+use crate::durations::{now_unix_us, until};
 use crate::error::{ConductError, TrialError, check_running, is_infrastructure};
 use crate::event::TrialObserver;
 use crate::faults::Faults;

@@ -10,14 +10,13 @@ use std::time::Duration;
 use tare_kafka::sasl::Credentials;
 use tare_kafka_admin::client::{Address, Cluster, Identity, Settings, Tls, Trust};
 use tare_schema::external::{External, ExternalMetrics, split};
-use tare_schema::load::{self, AddressOverride, LoadPlan, Reach, Transport};
+use tare_schema::load::{self, Reach};
 use tare_schema::named::password_in;
 use tare_schema::protocol;
 use tare_schema::target::CounterSource;
 use tare_schema::text::shown;
 use tare_schema::topology::{Security, Topology};
 
-use super::placed::PlacedTestBed;
 use super::topics::ANSWER;
 use crate::LabError;
 use crate::catalogue::Catalogue;
@@ -325,35 +324,6 @@ pub(super) fn check_brokers(
         }
     }
     Ok(())
-}
-
-/// Configures an agent that calls an external part: TLS, login, address overrides. `false`: it calls none.
-pub(super) fn configure_agent(placed: &PlacedTestBed, instance: &str, plan: &mut LoadPlan) -> bool {
-    let routes = placed.plan.topology.routes.iter();
-    let called: Vec<_> = routes
-        .filter(|route| route.from == instance)
-        .filter_map(|route| Some((route, placed.external.get(&route.to)?)))
-        .collect();
-    let Some((first, found)) = called.first() else {
-        return false;
-    };
-    plan.reach = placed.reach;
-    if let Some(tls) = &found.def.tls {
-        plan.load.transport = Transport::Tls(tls.clone());
-    }
-    if let Some(login) = &found.def.login {
-        plan.load.client.log_in(login);
-    }
-    // An endpoint has one address per route of its edge, in the same order.
-    if let Ok(endpoint) = placed.endpoint(&first.edge, instance) {
-        let all = called.iter().zip(&endpoint.addresses);
-        let all = all.map(|((_, found), through)| AddressOverride {
-            advertised: found.address,
-            connect_to: *through,
-        });
-        plan.address_overrides = all.filter(|one| one.advertised != one.connect_to).collect();
-    }
-    true
 }
 
 #[cfg(test)]

@@ -5,14 +5,14 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use tare_schema::load::{
-    self, Body, Endpoint, LoadPlan, Reach, RequestSpec, Resumption, TlsSpec, TlsVersion, Transport,
-    Trust,
+    self, AddressOverride, Body, Endpoint, LoadPlan, Reach, RequestSpec, Resumption, TlsSpec,
+    TlsVersion, Transport, Trust,
 };
 use tare_schema::plan::{Ask, PreparedTopic};
 use tare_schema::topology::Security;
 
 use super::SharedKeeper;
-use super::external::{self, ExternalAddress};
+use super::external::ExternalAddress;
 use super::layout::Layout;
 use super::pods::Pods;
 use crate::LabError;
@@ -94,7 +94,7 @@ impl PlacedTestBed {
     /// The load plan with the TLS settings of the agent's own edges: the certificate files are known only here.
     pub(super) fn with_own_security(&self, instance: &str, plan: &LoadPlan) -> LoadPlan {
         let mut plan = plan.clone();
-        if external::configure_agent(self, instance, &mut plan) {
+        if self.configure_external_calls(instance, &mut plan) {
             return plan;
         }
         let mut routes = self.plan.topology.routes.iter();
@@ -119,6 +119,35 @@ impl PlacedTestBed {
             });
         }
         plan
+    }
+
+    /// Configures an agent that calls an external part: TLS, login, address overrides. `false`: it calls none.
+    fn configure_external_calls(&self, instance: &str, plan: &mut LoadPlan) -> bool {
+        let routes = self.plan.topology.routes.iter();
+        let called: Vec<_> = routes
+            .filter(|route| route.from == instance)
+            .filter_map(|route| Some((route, self.external.get(&route.to)?)))
+            .collect();
+        let Some((first, found)) = called.first() else {
+            return false;
+        };
+        plan.reach = self.reach;
+        if let Some(tls) = &found.def.tls {
+            plan.load.transport = Transport::Tls(tls.clone());
+        }
+        if let Some(login) = &found.def.login {
+            plan.load.client.log_in(login);
+        }
+        // An endpoint has one address per route of its edge, in the same order.
+        if let Ok(endpoint) = self.endpoint(&first.edge, instance) {
+            let all = called.iter().zip(&endpoint.addresses);
+            let all = all.map(|((_, found), through)| AddressOverride {
+                advertised: found.address,
+                connect_to: *through,
+            });
+            plan.address_overrides = all.filter(|one| one.advertised != one.connect_to).collect();
+        }
+        true
     }
 
     /// Whether the brokers of a topic are not started by Tare.

@@ -6,7 +6,6 @@
 
 mod counts;
 mod direction;
-mod error;
 mod measure;
 mod offload;
 mod plan;
@@ -18,6 +17,7 @@ mod sys;
 mod tcp_buffers;
 mod tun;
 
+use std::io;
 use std::os::fd::BorrowedFd;
 use std::sync::Arc;
 use std::thread::JoinHandle;
@@ -28,7 +28,6 @@ use sleep::StopFlag;
 use tun::Tun;
 
 pub use counts::{Counts, WayCounts};
-pub use error::LinkError;
 pub use measure::{
     Path, RoundTrips, Throughput, connected, round_trips, round_trips_while, throughput,
 };
@@ -38,6 +37,61 @@ pub use serve::{LinkEvent, LinkOrder, LinkOrders, NamedCounts, serve};
 pub use sys::go_first;
 pub use tcp_buffers::widen;
 pub use tun::possible;
+
+/// A failure of a link or of its measurement.
+#[derive(Debug, thiserror::Error)]
+pub enum LinkError {
+    /// An invalid plan.
+    #[error("the link cannot be as planned: {0}")]
+    Plan(String),
+    /// TUN is not available.
+    #[error(
+        "no TUN device can be had of /dev/net/tun: {0}; load the module (`modprobe tun`), or give the container the device (`--device /dev/net/tun`)"
+    )]
+    NoTun(io::Error),
+    /// The device cannot be created in the namespace.
+    #[error(
+        "cannot make the device {device}: {error}; network administration in the namespace is needed (root, or a user namespace that owns it)"
+    )]
+    NoDevice {
+        /// Its name.
+        device: String,
+        /// The kernel's error.
+        error: io::Error,
+    },
+    /// The namespace cannot be entered.
+    #[error(
+        "cannot enter the network namespace: {0}; it needs root, or the user namespace that owns it"
+    )]
+    NoEntry(io::Error),
+    /// A thread or an event descriptor cannot be created.
+    #[error(
+        "the link cannot start: {0}; are there enough processes and open files (`ulimit -u`, `ulimit -n`)?"
+    )]
+    NoStart(io::Error),
+    /// `tcp_rmem` and `tcp_wmem` cannot be changed.
+    #[error(
+        "cannot raise tcp_rmem and tcp_wmem in the namespace: {0}; /proc/sys must be writable there"
+    )]
+    NoWindow(io::Error),
+    /// The process that started the links has closed their pipe.
+    #[error(
+        "the conductor closed the control socket of the links: {0}; they end with the run that started them"
+    )]
+    NoConductor(io::Error),
+    /// A measurement failed.
+    #[error(
+        "the way to {to} cannot be measured, {step}: {error}; is the device up, and is there a route?"
+    )]
+    NoMeasure {
+        /// Address measured to.
+        to: std::net::IpAddr,
+        /// The step that failed.
+        step: &'static str,
+        /// The system's error.
+        error: io::Error,
+    },
+}
 
 /// Names of the threads of a link, to tell their CPU time from the rest of the process.
 pub const THREADS: [&str; 2] = ["link-writer", "link-reader"];
