@@ -17,7 +17,6 @@ use tare_schema::target::CounterSource;
 use tare_schema::text::shown;
 use tare_schema::topology::{Security, Topology};
 
-use super::topics::ANSWER;
 use crate::LabError;
 use crate::catalogue::Catalogue;
 use crate::counters::CounterReader;
@@ -25,6 +24,8 @@ use crate::environment::InstanceCounters;
 use crate::metrics::MetricsReader;
 use crate::render::{Counter, Listen, edge_id};
 
+/// Timeout of one response of a broker.
+pub(super) const ANSWER: Duration = Duration::from_secs(20);
 /// Connection timeout.
 const WITHIN: Duration = Duration::from_secs(5);
 

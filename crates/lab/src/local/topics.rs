@@ -14,7 +14,7 @@ use tare_schema::agent::Acknowledged;
 use tare_schema::plan::PreparedTopic;
 use tare_schema::record::ReadBackRecord;
 
-use super::external;
+use super::external::{self, ANSWER};
 use super::layout::stem;
 use super::placed::PlacedTestBed;
 use super::test_bed::LocalTestBed;
@@ -25,8 +25,6 @@ use crate::fault::FaultHandle;
 
 /// Timeout of a request to the cluster and of its effect: brokers may be down meanwhile.
 const WITHIN: Duration = Duration::from_secs(60);
-/// Timeout of one response.
-pub(super) const ANSWER: Duration = Duration::from_secs(20);
 
 /// Connection settings for the brokers of a step.
 struct Brokers {
