@@ -144,7 +144,7 @@ mod tests {
     #[test]
     fn what_is_no_broker_is_told_as_such() {
         let page = b"HTTP/1.1 400 Bad Request\r\n\r\n";
-        let said = asked(1, |_, _, _| page.to_vec()).unwrap_err();
+        let said = asked(1, move |_, _, _| page.to_vec()).unwrap_err();
         assert!(said.contains("not the Kafka protocol"), "{said}");
         let said = asked(1, |_, _, _| vec![0, 0, 0, 9, 1]).unwrap_err();
         assert!(said.contains("closed the connection"), "{said}");
