@@ -247,12 +247,49 @@ fn failed(target: &Target, tried: Vec<String>) -> LabError {
     }
 }
 
+/// The Debian package of a program.
+fn package(name: &str, program: &str) -> DebianDef {
+    DebianDef {
+        packages: vec![name.to_owned()],
+        program: program.to_owned(),
+        needs: Vec::new(),
+    }
+}
+
 /// The package of nft, which redirects traffic to sidecars.
 fn nftables() -> DebianDef {
-    DebianDef {
-        packages: vec!["nftables".to_owned()],
-        program: "nft".to_owned(),
-        needs: Vec::new(),
+    package("nftables", "nft")
+}
+
+/// Fills a partial folder, then renames it: an interrupted fetch leaves nothing that looks complete. The caller holds
+/// the target's lock.
+fn fill(folder: &Path, work: impl FnOnce(&Path) -> Result<(), String>) -> Result<(), String> {
+    let partial = folder.with_extension("partial");
+    let fill = || {
+        if partial.exists() {
+            fs::remove_dir_all(&partial).map_err(disk(&partial))?;
+        }
+        fs::create_dir_all(&partial).map_err(disk(&partial))?;
+        work(&partial)?;
+        if folder.exists() {
+            fs::remove_dir_all(folder).map_err(disk(folder))?;
+        }
+        fs::rename(&partial, folder).map_err(disk(folder))
+    };
+    fill().inspect_err(|_| {
+        // It may not exist; the first error is the one to report.
+        let _ = fs::remove_dir_all(&partial);
+    })
+}
+
+/// An error of the file system in words.
+fn disk(at: &Path) -> impl Fn(io::Error) -> String {
+    move |error| match error.kind() {
+        io::ErrorKind::StorageFull => format!(
+            "no space left at {}; free about 2 GB or set TARE_CACHE to another folder",
+            at.display()
+        ),
+        _ => format!("{}: {error}", at.display()),
     }
 }
 

@@ -1,15 +1,13 @@
 //! Programs that are built from a Go module with go, pinned by the module's checksum.
 
 use std::fs;
-use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use serde::Deserialize;
 use tare_schema::target::GoDef;
 
-use super::sha256_of;
-use super::{ProgramPath, locate};
+use super::{ProgramPath, disk, fill, locate, sha256_of};
 use crate::subprocess;
 
 /// Timeout: the module and its dependencies over a slow line.
@@ -46,7 +44,7 @@ impl<'a> Module<'a> {
         bin.is_file().then(|| self.found(bin))
     }
 
-    /// Downloads, verifies and builds in a partial folder, then renames it. The caller holds the target's lock.
+    /// Downloads, verifies and builds.
     pub(super) fn build(&self, say: &mut dyn FnMut(&str)) -> Result<ProgramPath, String> {
         let name = self.name();
         let go = locate("go").ok_or_else(|| {
@@ -57,17 +55,12 @@ impl<'a> Module<'a> {
         let folder = self
             .folder()
             .ok_or_else(|| format!("go {name}: the cache {} has no path", self.cache.display()))?;
-        let partial = folder.with_extension("partial");
-        let built = self
-            .download(&go, &partial, say)
-            .and_then(|sources| self.compile(&go, &sources, &partial, say))
-            .and_then(|()| fs::rename(&partial, &folder).map_err(disk(&folder)))
-            .map_err(|reason| format!("go {name}: {reason}"));
-        if built.is_err() {
-            // It may not exist; the first error is the one to report.
-            let _ = fs::remove_dir_all(&partial);
-        }
-        built.map(|()| self.found(folder.join(self.target)))
+        let built = fill(&folder, |partial| {
+            let sources = self.download(&go, partial, say)?;
+            self.compile(&go, &sources, partial, say)
+        });
+        built.map_err(|reason| format!("go {name}: {reason}"))?;
+        Ok(self.found(folder.join(self.target)))
     }
 
     fn name(&self) -> String {
@@ -97,10 +90,6 @@ impl<'a> Module<'a> {
         partial: &Path,
         say: &mut dyn FnMut(&str),
     ) -> Result<PathBuf, String> {
-        if partial.exists() {
-            fs::remove_dir_all(partial).map_err(disk(partial))?;
-        }
-        fs::create_dir_all(partial).map_err(disk(partial))?;
         // Outside of a module go does not download to its cache.
         let scratch = partial.join("go.mod");
         fs::write(&scratch, "module fetched\n").map_err(disk(&scratch))?;
@@ -182,16 +171,6 @@ impl<'a> Module<'a> {
             return Err(format!("{}: {}", output.how, output.last_line()));
         }
         fs::remove_dir_all(sources).map_err(disk(sources))
-    }
-}
-
-fn disk(at: &Path) -> impl FnOnce(io::Error) -> String {
-    let at = at.display().to_string();
-    move |error| match error.kind() {
-        io::ErrorKind::StorageFull => {
-            format!("no space left at {at}; free about 2 GB or set TARE_CACHE to another folder")
-        }
-        _ => format!("{at}: {error}"),
     }
 }
 

@@ -3,17 +3,15 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::fs;
-use std::io;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use regex::Regex;
 use tare_schema::regular::read_regular_text;
-use tare_schema::target::{DebianDef, MavenDef};
+use tare_schema::target::MavenDef;
 
-use super::{ProgramPath, debian, locate};
-use super::{sha256, sha256_of};
+use super::{ProgramPath, debian, disk, fill, locate, package, sha256, sha256_of};
 use crate::catalogue::Target;
 use crate::subprocess;
 
@@ -45,8 +43,7 @@ impl<'a> Archives<'a> {
         is_complete(&folder).then(|| self.found(folder, &java))
     }
 
-    /// Downloads and verifies in a partial folder, runs the target's steps, then renames it. The caller holds the
-    /// target's lock.
+    /// Downloads, verifies and runs the target's steps.
     pub(super) fn fetch(&self, say: &mut dyn FnMut(&str)) -> Result<ProgramPath, String> {
         let name = self.def.artifacts.join(" ");
         let result = self.fetch_in_steps(say);
@@ -70,17 +67,14 @@ impl<'a> Archives<'a> {
             Some(found) => found.bin,
             None => debian::install(&maven, say)?.bin,
         };
-        let partial = folder.with_extension("partial");
-        let made = self
-            .download(&mvn, &partial, say)
-            .and_then(|()| self.verify(&partial))
-            .and_then(|()| self.steps(&partial, &folder))
-            .and_then(|()| fs::rename(&partial, &folder).map_err(disk(&folder)));
-        if made.is_err() {
-            // Neither may exist; the first error is the one to report.
+        let made = fill(&folder, |partial| {
+            self.download(&mvn, partial, say)?;
+            self.verify(partial)?;
+            let done = self.steps(partial, &folder);
+            // The link of steps that failed; the first error is the one to report.
             let _ = fs::remove_file(&folder);
-            let _ = fs::remove_dir_all(&partial);
-        }
+            done
+        });
         made.map(|()| self.found(folder, &java))
     }
 
@@ -136,9 +130,6 @@ impl<'a> Archives<'a> {
         partial: &Path,
         say: &mut dyn FnMut(&str),
     ) -> Result<(), String> {
-        if partial.exists() {
-            fs::remove_dir_all(partial).map_err(disk(partial))?;
-        }
         let jars = partial.join("jars");
         fs::create_dir_all(&jars).map_err(disk(partial))?;
         let pom = partial.join("pom.xml");
@@ -273,15 +264,6 @@ fn is_complete(folder: &Path) -> bool {
     fs::symlink_metadata(folder).is_ok_and(|found| found.is_dir())
 }
 
-/// The Debian package of a program.
-fn package(name: &str, program: &str) -> DebianDef {
-    DebianDef {
-        packages: vec![name.to_owned()],
-        program: program.to_owned(),
-        needs: Vec::new(),
-    }
-}
-
 /// `group:name:version:classifier` is `name-version-classifier.jar`.
 fn file_name(coordinates: &str) -> String {
     let words: Vec<&str> = coordinates.split(':').skip(1).collect();
@@ -352,16 +334,6 @@ fn explain(message: &str, last: &str) -> String {
     }
     let error = message.lines().find(|line| line.contains("[ERROR]"));
     format!("Maven said: {}", error.unwrap_or(last).trim())
-}
-
-fn disk(at: &Path) -> impl Fn(io::Error) -> String {
-    move |error| match error.kind() {
-        io::ErrorKind::StorageFull => format!(
-            "no space left at {}; free about 200 MB or set TARE_CACHE to another folder",
-            at.display()
-        ),
-        _ => format!("{}: {error}", at.display()),
-    }
 }
 
 #[cfg(test)]

