@@ -8,7 +8,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use tare_lab::catalogue::Catalogue;
+use tare_lab::targets::Targets;
 use tare_schema::find::Library;
 use tare_schema::plan::{Arm, Form, Plan, RoleLoad};
 use tare_schema::protocol::{Counted, counted};
@@ -45,7 +45,7 @@ fn plans() -> Vec<(String, Plan)> {
 
 /// Whether something says what passed over the edge of a role: a counter on its way, or the agent's own handshakes; or the plan
 /// says that nothing can, since the server is external.
-fn is_provable(arm: &Arm, role: &RoleLoad, targets: &Catalogue) -> bool {
+fn is_provable(arm: &Arm, role: &RoleLoad, targets: &Targets) -> bool {
     let counts = |instance: &str, name: &str| {
         let mut instances = arm.topology.instances.iter();
         let target = instances.find(|one| one.name == instance);
@@ -73,7 +73,7 @@ fn is_provable(arm: &Arm, role: &RoleLoad, targets: &Catalogue) -> bool {
 
 #[test]
 fn every_arm_of_every_experiment_has_something_that_counts_what_passes() {
-    let targets = Catalogue::load(&root().join("targets"), &[]).unwrap();
+    let targets = Targets::load(&root().join("targets"), &[]).unwrap();
     let plans = plans();
     assert!(plans.len() > 30, "{} plans", plans.len());
     for (experiment, plan) in &plans {

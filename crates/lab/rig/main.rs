@@ -17,11 +17,11 @@ use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use tare_lab::catalogue::Catalogue;
 use tare_lab::environment::Environment;
 use tare_lab::fetch::Fetcher;
 use tare_lab::keeper::{CgroupLimits, Keeper, KeeperMode, Spawn, keeper_main};
 use tare_lab::local::{Local, LocalOptions};
+use tare_lab::targets::Targets;
 use tare_schema::FORMAT_VERSION;
 use tare_schema::load::Reach;
 use tare_schema::plan::{Addressing, Limits};
@@ -130,7 +130,7 @@ fn options(base: &str, limits: BTreeMap<String, Limits>) -> LocalOptions {
     LocalOptions {
         tare: me(),
         addressing: Addressing::Auto,
-        catalogue: Catalogue::load(&base, &[]).unwrap(),
+        targets: Targets::load(&base, &[]).unwrap(),
         fetcher: Fetcher {
             cache: base.clone(),
             own: me(),

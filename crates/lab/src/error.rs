@@ -112,18 +112,18 @@ pub enum LabError {
         /// End of its output.
         log_tail: Vec<String>,
     },
-    /// A target folder or a setting is wrong.
+    /// A target folder is wrong.
     #[error(transparent)]
-    Target(#[from] tare_schema::target::TargetError),
+    Target(#[from] tare_schema::problem::Problems),
     /// There is no target of this name.
-    #[error("unknown target `{name}`{}; targets come from the folder targets/ and from --targets DIR", likely(nearest.as_deref(), known))]
+    #[error(
+        "unknown target \"{name}\"{hint} (targets come from the folder targets/ and from --targets DIR)"
+    )]
     UnknownTarget {
         /// What was asked for.
         name: String,
-        /// The nearest known name.
-        nearest: Option<String>,
-        /// All known names.
-        known: Vec<String>,
+        /// The nearest known name, or all.
+        hint: String,
     },
     /// A template cannot be rendered.
     #[error("{file}:{line}: {reason}")]
@@ -186,13 +186,6 @@ fn tail_text(tail: &[String]) -> String {
         return String::from(", and it wrote nothing");
     }
     format!("; its last lines:\n  {}", tail.join("\n  "))
-}
-
-fn likely(nearest: Option<&str>, known: &[String]) -> String {
-    match nearest {
-        Some(word) => format!("; did you mean `{word}`?"),
-        None => format!(" (there are {})", known.join(", ")),
-    }
 }
 
 fn holder_text(holder: Option<&str>) -> String {

@@ -18,8 +18,8 @@ use tare_schema::target::{CargoDef, DebianDef, Get, GoDef};
 
 use crate::LabError;
 use crate::cached;
-use crate::catalogue::Target;
 use crate::subprocess;
+use crate::targets::Target;
 
 /// Timeout of a version command.
 const VERSION_LIMIT: Duration = Duration::from_secs(60);

@@ -2,7 +2,6 @@
 
 pub mod cached;
 pub mod calibrate;
-pub mod catalogue;
 pub mod certificates;
 mod cgroup;
 pub mod connector;
@@ -24,5 +23,6 @@ pub mod process;
 pub mod render;
 mod subprocess;
 mod sys;
+pub mod targets;
 
 pub use error::LabError;

@@ -27,7 +27,6 @@ use tare_schema::topology::Topology;
 
 use crate::LabError;
 use crate::calibrate;
-use crate::catalogue::Catalogue;
 use crate::certificates::Authority;
 use crate::doctor;
 use crate::environment::{Environment, TestBed, TestBedPlan};
@@ -36,6 +35,7 @@ use crate::keeper::{self, CgroupLimits, Keeper, SharedKeeper, lock};
 use crate::process;
 use crate::render;
 pub use addresses::{Addresses, free_port};
+use crate::targets::Targets;
 use pods::Network;
 pub use pods::can_redirect;
 pub use test_bed::LocalTestBed;
@@ -53,7 +53,7 @@ pub struct LocalOptions {
     /// How pods get their addresses.
     pub addressing: Addressing,
     /// All known targets.
-    pub catalogue: Catalogue,
+    pub targets: Targets,
     /// Fetches their software.
     pub fetcher: Fetcher,
     /// Folder in which runs are written: its disk is examined.
@@ -158,15 +158,15 @@ impl Local {
                 next: String::from("use `addressing: loopback`"),
             });
         }
-        let catalogue = &self.options.catalogue;
-        self.found.find(topology, self.options.reach, catalogue)
+        let targets = &self.options.targets;
+        self.found.find(topology, self.options.reach, targets)
     }
 
     /// Requirements of a plan's targets for the layout.
     fn needs(&self, plan: &TestBedPlan) -> Result<BTreeMap<String, layout::Needs>, LabError> {
         let mut needs = BTreeMap::new();
         for instance in plan.topology.parts() {
-            let target = self.options.catalogue.get(&instance.target)?;
+            let target = self.options.targets.get(&instance.target)?;
             let of_target = layout::Needs {
                 ports: target.def.ports.clone(),
                 instances: target.def.instances,
@@ -217,7 +217,7 @@ impl Environment for Local {
     ) -> Result<(), LabError> {
         for name in targets.iter().filter(|name| *name != AGENT) {
             if !self.software.contains_key(name) {
-                let target = self.options.catalogue.get(name)?;
+                let target = self.options.targets.get(name)?;
                 let software = self.options.fetcher.provide(target, progress)?;
                 self.software.insert(name.clone(), software);
             }
@@ -328,7 +328,7 @@ impl Local {
             context.identity = identities.remove(&context.name);
         }
         for (context, instance) in layout.contexts.iter().zip(plan.topology.parts()) {
-            let target = self.options.catalogue.get(&instance.target)?;
+            let target = self.options.targets.get(&instance.target)?;
             let one = render::render(target, context)?;
             one.write()?;
             rendered.push(one);

@@ -12,7 +12,6 @@ use tare_schema::metrics_source::{MetricsSourceDef, MetricsWay, password};
 use tare_schema::target::{CounterSource, JmxDef};
 
 use crate::LabError;
-use crate::catalogue::Target;
 use crate::connector::Connector;
 use crate::counters::{BeanQuery, BeanValues, ExporterPage, bean_queries, bulk_request, of_beans};
 use crate::environment::Reading;
@@ -20,6 +19,7 @@ use crate::fetch::locate;
 use crate::http;
 use crate::render::{Counter, Login, PORT};
 use crate::subprocess::{self, StdIo};
+use crate::targets::Target;
 
 /// Instances that are read concurrently.
 const AT_ONCE: usize = 8;

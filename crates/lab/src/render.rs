@@ -16,9 +16,9 @@ use minijinja::value::Serde;
 use tare_schema::target::{CounterDef, CounterKind, CounterSource, ReadyDef, StopDef};
 
 use crate::LabError;
-use crate::catalogue::Target;
 use crate::counters::{BeanQuery, bean_queries};
 use crate::probe::ReadinessProbe;
+use crate::targets::Target;
 
 pub use context::{
     Advertise, Context, Exempt, Identity, Listen, Peer, RouteContext, Upstream, edge_id,
@@ -146,7 +146,8 @@ impl Rendered {
 pub fn render(target: &Target, context: &Context) -> Result<Rendered, LabError> {
     let def = &target.def;
     let mut context = context.clone();
-    context.settings = def.settings_with(&[&context.settings])?;
+    let settings = def.settings_with(&[&context.settings]);
+    context.settings = settings.map_err(LabError::Plan)?;
     check_texts(&context)?;
     let templates = Templates::new(&target.folder, &context)?;
     let key = |key: &str| format!("{}: {key}", target.folder.join("target.yaml").display());
@@ -166,7 +167,7 @@ pub fn render(target: &Target, context: &Context) -> Result<Rendered, LabError> 
         prepare.push(Step {
             name: step.name.clone(),
             command: templates.words(&key("prepare"), &step.command)?,
-            timeout: step.timeout,
+            timeout: step.timeout.0,
         });
     }
     let mut env = Vec::new();
@@ -180,7 +181,7 @@ pub fn render(target: &Target, context: &Context) -> Result<Rendered, LabError> 
         start: templates.words(&key("start"), &def.start)?,
         env,
         probe: probe(&templates, &key("ready"), &def.ready, &context)?,
-        ready_within: def.ready.timeout,
+        ready_within: def.ready.timeout.0,
         stop: def.stop.clone(),
         counters,
         beans,

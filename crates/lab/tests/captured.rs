@@ -15,7 +15,7 @@ use std::process::{Command, Stdio};
 
 use base::{install, within};
 use beds::{COPIES, LIMIT, Rig, builtin, copies, through_relay, through_two};
-use tare_lab::catalogue::Catalogue;
+use tare_lab::targets::Targets;
 use tare_lab::environment::{TestBed, TestBedPlan};
 use tare_lab::fetch::Fetcher;
 use tare_lab::local::{Local, LocalTestBed};
@@ -54,10 +54,10 @@ fn without_root_sidecars_that_make_their_own_traffic_known_take_redirected_traff
     let copies = tempfile::tempdir().unwrap();
     let test = std::env::current_exe().unwrap();
     let mut programs = vec![("test", test), ("lab-rig", beds::rig())];
-    let catalogue = Catalogue::load(&builtin(), &[]).unwrap();
+    let targets = Targets::load(&builtin(), &[]).unwrap();
     for proxy in ["haproxy", "envoy"] {
         let fetcher = Fetcher::from_env().unwrap();
-        let software = fetcher.provide(catalogue.get(proxy).unwrap(), &mut |_| {});
+        let software = fetcher.provide(targets.get(proxy).unwrap(), &mut |_| {});
         programs.push((proxy, software.unwrap().bin));
     }
     for (name, program) in programs {

@@ -10,9 +10,9 @@ use std::net::TcpListener;
 use std::path::Path;
 use std::time::Duration;
 
-use tare_lab::catalogue::Target;
 use tare_lab::environment::Reading;
 use tare_lab::metrics::MetricsReader;
+use tare_lab::targets::Target;
 use tare_schema::load::Reach;
 use tare_schema::metrics_source::MetricsSourceDef;
 

@@ -9,7 +9,10 @@ use crate::document;
 use crate::problem::Problems;
 use crate::protocol::Protocols;
 use crate::target::TargetDef;
-use crate::yaml::Node;
+use crate::yaml::{Mark, Node};
+
+/// File that makes a folder a target folder.
+pub const TARGET_FILE: &str = "target.yaml";
 
 /// Directories of target and workload folders, and the protocols of edges and loads.
 #[derive(Debug, Clone)]
@@ -33,6 +36,39 @@ pub struct WorkloadFolder {
     pub root: Node,
 }
 
+/// A target: its definition, and the folder with its templates.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Target {
+    /// Its parsed `target.yaml`.
+    pub def: TargetDef,
+    /// Its folder.
+    pub folder: PathBuf,
+}
+
+impl Target {
+    /// Reads a target folder.
+    ///
+    /// # Errors
+    /// All problems of its file.
+    pub fn load(folder: &Path) -> Result<Target, Problems> {
+        let file = folder.join(TARGET_FILE);
+        let def = TargetDef::from_yaml(&document::read_text(&file)?, &file)?;
+        let name = folder.file_name().unwrap_or_default().to_string_lossy();
+        if name != def.target.as_str() {
+            let message = format!(
+                "says `target: {}`, but the folder is called \"{name}\": rename one of them",
+                def.target
+            );
+            let file = file.display().to_string();
+            return Err(Problems::one(&file, Mark::START, message));
+        }
+        Ok(Target {
+            def,
+            folder: folder.to_owned(),
+        })
+    }
+}
+
 impl Catalog {
     /// Names of all workloads.
     #[must_use]
@@ -43,7 +79,7 @@ impl Catalog {
     /// Names of all targets.
     #[must_use]
     pub fn target_names(&self) -> Vec<String> {
-        names(&self.targets, "target.yaml")
+        names(&self.targets, TARGET_FILE)
     }
 
     /// Reads a workload; `None`: there is no such folder.
@@ -69,18 +105,10 @@ impl Catalog {
     ///
     /// # Errors
     /// Problems of its file.
-    pub fn target(&self, name: &str) -> Result<Option<TargetDef>, Problems> {
-        let Some(path) = find(&self.targets, name, "target.yaml") else {
-            return Ok(None);
-        };
-        let file = path.display().to_string();
-        let text = document::read_text(&path)?;
-        let (def, root) = document::read::<TargetDef>(&file, &text)?;
-        if def.target != name {
-            let message = format!("the folder is called \"{name}\": write target: {name}");
-            return Err(Problems::one(&file, root.place(&["target"]), message));
-        }
-        Ok(Some(def))
+    pub fn target(&self, name: &str) -> Result<Option<Target>, Problems> {
+        let file = find(&self.targets, name, TARGET_FILE);
+        let folder = file.as_deref().and_then(Path::parent);
+        folder.map(Target::load).transpose()
     }
 
     /// The searched directories as text, for messages when nothing was found.

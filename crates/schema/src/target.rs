@@ -15,26 +15,21 @@ use crate::units::Period;
 
 mod check;
 mod counter;
-mod ext_authz;
 mod jmx;
-mod limit;
-mod nearest;
 
-pub use check::TargetError;
 pub(crate) use check::check_counter;
 pub use counter::{
     COUNTERS, CommandSource, CounterDef, CounterKind, CounterSource, JsonSource, LogSource,
     Missing, PrometheusSource, ReadingCost, TextSource,
 };
-pub use ext_authz::ExtAuthzDef;
 pub use jmx::{Bean, ExportDef, JmxDef, JmxSource, value_pattern};
-pub use nearest::nearest;
 
 /// A target: the content of `target.yaml`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct TargetDef {
     /// Name of the target, the name of its folder.
+    #[schemars(extend("format" = "name"))]
     pub target: String,
     /// One line: what it is, and in which roles it is useful.
     pub about: String,
@@ -42,12 +37,15 @@ pub struct TargetDef {
     #[serde(default)]
     pub kind: TargetKind,
     /// Sources of the software, in order of preference; the first available one is used.
+    #[schemars(length(min = 1))]
     pub get: Vec<Get>,
     /// How to find out its version. Without one there are no results.
     pub version: VersionDef,
     /// Roles that it can have in a test bed.
+    #[schemars(length(min = 1))]
     pub roles: Vec<InstanceRole>,
     /// Protocols that it supports on an edge: `tcp`, `http1`, `http2`, `grpc`, …
+    #[schemars(length(min = 1))]
     pub speaks: Vec<String>,
     /// Protocols that it forwards without counting operations, each with the reason, which reports show instead of zeros.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
@@ -79,6 +77,7 @@ pub struct TargetDef {
     #[serde(default)]
     pub prepare: Vec<StepDef>,
     /// Command line; each word is a template, and words that render to nothing are dropped.
+    #[schemars(length(min = 1))]
     pub start: Vec<String>,
     /// Environment variables of the command; each value is a template.
     #[serde(default)]
@@ -172,6 +171,7 @@ pub enum Get {
 #[serde(deny_unknown_fields)]
 pub struct DebianDef {
     /// Packages to install; the first one names the source in results.
+    #[schemars(length(min = 1))]
     pub packages: Vec<String>,
     /// Program of the packages: a name or a path.
     pub program: String,
@@ -209,6 +209,7 @@ pub struct CargoDef {
 #[serde(deny_unknown_fields)]
 pub struct MavenDef {
     /// Archives to download with their runtime dependencies, each `group:name:version` or `group:name:version:classifier`.
+    #[schemars(length(min = 1))]
     pub artifacts: Vec<String>,
     /// Archives to download without dependencies.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -250,6 +251,7 @@ pub struct GoDef {
 #[serde(deny_unknown_fields)]
 pub struct VersionDef {
     /// Command; its words see `bin`.
+    #[schemars(length(min = 1))]
     pub command: Vec<String>,
     /// Regular expression for its output (stdout and stderr); the first group is the version.
     pub pattern: String,
@@ -281,13 +283,12 @@ pub struct StepDef {
     /// Command line; each word is a template.
     pub command: Vec<String>,
     /// Timeout. Default: 60s.
-    #[serde(default = "a_minute", with = "limit")]
-    #[schemars(with = "String")]
-    pub timeout: Duration,
+    #[serde(default = "a_minute")]
+    pub timeout: Period,
 }
 
-fn a_minute() -> Duration {
-    Duration::from_secs(60)
+fn a_minute() -> Period {
+    Period(Duration::from_secs(60))
 }
 
 /// Readiness probe: exactly one of `tcp`, `http`, `grpc`, `kafka`, `log` and `command`.
@@ -319,9 +320,7 @@ pub struct ReadyDef {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub command: Option<Vec<String>>,
     /// Timeout: the start fails if the probe does not succeed in this time.
-    #[serde(with = "limit")]
-    #[schemars(with = "String")]
-    pub timeout: Duration,
+    pub timeout: Period,
     /// Typical time that one more instance adds to the start of a test bed. Time estimates use it until a run on this machine
     /// has measured it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -335,16 +334,14 @@ pub struct StopDef {
     /// Signal to send first. Default: TERM.
     pub signal: StopSignal,
     /// Time after which it is killed. Default: 2s.
-    #[serde(with = "limit")]
-    #[schemars(with = "String")]
-    pub grace: Duration,
+    pub grace: Period,
 }
 
 impl Default for StopDef {
     fn default() -> Self {
         StopDef {
             signal: StopSignal::Term,
-            grace: Duration::from_secs(2),
+            grace: Period(Duration::from_secs(2)),
         }
     }
 }
@@ -384,12 +381,25 @@ pub enum Instances {
     Cluster,
 }
 
-impl TargetDef {
-    /// Settings of an instance: the defaults, overridden by each of `given` in order.
-    ///
-    /// # Errors
-    /// An unknown setting (with the nearest known one), or a value of another type.
-    pub fn settings_with(&self, given: &[&Settings]) -> Result<Settings, TargetError> {
-        check::settings(self, given)
-    }
+/// An authorization server that every instance of the target queries about the requests it forwards. It shares the instance's
+/// pod and is named `INSTANCE-NAME`; templates see the connection to it as a route from the instance.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ExtAuthzDef {
+    /// Last part of its name: `authorizer`.
+    pub name: String,
+    /// Target of the server.
+    pub target: String,
+    /// Protocol of the queries.
+    pub protocol: String,
+    /// Boolean setting of the querying target that enables it.
+    pub enabled_by: String,
+    /// Setting (0 to 1) of the querying target for the share of requests it is queried about. Default: every request.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub share_setting: Option<String>,
+    /// Protocols of the edges it is queried about.
+    pub protocols: Vec<String>,
+    /// Settings of the server, over its target's defaults.
+    #[serde(default)]
+    pub settings: Settings,
 }

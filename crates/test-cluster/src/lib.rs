@@ -10,7 +10,7 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use tare_lab::LabError;
-use tare_lab::catalogue::{Catalogue, Target, builtin_folder};
+use tare_lab::targets::{Target, Targets, builtin_folder};
 use tare_lab::certificates::Authority;
 use tare_lab::connector::Connector;
 use tare_lab::counters::CounterReader;
@@ -84,8 +84,8 @@ impl Cluster {
         settings: &Settings,
         env: impl Fn(u32) -> Vec<(String, String)>,
     ) -> Result<Cluster, LabError> {
-        let catalogue = Catalogue::load(&builtin_folder()?, &[])?;
-        let target = catalogue.get(target)?;
+        let targets = Targets::load(&builtin_folder()?, &[])?;
+        let target = targets.get(target)?;
         let software = Fetcher::from_env()?.provide(target, &mut |_| ())?;
         let number = CLUSTERS.fetch_add(1, Ordering::Relaxed);
         let name = format!("tare-cluster-{}-{number}", std::process::id());

@@ -5,9 +5,9 @@ use std::process::ExitCode;
 
 use comfy_table::{ContentArrangement, LineStyle, Table, TableStyle};
 use tare_lab::calibrate;
-use tare_lab::catalogue::{Catalogue, Target, builtin_folder};
 use tare_lab::doctor;
 use tare_lab::fetch::Fetcher;
+use tare_lab::targets::{Target, Targets, builtin_folder};
 use tare_schema::record::{Check, EnvironmentRecord, Grade};
 
 use crate::exit::Exit;
@@ -56,9 +56,9 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
 
 /// Adds a check for each target: whether its software is installed, and why not.
 fn add_targets(args: &Args, record: &mut EnvironmentRecord) -> anyhow::Result<()> {
-    let catalogue = Catalogue::load(&builtin_folder()?, &args.targets)?;
+    let targets = Targets::load(&builtin_folder()?, &args.targets)?;
     let fetcher = Fetcher::from_env()?;
-    for target in catalogue.iter() {
+    for target in targets.iter() {
         let name = format!("target {}", target.def.target);
         record
             .checks

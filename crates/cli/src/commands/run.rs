@@ -6,11 +6,11 @@ use std::process::ExitCode;
 
 use anyhow::Context;
 use tare_conduct::{Event, Options, Outcome, Watcher};
-use tare_lab::catalogue::Catalogue;
 use tare_lab::doctor::OtherPrograms;
 use tare_lab::environment::Environment;
 use tare_lab::fetch::Fetcher;
 use tare_lab::local::{Local, LocalOptions};
+use tare_lab::targets::Targets;
 use tare_schema::estimate::Times;
 use tare_schema::event::RunEvent;
 use tare_schema::plan::{Addressing, BeyondKnee, Plan};
@@ -137,7 +137,7 @@ pub(super) fn local(
     Ok(Local::new(LocalOptions {
         tare: own_path()?,
         addressing,
-        catalogue: Catalogue::load(builtin, extra).map_err(bad_input)?,
+        targets: Targets::load(builtin, extra).map_err(bad_input)?,
         fetcher: Fetcher::from_env()?,
         out: args.out.clone(),
         site_links: plan.site_links.clone(),

@@ -7,8 +7,8 @@ use comfy_table::presets;
 use comfy_table::{ContentArrangement, Table};
 use serde::Serialize;
 use tare_lab::LabError;
-use tare_lab::catalogue::{Catalogue, Target, builtin_folder};
 use tare_lab::fetch::{Fetcher, Software};
+use tare_lab::targets::{Target, Targets, builtin_folder};
 use tare_schema::record::TargetVersion;
 use tare_schema::target::Get;
 use tare_schema::topology::{InstanceRole, Security};
@@ -60,15 +60,15 @@ struct TargetRow<'a> {
 
 /// Lists targets, or fetches their software.
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
-    let catalogue = builtin_folder()
-        .and_then(|builtin| Catalogue::load(&builtin, &args.folders))
+    let targets = builtin_folder()
+        .and_then(|builtin| Targets::load(&builtin, &args.folders))
         .map_err(classify_lab_error)?;
     let fetcher = Fetcher::from_env()?;
     let targets = match &args.action {
-        None => catalogue.iter().collect(),
+        None => targets.iter().collect(),
         Some(Action::Fetch { names }) => {
             let named: Result<Vec<&Target>, LabError> =
-                names.iter().map(|name| catalogue.get(name)).collect();
+                names.iter().map(|name| targets.get(name)).collect();
             let named = named.map_err(classify_lab_error)?;
             for target in &named {
                 fetcher.provide(target, &mut |what| {

@@ -5,8 +5,8 @@ use std::net::{SocketAddr, TcpListener};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
-use tare_lab::catalogue::Target;
 use tare_lab::fetch::Fetcher;
+use tare_lab::targets::Target;
 
 /// An address that leads nowhere; what brokers say of where their JMX is.
 pub const ELSEWHERE: &str = "203.0.113.7";

@@ -12,8 +12,8 @@ use tare_schema::regular::read_regular_text;
 use tare_schema::target::MavenDef;
 
 use super::{ProgramPath, debian, disk, fill, locate, package, sha256, sha256_of};
-use crate::catalogue::Target;
 use crate::subprocess;
+use crate::targets::Target;
 
 /// Timeout: some 100 MB (with Maven's own plug-ins) over a slow line.
 const DOWNLOAD_LIMIT: Duration = Duration::from_secs(10 * 60);
@@ -244,7 +244,7 @@ impl<'a> Archives<'a> {
                         .replace("{{ folder }}", &target.display().to_string())
                 })
                 .collect();
-            let output = subprocess::run_in(partial, &words, &[], step.timeout)
+            let output = subprocess::run_in(partial, &words, &[], step.timeout.0)
                 .map_err(|reason| format!("{}: {reason}", step.name))?;
             if !output.success {
                 return Err(format!(

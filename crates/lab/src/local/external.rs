@@ -18,11 +18,11 @@ use tare_schema::text::shown;
 use tare_schema::topology::{Security, Topology};
 
 use crate::LabError;
-use crate::catalogue::Catalogue;
 use crate::counters::CounterReader;
 use crate::environment::InstanceCounters;
 use crate::metrics::MetricsReader;
 use crate::render::{Counter, Listen, edge_id};
+use crate::targets::Targets;
 
 /// Timeout of one response of a broker.
 pub(super) const ANSWER: Duration = Duration::from_secs(20);
@@ -51,7 +51,7 @@ impl ResolvedNames {
         &mut self,
         topology: &Topology,
         reach: Reach,
-        catalogue: &Catalogue,
+        targets: &Targets,
     ) -> Result<BTreeMap<String, ExternalAddress>, LabError> {
         let mut all = BTreeMap::new();
         for def in &topology.external {
@@ -64,7 +64,7 @@ impl ResolvedNames {
                 .map_err(|reason| wrong(&def, reason))?;
             let metrics = def.metrics.as_ref();
             let reader = |metrics: &ExternalMetrics| {
-                let target = catalogue.get(&metrics.target)?;
+                let target = targets.get(&metrics.target)?;
                 MetricsReader::open(target, &metrics.source, reach)
             };
             let metrics = metrics.map(reader).transpose()?.map(Arc::new);
@@ -354,7 +354,7 @@ mod tests {
         let mut names = ResolvedNames::default();
         let topology = topology(&at, &format!("http://{at}/metrics?a=b"));
         let found = names
-            .find(&topology, Reach::Private, &Catalogue::default())
+            .find(&topology, Reach::Private, &Targets::default())
             .unwrap();
         let server = &found["server"];
         assert_eq!(server.address, address);
@@ -367,7 +367,7 @@ mod tests {
         // What was found stays found; whether it answers is another question.
         assert_eq!(
             names
-                .find(&topology, Reach::Private, &Catalogue::default())
+                .find(&topology, Reach::Private, &Targets::default())
                 .unwrap()["server"]
                 .address,
             address
@@ -389,7 +389,7 @@ mod tests {
         ] {
             let topology = topology(at, "http://127.0.0.1:1/");
             let said =
-                ResolvedNames::default().find(&topology, Reach::Private, &Catalogue::default());
+                ResolvedNames::default().find(&topology, Reach::Private, &Targets::default());
             let said = said.unwrap_err().to_string();
             assert!(
                 said.starts_with(&format!("server (external, {at}): ")),
@@ -411,7 +411,7 @@ mod tests {
             let said = ResolvedNames::default().find(
                 &topology(&at, url),
                 Reach::Private,
-                &Catalogue::default(),
+                &Targets::default(),
             );
             assert!(said.is_err(), "{url}");
         }

@@ -216,7 +216,7 @@ impl LocalTestBed {
                 StopSignal::Quit => libc::SIGQUIT,
                 StopSignal::Kill => libc::SIGKILL,
             };
-            (signal, rendered.stop.grace)
+            (signal, rendered.stop.grace.0)
         });
         if self.paused.contains(name) {
             // A paused process handles no signal but SIGKILL. It may have ended: then there is nothing to resume.

@@ -161,7 +161,7 @@ fn a_setting_that_the_target_does_not_have_stops_the_rendering() {
     let mut context = context();
     context.settings = Settings::from([("mod".to_owned(), json!("large"))]);
     let said = folder.render(&context).unwrap_err().to_string();
-    assert!(said.contains("did you mean `mode`?"), "{said}");
+    assert!(said.contains("did you mean \"mode\"?"), "{said}");
 }
 
 #[test]

@@ -10,10 +10,10 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use tare_lab::catalogue::Catalogue;
 use tare_lab::environment::TestBedPlan;
 use tare_lab::fetch::Fetcher;
 use tare_lab::local::{Local, LocalOptions};
+use tare_lab::targets::Targets;
 use tare_schema::load::Reach;
 use tare_schema::plan::{Addressing, Placement};
 use tare_schema::topology::Security;
@@ -161,7 +161,7 @@ impl Rig {
         LocalOptions {
             tare: rig(),
             addressing: Addressing::Loopback,
-            catalogue: Catalogue::load(&self.path("targets"), &[]).unwrap(),
+            targets: Targets::load(&self.path("targets"), &[]).unwrap(),
             fetcher: Fetcher {
                 cache: self.path("cache"),
                 own: rig(),
@@ -179,7 +179,7 @@ impl Rig {
     /// With Tare's own targets beside those of the rig.
     pub fn with_builtin(&self, fetcher: &Fetcher) -> LocalOptions {
         LocalOptions {
-            catalogue: Catalogue::load(&builtin(), &[self.path("targets")]).unwrap(),
+            targets: Targets::load(&builtin(), &[self.path("targets")]).unwrap(),
             fetcher: Fetcher {
                 own: rig(),
                 ..fetcher.clone()

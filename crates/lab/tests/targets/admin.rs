@@ -7,13 +7,13 @@ use std::path::PathBuf;
 use tare_lab::certificates::Authority;
 use tare_schema::topology::Security;
 
-use crate::place::{catalogue, software};
+use crate::place::{software, targets};
 use crate::rig::{App, Stand, send, start_with};
 
 #[test]
 fn envoy_takes_orders_from_its_own_user_alone() {
-    let catalogue = catalogue();
-    let target = catalogue.get("envoy").unwrap();
+    let targets = targets();
+    let target = targets.get("envoy").unwrap();
     let app = App::start();
     let stand = Stand {
         name: "server-sidecar",

@@ -3,12 +3,12 @@
 use std::net::{IpAddr, Ipv4Addr};
 use std::time::{Duration, Instant};
 
-use tare_lab::catalogue::Target;
 use tare_lab::certificates::Authority;
 use tare_lab::environment::Reading;
+use tare_lab::targets::Target;
 use tare_schema::topology::Security;
 
-use crate::place::{catalogue, software};
+use crate::place::{software, targets};
 use crate::rig::{App, EDGE, Proxy, Stand, send, start, text};
 
 const CONNECTIONS: usize = 3;
@@ -116,8 +116,8 @@ fn run(target: &Target, protocol: &str, link: Security) -> Result {
 }
 
 fn check(name: &str, protocol: &str, link: Security) {
-    let catalogue = catalogue();
-    let Result { client, server } = run(catalogue.get(name).unwrap(), protocol, link);
+    let targets = targets();
+    let Result { client, server } = run(targets.get(name).unwrap(), protocol, link);
     let sent = (CONNECTIONS * REQUESTS) as f64;
     if protocol == "tcp" {
         assert_eq!(grown(&client.0, &client.1, "requests").unwrap_or(0.0), 0.0);
@@ -192,8 +192,8 @@ pub fn counts_plaintext_requests(target: &Target) {
 
 /// A proxy that shows another name's certificate must not get through where names are checked.
 fn refuses_an_impostor(name: &str) {
-    let catalogue = catalogue();
-    let target = catalogue.get(name).unwrap();
+    let targets = targets();
+    let target = targets.get(name).unwrap();
     let software = software(target);
     let app = App::start();
     let ours = Authority::new("run").unwrap();

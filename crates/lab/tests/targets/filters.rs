@@ -8,7 +8,7 @@ use tare_lab::environment::Reading;
 use tare_lab::render::Context;
 use tare_schema::topology::Security;
 
-use crate::place::{asked_route, catalogue, software};
+use crate::place::{asked_route, software, targets};
 use crate::rig::{App, Proxy, Stand, send, start_with, text};
 
 const NAME: &str = "envoy";
@@ -16,8 +16,8 @@ const REQUESTS: usize = 400;
 
 /// A sidecar in front of an app, without TLS.
 fn sidecar(app: &App, protocol: &str, last: u8, change: impl FnOnce(&mut Context)) -> Proxy {
-    let catalogue = catalogue();
-    let target = catalogue.get(NAME).unwrap();
+    let targets = targets();
+    let target = targets.get(NAME).unwrap();
     let stand = Stand {
         name: "server-sidecar",
         shown: "server-sidecar",

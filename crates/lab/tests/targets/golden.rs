@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use tare_lab::catalogue::Target;
 use tare_lab::render::{Rendered, render};
+use tare_lab::targets::Target;
 
-use crate::place::{cases, catalogue, fixed};
+use crate::place::{cases, fixed, targets};
 
 /// Set to refresh the committed files instead of comparing with them.
 const UPDATE: &str = "TARE_UPDATE_GOLDEN";
@@ -63,7 +63,7 @@ fn files_below(folder: &Path, found: &mut Vec<PathBuf>) {
 fn rendered_configurations_are_the_committed_ones() {
     let update = std::env::var_os(UPDATE).is_some();
     let mut wrong = Vec::new();
-    for target in catalogue().iter() {
+    for target in targets().iter() {
         let expected = expected_files(target);
         assert!(!expected.is_empty(), "{}", target.def.target);
         if update {
@@ -98,7 +98,7 @@ fn rendered_configurations_are_the_committed_ones() {
 
 #[test]
 fn every_target_has_a_page_that_says_what_it_is() {
-    for target in catalogue().iter() {
+    for target in targets().iter() {
         let page = fs::read_to_string(target.folder.join("README.md")).unwrap_or_default();
         assert!(
             page.starts_with("# "),

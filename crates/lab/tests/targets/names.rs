@@ -13,7 +13,7 @@ use tare_lab::certificates::Authority;
 use tare_lab::environment::Reading;
 use tare_schema::topology::{InstanceRole, Security};
 
-use crate::place::{catalogue, software};
+use crate::place::{software, targets};
 use crate::rig::{EDGE, Proxy, Stand, start_with, text};
 
 const NAME: &str = "db.airline.example";
@@ -86,8 +86,8 @@ fn read_while(proxy: &mut Proxy, is_early: impl Fn(&[Reading]) -> bool) -> Vec<R
 }
 
 fn routes_by_name(target: &str, role: InstanceRole, last: u8) {
-    let catalogue = catalogue();
-    let target = catalogue.get(target).unwrap();
+    let targets = targets();
+    let target = targets.get(target).unwrap();
     let (to, thread) = called(2);
     let stand = Stand {
         name: "middle",
@@ -138,8 +138,8 @@ fn nginx_passes_on_the_name_it_knows_and_counts_the_others() {
 /// What is open is known while it is open: pools of connections are not closed for the sake of a log.
 #[test]
 fn nginx_tells_what_connections_carried_that_are_still_open() {
-    let catalogue = catalogue();
-    let target = catalogue.get("nginx").unwrap();
+    let targets = targets();
+    let target = targets.get("nginx").unwrap();
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let stand = Stand {
         name: "middle",

@@ -2,8 +2,8 @@
 
 use std::fs;
 
-use tare_lab::catalogue::{Catalogue, builtin_folder};
 use tare_lab::render::render;
+use tare_lab::targets::{Targets, builtin_folder};
 use tare_schema::topology::{InstanceRole, Interception, Security};
 
 use crate::place::{Case, fixed, software};
@@ -23,10 +23,9 @@ fn a_new_proxy_is_added_by_one_folder_outside_the_repository() {
     )
     .unwrap();
 
-    let catalogue =
-        Catalogue::load(&builtin_folder().unwrap(), &[place.path().to_owned()]).unwrap();
-    let target = catalogue.get("my-proxy").unwrap();
-    assert!(catalogue.get("haproxy").is_ok(), "the built-in ones stay");
+    let targets = Targets::load(&builtin_folder().unwrap(), &[place.path().to_owned()]).unwrap();
+    let target = targets.get("my-proxy").unwrap();
+    assert!(targets.get("haproxy").is_ok(), "the built-in ones stay");
     assert!(!software(target).version.version.is_empty());
     let case = Case {
         role: InstanceRole::Sidecar,
@@ -36,7 +35,7 @@ fn a_new_proxy_is_added_by_one_folder_outside_the_repository() {
         interception: Interception::Explicit,
     };
     let ours = render(target, &fixed(target, &case)).unwrap();
-    let builtin = catalogue.get("haproxy").unwrap();
+    let builtin = targets.get("haproxy").unwrap();
     assert_eq!(
         ours.files,
         render(builtin, &fixed(builtin, &case)).unwrap().files
@@ -59,8 +58,7 @@ fn the_worked_example_of_the_documentation_works() {
     fs::create_dir(&folder).unwrap();
     fs::write(folder.join("target.yaml"), definition.unwrap()).unwrap();
     fs::write(folder.join("my-proxy.cfg.j2"), template.unwrap()).unwrap();
-    let catalogue =
-        Catalogue::load(&builtin_folder().unwrap(), &[place.path().to_owned()]).unwrap();
-    let target = catalogue.get("my-proxy").unwrap();
+    let targets = Targets::load(&builtin_folder().unwrap(), &[place.path().to_owned()]).unwrap();
+    let target = targets.get("my-proxy").unwrap();
     crate::chain::counts_plaintext_requests(target);
 }

@@ -10,13 +10,13 @@ use std::sync::mpsc;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use tare_lab::catalogue::Target;
 use tare_lab::certificates::{Authority, spiffe};
 use tare_lab::connector::Connector;
 use tare_lab::counters::CounterReader;
 use tare_lab::fetch::Software;
 use tare_lab::probe::{InstanceState, Readiness};
 use tare_lab::render::{Context, Listen, Login, RouteContext, Upstream, edge_id, render};
+use tare_lab::targets::Target;
 use tare_origin::{OriginOptions, StopHandle};
 use tare_schema::topology::{InstanceRole, Security, Settings};
 

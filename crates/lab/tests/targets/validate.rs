@@ -4,11 +4,11 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use tare_lab::catalogue::Target;
 use tare_lab::certificates::Authority;
 use tare_lab::render::render;
+use tare_lab::targets::Target;
 
-use crate::place::{Case, cases, catalogue, fixed, otherwise, prepare, software};
+use crate::place::{Case, cases, fixed, otherwise, prepare, software, targets};
 
 /// How each product checks a configuration without serving it.
 fn check(target: &str, bin: &Path, dir: &Path) -> Command {
@@ -32,8 +32,8 @@ fn check(target: &str, bin: &Path, dir: &Path) -> Command {
 }
 
 fn all_are_accepted(name: &str) {
-    let catalogue = catalogue();
-    let target = catalogue.get(name).unwrap();
+    let targets = targets();
+    let target = targets.get(name).unwrap();
     let otherwise = otherwise(&target.def);
     assert!(
         !otherwise.is_empty(),

@@ -13,8 +13,8 @@ use tare_kafka::kafka_protocol::messages::{FetchRequest, TopicName};
 use tare_kafka::kafka_protocol::protocol::StrBytes;
 use tare_kafka::records::{BatchDecompressor, Batches};
 use tare_kafka_admin::admin::OffsetSpec;
-use tare_lab::catalogue::Target;
 use tare_lab::fetch::Fetcher;
+use tare_lab::targets::Target;
 use tare_schema::load::{Codec, FetchDepth, Keys, Pacing, Payloads};
 
 use crate::bed::{

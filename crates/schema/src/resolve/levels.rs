@@ -288,22 +288,15 @@ pub(super) fn settings(
     let mut settings = Settings::new();
     for entry in written.entries() {
         let value = entry.value.to_json();
-        if !def.settings.contains_key(&entry.key) {
-            let known = def.settings.keys().map(String::as_str);
-            let message = format!(
-                "target \"{target}\" has no setting \"{}\"{}",
-                entry.key,
-                hint(&entry.key, known)
-            );
-            scope.problem(entry.key_mark, message);
-            continue;
-        }
-        let one = Settings::from([(entry.key.clone(), value.clone())]);
-        match def.settings_with(&[&one]) {
-            Ok(_) => {
+        let mark = match def.settings.contains_key(&entry.key) {
+            true => entry.value.mark,
+            false => entry.key_mark,
+        };
+        match def.check_setting(&entry.key, &value) {
+            Ok(()) => {
                 settings.insert(entry.key.clone(), value);
             }
-            Err(error) => scope.problem(entry.value.mark, error.to_string()),
+            Err(message) => scope.problem(mark, message),
         }
     }
     settings

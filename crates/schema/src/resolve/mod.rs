@@ -158,7 +158,7 @@ impl Scope<'_> {
     fn target(&mut self, name: &str, mark: Mark) -> Option<Rc<TargetDef>> {
         if !self.targets.contains_key(name) {
             let found = match self.catalog.target(name) {
-                Ok(Some(def)) => Some(Rc::new(def)),
+                Ok(Some(target)) => Some(Rc::new(target.def)),
                 Ok(None) => None,
                 Err(problems) => {
                     self.problems.extend(problems);

@@ -1,246 +1,210 @@
-//! Reads a `target.yaml` and reports problems with line, column and the nearest valid word.
+//! Reads a `target.yaml`, and checks what its types do not say.
 
 use std::path::Path;
+use std::time::Duration;
 
 use regex::Regex;
 use serde_json::Value;
 
 use super::{
-    COUNTERS, CounterDef, CounterSource, Get, MavenDef, SettingDef, TargetDef, TargetKind, nearest,
+    Bean, COUNTERS, CounterDef, CounterSource, ExtAuthzDef, Get, JmxDef, JmxSource, SettingDef,
+    StepDef, TargetDef, TargetKind,
 };
+use crate::document;
+use crate::problem::{Problems, hint};
 use crate::text;
 use crate::topology::Settings;
-
-/// A problem in a target folder, or in settings that an experiment makes.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum TargetError {
-    /// The text is not a valid target definition.
-    #[error("{file}:{line}:{column}: {what}")]
-    Text {
-        /// File name.
-        file: String,
-        /// Line, from 1; 0 when unknown.
-        line: u64,
-        /// Column, from 1; 0 when unknown.
-        column: u64,
-        /// The problem, with the nearest valid word.
-        what: String,
-    },
-    /// An unknown setting.
-    #[error("target {target} has no setting `{setting}`{}", meant(.nearest.as_deref(), .known))]
-    UnknownSetting {
-        /// Target.
-        target: String,
-        /// The unknown name.
-        setting: String,
-        /// The nearest known name.
-        nearest: Option<String>,
-        /// All known names.
-        known: Vec<String>,
-    },
-    /// An invalid value of a setting.
-    #[error("target {target}: setting `{setting}` must be {wanted}, not {found}")]
-    SettingValue {
-        /// Target.
-        target: String,
-        /// Setting.
-        setting: String,
-        /// Allowed values.
-        wanted: String,
-        /// The invalid value.
-        found: String,
-    },
-}
-
-fn meant(nearest: Option<&str>, known: &[String]) -> String {
-    match nearest {
-        Some(word) => format!("; did you mean `{word}`?"),
-        None if known.is_empty() => "; it has none".to_owned(),
-        None => format!("; it has {}", known.join(", ")),
-    }
-}
+use crate::units::Period;
+use crate::yaml::Node;
 
 impl TargetDef {
-    /// Reads a definition; `file` is named in errors.
+    /// Reads a definition; `file` is named in problems.
     ///
     /// # Errors
-    /// The problem, with line and column and the nearest valid word.
-    pub fn from_yaml(text: &str, file: &Path) -> Result<TargetDef, TargetError> {
-        let def: TargetDef =
-            serde_saphyr::from_str(text).map_err(|error| text_error(&error, file))?;
-        check(&def).map_err(|(word, what)| {
-            let (line, column) = position(text, &word);
-            TargetError::Text {
-                file: file.display().to_string(),
-                line,
-                column,
-                what,
-            }
-        })?;
+    /// All problems, each with its position.
+    pub fn from_yaml(text: &str, file: &Path) -> Result<TargetDef, Problems> {
+        let file = file.display().to_string();
+        let (def, root) = document::read::<TargetDef>(&file, text)?;
+        let mut check = TargetCheck {
+            file: &file,
+            def: &def,
+            root: &root,
+            problems: Problems::default(),
+        };
+        check.run();
+        check.problems.into_result(())?;
         Ok(def)
     }
-}
 
-fn text_error(error: &serde_saphyr::Error, file: &Path) -> TargetError {
-    let error = error.without_snippet();
-    let (line, column) = error
-        .location()
-        .map_or((0, 0), |place| (place.line(), place.column()));
-    let what = match error {
-        serde_saphyr::Error::SerdeUnknownField {
-            field, expected, ..
-        } => unknown("key", field, expected),
-        serde_saphyr::Error::SerdeUnknownVariant {
-            variant, expected, ..
-        } => unknown("word", variant, expected),
-        other => other
-            .to_string()
-            .lines()
-            .next()
-            .unwrap_or_default()
-            .to_owned(),
-    };
-    TargetError::Text {
-        file: file.display().to_string(),
-        line,
-        column,
-        what,
-    }
-}
-
-fn unknown(kind: &str, word: &str, expected: &[&str]) -> String {
-    match nearest(word, expected.iter().copied()) {
-        Some(near) => format!("unknown {kind} `{word}`; did you mean `{near}`?"),
-        None => format!(
-            "unknown {kind} `{word}`; known here: {}",
-            expected.join(", ")
-        ),
-    }
-}
-
-/// Position of a word in the text: in the first line that contains it outside of comments.
-fn position(text: &str, word: &str) -> (u64, u64) {
-    let mut number = 0;
-    for line in text.lines() {
-        number += 1;
-        let code = line.split(" #").next().unwrap_or(line);
-        if let Some(at) = code.find(word)
-            && !code.trim_start().starts_with('#')
-        {
-            let column = code[..at].chars().count() as u64 + 1;
-            return (number, column);
-        }
-    }
-    (1, 1)
-}
-
-/// Checks beyond the types. An error is the word to point at and the problem.
-fn check(def: &TargetDef) -> Result<(), (String, String)> {
-    let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
-    if def.target.is_empty() || !def.target.chars().all(plain) {
-        return Err((
-            "target".to_owned(),
-            "a target's name is made of a-z, 0-9 and `-`".to_owned(),
-        ));
-    }
-    if def.kind == TargetKind::ControlPlane {
-        return Err((
-            "control-plane".to_owned(),
-            "`control-plane` is reserved: no environment can install one yet".to_owned(),
-        ));
-    }
-    for (key, empty) in [
-        ("get", def.get.is_empty()),
-        ("start", def.start.is_empty()),
-        ("roles", def.roles.is_empty()),
-        ("speaks", def.speaks.is_empty()),
-        ("command", def.version.command.is_empty()),
-    ] {
-        if empty {
-            return Err((key.to_owned(), format!("`{key}` must not be empty")));
-        }
-    }
-    check_get(def)?;
-    check_ready(def)?;
-    check_settings(def)?;
-    super::ext_authz::check(def)?;
-    super::jmx::check(def)?;
-    check_counters(def)
-}
-
-fn check_get(def: &TargetDef) -> Result<(), (String, String)> {
-    for get in &def.get {
-        if let Get::Pip(pip) = get
-            && let Some(sum) = pip
-                .sha256
-                .values()
-                .find(|sum| sum.len() != 64 || !sum.chars().all(|c| c.is_ascii_hexdigit()))
-        {
-            return Err((
-                sum.clone(),
-                "a SHA-256 has 64 hexadecimal digits".to_owned(),
+    /// Checks a value of a setting.
+    ///
+    /// # Errors
+    /// An unknown setting (with the nearest known one), or an invalid value.
+    pub fn check_setting(&self, name: &str, value: &Value) -> Result<(), String> {
+        let target = &self.target;
+        let Some(setting) = self.settings.get(name) else {
+            let hint = hint(name, self.settings.keys().map(String::as_str));
+            let name = text::shown(name);
+            return Err(format!(
+                "target \"{target}\" has no setting \"{name}\"{hint}"
             ));
-        }
-        if let Get::Maven(maven) = get {
-            check_maven(maven)?;
-        }
-        if let Get::Debian(debian) = get
-            && debian.packages.is_empty()
-        {
-            return Err((
-                "packages".to_owned(),
-                "`packages` must not be empty".to_owned(),
-            ));
-        }
+        };
+        rejection(setting, value).map_or(Ok(()), |wanted| {
+            let found = text::shown(&value.to_string());
+            Err(format!(
+                "target {target}: setting `{name}` must be {wanted}, not {found}"
+            ))
+        })
     }
-    Ok(())
+
+    /// Settings of an instance: the defaults, overridden by each of `given` in order.
+    ///
+    /// # Errors
+    /// As [`TargetDef::check_setting`].
+    pub fn settings_with(&self, given: &[&Settings]) -> Result<Settings, String> {
+        let defaults = self.settings.iter();
+        let mut all: Settings = defaults
+            .map(|(name, setting)| (name.clone(), setting.default.clone()))
+            .collect();
+        for (name, value) in given.iter().copied().flatten() {
+            self.check_setting(name, value)?;
+            all.insert(name.clone(), value.clone());
+        }
+        Ok(all)
+    }
 }
 
-fn check_maven(maven: &MavenDef) -> Result<(), (String, String)> {
-    if maven.artifacts.is_empty() {
-        let message = "`artifacts` must not be empty".to_owned();
-        return Err(("artifacts".to_owned(), message));
-    }
-    let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '_');
-    for coordinates in maven.artifacts.iter().chain(&maven.agents) {
-        let words: Vec<&str> = coordinates.split(':').collect();
-        let whole = |word: &&str| !word.is_empty() && word.chars().all(plain);
-        if !matches!(words.len(), 3 | 4) || !words.iter().all(whole) {
-            let message = format!(
-                "`{coordinates}` names no archive: write group:name:version, or group:name:version:classifier"
-            );
-            return Err((coordinates.clone(), message));
-        }
-    }
-    Ok(())
+struct TargetCheck<'a> {
+    file: &'a str,
+    def: &'a TargetDef,
+    root: &'a Node,
+    problems: Problems,
 }
 
-fn check_ready(def: &TargetDef) -> Result<(), (String, String)> {
-    let ready = &def.ready;
-    let ways = [
-        ready.tcp.is_some(),
-        ready.http.is_some(),
-        ready.grpc.is_some(),
-        ready.kafka.is_some(),
-        ready.log.is_some(),
-        ready.command.is_some(),
-    ];
-    let problem = match ways.iter().filter(|&&way| way).count() {
-        1 if ready.service.is_some() && ready.grpc.is_none() => {
-            "`service` of `ready` belongs to `grpc`: leave it out, or ask by grpc"
-        }
-        1 if ready.brokers.is_some() && ready.kafka.is_none() => {
-            "`brokers` of `ready` belongs to `kafka`: leave it out, or ask by kafka"
-        }
-        1 => return Ok(()),
-        _ => "`ready` needs exactly one of tcp, http, grpc, kafka, log and command",
-    };
-    Err(("ready".to_owned(), problem.to_owned()))
-}
+impl TargetCheck<'_> {
+    fn wrong(&mut self, path: &[&str], message: impl Into<String>) {
+        self.problems.add(self.file, self.root.place(path), message);
+    }
 
-fn check_settings(def: &TargetDef) -> Result<(), (String, String)> {
-    for (name, setting) in &def.settings {
-        let wrong = |message: String| Err((name.clone(), message));
+    fn run(&mut self) {
+        let def = self.def;
+        if def.kind == TargetKind::ControlPlane {
+            let message = "`control-plane` is reserved: no environment can install one yet";
+            self.wrong(&["kind"], message);
+        }
+        for (index, get) in def.get.iter().enumerate() {
+            self.source(get, &index.to_string());
+        }
+        self.steps(&def.prepare, &["prepare"]);
+        self.limit(def.stop.grace, &["stop", "grace"]);
+        self.ready();
+        for (name, setting) in &def.settings {
+            self.setting(name, setting);
+        }
+        for (index, server) in def.ext_authz.iter().enumerate() {
+            self.ext_authz(server, &index.to_string());
+        }
+        let mut beans = Vec::new();
+        for (index, counter) in def.counters.iter().enumerate() {
+            let place = ["counters", &index.to_string()];
+            if let Err((key, message)) = check_counter(counter, &[]) {
+                self.wrong(&[&place[..], &[key]].concat(), message);
+            }
+            if let CounterSource::Jmx(source) = &counter.from {
+                self.bean(source, &place);
+                beans.push(counter.name.as_str());
+            }
+        }
+        match &def.jmx {
+            Some(jmx) => self.jmx(jmx, &beans),
+            None if beans.is_empty() => {}
+            None => {
+                let message = format!(
+                    "{} is read from beans, but there is no `jmx` that says how",
+                    beans[0]
+                );
+                self.wrong(&["counters"], message);
+            }
+        }
+    }
+
+    fn limit(&mut self, limit: Period, path: &[&str]) {
+        if limit.0 == Duration::ZERO {
+            let message = "0 is no time limit: write a time above 0, such as 5s";
+            self.wrong(path, message);
+        }
+    }
+
+    fn steps(&mut self, steps: &[StepDef], path: &[&str]) {
+        for (index, step) in steps.iter().enumerate() {
+            let index = index.to_string();
+            let path = [path, &[index.as_str(), "timeout"]].concat();
+            self.limit(step.timeout, &path);
+        }
+    }
+
+    fn source(&mut self, get: &Get, index: &str) {
+        match get {
+            Get::Pip(pip) => {
+                for (machine, sum) in &pip.sha256 {
+                    if sum.len() != 64 || !sum.chars().all(|c| c.is_ascii_hexdigit()) {
+                        let path = ["get", index, "pip", "sha256", machine];
+                        self.wrong(&path, "a SHA-256 has 64 hexadecimal digits");
+                    }
+                }
+            }
+            Get::Maven(maven) => {
+                for (key, all) in [("artifacts", &maven.artifacts), ("agents", &maven.agents)] {
+                    for (at, coordinates) in all.iter().enumerate() {
+                        if !names_archive(coordinates) {
+                            let path = ["get", index, "maven", key, &at.to_string()];
+                            let message = format!(
+                                "`{coordinates}` names no archive: write group:name:version, or group:name:version:classifier"
+                            );
+                            self.wrong(&path, message);
+                        }
+                    }
+                }
+                self.steps(&maven.once, &["get", index, "maven", "once"]);
+            }
+            _ => {}
+        }
+    }
+
+    fn ready(&mut self) {
+        let ready = &self.def.ready;
+        self.limit(ready.timeout, &["ready", "timeout"]);
+        let ways = [
+            ready.tcp.is_some(),
+            ready.http.is_some(),
+            ready.grpc.is_some(),
+            ready.kafka.is_some(),
+            ready.log.is_some(),
+            ready.command.is_some(),
+        ];
+        let (key, message) = match ways.iter().filter(|&&way| way).count() {
+            1 if ready.service.is_some() && ready.grpc.is_none() => (
+                "service",
+                "`service` of `ready` belongs to `grpc`: leave it out, or ask by grpc",
+            ),
+            1 if ready.brokers.is_some() && ready.kafka.is_none() => (
+                "brokers",
+                "`brokers` of `ready` belongs to `kafka`: leave it out, or ask by kafka",
+            ),
+            1 => return,
+            _ => (
+                "",
+                "`ready` needs exactly one of tcp, http, grpc, kafka, log and command",
+            ),
+        };
+        self.wrong(&["ready", key], message);
+    }
+
+    fn setting(&mut self, name: &str, setting: &SettingDef) {
+        let mut wrong = |message: String| {
+            let mark = self.root.key_place(&["settings", name]);
+            self.problems.add(self.file, mark, message);
+        };
         if !setting.one_of.is_empty() && !setting.one_of.contains(&setting.default) {
             return wrong(format!("the default of `{name}` is not among its `one_of`"));
         }
@@ -256,82 +220,91 @@ fn check_settings(def: &TargetDef) -> Result<(), (String, String)> {
             return wrong(format!("the `pattern` of `{name}` is none: {error}"));
         }
         if let Some(wanted) = rejection(setting, &setting.default) {
-            return wrong(format!("the default of `{name}` must be {wanted}"));
+            wrong(format!("the default of `{name}` must be {wanted}"));
         }
     }
-    Ok(())
+
+    fn ext_authz(&mut self, server: &ExtAuthzDef, index: &str) {
+        let def = self.def;
+        let name = &server.name;
+        let default = |setting: &str| def.settings.get(setting).map(|setting| &setting.default);
+        if default(&server.enabled_by).is_none_or(|value| !value.is_boolean()) {
+            let message =
+                format!("`enabled_by` of {name} must name a setting that is true or false");
+            self.wrong(&["ext_authz", index, "enabled_by"], message);
+        }
+        if let Some(setting) = &server.share_setting {
+            let share = default(setting).and_then(Value::as_f64);
+            if share.is_none_or(|share| !(0.0..=1.0).contains(&share)) {
+                let message = format!("`share_setting` of {name} must name a setting from 0 to 1");
+                self.wrong(&["ext_authz", index, "share_setting"], message);
+            }
+        }
+        for (at, word) in server.protocols.iter().enumerate() {
+            if !def.speaks.contains(word) {
+                let message =
+                    format!("{name} is asked about {word}, which the target does not speak");
+                let path = ["ext_authz", index, "protocols", &at.to_string()];
+                self.wrong(&path, message);
+            }
+        }
+    }
+
+    fn bean(&mut self, source: &JmxSource, counter: &[&str]) {
+        if let Err(message) = Bean::parse(&source.bean) {
+            self.wrong(&[counter, &["from", "jmx", "bean"]].concat(), message);
+        }
+    }
+
+    fn jmx(&mut self, jmx: &JmxDef, beans: &[&str]) {
+        if !beans.contains(&jmx.sign.as_str()) {
+            let hint = hint(&jmx.sign, beans.iter().copied());
+            let message = format!("`sign` names no counter that is read from beans{hint}");
+            self.wrong(&["jmx", "sign"], message);
+        }
+        for (index, rule) in jmx.exported.iter().enumerate() {
+            if let Err(error) = Regex::new(&rule.bean) {
+                let message = format!("the `bean` of {} is no pattern: {error}", rule.metric);
+                let path = ["jmx", "exported", &index.to_string(), "bean"];
+                self.wrong(&path, message);
+            }
+        }
+    }
 }
 
-fn check_counters(def: &TargetDef) -> Result<(), (String, String)> {
-    let mut counters = def.counters.iter();
-    counters.try_for_each(|counter| check_counter(counter, &[]))
+/// Whether a text has the form `group:name:version` or `group:name:version:classifier`.
+fn names_archive(coordinates: &str) -> bool {
+    let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '_');
+    let words: Vec<&str> = coordinates.split(':').collect();
+    let whole = |word: &&str| !word.is_empty() && word.chars().all(plain);
+    matches!(words.len(), 3 | 4) && words.iter().all(whole)
 }
 
-/// Checks a counter; an error is the word to point at and the problem. `more` are names that are valid besides those of targets.
+/// Checks a counter; an error is the key to point at and the problem. `more` are names that are valid besides those of targets.
 pub(crate) fn check_counter(
     counter: &CounterDef,
     more: &[(&str, &str)],
-) -> Result<(), (String, String)> {
+) -> Result<(), (&'static str, String)> {
     let name = counter.name.as_str();
-    let mut known = COUNTERS.iter().chain(more).map(|(known, _)| *known);
+    let known = COUNTERS.iter().chain(more).map(|(known, _)| *known);
     if !name.starts_with("x-") && !known.clone().any(|known| known == name) {
-        let near = nearest(name, &mut known);
-        let hint = near.map_or_else(String::new, |near| format!("; did you mean `{near}`?"));
+        let hint = hint(name, known);
         let name = text::shown(name);
-        return Err((
-            counter.name.clone(),
-            format!("unknown counter `{name}`{hint} (names of your own begin with `x-`)"),
-        ));
-    }
-    if !counter.scale.is_finite() || counter.scale <= 0.0 {
-        return Err((
-            "scale".to_owned(),
-            format!("`scale` of {name} must be above 0"),
-        ));
+        let message = format!("unknown counter \"{name}\"{hint} (names of your own begin with x-)");
+        return Err(("name", message));
     }
     let pattern = match &counter.from {
-        CounterSource::Text(text) => Some(&text.pattern),
-        CounterSource::Command(command) => Some(&command.pattern),
-        _ => None,
+        CounterSource::Text(text) => &text.pattern,
+        CounterSource::Command(command) => &command.pattern,
+        _ => return Ok(()),
     };
-    if let Some(pattern) = pattern
-        && !pattern.contains("<value>")
-    {
-        return Err((
-            pattern.clone(),
+    match pattern.contains("<value>") {
+        true => Ok(()),
+        false => Err((
+            "from",
             format!("the pattern of {name} needs a group `(?<value>…)`"),
-        ));
+        )),
     }
-    Ok(())
-}
-
-/// [`TargetDef::settings_with`].
-pub(super) fn settings(def: &TargetDef, given: &[&Settings]) -> Result<Settings, TargetError> {
-    let mut all: Settings = def
-        .settings
-        .iter()
-        .map(|(name, setting)| (name.clone(), setting.default.clone()))
-        .collect();
-    for (name, value) in given.iter().flat_map(|settings| settings.iter()) {
-        let Some(setting) = def.settings.get(name) else {
-            return Err(TargetError::UnknownSetting {
-                target: def.target.clone(),
-                setting: text::shown(name),
-                nearest: nearest(name, def.settings.keys().map(String::as_str)).map(str::to_owned),
-                known: def.settings.keys().cloned().collect(),
-            });
-        };
-        if let Some(wanted) = rejection(setting, value) {
-            return Err(TargetError::SettingValue {
-                target: def.target.clone(),
-                setting: name.clone(),
-                wanted,
-                found: text::shown(&value.to_string()),
-            });
-        }
-        all.insert(name.clone(), value.clone());
-    }
-    Ok(all)
 }
 
 /// What a value must be to be valid for a setting; `None`: it is valid.

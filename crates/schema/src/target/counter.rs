@@ -17,6 +17,7 @@ pub struct CounterDef {
     pub from: CounterSource,
     /// Factor from the source's unit to the unit of the counter. Default: 1.
     #[serde(default = "one")]
+    #[schemars(extend("exclusiveMinimum" = 0))]
     pub scale: f64,
     /// Counter or gauge. Default: counter.
     #[serde(default)]

@@ -6,8 +6,7 @@ use regex::Regex;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::counter::{CounterSource, one};
-use super::{TargetDef, nearest};
+use super::counter::one;
 
 /// How to read beans of a target's instances, both those that Tare starts and external ones.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -21,6 +20,7 @@ pub struct JmxDef {
     /// from stdin: address, port, user and password (empty: none), then per query the name of a bean and its attributes,
     /// separated by tabs. It prints the response that Jolokia would give, or exits with a code other than 0 and the reason in
     /// its last line.
+    #[schemars(length(min = 1))]
     pub remote: Vec<String>,
     /// Names of metrics on an exporter's page, besides the default names; the first one that is on the page is used.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -59,6 +59,7 @@ pub struct ExportDef {
     pub labels: BTreeMap<String, String>,
     /// Factor to the unit of the attribute. Default: 1.
     #[serde(default = "one")]
+    #[schemars(extend("exclusiveMinimum" = 0))]
     pub scale: f64,
 }
 
@@ -193,50 +194,6 @@ fn parts(value: &str) -> Option<(&str, &str, &str)> {
     let (before, rest) = value.split_once('<')?;
     let (choices, after) = rest.split_once('>')?;
     Some((before, choices, after))
-}
-
-/// Checks beyond the types. An error is the word to point at and the problem.
-pub(super) fn check(def: &TargetDef) -> Result<(), (String, String)> {
-    let sources = def
-        .counters
-        .iter()
-        .filter_map(|counter| match &counter.from {
-            CounterSource::Jmx(from) => Some((counter.name.as_str(), from)),
-            _ => None,
-        });
-    let sources: Vec<_> = sources.collect();
-    for (_, from) in &sources {
-        Bean::parse(&from.bean).map_err(|message| (from.bean.clone(), message))?;
-    }
-    let Some(jmx) = &def.jmx else {
-        return match sources.first() {
-            None => Ok(()),
-            Some((name, _)) => Err((
-                (*name).to_owned(),
-                format!("{name} is read from beans, but there is no `jmx` that says how"),
-            )),
-        };
-    };
-    if !sources.iter().any(|(name, _)| *name == jmx.sign) {
-        let near = nearest(&jmx.sign, sources.iter().map(|(name, _)| *name));
-        let hint = near.map_or_else(String::new, |near| format!("; did you mean `{near}`?"));
-        let message = format!("`sign` names no counter that is read from beans{hint}");
-        return Err((jmx.sign.clone(), message));
-    }
-    if jmx.remote.is_empty() {
-        return Err(("remote".to_owned(), "`remote` must not be empty".to_owned()));
-    }
-    for rule in &jmx.exported {
-        if let Err(error) = Regex::new(&rule.bean) {
-            let message = format!("the `bean` of {} is no pattern: {error}", rule.metric);
-            return Err((rule.bean.clone(), message));
-        }
-        if !rule.scale.is_finite() || rule.scale <= 0.0 {
-            let message = format!("`scale` of {} must be above 0", rule.metric);
-            return Err(("scale".to_owned(), message));
-        }
-    }
-    Ok(())
 }
 
 #[cfg(test)]

@@ -377,7 +377,7 @@ fn a_counter_is_a_page_and_nothing_that_runs_or_reads_files() {
     refused_part(
         "{address: 127.0.0.1:1, counters: [{name: request, from: {prometheus: {url: \"http://{host}:1/\", metric: m}}}]}",
         &said(
-            "unknown counter `request`; did you mean `requests`? (names of your own begin with `x-`)",
+            "unknown counter \"request\": did you mean \"requests\"? (names of your own begin with x-)",
         ),
     );
     let two = "{addresses: [127.0.0.1:1, 127.0.0.1:2], counters: [{name: requests, from: {prometheus: {url: \"http://127.0.0.1:1/\", metric: m}}}]}";

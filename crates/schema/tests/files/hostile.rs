@@ -50,7 +50,7 @@ fn no_text_setting_of_a_built_in_target_takes_what_could_mean_something_else() {
     let choices = Choices::new(Form::Full, vec![0, 1]);
     let mut tried = 0;
     for name in catalog.target_names() {
-        let target = catalog.target(&name).unwrap().unwrap();
+        let target = catalog.target(&name).unwrap().unwrap().def;
         for (key, setting) in &target.settings {
             if setting.default.is_boolean() || setting.default.is_number() {
                 continue;

@@ -11,7 +11,7 @@ use tare_schema::plan::Plan;
 pub fn known(catalog: &Catalog, plan: &Plan) -> Times {
     let mut times = measured();
     // A target folder that cannot be read is reported by the run.
-    let usual = |target: &str| catalog.target(target).ok()??.ready.typical_start;
+    let usual = |target: &str| catalog.target(target).ok()??.def.ready.typical_start;
     for target in times.unknown(plan) {
         if let Some(usually) = usual(target) {
             times.usual.insert(target.to_owned(), usually.0);

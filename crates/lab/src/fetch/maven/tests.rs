@@ -1,6 +1,7 @@
 //! Tests of Java archives: what is asked of Maven, what is verified, what is said.
 
 use tare_schema::target::{StepDef, TargetDef};
+use tare_schema::units::Period;
 
 use super::*;
 use crate::fetch::tests::write_program;
@@ -65,7 +66,7 @@ fn step(name: &str, script: &str) -> StepDef {
     StepDef {
         name: name.to_owned(),
         command: ["sh", "-c", script].map(str::to_owned).to_vec(),
-        timeout: Duration::from_secs(20),
+        timeout: Period(Duration::from_secs(20)),
     }
 }
 

@@ -24,8 +24,8 @@ fn the_users_folder_wins_over_the_built_in_one_and_later_over_earlier() {
     target(&first, "three", "first");
     target(&second, "three", "second");
     fs::create_dir(second.join("no-target")).unwrap();
-    let catalogue = Catalogue::load(&builtin, &[first, second]).unwrap();
-    let about: Vec<&str> = catalogue
+    let targets = Targets::load(&builtin, &[first, second]).unwrap();
+    let about: Vec<&str> = targets
         .iter()
         .map(|target| target.def.about.as_str())
         .collect();
@@ -36,11 +36,11 @@ fn the_users_folder_wins_over_the_built_in_one_and_later_over_earlier() {
 fn an_unknown_target_is_told_with_the_nearest_one() {
     let place = tempfile::tempdir().unwrap();
     target(place.path(), "haproxy", "x");
-    let catalogue = Catalogue::load(place.path(), &[]).unwrap();
-    let said = catalogue.get("haproxi").unwrap_err().to_string();
-    assert!(said.contains("did you mean `haproxy`?"), "{said}");
-    let said = catalogue.get("zzz").unwrap_err().to_string();
-    assert!(said.contains("(there are haproxy)"), "{said}");
+    let targets = Targets::load(place.path(), &[]).unwrap();
+    let said = targets.get("haproxi").unwrap_err().to_string();
+    assert!(said.contains("did you mean \"haproxy\"?"), "{said}");
+    let said = targets.get("zzz").unwrap_err().to_string();
+    assert!(said.contains(": known are haproxy"), "{said}");
 }
 
 #[test]
@@ -48,13 +48,13 @@ fn a_folder_named_otherwise_than_its_target_is_refused() {
     let place = tempfile::tempdir().unwrap();
     target(place.path(), "one", "x");
     fs::rename(place.path().join("one"), place.path().join("two")).unwrap();
-    let said = Catalogue::load(place.path(), &[]).unwrap_err().to_string();
+    let said = Targets::load(place.path(), &[]).unwrap_err().to_string();
     assert!(said.contains("target: one"), "{said}");
 }
 
 #[test]
 fn a_folder_that_is_not_there_is_named() {
-    let said = Catalogue::load(Path::new("/no/such"), &[])
+    let said = Targets::load(Path::new("/no/such"), &[])
         .unwrap_err()
         .to_string();
     assert!(said.contains("/no/such"), "{said}");

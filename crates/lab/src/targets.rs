@@ -1,0 +1,66 @@
+//! The targets that this machine can start: the built-in folders, overridden by the user's.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use tare_schema::catalog::TARGET_FILE;
+pub use tare_schema::catalog::Target;
+use tare_schema::problem::hint;
+
+use crate::LabError;
+use crate::home::{check_target, home};
+
+/// Targets by name.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Targets(BTreeMap<String, Target>);
+
+impl Targets {
+    /// Reads the built-in targets and those of `extra` folders, each holding one folder per target.
+    /// Of two targets with one name the later folder's wins, and all of them win over the built-in ones.
+    ///
+    /// # Errors
+    /// The first folder that is wrong, with file, line and column; a folder that another user can change.
+    pub fn load(builtin: &Path, extra: &[PathBuf]) -> Result<Targets, LabError> {
+        let mut targets = Targets::default();
+        for collection in std::iter::once(builtin).chain(extra.iter().map(PathBuf::as_path)) {
+            let unreadable = || format!("read the targets in {}", collection.display());
+            for entry in fs::read_dir(collection).map_err(LabError::io(unreadable()))? {
+                let folder = entry.map_err(LabError::io(unreadable()))?.path();
+                if folder.join(TARGET_FILE).is_file() {
+                    check_target(collection, &folder)?;
+                    let target = Target::load(&folder)?;
+                    targets.0.insert(target.def.target.clone(), target);
+                }
+            }
+        }
+        Ok(targets)
+    }
+
+    /// A target by name.
+    ///
+    /// # Errors
+    /// When there is none; names the nearest known target.
+    pub fn get(&self, name: &str) -> Result<&Target, LabError> {
+        self.0.get(name).ok_or_else(|| LabError::UnknownTarget {
+            name: name.to_owned(),
+            hint: hint(name, self.0.keys().map(String::as_str)),
+        })
+    }
+
+    /// All targets, sorted by name.
+    pub fn iter(&self) -> impl Iterator<Item = &Target> {
+        self.0.values()
+    }
+}
+
+/// The built-in targets.
+///
+/// # Errors
+/// As [`home`]: no such folder was found, or those found are not trusted.
+pub fn builtin_folder() -> Result<PathBuf, LabError> {
+    Ok(home()?.join("targets"))
+}
+
+#[cfg(test)]
+mod tests;
