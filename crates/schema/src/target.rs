@@ -91,7 +91,6 @@ pub struct TargetDef {
     #[serde(default)]
     pub counters: Vec<CounterDef>,
     /// How to read counters from management beans of a Java process (JMX).
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub jmx: Option<JmxDef>,
     /// External authorization servers, one per instance.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -270,7 +269,6 @@ pub struct SettingDef {
     pub one_of: Vec<Value>,
     /// Regular expression that a text (each text of a list) must match in full: what is safe where templates insert it. A text
     /// setting needs this or `one_of`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pattern: Option<String>,
 }
 
@@ -296,34 +294,25 @@ fn a_minute() -> Period {
 #[serde(deny_unknown_fields)]
 pub struct ReadyDef {
     /// `address:port` that must accept a connection.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tcp: Option<String>,
     /// URL that must answer with status 200.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub http: Option<String>,
     /// `address:port` whose gRPC health service (`grpc.health.v1`, without TLS) must report SERVING.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub grpc: Option<String>,
     /// With `grpc`: name of the service to check. Default: the whole server.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub service: Option<String>,
     /// `address:port` of a broker (plaintext) that must know a controller and all brokers.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kafka: Option<String>,
     /// With `kafka`: number of brokers, a template. Default: 1.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub brokers: Option<String>,
     /// Regular expression that a line of output must match.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub log: Option<String>,
     /// Command that must exit with code 0.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub command: Option<Vec<String>>,
     /// Timeout: the start fails if the probe does not succeed in this time.
     pub timeout: Period,
     /// Typical time that one more instance adds to the start of a test bed. Time estimates use it until a run on this machine
     /// has measured it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub typical_start: Option<Period>,
 }
 
@@ -395,7 +384,6 @@ pub struct ExtAuthzDef {
     /// Boolean setting of the querying target that enables it.
     pub enabled_by: String,
     /// Setting (0 to 1) of the querying target for the share of requests it is queried about. Default: every request.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub share_setting: Option<String>,
     /// Protocols of the edges it is queried about.
     pub protocols: Vec<String>,

@@ -17,13 +17,10 @@ pub struct ArmDef {
     /// Name of the arm, unique in the experiment.
     pub name: Name,
     /// Description of the arm. Default: made from its definition.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub about: Option<String>,
     /// Subject of sentences about the arm: `an Envoy sidecar`, `{plural: both sidecars with mTLS}`. Default: the arm's name.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub subject: Option<SubjectDef>,
     /// Proxies in the pods of parts. A sidecar takes every edge of its part unless the edge is excluded.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sidecars: Option<SidecarsDef>,
     /// Further proxies on single edges, in the order in which a call passes them: `{"*->database": [{hop: gateway, proxy:
     /// envoy}]}`.
@@ -31,7 +28,6 @@ pub struct ArmDef {
     #[schemars(extend("propertyNames" = {"format": "edge"}))]
     pub via: BTreeMap<EdgePattern, Vec<HopDef>>,
     /// End-to-end security of edges, over what the workload says: `tls` for all, or by edge: `{"client->server": mtls}`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub edge_security: Option<EdgeSecurityDef>,
     /// Targets of parts in this arm, over those of the workload: `{server: nginx}`.
     #[serde(default)]
@@ -43,7 +39,6 @@ pub struct ArmDef {
     #[serde(default)]
     pub sites: BTreeMap<Name, Vec<Name>>,
     /// What the environment must offer to run this arm (`kubernetes`). Elsewhere the arm is listed as not run.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub requires: Option<String>,
 }
 
@@ -109,16 +104,14 @@ pub struct SidecarDef {
     /// Target of the proxy: the name of a target folder.
     pub proxy: Name,
     /// Security between two sidecars: `plaintext` or `mtls`. Default: plaintext.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub security: Option<HopSecurity>,
     /// Traffic that bypasses the sidecar: edges (`*->database`), parts, ports (`port:9092`), address ranges (`10.0.0.0/8`).
     #[serde(default)]
     pub exclude: Vec<ExcludeText>,
     /// How traffic reaches the sidecar: `explicit`, `redirect` or `redirect-if-possible`. Default: explicit.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub interception: Option<InterceptionDef>,
     /// Protocol that the sidecar treats traffic as: the edge's own, or `tcp` (opaque bytes). Default: the edge's own.
-    #[serde(default, rename = "as", skip_serializing_if = "Option::is_none")]
+    #[serde(rename = "as")]
     pub treat_as: Option<String>,
     /// Settings of the proxy, over the target's defaults.
     #[serde(default)]
@@ -175,18 +168,15 @@ pub struct HopDef {
     /// Role of the proxy: `gateway`, `sni` or `ingress`.
     pub hop: HopRole,
     /// Name of the instance. Default: the role. Hops of one name are one process.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<Name>,
     /// Target of the proxy: the name of a target folder.
     pub proxy: Name,
     /// Security of the connection into this hop: `plaintext` or `mtls`. Default: plaintext.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub security: Option<HopSecurity>,
     /// Hop or part whose pod this hop shares; it must be defined before. Default: a pod of its own.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pod: Option<Name>,
     /// Protocol that the hop treats traffic as: the edge's own, or `tcp` (opaque bytes). Default: the edge's own.
-    #[serde(default, rename = "as", skip_serializing_if = "Option::is_none")]
+    #[serde(rename = "as")]
     pub treat_as: Option<String>,
     /// Settings of the proxy, over the target's defaults.
     #[serde(default)]

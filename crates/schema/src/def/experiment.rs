@@ -31,7 +31,6 @@ pub struct ExperimentDef {
     #[schemars(length(min = 1))]
     pub arms: Vec<ArmDef>,
     /// What is compared: `arms`, or `levels` of each arm. Default: arms.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub compare: Option<Compare>,
     /// What is varied in every arm: keys under `load`, `workload` or `targets`, each with its values: `load.rate: [400, 2000]`.
     /// Every combination is a level.
@@ -40,7 +39,6 @@ pub struct ExperimentDef {
     /// What is sent, at which rate and for how long.
     pub load: LoadSection,
     /// What to do with levels whose rate this machine does not sustain. Default: measure.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub beyond_knee: Option<BeyondKnee>,
     /// Settings of targets, by target, in every arm: `{envoy: {workers: 2}}`.
     #[serde(default)]
@@ -57,53 +55,40 @@ pub struct ExperimentDef {
     pub faults: Vec<FaultDef>,
     /// Preparation step whose topic is read back after each trial, to count records that are lost or duplicated. Default: with
     /// faults, the only step that creates a topic.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub read_back: Option<Name>,
     /// When targets are restarted. Default: block (for every arm in every block).
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub restart: Option<Restart>,
     /// Burn-in: warm-up of the first trial on freshly started targets, for what is slow at first (just-in-time compilers,
     /// caches). Default: `warmup` of the load.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub burn_in: Option<Period>,
     /// Number of blocks: a number, or `{min, max, until}` to stop once the intervals are narrow enough. Default: 5.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub blocks: Option<BlocksDef>,
     /// Seed of every random order. Default: derived from the text of the file. The plan records it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(max = 9_007_199_254_740_991_u64))]
     pub seed: Option<u64>,
     /// Cores of agents and parts. Default: agents on the last core, everything else on the others; with one core, no pinning.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub placement: Option<PlacementDef>,
     /// How pods get their addresses. Default: auto (network namespaces where the machine allows them, else loopback).
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub addressing: Option<Addressing>,
     /// Sites with emulated network links between them, and the pods at each. Default: one site, no emulation.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sites: Option<SitesDef>,
     /// CPU and memory limits, by instance: `{server: {cpu: 2, memory: 1Gi}}`. Default: none.
     #[serde(default)]
     pub limits: BTreeMap<Name, LimitsDef>,
     /// Metrics with a verdict; their intervals are simultaneous. Default: median, p99, cpu.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1))]
     pub primary: Option<Vec<Metric>>,
     /// Margin: relative difference that is too small to matter. Default: 5%.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub margin: Option<Share>,
     /// Margin of latencies as a time: differences below it do not matter, whatever their ratio. Default: 20us.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub margin_absolute: Option<Period>,
     /// Assertions about the result, judged by confidence intervals: `"client-sidecar: p99 adds < 2ms at 2000/s"`, `"errors <
     /// 0.1%"`.
     #[serde(default)]
     pub assert: Vec<String>,
     /// Measurements of the baseline per block. The second is compared with the first: an A/A check. Default: twice.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub baseline_runs: Option<BaselineRuns>,
     /// Limits beyond which a trial is unfit.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fitness: Option<FitnessDef>,
     /// Waterfalls: sequences of arms in which each adds one thing to the one before. The report shows what each adds to mean
     /// latency and CPU, as components of the total.
@@ -111,17 +96,14 @@ pub struct ExperimentDef {
     pub waterfall: Vec<WaterfallDef>,
     /// Level whose requests are shown one by one (`20 clients`), for loads with several kinds of requests. Default: all levels
     /// on the page, the last one in text.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub per_request_level: Option<String>,
     /// Figures from publications, shown beside the measured ones.
     #[serde(default)]
     pub published: Vec<PublishedDef>,
     /// Outlier rule of a published study, for a mean ± standard deviation as that study computes it, shown beside the result.
     /// Intervals and verdicts always use every block. Default: none.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub outliers: Option<OutliersDef>,
     /// Changes for the quick form (`--quick`).
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub quick: Option<QuickDef>,
 }
 
@@ -201,7 +183,6 @@ pub struct BlocksRange {
     #[schemars(range(min = 1, max = 1000))]
     pub max: u32,
     /// Stop in between as soon as an interval is this narrow. Default: run `max` blocks.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub until: Option<UntilDef>,
 }
 
@@ -222,10 +203,8 @@ pub struct UntilDef {
 #[schemars(extend("x-word" = "placement"))]
 pub struct PlacementDef {
     /// Cores of the agents. Default: the last core.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent: Option<CpuList>,
     /// Cores of everything else. Default: all others.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parts: Option<CpuList>,
 }
 
@@ -238,11 +217,9 @@ pub type CpuList = Vec<u32>;
 #[schemars(extend("x-word" = "limits"))]
 pub struct LimitsDef {
     /// Cores; fractions are allowed. Default: no limit.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(extend("exclusiveMinimum" = 0))]
     pub cpu: Option<f64>,
     /// Memory: `1Gi`. Default: no limit.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub memory: Option<Size>,
 }
 
@@ -270,34 +247,26 @@ pub struct PublishedDef {
     /// Arm of this experiment (or level, when levels are compared) that corresponds to the figure.
     pub arm: String,
     /// Arm (or level) that the figure is relative to. Default: the baseline.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub against: Option<String>,
     /// Metric of the figure.
     pub metric: Metric,
     /// Level that the figure belongs to, by name. Default: every level.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub level: Option<String>,
     /// Published ratio: the arm divided by the one it was compared with.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(extend("exclusiveMinimum" = 0))]
     pub ratio: Option<f64>,
     /// Published difference of a latency: `2.6ms`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub added: Option<Period>,
     /// Published absolute value: a time such as `6ms`, a size such as `26.3MB`, or a number in the metric's unit.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub value: Option<ValueDef>,
     /// Published finding in words, where there is no figure: `falls, less than linearly`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub says: Option<String>,
     /// Condition for the comparison. `headroom`: the baseline must not saturate the machine; where it does, the report says that the
     /// figure cannot be tested here. Default: none.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub requires: Option<Need>,
     /// Source: product, version, publication.
     pub source: String,
     /// Differences between the published setup and this one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub caveat: Option<String>,
 }
 
@@ -317,14 +286,12 @@ pub enum ValueDef {
 #[schemars(extend("x-word" = "quick"))]
 pub struct QuickDef {
     /// Arms of the quick form, by name. Default: all.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1))]
     pub arms: Option<Vec<Name>>,
     /// Values of factors, over those of the experiment.
     #[serde(default)]
     pub factors: BTreeMap<String, Vec<Value>>,
     /// Keys of the load, over those of the experiment.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub load: Option<LoadSection>,
     /// Settings of the workload, over those of the experiment.
     #[serde(default)]
@@ -333,25 +300,18 @@ pub struct QuickDef {
     #[serde(default)]
     pub targets: BTreeMap<Name, Settings>,
     /// Number of blocks.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub blocks: Option<BlocksDef>,
     /// Faults, instead of those of the experiment.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub faults: Option<Vec<FaultDef>>,
     /// When targets are restarted.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub restart: Option<Restart>,
     /// Burn-in: warm-up of the first trial on freshly started targets.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub burn_in: Option<Period>,
     /// Metrics with a verdict.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1))]
     pub primary: Option<Vec<Metric>>,
     /// Margin: relative difference that is too small to matter.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub margin: Option<Share>,
     /// Measurements of the baseline per block.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub baseline_runs: Option<BaselineRuns>,
 }

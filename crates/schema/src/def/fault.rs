@@ -14,25 +14,18 @@ pub struct FaultDef {
     /// Time of the fault, from the start of the window.
     pub at: Period,
     /// Kills an instance (SIGKILL). The name of a part means one of its instances, drawn at random for each trial.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kill: Option<Name>,
     /// Stops an instance (SIGTERM). A part: one of its instances, drawn at random for each trial.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stop: Option<Name>,
     /// Starts an instance again, on the data it left. A part: all of its instances that were killed or stopped.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub start: Option<Name>,
     /// Pauses an instance (SIGSTOP). A part: one of its instances, drawn at random for each trial. A paused agent is a client
     /// that does not read.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pause: Option<Name>,
     /// Resumes an instance (SIGCONT). A part: all of its instances that are paused.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub resume: Option<Name>,
     /// Elects the preferred leaders of the topic that this preparation step creates.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub elect: Option<Name>,
     /// Moves each partition of the topic that this preparation step creates to the next broker.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reassign: Option<Name>,
 }

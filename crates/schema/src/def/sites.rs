@@ -27,21 +27,15 @@ pub struct SiteLinkDef {
     /// Names of the two sites.
     pub between: Vec<Name>,
     /// Round-trip time; half of it is the delay of each direction. Exactly one of `round_trip` and `one_way`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub round_trip: Option<Period>,
     /// Delay of each direction, instead of `round_trip`. At most 10s.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub one_way: Option<Period>,
     /// Jitter: the delay of each direction varies by up to this, up and down; packets keep their order. Default: 0.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub jitter: Option<Period>,
     /// Rate of each direction in bits per second: `1Gbit/s`. Default: no limit.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rate: Option<BitRate>,
     /// Queue at that rate; packets beyond it are dropped. Default: what the link carries in one round trip, at least 150kB.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub queue: Option<Size>,
     /// Share of packets lost in each direction: `0.1%`. Default: 0.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub loss: Option<Share>,
 }

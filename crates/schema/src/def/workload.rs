@@ -46,21 +46,16 @@ pub struct PartDef {
     /// Kind of the part: a client, a service of the mesh, or external to the mesh.
     pub kind: PartKind,
     /// Target of the part, unless the experiment names another. Clients have none: they are agents.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub target: Option<Name>,
     /// Number of instances: a number, or the name of a setting. Default: 1.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub count: Option<CountDef>,
     /// Host name of a part outside of the mesh, also the name in its certificate. It resolves where pods have network
     /// namespaces; elsewhere callers get the address.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub host: Option<String>,
     /// An external part, which runs already and is not started, unless the experiment says otherwise. Files are beside the
     /// workload. Excludes `count`; `target` is only for its `metrics`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub external: Option<ExternalDef>,
     /// Description.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub about: Option<String>,
 }
 
@@ -84,7 +79,6 @@ pub struct WorkloadEdgeDef {
     /// Protocol of the calls: `http1`, `http2`, `grpc`, `kafka`, `tcp` …
     pub protocol: String,
     /// End-to-end security: `plaintext`, `tls` or `mtls`. Default: plaintext.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub security: Option<Security>,
 }
 
@@ -103,13 +97,10 @@ pub struct WorkloadSettingDef {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub one_of: Vec<Value>,
     /// Least number (kinds integer and number).
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub min: Option<f64>,
     /// Greatest number (kinds integer and number).
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max: Option<f64>,
     /// What depends on the setting. Default: targets, which are restarted for another value.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub concerns: Option<Concern>,
 }
 
@@ -153,10 +144,8 @@ pub struct LoadKindDef {
     /// Edge that the load goes over.
     pub edge: EdgePattern,
     /// Protocol of the client. Default: the edge's.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub protocol: Option<String>,
     /// Description.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub about: Option<String>,
     /// Keys of the client's load plan, over the protocol's defaults (`acks`, `linger_ns`). Texts may hold settings; a time may
     /// be written as `5ms`.
@@ -167,7 +156,6 @@ pub struct LoadKindDef {
     pub requests: Vec<RequestDef>,
     /// Session script instead of requests: a file beside this one, as for `tare load --session`. Clients repeat it; a rate is
     /// that of session starts.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session: Option<String>,
     /// Calls behind each request of the session, by its name: see `calls` of a request. They are counted per request made, since
     /// probabilities and conditions decide which requests a session makes.
@@ -199,31 +187,24 @@ pub struct RequestDef {
     /// Name of the request, the second word of its histogram tags.
     pub name: Name,
     /// Weight among all requests. Default: 1.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(extend("exclusiveMinimum" = 0))]
     pub weight: Option<f64>,
     /// HTTP method. Default: GET.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub method: Option<String>,
     /// Path with query. Default: `/`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub path: Option<String>,
     /// Headers besides those that the protocol needs.
     #[serde(default)]
     pub headers: BTreeMap<String, String>,
     /// Body of the request. Default: none.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub body: Option<BodyDef>,
     /// How path, headers and body are read: `literal`, or `random`, which fills `{uuid}`, `{int:1..9}`, `{choice:a,b}` anew for
     /// every exchange. Default: literal.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parts: Option<PartsDef>,
     /// Which responses count as successful. Default: any 2xx or 3xx, any body.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expect: Option<ExpectDef>,
     /// Calls that the called part makes for one such request, by edge; every edge that is not listed gets none. The path proof
     /// counts them. Default: unknown, not counted.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(extend("propertyNames" = {"format": "edge"}))]
     pub calls: Option<BTreeMap<EdgePattern, u32>>,
 }
@@ -244,10 +225,8 @@ pub enum PartsDef {
 #[schemars(extend("x-word" = "body"))]
 pub struct BodyDef {
     /// The body as text.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub text: Option<String>,
     /// Length of a body that repeats a fixed pattern: a size or `{{ setting }}`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub filler: Option<String>,
 }
 
@@ -257,14 +236,11 @@ pub struct BodyDef {
 #[schemars(extend("x-word" = "expect"))]
 pub struct ExpectDef {
     /// Expected status. Default: any 2xx or 3xx.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 100, max = 599))]
     pub status: Option<u16>,
     /// Expected length of the body: a size or `{{ setting }}`. Default: any.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub length: Option<String>,
     /// Expected body. Default: any.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub text: Option<String>,
 }
 
@@ -276,19 +252,14 @@ pub struct PrepareDef {
     /// Description.
     pub about: String,
     /// When the step runs. Default: before every trial.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub when: Option<PrepareWhen>,
     /// Request, sent once.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub request: Option<RequestDef>,
     /// Edge that the request goes over, from an agent of its load. Default: the edge of the first load.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub edge: Option<EdgePattern>,
     /// Timeout of the response. Default: 60s.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeout: Option<Period>,
     /// Kafka topic to create.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub topic: Option<TopicDef>,
 }
 
@@ -302,10 +273,8 @@ pub struct AuditDef {
     /// Request of the check, with the expected response.
     pub request: RequestDef,
     /// Edge that the request goes over, from an agent of its load. Default: the edge of the first load.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub edge: Option<EdgePattern>,
     /// Timeout of the response. Default: 60s.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeout: Option<Period>,
 }
 
@@ -326,7 +295,6 @@ pub struct TopicDef {
     /// Replication factor.
     pub replicas: String,
     /// Records to write into it before the trial. Default: none.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub prefill: Option<FilledDef>,
 }
 

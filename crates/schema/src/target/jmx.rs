@@ -37,7 +37,6 @@ pub struct JmxSource {
     /// Attribute; `Attribute/key` for a composite one.
     pub attribute: String,
     /// Attribute to multiply by: mean × count = sum.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub times: Option<String>,
 }
 
