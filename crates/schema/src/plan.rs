@@ -10,6 +10,7 @@ use crate::load::LoadSpec;
 use crate::metric::Metric;
 use crate::sites::SiteLink;
 use crate::topology::{Security, Settings, Topology};
+use crate::units::{self, Share};
 
 mod assertion;
 mod capacity;
@@ -110,13 +111,15 @@ pub struct Plan {
     pub outliers: Option<Outliers>,
 }
 
-/// How a published study excludes blocks.
+/// A rule by which a published study excludes outlying blocks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[schemars(extend("x-word" = "outliers"))]
 pub struct Outliers {
     /// Name of the rule.
     pub rule: OutlierRuleName,
-    /// Number of blocks to keep.
+    /// Blocks to keep. With no more blocks than this, none is excluded.
+    #[schemars(range(min = 2, max = 1000))]
     pub keep: u32,
 }
 
@@ -313,22 +316,28 @@ pub struct RoleLoad {
 /// Number of blocks.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[schemars(extend("x-word" = "blocks"))]
 pub struct Blocks {
     /// Least number of blocks.
+    #[schemars(range(min = 1, max = 1000))]
     pub min: u32,
     /// Greatest number of blocks.
+    #[schemars(range(min = 1, max = 1000))]
     pub max: u32,
-    /// Stops in between as soon as this interval is narrow enough.
+    /// Stop in between as soon as an interval is this narrow. Default: run `max` blocks.
     pub until: Option<Until>,
 }
 
 /// When an interval is narrow enough.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[schemars(extend("x-word" = "until"))]
 pub struct Until {
     /// Metric whose overhead is looked at.
     pub metric: Metric,
-    /// Half width of its interval, relative to the baseline (0.05 = 5 %).
+    /// Half width of its interval, relative to the baseline: `5%` or 0.05.
+    #[serde(deserialize_with = "units::share")]
+    #[schemars(with = "Share")]
     pub half_width: f64,
 }
 

@@ -268,6 +268,14 @@ written!(
     "A share: `5%` or 0.05."
 );
 
+/// Reads a share as the number that it is.
+///
+/// # Errors
+/// If it is no share.
+pub fn share<'de, D: Deserializer<'de>>(deserializer: D) -> Result<f64, D::Error> {
+    Share::deserialize(deserializer).map(|share| share.0)
+}
+
 /// Checks a text against a format of this module; `None`: it is valid, or the format is of another module.
 #[must_use]
 pub fn check_format(format: &str, text: &str) -> Option<String> {

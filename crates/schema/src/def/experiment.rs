@@ -14,7 +14,7 @@ use super::sites::SitesDef;
 use super::waterfall::WaterfallDef;
 use crate::metric::Metric;
 use crate::name::Name;
-use crate::plan::{Addressing, BaselineRuns, BeyondKnee, Compare, Need, OutlierRuleName, Restart};
+use crate::plan::{Addressing, BaselineRuns, BeyondKnee, Blocks, Compare, Need, Outliers, Restart};
 use crate::topology::Settings;
 use crate::units::{Period, Share, Size};
 
@@ -102,21 +102,9 @@ pub struct ExperimentDef {
     pub published: Vec<PublishedDef>,
     /// Outlier rule of a published study, for a mean ± standard deviation as that study computes it, shown beside the result.
     /// Intervals and verdicts always use every block. Default: none.
-    pub outliers: Option<OutliersDef>,
+    pub outliers: Option<Outliers>,
     /// Changes for the quick form (`--quick`).
     pub quick: Option<QuickDef>,
-}
-
-/// A rule that excludes outlying blocks.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-#[schemars(extend("x-word" = "outliers"))]
-pub struct OutliersDef {
-    /// Name of the rule.
-    pub rule: OutlierRuleName,
-    /// Blocks to keep. With no more blocks than this, none is excluded.
-    #[schemars(range(min = 2, max = 1000))]
-    pub keep: u32,
 }
 
 /// A workload by name, or with settings.
@@ -168,33 +156,7 @@ pub enum BlocksDef {
     /// Exactly this many.
     Number(#[schemars(range(min = 1, max = 1000))] u32),
     /// Until the intervals are narrow enough.
-    Range(BlocksRange),
-}
-
-/// A range of numbers of blocks.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-#[schemars(extend("x-word" = "blocks"))]
-pub struct BlocksRange {
-    /// Least number of blocks.
-    #[schemars(range(min = 1, max = 1000))]
-    pub min: u32,
-    /// Greatest number of blocks.
-    #[schemars(range(min = 1, max = 1000))]
-    pub max: u32,
-    /// Stop in between as soon as an interval is this narrow. Default: run `max` blocks.
-    pub until: Option<UntilDef>,
-}
-
-/// When an interval is narrow enough.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-#[schemars(extend("x-word" = "until"))]
-pub struct UntilDef {
-    /// Metric whose overhead is looked at.
-    pub metric: Metric,
-    /// Half width of its interval, relative to the baseline: `5%`.
-    pub half_width: Share,
+    Range(Blocks),
 }
 
 /// Cores of agents and parts.

@@ -17,8 +17,8 @@ pub use arm::{
     PluralDef, SidecarDef, SidecarsDef, SubjectDef,
 };
 pub use experiment::{
-    BlocksDef, BlocksRange, CpuList, ExperimentDef, FitnessDef, LimitsDef, OutliersDef,
-    PlacementDef, PublishedDef, QuickDef, UntilDef, ValueDef, WorkloadUse, WorkloadUseMap,
+    BlocksDef, CpuList, ExperimentDef, FitnessDef, LimitsDef, PlacementDef, PublishedDef, QuickDef,
+    ValueDef, WorkloadUse, WorkloadUseMap,
 };
 pub use external::{ExternalDef, ExternalMapDef};
 pub use fault::FaultDef;

@@ -37,7 +37,7 @@ use crate::def::ExperimentDef;
 use crate::document;
 use crate::load::Reach;
 use crate::plan::{
-    Addressing, Arm, BaselineRuns, Cell, Compare, Form, Outliers, Plan, Restart, WorkloadPlan,
+    Addressing, Arm, BaselineRuns, Cell, Compare, Form, Plan, Restart, WorkloadPlan,
 };
 use crate::problem::{Problems, hint};
 use crate::target::TargetDef;
@@ -307,10 +307,7 @@ fn plan(
         beyond_knee: def.beyond_knee.unwrap_or_default(),
         capacity: None,
         skipped_levels: Vec::new(),
-        outliers: def.outliers.map(|written| Outliers {
-            rule: written.rule,
-            keep: written.keep,
-        }),
+        outliers: def.outliers,
         notes,
         waterfall,
         per_request_level: levels::per_request_level(scope, root, def, &levels),

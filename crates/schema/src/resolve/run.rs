@@ -6,7 +6,7 @@ use super::external::refuse;
 use super::{Choices, Scope};
 use crate::def::{BlocksDef, ExperimentDef};
 use crate::metric::Metric;
-use crate::plan::{Arm, Blocks, Fitness, Limits, Placement, Until};
+use crate::plan::{Arm, Blocks, Fitness, Limits, Placement};
 use crate::problem::hint;
 use crate::yaml::Node;
 
@@ -38,18 +38,11 @@ pub(super) fn blocks(
                 let message = format!("min {} is above max {}", range.min, range.max);
                 scope.problem(root.place(&["blocks", "min"]), message);
             }
-            if range.until.is_some_and(|until| until.half_width.0 <= 0.0) {
+            if range.until.is_some_and(|until| until.half_width <= 0.0) {
                 let message = "half_width must be more than 0: write a share such as 5%";
                 scope.problem(root.place(&["blocks", "until", "half_width"]), message);
             }
-            Blocks {
-                min: range.min,
-                max: range.max,
-                until: range.until.map(|until| Until {
-                    metric: until.metric,
-                    half_width: until.half_width.0,
-                }),
-            }
+            range
         }
     };
     choices.blocks.map_or(blocks, fixed)
