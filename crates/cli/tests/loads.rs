@@ -177,7 +177,7 @@ fn a_calibrated_load_says_what_a_server_that_does_nothing_takes() {
         found.generator.calibration.unwrap()
     };
     let null = run();
-    assert_eq!((null.offered_per_s, null.connections), (Some(400.0), 50));
+    assert_eq!((null.offered_per_s, null.connections), (Some(400.0), 16));
     assert_eq!(null.latency.count, 180, "450 ms at 400/s");
     let is_kept = cache.path().join("null-server.json").exists();
     assert_eq!(run().kept, is_kept, "a quiet one is measured once a boot");

@@ -6,9 +6,8 @@ use std::time::Duration;
 
 use tare_schema::FORMAT_VERSION;
 use tare_schema::load::{
-    Body, ClientSpec, ConnectionRules, Cores, Endpoint, Expect, ExpectBody, ExpectStatus, LoadPlan,
-    LoadSpec, Mix, Pacing, Parts, Reach, RequestSpec, Sched, Spin, Stop, ThinkDistribution,
-    Transport,
+    Body, ClientSpec, Cores, Endpoint, Expect, ExpectBody, ExpectStatus, LoadPlan, LoadSpec,
+    Pacing, Parts, Reach, RequestSpec, Stop, ThinkDistribution,
 };
 use thiserror::Error;
 
@@ -16,9 +15,6 @@ use crate::control::StopHandle;
 use crate::generator::{LoadError, Outcome, run};
 use crate::protocols::http1;
 use crate::protocols::http2::Http2Options;
-
-/// Default number of connections, as in comparable tools.
-const CONNECTIONS: u32 = 50;
 
 /// Why a URL cannot be used.
 #[derive(Debug, Error)]
@@ -38,7 +34,7 @@ pub enum UrlError {
 
 /// A load to run: a [`LoadPlan`] with defaults. What has no method here is set with [`Load::plan_mut`].
 ///
-/// Without a rate: 50 connections as fast as possible, for 10 seconds, over HTTP/1.1; 2xx and 3xx are correct.
+/// Without a rate: 16 connections as fast as possible, for 10 seconds, over HTTP/1.1; 2xx and 3xx are correct.
 ///
 /// No address is refused here: the caller is responsible for having the consent of the server's operator.
 #[derive(Debug, Clone, PartialEq)]
@@ -79,21 +75,8 @@ impl Load {
             cores: Cores::Shared,
             cpu_per_exchange_ns: None,
             load: LoadSpec {
-                pacing: Pacing::Max,
-                stop: Stop::Duration {
-                    window_ns: nanoseconds(Duration::from_secs(10)),
-                },
-                warmup_ns: 0,
-                timeout_ns: nanoseconds(Duration::from_secs(10)),
-                workers: 1,
-                spin: Spin::Bounded,
-                sched: Sched::Auto,
-                sample_every_ns: nanoseconds(Duration::from_secs(1)),
-                transport: Transport::Tcp,
-                client: http1::client(CONNECTIONS),
                 requests: vec![request(method, path, body)],
-                connections: ConnectionRules::default(),
-                mix: Mix::default(),
+                ..LoadSpec::new(http1::client(LoadSpec::CONNECTIONS))
             },
         };
         Ok(Self { plan })

@@ -95,6 +95,35 @@ pub struct LoadSpec {
     pub mix: Mix,
 }
 
+impl LoadSpec {
+    /// Default number of connections, in experiments and for `tare load`: that of published studies of proxies.
+    pub const CONNECTIONS: u32 = 16;
+    /// Default window.
+    pub const WINDOW_NS: u64 = 10_000_000_000;
+
+    /// A load with the defaults of experiments and `tare load`, without requests: at maximum rate, without a warm-up.
+    #[must_use]
+    pub fn new(client: ClientSpec) -> LoadSpec {
+        LoadSpec {
+            pacing: Pacing::Max,
+            stop: Stop::Duration {
+                window_ns: LoadSpec::WINDOW_NS,
+            },
+            warmup_ns: 0,
+            timeout_ns: 10_000_000_000,
+            workers: 1,
+            spin: Spin::Bounded,
+            sched: Sched::default(),
+            sample_every_ns: 1_000_000_000,
+            transport: Transport::Tcp,
+            client,
+            connections: ConnectionRules::default(),
+            requests: Vec::new(),
+            mix: Mix::default(),
+        }
+    }
+}
+
 /// Addresses and host name of a server.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]

@@ -10,9 +10,7 @@ use super::workload::ResolvedWorkload;
 use super::{Scope, pacing, template};
 use crate::catalog::WorkloadFolder;
 use crate::def::{ExperimentDef, LoadDef, LoadKindDef, LoadSection};
-use crate::load::{
-    ClientSpec, ConnectionRules, LoadSpec, Mix, Pacing, RequestSpec, Spin, Transport,
-};
+use crate::load::{ClientSpec, ConnectionRules, LoadSpec, Pacing, RequestSpec};
 use crate::name::EdgePattern;
 use crate::named;
 use crate::plan::{Edge, PartKind, RoleLoad};
@@ -23,14 +21,8 @@ use crate::topology::Settings;
 use crate::units::Period;
 use crate::yaml::{Mark, Node};
 
-/// Default number of connections: that of published studies of proxies.
-const CONNECTIONS: u32 = 16;
 /// Default warm-up.
 const WARMUP_NS: u64 = 1_000_000_000;
-/// Default timeout of an exchange.
-const TIMEOUT_NS: u64 = 10_000_000_000;
-/// Default interval between samples.
-const SAMPLE_EVERY_NS: u64 = 1_000_000_000;
 
 /// A role with the path of its keys.
 pub(super) struct Role<'a> {
@@ -267,7 +259,7 @@ fn spec(
     let pacing = pacing::pacing(scope, root, role, stop)?;
     let connections = def.connections.unwrap_or(match pacing {
         Pacing::Closed { clients, .. } => clients,
-        _ => CONNECTIONS,
+        _ => LoadSpec::CONNECTIONS,
     });
     for (key, period) in [
         ("timeout", def.timeout),
@@ -280,9 +272,7 @@ fn spec(
             );
         }
     }
-    let ns = |period: Option<crate::units::Period>, default: u64| {
-        period.map_or(default, crate::units::Period::as_ns)
-    };
+    let ns = |period: Option<Period>, default: u64| period.map_or(default, Period::as_ns);
     let requests = requests(scope, root, role, kind, settings);
     let keys = keys_of(kind, folder, settings);
     let client = keys.and_then(|keys| {
@@ -300,23 +290,22 @@ fn spec(
     if let Err(message) = check_requests(scope.catalog.protocols, protocol, &requests) {
         scope.problem(root.key_place(&role.path), message);
     }
+    let usual = LoadSpec::new(client);
     Some(LoadSpec {
         pacing,
         stop,
         warmup_ns: ns(def.warmup, WARMUP_NS),
-        timeout_ns: ns(def.timeout, TIMEOUT_NS),
-        workers: def.workers.unwrap_or(1),
-        spin: def.spin.unwrap_or(Spin::Bounded),
-        sched: def.sched.unwrap_or_default(),
-        sample_every_ns: ns(def.sample_interval, SAMPLE_EVERY_NS),
-        transport: Transport::Tcp,
-        client,
-        mix: Mix::default(),
+        timeout_ns: ns(def.timeout, usual.timeout_ns),
+        workers: def.workers.unwrap_or(usual.workers),
+        spin: def.spin.unwrap_or(usual.spin),
+        sched: def.sched.unwrap_or(usual.sched),
+        sample_every_ns: ns(def.sample_interval, usual.sample_every_ns),
         connections: ConnectionRules {
             exchanges_max: def.exchanges_per_connection,
             open_over_ns: ns(def.connect_ramp, 0),
         },
         requests,
+        ..usual
     })
 }
 

@@ -5,13 +5,10 @@ use std::path::Path;
 use super::Scope;
 use super::load::{Role, at};
 use crate::def::{LoadDef, LoadModel, RateDef, RateWord};
-use crate::load::{AtEnd, Pacing, RateStep, Shard, Stop, ThinkDistribution};
+use crate::load::{AtEnd, LoadSpec, Pacing, RateStep, Shard, Stop, ThinkDistribution};
 use crate::named;
 use crate::units::Period;
 use crate::yaml::Node;
-
-/// Default window.
-const WINDOW_NS: u64 = 10_000_000_000;
 
 /// A key of the load: name, whether it is given, and the models it belongs to.
 type KeyRule = (&'static str, fn(&LoadDef) -> bool, &'static [LoadModel]);
@@ -206,7 +203,7 @@ pub(super) fn stop(scope: &mut Scope<'_>, root: &Node, role: &Role<'_>) -> Optio
             window_ns: duration
                 .map(Period::as_ns)
                 .or_else(|| steps_ns(role.def))
-                .unwrap_or(WINDOW_NS),
+                .unwrap_or(LoadSpec::WINDOW_NS),
         }),
     }
 }

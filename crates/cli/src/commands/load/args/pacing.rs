@@ -165,7 +165,7 @@ pub struct PacingArgs {
     /// Warm-up before the measurement; its requests are not counted.
     #[arg(long, value_name = "TIME", default_value = "0")]
     pub warmup: Period,
-    /// Number of connections [default: 50, or one per client].
+    /// Number of connections [default: 16, or one per client].
     #[arg(short = 'C', long, value_name = "N")]
     pub connections: Option<u32>,
     /// Maximum number of requests per connection, before a new one replaces it [default: unlimited].

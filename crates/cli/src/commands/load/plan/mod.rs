@@ -11,8 +11,6 @@ mod tcp;
 mod tls;
 mod words;
 
-use std::time::Duration;
-
 use anyhow::bail;
 use tare_load::protocols::grpc::GrpcOptions;
 use tare_load::protocols::http2::Http2Options;
@@ -29,9 +27,6 @@ pub use request::Content;
 pub fn consumer_of(args: &Args, topic: &str) -> anyhow::Result<FetchSpec> {
     consume::of(args, topic)
 }
-
-/// Default number of connections, as in comparable tools.
-const CONNECTIONS: u32 = 50;
 
 /// The load of the arguments, resolved.
 #[derive(Debug, Clone)]
@@ -74,7 +69,7 @@ impl ResolvedLoad {
         let default_connections = if is_kafka {
             args.pacing.workers
         } else {
-            CONNECTIONS
+            LoadSpec::CONNECTIONS
         };
         let connections = args
             .pacing
@@ -159,9 +154,7 @@ impl ResolvedLoad {
                 workers: args.pacing.workers,
                 spin: args.pacing.spin.into(),
                 sched: args.pacing.sched.into(),
-                sample_every_ns: Duration::from_secs(1).as_nanos() as u64,
                 transport: tls::transport(args, target)?,
-                client,
                 mix: content.mix,
                 connections: pace::connections(&args.pacing),
                 requests: content
@@ -169,6 +162,7 @@ impl ResolvedLoad {
                     .into_iter()
                     .map(|request| pace::closing(args, request))
                     .collect(),
+                ..LoadSpec::new(client)
             },
         };
         Ok(Self {

@@ -1,14 +1,11 @@
 //! Pacing, stop rule and connection rules of the arguments.
 
-use std::time::Duration;
-
 use anyhow::Context;
-use tare_schema::load::{AtEnd, ConnectionRules, Interarrival, Pacing, RequestSpec, Shard, Stop};
+use tare_schema::load::{
+    AtEnd, ConnectionRules, Interarrival, LoadSpec, Pacing, RequestSpec, Shard, Stop,
+};
 
 use super::super::args::{Args, DurationArg, PacingArgs, RateArg};
-
-/// Default window.
-const WINDOW: Duration = Duration::from_secs(10);
 
 /// The pacing.
 pub(super) fn pacing(args: &PacingArgs) -> anyhow::Result<Pacing> {
@@ -88,7 +85,7 @@ pub(super) fn stop(args: &PacingArgs, pacing: &Pacing) -> Stop {
             },
         ) => Stop::Interrupted,
         (None, None, _) => Stop::Duration {
-            window_ns: WINDOW.as_nanos() as u64,
+            window_ns: LoadSpec::WINDOW_NS,
         },
     }
 }
