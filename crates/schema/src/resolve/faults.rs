@@ -8,7 +8,9 @@ use crate::catalog::WorkloadFolder;
 use crate::def::{ExperimentDef, FaultDef};
 use crate::load::{Acks, Body, ProduceSpec, Stop};
 use crate::name::Name;
-use crate::plan::{Arm, Cell, FaultKind, Guarantee, PlannedFault, PreparedTopic, ReadBackPlan};
+use crate::plan::{
+    Arm, FaultKind, Guarantee, PlannedFault, Preparation, PreparedTopic, ReadBackPlan, RoleLoad,
+};
 use crate::problem::hint;
 use crate::topology::Instance;
 use crate::yaml::Node;
@@ -16,58 +18,57 @@ use crate::yaml::Node;
 /// Least size of a value with a record number, which follows the timestamp.
 const VALUE_BYTES_MIN: u64 = 16;
 
-/// Adds faults and the topic to read back to the cells of all arms.
-pub(super) fn add_faults(
+/// Faults of an arm, in order of time. `prepare` are the preparation steps of all levels.
+pub(super) fn of_arm(
     scope: &mut Scope<'_>,
     root: &Node,
     def: &ExperimentDef,
     folder: &WorkloadFolder,
-    (arms, cells): (&[Arm], &mut [Cell]),
-) {
+    (arm, prepare): (&Arm, &[&Preparation]),
+) -> Vec<PlannedFault> {
     let external = Rc::clone(&scope.external);
-    for (at, arm) in arms.iter().enumerate() {
-        let instances = &arm.topology.instances;
-        let mut faults: Vec<PlannedFault> = Vec::new();
-        for (index, written) in def.faults.iter().enumerate() {
-            let found = fault(written, folder, instances, cells, &external);
-            match found {
-                Ok(fault) => faults.push(fault),
-                // Arms share their parts, so each mistake is reported once.
-                Err(message) if at == 0 => {
-                    scope.problem(root.place(&["faults", &index.to_string()]), message);
-                }
-                Err(_) => {}
+    let instances = &arm.topology.instances;
+    let mut faults: Vec<PlannedFault> = Vec::new();
+    for (index, written) in def.faults.iter().enumerate() {
+        match fault(written, folder, instances, prepare, &external) {
+            Ok(fault) => faults.push(fault),
+            // Arms share their parts, so each mistake is reported once.
+            Err(message) if *arm.name == *def.arms[0].name => {
+                scope.problem(root.place(&["faults", &index.to_string()]), message);
             }
-        }
-        faults.sort_by_key(|fault| fault.at_ns);
-        for cell in cells.iter_mut().filter(|cell| cell.arm == arm.name) {
-            cell.faults.clone_from(&faults);
+            Err(_) => {}
         }
     }
-    let mut message = Vec::new();
-    for cell in cells.iter_mut() {
-        message.extend(too_late(cell));
-        match read_back(def, cell) {
-            Ok(found) => cell.read_back = found,
-            Err(reason) => message.push(reason),
-        }
+    faults.sort_by_key(|fault| fault.at_ns);
+    faults
+}
+
+/// What is read back after each trial of a cell; faults must be within its window.
+pub(super) fn read_back(
+    scope: &mut Scope<'_>,
+    root: &Node,
+    def: &ExperimentDef,
+    faults: &[PlannedFault],
+    (load, prepare): (&[RoleLoad], &[Preparation]),
+) -> Option<ReadBackPlan> {
+    let place = match def.read_back {
+        Some(_) => root.place(&["read_back"]),
+        None => root.place(&["faults"]),
+    };
+    if let Some(message) = too_late(faults, load) {
+        scope.problem(place, message);
     }
-    message.dedup();
-    for reason in message {
-        let key = if def.read_back.is_some() {
-            "read_back"
-        } else {
-            "faults"
-        };
-        scope.problem(root.place(&[key]), reason);
-    }
+    topic_read_back(def, faults, (load, prepare)).unwrap_or_else(|message| {
+        scope.problem(place, message);
+        None
+    })
 }
 
 fn fault(
     def: &FaultDef,
     folder: &WorkloadFolder,
     instances: &[Instance],
-    cells: &[Cell],
+    prepare: &[&Preparation],
     external: &Externals,
 ) -> Result<PlannedFault, String> {
     let of = |name: &Name| match external.has(name) {
@@ -76,7 +77,7 @@ fn fault(
         )),
         false => subjects(name, folder, instances),
     };
-    let topic = |name: &Name| topic_step(name, cells, external);
+    let topic = |name: &Name| topic_step(name, prepare, external);
     let mut actions: Vec<Result<FaultKind, String>> = Vec::new();
     let mut on = |name: &Option<Name>, action: fn(Vec<String>) -> FaultKind| {
         actions.extend(name.as_ref().map(|name| of(name).map(action)));
@@ -135,8 +136,12 @@ fn subjects(
 }
 
 /// Name of a preparation step in use that creates a topic.
-fn topic_step(name: &Name, cells: &[Cell], external: &Externals) -> Result<String, String> {
-    let steps = cells.iter().flat_map(|cell| &cell.prepare);
+fn topic_step(
+    name: &Name,
+    prepare: &[&Preparation],
+    external: &Externals,
+) -> Result<String, String> {
+    let steps = prepare.iter().copied();
     let known: Vec<PreparedTopic> = steps.filter_map(PreparedTopic::of).collect();
     if let Some(topic) = known.iter().find(|topic| topic.step == name.0) {
         return match external.of(&topic.part) {
@@ -154,13 +159,13 @@ fn topic_step(name: &Name, cells: &[Cell], external: &Externals) -> Result<Strin
 }
 
 /// Reports faults planned after the end of the window.
-fn too_late(cell: &Cell) -> Option<String> {
-    let window_ns = cell.load.iter().map(|role| match role.load.stop {
+fn too_late(faults: &[PlannedFault], load: &[RoleLoad]) -> Option<String> {
+    let window_ns = load.iter().map(|role| match role.load.stop {
         Stop::Duration { window_ns } => window_ns,
         Stop::Count { .. } | Stop::Interrupted => u64::MAX,
     });
     let window_ns = window_ns.max()?;
-    let late = cell.faults.iter().find(|fault| fault.at_ns >= window_ns)?;
+    let late = faults.iter().find(|fault| fault.at_ns >= window_ns)?;
     Some(format!(
         "\"{}\" is planned for when the window is over: make the load's duration longer",
         late.action.in_words()
@@ -168,8 +173,12 @@ fn too_late(cell: &Cell) -> Option<String> {
 }
 
 /// The topic to read back, if any, with the delivery guarantees that its producers' settings give.
-fn read_back(def: &ExperimentDef, cell: &Cell) -> Result<Option<ReadBackPlan>, String> {
-    let topics: Vec<PreparedTopic> = cell.prepare.iter().filter_map(PreparedTopic::of).collect();
+fn topic_read_back(
+    def: &ExperimentDef,
+    faults: &[PlannedFault],
+    (load, prepare): (&[RoleLoad], &[Preparation]),
+) -> Result<Option<ReadBackPlan>, String> {
+    let topics: Vec<PreparedTopic> = prepare.iter().filter_map(PreparedTopic::of).collect();
     let topic = match (&def.read_back, topics.as_slice()) {
         (Some(name), topics) => Some(
             topics
@@ -177,13 +186,13 @@ fn read_back(def: &ExperimentDef, cell: &Cell) -> Result<Option<ReadBackPlan>, S
                 .find(|topic| topic.step == name.0)
                 .ok_or_else(|| format!("no step \"{name}\" that makes a topic is taken"))?,
         ),
-        (None, [one]) if !cell.faults.is_empty() => Some(one),
+        (None, [one]) if !faults.is_empty() => Some(one),
         (None, _) => None,
     };
     let Some(topic) = topic else { return Ok(None) };
     let mut guarantees = vec![Guarantee::NoneLost, Guarantee::NoneDuplicated];
     let mut writers = 0;
-    for role in &cell.load {
+    for role in load {
         let Some(produce) = role.load.client.get::<ProduceSpec>() else {
             continue;
         };

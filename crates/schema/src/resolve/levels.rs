@@ -2,13 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use super::{Scope, audit, load, prepare, workload};
+use super::{Scope, audit, faults, load, prepare, workload};
 use crate::catalog::WorkloadFolder;
 use crate::def::{ExperimentDef, LoadSection, RateDef, RateWord};
 use crate::document;
-use crate::plan::{Cell, Form, Level};
+use crate::plan::{Arm, Audit, Cell, Form, Level, Preparation, RoleLoad};
 use crate::problem::hint;
-use crate::structure;
 use crate::topology::Settings;
 use crate::yaml::{Node, Value};
 
@@ -18,14 +17,14 @@ const LEVELS_MAX: usize = 1_000;
 const CELLS_MAX: usize = 10_000;
 
 /// A level with its experiment.
-pub(super) struct Variant {
+struct Variant {
     level: Level,
     /// The experiment with the level's values.
     root: Node,
 }
 
 /// All combinations of factor values; the first factor varies slowest.
-pub(super) fn variants(
+fn variants(
     scope: &mut Scope<'_>,
     root: &Node,
     def: &ExperimentDef,
@@ -149,52 +148,81 @@ fn check_factor(
     good
 }
 
-/// Levels, and the cells of one arm without its name.
-pub(super) fn cells(
+/// A level with what it decides in every arm.
+pub(super) struct ResolvedLevel {
+    pub level: Level,
+    settings: Settings,
+    targets: BTreeMap<String, Settings>,
+    load: Vec<RoleLoad>,
+    prepare: Vec<Preparation>,
+    audit: Vec<Audit>,
+}
+
+/// Resolves all levels.
+pub(super) fn resolved(
     scope: &mut Scope<'_>,
     root: &Node,
     def: &ExperimentDef,
     folder: &WorkloadFolder,
-    variants: &[Variant],
-) -> (Vec<Level>, Vec<Cell>) {
+) -> Vec<ResolvedLevel> {
     let mut levels = Vec::new();
-    let mut cells = Vec::new();
+    let variants = variants(scope, root, def, folder);
     check_fixed(scope, root, def, folder);
-    for variant in variants {
-        let mut problems = crate::problem::Problems::default();
-        structure::check(scope.file, scope.schema, &variant.root, &mut problems);
-        if !problems.is_empty() {
-            scope.problems.extend(problems);
-            continue;
-        }
-        let filled: ExperimentDef = match document::fill(scope.file, scope.schema, &variant.root) {
+    for Variant { level, root } in variants {
+        let filled: ExperimentDef = match document::fill(scope.file, scope.schema, &root) {
             Ok(filled) => filled,
             Err(problems) => {
                 scope.problems.extend(problems);
                 continue;
             }
         };
-        let resolved = workload::resolved(scope, &variant.root, folder);
-        let targets = targets(scope, &variant.root);
-        let load = load::roles(scope, &variant.root, &filled, folder, &resolved);
-        let prepare = prepare::steps(scope, &variant.root, &filled, folder, &resolved, &load);
-        prepare::check_topics(scope, &variant.root, folder, &resolved, (&load, &prepare));
-        let audit = audit::audits(scope, &variant.root, &filled, folder, &resolved, &load);
-        levels.push(variant.level.clone());
-        cells.push(Cell {
-            arm: String::new(),
-            level: variant.level.name.clone(),
-            workload: resolved.settings,
+        let resolved = workload::resolved(scope, &root, folder);
+        let targets = targets(scope, &root);
+        let load = load::roles(scope, &root, &filled, folder, &resolved);
+        let prepare = prepare::steps(scope, &root, &filled, folder, &resolved, &load);
+        prepare::check_topics(scope, &root, folder, &resolved, (&load, &prepare));
+        let audit = audit::audits(scope, &root, &filled, folder, &resolved, &load);
+        levels.push(ResolvedLevel {
+            level,
+            settings: resolved.settings,
             targets,
             load,
             prepare,
             audit,
-            faults: Vec::new(),
-            read_back: None,
         });
     }
-    check_used(scope, root, folder, &levels, &cells);
-    (levels, cells)
+    check_used(scope, root, folder, &levels);
+    levels
+}
+
+/// Every arm × level, the levels of an arm together.
+pub(super) fn cells(
+    scope: &mut Scope<'_>,
+    root: &Node,
+    def: &ExperimentDef,
+    folder: &WorkloadFolder,
+    (arms, levels): (&[Arm], &[ResolvedLevel]),
+) -> Vec<Cell> {
+    let prepare: Vec<&Preparation> = levels.iter().flat_map(|level| &level.prepare).collect();
+    let mut cells = Vec::with_capacity(arms.len() * levels.len());
+    for arm in arms {
+        let faults = faults::of_arm(scope, root, def, folder, (arm, &prepare));
+        for level in levels {
+            let steps = (level.load.as_slice(), level.prepare.as_slice());
+            cells.push(Cell {
+                arm: arm.name.clone(),
+                level: level.level.name.clone(),
+                workload: level.settings.clone(),
+                targets: level.targets.clone(),
+                load: level.load.clone(),
+                prepare: level.prepare.clone(),
+                audit: level.audit.clone(),
+                faults: faults.clone(),
+                read_back: faults::read_back(scope, root, def, &faults, steps),
+            });
+        }
+    }
+    cells
 }
 
 /// Checks that a factor over a setting of the load changes the load, a preparation step or an audit.
@@ -202,28 +230,27 @@ fn check_used(
     scope: &mut Scope<'_>,
     root: &Node,
     folder: &WorkloadFolder,
-    levels: &[Level],
-    cells: &[Cell],
+    levels: &[ResolvedLevel],
 ) {
-    // After another problem cells may be missing or incomplete.
+    // After another problem levels may be missing or incomplete.
     if !scope.problems.is_empty() {
         return;
     }
     for setting in workload::load_only_settings(folder) {
         let key = format!("workload.{setting}");
         // The first of all levels that differ in this factor alone.
-        let mut firsts: BTreeMap<String, &Cell> = BTreeMap::new();
+        let mut firsts: BTreeMap<String, &ResolvedLevel> = BTreeMap::new();
         let (mut is_varied, mut is_used) = (false, false);
-        for (level, cell) in levels.iter().zip(cells) {
-            let mut others = level.values.clone();
+        for level in levels {
+            let mut others = level.level.values.clone();
             if others.remove(&key).is_none() {
                 continue;
             }
-            let first = *firsts.entry(format!("{others:?}")).or_insert(cell);
-            is_varied |= !std::ptr::eq(first, cell);
-            is_used |= first.load != cell.load
-                || first.prepare != cell.prepare
-                || first.audit != cell.audit;
+            let first = *firsts.entry(format!("{others:?}")).or_insert(level);
+            is_varied |= !std::ptr::eq(first, level);
+            is_used |= first.load != level.load
+                || first.prepare != level.prepare
+                || first.audit != level.audit;
         }
         if is_varied && !is_used {
             let message = format!(

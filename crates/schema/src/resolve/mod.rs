@@ -36,9 +36,7 @@ use crate::catalog::{Catalog, WorkloadFolder};
 use crate::def::ExperimentDef;
 use crate::document;
 use crate::load::Reach;
-use crate::plan::{
-    Addressing, Arm, BaselineRuns, Cell, Compare, Form, Plan, Restart, WorkloadPlan,
-};
+use crate::plan::{Addressing, BaselineRuns, Compare, Form, Level, Plan, Restart, WorkloadPlan};
 use crate::problem::{Problems, hint};
 use crate::target::TargetDef;
 use crate::units::Period;
@@ -47,6 +45,7 @@ use crate::yaml::{self, Entry, Mark, Node, Value};
 pub use check::check_workload;
 use external::Externals;
 pub use redirection::Redirection;
+use sites::Sites;
 
 /// An experiment file with its name and text.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -238,14 +237,14 @@ fn plan(
     }
     let compare = def.compare.unwrap_or(Compare::Arms);
     check_arm_names(scope, root, def, compare);
-    let variants = levels::variants(scope, root, def, folder);
-    let (levels, cells) = levels::cells(scope, root, def, folder, &variants);
+    let resolved_levels = levels::resolved(scope, root, def, folder);
     ext_authz::check_factors(scope, root, def);
-    let mut arms = topology::arms(scope, root, def, folder);
-    let mut cells = all_cells(&arms, cells);
-    faults::add_faults(scope, root, def, folder, (&arms, &mut cells));
     let addressing = addressing(scope, root, def, choices);
-    let site_links = sites::sites(scope, root, def, &mut arms, addressing);
+    let sites = Sites::new(scope, root, def, addressing);
+    let arms = topology::arms(scope, root, def, folder, &sites);
+    let site_links = sites.links(scope, root, &arms);
+    let cells = levels::cells(scope, root, def, folder, (&arms, &resolved_levels));
+    let levels: Vec<Level> = resolved_levels.into_iter().map(|one| one.level).collect();
     for (index, name) in def.prepare.iter().enumerate() {
         if !folder.def.prepare.contains_key(name) {
             let known = folder.def.prepare.keys().map(|name| name.0.as_str());
@@ -334,20 +333,6 @@ fn addressing(
         (Addressing::Auto, Some(_)) => Addressing::Namespaces,
         (requested, _) => requested,
     }
-}
-
-/// Every arm × level, the levels of an arm together.
-fn all_cells(arms: &[Arm], of_levels: Vec<Cell>) -> Vec<Cell> {
-    let mut cells = Vec::with_capacity(arms.len() * of_levels.len());
-    for arm in arms {
-        for cell in &of_levels {
-            cells.push(Cell {
-                arm: arm.name.clone(),
-                ..cell.clone()
-            });
-        }
-    }
-    cells
 }
 
 /// The experiment in a form: the `quick` section is removed, and merged into the rest in the quick form.

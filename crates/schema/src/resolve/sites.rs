@@ -1,146 +1,156 @@
 //! Sites: every pod is at one, and there is a link between every two.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::Scope;
-use crate::def::{ExperimentDef, SiteLinkDef, SitesDef};
+use crate::def::{ArmDef, ExperimentDef, SiteLinkDef, SitesDef};
 use crate::plan::{Addressing, Arm, Form};
 use crate::problem::hint;
 use crate::sites::SiteLink;
+use crate::topology::Pod;
 use crate::yaml::{Mark, Node};
 
 /// Greatest delay of one direction; a satellite link has 300 ms.
 const ONE_WAY_NS_MAX: u64 = 10_000_000_000;
 /// Least size of a queue: a hundred packets of 1500 bytes.
 const QUEUE_BYTES_MIN: u64 = 150_000;
+/// Site of all pods if the experiment has no sites.
+const SITE: &str = "here";
 
-/// Sets the site of every pod, and resolves the links.
-pub(super) fn sites(
-    scope: &mut Scope<'_>,
-    root: &Node,
-    def: &ExperimentDef,
-    arms: &mut [Arm],
-    addressing: Addressing,
-) -> Vec<SiteLink> {
-    let Some(written) = &def.sites else {
-        for (index, arm) in def.arms.iter().enumerate() {
-            if !arm.sites.is_empty() {
-                let message = "there are no sites to stand at: add `sites:` to the experiment, with its links";
-                scope.problem(
-                    root.key_place(&["arms", &index.to_string(), "sites"]),
-                    message,
-                );
-            }
-        }
-        return Vec::new();
-    };
-    if addressing == Addressing::Loopback {
-        let message = match scope.external.is_empty() {
-            true => {
-                "sites need pods with a network of their own, loopback has no distance: write `addressing: namespaces` (or --addressing namespaces), or leave the sites out"
-            }
-            false => {
-                "sites need pods with a network of their own, and what is external is reached over the host's: leave the sites out"
-            }
+/// Sites of an experiment, and the pods at each.
+pub(super) struct Sites<'d> {
+    def: Option<&'d SitesDef>,
+    /// Site of every pod that is listed.
+    of_pod: BTreeMap<&'d str, &'d str>,
+    /// Position of the list of pods.
+    mark: Mark,
+}
+
+impl<'d> Sites<'d> {
+    pub fn new(
+        scope: &mut Scope<'_>,
+        root: &Node,
+        def: &'d ExperimentDef,
+        addressing: Addressing,
+    ) -> Sites<'d> {
+        let mut sites = Sites {
+            def: def.sites.as_ref(),
+            of_pod: BTreeMap::new(),
+            mark: root.key_place(&["sites", "pods"]),
         };
-        scope.problem(root.key_place(&["sites"]), message);
-    }
-    let site_of = place_pods(scope, root, written, arms);
-    for arm in &mut *arms {
-        let other_sites = other_sites(scope, root, def, written, arm);
-        for pod in &mut arm.topology.pods {
-            let site = other_sites.get(pod.name.as_str());
-            match site.or_else(|| site_of.get(pod.name.as_str())) {
-                Some(site) => pod.site = (*site).to_owned(),
-                None => {
-                    let message = format!(
-                        "pod \"{}\" of arm \"{}\" stands at no site: add it to one",
-                        pod.name, arm.name
-                    );
-                    scope.problem(root.key_place(&["sites", "pods"]), message);
+        let Some(def) = sites.def else {
+            return sites;
+        };
+        if addressing == Addressing::Loopback {
+            let message = match scope.external.is_empty() {
+                true => {
+                    "sites need pods with a network of their own, loopback has no distance: write `addressing: namespaces` (or --addressing namespaces), or leave the sites out"
+                }
+                false => {
+                    "sites need pods with a network of their own, and what is external is reached over the host's: leave the sites out"
+                }
+            };
+            scope.problem(root.key_place(&["sites"]), message);
+        }
+        if def.pods.len() < 2 {
+            let message = "one site is no distance: name two or more, or leave the sites out";
+            scope.problem(sites.mark, message);
+        }
+        for (site, pods) in &def.pods {
+            for (index, pod) in pods.iter().enumerate() {
+                if let Some(other) = sites.of_pod.insert(pod, site) {
+                    let message = format!("pod \"{pod}\" stands at site \"{other}\" already");
+                    let path = ["sites", "pods", site, &index.to_string()];
+                    scope.problem(root.place(&path), message);
                 }
             }
         }
+        sites
     }
-    links(scope, root, written, arms)
-}
 
-/// Pods that an arm moves to another site.
-fn other_sites<'d>(
-    scope: &mut Scope<'_>,
-    root: &Node,
-    def: &'d ExperimentDef,
-    written: &SitesDef,
-    arm: &Arm,
-) -> BTreeMap<&'d str, &'d str> {
-    let mut all: BTreeMap<&str, &str> = BTreeMap::new();
-    let Some(at) = def.arms.iter().position(|one| *one.name == *arm.name) else {
-        return all;
-    };
-    let index = at.to_string();
-    for (site, pods) in &def.arms[at].sites {
-        if !written.pods.contains_key(site) {
-            let known = written.pods.keys().map(|name| &**name);
-            let message = format!("unknown site \"{site}\"{}", hint(site, known));
-            scope.problem(root.key_place(&["arms", &index, "sites", site]), message);
-        }
-        for (number, pod) in pods.iter().enumerate() {
-            let mark = root.place(&["arms", &index, "sites", site, &number.to_string()]);
-            let known = || arm.topology.pods.iter().map(|pod| pod.name.as_str());
-            if !known().any(|one| one == &**pod) {
+    /// Pods of an arm, each at its site.
+    pub fn pods(
+        &self,
+        scope: &mut Scope<'_>,
+        (arm, node): (&ArmDef, &Node),
+        names: Vec<String>,
+    ) -> Vec<Pod> {
+        let moved = self.moved(scope, (arm, node), &names);
+        let mut pods = Vec::new();
+        for name in names {
+            let site = moved.get(name.as_str());
+            let site = site.or_else(|| self.of_pod.get(name.as_str()));
+            if site.is_none() && self.def.is_some() {
                 let message = format!(
-                    "arm \"{}\" has no pod \"{pod}\"{}",
-                    arm.name,
-                    hint(pod, known())
+                    "pod \"{name}\" of arm \"{}\" stands at no site: add it to one",
+                    arm.name
                 );
-                scope.problem(mark, message);
+                scope.problem(self.mark, message);
             }
-            if let Some(other) = all.insert(pod, site) {
-                let message = format!("pod \"{pod}\" stands at site \"{other}\" already");
-                scope.problem(mark, message);
-            }
+            let site = site.copied().unwrap_or(SITE).to_owned();
+            pods.push(Pod { name, site });
         }
+        pods
     }
-    all
-}
 
-/// Site of every pod that is listed.
-fn place_pods<'d>(
-    scope: &mut Scope<'_>,
-    root: &Node,
-    written: &'d SitesDef,
-    arms: &[Arm],
-) -> BTreeMap<&'d str, &'d str> {
-    let mut known: Vec<&str> = arms
-        .iter()
-        .flat_map(|arm| &arm.topology.pods)
-        .map(|pod| pod.name.as_str())
-        .collect();
-    known.sort_unstable();
-    known.dedup();
-    if written.pods.len() < 2 {
-        let message = "one site is no distance: name two or more, or leave the sites out";
-        scope.problem(root.key_place(&["sites", "pods"]), message);
-    }
-    let mut site_of: BTreeMap<&str, &str> = BTreeMap::new();
-    for (site, pods) in &written.pods {
-        for (index, pod) in pods.iter().enumerate() {
-            let mark = root.place(&["sites", "pods", site, &index.to_string()]);
-            // The quick form may have removed the only arm with this pod.
-            if !known.contains(&&**pod) && scope.form == Form::Full {
-                let message = format!(
-                    "no pod is called \"{pod}\" in any arm{}",
-                    hint(pod, known.iter().copied())
-                );
-                scope.problem(mark, message);
+    /// Pods that an arm moves to another site.
+    fn moved<'a>(
+        &self,
+        scope: &mut Scope<'_>,
+        (arm, node): (&'a ArmDef, &Node),
+        names: &[String],
+    ) -> BTreeMap<&'a str, &'a str> {
+        let mut all: BTreeMap<&str, &str> = BTreeMap::new();
+        let Some(def) = self.def else {
+            if !arm.sites.is_empty() {
+                let message = "there are no sites to stand at: add `sites:` to the experiment, with its links";
+                scope.problem(node.key_place(&["sites"]), message);
             }
-            if let Some(other) = site_of.insert(pod, site) {
-                let message = format!("pod \"{pod}\" stands at site \"{other}\" already");
-                scope.problem(mark, message);
+            return all;
+        };
+        for (site, pods) in &arm.sites {
+            if !def.pods.contains_key(site) {
+                let known = def.pods.keys().map(|name| &**name);
+                let message = format!("unknown site \"{site}\"{}", hint(site, known));
+                scope.problem(node.key_place(&["sites", site]), message);
+            }
+            for (number, pod) in pods.iter().enumerate() {
+                let mark = node.place(&["sites", site, &number.to_string()]);
+                if !names.contains(&pod.0) {
+                    let known = names.iter().map(String::as_str);
+                    let hint = hint(pod, known);
+                    let message = format!("arm \"{}\" has no pod \"{pod}\"{hint}", arm.name);
+                    scope.problem(mark, message);
+                }
+                if let Some(other) = all.insert(pod, site) {
+                    let message = format!("pod \"{pod}\" stands at site \"{other}\" already");
+                    scope.problem(mark, message);
+                }
             }
         }
+        all
     }
-    site_of
+
+    /// The links between every two sites, once the pods of all arms are known.
+    pub fn links(&self, scope: &mut Scope<'_>, root: &Node, arms: &[Arm]) -> Vec<SiteLink> {
+        let Some(def) = self.def else {
+            return Vec::new();
+        };
+        let pods = arms.iter().flat_map(|arm| &arm.topology.pods);
+        let known: BTreeSet<&str> = pods.map(|pod| pod.name.as_str()).collect();
+        for (site, pods) in &def.pods {
+            for (index, pod) in pods.iter().enumerate() {
+                // The quick form may have removed the only arm with a pod.
+                if !known.contains(&**pod) && scope.form == Form::Full {
+                    let hint = hint(pod, known.iter().copied());
+                    let message = format!("no pod is called \"{pod}\" in any arm{hint}");
+                    let path = ["sites", "pods", site, &index.to_string()];
+                    scope.problem(root.place(&path), message);
+                }
+            }
+        }
+        links(scope, root, def, arms)
+    }
 }
 
 fn links(scope: &mut Scope<'_>, root: &Node, written: &SitesDef, arms: &[Arm]) -> Vec<SiteLink> {

@@ -3,20 +3,14 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::routing::InstanceDrafts;
-use crate::topology::{Instance, Pod, Route};
+use crate::topology::{Instance, Route};
 
-/// Site of all pods if the experiment has no sites.
-const SITE: &str = "here";
-
-/// Pods of all apps, agents, and hops that do not share another's pod.
-pub(super) fn pods(drafts: &InstanceDrafts) -> Vec<Pod> {
-    let mut pods: Vec<Pod> = Vec::new();
+/// Names of the pods of all apps, agents, and hops that do not share another's pod.
+pub(super) fn pods(drafts: &InstanceDrafts) -> Vec<String> {
+    let mut pods: Vec<String> = Vec::new();
     for draft in drafts.started() {
-        if !pods.iter().any(|pod| pod.name == draft.pod) {
-            pods.push(Pod {
-                name: draft.pod.clone(),
-                site: SITE.to_owned(),
-            });
+        if !pods.contains(&draft.pod) {
+            pods.push(draft.pod.clone());
         }
     }
     pods

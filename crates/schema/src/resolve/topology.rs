@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::external::refuse;
 use super::routing::{self, InstanceDraft, InstanceDrafts};
+use super::sites::Sites;
 use super::workload::AGENT;
 use super::{Scope, about, ext_authz, lacking, levels, load, start, workload};
 use crate::catalog::WorkloadFolder;
@@ -21,6 +22,7 @@ pub(super) fn arms(
     root: &Node,
     def: &ExperimentDef,
     folder: &WorkloadFolder,
+    sites: &Sites<'_>,
 ) -> Vec<Arm> {
     let agents = load::agents(scope, root, def, folder);
     let edges = routing::edges_of(folder);
@@ -39,6 +41,7 @@ pub(super) fn arms(
                 agents: &agents,
                 resolved: &resolved,
                 of_targets: &def.targets,
+                sites,
             };
             builder.build()
         })
@@ -56,6 +59,7 @@ struct TopologyBuilder<'b, 's> {
     resolved: &'b workload::ResolvedWorkload,
     /// Settings of targets for every arm.
     of_targets: &'b BTreeMap<Name, Settings>,
+    sites: &'b Sites<'b>,
 }
 
 impl TopologyBuilder<'_, '_> {
@@ -77,6 +81,7 @@ impl TopologyBuilder<'_, '_> {
         );
         let ext_authz = ext_authz::routes(self.scope, &authz_drafts, &mut routes);
         let pods = start::pods(&drafts);
+        let pods = self.sites.pods(self.scope, (self.arm, self.node), pods);
         let instances = start::in_start_order(&drafts, &routes);
         let topology = Topology {
             pods,
