@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use super::template;
 use super::workload::{edges, setting_value, unknown_edge};
 use crate::def::{CountDef, LoadKindDef, PrepareWhen, RequestDef, SettingKind, WorkloadDef};
 use crate::name::EdgePattern;
@@ -10,6 +11,7 @@ use crate::plan::{Edge, PartKind};
 use crate::problem::{Problems, hint};
 use crate::protocol::{self, Protocols};
 use crate::script;
+use crate::topology::Settings;
 use crate::yaml::Node;
 
 /// Checks a workload file.
@@ -34,6 +36,7 @@ pub fn check_workload(
     check.edges();
     check.loads();
     check.steps();
+    check.texts();
     check.problems.into_result(())
 }
 
@@ -141,6 +144,29 @@ impl WorkloadCheck<'_> {
                 let message = "only a topic can be prepared at the start: requests are sent before every trial";
                 self.wrong(&["prepare", name, "when"], message);
             }
+        }
+    }
+
+    /// Checks that texts of loads and steps hold known settings, also where no experiment uses them.
+    fn texts(&mut self) {
+        let settings = self.def.settings.iter();
+        let settings: Settings = settings
+            .map(|(name, setting)| (name.clone(), setting.default.clone()))
+            .collect();
+        for key in ["loads", "prepare"] {
+            if let Some(node) = self.root.get(key) {
+                self.text(node, &settings);
+            }
+        }
+    }
+
+    fn text(&mut self, node: &Node, settings: &Settings) {
+        if let Some(Err(message)) = node.text().map(|text| template::fill(text, settings)) {
+            self.problems.add(self.file, node.mark, message);
+        }
+        let entries = node.entries().iter().filter(|entry| entry.key != "about");
+        for inner in entries.map(|entry| &entry.value).chain(node.items()) {
+            self.text(inner, settings);
         }
     }
 

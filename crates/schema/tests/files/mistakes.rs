@@ -374,3 +374,32 @@ loads: {default: {edge: server->client}}
         ]
     );
 }
+
+#[test]
+fn a_setting_that_a_workload_lacks_is_said_of_every_text_even_if_no_experiment_uses_its_load() {
+    let directory = tempfile::tempdir().unwrap();
+    let folder = directory.path().join("mine");
+    std::fs::create_dir(&folder).unwrap();
+    let text = "\
+workload: mine
+about: a question
+parts: {client: {kind: client}, server: {kind: service, target: origin}}
+edges: [{edge: client->server, protocol: http1}]
+settings: {size: {kind: integer, default: 3, about: x}}
+loads:
+  default: {edge: client->server, requests: [{name: a, path: \"/{{ size }}\"}]}
+  spare: {edge: client->server, requests: [{name: a, path: \"/{{ sise }}\"}]}
+";
+    std::fs::write(folder.join("workload.yaml"), text).unwrap();
+    let catalog = tare_schema::catalog::Catalog {
+        workloads: vec![directory.path().to_path_buf()],
+        targets: Vec::new(),
+        protocols: tare_load::protocols::infos(),
+    };
+    let said = catalog.workload("mine").unwrap_err().to_string();
+    assert!(said.contains("workload.yaml:8:"), "{said}");
+    assert!(
+        said.ends_with("unknown setting \"sise\": did you mean \"size\"?"),
+        "{said}"
+    );
+}
