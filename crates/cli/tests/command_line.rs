@@ -21,7 +21,7 @@ use std::time::Duration;
 
 use fixture::SampleRun;
 use rig::{finish, stderr, stdout, tare};
-use tare_schema::failure::FailureReport;
+use tare_schema::event::FailureReport;
 use tare_schema::metric::Metric;
 
 const LIMIT: Duration = Duration::from_secs(60);

@@ -5,9 +5,8 @@ use std::time::{Duration, Instant};
 use tare_lab::LabError;
 use tare_lab::environment::TestBed;
 use tare_schema::agent::{AgentMessage, LoadResult};
-use tare_schema::def::PrepareWhen;
 use tare_schema::load::{Cores, LoadPlan, LoadSpec, Reach, Stop};
-use tare_schema::plan::{Ask, Cell, Preparation, PreparedTopic};
+use tare_schema::plan::{Ask, Cell, Preparation, PrepareWhen, PreparedTopic};
 
 use crate::error::TrialError;
 use crate::event::TrialObserver;

@@ -2,7 +2,7 @@
 
 use tare_schema::plan::Plan;
 use tare_schema::record::{EnvironmentRecord, LinkDirectionUsage, LinkUsage, TrialRecord};
-use tare_schema::sites::SiteLink;
+use tare_schema::topology::SiteLink;
 use tare_schema::view::{LinkDirectionView, LinkRttView};
 
 use crate::cells::median;

@@ -5,10 +5,6 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-mod flow;
-
-pub use flow::{RecordDirection, RecordFlow};
-
 /// A message of an agent.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "message", rename_all = "kebab-case")]
@@ -478,4 +474,28 @@ pub struct QuantileSummary {
     pub p99_ns: Option<u64>,
     /// Maximum.
     pub max_ns: Option<u64>,
+}
+
+/// Records that one agent wrote or read within the window.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct RecordFlow {
+    /// Direction of the flow.
+    pub direction: RecordDirection,
+    /// Number of records: acknowledged when written, arrived when read.
+    pub count: u64,
+    /// Bytes of keys and values, or of whole batches where a consumer does not decode them; `None`: unknown.
+    pub bytes: Option<u64>,
+    /// Records with a negative age among those read, see [`RecordCounts`]; `None` for written ones.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub negative_ages: Option<u64>,
+}
+
+/// Direction of a record flow.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum RecordDirection {
+    /// Written by the agent.
+    Written,
+    /// Read by the agent.
+    Read,
 }

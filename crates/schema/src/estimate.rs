@@ -5,9 +5,8 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::def::PrepareWhen;
 use crate::load::LoadSpec;
-use crate::plan::{Arm, BaselineRuns, Capacity, Cell, Plan, Preparation, Restart};
+use crate::plan::{Arm, BaselineRuns, Capacity, Cell, Plan, Preparation, PrepareWhen, Restart};
 use crate::topology::Topology;
 
 /// Per trial: agent start, reading counters, drain, writing the record.

@@ -145,6 +145,24 @@ pub struct TrialPosition {
     pub left_ns: u64,
 }
 
+/// What a command that failed prints on standard output with `--json` or `--json-lines`: the only object, or the last line.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct FailureReport {
+    /// The error.
+    pub error: Failure,
+}
+
+/// An error with its exit code.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Failure {
+    /// The error, as text.
+    pub message: String,
+    /// Exit code of the command.
+    pub exit_code: u8,
+    /// Causes, the nearest first, as text.
+    pub causes: Vec<String>,
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

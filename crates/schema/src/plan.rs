@@ -8,8 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::load::LoadSpec;
 use crate::metric::Metric;
-use crate::sites::SiteLink;
-use crate::topology::{Security, Settings, Topology};
+use crate::topology::{Security, Settings, SiteLink, Topology};
 use crate::units::{self, Share};
 
 mod assertion;
@@ -17,17 +16,13 @@ mod capacity;
 mod fault;
 mod fitness;
 mod preparation;
-mod published;
-mod subject;
 
 pub use assertion::{Asserted, Assertion, Comparison};
 pub use capacity::{BeyondKnee, Capacity, SkippedLevel};
 pub use fault::{FaultKind, Guarantee, PlannedFault, PreparedTopic, ReadBackPlan};
 pub use fitness::Fitness;
 pub(crate) use preparation::TRIAL;
-pub use preparation::{Ask, Audit, Preparation};
-pub use published::{Need, Published, PublishedFigure};
-pub use subject::{GrammaticalNumber, Subject};
+pub use preparation::{Ask, Audit, Preparation, PrepareWhen};
 
 /// A resolved experiment.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -431,4 +426,87 @@ pub struct Sequence {
     /// What an arm adds to the one before it, by arm, where the experiment gives words for it.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub adds: BTreeMap<String, Subject>,
+}
+
+/// The subject of a sentence: "both sidecars with mTLS" add, "mTLS" adds.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Subject {
+    /// Words of the subject, as within a sentence.
+    pub text: String,
+    /// Singular ("adds") or plural ("add").
+    pub number: GrammaticalNumber,
+}
+
+/// Grammatical number of a subject.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum GrammaticalNumber {
+    /// "adds".
+    Singular,
+    /// "add".
+    Plural,
+}
+
+impl Subject {
+    /// A singular subject.
+    pub fn singular(text: impl Into<String>) -> Subject {
+        Subject {
+            text: text.into(),
+            number: GrammaticalNumber::Singular,
+        }
+    }
+
+    /// A plural subject.
+    pub fn plural(text: impl Into<String>) -> Subject {
+        Subject {
+            text: text.into(),
+            number: GrammaticalNumber::Plural,
+        }
+    }
+}
+
+/// A published figure.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Published {
+    /// Arm of this experiment (or level, when levels are compared) that corresponds to it.
+    pub arm: String,
+    /// Arm (or level) that it is relative to.
+    pub against: String,
+    /// Metric.
+    pub metric: Metric,
+    /// Level that it belongs to; `None`: every level.
+    pub level: Option<String>,
+    /// Value of the figure.
+    pub figure: PublishedFigure,
+    /// Condition for the comparison; `None`: no further condition.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub requires: Option<Need>,
+    /// Publication, with product and version.
+    pub source: String,
+    /// Differences between the published setup and this one.
+    pub caveat: Option<String>,
+}
+
+/// Condition for a comparison with a published figure.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Need {
+    /// Headroom: the arm that it is relative to must not have saturated the machine, else growth cannot be tested.
+    Headroom,
+}
+
+/// Kind of a published figure.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum PublishedFigure {
+    /// The arm divided by the other.
+    Ratio(f64),
+    /// Added latency, ns.
+    AddedNs(u64),
+    /// Absolute value, in the metric's unit.
+    Value(f64),
+    /// A finding in words, without a figure.
+    Words(String),
 }

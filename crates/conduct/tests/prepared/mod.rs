@@ -1,8 +1,7 @@
 //! What is made before trials, filled and taken back; and several agents that share a role.
 
-use tare_schema::def::PrepareWhen;
 use tare_schema::load::Stop;
-use tare_schema::plan::{BaselineRuns, Blocks, Preparation, Restart};
+use tare_schema::plan::{BaselineRuns, Blocks, Preparation, PrepareWhen, Restart};
 use tare_schema::record::TrialStatus;
 
 use super::bench;

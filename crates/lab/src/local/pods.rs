@@ -10,7 +10,7 @@ use tare_net::capture::{self, Capture, Direction, Exemption};
 use tare_net::link::{LinkPlan, RoundTrips, WayPlan};
 use tare_schema::plan::Addressing;
 use tare_schema::record::LinkRtt;
-use tare_schema::sites::SiteLink;
+use tare_schema::topology::SiteLink;
 use tare_schema::topology::Topology;
 
 use super::addresses::{self, Addresses};

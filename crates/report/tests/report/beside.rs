@@ -3,7 +3,7 @@
 use tare_schema::metric::Metric;
 use tare_schema::plan::{Capacity, Published, PublishedFigure, SkippedLevel};
 use tare_schema::record::{LinkDirectionUsage, LinkRtt, LinkUsage, PodUsage};
-use tare_schema::sites::SiteLink;
+use tare_schema::topology::SiteLink;
 use tare_schema::view::{SentenceKind, View};
 
 use crate::fixture::SampleRun;

@@ -6,17 +6,15 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::arm::ArmDef;
-use super::external::ExternalDef;
-use super::fault::FaultDef;
-use super::load::LoadSection;
-use super::sites::SitesDef;
-use super::waterfall::WaterfallDef;
+use super::{ArmDef, LoadSection, SubjectDef};
+use crate::clusters::{ClusterSaslDef, ClusterTlsDef};
 use crate::metric::Metric;
+use crate::metrics_source::MetricsSourceDef;
 use crate::name::Name;
 use crate::plan::{Addressing, BaselineRuns, BeyondKnee, Blocks, Compare, Need, Outliers, Restart};
+use crate::target::CounterDef;
 use crate::topology::Settings;
-use crate::units::{Period, Share, Size};
+use crate::units::{BitRate, Period, Share, Size};
 
 /// An experiment: a question, the arms that are compared, and how they are measured.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -276,4 +274,171 @@ pub struct QuickDef {
     pub margin: Option<Share>,
     /// Measurements of the baseline per block.
     pub baseline_runs: Option<BaselineRuns>,
+}
+
+/// A fault, injected at one time. Exactly one of the keys besides `at` says which.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(extend("x-word" = "fault"))]
+pub struct FaultDef {
+    /// Time of the fault, from the start of the window.
+    pub at: Period,
+    /// Kills an instance (SIGKILL). The name of a part means one of its instances, drawn at random for each trial.
+    pub kill: Option<Name>,
+    /// Stops an instance (SIGTERM). A part: one of its instances, drawn at random for each trial.
+    pub stop: Option<Name>,
+    /// Starts an instance again, on the data it left. A part: all of its instances that were killed or stopped.
+    pub start: Option<Name>,
+    /// Pauses an instance (SIGSTOP). A part: one of its instances, drawn at random for each trial. A paused agent is a client
+    /// that does not read.
+    pub pause: Option<Name>,
+    /// Resumes an instance (SIGCONT). A part: all of its instances that are paused.
+    pub resume: Option<Name>,
+    /// Elects the preferred leaders of the topic that this preparation step creates.
+    pub elect: Option<Name>,
+    /// Moves each partition of the topic that this preparation step creates to the next broker.
+    pub reassign: Option<Name>,
+}
+
+/// Sites with emulated links between them: data centres, zones, an edge location.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(extend("x-word" = "sites"))]
+pub struct SitesDef {
+    /// Pods (parts, and hops with a pod of their own) of each site: `{east: [client], west: [server]}`.
+    pub pods: BTreeMap<Name, Vec<Name>>,
+    /// A link for every two sites.
+    pub links: Vec<SiteLinkDef>,
+}
+
+/// An emulated link between two sites, the same in both directions.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(extend("x-word" = "link"))]
+pub struct SiteLinkDef {
+    /// Names of the two sites.
+    pub between: Vec<Name>,
+    /// Round-trip time; half of it is the delay of each direction. Exactly one of `round_trip` and `one_way`.
+    pub round_trip: Option<Period>,
+    /// Delay of each direction, instead of `round_trip`. At most 10s.
+    pub one_way: Option<Period>,
+    /// Jitter: the delay of each direction varies by up to this, up and down; packets keep their order. Default: 0.
+    pub jitter: Option<Period>,
+    /// Rate of each direction in bits per second: `1Gbit/s`. Default: no limit.
+    pub rate: Option<BitRate>,
+    /// Queue at that rate; packets beyond it are dropped. Default: what the link carries in one round trip, at least 150kB.
+    pub queue: Option<Size>,
+    /// Share of packets lost in each direction: `0.1%`. Default: 0.
+    pub loss: Option<Share>,
+}
+
+/// Arms in a sequence in which each adds one thing to the one before.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(extend("x-word" = "waterfall"))]
+pub struct WaterfallDef {
+    /// Name of the sequence.
+    pub name: Name,
+    /// Arms, from the least to the most.
+    #[schemars(length(min = 2))]
+    pub arms: Vec<SequenceArmDef>,
+}
+
+/// An arm of a sequence.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(untagged)]
+pub enum SequenceArmDef {
+    /// Name of the arm; what it adds is derived from the test beds.
+    Name(Name),
+    /// Name of the arm, with words for what it adds.
+    Adding(AddingDef),
+}
+
+/// An arm and what it adds.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(extend("x-word" = "the arm of an order"))]
+pub struct AddingDef {
+    /// Name of the arm.
+    pub arm: Name,
+    /// What it adds to the arm before, as the subject of "… adds 0.1 ms to the mean". The same words in two sequences are
+    /// compared.
+    pub adds: SubjectDef,
+}
+
+impl SequenceArmDef {
+    /// Name of the arm.
+    #[must_use]
+    pub fn arm(&self) -> &Name {
+        match self {
+            SequenceArmDef::Name(name) => name,
+            SequenceArmDef::Adding(adding) => &adding.arm,
+        }
+    }
+
+    /// What it adds, if given.
+    #[must_use]
+    pub fn adds(&self) -> Option<&SubjectDef> {
+        match self {
+            SequenceArmDef::Name(_) => None,
+            SequenceArmDef::Adding(adding) => Some(&adding.adds),
+        }
+    }
+}
+
+/// An external part: its address, or a map with address and options.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(untagged)]
+pub enum ExternalDef {
+    /// `HOST:PORT`, in plaintext.
+    At(String),
+    /// Address and options.
+    With(Box<ExternalMapDef>),
+}
+
+/// An external part. Exactly one of `address`, `addresses` and `bootstrap`.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+#[schemars(extend("x-word" = "external part"))]
+pub struct ExternalMapDef {
+    /// Address of the only instance, `HOST:PORT`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub address: Option<String>,
+    /// Addresses of the instances, `HOST:PORT` each.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub addresses: Vec<String>,
+    /// Bootstrap brokers, `HOST:PORT` each. Where a proxy is in front of them: all brokers, as they advertise themselves.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub bootstrap: Vec<String>,
+    /// Host name to send (`Host`, `:authority`). Default: the address as written.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub host: Option<String>,
+    /// TLS of the part. Files are beside the experiment or below its folder. Default: plaintext.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tls: Option<ClusterTlsDef>,
+    /// SASL login at brokers. The password comes from `password_file`, beside the experiment or below its folder.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sasl: Option<ClusterSaslDef>,
+    /// Counters of the part, as in a target folder: `json`, `prometheus` and `text` pages at absolute `http://` addresses;
+    /// `{host}` stands for the host of each address. Names are those of targets, and `cpu-seconds` and `memory-bytes`.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub counters: Vec<CounterDef>,
+    /// Where to read the metrics (JMX) of the instances, named by the part's target: one address per instance, in the same
+    /// order. The password of a user comes from `password_file`, beside the experiment or below its folder.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub metrics: Option<MetricsSourceDef>,
+}
+
+impl ExternalDef {
+    /// The definition as a map.
+    #[must_use]
+    pub fn map(&self) -> ExternalMapDef {
+        match self {
+            ExternalDef::At(address) => ExternalMapDef {
+                address: Some(address.clone()),
+                ..ExternalMapDef::default()
+            },
+            ExternalDef::With(map) => (**map).clone(),
+        }
+    }
 }

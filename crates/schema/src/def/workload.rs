@@ -6,9 +6,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::external::ExternalDef;
+use super::ExternalDef;
 use crate::name::{EdgePattern, Name};
-use crate::plan::PartKind;
+use crate::plan::{PartKind, PrepareWhen};
 use crate::topology::Security;
 use crate::units::Period;
 
@@ -308,15 +308,4 @@ pub struct FilledDef {
     pub load: Name,
     /// Number of records.
     pub records: String,
-}
-
-/// When a preparation step runs.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum PrepareWhen {
-    /// Before every trial.
-    #[default]
-    Trial,
-    /// Once after targets were started: all trials on a test bed use the same result.
-    Start,
 }

@@ -4,7 +4,6 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::Cell;
-use crate::def::PrepareWhen;
 use crate::load::{FetchSpec, LoadSpec, RequestSpec};
 
 /// A preparation step.
@@ -39,6 +38,17 @@ pub enum Preparation {
         /// The request.
         ask: Box<Ask>,
     },
+}
+
+/// When a preparation step runs.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum PrepareWhen {
+    /// Before every trial.
+    #[default]
+    Trial,
+    /// Once after targets were started: all trials on a test bed use the same result.
+    Start,
 }
 
 /// Placeholder for the number of a trial.

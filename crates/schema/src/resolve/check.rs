@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use super::template;
+use super::request;
 use super::workload::{edges, setting_value, unknown_edge};
-use crate::def::{CountDef, LoadKindDef, PrepareWhen, RequestDef, SettingKind, WorkloadDef};
+use crate::def::{CountDef, LoadKindDef, RequestDef, SettingKind, WorkloadDef};
 use crate::name::EdgePattern;
-use crate::plan::{Edge, PartKind};
+use crate::plan::{Edge, PartKind, PrepareWhen};
 use crate::problem::{Problems, hint};
 use crate::protocol::{self, Protocols};
 use crate::script;
@@ -161,7 +161,7 @@ impl WorkloadCheck<'_> {
     }
 
     fn text(&mut self, node: &Node, settings: &Settings) {
-        if let Some(Err(message)) = node.text().map(|text| template::fill(text, settings)) {
+        if let Some(Err(message)) = node.text().map(|text| request::fill(text, settings)) {
             self.problems.add(self.file, node.mark, message);
         }
         let entries = node.entries().iter().filter(|entry| entry.key != "about");

@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 
 use super::request::requests;
 use super::workload::ResolvedWorkload;
-use super::{Scope, pacing, template};
+use super::{Scope, pacing, request};
 use crate::catalog::WorkloadFolder;
 use crate::def::{ExperimentDef, LoadDef, LoadKindDef, LoadSection};
 use crate::load::{ClientSpec, ConnectionRules, LoadSpec, Pacing, RequestSpec};
@@ -365,7 +365,7 @@ fn keys_of(
                 let alone = text.strip_prefix("{{").and_then(|t| t.strip_suffix("}}"));
                 match alone.and_then(|name| settings.get(name.trim())) {
                     Some(value) => value.clone(),
-                    None => template::fill(text, settings)?.into(),
+                    None => request::fill(text, settings)?.into(),
                 }
             }
             other => other.clone(),

@@ -15,13 +15,11 @@ mod load;
 mod pacing;
 mod prepare;
 mod published;
-mod redirection;
 mod request;
 mod routing;
 mod run;
 mod sites;
 mod start;
-mod template;
 mod topology;
 mod waterfall;
 mod workload;
@@ -33,18 +31,18 @@ use sha2::{Digest, Sha256};
 
 use crate::FORMAT_VERSION;
 use crate::catalog::{Catalog, WorkloadFolder};
-use crate::def::ExperimentDef;
+use crate::def::{ArmDef, ExperimentDef, InterceptionDef, SidecarDef};
 use crate::document;
 use crate::load::Reach;
 use crate::plan::{Addressing, BaselineRuns, Compare, Form, Level, Plan, Restart, WorkloadPlan};
 use crate::problem::{Problems, hint};
 use crate::target::TargetDef;
+use crate::topology::Interception;
 use crate::units::Period;
 use crate::yaml::{self, Entry, Mark, Node, Value};
 
 pub use check::check_workload;
 use external::Externals;
-pub use redirection::Redirection;
 use sites::Sites;
 
 /// An experiment file with its name and text.
@@ -96,6 +94,41 @@ impl Choices {
             external: BTreeMap::new(),
             reach: Reach::Private,
         }
+    }
+}
+
+/// Whether the kernel can redirect a pod's traffic to its sidecar.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Redirection {
+    /// It can, or was not checked.
+    Possible,
+    /// It cannot; the reason.
+    Impossible(String),
+}
+
+impl Redirection {
+    /// How traffic reaches a sidecar.
+    fn interception(&self, wanted: Option<InterceptionDef>) -> Interception {
+        match (wanted, self) {
+            (Some(InterceptionDef::Redirect), _)
+            | (Some(InterceptionDef::RedirectIfPossible), Redirection::Possible) => {
+                Interception::Redirect
+            }
+            _ => Interception::Explicit,
+        }
+    }
+
+    /// What an arm needs and lacks: as written in the file, else redirection.
+    fn needs(&self, arm: &ArmDef) -> Option<String> {
+        let redirects = |def: &SidecarDef| def.interception == Some(InterceptionDef::Redirect);
+        let mut sidecars = arm.sidecars.iter().flat_map(|sidecars| sidecars.all());
+        let lacking = match self {
+            Redirection::Impossible(reason) if sidecars.any(redirects) => {
+                Some(format!("redirected traffic ({reason})"))
+            }
+            _ => None,
+        };
+        arm.requires.clone().or(lacking)
     }
 }
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::audit::SingleRequest;
 use super::workload::ResolvedWorkload;
-use super::{Scope, audit, load, template};
+use super::{Scope, audit, load, request};
 use crate::catalog::WorkloadFolder;
 use crate::def::{ExperimentDef, FilledDef, LoadDef, LoadModel, PrepareDef, TopicDef};
 use crate::load::LoadSpec;
@@ -98,7 +98,7 @@ pub(super) fn check_topics(
         let makes = |step: &PrepareDef| {
             let topic = step.topic.as_ref();
             topic.is_some_and(|topic| {
-                template::fill(&topic.name, &resolved.settings).is_ok_and(|name| name == path)
+                request::fill(&topic.name, &resolved.settings).is_ok_and(|name| name == path)
             })
         };
         let mut known = folder.def.prepare.iter().filter(|(_, step)| makes(step));
@@ -120,7 +120,7 @@ fn filled(
     folder: &WorkloadFolder,
     resolved: &ResolvedWorkload,
 ) -> Preparation {
-    let records = template::fill(&def.records, &resolved.settings)
+    let records = request::fill(&def.records, &resolved.settings)
         .ok()
         .and_then(|text| text.parse().ok())
         .filter(|records| *records > 0);
@@ -170,7 +170,7 @@ fn topic(
             hint(&def.part, known)
         ));
     }
-    let fill = |text: &str| template::fill(text, &resolved.settings);
+    let fill = |text: &str| request::fill(text, &resolved.settings);
     let name = fill(&def.name)?;
     if resolved.external.of(&def.part).is_some() && !name.starts_with(OWN) {
         return Err(format!(

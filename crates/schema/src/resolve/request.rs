@@ -1,9 +1,12 @@
-//! Requests of a workload at one level, with settings filled in.
+//! Requests of a workload at one level, with settings filled in: `/?size={{ payload }}`.
 
+use serde_json::Value;
+
+use super::Scope;
 use super::load::Role;
-use super::{Scope, template};
 use crate::def::{BodyDef, LoadKindDef, PartsDef, RequestDef};
 use crate::load::{Body, Expect, ExpectBody, ExpectStatus, Parts, RequestSpec};
+use crate::problem::hint;
 use crate::topology::Settings;
 use crate::units::Size;
 use crate::yaml::Node;
@@ -34,7 +37,7 @@ pub(super) fn requests(
 /// # Errors
 /// What is wrong with it, in words.
 pub(super) fn request(def: &RequestDef, settings: &Settings) -> Result<RequestSpec, String> {
-    let fill = |text: &str| template::fill(text, settings);
+    let fill = |text: &str| fill(text, settings);
     let size = |text: &str| -> Result<u64, String> {
         fill(text)?
             .parse::<Size>()
@@ -91,4 +94,34 @@ pub(super) fn request(def: &RequestDef, settings: &Settings) -> Result<RequestSp
             Some(PartsDef::Literal) | None => Parts::Literal,
         },
     })
+}
+
+/// Inserts settings into a text.
+///
+/// # Errors
+/// Unclosed braces, and unknown settings.
+pub(super) fn fill(text: &str, settings: &Settings) -> Result<String, String> {
+    let mut filled = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(open) = rest.find("{{") {
+        filled.push_str(&rest[..open]);
+        let inside = &rest[open + 2..];
+        let Some(close) = inside.find("}}") else {
+            return Err(format!(
+                "\"{text}\": the braces are not closed: write {{{{ name }}}}"
+            ));
+        };
+        let key = inside[..close].trim();
+        match settings.get(key) {
+            Some(Value::String(text)) => filled.push_str(text),
+            Some(other) => filled.push_str(&other.to_string()),
+            None => {
+                let known = settings.keys().map(String::as_str);
+                return Err(format!("unknown setting \"{key}\"{}", hint(key, known)));
+            }
+        }
+        rest = &inside[close + 2..];
+    }
+    filled.push_str(rest);
+    Ok(filled)
 }

@@ -6,8 +6,7 @@ use super::Scope;
 use crate::def::{ArmDef, ExperimentDef, SiteLinkDef, SitesDef};
 use crate::plan::{Addressing, Arm, Form};
 use crate::problem::hint;
-use crate::sites::SiteLink;
-use crate::topology::Pod;
+use crate::topology::{Pod, SiteLink};
 use crate::yaml::{Mark, Node};
 
 /// Greatest delay of one direction; a satellite link has 300 ms.

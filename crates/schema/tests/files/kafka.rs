@@ -1,11 +1,10 @@
 //! Brokers, what is sent to them, and the topic of each trial.
 
-use tare_schema::def::PrepareWhen;
 use tare_schema::find::Library;
 use tare_schema::load::{
     Acks, Body, FetchDepth, FetchEnd, FetchSpec, Pacing, ProduceSpec, Shard, Stop,
 };
-use tare_schema::plan::{Form, Need, Plan, Preparation, PublishedFigure};
+use tare_schema::plan::{Form, Need, Plan, Preparation, PrepareWhen, PublishedFigure};
 use tare_schema::resolve::{Choices, resolve};
 
 use crate::bench::{repository, source};
