@@ -47,104 +47,35 @@ impl Shape {
     }
 }
 
+/// One format per line: name, type, description.
+macro_rules! shapes {
+    ($($name:literal $shape:ty, $about:literal;)*) => {
+        &[$(Shape::new($name, $about, schema_of::<$shape>)),*]
+    };
+}
+
 /// All formats of this crate.
-pub const SHAPES: &[Shape] = &[
-    Shape {
-        name: "experiment",
-        about: "an experiment file, experiments/<study>/*.yaml",
-        make: schema_of::<ExperimentDef>,
-    },
-    Shape {
-        name: "workload",
-        about: "a workload folder's workload.yaml",
-        make: schema_of::<WorkloadDef>,
-    },
-    Shape {
-        name: "target",
-        about: "a target folder's target.yaml",
-        make: schema_of::<TargetDef>,
-    },
-    Shape {
-        name: "requests",
-        about: "a file of plain requests, `tare load --requests`",
-        make: schema_of::<RequestsDef>,
-    },
-    Shape {
-        name: "session",
-        about: "a scripted session, `tare load --session`",
-        make: schema_of::<SessionDef>,
-    },
-    Shape {
-        name: "clusters",
-        about: "Kafka clusters by name, ~/.config/tare/clusters.yaml",
-        make: schema_of::<ClustersDef>,
-    },
-    Shape {
-        name: "plan",
-        about: "plan.json of a run",
-        make: schema_of::<Plan>,
-    },
-    Shape {
-        name: "record",
-        about: "record.json of a trial",
-        make: schema_of::<TrialRecord>,
-    },
-    Shape {
-        name: "environment",
-        about: "environment.json of a run",
-        make: schema_of::<EnvironmentRecord>,
-    },
-    Shape {
-        name: "run",
-        about: "run.json of a run",
-        make: schema_of::<RunState>,
-    },
-    Shape {
-        name: "load-plan",
-        about: "what an agent is told",
-        make: schema_of::<LoadPlan>,
-    },
-    Shape {
-        name: "agent-message",
-        about: "a line that an agent writes",
-        make: schema_of::<AgentMessage>,
-    },
-    Shape {
-        name: "load-report",
-        about: "what `tare load --json` prints",
-        make: schema_of::<LoadReport>,
-    },
-    Shape {
-        name: "search-report",
-        about: "what `tare load --search --json` prints",
-        make: schema_of::<SearchReport>,
-    },
-    Shape {
-        name: "curve-report",
-        about: "what `tare load --curve --json` prints",
-        make: schema_of::<CurveReport>,
-    },
-    Shape {
-        name: "load-event",
-        about: "a line of `tare load --json-lines`",
-        make: schema_of::<LoadEvent>,
-    },
-    Shape {
-        name: "view",
-        about: "what a report shows, `tare report --json`",
-        make: schema_of::<View>,
-    },
-    Shape {
-        name: "run-event",
-        about: "a line of `tare run --json-lines`",
-        make: schema_of::<RunEvent>,
-    },
-    Shape {
-        name: "error",
-        about: "what a command prints that fails with --json or --json-lines",
-        make: schema_of::<FailureReport>,
-    },
-];
+pub const SHAPES: &[Shape] = shapes! {
+    "experiment" ExperimentDef, "an experiment file, experiments/<study>/*.yaml";
+    "workload" WorkloadDef, "a workload folder's workload.yaml";
+    "target" TargetDef, "a target folder's target.yaml";
+    "requests" RequestsDef, "a file of plain requests, `tare load --requests`";
+    "session" SessionDef, "a scripted session, `tare load --session`";
+    "clusters" ClustersDef, "Kafka clusters by name, ~/.config/tare/clusters.yaml";
+    "plan" Plan, "plan.json of a run";
+    "record" TrialRecord, "record.json of a trial";
+    "environment" EnvironmentRecord, "environment.json of a run";
+    "run" RunState, "run.json of a run";
+    "load-plan" LoadPlan, "what an agent is told";
+    "agent-message" AgentMessage, "a line that an agent writes";
+    "load-report" LoadReport, "what `tare load --json` prints";
+    "search-report" SearchReport, "what `tare load --search --json` prints";
+    "curve-report" CurveReport, "what `tare load --curve --json` prints";
+    "load-event" LoadEvent, "a line of `tare load --json-lines`";
+    "view" View, "what a report shows, `tare report --json`";
+    "run-event" RunEvent, "a line of `tare run --json-lines`";
+    "error" FailureReport, "what a command prints that fails with --json or --json-lines";
+};
 
 /// The format of this name.
 #[must_use]

@@ -10,49 +10,32 @@ use crate::named;
 use crate::units::Period;
 use crate::yaml::Node;
 
-/// A key of the load: name, whether it is given, and the models it belongs to.
-type KeyRule = (&'static str, fn(&LoadDef) -> bool, &'static [LoadModel]);
-
-const KEYS: [KeyRule; 13] = [
-    (
-        "rate",
-        |def| per_second(def).is_some(),
-        &[LoadModel::Constant, LoadModel::Poisson],
-    ),
-    (
-        "rate",
-        |def| per_second(def).is_none() && def.rate.is_some(),
-        // For constant and poisson, the missing number is reported elsewhere.
-        &[LoadModel::Constant, LoadModel::Poisson, LoadModel::Max],
-    ),
-    ("from", |def| def.from.is_some(), &[LoadModel::Ramp]),
-    ("to", |def| def.to.is_some(), &[LoadModel::Ramp]),
-    (
-        "ramp_duration",
-        |def| def.ramp_duration.is_some(),
-        &[LoadModel::Ramp],
-    ),
-    ("steps", |def| def.steps.is_some(), &[LoadModel::Steps]),
-    (
-        "interarrival",
-        |def| def.interarrival.is_some(),
-        &[LoadModel::Ramp, LoadModel::Steps],
-    ),
-    (
-        "recording",
-        |def| def.recording.is_some(),
-        &[LoadModel::Replay],
-    ),
-    ("speed", |def| def.speed.is_some(), &[LoadModel::Replay]),
-    ("at_end", |def| def.at_end.is_some(), &[LoadModel::Replay]),
-    ("clients", |def| def.clients.is_some(), &[LoadModel::Closed]),
-    ("think", |def| def.think.is_some(), &[LoadModel::Closed]),
-    (
-        "think_distribution",
-        |def| def.think_distribution.is_some(),
-        &[LoadModel::Closed],
-    ),
-];
+/// Keys of a load: name, whether it is given, and the models it belongs to.
+fn keys(def: &LoadDef) -> [(&'static str, bool, &'static [LoadModel]); 13] {
+    use LoadModel::{Closed, Constant, Max, Poisson, Ramp, Replay, Steps};
+    let number = per_second(def).is_some();
+    // For constant and poisson, a missing number is reported elsewhere.
+    let word = def.rate.is_some() && !number;
+    [
+        ("rate", number, &[Constant, Poisson]),
+        ("rate", word, &[Constant, Poisson, Max]),
+        ("from", def.from.is_some(), &[Ramp]),
+        ("to", def.to.is_some(), &[Ramp]),
+        ("ramp_duration", def.ramp_duration.is_some(), &[Ramp]),
+        ("steps", def.steps.is_some(), &[Steps]),
+        ("interarrival", def.interarrival.is_some(), &[Ramp, Steps]),
+        ("recording", def.recording.is_some(), &[Replay]),
+        ("speed", def.speed.is_some(), &[Replay]),
+        ("at_end", def.at_end.is_some(), &[Replay]),
+        ("clients", def.clients.is_some(), &[Closed]),
+        ("think", def.think.is_some(), &[Closed]),
+        (
+            "think_distribution",
+            def.think_distribution.is_some(),
+            &[Closed],
+        ),
+    ]
+}
 
 fn word(model: LoadModel) -> &'static str {
     match model {
@@ -99,8 +82,8 @@ pub(super) fn pacing(
         scope.problem(root.key_place(&role.path), message);
         return None;
     };
-    for (key, is_written, models) in KEYS {
-        if is_written(def) && !models.contains(&model) {
+    for (key, is_written, models) in keys(def) {
+        if is_written && !models.contains(&model) {
             let names: Vec<&str> = models.iter().map(|model| word(*model)).collect();
             let message = format!(
                 "{key} belongs to model {}: take one of them out",
