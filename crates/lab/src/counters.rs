@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use regex::Regex;
-use tare_schema::target::{CounterSource, JmxSource, JsonSource, Missing, ReadingCost};
+use tare_schema::counter::{CounterSource, JmxSource, JsonSource, Missing, ReadingCost};
 
 use crate::LabError;
 use crate::connector::Connector;

@@ -8,10 +8,10 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use tare_schema::agent::{Acknowledged, AgentMessage};
+use tare_schema::counter::CounterKind;
 use tare_schema::load::{Endpoint, LoadPlan};
 use tare_schema::plan::{Ask, Exclusion, Limits, Placement, PreparedTopic};
 use tare_schema::record::{EnvironmentRecord, MachineUsage, PartUsage, ReadBackRecord};
-use tare_schema::target::CounterKind;
 use tare_schema::topology::{Settings, Topology};
 
 use crate::LabError;

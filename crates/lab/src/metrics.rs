@@ -6,10 +6,11 @@ use std::path::Path;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use tare_schema::counter::CounterSource;
 use tare_schema::external::split;
 use tare_schema::load::Reach;
 use tare_schema::metrics_source::{MetricsSourceDef, MetricsWay, password};
-use tare_schema::target::{CounterSource, JmxDef};
+use tare_schema::target::JmxDef;
 
 use crate::LabError;
 use crate::connector::Connector;

@@ -13,7 +13,8 @@ use std::time::Duration;
 
 use minijinja::Value;
 use minijinja::value::Serde;
-use tare_schema::target::{CounterDef, CounterKind, CounterSource, ReadyDef, StopDef};
+use tare_schema::counter::{CounterDef, CounterKind, CounterSource};
+use tare_schema::target::{ReadyDef, StopDef};
 
 use crate::LabError;
 use crate::counters::{BeanQuery, bean_queries};

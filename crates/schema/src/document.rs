@@ -2,23 +2,15 @@
 
 use std::path::Path;
 
-use schemars::{JsonSchema, generate::SchemaSettings};
+use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde_json::Value as Json;
 
 use crate::problem::Problems;
 use crate::regular::read_regular_text;
+use crate::schemas::schema_of;
 use crate::structure;
 use crate::yaml::{self, FILE_BYTES_MAX, Mark, Node};
-
-/// JSON Schema of a type, used for checks and by editors.
-#[must_use]
-pub fn schema_of<T: JsonSchema>() -> Json {
-    SchemaSettings::draft2020_12()
-        .into_generator()
-        .into_root_schema_for::<T>()
-        .to_value()
-}
 
 /// Reads a text file of limited size.
 ///

@@ -6,11 +6,11 @@ use std::net::IpAddr;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::counter::CounterDef;
 use crate::load::{LoginSpec, TlsSpec};
 use crate::metrics_source::MetricsSourceDef;
 use crate::plan::Plan;
-use crate::problem::list;
-use crate::target::CounterDef;
+use crate::text::list;
 use crate::topology::{Security, Topology};
 
 /// Target name of external parts.

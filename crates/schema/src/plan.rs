@@ -21,8 +21,7 @@ pub use assertion::{Asserted, Assertion, Comparison};
 pub use capacity::{BeyondKnee, Capacity, SkippedLevel};
 pub use fault::{FaultKind, Guarantee, PlannedFault, PreparedTopic, ReadBackPlan};
 pub use fitness::Fitness;
-pub(crate) use preparation::TRIAL;
-pub use preparation::{Ask, Audit, Preparation, PrepareWhen};
+pub use preparation::{Ask, Audit, Preparation, PrepareWhen, TRIAL};
 
 /// A resolved experiment.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+pub use crate::text::list;
 use crate::yaml::Mark;
 
 /// Greatest number of problems shown.
@@ -135,18 +136,5 @@ pub fn hint<'a>(wrong: &str, known: impl IntoIterator<Item = &'a str>) -> String
         Some(_) if known.len() <= LISTED_MAX => format!(": known are {}", list(&known)),
         Some((_, word)) => format!(": the nearest known is \"{word}\""),
         None => String::new(),
-    }
-}
-
-/// `a, b and c`.
-#[must_use]
-pub fn list<T: AsRef<str>>(words: &[T]) -> String {
-    match words {
-        [] => String::from("none"),
-        [only] => only.as_ref().to_owned(),
-        [most @ .., last] => {
-            let most: Vec<&str> = most.iter().map(AsRef::as_ref).collect();
-            format!("{} and {}", most.join(", "), last.as_ref())
-        }
     }
 }

@@ -1,5 +1,5 @@
 //! What planning knows of a protocol. The protocols themselves, with their clients, are in the load generator; a
-//! [`crate::catalog::Catalog`] has their list.
+//! catalog has their list.
 
 use crate::load::{ClientSpec, RequestSpec};
 

@@ -1,20 +1,26 @@
-//! JSON Schemas of all files and messages.
+//! JSON Schemas of the files and messages that Tare writes.
 
+use schemars::JsonSchema;
+use schemars::generate::SchemaSettings;
 use serde_json::Value;
 
 use crate::agent::AgentMessage;
-use crate::clusters::ClustersDef;
-use crate::def::{ExperimentDef, WorkloadDef};
-use crate::document::schema_of;
 use crate::event::{FailureReport, LoadEvent, RunEvent};
 use crate::load::LoadPlan;
 use crate::load_report::LoadReport;
 use crate::plan::Plan;
 use crate::record::{EnvironmentRecord, RunState, TrialRecord};
-use crate::script::{RequestsDef, SessionDef};
 use crate::search_report::{CurveReport, SearchReport};
-use crate::target::TargetDef;
 use crate::view::View;
+
+/// JSON Schema of a type, used for checks and by editors.
+#[must_use]
+pub fn schema_of<T: JsonSchema>() -> Value {
+    SchemaSettings::draft2020_12()
+        .into_generator()
+        .into_root_schema_for::<T>()
+        .to_value()
+}
 
 /// A file or message format with a JSON Schema.
 #[derive(Debug, Clone, Copy)]
@@ -27,7 +33,13 @@ pub struct Shape {
 }
 
 impl Shape {
-    /// A format that another crate declares.
+    /// The format of a type.
+    #[must_use]
+    pub const fn of<T: JsonSchema>(name: &'static str, about: &'static str) -> Shape {
+        Shape::new(name, about, schema_of::<T>)
+    }
+
+    /// A format whose schema is made of several types.
     #[must_use]
     pub const fn new(name: &'static str, about: &'static str, make: fn() -> Value) -> Shape {
         Shape { name, about, make }
@@ -47,38 +59,22 @@ impl Shape {
     }
 }
 
-/// One format per line: name, type, description.
-macro_rules! shapes {
-    ($($name:literal $shape:ty, $about:literal;)*) => {
-        &[$(Shape::new($name, $about, schema_of::<$shape>)),*]
-    };
-}
-
-/// All formats of this crate.
-pub const SHAPES: &[Shape] = shapes! {
-    "experiment" ExperimentDef, "an experiment file, experiments/<study>/*.yaml";
-    "workload" WorkloadDef, "a workload folder's workload.yaml";
-    "target" TargetDef, "a target folder's target.yaml";
-    "requests" RequestsDef, "a file of plain requests, `tare load --requests`";
-    "session" SessionDef, "a scripted session, `tare load --session`";
-    "clusters" ClustersDef, "Kafka clusters by name, ~/.config/tare/clusters.yaml";
-    "plan" Plan, "plan.json of a run";
-    "record" TrialRecord, "record.json of a trial";
-    "environment" EnvironmentRecord, "environment.json of a run";
-    "run" RunState, "run.json of a run";
-    "load-plan" LoadPlan, "what an agent is told";
-    "agent-message" AgentMessage, "a line that an agent writes";
-    "load-report" LoadReport, "what `tare load --json` prints";
-    "search-report" SearchReport, "what `tare load --search --json` prints";
-    "curve-report" CurveReport, "what `tare load --curve --json` prints";
-    "load-event" LoadEvent, "a line of `tare load --json-lines`";
-    "view" View, "what a report shows, `tare report --json`";
-    "run-event" RunEvent, "a line of `tare run --json-lines`";
-    "error" FailureReport, "what a command prints that fails with --json or --json-lines";
-};
-
-/// The format of this name.
-#[must_use]
-pub fn shape(name: &str) -> Option<&'static Shape> {
-    SHAPES.iter().find(|shape| shape.name == name)
-}
+/// All formats of files and messages that Tare writes.
+pub const SHAPES: &[Shape] = &[
+    Shape::of::<Plan>("plan", "plan.json of a run"),
+    Shape::of::<TrialRecord>("record", "record.json of a trial"),
+    Shape::of::<EnvironmentRecord>("environment", "environment.json of a run"),
+    Shape::of::<RunState>("run", "run.json of a run"),
+    Shape::of::<LoadPlan>("load-plan", "what an agent is told"),
+    Shape::of::<AgentMessage>("agent-message", "a line that an agent writes"),
+    Shape::of::<LoadReport>("load-report", "what `tare load --json` prints"),
+    Shape::of::<SearchReport>("search-report", "what `tare load --search --json` prints"),
+    Shape::of::<CurveReport>("curve-report", "what `tare load --curve --json` prints"),
+    Shape::of::<LoadEvent>("load-event", "a line of `tare load --json-lines`"),
+    Shape::of::<View>("view", "what a report shows, `tare report --json`"),
+    Shape::of::<RunEvent>("run-event", "a line of `tare run --json-lines`"),
+    Shape::of::<FailureReport>(
+        "error",
+        "what a command prints that fails with --json or --json-lines",
+    ),
+];

@@ -10,19 +10,15 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::counter::CounterDef;
 use crate::topology::{InstanceRole, Interception, Security, Settings};
 use crate::units::Period;
 
 mod check;
-mod counter;
 mod jmx;
 
 pub(crate) use check::check_counter;
-pub use counter::{
-    COUNTERS, CommandSource, CounterDef, CounterKind, CounterSource, JsonSource, LogSource,
-    Missing, PrometheusSource, ReadingCost, TextSource,
-};
-pub use jmx::{Bean, ExportDef, JmxDef, JmxSource, value_pattern};
+pub use jmx::{Bean, ExportDef, JmxDef, value_pattern};
 
 /// A target: the content of `target.yaml`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]

@@ -1,4 +1,4 @@
-//! Checks texts from experiments and workloads that are inserted into configurations, commands and messages.
+//! Texts: checks of those from experiments and workloads that are inserted into configurations, commands and messages; lists.
 
 use crate::shown::is_obeyed;
 
@@ -65,4 +65,17 @@ pub fn shown(text: &str) -> String {
         shown.push('…');
     }
     shown
+}
+
+/// `a, b and c`.
+#[must_use]
+pub fn list<T: AsRef<str>>(words: &[T]) -> String {
+    match words {
+        [] => String::from("none"),
+        [only] => only.as_ref().to_owned(),
+        [most @ .., last] => {
+            let most: Vec<&str> = most.iter().map(AsRef::as_ref).collect();
+            format!("{} and {}", most.join(", "), last.as_ref())
+        }
+    }
 }

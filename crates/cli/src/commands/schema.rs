@@ -2,8 +2,9 @@
 
 use std::process::ExitCode;
 
+use tare_schema::formats::formats;
 use tare_schema::problem::hint;
-use tare_schema::schemas::{SHAPES, Shape};
+use tare_schema::schemas::Shape;
 
 use crate::commands::kafka::json_schema::KAFKA;
 use crate::exit::{Exit, bad_input};
@@ -43,5 +44,5 @@ const CLIENT: Shape = Shape::new(
 
 /// Schemas of files and messages, and of what commands print.
 fn all() -> impl Iterator<Item = &'static Shape> {
-    SHAPES.iter().chain([&CLIENT, &KAFKA])
+    formats().chain([&CLIENT, &KAFKA])
 }

@@ -1,7 +1,7 @@
 //! Tests of the proof on inner edges: calls are compared with what the workload declares for each request.
 
 use std::collections::BTreeMap;
-use tare_schema::target::CounterKind;
+use tare_schema::counter::CounterKind;
 
 use tare_schema::agent::RequestCount;
 use tare_schema::external::External;

@@ -21,10 +21,10 @@ use tare_schema::agent::{
     Acknowledged, AgentMessage, CompletedCounts, ConnectionCounts, GeneratorStats, LoadEnd,
     LoadResult, QuantileSummary,
 };
+use tare_schema::counter::CounterKind;
 use tare_schema::load::{Endpoint, LoadPlan};
 use tare_schema::plan::{Ask, PreparedTopic};
 use tare_schema::record::{EnvironmentRecord, MachineUsage, PartUsage, ReadBackRecord};
-use tare_schema::target::CounterKind;
 use tare_schema::topology::Topology;
 
 pub use plan::plan;

@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use regex::Regex;
-use tare_schema::target::{Bean, ExportDef, JmxSource, value_pattern};
+use tare_schema::counter::JmxSource;
+use tare_schema::target::{Bean, ExportDef, value_pattern};
 
 use super::CounterValue;
 use super::prometheus::{Sample, sample};

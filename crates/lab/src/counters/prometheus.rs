@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use tare_schema::target::PrometheusSource;
+use tare_schema::counter::PrometheusSource;
 
 use super::CounterValue;
 

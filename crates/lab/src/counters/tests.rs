@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::thread::JoinHandle;
 
 use proptest::prelude::*;
-use tare_schema::target::{
+use tare_schema::counter::{
     CommandSource, CounterKind, JmxSource, JsonSource, LogSource, PrometheusSource, TextSource,
 };
 

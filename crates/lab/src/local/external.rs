@@ -9,11 +9,11 @@ use std::time::Duration;
 
 use tare_kafka::sasl::Credentials;
 use tare_kafka_admin::client::{Address, Cluster, Identity, Settings, Tls, Trust};
+use tare_schema::counter::CounterSource;
 use tare_schema::external::{External, ExternalMetrics, split};
 use tare_schema::load::{self, Reach};
 use tare_schema::named::password_in;
 use tare_schema::protocol;
-use tare_schema::target::CounterSource;
 use tare_schema::text::shown;
 use tare_schema::topology::{Security, Topology};
 

@@ -92,7 +92,7 @@ impl ObservedExternal {
 
 #[cfg(test)]
 mod tests {
-    use tare_schema::target::CounterKind;
+    use tare_schema::counter::CounterKind;
 
     use super::*;
     use crate::environment::Reading;

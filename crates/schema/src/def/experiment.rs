@@ -8,11 +8,11 @@ use serde_json::Value;
 
 use super::{ArmDef, LoadSection, SubjectDef};
 use crate::clusters::{ClusterSaslDef, ClusterTlsDef};
+use crate::counter::CounterDef;
 use crate::metric::Metric;
 use crate::metrics_source::MetricsSourceDef;
 use crate::name::Name;
 use crate::plan::{Addressing, BaselineRuns, BeyondKnee, Blocks, Compare, Need, Outliers, Restart};
-use crate::target::CounterDef;
 use crate::topology::Settings;
 use crate::units::{BitRate, Period, Share, Size};
 

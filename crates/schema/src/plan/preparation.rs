@@ -51,8 +51,8 @@ pub enum PrepareWhen {
     Start,
 }
 
-/// Placeholder for the number of a trial.
-pub(crate) const TRIAL: &str = "{trial}";
+/// Placeholder for the number of a trial in names of topics and paths of requests.
+pub const TRIAL: &str = "{trial}";
 
 impl Preparation {
     /// Name of the step.

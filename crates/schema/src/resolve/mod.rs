@@ -36,6 +36,7 @@ use crate::document;
 use crate::load::Reach;
 use crate::plan::{Addressing, BaselineRuns, Compare, Form, Level, Plan, Restart, WorkloadPlan};
 use crate::problem::{Problems, hint};
+use crate::schemas::schema_of;
 use crate::target::TargetDef;
 use crate::topology::Interception;
 use crate::units::Period;
@@ -138,7 +139,7 @@ impl Redirection {
 /// All problems, each with file, line and column.
 pub fn resolve(source: &Source, catalog: &Catalog, choices: &Choices) -> Result<Plan, Problems> {
     let root = yaml::parse(&source.file, &source.text)?;
-    let schema = document::schema_of::<ExperimentDef>();
+    let schema = schema_of::<ExperimentDef>();
     document::fill::<ExperimentDef>(&source.file, &schema, &root)?;
     let one = |form: Form| {
         let choices = Choices {

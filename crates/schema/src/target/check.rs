@@ -6,10 +6,8 @@ use std::time::Duration;
 use regex::Regex;
 use serde_json::Value;
 
-use super::{
-    Bean, COUNTERS, CounterDef, CounterSource, ExtAuthzDef, Get, JmxDef, JmxSource, SettingDef,
-    StepDef, TargetDef, TargetKind,
-};
+use super::{Bean, ExtAuthzDef, Get, JmxDef, SettingDef, StepDef, TargetDef, TargetKind};
+use crate::counter::{COUNTERS, CounterDef, CounterSource, JmxSource};
 use crate::document;
 use crate::problem::{Problems, hint};
 use crate::text;

@@ -6,7 +6,7 @@ use regex::Regex;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::counter::one;
+use crate::counter::one;
 
 /// How to read beans of a target's instances, both those that Tare starts and external ones.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -25,19 +25,6 @@ pub struct JmxDef {
     /// Names of metrics on an exporter's page, besides the default names; the first one that is on the page is used.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub exported: Vec<ExportDef>,
-}
-
-/// A numeric attribute of beans. Its name on an exporter's page follows from [`JmxDef::exported`].
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct JmxSource {
-    /// Name of a bean, or of several: `*` stands for any text in the value of a property, `<*>` or `<A|B>` for text that becomes
-    /// the label, `{{ port }}` for the port of each listener in turn.
-    pub bean: String,
-    /// Attribute; `Attribute/key` for a composite one.
-    pub attribute: String,
-    /// Attribute to multiply by: mean × count = sum.
-    pub times: Option<String>,
 }
 
 /// Name of an attribute of beans under an exporter's rules.
@@ -62,7 +49,7 @@ pub struct ExportDef {
     pub scale: f64,
 }
 
-/// Name of a bean, or of several, as in [`JmxSource::bean`].
+/// Name of a bean, or of several, as in [`crate::counter::JmxSource::bean`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Bean {
     /// Domain, before the colon.

@@ -1,12 +1,12 @@
 //! The committed schemas are what the types say now.
 
-use tare_schema::schemas::{SHAPES, shape};
+use tare_schema::formats::formats;
 
 use crate::bench::{check_golden, repository};
 
 #[test]
 fn committed_schemas_are_fresh() {
-    for shape in SHAPES {
+    for shape in formats() {
         let path = repository()
             .join("docs/schema")
             .join(format!("{}.json", shape.name));
@@ -16,7 +16,9 @@ fn committed_schemas_are_fresh() {
 
 #[test]
 fn every_key_of_an_experiment_is_explained_to_editors() {
-    let schema = shape("experiment").unwrap().schema();
+    let mut all = formats();
+    let shape = all.find(|shape| shape.name == "experiment").unwrap();
+    let schema = shape.schema();
     let mut unexplained = Vec::new();
     let definitions = schema["$defs"].as_object().unwrap();
     for (name, definition) in definitions
@@ -33,7 +35,11 @@ fn every_key_of_an_experiment_is_explained_to_editors() {
 }
 
 #[test]
-fn a_shape_is_found_by_its_name_alone() {
-    assert!(shape("plan").is_some());
-    assert!(shape("plans").is_none());
+fn every_format_has_a_name_of_its_own() {
+    let mut names: Vec<&str> = formats().map(|shape| shape.name).collect();
+    assert!(names.contains(&"plan") && names.contains(&"experiment"));
+    let count = names.len();
+    names.sort_unstable();
+    names.dedup();
+    assert_eq!(names.len(), count);
 }

@@ -9,8 +9,7 @@ use tare_kafka_admin::admin::{
 };
 use tare_kafka_admin::reassignment::ReassignmentPlan;
 use tare_schema::clusters::ClusterDef;
-use tare_schema::document::schema_of;
-use tare_schema::schemas::Shape;
+use tare_schema::schemas::{Shape, schema_of};
 
 use super::metrics::MetricsView;
 

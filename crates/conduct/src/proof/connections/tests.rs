@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use tare_lab::environment::{InstanceCounters, Reading};
-use tare_schema::target::CounterKind;
+use tare_schema::counter::CounterKind;
 use tare_schema::topology::{Instance, Interception, RouteSegment, Settings};
 
 use super::*;

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use tare_lab::environment::{InstanceCounters, Reading};
 use tare_schema::agent::{NegotiatedTls, TlsCount};
-use tare_schema::target::CounterKind;
+use tare_schema::counter::CounterKind;
 use tare_schema::topology::{Interception, RouteSegment};
 
 use super::*;

@@ -16,9 +16,9 @@ use std::time::Duration;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use tare_schema::agent::ErrorSource;
-use tare_schema::document::schema_of;
 use tare_schema::load::{CallSpec, ClientOptions, ClientSpec, ExpectStatus};
 use tare_schema::protocol::{LoadInfo, OverTcp, ProtocolInfo, Requests};
+use tare_schema::schemas::schema_of;
 
 use super::http2::codec::{ContentType, GrpcStatus};
 use super::http2::dialect::{Dialect, HttpResponse, Outgoing, Pace, status_class};

@@ -14,9 +14,9 @@ use dialect::{Dialect, Http};
 use request::{Prepared, RequestError, Scheme};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use tare_schema::document::schema_of;
 use tare_schema::load::{ClientOptions, ClientSpec, LoadPlan, RequestSpec, Transport};
 use tare_schema::protocol::{LoadInfo, OverTcp, ProtocolInfo, Requests};
+use tare_schema::schemas::schema_of;
 
 pub use tare_http2_frames::hpack;
 

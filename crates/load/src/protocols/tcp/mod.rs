@@ -11,9 +11,9 @@ mod tests;
 pub use client::Tcp;
 pub(crate) use options::body_bytes;
 pub use options::{Direction, TcpContent, TcpExchange};
-use tare_schema::document::schema_of;
 use tare_schema::load::{ClientOptions, ClientSpec};
 use tare_schema::protocol::{LoadInfo, OverTcp, ProtocolInfo, Requests};
+use tare_schema::schemas::schema_of;
 
 use super::{Connects, Flags, Protocol, SocketKind, UrlScheme, UrlTls};
 

@@ -3,12 +3,13 @@
 use regex::Regex;
 
 use super::{NO_ENVIRONMENT, NO_PASSWORD, Written, within};
+use crate::counter::{CounterDef, CounterSource};
 use crate::def::PartDef;
 use crate::external::{ExternalMetrics, USAGE, split};
 use crate::load::Reach;
 use crate::name::Name;
 use crate::resolve::Scope;
-use crate::target::{CounterDef, CounterSource, check_counter};
+use crate::target::check_counter;
 use crate::text::shown;
 use crate::yaml::Mark;
 

@@ -5,8 +5,6 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::JmxSource;
-
 /// A counter or gauge of an instance.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -35,7 +33,9 @@ pub enum CounterKind {
     Gauge,
 }
 
-pub(super) fn one() -> f64 {
+/// Default of a factor.
+#[must_use]
+pub fn one() -> f64 {
     1.0
 }
 
@@ -129,6 +129,19 @@ pub struct CommandSource {
     pub command: Vec<String>,
     /// Regular expression with the group `value`, and optionally `edge` and `label`.
     pub pattern: String,
+}
+
+/// A numeric attribute of beans. Its name on an exporter's page follows from `exported` of the target's `jmx`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct JmxSource {
+    /// Name of a bean, or of several: `*` stands for any text in the value of a property, `<*>` or `<A|B>` for text that becomes
+    /// the label, `{{ port }}` for the port of each listener in turn.
+    pub bean: String,
+    /// Attribute; `Attribute/key` for a composite one.
+    pub attribute: String,
+    /// Attribute to multiply by: mean × count = sum.
+    pub times: Option<String>,
 }
 
 /// Meaning of a counter that is missing from its page.
