@@ -2,14 +2,13 @@
 
 use serde_json::Value;
 
-use super::Scope;
 use super::published::number;
-use crate::def::{ExperimentDef, ValueDef};
+use super::{Input, Scope};
+use crate::def::ValueDef;
 use crate::metric::{Metric, Unit};
 use crate::plan::{Arm, Asserted, Assertion, Compare, Comparison, Form, Level};
 use crate::problem::hint;
 use crate::units::Share;
-use crate::yaml::Node;
 
 /// Quantity of assertions that is not a metric.
 const ERRORS: &str = "errors";
@@ -38,8 +37,7 @@ impl From<String> for Wrong {
 /// Assertions about the arms and levels of this form.
 pub(super) fn assertions(
     scope: &mut Scope<'_>,
-    root: &Node,
-    def: &ExperimentDef,
+    Input { root, def, .. }: Input<'_>,
     arms: &[Arm],
     levels: &[Level],
     compare: Compare,

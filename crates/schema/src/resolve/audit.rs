@@ -2,15 +2,14 @@
 
 use super::request::request;
 use super::workload::{ResolvedWorkload, edges, unknown_edge};
-use super::{Scope, load};
+use super::{Input, Scope, load};
 use crate::catalog::WorkloadFolder;
-use crate::def::{AuditDef, ExperimentDef, RequestDef};
+use crate::def::{AuditDef, RequestDef};
 use crate::load::Body;
 use crate::name::EdgePattern;
 use crate::plan::{Ask, Audit, RoleLoad};
 use crate::topology::Security;
 use crate::units::Period;
-use crate::yaml::Node;
 
 /// Default timeout of a single request; some load thousands of documents.
 const WITHIN_NS: u64 = 60_000_000_000;
@@ -26,9 +25,7 @@ pub(super) struct SingleRequest<'a> {
 /// Consistency checks of the loads in use.
 pub(super) fn audits(
     scope: &mut Scope<'_>,
-    root: &Node,
-    def: &ExperimentDef,
-    folder: &WorkloadFolder,
+    Input { root, def, folder }: Input<'_>,
     resolved: &ResolvedWorkload,
     loads: &[RoleLoad],
 ) -> Vec<Audit> {

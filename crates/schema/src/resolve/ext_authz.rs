@@ -2,9 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use super::Scope;
 use super::routing::{InstanceDraft, InstanceDrafts};
-use crate::def::ExperimentDef;
+use super::{Input, Scope};
 use crate::name::Name;
 use crate::problem::list;
 use crate::target::ExtAuthzDef;
@@ -146,7 +145,7 @@ pub(super) fn routes(
 }
 
 /// Checks that no factor varies a setting that adds instances: the test bed is the same for all levels of an arm.
-pub(super) fn check_factors(scope: &mut Scope<'_>, root: &Node, def: &ExperimentDef) {
+pub(super) fn check_factors(scope: &mut Scope<'_>, Input { root, def, .. }: Input<'_>) {
     for key in def.factors.keys() {
         let path: Vec<&str> = key.split('.').collect();
         let ["targets", target, setting] = path.as_slice() else {

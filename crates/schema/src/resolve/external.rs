@@ -6,10 +6,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 
-use super::{Choices, Redirection, Scope, workload};
+use super::{Choices, Input, Redirection, Scope, workload};
 use crate::catalog::WorkloadFolder;
 use crate::clusters::{ClusterSaslDef, ClusterTlsDef};
-use crate::def::{ExperimentDef, ExternalMapDef};
+use crate::def::ExternalMapDef;
 use crate::external::{CPU_SECONDS, External, ExternalMetrics, MEMORY_BYTES, split};
 use crate::load::{Identity, LoginSpec, Reach, Resumption, TlsSpec, TlsVersion, Trust};
 use crate::named;
@@ -116,9 +116,7 @@ impl Written<'_> {
 /// External parts, defined by the command line, else by the experiment, else by the workload.
 pub(super) fn externals(
     scope: &mut Scope<'_>,
-    root: &Node,
-    def: &ExperimentDef,
-    folder: &WorkloadFolder,
+    Input { root, def, folder }: Input<'_>,
     choices: &Choices,
 ) -> Externals {
     let mut all: BTreeMap<&str, Written<'_>> = BTreeMap::new();

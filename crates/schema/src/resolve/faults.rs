@@ -2,8 +2,8 @@
 
 use std::rc::Rc;
 
-use super::Scope;
 use super::external::Externals;
+use super::{Input, Scope};
 use crate::catalog::WorkloadFolder;
 use crate::def::{ExperimentDef, FaultDef};
 use crate::load::{Acks, Body, ProduceSpec, Stop};
@@ -13,7 +13,6 @@ use crate::plan::{
 };
 use crate::problem::hint;
 use crate::topology::Instance;
-use crate::yaml::Node;
 
 /// Least size of a value with a record number, which follows the timestamp.
 const VALUE_BYTES_MIN: u64 = 16;
@@ -21,9 +20,7 @@ const VALUE_BYTES_MIN: u64 = 16;
 /// Faults of an arm, in order of time. `prepare` are the preparation steps of all levels.
 pub(super) fn of_arm(
     scope: &mut Scope<'_>,
-    root: &Node,
-    def: &ExperimentDef,
-    folder: &WorkloadFolder,
+    Input { root, def, folder }: Input<'_>,
     (arm, prepare): (&Arm, &[&Preparation]),
 ) -> Vec<PlannedFault> {
     let external = Rc::clone(&scope.external);
@@ -46,8 +43,7 @@ pub(super) fn of_arm(
 /// What is read back after each trial of a cell; faults must be within its window.
 pub(super) fn read_back(
     scope: &mut Scope<'_>,
-    root: &Node,
-    def: &ExperimentDef,
+    Input { root, def, .. }: Input<'_>,
     faults: &[PlannedFault],
     (load, prepare): (&[RoleLoad], &[Preparation]),
 ) -> Option<ReadBackPlan> {

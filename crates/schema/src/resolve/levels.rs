@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{Scope, audit, faults, load, prepare, workload};
+use super::{Input, Scope, audit, faults, load, prepare, workload};
 use crate::catalog::WorkloadFolder;
 use crate::def::{ExperimentDef, LoadSection, RateDef, RateWord};
 use crate::document;
@@ -24,12 +24,7 @@ struct Variant {
 }
 
 /// All combinations of factor values; the first factor varies slowest.
-fn variants(
-    scope: &mut Scope<'_>,
-    root: &Node,
-    def: &ExperimentDef,
-    folder: &WorkloadFolder,
-) -> Vec<Variant> {
+fn variants(scope: &mut Scope<'_>, Input { root, def, folder }: Input<'_>) -> Vec<Variant> {
     let factors = root.get("factors").map_or(&[][..], Node::entries);
     let mut good = true;
     let mut count: usize = 1;
@@ -159,29 +154,28 @@ pub(super) struct ResolvedLevel {
 }
 
 /// Resolves all levels.
-pub(super) fn resolved(
-    scope: &mut Scope<'_>,
-    root: &Node,
-    def: &ExperimentDef,
-    folder: &WorkloadFolder,
-) -> Vec<ResolvedLevel> {
+pub(super) fn resolved(scope: &mut Scope<'_>, input: Input<'_>) -> Vec<ResolvedLevel> {
     let mut levels = Vec::new();
-    let variants = variants(scope, root, def, folder);
-    check_fixed(scope, root, def, folder);
-    for Variant { level, root } in variants {
-        let filled: ExperimentDef = match document::fill(scope.file, scope.schema, &root) {
-            Ok(filled) => filled,
+    check_fixed(scope, input);
+    for Variant { level, root } in variants(scope, input) {
+        let def: ExperimentDef = match document::fill(scope.file, scope.schema, &root) {
+            Ok(def) => def,
             Err(problems) => {
                 scope.problems.extend(problems);
                 continue;
             }
         };
-        let resolved = workload::resolved(scope, &root, folder);
+        let input = Input {
+            root: &root,
+            def: &def,
+            ..input
+        };
+        let resolved = workload::resolved(scope, input);
         let targets = targets(scope, &root);
-        let load = load::roles(scope, &root, &filled, folder, &resolved);
-        let prepare = prepare::steps(scope, &root, &filled, folder, &resolved, &load);
-        prepare::check_topics(scope, &root, folder, &resolved, (&load, &prepare));
-        let audit = audit::audits(scope, &root, &filled, folder, &resolved, &load);
+        let load = load::roles(scope, input, &resolved);
+        let prepare = prepare::steps(scope, input, &resolved, &load);
+        prepare::check_topics(scope, input, &resolved, (&load, &prepare));
+        let audit = audit::audits(scope, input, &resolved, &load);
         levels.push(ResolvedLevel {
             level,
             settings: resolved.settings,
@@ -191,22 +185,20 @@ pub(super) fn resolved(
             audit,
         });
     }
-    check_used(scope, root, folder, &levels);
+    check_used(scope, input, &levels);
     levels
 }
 
 /// Every arm × level, the levels of an arm together.
 pub(super) fn cells(
     scope: &mut Scope<'_>,
-    root: &Node,
-    def: &ExperimentDef,
-    folder: &WorkloadFolder,
+    input: Input<'_>,
     (arms, levels): (&[Arm], &[ResolvedLevel]),
 ) -> Vec<Cell> {
     let prepare: Vec<&Preparation> = levels.iter().flat_map(|level| &level.prepare).collect();
     let mut cells = Vec::with_capacity(arms.len() * levels.len());
     for arm in arms {
-        let faults = faults::of_arm(scope, root, def, folder, (arm, &prepare));
+        let faults = faults::of_arm(scope, input, (arm, &prepare));
         for level in levels {
             let steps = (level.load.as_slice(), level.prepare.as_slice());
             cells.push(Cell {
@@ -218,7 +210,7 @@ pub(super) fn cells(
                 prepare: level.prepare.clone(),
                 audit: level.audit.clone(),
                 faults: faults.clone(),
-                read_back: faults::read_back(scope, root, def, &faults, steps),
+                read_back: faults::read_back(scope, input, &faults, steps),
             });
         }
     }
@@ -228,8 +220,7 @@ pub(super) fn cells(
 /// Checks that a factor over a setting of the load changes the load, a preparation step or an audit.
 fn check_used(
     scope: &mut Scope<'_>,
-    root: &Node,
-    folder: &WorkloadFolder,
+    Input { root, folder, .. }: Input<'_>,
     levels: &[ResolvedLevel],
 ) {
     // After another problem levels may be missing or incomplete.
@@ -264,8 +255,7 @@ fn check_used(
 /// The level whose requests are shown one by one; the quick form may lack it.
 pub(super) fn per_request_level(
     scope: &mut Scope<'_>,
-    root: &Node,
-    def: &ExperimentDef,
+    Input { root, def, .. }: Input<'_>,
     levels: &[Level],
 ) -> Option<String> {
     let wanted = def.per_request_level.as_ref()?;
@@ -278,7 +268,7 @@ pub(super) fn per_request_level(
 }
 
 /// Checks that no factor varies a number of instances: the test bed is the same for all levels of an arm.
-fn check_fixed(scope: &mut Scope<'_>, root: &Node, def: &ExperimentDef, folder: &WorkloadFolder) {
+fn check_fixed(scope: &mut Scope<'_>, Input { root, def, folder }: Input<'_>) {
     for (name, part) in &folder.def.parts {
         let Some(crate::def::CountDef::Setting(setting)) = &part.count else {
             continue;

@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 
 use super::request::requests;
 use super::workload::ResolvedWorkload;
-use super::{Scope, pacing, request};
+use super::{Input, Scope, pacing, request};
 use crate::catalog::WorkloadFolder;
 use crate::def::{ExperimentDef, LoadDef, LoadKindDef, LoadSection};
 use crate::load::{ClientSpec, ConnectionRules, LoadSpec, Pacing, RequestSpec};
@@ -52,17 +52,15 @@ fn listed(section: &LoadSection) -> Vec<Role<'_>> {
 /// Agent instance and edge of every role, for the topology.
 pub(super) fn agents(
     scope: &mut Scope<'_>,
-    root: &Node,
-    def: &ExperimentDef,
-    folder: &WorkloadFolder,
+    input @ Input { def, .. }: Input<'_>,
 ) -> Vec<(String, Edge)> {
     let roles = listed(&def.load);
     let only = roles.len() == 1;
     roles
         .iter()
         .filter_map(|role| {
-            let kind = kind(scope, root, role, folder)?;
-            let edge = edge(scope, root, role, kind, folder)?;
+            let kind = kind(scope, input, role)?;
+            let edge = edge(scope, input, role, kind)?;
             Some((instance(role, &edge, only), edge))
         })
         .collect()
@@ -89,25 +87,22 @@ fn instance(role: &Role<'_>, edge: &Edge, only: bool) -> String {
 
 pub(super) fn roles(
     scope: &mut Scope<'_>,
-    root: &Node,
-    def: &ExperimentDef,
-    folder: &WorkloadFolder,
+    input @ Input { root, def, folder }: Input<'_>,
     resolved: &ResolvedWorkload,
 ) -> Vec<RoleLoad> {
     let roles = listed(&def.load);
     let only = roles.len() == 1;
     let mut loads = Vec::new();
     for role in &roles {
-        let Some(kind) = kind(scope, root, role, folder) else {
+        let Some(kind) = kind(scope, input, role) else {
             continue;
         };
-        let Some(edge) = edge(scope, root, role, kind, folder) else {
+        let Some(edge) = edge(scope, input, role, kind) else {
             continue;
         };
         let agents = role.def.count.unwrap_or(1);
         let protocol = kind.protocol.as_deref().unwrap_or(&edge.protocol);
-        let of = (kind, folder);
-        let Some(mut load) = spec(scope, root, role, protocol, of, &resolved.settings) else {
+        let Some(mut load) = spec(scope, input, role, (kind, protocol), resolved) else {
             continue;
         };
         if let Some(session) = &kind.session {
@@ -138,9 +133,8 @@ pub(super) fn roles(
 /// Resolves the load of a preparation step, which no role has.
 pub(super) fn alone(
     scope: &mut Scope<'_>,
-    root: &Node,
+    input: Input<'_>,
     def: &LoadDef,
-    folder: &WorkloadFolder,
     resolved: &ResolvedWorkload,
 ) -> Option<LoadSpec> {
     let role = Role {
@@ -148,17 +142,10 @@ pub(super) fn alone(
         def,
         path: vec!["prepare"],
     };
-    let kind = kind(scope, root, &role, folder)?;
-    let edge = edge(scope, root, &role, kind, folder)?;
+    let kind = kind(scope, input, &role)?;
+    let edge = edge(scope, input, &role, kind)?;
     let protocol = kind.protocol.as_deref().unwrap_or(&edge.protocol);
-    spec(
-        scope,
-        root,
-        &role,
-        protocol,
-        (kind, folder),
-        &resolved.settings,
-    )
+    spec(scope, input, &role, (kind, protocol), resolved)
 }
 
 /// Calls behind each request. That they are given for all requests or none is checked with the workload.
@@ -184,9 +171,8 @@ pub(super) fn at(root: &Node, role: &Role<'_>, key: &str) -> Mark {
 
 fn kind<'f>(
     scope: &mut Scope<'_>,
-    root: &Node,
+    Input { root, folder, .. }: Input<'f>,
     role: &Role<'_>,
-    folder: &'f WorkloadFolder,
 ) -> Option<&'f LoadKindDef> {
     let loads = &folder.def.loads;
     let Some(wanted) = &role.def.kind else {
@@ -218,10 +204,9 @@ fn kind<'f>(
 
 fn edge(
     scope: &mut Scope<'_>,
-    root: &Node,
+    Input { root, folder, .. }: Input<'_>,
     role: &Role<'_>,
     kind: &LoadKindDef,
-    folder: &WorkloadFolder,
 ) -> Option<Edge> {
     let edges = super::workload::edges(&folder.def);
     let wanted: &EdgePattern = role.def.edge.as_ref().unwrap_or(&kind.edge);
@@ -248,11 +233,10 @@ fn edge(
 
 fn spec(
     scope: &mut Scope<'_>,
-    root: &Node,
+    Input { root, folder, .. }: Input<'_>,
     role: &Role<'_>,
-    protocol: &str,
-    (kind, folder): (&LoadKindDef, &WorkloadFolder),
-    settings: &Settings,
+    (kind, protocol): (&LoadKindDef, &str),
+    ResolvedWorkload { settings, .. }: &ResolvedWorkload,
 ) -> Option<LoadSpec> {
     let def = role.def;
     let stop = pacing::stop(scope, root, role)?;

@@ -169,6 +169,14 @@ pub fn resolve(source: &Source, catalog: &Catalog, choices: &Choices) -> Result<
     }
 }
 
+/// An experiment in one form, or at one level, and its workload.
+#[derive(Clone, Copy)]
+struct Input<'a> {
+    root: &'a Node,
+    def: &'a ExperimentDef,
+    folder: &'a WorkloadFolder,
+}
+
 /// State of the resolution.
 struct Scope<'a> {
     file: &'a str,
@@ -253,31 +261,34 @@ fn in_form(
             ))
         });
     };
-    let plan = plan(&mut scope, source, &root, &def, &folder, choices);
+    let input = Input {
+        root: &root,
+        def: &def,
+        folder: &folder,
+    };
+    let plan = plan(&mut scope, source, input, choices);
     scope.problems.into_result(plan)
 }
 
 fn plan(
     scope: &mut Scope<'_>,
     source: &Source,
-    root: &Node,
-    def: &ExperimentDef,
-    folder: &WorkloadFolder,
+    input @ Input { root, def, folder }: Input<'_>,
     choices: &Choices,
 ) -> Plan {
-    scope.external = Rc::new(external::externals(scope, root, def, folder, choices));
+    scope.external = Rc::new(external::externals(scope, input, choices));
     if !scope.external.is_empty() {
         scope.redirection = external::no_redirection();
     }
     let compare = def.compare.unwrap_or(Compare::Arms);
-    check_arm_names(scope, root, def, compare);
-    let resolved_levels = levels::resolved(scope, root, def, folder);
-    ext_authz::check_factors(scope, root, def);
-    let addressing = addressing(scope, root, def, choices);
-    let sites = Sites::new(scope, root, def, addressing);
-    let arms = topology::arms(scope, root, def, folder, &sites);
+    check_arm_names(scope, input, compare);
+    let resolved_levels = levels::resolved(scope, input);
+    ext_authz::check_factors(scope, input);
+    let addressing = addressing(scope, input, choices);
+    let sites = Sites::new(scope, input, addressing);
+    let arms = topology::arms(scope, input, &sites);
     let site_links = sites.links(scope, root, &arms);
-    let cells = levels::cells(scope, root, def, folder, (&arms, &resolved_levels));
+    let cells = levels::cells(scope, input, (&arms, &resolved_levels));
     let levels: Vec<Level> = resolved_levels.into_iter().map(|one| one.level).collect();
     for (index, name) in def.prepare.iter().enumerate() {
         if !folder.def.prepare.contains_key(name) {
@@ -295,9 +306,9 @@ fn plan(
             "levels are compared, but there is only one: add a factor with several values";
         scope.problem(root.place(&["compare"]), message);
     }
-    let resolved = workload::resolved(scope, root, folder);
-    let published = published::published(scope, root, def, &arms, &levels, compare);
-    let waterfall = waterfall::sequences(scope, root, def, &arms, compare);
+    let resolved = workload::resolved(scope, input);
+    let published = published::published(scope, input, &arms, &levels, compare);
+    let waterfall = waterfall::sequences(scope, input, &arms, compare);
     let mut notes = about::uncounted(scope, &arms, &routing::edges_of(folder));
     notes.extend(scope.external.notes());
     let digest = digest(&source.text);
@@ -319,23 +330,23 @@ fn plan(
         },
         compare,
         cells,
-        blocks: run::blocks(scope, root, def, choices),
+        blocks: run::blocks(scope, input, choices),
         baseline_runs: choices
             .baseline_runs
             .or(def.baseline_runs)
             .unwrap_or(BaselineRuns::Twice),
         restart: def.restart.unwrap_or(Restart::Block),
-        burn_in_ns: run::burn_in(scope, root, def),
-        placement: run::placement(scope, root, def, &choices.cores),
+        burn_in_ns: run::burn_in(scope, input),
+        placement: run::placement(scope, input, &choices.cores),
         addressing,
         site_links,
-        limits: run::limits(scope, root, def, &arms),
-        primary: run::primary(scope, root, def),
+        limits: run::limits(scope, input, &arms),
+        primary: run::primary(scope, input),
         margin: def.margin.map_or(run::MARGIN, |margin| margin.0),
         margin_absolute_ns: def
             .margin_absolute
             .map_or(run::MARGIN_ABSOLUTE_NS, Period::as_ns),
-        assertions: assertion::assertions(scope, root, def, &arms, &levels, compare),
+        assertions: assertion::assertions(scope, input, &arms, &levels, compare),
         fitness: run::fitness(def),
         beyond_knee: def.beyond_knee.unwrap_or_default(),
         capacity: None,
@@ -343,7 +354,7 @@ fn plan(
         outliers: def.outliers,
         notes,
         waterfall,
-        per_request_level: levels::per_request_level(scope, root, def, &levels),
+        per_request_level: levels::per_request_level(scope, input, &levels),
         published,
         arms,
         levels,
@@ -354,8 +365,7 @@ fn plan(
 /// parts).
 fn addressing(
     scope: &mut Scope<'_>,
-    root: &Node,
-    def: &ExperimentDef,
+    Input { root, def, .. }: Input<'_>,
     choices: &Choices,
 ) -> Addressing {
     let requested = choices.addressing.or(def.addressing);
@@ -476,7 +486,7 @@ fn workload_folder(
     }
 }
 
-fn check_arm_names(scope: &mut Scope<'_>, root: &Node, def: &ExperimentDef, compare: Compare) {
+fn check_arm_names(scope: &mut Scope<'_>, Input { root, def, .. }: Input<'_>, compare: Compare) {
     for (index, arm) in def.arms.iter().enumerate() {
         if let Some(first) = def.arms[..index]
             .iter()

@@ -5,15 +5,14 @@ use std::time::Duration;
 
 use super::audit::SingleRequest;
 use super::workload::ResolvedWorkload;
-use super::{Scope, audit, load, request};
+use super::{Input, Scope, audit, load, request};
 use crate::catalog::WorkloadFolder;
-use crate::def::{ExperimentDef, FilledDef, LoadDef, LoadModel, PrepareDef, TopicDef};
+use crate::def::{FilledDef, LoadDef, LoadModel, PrepareDef, TopicDef};
 use crate::load::LoadSpec;
 use crate::name::Name;
 use crate::plan::{Preparation, PreparedTopic, RoleLoad, TRIAL};
 use crate::problem::hint;
 use crate::units::Period;
-use crate::yaml::Node;
 
 /// Prefix of the names of topics that Tare may create and delete on external clusters.
 const OWN: &str = "tare-";
@@ -23,9 +22,7 @@ const FILL_TIMEOUT: Duration = Duration::from_secs(60);
 /// The steps that the experiment names and those that its loads need; steps with neither topic nor request are skipped.
 pub(super) fn steps(
     scope: &mut Scope<'_>,
-    root: &Node,
-    def: &ExperimentDef,
-    folder: &WorkloadFolder,
+    input @ Input { root, def, folder }: Input<'_>,
     resolved: &ResolvedWorkload,
     loads: &[RoleLoad],
 ) -> Vec<Preparation> {
@@ -47,7 +44,7 @@ pub(super) fn steps(
             (Some(wanted), _) => {
                 let made = topic((name, step), wanted, folder, resolved);
                 made.map(|made| match &wanted.prefill {
-                    Some(filled) => self::filled(scope, root, made, filled, folder, resolved),
+                    Some(filled) => self::filled(scope, input, made, filled, resolved),
                     None => made,
                 })
             }
@@ -78,8 +75,7 @@ pub(super) fn steps(
 /// Reports topics of a single trial that a load uses and no step creates.
 pub(super) fn check_topics(
     scope: &mut Scope<'_>,
-    root: &Node,
-    folder: &WorkloadFolder,
+    Input { root, folder, .. }: Input<'_>,
     resolved: &ResolvedWorkload,
     (loads, steps): (&[RoleLoad], &[Preparation]),
 ) {
@@ -114,17 +110,16 @@ pub(super) fn check_topics(
 /// Adds the load that fills the topic.
 fn filled(
     scope: &mut Scope<'_>,
-    root: &Node,
+    input: Input<'_>,
     mut made: Preparation,
     def: &FilledDef,
-    folder: &WorkloadFolder,
     resolved: &ResolvedWorkload,
 ) -> Preparation {
     let records = request::fill(&def.records, &resolved.settings)
         .ok()
         .and_then(|text| text.parse().ok())
         .filter(|records| *records > 0);
-    let mark = root.key_place(&["prepare"]);
+    let mark = input.root.key_place(&["prepare"]);
     let Some(records) = records else {
         let message = format!(
             "step \"{}\" of the workload: \"{}\" is no number of records",
@@ -143,7 +138,7 @@ fn filled(
         timeout: Some(Period(FILL_TIMEOUT)),
         ..LoadDef::default()
     };
-    let load = load::alone(scope, root, &def, folder, resolved);
+    let load = load::alone(scope, input, &def, resolved);
     let Preparation::Topic { topic, fill, .. } = &mut made else {
         return made;
     };

@@ -2,19 +2,17 @@
 
 use std::str::FromStr;
 
-use super::Scope;
-use crate::def::{ExperimentDef, PublishedDef, ValueDef};
+use super::{Input, Scope};
+use crate::def::{PublishedDef, ValueDef};
 use crate::metric::{Metric, Unit};
 use crate::plan::{Arm, Compare, Form, Level, Published, PublishedFigure};
 use crate::problem::hint;
 use crate::units::{Period, Size};
-use crate::yaml::Node;
 
 /// Published figures for the arms and levels of this form.
 pub(super) fn published(
     scope: &mut Scope<'_>,
-    root: &Node,
-    def: &ExperimentDef,
+    Input { root, def, .. }: Input<'_>,
     arms: &[Arm],
     levels: &[Level],
     compare: Compare,

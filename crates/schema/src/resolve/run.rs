@@ -3,12 +3,11 @@
 use std::collections::BTreeMap;
 
 use super::external::refuse;
-use super::{Choices, Scope};
+use super::{Choices, Input, Scope};
 use crate::def::{BlocksDef, ExperimentDef};
 use crate::metric::Metric;
 use crate::plan::{Arm, Blocks, Fitness, Limits, Placement};
 use crate::problem::hint;
-use crate::yaml::Node;
 
 /// Default of the relative margin.
 pub(super) const MARGIN: f64 = 0.05;
@@ -21,8 +20,7 @@ const PRIMARY: [Metric; 3] = [Metric::Median, Metric::P99, Metric::Cpu];
 
 pub(super) fn blocks(
     scope: &mut Scope<'_>,
-    root: &Node,
-    def: &ExperimentDef,
+    Input { root, def, .. }: Input<'_>,
     choices: &Choices,
 ) -> Blocks {
     let fixed = |count: u32| Blocks {
@@ -49,7 +47,7 @@ pub(super) fn blocks(
 }
 
 /// Burn-in: warm-up of the first trial on freshly started targets.
-pub(super) fn burn_in(scope: &mut Scope<'_>, root: &Node, def: &ExperimentDef) -> Option<u64> {
+pub(super) fn burn_in(scope: &mut Scope<'_>, Input { root, def, .. }: Input<'_>) -> Option<u64> {
     let burn_in = def.burn_in?;
     if !def.faults.is_empty() {
         let message = "faults need trials of equal length, but burn_in makes the first one longer: leave burn_in out";
@@ -61,8 +59,7 @@ pub(super) fn burn_in(scope: &mut Scope<'_>, root: &Node, def: &ExperimentDef) -
 /// Default placement: agents on the last core, everything else on the others; with one core, no pinning.
 pub(super) fn placement(
     scope: &mut Scope<'_>,
-    root: &Node,
-    def: &ExperimentDef,
+    Input { root, def, .. }: Input<'_>,
     cores: &[u32],
 ) -> Placement {
     let mut placement = match cores.split_last() {
@@ -106,8 +103,7 @@ pub(super) fn placement(
 
 pub(super) fn limits(
     scope: &mut Scope<'_>,
-    root: &Node,
-    def: &ExperimentDef,
+    Input { root, def, .. }: Input<'_>,
     arms: &[Arm],
 ) -> BTreeMap<String, Limits> {
     let mut known: Vec<&str> = arms
@@ -151,7 +147,7 @@ pub(super) fn limits(
     limits
 }
 
-pub(super) fn primary(scope: &mut Scope<'_>, root: &Node, def: &ExperimentDef) -> Vec<Metric> {
+pub(super) fn primary(scope: &mut Scope<'_>, Input { root, def, .. }: Input<'_>) -> Vec<Metric> {
     let Some(written) = &def.primary else {
         let mut usual = PRIMARY.to_vec();
         // A metric that cannot be measured has no verdict.

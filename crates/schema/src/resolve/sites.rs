@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::Scope;
-use crate::def::{ArmDef, ExperimentDef, SiteLinkDef, SitesDef};
+use super::{Input, Scope};
+use crate::def::{ArmDef, SiteLinkDef, SitesDef};
 use crate::plan::{Addressing, Arm, Form};
 use crate::problem::hint;
 use crate::topology::{Pod, SiteLink};
@@ -28,8 +28,7 @@ pub(super) struct Sites<'d> {
 impl<'d> Sites<'d> {
     pub fn new(
         scope: &mut Scope<'_>,
-        root: &Node,
-        def: &'d ExperimentDef,
+        Input { root, def, .. }: Input<'d>,
         addressing: Addressing,
     ) -> Sites<'d> {
         let mut sites = Sites {

@@ -6,9 +6,9 @@ use super::external::refuse;
 use super::routing::{self, InstanceDraft, InstanceDrafts};
 use super::sites::Sites;
 use super::workload::AGENT;
-use super::{Scope, about, ext_authz, lacking, levels, load, start, workload};
+use super::{Input, Scope, about, ext_authz, lacking, levels, load, start, workload};
 use crate::catalog::WorkloadFolder;
-use crate::def::{ArmDef, ExperimentDef, OnDef, OnWord, SidecarDef};
+use crate::def::{ArmDef, OnDef, OnWord, SidecarDef};
 use crate::external::EXTERNAL;
 use crate::name::{Excluded, Name};
 use crate::plan::{Arm, Edge, Exclusion, PartKind, Subject};
@@ -19,14 +19,12 @@ use crate::yaml::{Mark, Node};
 /// Resolves all arms, in the order of the file.
 pub(super) fn arms(
     scope: &mut Scope<'_>,
-    root: &Node,
-    def: &ExperimentDef,
-    folder: &WorkloadFolder,
+    input @ Input { root, def, folder }: Input<'_>,
     sites: &Sites<'_>,
 ) -> Vec<Arm> {
-    let agents = load::agents(scope, root, def, folder);
+    let agents = load::agents(scope, input);
     let edges = routing::edges_of(folder);
-    let resolved = workload::resolved(scope, root, folder);
+    let resolved = workload::resolved(scope, input);
     let nodes = root.get("arms").map_or(&[][..], Node::items);
     def.arms
         .iter()

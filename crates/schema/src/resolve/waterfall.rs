@@ -2,17 +2,14 @@
 
 use std::collections::BTreeMap;
 
-use super::Scope;
-use crate::def::ExperimentDef;
+use super::{Input, Scope};
 use crate::plan::{Arm, Compare, Form, Sequence};
 use crate::problem::hint;
-use crate::yaml::Node;
 
 /// All sequences, without arms that the quick form lacks or that cannot run here.
 pub(super) fn sequences(
     scope: &mut Scope<'_>,
-    root: &Node,
-    def: &ExperimentDef,
+    Input { root, def, .. }: Input<'_>,
     arms: &[Arm],
     compare: Compare,
 ) -> Vec<Sequence> {

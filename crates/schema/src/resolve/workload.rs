@@ -5,8 +5,8 @@ use std::rc::Rc;
 
 use serde_json::Value as Json;
 
-use super::Scope;
 use super::external::{Externals, refuse};
+use super::{Input, Scope};
 use crate::catalog::WorkloadFolder;
 use crate::def::{Concern, CountDef, SettingKind, WorkloadDef, WorkloadSettingDef};
 use crate::external::EXTERNAL;
@@ -15,7 +15,6 @@ use crate::problem::hint;
 use crate::text::{rejection_in, shown};
 use crate::topology::{Security, Settings};
 use crate::units::{Period, Share, Size};
-use crate::yaml::Node;
 
 /// Target name of clients.
 pub(super) const AGENT: &str = "agent";
@@ -132,8 +131,7 @@ pub(super) struct ResolvedWorkload {
 /// Splits the experiment's `workload` into settings and targets of parts, and adds defaults.
 pub(super) fn resolved(
     scope: &mut Scope<'_>,
-    root: &Node,
-    folder: &WorkloadFolder,
+    Input { root, folder, .. }: Input<'_>,
 ) -> ResolvedWorkload {
     let mut settings: Settings = folder
         .def
