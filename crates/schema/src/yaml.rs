@@ -128,7 +128,9 @@ impl Node {
             .map_or(parent.descend(&[last]).mark, |entry| entry.key_mark)
     }
 
-    fn descend(&self, path: &[&str]) -> &Node {
+    /// The value at a path of keys and list indices, or the deepest existing part of the path.
+    #[must_use]
+    pub fn descend(&self, path: &[&str]) -> &Node {
         let mut node = self;
         for step in path {
             let next = match &node.value {

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::name::{EdgePattern, ExcludeText, Name};
 use crate::plan::Subject;
-use crate::topology::{Security, Settings};
+use crate::topology::{InstanceRole, Security, Settings};
 
 /// One of the configurations that are compared. An arm without sidecars and hops has no proxies.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -196,13 +196,13 @@ pub enum HopRole {
 }
 
 impl HopRole {
-    /// As in files.
+    /// The role of its instance.
     #[must_use]
-    pub fn word(self) -> &'static str {
+    pub fn of_instance(self) -> InstanceRole {
         match self {
-            HopRole::Gateway => "gateway",
-            HopRole::Sni => "sni",
-            HopRole::Ingress => "ingress",
+            HopRole::Gateway => InstanceRole::Gateway,
+            HopRole::Sni => InstanceRole::Sni,
+            HopRole::Ingress => InstanceRole::Ingress,
         }
     }
 }

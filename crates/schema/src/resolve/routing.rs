@@ -152,15 +152,8 @@ pub(super) fn edges_of(folder: &WorkloadFolder) -> Vec<Edge> {
 }
 
 pub(super) fn hop_name(hop: &HopDef) -> &str {
-    hop.name.as_ref().map_or(hop.hop.word(), |name| &name.0)
-}
-
-pub(super) fn hop_role(role: HopRole) -> InstanceRole {
-    match role {
-        HopRole::Gateway => InstanceRole::Gateway,
-        HopRole::Sni => InstanceRole::Sni,
-        HopRole::Ingress => InstanceRole::Ingress,
-    }
+    let role = role_word(hop.hop.of_instance());
+    hop.name.as_ref().map_or(role, |name| &name.0)
 }
 
 pub(super) fn role_word(role: InstanceRole) -> &'static str {

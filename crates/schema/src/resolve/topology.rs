@@ -229,7 +229,7 @@ impl TopologyBuilder<'_, '_> {
     }
 
     fn sidecar(&mut self, drafts: &mut InstanceDrafts, def: &SidecarDef, path: &[&str]) {
-        let place = |builder: &Self, key: &str| builder.node_at(path).place(&[key]);
+        let place = |builder: &Self, key: &str| builder.node.descend(path).place(&[key]);
         let mark = place(self, "proxy");
         let Some(target) = self.scope.target(&def.proxy, mark) else {
             return;
@@ -243,7 +243,7 @@ impl TopologyBuilder<'_, '_> {
         );
         routing::check_interception(self.scope, &target, def.interception, mark);
         self.check_excluded(def, path);
-        let written = self.node_at(path).get("settings").cloned();
+        let written = self.node.descend(path).get("settings").cloned();
         let settings = written.map_or_else(Settings::new, |written| {
             levels::settings(self.scope, &def.proxy, mark, &written)
         });
@@ -275,22 +275,6 @@ impl TopologyBuilder<'_, '_> {
         }
     }
 
-    fn node_at(&self, path: &[&str]) -> &Node {
-        let mut node = self.node;
-        for step in path {
-            let next = node.get(step).or_else(|| {
-                step.parse::<usize>()
-                    .ok()
-                    .and_then(|at| node.items().get(at))
-            });
-            match next {
-                Some(next) => node = next,
-                None => break,
-            }
-        }
-        node
-    }
-
     /// Parts that `on` selects.
     fn chosen(&mut self, def: &SidecarDef, path: &[&str]) -> Vec<String> {
         let parts = &self.folder.def.parts;
@@ -309,7 +293,7 @@ impl TopologyBuilder<'_, '_> {
                 for (index, name) in names.iter().enumerate() {
                     if !parts.contains_key(name) {
                         let index = index.to_string();
-                        let mark = self.node_at(path).place(&["on", &index]);
+                        let mark = self.node.descend(path).place(&["on", &index]);
                         let known = parts.keys().map(|name| name.0.as_str());
                         let message = format!("unknown part \"{name}\"{}", hint(name, known));
                         self.scope.problem(mark, message);
@@ -370,12 +354,12 @@ impl TopologyBuilder<'_, '_> {
     }
 
     fn hop(&mut self, drafts: &mut InstanceDrafts, hop: &crate::def::HopDef, path: &[&str]) {
-        let node = self.node_at(path).clone();
+        let node = self.node.descend(path).clone();
         let mark = node.place(&["proxy"]);
         let Some(target) = self.scope.target(&hop.proxy, mark) else {
             return;
         };
-        let role = routing::hop_role(hop.hop);
+        let role = hop.hop.of_instance();
         routing::check_proxy(self.scope, &target, role, hop.security, mark);
         let settings = node.get("settings").map_or_else(Settings::new, |written| {
             levels::settings(self.scope, &hop.proxy, mark, written)
