@@ -237,10 +237,10 @@ impl Decompressor {
     ) -> Result<(), CompressError> {
         out.clear();
         match codec {
-            Compression::None if input.len() > max_bytes => {
-                return Err(CompressError::TooLarge(codec, max_bytes));
+            Compression::None => {
+                check_size(codec, input.len(), max_bytes)?;
+                out.extend_from_slice(input);
             }
-            Compression::None => out.extend_from_slice(input),
             Compression::Gzip => read_all(codec, MultiGzDecoder::new(input), out, max_bytes)?,
             Compression::Snappy => decompress_snappy(input, out, max_bytes)?,
             Compression::Lz4 => read_all(codec, FrameDecoder::new(input), out, max_bytes)?,
@@ -267,9 +267,7 @@ impl Decompressor {
         let mut rest = input;
         loop {
             let start = out.len();
-            if start > max_bytes {
-                return Err(CompressError::TooLarge(codec, max_bytes));
-            }
+            check_size(codec, start, max_bytes)?;
             // One byte above the limit shows that there is more.
             let more = (rest.len() * 4).clamp(4096, 1 << 20);
             out.resize((start + more).min(max_bytes + 1), 0);
@@ -280,10 +278,7 @@ impl Decompressor {
             rest = &rest[status.bytes_read..];
             let ended = status.remaining == 0;
             if rest.is_empty() && ended {
-                return match out.len() > max_bytes {
-                    true => Err(CompressError::TooLarge(codec, max_bytes)),
-                    false => Ok(()),
-                };
+                return check_size(codec, out.len(), max_bytes);
             }
             if status.bytes_written == 0 && status.bytes_read == 0 && start <= max_bytes {
                 return Err(codec.corrupt("it ends in the middle"));
@@ -302,7 +297,11 @@ fn read_all(
     from.take(limit)
         .read_to_end(out)
         .map_err(|error| codec.corrupt(error))?;
-    match out.len() > max_bytes {
+    check_size(codec, out.len(), max_bytes)
+}
+
+fn check_size(codec: Compression, bytes: usize, max_bytes: usize) -> Result<(), CompressError> {
+    match bytes > max_bytes {
         true => Err(CompressError::TooLarge(codec, max_bytes)),
         false => Ok(()),
     }
@@ -337,9 +336,7 @@ fn append_snappy(block: &[u8], out: &mut Vec<u8>, max_bytes: usize) -> Result<()
     let codec = Compression::Snappy;
     let length = snap::raw::decompress_len(block).map_err(|error| codec.corrupt(error))?;
     let start = out.len();
-    if length > max_bytes - start.min(max_bytes) {
-        return Err(CompressError::TooLarge(codec, max_bytes));
-    }
+    check_size(codec, start.saturating_add(length), max_bytes)?;
     out.resize(start + length, 0);
     snap::raw::Decoder::new()
         .decompress(block, &mut out[start..])

@@ -14,16 +14,9 @@ pub enum OriginError {
     /// An option is out of range: its name, the value given, and those that work.
     #[error("{0} is {1}; choose {2}")]
     Option(&'static str, String, &'static str),
-    /// A certificate, a key or the TLS options do not work.
-    #[error("cannot {what}: {reason}; {next_step}")]
-    Tls {
-        /// What was tried.
-        what: String,
-        /// Why it failed.
-        reason: String,
-        /// What to do.
-        next_step: &'static str,
-    },
+    /// A certificate, a key or the TLS options do not work: what was tried, why it failed, what to do.
+    #[error("cannot {0}: {1}; {2}")]
+    Tls(String, String, &'static str),
     /// A kernel object that a worker needs could not be created.
     #[error("cannot {0}: {1}; check the limit of open files (ulimit -n)")]
     Setup(&'static str, #[source] io::Error),

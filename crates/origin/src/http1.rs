@@ -10,8 +10,7 @@ use head::{ConnectionPolicy, Malformed, RequestHead};
 
 use crate::behaviour::{After, Behaviour, BehaviourOverride};
 use crate::protocol::{Next, Protocol};
-use crate::route::{Route, control};
-use crate::service::Service;
+use crate::service::{Route, Service, control};
 
 /// Approximate bytes written before they are sent: bounds the buffer with pipelining and large bodies.
 const OUT_BYTES_MAX: usize = 64 * 1024;

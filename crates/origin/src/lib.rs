@@ -42,7 +42,6 @@ mod http2;
 mod mongodb;
 mod options;
 mod protocol;
-mod route;
 mod server;
 mod service;
 mod stall;

@@ -4,8 +4,6 @@ use std::time::Duration;
 
 use tare_kafka::audit::{AuditError, DeliveryAudit};
 
-use crate::client::RetryBackoff;
-
 use super::error::{AdminError, Result};
 use super::offsets::OffsetSpec;
 use super::{Admin, PartitionInfo};
@@ -24,8 +22,7 @@ impl Admin {
         account: &mut DeliveryAudit,
         within: Duration,
     ) -> Result<()> {
-        let topics =
-            self.wait_until_in_sync(&[topic], RetryBackoff::of(within), within.as_secs())?;
+        let topics = self.wait_until_in_sync(&[topic], within)?;
         let partitions = topics.into_iter().flat_map(|topic| topic.partitions);
         for partition in partitions {
             let key = (topic.to_owned(), partition.partition);

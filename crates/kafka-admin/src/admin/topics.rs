@@ -1,6 +1,7 @@
 //! Topics and partitions, from Metadata.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use kafka_protocol::ResponseError;
 use kafka_protocol::messages::metadata_request::MetadataRequestTopic;
@@ -120,9 +121,9 @@ impl Admin {
     pub fn wait_until_in_sync<S: AsRef<str>>(
         &mut self,
         names: &[S],
-        mut patience: RetryBackoff,
-        seconds: u64,
+        within: Duration,
     ) -> Result<Vec<TopicDescription>> {
+        let mut patience = RetryBackoff::of(within);
         loop {
             let what = match self.topics_named(names) {
                 Ok(topics) => {
@@ -143,6 +144,7 @@ impl Admin {
                 Err(error) => return Err(error),
             };
             if !patience.wait() {
+                let seconds = within.as_secs();
                 return Err(AdminError::Late { what, seconds });
             }
         }

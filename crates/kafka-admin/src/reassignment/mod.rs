@@ -72,12 +72,6 @@ impl PartitionReassignment {
         let new = self.to.iter().copied();
         new.filter(|broker| !self.from.contains(broker))
     }
-
-    /// Brokers that lose their replica.
-    pub fn removing(&self) -> impl Iterator<Item = i32> + '_ {
-        let old = self.from.iter().copied();
-        old.filter(|broker| !self.to.contains(broker))
-    }
 }
 
 /// What a broker has.

@@ -1,7 +1,6 @@
 //! Iteration over the batches of a partition, and decompression of their records into a reused buffer.
 
-use super::error::BatchError;
-use super::header::{BatchHeader, CRC_FROM, HEADER_BYTES, PREFIX_BYTES, Prefix};
+use super::header::{BatchError, BatchHeader, CRC_FROM, HEADER_BYTES, PREFIX_BYTES, Prefix};
 use crate::compress::{CompressError, Compression, Decompressor};
 
 /// A batch, in place.

@@ -4,16 +4,15 @@
 //! over the rest; [`Records`] iterates over the records. Format: Kafka's documentation, "Record Batch".
 
 mod batches;
-mod error;
 mod header;
 mod record;
 #[cfg(test)]
 mod tests;
 
 pub use batches::{BatchDecompressor, Batches, RecordBatch, UNPACKED_MAX_BYTES};
-pub use error::{BatchError, RecordError};
 pub use header::{
-    Attributes, BatchHeader, CRC_FROM, HEADER_BYTES, PREFIX_BYTES, Prefix, Timestamps,
+    Attributes, BatchError, BatchHeader, CRC_FROM, HEADER_BYTES, PREFIX_BYTES, Prefix, RecordError,
+    Timestamps,
 };
 pub use record::{Control, HeaderError, Headers, Record, RecordHeaderRef, Records};
 

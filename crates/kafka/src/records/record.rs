@@ -1,7 +1,6 @@
 //! Iteration over the records of a batch, in place: key, value, headers, timestamp and offset.
 
-use super::error::RecordError;
-use super::header::{BatchHeader, Timestamps};
+use super::header::{BatchHeader, RecordError, Timestamps};
 use crate::varint::{take_int, take_long, take_unsigned};
 
 /// The records of a batch. Ends after the first error; trailing bytes after the last record are one.

@@ -14,7 +14,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use serde_json::json;
 use tare_kafka::audit::{DeliveryAudit, DeliveryReport};
 use tare_kafka_admin::admin::{Admin, Mode, NewTopic, OffsetSpec, PartitionLayout};
-use tare_kafka_admin::client::{Address, RetryBackoff, Settings};
+use tare_kafka_admin::client::{Address, Settings};
 use tare_lab::LabError;
 use tare_load::{LoadError, Outcome, Progress, StopHandle};
 use tare_schema::FORMAT_VERSION;
@@ -157,9 +157,7 @@ impl Stand {
                 .collect(),
         };
         self.create(topic);
-        self.admin
-            .wait_until_in_sync(&[name], RetryBackoff::of(LIMIT), 30)
-            .unwrap();
+        self.admin.wait_until_in_sync(&[name], LIMIT).unwrap();
     }
 
     pub fn create(&mut self, topic: NewTopic) {

@@ -6,7 +6,7 @@ use httparse::{Header, ParserConfig, Request, Status};
 use thiserror::Error;
 
 use crate::behaviour::{BehaviourError, BehaviourOverride, Unknown};
-use crate::route::{Route, route, split_target};
+use crate::service::{Route, route, split_target};
 
 const HEADERS_MAX: usize = 128;
 

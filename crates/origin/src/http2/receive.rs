@@ -13,8 +13,7 @@ use super::request::{HeaderBlock, RequestKind};
 use super::streams::{ClientSide, Head, Stage};
 use super::{Ending, Http2, PartialBlock, STREAM_WINDOW_BYTES, WINDOW_BYTES};
 use crate::behaviour::BodyFraming;
-use crate::route::{Route, control};
-use crate::service::Service;
+use crate::service::{Route, Service, control};
 use crate::timers::{self, nanos};
 
 /// Limit of frames of one header block (CVE-2024-24549 and similar).

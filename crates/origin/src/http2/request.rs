@@ -9,7 +9,7 @@ use super::protocol_error::ProtocolError;
 use crate::behaviour::{BehaviourOverride, Unknown};
 use crate::grpc::{Call, parse_timeout};
 use crate::options::Limits;
-use crate::route::{Route, route, split_target};
+use crate::service::{Route, route, split_target};
 
 /// Size of the dynamic table: the default SETTINGS_HEADER_TABLE_SIZE.
 const TABLE_BYTES: usize = 4096;

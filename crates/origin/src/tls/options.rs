@@ -98,10 +98,10 @@ pub(crate) fn server(
 ) -> Result<TlsServer, OriginError> {
     let (chain, key) = identity(&options.identity)?;
     let provider = Arc::new(ring::default_provider());
-    let unusable = |error: rustls::Error| OriginError::Tls {
-        what: "use the server's certificate".to_owned(),
-        reason: error.to_string(),
-        next_step: "check that the key belongs to the certificate",
+    let unusable = |error: rustls::Error| {
+        let what = "use the server's certificate".to_owned();
+        let next_step = "check that the key belongs to the certificate";
+        OriginError::Tls(what, error.to_string(), next_step)
     };
     let builder = ServerConfig::builder_with_provider(Arc::clone(&provider))
         .with_protocol_versions(&options.versions.list())
@@ -112,10 +112,10 @@ pub(crate) fn server(
             let verifier =
                 WebPkiClientVerifier::builder_with_provider(Arc::new(authorities(ca)?), provider)
                     .build()
-                    .map_err(|error| OriginError::Tls {
-                        what: format!("use the client authorities in {}", ca.display()),
-                        reason: error.to_string(),
-                        next_step: "give a PEM file with at least one CA certificate",
+                    .map_err(|error| {
+                        let what = format!("use the client authorities in {}", ca.display());
+                        let next_step = "give a PEM file with at least one CA certificate";
+                        OriginError::Tls(what, error.to_string(), next_step)
                     })?;
             builder.with_client_cert_verifier(verifier)
         }
@@ -143,10 +143,13 @@ fn identity(identity: &Identity) -> Result<(Chain, PrivateKeyDer<'static>), Orig
             Ok((chain, key))
         }
         Identity::SelfSigned { ca_out } => {
-            let self_signed = self_signed::make().map_err(|error| OriginError::Tls {
-                what: "make a certificate".to_owned(),
-                reason: error.to_string(),
-                next_step: "give one with its key as PEM files",
+            let self_signed = self_signed::make().map_err(|error| {
+                let next_step = "give one with its key as PEM files";
+                OriginError::Tls(
+                    "make a certificate".to_owned(),
+                    error.to_string(),
+                    next_step,
+                )
             })?;
             if let Some(path) = ca_out {
                 std::fs::write(path, &self_signed.authority_pem)
@@ -179,9 +182,7 @@ fn authorities(path: &Path) -> Result<RootCertStore, OriginError> {
 }
 
 fn unreadable(what: &str, path: &Path, reason: &str) -> OriginError {
-    OriginError::Tls {
-        what: format!("use the {what} file {}", path.display()),
-        reason: reason.to_owned(),
-        next_step: "check the path and that the file is PEM",
-    }
+    let what = format!("use the {what} file {}", path.display());
+    let next_step = "check the path and that the file is PEM";
+    OriginError::Tls(what, reason.to_owned(), next_step)
 }

@@ -7,7 +7,6 @@ use std::time::Duration;
 use tare_kafka_admin::admin::{
     Admin, ConfigSource, Mode, NewTopic, Outcome, PartitionLayout, Resource, TopicDescription,
 };
-use tare_kafka_admin::client::RetryBackoff;
 
 use crate::exit::{Exit, bad_input};
 use crate::screen::{print, say};
@@ -264,9 +263,8 @@ fn create(admin: &mut Admin, args: &CreateArgs, common: &CommonArgs) -> anyhow::
         .map_err(classify_admin_error)?;
     output::outcomes(&outcomes, word, common)?;
     if mode == Mode::Apply {
-        let patience = RetryBackoff::of(Duration::from_secs(READY_SECONDS));
         admin
-            .wait_until_in_sync(&args.names, patience, READY_SECONDS)
+            .wait_until_in_sync(&args.names, Duration::from_secs(READY_SECONDS))
             .map_err(classify_admin_error)?;
     }
     Ok(())
