@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 use tare_kafka::audit::DeliveryAudit;
 use tare_kafka_admin::admin::reassign::ThrottleRate;
 use tare_kafka_admin::admin::{Admin, AdminError, Mode, NewTopic, Outcome, PartitionLayout};
-use tare_kafka_admin::reassignment::PartitionReassignment;
 use tare_kafka_admin::client::{self, Address, RetryBackoff, Settings};
+use tare_kafka_admin::reassignment::PartitionReassignment;
 use tare_schema::agent::Acknowledged;
 use tare_schema::plan::PreparedTopic;
 use tare_schema::record::ReadBackRecord;
@@ -115,9 +115,9 @@ impl TopicAdministration for LocalTestBed {
         // Brokers learn of it one by one; a client may ask any of them.
         let known = all.into_iter().try_for_each(|broker| {
             let mut of_broker = Admin::connect(vec![broker], settings.clone())?;
-            let left = RetryBackoff::of(until.saturating_duration_since(Instant::now()));
+            let left = until.saturating_duration_since(Instant::now());
             of_broker
-                .wait_until_in_sync(&[&topic.topic], left, WITHIN.as_secs())
+                .wait_until_in_sync(&[&topic.topic], left)
                 .map(drop)
         });
         if let Err(error) = known {
