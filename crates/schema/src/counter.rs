@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 /// A counter or gauge of an instance.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[schemars(extend("x-word" = "counter"))]
 pub struct CounterDef {
     /// Name: one of [`COUNTERS`], or a name of your own that begins with `x-`.
     pub name: String,

@@ -23,6 +23,7 @@ pub use jmx::{Bean, ExportDef, JmxDef, value_pattern};
 /// A target: the content of `target.yaml`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[schemars(extend("x-word" = "the target"))]
 pub struct TargetDef {
     /// Name of the target, the name of its folder.
     #[schemars(extend("format" = "name"))]
@@ -255,6 +256,7 @@ pub struct VersionDef {
 /// A setting of a target.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[schemars(extend("x-word" = "setting"))]
 pub struct SettingDef {
     /// Value where the experiment gives none; it also determines the type.
     pub default: Value,
@@ -288,6 +290,7 @@ fn a_minute() -> Period {
 /// Readiness probe: exactly one of `tcp`, `http`, `grpc`, `kafka`, `log` and `command`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[schemars(extend("x-word" = "ready"))]
 pub struct ReadyDef {
     /// `address:port` that must accept a connection.
     pub tcp: Option<String>,
