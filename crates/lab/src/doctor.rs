@@ -87,12 +87,32 @@ fn figure(name: &str, found: impl Into<String>, value: f64, unit: &str) -> Check
     }
 }
 
-/// A check with a worse grade and advice.
-fn with_advice(check: Check, grade: Grade, advice: impl Into<String>) -> Check {
-    Check {
-        grade,
-        advice: Some(advice.into()),
-        ..check
+/// Grades of checks; of several that apply, the last one counts.
+trait Graded {
+    /// Limits a measurement if this holds, with advice.
+    fn limits_if(self, holds: bool, advice: impl Into<String>) -> Check;
+    /// Prevents a measurement if this holds, with advice.
+    fn prevents_if(self, holds: bool, advice: impl Into<String>) -> Check;
+}
+
+impl Graded for Check {
+    fn limits_if(self, holds: bool, advice: impl Into<String>) -> Check {
+        graded(self, holds.then_some(Grade::Limits), advice)
+    }
+
+    fn prevents_if(self, holds: bool, advice: impl Into<String>) -> Check {
+        graded(self, holds.then_some(Grade::Prevents), advice)
+    }
+}
+
+fn graded(check: Check, grade: Option<Grade>, advice: impl Into<String>) -> Check {
+    match grade {
+        None => check,
+        Some(grade) => Check {
+            grade,
+            advice: Some(advice.into()),
+            ..check
+        },
     }
 }
 

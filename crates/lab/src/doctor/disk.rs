@@ -5,9 +5,9 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use tare_schema::record::{Check, Grade};
+use tare_schema::record::Check;
 
-use super::{check, figure, with_advice};
+use super::{Graded, check, figure};
 
 /// Largest amount written …
 const TRIAL_BYTES: usize = 64_000_000;
@@ -30,46 +30,32 @@ pub(crate) fn space(out: &Path) -> Check {
     };
     let free_mb = (stat.f_bavail.saturating_mul(stat.f_frsize)) as f64 / 1e6;
     let found = format!("{:.1} GB free in {}", free_mb / 1000.0, folder.display());
-    let result = figure("space", found, free_mb, "MB");
-    if free_mb < SPACE_NEEDED_MB {
-        let advice = format!(
-            "a run needs {SPACE_NEEDED_MB:.0} MB: free some or choose another folder (--out DIR)"
-        );
-        with_advice(result, Grade::Prevents, advice)
-    } else if free_mb < SPACE_WANTED_MB {
-        with_advice(
-            result,
-            Grade::Limits,
+    let advice = format!(
+        "a run needs {SPACE_NEEDED_MB:.0} MB: free some or choose another folder (--out DIR)"
+    );
+    figure("space", found, free_mb, "MB")
+        .limits_if(
+            free_mb < SPACE_WANTED_MB,
             "long runs with many levels may fill the disk: free some",
         )
-    } else {
-        result
-    }
+        .prevents_if(free_mb < SPACE_NEEDED_MB, advice)
 }
 
 /// Synced write speed in the folder of the runs.
 pub(crate) fn speed(out: &Path) -> Check {
     let folder = existing(out);
     match try_writing(&folder) {
-        Err(error) => with_advice(
-            check(
-                "disk",
-                format!("cannot write in {}: {error}", folder.display()),
-            ),
-            Grade::Prevents,
-            "records are written there: correct the permissions or choose another folder (--out DIR)",
-        ),
-        Ok(speed) => {
-            let result = figure("disk", format!("{speed:.0} MB/s, synced"), speed, "MB/s");
-            if speed >= SPEED_MIN {
-                return result;
-            }
-            with_advice(
-                result,
-                Grade::Limits,
-                "targets that write to disk are limited by it: choose a faster one (--out DIR), stop other writers",
+        Err(error) => {
+            let found = format!("cannot write in {}: {error}", folder.display());
+            check("disk", found).prevents_if(
+                true,
+                "records are written there: correct the permissions or choose another folder (--out DIR)",
             )
         }
+        Ok(speed) => figure("disk", format!("{speed:.0} MB/s, synced"), speed, "MB/s").limits_if(
+            speed < SPEED_MIN,
+            "targets that write to disk are limited by it: choose a faster one (--out DIR), stop other writers",
+        ),
     }
 }
 

@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use tare_schema::record::{Check, Grade};
+use tare_schema::record::Check;
 
-use super::{check, figure, with_advice};
+use super::{Graded, check, figure};
 use crate::observe::MachineReading;
 use crate::process::{self, ProcessStat};
 
@@ -97,9 +97,8 @@ impl OtherPrograms {
         let all: f64 = self.cores.iter().sum();
         let result = |found: String| figure("others", found, all, "cores");
         match self.in_words() {
-            Some(found) => with_advice(
-                result(found),
-                Grade::Limits,
+            Some(found) => result(found).limits_if(
+                true,
                 "intervals will be wider: stop them, or wait until they are done",
             ),
             None if self.cores.is_empty() => check("others", "not shown by this kernel"),
@@ -131,18 +130,9 @@ fn steal_check(steal: Option<f64>) -> Check {
     let Some(share) = steal else {
         return check("steal", "not shown by this kernel");
     };
-    let result = figure(
-        "steal",
-        format!("{:.1} % of time stolen", share * 100.0),
-        share,
-        "share",
-    );
-    if share <= STEAL_MAX {
-        return result;
-    }
-    with_advice(
-        result,
-        Grade::Limits,
+    let found = format!("{:.1} % of time stolen", share * 100.0);
+    figure("steal", found, share, "share").limits_if(
+        share > STEAL_MAX,
         "the host gives the processor to others: measure on dedicated cores, or trust only what repeats",
     )
 }
@@ -152,18 +142,9 @@ fn load_check(average: Option<f64>) -> Check {
         return check("load", "not shown by this kernel");
     };
     let cores = std::thread::available_parallelism().map_or(1.0, |n| n.get() as f64);
-    let result = figure(
-        "load",
-        format!("load average {average:.2} over a minute"),
-        average,
-        "processes",
-    );
-    if average <= cores / 2.0 {
-        return result;
-    }
-    with_advice(
-        result,
-        Grade::Limits,
+    let found = format!("load average {average:.2} over a minute");
+    figure("load", found, average, "processes").limits_if(
+        average > cores / 2.0,
         "the machine was busy in the last minute: let it come to rest first",
     )
 }
@@ -179,6 +160,8 @@ fn ticks(process: &ProcessStat) -> u64 {
 
 #[cfg(test)]
 mod tests {
+    use tare_schema::record::Grade;
+
     use super::*;
 
     fn others(cores: &[f64], busiest: &[(&str, u32, f64)]) -> OtherPrograms {

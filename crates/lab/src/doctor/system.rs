@@ -4,9 +4,9 @@ use std::fs;
 use std::net::{IpAddr, Ipv4Addr, TcpListener};
 
 use rustix::process::Resource;
-use tare_schema::record::{Check, Grade};
+use tare_schema::record::Check;
 
-use super::{RequiredProgram, check, figure, with_advice};
+use super::{Graded, RequiredProgram, check, figure};
 use crate::fetch::locate;
 use crate::process::field;
 
@@ -20,35 +20,27 @@ const MEMORY_NEEDED_MB: f64 = 200.0;
 /// Cores that this process may use.
 pub(crate) fn cores() -> Check {
     let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
-    let result = figure("cores", format!("{cores} usable"), cores as f64, "cores");
-    match cores {
-        1 => with_advice(
-            result,
-            Grade::Limits,
-            "the agent shares the core with what it measures: intervals will be wide; use two or more",
-        ),
-        2 | 3 => with_advice(
-            result,
-            Grade::Limits,
+    figure("cores", format!("{cores} usable"), cores as f64, "cores")
+        .limits_if(
+            cores < 4,
             "the agent has one core, all parts share the rest: they saturate early, so compare at modest rates",
-        ),
-        _ => result,
-    }
+        )
+        .limits_if(
+            cores < 2,
+            "the agent shares the core with what it measures: intervals will be wide; use two or more",
+        )
 }
 
 /// CPU and memory limits of this process's control group.
 pub(crate) fn quota() -> Check {
     match (cpu_quota(), memory_quota()) {
-        (Some(cores), _) => with_advice(
-            figure(
-                "quota",
-                format!("the control group allows {cores:.2} cores"),
-                cores,
-                "cores",
-            ),
-            Grade::Limits,
-            "parts are stopped in the middle when it is used up: remove the CPU limit of the container",
-        ),
+        (Some(cores), _) => {
+            let found = format!("the control group allows {cores:.2} cores");
+            figure("quota", found, cores, "cores").limits_if(
+                true,
+                "parts are stopped in the middle when it is used up: remove the CPU limit of the container",
+            )
+        }
         (None, Some(bytes)) => figure(
             "quota",
             format!(
@@ -120,9 +112,8 @@ pub(crate) fn governor() -> Check {
             "none (the host or the firmware sets the frequency)",
         ),
         [one] if one == "performance" => check("governor", "performance"),
-        several => with_advice(
-            check("governor", several.join(", ")),
-            Grade::Limits,
+        several => check("governor", several.join(", ")).limits_if(
+            true,
             "the frequency follows the load, so a light load looks slow: cpupower frequency-set -g performance",
         ),
     }
@@ -135,23 +126,18 @@ pub(crate) fn clock_source() -> Check {
         return check("clock", "not shown by this kernel");
     };
     let source = source.trim();
-    match source {
-        "hpet" | "acpi_pm" | "jiffies" | "refined-jiffies" => with_advice(
-            check("clock", source),
-            Grade::Limits,
-            "reading this clock costs a microsecond or more each time: boot with clocksource=tsc if the processor has a stable one",
-        ),
-        _ => check("clock", source),
-    }
+    check("clock", source).limits_if(
+        ["hpet", "acpi_pm", "jiffies", "refined-jiffies"].contains(&source),
+        "reading this clock costs a microsecond or more each time: boot with clocksource=tsc if the processor has a stable one",
+    )
 }
 
 /// Whether pods can have their own addresses, and how many client ports there are.
 pub(crate) fn addresses() -> Check {
     let pod = IpAddr::from(Ipv4Addr::new(127, 77, 0, 1));
     if let Err(error) = TcpListener::bind((pod, 0)) {
-        return with_advice(
-            check("addresses", format!("{pod} cannot be used: {error}")),
-            Grade::Prevents,
+        return check("addresses", format!("{pod} cannot be used: {error}")).prevents_if(
+            true,
             "every pod needs an address of 127.0.0.0/8: give the device lo the address 127.0.0.1/8",
         );
     }
@@ -162,13 +148,8 @@ pub(crate) fn addresses() -> Check {
     };
     let ports = high.saturating_sub(low) + 1;
     let found = format!("127.0.0.0/8 is usable, {ports} ports for callers");
-    let result = figure("addresses", found, f64::from(ports), "ports");
-    if ports >= 20_000 {
-        return result;
-    }
-    with_advice(
-        result,
-        Grade::Limits,
+    figure("addresses", found, f64::from(ports), "ports").limits_if(
+        ports < 20_000,
         "many connections use up the ports: sysctl -w net.ipv4.ip_local_port_range='32768 60999'",
     )
 }
@@ -182,22 +163,15 @@ pub(crate) fn descriptors() -> Check {
     };
     let soft = limit.current.unwrap_or(hard);
     let found = format!("{hard} per process (soft limit {soft}; Tare raises it)");
-    let result = figure("descriptors", found, hard as f64, "files");
-    if hard < DESCRIPTORS_NEEDED {
-        with_advice(
-            result,
-            Grade::Prevents,
-            "raise the hard limit: ulimit -Hn 20000",
-        )
-    } else if hard < DESCRIPTORS_WANTED {
-        with_advice(
-            result,
-            Grade::Limits,
+    figure("descriptors", found, hard as f64, "files")
+        .limits_if(
+            hard < DESCRIPTORS_WANTED,
             "loads with thousands of connections need more: ulimit -Hn 20000, or LimitNOFILE of the service",
         )
-    } else {
-        result
-    }
+        .prevents_if(
+            hard < DESCRIPTORS_NEEDED,
+            "raise the hard limit: ulimit -Hn 20000",
+        )
 }
 
 /// Available memory.
@@ -207,27 +181,16 @@ pub(crate) fn memory() -> Check {
         return check("memory", "not shown by this kernel");
     };
     let mb = (available * 1024) as f64 / 1e6;
-    let result = figure(
-        "memory",
-        format!("{:.1} GB available", mb / 1000.0),
-        mb,
-        "MB",
-    );
-    if mb < MEMORY_NEEDED_MB {
-        with_advice(
-            result,
-            Grade::Prevents,
-            "proxies and histograms need more: free some memory",
-        )
-    } else if mb < MEMORY_WANTED_MB {
-        with_advice(
-            result,
-            Grade::Limits,
+    let found = format!("{:.1} GB available", mb / 1000.0);
+    figure("memory", found, mb, "MB")
+        .limits_if(
+            mb < MEMORY_WANTED_MB,
             "larger targets may be killed for want of memory: free some",
         )
-    } else {
-        result
-    }
+        .prevents_if(
+            mb < MEMORY_NEEDED_MB,
+            "proxies and histograms need more: free some memory",
+        )
 }
 
 /// Whether links between sites can be emulated.
@@ -237,9 +200,8 @@ pub(crate) fn distance() -> Check {
             "distance",
             "sites can lie apart: by Tare's own link (TUN), the same on every machine",
         ),
-        Err(error) => with_advice(
-            check("distance", "sites cannot lie apart"),
-            Grade::Limits,
+        Err(error) => check("distance", "sites cannot lie apart").limits_if(
+            true,
             format!("experiments without sites still run; {error}"),
         ),
     }
@@ -264,23 +226,16 @@ pub(crate) fn observation() -> Check {
             "CPU, queues, memory and disk of every process can be read",
         );
     }
-    with_advice(
-        check(
-            "observation",
-            format!("not to be had: {}", missing.join(", ")),
-        ),
-        Grade::Limits,
-        "those figures are shown as –",
-    )
+    let found = format!("not to be had: {}", missing.join(", "));
+    check("observation", found).limits_if(true, "those figures are shown as –")
 }
 
 /// Whether a program is installed.
 pub(crate) fn required_program(required_program: &RequiredProgram) -> Check {
     match locate(&required_program.program) {
         Some(path) => check(&required_program.program, path.display().to_string()),
-        None => with_advice(
-            check(&required_program.program, "missing"),
-            Grade::Limits,
+        None => check(&required_program.program, "missing").limits_if(
+            true,
             format!(
                 "needed for {}: apt-get install {}",
                 required_program.needed_for, required_program.package

@@ -6,9 +6,9 @@ use std::num::NonZeroU64;
 use std::time::{Duration, Instant};
 
 use rustix::time::{ClockId, Timespec};
-use tare_schema::record::{Check, Grade};
+use tare_schema::record::Check;
 
-use super::{check, figure, with_advice};
+use super::{Graded, check, figure};
 use crate::sys;
 
 /// Length of each of the two measurements.
@@ -30,28 +30,15 @@ const SOCKET_LIMIT: Duration = Duration::from_secs(1);
 pub(crate) fn timer() -> Check {
     // In a thread of its own: the timer slack is per thread.
     let Ok(late) = std::thread::spawn(sleep_lateness).join() else {
-        return with_advice(
-            check("timer", "not measured"),
-            Grade::Limits,
-            "the measuring thread failed",
-        );
+        return check("timer", "not measured").limits_if(true, "the measuring thread failed");
     };
     let Some(spread) = Spread::of(late) else {
-        return with_advice(
-            check("timer", "not measured"),
-            Grade::Limits,
-            "the clock could not be read",
-        );
+        return check("timer", "not measured").limits_if(true, "the clock could not be read");
     };
     let found = format!("sleeps end late by {spread}");
     let tail = spread.p99.unwrap_or(spread.max);
-    let result = figure("timer", found, micros(tail), "µs");
-    if tail <= LATENESS_P99_MAX {
-        return result;
-    }
-    with_advice(
-        result,
-        Grade::Limits,
+    figure("timer", found, micros(tail), "µs").limits_if(
+        tail > LATENESS_P99_MAX,
         "exchanges start late, which is taken off their latency: stop other work, leave a core to the agent, forbid deep sleep (cpupower idle-set -D 10)",
     )
 }
@@ -76,12 +63,8 @@ fn scheduled(fifo: bool, niceness: bool) -> Check {
         word(fifo),
         word(niceness)
     );
-    if fifo {
-        return check("scheduling", found);
-    }
-    with_advice(
-        check("scheduling", found),
-        Grade::Limits,
+    check("scheduling", found).limits_if(
+        !fifo,
         "the generator waits for its core when other programs run: run as root, or allow it (`ulimit -r 1`, CAP_SYS_NICE; in a control group of version 1, cpu.rt_runtime_us)",
     )
 }
@@ -121,31 +104,18 @@ fn now() -> Duration {
 /// Round-trip time of a byte between two threads over TCP.
 pub(crate) fn loopback() -> Check {
     match round_trips() {
-        Err(error) => with_advice(
-            check("loopback", format!("no round trip: {error}")),
-            Grade::Prevents,
+        Err(error) => check("loopback", format!("no round trip: {error}")).prevents_if(
+            true,
             "TCP over 127.0.0.1 must work: look at firewall and container settings",
         ),
         Ok(trips) => {
             let Some(spread) = Spread::of(trips) else {
-                return with_advice(
-                    check("loopback", "no round trip in time"),
-                    Grade::Limits,
-                    "the machine is too busy: stop other work",
-                );
+                return check("loopback", "no round trip in time")
+                    .limits_if(true, "the machine is too busy: stop other work");
             };
-            let result = figure(
-                "loopback",
-                format!("round trip {spread}"),
-                micros(spread.p50),
-                "µs",
-            );
-            if spread.p50 <= ROUND_TRIP_P50_MAX {
-                return result;
-            }
-            with_advice(
-                result,
-                Grade::Limits,
+            let found = format!("round trip {spread}");
+            figure("loopback", found, micros(spread.p50), "µs").limits_if(
+                spread.p50 > ROUND_TRIP_P50_MAX,
                 "small differences drown in this: stop other work, forbid deep sleep",
             )
         }
@@ -193,14 +163,12 @@ pub(crate) fn stamps() -> Check {
     });
     match stamped {
         Ok(Some(_)) => check("stamps", "the kernel stamps arrivals"),
-        Ok(None) => with_advice(
-            check("stamps", "the kernel does not stamp arrivals of TCP"),
-            Grade::Limits,
+        Ok(None) => check("stamps", "the kernel does not stamp arrivals of TCP").limits_if(
+            true,
             "arrival is taken from Tare's own clock and has its delays in it; a kernel from 4.17 on stamps",
         ),
-        Err(error) => with_advice(
-            check("stamps", format!("not to be had: {error}")),
-            Grade::Limits,
+        Err(error) => check("stamps", format!("not to be had: {error}")).limits_if(
+            true,
             "arrival is taken from Tare's own clock and has its delays in it",
         ),
     }
@@ -243,6 +211,8 @@ fn micros(length: Duration) -> f64 {
 
 #[cfg(test)]
 mod tests {
+    use tare_schema::record::Grade;
+
     use super::*;
 
     #[test]
