@@ -12,18 +12,13 @@ use tare_stats::knee::{Knee, Saturation, knee};
 use crate::latency::{MaybeLowerBound, curve};
 use crate::measure::{self, TrialMetrics};
 use crate::trials::{CellName, Trials};
-use crate::{links, network, quantity, requests, target_counters};
+use crate::{network, quantity};
 
 /// The view of a cell.
 pub fn cell(plan: &Plan, trials: &Trials<'_>, name: &CellName) -> CellView {
     let none = BTreeMap::new();
     let measured = trials.cells.get(name).unwrap_or(&none);
-    // The second copy of the baseline only measures noise; the cell's figures are from copy 0.
-    let fit: Vec<&TrialMetrics<'_>> = measured
-        .iter()
-        .filter(|((_, copy), _)| *copy == 0)
-        .map(|(_, m)| m)
-        .collect();
+    let fit = trials.fit(name);
     let records: Vec<&TrialRecord> = fit.iter().map(|m| m.record).collect();
     let merged = trials.merged.get(name);
     let latency = merged.and_then(|m| m.latency.as_ref());
@@ -49,7 +44,6 @@ pub fn cell(plan: &Plan, trials: &Trials<'_>, name: &CellName) -> CellView {
         trials_saturated: records.iter().filter(|r| r.saturated).count() as u32,
         repeated_share: attempts.repeated_share(),
         outcomes: outcomes(&records),
-        requests: requests::requests(&fit),
         figures: Metric::ALL
             .iter()
             .map(|m| figure(*m, trials, measured, &fit))
@@ -59,9 +53,6 @@ pub fn cell(plan: &Plan, trials: &Trials<'_>, name: &CellName) -> CellView {
         service: service.map(curve).unwrap_or_default(),
         over_time: over_time(&fit),
         parts: parts(&records),
-        pods: network::pods(&records),
-        directions: links::directions(&records),
-        target_counters: target_counters::view(&records),
         machine: network::machine(&plan.placement, &records),
         generator: generator(plan, &records, merged),
     }

@@ -2,11 +2,15 @@
 
 use tare_schema::metric::Metric;
 use tare_schema::plan::{Compare, Plan, PublishedFigure};
-use tare_schema::view::{FactorLine, FactorPoint, FactorView, Interval, LevelView};
+use tare_schema::view::{
+    FactorLine, FactorPoint, FactorView, Interval, LevelView, Output, Table, TableCell, TableColumn,
+};
 
+use crate::latency::MaybeLowerBound;
 use crate::quantity::{self, MISSING, Sign};
 use crate::saturation;
 use crate::study_summary::interval;
+use crate::tables::Source;
 
 /// A line per arm and metric if exactly one factor has several values; else empty.
 pub fn factors(plan: &Plan, levels: &[LevelView]) -> Vec<FactorView> {
@@ -139,4 +143,40 @@ fn set_published_points(plan: &Plan, metric: Metric, line: &mut FactorLine) {
             point.published = base.map(|base| base * ratio);
         }
     }
+}
+
+/// Each metric against the factor, where levels are compared, for Markdown; the page draws it.
+pub fn tables(source: &Source<'_>) -> Vec<Table> {
+    let factors = source.view.factors.iter();
+    let compared = factors.filter(|_| !source.compares_arms());
+    compared.map(table).collect()
+}
+
+/// The mean over blocks with its unadjusted 95 % interval, and the value by the published ratio.
+fn table(view: &FactorView) -> Table {
+    let title = format!("{} against {}", view.label, view.factor);
+    let published = |line: &FactorLine| line.points.iter().any(|point| point.published.is_some());
+    let shows_published = view.lines.iter().any(published);
+    let by_ratio = shows_published.then(|| TableColumn::figure("by the published ratio"));
+    let lines = view.lines.iter();
+    let mut table = Table::new("by-factor", "By factor", title)
+        .only(&[Output::Markdown])
+        .columns([TableColumn::name("level")])
+        .columns(lines.map(|line| TableColumn::figure(&line.arm)))
+        .columns(by_ratio);
+    let points = view.lines.first().map_or(&[][..], |line| &line.points);
+    for (place, first) in points.iter().enumerate() {
+        let mut cells = vec![TableCell::from(first.level.as_str())];
+        let of_line = view.lines.iter().filter_map(|line| line.points.get(place));
+        cells.extend(of_line.map(|point| match point.saturated {
+            true => TableCell::from(point.text.as_str()).detail("saturated"),
+            false => point.text.as_str().into(),
+        }));
+        if shows_published {
+            let published = first.published.map(MaybeLowerBound::exact);
+            cells.push(quantity::figure(view.unit, published).into());
+        }
+        table.rows.push(cells.into());
+    }
+    table
 }

@@ -1,67 +1,85 @@
 //! Links between sites: measured round trips, and traffic over the fit trials of a cell.
 
-use tare_schema::plan::Plan;
-use tare_schema::record::{EnvironmentRecord, LinkDirectionUsage, LinkUsage, TrialRecord};
-use tare_schema::topology::SiteLink;
-use tare_schema::view::{LinkDirectionView, LinkRttView};
+use tare_schema::metric::Unit;
+use tare_schema::record::{LinkDirectionUsage, LinkUsage, TrialRecord};
+use tare_schema::view::{Output, Table, TableColumn, TableRow};
 
 use crate::cells::median;
 use crate::measure;
-use crate::network::{bytes, count};
+use crate::network::SECTION;
 use crate::quantity::{self, MISSING};
+use crate::tables::{Source, cell};
 
-/// Heads of [`LinkRttView::texts`].
-pub const DISTANCE_HEADS: [&str; 4] = ["configured", "median", "p99", "answered"];
-
-/// Heads of [`LinkDirectionView::texts`].
-pub const WAY_HEADS: [&str; 6] = [
-    "packets /1000",
-    "bytes /exchange",
-    "lost",
-    "queue full",
-    "unintended drops",
-    "late",
-];
-
-/// Every link of the plan, with the round trip that the environment record has for it.
-pub fn link_rtts(plan: &Plan, environment: Option<&EnvironmentRecord>) -> Vec<LinkRttView> {
+/// Every link of the plan, with the round trips that were measured before the first block.
+pub fn rtts(source: &Source<'_>) -> Vec<Table> {
+    let environment = source.run.environment.as_ref();
     let found = environment.map_or(&[][..], |environment| &environment.link_rtts);
-    let of_link = |link: &SiteLink| {
+    let title = "round trips between sites, before the first block";
+    let mut table = Table::new("link-rtts", SECTION, title).columns([
+        TableColumn::name("configured"),
+        TableColumn::figure("median").csv("round trip {}, median", "ns"),
+        TableColumn::figure("p99").csv("round trip {}, p99", "ns"),
+        TableColumn::figure("answered"),
+    ]);
+    for link in &source.run.plan.site_links {
         let name = link.name();
         let found = found.iter().find(|found| found.link == name);
-        let p50_ns = found.and_then(|found| found.p50_ns);
-        let p99_ns = found.and_then(|found| found.p99_ns);
-        let configured = link.in_words();
         // Always to the microsecond, so that the deviation from the configured delay is visible.
-        let trip = |ns: Option<u64>| {
-            ns.map_or_else(|| MISSING.into(), |ns| format!("{:.3} ms", ns as f64 / 1e6))
-        };
+        let trip =
+            |ns: Option<u64>| cell(ns.map(|ns| ns as f64), |ns| format!("{:.3} ms", ns / 1e6));
         let answered = found.map_or_else(
             || MISSING.into(),
             |found| format!("{} of {}", found.answered, found.sent),
         );
-        LinkRttView {
-            texts: vec![configured.clone(), trip(p50_ns), trip(p99_ns), answered],
-            configured_ns: link.round_trip_ns(),
-            link: name,
-            configured,
-            p50_ns,
-            p99_ns,
-        }
-    };
-    plan.site_links.iter().map(of_link).collect()
+        let cells = vec![
+            link.in_words().into(),
+            trip(found.and_then(|found| found.p50_ns)),
+            trip(found.and_then(|found| found.p99_ns)),
+            answered.into(),
+        ];
+        table.rows.push(TableRow {
+            subject: Some(name),
+            ..cells.into()
+        });
+    }
+    vec![table]
 }
 
-/// Both directions of every link, in the order of the records.
-pub fn directions(records: &[&TrialRecord]) -> Vec<LinkDirectionView> {
-    let mut names: Vec<(&str, &str)> = Vec::new();
-    for way in records.iter().flat_map(|record| link_directions(record)) {
-        let name = (way.from.as_str(), way.to.as_str());
-        if !names.contains(&name) {
-            names.push(name);
+/// Traffic in both directions of every link: medians over the trials of a cell, of unintended drops the maximum.
+pub fn traffic(source: &Source<'_>) -> Vec<Table> {
+    let note = "Packets as they would be on a wire. Lost: the configured loss. Unintended drops (worst trial) and late packets \
+                (over 0.2 ms): the emulated link deviated from its configuration.";
+    let table = Table::new("link-traffic", SECTION, "link traffic")
+        .note(note)
+        .only(match source.compares_arms() {
+            true => &Output::ALL,
+            false => &[Output::Markdown, Output::Page],
+        })
+        .columns([
+            TableColumn::group("arm"),
+            TableColumn::name("direction"),
+            TableColumn::figure("packets /1000").csv("packets, {}", "per 1000"),
+            TableColumn::figure("bytes /exchange")
+                .csv("bytes, {}", "bytes per exchange")
+                .omit(1),
+            TableColumn::figure("lost").csv("packets lost, {}", "share"),
+            TableColumn::figure("queue full").csv("packets before a full queue, {}", "per window"),
+            TableColumn::figure("unintended drops").csv("unintended drops, {}", "per window"),
+            TableColumn::figure("late")
+                .csv("late writes, {}", "per window")
+                .omit(1),
+        ]);
+    source.per_level(&table, |level, cell| {
+        let records = source.records(level, cell);
+        let mut names: Vec<(&str, &str)> = Vec::new();
+        for way in records.iter().flat_map(|record| link_directions(record)) {
+            let name = (way.from.as_str(), way.to.as_str());
+            if !names.contains(&name) {
+                names.push(name);
+            }
         }
-    }
-    names.into_iter().map(|name| way(name, records)).collect()
+        names.into_iter().map(|name| row(name, &records)).collect()
+    })
 }
 
 /// The link directions of a trial.
@@ -75,7 +93,7 @@ pub fn unintended_drops(way: &LinkDirectionUsage) -> u64 {
     way.no_buffer_packets + way.refused_packets + way.overflowed_packets.unwrap_or(0)
 }
 
-fn way((from, to): (&str, &str), records: &[&TrialRecord]) -> LinkDirectionView {
+fn row((from, to): (&str, &str), records: &[&TrialRecord]) -> TableRow {
     let all = || {
         records.iter().filter_map(|record| {
             let mut directions = link_directions(record);
@@ -94,25 +112,19 @@ fn way((from, to): (&str, &str), records: &[&TrialRecord]) -> LinkDirectionView 
         let entered = (way.packets_in > 0).then_some(way.packets_in as f64)?;
         Some(way.lost_packets as f64 / entered)
     });
-    let mut view = LinkDirectionView {
-        from: from.to_owned(),
-        to: to.to_owned(),
-        packets_per_1000: per_1000(|way| way.packets_out),
-        bytes_per_exchange: per_1000(|way| way.bytes_out).map(|bytes| bytes / 1000.0),
-        lost_share: median(lost.collect()),
-        queue_full_packets: in_window(|way| way.queue_full_packets),
-        unintended_drops: all().map(|(_, way)| unintended_drops(way)).max(),
-        late_writes: in_window(|way| way.late_writes),
-        texts: Vec::new(),
-    };
-    view.texts = vec![
-        count(view.packets_per_1000),
-        bytes(view.bytes_per_exchange),
-        view.lost_share
-            .map_or_else(|| MISSING.into(), quantity::percent),
-        count(view.queue_full_packets),
-        count(view.unintended_drops.map(|packets| packets as f64)),
-        count(view.late_writes),
+    let drops = all().map(|(_, way)| unintended_drops(way)).max();
+    let bytes = per_1000(|way| way.bytes_out).map(|bytes| bytes / 1000.0);
+    let cells = vec![
+        format!("{from} → {to}").into(),
+        cell(per_1000(|way| way.packets_out), quantity::count),
+        cell(bytes, |bytes| quantity::value(Unit::Bytes, bytes)),
+        cell(median(lost.collect()), quantity::percent),
+        cell(in_window(|way| way.queue_full_packets), quantity::count),
+        cell(drops.map(|packets| packets as f64), quantity::count),
+        cell(in_window(|way| way.late_writes), quantity::count),
     ];
-    view
+    TableRow {
+        subject: Some(format!("{from} to {to}")),
+        ..cells.into()
+    }
 }

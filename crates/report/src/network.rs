@@ -3,50 +3,57 @@
 use tare_schema::metric::Unit;
 use tare_schema::plan::Placement;
 use tare_schema::record::{MachineUsage, PodUsage, TrialRecord};
-use tare_schema::view::{MachineView, PodView};
+use tare_schema::view::{MachineView, Output, Table, TableColumn, TableRow};
 
 use crate::cells::median;
 use crate::measure;
-use crate::quantity::{self, MISSING};
+use crate::quantity;
+use crate::tables::{Source, cell};
 
-/// Heads of [`PodView::texts`].
-pub const POD_HEADS: [&str; 6] = [
-    "packets in /1000",
-    "packets out /1000",
-    "bytes in /exchange",
-    "bytes out /exchange",
-    "connections",
-    "retransmits",
-];
+/// Heading of the section on the page.
+pub const SECTION: &str = "Network and host";
 
-/// Heads of [`MachineView::texts`].
-pub const MACHINE_HEADS: [&str; 8] = [
-    "softirq",
-    "steal",
-    "parts' cores busy",
-    "background, parts' cores",
-    "background, generator cores",
-    "other arms, parts' cores",
-    "busiest core",
-    "throttled",
-];
-
-/// Every pod with its own network namespace, in the order of the records.
-pub fn pods(records: &[&TrialRecord]) -> Vec<PodView> {
-    let mut names: Vec<&str> = Vec::new();
-    for pod in records.iter().flat_map(|record| pod_usages(record)) {
-        if !names.contains(&pod.pod.as_str()) {
-            names.push(&pod.pod);
+/// Traffic of every pod with its own network namespace: medians over the trials of a cell.
+pub fn pods(source: &Source<'_>) -> Vec<Table> {
+    let note = "Medians over the trials. With segmentation offload a kernel packet may be larger than one on a wire. Calls \
+                within a pod are not counted.";
+    let table = Table::new("pods", SECTION, "pod network traffic")
+        .note(note)
+        .only(match source.compares_arms() {
+            true => &Output::ALL,
+            false => &[Output::Page],
+        })
+        .columns([
+            TableColumn::group("arm"),
+            TableColumn::name("pod"),
+            TableColumn::figure("packets in /1000").csv("packets in, {}", "per 1000"),
+            TableColumn::figure("packets out /1000").csv("packets out, {}", "per 1000"),
+            TableColumn::figure("bytes in /exchange")
+                .csv("bytes in, {}", "bytes per exchange")
+                .omit(1),
+            TableColumn::figure("bytes out /exchange")
+                .csv("bytes out, {}", "bytes per exchange")
+                .omit(1),
+            TableColumn::figure("connections").csv("TCP connections, {}", "per window"),
+            TableColumn::figure("retransmits").csv("TCP retransmits, {}", "per window"),
+        ]);
+    source.per_level(&table, |level, cell| {
+        let records = source.records(level, cell);
+        let mut names: Vec<&str> = Vec::new();
+        for pod in records.iter().flat_map(|record| pod_usages(record)) {
+            if !names.contains(&pod.pod.as_str()) {
+                names.push(&pod.pod);
+            }
         }
-    }
-    names.into_iter().map(|name| pod(name, records)).collect()
+        names.into_iter().map(|name| pod(name, &records)).collect()
+    })
 }
 
 fn pod_usages(record: &TrialRecord) -> &[PodUsage] {
     record.machine.as_ref().map_or(&[], |machine| &machine.pods)
 }
 
-fn pod(name: &str, records: &[&TrialRecord]) -> PodView {
+fn pod(name: &str, records: &[&TrialRecord]) -> TableRow {
     let figure = |amount: &dyn Fn(&TrialRecord, &PodUsage) -> Option<f64>| {
         let values = records.iter().map(|record| {
             let pod = pod_usages(record).iter().find(|pod| pod.pod == name)?;
@@ -57,39 +64,71 @@ fn pod(name: &str, records: &[&TrialRecord]) -> PodView {
     let per_1000 = |count: fn(&PodUsage) -> Option<u64>| {
         figure(&move |record, pod| measure::per_1000(record, count(pod)? as f64))
     };
-    let in_window =
-        |count: fn(&PodUsage) -> Option<u64>| figure(&move |_, pod| Some(count(pod)? as f64));
-    let each = |per_1000: Option<f64>| per_1000.map(|amount| amount / 1000.0);
-    let mut view = PodView {
-        pod: name.to_owned(),
-        packets_in_per_1000: per_1000(|pod| pod.packets_in),
-        packets_out_per_1000: per_1000(|pod| pod.packets_out),
-        bytes_in_per_exchange: each(per_1000(|pod| pod.bytes_in)),
-        bytes_out_per_exchange: each(per_1000(|pod| pod.bytes_out)),
-        tcp_connections: in_window(|pod| Some(pod.tcp_opened? + pod.tcp_accepted?)),
-        tcp_retransmits: in_window(|pod| pod.tcp_retransmits),
-        texts: Vec::new(),
+    let in_window = |count: fn(&PodUsage) -> Option<u64>| {
+        let count = figure(&move |_, pod| Some(count(pod)? as f64));
+        cell(count, quantity::count)
     };
-    view.texts = vec![
-        count(view.packets_in_per_1000),
-        count(view.packets_out_per_1000),
-        bytes(view.bytes_in_per_exchange),
-        bytes(view.bytes_out_per_exchange),
-        count(view.tcp_connections),
-        count(view.tcp_retransmits),
+    let bytes = |count: fn(&PodUsage) -> Option<u64>| {
+        cell(per_1000(count).map(|amount| amount / 1000.0), |bytes| {
+            quantity::value(Unit::Bytes, bytes)
+        })
+    };
+    let cells = vec![
+        name.into(),
+        cell(per_1000(|pod| pod.packets_in), quantity::count),
+        cell(per_1000(|pod| pod.packets_out), quantity::count),
+        bytes(|pod| pod.bytes_in),
+        bytes(|pod| pod.bytes_out),
+        in_window(|pod| Some(pod.tcp_opened? + pod.tcp_accepted?)),
+        in_window(|pod| pod.tcp_retransmits),
     ];
-    view
+    TableRow {
+        subject: Some(format!("pod {name}")),
+        ..cells.into()
+    }
 }
 
-pub(crate) fn count(value: Option<f64>) -> String {
-    value.map_or_else(|| MISSING.into(), quantity::count)
-}
-
-pub(crate) fn bytes(value: Option<f64>) -> String {
-    value.map_or_else(
-        || MISSING.into(),
-        |value| quantity::value(Unit::Bytes, value),
-    )
+/// Usage of the whole machine, a row per cell.
+pub fn host(source: &Source<'_>) -> Vec<Table> {
+    let share = |label: &str, metric: &str| TableColumn::figure(label).csv(metric, "share");
+    let table = Table::new("host-usage", SECTION, "host")
+        .note("Medians over the trials. Softirq: receiving packets, charged to the interrupted process.")
+        .only(&[Output::Markdown, Output::Page])
+        .columns([
+            TableColumn::name("arm"),
+            share("softirq", "softirq"),
+            share("steal", "steal"),
+            share("parts' cores busy", "parts' cores busy"),
+            share(
+                "background, parts' cores",
+                "other programs on the parts' cores",
+            ),
+            share(
+                "background, generator cores",
+                "other programs on the generator's cores",
+            ),
+            share("other arms, parts' cores", "other arms on the parts' cores"),
+            share("busiest core", "busiest core"),
+            share("throttled", "throttled"),
+        ]);
+    source.per_level(&table, |_, of| {
+        let machine = &of.machine;
+        let shares = [
+            machine.softirq_share,
+            machine.steal_share,
+            machine.part_cores_busy,
+            machine.background_part_share,
+            machine.background_agent_share,
+            machine.other_arms_share,
+            machine.busiest_core,
+            machine.throttled_share,
+        ];
+        let cells = shares.map(|share| cell(share, quantity::percent));
+        match shares.iter().any(Option::is_some) {
+            true => vec![cells.to_vec().into()],
+            false => Vec::new(),
+        }
+    })
 }
 
 /// Usage of the whole machine.
@@ -103,7 +142,7 @@ pub fn machine(placement: &Placement, records: &[&TrialRecord]) -> MachineView {
     let of_window = |ns: u64, machine: &MachineUsage| {
         (machine.window_ns > 0).then_some(ns as f64 / machine.window_ns as f64)
     };
-    let mut view = MachineView {
+    MachineView {
         softirq_share: figure(&|_, machine| machine.softirq_share),
         steal_share: figure(&|_, machine| machine.steal_share),
         part_cores_busy: figure(&|_, machine| part_cores_busy(placement, machine)),
@@ -119,20 +158,7 @@ pub fn machine(placement: &Placement, records: &[&TrialRecord]) -> MachineView {
                 .max();
             of_window(worst?, machine)
         }),
-        texts: Vec::new(),
-    };
-    let percent = |share: Option<f64>| share.map_or_else(|| MISSING.into(), quantity::percent);
-    view.texts = vec![
-        percent(view.softirq_share),
-        percent(view.steal_share),
-        percent(view.part_cores_busy),
-        percent(view.background_part_share),
-        percent(view.background_agent_share),
-        percent(view.other_arms_share),
-        percent(view.busiest_core),
-        percent(view.throttled_share),
-    ];
-    view
+    }
 }
 
 /// Mean busy share of the parts' cores; of all cores without placement.

@@ -1,13 +1,14 @@
 //! Mean ± standard deviation under the outlier rule of a published study, and the mean over all blocks.
 
 use tare_schema::metric::Metric;
-use tare_schema::plan::{OutlierRuleName, Plan};
-use tare_schema::view::{Interval, LevelView, StudySummary, StudySummaryRow};
+use tare_schema::plan::OutlierRuleName;
+use tare_schema::view::{Interval, LevelView, Table, TableCell, TableColumn, TableRow};
 use tare_stats::distribution::student_quantile;
 use tare_stats::outcome::BLOCKS_MIN;
 use tare_stats::outliers::{OutlierRule, mean_and_deviation};
 
 use crate::quantity::{self, MISSING, Sign};
+use crate::tables::Source;
 use crate::verdict::list;
 
 /// Metrics that such studies print.
@@ -23,13 +24,24 @@ const METRICS: [Metric; 9] = [
     Metric::ProxyCpu,
 ];
 
-/// The figures by the experiment's outlier rule; `None` without a rule.
-pub fn study_summary(plan: &Plan, levels: &[LevelView]) -> Option<StudySummary> {
-    let requested = plan.outliers?;
-    let mut rows = Vec::new();
-    let mut dropped_at = Vec::new();
+/// The figures by the experiment's outlier rule, if it has one.
+pub fn table(source: &Source<'_>) -> Vec<Table> {
+    let plan = &source.run.plan;
+    let Some(requested) = plan.outliers else {
+        return Vec::new();
+    };
+    let section = "Statistics of the published study";
+    let mut table = Table::new("study-summary", section, "as the published study prints it")
+        .columns([
+            TableColumn::group("level"),
+            TableColumn::group("arm"),
+            TableColumn::name("metric"),
+            TableColumn::figure("mean ± sd"),
+            TableColumn::figure("blocks"),
+            TableColumn::figure("all blocks (95 %)"),
+        ]);
     let mut dropped_texts = Vec::new();
-    for level in levels {
+    for level in &source.view.levels {
         let maxima = by_block(
             level,
             plan.arms.first().map(|arm| arm.name.as_str()),
@@ -44,29 +56,26 @@ pub fn study_summary(plan: &Plan, levels: &[LevelView]) -> Option<StudySummary> 
         let dropped = rule.dropped(&maxima);
         if !dropped.is_empty() {
             let blocks: Vec<String> = dropped.iter().map(|at| (at + 1).to_string()).collect();
-            dropped_at.push((level.name.clone(), blocks.join(", ")));
             let noun = if blocks.len() == 1 { "block" } else { "blocks" };
             dropped_texts.push(format!("{noun} {} at {}", list(&blocks), level.name));
         }
         for cell in &level.cells {
             for metric in METRICS {
                 let all = by_block(level, Some(&cell.arm), metric);
-                rows.extend(row(level, &cell.arm, metric, &all, &dropped));
+                let row = row(level, &cell.arm, metric, &all, &dropped);
+                table.rows.extend(row.map(TableRow::from));
             }
         }
     }
-    Some(StudySummary {
-        rule: words(requested.keep),
-        dropped: dropped_at,
-        dropped_text: match dropped_texts.as_slice() {
-            [] => format!(
-                "No block was left out: there are no more than {}.",
-                requested.keep
-            ),
-            dropped_texts => format!("Left out: {}.", dropped_texts.join("; ")),
-        },
-        rows,
-    })
+    let dropped = match dropped_texts.as_slice() {
+        [] => format!(
+            "No block was left out: there are no more than {}.",
+            requested.keep
+        ),
+        dropped_texts => format!("Left out: {}.", dropped_texts.join("; ")),
+    };
+    table.footnotes = vec![format!("{}. {dropped}", words(requested.keep))];
+    vec![table]
 }
 
 fn words(keep: u32) -> String {
@@ -90,7 +99,7 @@ fn row(
     metric: Metric,
     all: &[Option<f64>],
     dropped: &[usize],
-) -> Option<StudySummaryRow> {
+) -> Option<Vec<TableCell>> {
     let kept: Vec<f64> = all
         .iter()
         .enumerate()
@@ -103,24 +112,22 @@ fn row(
     }
     let spread = mean_and_deviation(&kept);
     let measured = interval(&every);
-    Some(StudySummaryRow {
-        level: level.name.clone(),
-        arm: arm.to_owned(),
-        metric,
-        blocks: kept.len() as u32,
-        mean: spread.map(|(mean, _)| mean),
-        deviation: spread.map(|(_, deviation)| deviation),
-        text: spread.map_or_else(
-            || MISSING.into(),
-            |(mean, deviation)| quantity::mean_and_deviation(metric.unit(), mean, deviation),
-        ),
-        blocks_all: every.len() as u32,
-        measured,
-        measured_text: measured.map_or_else(
-            || MISSING.into(),
-            |measured| quantity::difference(metric.unit(), &measured, Sign::Spoken),
-        ),
-    })
+    let deviation = spread.map_or_else(
+        || MISSING.into(),
+        |(mean, deviation)| quantity::mean_and_deviation(metric.unit(), mean, deviation),
+    );
+    let measured = measured.map_or_else(
+        || MISSING.into(),
+        |measured| quantity::difference(metric.unit(), &measured, Sign::Spoken),
+    );
+    Some(vec![
+        level.name.as_str().into(),
+        arm.into(),
+        metric.label().into(),
+        deviation.into(),
+        format!("{} of {}", kept.len(), every.len()).into(),
+        measured.into(),
+    ])
 }
 
 /// The mean over blocks with its 95 % interval (Student's t); no interval below three blocks.

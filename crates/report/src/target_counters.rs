@@ -1,11 +1,12 @@
-//! Target counters of the trials of a cell, as a table with a column for each part.
+//! Target counters of the trials of a cell.
 
 use tare_schema::metric::Unit;
 use tare_schema::record::{TargetCounter, TrialRecord};
-use tare_schema::view::{TargetCounterRow, TargetCountersView};
+use tare_schema::view::{CellView, LevelView, Output, Table, TableCell, TableColumn, TableRow};
 
 use crate::cells::median;
-use crate::quantity::{self, MISSING};
+use crate::quantity;
+use crate::tables::{Source, cell};
 
 /// Suffix of a counter that sums milliseconds. If another counter with the same prefix counts the operations, the mean is shown.
 const MILLISECONDS_SUFFIX: &str = "-ms";
@@ -16,14 +17,29 @@ const TRIAL_PLACEHOLDER: &str = "this trial's";
 /// Name and label: they identify a counter across trials.
 type Key = (String, Option<String>);
 
-/// The counters of a cell, medians over its trials.
-pub fn view(records: &[&TrialRecord]) -> TargetCountersView {
-    let mut instances: Vec<String> = Vec::new();
+/// The counters of each cell, medians over its trials: a row per counter, a column per instance.
+pub fn tables(source: &Source<'_>) -> Vec<Table> {
+    let outputs: &[Output] = match source.compares_arms() {
+        true => &[Output::Page],
+        false => &[Output::Markdown, Output::Page],
+    };
+    let of_cell = |(level, cell): (&LevelView, &CellView)| {
+        let table = table(&cell.arm, &source.records(level, cell)).only(outputs);
+        Table {
+            level: Some(level.name.clone()),
+            ..table
+        }
+    };
+    source.cells().map(of_cell).collect()
+}
+
+fn table(arm: &str, records: &[&TrialRecord]) -> Table {
+    let mut instances: Vec<&str> = Vec::new();
     let mut keys: Vec<Key> = Vec::new();
     for record in records {
         for one in &record.target_counters {
-            if !instances.contains(&one.instance) {
-                instances.push(one.instance.clone());
+            if !instances.contains(&one.instance.as_str()) {
+                instances.push(&one.instance);
             }
             let key = key(record, one);
             if !keys.contains(&key) {
@@ -31,11 +47,20 @@ pub fn view(records: &[&TrialRecord]) -> TargetCountersView {
             }
         }
     }
-    let rows = keys.iter().filter(|key| is_reported_by_most(records, key));
-    TargetCountersView {
-        rows: rows.map(|key| row(records, key, &instances)).collect(),
-        instances,
-    }
+    let note = "Medians over the trials, each from before the first request to after the last answer: warm-up and drain are in \
+                them. Where a figure has a mean, it is over as many as another one counts.";
+    let title = format!("target counters of {arm}");
+    let mut table = Table::new("target-counters", "Target counters", title)
+        .note(note)
+        .columns([TableColumn::name("figure")])
+        .columns(
+            instances
+                .iter()
+                .map(|name| TableColumn::figure(*name).csv(format!("{{}}, {name}"), "as named")),
+        );
+    let keys = keys.iter().filter(|key| is_reported_by_most(records, key));
+    table.rows = keys.map(|key| row(arm, records, key, &instances)).collect();
+    table
 }
 
 fn key(record: &TrialRecord, one: &TargetCounter) -> Key {
@@ -61,28 +86,25 @@ fn is_reported_by_most(records: &[&TrialRecord], wanted: &Key) -> bool {
     records.iter().filter(has).count() * 2 > records.len()
 }
 
-fn row(records: &[&TrialRecord], key: &Key, instances: &[String]) -> TargetCounterRow {
+fn row(arm: &str, records: &[&TrialRecord], key: &Key, instances: &[&str]) -> TableRow {
     let divisor = divisor(records, &key.0);
-    let values: Vec<Option<f64>> = instances
-        .iter()
-        .map(|instance| {
-            median(
-                records
-                    .iter()
-                    .map(|r| value(r, key, instance, divisor.as_deref()))
-                    .collect(),
-            )
-        })
-        .collect();
     let mean = if divisor.is_some() { ", mean" } else { "" };
     let name = match &key.1 {
         Some(label) => format!("{}{mean} ({label})", key.0),
         None => format!("{}{mean}", key.0),
     };
-    TargetCounterRow {
-        texts: values.iter().map(|value| text(&key.0, *value)).collect(),
-        name,
-        values,
+    let mut cells = vec![TableCell::from(name.as_str())];
+    cells.extend(instances.iter().map(|instance| {
+        let values = records.iter();
+        let values = values.map(|r| value(r, key, instance, divisor.as_deref()));
+        cell(median(values.collect()), |value| text(&key.0, value))
+    }));
+    TableRow {
+        arm: Some(arm.to_owned()),
+        subject: Some(name),
+        // Milliseconds have a unit; that of the others is in the name.
+        unit: key.0.contains(MILLISECONDS_SUFFIX).then(|| "ms".into()),
+        cells,
     }
 }
 
@@ -113,10 +135,7 @@ fn value(record: &TrialRecord, wanted: &Key, instance: &str, divisor: Option<&st
     (of.value > 0.0).then(|| found.value / of.value)
 }
 
-fn text(name: &str, value: Option<f64>) -> String {
-    let Some(value) = value else {
-        return MISSING.into();
-    };
+fn text(name: &str, value: f64) -> String {
     if name.ends_with(MILLISECONDS_SUFFIX) {
         return quantity::value(Unit::Nanoseconds, value * 1e6);
     }

@@ -1,16 +1,11 @@
 //! A view for a terminal: tables that fit its width, the verdict last, directly above the prompt.
 
-use comfy_table::{
-    Attribute, Cell, CellAlignment, ContentArrangement, LineStyle, Table, TableStyle,
-};
-use tare_schema::plan::Compare;
+use comfy_table::{Attribute, Cell, CellAlignment, ContentArrangement, LineStyle, TableStyle};
 use tare_schema::shown::shown;
-use tare_schema::view::{
-    Family, FaultView, LevelView, SentenceKind, View, ViewState, WaterfallView,
-};
+use tare_schema::view::{ColumnKind, Output, SentenceKind, Table, View, ViewState};
 
-use crate::grid::{self, Cost, Grid};
-use crate::quantity;
+use crate::tables;
+use crate::{assertion, quantity};
 
 /// Least and largest width of tables and lines.
 const WIDTH: (u16, u16) = (60, 200);
@@ -45,72 +40,43 @@ pub fn terminal(view: &View, screen: Screen) -> String {
         text: String::new(),
     };
     page.head(view);
-    page.link_rtts(view);
-    match view.compare {
-        Compare::Arms => view.levels.iter().for_each(|level| page.level(view, level)),
-        Compare::Levels => page.levels(view),
-    }
-    let failed = grid::failures::failures(view);
-    if !failed.rows.is_empty() {
-        page.title("what failed");
-        page.grid(&[failed]);
-    }
-    page.requests(view);
-    for faults in &view.faults {
-        page.faults(faults);
-    }
-    for waterfall in &view.waterfalls {
-        page.waterfall(waterfall);
-    }
-    let columns = grid::published::columns(view);
-    let published = grid::published::figures(view);
-    if !columns.rows.is_empty() {
-        page.title("published and measured: overheads, and the values of the baseline");
-        page.grid(&[columns]);
-    } else if !published.rows.is_empty() {
-        page.title("published and measured");
-        // Where levels are compared, the rows are levels already.
-        let published = match view.compare {
-            Compare::Arms => published,
-            Compare::Levels => published.without(&["level"]),
-        };
-        let narrow = published.without(&["against"]);
-        page.grid(&[published, narrow]);
-    }
-    if let Some(rule) = grid::published::as_published_rule(view) {
-        page.title("as the published study prints it");
-        page.wrapped(&rule);
-        page.grid(&[grid::published::study_summary(view)]);
-    }
-    let excluded_trials = grid::excluded_trials(view);
-    if !excluded_trials.rows.is_empty() {
-        page.title("excluded trials");
-        page.grid(&[excluded_trials]);
-    }
-    let assertions = grid::assertions(view);
-    if !assertions.rows.is_empty() {
-        page.title("assertions");
-        page.grid(&[assertions]);
+    // What answers the question stands last, directly above the prompt.
+    let all = tables::ordered(view, Output::Terminal).into_iter();
+    let (last, first): (Vec<_>, Vec<_>) = all.partition(|one| one.section == assertion::SECTION);
+    for tables in [first, last] {
+        let is_same =
+            |a: &&Table, b: &&Table| a.layout <= b.layout && (&a.id, &a.level) == (&b.id, &b.level);
+        for layouts in tables.chunk_by(is_same) {
+            page.layouts(layouts);
+        }
     }
     page.verdict(view);
     page.text
 }
 
-/// A grid as a table: the first form that fits the width, else the last one with its cells wrapped.
+/// A table as text: with as few columns omitted as fit the width; if it does not fit at all, with its cells wrapped.
 #[must_use]
-pub(crate) fn table(forms: &[Grid], screen: Screen) -> String {
-    for form in forms {
-        let lines: Vec<String> = draw(form, screen, ContentArrangement::Disabled);
-        if lines
-            .iter()
-            .all(|line| visible(line) <= usize::from(screen.width))
-        {
-            return join(lines);
-        }
-    }
-    forms.last().map_or_else(String::new, |form| {
-        join(draw(form, screen, ContentArrangement::Dynamic))
-    })
+pub(crate) fn table(table: &Table, screen: Screen) -> String {
+    let lines = fitting(table, screen);
+    join(lines.unwrap_or_else(|| {
+        let narrowest = omissions(table);
+        draw(table, narrowest, screen, ContentArrangement::Dynamic)
+    }))
+}
+
+/// The table with as few columns omitted as fit the width.
+fn fitting(table: &Table, screen: Screen) -> Option<Vec<String>> {
+    let width = usize::from(screen.width);
+    let forms =
+        (0..=omissions(table)).map(|step| draw(table, step, screen, ContentArrangement::Disabled));
+    let mut fitting = forms.filter(|lines| lines.iter().all(|line| visible(line) <= width));
+    fitting.next()
+}
+
+/// Number of steps in which columns can be omitted.
+fn omissions(table: &Table) -> u8 {
+    let steps = table.columns.iter().map(|column| column.omit);
+    steps.max().unwrap_or(0)
 }
 
 fn join(lines: Vec<String>) -> String {
@@ -120,46 +86,37 @@ fn join(lines: Vec<String>) -> String {
         .collect()
 }
 
-fn draw(grid: &Grid, screen: Screen, arrangement: ContentArrangement) -> Vec<String> {
-    let mut table = Table::new();
-    table
+fn draw(
+    table: &Table,
+    omitted: u8,
+    screen: Screen,
+    arrangement: ContentArrangement,
+) -> Vec<String> {
+    let (columns, rows) = tables::texts(table, Output::Terminal, omitted);
+    let mut drawn = comfy_table::Table::new();
+    drawn
         .load_style(TableStyle::new().header_separator(LineStyle::none().fill('─').junction('─')))
         .force_no_tty()
         .set_width(screen.width)
         .set_content_arrangement(arrangement);
     if screen.colour == Colour::On {
-        table.enforce_styling();
+        drawn.enforce_styling();
     }
-    table.set_header(
-        grid.header
+    drawn.set_header(
+        columns
             .iter()
-            .map(|head| Cell::new(shown(head)).add_attribute(Attribute::Bold)),
+            .map(|column| Cell::new(shown(&column.label)).add_attribute(Attribute::Bold)),
     );
-    for row in &grid.rows {
-        table.add_row(row.iter().map(|cell| shown(cell)));
+    for row in &rows {
+        drawn.add_row(row.iter().map(|cell| shown(cell)));
     }
-    for (place, column) in table.column_iter_mut().enumerate() {
+    for (place, column) in drawn.column_iter_mut().enumerate() {
         column.set_padding((u16::from(place > 0), 1));
-        if place >= grid.names && is_figures(grid, place) {
+        if columns[place].kind == ColumnKind::Figure {
             column.set_cell_alignment(CellAlignment::Right);
         }
     }
-    table.lines().collect()
-}
-
-/// Whether a column holds figures (aligned to the right) and not text.
-fn is_figures(grid: &Grid, place: usize) -> bool {
-    ![
-        "outcome",
-        "source",
-        "reason",
-        "bar",
-        "done",
-        "failed",
-        "there",
-        "no verdict on",
-    ]
-    .contains(&grid.header[place].as_str())
+    drawn.lines().collect()
 }
 
 /// Width of a line without escape sequences; every character used here is one column wide.
@@ -226,9 +183,26 @@ impl Page {
         self.line(&text);
     }
 
-    fn grid(&mut self, forms: &[Grid]) {
-        let text = table(forms, self.screen);
-        self.text.push_str(&text);
+    /// The first of the layouts of a table that fits, with its headings and sentences; else the last.
+    fn layouts(&mut self, tables: &[&Table]) {
+        let mut layouts = tables.chunk_by(|a, b| a.layout == b.layout).peekable();
+        while let Some(layout) = layouts.next() {
+            let fits = |table: &&Table| fitting(table, self.screen).is_some();
+            if layouts.peek().is_none() || layout.iter().all(fits) {
+                return layout.iter().for_each(|one| self.table(one));
+            }
+        }
+    }
+
+    fn table(&mut self, one: &Table) {
+        self.title(&tables::heading(one));
+        if !one.rows.is_empty() {
+            let text = table(one, self.screen);
+            self.text.push_str(&text);
+        }
+        for sentence in &one.footnotes {
+            self.wrapped(sentence);
+        }
     }
 
     fn head(&mut self, view: &View) {
@@ -252,219 +226,6 @@ impl Page {
             }
         };
         self.styled(state, "33");
-    }
-
-    fn link_rtts(&mut self, view: &View) {
-        let link_rtts = grid::network::link_rtts(view);
-        if !link_rtts.rows.is_empty() {
-            self.title("round trips between sites, before the first block");
-            self.grid(&[link_rtts]);
-        }
-    }
-
-    fn level(&mut self, view: &View, level: &LevelView) {
-        let beyond = level.beyond_knee.as_ref();
-        let beyond = beyond
-            .map(|reason| format!("  BEYOND THE KNEE: {reason}"))
-            .unwrap_or_default();
-        let provisional = if view.run.state == ViewState::Provisional {
-            " (provisional)"
-        } else {
-            ""
-        };
-        let title = format!("{}{provisional}{beyond}", level.name);
-        self.title(&title);
-        let figures = grid::figures(view, level);
-        let narrow = figures.without(&["memory"]);
-        self.grid(&[
-            figures,
-            narrow.clone(),
-            narrow.without(&["p90"]),
-            narrow.without(&["p90", "p99.9"]),
-        ]);
-        for missing in &level.missing {
-            self.wrapped(missing);
-        }
-        self.generator(level);
-        if level.cells.iter().any(|cell| !cell.parts.is_empty()) {
-            self.costs(view, level);
-        }
-        let pods = grid::network::pods(level);
-        if !pods.rows.is_empty() {
-            self.title(&format!("{}: pod network traffic", level.name));
-            let short = pods.without(&["bytes in /exchange", "bytes out /exchange"]);
-            self.grid(&[pods, short]);
-        }
-        let directions = grid::network::directions(level);
-        if !directions.rows.is_empty() {
-            self.title(&format!("{}: link traffic", level.name));
-            let short = directions.without(&["bytes /exchange", "late"]);
-            self.grid(&[directions, short]);
-        }
-        self.overheads(
-            &grid::overheads(view, level, Family::Primary),
-            &level.name,
-            "overhead",
-        );
-        let steps = grid::overheads(view, level, Family::Step);
-        self.overheads(&steps, &level.name, "incremental overhead");
-    }
-
-    fn generator(&mut self, level: &LevelView) {
-        let generator = grid::generator(level);
-        if !generator.rows.is_empty() {
-            self.title(&format!("{}: {}", level.name, grid::INSTRUMENT));
-            let narrow = generator.without(&["service p50", "service p99"]);
-            self.grid(&[generator, narrow.clone(), narrow.without(&["response p50"])]);
-        }
-    }
-
-    /// Levels compared: a row for each.
-    fn levels(&mut self, view: &View) {
-        self.title("levels");
-        let figures = grid::levels::figures(view);
-        let narrow = figures.without(&["p99.9", "max"]);
-        let narrower = narrow.without(&["p90", "memory"]);
-        self.grid(&[figures, narrow, narrower]);
-        for missing in view.levels.iter().flat_map(|level| &level.missing) {
-            self.wrapped(missing);
-        }
-        for (title, grid) in [
-            (
-                "what each part used: CPU and peak memory",
-                grid::levels::used(view),
-            ),
-            (
-                "what each part moved: bytes written to disk, packets in and out",
-                grid::levels::moved(view),
-            ),
-        ] {
-            if !grid.rows.is_empty() {
-                self.title(title);
-                self.grid(&[grid]);
-            }
-        }
-        view.levels.iter().for_each(|level| self.generator(level));
-        self.overheads(&grid::levels::compared(view), "levels", "compared");
-    }
-
-    fn overheads(&mut self, overheads: &Grid, level: &str, title: &str) {
-        if overheads.rows.is_empty() {
-            return;
-        }
-        // A common baseline is named once, in the title.
-        let (grid, against) = match overheads.constant("against") {
-            Some(against) => (
-                overheads.without(&["against"]),
-                format!(" against {against}"),
-            ),
-            None => (overheads.clone(), String::new()),
-        };
-        self.title(&format!("{level}: {title}{against}"));
-        let narrow = grid.without(&["relative"]);
-        self.grid(&[grid, narrow.clone(), narrow.without(&["difference"])]);
-    }
-
-    /// Throughput by level, and the table of requests.
-    fn requests(&mut self, view: &View) {
-        let throughput = grid::requests::throughput(view);
-        if !throughput.rows.is_empty() {
-            self.title("throughput by level");
-            self.grid(&[throughput]);
-        }
-        let Some(level) = grid::requests::shown(view) else {
-            return;
-        };
-        let requests = grid::requests::requests(level);
-        if !requests.rows.is_empty() {
-            self.title(&format!("{}: each request by itself", level.name));
-            let narrow = requests.without(&["p95"]);
-            self.grid(&[requests, narrow.clone(), narrow.without(&["p90", "mean"])]);
-        }
-    }
-
-    fn costs(&mut self, view: &View, level: &LevelView) {
-        let what = grid::exchanges(view);
-        // The conductor is idle during trials: its column is the first to be omitted in a narrow table.
-        let spare = ["conductor"];
-        let both = grid::costs_wide(level, Cost::Both);
-        for form in [both.clone(), both.without(&spare)] {
-            if self.fits(&form) {
-                self.title(&format!(
-                    "{}: CPU-seconds per 1000 {what}, peak memory; all: what is under test",
-                    level.name
-                ));
-                return self.grid(&[form]);
-            }
-        }
-        let cpu = grid::costs_wide(level, Cost::Cpu).without(&spare);
-        let memory = grid::costs_wide(level, Cost::Memory).without(&spare);
-        if self.fits(&cpu) && self.fits(&memory) {
-            self.title(&format!(
-                "{}: CPU-seconds per 1000 {what}; all: what is under test",
-                level.name
-            ));
-            self.grid(&[cpu]);
-            self.title(&format!(
-                "{}: peak memory; all: what is under test",
-                level.name
-            ));
-            return self.grid(&[memory]);
-        }
-        self.title(&format!(
-            "{}: CPU-seconds per 1000 {what} and peak memory of each part",
-            level.name
-        ));
-        self.grid(&[grid::costs_long(level)]);
-    }
-
-    /// The faults of a cell, by trial and by second.
-    fn faults(&mut self, view: &FaultView) {
-        self.title(&format!("{}, {}: faults", view.arm, view.level));
-        let trials = grid::faults::trials(view);
-        let narrow = trials.without(&["acknowledged"]);
-        self.grid(&[trials, narrow]);
-        self.title(&format!(
-            "{}, {}: answers by the second in which they came, medians over the trials",
-            view.arm, view.level
-        ));
-        self.grid(&[grid::faults::seconds(view)]);
-    }
-
-    /// The waterfall of every order, and the steps in all orders.
-    fn waterfall(&mut self, view: &WaterfallView) {
-        for sequence in &view.sequences {
-            let blocks = quantity::counted(u64::from(sequence.blocks), "block", "blocks");
-            self.title(&format!(
-                "{}: what adds up to the {}, order {} ({blocks})",
-                view.level, view.label, sequence.name
-            ));
-            if let Some(missing) = &sequence.missing {
-                self.wrapped(missing);
-                continue;
-            }
-            let steps = grid::waterfall::steps(view, sequence);
-            let narrow = steps.without(&["then"]);
-            self.grid(&[steps, narrow.clone(), narrow.without(&["bar"])]);
-        }
-        let parts = grid::waterfall::parts(view);
-        if !parts.rows.is_empty() {
-            self.title(&format!(
-                "{}: parts of the {} by order",
-                view.level, view.label
-            ));
-            self.grid(&[parts]);
-        }
-        for check in &view.checks {
-            self.wrapped(check);
-        }
-    }
-
-    fn fits(&self, form: &Grid) -> bool {
-        let width = usize::from(self.screen.width);
-        draw(form, self.screen, ContentArrangement::Disabled)
-            .iter()
-            .all(|line| visible(line) <= width)
     }
 
     fn verdict(&mut self, view: &View) {

@@ -39,6 +39,15 @@ pub struct Trials<'a> {
     pub skipped: Vec<String>,
 }
 
+impl<'a> Trials<'a> {
+    /// The trials whose medians are the figures of a cell. The second copy of the baseline only measures noise.
+    pub fn fit(&self, cell: &CellName) -> Vec<&TrialMetrics<'a>> {
+        let measured = self.cells.get(cell).into_iter().flatten();
+        let first = measured.filter(|((_, copy), _)| *copy == 0);
+        first.map(|(_, metrics)| metrics).collect()
+    }
+}
+
 /// Counts of the trials of a cell, over the blocks that count.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Attempts {

@@ -13,17 +13,19 @@ use tare_stats::knee::Knee;
 use tare_stats::outcome::BLOCKS_MIN;
 
 use crate::read::Run;
+use crate::tables::{self, Source};
 use crate::trials::{Trials, arms_run, trials};
 use crate::{
-    assertion, baseline, cells, closed_loop, factor, facts, faults, judge, links,
-    missing_quantiles, saturation, study_summary, verdict, waterfall,
+    assertion, baseline, cells, closed_loop, factor, facts, faults, judge, missing_quantiles,
+    saturation, verdict, waterfall,
 };
 
 /// Computes the view of a run, complete or not.
 #[must_use]
 pub fn view(run: &Run) -> View {
     let plan = &run.plan;
-    let trials = trials(run);
+    let mut trials = trials(run);
+    let rows = std::mem::take(&mut trials.rows);
     let judged = judge::judge(plan, &trials);
     let levels: Vec<LevelView> = plan
         .levels
@@ -45,19 +47,16 @@ pub fn view(run: &Run) -> View {
             .collect(),
         arms: arms(run, trials.complete_blocks),
         levels,
-        per_request_level: plan.per_request_level.clone(),
         overheads: judged.overheads,
         failures: judged.failures,
         faults,
         waterfalls: waterfall::waterfalls(plan, &trials),
         published: Vec::new(),
         factors: Vec::new(),
-        published_columns: None,
-        study_summary: None,
         baseline_check: baseline::check(plan, &trials),
         noise: judged.noise,
-        trials: trials.rows,
-        link_rtts: links::link_rtts(plan, run.environment.as_ref()),
+        trials: rows,
+        tables: Vec::new(),
         unreadable_files: skipped,
         facts: facts::facts(plan, run.environment.as_ref()),
         checks: run
@@ -69,8 +68,11 @@ pub fn view(run: &Run) -> View {
     };
     view.factors = factor::factors(plan, &view.levels);
     view.published = published::published(plan, &view);
-    view.published_columns = published::columns(plan, &view);
-    view.study_summary = study_summary::study_summary(plan, &view.levels);
+    view.tables = tables::tables(&Source {
+        run,
+        trials: &trials,
+        view: &view,
+    });
     view.verdict = verdict::verdict(run, &view);
     view
 }

@@ -9,6 +9,9 @@ use crate::quantity::{self, MISSING, Sign};
 use crate::trials::Trials;
 
 mod arm_difference;
+mod tables;
+
+pub use tables::tables;
 
 /// Means and amounts: quantiles are not additive.
 const METRICS: [Metric; 3] = [Metric::Mean, Metric::Cpu, Metric::MeshCpu];

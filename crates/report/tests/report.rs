@@ -46,7 +46,7 @@ mod waterfalls;
 use std::sync::LazyLock;
 
 use tare_schema::metric::Metric;
-use tare_schema::view::{CellView, Figure, Overhead, SentenceKind, View};
+use tare_schema::view::{CellView, Figure, Overhead, SentenceKind, Table, TableCell, View};
 
 /// A folder in memory, where there is one: runs have hundreds of small files.
 fn in_memory() -> tempfile::TempDir {
@@ -92,6 +92,25 @@ fn overhead<'a>(
         .iter()
         .find(|o| o.arm == arm && o.against == against && o.level == level && o.metric == metric)
         .unwrap()
+}
+
+/// The cells of a row of a table, behind the names that the row begins with. `level`: of the table, if there is one for each.
+fn row<'a>(view: &'a View, id: &str, level: Option<&str>, names: &[&str]) -> &'a [TableCell] {
+    let mut tables = view.tables.iter();
+    let is_it = |table: &&Table| table.id == id && table.level.as_deref() == level;
+    let rows = tables.find(is_it).unwrap().rows.iter();
+    let mut cells = rows.map(|row| row.cells.as_slice());
+    let begins = |cells: &&[TableCell]| {
+        cells
+            .iter()
+            .zip(names)
+            .all(|(cell, name)| cell.text == *name)
+    };
+    &cells.find(begins).unwrap()[names.len()..]
+}
+
+fn texts(cells: &[TableCell]) -> Vec<&str> {
+    cells.iter().map(|cell| cell.text.as_str()).collect()
 }
 
 fn sentences(view: &View, kind: SentenceKind) -> Vec<&str> {

@@ -8,34 +8,19 @@ use crate::metric::{Metric, Unit};
 use crate::plan::{Compare, Form};
 use crate::record::{Check, RunProgress};
 
-mod assertion;
-mod baseline;
 mod factor;
-mod failures;
 mod fault;
-mod links;
-mod network;
 mod overhead;
-mod points;
-mod published;
-mod requests;
-mod study_summary;
-mod target_counters;
+mod table;
 mod waterfall;
 
-pub use assertion::{AssertionOutcome, AssertionView};
-pub use baseline::{BaselineCheck, BaselineDifference};
 pub use factor::{FactorLine, FactorPoint, FactorView};
-pub use failures::{FailedShare, FailureView};
 pub use fault::{FaultMark, FaultSample, FaultTrial, FaultView, ReadBackView};
-pub use links::{LinkDirectionView, LinkRttView};
-pub use network::{MachineView, PodView};
-pub use overhead::{Family, Interval, Outcome, Overhead};
-pub use points::{CurvePoint, TimePoint};
-pub use published::{PublishedColumns, PublishedRow, PublishedView};
-pub use requests::{RequestColumn, RequestFigure, RequestView};
-pub use study_summary::{StudySummary, StudySummaryRow};
-pub use target_counters::{TargetCounterRow, TargetCountersView};
+pub use overhead::{
+    AssertionOutcome, AssertionView, BaselineCheck, BaselineDifference, FailedShare, FailureView,
+    Family, Interval, Outcome, Overhead, PublishedView,
+};
+pub use table::{ColumnKind, Output, Table, TableCell, TableColumn, TableRow};
 pub use waterfall::{WaterfallPart, WaterfallSequence, WaterfallStep, WaterfallView};
 
 /// Everything that a report shows. Renderers compute no statistics.
@@ -58,9 +43,6 @@ pub struct View {
     pub arms: Vec<ArmHead>,
     /// Levels in the order of the experiment.
     pub levels: Vec<LevelView>,
-    /// Level whose requests are shown one by one, if the experiment names one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub per_request_level: Option<String>,
     /// Overheads with their intervals, all levels.
     pub overheads: Vec<Overhead>,
     /// Comparisons affected by failed exchanges: too many for a verdict, or more on one side.
@@ -77,12 +59,6 @@ pub struct View {
     pub factors: Vec<FactorView>,
     /// Published figures beside the measured ones.
     pub published: Vec<PublishedView>,
-    /// The same with a column per source, if there are several.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub published_columns: Option<PublishedColumns>,
-    /// Mean ± standard deviation by a published study's outlier rule, if the experiment names one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub study_summary: Option<StudySummary>,
     /// A/A check: the baseline's two measurements compared.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub baseline_check: Option<BaselineCheck>,
@@ -90,9 +66,8 @@ pub struct View {
     pub noise: Vec<Noise>,
     /// Every trial.
     pub trials: Vec<TrialRow>,
-    /// Links between sites, with their measured round-trip times.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub link_rtts: Vec<LinkRttView>,
+    /// Tables, in the order of text outputs.
+    pub tables: Vec<Table>,
     /// Files of the run that could not be read, each with a reason.
     pub unreadable_files: Vec<String>,
     /// Machine, versions and settings, in groups.
@@ -251,9 +226,6 @@ pub struct CellView {
     pub repeated_share: Option<f64>,
     /// Outcomes other than success, all fit trials.
     pub outcomes: Vec<OutcomeCount>,
-    /// Figures by request, if there are several kinds.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub requests: Vec<RequestView>,
     /// Metrics of the cell, in the order of [`Metric::ALL`].
     pub figures: Vec<Figure>,
     /// Percentiles of `latency`: successful exchanges, and unfinished ones at their age; trials merged.
@@ -266,15 +238,6 @@ pub struct CellView {
     pub over_time: Vec<TimePoint>,
     /// Resource usage of each instance.
     pub parts: Vec<PartView>,
-    /// Network traffic of each pod with a network namespace.
-    #[serde(default)]
-    pub pods: Vec<PodView>,
-    /// Traffic in each direction of each link between sites.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub directions: Vec<LinkDirectionView>,
-    /// Target counters.
-    #[serde(default)]
-    pub target_counters: TargetCountersView,
     /// Resource usage of the machine.
     #[serde(default)]
     pub machine: MachineView,
@@ -301,6 +264,30 @@ pub struct Figure {
     pub by_block: Vec<Option<f64>>,
     /// The value as text, with unit: `0.31 ms`, `> 12 ms`, `–`.
     pub text: String,
+}
+
+/// One point of a percentile curve.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct CurvePoint {
+    /// Percentile, 0 to 100.
+    pub percentile: f64,
+    /// Value.
+    pub value_ns: u64,
+    /// Whether the value is a lower bound, because unfinished exchanges enter into it.
+    pub is_lower_bound: bool,
+}
+
+/// One point of a latency-over-time chart.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct TimePoint {
+    /// Time since the start of the window.
+    pub offset_ns: u64,
+    /// Median.
+    pub p50_ns: Option<u64>,
+    /// 99th percentile.
+    pub p99_ns: Option<u64>,
+    /// Maximum.
+    pub max_ns: Option<u64>,
 }
 
 /// Resource usage of an instance, medians over blocks.
@@ -335,6 +322,27 @@ pub struct PartView {
     /// Bytes written to disk within the window.
     pub disk_write_bytes: Option<u64>,
     /// Share of the window throttled by a CPU limit.
+    pub throttled_share: Option<f64>,
+}
+
+/// Resource usage of the machine within the windows.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+pub struct MachineView {
+    /// Share of all cores' time in softirq (receiving packets).
+    pub softirq_share: Option<f64>,
+    /// Share of all cores' time stolen by the hypervisor.
+    pub steal_share: Option<f64>,
+    /// Busy share of the parts' cores, background load and other arms included.
+    pub part_cores_busy: Option<f64>,
+    /// Share of the parts' cores used by background load; of all cores where agents have none of their own.
+    pub background_part_share: Option<f64>,
+    /// Share of the agents' cores used by background load.
+    pub background_agent_share: Option<f64>,
+    /// Share of the parts' cores used by instances of other arms; of all cores where agents have none of their own.
+    pub other_arms_share: Option<f64>,
+    /// Busy share of the busiest core.
+    pub busiest_core: Option<f64>,
+    /// Share of the window in which a part was throttled by a CPU limit, worst part.
     pub throttled_share: Option<f64>,
 }
 

@@ -1,47 +1,34 @@
 //! A comparison of two runs for a terminal and for Markdown.
 
 use tare_schema::shown::shown;
-use tare_schema::view::{Family, SentenceKind};
+use tare_schema::view::{Family, SentenceKind, Table, TableColumn};
 
 use super::RunComparison;
-use crate::grid::Grid;
 use crate::markdown::escape;
 use crate::terminal::{Screen, table, wrap};
 
-fn grid(comparison: &RunComparison, family: Family) -> Grid {
-    let head = [
-        "level", "arm", "metric", "before", "after", "change", "outcome",
-    ];
-    let mut before = (String::new(), String::new());
-    let mut rows = Vec::new();
+fn figures(comparison: &RunComparison, family: Family) -> Table {
+    let mut table = Table::new("compared-runs", "", "").columns([
+        TableColumn::group("level"),
+        TableColumn::group("arm"),
+        TableColumn::name("metric"),
+        TableColumn::figure("before"),
+        TableColumn::figure("after"),
+        TableColumn::figure("change"),
+        TableColumn::words("outcome"),
+    ]);
     for row in comparison.rows.iter().filter(|row| row.family == family) {
-        let here = (row.level.clone(), row.arm.clone());
-        let level = if here.0 == before.0 {
-            String::new()
-        } else {
-            here.0.clone()
-        };
-        let arm = if here == before {
-            String::new()
-        } else {
-            here.1.clone()
-        };
-        before = here;
-        rows.push(vec![
-            level,
-            arm,
+        table.push([
+            row.level.as_str().into(),
+            row.arm.as_str().into(),
             row.metric.label().into(),
-            row.before.clone(),
-            row.after.clone(),
-            row.ratio_text.clone(),
-            row.outcome_text.clone(),
+            row.before.as_str().into(),
+            row.after.as_str().into(),
+            row.ratio_text.as_str().into(),
+            row.outcome_text.as_str().into(),
         ]);
     }
-    Grid {
-        header: head.map(String::from).to_vec(),
-        rows,
-        names: 3,
-    }
+    table
 }
 
 /// For a terminal: tables, then the verdict.
@@ -57,15 +44,13 @@ pub fn terminal(comparison: &RunComparison, screen: Screen) -> String {
         (Family::Primary, "primary figures"),
         (Family::Descriptive, "other figures, not judged"),
     ] {
-        let whole = grid(comparison, family);
-        let whole = if family == Family::Primary {
-            whole
-        } else {
-            whole.without(&["outcome"])
+        let figures = match family {
+            Family::Primary => figures(comparison, family),
+            _ => figures(comparison, family).without("outcome"),
         };
-        if !whole.rows.is_empty() {
+        if !figures.rows.is_empty() {
             text.push_str(&format!("\n{title}\n"));
-            text.push_str(&table(&[whole], screen));
+            text.push_str(&table(&figures, screen));
         }
     }
     text.push_str("\nverdict\n");
@@ -106,6 +91,9 @@ pub fn markdown(comparison: &RunComparison) -> String {
         });
     }
     text.push('\n');
-    text.push_str(&crate::markdown::table(&grid(comparison, Family::Primary)));
+    text.push_str(&crate::markdown::table(&figures(
+        comparison,
+        Family::Primary,
+    )));
     text
 }

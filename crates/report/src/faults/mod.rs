@@ -1,7 +1,10 @@
 //! Injected faults: what was done during trials, its effect on the load, and the records read back.
 
 mod samples;
+mod tables;
 mod words;
+
+pub use tables::{seconds, trials};
 
 use std::collections::BTreeMap;
 
@@ -11,19 +14,6 @@ use tare_schema::view::{FaultMark, FaultSample, FaultTrial, FaultView, ReadBackV
 use crate::cells::median;
 use crate::read::{Run, Trial};
 use samples::Sample;
-
-/// Heads of [`FaultTrial::texts`].
-pub const HEADS: [&str; 9] = [
-    "done",
-    "longest outage",
-    "slowest",
-    "retried",
-    "errors",
-    "acknowledged",
-    "read back",
-    "lost",
-    "duplicated",
-];
 
 /// Views of the cells with faults, in the order of the plan, and the sample files that could not be read.
 pub fn faults(run: &Run) -> (Vec<FaultView>, Vec<String>) {
@@ -104,7 +94,7 @@ fn row(trial_samples: &TrialSamples<'_>) -> FaultTrial {
             .map(|role| role.protocol_counts.get(name));
         all.flatten().copied().reduce(|a, b| a + b)
     };
-    let mut row = FaultTrial {
+    FaultTrial {
         trial: record.trial,
         done: words::done(&record.faults),
         outage_ns: began.and_then(|from_ns| samples::longest_outage(&within, from_ns)),
@@ -125,10 +115,7 @@ fn row(trial_samples: &TrialSamples<'_>) -> FaultTrial {
             lost: found.lost,
             duplicated: found.duplicated,
         }),
-        texts: Vec::new(),
-    };
-    row.texts = words::texts(&row);
-    row
+    }
 }
 
 /// The faults by their index in the trial, with median times.

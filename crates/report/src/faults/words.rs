@@ -141,25 +141,6 @@ pub fn done(faults: &[FaultRecord]) -> String {
     words.collect::<Vec<_>>().join("; ")
 }
 
-/// The figures of a trial, in the order of `HEADS`.
-pub fn texts(row: &FaultTrial) -> Vec<String> {
-    let ns = |value: Option<u64>| value.map_or_else(|| MISSING.to_owned(), |ns| time(ns as f64));
-    let count = |value: Option<u64>| {
-        value.map_or_else(|| MISSING.to_owned(), |count| quantity::count(count as f64))
-    };
-    vec![
-        row.done.clone(),
-        ns(row.outage_ns),
-        ns(row.slowest_ns),
-        count(row.retried),
-        count(Some(row.errors)),
-        count(row.read_back.map(|found| found.acknowledged)),
-        count(row.read_back.map(|found| found.read)),
-        count(row.read_back.map(|found| found.lost)),
-        count(row.read_back.map(|found| found.duplicated)),
-    ]
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -180,7 +161,6 @@ mod tests {
                 lost,
                 duplicated: 0,
             }),
-            texts: Vec::new(),
         }
     }
 
@@ -210,10 +190,6 @@ mod tests {
                  18 batches retried; 0 errors.",
                 "1 of 24,000 acknowledged records lost, 0 duplicated, in 3 trials (23,999 read back)."
             ]
-        );
-        assert_eq!(
-            texts(&trials[1]),
-            ["", "500 ms", "3.40 s", "6", "0", "8000", "7999", "1", "0"]
         );
     }
 }

@@ -10,10 +10,10 @@ use super::clauses::{Clauses, added_text, capitalize, cores, list, metric_name, 
 use super::{at_level, caveats, failures, level_words, levels, reasons, sentence, waterfall};
 use crate::closed_loop;
 use crate::failures::is_unjudged;
-use crate::grid::exchanges;
 use crate::quantity::{self, Sign};
 use crate::saturation;
 use crate::steps::steps;
+use crate::tables::figures::exchanges;
 
 /// The sentences of findings: failures, comparisons, reasons for no verdict, assertions.
 pub fn findings(plan: &Plan, view: &View) -> Vec<Sentence> {

@@ -2,11 +2,9 @@
 
 use tare_schema::metric::{Metric, Unit};
 use tare_schema::plan::{Compare, Need, Plan, Published, PublishedFigure};
-use tare_schema::view::{
-    Family, Interval, Overhead, PublishedColumns, PublishedRow, PublishedView, View,
-};
+use tare_schema::view::{Interval, Overhead, PublishedView, View};
 
-use crate::failures::{cell_is_unjudged, is_unjudged};
+use crate::failures::cell_is_unjudged;
 use crate::latency::MaybeLowerBound;
 use crate::quantity::{self, Sign};
 use crate::saturation;
@@ -211,79 +209,4 @@ fn measured_text(published: &Published, level: &str, view: &View) -> String {
 
 fn missing() -> String {
     quantity::MISSING.into()
-}
-
-/// A column for every source, if there are several, so that the figures of different products stay apart.
-pub fn columns(plan: &Plan, view: &View) -> Option<PublishedColumns> {
-    let mut published: Vec<String> = Vec::new();
-    let mut keys: Vec<(String, Metric)> = Vec::new();
-    for row in &view.published {
-        if !published.contains(&row.source) {
-            published.push(row.source.clone());
-        }
-        let key = (row.level.clone().unwrap_or_default(), row.metric);
-        if !keys.contains(&key) {
-            keys.push(key);
-        }
-    }
-    // Columns hold absolute figures; ratios are in rows.
-    let added = |one: &Published| {
-        matches!(
-            one.figure,
-            PublishedFigure::Value(_) | PublishedFigure::AddedNs(_)
-        )
-    };
-    if published.len() < 2 || plan.compare != Compare::Arms || !plan.published.iter().all(added) {
-        return None;
-    }
-    let run: Vec<&str> = view
-        .arms
-        .iter()
-        .filter(|arm| arm.not_run.is_none())
-        .map(|arm| arm.name.as_str())
-        .collect();
-    let rows = keys.into_iter().map(|(level, metric)| PublishedRow {
-        measured: run
-            .iter()
-            .map(|arm| here(view, arm, &level, metric))
-            .collect(),
-        published: published
-            .iter()
-            .map(|source| {
-                let mut all = view.published.iter();
-                let found = all.find(|row| {
-                    (&row.source, row.metric) == (source, metric)
-                        && row.level.as_ref() == Some(&level)
-                });
-                found.map_or_else(missing, |row| row.published.clone())
-            })
-            .collect(),
-        level: level.clone(),
-        metric,
-    });
-    Some(PublishedColumns {
-        rows: rows.collect(),
-        measured: run.iter().map(ToString::to_string).collect(),
-        published,
-    })
-}
-
-/// The measured overhead of an arm; its value for the baseline, and where nothing is compared.
-fn here(view: &View, arm: &str, level: &str, metric: Metric) -> String {
-    let overhead = view.overheads.iter().find(|o| {
-        (o.arm.as_str(), o.level.as_str(), o.metric) == (arm, level, metric)
-            && o.family != Family::Step
-    });
-    // Without a verdict because of failures there is neither a difference nor a valid value.
-    if let Some(overhead) = overhead.filter(|o| o.added.is_some() || is_unjudged(view, o)) {
-        return overhead.added_text.clone();
-    }
-    let mut cells = view
-        .levels
-        .iter()
-        .filter(|l| l.name == level)
-        .flat_map(|l| &l.cells);
-    let cell = cells.find(|cell| cell.arm == arm);
-    let figure = cell.and_then(|cell| cell.figures.iter().find(|f| f.metric == metric));
-    figure.map_or_else(missing, |figure| figure.text.clone())
 }

@@ -7,7 +7,7 @@ use tare_schema::topology::SiteLink;
 use tare_schema::view::{SentenceKind, View};
 
 use crate::fixture::SampleRun;
-use crate::{cell, figure, overhead, sentences, view_of};
+use crate::{cell, figure, overhead, row, sentences, texts, view_of};
 
 /// One level of little load, so that it is made in a moment.
 fn small() -> SampleRun {
@@ -44,13 +44,14 @@ fn what_passed_through_pods_and_what_the_machine_did_is_shown_everywhere() {
         machine.softirq_share = Some(0.035);
     });
     let view = view_of(&run);
-    let server = &cell(&view, "direct", "400/s").pods[0];
+    let server = row(&view, "pods", Some("400/s"), &["direct", "server"]);
     // 400 exchanges: 2.2 packets in, 2.1 out, 100 bytes in, 1200 out of each.
     assert_eq!(
-        server.texts,
+        texts(server),
         ["2200", "2100", "100 B", "1.20 kB", "16", "–"]
     );
-    assert_eq!(cell(&view, "direct", "400/s").machine.texts[0], "3.5 %");
+    let host = row(&view, "host-usage", Some("400/s"), &["direct"]);
+    assert_eq!(host[0].text, "3.5 %");
     let shown = terminal(&view);
     assert!(shown.contains("400/s: pod network traffic"), "{shown}");
     let markdown = tare_report::markdown::markdown(&view);
@@ -122,16 +123,14 @@ fn what_lies_between_sites_and_what_crossed_it_is_shown_everywhere() {
         "24.152 ms",
         "1079 of 1100",
     ];
-    assert_eq!(view.link_rtts[0].texts, found);
-    assert_eq!(view.link_rtts[0].configured_ns, 24_000_000);
-    let directions = &cell(&view, "direct", "400/s").directions;
-    assert_eq!(
-        (&*directions[0].from, &*directions[1].from),
-        ("east", "west")
-    );
+    let rtts = row(&view, "link-rtts", None, &[]);
+    assert_eq!(texts(rtts), found);
+    assert_eq!(rtts[1].value, Some(24_034_200.0));
+    let traffic = |direction| row(&view, "link-traffic", Some("400/s"), &["direct", direction]);
     // 4 of 404 got lost.
     let crossed = ["1000", "120 B", "0.99 %", "0", "0", "0"];
-    assert_eq!(directions[0].texts, crossed);
+    assert_eq!(texts(traffic("east → west")), crossed);
+    assert_eq!(texts(traffic("west → east")), crossed);
     let shown = terminal(&view);
     assert!(
         shown.contains(found[0]) && shown.contains(found[1]),
@@ -173,8 +172,12 @@ fn a_link_that_was_not_as_asked_for_is_told() {
         }
     });
     let view = view_of(&run);
-    let of = |arm| cell(&view, arm, "400/s").directions[0].unintended_drops;
-    assert_eq!((of("direct"), of("client-sidecar")), (Some(7), Some(0)));
+    let drops = |arm| {
+        let names = [arm, "east → west"];
+        row(&view, "link-traffic", Some("400/s"), &names)[4].value
+    };
+    let found = (drops("direct"), drops("client-sidecar"));
+    assert_eq!(found, (Some(7.0), Some(0.0)));
     let warnings = sentences(&view, SentenceKind::Warning);
     let dropped = "The link from east to west dropped 7 packets beyond its configured loss, in 1 of 25 trials: their retransmission is in the latencies.";
     let late = "10 % of the packets from east to west arrived over 0.2 ms later than configured: the machine was too busy to keep the delay of the link.";
@@ -243,24 +246,31 @@ fn every_source_has_a_column_of_its_own_beside_ours() {
         ),
     ];
     let view = view_of(&run);
-    let columns = view.published_columns.as_ref().unwrap();
-    assert_eq!(columns.published, ["no mesh", "Another 2.11.1"]);
-    let row = &columns.rows[0];
-    assert_eq!(row.published, ["6.00 ms", "+8.0 ms"]);
+    let by_source = |view: &View| {
+        let mut tables = view.tables.iter();
+        let found = tables.find(|table| table.id == "published-by-source");
+        found.cloned()
+    };
+    let table = by_source(&view).unwrap();
+    let labels = table.columns.iter().map(|column| column.label.as_str());
+    let labels: Vec<&str> = labels.collect();
     assert!(
-        !row.measured[0].starts_with('+') && row.measured[1].starts_with('+'),
-        "{row:?}"
+        labels.ends_with(&["no mesh", "Another 2.11.1"]),
+        "{labels:?}"
+    );
+    let found = texts(row(&view, &table.id, None, &["400/s", "median"]));
+    assert!(found.ends_with(&["6.00 ms", "+8.0 ms"]), "{found:?}");
+    assert!(
+        !found[0].starts_with('+') && found[1].starts_with('+'),
+        "{found:?}"
     );
     assert!(terminal(&view).contains("Another 2.11.1"));
     for published in &mut run.published {
         published.figure = PublishedFigure::Ratio(0.8);
     }
-    assert!(
-        view_of(&run).published_columns.is_none(),
-        "ratios stand in rows"
-    );
+    assert!(by_source(&view_of(&run)).is_none(), "ratios stand in rows");
     // One source needs no columns: its figures stand beside ours row by row.
-    assert!(view_of(&small()).published_columns.is_none());
+    assert!(by_source(&view_of(&small())).is_none());
 }
 
 #[test]

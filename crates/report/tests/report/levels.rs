@@ -8,7 +8,7 @@ use tare_schema::record::{TargetCounter, TrialRecord};
 use tare_schema::view::{SentenceKind, View};
 
 use crate::fixture::SampleRun;
-use crate::{figure, sentences, view_of};
+use crate::{figure, sentences, texts, view_of};
 
 fn published(figure: PublishedFigure, requires: Option<Need>) -> Published {
     Published {
@@ -246,17 +246,14 @@ fn records_and_their_bytes_count_by_their_way_and_cost_is_per_record() {
 #[test]
 fn what_parts_say_of_themselves_is_shown_per_part_with_means_of_what_is_counted() {
     let view = view_of(&producers());
-    let told = &view.levels[0].cells[0].target_counters;
-    assert_eq!(told.instances, ["broker-1", "broker-2"]);
+    let mut tables = view.tables.iter();
+    let told = tables.find(|table| table.id == "target-counters").unwrap();
+    let labels: Vec<&str> = told.columns.iter().map(|one| one.label.as_str()).collect();
+    assert_eq!(labels, ["figure", "broker-1", "broker-2"]);
     let rows: Vec<(&str, Vec<&str>)> = told
         .rows
         .iter()
-        .map(|row| {
-            (
-                row.name.as_str(),
-                row.texts.iter().map(String::as_str).collect(),
-            )
-        })
+        .map(|row| (row.cells[0].text.as_str(), texts(&row.cells[1..])))
         .collect();
     assert_eq!(
         rows,

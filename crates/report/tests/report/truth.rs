@@ -6,7 +6,7 @@ use tare_schema::record::{BackgroundLoad, TrialStatus};
 use tare_schema::view::{Family, Outcome, SentenceKind, View, ViewState};
 
 use crate::fixture::{SampleArm, SampleRun};
-use crate::{cell, figure, overhead, sentences, sidecar, view_of};
+use crate::{cell, figure, overhead, row, sentences, sidecar, texts, view_of};
 
 #[test]
 fn a_planted_overhead_is_found_and_said_in_the_first_sentence() {
@@ -362,8 +362,8 @@ fn what_else_the_machine_did_is_said() {
             "{said}: {warnings:?}"
         );
     }
-    let machine = &view.levels[0].cells[0].machine;
-    assert_eq!(machine.texts[2..5], ["92 %", "30 %", "12 %"]);
+    let host = row(&view, "host-usage", Some("400/s"), &["direct"]);
+    assert_eq!(texts(host)[2..5], ["92 %", "30 %", "12 %"]);
     assert!(
         warnings.iter().any(|w| w.contains("took 5 % of the time")),
         "{warnings:?}"
@@ -397,7 +397,8 @@ fn instances_of_other_arms_are_said_apart_from_other_programs() {
         !warnings.iter().any(|w| w.starts_with("Other programs")),
         "{warnings:?}"
     );
-    assert_eq!(view.levels[0].cells[0].machine.texts[5], "18 %");
+    let host = row(&view, "host-usage", Some("400/s"), &["direct"]);
+    assert_eq!(host[5].text, "18 %");
 }
 
 #[test]

@@ -63,8 +63,6 @@ pub struct FaultTrial {
     pub errors: u64,
     /// Result of reading records back, if that was done.
     pub read_back: Option<ReadBackView>,
-    /// The columns as texts, in the order of the table's heads.
-    pub texts: Vec<String>,
 }
 
 /// Result of reading records back.

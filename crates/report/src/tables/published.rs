@@ -1,0 +1,122 @@
+//! Published figures beside the measured ones: a row per figure, and a column per source.
+
+use tare_schema::metric::Metric;
+use tare_schema::plan::{Plan, Published, PublishedFigure};
+use tare_schema::view::{Family, Output, Table, TableCell, TableColumn, View};
+
+use super::{Source, figure_text};
+use crate::failures::is_unjudged;
+use crate::quantity::MISSING;
+
+const SECTION: &str = "Published and measured figures";
+
+/// Said of both tables.
+const NOTE: &str =
+    "Measured on other machines and with other versions: shown beside each other, not compared.";
+
+/// Published and measured figures. A terminal shows them by source if there are several.
+pub fn figures(source: &Source<'_>) -> Vec<Table> {
+    let outputs: &[Output] = match by_source(source).is_empty() {
+        true => &Output::ALL,
+        false => &[Output::Markdown, Output::Page],
+    };
+    let mut table = Table::new("published-figures", SECTION, "published and measured")
+        .only(outputs)
+        .note(NOTE)
+        .columns([
+            TableColumn::name("arm"),
+            TableColumn::name("against").omit(1),
+            TableColumn::name("level"),
+            TableColumn::name("metric"),
+            TableColumn::figure("published"),
+            TableColumn::figure("measured"),
+            TableColumn::words("caveats").only(Output::Page),
+            TableColumn::words("source"),
+        ]);
+    for row in &source.view.published {
+        table.push([
+            row.arm.as_str().into(),
+            row.against.as_str().into(),
+            row.level.as_deref().unwrap_or(MISSING).into(),
+            row.metric.label().into(),
+            row.published.as_str().into(),
+            row.measured.as_str().into(),
+            row.caveat.as_deref().unwrap_or(MISSING).into(),
+            row.source.as_str().into(),
+        ]);
+    }
+    // Where levels are compared, the rows are levels already.
+    vec![match source.compares_arms() {
+        true => table,
+        false => table.without("level"),
+    }]
+}
+
+/// A column for every source, if there are several, so that the figures of different products stay apart.
+pub fn by_source(source: &Source<'_>) -> Vec<Table> {
+    let (plan, view): (&Plan, &View) = (&source.run.plan, source.view);
+    let mut sources: Vec<&str> = Vec::new();
+    let mut keys: Vec<(&str, Metric)> = Vec::new();
+    for row in &view.published {
+        if !sources.contains(&row.source.as_str()) {
+            sources.push(&row.source);
+        }
+        let key = (row.level.as_deref().unwrap_or_default(), row.metric);
+        if !keys.contains(&key) {
+            keys.push(key);
+        }
+    }
+    // Columns hold absolute figures; ratios are in rows.
+    let is_absolute = |one: &Published| {
+        matches!(
+            one.figure,
+            PublishedFigure::Value(_) | PublishedFigure::AddedNs(_)
+        )
+    };
+    if sources.len() < 2 || !source.compares_arms() || !plan.published.iter().all(is_absolute) {
+        return Vec::new();
+    }
+    let arms = view.arms.iter().filter(|arm| arm.not_run.is_none());
+    let arms: Vec<&str> = arms.map(|arm| arm.name.as_str()).collect();
+    let title = "published and measured by source: what is added, of the baseline its value";
+    let mut table = Table::new("published-by-source", SECTION, title)
+        .note(NOTE)
+        .columns([TableColumn::group("level"), TableColumn::name("metric")])
+        .columns(
+            arms.iter()
+                .map(|arm| TableColumn::figure(format!("{arm}, measured"))),
+        )
+        .columns(sources.iter().map(|name| TableColumn::figure(*name)));
+    for (level, metric) in keys {
+        let published = |source: &&str| {
+            let mut all = view.published.iter();
+            let found = all.find(|row| {
+                (row.source.as_str(), row.metric) == (*source, metric)
+                    && row.level.as_deref() == Some(level)
+            });
+            TableCell::from(found.map_or(MISSING, |row| row.published.as_str()))
+        };
+        let mut cells: Vec<TableCell> = vec![level.into(), metric.label().into()];
+        let here = |arm: &&str| TableCell::from(measured(view, arm, level, metric));
+        cells.extend(arms.iter().map(here));
+        cells.extend(sources.iter().map(published));
+        table.rows.push(cells.into());
+    }
+    vec![table]
+}
+
+/// The measured overhead of an arm; its value for the baseline, and where nothing is compared.
+fn measured<'a>(view: &'a View, arm: &str, level: &str, metric: Metric) -> &'a str {
+    let overhead = view.overheads.iter().find(|o| {
+        (o.arm.as_str(), o.level.as_str(), o.metric) == (arm, level, metric)
+            && o.family != Family::Step
+    });
+    // Without a verdict because of failures there is neither a difference nor a valid value.
+    if let Some(overhead) = overhead.filter(|o| o.added.is_some() || is_unjudged(view, o)) {
+        return &overhead.added_text;
+    }
+    let levels = view.levels.iter().filter(|one| one.name == level);
+    let mut cells = levels.flat_map(|one| &one.cells);
+    let cell = cells.find(|cell| cell.arm == arm);
+    cell.map_or(MISSING, |cell| figure_text(cell, metric))
+}
