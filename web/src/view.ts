@@ -66,10 +66,6 @@ export type Better = "lower" | "higher";
  */
 export type ErrorSource = "none" | "target" | "peer" | "client" | "environment";
 /**
- * Columns of the request table.
- */
-export type RequestColumn = "mean" | "median" | "p90" | "p95" | "p99";
-/**
  * Outcome of a comparison.
  */
 export type Outcome =
@@ -104,6 +100,14 @@ export type Outcome =
  * Grammatical number of a subject.
  */
 export type GrammaticalNumber = "singular" | "plural";
+/**
+ * An output of a report that shows tables.
+ */
+export type Output = "terminal" | "markdown" | "page";
+/**
+ * Kind of the cells of a column.
+ */
+export type ColumnKind = "group" | "name" | "figure" | "words";
 /**
  * Grade of a check.
  */
@@ -140,10 +144,6 @@ export interface View {
    */
   levels: LevelView[];
   /**
-   * Level whose requests are shown one by one, if the experiment names one.
-   */
-  per_request_level?: string | null;
-  /**
    * Overheads with their intervals, all levels.
    */
   overheads: Overhead[];
@@ -168,14 +168,6 @@ export interface View {
    */
   published: PublishedView[];
   /**
-   * The same with a column per source, if there are several.
-   */
-  published_columns?: PublishedColumns | null;
-  /**
-   * Mean ± standard deviation by a published study's outlier rule, if the experiment names one.
-   */
-  study_summary?: StudySummary | null;
-  /**
    * A/A check: the baseline's two measurements compared.
    */
   baseline_check?: BaselineCheck | null;
@@ -188,9 +180,9 @@ export interface View {
    */
   trials: TrialRow[];
   /**
-   * Links between sites, with their measured round-trip times.
+   * Tables, in the order of text outputs.
    */
-  link_rtts?: LinkRttView[];
+  tables: Table[];
   /**
    * Files of the run that could not be read, each with a reason.
    */
@@ -393,10 +385,6 @@ export interface CellView {
    */
   outcomes: OutcomeCount[];
   /**
-   * Figures by request, if there are several kinds.
-   */
-  requests?: RequestView[];
-  /**
    * Metrics of the cell, in the order of `Metric::ALL`.
    */
   figures: Figure[];
@@ -420,15 +408,6 @@ export interface CellView {
    * Resource usage of each instance.
    */
   parts: PartView[];
-  /**
-   * Network traffic of each pod with a network namespace.
-   */
-  pods?: PodView[];
-  /**
-   * Traffic in each direction of each link between sites.
-   */
-  directions?: LinkDirectionView[];
-  target_counters?: TargetCountersView;
   machine?: MachineView;
   generator: GeneratorView;
 }
@@ -478,53 +457,6 @@ export interface OutcomeCount {
    * An example, as a text for people.
    */
   example?: string | null;
-}
-/**
- * A kind of request, over all fit trials of a cell.
- */
-export interface RequestView {
-  /**
-   * Name of the request.
-   */
-  request: string;
-  /**
-   * Whether it is a whole session, thinking times included.
-   */
-  whole_session: boolean;
-  /**
-   * Successful exchanges.
-   */
-  ok: number;
-  /**
-   * Failed exchanges.
-   */
-  errors: number;
-  /**
-   * Unfinished exchanges.
-   */
-  unfinished: number;
-  /**
-   * Latency, in the order of `RequestColumn::ALL`.
-   */
-  figures: RequestFigure[];
-}
-/**
- * A latency figure of a request.
- */
-export interface RequestFigure {
-  column: RequestColumn;
-  /**
-   * Median over blocks; `None`: too few observations.
-   */
-  value_ns?: number | null;
-  /**
-   * Whether `value_ns` is a lower bound.
-   */
-  is_lower_bound: boolean;
-  /**
-   * The value as text.
-   */
-  text: string;
 }
 /**
  * A metric of a cell.
@@ -657,114 +589,6 @@ export interface PartView {
   throttled_share?: number | null;
 }
 /**
- * Network traffic between a pod and other pods.
- */
-export interface PodView {
-  /**
-   * Pod.
-   */
-  pod: string;
-  /**
-   * Packets received per 1000 exchanges.
-   */
-  packets_in_per_1000?: number | null;
-  /**
-   * Packets sent per 1000 exchanges.
-   */
-  packets_out_per_1000?: number | null;
-  /**
-   * Bytes received per exchange, headers included.
-   */
-  bytes_in_per_exchange?: number | null;
-  /**
-   * Bytes sent per exchange, headers included.
-   */
-  bytes_out_per_exchange?: number | null;
-  /**
-   * TCP connections opened and accepted per window.
-   */
-  tcp_connections?: number | null;
-  /**
-   * TCP segments retransmitted per window.
-   */
-  tcp_retransmits?: number | null;
-  /**
-   * Columns as texts, in this order; `–` where unknown.
-   */
-  texts: string[];
-}
-/**
- * Traffic in one direction of a link.
- */
-export interface LinkDirectionView {
-  /**
-   * Sending site.
-   */
-  from: string;
-  /**
-   * Receiving site.
-   */
-  to: string;
-  /**
-   * Packets delivered per 1000 exchanges, in wire-size packets.
-   */
-  packets_per_1000?: number | null;
-  /**
-   * Bytes delivered per exchange, IP headers included.
-   */
-  bytes_per_exchange?: number | null;
-  /**
-   * Share of packets lost as configured.
-   */
-  lost_share?: number | null;
-  /**
-   * Packets dropped per window because the queue of the configured rate was full.
-   */
-  queue_full_packets?: number | null;
-  /**
-   * Drops beyond the configured loss (no buffer, kernel); maximum over trials.
-   */
-  unintended_drops?: number | null;
-  /**
-   * Writes more than 200 µs late per window: the delay was longer than configured.
-   */
-  late_writes?: number | null;
-  /**
-   * Columns as texts, in this order; `–` where unknown.
-   */
-  texts: string[];
-}
-/**
- * Target counters of parts of one kind, from before the first request to after the last response: warm-up and drain included.
- */
-export interface TargetCountersView {
-  /**
-   * Instances, the columns.
-   */
-  instances: string[];
-  /**
-   * Counters, in the order of the target's folder.
-   */
-  rows: TargetCounterRow[];
-}
-/**
- * A counter of each instance.
- */
-export interface TargetCounterRow {
-  /**
-   * Name of the counter, with its label.
-   */
-  name: string;
-  /**
-   * Values, in the order of instances.
-   */
-  values: (number | null)[];
-  /**
-   * Values as texts; `–` where an instance has none.
-   */
-  texts: string[];
-}
-/**
  * Resource usage of the machine within the windows.
  */
 export interface MachineView {
@@ -800,10 +624,6 @@ export interface MachineView {
    * Share of the window in which a part was throttled by a CPU limit, worst part.
    */
   throttled_share?: number | null;
-  /**
-   * Columns as texts, in this order; `–` where unknown.
-   */
-  texts: string[];
 }
 /**
  * Measurement error of the generator in a cell.
@@ -1062,10 +882,6 @@ export interface FaultTrial {
    * Result of reading records back, if that was done.
    */
   read_back?: ReadBackView | null;
-  /**
-   * The columns as texts, in the order of the table's heads.
-   */
-  texts: string[];
 }
 /**
  * Result of reading records back.
@@ -1315,104 +1131,6 @@ export interface PublishedView {
   caveat?: string | null;
 }
 /**
- * Published and measured figures in columns: one per measured arm, one per source with its product and version.
- */
-export interface PublishedColumns {
-  /**
-   * Heads of the measured columns: the arms that were run.
-   */
-  measured: string[];
-  /**
-   * Heads of the published columns: the sources.
-   */
-  published: string[];
-  /**
-   * Rows: every level and metric with a published figure.
-   */
-  rows: PublishedRow[];
-}
-/**
- * A level and metric.
- */
-export interface PublishedRow {
-  /**
-   * Level.
-   */
-  level: string;
-  metric: Metric;
-  /**
-   * Measured figures by arm: the value of the baseline, the overheads of the others; `–` where there is none.
-   */
-  measured: string[];
-  /**
-   * Published figures by source; `–` where there is none.
-   */
-  published: string[];
-}
-/**
- * Means and standard deviations as a published study computes them, beside those over all blocks.
- */
-export interface StudySummary {
-  /**
-   * The rule, as text.
-   */
-  rule: string;
-  /**
-   * Excluded blocks, by level.
-   */
-  dropped: [string, string][];
-  /**
-   * Excluded blocks as a sentence: `Left out: blocks 3 and 5 at 200/s.`
-   */
-  dropped_text?: string;
-  /**
-   * Rows by level, arm and metric.
-   */
-  rows: StudySummaryRow[];
-}
-/**
- * A row of the table.
- */
-export interface StudySummaryRow {
-  /**
-   * Level.
-   */
-  level: string;
-  /**
-   * Arm.
-   */
-  arm: string;
-  metric: Metric;
-  /**
-   * Number of blocks kept.
-   */
-  blocks: number;
-  /**
-   * Mean over the blocks kept.
-   */
-  mean?: number | null;
-  /**
-   * Standard deviation over the blocks kept (n − 1).
-   */
-  deviation?: number | null;
-  /**
-   * Mean and deviation as text: `0.312 ± 0.004 ms`, `–`.
-   */
-  text: string;
-  /**
-   * Number of all blocks.
-   */
-  blocks_all: number;
-  /**
-   * Mean over all blocks with its 95 % interval.
-   */
-  measured?: Interval | null;
-  /**
-   * That mean and interval as text: `0.314 ms (0.310–0.318)`, `–`.
-   */
-  measured_text: string;
-}
-/**
  * Result of the A/A check, with intervals that are simultaneous over all comparisons.
  */
 export interface BaselineCheck {
@@ -1540,33 +1258,117 @@ export interface TrialRow {
   proofs_made: number;
 }
 /**
- * A link with its configured and its measured round-trip time, before the first block.
+ * A table. Every output shows the same texts; CSV has the values behind them.
  */
-export interface LinkRttView {
+export interface Table {
   /**
-   * Name of the link, `east-west`.
+   * Identifier: `pods`. Tables that differ only in level, arm or layout share it.
    */
-  link: string;
+  id: string;
   /**
-   * Configuration, as text.
+   * Heading of its section on the page: `Network and host`.
    */
-  configured: string;
+  section: string;
   /**
-   * Configured round-trip time, without jitter.
+   * Title; in text outputs it follows the level and a colon, unless it is empty or begins with a space.
    */
-  configured_ns: number;
+  title: string;
   /**
-   * Median measured round-trip time.
+   * Level, if each level has a table of its own.
    */
-  p50_ns?: number | null;
+  level?: string | null;
   /**
-   * 99th percentile of the measured round-trip time.
+   * Layout: 0 is the widest. A terminal shows the first that fits, other outputs the widest.
    */
-  p99_ns?: number | null;
+  layout?: number;
   /**
-   * Columns as texts: configured, median, p99, answered; `–` where unknown.
+   * How to read it; on the page only.
    */
-  texts: string[];
+  note?: string | null;
+  /**
+   * Outputs that show it.
+   */
+  outputs: Output[];
+  /**
+   * Columns.
+   */
+  columns: TableColumn[];
+  /**
+   * Rows; each has a cell per column.
+   */
+  rows: TableRow[];
+  /**
+   * Sentences below it.
+   */
+  footnotes?: string[];
+}
+/**
+ * A column.
+ */
+export interface TableColumn {
+  /**
+   * Head.
+   */
+  label: string;
+  kind: ColumnKind;
+  /**
+   * Step at which a narrow terminal omits it; 0: never.
+   */
+  omit?: number;
+  /**
+   * Outputs that show it, if not all that show the table.
+   */
+  outputs?: Output[];
+  /**
+   * Name of its values in CSV, with `{}` for the subject of the row; `None`: they are not in CSV.
+   */
+  metric?: string | null;
+  /**
+   * Unit of its values in CSV.
+   */
+  unit?: string | null;
+}
+/**
+ * A row.
+ */
+export interface TableRow {
+  /**
+   * Arm in CSV.
+   */
+  arm?: string | null;
+  /**
+   * What its values are of, in CSV: `pod server`.
+   */
+  subject?: string | null;
+  /**
+   * Unit of its values in CSV, if not that of the column.
+   */
+  unit?: string | null;
+  /**
+   * Cells.
+   */
+  cells: TableCell[];
+}
+/**
+ * A cell.
+ */
+export interface TableCell {
+  /**
+   * Text; `–` where the value is unknown.
+   */
+  text: string;
+  /**
+   * Value behind the text.
+   */
+  value?: number | null;
+  /**
+   * Less important text: small on the page, in brackets elsewhere.
+   */
+  detail?: string;
+  /**
+   * Whether the page marks it: a failed assertion, a trial that does not count.
+   */
+  marked?: boolean;
 }
 /**
  * A titled list of facts.

@@ -6,6 +6,7 @@ import { layoutOf, sharing } from "../src/layout";
 import { inks, shades } from "../src/palette";
 import { markOf } from "../src/plot/forest";
 import { percentileAxes } from "../src/plot/percentiles";
+import { anchorOf, capital, sectionsOf, together } from "../src/section/Tables";
 import { after, themeOf } from "../src/theme";
 
 describe("the data of a page", () => {
@@ -71,6 +72,22 @@ describe("a mark", () => {
       { outcome: "undecided", more_blocks: null }, { outcome: "none", reason: "x" }, { outcome: "descriptive" },
     ] as const;
     expect(marks.map((outcome) => markOf({ ...first, outcome }))).toEqual(["differs", "differs-little", "same", "undecided", "plain", "plain"]);
+  });
+});
+
+describe("tables", () => {
+  it("stand in sections in the order of the view", () => {
+    expect(sectionsOf(plain())).toEqual(["Assertions", "Network and host", "Overhead"]);
+    expect(anchorOf("Network and host")).toBe("network-and-host");
+  });
+  it("of several levels are one with a column of levels, unless their columns differ", () => {
+    const levels = plain().tables.filter((table) => table.level != null);
+    expect(together(levels)?.columns.map((column) => column.label)).toEqual(["level", "arm", "direction", "packets /1000", "lost"]);
+    expect(together(levels)?.rows).toHaveLength(levels.reduce((sum, table) => sum + table.rows.length, 0));
+    expect(together(plain().tables)).toBeNull();
+  });
+  it("have titles that begin as sentences do, quantiles and mTLS aside", () => {
+    expect(["link traffic", "p99 against rate", "mTLS"].map(capital)).toEqual(["Link traffic", "p99 against rate", "mTLS"]);
   });
 });
 

@@ -5,12 +5,11 @@ import type { Key } from "../legend";
 import { canDraw, faultPicture, INK, SHOWN, type Shown } from "../plot/fault";
 import type { FaultView, View } from "../view";
 import { Picture } from "./Picture";
-import { Section, Table } from "./Section";
+import { Section } from "./Section";
+import { Tables } from "./Tables";
 
 const HOW =
   "How to read: dashed lines are faults. Responses count when they arrive, so a backlog shows as a peak. Medians over the trials.";
-
-const HEADS = ["done", "longest outage", "slowest", "retried", "errors", "acknowledged", "read back", "lost", "duplicated"];
 
 function Line({ item, shown }: { item: FaultView; shown: Shown }): JSX.Element | null {
   const draw = useCallback((width: number) => faultPicture(item, shown, width), [item, shown]);
@@ -21,28 +20,6 @@ function Line({ item, shown }: { item: FaultView; shown: Shown }): JSX.Element |
   ];
   const title = `${SHOWN[shown].charAt(0).toUpperCase()}${SHOWN[shown].slice(1)}, ${item.arm}, ${item.level}`;
   return <Picture title={title} how={HOW} keys={keys} file={`fault-${shown}-${item.arm}-${item.level}`} draw={draw} />;
-}
-
-function Rows({ item }: { item: FaultView }): JSX.Element {
-  const title = `${item.arm}, ${item.level}: trial by trial`;
-  return (
-    <Table label={title}>
-      <thead>
-        <tr>
-          <th scope="col">trial</th>
-          {HEADS.map((head) => <th scope="col" key={head}>{head}</th>)}
-        </tr>
-      </thead>
-      <tbody>
-        {item.trials.map((trial) => (
-          <tr key={trial.trial}>
-            <th scope="row">{trial.trial}</th>
-            {trial.texts.map((text, index) => <td class={index === 0 ? undefined : "figure"} key={index}>{text}</td>)}
-          </tr>
-        ))}
-      </tbody>
-    </Table>
-  );
 }
 
 /** The section of faults; nothing where there are none. */
@@ -63,9 +40,9 @@ export function Faults({ view }: { view: View }): JSX.Element | null {
             <Line item={item} shown="answers" />
             <Line item={item} shown="slowest" />
           </div>
-          <Rows item={item} />
         </div>
       ))}
+      <Tables view={view} section="Faults" />
     </Section>
   );
 }

@@ -17,8 +17,7 @@ function Value({ cell, metric }: { cell: CellView | undefined; metric: string })
 }
 
 function outcomesOf(cell: CellView): string {
-  const wrong = cell.outcomes.filter((item) => item.class !== "right");
-  return wrong.map((item) => `${count(item.count)} × ${item.class}${item.error_source === "none" ? "" : ` (${item.error_source})`}`).join(", ");
+  return cell.outcomes.map((item) => `${count(item.count)} × ${item.class}${item.error_source === "none" ? "" : ` (${item.error_source})`}`).join(", ");
 }
 
 function offered(cell: CellView): JSX.Element {

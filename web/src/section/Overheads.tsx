@@ -1,14 +1,13 @@
-// What each thing compared adds: pictures of the judged metrics, and a table of every comparison.
+// What each thing compared adds: pictures of the judged metrics.
 import type { JSX } from "preact";
 import { useCallback, useMemo, useState } from "preact/hooks";
-import { MISSING, percent } from "../format";
 import type { Layout } from "../layout";
 import type { Key } from "../legend";
 import { MARKS, forestPicture, markOf, type Labelled, type Mark, type Side } from "../plot/forest";
 import type { Family, MetricHead, Overhead, View } from "../view";
-import { Failures } from "./Failures";
 import { Picture } from "./Picture";
-import { Choice, Section, Table } from "./Section";
+import { Choice, Section } from "./Section";
+import { Tables } from "./Tables";
 
 const MARK_KEYS: Record<Mark, Key["shape"]> = {
   differs: "diamond",
@@ -76,39 +75,6 @@ function Forests({ view, layout, family, side }: { view: View; layout: Layout; f
   );
 }
 
-function AllDifferences({ view }: { view: View }): JSX.Element {
-  const labels = new Map(view.metrics.map((head) => [head.metric, head.label]));
-  return (
-    <details class="block">
-      <summary>Every comparison as a table ({view.overheads.length})</summary>
-      <Table label="Every comparison">
-        <thead>
-          <tr>
-            <th scope="col">Level</th><th scope="col">Arm</th><th scope="col">Compared with</th><th scope="col">Metric</th>
-            <th scope="col">Difference (95 %)</th><th scope="col">Relative (95 %)</th><th scope="col">Margin</th>
-            <th scope="col" class="n">Pairs</th><th scope="col">Outcome</th>
-          </tr>
-        </thead>
-        <tbody>
-          {view.overheads.map((item, index) => (
-            <tr key={index}>
-              <td>{item.level}</td>
-              <td>{item.arm}</td>
-              <td>{item.against_level === item.level ? item.against : `${item.against}, ${item.against_level}`}</td>
-              <td>{labels.get(item.metric) ?? item.metric}</td>
-              <td class="figure">{item.added_text}</td>
-              <td class="figure">{item.ratio_text}</td>
-              <td class="figure">{item.margin == null ? MISSING : `± ${percent(item.margin)}`}</td>
-              <td class="n">{item.pairs}</td>
-              <td class="words">{item.outcome_text}</td>
-            </tr>
-          ))}
-        </tbody>
-      </Table>
-    </details>
-  );
-}
-
 /** The section of differences. */
 export function Overheads({ view, layout }: { view: View; layout: Layout }): JSX.Element {
   const [side, setSide] = useState<Side>(view.compare === "levels" ? "ratio" : "added");
@@ -130,7 +96,6 @@ export function Overheads({ view, layout }: { view: View; layout: Layout }): JSX
       tools={tools}
     >
       {!has("primary") && <p class="none">No comparison can be made yet.</p>}
-      <Failures view={view} />
       <Forests view={view} layout={layout} family="primary" side={side} />
       {has("step") && (
         <>
@@ -144,7 +109,7 @@ export function Overheads({ view, layout }: { view: View; layout: Layout }): JSX
           <Forests view={view} layout={layout} family="descriptive" side={side} />
         </details>
       )}
-      {view.overheads.length > 0 && <AllDifferences view={view} />}
+      <Tables view={view} section="Overhead" />
     </Section>
   );
 }

@@ -3,15 +3,12 @@ import type { JSX } from "preact";
 import { useCallback } from "preact/hooks";
 import type { Key } from "../legend";
 import { BARS, barOf, waterfallPicture, type Bar } from "../plot/waterfall";
-import type { Unit, View, WaterfallSequence, WaterfallView } from "../view";
+import type { Unit, View, WaterfallSequence } from "../view";
 import { Picture } from "./Picture";
-import { Section, Table } from "./Section";
+import { Section } from "./Section";
+import { Tables, capital } from "./Tables";
 
 const HOW = "How to read: each bar begins where the one before it ends; the dark line under it: 95 % interval of what the step adds.";
-
-function capital(label: string): string {
-  return label.charAt(0).toUpperCase() + label.slice(1);
-}
 
 function Fall(props: { title: string; sequence: WaterfallSequence; all: readonly WaterfallSequence[]; unit: Unit }): JSX.Element {
   const { title, sequence, all, unit } = props;
@@ -21,29 +18,6 @@ function Fall(props: { title: string; sequence: WaterfallSequence; all: readonly
   const keys: Key[] = shown.map((bar) => ({ ...BARS[bar], shape: BARS[bar].opacity === 1 ? "swatch" : "swatch-pale" }));
   const notes = sequence.missing == null ? [] : [sequence.missing];
   return <Picture title={title} notes={notes} how={HOW} keys={keys} file={`waterfall-${title}`} draw={draw} />;
-}
-
-function Parts({ item }: { item: WaterfallView }): JSX.Element | null {
-  if (item.parts.length === 0) return null;
-  const title = `${capital(item.label)}, ${item.level}: parts by order`;
-  return (
-    <Table label={title} class="parts">
-      <thead>
-        <tr>
-          <th scope="col">{title}</th>
-          {item.sequences.map((sequence) => <th scope="col" key={sequence.name}>{sequence.name}</th>)}
-        </tr>
-      </thead>
-      <tbody>
-        {item.parts.map((part) => (
-          <tr key={part.what}>
-            <th scope="row">{part.what}</th>
-            {part.added_texts.map((text, index) => <td class="figure" key={index}>{text}</td>)}
-          </tr>
-        ))}
-      </tbody>
-    </Table>
-  );
 }
 
 /** The section of waterfalls; nothing where the experiment has none. */
@@ -71,10 +45,9 @@ export function Waterfalls({ view }: { view: View }): JSX.Element | null {
               />
             ))}
           </div>
-          <Parts item={item} />
-          {item.checks.map((check) => <p class="how" key={check}>{capital(check)}.</p>)}
         </div>
       ))}
+      <Tables view={view} section="Waterfall" />
       {orders.map((order) => <p class="how" key={order.name}>Order {order.name}: {order.order}</p>)}
     </Section>
   );
