@@ -4,14 +4,13 @@ use tare_schema::metric::Metric;
 use tare_schema::plan::{Asserted, Assertion, Compare, Plan};
 use tare_schema::view::{
     AssertionOutcome, AssertionView, Family, Interval, Outcome, Overhead, Table, TableCell,
-    TableColumn,
 };
 use tare_stats::stopping::mean_interval;
 
 use crate::failures;
 use crate::judge::BOUNDED;
 use crate::quantity::{self, Sign};
-use crate::tables::Source;
+use crate::tables::{Source, name, text, words};
 use crate::trials::{CellName, Trials};
 
 /// Heading of the section on the page.
@@ -43,21 +42,19 @@ pub fn judge(plan: &Plan, trials: &Trials<'_>, overheads: &[Overhead]) -> Vec<As
 
 /// The assertions with their outcomes.
 pub fn table(source: &Source<'_>) -> Vec<Table> {
-    let mut table = Table::new("assertion-outcomes", SECTION, "assertions")
+    let table = Table::new("assertion-outcomes", SECTION, "assertions")
         .note("Judged by the interval: passed or failed where the whole interval lies on one side of the limit, else undecided.")
-        .columns([
-            TableColumn::name("assertion"),
-            TableColumn::name("outcome"),
-            TableColumn::words("reason"),
-        ]);
-    for one in &source.view.assertions {
-        let outcome = TableCell::from(one.outcome.word());
-        table.push([
-            one.text.as_str().into(),
-            outcome.marked(one.outcome == AssertionOutcome::Failed),
-            one.reason.as_str().into(),
-        ]);
-    }
+        .fill(
+            &source.view.assertions,
+            [
+                name("assertion", |one| text(&one.text)),
+                name("outcome", |one| {
+                    let failed = one.outcome == AssertionOutcome::Failed;
+                    TableCell::from(one.outcome.word()).marked(failed)
+                }),
+                words("reason", |one| text(&one.reason)),
+            ],
+        );
     vec![table]
 }
 

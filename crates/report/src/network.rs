@@ -3,12 +3,12 @@
 use tare_schema::metric::Unit;
 use tare_schema::plan::Placement;
 use tare_schema::record::{MachineUsage, PodUsage, TrialRecord};
-use tare_schema::view::{MachineView, Output, Table, TableColumn, TableRow};
+use tare_schema::view::{CellView, MachineView, Output, Table, TableColumn, TableRow};
 
 use crate::cells::median;
 use crate::measure;
 use crate::quantity;
-use crate::tables::{Source, cell};
+use crate::tables::{Source, cell, share};
 
 /// Heading of the section on the page.
 pub const SECTION: &str = "Network and host";
@@ -90,45 +90,54 @@ fn pod(name: &str, records: &[&TrialRecord]) -> TableRow {
 
 /// Usage of the whole machine, a row per cell.
 pub fn host(source: &Source<'_>) -> Vec<Table> {
-    let share = |label: &str, metric: &str| TableColumn::figure(label).csv(metric, "share");
+    let column = |label: &str, metric: &str| TableColumn::figure(label).csv(metric, "share");
     let table = Table::new("host-usage", SECTION, "host")
         .note("Medians over the trials. Softirq: receiving packets, charged to the interrupted process.")
-        .only(&[Output::Markdown, Output::Page])
-        .columns([
-            TableColumn::name("arm"),
-            share("softirq", "softirq"),
-            share("steal", "steal"),
-            share("parts' cores busy", "parts' cores busy"),
-            share(
-                "background, parts' cores",
-                "other programs on the parts' cores",
+        .only(&[Output::Markdown, Output::Page]);
+    source.per_level_of(
+        &table,
+        measured,
+        [
+            (column("softirq", "softirq"), |of| {
+                share(of.machine.softirq_share)
+            }),
+            (column("steal", "steal"), |of| share(of.machine.steal_share)),
+            (column("parts' cores busy", "parts' cores busy"), |of| {
+                share(of.machine.part_cores_busy)
+            }),
+            (
+                column(
+                    "background, parts' cores",
+                    "other programs on the parts' cores",
+                ),
+                |of| share(of.machine.background_part_share),
             ),
-            share(
-                "background, generator cores",
-                "other programs on the generator's cores",
+            (
+                column(
+                    "background, generator cores",
+                    "other programs on the generator's cores",
+                ),
+                |of| share(of.machine.background_agent_share),
             ),
-            share("other arms, parts' cores", "other arms on the parts' cores"),
-            share("busiest core", "busiest core"),
-            share("throttled", "throttled"),
-        ]);
-    source.per_level(&table, |_, of| {
-        let machine = &of.machine;
-        let shares = [
-            machine.softirq_share,
-            machine.steal_share,
-            machine.part_cores_busy,
-            machine.background_part_share,
-            machine.background_agent_share,
-            machine.other_arms_share,
-            machine.busiest_core,
-            machine.throttled_share,
-        ];
-        let cells = shares.map(|share| cell(share, quantity::percent));
-        match shares.iter().any(Option::is_some) {
-            true => vec![cells.to_vec().into()],
-            false => Vec::new(),
-        }
-    })
+            (
+                column("other arms, parts' cores", "other arms on the parts' cores"),
+                |of| share(of.machine.other_arms_share),
+            ),
+            (column("busiest core", "busiest core"), |of| {
+                share(of.machine.busiest_core)
+            }),
+            (column("throttled", "throttled"), |of| {
+                share(of.machine.throttled_share)
+            }),
+        ],
+    )
+}
+
+fn measured(cell: &CellView) -> &[CellView] {
+    match cell.trials_fit {
+        0 => &[],
+        _ => std::slice::from_ref(cell),
+    }
 }
 
 /// Usage of the whole machine.

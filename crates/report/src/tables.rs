@@ -1,13 +1,14 @@
 //! The tables of a report: the list of their builders, and their order and texts in outputs.
 
-use tare_schema::metric::Metric;
+use tare_schema::metric::{Metric, Unit};
 use tare_schema::plan::Compare;
 use tare_schema::record::TrialRecord;
 use tare_schema::view::{
-    CellView, ColumnKind, LevelView, Output, Table, TableCell, TableColumn, TableRow, View,
+    CellView, ColumnKind, ColumnOf, LevelView, Output, Table, TableCell, TableColumn, TableRow,
+    View,
 };
 
-use crate::quantity::MISSING;
+use crate::quantity::{self, MISSING};
 use crate::read::Run;
 use crate::trials::Trials;
 use crate::{
@@ -107,6 +108,21 @@ impl<'a> Source<'a> {
         };
         self.view.levels.iter().map(of_level).collect()
     }
+
+    /// A table like this one for each level, with a row for each of the things of a cell, behind its arm.
+    pub fn per_level_of<T, const N: usize>(
+        &self,
+        table: &Table,
+        things: fn(&CellView) -> &[T],
+        columns: [ColumnOf<T>; N],
+    ) -> Vec<Table> {
+        let heads = table.clone().columns([TableColumn::group("arm")]);
+        let heads = heads.columns(columns.iter().map(|(column, _)| column.clone()));
+        self.per_level(&heads, |_, cell| {
+            let columns = columns.clone();
+            Table::default().fill(things(cell), columns).rows
+        })
+    }
 }
 
 /// The tables of a view; those without rows and sentences are left out.
@@ -116,6 +132,31 @@ pub fn tables(source: &Source<'_>) -> Vec<Table> {
         .collect()
 }
 
+/// A column of names, each shown once for the rows that follow with the same, with its cells.
+pub fn group<T>(label: &str, cell: fn(&T) -> TableCell) -> ColumnOf<T> {
+    (TableColumn::group(label), cell)
+}
+
+/// A column of names with its cells.
+pub fn name<T>(label: &str, cell: fn(&T) -> TableCell) -> ColumnOf<T> {
+    (TableColumn::name(label), cell)
+}
+
+/// A column of figures with its cells.
+pub fn figure<T>(label: &str, cell: fn(&T) -> TableCell) -> ColumnOf<T> {
+    (TableColumn::figure(label), cell)
+}
+
+/// A column of text with its cells.
+pub fn words<T>(label: &str, cell: fn(&T) -> TableCell) -> ColumnOf<T> {
+    (TableColumn::words(label), cell)
+}
+
+/// A cell of text.
+pub fn text(text: &str) -> TableCell {
+    text.into()
+}
+
 /// A cell of a value: `–` where there is none.
 pub fn cell(value: Option<f64>, text: impl Fn(f64) -> String) -> TableCell {
     TableCell {
@@ -123,6 +164,18 @@ pub fn cell(value: Option<f64>, text: impl Fn(f64) -> String) -> TableCell {
         value,
         ..TableCell::default()
     }
+}
+
+/// A cell of a time.
+pub fn time(ns: Option<u64>) -> TableCell {
+    cell(ns.map(|ns| ns as f64), |ns| {
+        quantity::value(Unit::Nanoseconds, ns)
+    })
+}
+
+/// A cell of a share.
+pub fn share(share: Option<f64>) -> TableCell {
+    cell(share, quantity::percent)
 }
 
 /// The text of a metric of a cell.

@@ -8,20 +8,19 @@ use crate::metric::{Metric, Unit};
 use crate::plan::{Compare, Form};
 use crate::record::{Check, RunProgress};
 
-mod factor;
-mod fault;
+mod charts;
 mod overhead;
 mod table;
-mod waterfall;
 
-pub use factor::{FactorLine, FactorPoint, FactorView};
-pub use fault::{FaultMark, FaultSample, FaultTrial, FaultView, ReadBackView};
+pub use charts::{
+    FactorLine, FactorPoint, FactorView, FaultMark, FaultSample, FaultTrial, FaultView,
+    ReadBackView, WaterfallPart, WaterfallSequence, WaterfallStep, WaterfallView,
+};
 pub use overhead::{
     AssertionOutcome, AssertionView, BaselineCheck, BaselineDifference, FailedShare, FailureView,
     Family, Interval, Outcome, Overhead, PublishedView,
 };
-pub use table::{ColumnKind, Output, Table, TableCell, TableColumn, TableRow};
-pub use waterfall::{WaterfallPart, WaterfallSequence, WaterfallStep, WaterfallView};
+pub use table::{ColumnKind, ColumnOf, Output, Table, TableCell, TableColumn, TableRow};
 
 /// Everything that a report shows. Renderers compute no statistics.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]

@@ -8,16 +8,14 @@ use tare_schema::load::Pacing;
 use tare_schema::metric::Metric;
 use tare_schema::plan::Plan;
 use tare_schema::record::TrialRecord;
-use tare_schema::view::{
-    FailedShare, FailureView, Interval, Overhead, Table, TableCell, TableColumn, View,
-};
+use tare_schema::view::{FailedShare, FailureView, Interval, Overhead, Table, TableCell, View};
 use tare_stats::distribution::{f_quantile, student_quantile};
 use tare_stats::outcome::BLOCKS_MIN;
 use tare_stats::outliers::mean_and_deviation;
 use tare_stats::waterfall::decompose;
 
 use crate::quantity::{self, MISSING};
-use crate::tables::Source;
+use crate::tables::{Source, figure, name, text, words};
 use crate::trials::{CellName, Trials};
 use crate::waterfall;
 use rule::{Counts, LoopKind};
@@ -325,38 +323,36 @@ fn signed_difference(difference: &Interval) -> Option<String> {
 
 /// Comparisons with too many failures, or significantly more on one side.
 pub fn table(source: &Source<'_>) -> Vec<Table> {
-    let mut table = Table::new("failed-exchanges", "Overhead", "what failed").columns([
-        TableColumn::name("level"),
-        TableColumn::name("arm"),
-        TableColumn::name("against"),
-        TableColumn::words("failed"),
-        TableColumn::words("there"),
-        TableColumn::figure("difference"),
-        TableColumn::words("no verdict on"),
-    ]);
-    let failed = |of: &FailedShare| TableCell::from(of.text.as_str()).detail(of.classes.as_str());
-    for one in &source.view.failures {
-        let what = &one.failed.what;
-        table.note = Some(format!("Differences are of the {what} that did not fail."));
-        let against = match one.against_level == one.level {
-            true => &one.against,
-            false => &one.against_level,
-        };
-        let metrics: Vec<&str> = one.no_verdict.iter().map(|metric| metric.label()).collect();
-        table.push([
-            one.level.as_str().into(),
-            one.arm.as_str().into(),
-            against.as_str().into(),
-            failed(&one.failed),
-            failed(&one.against_failed),
-            one.difference_text.as_str().into(),
-            match metrics.is_empty() {
-                true => MISSING.into(),
-                false => metrics.join(", ").into(),
-            },
-        ]);
-    }
+    let all = &source.view.failures;
+    let what = all.first().map_or("", |one| one.failed.what.as_str());
+    let table = Table::new("failed-exchanges", "Overhead", "what failed")
+        .note(&format!("Differences are of the {what} that did not fail."))
+        .fill(
+            all,
+            [
+                name("level", |one| text(&one.level)),
+                name("arm", |one| text(&one.arm)),
+                name("against", |one| match one.against_level == one.level {
+                    true => text(&one.against),
+                    false => text(&one.against_level),
+                }),
+                words("failed", |one| share_cell(&one.failed)),
+                words("there", |one| share_cell(&one.against_failed)),
+                figure("difference", |one| text(&one.difference_text)),
+                words("no verdict on", |one| {
+                    let metrics = one.no_verdict.iter().map(|metric| metric.label());
+                    match metrics.collect::<Vec<&str>>().join(", ") {
+                        none if none.is_empty() => MISSING.into(),
+                        metrics => metrics.into(),
+                    }
+                }),
+            ],
+        );
     vec![table]
+}
+
+fn share_cell(failed: &FailedShare) -> TableCell {
+    TableCell::from(failed.text.as_str()).detail(failed.classes.as_str())
 }
 
 #[cfg(test)]

@@ -2,11 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use tare_schema::metric::Unit;
-use tare_schema::view::{FaultView, Output, ReadBackView, Table, TableColumn};
+use tare_schema::view::{FaultView, Output, Table, TableCell, TableColumn};
 
 use crate::quantity;
-use crate::tables::{Source, cell};
+use crate::tables::{Source, cell, figure, name, text, time, words};
 
 /// The trials of each cell with faults.
 pub fn trials(source: &Source<'_>) -> Vec<Table> {
@@ -18,35 +17,33 @@ pub fn seconds(source: &Source<'_>) -> Vec<Table> {
     source.view.faults.iter().map(of_seconds).collect()
 }
 
-fn time(ns: f64) -> String {
-    quantity::value(Unit::Nanoseconds, ns)
-}
-
 fn of_trials(view: &FaultView) -> Table {
     let title = format!("faults, trial by trial ({}, {})", view.arm, view.level);
-    let mut table = Table::new("faults-by-trial", "Faults", title)
-        .columns([TableColumn::name("trial"), TableColumn::words("done")])
-        .columns(["longest outage", "slowest", "retried", "errors"].map(TableColumn::figure))
-        .columns([TableColumn::figure("acknowledged").omit(1)])
-        .columns(["read back", "lost", "duplicated"].map(TableColumn::figure));
-    for trial in &view.trials {
-        let float = |value: Option<u64>| value.map(|value| value as f64);
-        let count = |value: Option<u64>| cell(float(value), quantity::count);
-        let read_back = |of: fn(ReadBackView) -> u64| count(trial.read_back.map(of));
-        table.push([
-            trial.trial.to_string().into(),
-            trial.done.as_str().into(),
-            cell(float(trial.outage_ns), time),
-            cell(float(trial.slowest_ns), time),
-            count(trial.retried),
-            count(Some(trial.errors)),
-            read_back(|found| found.acknowledged),
-            read_back(|found| found.read),
-            read_back(|found| found.lost),
-            read_back(|found| found.duplicated),
-        ]);
-    }
-    table
+    Table::new("faults-by-trial", "Faults", title).fill(
+        &view.trials,
+        [
+            name("trial", |one| one.trial.to_string().into()),
+            words("done", |one| text(&one.done)),
+            figure("longest outage", |one| time(one.outage_ns)),
+            figure("slowest", |one| time(one.slowest_ns)),
+            figure("retried", |one| count(one.retried)),
+            figure("errors", |one| count(Some(one.errors))),
+            (TableColumn::figure("acknowledged").omit(1), |one| {
+                count(one.read_back.map(|found| found.acknowledged))
+            }),
+            figure("read back", |one| {
+                count(one.read_back.map(|found| found.read))
+            }),
+            figure("lost", |one| count(one.read_back.map(|found| found.lost))),
+            figure("duplicated", |one| {
+                count(one.read_back.map(|found| found.duplicated))
+            }),
+        ],
+    )
+}
+
+fn count(count: Option<u64>) -> TableCell {
+    cell(count.map(|count| count as f64), quantity::count)
 }
 
 fn of_seconds(view: &FaultView) -> Table {
@@ -76,7 +73,7 @@ fn of_seconds(view: &FaultView) -> Table {
             second.to_string().into(),
             done.join("; ").into(),
             quantity::count(answers.round()).into(),
-            cell(slowest.map(|ns| ns as f64), time),
+            time(slowest),
             quantity::count(errors as f64).into(),
         ]);
     }
@@ -85,7 +82,7 @@ fn of_seconds(view: &FaultView) -> Table {
 
 #[cfg(test)]
 mod tests {
-    use tare_schema::view::FaultTrial;
+    use tare_schema::view::{FaultTrial, ReadBackView};
 
     use super::*;
 

@@ -6,7 +6,7 @@ use tare_schema::view::{
 };
 
 use super::figures::of_one_arm;
-use super::{Source, cell};
+use super::{Source, cell, figure, group, name, text, words};
 use crate::quantity::{self, MISSING};
 
 /// The overheads of the arms at each level.
@@ -30,17 +30,6 @@ fn of_levels(source: &Source<'_>, family: Family, title: &str) -> Vec<Table> {
 }
 
 fn of_level(source: &Source<'_>, level: &LevelView, family: Family, title: &str) -> Table {
-    let mut table = Table::new("overheads", "Overhead", title)
-        .only(&Output::TEXT)
-        .columns([
-            TableColumn::group("arm"),
-            TableColumn::group("against"),
-            TableColumn::name("metric"),
-            TableColumn::figure("added"),
-            TableColumn::figure("relative").omit(1),
-            TableColumn::words("outcome"),
-        ]);
-    table.level = Some(level.name.clone());
     let all = source.view.overheads.iter();
     let mut chosen: Vec<&Overhead> = all
         .filter(|o| o.level == level.name && o.family == family)
@@ -48,17 +37,24 @@ fn of_level(source: &Source<'_>, level: &LevelView, family: Family, title: &str)
     // Overheads are ordered by metric; the table is ordered by arm.
     let names: Vec<(&str, &str)> = chosen.iter().map(|one| pair(one)).collect();
     chosen.sort_by_key(|one| names.iter().position(|name| *name == pair(one)));
-    for overhead in chosen {
-        table.push([
-            overhead.arm.as_str().into(),
-            overhead.against.as_str().into(),
-            overhead.metric.label().into(),
-            overhead.added_text.as_str().into(),
-            overhead.ratio_text.as_str().into(),
-            short_outcome(overhead).into(),
-        ]);
-    }
-    with_common_baseline(table)
+    let table = Table::new("overheads", "Overhead", title).only(&Output::TEXT);
+    let table = table.fill(
+        &chosen,
+        [
+            group("arm", |one| text(&one.arm)),
+            group("against", |one| text(&one.against)),
+            name("metric", |one| text(one.metric.label())),
+            figure("added", |one| text(&one.added_text)),
+            (TableColumn::figure("relative").omit(1), |one| {
+                text(&one.ratio_text)
+            }),
+            words("outcome", |one| short_outcome(one).into()),
+        ],
+    );
+    with_common_baseline(Table {
+        level: Some(level.name.clone()),
+        ..table
+    })
 }
 
 /// Both arms of a comparison.
@@ -95,70 +91,60 @@ pub fn levels(source: &Source<'_>) -> Vec<Table> {
     if source.compares_arms() {
         return Vec::new();
     }
-    let mut table = Table::new("levels-compared", "Overhead", "levels compared")
-        .only(&Output::TEXT)
-        .columns([
-            TableColumn::group("level"),
-            TableColumn::group("arm"),
-            TableColumn::group("against"),
-            TableColumn::name("metric"),
-            TableColumn::figure("ratio"),
-            TableColumn::figure("difference").omit(1),
-            TableColumn::words("outcome"),
-        ]);
-    for level in &source.view.levels {
-        let all = source.view.overheads.iter();
-        for overhead in all.filter(|o| o.family == Family::Primary && o.level == level.name) {
-            let ratio = overhead.ratio.as_ref();
-            table.push([
-                overhead.level.as_str().into(),
-                overhead.arm.as_str().into(),
-                overhead.against_level.as_str().into(),
-                overhead.metric.label().into(),
-                ratio.map_or_else(|| MISSING.into(), quantity::times).into(),
-                overhead.added_text.as_str().into(),
-                short_outcome(overhead).into(),
-            ]);
-        }
+    let view = source.view;
+    let mut chosen: Vec<&Overhead> = Vec::new();
+    for level in &view.levels {
+        let all = view.overheads.iter();
+        chosen.extend(all.filter(|o| o.family == Family::Primary && o.level == level.name));
     }
+    let table = Table::new("levels-compared", "Overhead", "levels compared").only(&Output::TEXT);
+    let table = table.fill(
+        &chosen,
+        [
+            group("level", |one| text(&one.level)),
+            group("arm", |one| text(&one.arm)),
+            group("against", |one| text(&one.against_level)),
+            name("metric", |one| text(one.metric.label())),
+            figure("ratio", |one| {
+                let ratio = one.ratio.as_ref();
+                ratio.map_or_else(|| MISSING.into(), quantity::times).into()
+            }),
+            (TableColumn::figure("difference").omit(1), |one| {
+                text(&one.added_text)
+            }),
+            words("outcome", |one| short_outcome(one).into()),
+        ],
+    );
     vec![of_one_arm(source, with_common_baseline(table))]
 }
 
 /// Every comparison, on the page.
 pub fn all(source: &Source<'_>) -> Vec<Table> {
     let title = "every comparison as a table";
-    let mut table = Table::new("every-comparison", "Overhead", title)
-        .only(&[Output::Page])
-        .columns([
-            TableColumn::name("level"),
-            TableColumn::name("arm"),
-            TableColumn::name("compared with"),
-            TableColumn::name("metric"),
-            TableColumn::figure("difference (95 %)"),
-            TableColumn::figure("relative (95 %)"),
-            TableColumn::figure("margin"),
-            TableColumn::figure("pairs"),
-            TableColumn::words("outcome"),
-        ]);
-    for one in &source.view.overheads {
-        let against = match one.against_level == one.level {
-            true => one.against.clone(),
-            false => format!("{}, {}", one.against, one.against_level),
-        };
-        table.push([
-            one.level.as_str().into(),
-            one.arm.as_str().into(),
-            against.into(),
-            one.metric.label().into(),
-            one.added_text.as_str().into(),
-            one.ratio_text.as_str().into(),
-            cell(one.margin, |margin| {
-                format!("± {}", quantity::percent(margin))
+    let table = Table::new("every-comparison", "Overhead", title).only(&[Output::Page]);
+    let table = table.fill(
+        &source.view.overheads,
+        [
+            name("level", |one| text(&one.level)),
+            name("arm", |one| text(&one.arm)),
+            name("compared with", |one| {
+                match one.against_level == one.level {
+                    true => text(&one.against),
+                    false => format!("{}, {}", one.against, one.against_level).into(),
+                }
             }),
-            one.pairs.to_string().into(),
-            one.outcome_text.as_str().into(),
-        ]);
-    }
+            name("metric", |one| text(one.metric.label())),
+            figure("difference (95 %)", |one| text(&one.added_text)),
+            figure("relative (95 %)", |one| text(&one.ratio_text)),
+            figure("margin", |one| {
+                cell(one.margin, |margin| {
+                    format!("± {}", quantity::percent(margin))
+                })
+            }),
+            figure("pairs", |one| one.pairs.to_string().into()),
+            words("outcome", |one| text(&one.outcome_text)),
+        ],
+    );
     vec![table]
 }
 

@@ -1,12 +1,10 @@
 //! CPU, memory, disk and packets of each part.
 
 use tare_schema::metric::{Metric, Unit};
-use tare_schema::view::{
-    CellView, LevelView, Output, PartView, Table, TableCell, TableColumn, TableRow,
-};
+use tare_schema::view::{CellView, LevelView, Output, PartView, Table, TableCell, TableColumn};
 
 use super::figures::{exchanges, of_one_arm};
-use super::{Source, cell, figure_text};
+use super::{Source, cell, figure, figure_text, group, name, share, text};
 use crate::quantity::{self, MISSING};
 
 /// CPU and peak memory of the parts of each level: both in one table, in a table each, or a row per part.
@@ -89,26 +87,25 @@ fn wide(
 
 /// A row per part.
 fn long(level: &LevelView, title: String) -> Table {
-    let mut table = costs(level, 2, title).columns([
-        TableColumn::group("arm"),
-        TableColumn::name("part"),
-        TableColumn::name("software"),
-        TableColumn::figure("CPU per 1000"),
-        TableColumn::figure("peak memory"),
-    ]);
-    for cell in &level.cells {
-        for part in &cell.parts {
-            let [cpu, memory] = cost(part);
-            table.push([
-                cell.arm.as_str().into(),
-                part.instance.as_str().into(),
-                part.software.as_str().into(),
-                cpu.into(),
-                memory.into(),
-            ]);
-        }
-    }
-    table
+    let cells = level.cells.iter();
+    let parts = cells.flat_map(|cell| cell.parts.iter().map(move |part| (cell, part)));
+    let parts: Vec<(&CellView, &PartView)> = parts.collect();
+    costs(level, 2, title).fill(
+        &parts,
+        [
+            group("arm", |(cell, _)| text(&cell.arm)),
+            name("part", |(_, part)| text(&part.instance)),
+            name("software", |(_, part)| text(&part.software)),
+            figure("CPU per 1000", |(_, part)| {
+                let [cpu, _] = cost(part);
+                cpu.into()
+            }),
+            figure("peak memory", |(_, part)| {
+                let [_, memory] = cost(part);
+                memory.into()
+            }),
+        ],
+    )
 }
 
 /// The names of the parts of these cells that fulfil a condition.
@@ -191,47 +188,57 @@ fn of_parts(
 
 /// Everything that is known of each part, on the page.
 pub fn parts(source: &Source<'_>) -> Vec<Table> {
-    let labels = [
-        "CPU-s per 1000",
-        "cores",
-        "peak memory",
-        "mean memory",
-        "waiting for a core",
-        "switches per 1000",
-        "packets per 1000",
-        "packets per s",
-        "disk written",
-        "disk per s",
-        "throttled",
-    ];
     let title = "every part as a table";
-    let table = Table::new("every-part", "CPU and memory per part", title)
-        .only(&[Output::Page])
-        .columns([
-            TableColumn::group("arm"),
-            TableColumn::name("part"),
-            TableColumn::name("software"),
-        ])
-        .columns(labels.map(TableColumn::figure));
-    let row = |part: &PartView| -> TableRow {
-        let of = |unit| move |value| quantity::value(unit, value);
-        let whole = |count: Option<u64>| count.map(|count| count as f64);
-        let cells = vec![
-            TableCell::from(part.instance.as_str()).detail(part.role.as_str()),
-            part.software.as_str().into(),
-            cell(part.cpu_s_per_1000, of(Unit::CpuSecondsPer1000)),
-            cell(part.cores, |cores| format!("{cores:.2}")),
-            cell(whole(part.rss_peak_bytes), of(Unit::Bytes)),
-            cell(whole(part.rss_mean_bytes), of(Unit::Bytes)),
-            cell(part.run_queue_wait_share, quantity::percent),
-            cell(part.switches_per_1000, quantity::count),
-            cell(part.packets_per_1000, quantity::count),
-            cell(part.packets_per_s, of(Unit::PerSecond)),
-            cell(whole(part.disk_write_bytes), of(Unit::Bytes)),
-            cell(part.disk_write_per_s, of(Unit::BytesPerSecond)),
-            cell(part.throttled_share, quantity::percent),
-        ];
-        cells.into()
-    };
-    source.per_level(&table, |_, cell| cell.parts.iter().map(row).collect())
+    let table = Table::new("every-part", "CPU and memory per part", title).only(&[Output::Page]);
+    source.per_level_of(
+        &table,
+        parts_of,
+        [
+            name("part", |part| {
+                TableCell::from(part.instance.as_str()).detail(part.role.as_str())
+            }),
+            name("software", |part| text(&part.software)),
+            figure("CPU-s per 1000", |part| {
+                cell(part.cpu_s_per_1000, |s| {
+                    quantity::value(Unit::CpuSecondsPer1000, s)
+                })
+            }),
+            figure("cores", |part| {
+                cell(part.cores, |cores| format!("{cores:.2}"))
+            }),
+            figure("peak memory", |part| bytes(part.rss_peak_bytes)),
+            figure("mean memory", |part| bytes(part.rss_mean_bytes)),
+            figure("waiting for a core", |part| {
+                share(part.run_queue_wait_share)
+            }),
+            figure("switches per 1000", |part| {
+                cell(part.switches_per_1000, quantity::count)
+            }),
+            figure("packets per 1000", |part| {
+                cell(part.packets_per_1000, quantity::count)
+            }),
+            figure("packets per s", |part| {
+                cell(part.packets_per_s, |count| {
+                    quantity::value(Unit::PerSecond, count)
+                })
+            }),
+            figure("disk written", |part| bytes(part.disk_write_bytes)),
+            figure("disk per s", |part| {
+                cell(part.disk_write_per_s, |bytes| {
+                    quantity::value(Unit::BytesPerSecond, bytes)
+                })
+            }),
+            figure("throttled", |part| share(part.throttled_share)),
+        ],
+    )
+}
+
+fn parts_of(cell: &CellView) -> &[PartView] {
+    &cell.parts
+}
+
+fn bytes(count: Option<u64>) -> TableCell {
+    cell(count.map(|count| count as f64), |count| {
+        quantity::value(Unit::Bytes, count)
+    })
 }

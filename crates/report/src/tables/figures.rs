@@ -1,12 +1,12 @@
 //! The main figures: latency, throughput and memory, and the generator's measurement error.
 
-use tare_schema::metric::{Metric, Unit};
+use tare_schema::metric::Metric;
 use tare_schema::view::{
     CellView, LevelView, Output, Table, TableCell, TableColumn, View, ViewState,
 };
 
-use super::{Source, cell, figure_text};
-use crate::quantity::{self, MISSING};
+use super::{Source, figure, figure_text, share, time};
+use crate::quantity::MISSING;
 
 /// Metrics with the heads of their columns, and the steps at which a narrow terminal omits them: arms compared, levels compared.
 const COLUMNS: [(Metric, &str, [u8; 2]); 11] = [
@@ -150,54 +150,52 @@ pub fn exchanges(view: &View) -> &'static str {
 
 /// Response time and service time, and the generator's errors. A row per cell that was measured.
 pub fn generator(source: &Source<'_>) -> Vec<Table> {
-    const TIMES: [Metric; 4] = [
-        Metric::ResponseMedian,
-        Metric::ResponseP99,
-        Metric::ServiceMedian,
-        Metric::ServiceP99,
-    ];
     let title = "response time (from the intended start), the generator's lateness (p99), bunched starts, trials repeated";
+    let table = Table::new("generator-errors", "Load generator", title);
     let on_page = |label: &str| TableColumn::figure(label).only(Output::Page);
-    let table = Table::new("generator-errors", "Load generator", title).columns([
-        TableColumn::name("arm"),
-        TableColumn::figure("response p50").omit(2),
-        TableColumn::figure("response p99"),
-        TableColumn::figure("service p50").omit(1),
-        TableColumn::figure("service p99").omit(1),
-        on_page("lateness p50"),
-        TableColumn::figure("lateness"),
-        TableColumn::figure("bunched"),
-        TableColumn::figure("repeated"),
-        on_page("receive lag p99"),
-        on_page("generator core busy"),
-        on_page("kernel timestamps"),
-        on_page("of which upper bounds"),
-    ]);
-    source.per_level(&table, |_, of| {
-        if of.trials_made == 0 {
-            return Vec::new();
-        }
-        let own = &of.generator;
-        let time = |ns: Option<u64>| {
-            cell(ns.map(|ns| ns as f64), |ns| {
-                quantity::value(Unit::Nanoseconds, ns)
-            })
-        };
-        let share = |share: Option<f64>| cell(share, quantity::percent);
-        let times = TIMES.iter().map(|metric| figure_text(of, *metric).into());
-        let mut cells: Vec<TableCell> = times.collect();
-        cells.extend([
-            time(own.lateness_p50_ns),
-            time(own.lateness_p99_ns),
-            share(own.bunched_share),
-            share(of.repeated_share),
-            time(own.receive_lag_p99_ns),
-            share(own.agent_cpu_share),
-            share(own.kernel_timestamp_share),
-            share(own.upper_bound_share),
-        ]);
-        vec![cells.into()]
-    })
+    source.per_level_of(
+        &table,
+        measured,
+        [
+            (TableColumn::figure("response p50").omit(2), |of| {
+                figure_text(of, Metric::ResponseMedian).into()
+            }),
+            figure("response p99", |of| {
+                figure_text(of, Metric::ResponseP99).into()
+            }),
+            (TableColumn::figure("service p50").omit(1), |of| {
+                figure_text(of, Metric::ServiceMedian).into()
+            }),
+            (TableColumn::figure("service p99").omit(1), |of| {
+                figure_text(of, Metric::ServiceP99).into()
+            }),
+            (on_page("lateness p50"), |of| {
+                time(of.generator.lateness_p50_ns)
+            }),
+            figure("lateness", |of| time(of.generator.lateness_p99_ns)),
+            figure("bunched", |of| share(of.generator.bunched_share)),
+            figure("repeated", |of| share(of.repeated_share)),
+            (on_page("receive lag p99"), |of| {
+                time(of.generator.receive_lag_p99_ns)
+            }),
+            (on_page("generator core busy"), |of| {
+                share(of.generator.agent_cpu_share)
+            }),
+            (on_page("kernel timestamps"), |of| {
+                share(of.generator.kernel_timestamp_share)
+            }),
+            (on_page("of which upper bounds"), |of| {
+                share(of.generator.upper_bound_share)
+            }),
+        ],
+    )
+}
+
+fn measured(cell: &CellView) -> &[CellView] {
+    match cell.trials_made {
+        0 => &[],
+        _ => std::slice::from_ref(cell),
+    }
 }
 
 /// Throughput of loads without an offered rate, a column per arm. If levels are compared, their own table has it.

@@ -4,7 +4,7 @@ use tare_schema::metric::Metric;
 use tare_schema::plan::{Plan, Published, PublishedFigure};
 use tare_schema::view::{Family, Output, Table, TableCell, TableColumn, View};
 
-use super::{Source, figure_text};
+use super::{Source, figure, figure_text, name, text, words};
 use crate::failures::is_unjudged;
 use crate::quantity::MISSING;
 
@@ -20,31 +20,24 @@ pub fn figures(source: &Source<'_>) -> Vec<Table> {
         true => &Output::ALL,
         false => &[Output::Markdown, Output::Page],
     };
-    let mut table = Table::new("published-figures", SECTION, "published and measured")
-        .only(outputs)
-        .note(NOTE)
-        .columns([
-            TableColumn::name("arm"),
-            TableColumn::name("against").omit(1),
-            TableColumn::name("level"),
-            TableColumn::name("metric"),
-            TableColumn::figure("published"),
-            TableColumn::figure("measured"),
-            TableColumn::words("caveats").only(Output::Page),
-            TableColumn::words("source"),
-        ]);
-    for row in &source.view.published {
-        table.push([
-            row.arm.as_str().into(),
-            row.against.as_str().into(),
-            row.level.as_deref().unwrap_or(MISSING).into(),
-            row.metric.label().into(),
-            row.published.as_str().into(),
-            row.measured.as_str().into(),
-            row.caveat.as_deref().unwrap_or(MISSING).into(),
-            row.source.as_str().into(),
-        ]);
-    }
+    let table = Table::new("published-figures", SECTION, "published and measured");
+    let table = table.only(outputs).note(NOTE).fill(
+        &source.view.published,
+        [
+            name("arm", |row| text(&row.arm)),
+            (TableColumn::name("against").omit(1), |row| {
+                text(&row.against)
+            }),
+            name("level", |row| text(row.level.as_deref().unwrap_or(MISSING))),
+            name("metric", |row| text(row.metric.label())),
+            figure("published", |row| text(&row.published)),
+            figure("measured", |row| text(&row.measured)),
+            (TableColumn::words("caveats").only(Output::Page), |row| {
+                text(row.caveat.as_deref().unwrap_or(MISSING))
+            }),
+            words("source", |row| text(&row.source)),
+        ],
+    );
     // Where levels are compared, the rows are levels already.
     vec![match source.compares_arms() {
         true => table,

@@ -1,10 +1,9 @@
 //! Trials: those that do not count, and on the page all of them with the checks of the machine.
 
-use tare_schema::metric::Unit;
 use tare_schema::record::Grade;
-use tare_schema::view::{Output, Table, TableCell, TableColumn, TrialRow};
+use tare_schema::view::{Output, Table, TableCell, TrialRow};
 
-use super::{Source, cell};
+use super::{Source, cell, figure, name, text, time, words};
 use crate::quantity::{self, MISSING};
 
 /// Upper limit of rows of the excluded trials; the page has all.
@@ -17,22 +16,20 @@ pub fn tables(source: &Source<'_>) -> Vec<Table> {
 
 /// Trials that are not fit, with the reasons: the first ones, and the number of the others.
 fn excluded(source: &Source<'_>) -> Table {
-    let mut table = Table::new("excluded-trials", "Trials", "excluded trials")
-        .only(&Output::TEXT)
-        .columns(["trial", "block", "arm", "level", "status"].map(TableColumn::name))
-        .columns([TableColumn::words("reason")]);
     let all = source.view.trials.iter();
     let all: Vec<&TrialRow> = all.filter(|row| row.status != "fit").collect();
-    for row in all.iter().take(EXCLUDED_MAX) {
-        table.push([
-            row.trial.to_string().into(),
-            row.block.to_string().into(),
-            row.arm.as_str().into(),
-            row.level.as_str().into(),
-            row.status.as_str().into(),
-            row.reasons.join("; ").into(),
-        ]);
-    }
+    let table = Table::new("excluded-trials", "Trials", "excluded trials").only(&Output::TEXT);
+    let mut table = table.fill(
+        &all[..all.len().min(EXCLUDED_MAX)],
+        [
+            name("trial", |row| row.trial.to_string().into()),
+            name("block", |row| row.block.to_string().into()),
+            name("arm", |row| text(&row.arm)),
+            name("level", |row| text(&row.level)),
+            name("status", |row| text(&row.status)),
+            words("reason", |row| row.reasons.join("; ").into()),
+        ],
+    );
     if all.len() > EXCLUDED_MAX {
         let more = format!("{} more: see the report", all.len() - EXCLUDED_MAX);
         let none = TableCell::default;
@@ -55,78 +52,59 @@ fn every(source: &Source<'_>) -> Table {
         .map(|(word, count)| format!("{count} {word}"));
     let counts: Vec<String> = counts.collect();
     let title = format!("{} trials: {}", all.len(), counts.join(", "));
-    let mut table = Table::new("every-trial", "Trials", title)
-        .only(&[Output::Page])
-        .columns(["trial", "block"].map(TableColumn::figure))
-        .columns(["arm", "level"].map(TableColumn::name))
-        .columns([
-            TableColumn::figure("attempt"),
-            TableColumn::name("status"),
-            TableColumn::figure("began"),
-            TableColumn::figure("took"),
-            TableColumn::figure("latency p50"),
-            TableColumn::figure("latency p99"),
-            TableColumn::figure("ok/s"),
-            TableColumn::figure("lateness p99"),
-            TableColumn::figure("path checks passed"),
-            TableColumn::words("reason"),
-        ]);
-    for row in all {
-        let time = |ns: Option<u64>| {
-            cell(ns.map(|ns| ns as f64), |ns| {
-                quantity::value(Unit::Nanoseconds, ns)
-            })
-        };
-        let mut reasons = row.reasons.clone();
-        if row.saturated {
-            reasons.insert(0, "saturated".into());
-        }
-        let copy = match row.copy {
-            0 => String::new(),
-            copy => format!("copy {copy}"),
-        };
-        let passed = match row.proofs_made {
-            0 => MISSING.into(),
-            made => format!("{}/{made}", row.proofs_held),
-        };
-        table.push([
-            row.trial.to_string().into(),
-            row.block.to_string().into(),
-            TableCell::from(row.arm.as_str()).detail(copy),
-            row.level.as_str().into(),
-            row.attempt.to_string().into(),
-            TableCell::from(row.status.as_str()).marked(row.status != "fit"),
-            quantity::span(row.offset_ns).into(),
-            quantity::span(row.took_ns).into(),
-            time(row.p50_ns),
-            time(row.p99_ns),
-            cell(row.throughput_per_s, quantity::count),
-            time(row.lateness_p99_ns),
-            passed.into(),
-            reasons.join("; ").into(),
-        ]);
-    }
-    table
+    let table = Table::new("every-trial", "Trials", title).only(&[Output::Page]);
+    table.fill(
+        all,
+        [
+            figure("trial", |row| row.trial.to_string().into()),
+            figure("block", |row| row.block.to_string().into()),
+            name("arm", |row| {
+                let copy = (row.copy > 0).then(|| format!("copy {}", row.copy));
+                TableCell::from(row.arm.as_str()).detail(copy.unwrap_or_default())
+            }),
+            name("level", |row| text(&row.level)),
+            figure("attempt", |row| row.attempt.to_string().into()),
+            name("status", |row| {
+                TableCell::from(row.status.as_str()).marked(row.status != "fit")
+            }),
+            figure("began", |row| quantity::span(row.offset_ns).into()),
+            figure("took", |row| quantity::span(row.took_ns).into()),
+            figure("latency p50", |row| time(row.p50_ns)),
+            figure("latency p99", |row| time(row.p99_ns)),
+            figure("ok/s", |row| cell(row.throughput_per_s, quantity::count)),
+            figure("lateness p99", |row| time(row.lateness_p99_ns)),
+            figure("path checks passed", |row| match row.proofs_made {
+                0 => MISSING.into(),
+                made => format!("{}/{made}", row.proofs_held).into(),
+            }),
+            words("reason", |row| {
+                let saturated = row.saturated.then(|| "saturated".to_owned());
+                let all: Vec<String> = saturated.into_iter().chain(row.reasons.clone()).collect();
+                all.join("; ").into()
+            }),
+        ],
+    )
 }
 
 fn checks(source: &Source<'_>) -> Table {
     let title = "checks of the machine";
-    let mut table = Table::new("machine-checks", "Machine and versions", title)
-        .only(&[Output::Page])
-        .columns(["check", "grade"].map(TableColumn::name))
-        .columns(["found", "what to do"].map(TableColumn::words));
-    for check in &source.view.checks {
-        let grade = match check.grade {
-            Grade::Good => "good",
-            Grade::Limits => "limits",
-            Grade::Prevents => "prevents",
-        };
-        table.push([
-            check.name.as_str().into(),
-            TableCell::from(grade).marked(check.grade != Grade::Good),
-            check.found.as_str().into(),
-            check.advice.as_deref().unwrap_or_default().into(),
-        ]);
-    }
-    table
+    let table = Table::new("machine-checks", "Machine and versions", title).only(&[Output::Page]);
+    table.fill(
+        &source.view.checks,
+        [
+            name("check", |check| text(&check.name)),
+            name("grade", |check| {
+                let grade = match check.grade {
+                    Grade::Good => "good",
+                    Grade::Limits => "limits",
+                    Grade::Prevents => "prevents",
+                };
+                TableCell::from(grade).marked(check.grade != Grade::Good)
+            }),
+            words("found", |check| text(&check.found)),
+            words("what to do", |check| {
+                text(check.advice.as_deref().unwrap_or_default())
+            }),
+        ],
+    )
 }

@@ -1,4 +1,4 @@
-//! Comparisons: overheads with their intervals and outcomes, failures that affect them, the A/A check, assertions, published figures.
+//! Comparisons: overheads and their outcomes, failures that affect them, the A/A check, assertions, published figures.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

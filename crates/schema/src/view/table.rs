@@ -120,6 +120,9 @@ pub struct TableCell {
     pub marked: bool,
 }
 
+/// A column with the cell that it has for a thing.
+pub type ColumnOf<T> = (TableColumn, fn(&T) -> TableCell);
+
 impl Table {
     /// An empty table that all outputs show.
     #[must_use]
@@ -138,6 +141,18 @@ impl Table {
     pub fn columns(mut self, columns: impl IntoIterator<Item = TableColumn>) -> Table {
         self.columns.extend(columns);
         self
+    }
+
+    /// The same with these columns and a row for each thing.
+    #[must_use]
+    pub fn fill<T, const N: usize>(self, things: &[T], columns: [ColumnOf<T>; N]) -> Table {
+        let row = |thing: &T| -> Vec<TableCell> {
+            let cells = columns.iter().map(|(_, cell)| cell(thing));
+            cells.collect()
+        };
+        let rows: Vec<TableRow> = things.iter().map(|thing| row(thing).into()).collect();
+        let table = self.columns(columns.into_iter().map(|(column, _)| column));
+        Table { rows, ..table }
     }
 
     /// The same for these outputs only.
