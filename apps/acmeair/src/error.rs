@@ -34,7 +34,7 @@ pub enum StartError {
     /// Loading the data failed.
     #[error("cannot load the data: {0}")]
     Load(String),
-    /// Creating the token key failed.
-    #[error("cannot make the key of the tokens: {0}")]
+    /// The token key is unusable.
+    #[error("cannot use the key of the tokens: {0}")]
     Key(String),
 }

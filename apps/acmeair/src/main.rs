@@ -3,6 +3,7 @@
 //! `main` has the web page, `auth` issues tokens, `customer`, `flight` and `booking` each have a database of their own.
 
 use std::future::pending;
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,7 +21,7 @@ use crate::services::booking::{Bookings, Miles};
 use crate::services::customer::Customers;
 use crate::services::flight::Flights;
 use crate::services::front::Front;
-use crate::token::Issuer;
+use crate::token::{Issuer, SHIPPED_KEY};
 
 mod airports;
 mod api_error;
@@ -65,6 +66,9 @@ enum Which {
         /// The service customer.
         #[arg(long, value_name = "HOST:PORT")]
         customer: String,
+        /// RSA key that signs the tokens (PKCS#1, DER); without it one that anybody can read.
+        #[arg(long, value_name = "FILE")]
+        key: Option<PathBuf>,
     },
     /// Profiles, logins and miles.
     Customer {
@@ -190,9 +194,15 @@ async fn serve(service: Which) -> Result<(), StartError> {
             listening,
             calls,
             customer,
+            key,
         } => {
+            let key = match key {
+                Some(path) => std::fs::read(&path)
+                    .map_err(|error| StartError::Key(format!("{}: {error}", path.display())))?,
+                None => SHIPPED_KEY.to_vec(),
+            };
             let customer = Peer::new("auth", "customer", &customer);
-            let auth = Auth::new(Issuer::new()?, customer, calls.timeout());
+            let auth = Auth::new(Issuer::new(&key)?, customer, calls.timeout());
             serve_until_signal(auth, &listening, pending()).await
         }
         Which::Customer {

@@ -6,9 +6,7 @@ use axum::http::{HeaderMap, header};
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use jsonwebtoken::{Algorithm, DecodingKey, EncodingKey, Header, Validation};
-use rsa::RsaPrivateKey;
-use rsa::pkcs1::EncodeRsaPrivateKey;
-use rsa::traits::PublicKeyParts;
+use ring::rsa::{KeyPair, PublicKeyComponents};
 use serde::{Deserialize, Serialize};
 
 use crate::api_error::ApiError;
@@ -20,8 +18,8 @@ pub const LIFE: Duration = Duration::from_secs(60 * 60);
 pub const COOKIE: &str = "Bearer";
 /// Issuer.
 const ISSUER: &str = "acmeair";
-/// Length of the key.
-const KEY_BITS: usize = 2048;
+/// The key that is used if no other is given: anybody can read it.
+pub const SHIPPED_KEY: &[u8] = include_bytes!("../keys/shipped.der");
 /// Longest token accepted; ours have some 600 bytes.
 const TOKEN_MAX: usize = 4096;
 
@@ -58,7 +56,7 @@ pub struct PublicKey {
     pub e: String,
 }
 
-/// Signs tokens with a key of its own.
+/// Signs tokens with a key.
 pub struct Issuer {
     key: EncodingKey,
     /// The public key.
@@ -79,26 +77,23 @@ pub fn now_s() -> u64 {
 }
 
 impl Issuer {
-    /// Generates a key. The crate `rsa` generates it (ring cannot) and never uses it; ring signs, in constant time.
+    /// With this RSA key (PKCS#1, DER).
     ///
     /// # Errors
-    /// If the system has no random numbers.
-    pub fn new() -> Result<Issuer, StartError> {
-        let failed = |error: &dyn std::fmt::Display| StartError::Key(error.to_string());
-        let private = RsaPrivateKey::new(&mut rsa::rand_core::OsRng, KEY_BITS)
-            .map_err(|error| failed(&error))?;
-        let der = private.to_pkcs1_der().map_err(|error| failed(&error))?;
-        let modulus = private.n().to_bytes_be();
-        let digest = ring::digest::digest(&ring::digest::SHA256, &modulus);
+    /// If it is no such key.
+    pub fn new(der: &[u8]) -> Result<Issuer, StartError> {
+        let pair = KeyPair::from_der(der).map_err(|error| StartError::Key(error.to_string()))?;
+        let PublicKeyComponents { n, e } = PublicKeyComponents::<Vec<u8>>::from(pair.public());
+        let digest = ring::digest::digest(&ring::digest::SHA256, &n);
         Ok(Issuer {
-            key: EncodingKey::from_rsa_der(der.as_bytes()),
+            key: EncodingKey::from_rsa_der(der),
             public: PublicKey {
                 kty: "RSA".to_owned(),
                 kid: URL_SAFE_NO_PAD.encode(&digest.as_ref()[..9]),
                 usage: "sig".to_owned(),
                 alg: "RS256".to_owned(),
-                n: URL_SAFE_NO_PAD.encode(&modulus),
-                e: URL_SAFE_NO_PAD.encode(private.e().to_bytes_be()),
+                n: URL_SAFE_NO_PAD.encode(&n),
+                e: URL_SAFE_NO_PAD.encode(&e),
             },
         })
     }

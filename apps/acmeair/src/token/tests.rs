@@ -7,11 +7,20 @@ use crate::signing;
 
 fn issuer() -> Issuer {
     signing::install();
-    Issuer::new().unwrap()
+    Issuer::new(SHIPPED_KEY).unwrap()
+}
+
+fn other_issuer() -> Issuer {
+    Issuer::new(include_bytes!("../../keys/other.der")).unwrap()
 }
 
 fn keys(of: &Issuer) -> Keys {
     Keys::new(std::slice::from_ref(&of.public))
+}
+
+#[test]
+fn what_is_no_key_is_refused() {
+    assert!(Issuer::new(b"no key").is_err());
 }
 
 /// A token with another part in place of one of its three.
@@ -41,12 +50,15 @@ fn an_expired_token_is_refused() {
 #[test]
 fn a_token_of_another_issuer_is_signed_by_an_unknown_key() {
     let token = issuer().token("uid1@email.com", now_s()).unwrap();
-    assert_eq!(keys(&issuer()).subject(&token), Err(TokenError::UnknownKey));
+    assert_eq!(
+        keys(&other_issuer()).subject(&token),
+        Err(TokenError::UnknownKey)
+    );
 }
 
 #[test]
 fn a_forged_token_is_refused() {
-    let (issuer, forger) = (issuer(), issuer());
+    let (issuer, forger) = (issuer(), other_issuer());
     let keys = keys(&issuer);
     let token = issuer.token("uid1@email.com", now_s()).unwrap();
     let other = issuer.token("uid2@email.com", now_s()).unwrap();

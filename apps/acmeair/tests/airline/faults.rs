@@ -273,7 +273,7 @@ fn when_customer_crashes_the_breaker_opens_and_nothing_is_lost() {
 }
 
 #[test]
-fn a_token_outlives_customer_but_not_auth() {
+fn a_token_outlives_customer_but_not_the_key_of_auth() {
     let airline = Airline::open(1);
     let person = airline.person(0).log_in();
     let Airline {
@@ -288,7 +288,9 @@ fn a_token_outlives_customer_but_not_auth() {
     drop(auth);
     // The key is known, so nobody has to be asked.
     assert!(person.bookings().is_empty());
-    let again = Running::start_at(at, "auth", &[format!("--customer={at_customer}")]);
+    let other = concat!("--key=", env!("CARGO_MANIFEST_DIR"), "/keys/other.der");
+    let how = [format!("--customer={at_customer}"), other.to_owned()];
+    let again = Running::start_at(at, "auth", &how);
     let fresh = until("people can log in", || {
         let answer = person.post("/auth/login", "login=uid0@email.com&password=password");
         if answer.status == 200 {
