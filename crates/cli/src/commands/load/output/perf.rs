@@ -100,32 +100,12 @@ fn per_s(amount: f64, ns: u64) -> String {
 
 /// A time in the format of those tools, in UTC.
 fn time(unix_us: u64) -> String {
-    let (day, us) = (unix_us / DAY_US, unix_us % DAY_US);
-    let (year, month, date) = civil(day);
-    let ms = us / 1000;
-    let (s, ms) = (ms / 1000, ms % 1000);
-    let (hour, minute, second) = (s / 3600, s / 60 % 60, s % 60);
-    format!("{year:04}-{month:02}-{date:02} {hour:02}:{minute:02}:{second:02}:{ms:03}")
-}
-
-const DAY_US: u64 = 86_400_000_000;
-
-/// Year, month and day of a number of days since 1970-01-01 (Howard Hinnant's `civil_from_days`).
-fn civil(days: u64) -> (u64, u64, u64) {
-    let days = days + 719_468;
-    let era = days / 146_097;
-    let of_era = days % 146_097;
-    let year_of_era = (of_era - of_era / 1460 + of_era / 36_524 - of_era / 146_096) / 365;
-    let of_year = of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    let shifted = (5 * of_year + 2) / 153;
-    let date = of_year - (153 * shifted + 2) / 5 + 1;
-    let month = if shifted < 10 {
-        shifted + 3
-    } else {
-        shifted - 9
-    };
-    let year = year_of_era + era * 400 + u64::from(month <= 2);
-    (year, month, date)
+    i64::try_from(unix_us)
+        .ok()
+        .and_then(|us| jiff::Timestamp::from_microsecond(us).ok())
+        .unwrap_or(jiff::Timestamp::UNIX_EPOCH)
+        .strftime("%Y-%m-%d %H:%M:%S:%3f")
+        .to_string()
 }
 
 #[cfg(test)]
