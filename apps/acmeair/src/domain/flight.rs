@@ -86,13 +86,13 @@ pub struct Offered {
 /// Today (UTC).
 #[must_use]
 pub fn today() -> Date {
-    Timestamp::now().to_zoned(TimeZone::UTC).date()
+    Timestamp::now().to_zoned_datetime(TimeZone::UTC).date()
 }
 
 /// Midnight (UTC) at the beginning of a day; `None` if a BSON date cannot represent it.
 #[must_use]
 pub fn midnight(day: Date) -> Option<DateTime> {
-    let zoned = day.to_zoned(TimeZone::UTC).ok()?;
+    let zoned = day.to_zoned_datetime(TimeZone::UTC).ok()?;
     Some(DateTime::from_millis(zoned.timestamp().as_millisecond()))
 }
 

@@ -334,7 +334,7 @@ impl Person {
 /// A day, so many from today (UTC).
 pub fn day(days: i32) -> String {
     let today = jiff::Timestamp::now()
-        .to_zoned(jiff::tz::TimeZone::UTC)
+        .to_zoned_datetime(jiff::tz::TimeZone::UTC)
         .date();
     today
         .checked_add(jiff::Span::new().days(days))

@@ -151,7 +151,9 @@ pub(super) fn local(
 /// Options of a new run; its folder is `<out>/<time>-<experiment>`.
 fn options(args: &Args, plan: &Plan, times: Times) -> Options {
     let stem = plan.experiment.rsplit('/').next().unwrap_or("run");
-    let now = jiff::Zoned::now().strftime("%Y-%m-%dT%H-%M-%S").to_string();
+    let now = jiff::ZonedDateTime::now()
+        .strftime("%Y-%m-%dT%H-%M-%S")
+        .to_string();
     Options {
         out: args.experiment.out.clone(),
         name: format!("{now}-{stem}"),
