@@ -1,39 +1,8 @@
-//! The gamma function's logarithm, the incomplete beta function and Fisher's F.
+//! The incomplete beta function and Fisher's F.
+
+use libm::lgamma;
 
 use super::root;
-
-/// ln Γ(x) for x > 0.
-///
-/// Source: C. Lanczos, "A precision approximation of the gamma function", SIAM J. Numer. Anal. B 1 (1964) 86–96, with
-/// g = 7 and nine coefficients (P. Godfrey's), about 1e-15 relative.
-#[must_use]
-pub fn ln_gamma(x: f64) -> f64 {
-    const G: f64 = 7.0;
-    const C: [f64; 9] = [
-        0.999_999_999_999_809_9,
-        676.520_368_121_885_1,
-        -1_259.139_216_722_402_8,
-        771.323_428_777_653_1,
-        -176.615_029_162_140_6,
-        12.507_343_278_686_905,
-        -0.138_571_095_265_720_12,
-        9.984_369_578_019_572e-6,
-        1.505_632_735_149_311_6e-7,
-    ];
-    if x < 0.5 {
-        // Reflection: Γ(x) Γ(1 − x) = π / sin πx.
-        let pi = std::f64::consts::PI;
-        return (pi / (pi * x).sin()).ln() - ln_gamma(1.0 - x);
-    }
-    let x = x - 1.0;
-    let series = C
-        .iter()
-        .enumerate()
-        .skip(1)
-        .fold(C[0], |sum, (i, c)| sum + c / (x + i as f64));
-    let t = x + G + 0.5;
-    0.5 * (2.0 * std::f64::consts::PI).ln() + (x + 0.5) * t.ln() - t + series.ln()
-}
 
 /// The regularised incomplete beta function I_x(a, b), for a, b > 0 and 0 ≤ x ≤ 1.
 ///
@@ -52,7 +21,7 @@ pub fn incomplete_beta(a: f64, b: f64, x: f64) -> f64 {
 
 /// I_x(a, b) with 1 − x given, where the caller knows it more exactly than a subtraction would give it.
 pub(super) fn beta_with_complement(a: f64, b: f64, x: f64, complement: f64) -> f64 {
-    let ln_front = ln_gamma(a + b) - ln_gamma(a) - ln_gamma(b) + a * x.ln() + b * complement.ln();
+    let ln_front = lgamma(a + b) - lgamma(a) - lgamma(b) + a * x.ln() + b * complement.ln();
     let front = ln_front.exp();
     if x < (a + 1.0) / (a + b + 2.0) {
         front * continued_fraction(a, b, x) / a
