@@ -3,6 +3,8 @@
 use comfy_table::{Attribute, Cell, CellAlignment, ContentArrangement, LineStyle, TableStyle};
 use tare_schema::shown::shown;
 use tare_schema::view::{ColumnKind, Output, SentenceKind, Table, View, ViewState};
+use textwrap::core::display_width;
+use textwrap::{Options, WordSeparator, WordSplitter, WrapAlgorithm};
 
 use crate::tables;
 use crate::{assertion, quantity};
@@ -17,6 +19,46 @@ pub enum Colour {
     On,
     /// Plain text.
     Off,
+}
+
+impl Colour {
+    /// Bold, for what is important.
+    #[must_use]
+    pub fn strong(self, text: &str) -> String {
+        self.paint("1", text)
+    }
+
+    /// Dim, for explanations.
+    #[must_use]
+    pub fn faint(self, text: &str) -> String {
+        self.paint("2", text)
+    }
+
+    /// Red, for failures.
+    #[must_use]
+    pub fn bad(self, text: &str) -> String {
+        self.paint("31", text)
+    }
+
+    /// Green, for success.
+    #[must_use]
+    pub fn good(self, text: &str) -> String {
+        self.paint("32", text)
+    }
+
+    /// Cyan, for bars.
+    #[must_use]
+    pub fn drawn(self, text: &str) -> String {
+        self.paint("36", text)
+    }
+
+    /// Text between ANSI codes, or unchanged.
+    fn paint(self, code: &str, text: &str) -> String {
+        match self {
+            Colour::On if !text.is_empty() => format!("\u{1b}[{code}m{text}\u{1b}[0m"),
+            Colour::On | Colour::Off => text.to_owned(),
+        }
+    }
 }
 
 /// The terminal that the text is for.
@@ -69,7 +111,7 @@ fn fitting(table: &Table, screen: Screen) -> Option<Vec<String>> {
     let width = usize::from(screen.width);
     let forms =
         (0..=omissions(table)).map(|step| draw(table, step, screen, ContentArrangement::Disabled));
-    let mut fitting = forms.filter(|lines| lines.iter().all(|line| visible(line) <= width));
+    let mut fitting = forms.filter(|lines| lines.iter().all(|line| display_width(line.trim_end()) <= width));
     fitting.next()
 }
 
@@ -119,37 +161,36 @@ fn draw(
     drawn.lines().collect()
 }
 
-/// Width of a line without escape sequences; every character used here is one column wide.
-fn visible(line: &str) -> usize {
-    let mut count = 0;
-    let mut escaped = false;
-    for c in line.trim_end().chars() {
-        match (escaped, c) {
-            (false, '\u{1b}') => escaped = true,
-            (false, _) => count += 1,
-            (true, 'm') => escaped = false,
-            (true, _) => {}
+/// Breaks text into lines between words, a number and its unit staying together; `indent` blanks stand before every line but the first.
+#[must_use]
+pub fn wrap(text: &str, width: usize, indent: usize) -> String {
+    const JOINED: &str = "\u{a0}";
+    let words = text.trim_start_matches(' ');
+    let lead = &text[..text.len() - words.len()];
+    let mut kept = String::with_capacity(text.len());
+    for (place, word) in words.split(' ').enumerate() {
+        match (place, is_unit(word)) {
+            (0, _) => {}
+            (_, true) => kept.push_str(JOINED),
+            (_, false) => kept.push(' '),
         }
+        kept.push_str(word);
     }
-    count
+    let indent = " ".repeat(indent);
+    let options = Options::new(width)
+        .initial_indent(lead)
+        .subsequent_indent(&indent)
+        .break_words(false)
+        .word_separator(WordSeparator::AsciiSpace)
+        .word_splitter(WordSplitter::NoHyphenation)
+        .wrap_algorithm(WrapAlgorithm::FirstFit);
+    textwrap::fill(&kept, options).replace(JOINED, " ")
 }
 
-/// Breaks text into lines; `indent` stands before every line but the first.
-pub(crate) fn wrap(text: &str, width: usize, indent: &str) -> String {
-    let mut lines = vec![String::new()];
-    for word in text.split(' ') {
-        let line = lines.len() - 1;
-        let taken = lines[line].chars().count();
-        if taken > 0 && taken + 1 + word.chars().count() > width && lines[line].trim() != "" {
-            lines.push(format!("{indent}{word}"));
-        } else if taken > 0 {
-            lines[line].push(' ');
-            lines[line].push_str(word);
-        } else {
-            lines[line].push_str(word);
-        }
-    }
-    lines.join("\n")
+/// Whether a word is the unit of the number before it.
+fn is_unit(word: &str) -> bool {
+    let word = word.trim_end_matches([',', ';', ':', '.', ')']);
+    ["%", "ns", "µs", "ms", "s", "B", "kB", "MB", "GB"].contains(&word)
 }
 
 struct Page {
@@ -164,22 +205,20 @@ impl Page {
     }
 
     fn styled(&mut self, text: &str, code: &str) {
-        match self.screen.colour {
-            Colour::On => self.line(&format!("\u{1b}[{code}m{text}\u{1b}[0m")),
-            Colour::Off => self.line(text),
-        }
+        let text = self.screen.colour.paint(code, text);
+        self.line(&text);
     }
 
     fn title(&mut self, text: &str) {
         self.line("");
-        let text = wrap(&shown(text), usize::from(self.screen.width), "");
+        let text = wrap(&shown(text), usize::from(self.screen.width), 0);
         self.styled(&text, "1");
     }
 
     fn wrapped(&mut self, text: &str) {
         // A question may have several lines.
         let text = text.trim_end().replace('\n', " ");
-        let text = wrap(&shown(&text), usize::from(self.screen.width), "");
+        let text = wrap(&shown(&text), usize::from(self.screen.width), 0);
         self.line(&text);
     }
 
@@ -237,9 +276,33 @@ impl Page {
                 SentenceKind::Warning => ("! ", "33"),
                 SentenceKind::Note => ("· ", "2"),
             };
-            let indent = " ".repeat(mark.chars().count());
-            let text = wrap(&format!("{mark}{}", shown(&sentence.text)), width, &indent);
+            let text = format!("{mark}{}", shown(&sentence.text));
+            let text = wrap(&text, width, mark.chars().count());
             self.styled(&text, code);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_sentence_is_broken_between_words_and_stays_indented() {
+        assert_eq!(wrap("aa bb cc", 5, 2), "aa bb\n  cc");
+        assert_eq!(wrap("aa bb cc", 80, 2), "aa bb cc");
+        assert_eq!(wrap("  aa bb cc", 7, 2), "  aa bb\n  cc");
+        assert_eq!(wrap("unbreakable", 5, 2), "unbreakable");
+        assert_eq!(wrap("it is 3 ms, or", 9, 0), "it is\n3 ms, or");
+        assert_eq!(
+            wrap("x-y \u{1b}[31maa\u{1b}[0m bb", 6, 0),
+            "x-y \u{1b}[31maa\u{1b}[0m\nbb"
+        );
+    }
+
+    #[test]
+    fn text_without_colour_is_text() {
+        assert_eq!(Colour::Off.bad("x"), "x");
+        assert_eq!(Colour::On.bad("x"), "\x1b[31mx\x1b[0m");
     }
 }

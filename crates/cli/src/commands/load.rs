@@ -12,7 +12,6 @@ mod end_to_end;
 mod generator_check;
 mod grpc_server;
 mod output;
-mod paint;
 mod plan;
 mod search;
 mod summary;

@@ -60,9 +60,8 @@ pub fn terminal(comparison: &RunComparison, screen: Screen) -> String {
             SentenceKind::Warning => "! ",
             SentenceKind::Note => "· ",
         };
-        let indent = " ".repeat(mark.chars().count());
         let words = format!("{mark}{}", shown(&sentence.text));
-        text.push_str(&wrap(&words, width, &indent));
+        text.push_str(&wrap(&words, width, mark.chars().count()));
         text.push('\n');
     }
     text

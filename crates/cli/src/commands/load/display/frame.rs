@@ -4,12 +4,12 @@ use std::collections::VecDeque;
 use std::time::Duration;
 
 use tare_report::quantity;
+use tare_report::terminal::Colour;
 use tare_schema::agent::Sample;
 use tare_schema::metric::Unit;
 
 use super::spark::{range, sparkline};
 use super::time;
-use crate::commands::load::paint::Paint;
 use crate::progress;
 
 /// Samples in the sparkline; one per second.
@@ -80,7 +80,7 @@ impl LiveState {
     }
 
     /// All lines; items that do not fit into `width` are left out.
-    pub fn frame(&self, width: usize, paint: Paint) -> Vec<String> {
+    pub fn frame(&self, width: usize, paint: Colour) -> Vec<String> {
         let sample = &self.last;
         let line = |label: &str, items: &[String]| {
             let label = paint.faint(&format!("{label:<LABEL$}"));
@@ -124,7 +124,7 @@ impl LiveState {
         format!(
             "{} · {} · latency p50 {}, p99 {}, max {} · errors {} · late p99 {} · {} in flight",
             quantity::span(sample.offset_ns),
-            self.rate(Paint(tare_report::terminal::Colour::Off)),
+            self.rate(Colour::Off),
             time(sample.latency_p50_ns),
             time(sample.latency_p99_ns),
             time(sample.latency_max_ns),
@@ -134,7 +134,7 @@ impl LiveState {
         )
     }
 
-    fn rate(&self, paint: Paint) -> String {
+    fn rate(&self, paint: Colour) -> String {
         let sample = &self.last;
         let seconds = sample.length_ns as f64 / 1e9;
         let per_s = |rate| quantity::value(Unit::PerSecond, rate);
@@ -189,7 +189,7 @@ impl LiveState {
         }
     }
 
-    fn progress(&self, width: usize, paint: Paint) -> String {
+    fn progress(&self, width: usize, paint: Colour) -> String {
         let (share, left) = self.left();
         let elapsed = clock(self.last.offset_ns);
         let Some(share) = share else {
@@ -203,7 +203,7 @@ impl LiveState {
         format!("{elapsed:<LABEL$}{drawn}{rest} {left}")
     }
 
-    fn spark(&self, width: usize, paint: Paint) -> String {
+    fn spark(&self, width: usize, paint: Colour) -> String {
         let values: Vec<Option<u64>> = self.p99s.iter().copied().collect();
         let scale = range(&values).map_or_else(String::new, |(low, high)| {
             format!("{}–{}", time(Some(low)), time(Some(high)))
@@ -241,11 +241,9 @@ fn fitted(items: &[String], width: usize) -> String {
 
 #[cfg(test)]
 mod tests {
-    use tare_report::terminal::Colour;
-
     use super::*;
 
-    const PLAIN: Paint = Paint(Colour::Off);
+    const PLAIN: Colour = Colour::Off;
     const S: u64 = 1_000_000_000;
 
     fn sample(second: u64) -> Sample {

@@ -11,7 +11,6 @@ use tare_schema::agent::Sample;
 use tare_schema::load::{LoadSpec, Pacing, Stop};
 use tare_schema::metric::Unit;
 
-use super::paint::Paint;
 use super::throughput;
 use crate::screen;
 use frame::LiveState;
@@ -96,9 +95,7 @@ impl Display {
         match self.output {
             ProgressOutput::Terminal => {
                 let screen = screen::screen(&Term::stderr());
-                let lines = self
-                    .state
-                    .frame(usize::from(screen.width), Paint(screen.colour));
+                let lines = self.state.frame(usize::from(screen.width), screen.colour);
                 self.draw(lines);
             }
             ProgressOutput::Log if sample.offset_ns >= self.next_line_ns => {

@@ -8,14 +8,13 @@ use std::fmt::Write as _;
 
 use tare_load::Outcome;
 use tare_report::quantity;
-use tare_report::terminal::Screen;
+use tare_report::terminal::{Colour, Screen, wrap};
 use tare_schema::agent::{LoadEnd, LoadResult};
 use tare_schema::load::Pacing;
 use tare_schema::load_report::{AssertionReport, AssertionVerdict};
 use tare_schema::metric::Unit;
 
 use super::generator_check::GeneratorCheck;
-use super::paint::{Paint, wrapped};
 
 /// The rate is reached when this share of it was answered within the window.
 const REACHED: f64 = 0.99;
@@ -77,7 +76,7 @@ pub struct Summary<'a> {
 /// Collects the text of the summary.
 struct SummaryWriter {
     text: String,
-    paint: Paint,
+    paint: Colour,
     width: usize,
 }
 
@@ -85,7 +84,7 @@ impl SummaryWriter {
     /// Writes a line with a label; long ones are wrapped and indented.
     fn line(&mut self, label: &str, words: &str) {
         let label = self.paint.strong(&format!("{label:<LABEL$}"));
-        let words = wrapped(&format!("{label}{words}"), self.width, LABEL);
+        let words = wrap(&format!("{label}{words}"), self.width, LABEL);
         let _ = writeln!(self.text, "{words}");
     }
 
@@ -95,7 +94,7 @@ impl SummaryWriter {
 
     /// Writes an explanation.
     fn faint(&mut self, words: &str) {
-        for line in wrapped(words, self.width, 0).lines() {
+        for line in wrap(words, self.width, 0).lines() {
             let line = self.paint.faint(line);
             self.plain(&line);
         }
@@ -107,11 +106,11 @@ impl Summary<'_> {
     pub fn text(&self, outcome: &Outcome, screen: Screen) -> String {
         let mut out = SummaryWriter {
             text: String::new(),
-            paint: Paint(screen.colour),
+            paint: screen.colour,
             width: usize::from(screen.width).clamp(WIDTH.0, WIDTH.1),
         };
         let result = &outcome.result;
-        let words = out.paint.strong(&wrapped(self.words, out.width, 0));
+        let words = out.paint.strong(&wrap(self.words, out.width, 0));
         out.plain(&words);
         let how = match (&result.abort_reason, result.ended) {
             (Some(_), _) => Some("aborted"),
@@ -166,7 +165,7 @@ impl Summary<'_> {
         }
         for warning in &self.generator_check.warnings {
             let mark = out.paint.bad("!");
-            let words = wrapped(&format!("{mark} {warning}"), out.width, 2);
+            let words = wrap(&format!("{mark} {warning}"), out.width, 2);
             out.plain(&words);
         }
         if !self.assertions.is_empty() {
@@ -180,7 +179,7 @@ impl Summary<'_> {
                     out.paint.bad(&format!("✗ {words}"))
                 }
             };
-            let words = wrapped(&words, out.width, 2);
+            let words = wrap(&words, out.width, 2);
             out.plain(&words);
         }
     }

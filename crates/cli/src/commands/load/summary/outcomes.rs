@@ -4,13 +4,13 @@ use std::collections::BTreeMap;
 
 use tare_load::Outcome;
 use tare_report::quantity::{self, MISSING};
+use tare_report::terminal::wrap;
 use tare_schema::agent::{ErrorSource, LoadResult, OutcomeCount};
 use tare_schema::metric::Unit;
 use tare_schema::shown::shown;
 
 use super::SummaryWriter;
 use super::percentiles::{bar, figure};
-use crate::commands::load::paint::wrapped;
 
 /// Columns of the bars of outcomes.
 const BAR_WIDTH: usize = 10;
@@ -94,7 +94,7 @@ fn blame(out: &mut SummaryWriter, seen: &Seen<'_>) {
         .example
         .map_or_else(String::new, |example| format!(": {}", shown(example)));
     let words = out.paint.bad(&format!("fault of {whose}"));
-    let words = wrapped(&format!("    {words}{example}"), out.width, 4);
+    let words = wrap(&format!("    {words}{example}"), out.width, 4);
     out.plain(&words);
 }
 
