@@ -57,6 +57,17 @@ need_test_packages() {
         'command -v h2load|nghttp2-client'
 }
 
+# What the report page is checked with. Tare itself is built without it.
+need_node() {
+    need 'command -v node && command -v npm|nodejs npm'
+    if ! node -e 'const [major, minor] = process.versions.node.split(".").map(Number);
+        process.exit(major > 22 || (major === 22 && minor >= 12) || (major === 20 && minor >= 19) ? 0 : 1)'; then
+        say "node $(node --version) is too old for the tools of the report page: they need 20.19, 22.12 or newer"
+        say "next step: install a newer one (https://nodejs.org), then run the same command again"
+        exit 3
+    fi
+}
+
 # A cargo that is new enough: the one here, or rustup's, or rustup installed now.
 need_rust() {
     local wanted have
