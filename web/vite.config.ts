@@ -67,14 +67,14 @@ function singleFile(): Plugin {
 }
 
 export default defineConfig({
-  esbuild: { jsx: "automatic", jsxImportSource: "preact", legalComments: "none" },
+  oxc: { jsx: { runtime: "automatic", importSource: "preact" } },
   build: {
     target: "es2022",
     modulePreload: false,
     assetsInlineLimit: Number.MAX_SAFE_INTEGER,
     cssCodeSplit: false,
     reportCompressedSize: false,
-    rollupOptions: { output: { inlineDynamicImports: true } },
+    rolldownOptions: { output: { codeSplitting: false, comments: false } },
   },
   plugins: [singleFile()],
   test: { include: ["tests/**/*.test.ts"] },
