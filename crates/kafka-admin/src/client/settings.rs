@@ -3,12 +3,11 @@
 use std::fmt;
 use std::io;
 use std::net::{SocketAddr, TcpStream};
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
 use tare_kafka::sasl::Credentials;
-use tare_schema::load::Reach;
+use tare_schema::load::{Identity, Reach, Trust};
 
 /// Connection settings.
 #[derive(Debug, Clone)]
@@ -83,25 +82,4 @@ pub struct Tls {
     pub identity: Option<Identity>,
     /// Host name to verify and to send as SNI; by default the broker's host.
     pub server_name: Option<String>,
-}
-
-/// Trusted certificates.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub enum Trust {
-    /// The system's certificate authorities.
-    #[default]
-    System,
-    /// The certificates of a PEM file: authorities, or the broker's own.
-    File(PathBuf),
-    /// No verification: for test beds.
-    Anybody,
-}
-
-/// A client certificate and its key, PEM.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Identity {
-    /// File of the certificate chain.
-    pub certificate: PathBuf,
-    /// File of the key.
-    pub key: PathBuf,
 }

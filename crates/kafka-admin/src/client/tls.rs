@@ -1,23 +1,16 @@
-//! TLS client: trusted certificates, client certificate, and the meaning of handshake errors.
+//! TLS client: the handshake, and the meaning of its errors.
 
 use std::io::{Error, ErrorKind};
-use std::path::Path;
 use std::sync::Arc;
 
-use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
-use rustls::client::{WebPkiServerVerifier, verify_server_name};
-use rustls::crypto::{CryptoProvider, ring, verify_tls12_signature, verify_tls13_signature};
-use rustls::pki_types::pem::PemObject;
-use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
-use rustls::server::ParsedCertificate;
-use rustls::{
-    AlertDescription, CertificateError, ClientConfig, ClientConnection, DigitallySignedStruct,
-    RootCertStore, SignatureScheme, StreamOwned,
-};
+use rustls::crypto::ring;
+use rustls::pki_types::ServerName;
+use rustls::{AlertDescription, CertificateError, ClientConfig, ClientConnection, StreamOwned};
+use tare_tls::TrustError;
 
 use super::address::Address;
 use super::error::ClientError;
-use super::settings::{Tls, Trust};
+use super::settings::Tls;
 use super::stream::DeadlineStream;
 
 /// TLS configuration, shared by all connections of a cluster.
@@ -39,15 +32,17 @@ impl TlsClient {
             .with_safe_default_protocol_versions()
             .map_err(refused)?
             .dangerous()
-            .with_custom_certificate_verifier(verifier(&tls.trust, &provider)?);
+            .with_custom_certificate_verifier(tare_tls::verifier(&tls.trust, &provider)?);
         let config = match &tls.identity {
             None => builder.with_no_client_auth(),
             Some(identity) => {
-                let key = PrivateKeyDer::from_pem_file(&identity.key)
-                    .map_err(|error| unusable(&identity.key, &error))?;
+                let (chain, key) = tare_tls::identity(identity)?;
                 builder
-                    .with_client_auth_cert(certificates(&identity.certificate)?, key)
-                    .map_err(|error| unusable(&identity.certificate, &error))?
+                    .with_client_auth_cert(chain, key)
+                    .map_err(|error| ClientError::File {
+                        path: identity.certificate.clone(),
+                        why: error.to_string(),
+                    })?
             }
         };
         Ok(TlsClient {
@@ -82,6 +77,19 @@ impl TlsClient {
     }
 }
 
+impl From<TrustError> for ClientError {
+    fn from(error: TrustError) -> ClientError {
+        match error {
+            TrustError::File { path, why } => ClientError::File { path, why },
+            TrustError::NoRoots => ClientError::NoRoots,
+            TrustError::Roots(why) => ClientError::File {
+                path: "the list of authorities".to_owned(),
+                why,
+            },
+        }
+    }
+}
+
 /// The TLS failure behind an I/O error, if it is one.
 pub(super) fn tls_error(broker: &Address, error: &Error) -> Option<ClientError> {
     let broker = broker.clone();
@@ -103,129 +111,4 @@ pub(super) fn tls_error(broker: &Address, error: &Error) -> Option<ClientError> 
         ) => ClientError::ClientCertificateRejected(broker, why),
         _ => ClientError::Tls(broker, why),
     })
-}
-
-fn unusable(path: &Path, why: &dyn std::fmt::Display) -> ClientError {
-    ClientError::File {
-        path: path.display().to_string(),
-        why: why.to_string(),
-    }
-}
-
-fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, ClientError> {
-    let all = CertificateDer::pem_file_iter(path)
-        .and_then(Iterator::collect::<Result<Vec<_>, _>>)
-        .map_err(|error| unusable(path, &error))?;
-    match all.is_empty() {
-        true => Err(unusable(path, &"no certificate in PEM form is in it")),
-        false => Ok(all),
-    }
-}
-
-fn verifier(
-    trust: &Trust,
-    provider: &Arc<CryptoProvider>,
-) -> Result<Arc<dyn ServerCertVerifier>, ClientError> {
-    let mut roots = RootCertStore::empty();
-    let mut pinned = Vec::new();
-    match trust {
-        Trust::Anybody => {}
-        Trust::System => {
-            roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
-            if roots.is_empty() {
-                return Err(ClientError::NoRoots);
-            }
-        }
-        Trust::File(path) => {
-            pinned = certificates(path)?;
-            for one in &pinned {
-                roots
-                    .add(one.clone())
-                    .map_err(|error| unusable(path, &error))?;
-            }
-        }
-    }
-    let authorities = match trust {
-        Trust::Anybody => None,
-        Trust::System | Trust::File(_) => Some(
-            WebPkiServerVerifier::builder_with_provider(Arc::new(roots), Arc::clone(provider))
-                .build()
-                .map_err(|error| ClientError::File {
-                    path: "the list of authorities".to_owned(),
-                    why: error.to_string(),
-                })?,
-        ),
-    };
-    Ok(Arc::new(Verifier {
-        authorities,
-        pinned,
-        provider: Arc::clone(provider),
-    }))
-}
-
-/// Trusts certificate authorities, or exactly a certificate pinned by the user; without authorities, everything.
-#[derive(Debug)]
-struct Verifier {
-    authorities: Option<Arc<WebPkiServerVerifier>>,
-    pinned: Vec<CertificateDer<'static>>,
-    provider: Arc<CryptoProvider>,
-}
-
-impl ServerCertVerifier for Verifier {
-    fn verify_server_cert(
-        &self,
-        end_entity: &CertificateDer<'_>,
-        intermediates: &[CertificateDer<'_>],
-        server_name: &ServerName<'_>,
-        ocsp_response: &[u8],
-        now: UnixTime,
-    ) -> Result<ServerCertVerified, rustls::Error> {
-        let Some(authorities) = &self.authorities else {
-            return Ok(ServerCertVerified::assertion());
-        };
-        let verified = authorities.verify_server_cert(
-            end_entity,
-            intermediates,
-            server_name,
-            ocsp_response,
-            now,
-        );
-        match verified {
-            // A certificate made by `openssl req -x509` is a CA by its extensions, yet brokers present it as their own. This
-            // error comes after the validity dates are checked and before the name is.
-            Err(rustls::Error::InvalidCertificate(CertificateError::Other(_)))
-                if self.pinned.contains(end_entity) =>
-            {
-                verify_server_name(&ParsedCertificate::try_from(end_entity)?, server_name)?;
-                Ok(ServerCertVerified::assertion())
-            }
-            other => other,
-        }
-    }
-
-    fn verify_tls12_signature(
-        &self,
-        message: &[u8],
-        certificate: &CertificateDer<'_>,
-        signed: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        let known = &self.provider.signature_verification_algorithms;
-        verify_tls12_signature(message, certificate, signed, known)
-    }
-
-    fn verify_tls13_signature(
-        &self,
-        message: &[u8],
-        certificate: &CertificateDer<'_>,
-        signed: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        let known = &self.provider.signature_verification_algorithms;
-        verify_tls13_signature(message, certificate, signed, known)
-    }
-
-    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.provider
-            .signature_verification_algorithms
-            .supported_schemes()
-    }
 }

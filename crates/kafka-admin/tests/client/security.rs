@@ -2,7 +2,6 @@
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
-use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
@@ -15,7 +14,8 @@ use tare_kafka::kafka_protocol::messages::{
 };
 use tare_kafka::kafka_protocol::protocol::StrBytes;
 use tare_kafka::sasl::{Credentials, Mechanism};
-use tare_kafka_admin::client::{ClientError, Cluster, Connector, Identity, Settings, Tls, Trust};
+use tare_kafka_admin::client::{ClientError, Cluster, Connector, Settings, Tls};
+use tare_schema::load::{Identity, Trust};
 
 use super::fake::{Broker, advertised, all_versions, frame, healthy, next};
 use super::{connect, only, patient};
@@ -52,13 +52,16 @@ fn certificates(broker_name: &str) -> Certificates {
 }
 
 impl Certificates {
-    fn path(&self, name: &str) -> PathBuf {
-        self.folder.path().join(name)
+    fn path(&self, name: &str) -> String {
+        let path = self.folder.path().join(name);
+        path.to_str().unwrap().to_owned()
     }
 
     fn tls(&self) -> Tls {
         Tls {
-            trust: Trust::File(self.path("ca.pem")),
+            trust: Trust::File {
+                path: self.path("ca.pem"),
+            },
             ..Tls::default()
         }
     }
@@ -181,7 +184,9 @@ fn a_tls_client_at_a_plain_listener_is_told_to_leave_tls_out() {
 fn a_file_without_certificates_is_named() {
     let certificates = certificates("127.0.0.1");
     let tls = Tls {
-        trust: Trust::File(certificates.path("client.key")),
+        trust: Trust::File {
+            path: certificates.path("client.key"),
+        },
         ..Tls::default()
     };
     let address = "127.0.0.1:1".parse().unwrap();

@@ -3,12 +3,11 @@
 use std::collections::BTreeMap;
 use std::io;
 use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
-use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
 use tare_kafka::sasl::Credentials;
-use tare_kafka_admin::client::{Address, Cluster, Identity, Settings, Tls, Trust};
+use tare_kafka_admin::client::{Address, Cluster, Settings, Tls};
 use tare_schema::counter::CounterSource;
 use tare_schema::external::{External, ExternalMetrics, split};
 use tare_schema::load::{self, Reach};
@@ -267,15 +266,8 @@ fn settings(def: &External, reach: Reach) -> Result<Settings, LabError> {
 
 fn tls(spec: &load::TlsSpec) -> Tls {
     Tls {
-        trust: match &spec.trust {
-            load::Trust::System => Trust::System,
-            load::Trust::File { path } => Trust::File(PathBuf::from(path)),
-            load::Trust::Anybody => Trust::Anybody,
-        },
-        identity: spec.identity.as_ref().map(|identity| Identity {
-            certificate: Path::new(&identity.certificate).to_owned(),
-            key: Path::new(&identity.key).to_owned(),
-        }),
+        trust: spec.trust.clone(),
+        identity: spec.identity.clone(),
         server_name: spec.server_name.clone(),
     }
 }

@@ -1,41 +1,26 @@
 //! The TLS client configuration of a worker, from the plan's.
 
-use std::fmt::Display;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use rustls::client::{ResolvesClientCert, Resumption as Resuming};
 use rustls::crypto::ring;
-use rustls::pki_types::pem::PemObject;
-use rustls::pki_types::{PrivateKeyDer, ServerName};
+use rustls::pki_types::ServerName;
 use rustls::sign::CertifiedKey;
 use rustls::version::{TLS12, TLS13};
 use rustls::{ClientConfig, SignatureScheme, SupportedProtocolVersion};
-use tare_schema::load::{Identity, Resumption, TlsSpec, TlsVersion};
+use tare_schema::load::{Resumption, TlsSpec, TlsVersion};
+use tare_tls::TrustError;
 use thiserror::Error;
 
 use super::session_cache::SessionCache;
-use super::trust;
 
 /// Why the TLS configuration of a plan is not usable.
 #[derive(Debug, Error)]
 pub enum TlsError {
-    /// A file that cannot be read or parsed.
-    #[error("{path} cannot be used for TLS: {why}")]
-    File {
-        /// Its path.
-        path: String,
-        /// Why not.
-        why: String,
-    },
-    /// The system has no certificate authorities.
-    #[error(
-        "the system has no certificate authorities to check a server with: install ca-certificates, give --cacert FILE, or accept any certificate with --insecure"
-    )]
-    NoRoots,
-    /// The certificate authorities cannot be used.
-    #[error("the certificate authorities cannot be used: {0}")]
-    Roots(String),
+    /// Certificates or a key that cannot be used.
+    #[error(transparent)]
+    Trust(#[from] TrustError),
     /// The client's certificate and key do not match, or cannot be used.
     #[error("the certificate {certificate} and the key {key} cannot be used together: {why}")]
     Identity {
@@ -59,15 +44,6 @@ pub enum TlsError {
     /// rustls rejects the configuration.
     #[error("this TLS cannot be spoken: {0}")]
     Refused(String),
-}
-
-impl TlsError {
-    pub(super) fn unusable(path: &str, why: impl Display) -> Self {
-        TlsError::File {
-            path: path.to_owned(),
-            why: why.to_string(),
-        }
-    }
 }
 
 /// Configuration for the handshakes of one worker.
@@ -122,7 +98,7 @@ impl TlsClient {
     /// When a file cannot be used or the parts do not match.
     pub fn new(spec: &TlsSpec, host: &str, required_alpn: Option<&str>) -> Result<Self, TlsError> {
         let provider = Arc::new(ring::default_provider());
-        let verifier = trust::verifier(&spec.trust, &provider)?;
+        let verifier = tare_tls::verifier(&spec.trust, &provider)?;
         let builder = ClientConfig::builder_with_provider(provider)
             .with_protocol_versions(&versions(spec)?)
             .map_err(|error| TlsError::Refused(error.to_string()))?
@@ -131,7 +107,7 @@ impl TlsClient {
         let mut config = match &spec.identity {
             None => builder.with_no_client_auth(),
             Some(identity) => {
-                let (chain, key) = read(identity)?;
+                let (chain, key) = tare_tls::identity(identity)?;
                 builder
                     .with_client_auth_cert(chain, key)
                     .map_err(|error| TlsError::Identity {
@@ -215,15 +191,6 @@ fn versions(spec: &TlsSpec) -> Result<Vec<&'static SupportedProtocolVersion>, Tl
         (TlsVersion::V1_3, TlsVersion::V1_3) => Ok(vec![&TLS13]),
         (TlsVersion::V1_3, TlsVersion::V1_2) => Err(TlsError::Versions),
     }
-}
-
-type Chain = Vec<rustls::pki_types::CertificateDer<'static>>;
-
-fn read(identity: &Identity) -> Result<(Chain, PrivateKeyDer<'static>), TlsError> {
-    let chain = trust::certificates(&identity.certificate)?;
-    let key = PrivateKeyDer::from_pem_slice(&trust::read(&identity.key)?)
-        .map_err(|error| TlsError::unusable(&identity.key, error))?;
-    Ok((chain, key))
 }
 
 /// Server name from a host with or without port. An IP address is verified as such, and then no SNI is sent.

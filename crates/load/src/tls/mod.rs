@@ -12,7 +12,6 @@ mod handshake;
 mod record;
 mod session;
 mod session_cache;
-mod trust;
 
 #[cfg(test)]
 mod tests;

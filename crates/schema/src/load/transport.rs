@@ -35,10 +35,11 @@ pub struct TlsSpec {
 }
 
 /// Trusted certificate authorities.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "trust", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Trust {
     /// Those of the system.
+    #[default]
     System,
     /// Those in a PEM file.
     File {

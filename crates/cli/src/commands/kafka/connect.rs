@@ -1,13 +1,12 @@
 //! Connects to a cluster by name or by address.
 
-use std::path::PathBuf;
 use std::time::Duration;
 
 use tare_kafka::sasl::{Credentials, Mechanism};
 use tare_kafka_admin::admin::Admin;
-use tare_kafka_admin::client::{Identity, Settings, Tls, Trust, addresses};
+use tare_kafka_admin::client::{Settings, Tls, addresses};
 use tare_schema::clusters::{ClusterDef, ClusterSaslDef, ClusterTlsDef};
-use tare_schema::load::Reach;
+use tare_schema::load::{Identity, Reach, Trust};
 use tare_schema::metrics_source::password;
 
 use crate::exit::bad_input;
@@ -166,8 +165,8 @@ fn tls(def: &ClusterTlsDef) -> anyhow::Result<Tls> {
     let identity = match (&def.cert, &def.key) {
         (None, None) => None,
         (Some(certificate), Some(key)) => Some(Identity {
-            certificate: PathBuf::from(certificate),
-            key: PathBuf::from(key),
+            certificate: certificate.clone(),
+            key: key.clone(),
         }),
         _ => {
             return Err(bad_input(
@@ -178,7 +177,7 @@ fn tls(def: &ClusterTlsDef) -> anyhow::Result<Tls> {
     Ok(Tls {
         trust: match (&def.ca, def.insecure) {
             (_, true) => Trust::Anybody,
-            (Some(path), false) => Trust::File(PathBuf::from(path)),
+            (Some(path), false) => Trust::File { path: path.clone() },
             (None, false) => Trust::System,
         },
         identity,

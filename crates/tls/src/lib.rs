@@ -1,5 +1,7 @@
-//! Certificate verification: system roots, a CA file, or none.
+//! What Tare's TLS clients trust and present: the system's authorities, PEM files that the user names, or any certificate.
+//! Shared by the generator and the administration of Kafka.
 
+use std::fmt::Display;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -8,19 +10,51 @@ use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, Server
 use rustls::client::{WebPkiServerVerifier, verify_server_name};
 use rustls::crypto::{CryptoProvider, verify_tls12_signature, verify_tls13_signature};
 use rustls::pki_types::pem::PemObject;
-use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
 use rustls::server::ParsedCertificate;
-use rustls::{CertificateError, DigitallySignedStruct, Error, SignatureScheme};
-use tare_schema::load::Trust;
+use rustls::{CertificateError, DigitallySignedStruct, SignatureScheme};
+use tare_schema::load::{Identity, Trust};
 use tare_schema::named::{FILE_BYTES_MAX, read_given};
+use thiserror::Error;
 
-use super::config::TlsError;
+/// Why certificates or a key cannot be used.
+#[derive(Debug, Error)]
+pub enum TrustError {
+    /// A file that cannot be read or parsed.
+    #[error("{path} cannot be used for TLS: {why}")]
+    File {
+        /// Its path.
+        path: String,
+        /// Why not.
+        why: String,
+    },
+    /// The system has no certificate authorities.
+    #[error(
+        "the system has no certificate authorities to check a server with: install ca-certificates, give --cacert FILE, or accept any certificate with --insecure"
+    )]
+    NoRoots,
+    /// The certificate authorities cannot be used.
+    #[error("the certificate authorities cannot be used: {0}")]
+    Roots(String),
+}
+
+impl TrustError {
+    fn unusable(path: &str, why: impl Display) -> Self {
+        TrustError::File {
+            path: path.to_owned(),
+            why: why.to_string(),
+        }
+    }
+}
 
 /// The certificate verifier for a trust setting.
-pub(super) fn verifier(
+///
+/// # Errors
+/// If the authorities cannot be read, or there are none.
+pub fn verifier(
     trust: &Trust,
     provider: &Arc<CryptoProvider>,
-) -> Result<Arc<dyn ServerCertVerifier>, TlsError> {
+) -> Result<Arc<dyn ServerCertVerifier>, TrustError> {
     let policy = match trust {
         Trust::Anybody => Policy::Anybody,
         Trust::System => authorities_policy(system()?, Vec::new(), provider)?,
@@ -35,54 +69,67 @@ pub(super) fn verifier(
     }))
 }
 
+/// Certificate chain and key of a client.
+///
+/// # Errors
+/// If one of the files cannot be used.
+pub fn identity(
+    identity: &Identity,
+) -> Result<(Vec<CertificateDer<'static>>, PrivateKeyDer<'static>), TrustError> {
+    let chain = certificates(&identity.certificate)?;
+    let key = PrivateKeyDer::from_pem_slice(&read(&identity.key)?)
+        .map_err(|error| TrustError::unusable(&identity.key, error))?;
+    Ok((chain, key))
+}
+
 fn authorities_policy(
     roots: RootCertStore,
     named: Vec<CertificateDer<'static>>,
     provider: &Arc<CryptoProvider>,
-) -> Result<Policy, TlsError> {
+) -> Result<Policy, TrustError> {
     let authorities =
         WebPkiServerVerifier::builder_with_provider(Arc::new(roots), Arc::clone(provider))
             .build()
-            .map_err(|error| TlsError::Roots(error.to_string()))?;
+            .map_err(|error| TrustError::Roots(error.to_string()))?;
     Ok(Policy::Authorities { authorities, named })
 }
 
 /// The system's roots and not a bundled list: they are what other software on this machine trusts, a company's CA is
 /// among them, and SSL_CERT_FILE is honoured.
-fn system() -> Result<RootCertStore, TlsError> {
+fn system() -> Result<RootCertStore, TrustError> {
     let found = rustls_native_certs::load_native_certs();
     let mut roots = RootCertStore::empty();
     roots.add_parsable_certificates(found.certs);
     if roots.is_empty() {
-        return Err(TlsError::NoRoots);
+        return Err(TrustError::NoRoots);
     }
     Ok(roots)
 }
 
-fn file(path: &str) -> Result<(RootCertStore, Vec<CertificateDer<'static>>), TlsError> {
+fn file(path: &str) -> Result<(RootCertStore, Vec<CertificateDer<'static>>), TrustError> {
     let mut roots = RootCertStore::empty();
     let named = certificates(path)?;
     for certificate in &named {
         roots
             .add(certificate.clone())
-            .map_err(|error| TlsError::unusable(path, error))?;
+            .map_err(|error| TrustError::unusable(path, error))?;
     }
     Ok((roots, named))
 }
 
 /// Reads a file of certificates or keys.
-pub(super) fn read(path: &str) -> Result<Vec<u8>, TlsError> {
+fn read(path: &str) -> Result<Vec<u8>, TrustError> {
     let bytes = read_given(Path::new(path), FILE_BYTES_MAX);
-    bytes.map_err(|error| TlsError::unusable(path, error))
+    bytes.map_err(|error| TrustError::unusable(path, error))
 }
 
 /// All certificates of a PEM file.
-pub(super) fn certificates(path: &str) -> Result<Vec<CertificateDer<'static>>, TlsError> {
+fn certificates(path: &str) -> Result<Vec<CertificateDer<'static>>, TrustError> {
     let all = CertificateDer::pem_slice_iter(&read(path)?)
         .collect::<Result<Vec<_>, _>>()
-        .map_err(|error| TlsError::unusable(path, error))?;
+        .map_err(|error| TrustError::unusable(path, error))?;
     match all.is_empty() {
-        true => Err(TlsError::unusable(
+        true => Err(TrustError::unusable(
             path,
             "no certificate in PEM form is in it",
         )),
@@ -119,7 +166,7 @@ impl ServerCertVerifier for Verifier {
         server_name: &ServerName<'_>,
         ocsp_response: &[u8],
         now: UnixTime,
-    ) -> Result<ServerCertVerified, Error> {
+    ) -> Result<ServerCertVerified, rustls::Error> {
         let Policy::Authorities { authorities, named } = &self.policy else {
             return Ok(ServerCertVerified::assertion());
         };
@@ -132,7 +179,7 @@ impl ServerCertVerifier for Verifier {
         );
         match verified {
             // This error comes after the check of the dates and before that of the name.
-            Err(Error::InvalidCertificate(CertificateError::Other(_)))
+            Err(rustls::Error::InvalidCertificate(CertificateError::Other(_)))
                 if named.contains(end_entity) =>
             {
                 verify_server_name(&ParsedCertificate::try_from(end_entity)?, server_name)?;
@@ -147,7 +194,7 @@ impl ServerCertVerifier for Verifier {
         message: &[u8],
         certificate: &CertificateDer<'_>,
         signed: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, Error> {
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
         let algorithms = &self.provider.signature_verification_algorithms;
         verify_tls12_signature(message, certificate, signed, algorithms)
     }
@@ -157,7 +204,7 @@ impl ServerCertVerifier for Verifier {
         message: &[u8],
         certificate: &CertificateDer<'_>,
         signed: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, Error> {
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
         let algorithms = &self.provider.signature_verification_algorithms;
         verify_tls13_signature(message, certificate, signed, algorithms)
     }
