@@ -1,6 +1,5 @@
 //! The agents of one trial: started, read until they report, their files written.
 
-use std::fmt::Write;
 use std::path::Path;
 use std::time::Duration;
 
@@ -12,9 +11,7 @@ use crate::agent_plans::AgentPlans;
 use crate::disk::write_synced;
 use crate::error::{ConductError, TrialError};
 use crate::event::TrialObserver;
-
-/// Header of `samples.csv`, the per-second table of a trial; times are in ns, counts are per sample.
-const SAMPLES_HEAD: &str = "role,offset_ns,length_ns,intended,released,ok,errors,latency_p50_ns,latency_p99_ns,latency_max_ns,lateness_p99_ns,in_flight,connections\n";
+use crate::samples;
 
 /// The agents of a trial.
 #[derive(Default)]
@@ -132,7 +129,7 @@ impl Agents {
             let of_agent = agent.samples.iter();
             of_agent.map(|sample| (agent.role.clone(), *sample))
         });
-        let samples = samples_csv(&samples.collect::<Vec<_>>());
+        let samples = samples::to_csv(&samples.collect::<Vec<_>>());
         write_synced(&folder.join("samples.csv"), samples.as_bytes())
     }
 
@@ -141,32 +138,6 @@ impl Agents {
         let results = self.all.into_iter().filter_map(|agent| agent.result);
         results.map(LoadResult::without_logs).collect()
     }
-}
-
-/// The samples of a trial as CSV; a missing value is an empty field.
-fn samples_csv(samples: &[(String, Sample)]) -> String {
-    let mut text = String::from(SAMPLES_HEAD);
-    let field = |value: Option<u64>| value.map(|value| value.to_string()).unwrap_or_default();
-    for (role, sample) in samples {
-        // Writing to a String cannot fail.
-        let _ = writeln!(
-            text,
-            "{role},{},{},{},{},{},{},{},{},{},{},{},{}",
-            sample.offset_ns,
-            sample.length_ns,
-            sample.intended,
-            sample.released,
-            sample.ok,
-            sample.errors,
-            field(sample.latency_p50_ns),
-            field(sample.latency_p99_ns),
-            field(sample.latency_max_ns),
-            field(sample.lateness_p99_ns),
-            sample.in_flight,
-            sample.connections,
-        );
-    }
-    text
 }
 
 /// Joins the histogram logs of several agents: the header of the first, the intervals of all.

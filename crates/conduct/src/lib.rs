@@ -19,6 +19,7 @@ mod order;
 mod prepare;
 pub mod proof;
 mod read_back;
+pub mod samples;
 mod status;
 mod target_counters;
 mod test_beds;

@@ -25,7 +25,7 @@ pub(super) fn starts(file: &str, text: &str) -> Result<Vec<u64>, RecordingError>
     }
     let first = text.lines().find(|line| !line.trim().is_empty());
     match first {
-        Some(line) if line.contains("offset_s") => samples(file, text),
+        Some(line) if line.contains("offset_ns") => samples(file, text),
         _ => list(file, text),
     }
 }
@@ -73,7 +73,7 @@ fn spread(starts: &mut Vec<u64>, from_ns: u64, length_ns: u64, count: u64) -> bo
     true
 }
 
-/// Samples from `tare load --csv`; `offset_s` is the end of each.
+/// Samples from `tare load --csv` or of a trial; `offset_ns` is the end of each.
 fn samples(file: &str, text: &str) -> Result<Vec<u64>, RecordingError> {
     let mut lines = text
         .lines()
@@ -86,16 +86,14 @@ fn samples(file: &str, text: &str) -> Result<Vec<u64>, RecordingError> {
         let at = head.split(',').position(|column| column.trim() == name);
         at.ok_or_else(|| wrong(file, number, head))
     };
-    let (end_at, length_at) = (column("offset_s")?, column("length_s")?);
+    let (end_at, length_at) = (column("offset_ns")?, column("length_ns")?);
     let intended_at = column("intended")?;
     let mut starts = Vec::new();
     for (number, line) in lines {
         let fields: Vec<&str> = line.split(',').collect();
-        let field = |at: usize| fields.get(at).map(|field| field.trim());
-        let seconds = |at| field(at)?.parse().ok().and_then(nanoseconds);
-        let count = || field(intended_at)?.parse::<u64>().ok();
+        let field = |at: usize| fields.get(at)?.trim().parse::<u64>().ok();
         let (Some(end_ns), Some(length_ns), Some(count)) =
-            (seconds(end_at), seconds(length_at), count())
+            (field(end_at), field(length_at), field(intended_at))
         else {
             return Err(wrong(file, number, line));
         };

@@ -307,7 +307,8 @@ fn a_recording_is_read_in_seconds_or_nanoseconds_or_from_what_a_load_wrote() {
         parse("1700000000000000000\n1700000000000000007\n").unwrap()[1] % 10,
         7
     );
-    let csv = "offset_s,length_s,intended,released\n1.000,1.000,2,2\n1.500,0.500,1,1\n";
+    let csv = "role,offset_ns,length_ns,intended,released\nload,1000000000,1000000000,2,2\n\
+        load,1500000000,500000000,1,1\n";
     assert_eq!(parse(csv).unwrap(), [0, S / 2, S]);
     let second = std::time::Duration::from_secs(1);
     let mut two = Latencies::new(Range::default()).unwrap();
@@ -330,11 +331,11 @@ fn what_is_no_recording_says_which_line_is_wrong() {
     );
     assert!(parse("-1.0\n").unwrap_err().contains("file:1"));
     assert!(
-        parse("offset_s,length_s\n1,1\n")
+        parse("offset_ns,length_ns\n1,1\n")
             .unwrap_err()
             .contains("file:1")
     );
-    let huge = format!("offset_s,length_s,intended\n1,1,{}\n", u64::MAX);
+    let huge = format!("offset_ns,length_ns,intended\n1,1,{}\n", u64::MAX);
     assert!(parse(&huge).unwrap_err().contains("more than"));
     let none = Recording::of("file", Vec::new(), 1.0, AtEnd::Stop, Shard::ALL);
     assert!(none.unwrap_err().to_string().contains("no starts"));
