@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use crate::metrics::Counter;
+use serving::metrics::Counter;
 
 /// Calls in the sliding window.
 const WINDOW: usize = 4;

@@ -5,10 +5,10 @@ use std::time::{Duration, Instant};
 
 use axum::http::HeaderMap;
 use serde::Deserialize;
+use serving::metrics::MetricsPage;
 use tokio::sync::Mutex;
 
 use crate::api_error::ApiError;
-use crate::metrics::MetricsPage;
 use crate::peer::Peer;
 use crate::token::{self, Keys, PublicKey, TokenError};
 

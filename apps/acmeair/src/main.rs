@@ -31,7 +31,6 @@ mod domain;
 mod error;
 mod form;
 mod keyring;
-mod metrics;
 mod peer;
 mod retry;
 mod service;

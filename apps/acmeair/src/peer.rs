@@ -8,8 +8,7 @@ use http_body_util::{BodyExt, Full, Limited};
 use hyper_util::client::legacy::Client;
 use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::{TokioExecutor, TokioTimer};
-
-use crate::metrics::{Counter, MetricsPage};
+use serving::metrics::{Counter, MetricsPage};
 
 /// Largest response body.
 const ANSWER_MAX: usize = 1 << 20;

@@ -2,8 +2,9 @@
 
 use std::time::{Duration, Instant};
 
+use serving::metrics::{Counter, MetricsPage};
+
 use crate::breaker::{Breaker, CallOutcome};
-use crate::metrics::{Counter, MetricsPage};
 use crate::peer::{Answer, Peer, Unanswered};
 
 /// Retries after the first attempt.

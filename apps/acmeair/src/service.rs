@@ -11,10 +11,10 @@ use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use serde_json::{Value, json};
+use serving::metrics::{Counter, Latency, MetricsPage};
 
 use crate::api_error::ApiError;
 use crate::database::Database;
-use crate::metrics::{Counter, Latency, MetricsPage};
 
 /// Largest request body.
 const BODY_MAX: usize = 16 << 10;

@@ -1,8 +1,8 @@
-//! Counters of a service, and their page in the Prometheus text format.
+//! Counters of a service by method, route or edge.
 
 use std::collections::BTreeMap;
-use std::fmt::Write;
-use std::sync::atomic::{AtomicU64, Ordering};
+
+use serving::metrics::{Counter, MetricsPage};
 
 /// A counter family: a metric with one label, whose values are known from the start.
 ///
@@ -13,7 +13,7 @@ pub struct Family {
     help: &'static str,
     label: &'static str,
     fixed: Vec<(&'static str, String)>,
-    counts: BTreeMap<String, AtomicU64>,
+    counts: BTreeMap<String, Counter>,
 }
 
 impl Family {
@@ -32,7 +32,7 @@ impl Family {
             fixed: Vec::new(),
             counts: values
                 .into_iter()
-                .map(|value| (value, AtomicU64::new(0)))
+                .map(|value| (value, Counter::default()))
                 .collect(),
         }
     }
@@ -47,36 +47,26 @@ impl Family {
     /// Adds one; unknown label values are ignored.
     pub fn count(&self, value: &str) {
         if let Some(count) = self.counts.get(value) {
-            count.fetch_add(1, Ordering::Relaxed);
+            count.count();
         }
     }
 }
 
-/// The page: families of one metric are grouped, each metric with one description.
+/// The metrics page.
 #[must_use]
 pub fn page<'a>(families: impl IntoIterator<Item = &'a Family>) -> String {
-    let mut metrics: BTreeMap<&str, Vec<&Family>> = BTreeMap::new();
+    let mut page = MetricsPage::default();
     for family in families {
-        metrics.entry(family.metric).or_default().push(family);
-    }
-    let mut page = String::new();
-    for (metric, families) in metrics {
-        let help = families.first().map_or("", |family| family.help);
-        // Writing to a string cannot fail.
-        let _ = writeln!(page, "# HELP {metric} {help}\n# TYPE {metric} counter");
-        for family in families {
-            for (value, count) in &family.counts {
-                let mut labels = String::new();
-                for (label, value) in &family.fixed {
-                    let _ = write!(labels, "{label}=\"{value}\",");
-                }
-                let _ = write!(labels, "{}=\"{value}\"", family.label);
-                let count = count.load(Ordering::Relaxed);
-                let _ = writeln!(page, "{metric}{{{labels}}} {count}");
-            }
+        for (value, count) in &family.counts {
+            let own = [(family.label, value.clone())];
+            let labels = family.fixed.iter().chain(&own);
+            let labels: Vec<_> = labels
+                .map(|(label, value)| format!("{label}=\"{value}\""))
+                .collect();
+            page.counter(family.metric, family.help, &labels.join(","), count.get());
         }
     }
-    page
+    page.text()
 }
 
 #[cfg(test)]

@@ -1,8 +1,9 @@
-//! Common serving code of the reference applications: listeners, threads, connection limits, shutdown.
+//! Common serving code of the reference applications: listeners, threads, connection limits, shutdown, metrics.
 
 mod error;
 mod limited;
 mod listening;
+pub mod metrics;
 mod serve;
 
 pub use error::ServingError;

@@ -1,8 +1,7 @@
 //! Counters of database operations.
 
 use mongodb::event::cmap::CmapEvent;
-
-use crate::metrics::{Counter, Latency, MetricsPage};
+use serving::metrics::{Counter, Latency, MetricsPage};
 
 /// A kind of operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -11,10 +11,10 @@ use axum::routing::{get, post};
 use axum::{Json, Router};
 use serde::Deserialize;
 use serde_json::{Value, json};
+use serving::metrics::{Counter, MetricsPage};
 
 use crate::api_error::ApiError;
 use crate::form::Form;
-use crate::metrics::{Counter, MetricsPage};
 use crate::peer::Peer;
 use crate::retry::{CallError, RetryPolicy, RetryingCall};
 use crate::service::Service;

@@ -17,12 +17,13 @@ use serde_json::{Value, json};
 use tokio::sync::Mutex;
 
 use super::customer::whole_number;
+use serving::metrics::{Counter, MetricsPage};
+
 use crate::api_error::ApiError;
 use crate::database::{Database, Op};
 use crate::domain::booking::{Booking, Listed};
 use crate::form::Form;
 use crate::keyring::Keyring;
-use crate::metrics::{Counter, MetricsPage};
 use crate::service::{Service, database_ready};
 pub use miles::Miles;
 use miles::{Sign, Update};

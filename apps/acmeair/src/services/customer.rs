@@ -12,6 +12,7 @@ use mongodb::bson::{Document, doc};
 use mongodb::options::ReturnDocument;
 use serde::Deserialize;
 use serde_json::{Value, json};
+use serving::metrics::{Counter, MetricsPage};
 use tokio::sync::Mutex;
 
 use crate::api_error::ApiError;
@@ -19,7 +20,6 @@ use crate::database::{Database, Op};
 use crate::domain::customer::{Customer, MILES_AT_FIRST};
 use crate::form::Form;
 use crate::keyring::Keyring;
-use crate::metrics::{Counter, MetricsPage};
 use crate::service::{Service, database_ready};
 
 const COLLECTION: &str = "customer";

@@ -12,6 +12,7 @@ use jiff::civil::Date;
 use mongodb::bson::doc;
 use serde::Serialize;
 use serde_json::{Value, json};
+use serving::metrics::{Counter, MetricsPage};
 use tokio::sync::Mutex;
 
 use crate::airports::SEGMENTS;
@@ -19,7 +20,6 @@ use crate::api_error::ApiError;
 use crate::database::{Database, Op};
 use crate::domain::flight::{Flight, FlightSegment, Offered, loaded, midnight, today};
 use crate::form::Form;
-use crate::metrics::{Counter, MetricsPage};
 use crate::service::{Service, database_ready};
 
 const SEGMENT_COLLECTION: &str = "flightSegment";

@@ -13,10 +13,10 @@ use axum::routing::{any, get};
 use axum::{Json, Router};
 use http_body_util::Full;
 use serde_json::{Value, json};
+use serving::metrics::MetricsPage;
 
 use crate::airports::AIRPORTS;
 use crate::api_error::ApiError;
-use crate::metrics::MetricsPage;
 use crate::peer::{Peer, Unanswered};
 use crate::service::Service;
 

@@ -7,9 +7,9 @@ use std::time::Duration;
 
 use serde::Deserialize;
 use serde_json::{Value, json};
+use serving::metrics::{Counter, MetricsPage};
 use tokio::sync::Semaphore;
 
-use crate::metrics::{Counter, MetricsPage};
 use crate::peer::Peer;
 use crate::retry::{CallError, RetryPolicy, RetryingCall};
 
