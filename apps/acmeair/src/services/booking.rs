@@ -14,11 +14,10 @@ use axum::{Json, Router};
 use futures_util::TryStreamExt;
 use mongodb::bson::{Document, doc};
 use serde_json::{Value, json};
+use serving::metrics::{Counter, MetricsPage};
 use tokio::sync::Mutex;
 
 use super::customer::whole_number;
-use serving::metrics::{Counter, MetricsPage};
-
 use crate::api_error::ApiError;
 use crate::database::{Database, Op};
 use crate::domain::booking::{Booking, Listed};
