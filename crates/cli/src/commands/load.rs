@@ -4,8 +4,6 @@ pub mod args;
 mod assertion;
 mod calibration;
 mod check;
-#[cfg(test)]
-pub mod coming_from;
 mod curve;
 mod display;
 mod end_to_end;
@@ -16,6 +14,8 @@ mod plan;
 mod search;
 mod summary;
 mod target;
+#[cfg(test)]
+pub mod tests;
 mod throughput;
 
 use std::ops::ControlFlow;

@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use tare_kafka_admin::admin::{Admin, BrokerDescription};
+use tare_kafka_admin::admin::{Admin, BrokerView};
 
 use crate::exit::Exit;
 use crate::screen::print;
@@ -95,7 +95,7 @@ pub fn brokers(admin: &mut Admin, common: &CommonArgs) -> anyhow::Result<ExitCod
 }
 
 /// Address of a broker; one that is down has none.
-fn at(broker: &BrokerDescription) -> String {
+fn at(broker: &BrokerView) -> String {
     match broker.host.is_empty() {
         true => "down".to_owned(),
         false => format!("{}:{}", broker.host, broker.port),

@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use tare_kafka_admin::admin::{Admin, Config, ConfigOp, ConfigSource, Mode, Resource};
+use tare_kafka_admin::admin::{Admin, Change, Config, ConfigSource, Mode, Resource};
 
 use crate::exit::{Exit, bad_input};
 use crate::screen::{print, say};
@@ -74,20 +74,20 @@ pub struct ChangeArgs {
 }
 
 impl ChangeArgs {
-    fn changes(&self) -> anyhow::Result<Vec<ConfigOp>> {
+    fn changes(&self) -> anyhow::Result<Vec<Change>> {
         let mut changes = Vec::new();
         for words in &self.set {
             let (key, value) = pair(words)?;
-            changes.push(ConfigOp::Set(key, value));
+            changes.push(Change::Set(key, value));
         }
-        changes.extend(self.unset.iter().cloned().map(ConfigOp::Delete));
+        changes.extend(self.unset.iter().cloned().map(Change::Unset));
         for words in &self.append {
             let (key, value) = pair(words)?;
-            changes.push(ConfigOp::Append(key, value));
+            changes.push(Change::Append(key, value));
         }
         for words in &self.subtract {
             let (key, value) = pair(words)?;
-            changes.push(ConfigOp::Subtract(key, value));
+            changes.push(Change::Subtract(key, value));
         }
         Ok(changes)
     }
@@ -98,7 +98,7 @@ pub fn run(admin: &mut Admin, args: &Args, common: &CommonArgs) -> anyhow::Resul
     let (resource, change) = match &args.of {
         ConfigScope::Topic { name, change } => (Resource::Topic(name.clone()), change),
         ConfigScope::Broker { id, change } => (Resource::Broker(*id), change),
-        ConfigScope::Brokers { change } => (Resource::BrokerDefaults, change),
+        ConfigScope::Brokers { change } => (Resource::Brokers, change),
         ConfigScope::Group { name, change } => (Resource::Group(name.clone()), change),
     };
     show_or_change(admin, &resource, change, common)?;
@@ -115,16 +115,16 @@ pub fn show_or_change(
     let changes = change.changes()?;
     if !changes.is_empty() {
         let mode = match change.dry_run {
-            true => Mode::ValidateOnly,
-            false => Mode::Apply,
+            true => Mode::Validate,
+            false => Mode::Do,
         };
         admin
             .alter_configs(resource, &changes, mode)
             .map_err(classify_admin_error)?;
         if !common.json {
             let word = match mode {
-                Mode::ValidateOnly => "could be changed",
-                Mode::Apply => "changed; every broker knows in a moment",
+                Mode::Validate => "could be changed",
+                Mode::Do => "changed; every broker knows in a moment",
             };
             return print(&format!("{resource}: {word}\n"));
         }

@@ -1,17 +1,18 @@
 //! Connects to a cluster by name or by address.
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use tare_kafka::sasl::{Credentials, Mechanism};
 use tare_kafka_admin::admin::Admin;
-use tare_kafka_admin::client::{Settings, Tls, addresses};
+use tare_kafka_admin::link::{Identity, Settings, Tls, Trust, addresses};
 use tare_schema::clusters::{ClusterDef, ClusterSaslDef, ClusterTlsDef};
-use tare_schema::load::{Identity, Reach, Trust};
+use tare_schema::load::Reach;
 use tare_schema::metrics_source::password;
 
 use crate::exit::bad_input;
 
-use super::classify_client_error;
+use super::classify_link_error;
 use super::clusters::ClusterRegistry;
 
 /// Default SASL mechanism, as of `tare load`.
@@ -86,7 +87,7 @@ impl ConnectionArgs {
         };
         let settings = self.settings(&def)?;
         let bootstrap = addresses(&def.bootstrap.join(",")).map_err(bad_input)?;
-        Admin::connect(bootstrap, settings).map_err(classify_client_error)
+        Admin::connect(bootstrap, settings).map_err(classify_link_error)
     }
 
     /// The cluster definition of the flags.
@@ -154,8 +155,8 @@ impl ConnectionArgs {
             tls: def.tls.as_ref().map(tls).transpose()?,
             sasl: def.sasl.as_ref().map(sasl).transpose()?,
             reach: self.reach(Some(def)),
-            connect_timeout: defaults.connect_timeout.min(within),
-            request_timeout: within,
+            connect_within: defaults.connect_within.min(within),
+            answer_within: within,
             ..defaults
         })
     }
@@ -165,8 +166,8 @@ fn tls(def: &ClusterTlsDef) -> anyhow::Result<Tls> {
     let identity = match (&def.cert, &def.key) {
         (None, None) => None,
         (Some(certificate), Some(key)) => Some(Identity {
-            certificate: certificate.clone(),
-            key: key.clone(),
+            certificate: PathBuf::from(certificate),
+            key: PathBuf::from(key),
         }),
         _ => {
             return Err(bad_input(
@@ -177,7 +178,7 @@ fn tls(def: &ClusterTlsDef) -> anyhow::Result<Tls> {
     Ok(Tls {
         trust: match (&def.ca, def.insecure) {
             (_, true) => Trust::Anybody,
-            (Some(path), false) => Trust::File { path: path.clone() },
+            (Some(path), false) => Trust::File(PathBuf::from(path)),
             (None, false) => Trust::System,
         },
         identity,

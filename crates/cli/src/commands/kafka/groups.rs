@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use tare_kafka_admin::admin::{Admin, GroupDescription, GroupLag, Mode, ResetTo};
+use tare_kafka_admin::admin::{Admin, GroupLag, GroupView, Mode, ResetTo};
 
 use crate::exit::{Exit, bad_input};
 use crate::screen::{print, say};
@@ -105,7 +105,7 @@ impl ToArgs {
             ToArgs {
                 shift_by: Some(count),
                 ..
-            } => Ok(ResetTo::ShiftBy(*count)),
+            } => Ok(ResetTo::By(*count)),
             // clap requires one of them.
             _ => Err(bad_input(
                 "say where to: --to-earliest, --to-latest, --to-time, --to-offset or --shift-by",
@@ -138,7 +138,7 @@ pub fn run(admin: &mut Admin, args: &Args, common: &CommonArgs) -> anyhow::Resul
             }
         }
         Action::Describe { names } => {
-            let groups: Result<Vec<GroupDescription>, _> =
+            let groups: Result<Vec<GroupView>, _> =
                 names.iter().map(|name| admin.group(name)).collect();
             describe(&groups.map_err(classify_admin_error)?, common)?;
         }
@@ -171,7 +171,7 @@ pub fn run(admin: &mut Admin, args: &Args, common: &CommonArgs) -> anyhow::Resul
     Ok(Exit::Done.into())
 }
 
-fn describe(groups: &[GroupDescription], common: &CommonArgs) -> anyhow::Result<()> {
+fn describe(groups: &[GroupView], common: &CommonArgs) -> anyhow::Result<()> {
     if common.json {
         return output::json(&groups);
     }
@@ -243,10 +243,10 @@ fn lag(lags: &[GroupLag], common: &CommonArgs) -> anyhow::Result<()> {
 fn reset(admin: &mut Admin, args: &ResetArgs, common: &CommonArgs) -> anyhow::Result<()> {
     let to = args.to.to()?;
     let mode = match args.dry_run {
-        true => Mode::ValidateOnly,
+        true => Mode::Validate,
         false => {
             confirm(&format!("set the offsets of {}", args.name), common)?;
-            Mode::Apply
+            Mode::Do
         }
     };
     let resets = admin

@@ -2,14 +2,15 @@
 
 use schemars::JsonSchema;
 use serde::Serialize;
-use tare_kafka_admin::admin::reassign::{OngoingReassignment, Throttles};
+use tare_kafka_admin::admin::reassign::{Moving, Throttles};
 use tare_kafka_admin::admin::{
-    BrokerDescription, ClusterDescription, Config, GroupDescription, GroupLag, GroupListing,
-    LogDir, Outcome, ReplicaComparison, Reset, Resource, TopicDescription,
+    BrokerView, ClusterView, Config, GroupLag, GroupSummary, GroupView, LogDir, Outcome, Reset,
+    Resource, TopicView, VerifyView,
 };
-use tare_kafka_admin::reassignment::ReassignmentPlan;
+use tare_kafka_admin::assign::Plan;
 use tare_schema::clusters::ClusterDef;
-use tare_schema::schemas::{Shape, schema_of};
+use tare_schema::document::schema_of;
+use tare_schema::schemas::Shape;
 
 use super::metrics::MetricsView;
 
@@ -28,11 +29,11 @@ pub struct Outputs {
     /// `clusters list`
     clusters_list: Vec<NamedCluster>,
     /// `cluster`
-    cluster: ClusterDescription,
+    cluster: ClusterView,
     /// `brokers`
-    brokers: Vec<BrokerDescription>,
+    brokers: Vec<BrokerView>,
     /// `topics list`
-    topics_list: Vec<TopicDescription>,
+    topics_list: Vec<TopicView>,
     /// `topics describe`
     topics_describe: Vec<DescribedTopic>,
     /// `topics create`
@@ -46,19 +47,19 @@ pub struct Outputs {
     /// `elect`: partitions whose leader changed, or could not
     elect: Vec<Outcome>,
     /// `reassign plan`, and the file that `reassign run` reads
-    reassign_plan: ReassignmentPlan,
+    reassign_plan: Plan,
     /// `reassign show`, and a line of `reassign watch`
     reassign_show: Motion,
     /// `reassign run`: the plan that was begun
-    reassign_run: ReassignmentPlan,
+    reassign_run: Plan,
     /// `reassign cancel`
     reassign_cancel: Vec<Outcome>,
     /// `reassign unthrottle`: the limits that were taken away
     reassign_unthrottle: Throttles,
     /// `groups list`
-    groups_list: Vec<GroupListing>,
+    groups_list: Vec<GroupSummary>,
     /// `groups describe`
-    groups_describe: Vec<GroupDescription>,
+    groups_describe: Vec<GroupView>,
     /// `groups lag`
     groups_lag: Vec<GroupLag>,
     /// `groups delete`
@@ -68,7 +69,7 @@ pub struct Outputs {
     /// `log-dirs`
     log_dirs: Vec<LogDir>,
     /// `verify`
-    verify: Vec<ReplicaComparison>,
+    verify: Vec<VerifyView>,
     /// `metrics`
     metrics: MetricsView,
 }
@@ -88,7 +89,7 @@ pub struct NamedCluster {
 pub struct DescribedTopic {
     /// The topic.
     #[serde(flatten)]
-    pub topic: TopicDescription,
+    pub topic: TopicView,
     /// Keys that are set on it.
     pub configs: Vec<Config>,
 }
@@ -106,7 +107,7 @@ pub struct Configured {
 #[derive(Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Motion {
     /// Partitions on their way.
-    pub moving: Vec<OngoingReassignment>,
+    pub moving: Vec<Moving>,
     /// Limits on copying.
     pub throttles: Throttles,
 }

@@ -18,7 +18,7 @@ mod verify;
 use std::process::ExitCode;
 
 use tare_kafka_admin::admin::AdminError;
-use tare_kafka_admin::client::ClientError;
+use tare_kafka_admin::link::LinkError;
 
 use crate::exit::bad_input;
 
@@ -100,16 +100,16 @@ fn classify_admin_error(error: AdminError) -> anyhow::Error {
     match error.is_input() {
         true => bad_input(error),
         false => match error {
-            AdminError::Client(error) => classify_client_error(error),
+            AdminError::Link(error) => classify_link_error(error),
             other => other.into(),
         },
     }
 }
 
 /// Marks unusable files and addresses as errors of the input (exit code 2).
-fn classify_client_error(error: ClientError) -> anyhow::Error {
+fn classify_link_error(error: LinkError) -> anyhow::Error {
     match error {
-        ClientError::File { .. } | ClientError::NoAddress | ClientError::NoBroker(_) => {
+        LinkError::File { .. } | LinkError::NoAddress | LinkError::NoBroker { .. } => {
             bad_input(error)
         }
         other => other.into(),

@@ -5,8 +5,9 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use tare_kafka_admin::admin::{
-    Admin, ConfigSource, Mode, NewTopic, Outcome, PartitionLayout, Resource, TopicDescription,
+    Admin, ConfigSource, Mode, NewTopic, Outcome, Resource, Shape, TopicView,
 };
+use tare_kafka_admin::link::Patience;
 
 use crate::exit::{Exit, bad_input};
 use crate::screen::{print, say};
@@ -120,7 +121,7 @@ pub fn run(admin: &mut Admin, args: &Args, common: &CommonArgs) -> anyhow::Resul
         } => {
             let placed = assignment.as_deref().map(lists).transpose()?;
             admin
-                .create_partitions(topic, *partitions, placed.as_deref(), Mode::Apply)
+                .grow_topic(topic, *partitions, placed.as_deref(), Mode::Do)
                 .map_err(classify_admin_error)?;
             let done = [done(topic)];
             output::outcomes(&done, &format!("has {partitions} partitions now"), common)?;
@@ -152,13 +153,13 @@ fn done(name: &str) -> Outcome {
 }
 
 /// Number of partitions of a topic that are without a leader or under-replicated.
-fn unhealthy_partitions(topic: &TopicDescription) -> usize {
+fn unhealthy_partitions(topic: &TopicView) -> usize {
     let all = topic.partitions.iter();
     all.filter(|one| one.leader.is_none() || one.is_under_replicated())
         .count()
 }
 
-fn show(topics: &[TopicDescription], common: &CommonArgs) -> anyhow::Result<()> {
+fn show(topics: &[TopicView], common: &CommonArgs) -> anyhow::Result<()> {
     if common.json {
         return output::json(&topics);
     }
@@ -236,8 +237,8 @@ fn describe(admin: &mut Admin, names: &[String], common: &CommonArgs) -> anyhow:
 
 fn create(admin: &mut Admin, args: &CreateArgs, common: &CommonArgs) -> anyhow::Result<()> {
     let shape = match &args.assignment {
-        Some(words) => PartitionLayout::Explicit(lists(words)?),
-        None => PartitionLayout::ByCluster {
+        Some(words) => Shape::Placed(lists(words)?),
+        None => Shape::Even {
             partitions: args.partitions,
             replicas: args.replicas,
         },
@@ -255,16 +256,17 @@ fn create(admin: &mut Admin, args: &CreateArgs, common: &CommonArgs) -> anyhow::
         })
         .collect();
     let (mode, word) = match args.dry_run {
-        true => (Mode::ValidateOnly, "could be created"),
-        false => (Mode::Apply, "created"),
+        true => (Mode::Validate, "could be created"),
+        false => (Mode::Do, "created"),
     };
     let outcomes = admin
         .create_topics(&topics, mode)
         .map_err(classify_admin_error)?;
     output::outcomes(&outcomes, word, common)?;
-    if mode == Mode::Apply {
+    if mode == Mode::Do {
+        let patience = Patience::of(Duration::from_secs(READY_SECONDS));
         admin
-            .wait_until_in_sync(&args.names, Duration::from_secs(READY_SECONDS))
+            .wait_until_in_sync(&args.names, patience, READY_SECONDS)
             .map_err(classify_admin_error)?;
     }
     Ok(())

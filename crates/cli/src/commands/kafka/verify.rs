@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use tare_kafka_admin::admin::{Admin, Progress, ReplicaComparison, Verdict};
+use tare_kafka_admin::admin::{Admin, Progress, Verdict, VerifyView};
 use tare_schema::shown::shown;
 
 use crate::exit::{Exit, bad_input};
@@ -63,11 +63,11 @@ pub fn run(admin: &mut Admin, args: &Args, common: &CommonArgs) -> anyhow::Resul
 }
 
 /// Whether the verdict is not incomplete, or is so only because the partition has a single replica.
-fn is_alone_or_same(view: &ReplicaComparison) -> bool {
+fn is_alone_or_same(view: &VerifyView) -> bool {
     view.verdict != Verdict::Incomplete || view.replicas.len() == 1 && view.notes.len() == 1
 }
 
-fn show(views: &[ReplicaComparison]) -> anyhow::Result<()> {
+fn show(views: &[VerifyView]) -> anyhow::Result<()> {
     let rows = views.iter().map(|view| {
         vec![
             format!("{}-{}", view.topic, view.partition),

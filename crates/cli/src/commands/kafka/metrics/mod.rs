@@ -9,8 +9,8 @@ use std::time::Duration;
 
 use anyhow::anyhow;
 use tare_lab::LabError;
+use tare_lab::catalogue::{Catalogue, builtin_folder};
 use tare_lab::metrics::{MetricsReader, MetricsReading};
-use tare_lab::targets::{Targets, builtin_folder};
 use tare_schema::load::Reach;
 use tare_schema::metrics_source::MetricsSourceDef;
 
@@ -142,8 +142,8 @@ fn source(args: &Args, connection: &ConnectionArgs) -> anyhow::Result<(MetricsSo
 }
 
 fn reader(source: &MetricsSourceDef, reach: Reach) -> anyhow::Result<MetricsReader> {
-    let targets = Targets::load(&builtin_folder()?, &[])?;
-    MetricsReader::open(targets.get(TARGET)?, source, reach).map_err(|error| match error {
+    let catalogue = Catalogue::load(&builtin_folder()?, &[])?;
+    MetricsReader::open(catalogue.get(TARGET)?, source, reach).map_err(|error| match error {
         LabError::Metrics { .. } | LabError::Plan(_) => bad_input(error),
         other => other.into(),
     })

@@ -6,7 +6,7 @@ mod watch;
 use std::process::ExitCode;
 
 use tare_kafka_admin::admin::Admin;
-use tare_kafka_admin::admin::reassign::{OngoingReassignment, ThrottleRate, Throttles};
+use tare_kafka_admin::admin::reassign::{Limit, Moving, Throttles};
 
 use crate::exit::{Exit, bad_input};
 use crate::screen::print;
@@ -76,8 +76,8 @@ pub fn run(admin: &mut Admin, args: &Args, common: &CommonArgs) -> anyhow::Resul
 fn begin(admin: &mut Admin, args: &RunArgs, common: &CommonArgs) -> anyhow::Result<ExitCode> {
     let plan = plan::read(&args.plan)?;
     let limit = match &args.throttle {
-        None => ThrottleRate::None,
-        Some(words) => ThrottleRate::BytesPerSecond(rate(words)?),
+        None => Limit::None,
+        Some(words) => Limit::BytesPerSecond(rate(words)?),
     };
     if plan.moves.is_empty() {
         print("the plan moves nothing\n")?;
@@ -101,9 +101,8 @@ fn begin(admin: &mut Admin, args: &RunArgs, common: &CommonArgs) -> anyhow::Resu
             "{} on their way; `tare kafka reassign watch` follows them{}\n",
             count(plan.moves.len(), "partition"),
             match limit {
-                ThrottleRate::None => "",
-                ThrottleRate::BytesPerSecond(_) =>
-                    " and takes the limit on copying away at the end",
+                Limit::None => "",
+                Limit::BytesPerSecond(_) => " and takes the limit on copying away at the end",
             }
         ))?,
     }
@@ -150,7 +149,7 @@ fn show(admin: &mut Admin, common: &CommonArgs) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn copied(one: &OngoingReassignment) -> String {
+fn copied(one: &Moving) -> String {
     match (one.copied_bytes, one.wanted_bytes) {
         (Some(copied), Some(wanted)) => format!("{} of {}", bytes(copied), bytes(wanted)),
         _ => output::MISSING.to_owned(),

@@ -4,7 +4,7 @@ use std::io::Read;
 use std::path::Path;
 
 use tare_kafka_admin::admin::Admin;
-use tare_kafka_admin::reassignment::{self, ReassignmentPlan, Replication};
+use tare_kafka_admin::assign::{self, Plan, Replication};
 use tare_schema::named::read_given;
 
 use crate::commands::kafka::output::{self, count, list};
@@ -69,7 +69,7 @@ pub fn run(admin: &mut Admin, args: &PlanArgs, common: &CommonArgs) -> anyhow::R
         None => Replication::Keep,
         Some(count) => Replication::Exactly(usize::from(count)),
     };
-    let plan = reassignment::plan(&sites, &placed, replication).map_err(bad_input)?;
+    let plan = assign::plan(&sites, &placed, replication).map_err(bad_input)?;
     if let Some(path) = &args.out {
         let text = serde_json::to_string_pretty(&plan)? + "\n";
         std::fs::write(path, text)
@@ -81,7 +81,7 @@ pub fn run(admin: &mut Admin, args: &PlanArgs, common: &CommonArgs) -> anyhow::R
     }
 }
 
-fn show(plan: &ReassignmentPlan, args: &PlanArgs) -> anyhow::Result<()> {
+fn show(plan: &Plan, args: &PlanArgs) -> anyhow::Result<()> {
     if plan.moves.is_empty() {
         return print("all is as it should be: nothing to move\n");
     }
@@ -132,7 +132,7 @@ fn show(plan: &ReassignmentPlan, args: &PlanArgs) -> anyhow::Result<()> {
 }
 
 /// Reads a plan from a file or standard input.
-pub fn read(path: &str) -> anyhow::Result<ReassignmentPlan> {
+pub fn read(path: &str) -> anyhow::Result<Plan> {
     let text = match path {
         "-" => {
             let mut text = Vec::new();

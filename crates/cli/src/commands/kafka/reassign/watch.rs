@@ -4,7 +4,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use tare_kafka_admin::admin::Admin;
-use tare_kafka_admin::admin::reassign::OngoingReassignment;
+use tare_kafka_admin::admin::reassign::Moving;
 use tare_schema::shown::shown_json;
 
 use crate::commands::kafka::json_schema::Motion;
@@ -52,7 +52,7 @@ pub fn run(admin: &mut Admin, common: &CommonArgs) -> anyhow::Result<ExitCode> {
     Ok(Exit::Done.into())
 }
 
-fn words(moving: &[OngoingReassignment]) -> String {
+fn words(moving: &[Moving]) -> String {
     if moving.is_empty() {
         return "nothing is moving".to_owned();
     }
@@ -71,7 +71,7 @@ fn words(moving: &[OngoingReassignment]) -> String {
 }
 
 /// Prints the present state as one line of JSON.
-fn line(admin: &mut Admin, moving: Vec<OngoingReassignment>) -> anyhow::Result<()> {
+fn line(admin: &mut Admin, moving: Vec<Moving>) -> anyhow::Result<()> {
     let throttles = admin.throttles().map_err(classify_admin_error)?;
     let motion = Motion { moving, throttles };
     print_raw(&format!(
