@@ -11,6 +11,7 @@ mod runs;
 mod screen;
 mod signals;
 mod stopping_rule;
+mod values;
 
 use std::process::ExitCode;
 

@@ -1,31 +1,30 @@
-//! `tare kafka cluster` and `tare kafka brokers`.
+//! `tare kafka cluster`, `brokers`, `elect` and `log-dirs`.
 
-use std::process::ExitCode;
+use std::collections::BTreeMap;
 
-use tare_kafka_admin::admin::{Admin, BrokerView};
+use tare_kafka_admin::admin::{Admin, BrokerView, ClusterView, LogDir};
 
-use crate::exit::Exit;
 use crate::screen::print;
+use crate::values::{bytes, counted, maybe};
 
-use super::output::{self, count, list, maybe};
-use super::{CommonArgs, classify_admin_error};
+use super::CommonArgs;
+use super::output::{list, partition, table};
 
 /// Prints the cluster.
-pub fn cluster(admin: &mut Admin, common: &CommonArgs) -> anyhow::Result<ExitCode> {
-    let view = admin.describe().map_err(classify_admin_error)?;
-    if common.json {
-        output::json(&view)?;
-        return Ok(Exit::Done.into());
-    }
+pub fn cluster(admin: &mut Admin, common: &CommonArgs) -> anyhow::Result<()> {
+    common.show(&admin.describe()?, show_cluster)
+}
+
+fn show_cluster(view: &ClusterView) -> anyhow::Result<()> {
     print(&format!(
         "cluster {} · controller {} of {} · metadata version {}\n{}, {}, {}\n",
         maybe(view.id.as_ref()),
         maybe(view.controller),
         list(&view.voters),
         maybe(view.metadata_version),
-        count(view.topics, "topic"),
-        count(view.partitions, "partition"),
-        count(view.replicas, "replica"),
+        counted(view.topics, "topic"),
+        counted(view.partitions, "partition"),
+        counted(view.replicas, "replica"),
     ))?;
     let rows = view.brokers.iter().map(|broker| {
         vec![
@@ -45,53 +44,42 @@ pub fn cluster(admin: &mut Admin, common: &CommonArgs) -> anyhow::Result<ExitCod
         "replicas #",
         "not in sync #",
     ];
-    output::table(&header, rows)?;
+    table(&header, rows)?;
+    let which = "`tare kafka topics list --unhealthy` shows which";
+    let elect = "`tare kafka elect --all` gives it back";
     for (number, what, next) in [
-        (
-            view.offline,
-            "without a leader",
-            "`tare kafka topics list --unhealthy` shows which",
-        ),
-        (
-            view.under_replicated,
-            "not wholly in sync",
-            "`tare kafka topics list --unhealthy` shows which",
-        ),
-        (
-            view.led_by_another,
-            "not led by their preferred leader",
-            "`tare kafka elect --all` gives it back",
-        ),
+        (view.offline, "without a leader", which),
+        (view.under_replicated, "under-replicated", which),
+        (view.led_by_another, "not led by the preferred leader", elect),
     ] {
         if number > 0 {
-            print(&format!("{} {what}; {next}\n", count(number, "partition")))?;
+            let partitions = counted(number, "partition");
+            print(&format!("{partitions} {what}; {next}\n"))?;
         }
     }
-    Ok(Exit::Done.into())
+    Ok(())
 }
 
 /// Prints the brokers.
-pub fn brokers(admin: &mut Admin, common: &CommonArgs) -> anyhow::Result<ExitCode> {
-    let view = admin.describe().map_err(classify_admin_error)?;
-    if common.json {
-        output::json(&view.brokers)?;
-        return Ok(Exit::Done.into());
-    }
-    for broker in &view.brokers {
-        print(&format!(
-            "broker {} · {} · rack {}\n  leader of {}, preferred of {} · {}, {} not in sync\n  listeners {}\n  advertised {}\n",
-            broker.id,
-            at(broker),
-            maybe(broker.rack.as_ref()),
-            broker.leaders,
-            broker.preferred,
-            count(broker.replicas, "replica"),
-            broker.replicas_not_in_sync,
-            maybe(broker.listeners.as_ref()),
-            maybe(broker.advertised.as_ref()),
-        ))?;
-    }
-    Ok(Exit::Done.into())
+pub fn brokers(admin: &mut Admin, common: &CommonArgs) -> anyhow::Result<()> {
+    common.show(&admin.describe()?.brokers, |brokers| {
+        brokers.iter().try_for_each(show_broker)
+    })
+}
+
+fn show_broker(broker: &BrokerView) -> anyhow::Result<()> {
+    print(&format!(
+        "broker {} · {} · rack {}\n  leader of {}, preferred of {} · {}, {} not in sync\n  listeners {}\n  advertised {}\n",
+        broker.id,
+        at(broker),
+        maybe(broker.rack.as_ref()),
+        broker.leaders,
+        broker.preferred,
+        counted(broker.replicas, "replica"),
+        broker.replicas_not_in_sync,
+        maybe(broker.listeners.as_ref()),
+        maybe(broker.advertised.as_ref()),
+    ))
 }
 
 /// Address of a broker; one that is down has none.
@@ -100,4 +88,105 @@ fn at(broker: &BrokerView) -> String {
         true => "down".to_owned(),
         false => format!("{}:{}", broker.host, broker.port),
     }
+}
+
+/// Arguments of `tare kafka elect`.
+#[derive(Debug, clap::Args)]
+pub struct ElectArgs {
+    /// Topics, with all their partitions.
+    #[arg(value_name = "TOPIC", required_unless_present_any = ["all", "partition"])]
+    topics: Vec<String>,
+    /// Single partition, `TOPIC:NUMBER`; may be given several times.
+    #[arg(long, value_name = "TOPIC:NUMBER")]
+    partition: Vec<String>,
+    /// All partitions of the cluster.
+    #[arg(long, conflicts_with_all = ["topics", "partition"])]
+    all: bool,
+}
+
+/// Runs preferred leader elections.
+pub fn elect(admin: &mut Admin, args: &ElectArgs, common: &CommonArgs) -> anyhow::Result<()> {
+    let mut named: BTreeMap<String, Vec<i32>> = BTreeMap::new();
+    for words in &args.partition {
+        let (topic, number) = partition(words)?;
+        named.entry(topic).or_default().push(number);
+    }
+    for topic in admin.topics_named(&args.topics)? {
+        let all = topic.partitions.iter().map(|one| one.partition);
+        named.entry(topic.name.clone()).or_default().extend(all);
+    }
+    let outcomes = admin.elect_preferred((!args.all).then_some(&named))?;
+    if outcomes.is_empty() && !common.json {
+        print("every partition is led by its preferred leader already\n")?;
+    }
+    common.show_outcomes(&outcomes, "led by its preferred leader now")
+}
+
+/// Arguments of `tare kafka log-dirs`.
+#[derive(Debug, clap::Args)]
+pub struct LogDirsArgs {
+    /// Broker IDs, separated by commas [default: all].
+    #[arg(long, value_name = "IDS", value_delimiter = ',')]
+    brokers: Vec<i32>,
+    /// Topic; may be given several times [default: all].
+    #[arg(long = "topic", value_name = "TOPIC")]
+    topics: Vec<String>,
+    /// Show each replica, the largest first.
+    #[arg(long)]
+    partitions: bool,
+}
+
+/// Prints the log directories of brokers, with sizes.
+pub fn log_dirs(admin: &mut Admin, args: &LogDirsArgs, common: &CommonArgs) -> anyhow::Result<()> {
+    let brokers = (!args.brokers.is_empty()).then_some(&args.brokers[..]);
+    let mut dirs = admin.log_dirs(brokers)?;
+    if !args.topics.is_empty() {
+        for dir in &mut dirs {
+            dir.partitions
+                .retain(|one| args.topics.contains(&one.topic));
+        }
+    }
+    common.show(&dirs, |dirs| {
+        dirs.iter()
+            .try_for_each(|dir| show_log_dir(dir, args.partitions))
+    })
+}
+
+fn show_log_dir(dir: &LogDir, by_partition: bool) -> anyhow::Result<()> {
+    let size: i64 = dir.partitions.iter().map(|one| one.size_bytes).sum();
+    print(&format!(
+        "broker {} · {}\n{} in {} · {} free of {}\n",
+        dir.broker,
+        dir.path,
+        bytes(size as f64),
+        counted(dir.partitions.len(), "replica"),
+        maybe(dir.usable_bytes.map(|count| bytes(count as f64))),
+        maybe(dir.total_bytes.map(|count| bytes(count as f64))),
+    ))?;
+    if let Some(refusal) = &dir.refusal {
+        print(&format!("  cannot be used: {refusal}\n"))?;
+    }
+    let mut rows: Vec<(String, i64, i64)> = Vec::new();
+    for one in &dir.partitions {
+        let name = match by_partition {
+            true => format!("{}-{}", one.topic, one.partition),
+            false => one.topic.clone(),
+        };
+        match rows.last_mut() {
+            Some(last) if last.0 == name => {
+                last.1 += one.size_bytes;
+                last.2 = last.2.max(one.lag);
+            }
+            _ => rows.push((name, one.size_bytes, one.lag)),
+        }
+    }
+    rows.sort_by_key(|(name, size, _)| (-size, name.clone()));
+    let rows = rows
+        .into_iter()
+        .map(|(name, size, lag)| vec![name, bytes(size as f64), lag.to_string()]);
+    let first = match by_partition {
+        true => "partition",
+        false => "topic",
+    };
+    table(&[first, "size #", "lag #"], rows)
 }

@@ -1,20 +1,20 @@
 //! `tare kafka clusters`: a file of named clusters with their connection settings.
 
 use std::path::PathBuf;
-use std::process::ExitCode;
 
 use anyhow::Context;
 use tare_schema::clusters::{self as file, ClusterDef, ClustersDef};
 use tare_schema::problem::{hint, list};
 
-use crate::exit::{Exit, bad_input};
+use crate::exit::bad_input;
 use crate::screen::print;
+use crate::values::{MISSING, maybe};
 
-use super::confirm::confirm;
+use super::CommonArgs;
 use super::connect::ConnectionArgs;
+use super::json_schema::NamedCluster;
 use super::metrics::SourceArgs;
-use super::output::{self, MISSING};
-use super::{CommonArgs, json_schema::NamedCluster};
+use super::output::table;
 
 /// Arguments of `tare kafka clusters`.
 #[derive(Debug, clap::Args)]
@@ -99,74 +99,59 @@ impl ClusterRegistry {
 }
 
 fn path() -> anyhow::Result<PathBuf> {
-    let config = match std::env::var_os("XDG_CONFIG_HOME").filter(|path| !path.is_empty()) {
-        Some(path) => PathBuf::from(path),
-        None => match std::env::var_os("HOME") {
-            Some(home) => PathBuf::from(home).join(".config"),
-            None => {
-                return Err(bad_input(
-                    "there is no home folder: set HOME or XDG_CONFIG_HOME",
-                ));
-            }
-        },
-    };
+    let home = || Some(PathBuf::from(std::env::var_os("HOME")?).join(".config"));
+    let config = std::env::var_os("XDG_CONFIG_HOME").filter(|path| !path.is_empty());
+    let config = config.map(PathBuf::from).or_else(home);
+    let config =
+        config.ok_or_else(|| bad_input("there is no home folder: set HOME or XDG_CONFIG_HOME"))?;
     Ok(config.join("tare/clusters.yaml"))
 }
 
 /// Runs the subcommand.
-pub fn run(
-    args: &Args,
-    connection: &ConnectionArgs,
-    common: &CommonArgs,
-) -> anyhow::Result<ExitCode> {
+pub fn run(args: &Args, connection: &ConnectionArgs, common: &CommonArgs) -> anyhow::Result<()> {
     let mut registry = ClusterRegistry::open()?;
     match &args.action {
-        Action::List => show(&registry, common)?,
+        Action::List => {
+            let all = registry.def.clusters.into_iter();
+            let all: Vec<_> = all
+                .map(|(name, cluster)| NamedCluster { name, cluster })
+                .collect();
+            common.show(&all, |all| show(all))
+        }
         Action::Add { name, metrics } => {
             let mut def = connection.def()?;
             def.metrics = metrics.def()?;
             if registry.def.clusters.contains_key(name) {
-                confirm(&format!("replace what {name} means"), common)?;
+                common.confirm(&format!("replace what {name} means"))?;
             }
             registry.def.clusters.insert(name.clone(), def);
             registry.save()?;
-            print(&format!("{name} is in {}\n", registry.path.display()))?;
+            print(&format!("{name} is in {}\n", registry.path.display()))
         }
         Action::Remove { name } => {
             registry.find(Some(name))?;
             registry.def.clusters.remove(name);
             registry.save()?;
-            print(&format!("{name} is forgotten\n"))?;
+            print(&format!("{name} is forgotten\n"))
         }
     }
-    Ok(Exit::Done.into())
 }
 
-fn show(registry: &ClusterRegistry, common: &CommonArgs) -> anyhow::Result<()> {
-    let all = registry.def.clusters.iter();
-    if common.json {
-        let named: Vec<NamedCluster> = all
-            .map(|(name, cluster)| NamedCluster {
-                name: name.clone(),
-                cluster: cluster.clone(),
-            })
-            .collect();
-        return output::json(&named);
-    }
-    let rows = all.map(|(name, cluster)| {
+fn show(all: &[NamedCluster]) -> anyhow::Result<()> {
+    let rows = all.iter().map(|NamedCluster { name, cluster }| {
         let tls = match &cluster.tls {
-            None => MISSING.to_owned(),
-            Some(tls) if tls.cert.is_some() => "with a certificate".to_owned(),
-            Some(_) => "yes".to_owned(),
+            None => MISSING,
+            Some(tls) if tls.cert.is_some() => "with a certificate",
+            Some(_) => "yes",
         };
         let sasl = cluster.sasl.as_ref();
         let sasl = sasl.map(|sasl| format!("{} as {}", sasl.mechanism, sasl.user));
         vec![
             name.clone(),
             cluster.bootstrap.join(" "),
-            tls,
-            output::maybe(sasl),
+            tls.to_owned(),
+            maybe(sasl),
         ]
     });
-    output::table(&["name", "brokers", "TLS", "SASL"], rows)
+    table(&["name", "brokers", "TLS", "SASL"], rows)
 }

@@ -1,15 +1,13 @@
 //! `tare kafka configs`: shows configurations with their source, and changes single keys.
 
-use std::process::ExitCode;
-
 use tare_kafka_admin::admin::{Admin, Change, Config, ConfigSource, Mode, Resource};
 
-use crate::exit::{Exit, bad_input};
 use crate::screen::{print, say};
+use crate::values::maybe;
 
+use super::CommonArgs;
 use super::json_schema::Configured;
-use super::output;
-use super::{CommonArgs, classify_admin_error};
+use super::output::{pair, table};
 
 /// Arguments of `tare kafka configs`.
 #[derive(Debug, clap::Args)]
@@ -75,34 +73,31 @@ pub struct ChangeArgs {
 
 impl ChangeArgs {
     fn changes(&self) -> anyhow::Result<Vec<Change>> {
-        let mut changes = Vec::new();
-        for words in &self.set {
-            let (key, value) = pair(words)?;
-            changes.push(Change::Set(key, value));
-        }
-        changes.extend(self.unset.iter().cloned().map(Change::Unset));
-        for words in &self.append {
-            let (key, value) = pair(words)?;
-            changes.push(Change::Append(key, value));
-        }
-        for words in &self.subtract {
-            let (key, value) = pair(words)?;
-            changes.push(Change::Subtract(key, value));
+        let mut changes: Vec<Change> = self.unset.iter().cloned().map(Change::Unset).collect();
+        let kinds: [(_, fn(String, String) -> Change); 3] = [
+            (&self.set, Change::Set),
+            (&self.append, Change::Append),
+            (&self.subtract, Change::Subtract),
+        ];
+        for (given, change) in kinds {
+            for words in given {
+                let (key, value) = pair(words)?;
+                changes.push(change(key, value));
+            }
         }
         Ok(changes)
     }
 }
 
 /// Runs the command.
-pub fn run(admin: &mut Admin, args: &Args, common: &CommonArgs) -> anyhow::Result<ExitCode> {
+pub fn run(admin: &mut Admin, args: &Args, common: &CommonArgs) -> anyhow::Result<()> {
     let (resource, change) = match &args.of {
         ConfigScope::Topic { name, change } => (Resource::Topic(name.clone()), change),
         ConfigScope::Broker { id, change } => (Resource::Broker(*id), change),
         ConfigScope::Brokers { change } => (Resource::Brokers, change),
         ConfigScope::Group { name, change } => (Resource::Group(name.clone()), change),
     };
-    show_or_change(admin, &resource, change, common)?;
-    Ok(Exit::Done.into())
+    show_or_change(admin, &resource, change, common)
 }
 
 /// Applies the changes of the arguments, if any, and prints the configuration.
@@ -118,9 +113,7 @@ pub fn show_or_change(
             true => Mode::Validate,
             false => Mode::Do,
         };
-        admin
-            .alter_configs(resource, &changes, mode)
-            .map_err(classify_admin_error)?;
+        admin.alter_configs(resource, &changes, mode)?;
         if !common.json {
             let word = match mode {
                 Mode::Validate => "could be changed",
@@ -129,9 +122,7 @@ pub fn show_or_change(
             return print(&format!("{resource}: {word}\n"));
         }
     }
-    let found = admin
-        .configs(std::slice::from_ref(resource), None)
-        .map_err(classify_admin_error)?;
+    let found = admin.configs(std::slice::from_ref(resource), None)?;
     let shown: Vec<Configured> = found
         .into_iter()
         .map(|(resource, mut configs)| {
@@ -139,26 +130,25 @@ pub fn show_or_change(
             Configured { resource, configs }
         })
         .collect();
-    if common.json {
-        return output::json(&shown);
+    common.show(&shown, |shown| shown.iter().try_for_each(show))
+}
+
+fn show(one: &Configured) -> anyhow::Result<()> {
+    if one.configs.is_empty() {
+        say(format_args!(
+            "nothing is set on {}; --all shows the defaults",
+            one.resource
+        ));
+        return Ok(());
     }
-    for one in &shown {
-        if one.configs.is_empty() {
-            say(format_args!(
-                "nothing is set on {resource}; --all shows the defaults"
-            ));
-            continue;
-        }
-        let rows = one.configs.iter().map(|config| {
-            let value = match config.is_sensitive {
-                true => "(secret)".to_owned(),
-                false => output::maybe(config.value.as_ref()),
-            };
-            vec![config.name.clone(), value, source(config.source).to_owned()]
-        });
-        output::table(&["key", "value", "from"], rows)?;
-    }
-    Ok(())
+    let rows = one.configs.iter().map(|config| {
+        let value = match config.is_sensitive {
+            true => "(secret)".to_owned(),
+            false => maybe(config.value.as_ref()),
+        };
+        vec![config.name.clone(), value, source(config.source).to_owned()]
+    });
+    table(&["key", "value", "from"], rows)
 }
 
 /// Whether the value is not the default.
@@ -175,13 +165,5 @@ fn source(source: ConfigSource) -> &'static str {
         ConfigSource::Default => "default",
         ConfigSource::Group => "group",
         ConfigSource::Other => "elsewhere",
-    }
-}
-
-/// Parses `key=value`.
-pub fn pair(words: &str) -> anyhow::Result<(String, String)> {
-    match words.split_once('=') {
-        Some((key, value)) if !key.is_empty() => Ok((key.to_owned(), value.to_owned())),
-        _ => Err(bad_input(format!("{words:?}: write KEY=VALUE"))),
     }
 }

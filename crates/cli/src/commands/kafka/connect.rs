@@ -12,7 +12,6 @@ use tare_schema::metrics_source::password;
 
 use crate::exit::bad_input;
 
-use super::classify_link_error;
 use super::clusters::ClusterRegistry;
 
 /// Default SASL mechanism, as of `tare load`.
@@ -47,28 +46,21 @@ pub struct ConnectionArgs {
     #[arg(long, global = true, value_name = "NAME")]
     server_name: Option<String>,
     /// SASL mechanism: PLAIN, SCRAM-SHA-256 or SCRAM-SHA-512 [default: SCRAM-SHA-512].
-    #[arg(
-        long,
-        alias = "sasl",
-        global = true,
-        value_name = "NAME",
-        requires = "sasl_user"
-    )]
+    #[arg(long, global = true, value_name = "NAME", requires = "sasl_user")]
     sasl_mechanism: Option<String>,
     /// SASL user name.
-    #[arg(long, alias = "user", global = true, value_name = "USER")]
+    #[arg(long, global = true, value_name = "USER")]
     sasl_user: Option<String>,
     /// Environment variable with the SASL password.
     #[arg(
         long,
-        alias = "password-env",
         global = true,
         value_name = "VARIABLE",
         conflicts_with = "sasl_password_file"
     )]
     sasl_password_env: Option<String>,
     /// File with the SASL password in its first line.
-    #[arg(long, alias = "password-file", global = true, value_name = "FILE")]
+    #[arg(long, global = true, value_name = "FILE")]
     sasl_password_file: Option<String>,
     /// Allow public addresses of brokers (neither loopback nor private): only with the operator's consent.
     #[arg(long, global = true)]
@@ -87,7 +79,7 @@ impl ConnectionArgs {
         };
         let settings = self.settings(&def)?;
         let bootstrap = addresses(&def.bootstrap.join(",")).map_err(bad_input)?;
-        Admin::connect(bootstrap, settings).map_err(classify_link_error)
+        Ok(Admin::connect(bootstrap, settings)?)
     }
 
     /// The cluster definition of the flags.
@@ -115,9 +107,7 @@ impl ConnectionArgs {
             password_env: self.sasl_password_env.clone(),
             password_file: self.sasl_password_file.clone(),
         });
-        if let Some(sasl) = &sasl {
-            mechanism(&sasl.mechanism)?;
-        }
+        sasl.as_ref().map(mechanism).transpose()?;
         Ok(ClusterDef {
             bootstrap: known.iter().map(ToString::to_string).collect(),
             tls,
@@ -190,14 +180,15 @@ fn sasl(def: &ClusterSaslDef) -> anyhow::Result<Credentials> {
     let (env, file) = (def.password_env.as_deref(), def.password_file.as_deref());
     let password = password(&def.user, env, file).map_err(bad_input)?;
     Ok(Credentials {
-        mechanism: mechanism(&def.mechanism)?,
+        mechanism: mechanism(def)?,
         user: def.user.clone(),
         password,
     })
 }
 
-fn mechanism(word: &str) -> anyhow::Result<Mechanism> {
-    word.parse().map_err(|error: String| bad_input(error))
+fn mechanism(def: &ClusterSaslDef) -> anyhow::Result<Mechanism> {
+    let mechanism: Result<Mechanism, String> = def.mechanism.parse();
+    mechanism.map_err(bad_input)
 }
 
 #[cfg(test)]
@@ -219,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn sasl_flags_are_those_of_load_and_the_former_ones() {
+    fn sasl_flags_are_those_of_load() {
         let expected = |mechanism: &str| ClusterSaslDef {
             mechanism: mechanism.to_owned(),
             user: "ann".to_owned(),
@@ -230,15 +221,6 @@ mod tests {
         let named = [&of_load[..], &["--sasl-mechanism", "PLAIN"]].concat();
         assert_eq!(sasl_of(&of_load), expected("scram-sha-512"));
         assert_eq!(sasl_of(&named), expected("PLAIN"));
-        let former = [
-            "--sasl",
-            "plain",
-            "--user",
-            "ann",
-            "--password-file",
-            "password",
-        ];
-        assert_eq!(sasl_of(&former), expected("plain"));
         let variable = sasl_of(&["--sasl-user", "ann", "--sasl-password-env", "PASSWORD"]);
         assert_eq!(variable.password_env.as_deref(), Some("PASSWORD"));
     }

@@ -1,15 +1,13 @@
 //! `tare kafka groups`: consumer groups, their members and lag; deletion, and reset of offsets.
 
-use std::process::ExitCode;
+use tare_kafka_admin::admin::{Admin, GroupLag, GroupSummary, GroupView, Mode, ResetTo};
 
-use tare_kafka_admin::admin::{Admin, GroupLag, GroupView, Mode, ResetTo};
-
-use crate::exit::{Exit, bad_input};
+use crate::exit::bad_input;
 use crate::screen::{print, say};
+use crate::values::{counted, maybe};
 
-use super::confirm::confirm;
-use super::output::{self, list, maybe};
-use super::{CommonArgs, classify_admin_error};
+use super::CommonArgs;
+use super::output::{list, table};
 
 /// Arguments of `tare kafka groups`.
 #[derive(Debug, clap::Args)]
@@ -85,159 +83,121 @@ struct ToArgs {
 
 impl ToArgs {
     fn to(&self) -> anyhow::Result<ResetTo> {
-        match self {
-            ToArgs {
-                to_earliest: true, ..
-            } => Ok(ResetTo::Earliest),
-            ToArgs {
-                to_latest: true, ..
-            } => Ok(ResetTo::Latest),
-            ToArgs {
-                to_time: Some(time),
-                ..
-            } => Ok(ResetTo::Time {
-                time_ms: time.as_millisecond(),
-            }),
-            ToArgs {
-                to_offset: Some(offset),
-                ..
-            } => Ok(ResetTo::Offset(*offset)),
-            ToArgs {
-                shift_by: Some(count),
-                ..
-            } => Ok(ResetTo::By(*count)),
-            // clap requires one of them.
-            _ => Err(bad_input(
-                "say where to: --to-earliest, --to-latest, --to-time, --to-offset or --shift-by",
-            )),
+        let to_time = self.to_time.map(|time| ResetTo::Time {
+            time_ms: time.as_millisecond(),
+        });
+        match (self.to_earliest, self.to_latest) {
+            (true, _) => Some(ResetTo::Earliest),
+            (_, true) => Some(ResetTo::Latest),
+            _ => to_time
+                .or(self.to_offset.map(ResetTo::Offset))
+                .or(self.shift_by.map(ResetTo::By)),
         }
+        // clap requires one of them.
+        .ok_or_else(|| {
+            bad_input(
+                "say where to: --to-earliest, --to-latest, --to-time, --to-offset or --shift-by",
+            )
+        })
     }
 }
 
 /// Runs the subcommand.
-pub fn run(admin: &mut Admin, args: &Args, common: &CommonArgs) -> anyhow::Result<ExitCode> {
+pub fn run(admin: &mut Admin, args: &Args, common: &CommonArgs) -> anyhow::Result<()> {
     match &args.action {
-        Action::List => {
-            let groups = admin.groups().map_err(classify_admin_error)?;
-            if common.json {
-                output::json(&groups)?;
-            } else if groups.is_empty() {
-                say("there are no groups");
-            } else {
-                let rows = groups.iter().map(|group| {
-                    vec![
-                        group.name.clone(),
-                        group.state.clone(),
-                        group.kind.clone(),
-                        group.protocol.clone(),
-                        group.coordinator.to_string(),
-                    ]
-                });
-                let header = ["group", "state", "kind", "protocol", "coordinator #"];
-                output::table(&header, rows)?;
-            }
-        }
+        Action::List => common.show(&admin.groups()?, |groups| show(groups)),
         Action::Describe { names } => {
-            let groups: Result<Vec<GroupView>, _> =
-                names.iter().map(|name| admin.group(name)).collect();
-            describe(&groups.map_err(classify_admin_error)?, common)?;
+            let groups: Result<Vec<_>, _> = names.iter().map(|name| admin.group(name)).collect();
+            common.show(&groups?, |groups| groups.iter().try_for_each(describe))
         }
         Action::Lag { names } => {
-            let names = match &names[..] {
-                [] => {
-                    let groups = admin.groups().map_err(classify_admin_error)?;
-                    let consumers = groups.into_iter();
-                    consumers
-                        .filter(|group| ["consumer", ""].contains(&group.protocol.as_str()))
-                        .map(|group| group.name)
-                        .collect()
-                }
-                some => some.to_vec(),
-            };
-            let lags: Result<Vec<GroupLag>, _> =
-                names.iter().map(|name| admin.group_lag(name)).collect();
-            lag(&lags.map_err(classify_admin_error)?, common)?;
+            let mut names = names.clone();
+            if names.is_empty() {
+                let mut groups = admin.groups()?;
+                groups.retain(|group| ["consumer", ""].contains(&group.protocol.as_str()));
+                names.extend(groups.into_iter().map(|group| group.name));
+            }
+            let lags: Result<Vec<_>, _> = names.iter().map(|name| admin.group_lag(name)).collect();
+            common.show(&lags?, |lags| lags.iter().try_for_each(show_lag))
         }
         Action::Delete { names } => {
-            confirm(
-                &format!("delete {} with all their offsets", names.join(", ")),
-                common,
-            )?;
-            let outcomes = admin.delete_groups(names).map_err(classify_admin_error)?;
-            output::outcomes(&outcomes, "deleted", common)?;
+            common.confirm(&format!(
+                "delete {} with all their offsets",
+                names.join(", ")
+            ))?;
+            common.show_outcomes(&admin.delete_groups(names)?, "deleted")
         }
-        Action::Reset(args) => reset(admin, args, common)?,
+        Action::Reset(args) => reset(admin, args, common),
     }
-    Ok(Exit::Done.into())
 }
 
-fn describe(groups: &[GroupView], common: &CommonArgs) -> anyhow::Result<()> {
-    if common.json {
-        return output::json(&groups);
+fn show(groups: &[GroupSummary]) -> anyhow::Result<()> {
+    if groups.is_empty() {
+        say("there are no groups");
+        return Ok(());
     }
-    for group in groups {
-        print(&format!(
-            "{} · {} · {} · kept by broker {} · partitions given by {}\n",
-            group.name,
-            group.state,
-            group.kind,
-            group.coordinator,
-            maybe(group.assignor.as_ref())
-        ))?;
-        if group.members.is_empty() {
-            print("nobody is in it\n")?;
-            continue;
-        }
-        let rows = group.members.iter().map(|member| {
-            let assigned: Vec<String> = member
-                .assigned
-                .iter()
-                .map(|(topic, partitions)| format!("{topic} {}", list(partitions)))
-                .collect();
-            vec![
-                member.client.clone(),
-                member.host.clone(),
-                member.id.clone(),
-                assigned.join("; "),
-            ]
-        });
-        output::table(&["client", "host", "member", "reads"], rows)?;
-    }
-    Ok(())
+    let rows = groups.iter().map(|group| {
+        vec![
+            group.name.clone(),
+            group.state.clone(),
+            group.kind.clone(),
+            group.protocol.clone(),
+            group.coordinator.to_string(),
+        ]
+    });
+    let header = ["group", "state", "kind", "protocol", "coordinator #"];
+    table(&header, rows)
 }
 
-fn lag(lags: &[GroupLag], common: &CommonArgs) -> anyhow::Result<()> {
-    if common.json {
-        return output::json(&lags);
+fn describe(group: &GroupView) -> anyhow::Result<()> {
+    print(&format!(
+        "{} · {} · {} · coordinator broker {} · assignor {}\n",
+        group.name,
+        group.state,
+        group.kind,
+        group.coordinator,
+        maybe(group.assignor.as_ref())
+    ))?;
+    if group.members.is_empty() {
+        return print("no members\n");
     }
-    for one in lags {
-        let members = one.group.members.len();
-        print(&format!(
-            "{} · {} · {} · lag {}\n",
-            one.group.name,
-            one.group.state,
-            output::count(members, "member"),
-            maybe(one.lag)
-        ))?;
-        let rows = one.partitions.iter().map(|row| {
-            let member = row.member.as_ref();
-            let found = one.group.members.iter();
-            let client = member.and_then(|id| {
-                let mut found = found.filter(|member| &member.id == id);
-                found.next().map(|member| member.client.clone())
-            });
-            vec![
-                format!("{}-{}", row.topic, row.partition),
-                maybe(row.committed),
-                maybe(row.end),
-                maybe(row.lag),
-                maybe(client),
-            ]
-        });
-        let header = ["partition", "committed #", "end #", "lag #", "client"];
-        output::table(&header, rows)?;
-    }
-    Ok(())
+    let rows = group.members.iter().map(|member| {
+        let assigned: Vec<String> = member
+            .assigned
+            .iter()
+            .map(|(topic, partitions)| format!("{topic} {}", list(partitions)))
+            .collect();
+        vec![
+            member.client.clone(),
+            member.host.clone(),
+            member.id.clone(),
+            assigned.join("; "),
+        ]
+    });
+    table(&["client", "host", "member", "assigned"], rows)
+}
+
+fn show_lag(one: &GroupLag) -> anyhow::Result<()> {
+    print(&format!(
+        "{} · {} · {} · lag {}\n",
+        one.group.name,
+        one.group.state,
+        counted(one.group.members.len(), "member"),
+        maybe(one.lag)
+    ))?;
+    let rows = one.partitions.iter().map(|row| {
+        let mut members = one.group.members.iter();
+        let member = members.find(|member| row.member.as_ref() == Some(&member.id));
+        vec![
+            format!("{}-{}", row.topic, row.partition),
+            maybe(row.committed),
+            maybe(row.end),
+            maybe(row.lag),
+            maybe(member.map(|member| &member.client)),
+        ]
+    });
+    let header = ["partition", "committed #", "end #", "lag #", "client"];
+    table(&header, rows)
 }
 
 fn reset(admin: &mut Admin, args: &ResetArgs, common: &CommonArgs) -> anyhow::Result<()> {
@@ -245,22 +205,19 @@ fn reset(admin: &mut Admin, args: &ResetArgs, common: &CommonArgs) -> anyhow::Re
     let mode = match args.dry_run {
         true => Mode::Validate,
         false => {
-            confirm(&format!("set the offsets of {}", args.name), common)?;
+            common.confirm(&format!("set the offsets of {}", args.name))?;
             Mode::Do
         }
     };
-    let resets = admin
-        .reset_group(&args.name, &args.topics, to, mode)
-        .map_err(classify_admin_error)?;
-    if common.json {
-        return output::json(&resets);
-    }
-    let rows = resets.iter().map(|one| {
-        vec![
-            format!("{}-{}", one.topic, one.partition),
-            maybe(one.from),
-            one.to.to_string(),
-        ]
-    });
-    output::table(&["partition", "from #", "to #"], rows)
+    let resets = admin.reset_group(&args.name, &args.topics, to, mode)?;
+    common.show(&resets, |resets| {
+        let rows = resets.iter().map(|one| {
+            vec![
+                format!("{}-{}", one.topic, one.partition),
+                maybe(one.from),
+                one.to.to_string(),
+            ]
+        });
+        table(&["partition", "from #", "to #"], rows)
+    })
 }

@@ -3,12 +3,9 @@
 mod cluster;
 mod clusters;
 mod configs;
-mod confirm;
 mod connect;
-mod elect;
 mod groups;
 pub mod json_schema;
-mod log_dirs;
 mod metrics;
 mod output;
 mod reassign;
@@ -20,7 +17,7 @@ use std::process::ExitCode;
 use tare_kafka_admin::admin::AdminError;
 use tare_kafka_admin::link::LinkError;
 
-use crate::exit::bad_input;
+use crate::exit::{Exit, bad_input};
 
 /// Arguments of `tare kafka`.
 #[derive(Debug, clap::Args)]
@@ -59,13 +56,13 @@ enum Action {
     /// Show or change the configuration of a topic, a broker, all brokers or a group.
     Configs(configs::Args),
     /// Trigger preferred leader election.
-    Elect(elect::Args),
+    Elect(cluster::ElectArgs),
     /// Reassign partitions to other brokers: plan, run, watch, cancel.
     Reassign(reassign::Args),
     /// Show consumer groups and their lag, delete groups, reset offsets.
     Groups(groups::Args),
     /// Show the log directories of brokers, with sizes.
-    LogDirs(log_dirs::Args),
+    LogDirs(cluster::LogDirsArgs),
     /// Compare the replicas of partitions, batch by batch.
     Verify(verify::Args),
     /// Show broker metrics: traffic, requests by phase, topics, heap; read by Jolokia, Prometheus or JMX.
@@ -74,6 +71,25 @@ enum Action {
 
 /// Runs the subcommand.
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
+    run_action(args).map(ExitCode::from).map_err(|error| {
+        let error: anyhow::Error = match error.downcast::<AdminError>() {
+            Ok(AdminError::Link(error)) => error.into(),
+            Ok(error) if error.is_input() => return bad_input(error),
+            Ok(error) => return error.into(),
+            Err(error) => error,
+        };
+        match error.downcast::<LinkError>() {
+            // Unusable files and addresses.
+            Ok(
+                error @ (LinkError::File { .. } | LinkError::NoAddress | LinkError::NoBroker { .. }),
+            ) => bad_input(error),
+            Ok(error) => error.into(),
+            Err(error) => error,
+        }
+    })
+}
+
+fn run_action(args: Args) -> anyhow::Result<Exit> {
     let Args {
         connection,
         common,
@@ -81,37 +97,17 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     } = args;
     let admin = || connection.connect();
     match action {
-        Action::Clusters(args) => clusters::run(&args, &connection, &common),
-        Action::Metrics(args) => metrics::run(&args, &connection, &common),
-        Action::Cluster => cluster::cluster(&mut admin()?, &common),
-        Action::Brokers => cluster::brokers(&mut admin()?, &common),
-        Action::Topics(args) => topics::run(&mut admin()?, &args, &common),
-        Action::Configs(args) => configs::run(&mut admin()?, &args, &common),
-        Action::Elect(args) => elect::run(&mut admin()?, &args, &common),
-        Action::Reassign(args) => reassign::run(&mut admin()?, &args, &common),
-        Action::Groups(args) => groups::run(&mut admin()?, &args, &common),
-        Action::LogDirs(args) => log_dirs::run(&mut admin()?, &args, &common),
-        Action::Verify(args) => verify::run(&mut admin()?, &args, &common),
+        Action::Clusters(args) => clusters::run(&args, &connection, &common)?,
+        Action::Metrics(args) => metrics::run(&args, &connection, &common)?,
+        Action::Cluster => cluster::cluster(&mut admin()?, &common)?,
+        Action::Brokers => cluster::brokers(&mut admin()?, &common)?,
+        Action::Topics(args) => topics::run(&mut admin()?, &args, &common)?,
+        Action::Configs(args) => configs::run(&mut admin()?, &args, &common)?,
+        Action::Elect(args) => cluster::elect(&mut admin()?, &args, &common)?,
+        Action::Reassign(args) => return reassign::run(&mut admin()?, &args, &common),
+        Action::Groups(args) => groups::run(&mut admin()?, &args, &common)?,
+        Action::LogDirs(args) => cluster::log_dirs(&mut admin()?, &args, &common)?,
+        Action::Verify(args) => return verify::run(&mut admin()?, &args, &common),
     }
-}
-
-/// Marks errors of the input as such (exit code 2); errors of the cluster are not.
-fn classify_admin_error(error: AdminError) -> anyhow::Error {
-    match error.is_input() {
-        true => bad_input(error),
-        false => match error {
-            AdminError::Link(error) => classify_link_error(error),
-            other => other.into(),
-        },
-    }
-}
-
-/// Marks unusable files and addresses as errors of the input (exit code 2).
-fn classify_link_error(error: LinkError) -> anyhow::Error {
-    match error {
-        LinkError::File { .. } | LinkError::NoAddress | LinkError::NoBroker { .. } => {
-            bad_input(error)
-        }
-        other => other.into(),
-    }
+    Ok(Exit::Done)
 }

@@ -1,135 +1,93 @@
-//! Output of the commands: tables or JSON.
+//! What the commands share: output as text or JSON, confirmation, outcomes of operations, and words of arguments.
 
-use comfy_table::{Cell, CellAlignment, ContentArrangement, Table, presets};
+use std::io::{BufRead, IsTerminal, Write, stderr, stdin};
+
 use serde::Serialize;
 use tare_kafka_admin::admin::Outcome;
 use tare_schema::shown::shown;
 
 use crate::exit::bad_input;
-use crate::screen::{print, print_json, screen};
+use crate::screen::{print, print_json};
+use crate::values::{self, MISSING};
 
 use super::CommonArgs;
 
-/// Shown for a missing value.
-pub const MISSING: &str = "–";
-
-/// Prints a value as JSON.
-pub fn json(value: &impl Serialize) -> anyhow::Result<()> {
-    print_json(value)
-}
-
-/// Prints a table that fits the terminal; columns whose name ends in `#` are right-aligned numbers.
-pub fn table(header: &[&str], rows: impl IntoIterator<Item = Vec<String>>) -> anyhow::Result<()> {
-    let mut table = drawn(header, rows);
-    table.set_width(screen(&console::Term::stdout()).width);
-    print(&format!("{}\n", table.trim_fmt()))
-}
-
-/// Builds the table. Names come from brokers and clients: their control characters are escaped.
-fn drawn(header: &[&str], rows: impl IntoIterator<Item = Vec<String>>) -> Table {
-    let mut table = Table::new();
-    table
-        .load_style(presets::UTF8_HORIZONTAL_ONLY)
-        .set_content_arrangement(ContentArrangement::Dynamic);
-    let name = |word: &&str| word.trim_end_matches(" #").to_owned();
-    table.set_header(header.iter().map(name));
-    for row in rows {
-        let cells = row.into_iter().zip(header).map(|(text, word)| {
-            let side = match word.ends_with(" #") {
-                true => CellAlignment::Right,
-                false => CellAlignment::Left,
-            };
-            Cell::new(shown(&text)).set_alignment(side)
-        });
-        table.add_row(cells);
+impl CommonArgs {
+    /// Prints a value as JSON, or else as text.
+    pub fn show<T: Serialize>(
+        &self,
+        value: &T,
+        as_text: impl FnOnce(&T) -> anyhow::Result<()>,
+    ) -> anyhow::Result<()> {
+        match self.json {
+            true => print_json(value),
+            false => as_text(value),
+        }
     }
-    table
+
+    /// Prints the outcomes of several operations; a refused one makes the command fail.
+    pub fn show_outcomes(&self, outcomes: &[Outcome], done: &str) -> anyhow::Result<()> {
+        self.show(&outcomes, |outcomes| {
+            let mut succeeded = outcomes.iter().filter(|one| one.refusal.is_none());
+            succeeded.try_for_each(|one| print(&format!("{}: {done}\n", one.name)))
+        })?;
+        let refused: Vec<String> = outcomes
+            .iter()
+            .filter_map(|one| Some(format!("{}: {}", one.name, one.refusal.as_ref()?)))
+            .collect();
+        match refused.is_empty() {
+            true => Ok(()),
+            false => Err(bad_input(refused.join("\n  "))),
+        }
+    }
+
+    /// Asks for confirmation on a terminal; elsewhere `--yes` is required.
+    pub fn confirm(&self, what: &str) -> anyhow::Result<()> {
+        if self.yes {
+            return Ok(());
+        }
+        if !stdin().is_terminal() {
+            return Err(bad_input(format!(
+                "would {what}: add --yes to do it without being asked"
+            )));
+        }
+        // An error means that standard error is closed; the answer counts all the same.
+        let _ = write!(stderr(), "{}? [y/N] ", shown(what));
+        let mut line = String::new();
+        stdin().lock().read_line(&mut line)?;
+        match line.trim().to_lowercase().as_str() {
+            "y" | "yes" => Ok(()),
+            _ => Err(bad_input("nothing was done")),
+        }
+    }
 }
 
-/// A value, or [`MISSING`].
-pub fn maybe(value: Option<impl ToString>) -> String {
-    value.map_or_else(|| MISSING.to_owned(), |value| value.to_string())
+/// Prints a table.
+pub fn table(header: &[&str], rows: impl IntoIterator<Item = Vec<String>>) -> anyhow::Result<()> {
+    print(&values::table(header, rows))
 }
 
 /// `1,2,3`.
 pub fn list(ids: &[i32]) -> String {
-    match ids {
-        [] => MISSING.to_owned(),
-        some => some
-            .iter()
-            .map(ToString::to_string)
-            .collect::<Vec<_>>()
-            .join(","),
+    if ids.is_empty() {
+        return MISSING.to_owned();
     }
+    let ids: Vec<String> = ids.iter().map(ToString::to_string).collect();
+    ids.join(",")
 }
 
-/// Bytes with a decimal unit.
-pub fn bytes(count: i64) -> String {
-    let mut value = count as f64;
-    let mut unit = "B";
-    for next in ["kB", "MB", "GB", "TB"] {
-        if value.abs() < 1000.0 {
-            break;
-        }
-        value /= 1000.0;
-        unit = next;
-    }
-    match unit {
-        "B" => format!("{count} B"),
-        _ => format!("{value:.1} {unit}"),
-    }
+/// Parses `TOPIC:NUMBER`.
+pub fn partition(words: &str) -> anyhow::Result<(String, i32)> {
+    let parts = words.rsplit_once(':');
+    parts
+        .and_then(|(topic, number)| Some((topic.to_owned(), number.parse().ok()?)))
+        .ok_or_else(|| bad_input(format!("{words:?} is not a partition: write TOPIC:NUMBER")))
 }
 
-/// "1 topic", "2 topics".
-pub fn count(number: usize, word: &str) -> String {
-    match number {
-        1 => format!("1 {word}"),
-        _ => format!("{number} {word}s"),
-    }
-}
-
-/// Prints the outcomes of several operations; a refused one makes the command fail.
-pub fn outcomes(outcomes: &[Outcome], done: &str, common: &CommonArgs) -> anyhow::Result<()> {
-    if common.json {
-        json(&outcomes)?;
-    } else {
-        for one in outcomes.iter().filter(|one| one.refusal.is_none()) {
-            print(&format!("{}: {done}\n", one.name))?;
-        }
-    }
-    let refused: Vec<String> = outcomes
-        .iter()
-        .filter_map(|one| Some(format!("{}: {}", one.name, one.refusal.as_ref()?)))
-        .collect();
-    match refused.is_empty() {
-        true => Ok(()),
-        false => Err(bad_input(refused.join("\n  "))),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_a_broker_or_client_calls_itself_is_shown_and_not_obeyed() {
-        use tare_schema::shown::is_obeyed;
-        let nasty = "g\u{1b}]0;owned\u{7}\r\nerror: \u{9b}2J\u{202e}x";
-        let table = drawn(
-            &["group", "lag #"],
-            [vec![nasty.to_owned(), "3".to_owned()]],
-        )
-        .to_string();
-        assert!(!table.contains(|c| is_obeyed(c) && c != '\n'), "{table:?}");
-        assert!(table.contains(r"\u{1b}]0;owned"), "{table}");
-        assert!(!table.contains("\nerror"), "{table}");
-    }
-
-    #[test]
-    fn bytes_have_the_unit_that_keeps_them_short() {
-        assert_eq!(bytes(0), "0 B");
-        assert_eq!(bytes(999), "999 B");
-        assert_eq!(bytes(1_500), "1.5 kB");
-        assert_eq!(bytes(20_953_112_576), "21.0 GB");
+/// Parses `KEY=VALUE`.
+pub fn pair(words: &str) -> anyhow::Result<(String, String)> {
+    match words.split_once('=') {
+        Some((key, value)) if !key.is_empty() => Ok((key.to_owned(), value.to_owned())),
+        _ => Err(bad_input(format!("{words:?}: write KEY=VALUE"))),
     }
 }

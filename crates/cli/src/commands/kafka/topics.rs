@@ -1,7 +1,6 @@
 //! `tare kafka topics`: shows, creates, extends, deletes and configures topics.
 
 use std::collections::BTreeMap;
-use std::process::ExitCode;
 use std::time::Duration;
 
 use tare_kafka_admin::admin::{
@@ -9,14 +8,14 @@ use tare_kafka_admin::admin::{
 };
 use tare_kafka_admin::link::Patience;
 
-use crate::exit::{Exit, bad_input};
+use crate::exit::bad_input;
 use crate::screen::{print, say};
+use crate::values::{counted, maybe};
 
-use super::configs::{self, pair};
-use super::confirm::confirm;
+use super::CommonArgs;
+use super::configs;
 use super::json_schema::DescribedTopic;
-use super::output::{self, count, list, maybe};
-use super::{CommonArgs, classify_admin_error};
+use super::output::{list, pair, table};
 
 /// Longest wait for new topics to be in sync.
 const READY_SECONDS: u64 = 30;
@@ -99,87 +98,74 @@ struct CreateArgs {
 }
 
 /// Runs the subcommand.
-pub fn run(admin: &mut Admin, args: &Args, common: &CommonArgs) -> anyhow::Result<ExitCode> {
+pub fn run(admin: &mut Admin, args: &Args, common: &CommonArgs) -> anyhow::Result<()> {
     match &args.action {
         Action::List {
             internal,
             unhealthy,
         } => {
-            let mut topics = admin.topics().map_err(classify_admin_error)?;
-            topics.retain(|topic| {
-                let shown = *internal || *unhealthy || !topic.is_internal;
-                shown && (!unhealthy || unhealthy_partitions(topic) > 0)
+            let mut topics = admin.topics()?;
+            topics.retain(|topic| match unhealthy {
+                true => leaderless(topic) + under_replicated(topic) > 0,
+                false => *internal || !topic.is_internal,
             });
-            show(&topics, common)?;
+            common.show(&topics, |topics| show(topics))
         }
-        Action::Describe { names } => describe(admin, names, common)?,
-        Action::Create(args) => create(admin, args, common)?,
+        Action::Describe { names } => common.show(&described(admin, names)?, |described| {
+            described.iter().try_for_each(describe)
+        }),
+        Action::Create(args) => create(admin, args, common),
         Action::AddPartitions {
             topic,
             partitions,
             assignment,
         } => {
             let placed = assignment.as_deref().map(lists).transpose()?;
-            admin
-                .grow_topic(topic, *partitions, placed.as_deref(), Mode::Do)
-                .map_err(classify_admin_error)?;
-            let done = [done(topic)];
-            output::outcomes(&done, &format!("has {partitions} partitions now"), common)?;
+            admin.grow_topic(topic, *partitions, placed.as_deref(), Mode::Do)?;
+            let done = Outcome {
+                name: topic.clone(),
+                refusal: None,
+            };
+            common.show_outcomes(&[done], &format!("has {partitions} partitions now"))
         }
         Action::Delete { names } => {
-            let topics = admin.topics_named(names).map_err(classify_admin_error)?;
-            let partitions = topics.iter().map(|topic| topic.partitions.len()).sum();
-            let what = format!(
+            let topics = admin.topics_named(names)?;
+            let partitions: usize = topics.iter().map(|topic| topic.partitions.len()).sum();
+            common.confirm(&format!(
                 "delete {} with {} and all records",
                 names.join(", "),
-                count(partitions, "partition")
-            );
-            confirm(&what, common)?;
-            let outcomes = admin.delete_topics(names).map_err(classify_admin_error)?;
-            output::outcomes(&outcomes, "deleted", common)?;
+                counted(partitions, "partition")
+            ))?;
+            common.show_outcomes(&admin.delete_topics(names)?, "deleted")
         }
         Action::Config { topic, change } => {
-            configs::show_or_change(admin, &Resource::Topic(topic.clone()), change, common)?;
+            configs::show_or_change(admin, &Resource::Topic(topic.clone()), change, common)
         }
     }
-    Ok(Exit::Done.into())
 }
 
-fn done(name: &str) -> Outcome {
-    Outcome {
-        name: name.to_owned(),
-        refusal: None,
-    }
-}
-
-/// Number of partitions of a topic that are without a leader or under-replicated.
-fn unhealthy_partitions(topic: &TopicView) -> usize {
+fn leaderless(topic: &TopicView) -> usize {
     let all = topic.partitions.iter();
-    all.filter(|one| one.leader.is_none() || one.is_under_replicated())
-        .count()
+    all.filter(|one| one.leader.is_none()).count()
 }
 
-fn show(topics: &[TopicView], common: &CommonArgs) -> anyhow::Result<()> {
-    if common.json {
-        return output::json(&topics);
-    }
+fn under_replicated(topic: &TopicView) -> usize {
+    let all = topic.partitions.iter();
+    all.filter(|one| one.is_under_replicated()).count()
+}
+
+fn show(topics: &[TopicView]) -> anyhow::Result<()> {
     if topics.is_empty() {
         say("no such topics");
         return Ok(());
     }
     let rows = topics.iter().map(|topic| {
-        let all = topic.partitions.iter();
         vec![
             topic.name.clone(),
             topic.partitions.len().to_string(),
             topic.replication().to_string(),
-            all.clone()
-                .filter(|one| one.leader.is_none())
-                .count()
-                .to_string(),
-            all.filter(|one| one.is_under_replicated())
-                .count()
-                .to_string(),
+            leaderless(topic).to_string(),
+            under_replicated(topic).to_string(),
         ]
     });
     let header = [
@@ -189,50 +175,40 @@ fn show(topics: &[TopicView], common: &CommonArgs) -> anyhow::Result<()> {
         "leaderless #",
         "not in sync #",
     ];
-    output::table(&header, rows)
+    table(&header, rows)
 }
 
-fn describe(admin: &mut Admin, names: &[String], common: &CommonArgs) -> anyhow::Result<()> {
-    let topics = admin.topics_named(names).map_err(classify_admin_error)?;
+/// Topics with what is set on them.
+fn described(admin: &mut Admin, names: &[String]) -> anyhow::Result<Vec<DescribedTopic>> {
+    let topics = admin.topics_named(names)?;
     let resources: Vec<Resource> = names.iter().cloned().map(Resource::Topic).collect();
-    let found = admin
-        .configs(&resources, None)
-        .map_err(classify_admin_error)?;
-    let mut configs: BTreeMap<Resource, _> = found.into_iter().collect();
-    let described: Vec<DescribedTopic> = topics
-        .into_iter()
-        .map(|topic| {
-            let resource = Resource::Topic(topic.name.clone());
-            let mut configs = configs.remove(&resource).unwrap_or_default();
-            configs.retain(|config| config.source == ConfigSource::Topic);
-            DescribedTopic { topic, configs }
-        })
-        .collect();
-    if common.json {
-        return output::json(&described);
+    let mut configs: BTreeMap<Resource, _> = admin.configs(&resources, None)?.into_iter().collect();
+    let described = topics.into_iter().map(|topic| {
+        let resource = Resource::Topic(topic.name.clone());
+        let mut configs = configs.remove(&resource).unwrap_or_default();
+        configs.retain(|config| config.source == ConfigSource::Topic);
+        DescribedTopic { topic, configs }
+    });
+    Ok(described.collect())
+}
+
+fn describe(DescribedTopic { topic, configs }: &DescribedTopic) -> anyhow::Result<()> {
+    print(&format!("{} · {}\n", topic.name, maybe(topic.id.as_ref())))?;
+    for config in configs {
+        let value = maybe(config.value.as_ref());
+        print(&format!("  {} = {value}\n", config.name))?;
     }
-    for DescribedTopic { topic, configs } in &described {
-        print(&format!("{} · {}\n", topic.name, maybe(topic.id.as_ref())))?;
-        for config in configs {
-            print(&format!(
-                "  {} = {}\n",
-                config.name,
-                maybe(config.value.as_ref())
-            ))?;
-        }
-        let rows = topic.partitions.iter().map(|one| {
-            vec![
-                one.partition.to_string(),
-                maybe(one.leader),
-                list(&one.replicas),
-                list(&one.in_sync),
-                list(&one.offline),
-            ]
-        });
-        let header = ["partition #", "leader #", "replicas", "in sync", "offline"];
-        output::table(&header, rows)?;
-    }
-    Ok(())
+    let rows = topic.partitions.iter().map(|one| {
+        vec![
+            one.partition.to_string(),
+            maybe(one.leader),
+            list(&one.replicas),
+            list(&one.in_sync),
+            list(&one.offline),
+        ]
+    });
+    let header = ["partition #", "leader #", "replicas", "in sync", "offline"];
+    table(&header, rows)
 }
 
 fn create(admin: &mut Admin, args: &CreateArgs, common: &CommonArgs) -> anyhow::Result<()> {
@@ -259,15 +235,11 @@ fn create(admin: &mut Admin, args: &CreateArgs, common: &CommonArgs) -> anyhow::
         true => (Mode::Validate, "could be created"),
         false => (Mode::Do, "created"),
     };
-    let outcomes = admin
-        .create_topics(&topics, mode)
-        .map_err(classify_admin_error)?;
-    output::outcomes(&outcomes, word, common)?;
+    let outcomes = admin.create_topics(&topics, mode)?;
+    common.show_outcomes(&outcomes, word)?;
     if mode == Mode::Do {
         let patience = Patience::of(Duration::from_secs(READY_SECONDS));
-        admin
-            .wait_until_in_sync(&args.names, patience, READY_SECONDS)
-            .map_err(classify_admin_error)?;
+        admin.wait_until_in_sync(&args.names, patience, READY_SECONDS)?;
     }
     Ok(())
 }

@@ -1,16 +1,15 @@
 //! `tare kafka verify`: checks whether all replicas hold the same records.
 
-use std::process::ExitCode;
-
 use tare_kafka_admin::admin::{Admin, Progress, Verdict, VerifyView};
+use tare_report::quantity;
 use tare_schema::shown::shown;
 
 use crate::exit::{Exit, bad_input};
 use crate::screen::print;
+use crate::values::bytes;
 
-use super::elect::partition;
-use super::output::{self, bytes, count};
-use super::{CommonArgs, classify_admin_error};
+use super::CommonArgs;
+use super::output::{partition, table};
 
 /// Arguments of `tare kafka verify`.
 #[derive(Debug, clap::Args)]
@@ -24,18 +23,15 @@ pub struct Args {
 }
 
 /// Compares the replicas; exit code 1 when they differ or could not all be read.
-pub fn run(admin: &mut Admin, args: &Args, common: &CommonArgs) -> anyhow::Result<ExitCode> {
+pub fn run(admin: &mut Admin, args: &Args, common: &CommonArgs) -> anyhow::Result<Exit> {
     let mut wanted = Vec::new();
-    for topic in admin
-        .topics_named(&args.topics)
-        .map_err(classify_admin_error)?
-    {
+    for topic in admin.topics_named(&args.topics)? {
         let all = topic.partitions.iter().cloned();
         wanted.extend(all.map(|one| (topic.name.clone(), one)));
     }
     for words in &args.partition {
         let (name, number) = partition(words)?;
-        let topics = admin.topics_named(&[&name]).map_err(classify_admin_error)?;
+        let topics = admin.topics_named(&[&name])?;
         let mut all = topics.into_iter().flat_map(|topic| topic.partitions);
         let Some(one) = all.find(|one| one.partition == number) else {
             return Err(bad_input(format!("topic {name} has no partition {number}")));
@@ -47,18 +43,15 @@ pub fn run(admin: &mut Admin, args: &Args, common: &CommonArgs) -> anyhow::Resul
     for (topic, one) in &wanted {
         let mut watch = |at: Progress| progress.show(topic, one.partition, at);
         let view = admin.verify(topic, one, &mut watch);
-        views.push(view.map_err(classify_admin_error)?);
+        views.push(view?);
     }
     progress.clear();
-    match common.json {
-        true => output::json(&views)?,
-        false => show(&views)?,
-    }
+    common.show(&views, |views| show(views))?;
     let worst = views.iter().map(|view| view.verdict).max();
     Ok(match worst {
-        None | Some(Verdict::Same | Verdict::Cleaned) => Exit::Done.into(),
-        Some(Verdict::Incomplete) if views.iter().all(is_alone_or_same) => Exit::Done.into(),
-        Some(Verdict::Incomplete | Verdict::Differs) => Exit::Failed.into(),
+        None | Some(Verdict::Same | Verdict::Cleaned) => Exit::Done,
+        Some(Verdict::Incomplete) if views.iter().all(is_alone_or_same) => Exit::Done,
+        Some(Verdict::Incomplete | Verdict::Differs) => Exit::Failed,
     })
 }
 
@@ -75,7 +68,7 @@ fn show(views: &[VerifyView]) -> anyhow::Result<()> {
             view.replicas.len().to_string(),
             format!("{}–{}", view.from, view.to),
             view.records.to_string(),
-            bytes(i64::try_from(view.size_bytes).unwrap_or(i64::MAX)),
+            bytes(view.size_bytes as f64),
         ]
     });
     let header = [
@@ -86,17 +79,14 @@ fn show(views: &[VerifyView]) -> anyhow::Result<()> {
         "records #",
         "size #",
     ];
-    output::table(&header, rows)?;
+    table(&header, rows)?;
     for view in views {
         let name = format!("{}-{}", view.topic, view.partition);
         for replica in view.replicas.iter().filter(|one| one.corrupt > 0) {
+            let batches = quantity::counted(replica.corrupt, "batch", "batches");
             print(&format!(
-                "{name}: broker {} has {} with a wrong checksum; remove that replica's files while the broker is down, and it copies them again\n",
+                "{name}: broker {} has {batches} with a wrong checksum; remove that replica's files while the broker is down, and it copies them again\n",
                 replica.broker,
-                count(
-                    usize::try_from(replica.corrupt).unwrap_or(usize::MAX),
-                    "batch"
-                ),
             ))?;
         }
         for one in &view.differences {
@@ -126,9 +116,9 @@ fn show(views: &[VerifyView]) -> anyhow::Result<()> {
 
 fn word(verdict: Verdict) -> &'static str {
     match verdict {
-        Verdict::Same => "the same",
-        Verdict::Incomplete => "not all read",
-        Verdict::Cleaned => "cleaned differently",
+        Verdict::Same => "identical",
+        Verdict::Incomplete => "incomplete",
+        Verdict::Cleaned => "compacted differently",
         Verdict::Differs => "DIFFERENT",
     }
 }

@@ -1,9 +1,7 @@
 //! `tare kafka metrics`: metrics of brokers, read twice, with the rates in between.
 
-mod table;
 mod view;
 
-use std::process::ExitCode;
 use std::thread;
 use std::time::Duration;
 
@@ -11,19 +9,26 @@ use anyhow::anyhow;
 use tare_lab::LabError;
 use tare_lab::catalogue::{Catalogue, builtin_folder};
 use tare_lab::metrics::{MetricsReader, MetricsReading};
+use tare_report::quantity;
 use tare_schema::load::Reach;
 use tare_schema::metrics_source::MetricsSourceDef;
 
-use crate::exit::{Exit, bad_input};
+use crate::exit::bad_input;
+use crate::screen::print;
+use crate::values::{bytes, counted, maybe};
 
+use super::CommonArgs;
 use super::clusters::ClusterRegistry;
 use super::connect::ConnectionArgs;
-use super::{CommonArgs, output};
+use super::output::table;
 pub use view::MetricsView;
-use view::{BrokerMetrics, Figures};
+use view::{BrokerMetrics, Figures, Rate, Requests, Traffic};
 
 /// The target whose counters define the metrics of brokers.
 const TARGET: &str = "kafka";
+
+/// Most topics that are shown, the busiest first.
+const TOPICS_MAX: usize = 20;
 
 /// Arguments of `tare kafka metrics`.
 #[derive(Debug, clap::Args)]
@@ -84,11 +89,7 @@ impl SourceArgs {
 }
 
 /// Reads and prints the metrics. Brokers that cannot be read lead to exit code 3 after the others are printed.
-pub fn run(
-    args: &Args,
-    connection: &ConnectionArgs,
-    common: &CommonArgs,
-) -> anyhow::Result<ExitCode> {
+pub fn run(args: &Args, connection: &ConnectionArgs, common: &CommonArgs) -> anyhow::Result<()> {
     let (source, reach) = source(args, connection)?;
     let reader = reader(&source, reach)?;
     let within = connection.answer_within();
@@ -105,17 +106,11 @@ pub fn run(
         let second = second.iter().find(|second| second.at == first.at);
         broker(first, second)
     }));
-    match common.json {
-        true => output::json(&view)?,
-        false => table::print(&view)?,
-    }
-    let unread = view
-        .brokers
-        .iter()
-        .filter_map(|broker| broker.error.as_deref());
-    let unread: Vec<&str> = unread.collect();
+    common.show(&view, show)?;
+    let unread = view.brokers.iter();
+    let unread: Vec<&str> = unread.filter_map(|one| one.error.as_deref()).collect();
     match unread.is_empty() {
-        true => Ok(Exit::Done.into()),
+        true => Ok(()),
         false => Err(anyhow!("{}", unread.join("\n  "))),
     }
 }
@@ -168,4 +163,145 @@ fn broker(first: &MetricsReading, second: Option<&MetricsReading>) -> BrokerMetr
         error,
         metrics,
     }
+}
+
+/// Prints the brokers that could be read.
+fn show(view: &MetricsView) -> anyhow::Result<()> {
+    let known = view.brokers.iter();
+    let known = known.filter_map(|broker| Some((broker.at.as_str(), broker.metrics.as_ref()?)));
+    let known: Vec<(&str, &Figures)> = known.collect();
+    if known.is_empty() {
+        return Ok(());
+    }
+    let traffic = known.iter().map(|(at, metrics)| {
+        vec![
+            (*at).to_owned(),
+            per_s(metrics.messages_in),
+            bytes_per_s(metrics.bytes_in),
+            bytes_per_s(metrics.bytes_out),
+            bytes_per_s(metrics.replication_bytes_in),
+            bytes_per_s(metrics.replication_bytes_out),
+        ]
+    });
+    let header = [
+        "broker",
+        "records/s #",
+        "in/s #",
+        "out/s #",
+        "copied in/s #",
+        "copied out/s #",
+    ];
+    table(&header, traffic)?;
+    let requests = known.iter().flat_map(|(at, metrics)| {
+        // Reversed, so that `produce` comes first.
+        let kinds = metrics.requests.iter().rev();
+        kinds.map(move |(kind, requests)| request_row(at, kind, requests))
+    });
+    let header = [
+        "broker", "request", "per s #", "ms #", "queue #", "local #", "remote #", "answer #",
+    ];
+    table(&header, requests)?;
+    let state = known.iter().map(|(at, metrics)| {
+        vec![
+            (*at).to_owned(),
+            maybe(metrics.under_replicated_partitions),
+            per_s(metrics.isr_shrinks),
+            per_s(metrics.isr_expands),
+            maybe(metrics.heap_bytes.map(bytes)),
+            per_s(metrics.gc_pauses),
+            per_s(metrics.gc_ms),
+        ]
+    });
+    let header = [
+        "broker",
+        "under-repl. #",
+        "shrinks/s #",
+        "expands/s #",
+        "heap #",
+        "GC/s #",
+        "GC ms/s #",
+    ];
+    table(&header, state)?;
+    show_topics(view)?;
+    for (at, metrics) in known {
+        if metrics.restarted {
+            print(&format!(
+                "{at} was started again meanwhile: it has no rates\n"
+            ))?;
+        }
+        if !metrics.missing.is_empty() {
+            let missing = metrics.missing.join(", ");
+            print(&format!("{at} does not tell:\n  {missing}\n"))?;
+        }
+    }
+    Ok(())
+}
+
+fn request_row(at: &str, kind: &str, requests: &Requests) -> Vec<String> {
+    let sum = |phases: &[&str]| {
+        let mut known = phases
+            .iter()
+            .filter_map(|phase| requests.mean_ms.get(*phase));
+        known
+            .next()
+            .map(|first| format!("{:.2}", first + known.sum::<f64>()))
+    };
+    let whose = match kind {
+        "fetch-consumer" => "consume",
+        "fetch-follower" => "replicate",
+        other => other,
+    };
+    vec![
+        at.to_owned(),
+        whose.to_owned(),
+        per_s(requests.rate),
+        maybe(sum(&["Total"])),
+        maybe(sum(&["RequestQueue"])),
+        maybe(sum(&["Local"])),
+        maybe(sum(&["Remote"])),
+        maybe(sum(&["ResponseQueue", "ResponseSend"])),
+    ]
+}
+
+fn show_topics(view: &MetricsView) -> anyhow::Result<()> {
+    let busy = |traffic: &Traffic| {
+        let rates = [traffic.bytes_in, traffic.bytes_out];
+        let known = rates.into_iter().flatten().filter_map(|rate| rate.per_s);
+        known.sum::<f64>()
+    };
+    let mut all: Vec<_> = view.topics.iter().collect();
+    all.sort_by(|(_, one), (_, two)| busy(two).total_cmp(&busy(one)));
+    let hidden = all.len().saturating_sub(TOPICS_MAX);
+    let rows = all.into_iter().take(TOPICS_MAX).map(|(topic, traffic)| {
+        vec![
+            topic.clone(),
+            per_s(traffic.messages_in),
+            bytes_per_s(traffic.bytes_in),
+            bytes_per_s(traffic.bytes_out),
+            maybe(traffic.messages_in.map(|rate| rate.total)),
+        ]
+    });
+    let header = [
+        "topic",
+        "records/s #",
+        "in/s #",
+        "out/s #",
+        "records so far #",
+    ];
+    table(&header, rows)?;
+    match hidden {
+        0 => Ok(()),
+        _ => print(&format!(
+            "{} more: --json tells all\n",
+            counted(hidden, "topic")
+        )),
+    }
+}
+
+fn per_s(rate: Option<Rate>) -> String {
+    maybe(rate.and_then(|rate| rate.per_s).map(quantity::count))
+}
+
+fn bytes_per_s(rate: Option<Rate>) -> String {
+    maybe(rate.and_then(|rate| rate.per_s).map(bytes))
 }
