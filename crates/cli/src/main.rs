@@ -1,5 +1,6 @@
 //! The one binary `tare`: arguments in, exit code out.
 
+mod arguments;
 mod colour;
 mod commands;
 mod examples;

@@ -12,6 +12,7 @@ use tare_origin::{
     TlsVersions,
 };
 
+use crate::arguments::OnOff;
 use crate::exit::{Exit, bad_input};
 use crate::screen::{print, say};
 
@@ -121,12 +122,6 @@ enum TcpModeName {
     /// Send bytes at maximum rate, and discard received ones.
     #[value(alias = "both")]
     Source,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum OnOff {
-    On,
-    Off,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

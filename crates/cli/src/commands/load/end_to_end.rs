@@ -164,7 +164,7 @@ fn add_timestamps(plan: &mut LoadPlan, run: u64) -> anyhow::Result<String> {
 
 /// The consumer's plan: from the end of the topic, all records of the run.
 fn consumer(args: &Args, producer: &LoadPlan, topic: &str, run: u64) -> anyhow::Result<LoadPlan> {
-    let mut fetch = plan::consumer_of(args, topic)?;
+    let mut fetch = plan::fetch_spec(args, topic)?;
     fetch.from = FetchFrom::End;
     fetch.depth = FetchDepth::Stamps { run };
     fetch.until = FetchUntil::default();

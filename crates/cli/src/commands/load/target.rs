@@ -1,7 +1,5 @@
 //! The URL of `tare load`: scheme, host, path, addresses, and whether load on them is allowed.
 
-mod brokers;
-
 use std::net::{SocketAddr, ToSocketAddrs};
 
 use anyhow::{anyhow, bail};
@@ -69,55 +67,16 @@ impl LoadUrl {
             Some('?') => format!("/{path}"),
             Some(_) => path.to_owned(),
         };
-        if scheme.servers == UrlServers::Several {
-            let (host, addresses) = brokers::addresses(url, host)?;
-            return Ok(Self {
-                url: url.to_owned(),
-                scheme,
-                protocol,
-                is_secure,
-                host,
-                path,
-                addresses,
-            });
-        }
-        let port_behind = host.rfind(']').map_or(host, |end| &host[end..]);
-        let (name, port) = match port_behind.rfind(':') {
-            None => {
-                let port = scheme.port;
-                let unnamed = || anyhow!("{url}: it names no port; write {url}:9000");
-                (host, port.ok_or_else(unnamed)?)
-            }
-            Some(_) => {
-                let (name, port) = host.rsplit_once(':').unwrap_or((host, ""));
-                (
-                    name,
-                    port.parse::<u16>()
-                        .map_err(|_| malformed("its port is not 1 to 65535"))?,
-                )
-            }
+        let (host, addresses) = match scheme.servers {
+            UrlServers::Several => brokers(url, host, scheme)?,
+            UrlServers::One => (host.to_owned(), server(url, host, scheme)?),
         };
-        let name = name.trim_start_matches('[').trim_end_matches(']');
-        let unknown = |why: String| anyhow!("{host} has no address ({why}); check the name");
-        let addresses: Vec<SocketAddr> = (name, port)
-            .to_socket_addrs()
-            .map_err(|error| unknown(error.to_string()))?
-            .collect();
-        // With addresses of both families only the first one's is used: a load over both would mix two paths.
-        let first = addresses
-            .first()
-            .copied()
-            .ok_or_else(|| unknown("nothing found".into()))?;
-        let addresses = addresses
-            .into_iter()
-            .filter(|a| a.is_ipv4() == first.is_ipv4())
-            .collect();
         Ok(Self {
             url: url.to_owned(),
             scheme,
             protocol,
             is_secure,
-            host: host.to_owned(),
+            host,
             path,
             addresses,
         })
@@ -145,6 +104,57 @@ fn scheme(name: &str) -> Option<(&'static str, UrlScheme)> {
         Some((protocol.info.name, *found?))
     };
     protocols::ALL.into_iter().find_map(of_protocol)
+}
+
+/// The addresses of `HOST[:PORT]`.
+fn resolved(url: &str, host: &str, scheme: UrlScheme) -> anyhow::Result<Vec<SocketAddr>> {
+    let behind = host.rfind(']').map_or(host, |end| &host[end..]);
+    let (name, port) = match behind.rfind(':') {
+        None => {
+            let unnamed = || anyhow!("{url}: it names no port; write {url}:9000");
+            (host, scheme.port.ok_or_else(unnamed)?)
+        }
+        Some(_) => {
+            let (name, port) = host.rsplit_once(':').unwrap_or((host, ""));
+            let port = port.parse().ok().filter(|&port: &u16| port > 0);
+            let wrong = || anyhow!("{url}: the port of {host} is not 1 to 65535");
+            (name, port.ok_or_else(wrong)?)
+        }
+    };
+    let name = name.trim_start_matches('[').trim_end_matches(']');
+    let unknown = |why: String| anyhow!("{host} has no address ({why}); check the name");
+    let addresses = (name, port).to_socket_addrs();
+    let addresses: Vec<_> = addresses
+        .map_err(|error| unknown(error.to_string()))?
+        .collect();
+    match addresses.is_empty() {
+        true => Err(unknown("nothing found".into())),
+        false => Ok(addresses),
+    }
+}
+
+/// The addresses of one server. With addresses of both families only the first one's is used: a load over both would mix two
+/// paths.
+fn server(url: &str, host: &str, scheme: UrlScheme) -> anyhow::Result<Vec<SocketAddr>> {
+    let mut addresses = resolved(url, host, scheme)?;
+    let is_ipv4 = addresses.first().is_some_and(SocketAddr::is_ipv4);
+    addresses.retain(|address| address.is_ipv4() == is_ipv4);
+    Ok(addresses)
+}
+
+/// The first name of `HOST[:PORT],HOST[:PORT],…`, and one address per broker: further ones of the same name lead to the same
+/// broker.
+fn brokers(url: &str, hosts: &str, scheme: UrlScheme) -> anyhow::Result<(String, Vec<SocketAddr>)> {
+    let mut addresses = Vec::new();
+    for host in hosts.split(',').map(str::trim) {
+        if host.is_empty() {
+            bail!("{url}: it names no broker; write kafka://host:9092,host:9092/topic");
+        }
+        let all = resolved(url, host, scheme)?;
+        addresses.extend(all.iter().find(|one| one.is_ipv4()).or(all.first()));
+    }
+    let first = hosts.split(',').next().unwrap_or_default().trim();
+    Ok((first.to_owned(), addresses))
 }
 
 /// As in MongoDB's connection strings, TLS is an option in the query.
@@ -245,6 +255,18 @@ mod tests {
                 "{public}"
             );
             assert!(parse(public).checked(Reach::Public).is_ok());
+        }
+    }
+
+    #[test]
+    fn several_brokers_are_read_each_with_its_port() {
+        let scheme = scheme("kafka").unwrap().1;
+        let (first, found) = brokers("u", "127.0.0.1, 127.0.0.2:19092,[::1]:9", scheme).unwrap();
+        assert_eq!(first, "127.0.0.1");
+        let found: Vec<String> = found.iter().map(ToString::to_string).collect();
+        assert_eq!(found, ["127.0.0.1:9092", "127.0.0.2:19092", "[::1]:9"]);
+        for wrong in ["", "a,,b", "127.0.0.1:0", "127.0.0.1:x"] {
+            assert!(brokers("kafka://", wrong, scheme).is_err(), "{wrong}");
         }
     }
 }

@@ -68,25 +68,6 @@ impl GrpcArgs {
             || !self.message.is_empty()
             || self.grpc_health.is_some()
     }
-
-    /// The first given flag that needs gRPC calls.
-    pub fn call_flag(&self) -> Option<&'static str> {
-        let call_flag = [
-            (!self.proto.is_empty(), "--proto"),
-            (self.protoset.is_some(), "--protoset"),
-            (self.call_kind.is_some(), "--call-kind"),
-            (self.messages.is_some(), "--messages"),
-            (self.message_every.is_some(), "--message-every"),
-            (self.ping_pong, "--ping-pong"),
-            (self.expect_messages.is_some(), "--expect-messages"),
-            (self.expect_code.is_some(), "--expect-code"),
-            (self.grpc_deadline.is_some(), "--grpc-deadline"),
-            (!self.metadata.is_empty(), "--metadata"),
-        ];
-        call_flag
-            .into_iter()
-            .find_map(|(is_given, name)| is_given.then_some(name))
-    }
 }
 
 /// A kind of call as it is typed.

@@ -1,11 +1,13 @@
-//! Arguments of Kafka producers.
+//! Arguments of Kafka producers and consumers.
 
 use std::path::PathBuf;
 use std::str::FromStr;
 
 use clap::ValueEnum;
-use tare_schema::load::{Acks, Codec, Keys, Partitioner};
+use tare_schema::load::{Acks, Codec, FetchFrom, Keys, Partitioner};
 use tare_schema::units::{Period, Size};
+
+use crate::arguments::{OnOff, words};
 
 /// Producing to Kafka.
 #[derive(Debug, clap::Args)]
@@ -23,8 +25,10 @@ pub struct KafkaArgs {
     #[arg(long, value_name = "SIZE")]
     pub batch_size: Option<Size>,
     /// Compression codec of batches (compression.type) [default: none].
-    #[arg(long, value_name = "CODEC")]
-    pub compression: Option<CodecArg>,
+    #[arg(long, value_name = "CODEC", value_parser = words::<Codec>(&[
+        ("none", ""), ("gzip", ""), ("snappy", ""), ("lz4", ""), ("zstd", "Zstandard"),
+    ]))]
+    pub compression: Option<Codec>,
     /// Compression level, for codecs with levels [default: the codec's].
     #[arg(long, value_name = "N", requires = "compression")]
     pub compression_level: Option<i32>,
@@ -41,8 +45,11 @@ pub struct KafkaArgs {
     #[arg(long, value_name = "KEYS")]
     pub keys: Option<KeysArg>,
     /// Partitioner of records without a key [default: sticky].
-    #[arg(long, value_name = "PARTITIONER")]
-    pub partitioner: Option<PartitionerArg>,
+    #[arg(long, value_name = "PARTITIONER", value_parser = words::<Partitioner>(&[
+        ("sticky", "One partition until its batch is closed"),
+        ("round-robin", "Partitions in turn"),
+    ]))]
+    pub partitioner: Option<Partitioner>,
     /// Maximum number of requests in flight per connection (max.in.flight.requests.per.connection) [default: 5].
     #[arg(long, value_name = "N")]
     pub max_in_flight: Option<u16>,
@@ -93,60 +100,6 @@ impl From<AcksArg> for Acks {
     }
 }
 
-/// A codec as typed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum CodecArg {
-    /// None.
-    None,
-    /// Gzip.
-    Gzip,
-    /// Snappy.
-    Snappy,
-    /// LZ4.
-    Lz4,
-    /// Zstandard.
-    Zstd,
-}
-
-impl From<CodecArg> for Codec {
-    fn from(codec: CodecArg) -> Self {
-        match codec {
-            CodecArg::None => Codec::None,
-            CodecArg::Gzip => Codec::Gzip,
-            CodecArg::Snappy => Codec::Snappy,
-            CodecArg::Lz4 => Codec::Lz4,
-            CodecArg::Zstd => Codec::Zstd,
-        }
-    }
-}
-
-/// A partitioner as typed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum PartitionerArg {
-    /// One partition until its batch is closed.
-    Sticky,
-    /// Partitions in turn.
-    RoundRobin,
-}
-
-impl From<PartitionerArg> for Partitioner {
-    fn from(partitioner: PartitionerArg) -> Self {
-        match partitioner {
-            PartitionerArg::Sticky => Partitioner::Sticky,
-            PartitionerArg::RoundRobin => Partitioner::RoundRobin,
-        }
-    }
-}
-
-/// On or off.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum OnOff {
-    /// On.
-    On,
-    /// Off.
-    Off,
-}
-
 /// Keys as given on the command line.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct KeysArg(pub Keys);
@@ -177,28 +130,69 @@ impl FromStr for KeysArg {
     }
 }
 
-impl KafkaArgs {
-    /// The first of these flags that was given.
-    pub fn given(&self) -> Option<&'static str> {
-        let flags = [
-            (self.acks.is_some(), "--acks"),
-            (self.linger.is_some(), "--linger"),
-            (self.batch_size.is_some(), "--batch-size"),
-            (self.compression.is_some(), "--compression"),
-            (self.payload.is_some(), "--payload"),
-            (self.payload_file.is_some(), "--payload-file"),
-            (self.payload_random.is_some(), "--payload-random"),
-            (self.keys.is_some(), "--keys"),
-            (self.partitioner.is_some(), "--partitioner"),
-            (self.max_in_flight.is_some(), "--max-in-flight"),
-            (self.idempotence.is_some(), "--idempotence"),
-            (self.buffer_memory.is_some(), "--buffer-memory"),
-            (self.max_request_size.is_some(), "--max-request-size"),
-            (self.client_id.is_some(), "--client-id"),
-            (self.sasl_user.is_some(), "--sasl-user"),
-        ];
-        let given = flags.into_iter().find(|(is_given, _)| *is_given);
-        given.map(|(_, flag)| flag)
+/// Consuming from Kafka.
+#[derive(Debug, clap::Args)]
+#[command(next_help_heading = "Kafka consumer: each fetch is a request")]
+pub struct ConsumeArgs {
+    /// Consume the topic instead of producing to it: all stored records, --count records, or for --duration. Each worker consumes
+    /// its share of the partitions.
+    #[arg(long, conflicts_with = "end_to_end")]
+    pub consume: bool,
+    /// Produce and consume at once: end-to-end latency from the intended send to the arrival of each record.
+    #[arg(long)]
+    pub end_to_end: bool,
+    /// Consumer group (group.id), one member per worker; offsets are committed every second [default: no group].
+    #[arg(long, value_name = "NAME", requires = "consume")]
+    pub group: Option<String>,
+    /// Partition assignment strategy of the group [default: range].
+    #[arg(long, value_name = "ASSIGNOR", requires = "group", value_parser = words::<String>(&[
+        ("range", "Contiguous partitions per member"),
+        ("sticky", "Even shares; members keep their partitions in a rebalance"),
+    ]))]
+    pub assignor: Option<String>,
+    /// Start position without a committed offset: start, end, or a time in ms since 1970 [default: start].
+    #[arg(long, value_name = "POSITION", requires = "consume")]
+    pub from: Option<FromArg>,
+    /// Minimum size of a fetch response (fetch.min.bytes) [default: 1B].
+    #[arg(long, value_name = "SIZE")]
+    pub fetch_min_bytes: Option<Size>,
+    /// Maximum wait of a broker for --fetch-min-bytes (fetch.max.wait.ms) [default: 500ms].
+    #[arg(long, value_name = "TIME")]
+    pub fetch_max_wait: Option<Period>,
+    /// Maximum size of a fetch response (fetch.max.bytes) [default: 50MiB].
+    #[arg(long, value_name = "SIZE")]
+    pub fetch_max_bytes: Option<Size>,
+    /// Maximum size of a partition's data in a fetch response (max.partition.fetch.bytes) [default: 1MiB].
+    #[arg(long, value_name = "SIZE")]
+    pub max_partition_fetch_bytes: Option<Size>,
+    /// Decompress and decode each record: bytes of keys and values, as in kafka-consumer-perf-test. Default: record counts of the
+    /// batch headers, bytes of whole batches.
+    #[arg(long, requires = "consume")]
+    pub decode_records: bool,
+    /// Skip the verification of checksums (check.crcs=false).
+    #[arg(long)]
+    pub no_check_crcs: bool,
+}
+
+/// A beginning as typed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FromArg(pub FetchFrom);
+
+impl FromStr for FromArg {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        Ok(Self(match text {
+            "start" => FetchFrom::Start,
+            "end" => FetchFrom::End,
+            time => FetchFrom::Time {
+                unix_ms: time.parse().map_err(|_| {
+                    format!(
+                        "{time:?}: write start, end, or a time in ms since 1970 as 1700000000000"
+                    )
+                })?,
+            },
+        }))
     }
 }
 
@@ -220,5 +214,14 @@ mod tests {
                 "{wrong}"
             );
         }
+    }
+
+    #[test]
+    fn a_beginning_is_a_word_or_a_time() {
+        let from = |text: &str| text.parse::<FromArg>().map(|FromArg(from)| from);
+        assert_eq!(from("start"), Ok(FetchFrom::Start));
+        assert_eq!(from("end"), Ok(FetchFrom::End));
+        assert_eq!(from("17"), Ok(FetchFrom::Time { unix_ms: 17 }));
+        assert!(from("yesterday").unwrap_err().contains("ms since 1970"));
     }
 }

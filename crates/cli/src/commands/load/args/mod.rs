@@ -1,30 +1,22 @@
 //! The arguments of `tare load`, in groups.
 
-mod consume;
 mod grpc;
 mod kafka;
-mod mongodb;
 mod options;
 mod output;
 mod pacing;
 mod protocol;
 mod request;
 mod search;
-mod tcp;
-mod tls;
 
-pub use consume::ConsumeArgs;
 pub use grpc::GrpcArgs;
-pub use kafka::{KafkaArgs, OnOff};
-pub use mongodb::MongodbArgs;
+pub use kafka::{ConsumeArgs, KafkaArgs};
 pub use options::OptionArgs;
 pub use output::{OutputArgs, OutputForm};
-pub use pacing::{DurationArg, PacingArgs, RateArg, SchedArg};
-pub use protocol::ProtocolArgs;
+pub use pacing::{DurationArg, PacingArgs, RateArg};
+pub use protocol::{MongodbArgs, ProtocolArgs, TcpArgs, TlsArgs};
 pub use request::RequestArgs;
 pub use search::{CurveRates, SearchArgs};
-pub use tcp::TcpArgs;
-pub use tls::{Resume, TlsArgs, Version as TlsVersionArg};
 
 /// Arguments of `tare load`.
 #[derive(Debug, clap::Args)]

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use clap::{Arg, ArgMatches, Command, Error, FromArgMatches};
+use clap::{Arg, ArgMatches, Command, Error, FromArgMatches, Id};
 use serde_json::{Map, Value};
 use tare_load::protocols::{self, Flags, Protocol};
 use tare_schema::protocol::LoadInfo;
@@ -10,9 +10,21 @@ use tare_schema::units::{Period, Size};
 
 use super::super::target::LoadUrl;
 
-/// Options given, by protocol.
+/// Groups of flags that are for some loads only: the names of their structs.
+const GROUPS: [&str; 5] = [
+    "ConsumeArgs",
+    "GrpcArgs",
+    "KafkaArgs",
+    "MongodbArgs",
+    "TcpArgs",
+];
+
+/// Options given, by protocol, and the first flag given of each of [`GROUPS`].
 #[derive(Debug, Clone, Default)]
-pub struct OptionArgs(BTreeMap<&'static str, Map<String, Value>>);
+pub struct OptionArgs {
+    options: BTreeMap<&'static str, Map<String, Value>>,
+    first_flags: BTreeMap<&'static str, String>,
+}
 
 /// An option of a protocol.
 struct OptionFlag {
@@ -113,20 +125,32 @@ impl FromArgMatches for OptionArgs {
                 let message = format!("--{} {text}: {why}\n", flag.name());
                 Error::raw(clap::error::ErrorKind::ValueValidation, message)
             })?;
-            let options = self.0.entry(flag.protocol).or_default();
+            let options = self.options.entry(flag.protocol).or_default();
             options.insert(flag.key, value);
+        }
+        for group in GROUPS {
+            let mut given = matches.get_many::<Id>(group).into_iter().flatten();
+            if let Some(id) = given.next() {
+                let flag = format!("--{}", id.as_str().replace('_', "-"));
+                self.first_flags.insert(group, flag);
+            }
         }
         Ok(())
     }
 }
 
 impl OptionArgs {
+    /// The first flag given that is declared in this struct of arguments.
+    pub fn first_flag(&self, group: &str) -> Option<&str> {
+        self.first_flags.get(group).map(String::as_str)
+    }
+
     /// The load of the URL's protocol and the options given for it; `None` where the protocol has flags of its own.
     ///
     /// # Errors
     /// For an option of another protocol.
     pub fn of(&self, url: &LoadUrl) -> anyhow::Result<Option<(LoadInfo, Map<String, Value>)>> {
-        let foreign = self.0.iter().find(|(protocol, _)| !url.is(protocol));
+        let foreign = self.options.iter().find(|(protocol, _)| !url.is(protocol));
         if let Some((protocol, options)) = foreign {
             let key = options.keys().next().map_or("", String::as_str);
             anyhow::bail!(
@@ -139,7 +163,7 @@ impl OptionArgs {
         let Some(protocol) = protocol.filter(|one| one.flags == Flags::OfOptions) else {
             return Ok(None);
         };
-        let options = self.0.get(url.protocol).cloned().unwrap_or_default();
+        let options = self.options.get(url.protocol).cloned().unwrap_or_default();
         Ok(protocol.info.load.map(|load| (load, options)))
     }
 }

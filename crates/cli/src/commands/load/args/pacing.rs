@@ -4,9 +4,10 @@ use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::Duration;
 
-use clap::ValueEnum;
 use tare_schema::load::{RateStep, Sched, Spin, ThinkDistribution};
 use tare_schema::units::Period;
+
+use crate::arguments::words;
 
 /// Value of --duration.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -54,7 +55,9 @@ impl FromStr for RateArg {
     fn from_str(text: &str) -> Result<Self, String> {
         let rate = |text: &str| -> Result<f64, String> {
             let rate = text.trim().parse();
-            rate.map_err(|_| format!("{text:?} is no rate: write 2000, or a ramp as 100..2000/30s"))
+            rate.map_err(|_| {
+                format!("{text:?} is not a rate: write 2000, or a ramp as 100..2000/30s")
+            })
         };
         let Some((from, rest)) = text.split_once("..") else {
             return Ok(RateArg::Constant(rate(text)?));
@@ -79,7 +82,7 @@ impl FromStr for StepsArg {
 
     fn from_str(text: &str) -> Result<Self, String> {
         let step = |step: &str| -> Result<RateStep, String> {
-            let malformed = || format!("{step:?} is no step: write 100:10s,200:10s");
+            let malformed = || format!("{step:?} is not a step: write 100:10s,200:10s");
             let (rate, length) = step.split_once(':').ok_or_else(malformed)?;
             let length: Period = length.trim().parse().map_err(|e| format!("{e}"))?;
             Ok(RateStep {
@@ -91,27 +94,6 @@ impl FromStr for StepsArg {
             .map(step)
             .collect::<Result<_, _>>()
             .map(Self)
-    }
-}
-
-/// Distribution of think times, as typed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-pub enum SpreadArg {
-    /// Constant: always --think.
-    None,
-    /// Uniform between 0 and twice --think.
-    Uniform,
-    /// Exponential with mean --think.
-    Exponential,
-}
-
-impl From<SpreadArg> for ThinkDistribution {
-    fn from(spread: SpreadArg) -> Self {
-        match spread {
-            SpreadArg::None => ThinkDistribution::None,
-            SpreadArg::Uniform => ThinkDistribution::Uniform,
-            SpreadArg::Exponential => ThinkDistribution::Exponential,
-        }
     }
 }
 
@@ -154,8 +136,12 @@ pub struct PacingArgs {
     #[arg(long, value_name = "TIME", default_value = "0", requires = "clients")]
     pub think: Period,
     /// Distribution of think times.
-    #[arg(long, value_enum, value_name = "DISTRIBUTION", default_value_t = SpreadArg::None, requires = "think")]
-    pub think_distribution: SpreadArg,
+    #[arg(long, value_name = "DISTRIBUTION", default_value = "none", requires = "think", value_parser = words::<ThinkDistribution>(&[
+        ("none", "Constant: always --think"),
+        ("uniform", "Uniform between 0 and twice --think"),
+        ("exponential", "Exponential with mean --think"),
+    ]))]
+    pub think_distribution: ThinkDistribution,
     /// Duration of the measurement: 10s, 2m; `forever` until Ctrl-C [default: that of the ramp, steps or recording, else 10s].
     #[arg(short, long, value_name = "TIME", conflicts_with = "count")]
     pub duration: Option<DurationArg>,
@@ -184,46 +170,12 @@ pub struct PacingArgs {
     #[arg(short, long, value_name = "TIME", default_value = "10s")]
     pub timeout: Period,
     /// Spinning in the last microseconds before a start: at most a tenth of a core, half a core with `--sched fifo`.
-    #[arg(long, value_enum, value_name = "MODE", default_value_t = SpinArg::Bounded)]
-    pub spin: SpinArg,
+    #[arg(long, value_name = "MODE", default_value = "bounded", value_parser = words::<Spin>(&[("bounded", ""), ("off", "")]))]
+    pub spin: Spin,
     /// Scheduling policy of the workers: `fifo` (SCHED_FIFO, before all ordinary programs; needs CAP_SYS_NICE and a core of its
     /// own) or `normal` (niceness -10 where allowed).
-    #[arg(long, value_enum, value_name = "POLICY", default_value_t = SchedArg::Auto)]
-    pub sched: SchedArg,
-}
-
-/// Spinning as written.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum SpinArg {
-    Bounded,
-    Off,
-}
-
-impl From<SpinArg> for Spin {
-    fn from(spin: SpinArg) -> Self {
-        match spin {
-            SpinArg::Bounded => Spin::Bounded,
-            SpinArg::Off => Spin::Off,
-        }
-    }
-}
-
-/// A policy of the scheduler as written.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum SchedArg {
-    Auto,
-    Fifo,
-    Normal,
-}
-
-impl From<SchedArg> for Sched {
-    fn from(sched: SchedArg) -> Self {
-        match sched {
-            SchedArg::Auto => Sched::Auto,
-            SchedArg::Fifo => Sched::Fifo,
-            SchedArg::Normal => Sched::Normal,
-        }
-    }
+    #[arg(long, value_name = "POLICY", default_value = "auto", value_parser = words::<Sched>(&[("auto", ""), ("fifo", ""), ("normal", "")]))]
+    pub sched: Sched,
 }
 
 #[cfg(test)]
@@ -242,7 +194,7 @@ mod tests {
         assert_eq!("0..2000/30s".parse(), Ok(ramp));
         let wrong = |text: &str| text.parse::<RateArg>().unwrap_err();
         assert!(wrong("100..2000").contains("100..2000/30s"));
-        assert!(wrong("fast").contains("no rate"));
+        assert!(wrong("fast").contains("not a rate"));
         assert!(wrong("1..2/soon").contains("soon"));
     }
 

@@ -25,7 +25,7 @@ impl FromStr for CurveRates {
         let one = |text: &str| {
             let rate = text.trim().parse::<f64>().ok();
             let rate = rate.filter(|rate| *rate > 0.0 && *rate <= 10_000_000.0);
-            rate.ok_or_else(|| format!("{text:?} is no rate: write --curve=100,200,400"))
+            rate.ok_or_else(|| format!("{text:?} is not a rate: write --curve=100,200,400"))
         };
         let mut rates = text.split(',').map(one).collect::<Result<Vec<_>, _>>()?;
         rates.sort_by(f64::total_cmp);

@@ -15,8 +15,8 @@ use tare_schema::named::{GIVEN_BYTES_MAX, read_given, text_given};
 use super::super::args::{Args, GrpcArgs};
 use super::super::grpc_server::GrpcServer;
 use super::super::target::LoadUrl;
+use super::protocol;
 use super::request::header;
-use super::tls;
 
 /// Whether gRPC calls are made.
 pub(super) fn is_wanted(args: &Args) -> anyhow::Result<bool> {
@@ -24,7 +24,7 @@ pub(super) fn is_wanted(args: &Args) -> anyhow::Result<bool> {
     if wanted && args.protocol.http2 {
         bail!("calls are made over HTTP/2 anyway: leave out --http2");
     }
-    match args.grpc.call_flag() {
+    match args.options.first_flag("GrpcArgs") {
         Some(call_flag) if !wanted => {
             bail!(
                 "{call_flag} is about gRPC calls: add --grpc, or name the method with --grpc-call"
@@ -40,7 +40,7 @@ pub fn server(args: &Args, target: &LoadUrl) -> anyhow::Result<GrpcServer> {
     let headers = texts
         .map(|text| header(text))
         .collect::<anyhow::Result<_>>()?;
-    let transport = tls::transport(args, target)?;
+    let transport = protocol::transport(args, target)?;
     GrpcServer::new(target, headers, &transport, args.pacing.timeout.0)
 }
 

@@ -1,13 +1,18 @@
-//! The Kafka producer of the arguments.
+//! The Kafka producer and the Kafka consumer of the arguments.
 
 use anyhow::{Context, bail};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use tare_schema::load::{Acks, Body, LoginSpec, Payloads, ProduceSpec, RequestSpec};
+use tare_schema::load::{
+    Acks, Body, FetchDepth, FetchEnd, FetchFrom, FetchShare, FetchSpec, FetchUntil, LoginSpec,
+    Payloads, ProduceSpec, RequestSpec, Stop,
+};
 use tare_schema::named::{GIVEN_BYTES_MAX, read_given};
+use tare_schema::units::Size;
 
-use super::super::args::{Args, KafkaArgs, OnOff};
+use super::super::args::{Args, KafkaArgs};
 use super::super::target::LoadUrl;
+use crate::arguments::OnOff;
 
 /// Default bytes of a value, as in other tools.
 const PAYLOAD_BYTES: u64 = 100;
@@ -17,6 +22,14 @@ const PAYLOAD_BYTES_MAX: u64 = 64 << 20;
 const DRAWN_BYTES: u64 = 4 << 20;
 /// Most random values.
 const DRAWN_MAX: u64 = 10_000;
+/// Fetches in flight per worker: more than clusters usually have brokers; the consumer uses fewer when there are fewer brokers.
+const FETCHES_IN_FLIGHT: u16 = 32;
+
+/// Commit interval of a group member.
+const COMMIT_EVERY_MS: u64 = 1000;
+
+/// Session timeout of a group member; short, since a load that was killed blocks its group until then.
+const SESSION_TIMEOUT_MS: u32 = 10_000;
 
 /// The producer of the URL and the arguments, and its one request, the topic; `None` for another protocol.
 pub(super) fn producer(
@@ -25,7 +38,7 @@ pub(super) fn producer(
     requests: &mut [RequestSpec],
 ) -> anyhow::Result<Option<ProduceSpec>> {
     if !target.is("kafka-produce") {
-        return match args.kafka.given() {
+        return match args.options.first_flag("KafkaArgs") {
             Some(flag) => bail!("{flag} is for Kafka: write kafka://{}/topic", target.host),
             None => Ok(None),
         };
@@ -35,7 +48,7 @@ pub(super) fn producer(
     };
     let topic = topic(target)?;
     let kafka = &args.kafka;
-    let spec = of(kafka)?;
+    let spec = produce_spec(kafka)?;
     request.name = topic.replace('.', "_").chars().take(64).collect();
     request.method = "PRODUCE".into();
     request.path = topic.to_owned();
@@ -52,12 +65,12 @@ pub(super) fn producer(
 }
 
 /// The topic that a URL names.
-pub(super) fn topic(target: &LoadUrl) -> anyhow::Result<&str> {
+fn topic(target: &LoadUrl) -> anyhow::Result<&str> {
     let topic = target.path.trim_matches('/');
     let is_name = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-');
     if topic.is_empty() || topic.len() > 249 || !topic.chars().all(is_name) {
         bail!(
-            "{}: {topic:?} is no topic: write {}/topic, of letters, digits, dots, - and _",
+            "{}: {topic:?} is not a topic: write {}/topic, of letters, digits, dots, - and _",
             target.url,
             target.url.trim_end_matches(&target.path)
         );
@@ -65,13 +78,24 @@ pub(super) fn topic(target: &LoadUrl) -> anyhow::Result<&str> {
     Ok(topic)
 }
 
-fn of(args: &KafkaArgs) -> anyhow::Result<ProduceSpec> {
+/// A size that fits into 32 bits.
+fn size(size: Option<Size>, default_bytes: u32) -> anyhow::Result<u32> {
+    size.map_or(Ok(default_bytes), |size| {
+        u32::try_from(size.0).with_context(|| format!("{} bytes are too many", size.0))
+    })
+}
+
+fn login(args: &KafkaArgs) -> Option<LoginSpec> {
+    let mechanism = args.sasl_mechanism.as_deref();
+    Some(LoginSpec {
+        mechanism: mechanism.unwrap_or("SCRAM-SHA-512").to_owned(),
+        user: args.sasl_user.clone()?,
+        password_file: args.sasl_password_file.clone()?,
+    })
+}
+
+fn produce_spec(args: &KafkaArgs) -> anyhow::Result<ProduceSpec> {
     let defaults = ProduceSpec::default();
-    let size = |size: Option<tare_schema::units::Size>, defaults: u32| -> anyhow::Result<u32> {
-        size.map_or(Ok(defaults), |size| {
-            u32::try_from(size.0).with_context(|| format!("{} bytes are too many", size.0))
-        })
-    };
     let acks = args.acks.map_or(defaults.acks, Acks::from);
     Ok(ProduceSpec {
         client_id: args.client_id.clone().unwrap_or(defaults.client_id),
@@ -89,24 +113,14 @@ fn of(args: &KafkaArgs) -> anyhow::Result<ProduceSpec> {
         buffer_bytes: args
             .buffer_memory
             .map_or(defaults.buffer_bytes, |size| size.0),
-        compression: args.compression.map_or(defaults.compression, Into::into),
+        compression: args.compression.unwrap_or(defaults.compression),
         compression_level: args.compression_level,
-        partitioner: args.partitioner.map_or(defaults.partitioner, Into::into),
+        partitioner: args.partitioner.unwrap_or(defaults.partitioner),
         keys: args.keys.map_or(defaults.keys, |keys| keys.0),
         payloads: payloads(args)?,
         stamps_of_run: None,
         serials: None,
-        login: match (&args.sasl_user, &args.sasl_password_file) {
-            (Some(user), Some(file)) => Some(LoginSpec {
-                mechanism: args
-                    .sasl_mechanism
-                    .clone()
-                    .unwrap_or_else(|| "SCRAM-SHA-512".into()),
-                user: user.clone(),
-                password_file: file.clone(),
-            }),
-            _ => None,
-        },
+        login: login(args),
     })
 }
 
@@ -135,4 +149,82 @@ fn payloads(args: &KafkaArgs) -> anyhow::Result<Payloads> {
         bytes: bytes as u32,
         randomness,
     })
+}
+
+/// The consumer of the arguments, and its one request, the fetch; `None` without `--consume`.
+pub(super) fn consumer(
+    args: &Args,
+    target: &LoadUrl,
+    requests: &mut [RequestSpec],
+) -> anyhow::Result<Option<FetchSpec>> {
+    let is_kafka = target.is("kafka-produce");
+    if let (false, Some(flag)) = (is_kafka, args.options.first_flag("ConsumeArgs")) {
+        bail!("{flag} is for Kafka: write kafka://{}/topic", target.host);
+    }
+    if !args.consume.consume {
+        return Ok(None);
+    }
+    let [request] = requests else {
+        bail!("one topic a load: leave out the file of requests");
+    };
+    let name = topic(target)?;
+    request.name = "fetch".into();
+    request.method = "FETCH".into();
+    request.path = name.to_owned();
+    Ok(Some(fetch_spec(args, name)?))
+}
+
+/// A consumer of this topic with the settings of the arguments.
+pub fn fetch_spec(args: &Args, topic: &str) -> anyhow::Result<FetchSpec> {
+    let consume = &args.consume;
+    let from = consume.from.map_or(FetchFrom::Start, |from| from.0);
+    let is_bounded = args.pacing.count.is_some() || args.pacing.duration.is_some();
+    let wait_ms = consume
+        .fetch_max_wait
+        .map_or(500, |wait| wait.as_ns() / 1_000_000);
+    Ok(FetchSpec {
+        topics: vec![topic.to_owned()],
+        client_id: args
+            .kafka
+            .client_id
+            .clone()
+            .unwrap_or_else(|| "tare".into()),
+        in_flight_max: FETCHES_IN_FLIGHT,
+        share: match &consume.group {
+            None => FetchShare::Assigned,
+            Some(group) => FetchShare::Group {
+                group: group.clone(),
+                assignors: match &consume.assignor {
+                    Some(assignor) => vec![assignor.clone()],
+                    None => vec!["range".into(), "sticky".into()],
+                },
+                commit_every_ms: Some(COMMIT_EVERY_MS),
+                session_timeout_ms: SESSION_TIMEOUT_MS,
+            },
+        },
+        from,
+        min_bytes: size(consume.fetch_min_bytes, 1)?,
+        max_wait_ms: u32::try_from(wait_ms).unwrap_or(u32::MAX),
+        max_bytes: size(consume.fetch_max_bytes, 50 << 20)?,
+        partition_max_bytes: size(consume.max_partition_fetch_bytes, 1 << 20)?,
+        check_crc: !consume.no_check_crcs,
+        depth: match consume.decode_records {
+            true => FetchDepth::Records,
+            false => FetchDepth::Batches,
+        },
+        until: FetchUntil {
+            records: args.pacing.count,
+            backlog: !is_bounded && from != FetchFrom::End,
+        },
+        at_end: FetchEnd::Wait,
+        login: login(&args.kafka),
+    })
+}
+
+/// The stop rule of a consumer. Where the fetch has an end of its own (records, backlog), the load has none.
+pub(super) fn stop_of_consumer(spec: &FetchSpec, stop: Stop) -> Stop {
+    match spec.until.backlog || spec.until.records.is_some() {
+        true => Stop::Interrupted,
+        false => stop,
+    }
 }

@@ -1,32 +1,25 @@
 //! Resolves the arguments of `tare load` into a load plan.
 
-mod consume;
 mod grpc;
 mod kafka;
-mod mongodb;
 mod pace;
+mod protocol;
 mod request;
 mod targets;
-mod tcp;
-mod tls;
-mod words;
 
 use anyhow::bail;
 use tare_load::protocols::grpc::GrpcOptions;
 use tare_load::protocols::http2::Http2Options;
 use tare_load::protocols::{connect, http1};
 use tare_schema::FORMAT_VERSION;
-use tare_schema::load::{CallSpec, ClientSpec, Cores, Endpoint, FetchSpec, LoadPlan, LoadSpec};
+use tare_schema::load::{CallSpec, ClientSpec, Cores, Endpoint, LoadPlan, LoadSpec, Sched};
 
-use super::args::{Args, SchedArg};
+use super::args::Args;
 use super::target::LoadUrl;
+use crate::values::counted;
 pub use grpc::server;
+pub use kafka::fetch_spec;
 pub use request::Content;
-
-/// A consumer of this topic with the settings of the arguments, beside a producer.
-pub fn consumer_of(args: &Args, topic: &str) -> anyhow::Result<FetchSpec> {
-    consume::of(args, topic)
-}
 
 /// The load of the arguments, resolved.
 #[derive(Debug, Clone)]
@@ -43,7 +36,7 @@ impl ResolvedLoad {
     /// Resolves the arguments.
     pub fn new(args: &Args, target: &LoadUrl, mut content: Content) -> anyhow::Result<Self> {
         let pacing = pace::pacing(&args.pacing)?;
-        let consumer = consume::consumer(args, target, &mut content.requests)?;
+        let consumer = kafka::consumer(args, target, &mut content.requests)?;
         let producer = match &consumer {
             Some(_) => None,
             None => kafka::producer(args, target, &mut content.requests)?,
@@ -88,13 +81,13 @@ impl ResolvedLoad {
         let stop = pace::stop(&args.pacing, &pacing);
         let stop = consumer
             .as_ref()
-            .map_or(stop, |consumer| consume::stop(consumer, stop));
+            .map_or(stop, |consumer| kafka::stop_of_consumer(consumer, stop));
         if !target.is("http1") && (args.protocol.http2 || args.protocol.grpc) {
             let url = &target.url;
             bail!("--http2 and --grpc are for http:// and https://, not for {url}");
         }
-        let mongodb = mongodb::load(args, target)?;
-        let exchange = tcp::exchange(args, target)?;
+        let mongodb = protocol::mongodb_load(args, target)?;
+        let exchange = protocol::tcp_exchange(args, target)?;
         let options = args.options.of(target)?;
         let client = match (consumer, producer, exchange, mongodb) {
             (Some(fetch), ..) => ClientSpec::with(connections, &fetch),
@@ -113,10 +106,6 @@ impl ResolvedLoad {
                 None => client(args, connections, calls),
             },
         };
-        let counted = |count: u32, what: &str| match count {
-            1 => format!("1 {what}"),
-            count => format!("{count} {what}s"),
-        };
         let carriers = format!(
             "{}, {}",
             counted(connections, "connection"),
@@ -127,7 +116,7 @@ impl ResolvedLoad {
             "{} · {} · {} · {carriers}",
             target.url,
             tare_report::pace::words(&pacing),
-            words::stop(&pacing, stop),
+            pace::stop_text(&pacing, stop),
         );
         let plan = LoadPlan {
             version: FORMAT_VERSION,
@@ -142,8 +131,8 @@ impl ResolvedLoad {
             address_overrides: Vec::new(),
             // Who asks for SCHED_FIFO has a core for it; otherwise other programs may share the cores.
             cores: match args.pacing.sched {
-                SchedArg::Fifo => Cores::Own,
-                SchedArg::Auto | SchedArg::Normal => Cores::Shared,
+                Sched::Fifo => Cores::Own,
+                Sched::Auto | Sched::Normal => Cores::Shared,
             },
             cpu_per_exchange_ns: None,
             load: LoadSpec {
@@ -152,9 +141,9 @@ impl ResolvedLoad {
                 warmup_ns: args.pacing.warmup.as_ns(),
                 timeout_ns: args.pacing.timeout.as_ns(),
                 workers: args.pacing.workers,
-                spin: args.pacing.spin.into(),
-                sched: args.pacing.sched.into(),
-                transport: tls::transport(args, target)?,
+                spin: args.pacing.spin,
+                sched: args.pacing.sched,
+                transport: protocol::transport(args, target)?,
                 mix: content.mix,
                 connections: pace::connections(&args.pacing),
                 requests: content

@@ -4,6 +4,7 @@ use anyhow::Context;
 use tare_schema::load::{
     AtEnd, ConnectionRules, Interarrival, LoadSpec, Pacing, RequestSpec, Shard, Stop,
 };
+use tare_schema::units::Period;
 
 use super::super::args::{Args, DurationArg, PacingArgs, RateArg};
 
@@ -53,7 +54,7 @@ pub(super) fn pacing(args: &PacingArgs) -> anyhow::Result<Pacing> {
         (None, Some(clients)) => Pacing::Closed {
             clients,
             think_ns: args.think.as_ns(),
-            think_distribution: args.think_distribution.into(),
+            think_distribution: args.think_distribution,
         },
         (None, None) => Pacing::Max,
     })
@@ -87,6 +88,16 @@ pub(super) fn stop(args: &PacingArgs, pacing: &Pacing) -> Stop {
         (None, None, _) => Stop::Duration {
             window_ns: LoadSpec::WINDOW_NS,
         },
+    }
+}
+
+/// The stop rule as text.
+pub(super) fn stop_text(pacing: &Pacing, stop: Stop) -> String {
+    match (stop, pacing) {
+        (Stop::Duration { window_ns }, _) => Period(Duration::from_nanos(window_ns)).to_string(),
+        (Stop::Count { exchanges }, _) => format!("{exchanges} requests"),
+        (Stop::Interrupted, Pacing::Replay { .. }) => "to its end".into(),
+        (Stop::Interrupted, _) => "until Ctrl-C".into(),
     }
 }
 

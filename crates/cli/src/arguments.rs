@@ -1,0 +1,66 @@
+//! Values of arguments that several commands share.
+
+use clap::ValueEnum;
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+use serde::de::DeserializeOwned;
+
+/// On or off.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum OnOff {
+    /// On.
+    On,
+    /// Off.
+    Off,
+}
+
+/// A parser of the words that a type has in files, each with its help (or none).
+pub fn words<T>(words: &[(&'static str, &'static str)]) -> impl TypedValueParser<Value = T> + use<T>
+where
+    T: DeserializeOwned + Clone + Send + Sync + 'static,
+{
+    let values = words.iter().map(|&(word, help)| match help {
+        "" => PossibleValue::new(word),
+        _ => PossibleValue::new(word).help(help),
+    });
+    PossibleValuesParser::new(values).try_map(|word| serde_json::from_value::<T>(word.into()))
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::{Arg, Command};
+    use tare_schema::load::TlsVersion;
+    use tare_schema::load::{Codec, Partitioner, Resumption, Sched, Spin, ThinkDistribution};
+
+    use super::*;
+
+    /// Whether every word of an argument of `tare load` is a value of its type.
+    fn all_parse<T: Clone + Send + Sync + 'static>(flag: &str) {
+        let command = crate::command();
+        let load = command.find_subcommand("load").unwrap();
+        let mut arguments = load.get_arguments();
+        let argument = arguments.find(|one| one.get_long() == Some(flag)).unwrap();
+        let words = argument.get_possible_values();
+        assert!(words.len() > 1, "{flag}");
+        for word in words {
+            let bare = Arg::new("it").value_parser(argument.get_value_parser().clone());
+            let parsed = Command::new("it")
+                .arg(bare)
+                .try_get_matches_from(["it", word.get_name()])
+                .unwrap_or_else(|error| panic!("{flag} {}: {error}", word.get_name()));
+            assert!(parsed.get_one::<T>("it").is_some(), "{flag}");
+        }
+    }
+
+    #[test]
+    fn every_word_that_is_offered_is_one_of_its_type() {
+        all_parse::<Codec>("compression");
+        all_parse::<Partitioner>("partitioner");
+        all_parse::<Resumption>("tls-resume");
+        all_parse::<Sched>("sched");
+        all_parse::<Spin>("spin");
+        all_parse::<ThinkDistribution>("think-distribution");
+        all_parse::<TlsVersion>("tls-min");
+        all_parse::<tare_load::protocols::tcp::Direction>("throughput");
+        all_parse::<String>("assignor");
+    }
+}
