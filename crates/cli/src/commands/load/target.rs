@@ -6,6 +6,9 @@ use anyhow::{anyhow, bail};
 use tare_load::protocols::{self, Protocol, UrlScheme, UrlServers, UrlTls};
 use tare_schema::load::Reach;
 
+/// Default port of brokers.
+const BROKER_PORT: u16 = 9092;
+
 /// A parsed URL.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LoadUrl {
@@ -68,8 +71,8 @@ impl LoadUrl {
             Some(_) => path.to_owned(),
         };
         let (host, addresses) = match scheme.servers {
-            UrlServers::Several => brokers(url, host, scheme)?,
-            UrlServers::One => (host.to_owned(), server(url, host, scheme)?),
+            UrlServers::Several => brokers(url, host)?,
+            UrlServers::One => (host.to_owned(), server(url, host, scheme.port)?),
         };
         Ok(Self {
             url: url.to_owned(),
@@ -106,13 +109,13 @@ fn scheme(name: &str) -> Option<(&'static str, UrlScheme)> {
     protocols::ALL.into_iter().find_map(of_protocol)
 }
 
-/// The addresses of `HOST[:PORT]`.
-fn resolved(url: &str, host: &str, scheme: UrlScheme) -> anyhow::Result<Vec<SocketAddr>> {
+/// The addresses of `HOST[:PORT]`, with a default port.
+fn resolved(url: &str, host: &str, port: Option<u16>) -> anyhow::Result<Vec<SocketAddr>> {
     let behind = host.rfind(']').map_or(host, |end| &host[end..]);
     let (name, port) = match behind.rfind(':') {
         None => {
             let unnamed = || anyhow!("{url}: it names no port; write {url}:9000");
-            (host, scheme.port.ok_or_else(unnamed)?)
+            (host, port.ok_or_else(unnamed)?)
         }
         Some(_) => {
             let (name, port) = host.rsplit_once(':').unwrap_or((host, ""));
@@ -135,8 +138,8 @@ fn resolved(url: &str, host: &str, scheme: UrlScheme) -> anyhow::Result<Vec<Sock
 
 /// The addresses of one server. With addresses of both families only the first one's is used: a load over both would mix two
 /// paths.
-fn server(url: &str, host: &str, scheme: UrlScheme) -> anyhow::Result<Vec<SocketAddr>> {
-    let mut addresses = resolved(url, host, scheme)?;
+fn server(url: &str, host: &str, port: Option<u16>) -> anyhow::Result<Vec<SocketAddr>> {
+    let mut addresses = resolved(url, host, port)?;
     let is_ipv4 = addresses.first().is_some_and(SocketAddr::is_ipv4);
     addresses.retain(|address| address.is_ipv4() == is_ipv4);
     Ok(addresses)
@@ -144,13 +147,13 @@ fn server(url: &str, host: &str, scheme: UrlScheme) -> anyhow::Result<Vec<Socket
 
 /// The first name of `HOST[:PORT],HOST[:PORT],…`, and one address per broker: further ones of the same name lead to the same
 /// broker.
-fn brokers(url: &str, hosts: &str, scheme: UrlScheme) -> anyhow::Result<(String, Vec<SocketAddr>)> {
+fn brokers(url: &str, hosts: &str) -> anyhow::Result<(String, Vec<SocketAddr>)> {
     let mut addresses = Vec::new();
     for host in hosts.split(',').map(str::trim) {
         if host.is_empty() {
             bail!("{url}: it names no broker; write kafka://host:9092,host:9092/topic");
         }
-        let all = resolved(url, host, scheme)?;
+        let all = resolved(url, host, Some(BROKER_PORT))?;
         addresses.extend(all.iter().find(|one| one.is_ipv4()).or(all.first()));
     }
     let first = hosts.split(',').next().unwrap_or_default().trim();
@@ -260,13 +263,12 @@ mod tests {
 
     #[test]
     fn several_brokers_are_read_each_with_its_port() {
-        let scheme = scheme("kafka").unwrap().1;
-        let (first, found) = brokers("u", "127.0.0.1, 127.0.0.2:19092,[::1]:9", scheme).unwrap();
+        let (first, found) = brokers("u", "127.0.0.1, 127.0.0.2:19092,[::1]:9").unwrap();
         assert_eq!(first, "127.0.0.1");
         let found: Vec<String> = found.iter().map(ToString::to_string).collect();
         assert_eq!(found, ["127.0.0.1:9092", "127.0.0.2:19092", "[::1]:9"]);
         for wrong in ["", "a,,b", "127.0.0.1:0", "127.0.0.1:x"] {
-            assert!(brokers("kafka://", wrong, scheme).is_err(), "{wrong}");
+            assert!(brokers("kafka://", wrong).is_err(), "{wrong}");
         }
     }
 }
