@@ -11,7 +11,6 @@ mod run_events;
 mod runs;
 mod screen;
 mod signals;
-mod stopping_rule;
 mod values;
 
 use std::process::ExitCode;

@@ -1,7 +1,6 @@
 //! Progress of a run: one live line on a terminal, plain lines elsewhere.
 
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use tare_conduct::{Enough, Event, Progress, Watcher};
@@ -9,13 +8,14 @@ use tare_lab::doctor::OtherPrograms;
 use tare_report::quantity;
 use tare_schema::agent::Sample;
 use tare_schema::event::RunEvent;
-use tare_schema::metric::Unit;
+use tare_schema::plan::Plan;
 use tare_schema::record::{TrialRecord, TrialStatus};
 use tare_schema::shown::{shown, shown_lines};
 
+use crate::run_events;
 use crate::screen::{self, say_raw};
 use crate::signals::Interruption;
-use crate::{run_events, stopping_rule};
+use crate::values::{MISSING, clock, maybe_time};
 
 /// How progress is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -36,17 +36,13 @@ pub struct ProgressWatcher {
     output: ProgressOutput,
     bar: ProgressBar,
     interruption: Interruption,
-    plan: tare_schema::plan::Plan,
+    plan: Plan,
     folder: Option<PathBuf>,
 }
 
 impl ProgressWatcher {
     /// A watcher of a run of this plan.
-    pub fn new(
-        plan: &tare_schema::plan::Plan,
-        output: ProgressOutput,
-        interruption: Interruption,
-    ) -> Self {
+    pub fn new(plan: &Plan, output: ProgressOutput, interruption: Interruption) -> Self {
         let target = match output {
             ProgressOutput::Terminal => ProgressDrawTarget::stderr(),
             ProgressOutput::Log | ProgressOutput::Off | ProgressOutput::JsonLines => {
@@ -139,12 +135,9 @@ impl ProgressWatcher {
         let rate = if seconds > 0.0 {
             format!("{:.0}/s", (sample.ok + sample.errors) as f64 / seconds)
         } else {
-            "–".to_owned()
+            MISSING.to_owned()
         };
-        let p99 = sample.latency_p99_ns.map_or_else(
-            || "–".to_owned(),
-            |ns| quantity::value(Unit::Nanoseconds, ns as f64),
-        );
+        let p99 = maybe_time(sample.latency_p99_ns);
         let errors = match sample.errors {
             0 => String::new(),
             n => format!(", {n} errors"),
@@ -234,12 +227,44 @@ impl Watcher for ProgressWatcher {
     }
 
     fn enough(&mut self, folder: &Path) -> Enough {
-        stopping_rule::decide(&self.plan, folder)
+        stopping_rule(&self.plan, folder)
     }
 
     fn interrupted(&self) -> bool {
         // Lines that nobody reads are no reason to go on.
         self.interruption.is_requested() || screen::is_closed()
+    }
+}
+
+/// Whether the intervals that the plan names are narrow enough by the records of a run folder, so that the run can end early.
+fn stopping_rule(plan: &Plan, folder: &Path) -> Enough {
+    let Some(until) = plan.blocks.until else {
+        return Enough::No;
+    };
+    let Ok(run) = tare_report::read(folder) else {
+        return Enough::No;
+    };
+    let view = tare_report::view(&run);
+    let widths: Vec<Option<f64>> = view
+        .overheads
+        .iter()
+        .filter(|overhead| overhead.metric == until.metric)
+        .map(|overhead| {
+            let ratio = overhead.ratio?;
+            Some((ratio.high? - ratio.low?) / 2.0)
+        })
+        .collect();
+    let narrow = widths
+        .iter()
+        .all(|width| width.is_some_and(|width| width <= until.half_width));
+    if narrow && !widths.is_empty() {
+        Enough::Yes(format!(
+            "every interval's half-width of the {} is at most {}",
+            until.metric.label(),
+            quantity::percent(until.half_width)
+        ))
+    } else {
+        Enough::No
     }
 }
 
@@ -253,31 +278,9 @@ fn short_name(experiment: &str) -> &str {
     experiment.rsplit('/').next().unwrap_or(experiment)
 }
 
-/// `3:07`.
-pub fn clock(left: Duration) -> String {
-    let seconds = left.as_secs();
-    if seconds >= 3600 {
-        format!(
-            "{}:{:02}:{:02}",
-            seconds / 3600,
-            seconds / 60 % 60,
-            seconds % 60
-        )
-    } else {
-        format!("{}:{:02}", seconds / 60, seconds % 60)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn time_left_reads_as_a_clock() {
-        assert_eq!(clock(Duration::from_secs(41)), "0:41");
-        assert_eq!(clock(Duration::from_secs(187)), "3:07");
-        assert_eq!(clock(Duration::from_secs(3_661)), "1:01:01");
-    }
 
     #[test]
     fn an_experiment_is_called_by_its_stem() {

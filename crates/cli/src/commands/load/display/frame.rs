@@ -6,11 +6,8 @@ use std::time::Duration;
 use tare_report::quantity;
 use tare_report::terminal::Colour;
 use tare_schema::agent::Sample;
-use tare_schema::metric::Unit;
 
-use super::spark::{range, sparkline};
-use super::time;
-use crate::progress;
+use crate::values::{self, MISSING, bytes, maybe, maybe_time as time, per_s};
 
 /// Samples in the sparkline; one per second.
 const SPARK: usize = 40;
@@ -18,6 +15,12 @@ const SPARK: usize = 40;
 /// Width of the label of a line, and the narrowest and widest bar.
 const LABEL: usize = 8;
 const BAR: (usize, usize) = (8, 40);
+
+/// Bars from the smallest to the largest.
+const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
+
+/// Smallest ratio of maximum to minimum that fills the height: a smaller one is noise and drawn as a low line.
+const RATIO_MIN: f64 = 2.0;
 
 /// State of a running load.
 #[derive(Debug)]
@@ -137,10 +140,9 @@ impl LiveState {
     fn rate(&self, paint: Colour) -> String {
         let sample = &self.last;
         let seconds = sample.length_ns as f64 / 1e9;
-        let per_s = |rate| quantity::value(Unit::PerSecond, rate);
         let now = match (seconds > 0.0, sample.records) {
             (true, Some(records)) => {
-                let bytes = quantity::value(Unit::Bytes, records.bytes as f64 / seconds);
+                let bytes = bytes(records.bytes as f64 / seconds);
                 let behind = records.backlog.map(|behind| format!(", lag {behind}"));
                 let records = per_s(records.count as f64 / seconds);
                 format!("records {records}, {bytes}/s{}", behind.unwrap_or_default())
@@ -149,14 +151,13 @@ impl LiveState {
                 let answered = per_s((sample.ok + sample.errors) as f64 / seconds);
                 match self.record_bytes {
                     Some(each_bytes) => {
-                        let bytes_per_s = sample.ok as f64 * each_bytes / seconds;
-                        let bytes = quantity::value(Unit::Bytes, bytes_per_s);
+                        let bytes = bytes(sample.ok as f64 * each_bytes / seconds);
                         format!("records {answered}, {bytes}/s")
                     }
                     None => answered,
                 }
             }
-            (false, _) => quantity::MISSING.to_owned(),
+            (false, _) => MISSING.to_owned(),
         };
         let now = paint.strong(&now);
         match self.offered_per_s {
@@ -181,8 +182,7 @@ impl LiveState {
             (None, Some(count)) => {
                 let share = (self.done as f64 / count.max(1) as f64).min(1.0);
                 let left_ns = (share > 0.0).then(|| at_ns as f64 * (1.0 - share) / share);
-                let left =
-                    left_ns.map_or_else(|| quantity::MISSING.to_owned(), |ns| clock(ns as u64));
+                let left = maybe(left_ns.map(|ns| clock(ns as u64)));
                 (Some(share), format!("about {left} left"))
             }
             (None, None) => (None, "to its end, or Ctrl-C".into()),
@@ -220,7 +220,7 @@ impl LiveState {
 }
 
 fn clock(ns: u64) -> String {
-    progress::clock(Duration::from_nanos(ns))
+    values::clock(Duration::from_nanos(ns))
 }
 
 /// Joins the items that fit; the first one always does.
@@ -237,6 +237,28 @@ fn fitted(items: &[String], width: usize) -> String {
         line.push_str(item);
     }
     line
+}
+
+/// One bar per value; a blank for a missing one.
+fn sparkline(values: &[Option<u64>]) -> String {
+    let Some((low, high)) = range(values) else {
+        return " ".repeat(values.len());
+    };
+    let low = low.max(1) as f64;
+    let ratio = (high as f64 / low).max(RATIO_MIN).ln();
+    let bar = |value: &Option<u64>| {
+        value.map_or(' ', |value| {
+            let at = (value.max(1) as f64 / low).ln() / ratio * (BARS.len() - 1) as f64;
+            BARS[(at.round().max(0.0) as usize).min(BARS.len() - 1)]
+        })
+    };
+    values.iter().map(bar).collect()
+}
+
+/// The smallest and the largest value, if there are any.
+fn range(values: &[Option<u64>]) -> Option<(u64, u64)> {
+    let known = || values.iter().flatten().copied();
+    Some((known().min()?, known().max()?))
 }
 
 #[cfg(test)]
@@ -330,5 +352,18 @@ mod tests {
         let line = state.line();
         assert!(line.contains("2000/s") && line.contains("p99 –"), "{line}");
         assert!(line.contains("errors 10"), "{line}");
+    }
+
+    #[test]
+    fn each_tenfold_climbs_alike() {
+        let values: Vec<Option<u64>> = (0..8).map(|n| Some(10_u64.pow(n))).collect();
+        assert_eq!(sparkline(&values), "▁▂▃▄▅▆▇█");
+    }
+
+    #[test]
+    fn noise_stays_low_and_a_second_without_answers_stays_blank() {
+        assert_eq!(sparkline(&[Some(100), None, Some(101)]), "▁ ▁");
+        assert_eq!(sparkline(&[None, None]), "  ");
+        assert_eq!(sparkline(&[]), "");
     }
 }

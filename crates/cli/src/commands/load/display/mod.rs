@@ -1,15 +1,12 @@
 //! Progress display of `tare load`: lines redrawn in place on a terminal, else a line every ten seconds.
 
 mod frame;
-mod spark;
 
 use std::io::{Write, stderr};
 
 use console::Term;
-use tare_report::quantity;
 use tare_schema::agent::Sample;
 use tare_schema::load::{LoadSpec, Pacing, Stop};
-use tare_schema::metric::Unit;
 
 use super::throughput;
 use crate::screen;
@@ -146,14 +143,6 @@ fn rows(lines: &[String], width: usize) -> usize {
             .max(1)
     };
     lines.iter().map(of).sum()
-}
-
-/// A time, or a dash.
-fn time(ns: Option<u64>) -> String {
-    ns.map_or_else(
-        || quantity::MISSING.to_owned(),
-        |ns| quantity::value(Unit::Nanoseconds, ns as f64),
-    )
 }
 
 #[cfg(test)]
