@@ -48,7 +48,7 @@ pub fn find(name: &str, runs: &Path) -> anyhow::Result<PathBuf> {
 }
 
 /// All runs in a folder, oldest first: names begin with the start time.
-fn known(runs: &Path) -> Vec<PathBuf> {
+pub fn known(runs: &Path) -> Vec<PathBuf> {
     let mut known: Vec<PathBuf> = std::fs::read_dir(runs)
         .into_iter()
         .flatten()

@@ -1,17 +1,18 @@
 //! `tare doctor`: what limits a measurement on this machine, and what to do about it.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use comfy_table::{ContentArrangement, LineStyle, Table, TableStyle};
 use tare_lab::calibrate;
 use tare_lab::doctor;
 use tare_lab::fetch::Fetcher;
 use tare_lab::targets::{Target, Targets, builtin_folder};
-use tare_schema::record::{Check, EnvironmentRecord, Grade};
+use tare_schema::record::{Check, EnvironmentRecord, Grade, TargetVersion};
 
 use crate::exit::Exit;
 use crate::screen::{print, print_json};
+use crate::values::table;
 
 /// Arguments of `tare doctor`.
 #[derive(Debug, clap::Args)]
@@ -45,7 +46,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     if args.json {
         print_json(&record)?;
     } else {
-        print(&in_words(&record))?;
+        print(&text(&record))?;
     }
     let exit = match doctor::worst(&record.checks) {
         Grade::Prevents => Exit::Environment,
@@ -59,10 +60,8 @@ fn add_targets(args: &Args, record: &mut EnvironmentRecord) -> anyhow::Result<()
     let targets = Targets::load(&builtin_folder()?, &args.targets)?;
     let fetcher = Fetcher::from_env()?;
     for target in targets.iter() {
-        let name = format!("target {}", target.def.target);
-        record
-            .checks
-            .push(check_target(&fetcher, target, name, &mut record.targets));
+        let check = check_target(&fetcher, target, &mut record.targets);
+        record.checks.push(check);
     }
     Ok(())
 }
@@ -70,30 +69,27 @@ fn add_targets(args: &Args, record: &mut EnvironmentRecord) -> anyhow::Result<()
 fn check_target(
     fetcher: &Fetcher,
     target: &Target,
-    name: String,
-    there: &mut std::collections::BTreeMap<String, tare_schema::record::TargetVersion>,
+    there: &mut BTreeMap<String, TargetVersion>,
 ) -> Check {
+    let of = &target.def.target;
     let (found, grade, advice) = match fetcher.find(target) {
         Ok(Some(software)) => {
             let version = software.version;
             let found = format!("{} ({})", version.version, version.source);
-            there.insert(target.def.target.clone(), version);
+            there.insert(of.clone(), version);
             (found, Grade::Good, None)
         }
         Ok(None) => {
-            let found = String::from("not here yet; fetched when an experiment needs it");
-            (found, Grade::Good, None)
+            let found = "not here yet; fetched when an experiment needs it";
+            (found.to_owned(), Grade::Good, None)
         }
         Err(error) => {
-            let advice = format!(
-                "{error}; experiments without {} still run",
-                target.def.target
-            );
-            (String::from("not usable"), Grade::Limits, Some(advice))
+            let advice = format!("{error}; experiments without {of} still run");
+            ("not usable".to_owned(), Grade::Limits, Some(advice))
         }
     };
     Check {
-        name,
+        name: format!("target {of}"),
         found,
         value: None,
         unit: None,
@@ -102,38 +98,30 @@ fn check_target(
     }
 }
 
-fn in_words(record: &EnvironmentRecord) -> String {
-    let mut table = Table::new();
-    table
-        .load_style(TableStyle::new().header_separator(LineStyle::none().fill('─').junction('─')))
-        .set_content_arrangement(ContentArrangement::Dynamic)
-        .set_header(["", "check", "found"]);
-    for check in &record.checks {
-        table.add_row([mark(check.grade), &check.name, &check.found]);
-    }
+fn text(record: &EnvironmentRecord) -> String {
+    let checks = record.checks.iter().map(|check| {
+        let mark = mark(check.grade).to_owned();
+        vec![mark, check.name.clone(), check.found.clone()]
+    });
     let mut text = format!(
-        "{} · {} cores · {:.1} GB · {} · Linux {}\n\n{table}\n",
+        "{} · {} cores · {:.1} GB · {} · Linux {}\n\n{}",
         record.cpu_model,
         record.cores,
         record.memory_bytes as f64 / 1e9,
         record.os,
         record.kernel,
+        table(&["", "check", "found"], checks),
     );
     text.push_str(&capacity_text(record));
-    let advised: Vec<&Check> = record
-        .checks
-        .iter()
-        .filter(|c| c.advice.is_some())
+    let advised = record.checks.iter();
+    let advised = advised.filter_map(|check| Some((&check.name, check.advice.as_ref()?)));
+    let advice: String = advised
+        .map(|(name, advice)| format!("  {name}: {advice}\n"))
         .collect();
-    if advised.is_empty() {
-        text.push_str("\nnothing limits a measurement here\n");
-        return text;
-    }
-    text.push_str("\nwhat to do\n");
-    for check in advised {
-        let advice = check.advice.as_deref().unwrap_or_default();
-        text.push_str(&format!("  {}: {advice}\n", check.name));
-    }
+    text.push_str(&match advice.is_empty() {
+        true => "\nnothing limits a measurement here\n".to_owned(),
+        false => format!("\nwhat to do\n{advice}"),
+    });
     text
 }
 

@@ -3,7 +3,6 @@
 pub mod args;
 mod assertion;
 mod calibration;
-mod check;
 mod curve;
 mod display;
 mod end_to_end;
@@ -18,15 +17,20 @@ mod target;
 pub mod tests;
 mod throughput;
 
+use std::fmt::Write as _;
 use std::ops::ControlFlow;
 use std::process::ExitCode;
+use std::time::Duration;
 
 use anyhow::Context;
+use tare_load::session::Rehearsed;
 use tare_load::{EndSignals, LoadError, Outcome, Progress, StopHandle};
 use tare_schema::agent::{LoadEnd, LoadResult, Sample};
 use tare_schema::event::LoadEvent;
 use tare_schema::load::{LoadPlan, Stop};
 use tare_schema::load_report::{AssertionReport, AssertionVerdict};
+use tare_schema::shown::shown;
+use tare_schema::units::Period;
 
 use crate::exit::{Exit, bad_input, unmeasured};
 use crate::screen;
@@ -52,7 +56,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     }
     let resolved = ResolvedLoad::new(&args, &target, content).map_err(bad_input)?;
     if args.request.dry_run {
-        return check::run(&resolved.plan);
+        return dry_run(&resolved.plan);
     }
     let files = output::Files::create(&args.output).map_err(bad_input)?;
     let stop = StopHandle::new();
@@ -99,6 +103,39 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         }
     }
     Ok(exit(&args, &resolved, &outcome, &summary, &stop).into())
+}
+
+/// Prints the requests of one session without sending them (`--dry-run`).
+fn dry_run(plan: &LoadPlan) -> anyhow::Result<ExitCode> {
+    let rehearsed = tare_load::rehearse_plan(plan).map_err(bad_input)?;
+    let mut text = String::new();
+    let mut exit = Exit::Done;
+    for one in &rehearsed {
+        match one {
+            Rehearsed::Sends { name, bytes } => {
+                writeln!(text, "── {}", shown(name))?;
+                for line in String::from_utf8_lossy(bytes).lines() {
+                    writeln!(text, "   {line}")?;
+                }
+            }
+            Rehearsed::Pauses { ns } => {
+                writeln!(text, "── pause of {}", Period(Duration::from_nanos(*ns)))?;
+            }
+            Rehearsed::Fails { why } => {
+                writeln!(text, "── fails: {}", shown(why))?;
+                exit = Exit::Failed;
+            }
+            Rehearsed::GoesOn => writeln!(text, "── and so on")?,
+        }
+    }
+    let sends = |one: &&Rehearsed| matches!(one, Rehearsed::Sends { .. });
+    let requests = rehearsed.iter().filter(sends).count();
+    writeln!(
+        text,
+        "\n{requests} requests; <name> stands for what would be captured, and nothing was sent"
+    )?;
+    screen::print(&text)?;
+    Ok(exit.into())
 }
 
 /// The error of a load with its exit code: bad input, nothing measured, or the environment.

@@ -1,15 +1,12 @@
-//! The commands of `tare`, one file each.
+//! The commands of `tare`.
 
-pub mod agent;
 pub mod compare;
 pub mod completions;
 pub mod doctor;
+pub mod internal;
 pub mod kafka;
-pub mod keeper;
 pub mod lab;
-pub mod link;
 pub mod load;
-pub mod man;
 pub mod origin;
 pub mod plan;
 pub mod report;
@@ -50,16 +47,16 @@ pub enum Command {
     /// Print a shell completion script.
     Completions(completions::Args),
     /// Print the manual page, or write those of all commands.
-    Man(man::Args),
+    Man(completions::ManArgs),
     /// Run a load plan (started by an environment).
     #[command(hide = true)]
-    Agent(agent::Args),
+    Agent(internal::AgentArgs),
     /// Hold the processes of a run (started by `run`).
     #[command(hide = true)]
-    Keeper(keeper::Args),
+    Keeper(internal::KeeperArgs),
     /// Hold the links between the sites of a bed (started by an environment).
     #[command(hide = true)]
-    Link(link::Args),
+    Link(internal::LinkArgs),
 }
 
 impl Command {
@@ -78,10 +75,10 @@ impl Command {
             Command::Schema(args) => schema::run(args),
             Command::Targets(args) => targets::run(args),
             Command::Completions(args) => completions::run(args),
-            Command::Man(args) => man::run(args),
-            Command::Agent(args) => agent::run(args),
-            Command::Keeper(args) => keeper::run(args),
-            Command::Link(args) => link::run(args),
+            Command::Man(args) => completions::man(args),
+            Command::Agent(args) => internal::agent(&args),
+            Command::Keeper(args) => internal::keeper(args),
+            Command::Link(args) => internal::link(&args),
         }
     }
 }

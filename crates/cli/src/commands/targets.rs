@@ -3,8 +3,6 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use comfy_table::presets;
-use comfy_table::{ContentArrangement, Table};
 use serde::Serialize;
 use tare_lab::LabError;
 use tare_lab::fetch::{Fetcher, Software};
@@ -15,6 +13,7 @@ use tare_schema::topology::{InstanceRole, Security};
 
 use crate::exit::{Exit, bad_input};
 use crate::screen::{print, print_json, say};
+use crate::values::{maybe, table};
 
 /// Arguments of `tare targets`.
 #[derive(Debug, clap::Args)]
@@ -82,7 +81,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     if args.json {
         print_json(&rows)?;
     } else {
-        print(&format!("{}\n", table(&rows)))?;
+        print(&text(&rows))?;
     }
     Ok(Exit::Done.into())
 }
@@ -129,39 +128,30 @@ fn source(get: &Get) -> String {
     }
 }
 
-fn table(rows: &[TargetRow<'_>]) -> Table {
-    let mut table = Table::new();
-    table
-        .load_style(presets::UTF8_HORIZONTAL_ONLY)
-        .set_content_arrangement(ContentArrangement::Dynamic)
-        .set_header([
-            "target",
-            "version",
-            "source",
-            "roles",
-            "protocols",
-            "security",
-        ]);
-    for row in rows {
-        let version = match (&row.present, &row.problem) {
-            (Some(present), _) => present.version.clone(),
-            (None, Some(problem)) => problem.clone(),
-            (None, None) => "–".to_owned(),
-        };
-        let source = match &row.present {
-            Some(present) => present.source.clone(),
-            None => format!("from {}", row.get.join(", or ")),
-        };
-        table.add_row([
+fn text(rows: &[TargetRow<'_>]) -> String {
+    let header = [
+        "target",
+        "version",
+        "source",
+        "roles",
+        "protocols",
+        "security",
+    ];
+    let rows = rows.iter().map(|row| {
+        let present = row.present.as_ref();
+        let version = present.map(|present| &present.version);
+        let version = version.or(row.problem.as_ref());
+        let source = present.map(|present| present.source.clone());
+        vec![
             row.target.to_owned(),
-            version,
-            source,
+            maybe(version),
+            source.unwrap_or_else(|| format!("from {}", row.get.join(", or "))),
             words(row.roles),
             row.speaks.join(" "),
             words(row.security),
-        ]);
-    }
-    table
+        ]
+    });
+    table(&header, rows)
 }
 
 /// Enum values as they are written in files.

@@ -99,22 +99,22 @@ impl Assertion {
                     all => ObservedValue::Exactly(wrong as f64 / all as f64),
                 },
             )],
-            Metric::Latency(Of::Lateness, point) => vec![of("", outcome.lateness(), point)],
-            // Fast errors would improve a quantile, and leaving slow ones out would, too: both sets must fulfil it.
-            Metric::Latency(kind, point) if wrong > 0 => {
+            Metric::Latency(kind, point) => {
                 let (ok, all) = match kind {
+                    Of::Lateness => return vec![of("", outcome.lateness(), point)],
                     Of::Response => (outcome.response(), outcome.response_by_all()),
                     Of::Service => (outcome.service(), outcome.service_of_all()),
-                    Of::Latency | Of::Lateness => (outcome.latency(), outcome.latency_by_all()),
+                    Of::Latency => (outcome.latency(), outcome.latency_by_all()),
                 };
-                vec![
-                    of(" of the successful responses", ok, point),
-                    of(" with the errors", all, point),
-                ]
+                match wrong {
+                    0 => vec![of("", ok, point)],
+                    // Fast errors would improve a quantile, and leaving slow ones out would, too: both sets must fulfil it.
+                    _ => vec![
+                        of(" of the successful responses", ok, point),
+                        of(" with the errors", all, point),
+                    ],
+                }
             }
-            Metric::Latency(Of::Response, point) => vec![of("", outcome.response(), point)],
-            Metric::Latency(Of::Service, point) => vec![of("", outcome.service(), point)],
-            Metric::Latency(Of::Latency, point) => vec![of("", outcome.latency(), point)],
         }
     }
 

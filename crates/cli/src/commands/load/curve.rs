@@ -1,6 +1,7 @@
 //! `tare load --curve`: latency over offered rate, from idle to beyond the knee.
 
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::fmt::Write as _;
 use std::ops::ControlFlow;
 use std::process::ExitCode;
@@ -8,7 +9,7 @@ use std::time::Duration;
 
 use anyhow::Context;
 use tare_load::{LoadError, Outcome, StopHandle};
-use tare_rate_search::curve::{Point, QUANTILES, chart, knee_of, order, rates, svg, time};
+use tare_rate_search::curve::{Point, QUANTILES, chart, knee_of, order, rates, svg};
 use tare_rate_search::search::probe_length;
 use tare_schema::FORMAT_VERSION;
 use tare_schema::event::LoadEvent;
@@ -22,11 +23,10 @@ use super::plan::ResolvedLoad;
 use super::search::{busiest, generator_limit, plan_of, rest, run_probe};
 use crate::exit::{Exit, unmeasured};
 use crate::screen;
+use crate::values::{columns, maybe_time};
 
 /// Length of the load that measures the maximum rate.
 const MAX_RATE_WINDOW: Duration = Duration::from_secs(3);
-/// Width of the chart when that of the terminal is not known.
-const COLUMNS: usize = 100;
 /// Longest window of a probe.
 const LENGTH_MAX: Duration = Duration::from_secs(30);
 /// Share of exchanges beyond the highest quantile that every window must support: p99.
@@ -113,14 +113,12 @@ pub fn run(
             let _ = screen::print_event(&LoadEvent::CurveResult(report(resolved, &points)));
         }
         OutputForm::Text => {
-            let columns = console::Term::stdout()
-                .size_checked()
-                .map_or(COLUMNS, |(_, columns)| usize::from(columns));
+            let width = screen::screen(&console::Term::stdout()).width;
             screen::print(&format!(
-                "{}\n\n{}\n{}\n{}\n",
+                "{}\n\n{}\n\n{}\n{}\n",
                 resolved.target_text,
                 table(&points),
-                chart(&points, columns),
+                chart(&points, usize::from(width)),
                 knee_words(&points)
             ))?;
         }
@@ -190,8 +188,9 @@ fn add(
     at: usize,
     outcome: &Outcome,
 ) -> anyhow::Result<()> {
-    if let std::collections::btree_map::Entry::Vacant(empty) = merged.entry(at) {
-        empty.insert(MergedRuns {
+    let one = match merged.entry(at) {
+        Entry::Occupied(known) => known.into_mut(),
+        Entry::Vacant(empty) => empty.insert(MergedRuns {
             latency: Latencies::new(Range::default()).context("cannot make a histogram")?,
             response: Latencies::new(Range::default()).context("cannot make a histogram")?,
             answered: 0,
@@ -200,10 +199,7 @@ fn add(
             ok: 0,
             busy: 0.0,
             generator_limited: false,
-        });
-    }
-    let Some(one) = merged.get_mut(&at) else {
-        return Ok(());
+        }),
     };
     let result = &outcome.result;
     for (all, of_this) in [
@@ -229,13 +225,8 @@ fn point(rate_per_s: f64, merged: &MergedRuns) -> Point {
         Quantile::Above(_) | Quantile::TooFew => None,
     };
     let of = |latencies: &Latencies| {
-        [
-            known(latencies.quantile(0.5)),
-            known(latencies.quantile(0.9)),
-            known(latencies.quantile(0.99)),
-            known(latencies.quantile(0.999)),
-            latencies.max().and_then(known),
-        ]
+        let [p50, p90, p99, p999] = [0.5, 0.9, 0.99, 0.999].map(|q| known(latencies.quantile(q)));
+        [p50, p90, p99, p999, latencies.max().and_then(known)]
     };
     Point {
         rate_per_s,
@@ -250,52 +241,39 @@ fn point(rate_per_s: f64, merged: &MergedRuns) -> Point {
 
 fn table(points: &[Point]) -> String {
     let knee = knee_of(points);
-    let mut text = format!("{:>12} {:>12}", "rate/s", "answered/s");
-    for name in QUANTILES {
-        let _ = write!(text, " {name:>10}");
-    }
-    let _ = writeln!(
-        text,
-        " {:>12} {:>8} {:>10}",
-        "response p99", "errors", "generator"
-    );
-    for (at, point) in points.iter().enumerate() {
-        let _ = write!(
-            text,
-            "{:>12} {:>12.1}",
-            point.rate_per_s, point.achieved_per_s
-        );
-        for ns in point.latency_ns {
-            let _ = write!(
-                text,
-                " {:>10}",
-                ns.map_or_else(|| "–".to_owned(), |ns| time(ns as f64))
-            );
-        }
-        let _ = write!(
-            text,
-            " {:>12} {:>6.2} % {:>8.0} %",
-            point.response_ns[2].map_or_else(|| "–".to_owned(), |ns| time(ns as f64)),
-            point.errors * 100.0,
-            point.busy * 100.0
-        );
-        let mark = match (knee == Some(at), point.generator_limited) {
+    let mut head = vec!["rate/s", "completed/s"];
+    head.extend(QUANTILES);
+    head.extend(["response p99", "errors", "generator"]);
+    let mut rows: Vec<Vec<String>> = vec![head.into_iter().map(str::to_owned).collect()];
+    rows.extend(points.iter().map(|point| {
+        let mut row = vec![
+            point.rate_per_s.to_string(),
+            format!("{:.1}", point.achieved_per_s),
+        ];
+        row.extend(point.latency_ns.map(maybe_time));
+        row.push(maybe_time(point.response_ns[2]));
+        row.push(format!("{:.2} %", point.errors * 100.0));
+        row.push(format!("{:.0} %", point.busy * 100.0));
+        row
+    }));
+    let mut lines = columns(&rows);
+    for (at, (point, line)) in points.iter().zip(&mut lines[1..]).enumerate() {
+        line.push_str(match (knee == Some(at), point.generator_limited) {
             (true, _) => "  ← knee",
-            (false, true) => "  the generator was the limit",
+            (false, true) => "  generator-limited",
             (false, false) => "",
-        };
-        let _ = writeln!(text, "{mark}");
+        });
     }
-    text
+    lines.join("\n")
 }
 
 fn knee_words(points: &[Point]) -> String {
     match knee_of(points) {
         Some(at) => format!(
-            "the knee is at {}/s: the highest rate below the first that was not carried (99 % of it answered within its window)",
+            "the knee is at {}/s: the highest rate below the first that was not sustained (99 % of it completed within its window)",
             points[at].rate_per_s
         ),
-        None => "no knee was seen: no rate that the server, and not the generator, failed to carry above one that it carried".into(),
+        None => "no knee was seen: no rate that the server, and not the generator, failed to sustain above one that it sustained".into(),
     }
 }
 
@@ -308,11 +286,8 @@ fn csv(points: &[Point]) -> String {
     for (at, point) in points.iter().enumerate() {
         let _ = write!(text, "{},{:.1}", point.rate_per_s, point.achieved_per_s);
         for ns in point.latency_ns.into_iter().chain(point.response_ns) {
-            let _ = write!(
-                text,
-                ",{}",
-                ns.map_or_else(String::new, |ns| ns.to_string())
-            );
+            let ns = ns.map_or_else(String::new, |ns| ns.to_string());
+            let _ = write!(text, ",{ns}");
         }
         let _ = writeln!(
             text,

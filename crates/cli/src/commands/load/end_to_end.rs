@@ -8,14 +8,12 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use anyhow::bail;
 use tare_load::{LoadError, Outcome, Progress, StopHandle};
-use tare_report::quantity;
 use tare_schema::agent::Sample;
 use tare_schema::event::LoadEvent;
 use tare_schema::load::{
     Body, ClientSpec, FetchDepth, FetchFrom, FetchUntil, LoadPlan, Mix, Pacing, Payloads,
     ProduceSpec, Stop,
 };
-use tare_schema::metric::Unit;
 use tare_stats::{Latencies, Quantile};
 
 use super::args::{Args, OutputForm};
@@ -25,6 +23,7 @@ use super::summary::{Rate, Summary};
 use super::{classify_load_error, measure, output, throughput, was_cut};
 use crate::exit::{Exit, bad_input};
 use crate::screen;
+use crate::values::{largest, maybe, quantile};
 
 /// Bytes of the timestamp in a record's value.
 const STAMP_BYTES: u64 = 8;
@@ -94,7 +93,7 @@ pub fn run(
         (_, None) => Exit::NothingMeasured.into(),
         (1.., _) => {
             screen::say(format_args!(
-                "error: {} records were taken by the brokers and did not arrive",
+                "error: {} records were acknowledged and not received",
                 both.missing()
             ));
             Exit::Failed.into()
@@ -273,43 +272,24 @@ fn wait(events: &Receiver<ConsumerEvent>, acknowledged: u64, received: &mut u64,
     }
 }
 
-fn ns(quantile: Quantile) -> String {
-    let value = |ns: u64| quantity::value(Unit::Nanoseconds, ns as f64);
-    match quantile {
-        Quantile::Exact(ns) => value(ns),
-        Quantile::Above(ns) => format!("> {}", value(ns)),
-        Quantile::TooFew => quantity::MISSING.to_owned(),
-    }
-}
-
 fn text(both: &BothSides, end_to_end: Option<&Latencies>) -> String {
     let count = |name: &str| both.read.result.protocol_counts.get(name).copied();
-    let mut lines = vec![String::new()];
-    let percentiles = end_to_end.map_or_else(
-        || quantity::MISSING.to_owned(),
-        |end_to_end| {
-            let each = QUANTILES
-                .iter()
-                .map(|&(name, q)| format!("{name} {}", ns(end_to_end.quantile(q))));
-            let mut all: Vec<String> = each.collect();
-            all.push(format!(
-                "max {}",
-                end_to_end
-                    .max()
-                    .map_or_else(|| quantity::MISSING.to_owned(), ns)
-            ));
-            all.join("  ")
-        },
-    );
-    lines.push(format!("end to end   {percentiles}"));
-    lines.push(format!(
-        "records      {} taken by the brokers, {} arrived, {} missing, {} of others",
+    let percentiles = end_to_end.map(|end_to_end| {
+        let all = QUANTILES.iter();
+        let mut all: Vec<String> = all
+            .map(|&(name, q)| format!("{name} {}", quantile(end_to_end.quantile(q))))
+            .collect();
+        all.push(format!("max {}", largest(end_to_end)));
+        all.join("  ")
+    });
+    format!(
+        "\nend to end   {}\nrecords      {} acknowledged, {} received, {} missing, {} unrelated",
+        maybe(percentiles),
         both.acknowledged(),
         both.received(),
         both.missing(),
         count("records-of-other-runs").unwrap_or(0)
-    ));
-    lines.join("\n")
+    )
 }
 
 fn json(

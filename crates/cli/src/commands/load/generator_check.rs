@@ -5,11 +5,11 @@ use tare_report::quantity;
 use tare_schema::agent::{Calibration, GeneratorStats, SchedPolicy};
 use tare_schema::load::Sched;
 use tare_schema::load_report::GeneratorReport;
-use tare_schema::metric::Unit;
 use tare_schema::plan::Fitness;
 use tare_stats::{Latencies, Quantile};
 
 use super::summary::Rate;
+use crate::values::{counted, maybe, per_s};
 
 /// Acceptable share of answers without a kernel timestamp: the first ones on a connection, or at a step of the clock.
 const USER_TIMESTAMPS_MAX: f64 = 0.01;
@@ -102,11 +102,8 @@ fn unfit(report: &GeneratorReport, outcome: &Outcome) -> Vec<String> {
 fn target_limits(outcome: &Outcome, rate: Rate) -> Vec<String> {
     let result = &outcome.result;
     let mut warnings = Vec::new();
-    if let (Some(asked), false) = (rate.offered_per_s, rate.is_reached()) {
-        let completed = rate.achieved_per_s.map_or_else(
-            || quantity::MISSING.to_owned(),
-            |rate| quantity::value(Unit::PerSecond, rate),
-        );
+    if let (Some(offered), false) = (rate.offered_per_s, rate.is_reached()) {
+        let completed = maybe(rate.achieved_per_s.map(per_s));
         let waited: u64 = result.queue_waits.iter().map(|wait| wait.count).sum();
         let why = if waited * 10 > result.intended {
             format!(
@@ -117,8 +114,8 @@ fn target_limits(outcome: &Outcome, rate: Rate) -> Vec<String> {
             String::new()
         };
         warnings.push(format!(
-            "the rate was not reached: {} asked, {completed} answered within the window{why}",
-            quantity::value(Unit::PerSecond, asked)
+            "the rate was not reached: offered {}, completed {completed} within the window{why}",
+            per_s(offered)
         ));
     }
     if result.overflow > 0 {
@@ -145,7 +142,7 @@ fn near_limit(null: &Calibration, rate: Rate) -> Option<String> {
         format!(
             "the generator may have been the limit: against a server that does nothing it reached {}, hardly more than \
              here",
-            quantity::value(Unit::PerSecond, null.achieved_per_s)
+            per_s(null.achieved_per_s)
         )
     })
 }
@@ -167,13 +164,13 @@ fn clocks(generator: &GeneratorStats) -> Vec<String> {
     if generator.clock_steps > 0 {
         warnings.push(format!(
             "the realtime clock stepped {}; the kernel's stamps were corrected",
-            quantity::counted(generator.clock_steps, "time", "times")
+            counted(generator.clock_steps, "time")
         ));
     }
     if generator.out_of_range > 0 {
         warnings.push(format!(
             "{} beyond an hour count as an hour",
-            quantity::counted(generator.out_of_range, "value", "values")
+            counted(generator.out_of_range, "value")
         ));
     }
     warnings

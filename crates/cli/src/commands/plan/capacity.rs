@@ -1,11 +1,13 @@
 //! Capacity of this machine, as measured by an earlier run of the same experiment.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::{Duration, SystemTime};
 
 use tare_schema::plan::{Capacity, Plan};
 use tare_schema::record::EnvironmentRecord;
 use tare_schema::regular::{JSON_BYTES_MAX, read_regular};
+
+use crate::runs;
 
 /// Most run folders that are examined, newest first.
 const FOLDERS_MAX: usize = 50;
@@ -18,11 +20,7 @@ pub fn known(out: &Path, plan: &Plan) -> Option<Capacity> {
         return None;
     }
     let boot_id = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?;
-    let folders = std::fs::read_dir(out).into_iter().flatten().flatten();
-    let mut folders: Vec<PathBuf> = folders.map(|entry| entry.path()).collect();
-    // Names begin with the start time: the last one is the newest.
-    folders.sort();
-    let mut newest = folders.into_iter().rev().take(FOLDERS_MAX);
+    let mut newest = runs::known(out).into_iter().rev().take(FOLDERS_MAX);
     newest.find_map(|folder| {
         let was: Plan = read(&folder.join("plan.json"))?;
         let machine: EnvironmentRecord = read(&folder.join("environment.json"))?;

@@ -8,6 +8,8 @@ use tare_schema::view::Noise;
 use tare_stats::paired::{BaselineCopies, Family};
 use tare_stats::power::{Design, detectable};
 
+use crate::runs;
+
 /// Most run folders that are examined, newest first.
 const FOLDERS_MAX: usize = 50;
 
@@ -38,14 +40,7 @@ pub enum Earlier {
 
 /// Finds the last run of the same experiment and applies its noise to this plan.
 pub fn earlier(out: &Path, plan: &Plan) -> Earlier {
-    let folders = std::fs::read_dir(out).into_iter().flatten().flatten();
-    let mut folders: Vec<PathBuf> = folders
-        .map(|entry| entry.path())
-        .filter(|path| path.join("plan.json").is_file())
-        .collect();
-    // Names begin with the start time: the last one is the newest.
-    folders.sort();
-    for folder in folders.into_iter().rev().take(FOLDERS_MAX) {
+    for folder in runs::known(out).into_iter().rev().take(FOLDERS_MAX) {
         let Ok(run) = tare_report::read(&folder) else {
             continue;
         };
@@ -65,11 +60,8 @@ pub fn earlier(out: &Path, plan: &Plan) -> Earlier {
 
 /// The detectable differences of a plan with this noise, for every level and primary metric with known noise.
 pub fn detectable_with(plan: &Plan, noise: &[Noise]) -> Vec<Detectable> {
-    let arms = plan
-        .arms
-        .iter()
-        .filter(|arm| arm.requires.is_none())
-        .count();
+    let arms = plan.arms.iter();
+    let arms = arms.filter(|arm| arm.requires.is_none()).count();
     let (compared, tables) = match plan.compare {
         Compare::Arms => (arms.saturating_sub(1), plan.levels.len()),
         Compare::Levels => (plan.levels.len().saturating_sub(1), arms),

@@ -11,7 +11,7 @@ use tare_schema::resolve::{Choices, resolve};
 use tare_schema::view::Noise;
 
 use super::noise::{Detectable, Earlier, detectable_with, earlier};
-use super::{json, text};
+use super::{as_json, text};
 
 fn plan(form: Form) -> Plan {
     let repository = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
@@ -165,7 +165,7 @@ fn a_folder_without_runs_is_no_earlier_run() {
 #[test]
 fn json_holds_the_whole_plan_and_the_estimate() {
     let plan = plan(Form::Full);
-    let value = json::value(&plan, &Earlier::None, &Times::default(), None);
+    let value = as_json(&plan, &Earlier::None, &Times::default(), None);
     let read: Plan = serde_json::from_value(value["plan"].clone()).unwrap();
     assert_eq!(read, plan);
     assert_eq!(value["estimate"]["trials_max"], 50);

@@ -15,6 +15,7 @@ use tare_schema::problem::list;
 
 use super::noise::Earlier;
 use super::{capacity, route_diagram};
+use crate::values::{self, counted};
 
 /// Width of the heading column.
 const HEAD: usize = 11;
@@ -181,9 +182,9 @@ fn load(role: &RoleLoad, several: bool) -> String {
     };
     let who = match (several, role.agents) {
         (false, 1) => String::new(),
-        (_, agents) => format!("{} ({}): ", role.role, counted(agents.into(), "agent")),
+        (_, agents) => format!("{} ({}): ", role.role, counted(agents, "agent")),
     };
-    let over = counted(client.connections.into(), "connection");
+    let over = counted(client.connections, "connection");
     let warmup = seconds(*warmup_ns);
     format!("{who}{model}, {protocol} over {over}, warm-up {warmup}, {window}")
 }
@@ -210,20 +211,20 @@ fn faults(plan: &Plan) -> Vec<String> {
 }
 
 fn cells(plan: &Plan) -> String {
-    let arms = counted(plan.arms.len() as u64, "arm");
-    let levels = counted(plan.levels.len() as u64, "level");
+    let arms = counted(plan.arms.len(), "arm");
+    let levels = counted(plan.levels.len(), "level");
     format!("{} ({arms} × {levels})", plan.cells.len())
 }
 
 fn order(plan: &Plan) -> String {
     let blocks = match plan.blocks.until {
-        None => counted(plan.blocks.max.into(), "block"),
+        None => counted(plan.blocks.max, "block"),
         Some(until) => format!(
             "{} to {} blocks, until the interval of {} is at most ±{}",
             plan.blocks.min,
             plan.blocks.max,
             until.metric.label(),
-            percent(until.half_width)
+            quantity::percent(until.half_width)
         ),
     };
     let twice = match plan.baseline_runs {
@@ -336,7 +337,7 @@ fn detects(plan: &Plan, earlier: &Earlier, out: &Path) -> String {
     let words: Vec<String> = detectable
         .iter()
         .map(|one| {
-            let relative = one.relative.map_or_else(|| String::from("–"), percent);
+            let relative = values::maybe(one.relative.map(quantity::percent));
             format!("{} at {}: {relative}", one.metric.label(), one.level)
         })
         .collect();
@@ -344,7 +345,7 @@ fn detects(plan: &Plan, earlier: &Earlier, out: &Path) -> String {
         .file_name()
         .map(|name| name.to_string_lossy().into_owned())
         .unwrap_or_default();
-    let blocks = counted(plan.blocks.max.into(), "block");
+    let blocks = counted(plan.blocks.max, "block");
     format!(
         "differences from {} with {blocks} (noise of {run})",
         words.join(", ")
@@ -403,34 +404,11 @@ pub fn not_run(plan: &Plan) -> Vec<(String, String)> {
     all
 }
 
-fn counted(count: u64, noun: &str) -> String {
-    match count {
-        1 => format!("1 {noun}"),
-        _ => format!("{count} {noun}s"),
-    }
-}
-
-fn percent(share: f64) -> String {
-    let percent = share * 100.0;
-    if percent >= 10.0 {
-        format!("{percent:.0} %")
-    } else {
-        let text = format!("{percent:.1}");
-        format!("{} %", text.trim_end_matches(".0"))
-    }
-}
-
 fn seconds(ns: u64) -> String {
     tare_schema::units::Period(Duration::from_nanos(ns)).to_string()
 }
 
-/// `3:45`, `1:02:03`.
+/// Rounded to whole seconds.
 fn clock(time: Duration) -> String {
-    let seconds = time.as_secs_f64().round() as u64;
-    let (hours, minutes, seconds) = (seconds / 3600, seconds / 60 % 60, seconds % 60);
-    if hours > 0 {
-        format!("{hours}:{minutes:02}:{seconds:02}")
-    } else {
-        format!("{minutes}:{seconds:02}")
-    }
+    values::clock(Duration::from_secs(time.as_secs_f64().round() as u64))
 }

@@ -6,10 +6,11 @@ use std::time::{Duration, Instant};
 
 use anyhow::Context;
 use tare_load::{LoadError, Outcome, Progress, StopHandle};
-use tare_rate_search::curve::time;
 use tare_rate_search::objective::{Objective, ProbeMetrics};
 use tare_rate_search::search::{Backlog, EarlyStop, Probe, Verdict};
+use tare_report::quantity;
 use tare_schema::load::{LoadPlan, Pacing, Stop};
+use tare_schema::metric::Unit;
 use tare_schema::plan::Fitness;
 use tare_stats::{Latencies, Range};
 
@@ -131,7 +132,7 @@ pub fn judge(
         EarlyStop::RateLost => vec![format!("only {:.0}/s answered", per_s(answered.ok))],
         EarlyStop::TailLost { limit_ns, late } => vec![format!(
             "given up: {late} waited longer than {}",
-            time(limit_ns)
+            quantity::value(Unit::Nanoseconds, limit_ns)
         )],
     };
     let (verdict, reason) = match (missed.as_slice(), generator_limit(outcome)) {

@@ -7,16 +7,10 @@ use tare_schema::load_report::GeneratorReport;
 use tare_schema::metric::Unit;
 
 use super::SummaryWriter;
-
-fn time(ns: Option<u64>) -> String {
-    ns.map_or_else(
-        || quantity::MISSING.to_owned(),
-        |ns| quantity::value(Unit::Nanoseconds, ns as f64),
-    )
-}
+use crate::values::{MISSING, bytes, maybe, maybe_time as time, per_s};
 
 fn percent(share: Option<f64>) -> String {
-    share.map_or_else(|| quantity::MISSING.to_owned(), quantity::percent)
+    maybe(share.map(quantity::percent))
 }
 
 fn spread(spread: QuantileSummary) -> String {
@@ -75,17 +69,18 @@ pub(super) fn generator(out: &mut SummaryWriter, outcome: &Outcome, generator: &
         "cpu",
         &format!(
             "{} a request ({} of it spinning), {} of a core by worker without it, {} of memory{}",
-            generator.cpu_per_exchange_ns.map_or_else(
-                || quantity::MISSING.to_owned(),
-                |ns| quantity::value(Unit::Nanoseconds, ns)
+            maybe(
+                generator
+                    .cpu_per_exchange_ns
+                    .map(|ns| quantity::value(Unit::Nanoseconds, ns))
             ),
             percent(spun),
             if workers.is_empty() {
-                quantity::MISSING.to_owned()
+                MISSING.to_owned()
             } else {
                 workers.join(" ")
             },
-            quantity::value(Unit::Bytes, stats.peak_rss_bytes as f64),
+            bytes(stats.peak_rss_bytes as f64),
             stats
                 .sched_policy
                 .map_or_else(String::new, |sched_policy| format!(", {sched_policy}"))
@@ -95,20 +90,17 @@ pub(super) fn generator(out: &mut SummaryWriter, outcome: &Outcome, generator: &
 
 fn calibrated(null: &Calibration, generator: &GeneratorReport) -> String {
     let pace = match null.offered_per_s {
-        Some(rate) => format!("at {}", quantity::value(Unit::PerSecond, rate)),
-        None => format!(
-            "in a closed loop reaching {}",
-            quantity::value(Unit::PerSecond, null.achieved_per_s)
-        ),
+        Some(rate) => format!("at {}", per_s(rate)),
+        None => format!("in a closed loop reaching {}", per_s(null.achieved_per_s)),
     };
     let share = match (null.offered_per_s, generator.calibrated_share) {
         // In a closed loop without pauses latency follows from throughput: its ratio says nothing.
         (Some(_), Some(share)) if share < 1.0 => format!(
-            ", {} of the p50 here: so much may be tare, kernel and loopback, not the target",
+            ", {} of the p50 here: that share is generator, kernel and loopback",
             quantity::percent(share)
         ),
         (Some(_), Some(_)) => {
-            ", no less than here: the target is too fast to be told from tare".into()
+            ", no less than here: the target's share cannot be distinguished".into()
         }
         _ => String::new(),
     };

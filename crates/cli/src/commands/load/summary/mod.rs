@@ -12,9 +12,9 @@ use tare_report::terminal::{Colour, Screen, wrap};
 use tare_schema::agent::{LoadEnd, LoadResult};
 use tare_schema::load::Pacing;
 use tare_schema::load_report::{AssertionReport, AssertionVerdict};
-use tare_schema::metric::Unit;
 
 use super::generator_check::GeneratorCheck;
+use crate::values::{columns, maybe, per_s};
 
 /// The rate is reached when this share of it was answered within the window.
 const REACHED: f64 = 0.99;
@@ -92,6 +92,17 @@ impl SummaryWriter {
         let _ = writeln!(self.text, "{line}");
     }
 
+    /// Writes rows in columns, the first one as their head.
+    fn table(&mut self, rows: &[Vec<String>]) {
+        for (place, line) in columns(rows).into_iter().enumerate() {
+            let line = match place {
+                0 => self.paint.strong(&line),
+                _ => line,
+            };
+            self.plain(&line);
+        }
+    }
+
     /// Writes an explanation.
     fn faint(&mut self, words: &str) {
         for line in wrap(words, self.width, 0).lines() {
@@ -141,20 +152,19 @@ impl Summary<'_> {
     }
 
     fn rate_line(&self, out: &mut SummaryWriter) {
-        let rate = |per_s| quantity::value(Unit::PerSecond, per_s);
-        let completed = self
-            .rate
-            .achieved_per_s
-            .map_or_else(|| quantity::MISSING.to_owned(), rate);
+        let completed = maybe(self.rate.achieved_per_s.map(per_s));
         let words = match self.rate.offered_per_s {
-            Some(asked) if self.rate.is_reached() => {
-                format!("{} asked, {completed} answered: reached", rate(asked))
+            Some(offered) => {
+                let reached = match self.rate.is_reached() {
+                    true => "reached".to_owned(),
+                    false => out.paint.bad("NOT REACHED"),
+                };
+                format!(
+                    "offered {}, completed {completed}: {reached}",
+                    per_s(offered)
+                )
             }
-            Some(asked) => {
-                let not = out.paint.bad("NOT REACHED");
-                format!("{} asked, {completed} answered: {not}", rate(asked))
-            }
-            None => format!("{completed} answered"),
+            None => format!("completed {completed}"),
         };
         out.line("rate", &words);
     }

@@ -3,14 +3,22 @@
 use std::collections::BTreeMap;
 
 use tare_load::Outcome;
+<<<<<<< HEAD
 use tare_report::quantity::{self, MISSING};
 use tare_report::terminal::wrap;
+=======
+use tare_report::quantity;
+>>>>>>> fb3d622 (cli: summaries, curve, doctor, targets and plan use one table writer and one formatter; hidden processes in a file)
 use tare_schema::agent::{ErrorSource, LoadResult, OutcomeCount};
-use tare_schema::metric::Unit;
 use tare_schema::shown::shown;
 
 use super::SummaryWriter;
+<<<<<<< HEAD
 use super::percentiles::{bar, figure};
+=======
+use super::percentiles::bar;
+use crate::values::{MISSING, bytes, quantile, time};
+>>>>>>> fb3d622 (cli: summaries, curve, doctor, targets and plan use one table writer and one formatter; hidden processes in a file)
 
 /// Columns of the bars of outcomes.
 const BAR_WIDTH: usize = 10;
@@ -32,7 +40,7 @@ pub(super) fn outcomes(out: &mut SummaryWriter, outcome: &Outcome) {
     let is_plain = by_class.len() == 1 && by_class.contains_key("ok");
     for (class, seen) in by_class.iter().filter(|_| !is_plain) {
         let latency = latency.get(class).map_or_else(String::new, |latency| {
-            format!("p50 {:>9}", figure(latency.quantile(0.5)))
+            format!("p50 {:>9}", quantile(latency.quantile(0.5)))
         });
         let bar = bar(seen.count, all, BAR_WIDTH);
         let line = format!(
@@ -124,7 +132,7 @@ pub(super) fn opening(out: &mut SummaryWriter, outcome: &Outcome) {
         .sums(|tag| (tag.class == Some("setup")).then_some(tag.quantity))
         .into_iter()
         .map(|(quantity, took)| {
-            let [p50, p99] = [0.5, 0.99].map(|q| figure(took.quantile(q)));
+            let [p50, p99] = [0.5, 0.99].map(|q| quantile(took.quantile(q)));
             format!("{quantity} p50 {p50}, p99 {p99}")
         });
     let words = at_setup.collect::<Vec<_>>().join("; ");
@@ -158,33 +166,21 @@ pub(super) fn traffic(out: &mut SummaryWriter, result: &LoadResult) {
         out.line("protocol", &counts.join(", "));
     }
     for wait in &result.queue_waits {
-        let mean_ns = wait.total_ns as f64 / wait.count.max(1) as f64;
-        out.line(
-            "queue wait",
-            &format!(
-                "{} for a {}, {} on average",
-                wait.count,
-                wait.cause,
-                quantity::value(Unit::Nanoseconds, mean_ns)
-            ),
-        );
+        let mean = time(wait.total_ns / wait.count.max(1));
+        let words = format!("{} for a {}, {mean} on average", wait.count, wait.cause);
+        out.line("queue wait", &words);
     }
-    let bytes = |bytes: u64| quantity::value(Unit::Bytes, bytes as f64);
-    let per_second = |bytes_moved: u64| match result.window_ns {
-        0 => String::new(),
+    let moved = |count: u64| match result.window_ns {
+        0 => (bytes(count as f64), String::new()),
         ns => {
-            let rate = bytes_moved as f64 / (ns as f64 / 1e9);
-            format!(" ({}/s)", quantity::value(Unit::Bytes, rate))
+            let rate = bytes(count as f64 / (ns as f64 / 1e9));
+            (bytes(count as f64), format!(" ({rate}/s)"))
         }
     };
+    let (sent, sent_rate) = moved(result.bytes_sent);
+    let (received, received_rate) = moved(result.bytes_received);
     out.line(
         "bytes",
-        &format!(
-            "{} sent{}, {} received{}",
-            bytes(result.bytes_sent),
-            per_second(result.bytes_sent),
-            bytes(result.bytes_received),
-            per_second(result.bytes_received)
-        ),
+        &format!("{sent} sent{sent_rate}, {received} received{received_rate}"),
     );
 }

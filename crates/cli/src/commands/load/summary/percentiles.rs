@@ -3,9 +3,10 @@
 use tare_load::Outcome;
 use tare_report::quantity;
 use tare_schema::metric::Unit;
-use tare_stats::{Latencies, Quantile};
+use tare_stats::Latencies;
 
 use super::SummaryWriter;
+use crate::values::{MISSING, largest, maybe, quantile};
 
 /// The quantiles of the table.
 const QUANTILES: [(&str, f64); 7] = [
@@ -18,24 +19,14 @@ const QUANTILES: [(&str, f64); 7] = [
     ("p99.99", 0.9999),
 ];
 
-/// Width of the first column and of the others.
+/// Width of the first column, and least width of the others.
 const NAME: usize = 8;
-const COLUMN: usize = 13;
+const WIDTH: usize = 11;
 
 /// Rows of the histogram, the width of its text columns, and the longest bar.
 const ROWS: usize = 12;
 const BESIDE_BARS: usize = 36;
 const BAR_MAX: usize = 50;
-
-/// A quantile as text.
-pub(super) fn figure(quantile: Quantile) -> String {
-    let time = |ns| quantity::value(Unit::Nanoseconds, ns as f64);
-    match quantile {
-        Quantile::Exact(ns) => time(ns),
-        Quantile::Above(ns) => format!("> {}", time(ns)),
-        Quantile::TooFew => quantity::MISSING.to_owned(),
-    }
-}
 
 /// Percentiles of latency, response time, service time, and the generator's lateness.
 pub(super) fn latencies(out: &mut SummaryWriter, outcome: &Outcome) {
@@ -61,14 +52,14 @@ pub(super) fn latencies(out: &mut SummaryWriter, outcome: &Outcome) {
     }) {
         add(quantity, Some(latencies));
     }
-    add("our lateness", outcome.lateness());
-    for group in columns.chunks(((out.width - NAME) / COLUMN).max(1)) {
+    add("lateness", outcome.lateness());
+    for group in columns.chunks(((out.width - NAME) / (WIDTH + 2)).max(1)) {
         table(out, group);
     }
     if outcome.latency().is_some() {
         out.faint(
             "latency: from the release of a request to the kernel's receipt of the answer, as a punctual client sees it; \
-             response: from its intended start, our lateness included; service: from sending on. Successful responses; – where fewer \
+             response: from its intended start, lateness included; service: from sending on. Successful responses; – where fewer \
              than ten lie beyond.",
         );
     }
@@ -76,37 +67,24 @@ pub(super) fn latencies(out: &mut SummaryWriter, outcome: &Outcome) {
 }
 
 fn table(out: &mut SummaryWriter, columns: &[(String, Latencies)]) {
-    let names: String = columns
-        .iter()
-        .map(|(name, _)| format!("{name:>COLUMN$}"))
-        .collect();
-    let head = out.paint.strong(&format!("{:<NAME$}{names}", ""));
-    out.plain(&head);
-    let mut row = |name: &str, cell: &dyn Fn(&Latencies) -> String| {
-        let cells: String = columns
-            .iter()
-            .map(|(_, latencies)| format!("{:>COLUMN$}", cell(latencies)))
-            .collect();
-        out.plain(&format!("{name:<NAME$}{cells}"));
+    let row = |name: &str, cell: &dyn Fn(&Latencies) -> String| {
+        let mut row = vec![format!("{name:<NAME$}")];
+        row.extend(columns.iter().map(|(_, latencies)| cell(latencies)));
+        row
     };
-    for (name, quantile) in QUANTILES {
-        row(name, &|latencies| figure(latencies.quantile(quantile)));
+    let mut rows = vec![vec![String::new()]];
+    rows[0].extend(columns.iter().map(|(name, _)| format!("{name:>WIDTH$}")));
+    for (name, q) in QUANTILES {
+        rows.push(row(name, &|latencies| quantile(latencies.quantile(q))));
     }
-    row("max", &|latencies| {
-        latencies
-            .max()
-            .map_or_else(|| quantity::MISSING.to_owned(), figure)
-    });
-    row("mean", &|latencies| {
-        let mean = latencies.mean_ns();
-        let shown = mean.map(|ns| quantity::value(Unit::Nanoseconds, ns));
+    rows.push(row("max", &largest));
+    rows.push(row("mean", &|latencies| {
         let more = if latencies.unfinished() > 0 { "> " } else { "" };
-        shown.map_or_else(
-            || quantity::MISSING.to_owned(),
-            |mean| format!("{more}{mean}"),
-        )
-    });
-    row("count", &|latencies| latencies.count().to_string());
+        let mean = latencies.mean_ns();
+        maybe(mean.map(|ns| format!("{more}{}", quantity::value(Unit::Nanoseconds, ns))))
+    }));
+    rows.push(row("count", &|latencies| latencies.count().to_string()));
+    out.table(&rows);
 }
 
 /// Histogram with rows of equal ratio from the smallest to the largest latency.
@@ -169,25 +147,14 @@ pub(super) fn requests(out: &mut SummaryWriter, outcome: &Outcome) {
     if by_request.len() < 2 {
         return;
     }
-    let widest = by_request.keys().map(|name| name.chars().count()).max();
-    let name_width = widest.unwrap_or(0).clamp(8, 24);
-    let head = format!(
-        "{:<name_width$} {:>9} {:>10} {:>10} {:>10}",
-        "latency, of", "ok", "p50", "p99", "max"
-    );
-    let head = out.paint.strong(&head);
-    out.plain(&head);
-    for (name, latencies) in &by_request {
-        let max = latencies
-            .max()
-            .map_or_else(|| quantity::MISSING.to_owned(), figure);
-        out.plain(&format!(
-            "{name:<name_width$} {:>9} {:>10} {:>10} {max:>10}",
-            latencies.count(),
-            figure(latencies.quantile(0.5)),
-            figure(latencies.quantile(0.99)),
-        ));
-    }
+    let head = ["latency, of", "ok", "p50", "p99", "max"];
+    let mut rows = vec![head.map(str::to_owned).to_vec()];
+    rows.extend(by_request.iter().map(|(name, latencies)| {
+        let [p50, p99] = [0.5, 0.99].map(|q| quantile(latencies.quantile(q)));
+        let count = latencies.count().to_string();
+        vec![(*name).to_owned(), count, p50, p99, largest(latencies)]
+    }));
+    out.table(&rows);
     out.plain("");
 }
 
@@ -198,32 +165,30 @@ pub(super) fn statuses(out: &mut SummaryWriter, outcome: &Outcome) {
         return;
     }
     let service = outcome.by_status("service");
-    let head = format!(
-        "{:<9} {:>9} {:>10} {:>10} {:>10} {:>12} {:>10}",
-        "by status", "ok", "latency p50", "p99", "max", "service p50", "p99"
-    );
-    let head = out.paint.strong(&head);
-    out.plain(&head);
-    let at = |latencies: Option<&Latencies>, q| {
-        latencies.map_or_else(
-            || quantity::MISSING.to_owned(),
-            |latencies| figure(latencies.quantile(q)),
-        )
-    };
+    let head = [
+        "by status",
+        "ok",
+        "latency p50",
+        "p99",
+        "max",
+        "service p50",
+        "p99",
+    ];
+    let mut rows = vec![head.map(str::to_owned).to_vec()];
     for (class, latency) in &latency {
         let service = service.get(class);
-        let max = latency
-            .max()
-            .map_or_else(|| quantity::MISSING.to_owned(), figure);
-        out.plain(&format!(
-            "{class:<9} {:>9} {:>10} {:>10} {max:>10} {:>12} {:>10}",
-            latency.count(),
-            figure(latency.quantile(0.5)),
-            figure(latency.quantile(0.99)),
-            at(service, 0.5),
-            at(service, 0.99),
-        ));
+        let service = |q| service.map_or(MISSING.to_owned(), |one| quantile(one.quantile(q)));
+        rows.push(vec![
+            (*class).to_owned(),
+            latency.count().to_string(),
+            quantile(latency.quantile(0.5)),
+            quantile(latency.quantile(0.99)),
+            largest(latency),
+            service(0.5),
+            service(0.99),
+        ]);
     }
+    out.table(&rows);
     let counts = outcome.result.ok_by_status.iter();
     let counts: Vec<String> = counts
         .map(|seen| format!("{} with {}", seen.count, seen.status))

@@ -1,0 +1,112 @@
+//! `tare agent`, `tare keeper` and `tare link`: processes of a run, started by other parts of Tare and not by users.
+
+use std::io::BufReader;
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use anyhow::Context;
+use serde::de::DeserializeOwned;
+use tare_lab::keeper::{KeeperMode, keeper_main};
+use tare_load::{EndSignals, StopHandle, run_agent};
+use tare_net::link::{LinkOrders, serve};
+use tare_schema::load::LoadPlan;
+use tare_schema::named::{GIVEN_BYTES_MAX, read_given};
+
+use crate::exit::{Exit, bad_input};
+
+/// Largest plan file; it contains request bodies and data.
+const PLAN_BYTES_MAX: u64 = 1 << 30;
+
+/// Arguments of `tare agent`.
+#[derive(Debug, clap::Args)]
+pub struct AgentArgs {
+    /// Load plan (JSON).
+    #[arg(long, value_name = "FILE")]
+    plan: PathBuf,
+    /// Destination of messages: `unix:PATH`, or `-` for standard output.
+    #[arg(long, value_name = "TO")]
+    connect: String,
+}
+
+/// Arguments of `tare keeper`.
+#[derive(Debug, clap::Args)]
+pub struct KeeperArgs {
+    /// Parent of the private folder [default: `$XDG_RUNTIME_DIR` or `/tmp`].
+    #[arg(long, value_name = "DIR")]
+    base: Option<PathBuf>,
+    /// Leave the host's namespaces first.
+    #[arg(long)]
+    namespaces: bool,
+    /// Private folder, after leaving the host's namespaces.
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["base", "namespaces"])]
+    inside: Option<PathBuf>,
+}
+
+/// Arguments of `tare link`.
+#[derive(Debug, clap::Args)]
+pub struct LinkArgs {
+    /// Links (JSON).
+    #[arg(long, value_name = "FILE")]
+    orders: PathBuf,
+    /// Control channel: `unix:PATH`, or `-` for the standard streams.
+    #[arg(long, value_name = "TO")]
+    connect: String,
+}
+
+/// Runs a load plan to its end, or until SIGTERM ends its window.
+pub fn agent(args: &AgentArgs) -> anyhow::Result<ExitCode> {
+    // Before any other thread starts: threads inherit the signal mask.
+    let signals = EndSignals::block().context("cannot listen for signals")?;
+    let plan: LoadPlan = read_json(&args.plan, PLAN_BYTES_MAX)?;
+    let stop = StopHandle::new();
+    signals
+        .end_load(stop.clone())
+        .context("cannot listen for signals")?;
+    match connect(&args.connect)? {
+        Some(stream) => run_agent(&plan, stream, &stop)?,
+        None => run_agent(&plan, std::io::stdout(), &stop)?,
+    }
+    Ok(Exit::Done.into())
+}
+
+/// Runs the keeper, the parent of all processes of a run, until its socket, which is standard input, is closed.
+pub fn keeper(args: KeeperArgs) -> anyhow::Result<ExitCode> {
+    keeper_main(match (args.inside, args.namespaces) {
+        (Some(folder), _) => KeeperMode::Inside(folder),
+        (None, true) => KeeperMode::Namespaces(args.base),
+        (None, false) => KeeperMode::Host(args.base),
+    })?;
+    Ok(Exit::Done.into())
+}
+
+/// Emulates the links between the sites of a test bed until the conductor closes its end.
+pub fn link(args: &LinkArgs) -> anyhow::Result<ExitCode> {
+    let orders: LinkOrders = read_json(&args.orders, GIVEN_BYTES_MAX)?;
+    match connect(&args.connect)? {
+        Some(stream) => {
+            let requests = stream
+                .try_clone()
+                .context("cannot read from the conductor")?;
+            serve(&orders, BufReader::new(requests), stream)?;
+        }
+        None => serve(&orders, std::io::stdin().lock(), std::io::stdout())?,
+    }
+    Ok(Exit::Done.into())
+}
+
+fn read_json<T: DeserializeOwned>(path: &Path, bytes_max: u64) -> anyhow::Result<T> {
+    let text = read_given(path, bytes_max).map_err(anyhow::Error::msg)?;
+    serde_json::from_slice(&text).map_err(|error| bad_input(format!("{}: {error}", path.display())))
+}
+
+/// Connects to `unix:PATH`; `None` for `-`, the standard streams.
+fn connect(to: &str) -> anyhow::Result<Option<UnixStream>> {
+    match to.strip_prefix("unix:") {
+        Some(path) => UnixStream::connect(path)
+            .map(Some)
+            .with_context(|| format!("cannot reach the conductor at {path}")),
+        None if to == "-" => Ok(None),
+        None => Err(bad_input(format!("--connect {to}: write unix:PATH or -"))),
+    }
+}
