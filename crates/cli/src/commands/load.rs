@@ -33,11 +33,11 @@ use tare_schema::shown::shown;
 use tare_schema::units::Period;
 
 use crate::exit::{Exit, bad_input, unmeasured};
+use crate::json_output::JsonOutput;
 use crate::screen;
 pub use args::Args;
-use args::OutputForm;
 use assertion::Assertion;
-use display::{Display, ProgressOutput};
+use display::Display;
 use generator_check::GeneratorCheck;
 use plan::{Content, ResolvedLoad};
 use summary::{Rate, Summary};
@@ -89,12 +89,12 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     };
     let report = |samples| output::json_report(&summary, &resolved.plan, &outcome, samples);
     match args.output.form() {
-        OutputForm::Json => screen::print_json(&report(samples))?,
-        OutputForm::JsonLines => {
+        JsonOutput::Document => screen::print_json(&report(samples))?,
+        JsonOutput::Lines => {
             // That nobody reads it changes nothing any more.
             let _ = screen::print_event(&LoadEvent::Result(Box::new(report(samples))));
         }
-        OutputForm::Text => {
+        JsonOutput::No => {
             let screen = screen::screen(&console::Term::stdout());
             screen::print_raw(&summary.text(&outcome, screen))?;
             if let Some(words) = throughput::words(&resolved.plan.load, &outcome.result) {
@@ -154,12 +154,8 @@ fn measure(
     stop: &StopHandle,
 ) -> Result<(Outcome, Vec<Sample>), LoadError> {
     let form = args.output.form();
-    let is_shown = !args.output.quiet && form != OutputForm::JsonLines;
-    let progress_output = ProgressOutput::of_stderr(match is_shown {
-        true => display::ShowProgress::Yes,
-        false => display::ShowProgress::No,
-    });
-    let mut display = Display::new(progress_output, &resolved.words, &resolved.plan.load);
+    let is_shown = !args.output.quiet && form != JsonOutput::Lines;
+    let mut display = Display::new(is_shown, &resolved.words, &resolved.plan.load);
     let calibration = if args.output.no_calibrate {
         None
     } else {
@@ -177,8 +173,8 @@ fn measure(
     let mut samples = Vec::new();
     let outcome = tare_load::run(&resolved.plan, stop, &mut |progress| {
         let goes_on = match form {
-            OutputForm::JsonLines => screen::print_event(&event(&progress)),
-            OutputForm::Json | OutputForm::Text => ControlFlow::Continue(()),
+            JsonOutput::Lines => screen::print_event(&event(&progress)),
+            JsonOutput::Document | JsonOutput::No => ControlFlow::Continue(()),
         };
         if let Progress::Sample(sample) = progress {
             display.show(&sample);
@@ -226,7 +222,7 @@ fn exit(
     stop: &StopHandle,
 ) -> Exit {
     let mut failed = false;
-    let is_read = args.output.form() == OutputForm::Text && console::Term::stdout().is_term();
+    let is_read = args.output.form() == JsonOutput::No && console::Term::stdout().is_term();
     let missed = summary.assertions.iter();
     for assertion in missed.filter(|a| a.verdict != AssertionVerdict::Passed) {
         failed = true;

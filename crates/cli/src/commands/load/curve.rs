@@ -17,11 +17,12 @@ use tare_schema::load::{Pacing, Stop};
 use tare_schema::search_report::{CurveReport, LatencyReport, PointReport};
 use tare_stats::{Latencies, Quantile, Range};
 
-use super::args::{Args, CurveRates, OutputForm};
+use super::args::{Args, CurveRates};
 use super::classify_load_error;
 use super::plan::ResolvedLoad;
 use super::search::{busiest, generator_limit, plan_of, rest, run_probe};
 use crate::exit::{Exit, unmeasured};
+use crate::json_output::JsonOutput;
 use crate::screen;
 use crate::values::{columns, maybe_time};
 
@@ -107,12 +108,12 @@ pub fn run(
             .with_context(|| format!("cannot write {}", path.display()))?;
     }
     match args.output.form() {
-        OutputForm::Json => screen::print_json(&report(resolved, &points))?,
-        OutputForm::JsonLines => {
+        JsonOutput::Document => screen::print_json(&report(resolved, &points))?,
+        JsonOutput::Lines => {
             // That nobody reads it changes nothing any more.
             let _ = screen::print_event(&LoadEvent::CurveResult(report(resolved, &points)));
         }
-        OutputForm::Text => {
+        JsonOutput::No => {
             let width = screen::screen(&console::Term::stdout()).width;
             screen::print(&format!(
                 "{}\n\n{}\n\n{}\n{}\n",
@@ -145,7 +146,7 @@ fn tell(
     length: Duration,
 ) -> ControlFlow<()> {
     match args.output.form() {
-        OutputForm::JsonLines => {
+        JsonOutput::Lines => {
             return screen::print_event(&LoadEvent::Window {
                 number: u32::try_from(number).unwrap_or(u32::MAX),
                 windows: u32::try_from(windows).unwrap_or(u32::MAX),
@@ -153,11 +154,11 @@ fn tell(
                 length_ns: length.as_nanos() as u64,
             });
         }
-        OutputForm::Text if !args.output.quiet => screen::say(format_args!(
+        JsonOutput::No if !args.output.quiet => screen::say(format_args!(
             "{number:>3}/{windows}  {rate_per_s}/s for {:.0} s",
             length.as_secs_f64()
         )),
-        OutputForm::Text | OutputForm::Json => {}
+        JsonOutput::No | JsonOutput::Document => {}
     }
     ControlFlow::Continue(())
 }

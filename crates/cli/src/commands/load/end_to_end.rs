@@ -16,12 +16,13 @@ use tare_schema::load::{
 };
 use tare_stats::{Latencies, Quantile};
 
-use super::args::{Args, OutputForm};
+use super::args::Args;
 use super::generator_check::GeneratorCheck;
 use super::plan::{self, ResolvedLoad};
 use super::summary::{Rate, Summary};
 use super::{classify_load_error, measure, output, throughput, was_cut};
 use crate::exit::{Exit, bad_input};
+use crate::json_output::JsonOutput;
 use crate::screen;
 use crate::values::{largest, maybe, quantile};
 
@@ -62,13 +63,13 @@ pub fn run(
     let end_to_end = both.read.sum(|tag| tag.quantity == "end-to-end");
     let report = || json(&summary, &producing.plan, &both, end_to_end.as_ref());
     match args.output.form() {
-        OutputForm::Json => screen::print_json(&report())?,
-        OutputForm::JsonLines => {
+        JsonOutput::Document => screen::print_json(&report())?,
+        JsonOutput::Lines => {
             // That nobody reads it changes nothing any more.
             let fields = report().as_object().cloned().unwrap_or_default();
             let _ = screen::print_event(&LoadEvent::EndToEndResult(fields));
         }
-        OutputForm::Text => {
+        JsonOutput::No => {
             let screen = screen::screen(&console::Term::stdout());
             screen::print_raw(&summary.text(&both.written, screen))?;
             for words in [

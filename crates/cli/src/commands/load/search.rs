@@ -15,10 +15,11 @@ use tare_schema::FORMAT_VERSION;
 use tare_schema::event::LoadEvent;
 use tare_schema::search_report::{ProbeReport, ProbeVerdict, SearchReport};
 
-use super::args::{Args, OutputForm, SearchArgs};
+use super::args::{Args, SearchArgs};
 use super::classify_load_error;
 use super::plan::ResolvedLoad;
 use crate::exit::{Exit, bad_input};
+use crate::json_output::JsonOutput;
 use crate::screen;
 use probe::{ProbeResult, backlog, judge};
 pub use probe::{busiest, generator_limit, plan_of, rest, run_probe};
@@ -49,7 +50,7 @@ pub fn run(
 ) -> anyhow::Result<ExitCode> {
     let rules = rules(&args.search, objective).map_err(bad_input)?;
     let form = args.output.form();
-    if form == OutputForm::Text {
+    if form == JsonOutput::No {
         screen::print(&format!(
             "{}\nsearch for the highest rate with {objective}\n\n",
             resolved.target_text
@@ -63,12 +64,12 @@ pub fn run(
     };
     let report = |words| report(resolved, objective, answer, &probed, words);
     match form {
-        OutputForm::Json => screen::print_json(&report(words))?,
-        OutputForm::JsonLines => {
+        JsonOutput::Document => screen::print_json(&report(words))?,
+        JsonOutput::Lines => {
             // That nobody reads it changes nothing any more.
             let _ = screen::print_event(&LoadEvent::SearchResult(report(words)));
         }
-        OutputForm::Text => screen::print(&format!("\n{words}\n"))?,
+        JsonOutput::No => screen::print(&format!("\n{words}\n"))?,
     }
     let exit = match (answer, early_end) {
         (_, Some(EarlyEnd::Interrupted)) => Exit::of_cut(stop.signal()),
@@ -124,12 +125,12 @@ fn run_probes(
         }
         let one = judge(objective, rate_per_s, length, &tried)?;
         match args.output.form() {
-            OutputForm::Json => {}
-            OutputForm::JsonLines => {
+            JsonOutput::Document => {}
+            JsonOutput::Lines => {
                 // That nobody reads it is noticed before the next probe.
                 let _ = screen::print_event(&LoadEvent::Probe(probe_report(&one)));
             }
-            OutputForm::Text => {
+            JsonOutput::No => {
                 screen::print(&format!("{}\n", line(probed.len() + 1, &one, why)))?;
             }
         }

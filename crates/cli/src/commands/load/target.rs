@@ -44,7 +44,6 @@ impl LoadUrl {
 
     /// Parses a URL and resolves its host. A missing scheme is http.
     pub fn parse(url: &str) -> anyhow::Result<Self> {
-        let malformed = |why| anyhow!("{url}: {why}; write http://host:port/path");
         let (name, rest) = url.split_once("://").unwrap_or(("http", url));
         let Some((protocol, scheme)) = scheme(name) else {
             bail!("{url}: no load on {name}://; did you mean http://{rest}?");
@@ -54,22 +53,13 @@ impl LoadUrl {
             UrlTls::Never => false,
             UrlTls::ByQuery => asks_for_tls(rest),
         };
-        let rest = rest.split('#').next().unwrap_or_default();
-        let end = rest.find(['/', '?']).unwrap_or(rest.len());
-        let (host, path) = rest.split_at(end);
-        if host.is_empty() {
-            return Err(malformed("it names no host"));
-        }
+        let (base, path) = Self::split(url)?;
+        let host = base.rsplit_once("://").map_or(&*base, |(_, host)| host);
         if host.contains('@') {
-            return Err(malformed(
-                "user and password cannot stand in it (use -H 'Authorization: …')",
-            ));
+            bail!(
+                "{url}: user and password cannot stand in it (use -H 'Authorization: …'); write http://host:port/path"
+            );
         }
-        let path = match path.chars().next() {
-            None => "/".to_owned(),
-            Some('?') => format!("/{path}"),
-            Some(_) => path.to_owned(),
-        };
         let (host, addresses) = match scheme.servers {
             UrlServers::Several => brokers(url, host)?,
             UrlServers::One => (host.to_owned(), server(url, host, scheme.port)?),

@@ -12,7 +12,7 @@ mod search;
 pub use grpc::GrpcArgs;
 pub use kafka::{ConsumeArgs, KafkaArgs};
 pub use options::OptionArgs;
-pub use output::{OutputArgs, OutputForm};
+pub use output::OutputArgs;
 pub use pacing::{DurationArg, PacingArgs, RateArg};
 pub use protocol::{MongodbArgs, ProtocolArgs, TcpArgs, TlsArgs};
 pub use request::RequestArgs;

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use tare_schema::units::Share;
 
 use crate::commands::load::assertion::Assertion;
+use crate::json_output::JsonOutput;
 
 /// The output of a load.
 #[derive(Debug, clap::Args)]
@@ -46,24 +47,13 @@ pub struct OutputArgs {
     pub no_calibrate: bool,
 }
 
-/// Form of what is printed to standard output.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum OutputForm {
-    /// For people.
-    Text,
-    /// One document.
-    Json,
-    /// One object a line.
-    JsonLines,
-}
-
 impl OutputArgs {
     /// The form that these flags ask for.
-    pub fn form(&self) -> OutputForm {
+    pub fn form(&self) -> JsonOutput {
         match (self.json, self.json_lines) {
-            (true, _) => OutputForm::Json,
-            (false, true) => OutputForm::JsonLines,
-            (false, false) => OutputForm::Text,
+            (true, _) => JsonOutput::Document,
+            (false, true) => JsonOutput::Lines,
+            (false, false) => JsonOutput::No,
         }
     }
 }

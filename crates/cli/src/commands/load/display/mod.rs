@@ -9,44 +9,12 @@ use tare_schema::agent::Sample;
 use tare_schema::load::{LoadSpec, Pacing, Stop};
 
 use super::throughput;
+use crate::progress::ProgressOutput;
 use crate::screen;
 use frame::LiveState;
 
 /// Interval of lines where there is no terminal.
 const LINE_EVERY_NS: u64 = 10_000_000_000;
-
-/// How progress is shown.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ProgressOutput {
-    /// Lines redrawn in place.
-    Terminal,
-    /// One line now and then.
-    Log,
-    /// Nothing.
-    Off,
-}
-
-impl ProgressOutput {
-    /// The kind of output that standard error supports, or `Off`.
-    pub fn of_stderr(show_progress: ShowProgress) -> Self {
-        let stream = Term::stderr();
-        let can_move = std::env::var_os("TERM").is_none_or(|name| name != "dumb");
-        match (show_progress, stream.is_term() && can_move) {
-            (ShowProgress::No, _) => ProgressOutput::Off,
-            (ShowProgress::Yes, true) => ProgressOutput::Terminal,
-            (ShowProgress::Yes, false) => ProgressOutput::Log,
-        }
-    }
-}
-
-/// Whether the user wants a progress display.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ShowProgress {
-    /// As far as standard error supports it.
-    Yes,
-    /// `--quiet`.
-    No,
-}
 
 /// The progress display.
 pub struct Display {
@@ -58,8 +26,14 @@ pub struct Display {
 }
 
 impl Display {
-    /// A display for this load.
-    pub fn new(output: ProgressOutput, words: &str, load: &LoadSpec) -> Self {
+    /// A display for this load, as standard error supports it.
+    pub fn new(is_shown: bool, words: &str, load: &LoadSpec) -> Self {
+        let can_move = std::env::var_os("TERM").is_none_or(|name| name != "dumb");
+        let output = match (is_shown, Term::stderr().is_term() && can_move) {
+            (false, _) => ProgressOutput::Off,
+            (true, true) => ProgressOutput::Terminal,
+            (true, false) => ProgressOutput::Log,
+        };
         let offered_per_s = match load.pacing {
             Pacing::Constant { rate_per_s } | Pacing::Poisson { rate_per_s } => Some(rate_per_s),
             // No rate, or one that changes.
@@ -101,7 +75,7 @@ impl Display {
                 // An error means that standard error is closed.
                 let _ = writeln!(stderr(), "{}", self.state.line());
             }
-            ProgressOutput::Log | ProgressOutput::Off => {}
+            _ => {}
         }
     }
 
