@@ -1,28 +1,37 @@
 //! Values of arguments that several commands share.
 
-use clap::ValueEnum;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use serde::de::DeserializeOwned;
-
-/// On or off.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum OnOff {
-    /// On.
-    On,
-    /// Off.
-    Off,
-}
 
 /// A parser of the words that a type has in files, each with its help (or none).
 pub fn words<T>(words: &[(&'static str, &'static str)]) -> impl TypedValueParser<Value = T> + use<T>
 where
     T: DeserializeOwned + Clone + Send + Sync + 'static,
 {
-    let values = words.iter().map(|&(word, help)| match help {
+    offer(words).try_map(|word| serde_json::from_value::<T>(word.into()))
+}
+
+/// A parser of words that stand for values, each with its help (or none).
+pub fn choices<T>(
+    choices: &[(&'static str, &'static str, T)],
+) -> impl TypedValueParser<Value = T> + use<T>
+where
+    T: Clone + Send + Sync + 'static,
+{
+    let known = choices.to_vec();
+    let offered: Vec<_> = known.iter().map(|(word, help, _)| (*word, *help)).collect();
+    offer(&offered).try_map(move |word| {
+        let mut known = known.iter();
+        let found = known.find(|(known, ..)| *known == word);
+        found.map(|(.., value)| value.clone()).ok_or("unknown")
+    })
+}
+
+fn offer(words: &[(&'static str, &'static str)]) -> PossibleValuesParser {
+    PossibleValuesParser::new(words.iter().map(|&(word, help)| match help {
         "" => PossibleValue::new(word),
         _ => PossibleValue::new(word).help(help),
-    });
-    PossibleValuesParser::new(values).try_map(|word| serde_json::from_value::<T>(word.into()))
+    }))
 }
 
 #[cfg(test)]

@@ -12,7 +12,7 @@ use tare_origin::{
     TlsVersions,
 };
 
-use crate::arguments::OnOff;
+use crate::arguments::choices;
 use crate::exit::{Exit, bad_input};
 use crate::screen::{print, say};
 
@@ -85,11 +85,15 @@ struct TlsArgs {
     #[arg(long, value_name = "FILE", requires = "tls")]
     client_ca: Option<PathBuf>,
     /// Session tickets, for resumption.
-    #[arg(long, default_value = "on", value_name = "on|off")]
-    tickets: OnOff,
+    #[arg(long, default_value = "on", value_name = "on|off", value_parser = choices(&[("on", "", Tickets::On), ("off", "", Tickets::Off)]))]
+    tickets: Tickets,
     /// Accepted TLS versions.
-    #[arg(long, default_value = "both")]
-    tls_versions: VersionsName,
+    #[arg(long, default_value = "both", value_parser = choices(&[
+        ("both", "TLS 1.2 and 1.3", TlsVersions::Both),
+        ("1.2", "TLS 1.2 only", TlsVersions::Only12),
+        ("1.3", "TLS 1.3 only", TlsVersions::Only13),
+    ]))]
+    tls_versions: TlsVersions,
     /// Timeout of a TLS handshake.
     #[arg(long, default_value = "10s", value_name = "TIME", value_parser = parse_time)]
     handshake_limit: Duration,
@@ -122,18 +126,6 @@ enum TcpModeName {
     /// Send bytes at maximum rate, and discard received ones.
     #[value(alias = "both")]
     Source,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum VersionsName {
-    /// TLS 1.2 and 1.3.
-    Both,
-    /// TLS 1.2 only.
-    #[value(name = "1.2")]
-    Only12,
-    /// TLS 1.3 only.
-    #[value(name = "1.3")]
-    Only13,
 }
 
 fn parse_behaviour(text: &str) -> Result<BehaviourOverride, String> {
@@ -223,15 +215,8 @@ impl TlsArgs {
                 Some(ca) => ClientAuth::Required { ca: ca.clone() },
                 None => ClientAuth::None,
             },
-            tickets: match self.tickets {
-                OnOff::On => SessionTickets::On,
-                OnOff::Off => SessionTickets::Off,
-            },
-            versions: match self.tls_versions {
-                VersionsName::Both => TlsVersions::Both,
-                VersionsName::Only12 => TlsVersions::Only12,
-                VersionsName::Only13 => TlsVersions::Only13,
-            },
+            tickets: self.tickets,
+            versions: self.tls_versions,
         })
     }
 }

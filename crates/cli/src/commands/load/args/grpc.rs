@@ -3,9 +3,10 @@
 use std::path::PathBuf;
 use std::str::FromStr;
 
-use clap::ValueEnum;
 use tare_schema::load::{CallKind, Deadline};
 use tare_schema::units::Period;
+
+use crate::arguments::choices;
 
 /// The calls of a load.
 #[derive(Debug, clap::Args)]
@@ -31,8 +32,13 @@ pub struct GrpcArgs {
     #[arg(long, value_name = "FILE")]
     pub protoset: Option<PathBuf>,
     /// Call type of a method without --proto, --protoset and reflection [default: unary].
-    #[arg(long, value_name = "KIND")]
-    pub call_kind: Option<CallKindArg>,
+    #[arg(long, value_name = "KIND", value_parser = choices(&[
+        ("unary", "One request message, one response message", CallKind::Unary),
+        ("client-streaming", "Several request messages, one response message", CallKind::ClientStreaming),
+        ("server-streaming", "One request message, several response messages", CallKind::ServerStreaming),
+        ("bidi", "Several request messages, several response messages", CallKind::Bidirectional),
+    ]))]
+    pub call_kind: Option<CallKind>,
     /// Number of request messages per client-streaming call, taken in turn from --data [default: each once].
     #[arg(long, value_name = "N")]
     pub messages: Option<u32>,
@@ -67,30 +73,6 @@ impl GrpcArgs {
             || self.data.is_some()
             || !self.message.is_empty()
             || self.grpc_health.is_some()
-    }
-}
-
-/// A kind of call as it is typed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum CallKindArg {
-    /// One request message, one response message.
-    Unary,
-    /// Several request messages, one response message.
-    ClientStreaming,
-    /// One request message, several response messages.
-    ServerStreaming,
-    /// Several request messages, several response messages.
-    Bidi,
-}
-
-impl From<CallKindArg> for CallKind {
-    fn from(kind: CallKindArg) -> Self {
-        match kind {
-            CallKindArg::Unary => CallKind::Unary,
-            CallKindArg::ClientStreaming => CallKind::ClientStreaming,
-            CallKindArg::ServerStreaming => CallKind::ServerStreaming,
-            CallKindArg::Bidi => CallKind::Bidirectional,
-        }
     }
 }
 

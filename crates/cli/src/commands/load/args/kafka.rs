@@ -7,7 +7,7 @@ use clap::ValueEnum;
 use tare_schema::load::{Acks, Codec, FetchFrom, Keys, Partitioner};
 use tare_schema::units::{Period, Size};
 
-use crate::arguments::{OnOff, words};
+use crate::arguments::{choices, words};
 
 /// Producing to Kafka.
 #[derive(Debug, clap::Args)]
@@ -54,8 +54,8 @@ pub struct KafkaArgs {
     #[arg(long, value_name = "N")]
     pub max_in_flight: Option<u16>,
     /// Idempotent producer: no duplicates by retries (enable.idempotence) [default: on with acks=all].
-    #[arg(long, value_name = "ON|OFF")]
-    pub idempotence: Option<OnOff>,
+    #[arg(long, value_name = "ON|OFF", value_parser = choices(&[("on", "", true), ("off", "", false)]))]
+    pub idempotence: Option<bool>,
     /// Maximum size of all batches of a worker (buffer.memory) [default: 32MiB].
     #[arg(long, value_name = "SIZE")]
     pub buffer_memory: Option<Size>,

@@ -85,7 +85,7 @@ pub(super) fn calls(
 }
 
 fn spec(grpc: &GrpcArgs, method: Option<&Method>, count: usize) -> anyhow::Result<CallSpec> {
-    let kind = match (method, grpc.call_kind.map(CallKind::from)) {
+    let kind = match (method, grpc.call_kind) {
         (Some(method), Some(said)) if method.kind() != said => bail!(
             "the method is described as {}: leave out --call-kind",
             words(method.kind())

@@ -12,7 +12,6 @@ use tare_schema::units::Size;
 
 use super::super::args::{Args, KafkaArgs};
 use super::super::target::LoadUrl;
-use crate::arguments::OnOff;
 
 /// Default bytes of a value, as in other tools.
 const PAYLOAD_BYTES: u64 = 100;
@@ -100,10 +99,9 @@ fn produce_spec(args: &KafkaArgs) -> anyhow::Result<ProduceSpec> {
     Ok(ProduceSpec {
         client_id: args.client_id.clone().unwrap_or(defaults.client_id),
         acks,
-        idempotence: match args.idempotence {
-            Some(given) => given == OnOff::On,
-            None => acks == Acks::All && args.max_in_flight.is_none_or(|count| count <= 5),
-        },
+        idempotence: args.idempotence.unwrap_or_else(|| {
+            acks == Acks::All && args.max_in_flight.is_none_or(|count| count <= 5)
+        }),
         linger_ns: args
             .linger
             .map_or(defaults.linger_ns, |linger| linger.as_ns()),

@@ -3,22 +3,14 @@
 use std::collections::BTreeMap;
 
 use tare_load::Outcome;
-<<<<<<< HEAD
-use tare_report::quantity::{self, MISSING};
-use tare_report::terminal::wrap;
-=======
 use tare_report::quantity;
->>>>>>> fb3d622 (cli: summaries, curve, doctor, targets and plan use one table writer and one formatter; hidden processes in a file)
+use tare_report::terminal::wrap;
 use tare_schema::agent::{ErrorSource, LoadResult, OutcomeCount};
 use tare_schema::shown::shown;
 
 use super::SummaryWriter;
-<<<<<<< HEAD
-use super::percentiles::{bar, figure};
-=======
 use super::percentiles::bar;
 use crate::values::{MISSING, bytes, quantile, time};
->>>>>>> fb3d622 (cli: summaries, curve, doctor, targets and plan use one table writer and one formatter; hidden processes in a file)
 
 /// Columns of the bars of outcomes.
 const BAR_WIDTH: usize = 10;
