@@ -13,7 +13,7 @@ use std::net::{TcpListener, TcpStream};
 use std::process::{Command, Output, Stdio};
 use std::time::Duration;
 
-use rig::{finish, metric, origin, stderr, stdout, tare, turn};
+use rig::{finish, load, metric, origin, stderr, stdout, tare, turn};
 use serde_json::Value;
 use tare_schema::agent::LoadEnd;
 use tare_schema::event::{FailureReport, LoadEvent};
@@ -118,11 +118,7 @@ fn a_rate_that_is_not_reached_is_said_and_fails_where_it_is_required() {
 
 /// Runs `tare load` with `--json` on this URL; the report, as its schema has it, and the output.
 fn report(url: &str, more: &[&str]) -> (LoadReport, Output) {
-    let mut load = tare(&["load", url, "--json", "--no-calibrate"]);
-    let output = finish(load.args(more), LIMIT);
-    let report = serde_json::from_str(&stdout(&output))
-        .unwrap_or_else(|error| panic!("{error}: {}{}", stdout(&output), stderr(&output)));
-    (report, output)
+    load(url, &[more, &["--no-calibrate"]].concat(), LIMIT)
 }
 
 #[test]

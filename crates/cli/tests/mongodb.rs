@@ -17,10 +17,9 @@ use tare_schema::load_report::LoadReport;
 const LIMIT: Duration = Duration::from_secs(60);
 
 fn load(url: &str, more: &[&str]) -> LoadReport {
-    let mut command = tare(&["load", url, "--json", "--no-calibrate"]);
-    let output = finish(command.args(more), LIMIT);
+    let (report, output) = rig::load(url, &[more, &["--no-calibrate"]].concat(), LIMIT);
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
-    serde_json::from_str(&stdout(&output)).unwrap()
+    report
 }
 
 /// A page of the server: the same port speaks HTTP to whoever does.

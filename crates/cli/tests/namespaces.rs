@@ -16,8 +16,8 @@ use std::process::Stdio;
 use std::time::Duration;
 
 use rig::{
-    finish, keeper_folders, keeper_of, kept_by, kill, only_run, records, stderr, stdout, tare,
-    turn, wait_for,
+    finish, keeper_folders, keeper_of, kept_by, kill, only_run, records, small_experiment, stderr,
+    stdout, tare, turn, wait_for,
 };
 use tare_schema::record::{EnvironmentRecord, LinkDirectionUsage, TrialRecord, TrialStatus};
 use tare_stats::hlog;
@@ -39,17 +39,7 @@ fn run_in(addressing: &str, file: &Path, out: &Path) -> std::process::Command {
 
 /// An experiment with these arms beside the bare one.
 fn experiment(folder: &Path, arms: &str) -> PathBuf {
-    let path = folder.join("small.yaml");
-    let text = format!(
-        "question: What does it cost, in short?\n\
-         workload: {{use: echo}}\n\
-         arms:\n  - {{name: direct}}\n{arms}\
-         load: {{model: constant, rate: 200, duration: 1s, warmup: 100ms, connections: 4, timeout: 20s}}\n\
-         blocks: 1\n\
-         seed: 11\n"
-    );
-    fs::write(&path, text).unwrap();
-    path
+    small_experiment("1s", folder, arms, 1)
 }
 
 const TOLD: &str =

@@ -13,8 +13,8 @@ use std::process::Stdio;
 use std::time::Duration;
 
 use rig::{
-    finish, keeper_folders, keeper_of, kept_by, kill, only_run, records, state, stderr, stdout,
-    tare, turn, wait_for,
+    finish, keeper_folders, keeper_of, kept_by, kill, only_run, records, small_experiment, state,
+    stderr, stdout, tare, turn, wait_for,
 };
 use serde_json::Value;
 use tare_schema::record::{RunProgress, TrialStatus};
@@ -24,22 +24,7 @@ const LIMIT: Duration = Duration::from_secs(300);
 
 /// An experiment file with these arms, a short window and so many blocks.
 fn experiment(folder: &Path, arms: &str, blocks: u32) -> PathBuf {
-    lasting("400ms", folder, arms, blocks)
-}
-
-/// The same with windows of this length.
-fn lasting(window: &str, folder: &Path, arms: &str, blocks: u32) -> PathBuf {
-    let path = folder.join("small.yaml");
-    let text = format!(
-        "question: What does it cost, in short?\n\
-         workload: {{use: echo}}\n\
-         arms:\n  - {{name: direct}}\n{arms}\
-         load: {{model: constant, rate: 200, duration: {window}, warmup: 100ms, connections: 4, timeout: 20s}}\n\
-         blocks: {blocks}\n\
-         seed: 11\n"
-    );
-    fs::write(&path, text).unwrap();
-    path
+    small_experiment("400ms", folder, arms, blocks)
 }
 
 const PROXIES: &str = "  \
@@ -245,7 +230,7 @@ fn a_proxy_that_is_killed_mid_trial_fails_that_trial_and_the_run_goes_on() {
     let _turn = turn();
     let folder = tempfile::tempdir().unwrap();
     // Long enough that the trial is still under way when the kill comes.
-    let file = lasting("3s", folder.path(), HAPROXY, 2);
+    let file = small_experiment("3s", folder.path(), HAPROXY, 2);
     let out = folder.path().join("runs");
     let child = tare(&["run", text(&file), "--out", text(&out), "--no-aa"])
         .stdout(Stdio::null())

@@ -22,10 +22,7 @@ const LIMIT: Duration = Duration::from_secs(120);
 
 /// Runs `tare load` with `--json`; what it printed, and its exit code.
 fn load(url: &str, more: &[&str]) -> (Value, Option<i32>) {
-    let mut load = tare(&["load", url, "--json"]);
-    let output = finish(load.args(more), LIMIT);
-    let report = serde_json::from_str(&stdout(&output))
-        .unwrap_or_else(|error| panic!("{error}: {}{}", stdout(&output), stderr(&output)));
+    let (report, output) = rig::load(url, more, LIMIT);
     (report, output.status.code())
 }
 

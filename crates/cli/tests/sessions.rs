@@ -169,13 +169,9 @@ steps:
 "#;
 
 fn load(url: &str, args: &[&str]) -> (serde_json::Value, Option<i32>) {
-    let mut command = tare(&["load", url, "--json", "-q", "--no-calibrate"]);
-    let output = finish(command.args(args), LIMIT);
-    let found = serde_json::from_str(&stdout(&output));
-    (
-        found.unwrap_or_else(|error| panic!("{error}: {}", stderr(&output))),
-        output.status.code(),
-    )
+    let args = [args, &["-q", "--no-calibrate"]].concat();
+    let (found, output) = rig::load(url, &args, LIMIT);
+    (found, output.status.code())
 }
 
 /// Successful responses by name.

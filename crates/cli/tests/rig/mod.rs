@@ -11,6 +11,7 @@ use std::process::{Child, Command, Output, Stdio};
 use std::sync::{Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
+use serde::de::DeserializeOwned;
 use tare_schema::record::{RunState, TrialRecord};
 
 /// Tests that measure take turns: two loads on two cores would disturb each other.
@@ -61,6 +62,30 @@ pub fn finish(command: &mut Command, limit: Duration) -> Output {
         );
     }
     reader.join().unwrap()
+}
+
+/// Runs `tare load` with `--json` on this URL; its report, and the output.
+pub fn load<T: DeserializeOwned>(url: &str, more: &[&str], limit: Duration) -> (T, Output) {
+    let mut load = tare(&["load", url, "--json"]);
+    let output = finish(load.args(more), limit);
+    let report = serde_json::from_str(&stdout(&output))
+        .unwrap_or_else(|error| panic!("{error}: {}{}", stdout(&output), stderr(&output)));
+    (report, output)
+}
+
+/// An experiment file on the workload `echo` with these arms beside the bare one, windows of this length and so many blocks.
+pub fn small_experiment(window: &str, folder: &Path, arms: &str, blocks: u32) -> PathBuf {
+    let path = folder.join("small.yaml");
+    let text = format!(
+        "question: What does it cost, in short?\n\
+         workload: {{use: echo}}\n\
+         arms:\n  - {{name: direct}}\n{arms}\
+         load: {{model: constant, rate: 200, duration: {window}, warmup: 100ms, connections: 4, timeout: 20s}}\n\
+         blocks: {blocks}\n\
+         seed: 11\n"
+    );
+    fs::write(&path, text).unwrap();
+    path
 }
 
 pub fn stdout(output: &Output) -> String {
