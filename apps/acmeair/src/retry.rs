@@ -29,7 +29,7 @@ pub enum RetryPolicy {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum CallError {
     /// The circuit breaker is open.
-    #[error("{0} failed too often and is not called for a moment")]
+    #[error("circuit breaker of {0} is open")]
     Open(&'static str),
     /// An error status.
     #[error("{0} answered with status {1}")]

@@ -116,7 +116,7 @@ pub(crate) fn check_target(collection: &Path, folder: &Path) -> Result<(), LabEr
     examine(collection, folder).map_err(|why| LabError::File {
         path: folder.to_owned(),
         reason: format!(
-            "this target is not used, since what it says is run as you: {why}; if you trust it, `chown -R {} {folder}` and `chmod -R go-w {folder}`, else remove it",
+            "target refused: its commands run with your rights, and {why}; if you trust it, `chown -R {} {folder}` and `chmod -R go-w {folder}`, else remove it",
             rustix::process::geteuid().as_raw(),
             folder = folder.display(),
         ),

@@ -85,8 +85,8 @@ struct TlsArgs {
     #[arg(long, value_name = "FILE", requires = "tls")]
     client_ca: Option<PathBuf>,
     /// Session tickets, for resumption.
-    #[arg(long, default_value = "on", value_name = "on|off", value_parser = choices(&[("on", "", Tickets::On), ("off", "", Tickets::Off)]))]
-    tickets: Tickets,
+    #[arg(long, default_value = "on", value_name = "on|off", value_parser = choices(&[("on", "", SessionTickets::On), ("off", "", SessionTickets::Off)]))]
+    tickets: SessionTickets,
     /// Accepted TLS versions.
     #[arg(long, default_value = "both", value_parser = choices(&[
         ("both", "TLS 1.2 and 1.3", TlsVersions::Both),

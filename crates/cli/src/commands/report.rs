@@ -51,7 +51,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
             // Writing replaces the file: a device or folder must not be replaced.
             Some(file) if fs::symlink_metadata(&file).is_ok_and(|found| !found.is_file()) => {
                 return Err(bad_input(format!(
-                    "{} is no regular file: name a file for the page",
+                    "{} is not a regular file: name a file for the page",
                     file.display()
                 )));
             }

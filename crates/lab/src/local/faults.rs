@@ -123,15 +123,15 @@ impl LocalTestBed {
             self.paused.insert(instance.to_owned());
         }
         Ok(FaultHandle::done(
-            paused.map(|()| format!("{instance} is held")),
+            paused.map(|()| format!("{instance} paused")),
         ))
     }
 
     pub(super) fn resume(&mut self, instance: &str) -> Result<FaultHandle, LabError> {
-        let goes = self.signal_all(instance, libc::SIGCONT);
+        let resumed = self.signal_all(instance, libc::SIGCONT);
         self.paused.remove(instance);
         Ok(FaultHandle::done(
-            goes.map(|()| format!("{instance} goes on")),
+            resumed.map(|()| format!("{instance} resumed")),
         ))
     }
 

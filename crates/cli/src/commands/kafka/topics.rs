@@ -252,7 +252,7 @@ fn lists(words: &str) -> anyhow::Result<Vec<Vec<i32>>> {
     let lists: Result<Vec<Vec<i32>>, _> = words.split(',').map(one).collect();
     lists.map_err(|_| {
         bad_input(format!(
-            "{words:?} is no list of brokers: write 1:2:3,2:3:1, one list for each partition"
+            "{words:?} is not a list of brokers: write 1:2:3,2:3:1, one list for each partition"
         ))
     })
 }

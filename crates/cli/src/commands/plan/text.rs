@@ -63,9 +63,9 @@ pub fn text(
     writer.entry("order", &order(plan));
     writer.entry("restart", &restart(plan));
     writer.entry("placement", &placement(plan));
-    writer.entry("judged", &judged(plan));
+    writer.entry("primary", &primary(plan));
     writer.entry("time", &time(&capacity::kept(plan, known), times));
-    writer.entry("detects", &detects(plan, earlier, out));
+    writer.entry("detectable", &detectable_differences(plan, earlier, out));
     for figure in &plan.published {
         writer.entry("published", &published(figure));
     }
@@ -275,7 +275,7 @@ fn placement(plan: &Plan) -> String {
     )
 }
 
-fn judged(plan: &Plan) -> String {
+fn primary(plan: &Plan) -> String {
     let primary: Vec<&str> = plan.primary.iter().map(|metric| metric.label()).collect();
     let mut text = format!(
         "{} (simultaneous intervals); margin {}",
@@ -327,7 +327,7 @@ fn time(plan: &Plan, times: &Times) -> String {
     )
 }
 
-fn detects(plan: &Plan, earlier: &Earlier, out: &Path) -> String {
+fn detectable_differences(plan: &Plan, earlier: &Earlier, out: &Path) -> String {
     let Earlier::Run { folder, detectable } = earlier else {
         return format!(
             "no earlier run of this experiment in {}: the smallest difference it can detect is known after the first",
