@@ -165,6 +165,38 @@ fn broker(first: &MetricsReading, second: Option<&MetricsReading>) -> BrokerMetr
     }
 }
 
+/// A column of a table of brokers.
+type Column = (&'static str, fn(&Figures) -> String);
+
+const TRAFFIC: [Column; 5] = [
+    ("records/s #", |of| per_s(of.messages_in)),
+    ("in/s #", |of| bytes_per_s(of.bytes_in)),
+    ("out/s #", |of| bytes_per_s(of.bytes_out)),
+    ("copied in/s #", |of| bytes_per_s(of.replication_bytes_in)),
+    ("copied out/s #", |of| bytes_per_s(of.replication_bytes_out)),
+];
+
+const STATE: [Column; 6] = [
+    ("under-repl. #", |of| maybe(of.under_replicated_partitions)),
+    ("shrinks/s #", |of| per_s(of.isr_shrinks)),
+    ("expands/s #", |of| per_s(of.isr_expands)),
+    ("heap #", |of| maybe(of.heap_bytes.map(bytes))),
+    ("GC/s #", |of| per_s(of.gc_pauses)),
+    ("GC ms/s #", |of| per_s(of.gc_ms)),
+];
+
+fn show_columns(known: &[(&str, &Figures)], columns: &[Column]) -> anyhow::Result<()> {
+    let names = columns.iter().map(|(name, _)| *name);
+    let header: Vec<&str> = std::iter::once("broker").chain(names).collect();
+    let rows = known.iter().map(|(at, metrics)| {
+        let texts = columns.iter().map(|(_, text)| text(metrics));
+        std::iter::once((*at).to_owned())
+            .chain(texts)
+            .collect::<Vec<String>>()
+    });
+    table(&header, rows)
+}
+
 /// Prints the brokers that could be read.
 fn show(view: &MetricsView) -> anyhow::Result<()> {
     let known = view.brokers.iter();
@@ -173,25 +205,7 @@ fn show(view: &MetricsView) -> anyhow::Result<()> {
     if known.is_empty() {
         return Ok(());
     }
-    let traffic = known.iter().map(|(at, metrics)| {
-        vec![
-            (*at).to_owned(),
-            per_s(metrics.messages_in),
-            bytes_per_s(metrics.bytes_in),
-            bytes_per_s(metrics.bytes_out),
-            bytes_per_s(metrics.replication_bytes_in),
-            bytes_per_s(metrics.replication_bytes_out),
-        ]
-    });
-    let header = [
-        "broker",
-        "records/s #",
-        "in/s #",
-        "out/s #",
-        "copied in/s #",
-        "copied out/s #",
-    ];
-    table(&header, traffic)?;
+    show_columns(&known, &TRAFFIC)?;
     let requests = known.iter().flat_map(|(at, metrics)| {
         // Reversed, so that `produce` comes first.
         let kinds = metrics.requests.iter().rev();
@@ -201,27 +215,7 @@ fn show(view: &MetricsView) -> anyhow::Result<()> {
         "broker", "request", "per s #", "ms #", "queue #", "local #", "remote #", "answer #",
     ];
     table(&header, requests)?;
-    let state = known.iter().map(|(at, metrics)| {
-        vec![
-            (*at).to_owned(),
-            maybe(metrics.under_replicated_partitions),
-            per_s(metrics.isr_shrinks),
-            per_s(metrics.isr_expands),
-            maybe(metrics.heap_bytes.map(bytes)),
-            per_s(metrics.gc_pauses),
-            per_s(metrics.gc_ms),
-        ]
-    });
-    let header = [
-        "broker",
-        "under-repl. #",
-        "shrinks/s #",
-        "expands/s #",
-        "heap #",
-        "GC/s #",
-        "GC ms/s #",
-    ];
-    table(&header, state)?;
+    show_columns(&known, &STATE)?;
     show_topics(view)?;
     for (at, metrics) in known {
         if metrics.restarted {

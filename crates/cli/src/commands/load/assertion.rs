@@ -1,6 +1,5 @@
 //! Assertions of a load, such as `p99<5ms`: parsed from the command line and checked against the result.
 
-use std::fmt;
 use std::str::FromStr;
 
 use tare_load::Outcome;
@@ -37,12 +36,6 @@ fn show(metric: Metric, value: f64) -> String {
         Metric::Rate => quantity::value(Unit::PerSecond, value),
         Metric::Errors => format!("{value}"),
         Metric::ErrorRate => quantity::percent(value),
-    }
-}
-
-impl fmt::Display for Assertion {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.text)
     }
 }
 

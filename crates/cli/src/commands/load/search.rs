@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use tare_load::{LoadError, StopHandle};
 use tare_rate_search::objective::{ErrorsShown, Objective};
 use tare_rate_search::search::{
-    Answer, Limit, Precision, Probe, ProbePurpose, Rules, Step, Verdict, conclude,
+    Answer, Backlog, Limit, Precision, Probe, ProbePurpose, Rules, Step, Verdict, conclude,
     least_rate_per_s, next, probe_length,
 };
 use tare_schema::FORMAT_VERSION;
@@ -21,7 +21,7 @@ use super::plan::ResolvedLoad;
 use crate::exit::{Exit, bad_input};
 use crate::json_output::JsonOutput;
 use crate::screen;
-use probe::{ProbeResult, backlog, judge};
+use probe::{ProbeResult, judge};
 pub use probe::{busiest, generator_limit, plan_of, rest, run_probe};
 
 /// Most probes, whatever time is left.
@@ -106,7 +106,8 @@ fn run_probes(
             return ended(EarlyEnd::Time(length, rate_per_s));
         }
         let plan = plan_of(resolved, rate_per_s, length);
-        let backlog = backlog(&plan, objective, (rate_per_s, length));
+        let warmup = Duration::from_nanos(plan.load.warmup_ns);
+        let backlog = Backlog::new(rate_per_s, warmup, length, objective.tails());
         let tried = match run_probe(&plan, stop, Some(backlog)) {
             Ok(tried) => tried,
             Err(error @ (LoadError::NoConnection { .. } | LoadError::Refused(_))) => {
@@ -255,19 +256,32 @@ fn early_end_text(objective: &Objective, answer: Answer, early_end: &EarlyEnd) -
         EarlyEnd::Interrupted => "the search was interrupted".into(),
         EarlyEnd::Unreachable(error) => error.clone(),
     };
-    let known = match answer {
+    let (passed, failed) = bounds(answer);
+    let known: Vec<String> = [(passed, "passed"), (failed, "failed")]
+        .into_iter()
+        .filter_map(|(rate, verdict)| Some(format!("{}/s {verdict} {objective}", rate?)))
+        .collect();
+    let known = match known.is_empty() {
+        true => "nothing is known".to_owned(),
+        false => known.join(", "),
+    };
+    format!("not confirmed: {known}; {reason}")
+}
+
+/// The highest rate that passed and the lowest that failed, as far as they are known.
+fn bounds(answer: Answer) -> (Option<f64>, Option<f64>) {
+    match answer {
         Answer::Found {
             passed_max_per_s,
             failed_min_per_s,
             ..
-        } => format!("{passed_max_per_s}/s passed {objective}, {failed_min_per_s}/s failed it"),
+        } => (Some(passed_max_per_s), Some(failed_min_per_s)),
         Answer::AtLeast {
             passed_max_per_s, ..
-        } => format!("{passed_max_per_s}/s passed {objective}"),
-        Answer::Below { failed_min_per_s } => format!("{failed_min_per_s}/s failed {objective}"),
-        Answer::Unknown => "nothing is known".into(),
-    };
-    format!("not confirmed: {known}; {reason}")
+        } => (Some(passed_max_per_s), None),
+        Answer::Below { failed_min_per_s } => (None, Some(failed_min_per_s)),
+        Answer::Unknown => (None, None),
+    }
 }
 
 fn report(
@@ -277,22 +291,14 @@ fn report(
     probed: &[ProbeResult],
     words: String,
 ) -> SearchReport {
-    let (passed, failed, confirmed) = match answer {
+    let (passed, failed) = bounds(answer);
+    let confirmed = matches!(
+        answer,
         Answer::Found {
-            passed_max_per_s,
-            failed_min_per_s,
-            sure,
-        } => (
-            Some(passed_max_per_s),
-            Some(failed_min_per_s),
-            sure == Precision::Confirmed,
-        ),
-        Answer::AtLeast {
-            passed_max_per_s, ..
-        } => (Some(passed_max_per_s), None, false),
-        Answer::Below { failed_min_per_s } => (None, Some(failed_min_per_s), false),
-        Answer::Unknown => (None, None, false),
-    };
+            sure: Precision::Confirmed,
+            ..
+        }
+    );
     SearchReport {
         version: FORMAT_VERSION,
         tare: env!("CARGO_PKG_VERSION").to_owned(),

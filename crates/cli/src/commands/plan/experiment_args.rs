@@ -87,18 +87,19 @@ impl ExperimentArgs {
 
     /// The resolved plan. Software that a run would install counts as installed.
     pub fn plan(&self) -> anyhow::Result<Plan> {
-        self.resolved(|| match fetch::would_install_nftables() {
-            true => Installed::Later,
-            false => Installed::Now(Ok(())),
-        })
+        self.resolved(|| (!fetch::would_install_nftables()).then_some(Ok(())))
     }
 
     /// The resolved plan, after installing missing software that its arms need.
     pub fn plan_to_run(&self, say: &mut dyn FnMut(&str)) -> anyhow::Result<Plan> {
-        self.resolved(|| Installed::Now(fetch::install_nftables(say)))
+        self.resolved(|| Some(fetch::install_nftables(say)))
     }
 
-    fn resolved(&self, install: impl FnOnce() -> Installed) -> anyhow::Result<Plan> {
+    /// Resolves the plan; `install` says whether nftables is installed, or why it cannot be, and nothing if a run would install it.
+    fn resolved(
+        &self,
+        install: impl FnOnce() -> Option<Result<(), String>>,
+    ) -> anyhow::Result<Plan> {
         let library = self.library()?;
         let Some(name) = &self.name else {
             return Err(bad_input(format!(
@@ -119,10 +120,10 @@ impl ExperimentArgs {
         }
         // Redirection needs nftables, and is not possible with loopback addresses.
         let installed = match plan.addressing {
-            Addressing::Loopback => Installed::Now(Ok(())),
+            Addressing::Loopback => Some(Ok(())),
             _ => install(),
         };
-        let Installed::Now(installed) = installed else {
+        let Some(installed) = installed else {
             return Ok(plan);
         };
         let own = own_path()?;
@@ -166,14 +167,6 @@ fn external(words: &[String]) -> anyhow::Result<BTreeMap<String, Vec<String>>> {
         all.entry(part.to_owned()).or_default().extend(addresses);
     }
     Ok(all)
-}
-
-/// Whether nftables is installed.
-enum Installed {
-    /// It is, or the reason why it cannot be installed.
-    Now(Result<(), String>),
-    /// Not yet: a run would install it.
-    Later,
 }
 
 /// Path of this program.

@@ -86,21 +86,6 @@ pub fn rest(pause: Duration, stop: &StopHandle) {
     }
 }
 
-/// The backlog of a probe, to end it early.
-pub fn backlog(
-    plan: &LoadPlan,
-    objective: &Objective,
-    rate_and_length: (f64, Duration),
-) -> Backlog {
-    let warmup = Duration::from_nanos(plan.load.warmup_ns);
-    Backlog::new(
-        rate_and_length.0,
-        warmup,
-        rate_and_length.1,
-        objective.tails(),
-    )
-}
-
 /// Compares a probe with the objective.
 pub fn judge(
     objective: &Objective,
