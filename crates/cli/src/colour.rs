@@ -6,23 +6,11 @@ use std::sync::OnceLock;
 use clap::{ColorChoice, ValueEnum};
 use tare_report::terminal::Colour;
 
-/// Value of `--color`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
-pub enum When {
-    /// On a terminal, unless the environment says otherwise.
-    #[default]
-    Auto,
-    /// Always.
-    Always,
-    /// Never.
-    Never,
-}
-
 /// What `--color` says; the same for the whole process.
-static CHOSEN: OnceLock<When> = OnceLock::new();
+static CHOSEN: OnceLock<ColorChoice> = OnceLock::new();
 
 /// Takes over what `--color` says.
-pub fn choose(when: When) {
+pub fn choose(when: ColorChoice) {
     // The command line is parsed once: nothing was chosen before.
     let _ = CHOSEN.set(when);
 }
@@ -52,14 +40,10 @@ pub fn of_words(words: impl Iterator<Item = OsString>) -> ColorChoice {
                 .map(str::to_owned),
         };
         found = value
-            .and_then(|value| When::from_str(&value, false).ok())
+            .and_then(|value| <ColorChoice as ValueEnum>::from_str(&value, false).ok())
             .or(found);
     }
-    match found.unwrap_or_default() {
-        When::Auto => ColorChoice::Auto,
-        When::Always => ColorChoice::Always,
-        When::Never => ColorChoice::Never,
-    }
+    found.unwrap_or_default()
 }
 
 /// The variables that say something about colour.
@@ -83,7 +67,7 @@ impl Environment {
 }
 
 /// The order of no-color.org and bixense.com/clicolors.
-fn decide(when: When, environment: &Environment, is_terminal: bool) -> Colour {
+fn decide(when: ColorChoice, environment: &Environment, is_terminal: bool) -> Colour {
     let is = |variable: &Option<OsString>, value: &str| {
         variable.as_ref().is_some_and(|found| found == value)
     };
@@ -95,11 +79,11 @@ fn decide(when: When, environment: &Environment, is_terminal: bool) -> Colour {
         term,
     } = environment;
     let is_on = match when {
-        When::Always => true,
-        When::Never => false,
-        When::Auto if is_set(no_color) => false,
-        When::Auto if is_set(clicolor_force) && !is(clicolor_force, "0") => true,
-        When::Auto => is_terminal && !is(clicolor, "0") && !is(term, "dumb"),
+        ColorChoice::Always => true,
+        ColorChoice::Never => false,
+        ColorChoice::Auto if is_set(no_color) => false,
+        ColorChoice::Auto if is_set(clicolor_force) && !is(clicolor_force, "0") => true,
+        ColorChoice::Auto => is_terminal && !is(clicolor, "0") && !is(term, "dumb"),
     };
     match is_on {
         true => Colour::On,
@@ -109,6 +93,8 @@ fn decide(when: When, environment: &Environment, is_terminal: bool) -> Colour {
 
 #[cfg(test)]
 mod tests {
+    use clap::ColorChoice as When;
+
     use super::*;
 
     fn environment(variables: &[(&str, &str)]) -> Environment {

@@ -39,7 +39,7 @@ pub struct Cli {
         default_value = "auto",
         hide_possible_values = true
     )]
-    pub color: colour::When,
+    pub color: clap::ColorChoice,
     /// What to do.
     #[command(subcommand)]
     pub command: Command,
