@@ -167,3 +167,44 @@ impl OptionArgs {
         Ok(protocol.info.load.map(|load| (load, options)))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use crate::Cli;
+    use crate::commands::Command;
+
+    use super::*;
+
+    #[test]
+    fn the_first_flag_of_a_group_is_known_and_defaults_are_not_given() {
+        let first = |flags: &[&str], group: &str| {
+            let line = [&["tare", "load", "http://127.0.0.1:1/"], flags].concat();
+            let Command::Load(args) = Cli::try_parse_from(line).unwrap().command else {
+                panic!("no load");
+            };
+            args.options.first_flag(group).map(str::to_owned)
+        };
+        for group in GROUPS {
+            assert_eq!(first(&[], group), None, "{group}");
+        }
+        let flags = ["--linger", "1ms", "--batch-size", "1kB", "--ping-pong"];
+        assert_eq!(first(&flags, "KafkaArgs").as_deref(), Some("--linger"));
+        assert_eq!(first(&flags, "GrpcArgs").as_deref(), Some("--ping-pong"));
+        assert_eq!(
+            first(&["--half-close"], "TcpArgs").as_deref(),
+            Some("--half-close")
+        );
+        let fetch = ["--fetch-min-bytes", "1B"];
+        assert_eq!(
+            first(&fetch, "ConsumeArgs").as_deref(),
+            Some("--fetch-min-bytes")
+        );
+        let documents = ["--mongodb-documents", "3"];
+        assert_eq!(
+            first(&documents, "MongodbArgs").as_deref(),
+            Some("--mongodb-documents")
+        );
+    }
+}
