@@ -180,7 +180,7 @@ mod tests {
     #[test]
     fn the_first_flag_of_a_group_is_known_and_defaults_are_not_given() {
         let first = |flags: &[&str], group: &str| {
-            let line = [&["tare", "load", "http://127.0.0.1:1/"], flags].concat();
+            let line = [&["tare", "load", "http://127.0.0.1:1/"][..], flags].concat();
             let Command::Load(args) = Cli::try_parse_from(line).unwrap().command else {
                 panic!("no load");
             };
