@@ -15,10 +15,10 @@ use std::process::{Command, Stdio};
 
 use base::{install, within};
 use beds::{COPIES, LIMIT, Rig, builtin, copies, through_relay, through_two};
-use tare_lab::targets::Targets;
 use tare_lab::environment::{TestBed, TestBedPlan};
 use tare_lab::fetch::Fetcher;
 use tare_lab::local::{Local, LocalTestBed};
+use tare_lab::targets::Targets;
 use tare_schema::plan::Addressing;
 use tare_schema::topology::Interception;
 

@@ -111,7 +111,11 @@ fn fitting(table: &Table, screen: Screen) -> Option<Vec<String>> {
     let width = usize::from(screen.width);
     let forms =
         (0..=omissions(table)).map(|step| draw(table, step, screen, ContentArrangement::Disabled));
-    let mut fitting = forms.filter(|lines| lines.iter().all(|line| display_width(line.trim_end()) <= width));
+    let mut fitting = forms.filter(|lines| {
+        lines
+            .iter()
+            .all(|line| display_width(line.trim_end()) <= width)
+    });
     fitting.next()
 }
 

@@ -10,7 +10,6 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use tare_lab::LabError;
-use tare_lab::targets::{Target, Targets, builtin_folder};
 use tare_lab::certificates::Authority;
 use tare_lab::connector::Connector;
 use tare_lab::counters::CounterReader;
@@ -21,6 +20,7 @@ use tare_lab::local::{Addresses, free_port, make_folder};
 use tare_lab::probe::{InstanceState, Readiness};
 use tare_lab::process;
 use tare_lab::render::{self, Context, Identity, Login, Peer, Rendered};
+use tare_lab::targets::{Target, Targets, builtin_folder};
 use tare_schema::topology::{InstanceRole, Settings};
 
 /// Starts instances by number, each in its folder, and prints their process ids; kills them at the end of its input.

@@ -33,7 +33,9 @@ fn metadata(
     let connector = connector.clone();
     let settings = Settings {
         client_id: String::from("tare-lab"),
-        connector: client::Connector::Custom(Arc::new(move |to, within| connector.connect(to, within))),
+        connector: client::Connector::Custom(Arc::new(move |to, within| {
+            connector.connect(to, within)
+        })),
         connect_timeout: limit,
         request_timeout: limit,
         ..Settings::default()

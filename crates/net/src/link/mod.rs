@@ -81,7 +81,7 @@ pub enum LinkError {
     NoConductor(io::Error),
     /// A measurement failed.
     #[error(
-        "the way to {to} cannot be measured, {step}: {error}; is the device up, and is there a route?"
+        "cannot measure the path to {to}, {step}: {error}; is the device up, and is there a route?"
     )]
     NoMeasure {
         /// Address measured to.

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use tare_kafka_admin::admin::{Admin, BrokerView, ClusterView, LogDir};
+use tare_kafka_admin::admin::{Admin, BrokerDescription, ClusterDescription, LogDir};
 
 use crate::screen::print;
 use crate::values::{bytes, counted, maybe};
@@ -15,7 +15,7 @@ pub fn cluster(admin: &mut Admin, common: &CommonArgs) -> anyhow::Result<()> {
     common.show(&admin.describe()?, show_cluster)
 }
 
-fn show_cluster(view: &ClusterView) -> anyhow::Result<()> {
+fn show_cluster(view: &ClusterDescription) -> anyhow::Result<()> {
     print(&format!(
         "cluster {} · controller {} of {} · metadata version {}\n{}, {}, {}\n",
         maybe(view.id.as_ref()),
@@ -50,7 +50,11 @@ fn show_cluster(view: &ClusterView) -> anyhow::Result<()> {
     for (number, what, next) in [
         (view.offline, "without a leader", which),
         (view.under_replicated, "under-replicated", which),
-        (view.led_by_another, "not led by the preferred leader", elect),
+        (
+            view.led_by_another,
+            "not led by the preferred leader",
+            elect,
+        ),
     ] {
         if number > 0 {
             let partitions = counted(number, "partition");
@@ -67,7 +71,7 @@ pub fn brokers(admin: &mut Admin, common: &CommonArgs) -> anyhow::Result<()> {
     })
 }
 
-fn show_broker(broker: &BrokerView) -> anyhow::Result<()> {
+fn show_broker(broker: &BrokerDescription) -> anyhow::Result<()> {
     print(&format!(
         "broker {} · {} · rack {}\n  leader of {}, preferred of {} · {}, {} not in sync\n  listeners {}\n  advertised {}\n",
         broker.id,
@@ -83,7 +87,7 @@ fn show_broker(broker: &BrokerView) -> anyhow::Result<()> {
 }
 
 /// Address of a broker; one that is down has none.
-fn at(broker: &BrokerView) -> String {
+fn at(broker: &BrokerDescription) -> String {
     match broker.host.is_empty() {
         true => "down".to_owned(),
         false => format!("{}:{}", broker.host, broker.port),

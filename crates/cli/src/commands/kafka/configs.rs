@@ -1,6 +1,6 @@
 //! `tare kafka configs`: shows configurations with their source, and changes single keys.
 
-use tare_kafka_admin::admin::{Admin, Change, Config, ConfigSource, Mode, Resource};
+use tare_kafka_admin::admin::{Admin, Config, ConfigOp, ConfigSource, Mode, Resource};
 
 use crate::screen::{print, say};
 use crate::values::maybe;
@@ -72,12 +72,12 @@ pub struct ChangeArgs {
 }
 
 impl ChangeArgs {
-    fn changes(&self) -> anyhow::Result<Vec<Change>> {
-        let mut changes: Vec<Change> = self.unset.iter().cloned().map(Change::Unset).collect();
+    fn changes(&self) -> anyhow::Result<Vec<ConfigOp>> {
+        let mut changes: Vec<ConfigOp> = self.unset.iter().cloned().map(ConfigOp::Delete).collect();
         let kinds: [(_, fn(String, String) -> Change); 3] = [
-            (&self.set, Change::Set),
-            (&self.append, Change::Append),
-            (&self.subtract, Change::Subtract),
+            (&self.set, ConfigOp::Set),
+            (&self.append, ConfigOp::Append),
+            (&self.subtract, ConfigOp::Subtract),
         ];
         for (given, change) in kinds {
             for words in given {
@@ -94,7 +94,7 @@ pub fn run(admin: &mut Admin, args: &Args, common: &CommonArgs) -> anyhow::Resul
     let (resource, change) = match &args.of {
         ConfigScope::Topic { name, change } => (Resource::Topic(name.clone()), change),
         ConfigScope::Broker { id, change } => (Resource::Broker(*id), change),
-        ConfigScope::Brokers { change } => (Resource::Brokers, change),
+        ConfigScope::Brokers { change } => (Resource::BrokerDefaults, change),
         ConfigScope::Group { name, change } => (Resource::Group(name.clone()), change),
     };
     show_or_change(admin, &resource, change, common)
@@ -110,14 +110,14 @@ pub fn show_or_change(
     let changes = change.changes()?;
     if !changes.is_empty() {
         let mode = match change.dry_run {
-            true => Mode::Validate,
-            false => Mode::Do,
+            true => Mode::ValidateOnly,
+            false => Mode::Apply,
         };
         admin.alter_configs(resource, &changes, mode)?;
         if !common.json {
             let word = match mode {
-                Mode::Validate => "could be changed",
-                Mode::Do => "changed; every broker knows in a moment",
+                Mode::ValidateOnly => "could be changed",
+                Mode::Apply => "changed; every broker knows in a moment",
             };
             return print(&format!("{resource}: {word}\n"));
         }

@@ -1,13 +1,12 @@
 //! Connects to a cluster by name or by address.
 
-use std::path::PathBuf;
 use std::time::Duration;
 
 use tare_kafka::sasl::{Credentials, Mechanism};
 use tare_kafka_admin::admin::Admin;
-use tare_kafka_admin::link::{Identity, Settings, Tls, Trust, addresses};
+use tare_kafka_admin::client::{Settings, Tls, addresses};
 use tare_schema::clusters::{ClusterDef, ClusterSaslDef, ClusterTlsDef};
-use tare_schema::load::Reach;
+use tare_schema::load::{Identity, Reach, Trust};
 use tare_schema::metrics_source::password;
 
 use crate::exit::bad_input;
@@ -134,19 +133,19 @@ impl ConnectionArgs {
     }
 
     /// Longest wait for an answer.
-    pub fn answer_within(&self) -> Duration {
+    pub fn request_timeout(&self) -> Duration {
         Duration::from_secs(self.timeout)
     }
 
     fn settings(&self, def: &ClusterDef) -> anyhow::Result<Settings> {
-        let within = self.answer_within();
+        let within = self.request_timeout();
         let defaults = Settings::default();
         Ok(Settings {
             tls: def.tls.as_ref().map(tls).transpose()?,
             sasl: def.sasl.as_ref().map(sasl).transpose()?,
             reach: self.reach(Some(def)),
-            connect_within: defaults.connect_within.min(within),
-            answer_within: within,
+            connect_timeout: defaults.connect_timeout.min(within),
+            request_timeout: within,
             ..defaults
         })
     }
@@ -156,8 +155,8 @@ fn tls(def: &ClusterTlsDef) -> anyhow::Result<Tls> {
     let identity = match (&def.cert, &def.key) {
         (None, None) => None,
         (Some(certificate), Some(key)) => Some(Identity {
-            certificate: PathBuf::from(certificate),
-            key: PathBuf::from(key),
+            certificate: certificate.clone(),
+            key: key.clone(),
         }),
         _ => {
             return Err(bad_input(
@@ -168,7 +167,7 @@ fn tls(def: &ClusterTlsDef) -> anyhow::Result<Tls> {
     Ok(Tls {
         trust: match (&def.ca, def.insecure) {
             (_, true) => Trust::Anybody,
-            (Some(path), false) => Trust::File(PathBuf::from(path)),
+            (Some(path), false) => Trust::File { path: path.clone() },
             (None, false) => Trust::System,
         },
         identity,

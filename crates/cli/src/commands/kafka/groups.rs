@@ -1,6 +1,6 @@
 //! `tare kafka groups`: consumer groups, their members and lag; deletion, and reset of offsets.
 
-use tare_kafka_admin::admin::{Admin, GroupLag, GroupSummary, GroupView, Mode, ResetTo};
+use tare_kafka_admin::admin::{Admin, GroupDescription, GroupLag, GroupListing, Mode, ResetTo};
 
 use crate::exit::bad_input;
 use crate::screen::{print, say};
@@ -131,7 +131,7 @@ pub fn run(admin: &mut Admin, args: &Args, common: &CommonArgs) -> anyhow::Resul
     }
 }
 
-fn show(groups: &[GroupSummary]) -> anyhow::Result<()> {
+fn show(groups: &[GroupListing]) -> anyhow::Result<()> {
     if groups.is_empty() {
         say("there are no groups");
         return Ok(());
@@ -149,7 +149,7 @@ fn show(groups: &[GroupSummary]) -> anyhow::Result<()> {
     table(&header, rows)
 }
 
-fn describe(group: &GroupView) -> anyhow::Result<()> {
+fn describe(group: &GroupDescription) -> anyhow::Result<()> {
     print(&format!(
         "{} · {} · {} · coordinator broker {} · assignor {}\n",
         group.name,
@@ -203,10 +203,10 @@ fn show_lag(one: &GroupLag) -> anyhow::Result<()> {
 fn reset(admin: &mut Admin, args: &ResetArgs, common: &CommonArgs) -> anyhow::Result<()> {
     let to = args.to.to()?;
     let mode = match args.dry_run {
-        true => Mode::Validate,
+        true => Mode::ValidateOnly,
         false => {
             common.confirm(&format!("set the offsets of {}", args.name))?;
-            Mode::Do
+            Mode::Apply
         }
     };
     let resets = admin.reset_group(&args.name, &args.topics, to, mode)?;

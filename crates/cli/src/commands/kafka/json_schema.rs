@@ -2,15 +2,14 @@
 
 use schemars::JsonSchema;
 use serde::Serialize;
-use tare_kafka_admin::admin::reassign::{Moving, Throttles};
+use tare_kafka_admin::admin::reassign::{OngoingReassignment, Throttles};
 use tare_kafka_admin::admin::{
-    BrokerView, ClusterView, Config, GroupLag, GroupSummary, GroupView, LogDir, Outcome, Reset,
-    Resource, TopicView, VerifyView,
+    BrokerDescription, ClusterDescription, Config, GroupDescription, GroupLag, GroupListing,
+    LogDir, Outcome, ReplicaComparison, Reset, Resource, TopicDescription,
 };
-use tare_kafka_admin::assign::Plan;
+use tare_kafka_admin::reassignment::ReassignmentPlan;
 use tare_schema::clusters::ClusterDef;
-use tare_schema::document::schema_of;
-use tare_schema::schemas::Shape;
+use tare_schema::schemas::{Shape, schema_of};
 
 use super::metrics::MetricsView;
 
@@ -29,11 +28,11 @@ pub struct Outputs {
     /// `clusters list`
     clusters_list: Vec<NamedCluster>,
     /// `cluster`
-    cluster: ClusterView,
+    cluster: ClusterDescription,
     /// `brokers`
-    brokers: Vec<BrokerView>,
+    brokers: Vec<BrokerDescription>,
     /// `topics list`
-    topics_list: Vec<TopicView>,
+    topics_list: Vec<TopicDescription>,
     /// `topics describe`
     topics_describe: Vec<DescribedTopic>,
     /// `topics create`
@@ -47,19 +46,19 @@ pub struct Outputs {
     /// `elect`: partitions whose leader changed, or could not
     elect: Vec<Outcome>,
     /// `reassign plan`, and the file that `reassign run` reads
-    reassign_plan: Plan,
+    reassign_plan: ReassignmentPlan,
     /// `reassign show`, and a line of `reassign watch`
     reassign_show: Motion,
     /// `reassign run`: the plan that was begun
-    reassign_run: Plan,
+    reassign_run: ReassignmentPlan,
     /// `reassign cancel`
     reassign_cancel: Vec<Outcome>,
     /// `reassign unthrottle`: the limits that were taken away
     reassign_unthrottle: Throttles,
     /// `groups list`
-    groups_list: Vec<GroupSummary>,
+    groups_list: Vec<GroupListing>,
     /// `groups describe`
-    groups_describe: Vec<GroupView>,
+    groups_describe: Vec<GroupDescription>,
     /// `groups lag`
     groups_lag: Vec<GroupLag>,
     /// `groups delete`
@@ -69,7 +68,7 @@ pub struct Outputs {
     /// `log-dirs`
     log_dirs: Vec<LogDir>,
     /// `verify`
-    verify: Vec<VerifyView>,
+    verify: Vec<ReplicaComparison>,
     /// `metrics`
     metrics: MetricsView,
 }
@@ -89,7 +88,7 @@ pub struct NamedCluster {
 pub struct DescribedTopic {
     /// The topic.
     #[serde(flatten)]
-    pub topic: TopicView,
+    pub topic: TopicDescription,
     /// Keys that are set on it.
     pub configs: Vec<Config>,
 }
@@ -107,7 +106,7 @@ pub struct Configured {
 #[derive(Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Motion {
     /// Partitions on their way.
-    pub moving: Vec<Moving>,
+    pub moving: Vec<OngoingReassignment>,
     /// Limits on copying.
     pub throttles: Throttles,
 }

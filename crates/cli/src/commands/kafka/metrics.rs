@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use anyhow::anyhow;
 use tare_lab::LabError;
-use tare_lab::catalogue::{Catalogue, builtin_folder};
 use tare_lab::metrics::{MetricsReader, MetricsReading};
+use tare_lab::targets::{Targets, builtin_folder};
 use tare_report::quantity;
 use tare_schema::load::Reach;
 use tare_schema::metrics_source::MetricsSourceDef;
@@ -92,7 +92,7 @@ impl SourceArgs {
 pub fn run(args: &Args, connection: &ConnectionArgs, common: &CommonArgs) -> anyhow::Result<()> {
     let (source, reach) = source(args, connection)?;
     let reader = reader(&source, reach)?;
-    let within = connection.answer_within();
+    let within = connection.request_timeout();
     let first = reader.read(|_| true, within);
     let answers = |at: &str| first.iter().any(|one| one.at == at && one.readings.is_ok());
     let second = match reader.instances().any(answers) {
@@ -137,8 +137,8 @@ fn source(args: &Args, connection: &ConnectionArgs) -> anyhow::Result<(MetricsSo
 }
 
 fn reader(source: &MetricsSourceDef, reach: Reach) -> anyhow::Result<MetricsReader> {
-    let catalogue = Catalogue::load(&builtin_folder()?, &[])?;
-    MetricsReader::open(catalogue.get(TARGET)?, source, reach).map_err(|error| match error {
+    let targets = Targets::load(&builtin_folder()?, &[])?;
+    MetricsReader::open(targets.get(TARGET)?, source, reach).map_err(|error| match error {
         LabError::Metrics { .. } | LabError::Plan(_) => bad_input(error),
         other => other.into(),
     })

@@ -15,7 +15,7 @@ mod verify;
 use std::process::ExitCode;
 
 use tare_kafka_admin::admin::AdminError;
-use tare_kafka_admin::link::LinkError;
+use tare_kafka_admin::client::ClientError;
 
 use crate::exit::{Exit, bad_input};
 
@@ -73,15 +73,17 @@ enum Action {
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     run_action(args).map(ExitCode::from).map_err(|error| {
         let error: anyhow::Error = match error.downcast::<AdminError>() {
-            Ok(AdminError::Link(error)) => error.into(),
+            Ok(AdminError::Client(error)) => error.into(),
             Ok(error) if error.is_input() => return bad_input(error),
             Ok(error) => return error.into(),
             Err(error) => error,
         };
-        match error.downcast::<LinkError>() {
+        match error.downcast::<ClientError>() {
             // Unusable files and addresses.
             Ok(
-                error @ (LinkError::File { .. } | LinkError::NoAddress | LinkError::NoBroker { .. }),
+                error @ (ClientError::File { .. }
+                | ClientError::NoAddress
+                | ClientError::NoBroker(_)),
             ) => bad_input(error),
             Ok(error) => error.into(),
             Err(error) => error,

@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use tare_kafka_admin::admin::Admin;
-use tare_kafka_admin::admin::reassign::{Limit, Moving, Throttles};
-use tare_kafka_admin::assign::{self, Plan, Replication};
+use tare_kafka_admin::admin::reassign::{OngoingReassignment, ThrottleRate, Throttles};
+use tare_kafka_admin::reassignment::{self, ReassignmentPlan, Replication};
 use tare_schema::named::read_given;
 use tare_schema::units::Size;
 
@@ -136,7 +136,7 @@ fn plan(admin: &mut Admin, args: &PlanArgs, common: &CommonArgs) -> anyhow::Resu
         None => Replication::Keep,
         Some(count) => Replication::Exactly(usize::from(count)),
     };
-    let plan = assign::plan(&sites, &placed, replication).map_err(bad_input)?;
+    let plan = reassignment::plan(&sites, &placed, replication).map_err(bad_input)?;
     if let Some(path) = &args.out {
         let text = serde_json::to_string_pretty(&plan)? + "\n";
         std::fs::write(path, text)
@@ -145,7 +145,7 @@ fn plan(admin: &mut Admin, args: &PlanArgs, common: &CommonArgs) -> anyhow::Resu
     common.show(&plan, |plan| show_plan(plan, args))
 }
 
-fn show_plan(plan: &Plan, args: &PlanArgs) -> anyhow::Result<()> {
+fn show_plan(plan: &ReassignmentPlan, args: &PlanArgs) -> anyhow::Result<()> {
     if plan.moves.is_empty() {
         return print("all is as it should be: nothing to move\n");
     }
@@ -196,7 +196,7 @@ fn show_plan(plan: &Plan, args: &PlanArgs) -> anyhow::Result<()> {
 }
 
 /// Reads a plan from a file or standard input.
-fn read(path: &str) -> anyhow::Result<Plan> {
+fn read(path: &str) -> anyhow::Result<ReassignmentPlan> {
     let text = match path {
         "-" => {
             let mut text = Vec::new();
@@ -217,8 +217,8 @@ fn read(path: &str) -> anyhow::Result<Plan> {
 fn begin(admin: &mut Admin, args: &RunArgs, common: &CommonArgs) -> anyhow::Result<Exit> {
     let plan = read(&args.plan)?;
     let limit = match &args.throttle {
-        None => Limit::None,
-        Some(words) => Limit::BytesPerSecond(rate(words)?),
+        None => ThrottleRate::None,
+        Some(words) => ThrottleRate::BytesPerSecond(rate(words)?),
     };
     if plan.moves.is_empty() {
         print("the plan moves nothing\n")?;
@@ -233,8 +233,8 @@ fn begin(admin: &mut Admin, args: &RunArgs, common: &CommonArgs) -> anyhow::Resu
     }
     common.show(&plan, |_| {
         let then = match limit {
-            Limit::None => "",
-            Limit::BytesPerSecond(_) => " and removes the throttle at the end",
+            ThrottleRate::None => "",
+            ThrottleRate::BytesPerSecond(_) => " and removes the throttle at the end",
         };
         print(&format!(
             "reassigning {partitions}; `tare kafka reassign watch` follows them{then}\n"
@@ -279,7 +279,7 @@ fn show(admin: &mut Admin, common: &CommonArgs) -> anyhow::Result<()> {
     })
 }
 
-fn copied(one: &Moving) -> String {
+fn copied(one: &OngoingReassignment) -> String {
     match (one.copied_bytes, one.wanted_bytes) {
         (Some(copied), Some(wanted)) => {
             format!("{} of {}", bytes(copied as f64), bytes(wanted as f64))
@@ -386,7 +386,7 @@ fn watch(admin: &mut Admin, common: &CommonArgs) -> anyhow::Result<Exit> {
     Ok(Exit::Done)
 }
 
-fn progress(moving: &[Moving]) -> String {
+fn progress(moving: &[OngoingReassignment]) -> String {
     if moving.is_empty() {
         return "nothing is moving".to_owned();
     }

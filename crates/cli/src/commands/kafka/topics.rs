@@ -4,9 +4,8 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use tare_kafka_admin::admin::{
-    Admin, ConfigSource, Mode, NewTopic, Outcome, Resource, Shape, TopicView,
+    Admin, ConfigSource, Mode, NewTopic, Outcome, PartitionLayout, Resource, TopicDescription,
 };
-use tare_kafka_admin::link::Patience;
 
 use crate::exit::bad_input;
 use crate::screen::{print, say};
@@ -121,7 +120,7 @@ pub fn run(admin: &mut Admin, args: &Args, common: &CommonArgs) -> anyhow::Resul
             assignment,
         } => {
             let placed = assignment.as_deref().map(lists).transpose()?;
-            admin.grow_topic(topic, *partitions, placed.as_deref(), Mode::Do)?;
+            admin.create_partitions(topic, *partitions, placed.as_deref(), Mode::Apply)?;
             let done = Outcome {
                 name: topic.clone(),
                 refusal: None,
@@ -144,17 +143,17 @@ pub fn run(admin: &mut Admin, args: &Args, common: &CommonArgs) -> anyhow::Resul
     }
 }
 
-fn leaderless(topic: &TopicView) -> usize {
+fn leaderless(topic: &TopicDescription) -> usize {
     let all = topic.partitions.iter();
     all.filter(|one| one.leader.is_none()).count()
 }
 
-fn under_replicated(topic: &TopicView) -> usize {
+fn under_replicated(topic: &TopicDescription) -> usize {
     let all = topic.partitions.iter();
     all.filter(|one| one.is_under_replicated()).count()
 }
 
-fn show(topics: &[TopicView]) -> anyhow::Result<()> {
+fn show(topics: &[TopicDescription]) -> anyhow::Result<()> {
     if topics.is_empty() {
         say("no such topics");
         return Ok(());
@@ -213,8 +212,8 @@ fn describe(DescribedTopic { topic, configs }: &DescribedTopic) -> anyhow::Resul
 
 fn create(admin: &mut Admin, args: &CreateArgs, common: &CommonArgs) -> anyhow::Result<()> {
     let shape = match &args.assignment {
-        Some(words) => Shape::Placed(lists(words)?),
-        None => Shape::Even {
+        Some(words) => PartitionLayout::Explicit(lists(words)?),
+        None => PartitionLayout::ByCluster {
             partitions: args.partitions,
             replicas: args.replicas,
         },
@@ -232,14 +231,13 @@ fn create(admin: &mut Admin, args: &CreateArgs, common: &CommonArgs) -> anyhow::
         })
         .collect();
     let (mode, word) = match args.dry_run {
-        true => (Mode::Validate, "could be created"),
-        false => (Mode::Do, "created"),
+        true => (Mode::ValidateOnly, "could be created"),
+        false => (Mode::Apply, "created"),
     };
     let outcomes = admin.create_topics(&topics, mode)?;
     common.show_outcomes(&outcomes, word)?;
-    if mode == Mode::Do {
-        let patience = Patience::of(Duration::from_secs(READY_SECONDS));
-        admin.wait_until_in_sync(&args.names, patience, READY_SECONDS)?;
+    if mode == Mode::Apply {
+        admin.wait_until_in_sync(&args.names, Duration::from_secs(READY_SECONDS))?;
     }
     Ok(())
 }

@@ -1,6 +1,6 @@
 //! `tare kafka verify`: checks whether all replicas hold the same records.
 
-use tare_kafka_admin::admin::{Admin, Progress, Verdict, VerifyView};
+use tare_kafka_admin::admin::{Admin, Progress, ReplicaComparison, Verdict};
 use tare_report::quantity;
 use tare_schema::shown::shown;
 
@@ -56,11 +56,11 @@ pub fn run(admin: &mut Admin, args: &Args, common: &CommonArgs) -> anyhow::Resul
 }
 
 /// Whether the verdict is not incomplete, or is so only because the partition has a single replica.
-fn is_alone_or_same(view: &VerifyView) -> bool {
+fn is_alone_or_same(view: &ReplicaComparison) -> bool {
     view.verdict != Verdict::Incomplete || view.replicas.len() == 1 && view.notes.len() == 1
 }
 
-fn show(views: &[VerifyView]) -> anyhow::Result<()> {
+fn show(views: &[ReplicaComparison]) -> anyhow::Result<()> {
     let rows = views.iter().map(|view| {
         vec![
             format!("{}-{}", view.topic, view.partition),

@@ -180,7 +180,8 @@ fn bytes_of(text: &str) -> anyhow::Result<Vec<u8>> {
         Some(("base64", text)) => STANDARD.decode(text).ok(),
         _ => None,
     };
-    bytes.with_context(|| format!("{text:?} is not a message: write hex:0A02, base64:CgI= or @FILE"))
+    bytes
+        .with_context(|| format!("{text:?} is not a message: write hex:0A02, base64:CgI= or @FILE"))
 }
 
 fn from_hex(digits: &str) -> Option<Vec<u8>> {
