@@ -5,9 +5,6 @@ use std::collections::BTreeMap;
 use tare_schema::agent::{LoadResult, RequestCount, TlsCount};
 use tare_schema::plan::Cell;
 
-/// Counter of a load over datagrams: those without an answer, which may not have arrived.
-const LOST: &str = "datagrams-lost";
-
 /// What one agent sent over its edge, warm-up included.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SentTraffic {
@@ -42,7 +39,7 @@ pub(crate) fn sent(cell: &Cell, results: &[LoadResult]) -> Vec<SentTraffic> {
                 edge: role.edge.clone(),
                 role: result.role.clone(),
                 requests: result.requests_sent_total,
-                lost: result.protocol_counts.get(LOST).copied().unwrap_or(0),
+                lost: result.requests_lost_total,
                 by_request: result.by_request.clone(),
                 connections: result.connections.opened,
                 bytes: result.bytes_sent,

@@ -481,6 +481,10 @@ pub trait Client {
     fn is_finished(&self) -> bool {
         false
     }
+    /// Requests sent so far that may not have arrived, because the protocol does not repeat what the network loses.
+    fn requests_lost(&self) -> u64 {
+        0
+    }
     /// Reports the protocol's own counters by name.
     fn counts(&self, _tell: &mut dyn FnMut(&'static str, u64)) {}
     /// Reports which numbered records were acknowledged.

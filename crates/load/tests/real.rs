@@ -37,7 +37,7 @@ fn a_constant_rate_by_count_sends_exactly_that_many() {
     assert_eq!(server.requests(), 100);
     assert_eq!(result.requests_sent_total, 100);
     assert_eq!(
-        result.generator.kernel_timestamps + result.generator.user_timestamps,
+        result.generator.counts.kernel_timestamps + result.generator.counts.user_timestamps,
         100
     );
     assert_eq!(result.bytes_received, 100 * OK.len() as u64);

@@ -42,7 +42,7 @@ fn requests_over_either_version_are_all_right_and_what_was_agreed_on_is_told() {
         plan.load.warmup_ns = 500 * rig::MS;
         let result = measure(&plan).result;
         assert_eq!(result.ok, 100, "{:?}", result.outcomes);
-        assert_eq!(result.generator.kernel_timestamps, 100);
+        assert_eq!(result.generator.counts.kernel_timestamps, 100);
         let [tls] = &result.tls[..] else {
             panic!("one kind of handshake: {:?}", result.tls);
         };

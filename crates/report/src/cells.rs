@@ -265,7 +265,7 @@ fn generator(
         instruments().map(count).sum::<u64>()
     };
     let share = |part: u64, whole: u64| (whole > 0).then(|| part as f64 / whole as f64);
-    let kernel = sum(|i| i.kernel_timestamps);
+    let kernel = sum(|i| i.counts.kernel_timestamps);
     let agent_cpu_share = records.iter().map(|record| {
         let window = window_ns(record).filter(|ns| *ns > 0)?;
         let work = record.load.iter().map(|role| {
@@ -285,8 +285,8 @@ fn generator(
             .map(curve)
             .unwrap_or_default(),
         agent_cpu_share: median(agent_cpu_share.collect()),
-        kernel_timestamp_share: share(kernel, kernel + sum(|i| i.user_timestamps)),
-        upper_bound_share: share(sum(|i| i.timestamp_upper_bounds), kernel),
+        kernel_timestamp_share: share(kernel, kernel + sum(|i| i.counts.user_timestamps)),
+        upper_bound_share: share(sum(|i| i.counts.timestamp_upper_bounds), kernel),
     }
 }
 

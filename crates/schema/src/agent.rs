@@ -5,6 +5,10 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+mod counts;
+
+pub use counts::{CompletedCounts, ConnectionCounts, GeneratorCounts, RecordCounts, RequestCount};
+
 /// A message of an agent.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "message", rename_all = "kebab-case")]
@@ -83,25 +87,6 @@ pub struct RecordSample {
     pub end_to_end_max_ns: Option<u64>,
 }
 
-/// Records that the exchanges of a load carried, by time of arrival.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
-pub struct RecordCounts {
-    /// Records within the window.
-    pub in_window: u64,
-    /// Records over the whole load, warm-up and drain included.
-    pub total: u64,
-    /// Bytes within the window: of keys and values where the load decodes each record, else of whole batches as received.
-    pub bytes_in_window: u64,
-    /// Bytes over the whole load.
-    pub bytes_total: u64,
-    /// Last arrival within the window, since its start.
-    pub last_arrival_ns: u64,
-    /// Records with a negative age: the timestamp is later than the arrival, so the clocks differ or one was set. They are in no
-    /// histogram.
-    #[serde(default)]
-    pub negative_ages: u64,
-}
-
 /// Result of one agent. Counts are of exchanges intended in the window, unless a field says otherwise.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct LoadResult {
@@ -156,6 +141,9 @@ pub struct LoadResult {
     pub connection_errors: Vec<OutcomeCount>,
     /// Requests sent over the whole load, warm-up and drain included: what a proxy must have counted.
     pub requests_sent_total: u64,
+    /// Of these, those that may not have arrived, because the protocol does not repeat what the network loses.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub requests_lost_total: u64,
     /// The same by request, with the successful ones: calls behind requests are checked against these.
     #[serde(default)]
     pub by_request: BTreeMap<String, RequestCount>,
@@ -190,6 +178,10 @@ pub struct LoadResult {
     pub lateness_hlog: String,
 }
 
+fn is_zero(count: &u64) -> bool {
+    *count == 0
+}
+
 impl LoadResult {
     /// The result without its histograms.
     #[must_use]
@@ -214,24 +206,6 @@ pub struct Acknowledged {
     pub writer: u32,
     /// Ranges of numbers as `[first, count]`, in order.
     pub ranges: Vec<[u64; 2]>,
-}
-
-/// Exchanges with one request over the whole load.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
-pub struct RequestCount {
-    /// Requests sent.
-    pub sent: u64,
-    /// Of these, successful.
-    pub ok: u64,
-}
-
-/// Responses by time of arrival, not by intended start: rates and costs of a window are relative to these.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
-pub struct CompletedCounts {
-    /// Successful responses.
-    pub ok: u64,
-    /// Failed exchanges: an unexpected response, refused or cut off.
-    pub errors: u64,
 }
 
 /// Sessions intended in the window.
@@ -314,19 +288,6 @@ pub struct OutcomeCount {
     pub example: Option<String>,
 }
 
-/// Connections over the whole load.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
-pub struct ConnectionCounts {
-    /// Connections opened.
-    pub opened: u64,
-    /// Of these, replacements for connections that were lost or closed.
-    pub reconnects: u64,
-    /// Failed connection attempts.
-    pub failed: u64,
-    /// Greatest number open at a time.
-    pub peak: u32,
-}
-
 /// Negotiated parameters of a TLS handshake.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct NegotiatedTls {
@@ -398,16 +359,11 @@ pub struct GeneratorStats {
     pub bunched: Option<u64>,
     /// Peak resident memory of the agent, bytes.
     pub peak_rss_bytes: u64,
-    /// Responses with a kernel timestamp.
-    pub kernel_timestamps: u64,
-    /// Responses with a timestamp of the agent's clock, because the kernel gave none.
-    pub user_timestamps: u64,
-    /// Kernel timestamps taken with other exchanges in flight on the connection: upper bounds.
-    pub timestamp_upper_bounds: u64,
+    /// Counters of its workers.
+    #[serde(flatten)]
+    pub counts: GeneratorCounts,
     /// Steps of the realtime clock against the monotonic one that were detected and corrected.
     pub clock_steps: u64,
-    /// Values outside of the histograms' range.
-    pub out_of_range: u64,
     /// Calibration of the same generator against a null server, before the load; `None` if there was none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub calibration: Option<Calibration>,

@@ -516,6 +516,7 @@ fn result(plan: &LoadPlan, fate: Fate, cost_ns: u64) -> LoadResult {
         outcomes: Vec::new(),
         connection_errors: Vec::new(),
         requests_sent_total: if fate == Fate::Starved { 0 } else { REQUESTS },
+        requests_lost_total: 0,
         by_request: Default::default(),
         connections: ConnectionCounts::default(),
         protocol_counts: Default::default(),

@@ -229,7 +229,7 @@ impl Aggregator {
         if let Some(backlog) = tick.backlog {
             *pending.backlog.get_or_insert(0) += backlog;
         }
-        pending.stages.add(&tick.all.since(&state.all));
+        pending.stages += tick.all - state.all;
         pending.end_offset_ns = pending.end_offset_ns.max(tick.end_offset_ns);
         pending.in_flight += tick.in_flight;
         pending.open += tick.open;

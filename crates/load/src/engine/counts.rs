@@ -1,54 +1,53 @@
 //! What a worker counts beside its histograms.
 
-use tare_schema::agent::{CompletedCounts, ConnectionCounts, RequestCount, StatusCount};
+use std::ops::{AddAssign, Sub};
 
-use super::records::Records;
+use tare_schema::agent::{
+    CompletedCounts, ConnectionCounts, GeneratorCounts, RecordCounts, RequestCount, StatusCount,
+};
+
 use crate::client::{Status, WaitCause};
 
-/// Exchanges by stage; each counts in every stage that it reached.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct ExchangeCounts {
-    /// Intended starts.
-    pub intended: u64,
-    /// Taken up by the generator.
-    pub released: u64,
-    /// First byte sent.
-    pub sent: u64,
-    /// Correct response.
-    pub ok: u64,
-    /// Wrong response, or none.
-    pub errors: u64,
-    /// Not complete when the drain ended.
-    pub unfinished: u64,
-    /// Starts dropped because too many were in flight.
-    pub overflow: u64,
+/// The counters of exchanges, with their sum and their difference to an earlier state.
+macro_rules! exchange_counts {
+    ($($(#[$doc:meta])* $field:ident,)*) => {
+        /// Exchanges by stage; each counts in every stage that it reached.
+        #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+        pub struct ExchangeCounts {
+            $($(#[$doc])* pub $field: u64,)*
+        }
+
+        impl AddAssign for ExchangeCounts {
+            fn add_assign(&mut self, other: Self) {
+                $(self.$field += other.$field;)*
+            }
+        }
+
+        impl Sub for ExchangeCounts {
+            type Output = Self;
+
+            fn sub(self, earlier: Self) -> Self {
+                Self { $($field: self.$field - earlier.$field,)* }
+            }
+        }
+    };
 }
 
-impl ExchangeCounts {
-    /// Adds the counts of another worker.
-    pub fn add(&mut self, other: &ExchangeCounts) {
-        self.intended += other.intended;
-        self.released += other.released;
-        self.sent += other.sent;
-        self.ok += other.ok;
-        self.errors += other.errors;
-        self.unfinished += other.unfinished;
-        self.overflow += other.overflow;
-    }
-
-    /// Difference to an earlier state.
-    #[must_use]
-    pub fn since(&self, earlier: &ExchangeCounts) -> ExchangeCounts {
-        ExchangeCounts {
-            intended: self.intended - earlier.intended,
-            released: self.released - earlier.released,
-            sent: self.sent - earlier.sent,
-            ok: self.ok - earlier.ok,
-            errors: self.errors - earlier.errors,
-            unfinished: self.unfinished - earlier.unfinished,
-            overflow: self.overflow - earlier.overflow,
-        }
-    }
+exchange_counts! {
+    /// Intended starts.
+    intended,
+    /// Taken up by the generator.
+    released,
+    /// First byte sent.
+    sent,
+    /// Correct response.
+    ok,
+    /// Wrong response, or none.
+    errors,
+    /// Not complete when the drain ended.
+    unfinished,
+    /// Starts dropped because too many were in flight.
+    overflow,
 }
 
 /// Exchanges that waited for one cause.
@@ -124,7 +123,7 @@ pub struct WorkerCounts {
     /// The exchanges, where those are sessions.
     pub within: SessionTotals,
     /// Records within exchanges, if the protocol reports any.
-    pub records: Records,
+    pub records: Option<RecordCounts>,
     /// Responses that arrived in the window, whenever their exchange was intended.
     pub completed_in_window: CompletedCounts,
     /// Correct responses of the window by status.
@@ -133,14 +132,8 @@ pub struct WorkerCounts {
     pub queue_waits: [Waits; WaitCause::ALL.len()],
     /// Exchanges of the window released so late that they left in a burst.
     pub bunched: u64,
-    /// Responses of the window with a kernel timestamp.
-    pub kernel_timestamps: u64,
-    /// Responses of the window with a timestamp of our own clock.
-    pub user_timestamps: u64,
-    /// Kernel timestamps that are upper bounds.
-    pub timestamp_upper_bounds: u64,
-    /// Observations of the window beyond the histograms' range.
-    pub out_of_range: u64,
+    /// Timestamps and range of the observations of the window.
+    pub generator: GeneratorCounts,
     /// Connections of the whole load.
     pub connections: ConnectionCounts,
     /// Connections open now.
@@ -174,29 +167,24 @@ impl WorkerCounts {
 
     /// Adds the counts of another worker.
     pub fn add(&mut self, other: &WorkerCounts) {
-        self.window.add(&other.window);
-        self.all.add(&other.all);
+        self.window += other.window;
+        self.all += other.all;
         self.released = other.released;
-        self.within.window.add(&other.within.window);
-        self.within.all.add(&other.within.all);
+        self.within.window += other.within.window;
+        self.within.all += other.within.all;
         self.within.ended_in_window += other.within.ended_in_window;
-        self.completed_in_window.ok += other.completed_in_window.ok;
-        self.completed_in_window.errors += other.completed_in_window.errors;
-        self.records.add(&other.records);
+        self.completed_in_window += other.completed_in_window;
+        if let Some(records) = other.records {
+            *self.records.get_or_insert_default() += records;
+        }
         self.ok_by_status.merge(&other.ok_by_status);
         for (sum, one) in self.queue_waits.iter_mut().zip(&other.queue_waits) {
             sum.count += one.count;
             sum.total_ns += one.total_ns;
         }
         self.bunched += other.bunched;
-        self.kernel_timestamps += other.kernel_timestamps;
-        self.user_timestamps += other.user_timestamps;
-        self.timestamp_upper_bounds += other.timestamp_upper_bounds;
-        self.out_of_range += other.out_of_range;
-        self.connections.opened += other.connections.opened;
-        self.connections.reconnects += other.connections.reconnects;
-        self.connections.failed += other.connections.failed;
-        self.connections.peak += other.connections.peak;
+        self.generator += other.generator;
+        self.connections += other.connections;
         self.open += other.open;
         self.last_done_ns = self.last_done_ns.max(other.last_done_ns);
         for &(class, count) in &other.faults {
@@ -213,9 +201,7 @@ impl WorkerCounts {
         if request >= self.by_request.len() {
             self.by_request.resize(request + 1, RequestCount::default());
         }
-        let sum = &mut self.by_request[request];
-        sum.sent += count.sent;
-        sum.ok += count.ok;
+        self.by_request[request] += count;
     }
 
     /// Counts connection errors of a class.

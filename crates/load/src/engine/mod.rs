@@ -20,7 +20,6 @@ use std::net::SocketAddr;
 
 pub use counts::{ArrivalKind, ExchangeCounts, Waits, WorkerCounts};
 pub use recorder::ExchangeRecorder;
-pub use records::Records;
 pub use request_selector::RequestSelector;
 pub use sessions::SessionWindow;
 

@@ -105,7 +105,10 @@ fn one_answer_ends_a_batch_and_the_linger_is_counted_as_wait() {
     let counts = sim.engine.recorder().counts().clone();
     assert_eq!((counts.window.intended, counts.window.ok), (1000, 1000));
     assert_eq!(
-        (counts.kernel_timestamps, counts.timestamp_upper_bounds),
+        (
+            counts.generator.kernel_timestamps,
+            counts.generator.timestamp_upper_bounds
+        ),
         (1000, 1000)
     );
     let linger = counts.queue_waits[WaitCause::Linger as usize];

@@ -472,11 +472,11 @@ impl ExchangeRecorder {
             }
             match (ended.source, done.bound) {
                 (StampSource::Kernel, bound) => {
-                    self.counts.kernel_timestamps += times;
+                    self.counts.generator.kernel_timestamps += times;
                     let upper = if bound == Bound::Upper { times } else { 0 };
-                    self.counts.timestamp_upper_bounds += upper;
+                    self.counts.generator.timestamp_upper_bounds += upper;
                 }
-                (StampSource::Own, _) => self.counts.user_timestamps += times,
+                (StampSource::Own, _) => self.counts.generator.user_timestamps += times,
                 (StampSource::Event, _) => {}
             }
             self.counts.last_done_ns = self.counts.last_done_ns.max(ended.arrived_ns);
@@ -489,7 +489,7 @@ impl ExchangeRecorder {
     #[cold]
     fn replace_table(&mut self) {
         let fresh = self.spare.pop().unwrap_or_default();
-        self.counts.out_of_range += self.table.out_of_range();
+        self.counts.generator.out_of_range += self.table.out_of_range();
         self.full.push(std::mem::replace(&mut self.table, fresh));
     }
 }

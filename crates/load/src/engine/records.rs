@@ -1,35 +1,8 @@
 //! Counts and ages of records: many in one exchange, counted on arrival, with the age that their timestamps give.
 
-use tare_schema::agent::RecordCounts;
-
 use super::recorder::ExchangeRecorder;
 use crate::client::{AgeKind, RecordAge, RecordArrivals, Ticket};
 use crate::tally::{Phase, Quantity};
-
-/// Records of one worker.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Records {
-    /// The counts for results.
-    pub counts: RecordCounts,
-    /// Whether the protocol reports records at all.
-    pub are_reported: bool,
-}
-
-impl Records {
-    /// Adds the counts of another worker.
-    pub fn add(&mut self, other: &Records) {
-        self.counts.in_window += other.counts.in_window;
-        self.counts.total += other.counts.total;
-        self.counts.bytes_in_window += other.counts.bytes_in_window;
-        self.counts.bytes_total += other.counts.bytes_total;
-        self.counts.last_arrival_ns = self
-            .counts
-            .last_arrival_ns
-            .max(other.counts.last_arrival_ns);
-        self.counts.negative_ages += other.counts.negative_ages;
-        self.are_reported |= other.are_reported;
-    }
-}
 
 impl ExchangeRecorder {
     /// Records an arrival of records.
@@ -37,14 +10,13 @@ impl ExchangeRecorder {
     pub fn records(&mut self, records: &RecordArrivals) {
         let window = self.window_start_ns()..self.arrivals().window_end_ns();
         let is_in = window.contains(&records.arrived_ns);
-        let recorder = &mut self.counts_mut().records;
-        recorder.are_reported = true;
-        recorder.counts.total += records.count;
-        recorder.counts.bytes_total += records.bytes;
+        let counts = self.counts_mut().records.get_or_insert_default();
+        counts.total += records.count;
+        counts.bytes_total += records.bytes;
         if is_in && records.count > 0 {
-            recorder.counts.in_window += records.count;
-            recorder.counts.bytes_in_window += records.bytes;
-            recorder.counts.last_arrival_ns = records.arrived_ns - window.start;
+            counts.in_window += records.count;
+            counts.bytes_in_window += records.bytes;
+            counts.last_arrival_ns = records.arrived_ns - window.start;
         }
     }
 
@@ -53,7 +25,8 @@ impl ExchangeRecorder {
     #[inline]
     pub fn aged(&mut self, aged: &RecordAge) {
         let Ok(age_ns) = u64::try_from(aged.age_ns) else {
-            self.counts_mut().records.counts.negative_ages += 1;
+            let counts = self.counts_mut().records.get_or_insert_default();
+            counts.negative_ages += 1;
             return;
         };
         let window = self.window_start_ns()..self.arrivals().window_end_ns();

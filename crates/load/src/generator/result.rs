@@ -32,18 +32,11 @@ pub(crate) fn assemble(
     window.begin(start.monotonic_ns);
     let window_start_ns = window.window_start_ns();
     let mut counts = WorkerCounts::default();
-    gathered.ends.iter().for_each(|end| counts.add(&end.counts));
-    let window_end_ns = gathered
-        .ends
-        .iter()
-        .map(|end| end.window_end_ns)
-        .max()
-        .unwrap_or(0);
-    let interrupted = gathered.ends.iter().any(|end| end.interrupted);
-    let abort_reason = gathered
-        .ends
-        .iter()
-        .find_map(|end| end.abort_reason.clone());
+    let ends = || gathered.ends.iter();
+    ends().for_each(|end| counts.add(&end.counts));
+    let window_end_ns = ends().map(|end| end.window_end_ns).max().unwrap_or(0);
+    let interrupted = ends().any(|end| end.interrupted);
+    let abort_reason = ends().find_map(|end| end.abort_reason.clone());
     let log = |log| {
         let started = Duration::from_nanos(start.unix_ns);
         gathered
@@ -79,25 +72,18 @@ pub(crate) fn assemble(
         outcomes: outcomes(gathered),
         connection_errors: connection_errors(&counts, &gathered.names),
         requests_sent_total: counts.exchanges().sent,
+        requests_lost_total: ends().map(|end| end.requests_lost).sum(),
         by_request: by_request(&counts, &gathered.names),
         sessions: sessions(&counts),
-        records: Some(counts.records)
-            .filter(|records| records.are_reported)
-            .map(|records| records.counts),
+        records: counts.records,
         flow: None,
         connections: counts.connections,
         protocol_counts: protocol_counts(gathered),
-        acknowledged: gathered
-            .ends
-            .iter()
-            .flat_map(|end| end.acknowledged.clone())
-            .collect(),
+        acknowledged: ends().flat_map(|end| end.acknowledged.clone()).collect(),
         tls: tls(gathered),
-        client_certificates: (gathered.ends.iter())
-            .map(|end| end.client_certificates)
-            .sum(),
-        bytes_sent: gathered.ends.iter().map(|end| end.bytes_sent).sum(),
-        bytes_received: gathered.ends.iter().map(|end| end.bytes_received).sum(),
+        client_certificates: ends().map(|end| end.client_certificates).sum(),
+        bytes_sent: ends().map(|end| end.usage.bytes_sent).sum(),
+        bytes_received: ends().map(|end| end.usage.bytes_received).sum(),
         queue_waits: queue_waits(&counts),
         generator: generator(&counts, gathered, window.is_open_loop()),
         latency_hlog: log(Log::Latency)?,
@@ -200,11 +186,8 @@ fn by_request(counts: &WorkerCounts, names: &SeriesNames) -> BTreeMap<String, Re
     let mut all: BTreeMap<String, RequestCount> = BTreeMap::new();
     for (request, count) in counts.by_request.iter().enumerate() {
         // Requests of the same name are one in the result.
-        let sum = all
-            .entry(names.request(request as u16).to_owned())
-            .or_default();
-        sum.sent += count.sent;
-        sum.ok += count.ok;
+        *all.entry(names.request(request as u16).to_owned())
+            .or_default() += *count;
     }
     all.retain(|_, count| count.sent > 0);
     all
@@ -271,23 +254,20 @@ fn generator(
     let ends = &gathered.ends;
     let mut by_worker: Vec<_> = ends
         .iter()
-        .map(|end| (end.worker, end.cpu_ns, end.spun_ns))
+        .map(|end| (end.worker, end.usage.cpu_ns, end.usage.spun_ns))
         .collect();
     by_worker.sort_unstable();
     GeneratorStats {
         lateness: spread(gathered, Quantity::Lateness),
         receive_lag: spread(gathered, Quantity::Lag),
-        cpu_ns: ends.iter().map(|end| end.process_cpu_ns).sum(),
+        cpu_ns: ends.iter().map(|end| end.usage.process_cpu_ns).sum(),
         worker_cpu_ns: by_worker.iter().map(|(_, cpu_ns, _)| *cpu_ns).collect(),
         worker_spun_ns: by_worker.iter().map(|(_, _, spun_ns)| *spun_ns).collect(),
         sched_policy: ends.iter().map(|end| end.sched_policy).max(),
         bunched: is_open_loop.then_some(counts.bunched),
         peak_rss_bytes: peak_rss_bytes().unwrap_or(0),
-        kernel_timestamps: counts.kernel_timestamps,
-        user_timestamps: counts.user_timestamps,
-        timestamp_upper_bounds: counts.timestamp_upper_bounds,
+        counts: counts.generator,
         clock_steps: ends.iter().map(|end| end.clock_steps).max().unwrap_or(0),
-        out_of_range: counts.out_of_range,
         // Calibration is the caller's.
         calibration: None,
     }

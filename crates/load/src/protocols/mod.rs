@@ -17,6 +17,31 @@ use tare_schema::protocol::{LoadInfo, OverTcp, ProtocolInfo, Protocols, Requests
 
 use crate::generator::{Launch, LoadError, Outcome};
 
+/// Counters of a protocol: a line each, with its name in results.
+macro_rules! protocol_counters {
+    ($(#[$meta:meta])* $vis:vis struct $name:ident { $($(#[$doc:meta])* $field:ident = $text:literal,)* }) => {
+        $(#[$meta])*
+        #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+        $vis struct $name {
+            $($(#[$doc])* $vis $field: u64,)*
+        }
+
+        impl $name {
+            /// Reports all of them by name.
+            $vis fn report(&self, report: &mut dyn FnMut(&'static str, u64)) {
+                $(report($text, self.$field);)*
+            }
+        }
+
+        impl std::ops::AddAssign for $name {
+            fn add_assign(&mut self, other: Self) {
+                $(self.$field += other.$field;)*
+            }
+        }
+    };
+}
+pub(crate) use protocol_counters;
+
 /// All protocols.
 pub static ALL: [&Protocol; 9] = [
     &http1::PROTOCOL,

@@ -3,18 +3,9 @@
 use crate::arrivals::NEVER;
 use crate::clock::{process_cpu_ns, thread_cpu_ns};
 
-/// One reading.
+/// A reading, or the difference of two: the usage of the window.
 #[derive(Debug, Clone, Copy, Default)]
-struct Reading {
-    cpu_ns: u64,
-    process_cpu_ns: u64,
-    spun_ns: u64,
-    bytes: (u64, u64),
-}
-
-/// Usage of the window.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct WindowUsage {
+pub struct Usage {
     /// CPU time of the worker's thread.
     pub cpu_ns: u64,
     /// CPU time of the process.
@@ -33,8 +24,8 @@ pub struct UsageMeter {
     worker: usize,
     start_at_ns: u64,
     end_at_ns: u64,
-    start: Option<Reading>,
-    end: Option<Reading>,
+    start: Option<Usage>,
+    end: Option<Usage>,
 }
 
 impl UsageMeter {
@@ -82,31 +73,31 @@ impl UsageMeter {
 
     /// Usage between the readings.
     #[must_use]
-    pub fn usage(&self, bytes: (u64, u64), spun_ns: u64) -> WindowUsage {
+    pub fn usage(&self, bytes: (u64, u64), spun_ns: u64) -> Usage {
         let Some(start) = self.start else {
-            return WindowUsage::default();
+            return Usage::default();
         };
         let end = self.end.unwrap_or_else(|| self.read(bytes, spun_ns));
-        WindowUsage {
+        Usage {
             cpu_ns: end.cpu_ns - start.cpu_ns,
             process_cpu_ns: end.process_cpu_ns - start.process_cpu_ns,
             spun_ns: end.spun_ns - start.spun_ns,
-            bytes_sent: bytes.0 - start.bytes.0,
-            bytes_received: bytes.1 - start.bytes.1,
+            bytes_sent: bytes.0 - start.bytes_sent,
+            bytes_received: bytes.1 - start.bytes_received,
         }
     }
 
-    fn read(&self, bytes: (u64, u64), spun_ns: u64) -> Reading {
-        Reading {
+    fn read(&self, (bytes_sent, bytes_received): (u64, u64), spun_ns: u64) -> Usage {
+        Usage {
             cpu_ns: thread_cpu_ns(),
             // The first worker reads the CPU time of the process for all.
-            process_cpu_ns: if self.worker == 0 {
-                process_cpu_ns()
-            } else {
-                0
+            process_cpu_ns: match self.worker {
+                0 => process_cpu_ns(),
+                _ => 0,
             },
             spun_ns,
-            bytes,
+            bytes_sent,
+            bytes_received,
         }
     }
 }

@@ -2,9 +2,7 @@
 
 mod meter;
 mod phases;
-mod report;
 mod reporting;
-mod scheduling;
 mod sleep;
 mod sockets;
 mod tls_state;
@@ -17,10 +15,9 @@ use mio::{Poll, Token, Waker};
 use tare_schema::load::Reach;
 
 use meter::UsageMeter;
-pub use report::{ConnectionsOpened, Tick, WorkerEnd, WorkerMessage};
-pub use scheduling::SchedulingPolicy;
-pub use sleep::SpinRule;
+pub use reporting::{ConnectionsOpened, Tick, WorkerEnd, WorkerMessage};
 use sleep::{EVENTS_MAX, Sleeper, Until};
+pub use sleep::{SchedulingPolicy, SpinRule};
 use sockets::{SocketKey, Sockets};
 
 use crate::arrivals::NEVER;

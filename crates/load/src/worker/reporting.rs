@@ -1,18 +1,105 @@
-//! Reports of a worker to the aggregator: tables and ticks while it runs, its result at the end.
+//! What a worker reports to the aggregator: tables and ticks while it runs, its result at the end.
 
-use tare_schema::agent::SchedPolicy;
+use tare_schema::agent::{Acknowledged, RecordCounts, SchedPolicy, TlsCount};
 
-use super::{Tick, Worker, WorkerEnd, WorkerMessage};
+use super::Worker;
+use super::meter::Usage;
 use crate::arrivals::NEVER;
 use crate::client::Client;
 use crate::clock::monotonic_ns;
-use crate::engine::HandOver;
+use crate::engine::{ExchangeCounts, HandOver, WorkerCounts};
+use crate::tally::HistogramTable;
 
 /// Most tables on their way to the aggregator: 32 MB. Beyond, the worker waits.
 const TABLES_OUT_MAX: usize = 64;
 
 /// Counter of datagrams that arrived at a full receive buffer.
 const DROPPED_BY_GENERATOR: &str = "datagrams-dropped-by-generator";
+
+/// One message of a worker.
+#[derive(Debug)]
+pub enum WorkerMessage {
+    /// Its connections are open, or it gave up opening them.
+    ConnectionsOpened(ConnectionsOpened),
+    /// A table of observations, to be emptied and returned.
+    Table {
+        /// Which worker.
+        worker: usize,
+        /// The table.
+        table: HistogramTable,
+    },
+    /// A sample has ended; its tables were sent before.
+    Tick(Tick),
+    /// The worker has ended; everything was sent before.
+    Ended(Box<WorkerEnd>),
+}
+
+/// Connections of a worker before the start.
+#[derive(Debug, Clone)]
+pub struct ConnectionsOpened {
+    /// Connections open.
+    pub open: u32,
+    /// Why not all of them are.
+    pub problem: Option<String>,
+    /// Why the load is impossible.
+    pub refusal: Option<String>,
+}
+
+/// Sample of a worker.
+#[derive(Debug, Clone, Copy)]
+pub struct Tick {
+    /// Which worker.
+    pub worker: usize,
+    /// Index of the sample, from 0.
+    pub number: u64,
+    /// End of the sample since the start of the load.
+    pub end_offset_ns: u64,
+    /// Exchanges so far.
+    pub all: ExchangeCounts,
+    /// Exchanges in flight.
+    pub in_flight: u64,
+    /// Connections open.
+    pub open: u32,
+    /// Records so far, if the protocol reports any.
+    pub records: Option<RecordCounts>,
+    /// Records not read yet, if known.
+    pub backlog: Option<u64>,
+}
+
+/// Result of a worker.
+#[derive(Debug, Clone)]
+pub struct WorkerEnd {
+    /// Which worker.
+    pub worker: usize,
+    /// Its counts.
+    pub counts: WorkerCounts,
+    /// What it used in the window.
+    pub usage: Usage,
+    /// How the kernel scheduled it.
+    pub sched_policy: SchedPolicy,
+    /// End of the window: by the plan, by `StopHandle::end`, or the last exchange.
+    pub window_end_ns: u64,
+    /// Requests sent that may not have arrived.
+    pub requests_lost: u64,
+    /// The protocol's own counters.
+    pub protocol_counts: Vec<(&'static str, u64)>,
+    /// Its acknowledged records, where they are numbered.
+    pub acknowledged: Vec<Acknowledged>,
+    /// TLS parameters of its handshakes.
+    pub tls: Vec<TlsCount>,
+    /// Handshakes in which our certificate was requested and sent.
+    pub client_certificates: u64,
+    /// Steps of the realtime clock.
+    pub clock_steps: u64,
+    /// Whether the window was ended early, by `StopHandle::end`.
+    pub interrupted: bool,
+    /// The error that made every exchange fail, if there was one.
+    pub permanent_failure: Option<String>,
+    /// Why the load was aborted, if it was.
+    pub abort_reason: Option<String>,
+    /// An error of the loop itself, if there was one.
+    pub failure: Option<String>,
+}
 
 impl<C: Client> Worker<C> {
     /// Ends the samples that are over; several after a hold-up, so that none is missing.
@@ -33,9 +120,7 @@ impl<C: Client> Worker<C> {
             all: *recorder.counts().exchanges(),
             in_flight: recorder.under_way() as u64,
             open: recorder.counts().open,
-            records: Some(recorder.counts().records)
-                .filter(|records| records.are_reported)
-                .map(|records| records.counts),
+            records: recorder.counts().records,
             backlog: self.engine.client().backlog(),
         };
         self.next_tick += 1;
@@ -79,7 +164,6 @@ impl<C: Client> Worker<C> {
             self.hand_over(HandOver::Everything);
             self.report_tick(now_ns);
         }
-        let usage = self.meter.usage(self.bytes(), self.sleeper.spun_ns());
         let recorder = self.engine.recorder();
         let counts = recorder.counts().clone();
         let mut protocol_counts = Vec::new();
@@ -98,17 +182,14 @@ impl<C: Client> Worker<C> {
         };
         let end = WorkerEnd {
             worker: self.plan.worker,
-            cpu_ns: usage.cpu_ns,
-            process_cpu_ns: usage.process_cpu_ns,
-            spun_ns: usage.spun_ns,
+            usage: self.meter.usage(self.bytes(), self.sleeper.spun_ns()),
             sched_policy,
             window_end_ns: if fixed_ns == NEVER {
                 counts.last_done_ns
             } else {
                 fixed_ns
             },
-            bytes_sent: usage.bytes_sent,
-            bytes_received: usage.bytes_received,
+            requests_lost: self.engine.client().requests_lost(),
             protocol_counts,
             acknowledged,
             tls: self.io.sockets.take_tls_counts(),

@@ -247,7 +247,7 @@ fn figures(load: &LoadSpec, outcome: &Outcome) -> anyhow::Result<(Calibration, Q
         latency: tare_load::spread(outcome.latency().as_ref()),
         service: tare_load::spread(outcome.service().as_ref()),
         cpu_per_exchange_ns: Some(workers_cpu_ns / done),
-        kernel_timestamps: generator.user_timestamps == 0,
+        kernel_timestamps: generator.counts.user_timestamps == 0,
         kept: false,
     };
     let latest = generator.lateness.p99_ns.or(generator.lateness.p50_ns);

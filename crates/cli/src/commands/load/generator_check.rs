@@ -78,8 +78,8 @@ fn cpu_per_exchange(outcome: &Outcome) -> Option<f64> {
 }
 
 fn kernel_timestamp_share(generator: &GeneratorStats) -> Option<f64> {
-    let all = generator.kernel_timestamps + generator.user_timestamps;
-    (all > 0).then(|| generator.kernel_timestamps as f64 / all as f64)
+    let all = generator.counts.kernel_timestamps + generator.counts.user_timestamps;
+    (all > 0).then(|| generator.counts.kernel_timestamps as f64 / all as f64)
 }
 
 /// The generator's limits that were exceeded, by the rules that make a trial unfit.
@@ -167,10 +167,10 @@ fn clocks(generator: &GeneratorStats) -> Vec<String> {
             counted(generator.clock_steps, "time")
         ));
     }
-    if generator.out_of_range > 0 {
+    if generator.counts.out_of_range > 0 {
         warnings.push(format!(
             "{} beyond an hour count as an hour",
-            counted(generator.out_of_range, "value")
+            counted(generator.counts.out_of_range, "value")
         ));
     }
     warnings

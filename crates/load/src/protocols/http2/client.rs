@@ -5,7 +5,6 @@
 
 mod conn;
 mod control_frames;
-mod counts;
 mod output;
 mod pacing;
 mod receive;
@@ -27,14 +26,40 @@ use super::error::CodecError;
 use crate::client::{
     Bound, Client, Closed, ConnId, Due, ErrorClass, Outcome, Outlet, Stamp, TimerId, WaitCause,
 };
+use crate::protocols::protocol_counters;
 use crate::roster::{Connections, DEADLINE, Deadlines, Opener, TIMER_OWN};
 use conn::{Conn, State};
-pub use counts::Counts;
 use pacing::Pacer;
 use receive::EventContext;
 
 /// The next part of a body that is sent at intervals.
 const PACE: TimerId = TIMER_OWN;
+
+protocol_counters! {
+    /// Control frames, resent exchanges and messages of one connection slot, or of a client.
+    pub struct Http2Counts {
+        /// Streams begun.
+        streams_opened = "streams-opened",
+        /// SETTINGS received, without acknowledgements.
+        settings_received = "settings-received",
+        /// PINGs received; all of them were answered.
+        pings_received = "pings-received",
+        /// GOAWAYs received.
+        goaways_received = "goaways-received",
+        /// Streams that the server reset.
+        resets_received = "resets-received",
+        /// Streams that the client reset: timed out, malformed, or no longer needed.
+        resets_sent = "resets-sent",
+        /// WINDOW_UPDATEs received.
+        window_updates_received = "window-updates-received",
+        /// Exchanges sent again because a GOAWAY reported them as not processed.
+        exchanges_resent = "exchanges-resent",
+        /// gRPC messages sent completely.
+        messages_sent = "messages-sent",
+        /// gRPC messages received completely.
+        messages_received = "messages-received",
+    }
+}
 
 /// Receive windows that the client grants to the server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -364,11 +389,9 @@ impl<D: Dialect> Client for Http2<D> {
     }
 
     fn counts(&self, tell: &mut dyn FnMut(&'static str, u64)) {
-        let mut sum = Counts::default();
-        self.conns.iter().for_each(|conn| sum.add(&conn.counts));
-        for (name, count) in sum.named() {
-            tell(name, count);
-        }
+        let mut sum = Http2Counts::default();
+        self.conns.iter().for_each(|conn| sum += conn.counts);
+        sum.report(tell);
     }
 
     fn abandon(&mut self, out: &mut impl Outlet) {

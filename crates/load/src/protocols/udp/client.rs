@@ -11,6 +11,7 @@ use crate::client::{
     Bound, Client, Closed, ConnId, Done, Due, ErrorClass, Outcome, Outlet, Stamp, Status, Ticket,
     TimerId, WaitCause,
 };
+use crate::protocols::protocol_counters;
 use crate::roster::Deadlines;
 
 /// Datagrams that are remembered after their end, to tell late and doubled answers from unknown ones.
@@ -54,7 +55,7 @@ pub struct Udp {
     /// Exchanges that no connection could send yet.
     waiting: VecDeque<(Due, WaitCause)>,
     deadlines: Deadlines,
-    counts: Counts,
+    counts: UdpCounts,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -83,14 +84,16 @@ enum SentState {
     GivenUp,
 }
 
-#[derive(Debug, Default)]
-struct Counts {
-    /// Without an answer within the timeout and since.
-    lost: u64,
-    late: u64,
-    duplicated: u64,
-    reordered: u64,
-    unknown: u64,
+protocol_counters! {
+    /// What became of datagrams.
+    struct UdpCounts {
+        /// Without an answer within the timeout and since.
+        lost = "datagrams-lost",
+        late = "datagrams-late",
+        duplicated = "datagrams-duplicated",
+        reordered = "datagrams-reordered",
+        unknown = "datagrams-unknown",
+    }
 }
 
 #[derive(Debug, Error)]
@@ -118,7 +121,7 @@ impl Udp {
             answered_up_to: 0,
             waiting: VecDeque::with_capacity(plan.in_flight_max),
             deadlines: Deadlines::new(),
-            counts: Counts::default(),
+            counts: UdpCounts::default(),
             plan,
         }
     }
@@ -370,13 +373,13 @@ impl Client for Udp {
         }
     }
 
+    fn requests_lost(&self) -> u64 {
+        self.counts.lost
+    }
+
     fn counts(&self, tell: &mut dyn FnMut(&'static str, u64)) {
         tell("datagrams-sent", self.next_number());
-        tell("datagrams-lost", self.counts.lost);
-        tell("datagrams-late", self.counts.late);
-        tell("datagrams-duplicated", self.counts.duplicated);
-        tell("datagrams-reordered", self.counts.reordered);
-        tell("datagrams-unknown", self.counts.unknown);
+        self.counts.report(tell);
     }
 
     fn abandon(&mut self, out: &mut impl Outlet) {

@@ -41,9 +41,10 @@ pub(super) fn generator(out: &mut SummaryWriter, outcome: &Outcome, generator: &
             spread(stats.receive_lag),
         ),
     );
-    let upper = match stats.kernel_timestamps {
+    let upper = match stats.counts.kernel_timestamps {
         0 => None,
-        all => Some(stats.timestamp_upper_bounds as f64 / all as f64).filter(|share| *share > 0.0),
+        all => Some(stats.counts.timestamp_upper_bounds as f64 / all as f64)
+            .filter(|share| *share > 0.0),
     };
     let upper = upper.map_or_else(String::new, |share| {
         format!(

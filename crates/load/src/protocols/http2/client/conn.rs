@@ -6,10 +6,9 @@ use super::super::codec::frame::{self, END_STREAM, FRAME_BYTES_DEFAULT, Kind, PR
 use super::super::codec::{Codec, Limits};
 use super::super::dialect::{Dialect, Pace};
 use super::super::error::ErrorCode;
-use super::counts::Counts;
 use super::output::{Flushed, Output};
 use super::streams::{FinishedStream, NewStream, Resets, Sending, Streams};
-use super::{QueuedExchange, Windows};
+use super::{Http2Counts, QueuedExchange, Windows};
 use crate::client::{ConnId, Outlet, WaitCause};
 
 /// Initial flow-control window of both sides (RFC 9113 §6.9.2).
@@ -98,8 +97,8 @@ pub struct Conn<D: Dialect> {
     pub(super) to_pace: Vec<(u16, u32, u64)>,
     /// Generation: counts the connections of this slot.
     pub(super) generation: u32,
-    /// Counts over all connections of this slot.
-    pub counts: Counts,
+    /// Http2Counts over all connections of this slot.
+    pub counts: Http2Counts,
 }
 
 /// Why a stream is closed.
@@ -140,7 +139,7 @@ impl<D: Dialect> Conn<D> {
             goaway: None,
             to_pace: Vec::new(),
             generation: 0,
-            counts: Counts::default(),
+            counts: Http2Counts::default(),
         }
     }
 

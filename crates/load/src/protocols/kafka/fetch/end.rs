@@ -122,17 +122,7 @@ impl Fetch {
     }
 
     pub(super) fn report_counts(&self, report: &mut dyn FnMut(&'static str, u64)) {
-        let counts = &self.reader.counts;
-        report("record-batches", counts.batches);
-        report("records", counts.records);
-        report("fetches-without-records", counts.empty);
-        report("corrupt-batches", counts.corrupt);
-        report("invalid-batches", counts.unreadable);
-        report("partial-batches", counts.cut);
-        report("offset-resets", counts.resets);
-        report("records-of-other-runs", counts.of_other_runs);
-        report("partition-errors", counts.partition_errors);
-        report("throttle-time-ms", counts.throttled_ms);
+        self.reader.counts.report(report);
         if let Some(group) = &self.group {
             let counts = group.member.counts();
             report("group-rebalances", counts.rebalances);

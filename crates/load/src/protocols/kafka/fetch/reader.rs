@@ -12,6 +12,7 @@ use super::broker_fetch::{BrokerFetch, FetchFailure};
 use super::cursor::{EARLIEST, LATEST, PartitionCursor};
 use crate::client::{AgeKind, ErrorClass, Outlet, RecordAge, RecordArrivals, Stamp};
 use crate::protocols::kafka::errors::{ErrorCode, RetryAction};
+use crate::protocols::protocol_counters;
 
 /// CRC mismatch of a batch.
 const CORRUPT: ErrorClass = ErrorClass::of("corrupt-batch", ErrorSource::Target);
@@ -28,29 +29,30 @@ const UNPACKED_MAX_BYTES: usize = 32 << 20;
 /// Pause of a partition after an error (`retry.backoff.ms`).
 const PAUSE_NS: u64 = 100_000_000;
 
-/// Counts of a consumer.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct FetchCounts {
-    /// Batches.
-    pub batches: u64,
-    /// Records, as reported to the engine.
-    pub records: u64,
-    /// Batches with a CRC mismatch.
-    pub corrupt: u64,
-    /// Batches of an unsupported or invalid format.
-    pub unreadable: u64,
-    /// Partial batches at the end of a partition's data: the next fetch returns them.
-    pub cut: u64,
-    /// Responses without a record.
-    pub empty: u64,
-    /// Positions that were out of range and reset.
-    pub resets: u64,
-    /// Records of another run.
-    pub of_other_runs: u64,
-    /// Throttle time that brokers reported, in ms.
-    pub throttled_ms: u64,
-    /// Error codes of partitions.
-    pub partition_errors: u64,
+protocol_counters! {
+    /// Counters of a consumer.
+    pub struct FetchCounts {
+        /// Batches.
+        batches = "record-batches",
+        /// Records, as reported to the engine.
+        records = "records",
+        /// Batches with a CRC mismatch.
+        corrupt = "corrupt-batches",
+        /// Batches of an unsupported or invalid format.
+        unreadable = "invalid-batches",
+        /// Partial batches at the end of a partition's data: the next fetch returns them.
+        cut = "partial-batches",
+        /// Responses without a record.
+        empty = "fetches-without-records",
+        /// Positions that were out of range and reset.
+        resets = "offset-resets",
+        /// Records of another run.
+        of_other_runs = "records-of-other-runs",
+        /// Throttle time that brokers reported, in ms.
+        throttled_ms = "throttle-time-ms",
+        /// Error codes of partitions.
+        partition_errors = "partition-errors",
+    }
 }
 
 /// Interprets fetch responses; owns the partitions' positions.

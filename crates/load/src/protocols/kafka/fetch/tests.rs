@@ -91,7 +91,13 @@ pub fn run(world: &mut World, until_ns: u64) {
 }
 
 pub fn records(world: &World) -> u64 {
-    world.engine.recorder().counts().records.counts.total
+    world
+        .engine
+        .recorder()
+        .counts()
+        .records
+        .unwrap_or_default()
+        .total
 }
 
 fn count(world: &World, name: &str) -> u64 {
@@ -375,7 +381,13 @@ fn bytes_of_keys_and_values_are_counted_where_records_are_looked_at() {
     );
     run(&mut world, 10 * S);
     assert_eq!(
-        world.engine.recorder().counts().records.counts.bytes_total,
+        world
+            .engine
+            .recorder()
+            .counts()
+            .records
+            .unwrap_or_default()
+            .bytes_total,
         600
     );
 }
@@ -428,7 +440,7 @@ fn an_age_below_zero_is_counted_and_neither_dropped_nor_made_zero() {
             .recorder()
             .counts()
             .records
-            .counts
+            .unwrap_or_default()
             .negative_ages
     };
     // The records say a time 4 s behind the one at which they are read.

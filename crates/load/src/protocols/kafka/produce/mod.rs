@@ -6,7 +6,6 @@
 
 mod batch_pool;
 pub mod contents;
-mod counts;
 mod filling;
 mod framing;
 mod partitions;
@@ -28,7 +27,6 @@ pub use tare_stats::random::Random;
 use batch_pool::BatchPool;
 use contents::RecordSelector;
 pub use contents::{Contents, Keys, Partitioner};
-use counts::ProduceCounts;
 use filling::Turn;
 use framing::{Framing, Prefixes};
 use partitions::Partition;
@@ -41,6 +39,7 @@ use crate::client::{
     Bound, Client, Closed, ConnId, Done, Due, ErrorClass, Outcome, Outlet, Run, Stamp, TimerId,
     WaitCause,
 };
+use crate::protocols::protocol_counters;
 
 /// Timer: the oldest open batch has lingered.
 const LINGER: TimerId = TIMER_OWNER;
@@ -114,6 +113,28 @@ pub struct ProducePlan {
     pub random: Random,
     /// Realtime − monotonic, for timestamps.
     pub epoch_offset_ns: i128,
+}
+
+protocol_counters! {
+    /// Counters of a producer, apart from its records.
+    pub(super) struct ProduceCounts {
+        /// Requests that were sent.
+        requests = "requests",
+        /// Batches that were acknowledged.
+        batches = "batches",
+        /// Bytes of acknowledged batches, as they went over the wire.
+        batch_bytes = "batch-bytes",
+        /// Bytes of the values of acknowledged records.
+        payload_bytes = "payload-bytes",
+        /// Batches sent again.
+        retries = "retries",
+        /// Retried batches that a broker had already written.
+        duplicates = "duplicates",
+        /// Requests for a producer id after the first.
+        renewals = "producer-id-renewals",
+        /// Responses with a throttle time.
+        throttled = "throttled",
+    }
 }
 
 /// The producer.
@@ -338,9 +359,7 @@ impl Client for Produce {
     }
 
     fn counts(&self, report: &mut dyn FnMut(&'static str, u64)) {
-        for (name, count) in self.counts.named() {
-            report(name, count);
-        }
+        self.counts.report(report);
     }
 
     fn acknowledged(&self, report: &mut dyn FnMut(Acknowledged)) {
