@@ -4,16 +4,12 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
 use tare_kafka::group::Assignor;
-use tare_kafka::sasl::Credentials;
-use tare_schema::load::{FetchShare, FetchSpec, LoadPlan, Pacing, Transport};
+use tare_schema::load::{FetchShare, FetchSpec, Pacing};
 
 use super::ClusterPlan;
-use super::cluster::Security;
 use super::fetch::{self, Fetch, FetchPlan, Surplus};
-use super::names::SystemNames;
-use super::producing::{REQUESTS_A_TIMEOUT, login};
-use crate::clock::{monotonic_ns, realtime_ns};
-use crate::generator::{Launch, LoadError, Outcome, PlanError, Setup, WorkerShare, number};
+use super::producing::{cluster, realtime_offset_ns};
+use crate::generator::{Launch, LoadError, Outcome, PlanError, number};
 
 /// Most concurrent fetches of one worker.
 const FETCHES_MAX: u16 = 1000;
@@ -62,64 +58,28 @@ pub(super) fn check(fetch: &FetchSpec) -> Result<(), PlanError> {
 pub(super) fn run(launch: Launch<'_, '_>) -> Result<Outcome, LoadError> {
     let (plan, setup) = (launch.plan, launch.setup);
     let spec: FetchSpec = launch.options()?;
-    let fetching = Fetching::of(plan, &spec)?;
-    launch.clients(|part| fetching.consumer(setup, &part))
-}
-
-/// What all consumers of a plan share.
-pub(super) struct Fetching<'a> {
-    plan: &'a LoadPlan,
-    spec: &'a FetchSpec,
-    login: Option<Credentials>,
-    names: Arc<SystemNames>,
-    arrived: Arc<AtomicU64>,
-}
-
-impl<'a> Fetching<'a> {
-    /// Reads the password, if there is one.
-    ///
-    /// # Errors
-    /// When the password cannot be read.
-    pub fn of(plan: &'a LoadPlan, spec: &'a FetchSpec) -> Result<Self, PlanError> {
-        Ok(Self {
-            plan,
-            spec,
-            login: spec.login.as_ref().map(login).transpose()?,
-            names: Arc::new(SystemNames::default()),
-            arrived: Arc::new(AtomicU64::new(0)),
-        })
-    }
-
-    /// The consumer of one worker.
-    pub fn consumer(&self, setup: &Setup, part: &WorkerShare) -> Fetch {
-        let load = &self.plan.load;
+    let cluster = ClusterPlan {
+        client_id: spec.client_id.clone(),
+        topics: spec.topics.clone(),
+        apis: &fetch::APIS,
+        ..cluster(&launch, spec.login.as_ref())?
+    };
+    let arrived = Arc::new(AtomicU64::new(0));
+    launch.clients(|part| {
         Fetch::new(FetchPlan {
             cluster: ClusterPlan {
-                seeds: Arc::clone(&setup.addresses),
                 first: part.first,
-                topics: self.spec.topics.clone(),
-                client_id: self.spec.client_id.clone(),
-                apis: &fetch::APIS,
-                connect_timeout_ns: load.timeout_ns,
-                // Of metadata requests and the like; a fetch has a timeout of its own.
-                request_timeout_ns: (load.timeout_ns / REQUESTS_A_TIMEOUT).max(1),
-                names: self.names.clone(),
-                address_overrides: self.plan.address_overrides.clone().into(),
-                security: match load.transport {
-                    Transport::Tcp => Security::Plain,
-                    Transport::Tls(_) => Security::Tls,
-                },
-                login: self.login.clone(),
+                ..cluster.clone()
             },
-            spec: self.spec.clone(),
+            spec: spec.clone(),
             worker: (part.worker, setup.workers),
-            arrived: Arc::clone(&self.arrived),
-            timeout_ns: load.timeout_ns,
-            realtime_offset_ns: i128::from(realtime_ns()) - i128::from(monotonic_ns()),
-            surplus: match load.pacing {
+            arrived: Arc::clone(&arrived),
+            timeout_ns: plan.load.timeout_ns,
+            realtime_offset_ns: realtime_offset_ns(),
+            surplus: match plan.load.pacing {
                 Pacing::Max => Surplus::GiveBack,
                 _ => Surplus::Wait,
             },
         })
-    }
+    })
 }

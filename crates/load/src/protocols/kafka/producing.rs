@@ -5,21 +5,22 @@ use std::sync::Arc;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use tare_kafka::audit::{Serials, VALUE_BYTES_MIN};
-use tare_kafka::batch::RecordHeader;
+use tare_kafka::batch::Header;
 use tare_kafka::compress::Compression;
 use tare_kafka::sasl::Credentials;
-use tare_kafka::send_time::SendTimestamps;
-use tare_schema::load as spec;
-use tare_schema::load::{LoadPlan, LoginSpec, Payloads, ProduceSpec, RequestSpec, Transport};
+use tare_kafka::stamp::Stamps;
+use tare_schema::load::{
+    Acks, Codec, Keys, LoadPlan, LoginSpec, Payloads, ProduceSpec, RequestSpec, Transport,
+};
 use tare_schema::named::password_in;
 use tare_stats::random::Random;
 
 use super::ClusterPlan;
 use super::cluster::Security;
 use super::names::SystemNames;
-use super::produce::{self, Acks, Contents, Idempotence, Keys, Partitioner, Produce, ProducePlan};
+use super::produce::{self, Contents, Produce, ProducePlan};
 use crate::clock::{monotonic_ns, realtime_ns};
-use crate::generator::{Launch, LoadError, Outcome, PlanError, Setup, WorkerShare, number};
+use crate::generator::{Launch, LoadError, Outcome, PlanError, number};
 use crate::protocols::http1::request::body_bytes;
 
 /// Largest batch, and largest request; brokers accept less.
@@ -34,7 +35,7 @@ const BUFFER_BYTES_MAX: u64 = 4 << 30;
 const DRAWN_BYTES_MAX: u64 = 256 << 20;
 
 /// Timeout of a request, as a fraction of that of a record: there must be time to retry.
-pub(super) const REQUESTS_A_TIMEOUT: u64 = 3;
+const REQUESTS_A_TIMEOUT: u64 = 3;
 
 /// Checks the settings of producing.
 ///
@@ -57,7 +58,7 @@ pub(super) fn check(produce: &ProduceSpec) -> Result<(), PlanError> {
             must,
         ));
     }
-    if produce.idempotence && produce.acks != spec::Acks::All {
+    if produce.idempotence && produce.acks != Acks::All {
         let must = "all with idempotence: turn one of them off";
         return Err(number("acks", "not all", must));
     }
@@ -69,13 +70,11 @@ pub(super) fn check(produce: &ProduceSpec) -> Result<(), PlanError> {
         ));
     }
     match produce.keys {
-        spec::Keys::None => {}
-        spec::Keys::RoundRobin { count: 0 }
-        | spec::Keys::Random { count: 0 }
-        | spec::Keys::Zipf { count: 0, .. } => {
+        Keys::None => {}
+        Keys::RoundRobin { count: 0 } | Keys::Random { count: 0 } | Keys::Zipf { count: 0, .. } => {
             return Err(number("the number of keys", 0, "at least 1"));
         }
-        spec::Keys::Zipf { exponent, .. } if !(exponent > 0.0 && exponent <= 10.0) => {
+        Keys::Zipf { exponent, .. } if !(exponent > 0.0 && exponent <= 10.0) => {
             return Err(number("the exponent of the keys", exponent, "0 to 10"));
         }
         _ => {}
@@ -104,81 +103,31 @@ pub(super) fn check(produce: &ProduceSpec) -> Result<(), PlanError> {
 /// Runs a load of producers.
 ///
 /// # Errors
-/// As a load.
+/// When a payload, a password or the compression level cannot be used; else as a load.
 pub(super) fn run(launch: Launch<'_, '_>) -> Result<Outcome, LoadError> {
     let (plan, setup) = (launch.plan, launch.setup);
     let spec: ProduceSpec = launch.options()?;
-    let producing = Producing::of(plan, &spec)?;
-    launch.fallible_clients(|part| Ok(producing.producer(setup, &part)?))
-}
-
-/// What all producers of a plan share.
-pub(super) struct Producing<'a> {
-    plan: &'a LoadPlan,
-    spec: &'a ProduceSpec,
-    contents: Vec<Contents>,
-    login: Option<Credentials>,
-    names: Arc<SystemNames>,
-}
-
-impl<'a> Producing<'a> {
-    /// Encodes the records.
-    ///
-    /// # Errors
-    /// When a payload or a password cannot be read.
-    pub fn of(plan: &'a LoadPlan, spec: &'a ProduceSpec) -> Result<Self, PlanError> {
-        let contents = plan.load.requests.iter();
-        let contents = contents.map(|request| contents_of(plan, spec, request));
-        Ok(Self {
-            plan,
-            spec,
-            contents: contents.collect::<Result<_, _>>()?,
-            login: spec.login.as_ref().map(login).transpose()?,
-            names: Arc::new(SystemNames::default()),
-        })
-    }
-
-    /// The producer of one worker.
-    ///
-    /// # Errors
-    /// When the codec refuses the compression level.
-    pub fn producer(&self, setup: &Setup, part: &WorkerShare) -> Result<Produce, PlanError> {
-        Produce::new(self.produce_plan(setup, part))
-            .map_err(|error| number("the compression level", error, "one that the codec has"))
-    }
-
-    fn produce_plan(&self, setup: &Setup, part: &WorkerShare) -> ProducePlan {
-        let load = &self.plan.load;
-        let spec = self.spec;
-        let timeout_ns = load.timeout_ns;
+    let contents = plan.load.requests.iter();
+    let contents = contents.map(|request| contents_of(plan, &spec, request));
+    let contents: Vec<Contents> = contents.collect::<Result<_, _>>()?;
+    let topics = plan.load.requests.iter();
+    let topics = topics.map(|request| request.path.trim_start_matches('/').to_owned());
+    let cluster = ClusterPlan {
+        client_id: spec.client_id.clone(),
+        topics: topics.collect(),
+        apis: produce::APIS,
+        ..cluster(&launch, spec.login.as_ref())?
+    };
+    launch.fallible_clients(|part| {
         let purpose = format!("keys of worker {}", part.worker);
-        ProducePlan {
+        let producer = Produce::new(ProducePlan {
             cluster: ClusterPlan {
-                seeds: Arc::clone(&setup.addresses),
                 first: part.first,
-                topics: load.requests.iter().map(topic).collect(),
-                client_id: spec.client_id.clone(),
-                apis: produce::APIS,
-                connect_timeout_ns: timeout_ns,
-                request_timeout_ns: (timeout_ns / REQUESTS_A_TIMEOUT).max(1),
-                names: self.names.clone(),
-                address_overrides: self.plan.address_overrides.clone().into(),
-                security: match load.transport {
-                    Transport::Tcp => Security::Plain,
-                    Transport::Tls(_) => Security::Tls,
-                },
-                login: self.login.clone(),
+                ..cluster.clone()
             },
-            contents: self.contents.clone(),
-            acks: match spec.acks {
-                spec::Acks::None => Acks::None,
-                spec::Acks::Leader => Acks::Leader,
-                spec::Acks::All => Acks::All,
-            },
-            idempotence: match spec.idempotence {
-                true => Idempotence::On,
-                false => Idempotence::Off,
-            },
+            contents: contents.clone(),
+            acks: spec.acks,
+            idempotence: spec.idempotence,
             linger_ns: spec.linger_ns,
             batch_bytes: spec.batch_bytes as usize,
             request_bytes_max: spec.request_bytes_max as usize,
@@ -187,24 +136,52 @@ impl<'a> Producing<'a> {
                 .serials
                 .map(|serials| Serials::of(serials.run, serials.first_writer + part.worker)),
             compression: (compression(spec.compression), spec.compression_level),
-            partitioner: match spec.partitioner {
-                spec::Partitioner::Sticky => Partitioner::Sticky,
-                spec::Partitioner::RoundRobin => Partitioner::RoundRobin,
-            },
-            keys: keys(spec.keys),
+            partitioner: spec.partitioner,
+            keys: spec.keys,
             buffer_bytes: usize::try_from(spec.buffer_bytes).unwrap_or(usize::MAX),
-            timeout_ns,
+            timeout_ns: plan.load.timeout_ns,
             waiting_max: setup.exchanges_max(part.worker, 0),
             worker: (part.worker, setup.workers),
             random: Random::for_purpose(setup.seed, &purpose),
-            epoch_offset_ns: i128::from(realtime_ns()) - i128::from(monotonic_ns()),
-        }
-    }
+            epoch_offset_ns: realtime_offset_ns(),
+        });
+        producer.map_err(|error| {
+            number("the compression level", error, "one that the codec has").into()
+        })
+    })
 }
 
-/// The topic of a request.
-fn topic(request: &RequestSpec) -> String {
-    request.path.trim_start_matches('/').to_owned()
+/// The cluster of a load. Each client has its own topics, client id, APIs and first seed.
+///
+/// # Errors
+/// When the password cannot be read.
+pub(super) fn cluster(
+    launch: &Launch<'_, '_>,
+    login: Option<&LoginSpec>,
+) -> Result<ClusterPlan, PlanError> {
+    let load = &launch.plan.load;
+    Ok(ClusterPlan {
+        seeds: Arc::clone(&launch.setup.addresses),
+        first: 0,
+        topics: Vec::new(),
+        client_id: String::new(),
+        apis: &[],
+        connect_timeout_ns: load.timeout_ns,
+        // A fetch has a timeout of its own.
+        request_timeout_ns: (load.timeout_ns / REQUESTS_A_TIMEOUT).max(1),
+        names: Arc::new(SystemNames::default()),
+        address_overrides: launch.plan.address_overrides.clone().into(),
+        security: match load.transport {
+            Transport::Tcp => Security::Plain,
+            Transport::Tls(_) => Security::Tls,
+        },
+        login: login.map(credentials).transpose()?,
+    })
+}
+
+/// Realtime − monotonic.
+pub(super) fn realtime_offset_ns() -> i128 {
+    i128::from(realtime_ns()) - i128::from(monotonic_ns())
 }
 
 fn contents_of(
@@ -231,10 +208,10 @@ fn contents_of(
             decoded.map_err(|error| number("a payload", error, "in base64"))?
         }
     };
-    let headers: Vec<RecordHeader> = request
+    let headers: Vec<Header> = request
         .headers
         .iter()
-        .map(|(key, value)| RecordHeader {
+        .map(|(key, value)| Header {
             key: key.clone(),
             value: Some(value.clone().into_bytes()),
         })
@@ -244,8 +221,8 @@ fn contents_of(
         let must = "at least 16 bytes where records are numbered to be read back";
         return Err(number("the length of a payload", shortest, must));
     }
-    let stamps = spec.stamps_of_run.map(SendTimestamps::of_run);
-    Ok(Contents::new(&values, &headers, keys(spec.keys), stamps))
+    let stamps = spec.stamps_of_run.map(Stamps::of_run);
+    Ok(Contents::new(&values, &headers, spec.keys, stamps))
 }
 
 /// Payloads of a size, of which the first part is random.
@@ -262,27 +239,18 @@ fn drawn(seed: u64, (count, bytes): (u32, u32), randomness: f64) -> Vec<Vec<u8>>
     (0..count).map(one).collect()
 }
 
-fn keys(keys: spec::Keys) -> Keys {
-    match keys {
-        spec::Keys::None => Keys::None,
-        spec::Keys::RoundRobin { count } => Keys::InTurn { count },
-        spec::Keys::Random { count } => Keys::Random { count },
-        spec::Keys::Zipf { count, exponent } => Keys::Zipf { count, exponent },
-    }
-}
-
-fn compression(codec: spec::Codec) -> Compression {
+fn compression(codec: Codec) -> Compression {
     match codec {
-        spec::Codec::None => Compression::None,
-        spec::Codec::Gzip => Compression::Gzip,
-        spec::Codec::Snappy => Compression::Snappy,
-        spec::Codec::Lz4 => Compression::Lz4,
-        spec::Codec::Zstd => Compression::Zstd,
+        Codec::None => Compression::None,
+        Codec::Gzip => Compression::Gzip,
+        Codec::Snappy => Compression::Snappy,
+        Codec::Lz4 => Compression::Lz4,
+        Codec::Zstd => Compression::Zstd,
     }
 }
 
-/// Reads the password of a login.
-pub(super) fn login(spec: &LoginSpec) -> Result<Credentials, PlanError> {
+/// Credentials of a login, with the password from its file.
+fn credentials(spec: &LoginSpec) -> Result<Credentials, PlanError> {
     let password = password_in(&spec.password_file)
         .map_err(|said| PlanError::Invalid(format!("the password: {said}")))?;
     Ok(Credentials {

@@ -1,65 +1,28 @@
 //! Contents of records: values, keys, and the partition of a key.
 
-use tare_kafka::batch::{EncodedRecord, RecordHeader};
-use tare_kafka::send_time::SendTimestamps;
+use tare_kafka::batch::{Header, Record};
+use tare_kafka::stamp::Stamps;
+use tare_schema::load::Keys;
 use tare_stats::random::Random;
-
-/// How keys are chosen.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Keys {
-    /// Records have none.
-    None,
-    /// Round-robin.
-    InTurn {
-        /// Number of keys.
-        count: u64,
-    },
-    /// Uniformly distributed.
-    Random {
-        /// Number of keys.
-        count: u64,
-    },
-    /// Zipf-distributed: the first keys are the most frequent.
-    Zipf {
-        /// Number of keys.
-        count: u64,
-        /// Exponent; more than 0.
-        exponent: f64,
-    },
-}
-
-/// How partitions are chosen.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Partitioner {
-    /// By the key (murmur2, as in Java) if there is one; else one partition until its batch is closed, then the next.
-    Sticky,
-    /// By the key if there is one; else the next partition with every record.
-    RoundRobin,
-}
 
 /// Contents of the records of one topic.
 #[derive(Debug, Clone)]
 pub struct Contents {
-    values: Vec<EncodedRecord>,
+    values: Vec<Record>,
     keys: Keys,
-    stamps: Option<SendTimestamps>,
+    stamps: Option<Stamps>,
 }
 
 impl Contents {
     /// Records with these values, round-robin.
     #[must_use]
-    pub fn new(
-        values: &[Vec<u8>],
-        headers: &[RecordHeader],
-        keys: Keys,
-        stamps: Option<SendTimestamps>,
-    ) -> Self {
-        let mut values: Vec<EncodedRecord> = values
+    pub fn new(values: &[Vec<u8>], headers: &[Header], keys: Keys, stamps: Option<Stamps>) -> Self {
+        let mut values: Vec<Record> = values
             .iter()
-            .map(|value| EncodedRecord::new(None, Some(value), headers))
+            .map(|value| Record::new(None, Some(value), headers))
             .collect();
         if values.is_empty() {
-            values.push(EncodedRecord::new(None, Some(b""), headers));
+            values.push(Record::new(None, Some(b""), headers));
         }
         Self {
             values,
@@ -69,7 +32,7 @@ impl Contents {
     }
 
     /// The first record, which batches can repeat.
-    pub(super) fn form(&self) -> EncodedRecord {
+    pub(super) fn form(&self) -> Record {
         self.values[0].clone()
     }
 
@@ -95,7 +58,7 @@ impl Contents {
 
     /// Bytes of a value on average.
     pub(super) fn value_bytes(&self) -> u64 {
-        let sum: usize = self.values.iter().map(EncodedRecord::value_bytes).sum();
+        let sum: usize = self.values.iter().map(Record::value_bytes).sum();
         (sum / self.values.len()) as u64
     }
 
@@ -149,7 +112,7 @@ impl RecordSelector {
     pub fn key(&mut self) -> Option<&[u8]> {
         let (number, count) = match self.keys {
             Keys::None => return None,
-            Keys::InTurn { count } => {
+            Keys::RoundRobin { count } => {
                 let number = self.next_key % count.max(1);
                 self.next_key = self.next_key.wrapping_add(self.step);
                 (number, count)
@@ -330,7 +293,7 @@ mod tests {
     #[test]
     fn keys_come_in_turn_at_random_and_by_a_power() {
         let count = 1000;
-        let turns = numbers(Keys::InTurn { count }, 1500);
+        let turns = numbers(Keys::RoundRobin { count }, 1500);
         assert!(
             turns.iter().skip(1).step_by(2).all(|&n| n == 3),
             "worker 1 of 2"

@@ -1,8 +1,9 @@
 //! Puts records into batches: partition, open batch, and records that wait for a free batch.
 
-use tare_kafka::batch::ValuePrefix;
+use tare_kafka::batch::Marks;
+use tare_schema::load::Partitioner;
 
-use super::contents::{Partitioner, partition_of, parts};
+use super::contents::{partition_of, parts};
 use super::{EXPIRE, LINGER, Produce};
 use crate::client::{Outlet, Run, WaitCause};
 
@@ -109,9 +110,9 @@ impl Produce {
 
     /// Send timestamp and serial of the values that go next into a partition.
     #[inline]
-    fn marks(&self, topic: usize, at: usize, intended_ns: u64) -> ValuePrefix {
+    fn marks(&self, topic: usize, at: usize, intended_ns: u64) -> Marks {
         let filled = self.partitions[at].filled;
-        ValuePrefix {
+        Marks {
             stamp: self.plan.contents[topic].stamp(intended_ns),
             serial: self.plan.serials.map(|serials| serials.write(filled)),
         }

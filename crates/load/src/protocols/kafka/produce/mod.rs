@@ -22,11 +22,12 @@ pub use tare_kafka::compress::Compression;
 use tare_kafka::compress::{CompressError, Compressor};
 use tare_kafka::kafka_protocol::messages::ApiKey;
 use tare_schema::agent::Acknowledged;
+use tare_schema::load::{Acks, Keys, Partitioner};
 pub use tare_stats::random::Random;
 
 use batch_pool::BatchPool;
+pub use contents::Contents;
 use contents::RecordSelector;
-pub use contents::{Contents, Keys, Partitioner};
 use filling::Turn;
 use framing::{Framing, Prefixes};
 use partitions::Partition;
@@ -54,26 +55,6 @@ pub const APIS: &[Api] = &[
     Api::new(ApiKey::InitProducerId, 0, 4),
 ];
 
-/// Required acknowledgements (`acks`).
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Acks {
-    /// None: a record is complete when it is written to the socket.
-    None,
-    /// The leader's.
-    Leader,
-    /// That of all in-sync replicas.
-    All,
-}
-
-/// Whether the broker appends each batch once, however often it is sent.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Idempotence {
-    /// It does: batches carry a producer id and a sequence.
-    On,
-    /// It appends each one it receives.
-    Off,
-}
-
 /// Configuration of a producer.
 #[derive(Debug)]
 pub struct ProducePlan {
@@ -84,7 +65,7 @@ pub struct ProducePlan {
     /// Required acknowledgements (`acks`).
     pub acks: Acks,
     /// Whether the producer is idempotent.
-    pub idempotence: Idempotence,
+    pub idempotence: bool,
     /// How long an open batch waits for more records (`linger.ms`).
     pub linger_ns: u64,
     /// Size at which a batch is full, uncompressed.

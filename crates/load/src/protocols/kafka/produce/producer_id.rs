@@ -5,7 +5,7 @@ use tare_kafka::bytes::Bytes;
 use tare_kafka::frame;
 use tare_kafka::kafka_protocol::messages::{InitProducerIdRequest, ProducerId};
 
-use super::{BACKOFF, Idempotence, Produce};
+use super::{BACKOFF, Produce};
 use crate::client::Outlet;
 use crate::protocols::kafka::cluster::BrokerResponse;
 use crate::protocols::kafka::errors::{ErrorCode, RetryAction};
@@ -19,7 +19,7 @@ const PAUSE_NS: u64 = 100_000_000;
 /// Producer id and epoch, and the state of requesting them.
 #[derive(Debug)]
 pub(super) struct ProducerIdentity {
-    idempotence: Idempotence,
+    is_idempotent: bool,
     id_and_epoch: Option<(i64, i16)>,
     requesting: bool,
     next_ns: u64,
@@ -30,9 +30,9 @@ pub(super) struct ProducerIdentity {
 }
 
 impl ProducerIdentity {
-    pub fn new(idempotence: Idempotence) -> Self {
+    pub fn new(is_idempotent: bool) -> Self {
         Self {
-            idempotence,
+            is_idempotent,
             id_and_epoch: None,
             requesting: false,
             next_ns: 0,
@@ -45,11 +45,11 @@ impl ProducerIdentity {
     /// Whether batches without a sequence can be sent.
     #[inline]
     pub fn is_known(&self) -> bool {
-        self.idempotence == Idempotence::Off || self.id_and_epoch.is_some()
+        !self.is_idempotent || self.id_and_epoch.is_some()
     }
 
     pub fn is_idempotent(&self) -> bool {
-        self.idempotence == Idempotence::On
+        self.is_idempotent
     }
 
     pub fn problem(&self) -> Option<&str> {
@@ -58,8 +58,8 @@ impl ProducerIdentity {
 
     /// Producer id, epoch and sequence of a batch, which counts as unsettled from now on.
     pub fn register_batch(&mut self, sequence: i32) -> Producer {
-        match (self.idempotence, self.id_and_epoch) {
-            (Idempotence::On, Some((id, epoch))) => {
+        match (self.is_idempotent, self.id_and_epoch) {
+            (true, Some((id, epoch))) => {
                 self.unsettled += 1;
                 Producer {
                     id,

@@ -3,6 +3,7 @@
 use std::fmt::Display;
 
 use tare_kafka::kafka_protocol::ResponseError;
+use tare_schema::load::Acks;
 
 use super::framing;
 use super::producer_id::INIT_PRODUCER_ID;
@@ -254,7 +255,7 @@ impl Produce {
                 slot.in_doubt = true;
             }
             // With `acks` 0 there is no response: whether it was written will never be known.
-            if self.plan.acks == super::Acks::None && sent_ns.is_some() {
+            if self.plan.acks == Acks::None && sent_ns.is_some() {
                 let end = End {
                     outcome: Outcome::Wrong(class),
                     ended: Stamp::event(out.now_ns()),

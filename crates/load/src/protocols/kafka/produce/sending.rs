@@ -2,10 +2,11 @@
 
 use tare_kafka::compress::Compression;
 use tare_kafka::kafka_protocol::messages::ApiKey;
+use tare_schema::load::Acks;
 
 use super::framing::PartitionBatch;
 use super::partitions::sequence_after;
-use super::{Acks, BACKOFF, EXPIRE, Produce};
+use super::{BACKOFF, EXPIRE, Produce};
 use crate::client::{Outlet, WaitCause};
 use crate::protocols::kafka::cluster::ExpectsResponse;
 

@@ -3,14 +3,14 @@
 use std::sync::{Arc, Mutex};
 
 use proptest::prelude::*;
-use tare_kafka::audit::{DeliveryAudit, DeliveryReport, Serials};
+use tare_kafka::audit::{Account, Found, Serials};
 use tare_kafka::compress::Compression;
 use tare_kafka::kafka_protocol::messages::ApiKey;
 use tare_kafka::records::Batches;
-use tare_schema::load::Stop;
+use tare_schema::load::{Acks, Keys, Partitioner, Stop};
 use tare_stats::random::Random;
 
-use super::{APIS, Acks, Contents, Idempotence, Keys, Partitioner, Produce, ProducePlan};
+use super::{APIS, Contents, Produce, ProducePlan};
 use crate::arrivals::{Arrivals, ClosedLoop, SharedCount};
 use crate::client::WaitCause;
 use crate::engine::sim::{MS, S, Sim, rate};
@@ -22,7 +22,7 @@ use crate::tally::Quantity;
 /// The run in the numbers of records.
 const RUN: u64 = 77;
 
-fn plan(idempotence: Idempotence) -> ProducePlan {
+fn plan(idempotence: bool) -> ProducePlan {
     ProducePlan {
         cluster: ClusterPlan {
             apis: APIS,
@@ -75,8 +75,8 @@ fn sequences_are_whole(brokers: &Brokers) {
 }
 
 /// What was acknowledged against what the brokers have.
-fn account(sim: &Sim<Produce, Brokers>) -> DeliveryReport {
-    let mut account = DeliveryAudit::of_run(RUN);
+fn account(sim: &Sim<Produce, Brokers>) -> Found {
+    let mut account = Account::of_run(RUN);
     crate::client::Client::acknowledged(sim.engine.client(), &mut |one| {
         for [from, count] in one.ranges {
             let told = account.acknowledged(one.partition, one.writer, (from, count));
@@ -95,11 +95,11 @@ fn account(sim: &Sim<Produce, Brokers>) -> DeliveryReport {
 fn all_is_there(sim: &Sim<Produce, Brokers>) {
     let found = account(sim);
     let ok = sim.engine.recorder().counts().all.ok;
-    let kept = DeliveryReport {
+    let kept = Found {
         acknowledged: ok,
         read: ok + found.unacknowledged,
         unacknowledged: found.unacknowledged,
-        ..DeliveryReport::default()
+        ..Found::default()
     };
     assert_eq!(found, kept);
 }
@@ -115,11 +115,7 @@ fn all_were_taken(sim: &Sim<Produce, Brokers>, records: u64) {
 
 #[test]
 fn records_linger_together_and_each_has_a_latency_from_its_own_start() {
-    let mut sim = sim(
-        plan(Idempotence::On),
-        Brokers::new(&[1, 2], 3),
-        rate(2000.0, 2),
-    );
+    let mut sim = sim(plan(true), Brokers::new(&[1, 2], 3), rate(2000.0, 2));
     sim.run_until(20 * S);
     let counts = sim.engine.recorder().counts().clone();
     assert_eq!(counts.window.ok, 4000);
@@ -150,7 +146,7 @@ fn fast_starts_are_gathered_and_the_slow_ones_are_on_time() {
         let plan = ProducePlan {
             batch_bytes: 20_000,
             buffer_bytes: 1_000_000,
-            ..plan(Idempotence::On)
+            ..plan(true)
         };
         let mut sim = sim(plan, Brokers::new(&[1], 1), rate(per_s, 1));
         sim.run_until(20 * S);
@@ -168,7 +164,7 @@ fn without_linger_what_is_due_while_requests_are_under_way_goes_together() {
     let plan = ProducePlan {
         linger_ns: 0,
         in_flight_max: 1,
-        ..plan(Idempotence::Off)
+        ..plan(false)
     };
     let mut sim = sim(plan, slow, rate(1000.0, 1));
     sim.run_until(20 * S);
@@ -184,7 +180,7 @@ fn without_linger_what_is_due_while_requests_are_under_way_goes_together() {
 fn as_fast_as_possible_records_go_in_full_batches_and_by_runs() {
     let plan = ProducePlan {
         linger_ns: 0,
-        ..plan(Idempotence::On)
+        ..plan(true)
     };
     let shared = SharedCount::new(50_000, 1);
     let looped = ClosedLoop::new(400, 0, 0, Stop::Count { exchanges: 50_000 }, &shared);
@@ -199,13 +195,13 @@ fn as_fast_as_possible_records_go_in_full_batches_and_by_runs() {
 #[test]
 fn the_values_keys_and_partitions_are_those_of_the_plan() {
     for codec in [Compression::None, Compression::Lz4, Compression::Zstd] {
-        let keys = Keys::InTurn { count: 100 };
+        let keys = Keys::RoundRobin { count: 100 };
         let values = [b"alpha".to_vec(), b"beta".to_vec()];
         let plan = ProducePlan {
             contents: vec![Contents::new(&values, &[], keys, None)],
             keys,
             compression: (codec, None),
-            ..plan(Idempotence::Off)
+            ..plan(false)
         };
         let mut sim = sim(plan, Brokers::new(&[1, 2], 3), rate(1000.0, 1));
         sim.run_until(20 * S);
@@ -250,18 +246,14 @@ fn nothing_overtakes_the_first_batch_at_a_broker_that_knows_nothing_of_the_produ
     let mut fresh = Brokers::new(&[1], 1);
     fresh.rule = Box::new(rule);
     fresh.delay_ns = 20 * MS;
-    let mut sim = sim(plan(Idempotence::On), fresh, rate(5000.0, 1));
+    let mut sim = sim(plan(true), fresh, rate(5000.0, 1));
     sim.run_until(20 * S);
     all_were_taken(&sim, 5000);
 }
 
 #[test]
 fn what_a_broker_has_forgotten_is_sent_under_another_number() {
-    let mut sim = sim(
-        plan(Idempotence::On),
-        Brokers::new(&[1], 1),
-        rate(1000.0, 2),
-    );
+    let mut sim = sim(plan(true), Brokers::new(&[1], 1), rate(1000.0, 2));
     sim.run_until(S + 500 * MS);
     sim.net.far.forget_last(0);
     sim.run_until(20 * S);
@@ -277,11 +269,7 @@ fn what_a_broker_has_forgotten_is_sent_under_another_number() {
 
 #[test]
 fn a_leader_that_moves_is_followed_and_nothing_is_lost() {
-    let mut sim = sim(
-        plan(Idempotence::On),
-        Brokers::new(&[1, 2], 3),
-        rate(1000.0, 3),
-    );
+    let mut sim = sim(plan(true), Brokers::new(&[1, 2], 3), rate(1000.0, 3));
     sim.run_until(2 * S);
     sim.net.far.move_leader(0, 2);
     sim.net.far.move_leader(1, 1);
@@ -291,11 +279,7 @@ fn a_leader_that_moves_is_followed_and_nothing_is_lost() {
 
 #[test]
 fn a_broker_that_dies_loses_and_doubles_nothing_with_idempotence() {
-    let mut sim = sim(
-        plan(Idempotence::On),
-        Brokers::new(&[1, 2], 3),
-        rate(1000.0, 4),
-    );
+    let mut sim = sim(plan(true), Brokers::new(&[1, 2], 3), rate(1000.0, 4));
     sim.run_until(2 * S);
     sim.net.far.down = vec![1];
     sim.run_until(2 * S + 500 * MS);
@@ -310,7 +294,7 @@ fn a_broker_that_dies_loses_and_doubles_nothing_with_idempotence() {
 
 #[test]
 fn without_idempotence_a_lost_answer_doubles_and_with_it_does_not() {
-    for (idempotence, extra) in [(Idempotence::Off, true), (Idempotence::On, false)] {
+    for (idempotence, extra) in [(false, true), (true, false)] {
         let rule = |asked: Asked| match asked.number {
             20 => Fate::TakeAndClose,
             _ => Fate::Take,
@@ -332,7 +316,7 @@ fn a_message_that_is_too_large_fails_in_words_and_what_follows_goes_on() {
         10 | 11 => Fate::Refuse(10),
         _ => Fate::Take,
     };
-    let mut sim = sim(plan(Idempotence::On), brokers(rule), rate(1000.0, 2));
+    let mut sim = sim(plan(true), brokers(rule), rate(1000.0, 2));
     sim.run_until(20 * S);
     let all = sim.engine.recorder().counts().all;
     assert_eq!(all.ok + all.errors, 2000);
@@ -353,7 +337,7 @@ fn a_broker_that_says_nothing_is_left_after_the_limit_of_a_request() {
         15 => Fate::Silence,
         _ => Fate::Take,
     };
-    let mut sim = sim(plan(Idempotence::On), brokers(rule), rate(1000.0, 1));
+    let mut sim = sim(plan(true), brokers(rule), rate(1000.0, 1));
     sim.run_until(20 * S);
     assert_eq!(sim.engine.recorder().counts().all.ok, 1000);
     assert_eq!(sim.net.far.records(), 1000);
@@ -361,7 +345,7 @@ fn a_broker_that_says_nothing_is_left_after_the_limit_of_a_request() {
 
 #[test]
 fn what_cannot_be_sent_in_time_ends_in_words() {
-    let mut sim = sim(plan(Idempotence::On), Brokers::new(&[1], 1), rate(100.0, 1));
+    let mut sim = sim(plan(true), Brokers::new(&[1], 1), rate(100.0, 1));
     sim.run_until(S + 500 * MS);
     sim.net.far.down = vec![1];
     sim.run_until(30 * S);
@@ -375,7 +359,7 @@ fn what_cannot_be_sent_in_time_ends_in_words() {
 fn without_acknowledgements_a_record_is_done_when_it_is_written() {
     let plan = ProducePlan {
         acks: Acks::None,
-        ..plan(Idempotence::Off)
+        ..plan(false)
     };
     let mut sim = sim(plan, Brokers::new(&[1, 2], 3), rate(1000.0, 1));
     sim.run_until(10 * S);
@@ -389,7 +373,7 @@ fn a_full_buffer_makes_records_wait_and_none_is_lost() {
     let plan = ProducePlan {
         buffer_bytes: 16_000,
         timeout_ns: 20 * S,
-        ..plan(Idempotence::On)
+        ..plan(true)
     };
     let mut slow = Brokers::new(&[1], 1);
     slow.delay_ns = 100 * MS;
@@ -403,7 +387,7 @@ fn an_old_broker_without_numbers_for_producers_is_a_problem_in_words() {
     let mut old = Brokers::new(&[1], 1);
     old.versions
         .retain(|(key, ..)| *key != ApiKey::InitProducerId);
-    let mut sim = sim(plan(Idempotence::On), old, rate(10.0, 1));
+    let mut sim = sim(plan(true), old, rate(10.0, 1));
     sim.run_until(S + 100 * MS);
     let problem = crate::client::Client::problem(sim.engine.client()).unwrap();
     assert!(
@@ -448,7 +432,7 @@ proptest! {
             linger_ns: linger,
             timeout_ns: 60 * S,
             compression: (if compressed { Compression::Snappy } else { Compression::None }, None),
-            ..plan(Idempotence::On)
+            ..plan(true)
         };
         let mut sim = sim(plan, brokers, rate(700.0, 1));
         sim.run_until(200 * S);
@@ -478,7 +462,7 @@ fn a_batch_in_doubt_is_settled_before_anything_behind_it_is_sent() {
     let plan = ProducePlan {
         linger_ns: 2 * MS,
         timeout_ns: 60 * S,
-        ..plan(Idempotence::On)
+        ..plan(true)
     };
     let mut sim = sim(plan, one, rate(700.0, 1));
     sim.run_until(200 * S);
