@@ -12,10 +12,10 @@ use std::sync::Arc;
 use rustix::time::{ClockId, clock_gettime};
 use tare_load::arrivals::{Arrivals, ClosedLoop, SharedCount};
 use tare_load::client::{Client, ConnId, Connected, Stamp, StampSource, Written};
+use tare_load::connection_pool::{OpenSchedule, PoolConfig};
 use tare_load::engine::{ConnectionIo, Engine, ExchangeRecorder, HandOver, RequestSelector};
-use tare_load::protocols::http1::pool::Pool;
+use tare_load::protocols::http1::client::Http1Client;
 use tare_load::protocols::http1::request::Prepared;
-use tare_load::roster::{Connections, Opening};
 use tare_load::{ClassNumbers, Classes};
 use tare_schema::load::{Body, Expect, ExpectBody, ExpectStatus, RequestSpec, Stop};
 use tare_stats::random::Random;
@@ -63,7 +63,7 @@ impl ConnectionIo for Instant {
     fn close(&mut self, _conn: ConnId) {}
 }
 
-fn engine(connections: usize) -> Result<Engine<Pool>, Box<dyn Error>> {
+fn engine(connections: usize) -> Result<Engine<Http1Client>, Box<dyn Error>> {
     let spec = RequestSpec {
         name: "request".into(),
         weight: 1.0,
@@ -78,14 +78,14 @@ fn engine(connections: usize) -> Result<Engine<Pool>, Box<dyn Error>> {
         },
     };
     let requests: Arc<[Prepared]> = Arc::from([Prepared::new(&spec, "127.0.0.1:8080")?]);
-    let pool = Pool::new(
+    let pool = Http1Client::new(
         requests,
-        &Connections {
+        &PoolConfig {
             addresses: Arc::new([SocketAddr::from(([127, 0, 0, 1], 8080))]),
             first: 0,
             count: connections,
             exchanges_max: u64::MAX,
-            opening: Opening::default(),
+            opening: OpenSchedule::default(),
             timeout_ns: 10_000_000_000,
             waiting_max: connections,
         },
@@ -108,7 +108,7 @@ fn engine(connections: usize) -> Result<Engine<Pool>, Box<dyn Error>> {
 }
 
 /// Answers everything written, 100 to 400 µs after it was sent; how many answers.
-fn answer_all(engine: &mut Engine<Pool>, wire: &mut Instant, random: &mut Random) -> usize {
+fn answer_all(engine: &mut Engine<Http1Client>, wire: &mut Instant, random: &mut Random) -> usize {
     let mut answered = std::mem::take(&mut wire.written);
     let count = answered.len();
     for (conn, sent_ns) in answered.drain(..) {

@@ -16,7 +16,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use tare_load::client::{
     Client, Closed, ConnId, Done, Due, ErrorClass, Outcome, Outlet, Stamp, Ticket, TimerId, Written,
 };
-use tare_load::protocols::http1::pool::Pool;
+use tare_load::protocols::http1::client::Http1Client;
 use tare_load::{Progress, StopHandle, run_over};
 use tare_schema::FORMAT_VERSION;
 use tare_schema::load::{
@@ -42,7 +42,7 @@ type Log = Arc<Mutex<Vec<Told>>>;
 
 /// A client over the pool: reads `Tare-Timestamps` on its way in, and what the pool reports on its way out.
 struct Witness {
-    pool: Pool,
+    pool: Http1Client,
     log: Log,
 }
 
@@ -111,7 +111,7 @@ impl Witness {
         &'a mut self,
         out: &'a mut O,
         own: Option<u64>,
-    ) -> (&'a mut Pool, Watched<'a, O>) {
+    ) -> (&'a mut Http1Client, Watched<'a, O>) {
         let log = &self.log;
         (&mut self.pool, Watched { out, own, log })
     }

@@ -466,7 +466,7 @@ pub trait Client {
     /// Bytes arrived; `stamp` is the arrival of the last one.
     fn bytes(&mut self, conn: ConnId, bytes: &[u8], stamp: Stamp, out: &mut impl Outlet);
     /// The first byte of the oldest queued write was sent.
-    fn wrote(&mut self, conn: ConnId, at_ns: u64, out: &mut impl Outlet);
+    fn wrote(&mut self, _conn: ConnId, _at_ns: u64, _out: &mut impl Outlet) {}
     /// A connection that took fewer bytes than [`Outlet::pour`] offered takes more now.
     fn room(&mut self, _conn: ConnId, _out: &mut impl Outlet) {}
     /// A connection ended or could not be opened; its slot is free.

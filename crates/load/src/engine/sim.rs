@@ -11,9 +11,9 @@ use super::{ConnectionIo, Engine, ExchangeRecorder, HandOver, RequestSelector};
 use crate::arrivals::{Arrivals, OpenLoop};
 use crate::classes::{ClassNumbers, Classes};
 use crate::client::{Client, Closed, ConnId, Connected, Stamp, StampSource, Written};
-use crate::protocols::http1::pool::Pool;
+use crate::connection_pool::{OpenSchedule, PoolConfig};
+use crate::protocols::http1::client::Http1Client;
 use crate::protocols::http1::request::Prepared;
-use crate::roster::{Connections, Opening};
 use crate::tally::{Phase, Quantity, value_of};
 
 pub const MS: u64 = 1_000_000;
@@ -310,27 +310,27 @@ impl Observed {
 }
 
 /// A pool with a timeout of a second, sending `GET /`.
-pub fn pool(connections: usize) -> Pool {
+pub fn pool(connections: usize) -> Http1Client {
     pool_expecting(connections, S, ExpectBody::Any)
 }
 
 /// A pool with a timeout of ten seconds.
-pub fn patient_pool(connections: usize) -> Pool {
+pub fn patient_pool(connections: usize) -> Http1Client {
     pool_expecting(connections, 10 * S, ExpectBody::Any)
 }
 
 /// A pool whose connections carry this many exchanges and are opened on a schedule.
-pub fn pool_ruled(count: usize, exchanges_max: u64, opening: Opening) -> Pool {
-    let plan = Connections {
+pub fn pool_ruled(count: usize, exchanges_max: u64, opening: OpenSchedule) -> Http1Client {
+    let plan = PoolConfig {
         exchanges_max,
         opening,
         ..connections(count, S)
     };
-    Pool::new(root(ExpectBody::Any), &plan)
+    Http1Client::new(root(ExpectBody::Any), &plan)
 }
 
-pub fn pool_expecting(count: usize, timeout_ns: u64, body: ExpectBody) -> Pool {
-    Pool::new(root(body), &connections(count, timeout_ns))
+pub fn pool_expecting(count: usize, timeout_ns: u64, body: ExpectBody) -> Http1Client {
+    Http1Client::new(root(body), &connections(count, timeout_ns))
 }
 
 /// `GET /`.
@@ -352,13 +352,13 @@ fn root(body: ExpectBody) -> Arc<[Prepared]> {
 }
 
 /// Connections that are opened immediately and never renewed.
-pub fn connections(count: usize, timeout_ns: u64) -> Connections {
-    Connections {
+pub fn connections(count: usize, timeout_ns: u64) -> PoolConfig {
+    PoolConfig {
         addresses: Arc::new(["127.0.0.1:80".parse().unwrap()]),
         first: 0,
         count,
         exchanges_max: u64::MAX,
-        opening: Opening::default(),
+        opening: OpenSchedule::default(),
         timeout_ns,
         waiting_max: 100,
     }

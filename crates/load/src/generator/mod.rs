@@ -38,7 +38,7 @@ use crate::classes::Classes;
 use crate::client::{Client, Closed};
 use crate::clock::{monotonic_ns, realtime_ns};
 use crate::control::StopHandle;
-use crate::protocols::http1::pool::Pool;
+use crate::protocols::http1::client::Http1Client;
 use crate::protocols::{Connects, Protocol, http1};
 use crate::session::Sessions;
 use crate::tls::TlsError;
@@ -157,7 +157,7 @@ pub fn run_over<C: Client + Send>(
     plan: &LoadPlan,
     stop: &StopHandle,
     observer: &mut Observer<'_>,
-    over: impl Fn(Pool) -> C,
+    over: impl Fn(Http1Client) -> C,
 ) -> Result<Outcome, LoadError> {
     let protocol = check(plan)?;
     let setup = Setup::of(plan, protocol)?;
@@ -172,7 +172,7 @@ pub fn run_over<C: Client + Send>(
     };
     launch.clients(|part| {
         let connections = setup.pooled_sessions(&part);
-        over(Pool::new(Arc::clone(&requests), &connections))
+        over(Http1Client::new(Arc::clone(&requests), &connections))
     })
 }
 
@@ -242,7 +242,7 @@ impl Launch<'_, '_> {
         let session = Session::of(self.plan, spec)?;
         self.clients(|part| {
             let scripted = session.scripted(part.worker, setup.workers);
-            let pool = Pool::new(scripted, &setup.pooled_sessions(&part));
+            let pool = Http1Client::new(scripted, &setup.pooled_sessions(&part));
             Sessions::new(pool, setup.sessions_max(part.worker, part.connections))
         })
     }

@@ -15,10 +15,10 @@ use super::{LoadError, WAITING_MAX, pacing};
 use crate::arrivals::{ArrivalSchedule, Arrivals, ClosedLoop, OpenLoop, SharedCount};
 use crate::classes::{ClassNumbers, Classes};
 use crate::client::Client;
+use crate::connection_pool::{OpenSchedule, PoolConfig};
 use crate::control::Control;
 use crate::engine::{Engine, ExchangeRecorder, RequestSelector, SessionWindow};
 use crate::protocols::{Protocol, SocketKind};
-use crate::roster::{Connections, Opening};
 use crate::tally::HistogramTable;
 use crate::tls::TlsClient;
 use crate::worker::{Worker, WorkerMessage, WorkerPlan};
@@ -224,25 +224,25 @@ impl Setup {
     }
 
     /// Connections of a worker's pool, for clients that can have this many exchanges in flight.
-    pub(crate) fn pooled(&self, part: &WorkerShare, capacity: usize) -> Connections {
+    pub(crate) fn pooled(&self, part: &WorkerShare, capacity: usize) -> PoolConfig {
         let waiting_max = self.exchanges_max(part.worker, capacity);
         self.connections_of(part, waiting_max)
     }
 
     /// The same for clients that make sessions or single exchanges.
-    pub(crate) fn pooled_sessions(&self, part: &WorkerShare) -> Connections {
+    pub(crate) fn pooled_sessions(&self, part: &WorkerShare) -> PoolConfig {
         let waiting_max = self.released_max(part.worker, part.connections);
         self.connections_of(part, waiting_max)
     }
 
-    fn connections_of(&self, part: &WorkerShare, waiting_max: usize) -> Connections {
+    fn connections_of(&self, part: &WorkerShare, waiting_max: usize) -> PoolConfig {
         let rules = &self.load.connections;
-        Connections {
+        PoolConfig {
             addresses: Arc::clone(&self.addresses),
             first: part.first,
             count: part.connections,
             exchanges_max: rules.exchanges_max.unwrap_or(u64::MAX),
-            opening: Opening::spread(
+            opening: OpenSchedule::spread(
                 Duration::from_nanos(rules.open_over_ns),
                 part.first,
                 part.connections,

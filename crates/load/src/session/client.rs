@@ -15,7 +15,7 @@ use crate::client::{
     Bound, Client, Closed, ConnId, Done, Due, ErrorClass, NestedExchange, NestedStart, Outcome,
     Outlet, Stamp, Status, Ticket, TimerId, Written,
 };
-use crate::protocols::http1::pool::Pool;
+use crate::protocols::http1::client::Http1Client;
 
 /// The end of the next pause. The inner client uses lower timer ids.
 const PAUSES: TimerId = TimerId(15);
@@ -26,7 +26,7 @@ pub trait SessionTransport: Client {
     fn scripted(&mut self) -> &mut Scripted;
 }
 
-impl SessionTransport for Pool<Scripted> {
+impl SessionTransport for Http1Client<Scripted> {
     fn scripted(&mut self) -> &mut Scripted {
         self.requests_mut()
     }

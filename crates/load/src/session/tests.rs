@@ -9,7 +9,7 @@ use crate::arrivals::{Arrivals, ClosedLoop, SharedCount};
 use crate::client::ConnId;
 use crate::engine::sim::{Act, MS, Rule, S, Sim, connections};
 use crate::engine::{ExchangeRecorder, SessionWindow};
-use crate::protocols::http1::pool::Pool;
+use crate::protocols::http1::client::Http1Client;
 use crate::template::{Filler, Moment};
 
 type Log = Arc<Mutex<Vec<String>>>;
@@ -52,7 +52,7 @@ fn run_with(
         clock: (S, 1_795_219_200),
         channel: Channel::Plain,
     });
-    let pool = Pool::new(scripted, &connections(3, 10 * S));
+    let pool = Http1Client::new(scripted, &connections(3, 10 * S));
     let stop = Stop::Count {
         exchanges: sessions,
     };

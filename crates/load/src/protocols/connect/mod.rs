@@ -15,8 +15,8 @@ use crate::client::{
     Bound, Client, Closed, ConnId, Connected, Done, Due, Outcome, Outlet, Stamp, Status, TimerId,
     WaitCause,
 };
+use crate::connection_pool::{Deadlines, WaitQueue};
 use crate::generator::{self, Launch, LoadError};
-use crate::roster::{Deadlines, WaitQueue};
 
 /// Connections alone: an exchange opens one, over TLS with its handshake, and closes it. Requests are not sent.
 pub static PROTOCOL: Protocol = Protocol {
@@ -246,8 +246,6 @@ impl Client for Connect {
     }
 
     fn bytes(&mut self, _conn: ConnId, _bytes: &[u8], _stamp: Stamp, _out: &mut impl Outlet) {}
-
-    fn wrote(&mut self, _conn: ConnId, _at_ns: u64, _out: &mut impl Outlet) {}
 
     fn closed(&mut self, conn: ConnId, why: Closed, out: &mut impl Outlet) {
         let ended = Stamp::event(out.now_ns());

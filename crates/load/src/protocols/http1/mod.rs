@@ -1,20 +1,19 @@
 //! HTTP/1.1: the codec of one connection, and the client over a pool of connections.
 
+pub mod client;
+#[cfg(test)]
+mod client_tests;
 pub mod codec;
-mod conn;
 pub mod made;
 mod mismatch;
-pub mod pool;
-#[cfg(test)]
-mod pool_tests;
 pub mod request;
 pub mod requests;
 pub mod varied;
 
 use std::sync::Arc;
 
+use client::Http1Client;
 pub use mismatch::{CaptureError, ResponseMismatch};
-use pool::Pool;
 use request::Prepared;
 use tare_schema::load::{ClientSpec, LoadPlan};
 use tare_schema::protocol::OverTcp;
@@ -62,11 +61,11 @@ fn run(launch: Launch<'_, '_>) -> Result<Outcome, LoadError> {
         let compiled_templates = CompiledTemplates::of(plan)?;
         return launch.clients(|part| {
             let requests = compiled_templates.varied(part.worker, setup.workers);
-            Pool::new(requests, &setup.pooled_sessions(&part))
+            Http1Client::new(requests, &setup.pooled_sessions(&part))
         });
     }
     let requests = prepare(plan)?;
-    launch.clients(|part| Pool::new(Arc::clone(&requests), &setup.pooled_sessions(&part)))
+    launch.clients(|part| Http1Client::new(Arc::clone(&requests), &setup.pooled_sessions(&part)))
 }
 
 /// Prepares all requests of a plan.

@@ -26,8 +26,8 @@ use super::error::CodecError;
 use crate::client::{
     Bound, Client, Closed, ConnId, Due, ErrorClass, Outcome, Outlet, Stamp, TimerId, WaitCause,
 };
+use crate::connection_pool::{ConnectScheduler, DEADLINE, Deadlines, PoolConfig, TIMER_OWN};
 use crate::protocols::protocol_counters;
-use crate::roster::{Connections, DEADLINE, Deadlines, Opener, TIMER_OWN};
 use conn::{Conn, State};
 use pacing::Pacer;
 use receive::EventContext;
@@ -94,7 +94,7 @@ pub struct Http2Plan<D: Dialect> {
     /// The requests.
     pub requests: Arc<[D::Request]>,
     /// The connections. The connect timeout includes the wait for the server's SETTINGS.
-    pub connections: Connections,
+    pub connections: PoolConfig,
     /// Concurrent streams per connection at most; the server may allow fewer.
     pub streams: u16,
     /// Receive windows.
@@ -114,7 +114,7 @@ pub struct Http2<D: Dialect> {
     /// Connections to be flushed.
     dirty: Vec<u32>,
     waiting: VecDeque<QueuedExchange>,
-    opener: Opener,
+    scheduler: ConnectScheduler,
     deadlines: Deadlines,
     pacer: Pacer,
 }
@@ -133,14 +133,14 @@ impl<D: Dialect> Http2<D> {
             ready: VecDeque::with_capacity(connections.count),
             dirty: Vec::with_capacity(connections.count),
             waiting: VecDeque::with_capacity(connections.waiting_max),
-            opener: Opener::new(&connections),
+            scheduler: ConnectScheduler::new(&connections),
             deadlines: Deadlines::new(),
             pacer: Pacer::default(),
         }
     }
 
     fn open_more(&mut self, out: &mut impl Outlet) {
-        while let Some(attempt) = self.opener.attempt(out) {
+        while let Some(attempt) = self.scheduler.attempt(out) {
             let deadline_ns = attempt.deadline_ns;
             let conn = &mut self.conns[attempt.at as usize];
             conn.reset();
@@ -239,7 +239,7 @@ impl<D: Dialect> Client for Http2<D> {
     }
 
     fn is_open(&self) -> bool {
-        self.opener.are_all_open()
+        self.scheduler.are_all_open()
     }
 
     #[inline]
@@ -262,7 +262,7 @@ impl<D: Dialect> Client for Http2<D> {
                 self.offer(at);
             }
             None => {
-                let cause = if self.opener.is_none_open() {
+                let cause = if self.scheduler.is_none_open() {
                     WaitCause::Connection
                 } else {
                     WaitCause::Stream
@@ -317,11 +317,11 @@ impl<D: Dialect> Client for Http2<D> {
             self.conns[at as usize].answers,
         );
         if before.0 != after.0 {
-            self.opener.opened();
+            self.scheduler.opened();
             self.open_more(out);
         }
         if before.1 != after.1 {
-            self.opener.worked();
+            self.scheduler.reset_backoff();
         }
         match read {
             Err(error) => self.on_protocol_error(at, error, stamp, out),
@@ -368,7 +368,7 @@ impl<D: Dialect> Client for Http2<D> {
                 }
                 if fruitless {
                     // The server accepted and closed without any response: back off, or this is a busy loop.
-                    self.opener.pause(out);
+                    self.scheduler.pause(out);
                 }
                 self.lost(at, out);
             }
@@ -381,7 +381,7 @@ impl<D: Dialect> Client for Http2<D> {
             DEADLINE => self.expire(out),
             PACE => self.send_due_parts(out),
             _ => {
-                self.opener.timer(timer);
+                self.scheduler.timer(timer);
                 self.open_more(out);
             }
         }

@@ -1,16 +1,13 @@
-//! MongoDB's protocol as a [`Client`].
+//! MongoDB's protocol over a pool of connections.
 
 use std::sync::Arc;
 
 use tare_mongo::message::Header;
-use thiserror::Error;
 
 use super::answer::{ResponseError, check_preload, check_response};
 use super::documents::{Documents, Operation, SentOperation};
-use crate::client::{
-    Client, Closed, ConnId, Due, Outcome, Outlet, Stamp, Status, TimerId, WaitCause, Written,
-};
-use crate::roster::{ConnectionPool, ConnectionState, Connections, Exchange, State};
+use crate::client::{ConnId, Due, Outcome, Outlet, Stamp, Status, WaitCause};
+use crate::connection_pool::{ConnectionPool, ConnectionState, PoolConfig, PooledProtocol, State};
 
 /// Configuration of a client.
 #[derive(Debug)]
@@ -18,7 +15,7 @@ pub struct MongodbPlan {
     /// The operations of the plan's requests.
     pub operations: Arc<[Operation]>,
     /// Its connections.
-    pub connections: Connections,
+    pub connections: PoolConfig,
     /// Its documents.
     pub documents: Documents,
 }
@@ -28,7 +25,7 @@ pub struct MongodbPlan {
 pub struct Mongodb {
     operations: Arc<[Operation]>,
     documents: Documents,
-    roster: ConnectionPool<Conn, SentOperation>,
+    pool: ConnectionPool<Conn, SentOperation>,
     /// The message being written.
     message: Vec<u8>,
     preload: Preload,
@@ -47,7 +44,7 @@ enum Preload {
 
 /// State of one connection: an incomplete response.
 #[derive(Debug, Default)]
-struct Conn {
+pub(crate) struct Conn {
     partial: Vec<u8>,
 }
 
@@ -57,13 +54,6 @@ impl ConnectionState for Conn {
     }
 }
 
-/// A response timeout.
-#[derive(Debug, Error)]
-#[error("no whole answer within {limit_ms} ms")]
-struct ResponseTimeout {
-    limit_ms: u64,
-}
-
 impl Mongodb {
     /// A client that has not started.
     #[must_use]
@@ -71,36 +61,9 @@ impl Mongodb {
         Self {
             operations: plan.operations,
             documents: plan.documents,
-            roster: ConnectionPool::new(&plan.connections, Conn::default),
+            pool: ConnectionPool::new(&plan.connections, Conn::default),
             message: Vec::new(),
             preload: Preload::Waiting,
-        }
-    }
-
-    fn send(&mut self, at: u32, due: Due, waited: Option<WaitCause>, out: &mut impl Outlet) {
-        let operation = self.operations[usize::from(due.request) % self.operations.len()];
-        self.message.clear();
-        let own = self.documents.write_request(operation, &mut self.message);
-        let (sent_ns, waited) = match out.write(ConnId(at), &self.message) {
-            Written::Sent(at_ns) => (Some(at_ns), waited),
-            Written::Queued => (None, waited.or(Some(WaitCause::SocketBuffer))),
-        };
-        let begun_ns = sent_ns.unwrap_or_else(|| out.now_ns());
-        self.roster.slot(at).state = State::Busy(Exchange {
-            due,
-            begun_ns,
-            sent_ns,
-            waited,
-            last: None,
-            own,
-        });
-        self.roster.watch(begun_ns, out);
-    }
-
-    /// Sends a waiting exchange on a connection, if there is one.
-    fn offer(&mut self, at: u32, out: &mut impl Outlet) {
-        if let Some(due) = self.roster.next_for(at) {
-            self.send(at, due, Some(WaitCause::Connection), out);
         }
     }
 
@@ -131,7 +94,7 @@ impl Mongodb {
         if let Preload::Running { at: by, request_id } = self.preload
             && by == at
         {
-            self.roster.worked();
+            self.pool.reset_backoff();
             return match check_preload(header, message, request_id) {
                 Ok(()) => self.next_preload(at, out),
                 Err(error) => {
@@ -141,30 +104,30 @@ impl Mongodb {
                 }
             };
         }
-        let slot = self.roster.slot(at);
+        let slot = self.pool.slot(at);
         let State::Busy(exchange) = slot.state else {
             return self
-                .roster
-                .unasked(at, &"an answer that nothing had asked for", out);
+                .pool
+                .unsolicited(at, &"an answer that nothing had asked for", out);
         };
         slot.answers += 1;
-        self.roster.worked();
+        self.pool.reset_backoff();
         match check_response(header, message, &exchange.own) {
             Ok(()) => {
                 self.documents.record_insert(&exchange.own);
                 let ok = Outcome::Ok(Status::NONE);
-                self.roster.end(at, ok, stamp, &"", out);
+                self.pool.end(at, ok, stamp, &"", out);
             }
             Err(error) => {
                 let outcome = Outcome::Wrong(error.class());
-                self.roster.end(at, outcome, stamp, &error, out);
+                self.pool.end(at, outcome, stamp, &error, out);
                 if !error.keeps_connection() {
-                    return self.roster.renew(at, out);
+                    return self.pool.reopen(at, out);
                 }
             }
         }
-        if self.roster.is_used_up(at) {
-            return self.roster.renew(at, out);
+        if self.pool.is_at_exchange_limit(at) {
+            return self.pool.reopen(at, out);
         }
         self.offer(at, out);
     }
@@ -178,21 +141,13 @@ impl Mongodb {
         stamp: Stamp,
         out: &mut impl Outlet,
     ) {
-        if self.roster.slot(at).exchange().is_none() {
-            self.preload_lost(at);
-            return self.roster.unasked(at, error, out);
+        if self.pool.slot(at).exchange().is_none() {
+            self.before_close(at);
+            return self.pool.unsolicited(at, error, out);
         }
         let outcome = Outcome::Wrong(error.class());
-        self.roster.end(at, outcome, stamp, error, out);
-        self.roster.renew(at, out);
-    }
-
-    /// If a preload ran on this connection, the next connection that opens restarts it.
-    fn preload_lost(&mut self, at: u32) {
-        if matches!(self.preload, Preload::Running { at: by, .. } if by == at) {
-            self.documents.restart_preload();
-            self.preload = Preload::Waiting;
-        }
+        self.pool.end(at, outcome, stamp, error, out);
+        self.pool.reopen(at, out);
     }
 
     /// Handles received bytes: a complete message, or a part of one, which the caller keeps.
@@ -218,36 +173,29 @@ enum Parsed {
     Partial,
 }
 
-impl Client for Mongodb {
-    fn start(&mut self, out: &mut impl Outlet) {
-        self.roster.open_more(out);
+impl PooledProtocol for Mongodb {
+    type Conn = Conn;
+    type Own = SentOperation;
+
+    #[inline]
+    fn pool(&self) -> &ConnectionPool<Conn, SentOperation> {
+        &self.pool
     }
 
-    fn capacity(&self) -> usize {
-        self.roster.len()
+    #[inline]
+    fn pool_mut(&mut self) -> &mut ConnectionPool<Conn, SentOperation> {
+        &mut self.pool
     }
 
-    fn is_open(&self) -> bool {
-        self.preload == Preload::Done && self.roster.are_all_open()
+    fn begin(&mut self, at: u32, due: Due, waited: Option<WaitCause>, out: &mut impl Outlet) {
+        let operation = self.operations[usize::from(due.request) % self.operations.len()];
+        self.message.clear();
+        let own = self.documents.write_request(operation, &mut self.message);
+        self.pool.send(at, (due, waited), &self.message, own, out);
     }
 
-    fn due(&mut self, due: Due, out: &mut impl Outlet) {
-        if let Some(at) = self.roster.place(due) {
-            self.send(at, due, None, out);
-        }
-    }
-
-    fn connected(&mut self, conn: ConnId, out: &mut impl Outlet) {
-        self.roster.connected(conn.0, out);
-        match self.preload {
-            Preload::Waiting => self.next_preload(conn.0, out),
-            Preload::Running { .. } | Preload::Done => self.offer(conn.0, out),
-        }
-    }
-
-    fn bytes(&mut self, conn: ConnId, bytes: &[u8], stamp: Stamp, out: &mut impl Outlet) {
-        let at = conn.0;
-        let mut partial = std::mem::take(&mut self.roster.slot(at).conn.partial);
+    fn receive(&mut self, at: u32, bytes: &[u8], stamp: Stamp, out: &mut impl Outlet) {
+        let mut partial = std::mem::take(&mut self.pool.slot(at).conn.partial);
         let taken = if partial.is_empty() {
             let taken = self.take(at, bytes, stamp, out);
             if taken == Parsed::Partial {
@@ -260,41 +208,27 @@ impl Client for Mongodb {
         };
         match taken {
             Parsed::Complete => partial.clear(),
-            Parsed::Partial => {
-                if let Some(exchange) = self.roster.slot(at).exchange() {
-                    if exchange.last.is_none() {
-                        out.first_byte(exchange.due.ticket, stamp.arrived_ns);
-                    }
-                    exchange.last = Some(stamp);
-                }
-            }
+            Parsed::Partial => self.pool.partial(at, stamp, out),
         }
-        self.roster.slot(at).conn.partial = partial;
+        self.pool.slot(at).conn.partial = partial;
     }
 
-    fn wrote(&mut self, conn: ConnId, at_ns: u64, _out: &mut impl Outlet) {
-        if let Some(exchange) = self.roster.slot(conn.0).exchange() {
-            exchange.sent_ns.get_or_insert(at_ns);
+    fn is_prepared(&self) -> bool {
+        self.preload == Preload::Done
+    }
+
+    fn after_open(&mut self, at: u32, out: &mut impl Outlet) {
+        match self.preload {
+            Preload::Waiting => self.next_preload(at, out),
+            Preload::Running { .. } | Preload::Done => self.offer(at, out),
         }
     }
 
-    fn closed(&mut self, conn: ConnId, why: Closed, out: &mut impl Outlet) {
-        self.preload_lost(conn.0);
-        if self.roster.closed(conn.0, why, out).is_some() {
-            let ended = Stamp::event(out.now_ns());
-            let outcome = Outcome::Wrong(why.class());
-            self.roster.end(conn.0, outcome, ended, &why, out);
-            self.roster.lost(conn.0, out);
+    /// If a preload ran on this connection, the next connection that opens restarts it.
+    fn before_close(&mut self, at: u32) {
+        if matches!(self.preload, Preload::Running { at: by, .. } if by == at) {
+            self.documents.restart_preload();
+            self.preload = Preload::Waiting;
         }
-    }
-
-    fn timer(&mut self, timer: TimerId, out: &mut impl Outlet) {
-        self.roster
-            .timer(timer, |limit_ms, _| ResponseTimeout { limit_ms }, out);
-    }
-
-    fn abandon(&mut self, out: &mut impl Outlet) {
-        let example = "no whole answer when the drain ended";
-        self.roster.abandon(&example, out);
     }
 }

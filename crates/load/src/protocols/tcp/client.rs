@@ -1,26 +1,57 @@
-//! The TCP [`Client`]: a pool of connections, each with at most one exchange at a time.
+//! The TCP client: a pool of connections, each with at most one exchange at a time.
 
 use std::collections::VecDeque;
+use std::fmt::Display;
 
 use thiserror::Error;
 
-use super::conn::{Conn, Transfer};
-use super::spec::{ExchangeSpec, ResponseEnd};
-use super::{TcpExchange, pattern};
-use crate::client::{Client, Closed, ConnId, Due, Outcome, Outlet, Stamp, TimerId, WaitCause};
-use crate::roster::{ConnectionPool, Connections, Exchange, TIMER_OWN};
+use super::options::{ExchangeSpec, ResponseEnd};
+use super::{PATTERN_PERIOD, PIECE_BYTES, TcpContent, TcpExchange, pattern};
+use crate::client::{
+    Closed, ConnId, Due, ErrorClass, Outcome, Outlet, Stamp, Status, TimerId, WaitCause,
+};
+use crate::connection_pool::{
+    ConnectionPool, ConnectionState, Exchange, PoolConfig, PooledProtocol, State, TIMER_OWN,
+};
 
-/// Goes off at once when a connection has more to write than its turn allowed.
-pub(super) const RESUME: TimerId = TIMER_OWN;
+/// Bytes written to one connection before the next one has its turn.
+const TURN_BYTES: u64 = 4 * PIECE_BYTES as u64;
+
+/// Goes off at once when a connection has more to write than its turn allowed. Nothing is to be done then: `write_more` follows.
+const RESUME: TimerId = TIMER_OWN;
+
+/// One connection.
+#[derive(Debug, Default)]
+pub struct Conn {
+    /// Bytes received after the end of a block, which belong to the next one, with the timestamp of the last.
+    pub surplus: Option<(u64, Stamp)>,
+}
+
+impl ConnectionState for Conn {
+    fn reset(&mut self) {
+        self.surplus = None;
+    }
+}
+
+/// Progress of an exchange.
+#[derive(Debug, Clone, Copy)]
+pub struct Transfer {
+    /// Bytes that the kernel has not accepted yet.
+    pub unsent_bytes: u64,
+    /// Bytes received.
+    pub received_bytes: u64,
+    /// Offset of the first byte of the response that differs from the pattern.
+    pub wrong_at: Option<u64>,
+}
 
 /// The client.
 #[derive(Debug)]
 pub struct Tcp {
-    pub(super) spec: ExchangeSpec,
-    pub(super) pattern: Vec<u8>,
-    pub(super) roster: ConnectionPool<Conn, Transfer>,
+    spec: ExchangeSpec,
+    pattern: Vec<u8>,
+    pool: ConnectionPool<Conn, Transfer>,
     /// Connections with data to write, round robin.
-    pub(super) writers: VecDeque<u32>,
+    writers: VecDeque<u32>,
 }
 
 /// The exchange was not complete within the time limit.
@@ -32,37 +63,185 @@ struct ExchangeTimeout {
     received_bytes: u64,
 }
 
-impl ExchangeTimeout {
-    fn of(limit_ms: u64, exchange: &Exchange<Transfer>) -> Self {
-        Self {
-            limit_ms,
-            unsent_bytes: exchange.own.unsent_bytes,
-            received_bytes: exchange.own.received_bytes,
-        }
-    }
-}
-
 impl Tcp {
     /// A client that has not started.
     #[must_use]
-    pub fn new(exchange: TcpExchange, connections: &Connections) -> Self {
+    pub fn new(exchange: TcpExchange, connections: &PoolConfig) -> Self {
         Self {
             spec: exchange.into(),
             pattern: pattern(),
-            roster: ConnectionPool::new(connections, Conn::default),
+            pool: ConnectionPool::new(connections, Conn::default),
             writers: VecDeque::with_capacity(connections.count),
         }
     }
 
-    /// Starts the next waiting exchange on a connection, if there is one.
+    /// Writes as much as the kernel accepts, at most [`TURN_BYTES`].
+    fn send(&mut self, at: u32, out: &mut impl Outlet) {
+        let Some(exchange) = self.pool.slot(at).exchange() else {
+            return;
+        };
+        let transfer = &mut exchange.own;
+        let mut turn_bytes = TURN_BYTES;
+        while transfer.unsent_bytes > 0 && turn_bytes > 0 {
+            let start =
+                ((self.spec.send_bytes - transfer.unsent_bytes) % PATTERN_PERIOD as u64) as usize;
+            let length = transfer
+                .unsent_bytes
+                .min(turn_bytes)
+                .min(PIECE_BYTES as u64) as usize;
+            let at_ns = out.now_ns();
+            let taken = out.pour(ConnId(at), &self.pattern[start..start + length]);
+            if taken > 0 {
+                exchange.sent_ns.get_or_insert(at_ns);
+            }
+            transfer.unsent_bytes -= taken as u64;
+            turn_bytes -= taken as u64;
+            if taken < length {
+                // The client is notified when the socket is writable again.
+                if exchange.sent_ns.is_none() {
+                    exchange.waited = exchange.waited.or(Some(WaitCause::SocketBuffer));
+                }
+                return;
+            }
+        }
+        if transfer.unsent_bytes > 0 {
+            self.writers.push_back(at);
+            return out.timer(RESUME, out.now_ns());
+        }
+        if let ResponseEnd::UntilEof(_) = self.spec.answer {
+            out.half_close(ConnId(at));
+        }
+        self.finish_if_complete(at, out);
+    }
+
+    /// Ends the exchange of a connection if it is complete.
     #[inline]
-    pub(super) fn offer(&mut self, at: u32, out: &mut impl Outlet) {
-        if let Some(due) = self.roster.next_for(at) {
-            self.begin(at, due, Some(WaitCause::Connection), out);
+    fn finish_if_complete(&mut self, at: u32, out: &mut impl Outlet) {
+        let State::Busy(exchange) = self.pool.slot(at).state else {
+            return;
+        };
+        let ResponseEnd::Bytes(expected) = self.spec.answer else {
+            return;
+        };
+        let transfer = &exchange.own;
+        if transfer.unsent_bytes > 0 || transfer.received_bytes < expected {
+            return;
+        }
+        self.pool.reset_backoff();
+        let ended = exchange.last.unwrap_or_else(|| Stamp::event(out.now_ns()));
+        let surplus = transfer.received_bytes - expected;
+        self.record_result(at, transfer, expected, ended, out);
+        let slot = self.pool.slot(at);
+        slot.answers += 1;
+        slot.conn.surplus = (surplus > 0).then_some((surplus, ended));
+        if self.pool.is_at_exchange_limit(at) || (surplus > 0 && !self.spec.is_throughput) {
+            return self.pool.reopen(at, out);
+        }
+        self.offer(at, out);
+    }
+
+    /// Reports the outcome of a complete response.
+    fn record_result(
+        &mut self,
+        at: u32,
+        transfer: &Transfer,
+        expected: u64,
+        ended: Stamp,
+        out: &mut impl Outlet,
+    ) {
+        let received = transfer.received_bytes;
+        let wrong = Outcome::Wrong(ErrorClass::WRONG_BODY);
+        if let Some(offset) = transfer.wrong_at {
+            let example = format_args!("byte {offset} of the answer is not the one expected");
+            self.pool.end(at, wrong, ended, &example, out);
+        } else if received != expected && !self.spec.is_throughput {
+            let example = format_args!("{received} bytes came back, not {expected}");
+            self.pool.end(at, wrong, ended, &example, out);
+        } else {
+            self.pool
+                .end(at, Outcome::Ok(Status::NONE), ended, &"", out);
         }
     }
 
-    /// The connection was closed during an exchange. With [`ResponseEnd::UntilEof`] the response is complete by that.
+    /// Counts and checks received bytes for the current exchange; false when there is none.
+    fn count_received(&mut self, at: u32, bytes: &[u8], stamp: Stamp) -> bool {
+        let Some(exchange) = self.pool.slot(at).exchange() else {
+            return false;
+        };
+        let transfer = &mut exchange.own;
+        if self.spec.content == TcpContent::Pattern && transfer.wrong_at.is_none() {
+            let mut offset = transfer.received_bytes;
+            for piece in bytes.chunks(PIECE_BYTES) {
+                let start = (offset % PATTERN_PERIOD as u64) as usize;
+                let right = &self.pattern[start..start + piece.len()];
+                if piece != right {
+                    let within = piece
+                        .iter()
+                        .zip(right)
+                        .position(|(came, right)| came != right);
+                    transfer.wrong_at = Some(offset + within.unwrap_or(0) as u64);
+                    break;
+                }
+                offset += piece.len() as u64;
+            }
+        }
+        transfer.received_bytes += bytes.len() as u64;
+        exchange.last = Some(stamp);
+        true
+    }
+}
+
+impl PooledProtocol for Tcp {
+    type Conn = Conn;
+    type Own = Transfer;
+    const UNFINISHED: &'static str = "not done when the drain ended";
+
+    #[inline]
+    fn pool(&self) -> &ConnectionPool<Conn, Transfer> {
+        &self.pool
+    }
+
+    #[inline]
+    fn pool_mut(&mut self) -> &mut ConnectionPool<Conn, Transfer> {
+        &mut self.pool
+    }
+
+    fn begin(&mut self, at: u32, due: Due, waited: Option<WaitCause>, out: &mut impl Outlet) {
+        let begun_ns = out.now_ns();
+        let slot = self.pool.slot(at);
+        let surplus = slot.conn.surplus.take();
+        slot.state = State::Busy(Exchange {
+            due,
+            begun_ns,
+            // With nothing to send it counts as sent.
+            sent_ns: (self.spec.send_bytes == 0).then_some(begun_ns),
+            waited,
+            last: surplus.map(|(_, stamp)| stamp),
+            own: Transfer {
+                unsent_bytes: self.spec.send_bytes,
+                received_bytes: surplus.map_or(0, |(bytes, _)| bytes),
+                wrong_at: None,
+            },
+        });
+        self.pool.watch(begun_ns, out);
+        if self.spec.is_throughput || self.spec.send_bytes > PIECE_BYTES as u64 {
+            self.writers.push_back(at);
+        } else {
+            self.send(at, out);
+        }
+    }
+
+    fn receive(&mut self, at: u32, bytes: &[u8], stamp: Stamp, out: &mut impl Outlet) {
+        if self.count_received(at, bytes, stamp) {
+            self.finish_if_complete(at, out);
+        } else if !self.spec.is_throughput {
+            let count = bytes.len();
+            let example = format_args!("{count} bytes came that no exchange had asked for");
+            self.pool.unsolicited(at, &example, out);
+        }
+    }
+
+    /// With [`ResponseEnd::UntilEof`] the response is complete by that.
     fn end_by_close(
         &mut self,
         at: u32,
@@ -74,39 +253,23 @@ impl Tcp {
         let transfer = &exchange.own;
         match (self.spec.answer, why) {
             (ResponseEnd::UntilEof(expected), Closed::Eof) if transfer.unsent_bytes == 0 => {
-                self.roster.worked();
+                self.pool.reset_backoff();
                 let expected = expected.unwrap_or(transfer.received_bytes);
                 let ended = exchange.last.unwrap_or(ended);
                 self.record_result(at, transfer, expected, ended, out);
             }
             _ => self
-                .roster
+                .pool
                 .end(at, Outcome::Wrong(why.class()), ended, &why, out),
         }
     }
-}
 
-impl Client for Tcp {
-    fn start(&mut self, out: &mut impl Outlet) {
-        self.roster.open_more(out);
-    }
-
-    fn capacity(&self) -> usize {
-        self.roster.len()
-    }
-
-    fn is_open(&self) -> bool {
-        self.roster.are_all_open()
-    }
-
-    fn due(&mut self, due: Due, out: &mut impl Outlet) {
-        if let Some(at) = self.roster.place(due) {
-            self.begin(at, due, None, out);
-        }
+    fn after_full(&mut self, at: u32) {
+        self.writers.push_back(at);
     }
 
     /// Gives each connection with data to write one turn; the rest is written after the next events.
-    fn flush(&mut self, out: &mut impl Outlet) {
+    fn write_more(&mut self, out: &mut impl Outlet) {
         for _ in 0..self.writers.len() {
             let Some(at) = self.writers.pop_front() else {
                 return;
@@ -115,40 +278,11 @@ impl Client for Tcp {
         }
     }
 
-    fn connected(&mut self, conn: ConnId, out: &mut impl Outlet) {
-        self.roster.connected(conn.0, out);
-        self.offer(conn.0, out);
-    }
-
-    fn bytes(&mut self, conn: ConnId, bytes: &[u8], stamp: Stamp, out: &mut impl Outlet) {
-        if self.receive(conn.0, bytes, stamp) {
-            self.finish_if_complete(conn.0, out);
-        } else if !self.spec.is_throughput {
-            let count = bytes.len();
-            let example = format_args!("{count} bytes came that no exchange had asked for");
-            self.roster.unasked(conn.0, &example, out);
+    fn timeout(limit_ms: u64, exchange: Exchange<Transfer>) -> impl Display {
+        ExchangeTimeout {
+            limit_ms,
+            unsent_bytes: exchange.own.unsent_bytes,
+            received_bytes: exchange.own.received_bytes,
         }
-    }
-
-    fn wrote(&mut self, _conn: ConnId, _at_ns: u64, _out: &mut impl Outlet) {}
-
-    fn room(&mut self, conn: ConnId, _out: &mut impl Outlet) {
-        self.writers.push_back(conn.0);
-    }
-
-    fn closed(&mut self, conn: ConnId, why: Closed, out: &mut impl Outlet) {
-        if let Some(exchange) = self.roster.closed(conn.0, why, out) {
-            self.end_by_close(conn.0, why, &exchange, out);
-            self.roster.lost(conn.0, out);
-        }
-    }
-
-    /// For `RESUME` nothing is to be done: waiting connections are served in `flush`.
-    fn timer(&mut self, timer: TimerId, out: &mut impl Outlet) {
-        self.roster.timer(timer, ExchangeTimeout::of, out);
-    }
-
-    fn abandon(&mut self, out: &mut impl Outlet) {
-        self.roster.abandon(&"not done when the drain ended", out);
     }
 }

@@ -1,10 +1,7 @@
 //! Plain TCP: echo with given sizes, half-closed connections, and throughput.
 
 mod client;
-mod conn;
-mod exchange;
 mod options;
-mod spec;
 #[cfg(test)]
 mod tests;
 

@@ -7,8 +7,8 @@ use tare_schema::load::Stop;
 use super::{Direction, Tcp, TcpContent, TcpExchange, pattern};
 use crate::arrivals::{Arrivals, ClosedLoop, SharedCount};
 use crate::client::{Closed, ConnId};
+use crate::connection_pool::PoolConfig;
 use crate::engine::sim::{Act, Far, MS, S, Sim, connections};
-use crate::roster::Connections;
 use crate::tally::Quantity;
 
 const ECHO: TcpExchange = TcpExchange::Echo {
@@ -45,7 +45,7 @@ impl Far for Echo {
 }
 
 fn tcp(exchange: TcpExchange, count: usize, exchanges_max: u64) -> Tcp {
-    let plan = Connections {
+    let plan = PoolConfig {
         exchanges_max,
         ..connections(count, S)
     };

@@ -11,8 +11,8 @@ use crate::client::{
     Bound, Client, Closed, ConnId, Done, Due, ErrorClass, Outcome, Outlet, Stamp, Status, Ticket,
     TimerId, WaitCause,
 };
+use crate::connection_pool::Deadlines;
 use crate::protocols::protocol_counters;
-use crate::roster::Deadlines;
 
 /// Datagrams that are remembered after their end, to tell late and doubled answers from unknown ones.
 const REMEMBERED: usize = 1 << 16;
@@ -334,8 +334,6 @@ impl Client for Udp {
             None => self.counts.unknown += 1,
         }
     }
-
-    fn wrote(&mut self, _conn: ConnId, _at_ns: u64, _out: &mut impl Outlet) {}
 
     fn room(&mut self, conn: ConnId, out: &mut impl Outlet) {
         self.connections[conn.0 as usize] = Connection::Open;

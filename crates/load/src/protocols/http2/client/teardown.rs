@@ -15,7 +15,7 @@ impl<D: Dialect> Http2<D> {
     /// An open connection was closed and has no streams left: opens another one.
     pub(super) fn lost(&mut self, at: u32, out: &mut impl Outlet) {
         self.conns[at as usize].state = State::Closed;
-        self.opener.lost(at);
+        self.scheduler.lost(at);
         self.open_more(out);
     }
 
@@ -28,8 +28,8 @@ impl<D: Dialect> Http2<D> {
         out: &mut impl Outlet,
     ) {
         self.conns[at as usize].state = State::Closed;
-        self.opener.failed(at, out);
-        if self.opener.is_none_open() {
+        self.scheduler.failed(at, out);
+        if self.scheduler.is_none_open() {
             // No connection is open: waiting exchanges fail, as requests of a user would.
             self.end_waiting(Outcome::Wrong(class), example, out);
         }
@@ -97,7 +97,7 @@ impl<D: Dialect> Http2<D> {
             &error,
             out,
         );
-        if blamed == 0 && (was_open || self.waiting.is_empty() || !self.opener.is_none_open()) {
+        if blamed == 0 && (was_open || self.waiting.is_empty() || !self.scheduler.is_none_open()) {
             out.fault(ErrorClass::MALFORMED, &error);
         }
         let output = &mut self.conns[at as usize].output;
@@ -110,7 +110,7 @@ impl<D: Dialect> Http2<D> {
         out.close(ConnId(at));
         if was_open {
             if self.conns[at as usize].answers == 0 {
-                self.opener.pause(out);
+                self.scheduler.pause(out);
             }
             self.lost(at, out);
         } else {
@@ -127,7 +127,7 @@ impl<D: Dialect> Http2<D> {
         if is_drained {
             if conn.answers == 0 {
                 // The server ended the connection before any response: back off, or this is a busy loop.
-                self.opener.pause(out);
+                self.scheduler.pause(out);
             }
             out.close(ConnId(at));
             self.lost(at, out);

@@ -7,10 +7,10 @@ use std::net::SocketAddr;
 use tare_kafka::sasl::Login;
 
 use crate::client::{Bound, ConnId};
+use crate::connection_pool::Backoff;
 use crate::protocols::kafka::frame_reader::FrameReader;
 use crate::protocols::kafka::send_queue::{SendQueue, WriteProgress};
 use crate::protocols::kafka::versions::Versions;
-use crate::roster::Backoff;
 
 /// The state of a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

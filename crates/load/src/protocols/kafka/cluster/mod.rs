@@ -32,7 +32,7 @@ use super::send_queue::Segments;
 use super::versions::Api;
 use crate::arrivals::NEVER;
 use crate::client::{Closed, ErrorClass, Outlet, TimerId};
-use crate::roster::{DEADLINE, Deadlines, RETRY};
+use crate::connection_pool::{DEADLINE, Deadlines, RETRY};
 
 /// The first timer id of the owner; lower ones are the cluster's.
 pub const TIMER_OWNER: TimerId = TimerId(3);

@@ -68,8 +68,6 @@ impl Client for Fetch {
         }
     }
 
-    fn wrote(&mut self, _conn: ConnId, _at_ns: u64, _out: &mut impl Outlet) {}
-
     fn room(&mut self, conn: ConnId, _out: &mut impl Outlet) {
         self.cluster.room(conn.0);
     }

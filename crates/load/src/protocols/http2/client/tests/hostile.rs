@@ -33,7 +33,7 @@ fn check_connection(bytes: &[u8], code: u8, example: &str) {
     told.due(0);
     told.due(1);
     told.sent(0);
-    told.client.opener.pause(&mut told.net);
+    told.client.scheduler.pause(&mut told.net);
     told.arrives(0, bytes);
     let last = told.sent(0).pop().unwrap();
     assert_eq!(

@@ -14,8 +14,8 @@ use crate::client::{
     Bound, Client, Closed, ConnId, Done, Due, ErrorClass, Outcome, Outlet, Stamp, StampSource,
     TIMERS_MAX, Ticket, TimerId, WaitCause, Written,
 };
+use crate::connection_pool::PoolConfig;
 use crate::engine::sim::connections;
-use crate::roster::Connections;
 
 pub const MS: u64 = 1_000_000;
 pub const TIMEOUT_NS: u64 = 1_000 * MS;
@@ -212,7 +212,7 @@ impl<D: Dialect> Rig<D> {
     pub fn of(setup: Setup, requests: Arc<[D::Request]>) -> Self {
         let client = Http2::new(Http2Plan {
             requests,
-            connections: Connections {
+            connections: PoolConfig {
                 waiting_max: 64,
                 ..connections(setup.connections, TIMEOUT_NS)
             },

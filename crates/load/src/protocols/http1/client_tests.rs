@@ -2,16 +2,16 @@
 
 use tare_schema::load::{ExpectBody, Stop};
 
-use super::pool::Pool;
+use super::client::Http1Client;
 use crate::arrivals::{Arrivals, ClosedLoop, SharedCount};
 use crate::client::{Closed, ConnId};
+use crate::connection_pool::OpenSchedule;
 use crate::engine::sim::{
     Act, Far, MS, Rule, S, Sim, answer, pool, pool_expecting, pool_ruled, rate,
 };
-use crate::roster::Opening;
 use crate::tally::Quantity;
 
-fn errors<F: Far>(sim: &mut Sim<Pool, F>) -> Vec<(String, usize)> {
+fn errors<F: Far>(sim: &mut Sim<Http1Client, F>) -> Vec<(String, usize)> {
     let classes = sim.classes.seen();
     let observed = sim.observed();
     classes
@@ -22,7 +22,7 @@ fn errors<F: Far>(sim: &mut Sim<Pool, F>) -> Vec<(String, usize)> {
 }
 
 /// Ten exchanges, one after the other, over one connection, against a scripted server.
-fn ten(rule: impl FnMut(u64, ConnId, &[u8]) -> Vec<(u64, Act)>) -> Sim<Pool, impl Far> {
+fn ten(rule: impl FnMut(u64, ConnId, &[u8]) -> Vec<(u64, Act)>) -> Sim<Http1Client, impl Far> {
     let shared = SharedCount::new(10, 1);
     let arrivals = ClosedLoop::new(1, 0, 0, Stop::Count { exchanges: 10 }, &shared);
     let mut sim = Sim::new(pool(1), Arrivals::ClosedLoop(arrivals), 1, Rule(rule));
@@ -224,7 +224,7 @@ fn a_connection_is_opened_anew_after_as_many_answers_as_it_may_bring() {
         let shared = SharedCount::new(10, 1);
         let arrivals = ClosedLoop::new(1, 0, 0, Stop::Count { exchanges: 10 }, &shared);
         let far = Rule(|_: u64, _: ConnId, _: &[u8]| vec![(MS, Act::Send(answer()))]);
-        let client = pool_ruled(1, exchanges_max, Opening::default());
+        let client = pool_ruled(1, exchanges_max, OpenSchedule::default());
         let mut sim = Sim::new(client, Arrivals::ClosedLoop(arrivals), 1, far);
         sim.run_until(100 * S);
         let counts = sim.engine.recorder().counts();
@@ -236,7 +236,7 @@ fn a_connection_is_opened_anew_after_as_many_answers_as_it_may_bring() {
 #[test]
 fn connections_are_opened_one_after_the_other_when_a_time_is_given() {
     let over = std::time::Duration::from_millis(400);
-    let client = pool_ruled(4, u64::MAX, Opening::spread(over, 0, 4, 4));
+    let client = pool_ruled(4, u64::MAX, OpenSchedule::spread(over, 0, 4, 4));
     let far = Rule(|_: u64, _: ConnId, _: &[u8]| vec![(MS, Act::Send(answer()))]);
     let mut sim = Sim::new(client, rate(10.0, 1), 100, far);
     sim.run_until(3 * S);

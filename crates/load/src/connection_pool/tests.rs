@@ -4,7 +4,7 @@ use std::fmt::Display;
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use super::opener::ATTEMPTS_MAX;
+use super::connect_scheduler::ATTEMPTS_MAX;
 use super::*;
 use crate::client::{Status, TIMERS_MAX, Ticket, Written};
 use crate::engine::sim::{MS, S, connections};
@@ -44,13 +44,13 @@ impl Outlet for Log {
         self.asked.push(Connect(conn.0, address.port()));
     }
     fn write(&mut self, _conn: ConnId, _bytes: &[u8]) -> Written {
-        unreachable!("a roster writes nothing")
+        unreachable!("a pool writes nothing")
     }
     fn pour(&mut self, _conn: ConnId, _bytes: &[u8]) -> usize {
-        unreachable!("a roster writes nothing")
+        unreachable!("a pool writes nothing")
     }
     fn half_close(&mut self, _conn: ConnId) {
-        unreachable!("a roster closes both directions")
+        unreachable!("a pool closes both directions")
     }
     fn close(&mut self, conn: ConnId) {
         self.asked.push(Close(conn.0));
@@ -74,14 +74,14 @@ impl Outlet for Log {
 
 /// A pool with its outlet.
 struct Rig {
-    roster: ConnectionPool<Lives, u8>,
+    pool: ConnectionPool<Lives, u8>,
     log: Log,
 }
 
 impl Rig {
-    fn new(plan: &Connections) -> Self {
+    fn new(plan: &PoolConfig) -> Self {
         let mut rig = Rig {
-            roster: ConnectionPool::new(plan, Lives::default),
+            pool: ConnectionPool::new(plan, Lives::default),
             log: Log {
                 now_ns: S,
                 asked: Vec::new(),
@@ -89,7 +89,7 @@ impl Rig {
                 timers_set: 0,
             },
         };
-        rig.roster.open_more(&mut rig.log);
+        rig.pool.open_more(&mut rig.log);
         rig
     }
 
@@ -97,7 +97,7 @@ impl Rig {
     fn open(count: usize) -> Self {
         let mut rig = Rig::new(&connections(count, S));
         (0..count as u32).for_each(|at| rig.connected(at));
-        assert!(rig.roster.are_all_open());
+        assert!(rig.pool.are_all_open());
         rig.asked();
         rig
     }
@@ -109,7 +109,7 @@ impl Rig {
 
     fn begin(&mut self, at: u32, ticket: u32) {
         let begun_ns = self.log.now_ns;
-        self.roster.slot(at).state = State::Busy(Exchange {
+        self.pool.slot(at).state = State::Busy(Exchange {
             due: due(ticket),
             begun_ns,
             sent_ns: Some(begun_ns),
@@ -117,40 +117,40 @@ impl Rig {
             last: None,
             own: 7,
         });
-        self.roster.watch(begun_ns, &mut self.log);
+        self.pool.watch(begun_ns, &mut self.log);
     }
 
     /// The connection of an exchange, if one was free.
     fn due(&mut self, ticket: u32) -> Option<u32> {
-        let at = self.roster.place(due(ticket))?;
+        let at = self.pool.acquire(due(ticket))?;
         self.begin(at, ticket);
         Some(at)
     }
 
     /// The next exchange of a connection, if one was waiting.
     fn offer(&mut self, at: u32) -> Option<u32> {
-        let ticket = self.roster.next_for(at)?.ticket.0;
+        let ticket = self.pool.next_waiting(at)?.ticket.0;
         self.begin(at, ticket);
         Some(ticket)
     }
 
     fn connected(&mut self, at: u32) {
-        self.roster.connected(at, &mut self.log);
+        self.pool.connected(at, &mut self.log);
         self.offer(at);
     }
 
     /// A correct response.
     fn answered(&mut self, at: u32) {
-        self.roster.worked();
-        self.roster.slot(at).answers += 1;
+        self.pool.reset_backoff();
+        self.pool.slot(at).answers += 1;
         let ended = Stamp::event(self.log.now_ns);
         let log = &mut self.log;
-        self.roster
+        self.pool
             .end(at, Outcome::Ok(Status::NONE), ended, &"", log);
     }
 
     fn closed(&mut self, at: u32, why: Closed) -> Option<u32> {
-        let exchange = self.roster.closed(at, why, &mut self.log)?;
+        let exchange = self.pool.closed(at, why, &mut self.log)?;
         Some(exchange.due.ticket.0)
     }
 
@@ -160,10 +160,10 @@ impl Rig {
         for at in 0..TIMERS_MAX {
             if self.log.timers[at].is_some_and(|at_ns| at_ns <= self.log.now_ns) {
                 self.log.timers[at] = None;
-                let late = |limit_ms, exchange: &Exchange<u8>| {
+                let late = |limit_ms, exchange: Exchange<u8>| {
                     format!("{} within {limit_ms} ms", exchange.own)
                 };
-                self.roster.timer(TimerId(at as u8), late, &mut self.log);
+                self.pool.timer(TimerId(at as u8), late, &mut self.log);
             }
         }
     }
@@ -183,7 +183,7 @@ fn done(ticket: u32, outcome: &str) -> Asked {
 #[test]
 fn addresses_are_used_in_turn_over_the_whole_load() {
     let address = |port| SocketAddr::from(([127, 0, 0, 1], port));
-    let mut rig = Rig::new(&Connections {
+    let mut rig = Rig::new(&PoolConfig {
         addresses: [address(80), address(81), address(82)].into(),
         first: 4,
         ..connections(3, S)
@@ -198,13 +198,13 @@ fn only_so_many_attempts_are_under_way_at_once() {
     assert_eq!(rig.asked().len(), ATTEMPTS_MAX);
     rig.connected(5);
     assert_eq!(rig.asked(), [Connect(ATTEMPTS_MAX as u32, 80)]);
-    assert!(!rig.roster.are_all_open());
+    assert!(!rig.pool.are_all_open());
 }
 
 #[test]
 fn connections_are_opened_as_their_turn_comes() {
-    let mut rig = Rig::new(&Connections {
-        opening: Opening::spread(Duration::from_nanos(40 * MS), 0, 4, 4),
+    let mut rig = Rig::new(&PoolConfig {
+        opening: OpenSchedule::spread(Duration::from_nanos(40 * MS), 0, 4, 4),
         ..connections(4, S)
     });
     assert_eq!(rig.asked(), [Connect(0, 80)]);
@@ -247,11 +247,11 @@ fn a_connection_that_ended_while_it_was_free_carries_nothing_until_it_is_open_ag
     assert_eq!(rig.due(2), Some(1));
     assert_eq!(rig.due(3), None, "the other one is not open");
     rig.connected(0);
-    let State::Busy(exchange) = rig.roster.slot(0).state else {
+    let State::Busy(exchange) = rig.pool.slot(0).state else {
         panic!("what waited begins on it");
     };
     assert_eq!(exchange.due, due(3));
-    assert_eq!(rig.roster.slot(0).conn.0, 2, "lives");
+    assert_eq!(rig.pool.slot(0).conn.0, 2, "lives");
     assert_eq!(rig.due(4), None);
 }
 
@@ -309,7 +309,7 @@ fn what_is_accepted_and_dropped_is_opened_again_after_a_pause() {
     assert_eq!(rig.asked(), [Connect(0, 80)]);
     rig.connected(0);
     let log = &mut rig.log;
-    rig.roster.unasked(0, &"hello", log);
+    rig.pool.unsolicited(0, &"hello", log);
     let fault = Fault("malformed: hello".to_owned());
     assert_eq!(rig.asked(), [fault, Close(0)]);
     rig.pass(20 * MS);
@@ -362,30 +362,30 @@ fn a_connection_that_ends_under_an_exchange_gives_it_back() {
     assert_eq!(rig.closed(0, Closed::Reset), Some(9));
     assert_eq!(rig.asked(), [], "what becomes of it is the client's matter");
     let log = &mut rig.log;
-    rig.roster
+    rig.pool
         .end(0, Outcome::Ok(Status::NONE), Stamp::event(S), &"", log);
-    rig.roster.lost(0, log);
+    rig.pool.lost(0, log);
     assert_eq!(rig.asked(), [done(9, "ok"), Connect(0, 80)]);
 }
 
 #[test]
 fn a_connection_is_used_up_after_its_answers_and_fresh_when_it_is_opened_anew() {
-    let mut rig = Rig::new(&Connections {
+    let mut rig = Rig::new(&PoolConfig {
         exchanges_max: 2,
         ..connections(1, S)
     });
     rig.connected(0);
     rig.due(1);
     rig.answered(0);
-    assert!(!rig.roster.is_used_up(0));
+    assert!(!rig.pool.is_at_exchange_limit(0));
     rig.offer(0);
     rig.due(2);
     rig.answered(0);
-    assert!(rig.roster.is_used_up(0));
+    assert!(rig.pool.is_at_exchange_limit(0));
     rig.asked();
-    rig.roster.renew(0, &mut rig.log);
+    rig.pool.reopen(0, &mut rig.log);
     assert_eq!(rig.asked(), [Close(0), Connect(0, 80)]);
-    assert!(!rig.roster.is_used_up(0));
+    assert!(!rig.pool.is_at_exchange_limit(0));
 }
 
 #[test]
@@ -393,7 +393,7 @@ fn abandoned_every_exchange_ends_once() {
     let mut rig = Rig::open(1);
     rig.due(1);
     rig.due(2);
-    let abandon = |rig: &mut Rig| rig.roster.abandon(&"under way", &mut rig.log);
+    let abandon = |rig: &mut Rig| rig.pool.abandon(&"under way", &mut rig.log);
     abandon(&mut rig);
     let waiting = "unfinished: still waiting for a free connection when the drain ended";
     assert_eq!(

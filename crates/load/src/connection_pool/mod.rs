@@ -3,34 +3,100 @@
 //! The protocol encodes requests and decodes responses; connecting, deadlines and the wait queue are here. Protocols with many
 //! exchanges per connection, or one connection per exchange, use single parts: connect scheduling, deadlines, the queue.
 
-mod backoff;
-mod deadlines;
-mod opener;
-mod opening;
-mod plan;
-mod slot;
+mod connect_scheduler;
+mod pooled_protocol;
 #[cfg(test)]
 mod tests;
-mod wait_queue;
+mod waiting;
 
 use std::collections::VecDeque;
 use std::fmt::Display;
 
 use crate::client::{
-    Bound, Closed, ConnId, Done, Due, ErrorClass, Outcome, Outlet, Stamp, TimerId,
+    Bound, Closed, ConnId, Done, Due, ErrorClass, Outcome, Outlet, Stamp, TimerId, WaitCause,
+    Written,
 };
-pub(crate) use backoff::Backoff;
-pub(crate) use deadlines::{DEADLINE, Deadlines};
-use opener::OPEN;
-pub(crate) use opener::Opener;
-pub(crate) use opener::RETRY;
-pub use opening::Opening;
-pub use plan::Connections;
-pub(crate) use slot::{ConnectionState, Exchange, Slot, State};
-pub(crate) use wait_queue::WaitQueue;
+use connect_scheduler::OPEN;
+pub(crate) use connect_scheduler::{Backoff, ConnectScheduler, RETRY};
+pub use connect_scheduler::{OpenSchedule, PoolConfig};
+pub(crate) use pooled_protocol::PooledProtocol;
+pub(crate) use waiting::{DEADLINE, Deadlines, WaitQueue};
 
 /// First timer that is free for the client's own use.
 pub(crate) const TIMER_OWN: TimerId = TimerId(3);
+
+/// A client's own state of a connection.
+pub(crate) trait ConnectionState {
+    /// Resets to a connection that was just opened.
+    fn reset(&mut self);
+}
+
+/// One connection: `C` is the client's state of it, `X` that of an exchange.
+#[derive(Debug)]
+pub(crate) struct Slot<C, X> {
+    /// What it is doing.
+    pub state: State<X>,
+    /// State of the client.
+    pub conn: C,
+    /// Responses since it was opened.
+    pub answers: u64,
+    /// Whether it is in the queue of free connections (perhaps from before it was reopened).
+    queued: bool,
+}
+
+/// State of a connection.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum State<X> {
+    /// Not open.
+    Closed,
+    /// Being opened.
+    Connecting {
+        /// When the attempt times out.
+        deadline_ns: u64,
+    },
+    /// Open without an exchange.
+    Idle,
+    /// Open with an exchange.
+    Busy(Exchange<X>),
+}
+
+/// The exchange on a connection.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Exchange<X> {
+    /// The exchange.
+    pub due: Due,
+    /// When the connection took it: the timeout counts from here.
+    pub begun_ns: u64,
+    /// When its first byte was sent.
+    pub sent_ns: Option<u64>,
+    /// Why it was not sent immediately.
+    pub waited: Option<WaitCause>,
+    /// Receive timestamp of the last bytes.
+    pub last: Option<Stamp>,
+    /// State of the client.
+    pub own: X,
+}
+
+impl<C, X> Slot<C, X> {
+    /// Not opened yet.
+    fn new(conn: C) -> Self {
+        Self {
+            state: State::Closed,
+            conn,
+            answers: 0,
+            queued: false,
+        }
+    }
+
+    /// The exchange in flight.
+    #[inline]
+    pub fn exchange(&mut self) -> Option<&mut Exchange<X>> {
+        match &mut self.state {
+            State::Busy(exchange) => Some(exchange),
+            State::Closed | State::Connecting { .. } | State::Idle => None,
+        }
+    }
+}
 
 /// The pool. Free connections are used in turn, so that all carry the same share.
 #[derive(Debug)]
@@ -38,7 +104,7 @@ pub(crate) struct ConnectionPool<C, X> {
     slots: Vec<Slot<C, X>>,
     free: VecDeque<u32>,
     wait_queue: WaitQueue,
-    opener: Opener,
+    scheduler: ConnectScheduler,
     deadlines: Deadlines,
     timeout_ns: u64,
     exchanges_max: u64,
@@ -46,12 +112,12 @@ pub(crate) struct ConnectionPool<C, X> {
 
 impl<C: ConnectionState, X: Copy> ConnectionPool<C, X> {
     /// The connections of a plan, none open.
-    pub fn new(plan: &Connections, conn: impl Fn() -> C) -> Self {
+    pub fn new(plan: &PoolConfig, conn: impl Fn() -> C) -> Self {
         Self {
             slots: (0..plan.count).map(|_| Slot::new(conn())).collect(),
             free: VecDeque::with_capacity(plan.count),
             wait_queue: WaitQueue::new(plan.waiting_max),
-            opener: Opener::new(plan),
+            scheduler: ConnectScheduler::new(plan),
             deadlines: Deadlines::new(),
             timeout_ns: plan.timeout_ns,
             exchanges_max: plan.exchanges_max,
@@ -65,7 +131,7 @@ impl<C: ConnectionState, X: Copy> ConnectionPool<C, X> {
 
     /// Whether all are open.
     pub fn are_all_open(&self) -> bool {
-        self.opener.are_all_open()
+        self.scheduler.are_all_open()
     }
 
     /// A connection.
@@ -76,7 +142,7 @@ impl<C: ConnectionState, X: Copy> ConnectionPool<C, X> {
 
     /// Starts the connection attempts that may start now.
     pub fn open_more(&mut self, out: &mut impl Outlet) {
-        while let Some(attempt) = self.opener.attempt(out) {
+        while let Some(attempt) = self.scheduler.attempt(out) {
             let deadline_ns = attempt.deadline_ns;
             let slot = self.slot(attempt.at);
             slot.conn.reset();
@@ -88,7 +154,7 @@ impl<C: ConnectionState, X: Copy> ConnectionPool<C, X> {
 
     /// Takes a free connection for an exchange; without one the exchange waits.
     #[inline]
-    pub fn place(&mut self, due: Due) -> Option<u32> {
+    pub fn acquire(&mut self, due: Due) -> Option<u32> {
         while let Some(at) = self.free.pop_front() {
             let slot = self.slot(at);
             slot.queued = false;
@@ -102,7 +168,7 @@ impl<C: ConnectionState, X: Copy> ConnectionPool<C, X> {
 
     /// Takes the next waiting exchange for a connection; without one the connection is free.
     #[inline]
-    pub fn next_for(&mut self, at: u32) -> Option<Due> {
+    pub fn next_waiting(&mut self, at: u32) -> Option<Due> {
         let next = self.wait_queue.pop();
         if next.is_none() {
             let slot = &mut self.slots[at as usize];
@@ -121,22 +187,59 @@ impl<C: ConnectionState, X: Copy> ConnectionPool<C, X> {
         self.deadlines.watch(deadline_ns, out);
     }
 
-    /// A connection is open; the caller asks for its first exchange with `next_for`.
+    /// Sends the request of an exchange on a free connection.
+    #[inline]
+    pub fn send(
+        &mut self,
+        at: u32,
+        (due, waited): (Due, Option<WaitCause>),
+        bytes: &[u8],
+        own: X,
+        out: &mut impl Outlet,
+    ) {
+        let (sent_ns, waited) = match out.write(ConnId(at), bytes) {
+            Written::Sent(at_ns) => (Some(at_ns), waited),
+            Written::Queued => (None, waited.or(Some(WaitCause::SocketBuffer))),
+        };
+        let begun_ns = sent_ns.unwrap_or_else(|| out.now_ns());
+        self.slot(at).state = State::Busy(Exchange {
+            due,
+            begun_ns,
+            sent_ns,
+            waited,
+            last: None,
+            own,
+        });
+        self.watch(begun_ns, out);
+    }
+
+    /// Part of a response arrived.
+    #[inline]
+    pub fn partial(&mut self, at: u32, stamp: Stamp, out: &mut impl Outlet) {
+        if let Some(exchange) = self.slot(at).exchange() {
+            if exchange.last.is_none() {
+                out.first_byte(exchange.due.ticket, stamp.arrived_ns);
+            }
+            exchange.last = Some(stamp);
+        }
+    }
+
+    /// A connection is open; the caller asks for its first exchange with `next_waiting`.
     pub fn connected(&mut self, at: u32, out: &mut impl Outlet) {
         self.slot(at).state = State::Idle;
-        self.opener.opened();
+        self.scheduler.opened();
         self.open_more(out);
     }
 
     /// The server responded, correctly or not: resets the backoff.
     #[inline]
-    pub fn worked(&mut self) {
-        self.opener.worked();
+    pub fn reset_backoff(&mut self) {
+        self.scheduler.reset_backoff();
     }
 
     /// Whether a connection has carried as many exchanges as it may.
     #[inline]
-    pub fn is_used_up(&self, at: u32) -> bool {
+    pub fn is_at_exchange_limit(&self, at: u32) -> bool {
         self.slots[at as usize].answers >= self.exchanges_max
     }
 
@@ -167,7 +270,7 @@ impl<C: ConnectionState, X: Copy> ConnectionPool<C, X> {
     }
 
     /// Closes an open connection and opens it again.
-    pub fn renew(&mut self, at: u32, out: &mut impl Outlet) {
+    pub fn reopen(&mut self, at: u32, out: &mut impl Outlet) {
         out.close(ConnId(at));
         self.lost(at, out);
     }
@@ -175,7 +278,7 @@ impl<C: ConnectionState, X: Copy> ConnectionPool<C, X> {
     /// An open connection is gone; its exchange has ended.
     pub fn lost(&mut self, at: u32, out: &mut impl Outlet) {
         self.slot(at).state = State::Closed;
-        self.opener.lost(at);
+        self.scheduler.lost(at);
         self.open_more(out);
     }
 
@@ -196,23 +299,23 @@ impl<C: ConnectionState, X: Copy> ConnectionPool<C, X> {
 
     /// Unsolicited bytes: a connection error; the connection is reopened.
     #[cold]
-    pub fn unasked(&mut self, at: u32, example: &dyn Display, out: &mut impl Outlet) {
+    pub fn unsolicited(&mut self, at: u32, example: &dyn Display, out: &mut impl Outlet) {
         out.fault(ErrorClass::MALFORMED, example);
         self.back_off_if_no_response(at, out);
-        self.renew(at, out);
+        self.reopen(at, out);
     }
 
     /// A timer fired; `late` is the error of an exchange whose timeout, in milliseconds, has passed.
     pub fn timer<L: Display>(
         &mut self,
         timer: TimerId,
-        late: impl Fn(u64, &Exchange<X>) -> L,
+        late: impl Fn(u64, Exchange<X>) -> L,
         out: &mut impl Outlet,
     ) {
         match timer {
             DEADLINE => self.expire(late, out),
             RETRY | OPEN => {
-                self.opener.timer(timer);
+                self.scheduler.timer(timer);
                 self.open_more(out);
             }
             _ => {}
@@ -232,8 +335,8 @@ impl<C: ConnectionState, X: Copy> ConnectionPool<C, X> {
     /// An attempt to connect failed.
     fn not_connected(&mut self, at: u32, why: Closed, out: &mut impl Outlet) {
         self.slot(at).state = State::Closed;
-        self.opener.failed(at, out);
-        if self.opener.is_none_open() {
+        self.scheduler.failed(at, out);
+        if self.scheduler.is_none_open() {
             // No connection is left for the waiting exchanges: they fail, as a user's would.
             self.wait_queue
                 .end_all(Outcome::Wrong(why.class()), &why, out);
@@ -244,11 +347,11 @@ impl<C: ConnectionState, X: Copy> ConnectionPool<C, X> {
     /// The server accepts and closes immediately: without a pause this would be a busy loop.
     fn back_off_if_no_response(&mut self, at: u32, out: &mut impl Outlet) {
         if self.slot(at).answers == 0 {
-            self.opener.pause(out);
+            self.scheduler.pause(out);
         }
     }
 
-    fn expire<L: Display>(&mut self, late: impl Fn(u64, &Exchange<X>) -> L, out: &mut impl Outlet) {
+    fn expire<L: Display>(&mut self, late: impl Fn(u64, Exchange<X>) -> L, out: &mut impl Outlet) {
         let now_ns = out.now_ns();
         self.deadlines.elapsed();
         for at in 0..self.slots.len() as u32 {
@@ -261,10 +364,10 @@ impl<C: ConnectionState, X: Copy> ConnectionPool<C, X> {
             if deadline_ns > now_ns {
                 self.deadlines.watch(deadline_ns, out);
             } else if let State::Busy(exchange) = &state {
-                let example = late(self.timeout_ns / 1_000_000, exchange);
+                let example = late(self.timeout_ns / 1_000_000, *exchange);
                 let outcome = Outcome::Wrong(ErrorClass::TIMEOUT);
                 self.end(at, outcome, Stamp::event(now_ns), &example, out);
-                self.renew(at, out);
+                self.reopen(at, out);
             } else {
                 out.close(ConnId(at));
                 self.not_connected(at, Closed::ConnectTimeout, out);
