@@ -1,6 +1,5 @@
-//! Responses of brokers: the cluster layer's are handled here, the owner's are handed on. Also sends the owner's requests.
-
-mod streamed;
+//! Responses of brokers: the cluster layer's are handled here, the owner's are handed on, complete or in pieces as they arrive.
+//! Also sends the owner's requests.
 
 use tare_kafka::bytes::Bytes;
 use tare_kafka::frame::{self, FrameError};
@@ -10,13 +9,11 @@ use tare_kafka::kafka_protocol::messages::{
 };
 use tare_kafka::kafka_protocol::protocol::Request;
 
-pub use streamed::{Piece, Received};
-
 use super::Cluster;
-use super::connection::{self, ExpectsResponse, Pending, Purpose, State};
+use super::connection::{self, BrokerConnection, ExpectsResponse, Purpose, State};
 use super::login;
-use crate::client::{Bound, ErrorClass, Outlet, Stamp};
-use crate::protocols::kafka::frame_reader::Frame;
+use crate::client::{Bound, ErrorClass, Outlet};
+use crate::protocols::kafka::frame_reader::{Frame, FramePart};
 use crate::protocols::kafka::versions::{METADATA, Versions};
 
 /// A response to one of the owner's requests.
@@ -30,6 +27,34 @@ pub struct BrokerResponse<'a> {
     pub version: i16,
     /// The response from its correlation id on; to be passed to [`Cluster::recycle`] after it has been read.
     pub frame: Frame<'a>,
+    /// When the request's first byte was written.
+    pub sent_ns: u64,
+    /// Whether its arrival time is exact or an upper bound.
+    pub bound: Bound,
+}
+
+/// A response, or a piece of one.
+#[derive(Debug)]
+pub enum Received<'a> {
+    /// A complete response.
+    BrokerResponse(BrokerResponse<'a>),
+    /// A piece of a streamed response.
+    Piece(Piece<'a>),
+}
+
+/// A piece of a streamed response.
+#[derive(Debug, Clone, Copy)]
+pub struct Piece<'a> {
+    /// The broker it came from.
+    pub broker: u32,
+    /// The owner's token of the request.
+    pub token: u32,
+    /// With the first piece: the bytes of the whole response after its correlation id.
+    pub total_bytes: Option<usize>,
+    /// The bytes received.
+    pub bytes: &'a [u8],
+    /// Bytes still to come; with 0, the request is complete.
+    pub left: usize,
     /// When the request's first byte was written.
     pub sent_ns: u64,
     /// Whether its arrival time is exact or an upper bound.
@@ -59,33 +84,123 @@ impl Cluster {
         &mut self,
         at: u32,
         input: &mut &'a [u8],
-        stamp: Stamp,
         out: &mut impl Outlet,
     ) -> Option<BrokerResponse<'a>> {
+        match self.take_streamed(at, input, out, |_| false)? {
+            Received::BrokerResponse(response) => Some(response),
+            Received::Piece(_) => None,
+        }
+    }
+
+    /// As [`Cluster::take`], but responses whose token `is_streamed` come in pieces.
+    pub fn take_streamed<'a>(
+        &mut self,
+        at: u32,
+        input: &mut &'a [u8],
+        out: &mut impl Outlet,
+        is_streamed: impl Fn(u32) -> bool,
+    ) -> Option<Received<'a>> {
         loop {
-            match self.next(at, input) {
+            let connection = &mut self.connections[at as usize];
+            if connection.state == State::Closed {
+                *input = &[];
+                return None;
+            }
+            let BrokerConnection {
+                frame_reader,
+                pending,
+                ..
+            } = connection;
+            let streams = |correlation: i32| {
+                connection::sent(pending, correlation).is_some_and(|one| match one.purpose {
+                    Purpose::Owner { token, .. } => {
+                        one.expects_response == ExpectsResponse::Yes && is_streamed(token)
+                    }
+                    _ => false,
+                })
+            };
+            let taken = match frame_reader.next_part(input, streams) {
+                Ok(None) if self.buffers_too_much() => Err(ProtocolError::TooMuchBuffered),
                 Ok(None) => return None,
-                Ok(Some((pending, frame))) => {
-                    if let Purpose::Owner { token, version } = pending.purpose {
-                        let is_only = pending.bound == Bound::Exact && input.is_empty();
-                        return Some(BrokerResponse {
-                            broker: at,
-                            token,
-                            version,
-                            frame,
-                            sent_ns: pending.sent_ns.unwrap_or(pending.begun_ns),
-                            bound: if is_only { Bound::Exact } else { Bound::Upper },
-                        });
-                    }
-                    let taken = self.handle_own_response(at, pending.purpose, &frame, stamp, out);
-                    self.recycle(at, frame);
-                    if let Err(protocol_error) = taken {
-                        return self.protocol_error(at, &protocol_error, input, out);
-                    }
+                Ok(Some(FramePart::Frame(frame))) => self.take_frame(at, frame, input, out),
+                Ok(Some(FramePart::Piece {
+                    correlation,
+                    total_bytes,
+                    bytes,
+                    left,
+                })) => self.take_piece(at, (correlation, total_bytes, left), bytes, input),
+                Err(error) => Err(error.into()),
+            };
+            match taken {
+                Ok(Some(taken)) => return Some(taken),
+                Ok(None) => {}
+                Err(protocol_error) => {
+                    self.protocol_error(at, &protocol_error, input, out);
+                    return None;
                 }
-                Err(protocol_error) => return self.protocol_error(at, &protocol_error, input, out),
             }
         }
+    }
+
+    fn take_frame<'a>(
+        &mut self,
+        at: u32,
+        frame: Frame<'a>,
+        input: &mut &'a [u8],
+        out: &mut impl Outlet,
+    ) -> Result<Option<Received<'a>>, ProtocolError> {
+        let correlation = frame::correlation(&frame).ok_or(ProtocolError::NoCorrelation)?;
+        let connection = &mut self.connections[at as usize];
+        let pending = connection
+            .take(correlation)
+            .filter(|pending| pending.expects_response == ExpectsResponse::Yes)
+            .ok_or(ProtocolError::UnknownCorrelation(correlation))?;
+        connection.answers += 1;
+        let Purpose::Owner { token, version } = pending.purpose else {
+            let settled = self.handle_own_response(at, pending.purpose, &frame, out);
+            self.recycle(at, frame);
+            return settled.map(|()| None);
+        };
+        let is_only = pending.bound == Bound::Exact && input.is_empty();
+        Ok(Some(Received::BrokerResponse(BrokerResponse {
+            broker: at,
+            token,
+            version,
+            frame,
+            sent_ns: pending.sent_ns.unwrap_or(pending.begun_ns),
+            bound: if is_only { Bound::Exact } else { Bound::Upper },
+        })))
+    }
+
+    fn take_piece<'a>(
+        &mut self,
+        at: u32,
+        (correlation, total_bytes, left): (i32, Option<usize>, usize),
+        bytes: &'a [u8],
+        input: &[u8],
+    ) -> Result<Option<Received<'a>>, ProtocolError> {
+        let connection = &mut self.connections[at as usize];
+        let pending = match left {
+            0 => {
+                connection.answers += 1;
+                connection.take(correlation)
+            }
+            _ => connection::sent(&connection.pending, correlation).copied(),
+        };
+        let pending = pending.ok_or(ProtocolError::UnknownCorrelation(correlation))?;
+        let Purpose::Owner { token, .. } = pending.purpose else {
+            return Err(ProtocolError::UnknownCorrelation(correlation));
+        };
+        let is_only = pending.bound == Bound::Exact && input.is_empty();
+        Ok(Some(Received::Piece(Piece {
+            broker: at,
+            token,
+            total_bytes,
+            bytes,
+            left,
+            sent_ns: pending.sent_ns.unwrap_or(pending.begun_ns),
+            bound: if is_only { Bound::Exact } else { Bound::Upper },
+        })))
     }
 
     /// Keeps the buffer of a response that has been read.
@@ -108,32 +223,6 @@ impl Cluster {
         self.ended(broker, ErrorClass::MALFORMED, &words, out);
     }
 
-    fn next<'a>(
-        &mut self,
-        at: u32,
-        input: &mut &'a [u8],
-    ) -> Result<Option<(Pending, Frame<'a>)>, ProtocolError> {
-        let connection = &mut self.connections[at as usize];
-        if connection.state == State::Closed {
-            *input = &[];
-            return Ok(None);
-        }
-        let Some(frame) = connection.frame_reader.next(input)? else {
-            return match self.buffers_too_much() {
-                true => Err(ProtocolError::TooMuchBuffered),
-                false => Ok(None),
-            };
-        };
-        let correlation = frame::correlation(&frame).ok_or(ProtocolError::NoCorrelation)?;
-        match connection.take(correlation) {
-            Some(pending) if pending.expects_response == ExpectsResponse::Yes => {
-                connection.answers += 1;
-                Ok(Some((pending, frame)))
-            }
-            _ => Err(ProtocolError::UnknownCorrelation(correlation)),
-        }
-    }
-
     /// Whether incomplete responses exceed the limit.
     fn buffers_too_much(&self) -> bool {
         let held = self
@@ -144,13 +233,13 @@ impl Cluster {
     }
 
     #[cold]
-    fn protocol_error<'a>(
+    fn protocol_error(
         &mut self,
         at: u32,
         protocol_error: &ProtocolError,
-        input: &mut &'a [u8],
+        input: &mut &[u8],
         out: &mut impl Outlet,
-    ) -> Option<BrokerResponse<'a>> {
+    ) {
         *input = &[];
         let connection = &self.connections[at as usize];
         if connection.state == State::Negotiating && connection.answers == 0 {
@@ -158,7 +247,6 @@ impl Cluster {
             self.give_up(problem);
         }
         self.reject(at, protocol_error, out);
-        None
     }
 
     /// Handles a response to a request of the cluster layer's own.
@@ -167,7 +255,6 @@ impl Cluster {
         at: u32,
         purpose: Purpose,
         frame: &[u8],
-        _stamp: Stamp,
         out: &mut impl Outlet,
     ) -> Result<(), ProtocolError> {
         let bytes = Bytes::copy_from_slice(frame);

@@ -51,10 +51,7 @@ impl Client for Fetch {
     fn bytes(&mut self, conn: ConnId, bytes: &[u8], stamp: Stamp, out: &mut impl Outlet) {
         let mut input = bytes;
         let streams = |token| token == FETCH;
-        while let Some(taken) = self
-            .cluster
-            .take_streamed(conn.0, &mut input, stamp, out, streams)
-        {
+        while let Some(taken) = self.cluster.take_streamed(conn.0, &mut input, out, streams) {
             match taken {
                 Received::Piece(piece) => self.piece(&piece, stamp, out),
                 Received::BrokerResponse(answer) => {

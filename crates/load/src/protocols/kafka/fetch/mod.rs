@@ -1,7 +1,5 @@
 //! `kafka-fetch`: a consumer. An exchange is a fetch; each broker that leads assigned partitions has one in flight.
 
-#[cfg(test)]
-mod again_tests;
 mod broker_fetch;
 mod client;
 mod cursor;

@@ -307,7 +307,7 @@ impl Client for Produce {
 
     fn bytes(&mut self, conn: ConnId, bytes: &[u8], stamp: Stamp, out: &mut impl Outlet) {
         let mut input = bytes;
-        while let Some(answer) = self.cluster.take(conn.0, &mut input, stamp, out) {
+        while let Some(answer) = self.cluster.take(conn.0, &mut input, out) {
             self.on_response(answer, stamp, out);
         }
         self.process_events(out);
