@@ -1,5 +1,6 @@
 //! The TLS client configuration of a worker, from the plan's.
 
+use std::io::{self, Read, Write};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -8,7 +9,9 @@ use rustls::crypto::ring;
 use rustls::pki_types::ServerName;
 use rustls::sign::CertifiedKey;
 use rustls::version::{TLS12, TLS13};
-use rustls::{ClientConfig, SignatureScheme, SupportedProtocolVersion};
+use rustls::{
+    ClientConfig, ClientConnection, SignatureScheme, StreamOwned, SupportedProtocolVersion,
+};
 use tare_schema::load::{Resumption, TlsSpec, TlsVersion};
 use tare_tls::TrustError;
 use thiserror::Error;
@@ -167,6 +170,29 @@ impl TlsClient {
     /// Handshakes in which a server requested the client certificate and was given one.
     pub fn certificates_shown(&self) -> u64 {
         self.shown_count.load(Ordering::Relaxed)
+    }
+
+    /// For requests before a load, with plain rustls: performs the handshake over a stream whose reads and writes have
+    /// timeouts, and returns the decrypted stream.
+    ///
+    /// # Errors
+    /// When the handshake fails; the error says why.
+    pub fn over<S: Read + Write>(&self, mut stream: S) -> Result<impl Read + Write, io::Error> {
+        let connection = ClientConnection::new(self.config.clone(), self.server.clone());
+        let mut connection =
+            connection.map_err(|error| io::Error::new(io::ErrorKind::InvalidInput, error))?;
+        while connection.is_handshaking() {
+            connection.complete_io(&mut stream)?;
+        }
+        match (connection.alpn_protocol(), &self.required_alpn) {
+            (Some(chosen), Some(required_alpn)) if chosen != &required_alpn[..] => {
+                Err(io::Error::new(
+                    io::ErrorKind::InvalidData,
+                    "the server chose another protocol than http/2",
+                ))
+            }
+            _ => Ok(StreamOwned::new(connection, stream)),
+        }
     }
 
     /// The name to verify for a server, if it differs from the plan's.

@@ -4,7 +4,6 @@
 //! rustls' own record layer copies what it decrypts and allocates for every record it encrypts. After the handshake its keys
 //! are exported as for kernel TLS ([`rustls::kernel`]), so that key updates and session tickets still go through rustls.
 
-mod blocking;
 mod config;
 mod fault;
 mod fuzz;
