@@ -3,8 +3,6 @@
 //! A [`Client`] is the protocol state of many connections. Events are passed to it; it acts through an [`Outlet`]. It never
 //! blocks, reads a clock or touches a socket, so it also runs on a virtual clock and a simulated network.
 
-mod stamp;
-
 use std::fmt;
 use std::net::SocketAddr;
 
@@ -12,8 +10,6 @@ use tare_schema::agent::{Acknowledged, ErrorSource};
 use tare_schema::load::OutOfReach;
 
 use crate::tls::TlsFault;
-
-pub use stamp::{Stamp, StampSource};
 
 /// A connection slot, numbered by the client from 0; free again when closed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -42,6 +38,40 @@ pub struct Due {
 /// Limit of queued protocol replies (acknowledgements, window updates, TLS alerts) to a server that does not read them: nearly
 /// 4000 PING acknowledgements, far more than a working server has in flight.
 pub const ANSWERS_BYTES_MAX: usize = 64 * 1024;
+
+/// Receive timestamp of bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Stamp {
+    /// When the last byte arrived.
+    pub arrived_ns: u64,
+    /// When the generator read it.
+    pub seen_ns: u64,
+    /// Where `arrived_ns` is from.
+    pub source: StampSource,
+}
+
+/// Source of a receive timestamp.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum StampSource {
+    /// Kernel timestamp of the segment.
+    Kernel,
+    /// Our clock, because the kernel gave no timestamp.
+    Own,
+    /// Nothing arrived: the exchange was ended by the generator (a timeout, a reset).
+    Event,
+}
+
+impl Stamp {
+    /// End of an exchange without an arrival.
+    #[must_use]
+    pub fn event(now_ns: u64) -> Self {
+        Self {
+            arrived_ns: now_ns,
+            seen_ns: now_ns,
+            source: StampSource::Event,
+        }
+    }
+}
 
 /// A batch of exchanges of one request that are due together, with the same intended start and release.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

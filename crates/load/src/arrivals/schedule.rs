@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use tare_schema::load::RateProfile;
+use tare_schema::load::{Interarrival, LoadSpec, Pacing, RateProfile};
 use tare_stats::random::Random;
 
 use super::NEVER;
-use super::recording::Recording;
+use super::recording::{Recording, RecordingError};
 
 /// A schedule. Each time is computed from its index (Poisson times from integer sums), so errors do not accumulate.
 #[derive(Debug, Clone)]
@@ -39,6 +39,9 @@ pub struct PoissonSchedule {
 /// 2⁶⁴.
 const ONE: f64 = 18_446_744_073_709_551_616.0;
 
+/// Standard deviations above the mean that a Poisson count exceeds only once in a million.
+const DEVIATIONS: f64 = 5.0;
+
 impl PoissonSchedule {
     /// A process with a seeded random generator.
     #[must_use]
@@ -69,6 +72,52 @@ impl PoissonSchedule {
 }
 
 impl ArrivalSchedule {
+    /// The schedule of an open loop; `None` for a closed loop.
+    ///
+    /// # Errors
+    /// When a recording cannot be used.
+    pub fn of_load(load: &LoadSpec, seed: u64) -> Result<Option<Self>, RecordingError> {
+        let interarrival = match &load.pacing {
+            Pacing::Constant { rate_per_s } => return Ok(Some(Self::even(*rate_per_s))),
+            Pacing::Replay {
+                file,
+                speed,
+                at_end,
+                shard,
+            } => {
+                let recording = Recording::read(file, *speed, *at_end, *shard)?;
+                return Ok(Some(ArrivalSchedule::Recorded(Arc::new(recording))));
+            }
+            Pacing::Poisson { .. } => Interarrival::Exponential,
+            Pacing::Ramp { interarrival, .. } | Pacing::Steps { interarrival, .. } => *interarrival,
+            Pacing::Closed { .. } | Pacing::Max => return Ok(None),
+        };
+        let profile = load.pacing.profile(load.warmup_ns);
+        Ok(profile.map(|profile| match interarrival {
+            Interarrival::Constant => ArrivalSchedule::Profile(profile),
+            Interarrival::Exponential => {
+                let random = Random::for_purpose(seed, "starts");
+                ArrivalSchedule::Random(PoissonSchedule::new(profile, random))
+            }
+        }))
+    }
+
+    /// Most starts of all workers within any interval of this length.
+    #[must_use]
+    pub fn peak_arrivals(&self, within_ns: u64) -> u64 {
+        let within_s = within_ns as f64 / 1e9;
+        let peak = match self {
+            ArrivalSchedule::Recorded(recording) => return recording.peak_arrivals(within_ns),
+            ArrivalSchedule::Even { gap_ns } => within_ns as f64 / gap_ns,
+            ArrivalSchedule::Profile(profile) => profile.peak_per_s() * within_s,
+            ArrivalSchedule::Random(random) => {
+                let mean = random.profile().peak_per_s() * within_s;
+                mean + DEVIATIONS * mean.sqrt()
+            }
+        };
+        peak.ceil() as u64
+    }
+
     /// A constant rate.
     #[must_use]
     pub fn even(rate_per_s: f64) -> Self {

@@ -7,7 +7,6 @@ mod exchanges;
 #[cfg(test)]
 mod pair_tests;
 mod recorder;
-mod records;
 mod request_selector;
 mod sessions;
 #[cfg(test)]

@@ -5,8 +5,6 @@
 mod check;
 pub(crate) mod compiled_templates;
 mod figures;
-mod limits;
-mod pacing;
 mod result;
 mod scripted;
 mod setup;
@@ -19,6 +17,7 @@ use std::sync::mpsc::{Receiver, channel};
 use std::thread;
 use std::time::Duration;
 
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use tare_schema::agent::{LoadResult, Sample};
 use tare_schema::load::{ClientOptions, LoadPlan, RequestSpec, SessionSpec};
 use tare_stats::Latencies;
@@ -49,6 +48,9 @@ const WAITING_MAX: usize = 1 << 20;
 
 /// Time beyond the timeout for which seconds accept late responses.
 const HORIZON_EXTRA: Duration = Duration::from_secs(2);
+
+/// Descriptors for everything but connections: epolls, wakers, standard streams, files.
+const OTHER_DESCRIPTORS: u64 = 64;
 
 /// Progress of a load.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -135,7 +137,7 @@ pub fn run(
 ) -> Result<Outcome, LoadError> {
     let protocol = check(plan)?;
     let setup = Setup::of(plan, protocol)?;
-    limits::raise_descriptors(u64::from(setup.connections))?;
+    raise_descriptors(u64::from(setup.connections))?;
     let launch = Launch {
         plan,
         setup: &setup,
@@ -161,7 +163,7 @@ pub fn run_over<C: Client + Send>(
 ) -> Result<Outcome, LoadError> {
     let protocol = check(plan)?;
     let setup = Setup::of(plan, protocol)?;
-    limits::raise_descriptors(u64::from(setup.connections))?;
+    raise_descriptors(u64::from(setup.connections))?;
     let requests = http1::prepare(plan)?;
     let launch = Launch {
         plan,
@@ -277,7 +279,7 @@ impl Launch<'_, '_> {
                 thread::Builder::new()
                     .name("ledger".into())
                     .spawn_scoped(scope, move || {
-                        limits::lower_priority();
+                        lower_priority();
                         self.aggregate(aggregator, &inbox, count)
                     });
             let gathered = match gathering {
@@ -427,4 +429,41 @@ fn fix_start(start_at_unix_us: Option<u64>) -> Start {
         monotonic_ns: at_ns as u64,
         unix_ns,
     }
+}
+
+/// Raises the soft limit of file descriptors to what these connections need.
+///
+/// # Errors
+/// When the hard limit is too low.
+fn raise_descriptors(connections: u64) -> Result<(), LoadError> {
+    let needed = connections + OTHER_DESCRIPTORS;
+    let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
+    // `None` is unlimited.
+    if current.is_none_or(|current| current >= needed) {
+        return Ok(());
+    }
+    if let Some(allowed) = maximum.filter(|&allowed| allowed < needed) {
+        return Err(LoadError::Descriptors {
+            needed: connections,
+            needed_descriptors: needed,
+            allowed,
+        });
+    }
+    setrlimit(
+        Resource::Nofile,
+        Rlimit {
+            current: Some(needed),
+            maximum,
+        },
+    )
+    .map_err(|error| LoadError::System {
+        what: "raise the limit of file descriptors",
+        source: error.into(),
+    })
+}
+
+/// Lowers the priority of the calling thread below the workers.
+fn lower_priority() {
+    // On Linux niceness is per thread, in spite of the name. A refusal costs accuracy only on a fully loaded core.
+    let _ = rustix::process::setpriority_process(Some(rustix::thread::gettid()), 19);
 }

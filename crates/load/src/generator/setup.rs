@@ -11,7 +11,7 @@ use tare_stats::random::Random;
 
 use super::scripted::SESSIONS_MAX;
 use super::start_timing::StartTiming;
-use super::{LoadError, WAITING_MAX, pacing};
+use super::{LoadError, PlanError, WAITING_MAX};
 use crate::arrivals::{ArrivalSchedule, Arrivals, ClosedLoop, OpenLoop, SharedCount};
 use crate::classes::{ClassNumbers, Classes};
 use crate::client::Client;
@@ -58,10 +58,10 @@ impl Setup {
         if let Pacing::Closed { clients, .. } = plan.load.pacing {
             workers = workers.min(clients);
         }
-        let schedule = pacing::schedule(&plan.load, plan.seed)?;
+        let schedule = ArrivalSchedule::of_load(&plan.load, plan.seed).map_err(PlanError::from)?;
         let peak_arrivals = schedule
             .as_ref()
-            .map(|schedule| pacing::peak_arrivals(schedule, plan.load.timeout_ns));
+            .map(|schedule| schedule.peak_arrivals(plan.load.timeout_ns));
         let exchanges = match plan.load.stop {
             Stop::Count { exchanges } => exchanges,
             Stop::Duration { .. } | Stop::Interrupted => 0,

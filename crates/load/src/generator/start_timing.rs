@@ -2,7 +2,6 @@
 
 use tare_schema::load::{Cores, LoadPlan, Sched, Spin, Stop, Transport};
 
-use super::pacing;
 use crate::arrivals::ArrivalSchedule;
 use crate::protocols::{Connects, Protocol};
 use crate::worker::{SchedulingPolicy, SpinRule};
@@ -53,7 +52,7 @@ impl StartTiming {
     ) -> Self {
         let workers = u64::from(workers.max(1));
         let work = schedule.map(|schedule| {
-            let starts = pacing::peak_arrivals(schedule, SECOND_NS).div_ceil(workers);
+            let starts = schedule.peak_arrivals(SECOND_NS).div_ceil(workers);
             starts as f64 * start_ns(plan, protocol) as f64 / SECOND_NS as f64
         });
         let is_own = plan.cores == Cores::Own;
@@ -115,7 +114,7 @@ mod tests {
         let plan = load.plan_mut();
         plan.cores = Cores::Own;
         change(plan);
-        let schedule = pacing::schedule(&plan.load, 1).unwrap();
+        let schedule = ArrivalSchedule::of_load(&plan.load, 1).unwrap();
         let http1 = &crate::protocols::http1::PROTOCOL;
         StartTiming::of(plan, http1, schedule.as_ref(), plan.load.workers)
     }

@@ -4,11 +4,9 @@
 //! borrowed from the input; a frame that arrives whole is read in place, and only one that arrives in pieces is buffered.
 //! Apart from the boundaries of body slices, neither the events nor the error depend on how the bytes were split.
 
-mod check;
 pub mod event;
 #[cfg(test)]
 mod fault_tests;
-mod fuzz;
 mod payload;
 #[cfg(test)]
 mod properties;
@@ -17,7 +15,6 @@ pub mod section;
 pub(crate) mod tests;
 
 pub use event::{Event, Limits, SettingsChange, StreamEnd};
-pub use fuzz::fuzz_entry;
 pub use section::{ContentType, FieldSection, GrpcStatus};
 pub use tare_http2_frames::frame;
 
@@ -242,7 +239,7 @@ impl Codec {
                 max_bytes,
             });
         }
-        check::check(&head)?;
+        check_frame(&head)?;
         match (self.partial_block, head.kind) {
             (Some(block), Kind::Continuation) if block.stream == head.stream => {}
             (Some(_), kind) => return Err(CodecError::BrokenHeaderBlock { frame: kind.name() }),
@@ -399,8 +396,58 @@ impl Codec {
     }
 }
 
+/// Checks that the frame type allows the stream and the length (RFC 9113 §6).
+///
+/// # Errors
+/// When it does not. The length of PRIORITY is not checked here: it is an error of its stream only.
+fn check_frame(head: &FrameHead) -> Result<(), CodecError> {
+    let frame = head.kind.name();
+    let size_bytes = head.length;
+    let wrong_size = CodecError::FrameSize { frame, size_bytes };
+    // Even stream ids belong to the server, which may open no stream.
+    let on_stream = head.stream % 2 == 1;
+    let (stream_fits, size_fits) = match head.kind {
+        Kind::Data | Kind::Headers | Kind::Continuation => (on_stream, true),
+        Kind::Priority => (head.stream != 0, true),
+        Kind::RstStream => (on_stream, head.length == 4),
+        Kind::Settings if head.has(ACK) => (head.stream == 0, head.length == 0),
+        Kind::Settings => (head.stream == 0, head.length.is_multiple_of(6)),
+        Kind::PushPromise => return Err(CodecError::Push),
+        Kind::Ping => (head.stream == 0, head.length == 8),
+        Kind::GoAway => (head.stream == 0, head.length >= 8),
+        Kind::WindowUpdate => (head.stream == 0 || on_stream, head.length == 4),
+        Kind::Unknown => (true, true),
+    };
+    match (stream_fits, size_fits) {
+        (false, _) => Err(CodecError::FrameOnWrongStream {
+            frame,
+            stream: head.stream,
+        }),
+        (true, false) => Err(wrong_size),
+        (true, true) => Ok(()),
+    }
+}
+
 fn take_front<'b>(input: &mut &'b [u8], count: usize) -> &'b [u8] {
     let (front, rest) = input.split_at(count);
     *input = rest;
     front
+}
+
+/// Entry point of the fuzz target and of the property tests: feeds arbitrary bytes as a server's frames. The first byte chooses the split. Must return.
+///
+/// Returns the number of events, so that the work is not optimised away.
+#[must_use]
+pub fn fuzz_entry(data: &[u8]) -> usize {
+    let (setup, stream) = data.split_at(data.len().min(1));
+    let piece_bytes = usize::from(setup.first().copied().unwrap_or(0)).max(1);
+    let mut codec = Codec::new(Limits::default());
+    let mut events = 0;
+    for piece in stream.chunks(piece_bytes) {
+        let mut input = piece;
+        while let Ok(Some(_)) = codec.next(&mut input) {
+            events += 1;
+        }
+    }
+    events
 }
