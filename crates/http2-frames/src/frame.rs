@@ -1,6 +1,6 @@
 //! Frame headers, types and flags (RFC 9113 §4 and §6): stateless parsing, and writing.
 
-use crate::error_code::ErrorCode;
+use crate::ErrorCode;
 
 /// Bytes of a frame header.
 pub const HEAD_BYTES: usize = 9;
@@ -42,30 +42,31 @@ pub const PADDED: u8 = 0x8;
 pub const PRIORITY: u8 = 0x20;
 
 /// Frame type.
+#[repr(u8)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     /// Body bytes.
-    Data,
+    Data = 0x0,
     /// The beginning of a header block.
-    Headers,
+    Headers = 0x1,
     /// Priority of a stream; ignored.
-    Priority,
+    Priority = 0x2,
     /// Ends a stream with an error code.
-    RstStream,
+    RstStream = 0x3,
     /// Connection parameters.
-    Settings,
+    Settings = 0x4,
     /// A pushed request.
-    PushPromise,
+    PushPromise = 0x5,
     /// Liveness check.
-    Ping,
+    Ping = 0x6,
     /// Announces the end of the connection.
-    GoAway,
+    GoAway = 0x7,
     /// Increases a flow-control window.
-    WindowUpdate,
+    WindowUpdate = 0x8,
     /// The continuation of a header block.
-    Continuation,
+    Continuation = 0x9,
     /// Any other type: ignored.
-    Unknown,
+    Unknown = 0xff,
 }
 
 impl Kind {
@@ -106,19 +107,7 @@ impl Kind {
 
     #[inline]
     fn byte(self) -> u8 {
-        match self {
-            Kind::Data => 0x0,
-            Kind::Headers => 0x1,
-            Kind::Priority => 0x2,
-            Kind::RstStream => 0x3,
-            Kind::Settings => 0x4,
-            Kind::PushPromise => 0x5,
-            Kind::Ping => 0x6,
-            Kind::GoAway => 0x7,
-            Kind::WindowUpdate => 0x8,
-            Kind::Continuation => 0x9,
-            Kind::Unknown => 0xff,
-        }
+        self as u8
     }
 }
 

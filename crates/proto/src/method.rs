@@ -8,8 +8,8 @@ use prost_reflect::{DynamicMessage, MessageDescriptor, MethodDescriptor};
 use serde_json::Value;
 use tare_schema::load::CallKind;
 
-use crate::descriptions::list;
-use crate::error::ProtoError;
+use crate::ProtoError;
+use crate::descriptors::list;
 
 /// The full name of a method: `package.Service/Method`.
 #[derive(Debug, Clone, PartialEq, Eq)]

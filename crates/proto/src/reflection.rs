@@ -5,8 +5,8 @@ use prost_reflect::DescriptorPool;
 use prost_reflect::prost_types::{FileDescriptorProto, FileDescriptorSet};
 use protox::file::{FileResolver, GoogleFileResolver};
 
-use crate::descriptions::{Descriptions, list};
-use crate::error::ProtoError;
+use crate::ProtoError;
+use crate::descriptors::{ServiceDescriptors, list};
 
 /// Paths of the method, newest version first; the messages are the same.
 pub const REFLECTION_METHODS: [&str; 2] = [
@@ -83,7 +83,7 @@ struct ErrorResponse {
 /// Makes one call with these messages and returns the response messages, or the error.
 pub type CallFn<'a> = dyn FnMut(&[Vec<u8>]) -> Result<Vec<Vec<u8>>, String> + 'a;
 
-impl Descriptions {
+impl ServiceDescriptors {
     /// From a server with reflection: the file of a service and all its imports.
     ///
     /// # Errors

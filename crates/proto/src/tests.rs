@@ -6,7 +6,7 @@ use prost::Message as _;
 use prost_reflect::prost_types::FileDescriptorSet;
 use tare_schema::load::CallKind;
 
-use crate::{Descriptions, MethodName, ProtoError};
+use crate::{MethodName, ProtoError, ServiceDescriptors};
 
 const ECHO: &str = r#"
 syntax = "proto3";
@@ -38,9 +38,9 @@ fn written() -> (tempfile::TempDir, PathBuf) {
     (folder, echo)
 }
 
-fn described() -> Descriptions {
+fn described() -> ServiceDescriptors {
     let (_folder, echo) = written();
-    Descriptions::from_files(&[echo], &[]).unwrap()
+    ServiceDescriptors::from_files(&[echo], &[]).unwrap()
 }
 
 fn name(text: &str) -> MethodName {
@@ -48,7 +48,7 @@ fn name(text: &str) -> MethodName {
 }
 
 /// The same descriptors as a set.
-fn set(descriptions: &Descriptions) -> FileDescriptorSet {
+fn set(descriptions: &ServiceDescriptors) -> FileDescriptorSet {
     let files = descriptions.pool.file_descriptor_protos();
     FileDescriptorSet {
         file: files.cloned().collect(),
@@ -116,7 +116,7 @@ fn what_is_wrong_is_said_with_what_there_is() {
     assert!(matches!(say.encode("{"), Err(ProtoError::Json { .. })));
     let (folder, echo) = written();
     std::fs::remove_file(folder.path().join("kinds/kind.proto")).unwrap();
-    let missing = Descriptions::from_files(&[echo], &[])
+    let missing = ServiceDescriptors::from_files(&[echo], &[])
         .unwrap_err()
         .to_string();
     assert!(
@@ -131,23 +131,23 @@ fn imports_are_looked_for_in_the_folders_named() {
     let elsewhere = tempfile::tempdir().unwrap();
     let moved = elsewhere.path().join("echo.proto");
     std::fs::rename(&echo, &moved).unwrap();
-    assert!(Descriptions::from_files(std::slice::from_ref(&moved), &[]).is_err());
-    let found = Descriptions::from_files(&[moved], &[folder.path().to_owned()]);
+    assert!(ServiceDescriptors::from_files(std::slice::from_ref(&moved), &[]).is_err());
+    let found = ServiceDescriptors::from_files(&[moved], &[folder.path().to_owned()]);
     assert!(found.unwrap().method(&name("test.Echo/Say")).is_ok());
 }
 
 #[test]
 fn a_descriptor_set_says_the_same_unless_a_part_is_missing() {
     let mut whole = set(&described());
-    let read = Descriptions::from_set(&whole.encode_to_vec()).unwrap();
+    let read = ServiceDescriptors::from_set(&whole.encode_to_vec()).unwrap();
     assert_eq!(
         read.method(&name("test.Echo/Chat")).unwrap().kind(),
         CallKind::Bidirectional
     );
     whole.file.retain(|file| !file.name().contains("kind"));
-    let error = Descriptions::from_set(&whole.encode_to_vec()).unwrap_err();
+    let error = ServiceDescriptors::from_set(&whole.encode_to_vec()).unwrap_err();
     assert!(error.to_string().contains("--include_imports"), "{error}");
-    assert!(Descriptions::from_set(b"rubbish").is_err());
+    assert!(ServiceDescriptors::from_set(b"rubbish").is_err());
 }
 
 /// A reflection server, encoded by hand: it returns one file at a time, and not those of Google.
@@ -187,7 +187,7 @@ fn reflect(requests: &[Vec<u8>], whole: &FileDescriptorSet) -> Vec<Vec<u8>> {
 fn a_server_describes_itself_file_by_file() {
     let whole = set(&described());
     let mut calls = 0;
-    let read = Descriptions::from_server("test.Echo", &mut |requests| {
+    let read = ServiceDescriptors::from_server("test.Echo", &mut |requests| {
         calls += 1;
         Ok(reflect(requests, &whole))
     });
@@ -199,23 +199,24 @@ fn a_server_describes_itself_file_by_file() {
 #[test]
 fn a_server_that_does_not_describe_is_told_by_what_it_has_or_says() {
     let whole = set(&described());
-    let unknown = Descriptions::from_server("test.Ech", &mut |asked| Ok(reflect(asked, &whole)));
+    let unknown =
+        ServiceDescriptors::from_server("test.Ech", &mut |asked| Ok(reflect(asked, &whole)));
     let unknown = unknown.unwrap_err().to_string();
     assert!(unknown.contains("there are: test.Echo"), "{unknown}");
-    let silent = Descriptions::from_server("test.Echo", &mut |_| Err("no route".into()));
+    let silent = ServiceDescriptors::from_server("test.Echo", &mut |_| Err("no route".into()));
     assert!(silent.unwrap_err().to_string().contains("no route"));
-    let fewer = Descriptions::from_server("test.Echo", &mut |_| Ok(Vec::new()));
+    let fewer = ServiceDescriptors::from_server("test.Echo", &mut |_| Ok(Vec::new()));
     assert!(
         fewer
             .unwrap_err()
             .to_string()
             .contains("0 answers to 1 questions")
     );
-    let rubbish = Descriptions::from_server("test.Echo", &mut |_| Ok(vec![vec![0xff; 4]]));
+    let rubbish = ServiceDescriptors::from_server("test.Echo", &mut |_| Ok(vec![vec![0xff; 4]]));
     assert!(matches!(rubbish, Err(ProtoError::Query(_))));
     // Every file imports another one, without end: the calls must end all the same.
     let mut number = 0;
-    let endless = Descriptions::from_server("test.Echo", &mut |requests| {
+    let endless = ServiceDescriptors::from_server("test.Echo", &mut |requests| {
         number += 1;
         let file = format!("\x0a\x04f{number:03}\x1a\x04f{:03}", number + 1);
         let nested = [&[10, file.len() as u8][..], file.as_bytes()].concat();

@@ -7,6 +7,8 @@ use tare_stats::hlog::{WriteError, Writer};
 use tare_stats::{Latencies, Range};
 
 use super::sparse::SparseHistogram;
+use crate::classes::{BEFORE, SeenClass, status_digit};
+use crate::client::{ErrorClass, WaitCause};
 use crate::tally::{Phase, Quantity, Series, value_of};
 
 /// Which log a series goes to.
@@ -38,21 +40,78 @@ impl Log {
     }
 }
 
-/// Names series in a log, and tells which observations are censored.
-pub trait Naming {
-    /// The tag.
-    fn tag(&self, series: &Series) -> String;
-    /// Whether its observations are complete.
-    fn ends(&self, series: &Series) -> Ends;
+/// Names of request and class numbers.
+#[derive(Debug, Clone)]
+pub struct SeriesNames {
+    pub(super) role: String,
+    pub(super) requests: Vec<String>,
+    pub(super) classes: Vec<SeenClass>,
 }
 
-/// Whether observations are complete.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Ends {
-    /// Exchanges that ended.
-    Observed,
-    /// Ages of unfinished exchanges: lower bounds.
-    Censored,
+impl SeriesNames {
+    /// Name of a request.
+    #[must_use]
+    pub fn request(&self, number: u16) -> &str {
+        self.requests
+            .get(usize::from(number))
+            .map_or("unknown", String::as_str)
+    }
+
+    /// A class by its number; `None` for correct responses.
+    #[must_use]
+    pub fn class(&self, number: u8) -> Option<&SeenClass> {
+        self.classes.get(usize::from(number).checked_sub(1)?)
+    }
+
+    /// The tag of a series.
+    #[must_use]
+    pub fn tag(&self, series: &Series) -> String {
+        let role = &self.role;
+        let word = match series.quantity {
+            Quantity::Latency | Quantity::LatencyOnly => "latency",
+            Quantity::Response => "response",
+            Quantity::Service | Quantity::ServiceMultiRead => "service",
+            Quantity::FirstByte => "first-byte",
+            Quantity::EndToEnd => "end-to-end",
+            Quantity::Age => "age",
+            Quantity::Connect => return of_connection(role, "connect", series.class),
+            Quantity::Handshake => return of_connection(role, "handshake", series.class),
+            Quantity::Lateness => return format!("{role}.lateness"),
+            Quantity::Lag => return format!("{role}.receive-lag"),
+            Quantity::Wait => {
+                let cause = WaitCause::ALL[usize::from(series.class) % WaitCause::ALL.len()];
+                return format!("{role}.queue-wait.{}", cause.name());
+            }
+        };
+        let request = self.request(series.request);
+        match (self.class(series.class), status_digit(series.class)) {
+            (Some(seen), _) => format!("{role}.{request}.{word}.{}", seen.class),
+            (None, Some(digit)) => format!("{role}.{request}.{word}.{digit}xx"),
+            (None, None) => format!("{role}.{request}.{word}"),
+        }
+    }
+
+    /// Whether the observations of a series are ages of unfinished exchanges: lower bounds.
+    fn is_censored(&self, series: &Series) -> bool {
+        let of_exchange = matches!(
+            series.quantity,
+            Quantity::Latency
+                | Quantity::LatencyOnly
+                | Quantity::Response
+                | Quantity::Service
+                | Quantity::ServiceMultiRead
+        );
+        let class = self.class(series.class);
+        of_exchange && class.is_some_and(|seen| seen.class == ErrorClass::UNFINISHED)
+    }
+}
+
+/// `<role>.connect`, or `<role>.connect.setup` for attempts begun before the window.
+fn of_connection(role: &str, word: &str, class: u8) -> String {
+    match class {
+        BEFORE => format!("{role}.{word}.setup"),
+        _ => format!("{role}.{word}"),
+    }
 }
 
 /// Builds both logs.
@@ -89,13 +148,13 @@ impl Logs {
     ///
     /// # Errors
     /// When a histogram cannot be encoded.
-    pub fn close_before(&mut self, second: u32, naming: &impl Naming) -> Result<(), WriteError> {
+    pub fn close_before(&mut self, second: u32, names: &SeriesNames) -> Result<(), WriteError> {
         while let Some(entry) = self.open.first_entry() {
             if entry.key().second >= second {
                 return Ok(());
             }
             let (series, sparse) = entry.remove_entry();
-            self.encode(series, &sparse, naming)?;
+            self.encode(series, &sparse, names)?;
         }
         Ok(())
     }
@@ -122,18 +181,18 @@ impl Logs {
         &mut self,
         series: Series,
         sparse: &SparseHistogram,
-        naming: &impl Naming,
+        names: &SeriesNames,
     ) -> Result<(), WriteError> {
-        let ends = naming.ends(&series);
+        let is_censored = names.is_censored(&series);
         self.scratch.clear();
-        record(&mut self.scratch, sparse, ends);
+        record(&mut self.scratch, sparse, is_censored);
         let of_total = Series {
             second: 0,
             phase: Phase::Window,
             ..series
         };
         match self.totals.get_mut(&of_total) {
-            Some(total) => record(total, sparse, ends),
+            Some(total) => record(total, sparse, is_censored),
             None => {
                 self.totals.insert(of_total, self.scratch.clone());
             }
@@ -141,7 +200,7 @@ impl Logs {
         let mut writer = Writer::begin(Vec::new(), Duration::ZERO, &[])?;
         let start = Duration::from_secs(series.second.into());
         writer.interval(
-            &naming.tag(&series),
+            &names.tag(&series),
             start,
             Duration::from_secs(1),
             &self.scratch,
@@ -158,12 +217,12 @@ impl Logs {
     }
 }
 
-fn record(into: &mut Latencies, sparse: &SparseHistogram, ends: Ends) {
+fn record(into: &mut Latencies, sparse: &SparseHistogram, is_censored: bool) {
     for &(bucket, count) in sparse.counts() {
         let value_ns = value_of(bucket);
-        match ends {
-            Ends::Observed => into.record_many(value_ns, count),
-            Ends::Censored => (0..count).for_each(|_| into.record_unfinished(value_ns)),
+        match is_censored {
+            false => into.record_many(value_ns, count),
+            true => (0..count).for_each(|_| into.record_unfinished(value_ns)),
         }
     }
 }

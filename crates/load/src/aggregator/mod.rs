@@ -10,11 +10,10 @@ use std::time::Duration;
 use tare_schema::agent::{RecordCounts, RecordSample, Sample};
 use tare_stats::hlog::WriteError;
 
-pub use log::{Ends, Log, Logs, Naming};
+pub use log::{Log, Logs, SeriesNames};
 use sparse::SparseHistogram;
 
-use crate::classes::{BEFORE, Classes, SeenClass, is_right, status_digit};
-use crate::client::{ErrorClass, WaitCause};
+use crate::classes::{Classes, is_right};
 use crate::engine::ExchangeCounts;
 use crate::tally::{HistogramTable, Phase, Quantity, Series};
 use crate::worker::{Tick, WorkerEnd, WorkerMessage};
@@ -288,81 +287,6 @@ impl Aggregator {
             role: self.plan.role.clone(),
             requests: self.plan.requests.clone(),
             classes: self.classes.seen(),
-        }
-    }
-}
-
-/// Names of request and class numbers.
-#[derive(Debug, Clone)]
-pub struct SeriesNames {
-    role: String,
-    requests: Vec<String>,
-    classes: Vec<SeenClass>,
-}
-
-impl SeriesNames {
-    /// Name of a request.
-    #[must_use]
-    pub fn request(&self, number: u16) -> &str {
-        self.requests
-            .get(usize::from(number))
-            .map_or("unknown", String::as_str)
-    }
-
-    /// A class by its number; `None` for correct responses.
-    #[must_use]
-    pub fn class(&self, number: u8) -> Option<&SeenClass> {
-        self.classes.get(usize::from(number).checked_sub(1)?)
-    }
-}
-
-/// `<role>.connect`, or `<role>.connect.setup` for attempts begun before the window.
-fn of_connection(role: &str, word: &str, class: u8) -> String {
-    match class {
-        BEFORE => format!("{role}.{word}.setup"),
-        _ => format!("{role}.{word}"),
-    }
-}
-
-impl Naming for SeriesNames {
-    fn tag(&self, series: &Series) -> String {
-        let role = &self.role;
-        let word = match series.quantity {
-            Quantity::Latency | Quantity::LatencyOnly => "latency",
-            Quantity::Response => "response",
-            Quantity::Service | Quantity::ServiceMultiRead => "service",
-            Quantity::FirstByte => "first-byte",
-            Quantity::EndToEnd => "end-to-end",
-            Quantity::Age => "age",
-            Quantity::Connect => return of_connection(role, "connect", series.class),
-            Quantity::Handshake => return of_connection(role, "handshake", series.class),
-            Quantity::Lateness => return format!("{role}.lateness"),
-            Quantity::Lag => return format!("{role}.receive-lag"),
-            Quantity::Wait => {
-                let cause = WaitCause::ALL[usize::from(series.class) % WaitCause::ALL.len()];
-                return format!("{role}.queue-wait.{}", cause.name());
-            }
-        };
-        let request = self.request(series.request);
-        match (self.class(series.class), status_digit(series.class)) {
-            (Some(seen), _) => format!("{role}.{request}.{word}.{}", seen.class),
-            (None, Some(digit)) => format!("{role}.{request}.{word}.{digit}xx"),
-            (None, None) => format!("{role}.{request}.{word}"),
-        }
-    }
-
-    fn ends(&self, series: &Series) -> Ends {
-        let of_exchange = matches!(
-            series.quantity,
-            Quantity::Latency
-                | Quantity::LatencyOnly
-                | Quantity::Response
-                | Quantity::Service
-                | Quantity::ServiceMultiRead
-        );
-        match self.class(series.class) {
-            Some(seen) if of_exchange && seen.class == ErrorClass::UNFINISHED => Ends::Censored,
-            _ => Ends::Observed,
         }
     }
 }

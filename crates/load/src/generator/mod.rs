@@ -3,7 +3,6 @@
 //! Only here pacing, stop, client and transport of a plan are combined.
 
 mod check;
-pub(crate) mod compiled_templates;
 mod figures;
 mod result;
 mod scripted;
@@ -26,7 +25,6 @@ use thiserror::Error;
 pub use check::PlanError;
 use check::check;
 pub(crate) use check::number;
-pub(crate) use compiled_templates::CompiledTemplates;
 pub use figures::{Tag, spread};
 use scripted::Session;
 pub use scripted::rehearse_plan;
@@ -135,20 +133,12 @@ pub fn run(
     stop: &StopHandle,
     observer: &mut Observer<'_>,
 ) -> Result<Outcome, LoadError> {
-    let protocol = check(plan)?;
-    let setup = Setup::of(plan, protocol)?;
-    raise_descriptors(u64::from(setup.connections))?;
-    let launch = Launch {
-        plan,
-        setup: &setup,
-        protocol,
-        stop,
-        observer,
-    };
-    match &plan.load.mix.session {
-        Some(spec) => launch.sessions(spec),
-        None => (protocol.run)(launch),
-    }
+    launched(plan, stop, observer, |launch| {
+        match &plan.load.mix.session {
+            Some(spec) => launch.sessions(spec),
+            None => (launch.protocol.run)(launch),
+        }
+    })
 }
 
 /// Runs an HTTP/1.1 load with a client around each worker's pool, to watch what passes between engine and pool.
@@ -161,20 +151,31 @@ pub fn run_over<C: Client + Send>(
     observer: &mut Observer<'_>,
     over: impl Fn(Http1Client) -> C,
 ) -> Result<Outcome, LoadError> {
+    launched(plan, stop, observer, |launch| {
+        let (setup, requests) = (launch.setup, http1::prepare(plan)?);
+        launch.clients(|part| {
+            let connections = setup.pooled_sessions(&part);
+            over(Http1Client::new(Arc::clone(&requests), &connections))
+        })
+    })
+}
+
+/// Checks and sets up a load, and runs it.
+fn launched(
+    plan: &LoadPlan,
+    stop: &StopHandle,
+    observer: &mut Observer<'_>,
+    run: impl FnOnce(Launch<'_, '_>) -> Result<Outcome, LoadError>,
+) -> Result<Outcome, LoadError> {
     let protocol = check(plan)?;
     let setup = Setup::of(plan, protocol)?;
     raise_descriptors(u64::from(setup.connections))?;
-    let requests = http1::prepare(plan)?;
-    let launch = Launch {
+    run(Launch {
         plan,
         setup: &setup,
         protocol,
         stop,
         observer,
-    };
-    launch.clients(|part| {
-        let connections = setup.pooled_sessions(&part);
-        over(Http1Client::new(Arc::clone(&requests), &connections))
     })
 }
 

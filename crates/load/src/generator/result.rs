@@ -13,7 +13,7 @@ use tare_schema::load::{ClientSpec, LoadPlan};
 use tare_stats::Latencies;
 
 use super::{LoadError, Outcome, Start, figures};
-use crate::aggregator::{AggregatedLoad, Log, Naming, SeriesNames};
+use crate::aggregator::{AggregatedLoad, Log, SeriesNames};
 use crate::arrivals::{Arrivals, NEVER};
 use crate::client::WaitCause;
 use crate::engine::{ArrivalKind, WorkerCounts};

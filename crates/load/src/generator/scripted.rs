@@ -6,10 +6,10 @@ use tare_schema::load::session::SESSION_NAME;
 use tare_schema::load::{LoadPlan, SessionSpec, Transport};
 
 use super::PlanError;
-use super::compiled_templates::FillerStart;
 use crate::clock::{monotonic_ns, realtime_ns};
 use crate::protocols::http1;
 use crate::session::{Channel, Program, Rehearsed, Scripted, ScriptedPlan, rehearse};
+use crate::template::FillerStart;
 
 /// Most sessions in flight in one worker, whatever the rate and their length.
 pub(super) const SESSIONS_MAX: usize = 1 << 16;

@@ -10,8 +10,8 @@ use tare_schema::load::{SessionSpec, Table};
 
 use super::json::Pointer;
 use crate::protocols::http1::codec::Keep;
-use crate::protocols::http1::made::{Made, regex};
 use crate::protocols::http1::request::RequestError;
+use crate::protocols::http1::templated::{TemplatedRequest, regex};
 use crate::template::{Names, Place, Template, variable};
 
 /// A compiled session.
@@ -31,7 +31,7 @@ pub struct Program {
 /// A request of a session.
 #[derive(Debug)]
 pub(super) struct CompiledRequest {
-    pub made: Made,
+    pub made: TemplatedRequest,
     pub captures: Vec<CaptureSpec>,
     /// Which part of the response head is kept.
     pub keep: Keep,
@@ -311,7 +311,7 @@ impl Compiler<'_> {
     fn compile_request(&mut self, step: &RequestStep) -> Result<CompiledRequest, StepError> {
         let named = |error| (step.request.name.clone(), error);
         let mut names = names(self.tables, &mut self.program);
-        let made = Made::new(&step.request, self.host, &mut names).map_err(named)?;
+        let made = TemplatedRequest::new(&step.request, self.host, &mut names).map_err(named)?;
         let mut captures = Vec::new();
         for capture in &step.captures {
             let from = match &capture.from {

@@ -13,8 +13,8 @@ use super::program::Program;
 use crate::client::{Due, Ticket};
 use crate::protocols::http1::ResponseMismatch;
 use crate::protocols::http1::codec::Keep;
-use crate::protocols::http1::made::BodyScan;
 use crate::protocols::http1::requests::{Outgoing, Requests};
+use crate::protocols::http1::templated::BodyScan;
 use crate::template::Filler;
 
 /// Configuration of the sessions of one worker.

@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 
-use tare_schema::load::{Rows, Table};
+use tare_schema::load::{LoadPlan, Rows, Table};
 use tare_stats::random::Random;
 
 use super::date::{Moment, write_date};
 use super::encode::{Place, put_unsigned};
+use crate::clock::realtime_ns;
 
 /// Values of one worker. Each worker counts in steps of the number of workers, so that together they leave out no number.
 #[derive(Debug)]
@@ -18,6 +19,32 @@ pub struct Filler {
     tables: Arc<[Table]>,
     cursors: Vec<u64>,
     now: Moment,
+}
+
+/// Initial state of each worker's filler.
+#[derive(Debug)]
+pub(crate) struct FillerStart {
+    seed: u64,
+    tables: Arc<[Table]>,
+    pub(crate) cycles: usize,
+    now: Moment,
+}
+
+impl FillerStart {
+    pub(crate) fn of(plan: &LoadPlan) -> Self {
+        Self {
+            seed: plan.seed,
+            tables: plan.load.mix.tables.clone().into(),
+            cycles: 0,
+            now: Moment::of_unix((realtime_ns() / 1_000_000_000) as i64),
+        }
+    }
+
+    /// The filler of one worker.
+    pub(crate) fn filler(&self, worker: u32, workers: u32) -> Filler {
+        let tables = Arc::clone(&self.tables);
+        Filler::new(self.seed, (worker, workers), tables, self.cycles, self.now)
+    }
 }
 
 impl Filler {

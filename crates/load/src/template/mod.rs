@@ -17,6 +17,7 @@ pub use date::{Moment, days_from_civil, write_date};
 pub use encode::Place;
 use encode::{put, put_unsigned};
 pub use filler::Filler;
+pub(crate) use filler::FillerStart;
 pub use value::Value;
 
 /// Why a template cannot be compiled.

@@ -4,11 +4,10 @@ pub mod client;
 #[cfg(test)]
 mod client_tests;
 pub mod codec;
-pub mod made;
 mod mismatch;
 pub mod request;
 pub mod requests;
-pub mod varied;
+pub mod templated;
 
 use std::sync::Arc;
 
@@ -19,9 +18,7 @@ use tare_schema::load::{ClientSpec, LoadPlan};
 use tare_schema::protocol::OverTcp;
 
 use super::{Connects, Flags, Protocol, SocketKind, UrlScheme, UrlTls, without_options};
-use crate::generator::{
-    self, CompiledTemplates, Launch, LoadError, Outcome, PlanError, compiled_templates,
-};
+use crate::generator::{self, Launch, LoadError, Outcome, PlanError};
 
 /// HTTP/1.1 over a pool of connections, one exchange per connection at a time.
 pub static PROTOCOL: Protocol = Protocol {
@@ -57,11 +54,10 @@ pub fn client(connections: u32) -> ClientSpec {
 
 fn run(launch: Launch<'_, '_>) -> Result<Outcome, LoadError> {
     let (plan, setup) = (launch.plan, launch.setup);
-    if compiled_templates::is_needed(&plan.load.requests) {
-        let compiled_templates = CompiledTemplates::of(plan)?;
+    if templated::is_needed(&plan.load.requests) {
+        let requests_of = templated::compile(plan, setup.workers)?;
         return launch.clients(|part| {
-            let requests = compiled_templates.varied(part.worker, setup.workers);
-            Http1Client::new(requests, &setup.pooled_sessions(&part))
+            Http1Client::new(requests_of(part.worker), &setup.pooled_sessions(&part))
         });
     }
     let requests = prepare(plan)?;

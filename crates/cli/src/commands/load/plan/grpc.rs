@@ -6,7 +6,7 @@ use anyhow::{Context, bail};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use tare_http2_frames::grpc::{HEALTH_METHOD, health_question, serving_answer};
-use tare_proto::{Descriptions, Method, MethodName};
+use tare_proto::{Method, MethodName, ServiceDescriptors};
 use tare_schema::load::{
     Body, CallKind, CallSpec, Deadline, ExpectBody, ExpectStatus, MessagePace, RequestSpec,
 };
@@ -127,18 +127,18 @@ fn described(
     let descriptions = match (&grpc.protoset, grpc.proto.is_empty(), &grpc.data) {
         (Some(file), ..) => {
             let bytes = read_given(file, GIVEN_BYTES_MAX).map_err(anyhow::Error::msg)?;
-            Descriptions::from_set(&bytes).with_context(|| file.display().to_string())?
+            ServiceDescriptors::from_set(&bytes).with_context(|| file.display().to_string())?
         }
         (None, false, _) => {
             // The compiler opens the files itself, without these checks.
             for file in &grpc.proto {
                 read_given(file, GIVEN_BYTES_MAX).map_err(anyhow::Error::msg)?;
             }
-            Descriptions::from_files(&grpc.proto, &grpc.import_path)?
+            ServiceDescriptors::from_files(&grpc.proto, &grpc.import_path)?
         }
-        (None, true, Some(_)) => {
-            Descriptions::from_server(&name.service, &mut |messages| server.reflect(messages))?
-        }
+        (None, true, Some(_)) => ServiceDescriptors::from_server(&name.service, &mut |messages| {
+            server.reflect(messages)
+        })?,
         (None, true, None) => return Ok(None),
     };
     Ok(Some(descriptions.method(name)?))

@@ -5,16 +5,16 @@ use std::path::{Path, PathBuf};
 use prost_reflect::{DescriptorPool, ServiceDescriptor};
 use protox::Compiler;
 
-use crate::error::ProtoError;
+use crate::ProtoError;
 use crate::method::{Method, MethodName};
 
 /// Descriptors of services and their messages.
 #[derive(Debug, Clone)]
-pub struct Descriptions {
+pub struct ServiceDescriptors {
     pub(crate) pool: DescriptorPool,
 }
 
-impl Descriptions {
+impl ServiceDescriptors {
     /// From `.proto` files. Imports are searched in the import paths, then in the folders of the files.
     ///
     /// # Errors

@@ -1,22 +1,27 @@
-//! A templated request: rendered for every exchange. And the check of its response.
+//! Templated requests: rendered for every exchange. And the check of their responses.
+
+use std::sync::Arc;
 
 use regex::bytes::Regex;
 use tare_schema::load::template::Braces;
-use tare_schema::load::{Body, Expect, ExpectBody, ExpectStatus, Parts, RequestSpec};
+use tare_schema::load::{Body, Expect, ExpectBody, ExpectStatus, LoadPlan, Parts, RequestSpec};
 
 use super::codec::{BodyCheck, BodyProgress, RequestKind};
 use super::mismatch::ResponseMismatch;
 use super::request::{
     RequestError, body_bytes, body_check, check, default_headers, kind, method_expects_body,
 };
-use crate::template::{Names, Place, RenderContext, RenderError, Template};
+use super::requests::{Outgoing, Requests};
+use crate::client::Due;
+use crate::generator::PlanError;
+use crate::template::{Filler, FillerStart, Names, Place, RenderContext, RenderError, Template};
 
 /// Largest compiled regular expression.
 const PATTERN_BYTES_MAX: usize = 1 << 20;
 
 /// A request with placeholders.
 #[derive(Debug, Clone)]
-pub struct Made {
+pub struct TemplatedRequest {
     /// Request line and configured headers.
     head: Template,
     /// Offset of a path that begins with a placeholder: the rendered value must begin with a slash.
@@ -136,7 +141,7 @@ pub fn regex(pattern: &str) -> Result<Regex, RequestError> {
         })
 }
 
-impl Made {
+impl TemplatedRequest {
     /// Prepares a request to a host.
     ///
     /// # Errors
@@ -252,4 +257,114 @@ fn body(spec: &RequestSpec, names: &mut Names<'_>) -> Result<Template, RequestEr
         }
     }
     Ok(body)
+}
+
+/// Templated requests of one worker, outside of sessions: rendered one after the other into the same buffer.
+#[derive(Debug)]
+pub struct TemplatedRequests {
+    requests: Arc<[TemplatedRequest]>,
+    filler: Filler,
+    rows: Vec<u32>,
+    body: Vec<u8>,
+    bytes: Vec<u8>,
+}
+
+impl TemplatedRequests {
+    /// The requests of one worker.
+    #[must_use]
+    pub fn new(requests: Arc<[TemplatedRequest]>, filler: Filler) -> Self {
+        Self {
+            rows: vec![0; filler.tables().len()],
+            requests,
+            filler,
+            body: Vec::new(),
+            bytes: Vec::new(),
+        }
+    }
+
+    #[inline]
+    fn at(&self, due: Due) -> &TemplatedRequest {
+        &self.requests[usize::from(due.request) % self.requests.len()]
+    }
+}
+
+impl Requests for TemplatedRequests {
+    type Progress = BodyScan;
+
+    const READS_HEADS: bool = false;
+
+    #[inline]
+    fn outgoing(&mut self, due: Due) -> Outgoing<'_> {
+        for table in 0..self.rows.len() {
+            self.rows[table] = self.filler.take_row(table);
+        }
+        let request = &self.requests[usize::from(due.request) % self.requests.len()];
+        let mut scene = RenderContext {
+            filler: &mut self.filler,
+            rows: &self.rows,
+            variables: &[],
+        };
+        let written = request.write(&mut scene, |_, _| {}, &mut self.body, &mut self.bytes);
+        // All values were checked when the template was compiled, and there are no variables.
+        assert!(written.is_ok(), "a plain request can always be filled");
+        Outgoing {
+            bytes: &self.bytes,
+            kind: request.kind,
+        }
+    }
+
+    #[inline]
+    fn restart(scan: &mut BodyScan) {
+        scan.restart();
+    }
+
+    #[inline]
+    fn body(&mut self, due: Due, scan: &mut BodyScan, slice: &[u8]) {
+        let check = &self.at(due).check;
+        scan.push(check, check.keep_bytes(), slice);
+    }
+
+    #[inline]
+    fn judge(
+        &mut self,
+        due: Due,
+        scan: &mut BodyScan,
+        status: u16,
+        _seen_ns: u64,
+    ) -> Result<(), ResponseMismatch> {
+        self.at(due).check.judge(scan, status)
+    }
+}
+
+/// Whether any request cannot be prepared in advance.
+pub(super) fn is_needed(requests: &[RequestSpec]) -> bool {
+    requests.iter().any(|request| {
+        request.parts != Parts::Literal || matches!(request.expect.body, ExpectBody::Matches { .. })
+    })
+}
+
+/// Compiles the requests of a plan; the function makes those of a worker.
+///
+/// # Errors
+/// When a request cannot be sent.
+pub(super) fn compile(
+    plan: &LoadPlan,
+    workers: u32,
+) -> Result<impl Fn(u32) -> TemplatedRequests, PlanError> {
+    let mut start = FillerStart::of(plan);
+    let mut requests = Vec::new();
+    for spec in &plan.load.requests {
+        let mut names = Names {
+            tables: &plan.load.mix.tables,
+            variables: None,
+            cycles: &mut start.cycles,
+        };
+        let request = TemplatedRequest::new(spec, &plan.endpoint.host, &mut names);
+        requests.push(request.map_err(|source| PlanError::Request {
+            name: spec.name.clone(),
+            source,
+        })?);
+    }
+    let requests: Arc<[TemplatedRequest]> = requests.into();
+    Ok(move |worker| TemplatedRequests::new(Arc::clone(&requests), start.filler(worker, workers)))
 }
