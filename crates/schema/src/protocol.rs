@@ -1,7 +1,7 @@
 //! What planning knows of a protocol. The protocols themselves, with their clients, are in the load generator; a
 //! catalog has their list.
 
-use crate::load::{ClientSpec, RequestSpec};
+use crate::load::{ClientSpec, ConnectionRules, RequestSpec};
 
 /// A protocol of edges and loads.
 #[derive(Debug, Clone, Copy)]
@@ -23,6 +23,24 @@ pub struct LoadInfo {
     pub check: fn(&ClientSpec) -> Result<(), String>,
     /// Whether exchanges differ by their requests.
     pub requests: Requests,
+    /// Whether the load says when its connections are opened and closed ([`ConnectionRules`]); else the protocol does.
+    pub connection_rules: bool,
+}
+
+impl LoadInfo {
+    /// Checks that a load has no rules of connections that its protocol does not use.
+    ///
+    /// # Errors
+    /// With the rules to leave out.
+    pub fn check_connections(&self, name: &str, rules: &ConnectionRules) -> Result<(), String> {
+        let is_given = rules.exchanges_max.is_some() || rules.open_over_ns > 0;
+        match is_given && !self.connection_rules {
+            false => Ok(()),
+            true => Err(format!(
+                "a {name} load takes no exchanges per connection and no time to connect: leave them out"
+            )),
+        }
+    }
 }
 
 /// What the requests of a load are for.

@@ -6,7 +6,7 @@ use tare_schema::agent::{
     CompletedCounts, ConnectionCounts, GeneratorCounts, RecordCounts, RequestCount, StatusCount,
 };
 
-use crate::client::{Status, WaitCause};
+use crate::client::{Outcome, Status, WaitCause};
 
 /// The counters of exchanges, with their sum and their difference to an earlier state.
 macro_rules! exchange_counts {
@@ -48,6 +48,18 @@ exchange_counts! {
     unfinished,
     /// Starts dropped because too many were in flight.
     overflow,
+}
+
+impl ExchangeCounts {
+    /// Counts the end of exchanges.
+    #[inline]
+    pub fn end(&mut self, outcome: Outcome, times: u64) {
+        match outcome {
+            Outcome::Ok(_) => self.ok += times,
+            Outcome::Wrong(_) => self.errors += times,
+            Outcome::Unfinished => self.unfinished += times,
+        }
+    }
 }
 
 /// Exchanges that waited for one cause.

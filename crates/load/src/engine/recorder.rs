@@ -210,8 +210,14 @@ impl ExchangeRecorder {
         Some((exchange.intended_ns, exchange.released_ns))
     }
 
-    pub(super) fn number(&mut self, class: ErrorClass, example: &dyn fmt::Display) -> u8 {
-        self.classes.number(class, example)
+    /// Class number of an end.
+    #[inline]
+    pub(super) fn class(&mut self, done: &Done<'_>) -> u8 {
+        match done.outcome {
+            Outcome::Ok(status) => of_right(status),
+            Outcome::Wrong(class) => self.classes.number(class, done.example),
+            Outcome::Unfinished => self.classes.number(ErrorClass::UNFINISHED, done.example),
+        }
     }
 
     /// Reports the end of an exchange to the schedule.
@@ -314,20 +320,12 @@ impl ExchangeRecorder {
     #[inline(always)]
     fn record_end(&mut self, exchange: &Exchange, done: &Done<'_>) {
         let times = u64::from(exchange.count);
-        let class = match done.outcome {
-            Outcome::Ok(status) => of_right(status),
-            Outcome::Wrong(class) => self.classes.number(class, done.example),
-            Outcome::Unfinished => self.classes.number(ErrorClass::UNFINISHED, done.example),
-        };
+        let class = self.class(done);
         let in_window = exchange.intended_ns >= self.window_start_ns;
         let sent = done.sent_ns.is_some();
         self.count(in_window, |stages| {
             stages.sent += if sent { times } else { 0 };
-            match done.outcome {
-                Outcome::Ok(_) => stages.ok += times,
-                Outcome::Wrong(_) => stages.errors += times,
-                Outcome::Unfinished => stages.unfinished += times,
-            }
+            stages.end(done.outcome, times);
         });
         self.count_request(exchange.request, times, done);
         self.count_arrival(times, done);

@@ -4,8 +4,7 @@ use super::counts::{ArrivalKind, ExchangeCounts};
 use super::exchanges::Exchange;
 use super::recorder::ExchangeRecorder;
 use crate::arrivals::NEVER;
-use crate::classes::of_right;
-use crate::client::{Done, ErrorClass, NestedExchange, NestedStart, Outcome, Ticket};
+use crate::client::{Done, NestedExchange, NestedStart, Outcome, Ticket};
 use crate::tally::Quantity;
 
 /// Which exchanges of sessions belong to the window.
@@ -56,11 +55,7 @@ impl ExchangeRecorder {
             stages.intended += 1;
             stages.released += 1;
             stages.sent += u64::from(done.sent_ns.is_some());
-            match done.outcome {
-                Outcome::Ok(_) => stages.ok += 1,
-                Outcome::Wrong(_) => stages.errors += 1,
-                Outcome::Unfinished => stages.unfinished += 1,
-            }
+            stages.end(done.outcome, 1);
         };
         let counts = &mut self.counts_mut().within;
         enter(&mut counts.all);
@@ -80,11 +75,7 @@ impl ExchangeRecorder {
         let exchange = self.close(ticket);
         let class = self.class(done);
         let in_window = exchange.intended_ns >= self.window_start_ns();
-        self.count(in_window, |stages| match done.outcome {
-            Outcome::Ok(_) => stages.ok += 1,
-            Outcome::Wrong(_) => stages.errors += 1,
-            Outcome::Unfinished => stages.unfinished += 1,
-        });
+        self.count(in_window, |stages| stages.end(done.outcome, 1));
         let ended_ns = done.ended.arrived_ns;
         let window = self.window_start_ns()..self.arrivals().window_end_ns();
         if done.outcome != Outcome::Unfinished && window.contains(&ended_ns) {
@@ -98,13 +89,5 @@ impl ExchangeRecorder {
             self.record(&exchange, (series, class), (quantity, took_ns), in_window);
         }
         self.ended(done.ended.seen_ns);
-    }
-
-    fn class(&mut self, done: &Done<'_>) -> u8 {
-        match done.outcome {
-            Outcome::Ok(status) => of_right(status),
-            Outcome::Wrong(class) => self.number(class, done.example),
-            Outcome::Unfinished => self.number(ErrorClass::UNFINISHED, done.example),
-        }
     }
 }

@@ -162,8 +162,11 @@ pub(crate) fn check(plan: &LoadPlan) -> Result<&'static Protocol, PlanError> {
     let client = &load.client;
     let protocol = protocols::find(&client.protocol)
         .ok_or_else(|| PlanError::Protocol(client.protocol.clone()))?;
+    let connection_rules = &plan.load.connections;
     if let Some(load) = protocol.info.load {
         (load.check)(client).map_err(PlanError::Invalid)?;
+        load.check_connections(protocol.info.name, connection_rules)
+            .map_err(PlanError::Invalid)?;
     }
     let connections = client.connections;
     if !(1..=CONNECTIONS_MAX).contains(&connections) {
@@ -173,16 +176,9 @@ pub(crate) fn check(plan: &LoadPlan) -> Result<&'static Protocol, PlanError> {
             "1 to 1000000",
         ));
     }
-    if protocol.sockets == SocketKind::Datagram {
+    if protocol.sockets == SocketKind::Datagram && load.transport != Transport::Tcp {
         let name = protocol.info.name;
-        let rules = &load.connections;
-        if load.transport != Transport::Tcp {
-            return Err(PlanError::Invalid(format!("there is no TLS over {name}")));
-        }
-        if rules.exchanges_max.is_some() || rules.open_over_ns > 0 {
-            let why = "leave out what says when connections are opened and closed";
-            return Err(PlanError::Invalid(format!("{name} has none: {why}")));
-        }
+        return Err(PlanError::Invalid(format!("there is no TLS over {name}")));
     }
     Ok(protocol)
 }

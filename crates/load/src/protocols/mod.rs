@@ -138,6 +138,25 @@ pub(crate) enum Connects {
     PerExchange,
 }
 
+impl Protocol {
+    /// A protocol over TCP without URLs, options and ALPN name.
+    const fn new(
+        info: ProtocolInfo,
+        run: fn(Launch<'_, '_>) -> Result<Outcome, LoadError>,
+    ) -> Self {
+        Self {
+            info,
+            schemes: &[],
+            options: None,
+            flags: Flags::Own,
+            alpn: None,
+            sockets: SocketKind::Stream,
+            connects: Connects::BeforeLoad,
+            run,
+        }
+    }
+}
+
 impl UrlScheme {
     /// A scheme of a protocol over TCP, without a default port.
     const fn over_tcp(name: &'static str, tls: UrlTls, secured: &'static str) -> Self {
@@ -197,6 +216,7 @@ pub fn options_schema() -> Value {
 const fn without_options(
     name: &'static str,
     over_tcp: OverTcp,
+    connection_rules: bool,
     client: fn(u32, &[RequestSpec]) -> ClientSpec,
 ) -> ProtocolInfo {
     ProtocolInfo {
@@ -212,6 +232,7 @@ const fn without_options(
                 None => Ok(()),
             },
             requests: Requests::Many,
+            connection_rules,
         }),
     }
 }

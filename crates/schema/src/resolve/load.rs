@@ -271,6 +271,18 @@ fn spec(
             return None;
         }
     };
+    let connections = ConnectionRules {
+        exchanges_max: def.exchanges_per_connection,
+        open_over_ns: ns(def.connect_ramp, 0),
+    };
+    let info = protocol::find(scope.catalog.protocols, protocol).and_then(|info| info.load);
+    if let Some(Err(message)) = info.map(|info| info.check_connections(protocol, &connections)) {
+        let key = match connections.exchanges_max {
+            Some(_) => "exchanges_per_connection",
+            None => "connect_ramp",
+        };
+        scope.problem(at(root, role, key), message);
+    }
     if let Err(message) = check_requests(scope.catalog.protocols, protocol, &requests) {
         scope.problem(root.key_place(&role.path), message);
     }
@@ -284,10 +296,7 @@ fn spec(
         spin: def.spin.unwrap_or(usual.spin),
         sched: def.sched.unwrap_or(usual.sched),
         sample_every_ns: ns(def.sample_interval, usual.sample_every_ns),
-        connections: ConnectionRules {
-            exchanges_max: def.exchanges_per_connection,
-            open_over_ns: ns(def.connect_ramp, 0),
-        },
+        connections,
         requests,
         ..usual
     })

@@ -4,32 +4,27 @@
 mod tests;
 
 use std::fmt::Display;
-use std::net::SocketAddr;
-use std::sync::Arc;
 
 use tare_schema::load::{ClientSpec, Resumption, TlsVersion, Transport};
 use tare_schema::protocol::OverTcp;
 
-use super::{Connects, Flags, Protocol, SocketKind, without_options};
+use super::{Connects, Protocol, without_options};
 use crate::client::{
     Bound, Client, Closed, ConnId, Connected, Done, Due, Outcome, Outlet, Stamp, Status, TimerId,
     WaitCause,
 };
-use crate::connection_pool::{Deadlines, WaitQueue};
+use crate::connection_pool::{Deadlines, PoolConfig, WaitQueue};
 use crate::generator::{self, Launch, LoadError};
 
 /// Connections alone: an exchange opens one, over TLS with its handshake, and closes it. Requests are not sent.
 pub static PROTOCOL: Protocol = Protocol {
-    info: without_options(NAME, OverTcp::Usual, |connections, _| {
-        ClientSpec::new(NAME, connections)
-    }),
-    schemes: &[],
-    options: None,
-    flags: Flags::Own,
-    alpn: None,
-    sockets: SocketKind::Stream,
     connects: Connects::PerExchange,
-    run,
+    ..Protocol::new(
+        without_options(NAME, OverTcp::Usual, false, |connections, _| {
+            ClientSpec::new(NAME, connections)
+        }),
+        run,
+    )
 };
 
 fn run(launch: Launch<'_, '_>) -> Result<generator::Outcome, LoadError> {
@@ -42,17 +37,11 @@ fn run(launch: Launch<'_, '_>) -> Result<generator::Outcome, LoadError> {
         }
     };
     launch.clients(|part| {
-        Connect::new(ConnectPlan {
-            addresses: Arc::clone(&setup.addresses),
-            first: part.first,
-            concurrent_attempts: part.connections,
-            timeout_ns: setup.load.timeout_ns,
-            waiting_max: setup.exchanges_max(part.worker, part.connections),
-            after_open: match resumes {
-                true => AfterOpen::AwaitTicket,
-                false => AfterOpen::Close,
-            },
-        })
+        let after_open = match resumes {
+            true => AfterOpen::AwaitTicket,
+            false => AfterOpen::Close,
+        };
+        Connect::new(setup.pooled(&part, part.connections), after_open)
     })
 }
 
@@ -61,23 +50,6 @@ pub const NAME: &str = "connect";
 
 /// Longest wait for a ticket or the close of the server after the handshake.
 const PEER_TIMEOUT_NS: u64 = 1_000_000_000;
-
-/// Configuration of the client.
-#[derive(Debug)]
-pub struct ConnectPlan {
-    /// Addresses, used in turn.
-    pub addresses: Arc<[SocketAddr]>,
-    /// Index of the first connection in the whole load.
-    pub first: usize,
-    /// Concurrent attempts.
-    pub concurrent_attempts: usize,
-    /// Timeout of an attempt.
-    pub timeout_ns: u64,
-    /// Most exchanges in the wait queue.
-    pub waiting_max: usize,
-    /// What happens to a connection once it is open.
-    pub after_open: AfterOpen,
-}
 
 /// What happens to a connection once it is open.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -105,7 +77,8 @@ enum State {
 /// The client. It closes with a reset: an orderly close would hold a local port for a minute (`TIME_WAIT`).
 #[derive(Debug)]
 pub struct Connect {
-    plan: ConnectPlan,
+    config: PoolConfig,
+    after_open: AfterOpen,
     slots: Vec<State>,
     free: Vec<u32>,
     wait_queue: WaitQueue,
@@ -115,16 +88,17 @@ pub struct Connect {
 }
 
 impl Connect {
-    /// A client that has not started.
+    /// A client that has not started; its connections are the attempts at a time.
     #[must_use]
-    pub fn new(plan: ConnectPlan) -> Self {
+    pub fn new(config: PoolConfig, after_open: AfterOpen) -> Self {
         Self {
-            slots: vec![State::Free; plan.concurrent_attempts],
-            free: (0..plan.concurrent_attempts as u32).rev().collect(),
-            wait_queue: WaitQueue::new(plan.waiting_max),
-            next_address: plan.first,
+            slots: vec![State::Free; config.count],
+            free: (0..config.count as u32).rev().collect(),
+            wait_queue: WaitQueue::new(config.waiting_max),
+            next_address: config.first,
             deadlines: Deadlines::new(),
-            plan,
+            config,
+            after_open,
         }
     }
 
@@ -135,10 +109,10 @@ impl Connect {
             begun_ns,
             waited,
         };
-        let address = self.plan.addresses[self.next_address % self.plan.addresses.len()];
+        let address = self.config.addresses[self.next_address % self.config.addresses.len()];
         self.next_address = self.next_address.wrapping_add(1);
         out.connect(ConnId(at), address);
-        let deadline_ns = begun_ns.saturating_add(self.plan.timeout_ns);
+        let deadline_ns = begun_ns.saturating_add(self.config.timeout_ns);
         self.deadlines.watch(deadline_ns, out);
     }
 
@@ -187,7 +161,9 @@ impl Connect {
         for at in 0..self.slots.len() as u32 {
             let deadline_ns = match self.slots[at as usize] {
                 State::Free => continue,
-                State::Connecting { begun_ns, .. } => begun_ns.saturating_add(self.plan.timeout_ns),
+                State::Connecting { begun_ns, .. } => {
+                    begun_ns.saturating_add(self.config.timeout_ns)
+                }
                 State::AwaitingPeer { until_ns } => until_ns,
             };
             if deadline_ns > now_ns {
@@ -226,7 +202,7 @@ impl Client for Connect {
     fn opened(&mut self, conn: ConnId, opening: &Connected, out: &mut impl Outlet) {
         self.end(conn.0, Outcome::Ok(Status::NONE), opening.stamp, &"", out);
         if opening.handshake_ns.is_some() {
-            if self.plan.after_open == AfterOpen::Close {
+            if self.after_open == AfterOpen::Close {
                 out.close_notify(conn);
             }
             let until_ns = out.now_ns().saturating_add(PEER_TIMEOUT_NS);

@@ -1,10 +1,8 @@
 //! Connections as exchanges, on the virtual clock.
 
-use std::sync::Arc;
-
-use super::{AfterOpen, Connect, ConnectPlan};
+use super::{AfterOpen, Connect};
 use crate::client::{Closed, ConnId};
-use crate::engine::sim::{Act, Far, MS, S, Sim, rate};
+use crate::engine::sim::{Act, Far, MS, S, Sim, connections, rate};
 use crate::tally::Quantity;
 
 /// Accepts after a while, or does something else, by the number of the attempt.
@@ -22,14 +20,7 @@ impl<F: FnMut(u64) -> (u64, Act)> Far for Listener<F> {
 }
 
 fn client(concurrent_attempts: usize) -> Connect {
-    Connect::new(ConnectPlan {
-        addresses: Arc::new(["127.0.0.1:80".parse().unwrap()]),
-        first: 0,
-        concurrent_attempts,
-        timeout_ns: S,
-        waiting_max: 100,
-        after_open: AfterOpen::Close,
-    })
+    Connect::new(connections(concurrent_attempts, S), AfterOpen::Close)
 }
 
 #[test]

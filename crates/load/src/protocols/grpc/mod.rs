@@ -20,33 +20,32 @@ use tare_schema::load::{CallSpec, ClientOptions, ClientSpec, ExpectStatus};
 use tare_schema::protocol::{LoadInfo, OverTcp, ProtocolInfo, Requests};
 use tare_schema::schemas::schema_of;
 
+use super::Protocol;
 use super::http2::codec::{ContentType, GrpcStatus};
 use super::http2::dialect::{Dialect, HttpResponse, Outgoing, Pace, status_class};
 use super::http2::{STREAMS, check_streams, client_of, prepare, scheme};
-use super::{Connects, Flags, Protocol, SocketKind};
 use crate::client::{ErrorClass, Outcome, Status};
 use crate::generator::{self, Launch, LoadError};
 
 /// gRPC calls over HTTP/2. A request's path is `/package.Service/Method` and its body the message (or several); the expected status
 /// is the status of the call, the expected body that of each response message.
 pub static PROTOCOL: Protocol = Protocol {
-    info: ProtocolInfo {
-        name: GrpcOptions::PROTOCOL,
-        over_tcp: OverTcp::OnRequest,
-        load: Some(LoadInfo {
-            client: |connections, _| ClientSpec::with(connections, &GrpcOptions::default()),
-            check: |client| check_streams(client.options::<GrpcOptions>()?.streams),
-            requests: Requests::Many,
-        }),
-    },
-    // That of HTTP/1.1: a flag chooses gRPC.
-    schemes: &[],
+    // Its URLs are those of HTTP/1.1: a flag chooses gRPC.
     options: Some(schema_of::<GrpcOptions>),
-    flags: Flags::Own,
     alpn: Some("h2"),
-    sockets: SocketKind::Stream,
-    connects: Connects::BeforeLoad,
-    run,
+    ..Protocol::new(
+        ProtocolInfo {
+            name: GrpcOptions::PROTOCOL,
+            over_tcp: OverTcp::OnRequest,
+            load: Some(LoadInfo {
+                client: |connections, _| ClientSpec::with(connections, &GrpcOptions::default()),
+                check: |client| check_streams(client.options::<GrpcOptions>()?.streams),
+                requests: Requests::Many,
+                connection_rules: true,
+            }),
+        },
+        run,
+    )
 };
 
 /// Options of a gRPC client.

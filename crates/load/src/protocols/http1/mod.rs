@@ -17,14 +17,11 @@ use request::Prepared;
 use tare_schema::load::{ClientSpec, LoadPlan};
 use tare_schema::protocol::OverTcp;
 
-use super::{Connects, Flags, Protocol, SocketKind, UrlScheme, UrlTls, without_options};
+use super::{Protocol, UrlScheme, UrlTls, without_options};
 use crate::generator::{self, Launch, LoadError, Outcome, PlanError};
 
 /// HTTP/1.1 over a pool of connections, one exchange per connection at a time.
 pub static PROTOCOL: Protocol = Protocol {
-    info: without_options(NAME, OverTcp::OnRequest, |connections, _| {
-        client(connections)
-    }),
     schemes: &[
         UrlScheme {
             port: Some(80),
@@ -35,12 +32,13 @@ pub static PROTOCOL: Protocol = Protocol {
             ..UrlScheme::over_tcp("https", UrlTls::Always, "https://")
         },
     ],
-    options: None,
-    flags: Flags::Own,
     alpn: Some("http/1.1"),
-    sockets: SocketKind::Stream,
-    connects: Connects::BeforeLoad,
-    run,
+    ..Protocol::new(
+        without_options(NAME, OverTcp::OnRequest, true, |connections, _| {
+            client(connections)
+        }),
+        run,
+    )
 };
 
 /// Name of the protocol.

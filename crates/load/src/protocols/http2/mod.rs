@@ -20,28 +20,27 @@ use tare_schema::schemas::schema_of;
 
 pub use tare_http2_frames::hpack;
 
-use super::{Connects, Flags, Protocol, SocketKind, check_range};
+use super::{Protocol, check_range};
 use crate::generator::{self, Launch, LoadError, Outcome, PlanError, Setup, WorkerShare};
 
 /// HTTP/2 with multiplexed exchanges.
 pub static PROTOCOL: Protocol = Protocol {
-    info: ProtocolInfo {
-        name: Http2Options::PROTOCOL,
-        over_tcp: OverTcp::OnRequest,
-        load: Some(LoadInfo {
-            client: |connections, _| ClientSpec::with(connections, &Http2Options::default()),
-            check: |client| check_streams(client.options::<Http2Options>()?.streams),
-            requests: Requests::Many,
-        }),
-    },
-    // That of HTTP/1.1: a flag chooses the version.
-    schemes: &[],
+    // Its URLs are those of HTTP/1.1: a flag chooses the version.
     options: Some(schema_of::<Http2Options>),
-    flags: Flags::Own,
     alpn: Some("h2"),
-    sockets: SocketKind::Stream,
-    connects: Connects::BeforeLoad,
-    run,
+    ..Protocol::new(
+        ProtocolInfo {
+            name: Http2Options::PROTOCOL,
+            over_tcp: OverTcp::OnRequest,
+            load: Some(LoadInfo {
+                client: |connections, _| ClientSpec::with(connections, &Http2Options::default()),
+                check: |client| check_streams(client.options::<Http2Options>()?.streams),
+                requests: Requests::Many,
+                connection_rules: true,
+            }),
+        },
+        run,
+    )
 };
 
 /// Default number of streams on a connection.

@@ -20,21 +20,12 @@ use tare_schema::load::{ClientOptions, ClientSpec, FetchSpec, ProduceSpec};
 use tare_schema::protocol::{LoadInfo, OverTcp, ProtocolInfo, Requests};
 pub use versions::Api;
 
-use super::{Connects, Flags, Protocol, SocketKind, UrlScheme, UrlServers, UrlTls};
+use super::{Protocol, UrlScheme, UrlServers, UrlTls};
 
 const SECURED: &str = "kafka+tls://";
 
 /// Kafka producer; an exchange is a record. Each worker has a connection to every broker that leads one of its partitions.
 pub static PRODUCE: Protocol = Protocol {
-    info: ProtocolInfo {
-        name: ProduceSpec::PROTOCOL,
-        over_tcp: OverTcp::Usual,
-        load: Some(LoadInfo {
-            client: |connections, _| ClientSpec::with(connections, &ProduceSpec::default()),
-            check: |client| producing::check(&client.options()?).map_err(|error| error.to_string()),
-            requests: Requests::Many,
-        }),
-    },
     schemes: &[
         UrlScheme {
             servers: UrlServers::Several,
@@ -46,39 +37,49 @@ pub static PRODUCE: Protocol = Protocol {
         },
     ],
     options: Some(schema_of::<ProduceSpec>),
-    flags: Flags::Own,
-    alpn: None,
-    sockets: SocketKind::Stream,
-    connects: Connects::BeforeLoad,
-    run: producing::run,
+    ..Protocol::new(
+        ProtocolInfo {
+            name: ProduceSpec::PROTOCOL,
+            over_tcp: OverTcp::Usual,
+            load: Some(LoadInfo {
+                client: |connections, _| ClientSpec::with(connections, &ProduceSpec::default()),
+                check: |client| {
+                    producing::check(&client.options()?).map_err(|error| error.to_string())
+                },
+                requests: Requests::Many,
+                connection_rules: false,
+            }),
+        },
+        producing::run,
+    )
 };
 
 /// Kafka consumer; an exchange is a fetch. The endpoint's addresses are the bootstrap brokers.
 pub static FETCH: Protocol = Protocol {
-    info: ProtocolInfo {
-        name: FetchSpec::PROTOCOL,
-        over_tcp: OverTcp::Usual,
-        load: Some(LoadInfo {
-            client: |connections, requests| {
-                let topics = requests.iter().map(|request| request.path.clone());
-                let fetch = FetchSpec {
-                    topics: topics.collect(),
-                    ..FetchSpec::default()
-                };
-                ClientSpec::with(connections, &fetch)
-            },
-            check: |client| fetching::check(&client.options()?).map_err(|error| error.to_string()),
-            requests: Requests::Many,
-        }),
-    },
-    // That of producers: a flag says that records are read.
-    schemes: &[],
+    // Its URLs are those of producers: a flag says that records are read.
     options: Some(schema_of::<FetchSpec>),
-    flags: Flags::Own,
-    alpn: None,
-    sockets: SocketKind::Stream,
-    connects: Connects::BeforeLoad,
-    run: fetching::run,
+    ..Protocol::new(
+        ProtocolInfo {
+            name: FetchSpec::PROTOCOL,
+            over_tcp: OverTcp::Usual,
+            load: Some(LoadInfo {
+                client: |connections, requests| {
+                    let topics = requests.iter().map(|request| request.path.clone());
+                    let fetch = FetchSpec {
+                        topics: topics.collect(),
+                        ..FetchSpec::default()
+                    };
+                    ClientSpec::with(connections, &fetch)
+                },
+                check: |client| {
+                    fetching::check(&client.options()?).map_err(|error| error.to_string())
+                },
+                requests: Requests::Many,
+                connection_rules: false,
+            }),
+        },
+        fetching::run,
+    )
 };
 
 /// The protocol of edges between clients and brokers.

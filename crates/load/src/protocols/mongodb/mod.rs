@@ -21,31 +21,30 @@ use tare_schema::protocol::{LoadInfo, OverTcp, ProtocolInfo, Requests};
 use tare_schema::schemas::schema_of;
 use tare_stats::random::Random;
 
-use super::{Connects, Flags, Protocol, SocketKind, UrlScheme, UrlTls, check_range};
+use super::{Protocol, UrlScheme, UrlTls, check_range};
 use crate::clock::realtime_ns;
 use crate::generator::{Launch, LoadError, Outcome, PlanError};
 
 /// MongoDB's wire protocol (OP_MSG), one operation per connection at a time. A request's method names the operation.
 pub static PROTOCOL: Protocol = Protocol {
-    info: ProtocolInfo {
-        name: MongoData::PROTOCOL,
-        over_tcp: OverTcp::Usual,
-        load: Some(LoadInfo {
-            client: |connections, _| ClientSpec::with(connections, &MongoData::default()),
-            check: |client| check(&client.options()?),
-            requests: Requests::Operations(&OPERATIONS),
-        }),
-    },
     schemes: &[UrlScheme {
         port: Some(27017),
         ..UrlScheme::over_tcp("mongodb", UrlTls::ByQuery, "mongodb://host:port/?tls=true")
     }],
     options: Some(schema_of::<MongoData>),
-    flags: Flags::Own,
-    alpn: None,
-    sockets: SocketKind::Stream,
-    connects: Connects::BeforeLoad,
-    run,
+    ..Protocol::new(
+        ProtocolInfo {
+            name: MongoData::PROTOCOL,
+            over_tcp: OverTcp::Usual,
+            load: Some(LoadInfo {
+                client: |connections, _| ClientSpec::with(connections, &MongoData::default()),
+                check: |client| check(&client.options()?),
+                requests: Requests::Operations(&OPERATIONS),
+                connection_rules: true,
+            }),
+        },
+        run,
+    )
 };
 
 /// Methods of requests.

@@ -12,34 +12,33 @@ use tare_schema::load::{ClientOptions, ClientSpec};
 use tare_schema::protocol::{LoadInfo, OverTcp, ProtocolInfo, Requests};
 use tare_schema::schemas::schema_of;
 
-use super::{Connects, Flags, Protocol, SocketKind, UrlScheme, UrlTls};
+use super::{Protocol, UrlScheme, UrlTls};
 
 /// Bare TCP, one exchange per connection at a time.
 pub static PROTOCOL: Protocol = Protocol {
-    info: ProtocolInfo {
-        name: TcpExchange::PROTOCOL,
-        over_tcp: OverTcp::Usual,
-        load: Some(LoadInfo {
-            client: |connections, requests| {
-                ClientSpec::with(connections, &options::echo(requests.first()))
-            },
-            check: |client| options::check(client.options()?),
-            requests: Requests::One,
-        }),
-    },
     schemes: &[
         UrlScheme::over_tcp("tcp", UrlTls::Never, "tls://"),
         UrlScheme::over_tcp("tls", UrlTls::Always, "tls://"),
     ],
     options: Some(schema_of::<TcpExchange>),
-    flags: Flags::Own,
-    alpn: None,
-    sockets: SocketKind::Stream,
-    connects: Connects::BeforeLoad,
-    run: |launch| {
-        let (setup, exchange) = (launch.setup, launch.options::<TcpExchange>()?);
-        launch.clients(|part| Tcp::new(exchange, &setup.pooled(&part, part.connections)))
-    },
+    ..Protocol::new(
+        ProtocolInfo {
+            name: TcpExchange::PROTOCOL,
+            over_tcp: OverTcp::Usual,
+            load: Some(LoadInfo {
+                client: |connections, requests| {
+                    ClientSpec::with(connections, &options::echo(requests.first()))
+                },
+                check: |client| options::check(client.options()?),
+                requests: Requests::One,
+                connection_rules: true,
+            }),
+        },
+        |launch| {
+            let (setup, exchange) = (launch.setup, launch.options::<TcpExchange>()?);
+            launch.clients(|part| Tcp::new(exchange, &setup.pooled(&part, part.connections)))
+        },
+    )
 };
 
 /// Bytes of one write at most.

@@ -1,8 +1,6 @@
 //! The UDP [`Client`]: sends numbered datagrams and matches what comes back.
 
 use std::collections::VecDeque;
-use std::net::SocketAddr;
-use std::sync::Arc;
 
 use thiserror::Error;
 
@@ -11,7 +9,7 @@ use crate::client::{
     Bound, Client, Closed, ConnId, Done, Due, ErrorClass, Outcome, Outlet, Stamp, Status, Ticket,
     TimerId, WaitCause,
 };
-use crate::connection_pool::Deadlines;
+use crate::connection_pool::{Deadlines, PoolConfig};
 use crate::protocols::protocol_counters;
 
 /// Datagrams that are remembered after their end, to tell late and doubled answers from unknown ones.
@@ -20,20 +18,12 @@ const REMEMBERED: usize = 1 << 16;
 /// Configuration of the client.
 #[derive(Debug)]
 pub struct UdpPlan {
-    /// Addresses, used in turn.
-    pub addresses: Arc<[SocketAddr]>,
-    /// Index of the first connection in the whole load.
-    pub first: usize,
-    /// Number of connections: sockets, each with a port of its own.
-    pub connections: usize,
+    /// Its connections: sockets, each with a port of its own. A datagram counts as lost after the timeout.
+    pub connections: PoolConfig,
     /// Size and number of datagrams.
     pub options: UdpOptions,
-    /// Time after which a datagram counts as lost.
-    pub timeout_ns: u64,
     /// Start of every datagram of this worker.
     pub key: u64,
-    /// Most exchanges in flight or waiting.
-    pub in_flight_max: usize,
 }
 
 /// The client.
@@ -111,19 +101,29 @@ impl Udp {
         let letters = (b'a'..=b'z').cycle();
         let bytes = plan.options.datagram_bytes as usize;
         datagram.extend(letters.take(bytes.saturating_sub(HEADER_BYTES)));
+        let PoolConfig {
+            count, waiting_max, ..
+        } = plan.connections;
         Self {
             datagram,
-            connections: vec![Connection::Opening; plan.connections],
+            connections: vec![Connection::Opening; count],
             turn: 0,
-            sent: VecDeque::with_capacity(plan.in_flight_max + REMEMBERED),
+            sent: VecDeque::with_capacity(waiting_max + REMEMBERED),
             first_number: 0,
             oldest: 0,
             answered_up_to: 0,
-            waiting: VecDeque::with_capacity(plan.in_flight_max),
+            waiting: VecDeque::with_capacity(waiting_max),
             deadlines: Deadlines::new(),
             counts: UdpCounts::default(),
             plan,
         }
+    }
+
+    fn connect(&self, conn: ConnId, out: &mut impl Outlet) {
+        let PoolConfig {
+            addresses, first, ..
+        } = &self.plan.connections;
+        out.connect(conn, addresses[(first + conn.0 as usize) % addresses.len()]);
     }
 
     fn next_number(&self) -> u64 {
@@ -172,7 +172,7 @@ impl Udp {
                 waited,
                 state: SentState::InFlight,
             });
-            let deadline_ns = sent_ns.saturating_add(self.plan.timeout_ns);
+            let deadline_ns = sent_ns.saturating_add(self.plan.connections.timeout_ns);
             self.deadlines.watch(deadline_ns, out);
             return Ok(());
         }
@@ -300,9 +300,8 @@ fn end(
 
 impl Client for Udp {
     fn start(&mut self, out: &mut impl Outlet) {
-        for at in 0..self.connections.len() {
-            let address = self.plan.addresses[(self.plan.first + at) % self.plan.addresses.len()];
-            out.connect(ConnId(at as u32), address);
+        for at in 0..self.connections.len() as u32 {
+            self.connect(ConnId(at), out);
         }
     }
 
@@ -351,13 +350,12 @@ impl Client for Udp {
             }
         }
         self.connections[conn.0 as usize] = Connection::Opening;
-        let at = self.plan.first + conn.0 as usize;
-        out.connect(conn, self.plan.addresses[at % self.plan.addresses.len()]);
+        self.connect(conn, out);
     }
 
     fn timer(&mut self, _timer: TimerId, out: &mut impl Outlet) {
         self.deadlines.elapsed();
-        let (now_ns, timeout_ns) = (out.now_ns(), self.plan.timeout_ns);
+        let (now_ns, timeout_ns) = (out.now_ns(), self.plan.connections.timeout_ns);
         let example = NoAnswer {
             limit_ms: timeout_ns / 1_000_000,
         };

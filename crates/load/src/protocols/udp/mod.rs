@@ -17,23 +17,12 @@ use tare_schema::schemas::schema_of;
 use tare_stats::random::Random;
 
 use super::tcp::body_bytes;
-use super::{Connects, Flags, Protocol, SocketKind, UrlScheme, UrlServers, UrlTls, check_range};
+use super::{Flags, Protocol, SocketKind, UrlScheme, UrlServers, UrlTls, check_range};
 use crate::clock::realtime_ns;
 use crate::generator::{Launch, LoadError, Outcome};
 
 /// UDP echo.
 pub static PROTOCOL: Protocol = Protocol {
-    info: ProtocolInfo {
-        name: UdpOptions::PROTOCOL,
-        over_tcp: OverTcp::Impossible,
-        load: Some(LoadInfo {
-            client: |connections, requests| {
-                ClientSpec::with(connections, &default_options(requests))
-            },
-            check: |client| check(client.options()?),
-            requests: Requests::One,
-        }),
-    },
     schemes: &[UrlScheme {
         name: "udp",
         tls: UrlTls::Never,
@@ -43,10 +32,22 @@ pub static PROTOCOL: Protocol = Protocol {
     }],
     options: Some(schema_of::<UdpOptions>),
     flags: Flags::OfOptions,
-    alpn: None,
     sockets: SocketKind::Datagram,
-    connects: Connects::BeforeLoad,
-    run,
+    ..Protocol::new(
+        ProtocolInfo {
+            name: UdpOptions::PROTOCOL,
+            over_tcp: OverTcp::Impossible,
+            load: Some(LoadInfo {
+                client: |connections, requests| {
+                    ClientSpec::with(connections, &default_options(requests))
+                },
+                check: |client| check(client.options()?),
+                requests: Requests::One,
+                connection_rules: false,
+            }),
+        },
+        run,
+    )
 };
 
 /// Options of a UDP client.
@@ -95,14 +96,10 @@ fn run(launch: Launch<'_, '_>) -> Result<Outcome, LoadError> {
         let purpose = format!("datagrams of worker {}", part.worker);
         let capacity = part.connections * usize::from(options.in_flight_max);
         Udp::new(UdpPlan {
-            addresses: setup.addresses.clone(),
-            first: part.first,
-            connections: part.connections,
+            connections: setup.pooled(&part, capacity),
             options,
-            timeout_ns: setup.load.timeout_ns,
             // Datagrams of an earlier load, which come late, must not be taken for those of this one.
             key: Random::for_purpose(setup.seed ^ realtime_ns(), &purpose).bits(),
-            in_flight_max: setup.exchanges_max(part.worker, capacity),
         })
     })
 }

@@ -1,27 +1,22 @@
 //! The UDP client against servers that lose, delay, double, swap and change datagrams.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
 use super::{Udp, UdpOptions, UdpPlan};
 use crate::client::{Client, Closed, ConnId};
-use crate::engine::sim::{Act, Far, MS, Rule, S, Sim, rate};
+use crate::engine::sim::{Act, Far, MS, Rule, S, Sim, connections, rate};
 use crate::tally::Quantity;
 
 const KEY: u64 = 0x1234_5678_9abc_def0;
 
-fn client(connections: usize) -> Udp {
+fn client(count: usize) -> Udp {
     Udp::new(UdpPlan {
-        addresses: Arc::new(["127.0.0.1:7".parse().unwrap()]),
-        first: 0,
-        connections,
+        connections: connections(count, S),
         options: UdpOptions {
             datagram_bytes: 40,
             in_flight_max: 1,
         },
-        timeout_ns: S,
         key: KEY,
-        in_flight_max: 1000,
     })
 }
 

@@ -127,11 +127,10 @@ pub struct Streams<P> {
     hints: Vec<u16>,
 }
 
-impl<P: Default> Streams<P> {
-    /// Slots for `max` streams.
-    #[must_use]
-    pub fn new(max: u16) -> Self {
-        let slot = |_| Stream {
+impl<P: Default> Stream<P> {
+    /// Of a free slot.
+    fn free() -> Self {
+        Self {
             id: 0,
             due: Due {
                 ticket: crate::client::Ticket(0),
@@ -151,9 +150,16 @@ impl<P: Default> Streams<P> {
             send_window: 0,
             receive_window: 0,
             progress: P::default(),
-        };
+        }
+    }
+}
+
+impl<P: Default> Streams<P> {
+    /// Slots for `max` streams.
+    #[must_use]
+    pub fn new(max: u16) -> Self {
         Self {
-            slots: (0..max).map(slot).collect(),
+            slots: (0..max).map(|_| Stream::free()).collect(),
             free: (0..max).rev().collect(),
             hints: vec![0; (2 * usize::from(max)).next_power_of_two()],
         }
@@ -178,23 +184,15 @@ impl<P: Default> Streams<P> {
         let at = self.free.pop()?;
         let hint = self.hint(new_stream.id);
         self.hints[hint] = at;
-        let stream = &mut self.slots[usize::from(at)];
-        stream.id = new_stream.id;
-        stream.due = new_stream.due;
-        stream.tries = new_stream.tries;
-        stream.waited = new_stream.waited;
-        stream.send_window = new_stream.send_window;
-        stream.receive_window = new_stream.receive_window;
-        stream.begun_ns = NEVER;
-        stream.sent_ns = None;
-        stream.head = None;
-        stream.interim = 0;
-        stream.body_bytes = 0;
-        stream.body_sent = 0;
-        stream.body_allowed = 0;
-        stream.parts_allowed = 0;
-        stream.sending = Sending::Complete;
-        stream.progress = P::default();
+        self.slots[usize::from(at)] = Stream {
+            id: new_stream.id,
+            due: new_stream.due,
+            tries: new_stream.tries,
+            waited: new_stream.waited,
+            send_window: new_stream.send_window,
+            receive_window: new_stream.receive_window,
+            ..Stream::free()
+        };
         Some(at)
     }
 

@@ -21,6 +21,12 @@ const NAME_EVERY_NS: u64 = 2_000_000;
 const FAILED_HANDSHAKES_MAX: u32 = 3;
 
 impl Cluster {
+    /// Whether metadata has named a broker.
+    fn knows_brokers(&self) -> bool {
+        let mut all = self.connections.iter();
+        all.any(|connection| connection.node != connection::NO_NODE)
+    }
+
     /// Opens the connections that are wanted and whose backoff is over.
     pub(super) fn open_more(&mut self, out: &mut impl Outlet) {
         let now_ns = out.now_ns();
@@ -191,10 +197,7 @@ impl Cluster {
     /// The broker answered ApiVersions, then closed on the first Metadata request: its listener may require SASL.
     fn closed_after_versions(&mut self, at: u32, why: &str) {
         self.failed_handshakes += 1;
-        let known = self
-            .connections
-            .iter()
-            .any(|connection| connection.node != connection::NO_NODE);
+        let known = self.knows_brokers();
         if !known && self.failed_handshakes >= FAILED_HANDSHAKES_MAX && self.plan.login.is_none() {
             let name = self.connections[at as usize].name();
             let problem = format!(
@@ -216,10 +219,7 @@ impl Cluster {
 
     /// ApiVersions timed out before any metadata was received: not a Kafka broker, once each seed was tried.
     pub(super) fn versions_timed_out(&mut self, at: u32) {
-        let is_known = self
-            .connections
-            .iter()
-            .any(|connection| connection.node != connection::NO_NODE);
+        let is_known = self.knows_brokers();
         if is_known || self.connections[at as usize].state != State::Negotiating {
             return;
         }

@@ -18,15 +18,6 @@ const PAUSE_FIRST_NS: u64 = 100_000_000;
 /// Longest backoff (`retry.backoff.max.ms`).
 const PAUSE_MAX_NS: u64 = 1_000_000_000;
 
-/// How a batch ended.
-#[derive(Clone, Copy)]
-pub(super) struct End<'a> {
-    outcome: Outcome,
-    ended: Stamp,
-    bound: Bound,
-    example: &'a dyn Display,
-}
-
 /// The error of a batch in a response.
 #[derive(Debug)]
 struct BatchFailure {
@@ -47,7 +38,7 @@ impl Produce {
             return self.on_producer_id(answer, out);
         }
         let (broker, sent_ns, bound) = (answer.broker, answer.sent_ns, answer.bound);
-        let mut batches = std::mem::take(&mut self.request_batches[answer.token as usize]);
+        let batches = std::mem::take(&mut self.request_batches[answer.token as usize]);
         for &batch in &batches {
             self.batch_pool
                 .slot_mut(batch)
@@ -108,10 +99,7 @@ impl Produce {
                 self.on_refusal(broker, &failure, stamp, bound, out);
             }
         }
-        batches.clear();
-        self.request_batches[token as usize] = batches;
-        self.free_tokens.push(token);
-        self.fill_waiting(out);
+        self.end_request(token, batches, out);
     }
 
     /// A batch is acknowledged, or with `acks` 0 sent.
@@ -128,8 +116,10 @@ impl Produce {
         self.counts.batches += 1;
         self.counts.batch_bytes += slot.batch.sealed_bytes() as u64;
         self.counts.payload_bytes += values * u64::from(slot.batch.count());
-        let end = End {
+        let end = Done {
             outcome: Outcome::Ok(Status::NONE),
+            sent_ns: None,
+            waited: None,
             ended,
             bound,
             example: &"",
@@ -185,8 +175,10 @@ impl Produce {
                     // Its sequences will never be written: later batches need new ones.
                     self.producer_id.invalidate();
                 }
-                let end = End {
+                let end = Done {
                     outcome: Outcome::Wrong(code.class()),
+                    sent_ns: None,
+                    waited: None,
                     ended,
                     bound,
                     example: &words,
@@ -247,7 +239,7 @@ impl Produce {
         if token == INIT_PRODUCER_ID {
             return self.retry_producer_id(out);
         }
-        let mut batches = std::mem::take(&mut self.request_batches[token as usize]);
+        let batches = std::mem::take(&mut self.request_batches[token as usize]);
         for &batch in &batches {
             if let Some(sent_ns) = sent_ns {
                 let slot = self.batch_pool.slot_mut(batch);
@@ -256,8 +248,10 @@ impl Produce {
             }
             // With `acks` 0 there is no response: whether it was written will never be known.
             if self.plan.acks == Acks::None && sent_ns.is_some() {
-                let end = End {
+                let end = Done {
                     outcome: Outcome::Wrong(class),
+                    sent_ns: None,
+                    waited: None,
                     ended: Stamp::event(out.now_ns()),
                     bound: Bound::Upper,
                     example: &why,
@@ -267,15 +261,12 @@ impl Produce {
                 self.retry_or_expire(batch, class, &why, out);
             }
         }
-        batches.clear();
-        self.request_batches[token as usize] = batches;
-        self.free_tokens.push(token);
-        self.fill_waiting(out);
+        self.end_request(token, batches, out);
     }
 
     /// A request with `acks` 0 has been written to the socket.
     pub(super) fn written(&mut self, token: u32, sent_ns: u64, out: &mut impl Outlet) {
-        let mut batches = std::mem::take(&mut self.request_batches[token as usize]);
+        let batches = std::mem::take(&mut self.request_batches[token as usize]);
         let ended = Stamp::event(out.now_ns());
         for &batch in &batches {
             self.batch_pool
@@ -284,10 +275,7 @@ impl Produce {
                 .get_or_insert(sent_ns);
             self.acknowledged(batch, ended, Bound::Upper, out);
         }
-        batches.clear();
-        self.request_batches[token as usize] = batches;
-        self.free_tokens.push(token);
-        self.fill_waiting(out);
+        self.end_request(token, batches, out);
     }
 
     /// Has a batch in flight retried after a backoff, or ends it if it has timed out.
@@ -304,8 +292,10 @@ impl Produce {
             if slot.sequence.is_some() {
                 self.producer_id.invalidate();
             }
-            let end = End {
+            let end = Done {
                 outcome: Outcome::Wrong(class),
+                sent_ns: None,
+                waited: None,
                 ended: Stamp::event(now_ns),
                 bound: Bound::Upper,
                 example: why,
@@ -326,8 +316,16 @@ impl Produce {
         self.requeue_returned(at);
     }
 
+    /// A request is over; its batches have ended or are queued again.
+    fn end_request(&mut self, token: u32, mut batches: Vec<u32>, out: &mut impl Outlet) {
+        batches.clear();
+        self.request_batches[token as usize] = batches;
+        self.free_tokens.push(token);
+        self.fill_waiting(out);
+    }
+
     /// Ends the records of a batch in flight.
-    fn end_in_flight(&mut self, batch: u32, end: End<'_>, out: &mut impl Outlet) {
+    fn end_in_flight(&mut self, batch: u32, end: Done<'_>, out: &mut impl Outlet) {
         let at = self.batch_pool.slot(batch).partition as usize;
         self.partitions[at].batch_returned();
         self.end_batch(batch, end, out);
@@ -335,15 +333,12 @@ impl Produce {
     }
 
     /// Ends the records of a batch.
-    fn end_batch(&mut self, batch: u32, end: End<'_>, out: &mut impl Outlet) {
+    fn end_batch(&mut self, batch: u32, end: Done<'_>, out: &mut impl Outlet) {
         let slot = self.batch_pool.slot_mut(batch);
         let done = Done {
-            outcome: end.outcome,
             sent_ns: slot.sent_ns,
-            ended: end.ended,
-            bound: end.bound,
             waited: slot.blocked,
-            example: end.example,
+            ..end
         };
         for &(ticket, count) in &slot.pieces {
             out.done_some(ticket, count, &done);
@@ -373,8 +368,10 @@ impl Produce {
             ),
             (None, None) => (ErrorClass::TIMEOUT, "not sent in time".to_owned()),
         };
-        let end = End {
+        let end = Done {
             outcome: Outcome::Wrong(class),
+            sent_ns: None,
+            waited: None,
             ended: Stamp::event(now_ns),
             bound: Bound::Upper,
             example: &why,
@@ -402,12 +399,8 @@ impl Produce {
             }
             self.waiting.pop_front();
             let done = Done {
-                outcome: end.outcome,
-                sent_ns: None,
-                ended: end.ended,
-                bound: end.bound,
                 waited: Some(cause),
-                example: end.example,
+                ..end
             };
             out.done_some(run.due.ticket, run.count, &done);
         }
