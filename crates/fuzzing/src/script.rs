@@ -50,7 +50,7 @@ impl Outlet for FakeNetwork {
         Written::Sent(self.now_ns)
     }
 
-    fn pour(&mut self, conn: ConnId, bytes: &[u8]) -> usize {
+    fn try_write(&mut self, conn: ConnId, bytes: &[u8]) -> usize {
         assert!(self.open.contains(&conn.0), "a write without connection");
         if self.full {
             self.blocked.insert(conn.0);
@@ -184,7 +184,7 @@ fn run_step(
                 client.wrote(ConnId(conn), now_ns, network);
             } else if let Some(conn) = pick(&network.blocked) {
                 network.blocked.remove(&conn);
-                client.room(ConnId(conn), network);
+                client.on_writable(ConnId(conn), network);
             }
         }
     }

@@ -54,7 +54,7 @@ impl ConnectionIo for Instant {
         Written::Sent(self.now_ns)
     }
 
-    fn pour(&mut self, _conn: ConnId, _bytes: &[u8]) -> usize {
+    fn try_write(&mut self, _conn: ConnId, _bytes: &[u8]) -> usize {
         unreachable!("HTTP/1.1 writes")
     }
     fn half_close(&mut self, _conn: ConnId) {

@@ -76,8 +76,8 @@ impl<O: Outlet> Outlet for Watched<'_, O> {
     fn write(&mut self, conn: ConnId, bytes: &[u8]) -> Written {
         self.out.write(conn, bytes)
     }
-    fn pour(&mut self, conn: ConnId, bytes: &[u8]) -> usize {
-        self.out.pour(conn, bytes)
+    fn try_write(&mut self, conn: ConnId, bytes: &[u8]) -> usize {
+        self.out.try_write(conn, bytes)
     }
 
     fn half_close(&mut self, conn: ConnId) {

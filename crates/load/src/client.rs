@@ -410,9 +410,9 @@ pub trait Outlet {
     /// Sends bytes in order; only what the kernel does not take is copied. One write may be waiting unsent. A second one before
     /// it has begun closes the connection with [`Closed::Unread`]: the peer has responded to something that was not sent.
     fn write(&mut self, conn: ConnId, bytes: &[u8]) -> Written;
-    /// Gives the kernel as many bytes as it takes now and buffers none; returns how many. After fewer than all, [`Client::room`]
+    /// Gives the kernel as many bytes as it takes now and buffers none; returns how many. After fewer than all, [`Client::on_writable`]
     /// is called when it takes more. Not to be mixed with [`Outlet::write`] on one connection.
-    fn pour(&mut self, conn: ConnId, bytes: &[u8]) -> usize;
+    fn try_write(&mut self, conn: ConnId, bytes: &[u8]) -> usize;
     /// Closes our direction after everything written; the other direction stays open.
     fn half_close(&mut self, conn: ConnId);
     /// Sends close_notify, with TLS, and leaves the connection open: the peer then closes first and holds the port in
@@ -497,8 +497,8 @@ pub trait Client {
     fn bytes(&mut self, conn: ConnId, bytes: &[u8], stamp: Stamp, out: &mut impl Outlet);
     /// The first byte of the oldest queued write was sent.
     fn wrote(&mut self, _conn: ConnId, _at_ns: u64, _out: &mut impl Outlet) {}
-    /// A connection that took fewer bytes than [`Outlet::pour`] offered takes more now.
-    fn room(&mut self, _conn: ConnId, _out: &mut impl Outlet) {}
+    /// A connection that took fewer bytes than [`Outlet::try_write`] offered takes more now.
+    fn on_writable(&mut self, _conn: ConnId, _out: &mut impl Outlet) {}
     /// A connection ended or could not be opened; its slot is free.
     fn closed(&mut self, conn: ConnId, why: Closed, out: &mut impl Outlet);
     /// A timer fired.

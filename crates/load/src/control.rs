@@ -25,7 +25,7 @@ impl StopHandle {
 
     /// A handle to another load, which ends with this one: for several loads in a row.
     #[must_use]
-    pub fn following(&self) -> Self {
+    pub fn child(&self) -> Self {
         let child = Self::new();
         let mut children = self.0.children();
         children.retain(|one| one.strong_count() > 0);
@@ -175,14 +175,14 @@ mod tests {
     #[test]
     fn an_order_reaches_every_load_that_follows_also_one_made_later() {
         let stop = StopHandle::new();
-        let first = stop.following();
+        let first = stop.child();
         stop.end();
-        let second = stop.following();
+        let second = stop.child();
         assert!(first.is_ended() && second.is_ended());
         assert!(!first.control().is_aborted() && !second.control().is_aborted());
         stop.abort();
         assert!(first.control().is_aborted() && second.control().is_aborted());
-        assert!(stop.following().control().is_aborted());
+        assert!(stop.child().control().is_aborted());
     }
 
     #[test]
@@ -211,7 +211,7 @@ mod tests {
     #[test]
     fn a_load_that_follows_can_end_alone() {
         let stop = StopHandle::new();
-        stop.following().abort();
+        stop.child().abort();
         assert!(!stop.is_ended());
     }
 }

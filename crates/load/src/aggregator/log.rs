@@ -116,7 +116,7 @@ fn of_connection(role: &str, word: &str, class: u8) -> String {
 
 /// Builds both logs.
 #[derive(Debug)]
-pub struct Logs {
+pub struct HistogramLogs {
     /// Seconds that may still get observations.
     open: BTreeMap<Series, SparseHistogram>,
     /// Encoded lines by second.
@@ -125,7 +125,7 @@ pub struct Logs {
     scratch: Latencies,
 }
 
-impl Logs {
+impl HistogramLogs {
     /// Empty logs.
     ///
     /// # Errors

@@ -10,7 +10,7 @@ use std::time::Duration;
 use tare_schema::agent::{RecordCounts, RecordSample, Sample};
 use tare_stats::hlog::WriteError;
 
-pub use log::{Log, Logs, SeriesNames};
+pub use log::{HistogramLogs, Log, SeriesNames};
 use sparse::SparseHistogram;
 
 use crate::classes::{Classes, is_right};
@@ -34,7 +34,7 @@ pub struct AggregatorPlan {
 pub struct Aggregator {
     plan: AggregatorPlan,
     classes: Classes,
-    logs: Logs,
+    logs: HistogramLogs,
     /// What each worker reported since its last tick.
     since_tick: Vec<IntervalHistograms>,
     /// Samples that some worker has not reported yet.
@@ -77,7 +77,7 @@ struct WorkerState {
 /// Logs, names and worker results of a load.
 pub struct AggregatedLoad {
     /// The logs and their totals.
-    pub logs: Logs,
+    pub logs: HistogramLogs,
     /// Names of the series.
     pub names: SeriesNames,
     /// Results of the workers.
@@ -98,7 +98,7 @@ impl Aggregator {
         Ok(Self {
             plan,
             classes,
-            logs: Logs::new()?,
+            logs: HistogramLogs::new()?,
             since_tick: (0..workers)
                 .map(|_| IntervalHistograms::default())
                 .collect(),

@@ -47,7 +47,7 @@ pub(crate) trait PooledProtocol {
         let outcome = Outcome::Wrong(why.class());
         self.pool_mut().end(at, outcome, ended, &why, out);
     }
-    /// A connection takes bytes again, after [`Outlet::pour`] took fewer than all.
+    /// A connection takes bytes again, after [`Outlet::try_write`] took fewer than all.
     fn after_full(&mut self, _at: u32) {}
     /// Writes what was gathered.
     fn write_more(&mut self, _out: &mut impl Outlet) {}
@@ -113,7 +113,7 @@ impl<P: PooledProtocol> Client for P {
         }
     }
 
-    fn room(&mut self, conn: ConnId, _out: &mut impl Outlet) {
+    fn on_writable(&mut self, conn: ConnId, _out: &mut impl Outlet) {
         self.after_full(conn.0);
     }
 

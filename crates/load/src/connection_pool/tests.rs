@@ -46,7 +46,7 @@ impl Outlet for Log {
     fn write(&mut self, _conn: ConnId, _bytes: &[u8]) -> Written {
         unreachable!("a pool writes nothing")
     }
-    fn pour(&mut self, _conn: ConnId, _bytes: &[u8]) -> usize {
+    fn try_write(&mut self, _conn: ConnId, _bytes: &[u8]) -> usize {
         unreachable!("a pool writes nothing")
     }
     fn half_close(&mut self, _conn: ConnId) {

@@ -44,8 +44,8 @@ pub trait ConnectionIo {
     fn name(&mut self, _conn: ConnId, _host: &str) {}
     /// Sends bytes in order. A failure is reported later, never from within this call.
     fn write(&mut self, conn: ConnId, bytes: &[u8]) -> Written;
-    /// Gives the kernel as many bytes as it takes now; see [`Outlet::pour`].
-    fn pour(&mut self, conn: ConnId, bytes: &[u8]) -> usize;
+    /// Gives the kernel as many bytes as it takes now; see [`Outlet::try_write`].
+    fn try_write(&mut self, conn: ConnId, bytes: &[u8]) -> usize;
     /// Closes our direction after everything written.
     fn half_close(&mut self, conn: ConnId);
     /// Closes; no more events of this connection follow.
@@ -268,9 +268,9 @@ impl<C: Client> Engine<C> {
     }
 
     /// A connection takes more bytes.
-    pub fn room(&mut self, conn: ConnId, io: &mut impl ConnectionIo) {
+    pub fn on_writable(&mut self, conn: ConnId, io: &mut impl ConnectionIo) {
         let Self { client, state } = self;
-        client.room(conn, &mut EngineOutlet { io, state });
+        client.on_writable(conn, &mut EngineOutlet { io, state });
         self.advance_after_event(io.now_ns(), io);
     }
 
@@ -367,8 +367,8 @@ impl<W: ConnectionIo> Outlet for EngineOutlet<'_, W> {
     }
 
     #[inline]
-    fn pour(&mut self, conn: ConnId, bytes: &[u8]) -> usize {
-        self.io.pour(conn, bytes)
+    fn try_write(&mut self, conn: ConnId, bytes: &[u8]) -> usize {
+        self.io.try_write(conn, bytes)
     }
 
     fn half_close(&mut self, conn: ConnId) {

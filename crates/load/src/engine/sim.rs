@@ -137,7 +137,7 @@ impl<F: Far> ConnectionIo for Net<F> {
         Written::Sent(self.now_ns)
     }
 
-    fn pour(&mut self, conn: ConnId, bytes: &[u8]) -> usize {
+    fn try_write(&mut self, conn: ConnId, bytes: &[u8]) -> usize {
         let room = *self.room.get(&conn).unwrap_or(&usize::MAX);
         let taken = bytes.len().min(room);
         if let Some(left) = self.room.get_mut(&conn) {

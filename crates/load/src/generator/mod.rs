@@ -27,7 +27,7 @@ use check::check;
 pub(crate) use check::number;
 pub use figures::{Tag, spread};
 use scripted::Session;
-pub use scripted::rehearse_plan;
+pub use scripted::dry_run_plan;
 pub(crate) use setup::{Setup, WorkerShare};
 
 use crate::aggregator::{AggregatedLoad, Aggregator, AggregatorPlan};

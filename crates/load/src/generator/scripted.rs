@@ -8,7 +8,7 @@ use tare_schema::load::{LoadPlan, SessionSpec, Transport};
 use super::PlanError;
 use crate::clock::{monotonic_ns, realtime_ns};
 use crate::protocols::http1;
-use crate::session::{Channel, Program, Rehearsed, Scripted, ScriptedPlan, rehearse};
+use crate::session::{Channel, DryRunStep, Program, Scripted, ScriptedPlan, dry_run};
 use crate::template::FillerStart;
 
 /// Most sessions in flight in one worker, whatever the rate and their length.
@@ -56,15 +56,15 @@ impl Session {
     }
 }
 
-/// Runs one session of a plan as its first worker would, without sending; see [`crate::session::rehearse`]. Empty without a
+/// Runs one session of a plan as its first worker would, without sending; see [`crate::session::dry_run`]. Empty without a
 /// session.
 ///
 /// # Errors
 /// When the plan is invalid, or its session cannot be compiled.
-pub fn rehearse_plan(plan: &LoadPlan) -> Result<Vec<Rehearsed>, PlanError> {
+pub fn dry_run_plan(plan: &LoadPlan) -> Result<Vec<DryRunStep>, PlanError> {
     super::check::check(plan)?;
     match &plan.load.mix.session {
-        Some(spec) => Ok(rehearse(Session::of(plan, spec)?.scripted(0, 1))),
+        Some(spec) => Ok(dry_run(Session::of(plan, spec)?.scripted(0, 1))),
         None => Ok(Vec::new()),
     }
 }

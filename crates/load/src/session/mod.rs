@@ -4,11 +4,11 @@
 //! the thinking time between. The state of a session (variables, cookies, counters) is in slots that later sessions reuse.
 
 mod capture;
+mod dry_run;
 mod interpreter;
 mod jar;
 mod json;
 mod program;
-mod rehearse;
 mod scripted;
 #[cfg(test)]
 mod tests;
@@ -26,10 +26,10 @@ use crate::client::{
     Outlet, Stamp, Status, Ticket, TimerId, Written,
 };
 use crate::protocols::http1::client::Http1Client;
+pub use dry_run::{DryRunStep, dry_run};
 use interpreter::{ENDLESS_LOOP, Next, TEMPLATE_ERROR, UNIQUE_ROWS_EXHAUSTED};
 pub use jar::Channel;
 pub use program::Program;
-pub use rehearse::{Rehearsed, rehearse};
 pub use scripted::{Scripted, ScriptedPlan};
 
 /// The end of the next pause. The inner client uses lower timer ids.
@@ -100,8 +100,8 @@ impl<O: Outlet> Outlet for InnerOutlet<'_, O> {
         self.out.write(conn, bytes)
     }
 
-    fn pour(&mut self, conn: ConnId, bytes: &[u8]) -> usize {
-        self.out.pour(conn, bytes)
+    fn try_write(&mut self, conn: ConnId, bytes: &[u8]) -> usize {
+        self.out.try_write(conn, bytes)
     }
 
     fn half_close(&mut self, conn: ConnId) {

@@ -25,7 +25,7 @@ pub struct Handshake {
 }
 
 /// A completed handshake.
-pub struct Shaken {
+pub struct HandshakeResult {
     /// The session.
     pub session: Session,
     /// Application data received together with the end of the handshake.
@@ -138,7 +138,7 @@ impl Handshake {
     ///
     /// # Errors
     /// When the server chose another ALPN protocol than the required one.
-    pub fn finish(self) -> Result<Shaken, TlsFault> {
+    pub fn finish(self) -> Result<HandshakeResult, TlsFault> {
         let alpn = self.conn.alpn_protocol().map(<[u8]>::to_vec);
         // A server that chooses nothing does not know ALPN; it may support the protocol all the same.
         if let (Some(chosen), Some(required_alpn)) = (&alpn, &self.required_alpn)
@@ -171,7 +171,7 @@ impl Handshake {
             .conn
             .dangerous_into_kernel_connection()
             .map_err(|error| TlsFault::from_rustls(&error))?;
-        Ok(Shaken {
+        Ok(HandshakeResult {
             session: Session::new(&secrets, kernel, self.incoming)?,
             early: self.early,
             seen,

@@ -19,6 +19,6 @@ pub use config::{TlsClient, TlsError};
 pub use fault::TlsFault;
 #[doc(hidden)]
 pub use fuzz::fuzz_entry;
-pub use handshake::{Handshake, Progress, Shaken};
+pub use handshake::{Handshake, HandshakeResult, Progress};
 pub use record::RECORD_MAX;
-pub use session::{Session, Step, Told};
+pub use session::{PostHandshake, Session, Step};

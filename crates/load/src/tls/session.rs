@@ -53,17 +53,17 @@ pub enum Step {
         /// Length of the record.
         used: usize,
         /// What it contained.
-        told: Told,
+        told: PostHandshake,
     },
     /// An incomplete record.
-    Part,
+    Incomplete,
     /// close_notify: the peer sends no more.
     Closed,
 }
 
 /// What a record without data contained.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Told {
+pub enum PostHandshake {
     /// Nothing of interest.
     Nothing,
     /// A session ticket.
@@ -135,7 +135,7 @@ impl Session {
     #[inline]
     pub fn open(&mut self, wire: &mut [u8], out: &mut Vec<u8>) -> Result<Step, TlsFault> {
         let Some(used) = record::length(wire)?.filter(|&length| length <= wire.len()) else {
-            return Ok(Step::Part);
+            return Ok(Step::Incomplete);
         };
         let (content, from, to) = self.receiving.open(&mut wire[..used])?;
         if content == Content::Data && from < to && self.message.is_empty() {
@@ -156,7 +156,7 @@ impl Session {
         self.count_idle()?;
         let nothing = Step::Nothing {
             used,
-            told: Told::Nothing,
+            told: PostHandshake::Nothing,
         };
         match content {
             Content::Data if bytes.is_empty() && self.message.is_empty() => Ok(nothing),
@@ -184,13 +184,13 @@ impl Session {
     }
 
     /// Handles post-handshake messages, complete or in part.
-    fn handshake(&mut self, bytes: &[u8], out: &mut Vec<u8>) -> Result<Told, TlsFault> {
+    fn handshake(&mut self, bytes: &[u8], out: &mut Vec<u8>) -> Result<PostHandshake, TlsFault> {
         if self.message.len() + bytes.len() > MESSAGE_MAX {
             return Err(TlsFault::Protocol);
         }
         let mut all = std::mem::take(&mut self.message);
         all.extend_from_slice(bytes);
-        let mut told = Told::Nothing;
+        let mut told = PostHandshake::Nothing;
         let mut rest = &all[..];
         while let [kind, a, b, c, body @ ..] = rest {
             let length = u32::from_be_bytes([0, *a, *b, *c]) as usize;
@@ -210,7 +210,7 @@ impl Session {
                     self.kernel
                         .handle_new_session_ticket(body)
                         .map_err(|error| TlsFault::from_rustls(&error))?;
-                    told = Told::Ticket;
+                    told = PostHandshake::Ticket;
                 }
                 (KEY_UPDATE, Version::V1_3) => {
                     // A key update must end its record (RFC 8446 §5.1).

@@ -10,7 +10,9 @@ use rustls::pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
 use rustls::{ServerConfig, ServerConnection};
 use tare_schema::load::{Resumption, TlsSpec, TlsVersion, Trust};
 
-use super::{Handshake, Progress, Session, Shaken, Step, TlsClient, TlsFault, Told};
+use super::{
+    Handshake, HandshakeResult, PostHandshake, Progress, Session, Step, TlsClient, TlsFault,
+};
 
 fn server(ticketer: Option<Ticketer>) -> ServerConnection {
     let key = KeyPair::generate().unwrap();
@@ -84,7 +86,7 @@ fn shake_with(
         let mut pieces = wire.chunks(piece);
         while let Some(part) = pieces.next() {
             if handshake.proceed(part, &mut out).unwrap() == Progress::Done {
-                let Shaken { session, early, .. } = handshake.finish().unwrap();
+                let HandshakeResult { session, early, .. } = handshake.finish().unwrap();
                 assert!(early.is_empty());
                 take(&mut server, &out);
                 let rest = pieces.flatten().copied().collect();
@@ -115,10 +117,10 @@ fn open(session: &mut Session, wire: &[u8], pieces: &[usize]) -> (Vec<u8>, u32, 
                     at += used;
                 }
                 Step::Nothing { used, told } => {
-                    tickets += u32::from(told == Told::Ticket);
+                    tickets += u32::from(told == PostHandshake::Ticket);
                     at += used;
                 }
-                Step::Part => {
+                Step::Incomplete => {
                     session.hold(&buffer[at..all]);
                     break;
                 }

@@ -296,7 +296,7 @@ impl<C: Client> Worker<C> {
         } else if flags & OUT != 0 && socket.awaits_writable() {
             self.flush(key);
             if self.io.sockets.take_writable(key) {
-                self.engine.room(key.conn, &mut self.io.sockets);
+                self.engine.on_writable(key.conn, &mut self.io.sockets);
             }
         }
         if flags & (IN | END) != 0 {

@@ -35,7 +35,7 @@ pub struct Socket {
     start: Option<usize>,
     /// Protocol replies among the unsent bytes, since `unsent` was last empty.
     reply_bytes: usize,
-    /// Whether `pour` took fewer bytes than offered: the client is told when there is space.
+    /// Whether `try_write` took fewer bytes than offered: the client is told when there is space.
     pub wants_writable: bool,
     /// Our direction closes when nothing is unsent.
     ending: bool,
@@ -470,7 +470,7 @@ impl ConnectionIo for Sockets {
         }
     }
 
-    fn pour(&mut self, conn: ConnId, bytes: &[u8]) -> usize {
+    fn try_write(&mut self, conn: ConnId, bytes: &[u8]) -> usize {
         let key = self.key(conn);
         let is_sealed = self.tls.is_some();
         let Some(socket) = self.live(key) else {

@@ -10,7 +10,8 @@ use super::sockets::{SocketKey, Sockets};
 use super::{BUFFER_BYTES, Ending, RECEIVES_MAX, Worker};
 use crate::client::{Client, Closed, ConnId, Stamp, Written};
 use crate::tls::{
-    Handshake, Progress, RECORD_MAX, Session, Shaken, Step, TlsClient, TlsFault, Told,
+    Handshake, HandshakeResult, PostHandshake, Progress, RECORD_MAX, Session, Step, TlsClient,
+    TlsFault,
 };
 
 const _: () = assert!(
@@ -47,9 +48,9 @@ enum TlsRead {
     /// Data for the client in `from..to` of the buffer; `used` bytes are consumed.
     Data { from: usize, to: usize, used: usize },
     /// A TLS message without data.
-    Nothing { used: usize, told: Told },
+    Nothing { used: usize, told: PostHandshake },
     /// The handshake is complete; `early` is data that came with its end.
-    Shaken { early: Vec<u8> },
+    HandshakeDone { early: Vec<u8> },
     /// Needs more bytes; an incomplete record is kept.
     Waiting,
     /// The connection has ended, or must.
@@ -206,7 +207,7 @@ impl Sockets {
         let Some(TlsLayer::Handshaking(handshake)) = socket.layer.take().map(|layer| *layer) else {
             return None;
         };
-        let Shaken {
+        let HandshakeResult {
             session,
             early,
             seen,
@@ -219,7 +220,7 @@ impl Sockets {
         if let Some(tls_state) = &mut self.tls {
             tls_state.count(seen, kind);
         }
-        Some(TlsRead::Shaken { early })
+        Some(TlsRead::HandshakeDone { early })
     }
 
     /// Meaning of the end of the stream: without a close_notify it was truncated.
@@ -257,7 +258,7 @@ fn open(session: &mut Session, wire: &mut [u8], out: &mut Vec<u8>) -> TlsRead {
     match session.open(wire, out) {
         Ok(Step::Data { from, to, used }) => TlsRead::Data { from, to, used },
         Ok(Step::Nothing { used, told }) => TlsRead::Nothing { used, told },
-        Ok(Step::Part) => {
+        Ok(Step::Incomplete) => {
             session.hold(wire);
             TlsRead::Waiting
         }
@@ -317,12 +318,12 @@ impl<C: Client> Worker<C> {
                     at += used;
                 }
                 TlsRead::Nothing { used, told } => {
-                    if told == Told::Ticket {
+                    if told == PostHandshake::Ticket {
                         self.engine.resumable(key.conn, &mut io.sockets);
                     }
                     at += used;
                 }
-                TlsRead::Shaken { early } => {
+                TlsRead::HandshakeDone { early } => {
                     let opening = io.sockets.opening(key, Some(stamp))?;
                     self.engine.connected(key.conn, &opening, &mut io.sockets);
                     if !early.is_empty() {

@@ -7,7 +7,7 @@ use tare_kafka::group::Assignor;
 use tare_schema::load::{FetchShare, FetchSpec, Pacing};
 
 use super::ClusterPlan;
-use super::fetch::{self, Fetch, FetchPlan, Surplus};
+use super::fetch::{self, ExcessFetches, Fetch, FetchPlan};
 use super::producing::{cluster, realtime_offset_ns};
 use crate::generator::{Launch, LoadError, Outcome, PlanError, number};
 
@@ -77,8 +77,8 @@ pub(super) fn run(launch: Launch<'_, '_>) -> Result<Outcome, LoadError> {
             timeout_ns: plan.load.timeout_ns,
             realtime_offset_ns: realtime_offset_ns(),
             surplus: match plan.load.pacing {
-                Pacing::Max => Surplus::GiveBack,
-                _ => Surplus::Wait,
+                Pacing::Max => ExcessFetches::Return,
+                _ => ExcessFetches::Wait,
             },
         })
     })

@@ -101,7 +101,7 @@ impl SendQueue {
     }
 
     /// The socket is writable again.
-    pub fn room(&mut self) {
+    pub fn on_writable(&mut self) {
         self.full = false;
     }
 
@@ -130,7 +130,7 @@ impl SendQueue {
             };
             let at_ns = out.now_ns();
             let rest = &bytes[self.from..];
-            let taken = out.pour(conn, rest);
+            let taken = out.try_write(conn, rest);
             if self.from == 0 && taken > 0 && piece.place.first {
                 progress(WriteProgress::Started(piece.correlation, at_ns));
             }

@@ -90,7 +90,7 @@ impl Tcp {
                 .min(turn_bytes)
                 .min(PIECE_BYTES as u64) as usize;
             let at_ns = out.now_ns();
-            let taken = out.pour(ConnId(at), &self.pattern[start..start + length]);
+            let taken = out.try_write(ConnId(at), &self.pattern[start..start + length]);
             if taken > 0 {
                 exchange.sent_ns.get_or_insert(at_ns);
             }

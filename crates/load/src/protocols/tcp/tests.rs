@@ -187,7 +187,7 @@ fn a_kernel_that_takes_little_is_fed_as_it_has_room() {
         let until_ns = sim.net.now_ns + 2 * MS;
         sim.run_until(until_ns);
         sim.net.room.insert(ConnId(0), 7);
-        sim.engine.room(ConnId(0), &mut sim.net);
+        sim.engine.on_writable(ConnId(0), &mut sim.net);
     }
     assert_eq!(ends(&mut sim), (1, 0, vec![]));
 }

@@ -160,7 +160,7 @@ impl Udp {
         loop {
             let conn = self.take_turn()?;
             let sent_ns = out.now_ns();
-            if out.pour(ConnId(conn), &self.datagram) == 0 {
+            if out.try_write(ConnId(conn), &self.datagram) == 0 {
                 self.connections[conn as usize] = Connection::Blocked;
                 continue;
             }
@@ -334,7 +334,7 @@ impl Client for Udp {
         }
     }
 
-    fn room(&mut self, conn: ConnId, out: &mut impl Outlet) {
+    fn on_writable(&mut self, conn: ConnId, out: &mut impl Outlet) {
         self.connections[conn.0 as usize] = Connection::Open;
         self.send_waiting(out);
     }

@@ -177,7 +177,7 @@ fn a_full_socket_buffer_delays_a_datagram_and_passes_it_to_another_connection() 
     assert_eq!(ends(&sim).2.get("datagrams-sent"), None);
     sim.net.room.clear();
     let Sim { engine, net, .. } = &mut sim;
-    engine.room(ConnId(0), net);
+    engine.on_writable(ConnId(0), net);
     sim.run_until(100 * S);
     assert_eq!(ends(&sim).0, 100, "all that waited was sent");
     let latency = sim.observed().of(Quantity::Latency, "");

@@ -56,7 +56,7 @@ pub fn run_probe(
 ) -> Result<(Outcome, EarlyStop), LoadError> {
     let mut backlog = backlog;
     let mut hope = EarlyStop::None;
-    let outcome = tare_load::run(plan, &stop.following(), &mut |progress| {
+    let outcome = tare_load::run(plan, &stop.child(), &mut |progress| {
         if let (Some(backlog), EarlyStop::None, Progress::Sample(sample)) =
             (&mut backlog, hope, progress)
         {

@@ -299,8 +299,8 @@ impl Cluster {
     }
 
     /// A connection is writable again: the next [`Cluster::flush`] writes on.
-    pub fn room(&mut self, at: u32) {
-        self.connections[at as usize].send_queue.room();
+    pub fn on_writable(&mut self, at: u32) {
+        self.connections[at as usize].send_queue.on_writable();
         self.dirty.push(at);
     }
 

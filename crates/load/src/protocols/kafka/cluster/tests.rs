@@ -135,8 +135,8 @@ impl Client for Asker {
         self.after(out);
     }
     fn wrote(&mut self, _conn: ConnId, _at_ns: u64, _out: &mut impl Outlet) {}
-    fn room(&mut self, conn: ConnId, _out: &mut impl Outlet) {
-        self.cluster.room(conn.0);
+    fn on_writable(&mut self, conn: ConnId, _out: &mut impl Outlet) {
+        self.cluster.on_writable(conn.0);
     }
     fn closed(&mut self, conn: ConnId, why: Closed, out: &mut impl Outlet) {
         self.cluster.closed(conn.0, why, out);

@@ -74,16 +74,16 @@ pub struct FetchPlan {
     /// Realtime − monotonic clock.
     pub realtime_offset_ns: i128,
     /// What happens to exchanges beyond one for each broker.
-    pub surplus: Surplus,
+    pub surplus: ExcessFetches,
 }
 
 /// What happens to exchanges beyond one for each broker.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Surplus {
+pub enum ExcessFetches {
     /// They wait for a broker without a fetch in flight.
     Wait,
     /// They are withdrawn: at maximum pace, only as many are wanted as can be in flight.
-    GiveBack,
+    Return,
 }
 
 /// The consumer.
@@ -108,7 +108,7 @@ pub struct Fetch {
     wake_ns: u64,
     problem: Option<String>,
     finished: bool,
-    surplus: Surplus,
+    surplus: ExcessFetches,
     /// Where the last round over the brokers began.
     first: u32,
 }
@@ -316,7 +316,7 @@ impl Fetch {
             .iter()
             .filter(|broker_fetch| broker_fetch.in_flight.is_some());
         let most = (brokers as usize).max(1).saturating_sub(in_flight.count());
-        while self.surplus == Surplus::GiveBack && brokers > 0 && self.waiting.len() > most {
+        while self.surplus == ExcessFetches::Return && brokers > 0 && self.waiting.len() > most {
             let Some((due, _)) = self.waiting.pop_back() else {
                 break;
             };

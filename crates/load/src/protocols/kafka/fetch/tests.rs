@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use tare_kafka::stamp::Stamps;
 use tare_schema::load::{FetchDepth, FetchEnd, FetchFrom, FetchShare, FetchSpec, FetchUntil, Stop};
 
-use super::{APIS, Fetch, FetchPlan, Surplus};
+use super::{APIS, ExcessFetches, Fetch, FetchPlan};
 use crate::arrivals::{Arrivals, ClosedLoop, SharedCount};
 use crate::client::Client;
 use crate::engine::sim::{MS, S, Sim};
@@ -49,7 +49,7 @@ fn plan(spec: FetchSpec, worker: (u32, u32)) -> FetchPlan {
         arrived: Arc::new(AtomicU64::new(0)),
         timeout_ns: S,
         realtime_offset_ns: i128::from(1_700_000_001_000 * MS),
-        surplus: Surplus::Wait,
+        surplus: ExcessFetches::Wait,
     }
 }
 
@@ -148,7 +148,7 @@ fn exchanges_beyond_one_for_each_broker_are_given_back() {
         ..spec()
     };
     let plan = FetchPlan {
-        surplus: Surplus::GiveBack,
+        surplus: ExcessFetches::Return,
         ..plan(wide, (0, 1))
     };
     let brokers = filled(5, 20);

@@ -313,8 +313,8 @@ impl Client for Produce {
         self.process_events(out);
     }
 
-    fn room(&mut self, conn: ConnId, _out: &mut impl Outlet) {
-        self.cluster.room(conn.0);
+    fn on_writable(&mut self, conn: ConnId, _out: &mut impl Outlet) {
+        self.cluster.on_writable(conn.0);
     }
 
     fn closed(&mut self, conn: ConnId, why: Closed, out: &mut impl Outlet) {

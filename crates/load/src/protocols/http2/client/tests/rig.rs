@@ -101,7 +101,7 @@ impl Outlet for Net {
         }
     }
 
-    fn pour(&mut self, _conn: ConnId, _bytes: &[u8]) -> usize {
+    fn try_write(&mut self, _conn: ConnId, _bytes: &[u8]) -> usize {
         unreachable!("HTTP/2 writes")
     }
 

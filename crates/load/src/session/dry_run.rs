@@ -13,7 +13,7 @@ const ITEMS: usize = 3;
 
 /// One action of a dry run.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Rehearsed {
+pub enum DryRunStep {
     /// It would send this request.
     Sends {
         /// Name of the request.
@@ -37,38 +37,38 @@ pub enum Rehearsed {
 
 /// Runs one session without sending. Every capture gets a placeholder: text with its name, or a list of three such texts.
 #[must_use]
-pub fn rehearse(mut sessions: Scripted) -> Vec<Rehearsed> {
+pub fn dry_run(mut sessions: Scripted) -> Vec<DryRunStep> {
     let session = Ticket(0);
     let mut shown = Vec::new();
     if !sessions.begin(session) {
         let why = "a table has no row left that is the session's own".to_owned();
-        return vec![Rehearsed::Fails { why }];
+        return vec![DryRunStep::Fails { why }];
     }
     while shown.len() < ACTIONS_MAX {
         match sessions.next(session, 0) {
             Next::Send(step) => {
-                shown.push(Rehearsed::Sends {
+                shown.push(DryRunStep::Sends {
                     name: sessions.program.steps[usize::from(step)].name.clone(),
                     bytes: sessions.state(session).bytes.clone(),
                 });
                 fill_captures(&mut sessions, session, step);
             }
-            Next::Pause(ns) => shown.push(Rehearsed::Pauses { ns }),
+            Next::Pause(ns) => shown.push(DryRunStep::Pauses { ns }),
             Next::End => return shown,
             Next::RenderFailed(_, why) | Next::SetFailed(why) => {
-                shown.push(Rehearsed::Fails {
+                shown.push(DryRunStep::Fails {
                     why: why.to_string(),
                 });
                 return shown;
             }
             Next::EndlessLoop => {
                 let why = "endless loop: it sends no request".to_owned();
-                shown.push(Rehearsed::Fails { why });
+                shown.push(DryRunStep::Fails { why });
                 return shown;
             }
         }
     }
-    shown.push(Rehearsed::GoesOn);
+    shown.push(DryRunStep::GoesOn);
     shown
 }
 
