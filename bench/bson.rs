@@ -5,7 +5,7 @@
 use std::hint::black_box;
 use std::time::Instant;
 
-use bson::raw::{RawArrayBuf, RawBsonRef, RawDocument, RawDocumentBuf, cstr};
+use bson::raw::{RawArrayBuf, RawDocument, RawDocumentBuf, cstr};
 use tare_mongo::bson::{Doc, Value, document};
 
 const DOCUMENTS: usize = 10_000;

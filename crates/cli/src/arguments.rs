@@ -40,8 +40,6 @@ mod tests {
     use tare_schema::load::TlsVersion;
     use tare_schema::load::{Codec, Partitioner, Resumption, Sched, Spin, ThinkDistribution};
 
-    use super::*;
-
     /// Whether every word of an argument of `tare load` is a value of its type.
     fn all_parse<T: Clone + Send + Sync + 'static>(flag: &str) {
         let command = crate::command();

@@ -126,7 +126,7 @@ impl<'a> Faults<'a> {
             FaultAction::Resume => &mut self.paused,
             FaultAction::Kill | FaultAction::Stop | FaultAction::Pause => {
                 let drawn = self.draw(of);
-                for one in &drawn {
+                if let Some(one) = &drawn {
                     if action == FaultAction::Pause {
                         self.paused.insert(one.clone());
                     } else {

@@ -3,8 +3,9 @@
 use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
+use tare_load::connection_pool::PoolConfig;
 use tare_load::protocols::grpc::{Call, Grpc};
-use tare_load::protocols::http1::pool::Pool;
+use tare_load::protocols::http1::client::Http1Client;
 use tare_load::protocols::http1::request::Prepared as Http1Request;
 use tare_load::protocols::http2::codec::Limits;
 use tare_load::protocols::http2::dialect::{Dialect, Http};
@@ -14,15 +15,15 @@ use tare_load::protocols::kafka::ClusterPlan;
 use tare_load::protocols::kafka::cluster::Security;
 use tare_load::protocols::kafka::names::{Found, Resolve};
 use tare_load::protocols::kafka::produce::{
-    APIS, Acks, Compression, Contents, Idempotence, Keys, Partitioner, Produce, ProducePlan, Random,
+    APIS, Compression, Contents, Produce, ProducePlan, Random,
 };
 use tare_load::protocols::tcp::{Tcp, TcpContent, TcpExchange};
 use tare_load::protocols::udp::{Udp, UdpOptions, UdpPlan};
-use tare_load::roster::Connections;
 use tare_mongo::database::{Context, Database, Limits as DatabaseLimits};
 use tare_mongo::message::{Header, Message};
 use tare_schema::load::{
-    Body, CallKind, CallSpec, Expect, ExpectBody, ExpectStatus, MessagePace, RequestSpec,
+    Acks, Body, CallKind, CallSpec, Expect, ExpectBody, ExpectStatus, Keys, MessagePace,
+    Partitioner, RequestSpec,
 };
 
 use crate::script::{ADDRESS, run_script};
@@ -71,8 +72,8 @@ pub fn run(name: &str, data: &[u8]) {
 }
 
 /// Two connections, reopened after five exchanges.
-fn connections() -> Connections {
-    Connections {
+fn connections() -> PoolConfig {
+    PoolConfig {
         addresses: [ADDRESS].into(),
         first: 0,
         count: 2,
@@ -171,7 +172,10 @@ fn http1_client(data: &[u8]) {
         let ready = |spec: &_| Http1Request::new(spec, "fuzz").ok();
         requests().iter().filter_map(ready).collect()
     });
-    run_script(Pool::new(Arc::clone(&REQUESTS), &connections()), data);
+    run_script(
+        Http1Client::new(Arc::clone(&REQUESTS), &connections()),
+        data,
+    );
 }
 
 /// The HTTP/2 client.
@@ -219,11 +223,7 @@ fn kafka_produce(data: &[u8]) {
         },
         contents: vec![Contents::new(&[vec![7; 20]], &[], Keys::None, None)],
         acks,
-        idempotence: if kind % 3 == 2 && kind & 0x80 != 0 {
-            Idempotence::On
-        } else {
-            Idempotence::Off
-        },
+        idempotence: kind % 3 == 2 && kind & 0x80 != 0,
         linger_ns: u64::from(kind & 0x40) * 100,
         batch_bytes: 200,
         request_bytes_max: 1000,
@@ -305,18 +305,13 @@ fn tcp_client(data: &[u8]) {
 
 /// The UDP client. The key of the datagrams is zero, so that inputs can hit numbers that were sent.
 fn udp_client(data: &[u8]) {
-    let connections = connections();
     let client = Udp::new(UdpPlan {
-        addresses: connections.addresses,
-        first: 0,
-        connections: connections.count,
+        connections: connections(),
         options: UdpOptions {
             datagram_bytes: 16,
             in_flight_max: 4,
         },
-        timeout_ns: connections.timeout_ns,
         key: 0,
-        in_flight_max: 64,
     });
     run_script(client, data);
 }

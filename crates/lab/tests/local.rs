@@ -129,7 +129,7 @@ fn an_instance_has_a_folder_in_memory_that_nobody_else_can_enter() {
 fn a_paused_test_bed_stands_still_serves_again_when_resumed_and_can_be_stopped() {
     let rig = Rig::new();
     let mut local = rig.local();
-    let mut bed = local.place(&through_relay()).unwrap();
+    let mut bed = local.test_bed(&through_relay()).unwrap();
     bed.start(&mut |_, _| ()).unwrap();
     let instances = bed.pod_processes().unwrap().into_iter();
     let instances = instances.filter(|process| process.software.is_some());
@@ -146,7 +146,7 @@ fn a_paused_test_bed_stands_still_serves_again_when_resumed_and_can_be_stopped()
 
     bed.resume(&mut |_, _| ()).unwrap();
     assert!(!are_stopped());
-    assert_eq!(echo(bed.as_ref()), "hello");
+    assert_eq!(echo(&bed), "hello");
 
     bed.pause().unwrap();
     bed.stop().unwrap();

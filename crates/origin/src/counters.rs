@@ -99,6 +99,9 @@ impl HandshakeFailures {
     }
 }
 
+/// The counter of one series.
+type CounterOf = fn(&Counters) -> &Counter;
+
 impl Counters {
     pub(crate) fn new() -> Self {
         Self {
@@ -193,7 +196,7 @@ impl AllCounters {
 
     /// Prometheus text, format 0.0.4.
     pub(crate) fn render(&self) -> String {
-        const SINGLE: [(&str, fn(&Counters) -> &Counter); 9] = [
+        const SINGLE: [(&str, CounterOf); 9] = [
             ("malformed_requests_total", |c| &c.malformed),
             ("control_requests_total", |c| &c.control),
             ("received_bytes_total", |c| &c.received_bytes),

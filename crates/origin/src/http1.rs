@@ -6,7 +6,7 @@ mod head;
 
 use answer::Answer;
 use body::{BodyReader, Step};
-use head::{ConnectionPolicy, Malformed, RequestHead};
+use head::{ConnectionPolicy, Malformed};
 
 use crate::behaviour::{After, Behaviour, BehaviourOverride};
 use crate::protocol::{Next, Protocol};

@@ -23,7 +23,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::Context;
-use tare_load::session::Rehearsed;
+use tare_load::session::DryRunStep;
 use tare_load::{EndSignals, LoadError, Outcome, Progress, StopHandle};
 use tare_schema::agent::{LoadEnd, LoadResult, Sample};
 use tare_schema::event::LoadEvent;
@@ -107,29 +107,29 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
 
 /// Prints the requests of one session without sending them (`--dry-run`).
 fn dry_run(plan: &LoadPlan) -> anyhow::Result<ExitCode> {
-    let rehearsed = tare_load::rehearse_plan(plan).map_err(bad_input)?;
+    let steps = tare_load::dry_run_plan(plan).map_err(bad_input)?;
     let mut text = String::new();
     let mut exit = Exit::Done;
-    for one in &rehearsed {
+    for one in &steps {
         match one {
-            Rehearsed::Sends { name, bytes } => {
+            DryRunStep::Sends { name, bytes } => {
                 writeln!(text, "── {}", shown(name))?;
                 for line in String::from_utf8_lossy(bytes).lines() {
                     writeln!(text, "   {line}")?;
                 }
             }
-            Rehearsed::Pauses { ns } => {
+            DryRunStep::Pauses { ns } => {
                 writeln!(text, "── pause of {}", Period(Duration::from_nanos(*ns)))?;
             }
-            Rehearsed::Fails { why } => {
+            DryRunStep::Fails { why } => {
                 writeln!(text, "── fails: {}", shown(why))?;
                 exit = Exit::Failed;
             }
-            Rehearsed::GoesOn => writeln!(text, "── and so on")?,
+            DryRunStep::GoesOn => writeln!(text, "── and so on")?,
         }
     }
-    let sends = |one: &&Rehearsed| matches!(one, Rehearsed::Sends { .. });
-    let requests = rehearsed.iter().filter(sends).count();
+    let sends = |one: &&DryRunStep| matches!(one, DryRunStep::Sends { .. });
+    let requests = steps.iter().filter(sends).count();
     writeln!(
         text,
         "\n{requests} requests; <name> stands for what would be captured, and nothing was sent"

@@ -156,13 +156,10 @@ impl Collection {
             } else {
                 Code::IndexKeySpecsConflict
             };
-            return Err(CommandError::new(
-                code,
-                format!(
+            return Err(code.error(format!(
                     "index {} exists with other fields or options; choose another name or the same options",
                     index.spec.name
-                ),
-            ));
+                )));
         }
         if self.indexes.len() >= INDEXES_MAX {
             return Err(Code::CannotCreateIndex

@@ -37,7 +37,7 @@ pub enum Identity {
         key: PathBuf,
     },
     /// Generated at the start for localhost, 127.0.0.1 and ::1, under an authority of its own whose key is never written.
-    Made {
+    SelfSigned {
         /// Where the authority's certificate is written, for clients to trust.
         ca_out: Option<PathBuf>,
     },
@@ -48,9 +48,9 @@ pub enum Identity {
 pub enum ClientAuth {
     /// None: every client is accepted.
     #[default]
-    Anyone,
+    None,
     /// A certificate of these authorities is required (mTLS).
-    Certified {
+    Required {
         /// PEM file of the authorities.
         ca: PathBuf,
     },

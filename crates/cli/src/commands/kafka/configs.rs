@@ -74,12 +74,12 @@ pub struct ChangeArgs {
 impl ChangeArgs {
     fn changes(&self) -> anyhow::Result<Vec<ConfigOp>> {
         let mut changes: Vec<ConfigOp> = self.unset.iter().cloned().map(ConfigOp::Delete).collect();
-        let kinds: [(_, fn(String, String) -> Change); 3] = [
-            (&self.set, ConfigOp::Set),
-            (&self.append, ConfigOp::Append),
-            (&self.subtract, ConfigOp::Subtract),
-        ];
-        for (given, change) in kinds {
+        let kinds: [fn(String, String) -> ConfigOp; 3] =
+            [ConfigOp::Set, ConfigOp::Append, ConfigOp::Subtract];
+        for (given, change) in [&self.set, &self.append, &self.subtract]
+            .into_iter()
+            .zip(kinds)
+        {
             for words in given {
                 let (key, value) = pair(words)?;
                 changes.push(change(key, value));

@@ -91,7 +91,7 @@ impl ToArgs {
             (_, true) => Some(ResetTo::Latest),
             _ => to_time
                 .or(self.to_offset.map(ResetTo::Offset))
-                .or(self.shift_by.map(ResetTo::By)),
+                .or(self.shift_by.map(ResetTo::ShiftBy)),
         }
         // clap requires one of them.
         .ok_or_else(|| {

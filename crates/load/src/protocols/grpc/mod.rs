@@ -1,14 +1,12 @@
 //! gRPC over HTTP/2 streams: requests of one or more messages, responses of messages and a status.
 
 mod call;
-mod call_once;
 mod message;
 mod status;
 #[cfg(test)]
 mod tests;
 
 pub use call::{Call, timeout_value};
-pub use call_once::{CallError, CallRequest, call_once};
 pub use message::{MessageError, Messages};
 pub use status::{StatusText, code_class, code_name};
 

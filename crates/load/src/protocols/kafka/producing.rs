@@ -5,10 +5,10 @@ use std::sync::Arc;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use tare_kafka::audit::{Serials, VALUE_BYTES_MIN};
-use tare_kafka::batch::Header;
+use tare_kafka::batch::RecordHeader;
 use tare_kafka::compress::Compression;
 use tare_kafka::sasl::Credentials;
-use tare_kafka::stamp::Stamps;
+use tare_kafka::send_time::SendTimestamps;
 use tare_schema::load::{
     Acks, Codec, Keys, LoadPlan, LoginSpec, Payloads, ProduceSpec, RequestSpec, Transport,
 };
@@ -208,10 +208,10 @@ fn contents_of(
             decoded.map_err(|error| number("a payload", error, "in base64"))?
         }
     };
-    let headers: Vec<Header> = request
+    let headers: Vec<RecordHeader> = request
         .headers
         .iter()
-        .map(|(key, value)| Header {
+        .map(|(key, value)| RecordHeader {
             key: key.clone(),
             value: Some(value.clone().into_bytes()),
         })
@@ -221,7 +221,7 @@ fn contents_of(
         let must = "at least 16 bytes where records are numbered to be read back";
         return Err(number("the length of a payload", shortest, must));
     }
-    let stamps = spec.stamps_of_run.map(Stamps::of_run);
+    let stamps = spec.stamps_of_run.map(SendTimestamps::of_run);
     Ok(Contents::new(&values, &headers, spec.keys, stamps))
 }
 

@@ -94,7 +94,9 @@ pub(super) fn stop(args: &PacingArgs, pacing: &Pacing) -> Stop {
 /// The stop rule as text.
 pub(super) fn stop_text(pacing: &Pacing, stop: Stop) -> String {
     match (stop, pacing) {
-        (Stop::Duration { window_ns }, _) => Period(Duration::from_nanos(window_ns)).to_string(),
+        (Stop::Duration { window_ns }, _) => {
+            Period(std::time::Duration::from_nanos(window_ns)).to_string()
+        }
         (Stop::Count { exchanges }, _) => format!("{exchanges} requests"),
         (Stop::Interrupted, Pacing::Replay { .. }) => "to its end".into(),
         (Stop::Interrupted, _) => "until Ctrl-C".into(),

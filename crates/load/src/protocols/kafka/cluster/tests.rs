@@ -121,7 +121,7 @@ impl Client for Asker {
         self.cluster.connected(conn.0, out);
         self.after(out);
     }
-    fn bytes(&mut self, conn: ConnId, bytes: &[u8], stamp: Stamp, out: &mut impl Outlet) {
+    fn bytes(&mut self, conn: ConnId, bytes: &[u8], _stamp: Stamp, out: &mut impl Outlet) {
         let mut input = bytes;
         while let Some(answer) = self.cluster.take(conn.0, &mut input, out) {
             let at = self

@@ -3,8 +3,8 @@
 use tare_kafka::bytes::Bytes;
 use tare_kafka::frame::FrameError;
 use tare_kafka::group::{
-    Assigned, Assignor, CommitOffset, GroupAnswer, GroupEvent, GroupKind, GroupPlan, GroupRequest,
-    Member, Revocation, To,
+    Assigned, Assignor, CommitOffset, GroupEvent, GroupKind, GroupPlan, GroupRequest,
+    GroupResponse, Member, Revocation, To,
 };
 use tare_schema::load::{FetchShare, FetchSpec};
 
@@ -66,7 +66,7 @@ impl Fetch {
             if topic.is_led() {
                 group
                     .member
-                    .know(&topic.name, topic.partitions.len() as u32);
+                    .set_partition_count(&topic.name, topic.partitions.len() as u32);
             }
         }
         // A group leader cannot assign partitions without metadata; a stable member still sends heartbeats.
@@ -120,7 +120,7 @@ impl Fetch {
         let Some(group) = &mut self.group else { return };
         let kind = GroupKind::ALL[(answer.token - GROUP) as usize % GroupKind::ALL.len()];
         let bytes = Bytes::copy_from_slice(&answer.frame);
-        match GroupAnswer::read(kind, bytes, answer.version) {
+        match GroupResponse::read(kind, bytes, answer.version) {
             Ok(read) => group.member.answer(read, out.now_ns()),
             Err(error) => {
                 group.member.lost(kind, out.now_ns());
@@ -181,7 +181,7 @@ impl Fetch {
             true => offsets(&self.reader.cursors, &self.spec.topics),
             false => Vec::new(),
         };
-        let Some((To::Node(node), words)) = group.member.hurry_away(offsets) else {
+        let Some((To::Node(node), words)) = group.member.leave_now(offsets) else {
             return;
         };
         let broker = self.cluster.broker(node);

@@ -14,7 +14,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use tare_kafka::fetch::{self, Bodies, CrcCheck, FetchLimits, FetchScanner, Isolation};
+use tare_kafka::fetch::{self, BodyMode, CrcCheck, FetchLimits, FetchScanner, Isolation};
 use tare_kafka::group::GroupKind;
 use tare_kafka::kafka_protocol::messages::ApiKey;
 use tare_schema::load::{FetchDepth, FetchEnd, FetchFrom, FetchSpec};
@@ -165,8 +165,8 @@ impl Fetch {
 
     fn broker_fetch(&mut self, broker: u32) -> &mut BrokerFetch {
         let bodies = match self.spec.depth {
-            FetchDepth::Batches => Bodies::Pass,
-            FetchDepth::Records | FetchDepth::Stamps { .. } => Bodies::Keep,
+            FetchDepth::Batches => BodyMode::Skip,
+            FetchDepth::Records | FetchDepth::Stamps { .. } => BodyMode::Keep,
         };
         let check = match self.spec.check_crc {
             true => CrcCheck::On,

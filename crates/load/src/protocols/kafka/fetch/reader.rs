@@ -3,8 +3,8 @@
 use std::fmt::Display;
 
 use tare_kafka::fetch::{Event, FetchScanner, PartitionHead, Scanned};
-use tare_kafka::records::Unpacker;
-use tare_kafka::stamp::Stamps;
+use tare_kafka::records::BatchDecompressor;
+use tare_kafka::send_time::SendTimestamps;
 use tare_schema::agent::ErrorSource;
 use tare_schema::load::FetchDepth;
 
@@ -61,8 +61,8 @@ pub struct FetchReader {
     pub cursors: Vec<PartitionCursor>,
     pub topics: Vec<String>,
     pub counts: FetchCounts,
-    stamps: Option<Stamps>,
-    unpacker: Unpacker,
+    stamps: Option<SendTimestamps>,
+    unpacker: BatchDecompressor,
     /// Realtime − monotonic clock.
     realtime_offset_ns: i128,
     /// Whether a partition may have a new leader.
@@ -87,10 +87,10 @@ impl FetchReader {
             topics: topics.to_vec(),
             counts: FetchCounts::default(),
             stamps: match depth {
-                FetchDepth::Stamps { run } => Some(Stamps::of_run(run)),
+                FetchDepth::Stamps { run } => Some(SendTimestamps::of_run(run)),
                 FetchDepth::Batches | FetchDepth::Records => None,
             },
-            unpacker: Unpacker::new(UNPACKED_MAX_BYTES),
+            unpacker: BatchDecompressor::new(UNPACKED_MAX_BYTES),
             realtime_offset_ns,
             needs_metadata: false,
             needs_offsets: false,
@@ -130,7 +130,7 @@ impl FetchReader {
                     self.batch(at, &batch, broker_fetch, (stamp, broker), out);
                 }
             }
-            Event::Bad(error) => {
+            Event::Invalid(error) => {
                 self.counts.unreadable += 1;
                 if let Some(at) = *broker_fetch.cursor {
                     let words = format!("{} on {broker}: {error}", self.name(at));
@@ -141,7 +141,7 @@ impl FetchReader {
                     broker_fetch.note_failure(UNREADABLE, || words);
                 }
             }
-            Event::Cut(_) => self.counts.cut += 1,
+            Event::Partial(_) => self.counts.cut += 1,
         }
     }
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
 use proptest::prelude::*;
-use tare_kafka::stamp::Stamps;
+use tare_kafka::send_time::SendTimestamps;
 use tare_schema::load::{FetchDepth, FetchEnd, FetchFrom, FetchShare, FetchSpec, FetchUntil, Stop};
 
 use super::{APIS, ExcessFetches, Fetch, FetchPlan};
@@ -395,7 +395,7 @@ fn bytes_of_keys_and_values_are_counted_where_records_are_looked_at() {
 #[test]
 fn the_time_in_a_record_gives_its_age_to_the_nanosecond_and_others_do_not_count() {
     let run_number = 77;
-    let stamps = Stamps::of_run(run_number);
+    let stamps = SendTimestamps::of_run(run_number);
     let mut world = sim(
         FetchSpec {
             depth: FetchDepth::Stamps { run: run_number },
@@ -409,12 +409,12 @@ fn the_time_in_a_record_gives_its_age_to_the_nanosecond_and_others_do_not_count(
     );
     world.run_until(S + 100 * MS);
     let intended_ns = world.net.now_ns - 400_000;
-    let of = |stamps: Stamps, ns| stamps.write(ns).to_be_bytes().to_vec();
+    let of = |stamps: SendTimestamps, ns| stamps.write(ns).to_be_bytes().to_vec();
     world.net.far.store(
         0,
         &[
             of(stamps, intended_ns),
-            of(Stamps::of_run(78), intended_ns),
+            of(SendTimestamps::of_run(78), intended_ns),
             b"short".to_vec(),
             of(stamps, intended_ns + 300_000),
         ],
@@ -454,7 +454,7 @@ fn an_age_below_zero_is_counted_and_neither_dropped_nor_made_zero() {
     assert_eq!(negative(&world), 6, "a batch has one");
     assert!(world.observed().of(Quantity::Age, "").is_empty());
     // So does the time from the intended sending.
-    let stamps = Stamps::of_run(7);
+    let stamps = SendTimestamps::of_run(7);
     let stamped = FetchSpec {
         depth: FetchDepth::Stamps { run: 7 },
         until: FetchUntil {

@@ -1,6 +1,6 @@
 //! The batches of a producer: a pool of limited size, reused.
 
-use tare_kafka::batch::{Batch, Record};
+use tare_kafka::batch::{EncodedRecord, RecordBatchBuilder};
 
 use crate::client::{Ticket, WaitCause};
 use crate::protocols::kafka::send_queue::Segments;
@@ -11,7 +11,7 @@ pub(super) type Pieces = Vec<(Ticket, u32)>;
 /// A batch, its records and its state.
 #[derive(Debug)]
 pub(super) struct Slot {
-    pub batch: Batch,
+    pub batch: RecordBatchBuilder,
     pub pieces: Pieces,
     pub partition: u32,
     /// When its first record was released.
@@ -41,14 +41,19 @@ pub(super) struct BatchPool {
     slots: Vec<Slot>,
     free: Vec<u32>,
     max: usize,
-    forms: Vec<Record>,
+    forms: Vec<EncodedRecord>,
     prefix_bytes_max: usize,
     size_bytes: usize,
 }
 
 impl BatchPool {
     /// At most `max` batches of a size, with space before each for fields of the request. Each topic has a record to repeat.
-    pub fn new(max: usize, prefix_bytes_max: usize, size_bytes: usize, forms: Vec<Record>) -> Self {
+    pub fn new(
+        max: usize,
+        prefix_bytes_max: usize,
+        size_bytes: usize,
+        forms: Vec<EncodedRecord>,
+    ) -> Self {
         Self {
             slots: Vec::with_capacity(max.min(4096)),
             free: Vec::with_capacity(max.min(4096)),
@@ -66,7 +71,7 @@ impl BatchPool {
             Some(at) => at,
             None if self.slots.len() < self.max => {
                 self.slots.push(Slot {
-                    batch: Batch::new(
+                    batch: RecordBatchBuilder::new(
                         self.prefix_bytes_max,
                         self.size_bytes,
                         self.forms[topic].clone(),

@@ -1,28 +1,33 @@
 //! Contents of records: values, keys, and the partition of a key.
 
-use tare_kafka::batch::{Header, Record};
-use tare_kafka::stamp::Stamps;
+use tare_kafka::batch::{EncodedRecord, RecordHeader};
+use tare_kafka::send_time::SendTimestamps;
 use tare_schema::load::Keys;
 use tare_stats::random::Random;
 
 /// Contents of the records of one topic.
 #[derive(Debug, Clone)]
 pub struct Contents {
-    values: Vec<Record>,
+    values: Vec<EncodedRecord>,
     keys: Keys,
-    stamps: Option<Stamps>,
+    stamps: Option<SendTimestamps>,
 }
 
 impl Contents {
     /// Records with these values, round-robin.
     #[must_use]
-    pub fn new(values: &[Vec<u8>], headers: &[Header], keys: Keys, stamps: Option<Stamps>) -> Self {
-        let mut values: Vec<Record> = values
+    pub fn new(
+        values: &[Vec<u8>],
+        headers: &[RecordHeader],
+        keys: Keys,
+        stamps: Option<SendTimestamps>,
+    ) -> Self {
+        let mut values: Vec<EncodedRecord> = values
             .iter()
-            .map(|value| Record::new(None, Some(value), headers))
+            .map(|value| EncodedRecord::new(None, Some(value), headers))
             .collect();
         if values.is_empty() {
-            values.push(Record::new(None, Some(b""), headers));
+            values.push(EncodedRecord::new(None, Some(b""), headers));
         }
         Self {
             values,
@@ -32,7 +37,7 @@ impl Contents {
     }
 
     /// The first record, which batches can repeat.
-    pub(super) fn form(&self) -> Record {
+    pub(super) fn form(&self) -> EncodedRecord {
         self.values[0].clone()
     }
 
@@ -58,7 +63,7 @@ impl Contents {
 
     /// Bytes of a value on average.
     pub(super) fn value_bytes(&self) -> u64 {
-        let sum: usize = self.values.iter().map(Record::value_bytes).sum();
+        let sum: usize = self.values.iter().map(EncodedRecord::value_bytes).sum();
         (sum / self.values.len()) as u64
     }
 

@@ -1,6 +1,6 @@
 //! Puts records into batches: partition, open batch, and records that wait for a free batch.
 
-use tare_kafka::batch::Marks;
+use tare_kafka::batch::ValuePrefix;
 use tare_schema::load::Partitioner;
 
 use super::contents::{partition_of, parts};
@@ -110,9 +110,9 @@ impl Produce {
 
     /// Send timestamp and serial of the values that go next into a partition.
     #[inline]
-    fn marks(&self, topic: usize, at: usize, intended_ns: u64) -> Marks {
+    fn marks(&self, topic: usize, at: usize, intended_ns: u64) -> ValuePrefix {
         let filled = self.partitions[at].filled;
-        Marks {
+        ValuePrefix {
             stamp: self.plan.contents[topic].stamp(intended_ns),
             serial: self.plan.serials.map(|serials| serials.write(filled)),
         }

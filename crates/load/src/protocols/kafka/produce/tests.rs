@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex};
 
 use proptest::prelude::*;
-use tare_kafka::audit::{Account, Found, Serials};
+use tare_kafka::audit::{DeliveryAudit, DeliveryReport, Serials};
 use tare_kafka::compress::Compression;
 use tare_kafka::kafka_protocol::messages::ApiKey;
 use tare_kafka::records::Batches;
@@ -75,8 +75,8 @@ fn sequences_are_whole(brokers: &Brokers) {
 }
 
 /// What was acknowledged against what the brokers have.
-fn account(sim: &Sim<Produce, Brokers>) -> Found {
-    let mut account = Account::of_run(RUN);
+fn account(sim: &Sim<Produce, Brokers>) -> DeliveryReport {
+    let mut account = DeliveryAudit::of_run(RUN);
     crate::client::Client::acknowledged(sim.engine.client(), &mut |one| {
         for [from, count] in one.ranges {
             let told = account.acknowledged(one.partition, one.writer, (from, count));
@@ -95,11 +95,11 @@ fn account(sim: &Sim<Produce, Brokers>) -> Found {
 fn all_is_there(sim: &Sim<Produce, Brokers>) {
     let found = account(sim);
     let ok = sim.engine.recorder().counts().all.ok;
-    let kept = Found {
+    let kept = DeliveryReport {
         acknowledged: ok,
         read: ok + found.unacknowledged,
         unacknowledged: found.unacknowledged,
-        ..Found::default()
+        ..DeliveryReport::default()
     };
     assert_eq!(found, kept);
 }
