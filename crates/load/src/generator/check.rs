@@ -1,7 +1,6 @@
 //! Validation of a plan before anything is started.
 
 use std::collections::BTreeSet;
-use std::time::Duration;
 
 use tare_schema::FORMAT_VERSION;
 use tare_schema::load::session::SESSION_NAME;
@@ -10,6 +9,7 @@ use tare_schema::load::{
 };
 use thiserror::Error;
 
+use crate::arrivals::NEVER;
 use crate::protocols::http1::request::RequestError;
 use crate::protocols::{self, Protocol, SocketKind};
 use crate::tally::TAGGED_REQUESTS_MAX;
@@ -22,6 +22,7 @@ const SPEED_MIN: f64 = 0.001;
 const SPEED_MAX: f64 = 1000.0;
 const WORKERS_MAX: u32 = 256;
 const CONNECTIONS_MAX: u32 = 1_000_000;
+const SAMPLE_EVERY_NS_MIN: u64 = 10_000_000;
 
 /// Why a plan is invalid.
 #[derive(Debug, Error)]
@@ -112,6 +113,19 @@ pub(crate) fn number(what: &'static str, value: impl ToString, must: &'static st
     }
 }
 
+/// An error unless a setting has an allowed value.
+pub(crate) fn require(
+    fits: bool,
+    what: &'static str,
+    value: impl ToString,
+    must: &'static str,
+) -> Result<(), PlanError> {
+    match fits {
+        true => Ok(()),
+        false => Err(number(what, value, must)),
+    }
+}
+
 /// Checks the plan, except for the bytes of its requests; returns its protocol.
 ///
 /// # Errors
@@ -125,36 +139,23 @@ pub(crate) fn check(plan: &LoadPlan) -> Result<&'static Protocol, PlanError> {
     let load = &plan.load;
     tag_word("role", &plan.role)?;
     check_pacing(&load.pacing)?;
-    if load.connections.exchanges_max == Some(0) {
-        return Err(number(
-            "the number of exchanges on a connection",
-            0,
-            "at least 1",
-        ));
-    }
-    match load.stop {
-        Stop::Duration { window_ns: 0 } => return Err(number("the duration", 0, "more than 0")),
-        Stop::Count { exchanges: 0 } => {
-            return Err(number("the number of exchanges", 0, "more than 0"));
-        }
-        Stop::Duration { .. } | Stop::Count { .. } | Stop::Interrupted => {}
-    }
-    if load.timeout_ns == 0 {
-        return Err(number("the timeout", 0, "more than 0"));
-    }
-    if !(1..=WORKERS_MAX).contains(&load.workers) {
-        return Err(number("the number of workers", load.workers, "1 to 256"));
-    }
-    if load.sample_every_ns < Duration::from_millis(10).as_nanos() as u64 {
-        return Err(number(
-            "the distance of samples in ns",
-            load.sample_every_ns,
-            "at least 10 ms",
-        ));
-    }
-    if plan.endpoint.addresses.is_empty() {
-        return Err(number("the number of addresses", 0, "at least 1"));
-    }
+    let exchanges_max = load.connections.exchanges_max;
+    let what = "the number of exchanges on a connection";
+    require(exchanges_max != Some(0), what, 0, "at least 1")?;
+    let (what, length) = match load.stop {
+        Stop::Duration { window_ns } => ("the duration", window_ns),
+        Stop::Count { exchanges } => ("the number of exchanges", exchanges),
+        Stop::Interrupted => ("the duration", NEVER),
+    };
+    require(length > 0, what, 0, "more than 0")?;
+    require(load.timeout_ns > 0, "the timeout", 0, "more than 0")?;
+    let fits = (1..=WORKERS_MAX).contains(&load.workers);
+    require(fits, "the number of workers", load.workers, "1 to 256")?;
+    let (what, every_ns) = ("the sample interval in ns", load.sample_every_ns);
+    let fits = every_ns >= SAMPLE_EVERY_NS_MIN;
+    require(fits, what, every_ns, "at least 10 ms")?;
+    let has_address = !plan.endpoint.addresses.is_empty();
+    require(has_address, "the number of addresses", 0, "at least 1")?;
     for address in &plan.endpoint.addresses {
         plan.reach.check(address.ip())?;
     }
@@ -169,13 +170,9 @@ pub(crate) fn check(plan: &LoadPlan) -> Result<&'static Protocol, PlanError> {
             .map_err(PlanError::Invalid)?;
     }
     let connections = client.connections;
-    if !(1..=CONNECTIONS_MAX).contains(&connections) {
-        return Err(number(
-            "the number of connections",
-            connections,
-            "1 to 1000000",
-        ));
-    }
+    let fits = (1..=CONNECTIONS_MAX).contains(&connections);
+    let what = "the number of connections";
+    require(fits, what, connections, "1 to 1000000")?;
     if protocol.sockets == SocketKind::Datagram && load.transport != Transport::Tcp {
         let name = protocol.info.name;
         return Err(PlanError::Invalid(format!("there is no TLS over {name}")));
@@ -186,37 +183,27 @@ pub(crate) fn check(plan: &LoadPlan) -> Result<&'static Protocol, PlanError> {
 fn check_pacing(pacing: &Pacing) -> Result<(), PlanError> {
     match pacing {
         Pacing::Constant { rate_per_s } | Pacing::Poisson { rate_per_s } => {
-            if rate_per_s.is_finite() && *rate_per_s > 0.0 && *rate_per_s <= RATE_MAX_PER_S {
-                Ok(())
-            } else {
-                Err(number("the rate", rate_per_s, RATE_MUST))
-            }
+            let fits = *rate_per_s > 0.0 && *rate_per_s <= RATE_MAX_PER_S;
+            require(fits, "the rate", rate_per_s, RATE_MUST)
         }
         Pacing::Ramp { .. } | Pacing::Steps { .. } => {
             let Some(profile) = pacing.profile(0).filter(RateProfile::is_a_rate) else {
                 return Err(number("a rate", "no number or below 0", RATE_MUST));
             };
-            match profile.peak_per_s() {
-                0.0 => Err(number("the highest rate", 0, RATE_MUST)),
-                peak if peak > RATE_MAX_PER_S => Err(number("the highest rate", peak, RATE_MUST)),
-                _ => Ok(()),
-            }
+            let peak = profile.peak_per_s();
+            let fits = peak != 0.0 && peak <= RATE_MAX_PER_S;
+            require(fits, "the highest rate", peak, RATE_MUST)
         }
         Pacing::Replay { speed, shard, .. } => {
-            if !(SPEED_MIN..=SPEED_MAX).contains(speed) {
-                return Err(number("the speed of a replay", speed, "0.001 to 1000"));
-            }
-            match shard.index < shard.count {
-                true => Ok(()),
-                false => Err(number(
-                    "the part of a replay",
-                    shard.index,
-                    "less than its parts",
-                )),
-            }
+            let fits = (SPEED_MIN..=SPEED_MAX).contains(speed);
+            require(fits, "the speed of a replay", speed, "0.001 to 1000")?;
+            let (what, must) = ("the replay shard", "less than the number of shards");
+            require(shard.index < shard.count, what, shard.index, must)
         }
-        Pacing::Closed { clients: 0, .. } => Err(number("the number of clients", 0, "at least 1")),
-        Pacing::Closed { .. } | Pacing::Max => Ok(()),
+        Pacing::Closed { clients, .. } => {
+            require(*clients > 0, "the number of clients", 0, "at least 1")
+        }
+        Pacing::Max => Ok(()),
     }
 }
 
@@ -241,13 +228,8 @@ fn check_requests(plan: &LoadPlan) -> Result<(), PlanError> {
     };
     // A session has one more name: its own.
     let room = TAGGED_REQUESTS_MAX - usize::from(mix.session.is_some());
-    if requests.is_empty() || requests.len() > room {
-        return Err(number(
-            "the number of requests",
-            requests.len(),
-            "1 to 4096",
-        ));
-    }
+    let fits = (1..=room).contains(&requests.len());
+    require(fits, "the number of requests", requests.len(), "1 to 4096")?;
     let mut names = BTreeSet::new();
     for request in requests {
         tag_word("request", &request.name)?;
@@ -255,13 +237,9 @@ fn check_requests(plan: &LoadPlan) -> Result<(), PlanError> {
         if is_taken || !names.insert(&request.name) {
             return Err(PlanError::Twice(request.name.clone()));
         }
-        if !(request.weight.is_finite() && request.weight > 0.0) {
-            return Err(number(
-                "the weight of a request",
-                request.weight,
-                "more than 0",
-            ));
-        }
+        let weight = request.weight;
+        let fits = weight.is_finite() && weight > 0.0;
+        require(fits, "the weight of a request", weight, "more than 0")?;
     }
     Ok(())
 }

@@ -24,7 +24,7 @@ use thiserror::Error;
 
 pub use check::PlanError;
 use check::check;
-pub(crate) use check::number;
+pub(crate) use check::{number, require};
 pub use figures::{Tag, spread};
 use scripted::Session;
 pub use scripted::dry_run_plan;

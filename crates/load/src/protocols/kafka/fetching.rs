@@ -9,7 +9,7 @@ use tare_schema::load::{FetchShare, FetchSpec, Pacing};
 use super::ClusterPlan;
 use super::fetch::{self, ExcessFetches, Fetch, FetchPlan};
 use super::producing::{cluster, realtime_offset_ns};
-use crate::generator::{Launch, LoadError, Outcome, PlanError, number};
+use crate::generator::{Launch, LoadError, Outcome, PlanError, require};
 
 /// Most concurrent fetches of one worker.
 const FETCHES_MAX: u16 = 1000;
@@ -22,31 +22,22 @@ const FETCH_BYTES_MAX: u32 = 100 << 20;
 /// # Errors
 /// The first error found.
 pub(super) fn check(fetch: &FetchSpec) -> Result<(), PlanError> {
-    if fetch.topics.is_empty() {
-        return Err(number("the number of topics", 0, "at least 1"));
-    }
+    let has_topic = !fetch.topics.is_empty();
+    require(has_topic, "the number of topics", 0, "at least 1")?;
     let in_flight_max = fetch.in_flight_max;
-    if !(1..=FETCHES_MAX).contains(&in_flight_max) {
-        return Err(number(
-            "the number of fetches at once",
-            in_flight_max,
-            "1 to 1000",
-        ));
-    }
+    let fits = (1..=FETCHES_MAX).contains(&in_flight_max);
+    let what = "the number of fetches at once";
+    require(fits, what, in_flight_max, "1 to 1000")?;
     let bytes = fetch.max_bytes.min(fetch.partition_max_bytes);
-    if bytes == 0 || fetch.max_bytes > FETCH_BYTES_MAX {
-        let must = "1 byte to 100 MiB";
-        return Err(number("the size of a fetch", bytes, must));
-    }
-    if fetch.until.records == Some(0) {
-        return Err(number("the number of records", 0, "at least 1"));
-    }
+    let fits = bytes > 0 && fetch.max_bytes <= FETCH_BYTES_MAX;
+    require(fits, "the size of a fetch", bytes, "1 byte to 100 MiB")?;
+    let fits = fetch.until.records != Some(0);
+    require(fits, "the number of records", 0, "at least 1")?;
     if let FetchShare::Group { assignors, .. } = &fetch.share {
         let is_known = |name: &String| Assignor::ALL.iter().any(|known| known.name() == name);
-        if assignors.is_empty() || !assignors.iter().all(is_known) {
-            let must = "range or sticky";
-            return Err(number("the assignor", assignors.join(","), must));
-        }
+        let are_known = !assignors.is_empty() && assignors.iter().all(is_known);
+        let names = assignors.join(",");
+        require(are_known, "the assignor", names, "range or sticky")?;
     }
     Ok(())
 }

@@ -20,7 +20,7 @@ use super::cluster::Security;
 use super::names::SystemNames;
 use super::produce::{self, Contents, Produce, ProducePlan};
 use crate::clock::{monotonic_ns, realtime_ns};
-use crate::generator::{Launch, LoadError, Outcome, PlanError, number};
+use crate::generator::{Launch, LoadError, Outcome, PlanError, number, require};
 use crate::protocols::http1::request::body_bytes;
 
 /// Largest batch, and largest request; brokers accept less.
@@ -42,60 +42,41 @@ const REQUESTS_A_TIMEOUT: u64 = 3;
 /// # Errors
 /// The first error found.
 pub(super) fn check(produce: &ProduceSpec) -> Result<(), PlanError> {
-    if !(1..=BATCH_BYTES_MAX).contains(&produce.batch_bytes) {
-        let must = "1 byte to 64 MiB";
-        return Err(number("the size of a batch", produce.batch_bytes, must));
-    }
+    let bytes = produce.batch_bytes;
+    let fits = (1..=BATCH_BYTES_MAX).contains(&bytes);
+    require(fits, "the size of a batch", bytes, "1 byte to 64 MiB")?;
     let in_flight = produce.in_flight_max;
     let (most, must) = match produce.idempotence {
         true => (IN_FLIGHT_NUMBERED, "1 to 5 with idempotence"),
         false => (IN_FLIGHT_MAX, "1 to 1000"),
     };
-    if !(1..=most).contains(&in_flight) {
-        return Err(number(
-            "the number of requests on a connection",
-            in_flight,
-            must,
-        ));
-    }
-    if produce.idempotence && produce.acks != Acks::All {
-        let must = "all with idempotence: turn one of them off";
-        return Err(number("acks", "not all", must));
-    }
-    if produce.buffer_bytes > BUFFER_BYTES_MAX {
-        return Err(number(
-            "the size of the buffer",
-            produce.buffer_bytes,
-            "at most 4 GiB",
-        ));
-    }
-    match produce.keys {
-        Keys::None => {}
-        Keys::RoundRobin { count: 0 } | Keys::Random { count: 0 } | Keys::Zipf { count: 0, .. } => {
-            return Err(number("the number of keys", 0, "at least 1"));
-        }
-        Keys::Zipf { exponent, .. } if !(exponent > 0.0 && exponent <= 10.0) => {
-            return Err(number("the exponent of the keys", exponent, "0 to 10"));
-        }
-        _ => {}
-    }
+    let what = "the number of requests on a connection";
+    require((1..=most).contains(&in_flight), what, in_flight, must)?;
+    let fits = !produce.idempotence || produce.acks == Acks::All;
+    let must = "all with idempotence: turn one of them off";
+    require(fits, "acks", "not all", must)?;
+    let bytes = produce.buffer_bytes;
+    let fits = bytes <= BUFFER_BYTES_MAX;
+    require(fits, "the size of the buffer", bytes, "at most 4 GiB")?;
+    let (keys, exponent) = match produce.keys {
+        Keys::None => (1, 1.0),
+        Keys::RoundRobin { count } | Keys::Random { count } => (count, 1.0),
+        Keys::Zipf { count, exponent } => (count, exponent),
+    };
+    require(keys > 0, "the number of keys", 0, "at least 1")?;
+    let fits = exponent > 0.0 && exponent <= 10.0;
+    require(fits, "the exponent of the keys", exponent, "0 to 10")?;
     if let Payloads::Drawn {
         count,
         bytes,
         randomness,
     } = produce.payloads
     {
-        if count == 0 || u64::from(count) * u64::from(bytes) > DRAWN_BYTES_MAX {
-            let must = "1 to as many as have 256 MiB together";
-            return Err(number("the number of payloads", count, must));
-        }
-        if !(0.0..=1.0).contains(&randomness) {
-            return Err(number(
-                "the share of random bytes",
-                randomness,
-                "from 0 to 1",
-            ));
-        }
+        let fits = count > 0 && u64::from(count) * u64::from(bytes) <= DRAWN_BYTES_MAX;
+        let must = "1 to as many as have 256 MiB together";
+        require(fits, "the number of payloads", count, must)?;
+        let fits = (0.0..=1.0).contains(&randomness);
+        require(fits, "the share of random bytes", randomness, "from 0 to 1")?;
     }
     Ok(())
 }
@@ -217,10 +198,9 @@ fn contents_of(
         })
         .collect();
     let shortest = values.iter().map(Vec::len).min().unwrap_or(0);
-    if spec.serials.is_some() && shortest < VALUE_BYTES_MIN {
-        let must = "at least 16 bytes where records are numbered to be read back";
-        return Err(number("the length of a payload", shortest, must));
-    }
+    let fits = spec.serials.is_none() || shortest >= VALUE_BYTES_MIN;
+    let must = "at least 16 bytes where records are numbered to be read back";
+    require(fits, "the length of a payload", shortest, must)?;
     let stamps = spec.stamps_of_run.map(SendTimestamps::of_run);
     Ok(Contents::new(&values, &headers, spec.keys, stamps))
 }
