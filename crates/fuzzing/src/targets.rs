@@ -14,16 +14,14 @@ use tare_load::protocols::http2::{Http2, Http2Plan, Windows};
 use tare_load::protocols::kafka::ClusterPlan;
 use tare_load::protocols::kafka::cluster::Security;
 use tare_load::protocols::kafka::names::{Found, Resolve};
-use tare_load::protocols::kafka::produce::{
-    APIS, Compression, Contents, Produce, ProducePlan, Random,
-};
+use tare_load::protocols::kafka::produce::{APIS, Contents, Produce, ProducePlan, Random};
 use tare_load::protocols::tcp::{Tcp, TcpContent, TcpExchange};
 use tare_load::protocols::udp::{Udp, UdpOptions, UdpPlan};
 use tare_mongo::database::{Context, Database, Limits as DatabaseLimits};
 use tare_mongo::message::{Header, Message};
 use tare_schema::load::{
     Acks, Body, CallKind, CallSpec, Expect, ExpectBody, ExpectStatus, Keys, MessagePace,
-    Partitioner, RequestSpec,
+    ProduceSpec, RequestSpec, SerialSpec,
 };
 
 use crate::script::{ADDRESS, run_script};
@@ -221,18 +219,21 @@ fn kafka_produce(data: &[u8]) {
             security: Security::Plain,
             login: None,
         },
+        spec: ProduceSpec {
+            acks,
+            idempotence: kind % 3 == 2 && kind & 0x80 != 0,
+            linger_ns: u64::from(kind & 0x40) * 100,
+            batch_bytes: 200,
+            request_bytes_max: 1000,
+            in_flight_max: 2,
+            buffer_bytes: 2000,
+            serials: Some(SerialSpec {
+                run: 1,
+                first_writer: 0,
+            }),
+            ..ProduceSpec::default()
+        },
         contents: vec![Contents::new(&[vec![7; 20]], &[], Keys::None, None)],
-        acks,
-        idempotence: kind % 3 == 2 && kind & 0x80 != 0,
-        linger_ns: u64::from(kind & 0x40) * 100,
-        batch_bytes: 200,
-        request_bytes_max: 1000,
-        in_flight_max: 2,
-        serials: Some(tare_kafka::audit::Serials::of(1, 0)),
-        compression: (Compression::None, None),
-        partitioner: Partitioner::Sticky,
-        keys: Keys::None,
-        buffer_bytes: 2000,
         timeout_ns: 150_000,
         waiting_max: 100,
         worker: (0, 1),

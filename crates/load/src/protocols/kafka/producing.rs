@@ -4,13 +4,12 @@ use std::sync::Arc;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use tare_kafka::audit::{Serials, VALUE_BYTES_MIN};
+use tare_kafka::audit::VALUE_BYTES_MIN;
 use tare_kafka::batch::RecordHeader;
-use tare_kafka::compress::Compression;
 use tare_kafka::sasl::Credentials;
 use tare_kafka::send_time::SendTimestamps;
 use tare_schema::load::{
-    Acks, Codec, Keys, LoadPlan, LoginSpec, Payloads, ProduceSpec, RequestSpec, Transport,
+    Acks, Keys, LoadPlan, LoginSpec, Payloads, ProduceSpec, RequestSpec, Transport,
 };
 use tare_schema::named::password_in;
 use tare_stats::random::Random;
@@ -106,20 +105,8 @@ pub(super) fn run(launch: Launch<'_, '_>) -> Result<Outcome, LoadError> {
                 first: part.first,
                 ..cluster.clone()
             },
+            spec: spec.clone(),
             contents: contents.clone(),
-            acks: spec.acks,
-            idempotence: spec.idempotence,
-            linger_ns: spec.linger_ns,
-            batch_bytes: spec.batch_bytes as usize,
-            request_bytes_max: spec.request_bytes_max as usize,
-            in_flight_max: usize::from(spec.in_flight_max),
-            serials: spec
-                .serials
-                .map(|serials| Serials::of(serials.run, serials.first_writer + part.worker)),
-            compression: (compression(spec.compression), spec.compression_level),
-            partitioner: spec.partitioner,
-            keys: spec.keys,
-            buffer_bytes: usize::try_from(spec.buffer_bytes).unwrap_or(usize::MAX),
             timeout_ns: plan.load.timeout_ns,
             waiting_max: setup.exchanges_max(part.worker, 0),
             worker: (part.worker, setup.workers),
@@ -217,16 +204,6 @@ fn drawn(seed: u64, (count, bytes): (u32, u32), randomness: f64) -> Vec<Vec<u8>>
         payload
     };
     (0..count).map(one).collect()
-}
-
-fn compression(codec: Codec) -> Compression {
-    match codec {
-        Codec::None => Compression::None,
-        Codec::Gzip => Compression::Gzip,
-        Codec::Snappy => Compression::Snappy,
-        Codec::Lz4 => Compression::Lz4,
-        Codec::Zstd => Compression::Zstd,
-    }
 }
 
 /// Credentials of a login, with the password from its file.

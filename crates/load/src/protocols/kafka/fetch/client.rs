@@ -14,7 +14,7 @@ impl Client for Fetch {
     }
 
     fn capacity(&self) -> usize {
-        usize::from(self.spec.in_flight_max)
+        usize::from(self.plan.spec.in_flight_max)
     }
 
     fn is_open(&self) -> bool {

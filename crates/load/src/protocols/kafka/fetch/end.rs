@@ -52,10 +52,10 @@ impl Fetch {
 
     /// Finishes when enough records or the backlog are read, or no partition can be read any more.
     pub(super) fn check_finished(&mut self) {
-        let until = &self.spec.until;
+        let until = &self.plan.spec.until;
         let enough = until
             .records
-            .is_some_and(|most| self.arrived.load(Ordering::Relaxed) >= most);
+            .is_some_and(|most| self.plan.arrived.load(Ordering::Relaxed) >= most);
         // During a rebalance a member has no partitions, but may be assigned unread ones.
         let has_assignment = self
             .group

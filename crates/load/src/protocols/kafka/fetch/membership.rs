@@ -81,7 +81,7 @@ impl Fetch {
             if group.next_commit_ns > 0 {
                 group
                     .member
-                    .commit(offsets(&self.reader.cursors, &self.spec.topics));
+                    .commit(offsets(&self.reader.cursors, &self.plan.spec.topics));
             }
             group.next_commit_ns = now_ns.saturating_add(every_ns);
         }
@@ -97,7 +97,7 @@ impl Fetch {
             let usable = broker.filter(|&broker| self.cluster.is_usable(broker));
             let limit_ns = match kind {
                 GroupKind::Join => group.rebalance_ns + GRACE_NS,
-                _ => self.timeout_ns + u64::from(self.spec.max_wait_ms) * MS,
+                _ => self.plan.timeout_ns + u64::from(self.plan.spec.max_wait_ms) * MS,
             };
             let Some(broker) = usable else {
                 group.member.lost(kind, now_ns);
@@ -140,7 +140,7 @@ impl Fetch {
                 GroupEvent::Revoked(why) => {
                     if why == Revocation::Rebalance && group.commit_every_ns.is_some() {
                         // Otherwise the next owner would read again what was read since the last commit.
-                        let offsets = offsets(&self.reader.cursors, &self.spec.topics);
+                        let offsets = offsets(&self.reader.cursors, &self.plan.spec.topics);
                         group.member.commit_before_joining(offsets);
                     }
                     given = Some(Vec::new());
@@ -154,7 +154,7 @@ impl Fetch {
         }
         let Some(given) = given else { return };
         let offset_spec = self.offset_spec();
-        let topic = |name: &str| self.spec.topics.iter().position(|known| known == name);
+        let topic = |name: &str| self.plan.spec.topics.iter().position(|known| known == name);
         let cursors = given.iter().filter_map(|one| {
             let topic = u16::try_from(topic(&one.topic)?).ok()?;
             Some(PartitionCursor::new(
@@ -178,7 +178,7 @@ impl Fetch {
         let Some(group) = &mut self.group else { return };
         let commits = group.commit_every_ns.is_some();
         let offsets = match commits {
-            true => offsets(&self.reader.cursors, &self.spec.topics),
+            true => offsets(&self.reader.cursors, &self.plan.spec.topics),
             false => Vec::new(),
         };
         let Some((To::Node(node), words)) = group.member.leave_now(offsets) else {
@@ -190,7 +190,13 @@ impl Fetch {
         };
         for request in words {
             // If a request cannot be sent, the session timeout removes the member.
-            let _ = send(&mut self.cluster, broker, &request, self.timeout_ns, out);
+            let _ = send(
+                &mut self.cluster,
+                broker,
+                &request,
+                self.plan.timeout_ns,
+                out,
+            );
         }
     }
 }

@@ -89,12 +89,9 @@ pub enum ExcessFetches {
 /// The consumer.
 #[derive(Debug)]
 pub struct Fetch {
+    plan: FetchPlan,
     cluster: Cluster,
-    spec: FetchSpec,
     limits: FetchLimits,
-    worker: (u32, u32),
-    arrived: Arc<AtomicU64>,
-    timeout_ns: u64,
     /// By the index of the broker.
     broker_fetches: Vec<BrokerFetch>,
     reader: FetchReader,
@@ -108,7 +105,6 @@ pub struct Fetch {
     wake_ns: u64,
     problem: Option<String>,
     finished: bool,
-    surplus: ExcessFetches,
     /// Where the last round over the brokers began.
     first: u32,
 }
@@ -117,18 +113,10 @@ impl Fetch {
     /// A consumer that has not started.
     #[must_use]
     pub fn new(plan: FetchPlan) -> Self {
-        let FetchPlan {
-            cluster,
-            spec,
-            worker,
-            arrived,
-            timeout_ns,
-            realtime_offset_ns,
-            surplus,
-        } = plan;
+        let spec = &plan.spec;
         let signed = |bytes: u32| i32::try_from(bytes).unwrap_or(i32::MAX);
         Self {
-            cluster: Cluster::new(cluster),
+            cluster: Cluster::new(plan.cluster.clone()),
             limits: FetchLimits {
                 min_bytes: signed(spec.min_bytes),
                 max_wait_ms: signed(spec.max_wait_ms),
@@ -136,27 +124,23 @@ impl Fetch {
                 partition_max_bytes: signed(spec.partition_max_bytes),
                 isolation: Isolation::Uncommitted,
             },
-            worker,
-            arrived,
-            timeout_ns,
             broker_fetches: Vec::new(),
-            reader: FetchReader::new(&spec.topics, spec.depth, realtime_offset_ns),
-            group: Membership::of(&spec),
+            reader: FetchReader::new(&spec.topics, spec.depth, plan.realtime_offset_ns),
+            group: Membership::of(spec),
             waiting: VecDeque::with_capacity(usize::from(spec.in_flight_max)),
             assignment: 0,
             layout_changed: false,
             wake_ns: NEVER,
             problem: None,
             finished: false,
-            surplus,
             first: 0,
-            spec,
+            plan,
         }
     }
 
     /// The ListOffsets timestamp of a partition without a position.
     fn offset_spec(&self) -> i64 {
-        match self.spec.from {
+        match self.plan.spec.from {
             FetchFrom::Start => EARLIEST,
             FetchFrom::End => LATEST,
             FetchFrom::Time { unix_ms } => unix_ms.max(0),
@@ -164,11 +148,11 @@ impl Fetch {
     }
 
     fn broker_fetch(&mut self, broker: u32) -> &mut BrokerFetch {
-        let bodies = match self.spec.depth {
+        let bodies = match self.plan.spec.depth {
             FetchDepth::Batches => BodyMode::Skip,
             FetchDepth::Records | FetchDepth::Stamps { .. } => BodyMode::Keep,
         };
-        let check = match self.spec.check_crc {
+        let check = match self.plan.spec.check_crc {
             true => CrcCheck::On,
             false => CrcCheck::Off,
         };
@@ -195,7 +179,7 @@ impl Fetch {
             return;
         }
         // Partitions are assigned to the workers round-robin over all known topics; added partitions come last.
-        let (worker, workers) = self.worker;
+        let (worker, workers) = self.plan.worker;
         let offset_spec = self.offset_spec();
         let mut number = 0;
         let mut cursors = Vec::new();
@@ -297,11 +281,11 @@ impl Fetch {
                 topics, cursors, ..
             } = &self.reader;
             let request = broker_fetch.request(
-                &self.spec.client_id,
+                &self.plan.spec.client_id,
                 &self.limits,
                 (topics, cursors, self.assignment),
             );
-            let limit_ns = self.timeout_ns + u64::from(self.spec.max_wait_ms) * MS;
+            let limit_ns = self.plan.timeout_ns + u64::from(self.plan.spec.max_wait_ms) * MS;
             self.cluster.send_with(
                 broker,
                 FETCH,
@@ -316,7 +300,8 @@ impl Fetch {
             .iter()
             .filter(|broker_fetch| broker_fetch.in_flight.is_some());
         let most = (brokers as usize).max(1).saturating_sub(in_flight.count());
-        while self.surplus == ExcessFetches::Return && brokers > 0 && self.waiting.len() > most {
+        while self.plan.surplus == ExcessFetches::Return && brokers > 0 && self.waiting.len() > most
+        {
             let Some((due, _)) = self.waiting.pop_back() else {
                 break;
             };
@@ -363,7 +348,7 @@ impl Fetch {
         let is_over = scanner.is_over();
         let new_records = reader.counts.records - new_records;
         if new_records > 0 {
-            self.arrived.fetch_add(new_records, Ordering::Relaxed);
+            self.plan.arrived.fetch_add(new_records, Ordering::Relaxed);
         }
         if let Some(error) = refused {
             // Incomplete: the cluster still has the request, and reports it as lost.
@@ -400,7 +385,7 @@ impl Fetch {
             },
         );
         self.layout_changed |= failure.is_some();
-        if self.spec.at_end == FetchEnd::Again {
+        if self.plan.spec.at_end == FetchEnd::Again {
             self.rewind(piece.broker);
         }
         if std::mem::take(&mut self.reader.needs_metadata) {

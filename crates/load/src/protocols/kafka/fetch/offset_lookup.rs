@@ -52,9 +52,9 @@ impl Fetch {
             let request = list_offsets_request(
                 &broker_fetch.offset_lookup,
                 &self.reader.cursors,
-                &self.spec.topics,
+                &self.plan.spec.topics,
             );
-            let limit_ns = self.timeout_ns;
+            let limit_ns = self.plan.timeout_ns;
             if let Err(error) = self.cluster.send(broker, OFFSETS, &request, limit_ns, out) {
                 self.problem.get_or_insert(error.to_string());
             }
@@ -76,7 +76,7 @@ impl Fetch {
                 continue;
             };
             cursor.offset_requested = false;
-            let name = &self.spec.topics[usize::from(cursor.topic)];
+            let name = &self.plan.spec.topics[usize::from(cursor.topic)];
             let topic = response
                 .topics
                 .iter()

@@ -24,7 +24,7 @@ impl Produce {
         }
         let uniform = self.plan.contents[topic].is_uniform();
         while run.count > 0 {
-            let taken = match (self.plan.partitioner, uniform) {
+            let taken = match (self.plan.spec.partitioner, uniform) {
                 (Partitioner::Sticky, true) => {
                     let at = self.topics[topic][self.turns[topic].next % partitions];
                     self.repeat(at as usize, &run, run.count, out)
@@ -80,7 +80,7 @@ impl Produce {
             Some(key) => partition_of(&key[1..], partitions),
             None => {
                 let turn = self.turns[topic].next % partitions;
-                if self.plan.partitioner == Partitioner::RoundRobin {
+                if self.plan.spec.partitioner == Partitioner::RoundRobin {
                     self.turns[topic].next += 1;
                 }
                 turn
@@ -114,7 +114,7 @@ impl Produce {
         let filled = self.partitions[at].filled;
         ValuePrefix {
             stamp: self.plan.contents[topic].stamp(intended_ns),
-            serial: self.plan.serials.map(|serials| serials.write(filled)),
+            serial: self.serials.map(|serials| serials.write(filled)),
         }
     }
 
@@ -137,10 +137,10 @@ impl Produce {
         self.next_order += 1;
         partition.open = Some(batch);
         self.batch_pool.slot_mut(batch).first = partition.filled;
-        if self.plan.linger_ns == 0 {
+        if self.plan.spec.linger_ns == 0 {
             self.send_due = true;
         } else {
-            let at_ns = now_ns.saturating_add(self.plan.linger_ns);
+            let at_ns = now_ns.saturating_add(self.plan.spec.linger_ns);
             Self::timer_by(&mut self.linger_at_ns, LINGER, at_ns, out);
         }
         Some(batch)
@@ -157,7 +157,7 @@ impl Produce {
         let topic = partition.topic;
         let turn = &mut self.turns[topic];
         let partitions = &self.topics[topic];
-        if self.plan.partitioner == Partitioner::Sticky
+        if self.plan.spec.partitioner == Partitioner::Sticky
             && partitions[turn.next % partitions.len()] as usize == at
         {
             turn.next += 1;
@@ -176,7 +176,7 @@ impl Produce {
                 .batch_pool
                 .slot(batch)
                 .opened_ns
-                .saturating_add(self.plan.linger_ns);
+                .saturating_add(self.plan.spec.linger_ns);
             if until_ns <= now_ns {
                 self.close_open(at);
             } else {

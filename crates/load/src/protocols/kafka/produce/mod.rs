@@ -18,11 +18,10 @@ mod tests;
 use std::collections::VecDeque;
 
 use tare_kafka::audit::Serials;
-pub use tare_kafka::compress::Compression;
-use tare_kafka::compress::{CompressError, Compressor};
+use tare_kafka::compress::{CompressError, Compression, Compressor};
 use tare_kafka::kafka_protocol::messages::ApiKey;
 use tare_schema::agent::Acknowledged;
-use tare_schema::load::{Acks, Keys, Partitioner};
+use tare_schema::load::{Acks, Codec, ProduceSpec};
 pub use tare_stats::random::Random;
 
 use batch_pool::BatchPool;
@@ -60,30 +59,10 @@ pub const APIS: &[Api] = &[
 pub struct ProducePlan {
     /// The cluster.
     pub cluster: ClusterPlan,
+    /// What is produced.
+    pub spec: ProduceSpec,
     /// Contents of the records, for each of the cluster's topics.
     pub contents: Vec<Contents>,
-    /// Required acknowledgements (`acks`).
-    pub acks: Acks,
-    /// Whether the producer is idempotent.
-    pub idempotence: bool,
-    /// How long an open batch waits for more records (`linger.ms`).
-    pub linger_ns: u64,
-    /// Size at which a batch is full, uncompressed.
-    pub batch_bytes: usize,
-    /// Limit of the size of all batches of one request.
-    pub request_bytes_max: usize,
-    /// Limit of requests in flight on one connection.
-    pub in_flight_max: usize,
-    /// Writes serials into the records, for the delivery audit.
-    pub serials: Option<Serials>,
-    /// Codec and level of compression.
-    pub compression: (Compression, Option<i32>),
-    /// How partitions are chosen.
-    pub partitioner: Partitioner,
-    /// How keys are chosen.
-    pub keys: Keys,
-    /// Size of all batches together (`buffer.memory`).
-    pub buffer_bytes: usize,
     /// Delivery timeout of a record, from its release on.
     pub timeout_ns: u64,
     /// Records that are expected to wait for a batch: initial capacity of their queue.
@@ -122,6 +101,8 @@ protocol_counters! {
 #[derive(Debug)]
 pub struct Produce {
     plan: ProducePlan,
+    /// Writes serials into the records, for the delivery audit.
+    serials: Option<Serials>,
     cluster: Cluster,
     batch_pool: BatchPool,
     partitions: Vec<Partition>,
@@ -158,28 +139,28 @@ impl Produce {
     /// # Errors
     /// When the compression codec cannot be set up.
     pub fn new(plan: ProducePlan) -> Result<Self, CompressError> {
-        let (codec, level) = plan.compression;
+        let spec = &plan.spec;
+        let (worker, _) = plan.worker;
+        let serials = spec
+            .serials
+            .map(|of| Serials::of(of.run, of.first_writer + worker));
         let forms = plan.contents.iter().map(Contents::form).collect();
-        let batches_max = (plan.buffer_bytes / plan.batch_bytes.max(1)).max(BATCHES_MIN);
+        let batch_bytes = spec.batch_bytes as usize;
+        let batches_max = (buffer_bytes(spec) / batch_bytes.max(1)).max(BATCHES_MIN);
         let topics = plan.contents.len();
         let random = plan.random.clone();
         Ok(Self {
             cluster: Cluster::new(plan.cluster.clone()),
-            batch_pool: BatchPool::new(
-                batches_max,
-                framing::PREFIX_BYTES_MAX,
-                plan.batch_bytes,
-                forms,
-            ),
+            batch_pool: BatchPool::new(batches_max, framing::PREFIX_BYTES_MAX, batch_bytes, forms),
             partitions: Vec::new(),
             topics: vec![Vec::new(); topics],
             turns: vec![Turn::default(); topics],
-            selector: RecordSelector::new(plan.keys, random, plan.worker),
-            compressor: Compressor::new(codec, level)?,
-            producer_id: ProducerIdentity::new(plan.idempotence),
+            selector: RecordSelector::new(spec.keys, random, plan.worker),
+            compressor: Compressor::new(compression(spec.compression), spec.compression_level)?,
+            producer_id: ProducerIdentity::new(spec.idempotence),
             framing: Framing {
                 client_id: plan.cluster.client_id.clone(),
-                acks: match plan.acks {
+                acks: match spec.acks {
                     Acks::None => 0,
                     Acks::Leader => 1,
                     Acks::All => -1,
@@ -200,6 +181,7 @@ impl Produce {
             counts: ProduceCounts::default(),
             chosen: Vec::with_capacity(64),
             first_to_send: 0,
+            serials,
             plan,
         })
     }
@@ -232,6 +214,21 @@ impl Produce {
     }
 }
 
+/// Size of all batches together.
+fn buffer_bytes(spec: &ProduceSpec) -> usize {
+    usize::try_from(spec.buffer_bytes).unwrap_or(usize::MAX)
+}
+
+fn compression(codec: Codec) -> Compression {
+    match codec {
+        Codec::None => Compression::None,
+        Codec::Gzip => Compression::Gzip,
+        Codec::Snappy => Compression::Snappy,
+        Codec::Lz4 => Compression::Lz4,
+        Codec::Zstd => Compression::Zstd,
+    }
+}
+
 /// Least number of batches, however small the buffer.
 const BATCHES_MIN: usize = 8;
 
@@ -252,8 +249,9 @@ impl Client for Produce {
     fn capacity(&self) -> usize {
         let contents = self.plan.contents.iter().map(Contents::record_bytes);
         let record_bytes = contents.max().unwrap_or(1).max(1);
-        let wanted = self.plan.batch_bytes * (self.plan.in_flight_max + 1) * 2;
-        let bytes = wanted.min(self.plan.buffer_bytes * 3 / 4);
+        let spec = &self.plan.spec;
+        let wanted = spec.batch_bytes as usize * (usize::from(spec.in_flight_max) + 1) * 2;
+        let bytes = wanted.min(buffer_bytes(spec) * 3 / 4);
         (bytes / record_bytes).clamp(1, CAPACITY_MAX)
     }
 
@@ -295,7 +293,7 @@ impl Client for Produce {
             self.send_ready(out);
         }
         self.cluster.flush(&self.batch_pool, out);
-        if self.plan.acks == Acks::None {
+        if self.plan.spec.acks == Acks::None {
             self.process_events(out);
         }
     }

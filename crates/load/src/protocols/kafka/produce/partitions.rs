@@ -95,7 +95,7 @@ impl Produce {
 
     /// Reports which records were acknowledged, if they have serials.
     pub(super) fn report_acknowledged(&self, report: &mut dyn FnMut(Acknowledged)) {
-        let Some(serials) = self.plan.serials else {
+        let Some(serials) = self.serials else {
             return;
         };
         for partition in self.partitions.iter().filter(|one| one.filled > 0) {

@@ -106,7 +106,7 @@ impl Produce {
     fn acknowledged(&mut self, batch: u32, ended: Stamp, bound: Bound, out: &mut impl Outlet) {
         let slot = self.batch_pool.slot(batch);
         let partition = &mut self.partitions[slot.partition as usize];
-        if self.plan.serials.is_some() {
+        if self.serials.is_some() {
             let count = u64::from(slot.batch.count());
             // Beyond the limit of gaps, records count as not acknowledged: an audit then proves less, but nothing wrong.
             let _ = partition.acknowledged.add_range(slot.first, count);
@@ -247,7 +247,7 @@ impl Produce {
                 slot.in_doubt = true;
             }
             // With `acks` 0 there is no response: whether it was written will never be known.
-            if self.plan.acks == Acks::None && sent_ns.is_some() {
+            if self.plan.spec.acks == Acks::None && sent_ns.is_some() {
                 let end = Done {
                     outcome: Outcome::Wrong(class),
                     sent_ns: None,

@@ -1,8 +1,7 @@
 //! Puts batches into requests: which batches may be sent, to which broker, and in which request.
 
-use tare_kafka::compress::Compression;
 use tare_kafka::kafka_protocol::messages::ApiKey;
-use tare_schema::load::Acks;
+use tare_schema::load::{Acks, Codec};
 
 use super::framing::PartitionBatch;
 use super::partitions::sequence_after;
@@ -17,7 +16,7 @@ impl Produce {
         let now_ns = out.now_ns();
         let mut after = None;
         while let Some(broker) = self.next_broker(after, now_ns, out) {
-            while self.cluster.in_flight(broker) < self.plan.in_flight_max {
+            while self.cluster.in_flight(broker) < usize::from(self.plan.spec.in_flight_max) {
                 if !self.choose(broker, now_ns) {
                     break;
                 }
@@ -47,7 +46,7 @@ impl Produce {
                 }
                 continue;
             };
-            if self.cluster.in_flight(broker) >= self.plan.in_flight_max {
+            if self.cluster.in_flight(broker) >= usize::from(self.plan.spec.in_flight_max) {
                 if after.is_none_or(|after| broker > after) {
                     self.block(at, WaitCause::Window, out);
                 }
@@ -65,7 +64,7 @@ impl Produce {
     fn is_ready(&mut self, at: usize, now_ns: u64, out: &mut impl Outlet) -> bool {
         let partition = &self.partitions[at];
         let has_closed = !partition.queue.is_empty();
-        let has_open = self.plan.linger_ns == 0 && partition.open.is_some();
+        let has_open = self.plan.spec.linger_ns == 0 && partition.open.is_some();
         if !(has_closed || has_open) || partition.is_held() {
             return false;
         }
@@ -120,11 +119,11 @@ impl Produce {
                 continue;
             }
             let size = self.batch_pool.slot(batch).batch.size_bytes();
-            if bytes > 0 && bytes + size > self.plan.request_bytes_max {
+            if bytes > 0 && bytes + size > self.plan.spec.request_bytes_max as usize {
                 self.first_to_send = at;
                 break;
             }
-            due |= closed || self.plan.linger_ns == 0;
+            due |= closed || self.plan.spec.linger_ns == 0;
             bytes += size;
             self.chosen.push(batch);
         }
@@ -176,7 +175,7 @@ impl Produce {
         let batches = &mut self.request_batches[token as usize];
         batches.clear();
         batches.extend_from_slice(&chosen);
-        let expects_response = match self.plan.acks {
+        let expects_response = match self.plan.spec.acks {
             Acks::None => ExpectsResponse::No,
             Acks::Leader | Acks::All => ExpectsResponse::Yes,
         };
@@ -199,10 +198,10 @@ impl Produce {
         let slot = self.batch_pool.slot_mut(batch);
         slot.tries += 1;
         self.counts.retries += u64::from(slot.tries > 1);
-        if slot.blocked.is_none() && self.plan.linger_ns > 0 {
+        if slot.blocked.is_none() && self.plan.spec.linger_ns > 0 {
             slot.blocked = Some(WaitCause::Linger);
         }
-        if slot.tries == 1 && self.plan.compression.0 != Compression::None {
+        if slot.tries == 1 && self.plan.spec.compression != Codec::None {
             // If compression fails, the batch is sent uncompressed.
             let _ = slot.batch.compress(&mut self.compressor);
         }

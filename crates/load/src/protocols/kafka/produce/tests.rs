@@ -3,11 +3,10 @@
 use std::sync::{Arc, Mutex};
 
 use proptest::prelude::*;
-use tare_kafka::audit::{DeliveryAudit, DeliveryReport, Serials};
-use tare_kafka::compress::Compression;
+use tare_kafka::audit::{DeliveryAudit, DeliveryReport};
 use tare_kafka::kafka_protocol::messages::ApiKey;
 use tare_kafka::records::Batches;
-use tare_schema::load::{Acks, Keys, Partitioner, Stop};
+use tare_schema::load::{Acks, Codec, Keys, ProduceSpec, SerialSpec, Stop};
 use tare_stats::random::Random;
 
 use super::{APIS, Contents, Produce, ProducePlan};
@@ -29,18 +28,17 @@ fn plan(idempotence: bool) -> ProducePlan {
             request_timeout_ns: 500 * MS,
             ..cluster_plan(&[9001, 9002])
         },
+        spec: ProduceSpec {
+            idempotence,
+            batch_bytes: 2000,
+            serials: Some(SerialSpec {
+                run: RUN,
+                first_writer: 0,
+            }),
+            buffer_bytes: 100_000,
+            ..ProduceSpec::default()
+        },
         contents: vec![Contents::new(&[vec![b'x'; 50]], &[], Keys::None, None)],
-        acks: Acks::All,
-        idempotence,
-        linger_ns: 5 * MS,
-        batch_bytes: 2000,
-        request_bytes_max: 1 << 20,
-        in_flight_max: 5,
-        serials: Some(Serials::of(RUN, 0)),
-        compression: (Compression::None, None),
-        partitioner: Partitioner::Sticky,
-        keys: Keys::None,
-        buffer_bytes: 100_000,
         timeout_ns: 5 * S,
         waiting_max: 1000,
         worker: (0, 1),
@@ -143,11 +141,9 @@ fn records_linger_together_and_each_has_a_latency_from_its_own_start() {
 #[test]
 fn fast_starts_are_gathered_and_the_slow_ones_are_on_time() {
     for (per_s, latest_ns) in [(200_000.0, 50_000), (1000.0, 0)] {
-        let plan = ProducePlan {
-            batch_bytes: 20_000,
-            buffer_bytes: 1_000_000,
-            ..plan(true)
-        };
+        let mut plan = plan(true);
+        plan.spec.batch_bytes = 20_000;
+        plan.spec.buffer_bytes = 1_000_000;
         let mut sim = sim(plan, Brokers::new(&[1], 1), rate(per_s, 1));
         sim.run_until(20 * S);
         assert_eq!(sim.engine.recorder().counts().all.ok, per_s as u64);
@@ -161,11 +157,9 @@ fn fast_starts_are_gathered_and_the_slow_ones_are_on_time() {
 fn without_linger_what_is_due_while_requests_are_under_way_goes_together() {
     let mut slow = Brokers::new(&[1], 1);
     slow.delay_ns = 20 * MS;
-    let plan = ProducePlan {
-        linger_ns: 0,
-        in_flight_max: 1,
-        ..plan(false)
-    };
+    let mut plan = plan(false);
+    plan.spec.linger_ns = 0;
+    plan.spec.in_flight_max = 1;
     let mut sim = sim(plan, slow, rate(1000.0, 1));
     sim.run_until(20 * S);
     let counts = sim.engine.recorder().counts();
@@ -178,10 +172,8 @@ fn without_linger_what_is_due_while_requests_are_under_way_goes_together() {
 
 #[test]
 fn as_fast_as_possible_records_go_in_full_batches_and_by_runs() {
-    let plan = ProducePlan {
-        linger_ns: 0,
-        ..plan(true)
-    };
+    let mut plan = plan(true);
+    plan.spec.linger_ns = 0;
     let shared = SharedCount::new(50_000, 1);
     let looped = ClosedLoop::new(400, 0, 0, Stop::Count { exchanges: 50_000 }, &shared);
     let mut sim = sim(plan, Brokers::new(&[1, 2], 3), Arrivals::ClosedLoop(looped));
@@ -194,15 +186,13 @@ fn as_fast_as_possible_records_go_in_full_batches_and_by_runs() {
 
 #[test]
 fn the_values_keys_and_partitions_are_those_of_the_plan() {
-    for codec in [Compression::None, Compression::Lz4, Compression::Zstd] {
+    for codec in [Codec::None, Codec::Lz4, Codec::Zstd] {
         let keys = Keys::RoundRobin { count: 100 };
         let values = [b"alpha".to_vec(), b"beta".to_vec()];
-        let plan = ProducePlan {
-            contents: vec![Contents::new(&values, &[], keys, None)],
-            keys,
-            compression: (codec, None),
-            ..plan(false)
-        };
+        let mut plan = plan(false);
+        plan.contents = vec![Contents::new(&values, &[], keys, None)];
+        plan.spec.keys = keys;
+        plan.spec.compression = codec;
         let mut sim = sim(plan, Brokers::new(&[1, 2], 3), rate(1000.0, 1));
         sim.run_until(20 * S);
         assert_eq!(sim.engine.recorder().counts().all.ok, 1000);
@@ -357,10 +347,8 @@ fn what_cannot_be_sent_in_time_ends_in_words() {
 
 #[test]
 fn without_acknowledgements_a_record_is_done_when_it_is_written() {
-    let plan = ProducePlan {
-        acks: Acks::None,
-        ..plan(false)
-    };
+    let mut plan = plan(false);
+    plan.spec.acks = Acks::None;
     let mut sim = sim(plan, Brokers::new(&[1, 2], 3), rate(1000.0, 1));
     sim.run_until(10 * S);
     assert_eq!(sim.engine.recorder().counts().all.ok, 1000);
@@ -370,11 +358,9 @@ fn without_acknowledgements_a_record_is_done_when_it_is_written() {
 
 #[test]
 fn a_full_buffer_makes_records_wait_and_none_is_lost() {
-    let plan = ProducePlan {
-        buffer_bytes: 16_000,
-        timeout_ns: 20 * S,
-        ..plan(true)
-    };
+    let mut plan = plan(true);
+    plan.spec.buffer_bytes = 16_000;
+    plan.timeout_ns = 20 * S;
     let mut slow = Brokers::new(&[1], 1);
     slow.delay_ns = 100 * MS;
     let mut sim = sim(plan, slow, rate(5000.0, 1));
@@ -428,12 +414,10 @@ proptest! {
         let mut brokers = Brokers::new(&[1, 2], partitions);
         brokers.rule = Box::new(rule);
         brokers.delay_ns = delay;
-        let plan = ProducePlan {
-            linger_ns: linger,
-            timeout_ns: 60 * S,
-            compression: (if compressed { Compression::Snappy } else { Compression::None }, None),
-            ..plan(true)
-        };
+        let mut plan = plan(true);
+        plan.spec.linger_ns = linger;
+        plan.spec.compression = if compressed { Codec::Snappy } else { Codec::None };
+        plan.timeout_ns = 60 * S;
         let mut sim = sim(plan, brokers, rate(700.0, 1));
         sim.run_until(200 * S);
         let all = sim.engine.recorder().counts().all;
@@ -459,11 +443,9 @@ fn a_batch_in_doubt_is_settled_before_anything_behind_it_is_sent() {
     let mut one = Brokers::new(&[1], 1);
     one.rule = Box::new(rule);
     one.delay_ns = 0;
-    let plan = ProducePlan {
-        linger_ns: 2 * MS,
-        timeout_ns: 60 * S,
-        ..plan(true)
-    };
+    let mut plan = plan(true);
+    plan.spec.linger_ns = 2 * MS;
+    plan.timeout_ns = 60 * S;
     let mut sim = sim(plan, one, rate(700.0, 1));
     sim.run_until(200 * S);
     let all = sim.engine.recorder().counts().all;
