@@ -30,22 +30,28 @@ pub struct FetchFailure {
 pub struct BrokerFetch {
     /// Partitions to fetch, by their index among the cursors.
     pub wanted: Vec<u32>,
-    /// Those of the request, in its order.
-    pub requested: Vec<u32>,
-    /// Number of the assignment that `requested` is of.
+    /// Number of the assignment that the requested partitions are of.
     assignment: u32,
     request: Option<FetchRequest>,
     pub scanner: FetchScanner,
     pub in_flight: Option<InFlightFetch>,
+    pub response: ResponseState,
+    /// Partitions of the ListOffsets request in flight.
+    pub offset_lookup: Vec<u32>,
+}
+
+/// How far a response has been read.
+#[derive(Debug, Default)]
+pub struct ResponseState {
+    /// Partitions of the request, in its order.
+    pub requested: Vec<u32>,
     /// Index in `requested` at which the next partition of the response is expected.
     pub index: usize,
     /// The cursor of the partition whose records are being read.
     pub cursor: Option<u32>,
-    /// Records of the response being read, so far.
+    /// Records so far.
     pub records: u64,
     pub failure: Option<FetchFailure>,
-    /// Partitions of the ListOffsets request in flight.
-    pub offset_lookup: Vec<u32>,
 }
 
 impl BrokerFetch {
@@ -53,15 +59,11 @@ impl BrokerFetch {
     pub fn new(scanner: FetchScanner) -> Self {
         Self {
             wanted: Vec::new(),
-            requested: Vec::new(),
             assignment: 0,
             request: None,
             scanner,
             in_flight: None,
-            index: 0,
-            cursor: None,
-            records: 0,
-            failure: None,
+            response: ResponseState::default(),
             offset_lookup: Vec::new(),
         }
     }
@@ -74,10 +76,11 @@ impl BrokerFetch {
         (topics, cursors, assignment): (&[String], &[PartitionCursor], u32),
     ) -> &mut FetchRequest {
         let offset = |at: u32| cursors[at as usize].position.unwrap_or(0);
-        let is_same = self.assignment == assignment && self.requested == self.wanted;
+        let requested = &mut self.response.requested;
+        let is_same = self.assignment == assignment && *requested == self.wanted;
         match &mut self.request {
             Some(request) if is_same => {
-                for (index, &at) in self.requested.iter().enumerate() {
+                for (index, &at) in requested.iter().enumerate() {
                     request.set_offset(index, offset(at));
                 }
             }
@@ -85,10 +88,9 @@ impl BrokerFetch {
                 // By topic: the response has the order of the request.
                 self.wanted
                     .sort_by_key(|&at| (cursors[at as usize].topic, at));
-                self.requested.clone_from(&self.wanted);
+                requested.clone_from(&self.wanted);
                 self.assignment = assignment;
-                let parts: Vec<PartitionToFetch> = self
-                    .requested
+                let parts: Vec<PartitionToFetch> = requested
                     .iter()
                     .map(|&at| PartitionToFetch {
                         partition: cursors[at as usize].partition,
@@ -98,8 +100,7 @@ impl BrokerFetch {
                     .collect();
                 let mut named = Vec::new();
                 let mut from = 0;
-                for run in self
-                    .requested
+                for run in requested
                     .chunk_by(|&a, &b| cursors[a as usize].topic == cursors[b as usize].topic)
                 {
                     named.push(TopicToFetch {

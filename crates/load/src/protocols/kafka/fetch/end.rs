@@ -83,7 +83,7 @@ impl Fetch {
 
     /// Rewinds those partitions of this broker's last fetch that are read to their end.
     pub(super) fn rewind(&mut self, broker: u32) {
-        for &at in &self.broker_fetches[broker as usize].requested {
+        for &at in &self.broker_fetches[broker as usize].response.requested {
             if let Some(cursor) = self.reader.cursors.get_mut(at as usize) {
                 cursor.rewind();
             }

@@ -274,9 +274,9 @@ impl Fetch {
                 waited,
                 assignment: self.assignment,
             });
-            broker_fetch.index = 0;
-            broker_fetch.cursor = None;
-            broker_fetch.failure = None;
+            broker_fetch.response.index = 0;
+            broker_fetch.response.cursor = None;
+            broker_fetch.response.failure = None;
             let FetchReader {
                 topics, cursors, ..
             } = &self.reader;
@@ -332,14 +332,16 @@ impl Fetch {
             }
         }
         let is_stale = in_flight.assignment != *assignment;
-        let (scanner, mut view) = reader::split(broker_fetch);
+        let BrokerFetch {
+            scanner, response, ..
+        } = broker_fetch;
         let mut rest = piece.bytes;
         let new_records = reader.counts.records;
         let refused = loop {
             match scanner.next(&mut rest) {
                 Ok(Some(event)) => {
                     let broker = cluster.name(piece.broker);
-                    reader.take((&mut view, is_stale), event, (stamp, &broker), out);
+                    reader.take((&mut *response, is_stale), event, (stamp, &broker), out);
                 }
                 Ok(None) => break None,
                 Err(error) => break Some(error),
@@ -362,7 +364,7 @@ impl Fetch {
     /// A fetch response is complete.
     fn on_response(&mut self, piece: &Piece<'_>, stamp: Stamp, out: &mut impl Outlet) {
         let broker_fetch = &mut self.broker_fetches[piece.broker as usize];
-        let failure = broker_fetch.failure.take();
+        let failure = broker_fetch.response.failure.take();
         let Some(in_flight) = broker_fetch.in_flight.take() else {
             return;
         };

@@ -2,13 +2,13 @@
 
 use std::fmt::Display;
 
-use tare_kafka::fetch::{Event, FetchScanner, PartitionHead, Scanned};
+use tare_kafka::fetch::{Event, PartitionHead, Scanned};
 use tare_kafka::records::BatchDecompressor;
 use tare_kafka::send_time::SendTimestamps;
 use tare_schema::agent::ErrorSource;
 use tare_schema::load::FetchDepth;
 
-use super::broker_fetch::{BrokerFetch, FetchFailure};
+use super::broker_fetch::{FetchFailure, ResponseState};
 use super::cursor::{EARLIEST, LATEST, PartitionCursor};
 use crate::client::{AgeKind, ErrorClass, Outlet, RecordAge, RecordArrivals, Stamp};
 use crate::protocols::kafka::errors::{ErrorCode, RetryAction};
@@ -101,44 +101,44 @@ impl FetchReader {
     /// Handles one event of a broker's response. `is_stale`: the fetch was of an earlier assignment, its records are ignored.
     pub fn take(
         &mut self,
-        (broker_fetch, is_stale): (&mut BrokerFetchView<'_>, bool),
+        (response, is_stale): (&mut ResponseState, bool),
         event: Event<'_>,
         (stamp, broker): (Stamp, &dyn Display),
         out: &mut impl Outlet,
     ) {
         match event {
             Event::Answer(head) => {
-                *broker_fetch.records = 0;
+                response.records = 0;
                 self.counts.throttled_ms += u64::from(head.throttle_ms.max(0).unsigned_abs());
                 let code = ErrorCode(head.error);
                 if code.is_error() {
-                    broker_fetch.note_failure(code.class(), || format!("{broker}: {code}"));
+                    response.note_failure(code.class(), || format!("{broker}: {code}"));
                 }
             }
-            Event::End => self.counts.empty += u64::from(*broker_fetch.records == 0),
+            Event::End => self.counts.empty += u64::from(response.records == 0),
             Event::Partition(head) => {
-                *broker_fetch.cursor = match is_stale {
+                response.cursor = match is_stale {
                     true => None,
-                    false => broker_fetch.find(&head, &self.cursors, &self.topics),
+                    false => response.find(&head, &self.cursors, &self.topics),
                 };
-                if let Some(at) = *broker_fetch.cursor {
-                    self.partition(at, &head, broker_fetch, broker, out);
+                if let Some(at) = response.cursor {
+                    self.partition(at, &head, response, broker, out);
                 }
             }
             Event::Batch(batch) => {
-                if let Some(at) = *broker_fetch.cursor {
-                    self.batch(at, &batch, broker_fetch, (stamp, broker), out);
+                if let Some(at) = response.cursor {
+                    self.batch(at, &batch, response, (stamp, broker), out);
                 }
             }
             Event::Invalid(error) => {
                 self.counts.unreadable += 1;
-                if let Some(at) = *broker_fetch.cursor {
+                if let Some(at) = response.cursor {
                     let words = format!("{} on {broker}: {error}", self.name(at));
                     self.cursors[at as usize].broken = true;
                     self.broken_by = Some(words.clone());
                     self.needs_offsets = true;
                     out.fault(UNREADABLE, &words);
-                    broker_fetch.note_failure(UNREADABLE, || words);
+                    response.note_failure(UNREADABLE, || words);
                 }
             }
             Event::Partial(_) => self.counts.cut += 1,
@@ -159,7 +159,7 @@ impl FetchReader {
         &mut self,
         at: u32,
         head: &PartitionHead<'_>,
-        broker_fetch: &mut BrokerFetchView<'_>,
+        response: &mut ResponseState,
         broker: &dyn Display,
         out: &impl Outlet,
     ) {
@@ -196,14 +196,14 @@ impl FetchReader {
         if self.cursors[at as usize].broken {
             self.broken_by = Some(words.clone());
         }
-        broker_fetch.note_failure(code.class(), || words);
+        response.note_failure(code.class(), || words);
     }
 
     fn batch(
         &mut self,
         at: u32,
         batch: &Scanned<'_>,
-        broker_fetch: &mut BrokerFetchView<'_>,
+        response: &mut ResponseState,
         (stamp, broker): (Stamp, &dyn Display),
         out: &mut impl Outlet,
     ) {
@@ -219,7 +219,7 @@ impl FetchReader {
             self.counts.corrupt += 1;
             let words = format!("{} on {broker}: {error}", self.name(at));
             out.fault(CORRUPT, &words);
-            return broker_fetch.note_failure(CORRUPT, || words);
+            return response.note_failure(CORRUPT, || words);
         }
         if header.attributes.is_control() {
             return;
@@ -249,12 +249,12 @@ impl FetchReader {
                         self.name(at)
                     );
                     out.fault(UNREADABLE, &words);
-                    return broker_fetch.note_failure(UNREADABLE, || words);
+                    return response.note_failure(UNREADABLE, || words);
                 }
             },
         };
         self.counts.records += sum.count;
-        *broker_fetch.records += sum.count;
+        response.records += sum.count;
         out.records(&RecordArrivals {
             count: sum.count,
             bytes: sum.bytes,
@@ -312,20 +312,10 @@ impl FetchReader {
     }
 }
 
-/// The fields of [`BrokerFetch`] that are used while its scanner is borrowed.
-#[derive(Debug)]
-pub struct BrokerFetchView<'a> {
-    pub requested: &'a [u32],
-    pub index: &'a mut usize,
-    pub cursor: &'a mut Option<u32>,
-    pub records: &'a mut u64,
-    pub failure: &'a mut Option<FetchFailure>,
-}
-
-impl BrokerFetchView<'_> {
+impl ResponseState {
     fn note_failure(&mut self, class: ErrorClass, words: impl FnOnce() -> String) {
         if self.failure.is_none() {
-            *self.failure = Some(FetchFailure {
+            self.failure = Some(FetchFailure {
                 class,
                 words: words(),
             });
@@ -347,33 +337,12 @@ impl BrokerFetchView<'_> {
             })
         };
         for step in 0..count {
-            let index = (*self.index + step) % count;
+            let index = (self.index + step) % count;
             if is_it(&self.requested[index]) {
-                *self.index = index + 1;
+                self.index = index + 1;
                 return Some(self.requested[index]);
             }
         }
         None
     }
-}
-
-/// Splits a borrow: the scanner, and the other fields that the reader uses.
-pub fn split(broker_fetch: &mut BrokerFetch) -> (&mut FetchScanner, BrokerFetchView<'_>) {
-    let BrokerFetch {
-        scanner,
-        requested,
-        index,
-        cursor,
-        records,
-        failure,
-        ..
-    } = broker_fetch;
-    let view = BrokerFetchView {
-        requested,
-        index,
-        cursor,
-        records,
-        failure,
-    };
-    (scanner, view)
 }
