@@ -30,14 +30,9 @@ enum Bytes {
 struct Piece {
     bytes: Bytes,
     correlation: i32,
-    place: Place,
-}
-
-/// Whether a piece is the first or the last one of its request.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Place {
-    first: bool,
-    last: bool,
+    /// Whether it is the first one of its request.
+    is_first: bool,
+    is_last: bool,
 }
 
 /// Progress of writing a request, by its correlation id.
@@ -74,10 +69,8 @@ impl SendQueue {
         self.pieces.push_back(Piece {
             bytes: Bytes::Own(bytes),
             correlation,
-            place: Place {
-                first: true,
-                last: true,
-            },
+            is_first: true,
+            is_last: true,
         });
     }
 
@@ -87,10 +80,8 @@ impl SendQueue {
             self.pieces.push_back(Piece {
                 bytes: Bytes::Segment(id),
                 correlation,
-                place: Place {
-                    first: at == 0,
-                    last: at + 1 == ids.len(),
-                },
+                is_first: at == 0,
+                is_last: at + 1 == ids.len(),
             });
         }
     }
@@ -131,7 +122,7 @@ impl SendQueue {
             let at_ns = out.now_ns();
             let rest = &bytes[self.from..];
             let taken = out.try_write(conn, rest);
-            if self.from == 0 && taken > 0 && piece.place.first {
+            if self.from == 0 && taken > 0 && piece.is_first {
                 progress(WriteProgress::Started(piece.correlation, at_ns));
             }
             if taken < rest.len() {
@@ -140,7 +131,7 @@ impl SendQueue {
                 return;
             }
             self.from = 0;
-            if piece.place.last {
+            if piece.is_last {
                 progress(WriteProgress::Written(piece.correlation));
             }
             if let Some(Piece {

@@ -6,7 +6,7 @@ use std::net::SocketAddr;
 
 use tare_kafka::sasl::Login;
 
-use crate::client::{Bound, ConnId};
+use crate::client::Bound;
 use crate::connection_pool::Backoff;
 use crate::protocols::kafka::frame_reader::FrameReader;
 use crate::protocols::kafka::send_queue::{SendQueue, WriteProgress};
@@ -200,25 +200,13 @@ impl BrokerConnection {
             WriteProgress::Written(_) => None,
         }
     }
-
-    /// The broker as messages name it.
-    pub fn name(&self) -> BrokerName<'_> {
-        BrokerName { connection: self }
-    }
 }
 
-/// A broker as messages name it.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct BrokerName<'a> {
-    connection: &'a BrokerConnection,
-}
-
-impl fmt::Display for BrokerName<'_> {
+/// The broker as messages name it.
+impl fmt::Display for BrokerConnection {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let BrokerConnection {
-            node, host, port, ..
-        } = self.connection;
-        match *node {
+        let Self { host, port, .. } = self;
+        match self.node {
             NO_NODE => write!(f, "the broker at {host}:{port}"),
             node => write!(f, "broker {node} at {host}:{port}"),
         }
@@ -227,8 +215,3 @@ impl fmt::Display for BrokerName<'_> {
 
 /// Index of the connection to the seeds.
 pub(super) const SEED: u32 = 0;
-
-/// Its id with the engine.
-pub(super) fn conn(at: u32) -> ConnId {
-    ConnId(at)
-}

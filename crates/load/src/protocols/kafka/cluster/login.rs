@@ -44,7 +44,7 @@ impl Cluster {
         };
         if ErrorCode(answer.error_code).is_error() {
             let offered: Vec<&str> = answer.mechanisms.iter().map(|name| &**name).collect();
-            let name = self.connections[at as usize].name();
+            let name = &self.connections[at as usize];
             let problem = match offered.is_empty() {
                 true => format!(
                     "{name} takes no login on this port: leave out the user, or use its SASL listener"
@@ -107,7 +107,7 @@ impl Cluster {
     }
 
     fn auth_failed(&mut self, at: u32, error: &SaslError) {
-        let problem = format!("{}: {error}", self.connections[at as usize].name());
+        let problem = format!("{}: {error}", self.connections[at as usize]);
         self.give_up(problem);
     }
 }

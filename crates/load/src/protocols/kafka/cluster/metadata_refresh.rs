@@ -162,10 +162,7 @@ impl Cluster {
             .connections
             .iter()
             .find(|connection| connection.is_open());
-        let by = told.map_or_else(
-            || "the cluster".to_owned(),
-            |connection| connection.name().to_string(),
-        );
+        let by = told.map_or_else(|| "the cluster".to_owned(), ToString::to_string);
         format!("{by} refuses topic {topic:?}: {error}")
     }
 }

@@ -23,7 +23,7 @@ use tare_kafka::sasl::Credentials;
 use tare_schema::load::AddressOverride;
 
 pub use connection::ExpectsResponse;
-use connection::{BrokerConnection, NO_NODE, SEED, State};
+use connection::{BrokerConnection, NO_NODE, State};
 pub use receiving::{BrokerResponse, Piece, Received};
 pub use table::{Partition, Topic};
 
@@ -31,7 +31,7 @@ use super::names::Resolve;
 use super::send_queue::Segments;
 use super::versions::Api;
 use crate::arrivals::NEVER;
-use crate::client::{Closed, ErrorClass, Outlet, TimerId};
+use crate::client::{Closed, ConnId, ErrorClass, Outlet, TimerId};
 use crate::connection_pool::{DEADLINE, Deadlines, RETRY};
 
 /// The first timer id of the owner; lower ones are the cluster's.
@@ -235,7 +235,7 @@ impl Cluster {
 
     /// A broker as messages name it.
     pub fn name(&self, broker: u32) -> impl Display + '_ {
-        self.connections[broker as usize].name()
+        &self.connections[broker as usize]
     }
 
     /// The version of a request that is used with a broker.
@@ -279,7 +279,7 @@ impl Cluster {
             }
             let mut send_queue = std::mem::take(&mut connection.send_queue);
             let events = &mut self.events;
-            send_queue.flush(connection::conn(at), segments, out, |progress| {
+            send_queue.flush(ConnId(at), segments, out, |progress| {
                 let over = connection.progress(progress);
                 if let Some(connection::Pending {
                     purpose: connection::Purpose::Owner { token, .. },
@@ -348,7 +348,7 @@ impl Cluster {
                 self.deadlines.watch(deadline_ns, out);
                 continue;
             }
-            out.close(connection::conn(at));
+            out.close(ConnId(at));
             if connecting {
                 self.ended(
                     at,
@@ -361,7 +361,7 @@ impl Cluster {
                 let connection = &self.connections[at as usize];
                 let begun_ns = limits_ns.map_or(deadline_ns, |(_, begun_ns)| begun_ns);
                 let limit_ms = deadline_ns.saturating_sub(begun_ns) / 1_000_000;
-                let why = format!("{} gave no answer within {limit_ms} ms", connection.name());
+                let why = format!("{connection} gave no answer within {limit_ms} ms");
                 self.ended(at, ErrorClass::TIMEOUT, &why, out);
             }
         }
@@ -370,13 +370,5 @@ impl Cluster {
     /// Records a permanent failure; the first one is kept.
     fn give_up(&mut self, problem: String) {
         self.problem.get_or_insert(problem);
-    }
-
-    fn touch(&mut self, at: u32) {
-        self.dirty.push(at);
-    }
-
-    fn is_seed(at: u32) -> bool {
-        at == SEED
     }
 }

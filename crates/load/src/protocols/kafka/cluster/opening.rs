@@ -4,14 +4,12 @@ use std::fmt::Display;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use tare_kafka::bytes::BytesMut;
-use tare_kafka::frame;
 use tare_kafka::kafka_protocol::messages::ApiVersionsRequest;
 use tare_kafka::kafka_protocol::protocol::StrBytes;
 
-use super::connection::{self, ExpectsResponse, Purpose, SEED, State};
+use super::connection::{self, Purpose, SEED, State};
 use super::{Cluster, Event, Security};
-use crate::client::{Closed, ErrorClass, Outlet};
+use crate::client::{Closed, ConnId, ErrorClass, Outlet};
 use crate::protocols::kafka::names::{self, Found};
 
 /// How often a running name lookup is polled.
@@ -55,14 +53,14 @@ impl Cluster {
             connection.address = Some(address);
             connection.state = State::Connecting { deadline_ns };
             self.deadlines.watch(deadline_ns, out);
-            out.name(connection::conn(at), &connection.host);
-            out.connect(connection::conn(at), address);
+            out.name(ConnId(at), &connection.host);
+            out.connect(ConnId(at), address);
         }
     }
 
     /// The address to connect to; `None` while it is not known.
     fn address(&mut self, at: u32, out: &mut impl Outlet) -> Option<SocketAddr> {
-        if Self::is_seed(at) {
+        if at == SEED {
             // If no seed responds, a broker known from metadata may.
             let met = self
                 .connections
@@ -90,8 +88,7 @@ impl Cluster {
             Found::Nothing(reason) => {
                 let why = format!(
                     "{} advertises the name {:?}, which is not found here ({reason}): add it to the hosts file, or change the broker's advertised.listeners",
-                    connection.name(),
-                    connection.host
+                    connection, connection.host
                 );
                 self.ended(
                     at,
@@ -131,28 +128,17 @@ impl Cluster {
         version: i16,
         out: &mut impl Outlet,
     ) {
-        let client = self.client_id.clone();
-        let connection = &mut self.connections[at as usize];
-        let correlation = connection.correlation();
-        let mut bytes = BytesMut::new();
-        if let Err(error) = frame::write(&mut bytes, request, version, correlation, &client) {
-            let problem = format!("{}: {error}", connection.name());
-            return self.give_up(problem);
+        let limit_ns = self.plan.request_timeout_ns;
+        if let Err(error) = self.encode(at, (purpose, version), request, limit_ns, out) {
+            let problem = format!("{}: {error}", self.connections[at as usize]);
+            self.give_up(problem);
         }
-        let mut buffer = connection.send_queue.buffer();
-        buffer.extend_from_slice(&bytes);
-        connection.send_queue.push(buffer, correlation);
-        let timeout_ns = self.plan.request_timeout_ns;
-        let entry = (correlation, purpose, ExpectsResponse::Yes);
-        let deadline_ns = connection.expect(entry, out.now_ns(), timeout_ns);
-        self.deadlines.watch(deadline_ns, out);
-        self.touch(at);
     }
 
     /// A connection is ready for requests.
     pub(super) fn opened(&mut self, at: u32, out: &mut impl Outlet) {
         self.connections[at as usize].state = State::Open;
-        if !Self::is_seed(at) {
+        if at != SEED {
             self.events.push_back(Event::Opened { broker: at });
         }
         self.refresh_if_due(out);
@@ -170,7 +156,7 @@ impl Cluster {
             seed.wanted = false;
             seed.state = State::Closed;
             seed.reset();
-            out.close(connection::conn(SEED));
+            out.close(ConnId(SEED));
         }
     }
 
@@ -183,14 +169,14 @@ impl Cluster {
             State::Login | State::Connecting { .. } | State::Open => {}
         }
         if let Closed::OutOfReach(refused) = why {
-            let name = self.connections[at as usize].name();
+            let name = &self.connections[at as usize];
             let problem = format!(
                 "{name}, as it advertises itself, is not called: {refused}, or change its advertised.listeners"
             );
             self.give_up(problem);
         }
         let connection = &self.connections[at as usize];
-        let words = format!("{}: {why}", connection.name());
+        let words = format!("{connection}: {why}");
         self.ended(at, why.class(), &words, out);
     }
 
@@ -199,7 +185,7 @@ impl Cluster {
         self.failed_handshakes += 1;
         let known = self.knows_brokers();
         if !known && self.failed_handshakes >= FAILED_HANDSHAKES_MAX && self.plan.login.is_none() {
-            let name = self.connections[at as usize].name();
+            let name = &self.connections[at as usize];
             let problem = format!(
                 "{name} answers ApiVersions, then closes the connection ({why}): if this listener asks for a login, give one by --sasl-user"
             );
@@ -230,7 +216,7 @@ impl Cluster {
         }
         let hint = self.hint();
         let limit_ms = self.plan.request_timeout_ns / 1_000_000;
-        let name = self.connections[at as usize].name();
+        let name = &self.connections[at as usize];
         let problem = format!(
             "{name} gave no answer within {limit_ms} ms when asked which versions of the Kafka protocol it has: {hint}"
         );
@@ -248,7 +234,7 @@ impl Cluster {
             return;
         }
         let hint = self.hint();
-        let name = self.connections[at as usize].name();
+        let name = &self.connections[at as usize];
         let problem = format!(
             "{name} ended the connection when asked which versions of the Kafka protocol it has ({why}): {hint}"
         );

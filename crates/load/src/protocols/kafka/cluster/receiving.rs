@@ -1,7 +1,7 @@
 //! Responses of brokers: the cluster layer's are handled here, the owner's are handed on, complete or in pieces as they arrive.
 //! Also sends the owner's requests.
 
-use tare_kafka::bytes::Bytes;
+use tare_kafka::bytes::{Bytes, BytesMut};
 use tare_kafka::frame::{self, FrameError};
 use tare_kafka::kafka_protocol::ResponseError;
 use tare_kafka::kafka_protocol::messages::{
@@ -12,7 +12,7 @@ use tare_kafka::kafka_protocol::protocol::Request;
 use super::Cluster;
 use super::connection::{self, BrokerConnection, ExpectsResponse, Purpose, State};
 use super::login;
-use crate::client::{Bound, ErrorClass, Outlet};
+use crate::client::{Bound, ConnId, ErrorClass, Outlet};
 use crate::protocols::kafka::frame_reader::{Frame, FramePart};
 use crate::protocols::kafka::versions::{METADATA, Versions};
 
@@ -217,8 +217,8 @@ impl Cluster {
         if connection.state == State::Closed {
             return;
         }
-        let words = format!("{}: {why}", connection.name());
-        out.close(connection::conn(broker));
+        let words = format!("{connection}: {why}");
+        out.close(ConnId(broker));
         out.fault(ErrorClass::MALFORMED, &words);
         self.ended(broker, ErrorClass::MALFORMED, &words, out);
     }
@@ -243,7 +243,7 @@ impl Cluster {
         *input = &[];
         let connection = &self.connections[at as usize];
         if connection.state == State::Negotiating && connection.answers == 0 {
-            let problem = format!("{}: {protocol_error}; {}", connection.name(), self.hint());
+            let problem = format!("{connection}: {protocol_error}; {}", self.hint());
             self.give_up(problem);
         }
         self.reject(at, protocol_error, out);
@@ -303,7 +303,7 @@ impl Cluster {
                 self.begin_auth(at, out);
             }
             Err(unsupported) => {
-                let problem = format!("{} cannot be used: {unsupported}", connection.name());
+                let problem = format!("{connection} cannot be used: {unsupported}");
                 self.give_up(problem);
             }
         }
@@ -322,22 +322,30 @@ impl Cluster {
         limit_ns: u64,
         out: &mut impl Outlet,
     ) -> Result<(), FrameError> {
-        let client = self.client_id.clone();
-        let connection = &mut self.connections[broker as usize];
-        let version = connection.versions.of_number(R::KEY);
+        let versions = &self.connections[broker as usize].versions;
+        let version = versions.of_number(R::KEY);
+        let purpose = Purpose::Owner { token, version };
+        self.encode(broker, (purpose, version), request, limit_ns, out)
+    }
+
+    /// Encodes a request and queues it.
+    pub(super) fn encode<R: Request>(
+        &mut self,
+        at: u32,
+        (purpose, version): (Purpose, i16),
+        request: &R,
+        limit_ns: u64,
+        out: &mut impl Outlet,
+    ) -> Result<(), FrameError> {
+        let connection = &mut self.connections[at as usize];
         let correlation = connection.correlation();
-        let mut bytes = tare_kafka::bytes::BytesMut::new();
-        frame::write(&mut bytes, request, version, correlation, &client)?;
+        let mut bytes = BytesMut::new();
+        frame::write(&mut bytes, request, version, correlation, &self.client_id)?;
         let mut buffer = connection.send_queue.buffer();
         buffer.extend_from_slice(&bytes);
         connection.send_queue.push(buffer, correlation);
-        let purpose = Purpose::Owner { token, version };
-        self.expect(
-            broker,
-            (correlation, purpose, ExpectsResponse::Yes),
-            limit_ns,
-            out,
-        );
+        let entry = (correlation, purpose, ExpectsResponse::Yes);
+        self.expect(at, entry, limit_ns, out);
         Ok(())
     }
 
@@ -357,12 +365,8 @@ impl Cluster {
         write(&mut buffer, correlation);
         connection.send_queue.push(buffer, correlation);
         let purpose = Purpose::Owner { token, version };
-        self.expect(
-            broker,
-            (correlation, purpose, ExpectsResponse::Yes),
-            limit_ns,
-            out,
-        );
+        let entry = (correlation, purpose, ExpectsResponse::Yes);
+        self.expect(broker, entry, limit_ns, out);
     }
 
     /// The next correlation id of a broker's connection.
@@ -382,13 +386,8 @@ impl Cluster {
         let connection = &mut self.connections[broker as usize];
         connection.send_queue.push_segments(segments, correlation);
         let purpose = Purpose::Owner { token, version };
-        let limit_ns = self.plan.request_timeout_ns;
-        self.expect(
-            broker,
-            (correlation, purpose, expects_response),
-            limit_ns,
-            out,
-        );
+        let entry = (correlation, purpose, expects_response);
+        self.expect(broker, entry, self.plan.request_timeout_ns, out);
     }
 
     fn expect(
@@ -401,6 +400,6 @@ impl Cluster {
         let connection = &mut self.connections[at as usize];
         let deadline_ns = connection.expect(entry, out.now_ns(), limit_ns);
         self.deadlines.watch(deadline_ns, out);
-        self.touch(at);
+        self.dirty.push(at);
     }
 }
