@@ -4,15 +4,15 @@ use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
 use tare_load::connection_pool::PoolConfig;
+use tare_load::protocols::Security;
 use tare_load::protocols::grpc::{Call, Grpc};
 use tare_load::protocols::http1::client::Http1Client;
 use tare_load::protocols::http1::request::Prepared as Http1Request;
 use tare_load::protocols::http2::codec::Limits;
 use tare_load::protocols::http2::dialect::{Dialect, Http};
-use tare_load::protocols::http2::request::{Prepared as Http2Request, Scheme};
+use tare_load::protocols::http2::request::Prepared as Http2Request;
 use tare_load::protocols::http2::{Http2, Http2Plan, Windows};
 use tare_load::protocols::kafka::ClusterPlan;
-use tare_load::protocols::kafka::cluster::Security;
 use tare_load::protocols::kafka::names::{Found, Resolve};
 use tare_load::protocols::kafka::produce::{APIS, Contents, Produce, ProducePlan, Random};
 use tare_load::protocols::tcp::{Tcp, TcpContent, TcpExchange};
@@ -147,7 +147,7 @@ fn grpc_client(data: &[u8]) {
                 spec,
                 &calls[at % calls.len()],
                 "fuzz",
-                Scheme::Http,
+                Security::Plain,
                 Duration::from_secs(1),
             )
             .ok()
@@ -180,7 +180,7 @@ fn http1_client(data: &[u8]) {
 fn http2_client(data: &[u8]) {
     // Prepared once: a script is short, its requests are long.
     static REQUESTS: LazyLock<Arc<[Http2Request]>> = LazyLock::new(|| {
-        let ready = |spec: &_| Http2Request::new(spec, "fuzz", Scheme::Http).ok();
+        let ready = |spec: &_| Http2Request::new(spec, "fuzz", Security::Plain).ok();
         requests().iter().filter_map(ready).collect()
     });
     run_script(Http2::<Http>::new(http2_plan(&REQUESTS)), data);

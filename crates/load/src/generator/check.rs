@@ -1,6 +1,7 @@
 //! Validation of a plan before anything is started.
 
 use std::collections::BTreeSet;
+use std::fmt::Display;
 
 use tare_schema::FORMAT_VERSION;
 use tare_schema::load::session::SESSION_NAME;
@@ -10,7 +11,6 @@ use tare_schema::load::{
 use thiserror::Error;
 
 use crate::arrivals::NEVER;
-use crate::protocols::http1::request::RequestError;
 use crate::protocols::{self, Protocol, SocketKind};
 use crate::tally::TAGGED_REQUESTS_MAX;
 
@@ -66,12 +66,12 @@ pub enum PlanError {
     #[error(transparent)]
     Recording(#[from] crate::arrivals::RecordingError),
     /// A request that cannot be sent.
-    #[error("request {name:?}: {source}")]
+    #[error("request {name:?}: {why}")]
     Request {
         /// Its name.
         name: String,
         /// Why.
-        source: RequestError,
+        why: String,
     },
     /// A session over a protocol without sessions.
     #[error(
@@ -89,14 +89,15 @@ pub enum PlanError {
         "table {0:?} has unique rows, and only sessions can have some: use sequential or random"
     )]
     UniqueTable(String),
-    /// A request that cannot be sent over HTTP/2.
-    #[error("request {name:?}: {source}")]
-    Http2Request {
-        /// Its name.
-        name: String,
-        /// Why.
-        source: crate::protocols::http2::request::RequestError,
-    },
+}
+
+impl PlanError {
+    pub(crate) fn request(name: &str, why: &dyn Display) -> Self {
+        PlanError::Request {
+            name: name.to_owned(),
+            why: why.to_string(),
+        }
+    }
 }
 
 /// Names of all protocols.

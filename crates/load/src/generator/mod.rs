@@ -10,6 +10,7 @@ mod setup;
 mod start_timing;
 
 use std::collections::BTreeMap;
+use std::fmt::Display;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, channel};
@@ -36,7 +37,8 @@ use crate::client::{Client, Closed};
 use crate::clock::{monotonic_ns, realtime_ns};
 use crate::control::StopHandle;
 use crate::protocols::http1::client::Http1Client;
-use crate::protocols::{Connects, Protocol, http1};
+use crate::protocols::http1::request::Prepared;
+use crate::protocols::{Connects, Protocol};
 use crate::session::Sessions;
 use crate::tls::TlsError;
 use crate::worker::{ConnectionsOpened, Worker, WorkerMessage};
@@ -152,7 +154,7 @@ pub fn run_over<C: Client + Send>(
     over: impl Fn(Http1Client) -> C,
 ) -> Result<Outcome, LoadError> {
     launched(plan, stop, observer, |launch| {
-        let (setup, requests) = (launch.setup, http1::prepare(plan)?);
+        let (setup, requests) = (launch.setup, prepare(plan, Prepared::new)?);
         launch.clients(|part| {
             let connections = setup.pooled_sessions(&part);
             over(Http1Client::new(Arc::clone(&requests), &connections))
@@ -372,13 +374,12 @@ impl Launch<'_, '_> {
 }
 
 /// Prepares all requests of a plan.
-pub(crate) fn prepare<R, E>(
+pub(crate) fn prepare<R, E: Display>(
     plan: &LoadPlan,
     ready: impl Fn(&RequestSpec, &str) -> Result<R, E>,
-    wrong: impl Fn(String, E) -> PlanError,
 ) -> Result<Arc<[R]>, PlanError> {
     let one = |spec: &RequestSpec| {
-        ready(spec, &plan.endpoint.host).map_err(|source| wrong(spec.name.clone(), source))
+        ready(spec, &plan.endpoint.host).map_err(|why| PlanError::request(&spec.name, &why))
     };
     plan.load.requests.iter().map(one).collect()
 }

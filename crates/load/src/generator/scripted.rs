@@ -3,12 +3,12 @@
 use std::sync::Arc;
 
 use tare_schema::load::session::SESSION_NAME;
-use tare_schema::load::{LoadPlan, SessionSpec, Transport};
+use tare_schema::load::{LoadPlan, SessionSpec};
 
 use super::PlanError;
 use crate::clock::{monotonic_ns, realtime_ns};
-use crate::protocols::http1;
-use crate::session::{Channel, DryRunStep, Program, Scripted, ScriptedPlan, dry_run};
+use crate::protocols::{Security, http1};
+use crate::session::{DryRunStep, Program, Scripted, ScriptedPlan, dry_run};
 use crate::template::FillerStart;
 
 /// Most sessions in flight in one worker, whatever the rate and their length.
@@ -18,7 +18,7 @@ pub(super) const SESSIONS_MAX: usize = 1 << 16;
 pub(super) struct Session {
     program: Arc<Program>,
     start: FillerStart,
-    channel: Channel,
+    security: Security,
 }
 
 impl Session {
@@ -31,16 +31,13 @@ impl Session {
             return Err(PlanError::SessionProtocol);
         }
         let program = Program::new(spec, &plan.load.mix.tables, &plan.endpoint.host)
-            .map_err(|(name, source)| PlanError::Request { name, source })?;
+            .map_err(|(name, why)| PlanError::request(&name, &why))?;
         let mut start = FillerStart::of(plan);
         start.cycles = program.cycles;
         Ok(Self {
             program: program.into(),
             start,
-            channel: match plan.load.transport {
-                Transport::Tcp => Channel::Plain,
-                Transport::Tls(_) => Channel::Secure,
-            },
+            security: Security::of(&plan.load.transport),
         })
     }
 
@@ -50,7 +47,7 @@ impl Session {
             program: Arc::clone(&self.program),
             filler: self.start.filler(worker, workers),
             part: (worker, workers),
-            channel: self.channel,
+            security: self.security,
             clock: (monotonic_ns(), (realtime_ns() / 1_000_000_000) as i64),
         })
     }

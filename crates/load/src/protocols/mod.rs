@@ -12,7 +12,7 @@ pub mod udp;
 use std::sync::LazyLock;
 
 use serde_json::{Map, Value, json};
-use tare_schema::load::{ClientSpec, RequestSpec};
+use tare_schema::load::{ClientSpec, RequestSpec, Transport};
 use tare_schema::protocol::{LoadInfo, OverTcp, ProtocolInfo, Protocols, Requests};
 
 use crate::generator::{Launch, LoadError, Outcome};
@@ -127,6 +127,26 @@ pub(crate) enum SocketKind {
     Stream,
     /// UDP: each write is a datagram, each datagram is read as a whole.
     Datagram,
+}
+
+/// How connections are secured.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Security {
+    /// Plaintext.
+    Plain,
+    /// TLS.
+    Tls,
+}
+
+impl Security {
+    /// That of a load.
+    #[must_use]
+    pub fn of(transport: &Transport) -> Self {
+        match transport {
+            Transport::Tcp => Security::Plain,
+            Transport::Tls(_) => Security::Tls,
+        }
+    }
 }
 
 /// When connections are opened.

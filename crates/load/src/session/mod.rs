@@ -28,7 +28,6 @@ use crate::client::{
 use crate::protocols::http1::client::Http1Client;
 pub use dry_run::{DryRunStep, dry_run};
 use interpreter::{ENDLESS_LOOP, Next, TEMPLATE_ERROR, UNIQUE_ROWS_EXHAUSTED};
-pub use jar::Channel;
 pub use program::Program;
 pub use scripted::{Scripted, ScriptedPlan};
 

@@ -8,9 +8,10 @@ use tare_schema::load::session::{Cookies, OnFailure};
 
 use super::capture::{CapturedResponse, HeadLines, take};
 use super::interpreter::{Next, SessionState, target_of};
-use super::jar::{Channel, CookieContext};
+use super::jar::CookieContext;
 use super::program::Program;
 use crate::client::{Due, Ticket};
+use crate::protocols::Security;
 use crate::protocols::http1::ResponseMismatch;
 use crate::protocols::http1::codec::Keep;
 use crate::protocols::http1::requests::{Outgoing, Requests};
@@ -28,8 +29,8 @@ pub struct ScriptedPlan {
     pub part: (u32, u32),
     /// A time on the engine's clock in nanoseconds, and the same time in Unix seconds.
     pub clock: (u64, i64),
-    /// Whether the connection is TLS.
-    pub channel: Channel,
+    /// How the connections are secured.
+    pub security: Security,
 }
 
 /// The sessions of one worker.
@@ -42,7 +43,7 @@ pub struct Scripted {
     unique: Vec<VecDeque<u32>>,
     scratch: Vec<u8>,
     clock: (u64, i64),
-    channel: Channel,
+    security: Security,
 }
 
 impl Scripted {
@@ -63,7 +64,7 @@ impl Scripted {
             states: Vec::new(),
             scratch: Vec::new(),
             clock: plan.clock,
-            channel: plan.channel,
+            security: plan.security,
         }
     }
 
@@ -122,7 +123,7 @@ impl Scripted {
         CookieContext {
             now_ns,
             unix_s: self.clock.1 + since_s as i64,
-            channel: self.channel,
+            security: self.security,
         }
     }
 }

@@ -4,11 +4,12 @@ use std::sync::{Arc, Mutex};
 
 use tare_schema::load::{SessionSpec, Stop, Table};
 
-use super::{Channel, Program, Scripted, ScriptedPlan, Sessions};
+use super::{Program, Scripted, ScriptedPlan, Sessions};
 use crate::arrivals::{Arrivals, ClosedLoop, SharedCount};
 use crate::client::ConnId;
 use crate::engine::sim::{Act, MS, Rule, S, Sim, connections};
 use crate::engine::{ExchangeRecorder, SessionWindow};
+use crate::protocols::Security;
 use crate::protocols::http1::client::Http1Client;
 use crate::template::{Filler, Moment};
 
@@ -50,7 +51,7 @@ fn run_with(
         filler,
         part: (0, 1),
         clock: (S, 1_795_219_200),
-        channel: Channel::Plain,
+        security: Security::Plain,
     });
     let pool = Http1Client::new(scripted, &connections(3, 10 * S));
     let stop = Stop::Count {

@@ -7,13 +7,14 @@ use tare_schema::load::{
 };
 
 use super::message::PREFIX_BYTES;
+use crate::protocols::Security;
 use crate::protocols::http1::codec::{BodyCheck, RequestKind};
 use crate::protocols::http1::request::{
     BODY_BYTES_MAX, Prepared as Http1Request, RequestError as Http1Error, body_bytes, decode_base64,
 };
-use crate::protocols::http2::dialect::{Outgoing, Pace};
+use crate::protocols::http2::dialect::Outgoing;
 use crate::protocols::http2::hpack::Encoder;
-use crate::protocols::http2::request::{RequestError, Scheme, put_head};
+use crate::protocols::http2::request::{RequestError, put_head};
 
 /// Header fields that gRPC sets.
 const RESERVED_HEADERS: [&str; 5] = [
@@ -35,7 +36,7 @@ pub struct Call {
     /// Messages per call: those of the body, repeated from the first as often as needed.
     messages: u32,
     /// When they are sent.
-    pub(super) pace: Pace,
+    pub(super) pace: MessagePace,
     /// Accepted gRPC statuses.
     pub(super) status: ExpectStatus,
     /// Expected body of each response message.
@@ -54,7 +55,7 @@ impl Call {
         spec: &RequestSpec,
         calls: &CallSpec,
         host: &str,
-        scheme: Scheme,
+        security: Security,
         timeout: Duration,
     ) -> Result<Self, RequestError> {
         let messages = messages_of(&spec.body)?;
@@ -63,9 +64,9 @@ impl Call {
         // Every call is a POST (the gRPC protocol over HTTP/2, "Requests").
         spec.method = "POST".into();
         spec.body = Body::None;
-        let checked = Http1Request::new(&spec, host)?;
+        let expected = Http1Request::new(&spec, host)?.expected;
         let mut encoder = Encoder::default();
-        put_head(&mut encoder, &spec, host, scheme)?;
+        put_head(&mut encoder, &spec, host, security)?;
         encoder.field(b"te", b"trailers");
         encoder.field(b"content-type", b"application/grpc");
         let deadline = match calls.deadline {
@@ -81,14 +82,9 @@ impl Call {
             true => calls.messages,
             false => 1,
         };
-        let pace = match calls.pace {
-            MessagePace::Free => Pace::Free,
-            MessagePace::Every { period_ns } => Pace::Every(period_ns),
-            MessagePace::PingPong => Pace::Answers,
-        };
-        let answers = match (calls.kind.server_streams(), pace) {
+        let answers = match (calls.kind.server_streams(), calls.pace) {
             (false, _) => Some(1),
-            (true, Pace::Answers) => Some(messages),
+            (true, MessagePace::PingPong) => Some(messages),
             (true, _) => calls.answers,
         };
         Ok(Self {
@@ -96,9 +92,9 @@ impl Call {
             body: bytes.into_boxed_slice(),
             ends: ends.into_boxed_slice(),
             messages,
-            pace,
-            status: spec.expect.status.clone(),
-            answer: checked.body,
+            pace: calls.pace,
+            status: expected.status,
+            answer: expected.body,
             answers,
         })
     }
@@ -176,9 +172,9 @@ fn check(spec: &RequestSpec, calls: &CallSpec, messages: usize) -> Result<(), Re
             "several messages need a call whose client streams: say that it does, or send one",
         ),
         MessagePace::Every { .. } if !client_streams => {
-            wrong("a distance of messages needs a call whose client streams")
+            wrong("a message interval needs a call whose client streams")
         }
-        MessagePace::Every { period_ns: 0 } => wrong("a distance of messages is more than 0"),
+        MessagePace::Every { period_ns: 0 } => wrong("a message interval must be more than 0"),
         MessagePace::PingPong if calls.kind != CallKind::Bidirectional => {
             wrong("ping-pong needs a bidirectional call")
         }

@@ -16,16 +16,17 @@ use std::time::Duration;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use tare_schema::agent::ErrorSource;
-use tare_schema::load::{CallSpec, ClientOptions, ClientSpec, ExpectStatus};
+use tare_schema::load::{CallSpec, ClientOptions, ClientSpec, ExpectStatus, MessagePace};
 use tare_schema::protocol::{LoadInfo, OverTcp, ProtocolInfo, Requests};
 use tare_schema::schemas::schema_of;
 
-use super::Protocol;
+use super::http1::ResponseMismatch;
 use super::http2::codec::{ContentType, GrpcStatus};
-use super::http2::dialect::{Dialect, HttpResponse, Outgoing, Pace, status_class};
-use super::http2::{STREAMS, check_streams, client_of, prepare, scheme};
+use super::http2::dialect::{Dialect, HttpResponse, Outgoing};
+use super::http2::{STREAMS, check_streams, client_of};
+use super::{Protocol, Security};
 use crate::client::{ErrorClass, Outcome, Status};
-use crate::generator::{self, Launch, LoadError};
+use crate::generator::{self, Launch, LoadError, prepare};
 
 /// gRPC calls over HTTP/2. A request's path is `/package.Service/Method` and its body the message (or several); the expected status
 /// is the status of the call, the expected body that of each response message.
@@ -76,8 +77,8 @@ fn run(launch: Launch<'_, '_>) -> Result<generator::Outcome, LoadError> {
     let (plan, setup) = (launch.plan, launch.setup);
     let GrpcOptions { streams, calls } = launch.options()?;
     let timeout = Duration::from_nanos(plan.load.timeout_ns);
-    let scheme = scheme(plan);
-    let ready = |spec: &_, host: &str| Call::new(spec, &calls, host, scheme, timeout);
+    let security = Security::of(&plan.load.transport);
+    let ready = |spec: &_, host: &str| Call::new(spec, &calls, host, security, timeout);
     let requests = prepare(plan, ready)?;
     launch.clients(|part| client_of::<Grpc>(setup, &part, streams, &requests))
 }
@@ -110,7 +111,7 @@ impl Dialect for Grpc {
     }
 
     #[inline]
-    fn pace(call: &Call) -> Pace {
+    fn pace(call: &Call) -> MessagePace {
         call.pace
     }
 
@@ -139,7 +140,8 @@ impl Dialect for Grpc {
         // A proxy may answer in plain HTTP: report its status rather than the missing gRPC fields.
         if answer.status != 200 {
             let example = format_args!("the server answered with http status {}", answer.status);
-            return tell(Outcome::Wrong(status_class(answer.status)), &example);
+            let status_class = ResponseMismatch::Status(answer.status).class();
+            return tell(Outcome::Wrong(status_class), &example);
         }
         if answer.head.content_type != ContentType::Grpc {
             return tell(

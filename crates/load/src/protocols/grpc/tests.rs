@@ -10,11 +10,12 @@ use tare_schema::load::{
 
 use super::{Call, Grpc, timeout_value};
 use crate::client::WaitCause;
+use crate::protocols::Security;
 use crate::protocols::http2::client::rig::{
     MS, ONE, Rig, Sent, ends, goaway, last_data, ok, reset, spec, window,
 };
 use crate::protocols::http2::codec::tests::{block, raw};
-use crate::protocols::http2::request::{RequestError, Scheme};
+use crate::protocols::http2::request::RequestError;
 
 fn call_spec() -> RequestSpec {
     let mut call = spec("GET", 0);
@@ -33,7 +34,7 @@ fn rig(specs: &[RequestSpec]) -> Rig<Grpc> {
 fn rig_of(specs: &[RequestSpec], calls: &CallSpec, settings: &[(u16, u32)]) -> Rig<Grpc> {
     let calls: Arc<[Call]> = specs
         .iter()
-        .map(|spec| Call::new(spec, calls, "here", Scheme::Http, TIMEOUT).unwrap())
+        .map(|spec| Call::new(spec, calls, "here", Security::Plain, TIMEOUT).unwrap())
         .collect();
     let mut rig = Rig::<Grpc>::of(ONE, calls);
     rig.greet(0, settings);
@@ -234,7 +235,7 @@ fn what_a_call_sets_by_itself_cannot_be_planned() {
     let refused = |change: fn(&mut RequestSpec, &mut CallSpec)| {
         let (mut spec, mut calls) = (call_spec(), CallSpec::default());
         change(&mut spec, &mut calls);
-        Call::new(&spec, &calls, "h", Scheme::Http, TIMEOUT).unwrap_err()
+        Call::new(&spec, &calls, "h", Security::Plain, TIMEOUT).unwrap_err()
     };
     let header = refused(|spec, _| spec.headers.push(("Content-Type".into(), "x".into())));
     assert!(matches!(header, RequestError::GrpcHeader(_)));

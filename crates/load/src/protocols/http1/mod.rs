@@ -14,11 +14,11 @@ use std::sync::Arc;
 use client::Http1Client;
 pub use mismatch::{CaptureError, ResponseMismatch};
 use request::Prepared;
-use tare_schema::load::{ClientSpec, LoadPlan};
+use tare_schema::load::ClientSpec;
 use tare_schema::protocol::OverTcp;
 
 use super::{Protocol, UrlScheme, UrlTls, without_options};
-use crate::generator::{self, Launch, LoadError, Outcome, PlanError};
+use crate::generator::{Launch, LoadError, Outcome, prepare};
 
 /// HTTP/1.1 over a pool of connections, one exchange per connection at a time.
 pub static PROTOCOL: Protocol = Protocol {
@@ -58,14 +58,6 @@ fn run(launch: Launch<'_, '_>) -> Result<Outcome, LoadError> {
             Http1Client::new(requests_of(part.worker), &setup.pooled_sessions(&part))
         });
     }
-    let requests = prepare(plan)?;
+    let requests = prepare(plan, Prepared::new)?;
     launch.clients(|part| Http1Client::new(Arc::clone(&requests), &setup.pooled_sessions(&part)))
-}
-
-/// Prepares all requests of a plan.
-pub(crate) fn prepare(plan: &LoadPlan) -> Result<Arc<[Prepared]>, PlanError> {
-    generator::prepare(plan, Prepared::new, |name, source| PlanError::Request {
-        name,
-        source,
-    })
 }

@@ -9,7 +9,8 @@ use tare_schema::load::template::{Braces, Piece, parse};
 use tare_schema::load::{Body, Expect, ExpectBody, ExpectStatus, Parts, RequestSpec};
 use thiserror::Error;
 
-use super::codec::{BodyCheck, RequestKind};
+use super::codec::{BodyCheck, BodyProgress, RequestKind};
+use super::mismatch::ResponseMismatch;
 use crate::template::{CompileError, Place};
 
 /// Largest request body: it is in memory once in the plan, and once per worker for sending.
@@ -22,10 +23,31 @@ pub struct Prepared {
     pub bytes: Box<[u8]>,
     /// Determines the framing of the response.
     pub kind: RequestKind,
+    /// The expected response.
+    pub expected: Expected,
+}
+
+/// The expected response.
+#[derive(Debug, Clone)]
+pub struct Expected {
     /// Accepted statuses.
     pub status: ExpectStatus,
     /// Expected body.
     pub body: BodyCheck,
+}
+
+impl Expected {
+    /// Checks a complete response.
+    ///
+    /// # Errors
+    /// The first difference from what is expected.
+    #[inline]
+    pub fn judge(&self, progress: &BodyProgress, status: u16) -> Result<(), ResponseMismatch> {
+        if !self.status.accepts(status) {
+            return Err(ResponseMismatch::Status(status));
+        }
+        Ok(progress.finish(&self.body)?)
+    }
 }
 
 /// Why a request cannot be sent.
@@ -114,16 +136,11 @@ impl Prepared {
         Ok(Self {
             bytes: bytes.into_boxed_slice(),
             kind: kind(spec),
-            status: spec.expect.status.clone(),
-            body: body_check(&spec.expect)?,
+            expected: Expected {
+                status: spec.expect.status.clone(),
+                body: body_check(&spec.expect)?,
+            },
         })
-    }
-
-    /// Whether a status is accepted.
-    #[inline]
-    #[must_use]
-    pub fn accepts(&self, status: u16) -> bool {
-        self.status.accepts(status)
     }
 }
 
@@ -154,7 +171,7 @@ pub(super) fn default_headers(spec: &RequestSpec, host: &str, head: &mut String)
 }
 
 /// Whether the method anticipates content: then `Content-Length` is sent even for an empty body (RFC 9110 §8.6).
-pub(super) fn method_expects_body(spec: &RequestSpec) -> bool {
+pub(crate) fn method_expects_body(spec: &RequestSpec) -> bool {
     matches!(spec.method.as_str(), "POST" | "PUT" | "PATCH")
 }
 
@@ -197,10 +214,7 @@ pub(super) fn check(spec: &RequestSpec, host: &str) -> Result<(), RequestError> 
         if name.is_empty() || !name.bytes().all(is_token) {
             return Err(RequestError::HeaderName(name.clone()));
         }
-        if !literal_text(value, spec.parts)
-            .bytes()
-            .all(|b| b == b'\t' || b == b' ' || b.is_ascii_graphic() || b >= 0x80)
-        {
+        if !Place::Header.takes(literal_text(value, spec.parts).as_bytes()) {
             return Err(RequestError::HeaderValue(name.clone()));
         }
         if ["content-length", "transfer-encoding", "expect", "upgrade"]
@@ -247,10 +261,10 @@ pub fn body_bytes(body: &Body) -> Result<Vec<u8>, RequestError> {
     let too_large = |bytes| Err(RequestError::BodySize { bytes });
     match body {
         Body::None => Ok(Vec::new()),
-        Body::Text { text } if text.len() as u64 > BODY_BYTES_MAX => too_large(text.len() as u64),
-        Body::Text { text } => Ok(text.clone().into_bytes()),
-        Body::Json { text } if text.len() as u64 > BODY_BYTES_MAX => too_large(text.len() as u64),
-        Body::Json { text } => Ok(text.clone().into_bytes()),
+        Body::Text { text } | Body::Json { text } if text.len() as u64 > BODY_BYTES_MAX => {
+            too_large(text.len() as u64)
+        }
+        Body::Text { text } | Body::Json { text } => Ok(text.clone().into_bytes()),
         Body::Form { fields } => {
             let mut out = Vec::new();
             for (name, value) in fields {

@@ -72,7 +72,7 @@ impl Requests for Arc<[Prepared]> {
 
     #[inline]
     fn body(&mut self, due: Due, progress: &mut BodyProgress, slice: &[u8]) {
-        progress.push(&at(self, due).body, slice);
+        progress.push(&at(self, due).expected.body, slice);
     }
 
     #[inline]
@@ -83,11 +83,7 @@ impl Requests for Arc<[Prepared]> {
         status: u16,
         _seen_ns: u64,
     ) -> Result<(), ResponseMismatch> {
-        let request = at(self, due);
-        if !request.accepts(status) {
-            return Err(ResponseMismatch::Status(status));
-        }
-        Ok(progress.finish(&request.body)?)
+        at(self, due).expected.judge(progress, status)
     }
 }
 

@@ -4,12 +4,13 @@ use std::sync::Arc;
 
 use regex::bytes::Regex;
 use tare_schema::load::template::Braces;
-use tare_schema::load::{Body, Expect, ExpectBody, ExpectStatus, LoadPlan, Parts, RequestSpec};
+use tare_schema::load::{Body, Expect, ExpectBody, LoadPlan, Parts, RequestSpec};
 
 use super::codec::{BodyCheck, BodyProgress, RequestKind};
 use super::mismatch::ResponseMismatch;
 use super::request::{
-    RequestError, body_bytes, body_check, check, default_headers, kind, method_expects_body,
+    Expected, RequestError, body_bytes, body_check, check, default_headers, kind,
+    method_expects_body,
 };
 use super::requests::{Outgoing, Requests};
 use crate::client::Due;
@@ -39,8 +40,7 @@ pub struct TemplatedRequest {
 /// The expected response.
 #[derive(Debug, Clone)]
 pub struct Check {
-    status: ExpectStatus,
-    body: BodyCheck,
+    expected: Expected,
     pattern: Option<(Regex, u32)>,
 }
 
@@ -63,7 +63,7 @@ impl BodyScan {
     /// Checks the next slice of the body; keeps the first `keep_bytes` of the body.
     #[inline]
     pub fn push(&mut self, check: &Check, keep_bytes: usize, slice: &[u8]) {
-        self.progress.push(&check.body, slice);
+        self.progress.push(&check.expected.body, slice);
         let room = keep_bytes.saturating_sub(self.kept.len());
         if room > 0 {
             self.kept.extend_from_slice(&slice[..slice.len().min(room)]);
@@ -91,8 +91,10 @@ impl Check {
             _ => body_check(expect)?,
         };
         Ok(Self {
-            status: expect.status.clone(),
-            body,
+            expected: Expected {
+                status: expect.status.clone(),
+                body,
+            },
             pattern,
         })
     }
@@ -111,10 +113,7 @@ impl Check {
     /// The first difference from what is expected.
     #[inline]
     pub fn judge(&self, scan: &BodyScan, status: u16) -> Result<(), ResponseMismatch> {
-        if !self.status.accepts(status) {
-            return Err(ResponseMismatch::Status(status));
-        }
-        scan.progress.finish(&self.body)?;
+        self.expected.judge(&scan.progress, status)?;
         if let Some((pattern, match_limit_bytes)) = &self.pattern {
             let seen = &scan.kept[..scan.kept.len().min(*match_limit_bytes as usize)];
             if !pattern.is_match(seen) {
@@ -360,10 +359,7 @@ pub(super) fn compile(
             cycles: &mut start.cycles,
         };
         let request = TemplatedRequest::new(spec, &plan.endpoint.host, &mut names);
-        requests.push(request.map_err(|source| PlanError::Request {
-            name: spec.name.clone(),
-            source,
-        })?);
+        requests.push(request.map_err(|why| PlanError::request(&spec.name, &why))?);
     }
     let requests: Arc<[TemplatedRequest]> = requests.into();
     Ok(move |worker| TemplatedRequests::new(Arc::clone(&requests), start.filler(worker, workers)))

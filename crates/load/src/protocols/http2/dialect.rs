@@ -2,11 +2,11 @@
 
 use std::fmt::{Debug, Display};
 
-use tare_schema::agent::ErrorSource;
+use tare_schema::load::MessagePace;
 
 use super::codec::FieldSection;
 use super::request::Prepared;
-use crate::client::{ErrorClass, Outcome, Status};
+use crate::client::{Outcome, Status};
 use crate::protocols::http1::codec::{BodyProgress, RequestKind};
 
 /// An encoded request.
@@ -20,17 +20,6 @@ pub struct Outgoing<'r> {
     pub body_bytes: u64,
     /// Whether the response can have a body.
     pub kind: RequestKind,
-}
-
-/// When the parts of a body are sent, besides flow control.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Pace {
-    /// As soon as possible.
-    Free,
-    /// At this interval, in nanoseconds.
-    Every(u64),
-    /// Each part after the response message to the one before.
-    Answers,
 }
 
 /// A complete response whose length was checked.
@@ -59,8 +48,8 @@ pub trait Dialect: Debug {
     fn data(request: &Self::Request, progress: &mut Self::Progress, slice: &[u8]);
     /// When the parts of a request body are sent.
     #[inline]
-    fn pace(_request: &Self::Request) -> Pace {
-        Pace::Free
+    fn pace(_request: &Self::Request) -> MessagePace {
+        MessagePace::Free
     }
     /// End offset of a part of a request body, counted from 1; that of the whole body if it has fewer parts.
     #[inline]
@@ -106,7 +95,7 @@ impl Dialect for Http {
 
     #[inline]
     fn data(request: &Prepared, progress: &mut BodyProgress, slice: &[u8]) {
-        progress.push(&request.answer, slice);
+        progress.push(&request.expected.body, slice);
     }
 
     #[inline]
@@ -116,23 +105,9 @@ impl Dialect for Http {
         answer: &HttpResponse<'_>,
         tell: impl FnOnce(Outcome, &dyn Display),
     ) {
-        if !request.accepts(answer.status) {
-            let example = format_args!("the server answered with status {}", answer.status);
-            return tell(Outcome::Wrong(status_class(answer.status)), &example);
-        }
-        match progress.finish(&request.answer) {
+        match request.expected.judge(progress, answer.status) {
             Ok(()) => tell(Outcome::Ok(Status::http(answer.status)), &""),
-            Err(wrong) => tell(Outcome::Wrong(ErrorClass::WRONG_BODY), &wrong),
+            Err(mismatch) => tell(Outcome::Wrong(mismatch.class()), &mismatch),
         }
-    }
-}
-
-/// The error class of a status that is not accepted.
-#[must_use]
-pub fn status_class(status: u16) -> ErrorClass {
-    ErrorClass {
-        name: "status",
-        code: Some(status),
-        error_source: ErrorSource::Target,
     }
 }

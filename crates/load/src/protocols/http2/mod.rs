@@ -11,17 +11,17 @@ use std::sync::Arc;
 pub use client::{Http2, Http2Plan, Windows};
 use codec::Limits;
 use dialect::{Dialect, Http};
-use request::{Prepared, RequestError, Scheme};
+use request::Prepared;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use tare_schema::load::{ClientOptions, ClientSpec, LoadPlan, RequestSpec, Transport};
+use tare_schema::load::{ClientOptions, ClientSpec};
 use tare_schema::protocol::{LoadInfo, OverTcp, ProtocolInfo, Requests};
 use tare_schema::schemas::schema_of;
 
 pub use tare_http2_frames::hpack;
 
-use super::{Protocol, check_range};
-use crate::generator::{self, Launch, LoadError, Outcome, PlanError, Setup, WorkerShare};
+use super::{Protocol, Security, check_range};
+use crate::generator::{Launch, LoadError, Outcome, Setup, WorkerShare, prepare};
 
 /// HTTP/2 with multiplexed exchanges.
 pub static PROTOCOL: Protocol = Protocol {
@@ -73,8 +73,8 @@ pub(crate) fn check_streams(streams: u16) -> Result<(), String> {
 fn run(launch: Launch<'_, '_>) -> Result<Outcome, LoadError> {
     let (plan, setup) = (launch.plan, launch.setup);
     let Http2Options { streams } = launch.options()?;
-    let scheme = scheme(plan);
-    let requests = prepare(plan, |spec, host| Prepared::new(spec, host, scheme))?;
+    let security = Security::of(&plan.load.transport);
+    let requests = prepare(plan, |spec, host| Prepared::new(spec, host, security))?;
     launch.clients(|part| client_of::<Http>(setup, &part, streams, &requests))
 }
 
@@ -91,24 +91,5 @@ pub(crate) fn client_of<D: Dialect>(
         streams,
         windows: Windows::default(),
         limits: Limits::default(),
-    })
-}
-
-/// The value of `:scheme`.
-pub(crate) fn scheme(plan: &LoadPlan) -> Scheme {
-    match plan.load.transport {
-        Transport::Tcp => Scheme::Http,
-        Transport::Tls(_) => Scheme::Https,
-    }
-}
-
-/// Prepares all requests of a plan.
-pub(crate) fn prepare<R>(
-    plan: &LoadPlan,
-    ready: impl Fn(&RequestSpec, &str) -> Result<R, RequestError>,
-) -> Result<Arc<[R]>, PlanError> {
-    generator::prepare(plan, ready, |name, source| PlanError::Http2Request {
-        name,
-        source,
     })
 }

@@ -1,31 +1,15 @@
 //! Encodes a planned request as header block and body, once, before the load starts.
 
-use tare_schema::load::{ExpectStatus, RequestSpec};
+use tare_schema::load::RequestSpec;
 use thiserror::Error;
 
 use super::hpack::Encoder;
-use crate::protocols::http1::codec::{BodyCheck, RequestKind};
+use crate::protocols::Security;
+use crate::protocols::http1::codec::RequestKind;
 use crate::protocols::http1::request::{
-    Prepared as Http1Request, RequestError as Http1RequestError,
+    Expected, Prepared as Http1Request, RequestError as Http1RequestError, body_bytes,
+    method_expects_body,
 };
-
-/// The value of `:scheme`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Scheme {
-    /// Without TLS.
-    Http,
-    /// With TLS.
-    Https,
-}
-
-impl Scheme {
-    fn name(self) -> &'static str {
-        match self {
-            Scheme::Http => "http",
-            Scheme::Https => "https",
-        }
-    }
-}
 
 /// An encoded request with the expected response.
 #[derive(Debug, Clone)]
@@ -36,10 +20,8 @@ pub struct Prepared {
     pub body: Box<[u8]>,
     /// Whether the response can have a body.
     pub kind: RequestKind,
-    /// Accepted statuses.
-    pub status: ExpectStatus,
-    /// Expected body.
-    pub answer: BodyCheck,
+    /// The expected response.
+    pub expected: Expected,
 }
 
 /// Why a request cannot be sent.
@@ -72,37 +54,22 @@ impl Prepared {
     ///
     /// # Errors
     /// When a part of it cannot be sent in HTTP/2.
-    pub fn new(spec: &RequestSpec, host: &str, scheme: Scheme) -> Result<Self, RequestError> {
+    pub fn new(spec: &RequestSpec, host: &str, security: Security) -> Result<Self, RequestError> {
         // Methods, paths, fields and the body are validated as for HTTP/1.1, and the expectations are the same.
         let checked = Http1Request::new(spec, host)?;
-        let body = body_of(&checked.bytes);
+        let body = body_bytes(&spec.body)?;
         let mut encoder = Encoder::default();
-        put_head(&mut encoder, spec, host, scheme)?;
-        let usual = matches!(spec.method.as_str(), "POST" | "PUT" | "PATCH");
-        if usual || !body.is_empty() {
+        put_head(&mut encoder, spec, host, security)?;
+        if method_expects_body(spec) || !body.is_empty() {
             encoder.field(b"content-length", body.len().to_string().as_bytes());
         }
         Ok(Self {
             block: encoder.finish().into_boxed_slice(),
-            body: Box::from(body),
+            body: body.into_boxed_slice(),
             kind: checked.kind,
-            status: checked.status,
-            answer: checked.body,
+            expected: checked.expected,
         })
     }
-
-    /// Whether a status is accepted.
-    #[inline]
-    #[must_use]
-    pub fn accepts(&self, status: u16) -> bool {
-        self.status.accepts(status)
-    }
-}
-
-/// The body of an encoded HTTP/1.1 request.
-pub fn body_of(bytes: &[u8]) -> &[u8] {
-    let end = bytes.windows(4).position(|four| four == b"\r\n\r\n");
-    end.and_then(|end| bytes.get(end + 4..)).unwrap_or_default()
 }
 
 /// Encodes the pseudo-header fields, then the planned ones.
@@ -113,7 +80,7 @@ pub fn put_head(
     encoder: &mut Encoder,
     spec: &RequestSpec,
     host: &str,
-    scheme: Scheme,
+    security: Security,
 ) -> Result<(), RequestError> {
     let planned_host = spec
         .headers
@@ -121,7 +88,11 @@ pub fn put_head(
         .find(|(name, _)| name.eq_ignore_ascii_case("host"));
     let authority = planned_host.map_or(host, |(_, value)| value.trim());
     encoder.field(b":method", spec.method.as_bytes());
-    encoder.field(b":scheme", scheme.name().as_bytes());
+    let scheme: &[u8] = match security {
+        Security::Plain => b"http",
+        Security::Tls => b"https",
+    };
+    encoder.field(b":scheme", scheme);
     encoder.field(b":authority", authority.as_bytes());
     encoder.field(b":path", spec.path.as_bytes());
     let mut has_agent = false;
@@ -152,7 +123,7 @@ pub fn put_head(
 
 #[cfg(test)]
 mod tests {
-    use tare_schema::load::{Body, Expect, ExpectBody};
+    use tare_schema::load::{Body, Expect, ExpectBody, ExpectStatus};
 
     use super::super::hpack::{Decoder, ListLimits};
     use super::*;
@@ -174,7 +145,7 @@ mod tests {
     }
 
     fn fields(spec: &RequestSpec) -> Vec<(String, String)> {
-        let prepared = Prepared::new(spec, "here:80", Scheme::Http).unwrap();
+        let prepared = Prepared::new(spec, "here:80", Security::Plain).unwrap();
         let mut decoder = Decoder::new(
             0,
             ListLimits {
@@ -212,19 +183,19 @@ mod tests {
             pair("content-length", "28"),
         ];
         assert_eq!(fields(&post), expected);
-        let prepared = Prepared::new(&post, "h", Scheme::Https).unwrap();
+        let prepared = Prepared::new(&post, "h", Security::Tls).unwrap();
         assert_eq!(&*prepared.body, b"abcdefghijklmnopqrstuvwxyzab");
     }
 
     #[test]
     fn what_only_http1_has_is_refused_by_name() {
         for (name, value) in [("Connection", "close"), ("Keep-Alive", "5"), ("TE", "gzip")] {
-            let error =
-                Prepared::new(&spec("GET", "/", &[(name, value)]), "h", Scheme::Http).unwrap_err();
+            let error = Prepared::new(&spec("GET", "/", &[(name, value)]), "h", Security::Plain)
+                .unwrap_err();
             assert_eq!(error, RequestError::ConnectionHeader(name.into()));
         }
         assert!(fields(&spec("GET", "/", &[("TE", "trailers")])).contains(&pair("te", "trailers")));
-        let smuggling = Prepared::new(&spec("GET", "/ x", &[]), "h", Scheme::Http);
+        let smuggling = Prepared::new(&spec("GET", "/ x", &[]), "h", Security::Plain);
         assert!(matches!(smuggling, Err(RequestError::Http(_))));
     }
 }

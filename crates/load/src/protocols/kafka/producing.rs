@@ -8,18 +8,16 @@ use tare_kafka::audit::VALUE_BYTES_MIN;
 use tare_kafka::batch::RecordHeader;
 use tare_kafka::sasl::Credentials;
 use tare_kafka::send_time::SendTimestamps;
-use tare_schema::load::{
-    Acks, Keys, LoadPlan, LoginSpec, Payloads, ProduceSpec, RequestSpec, Transport,
-};
+use tare_schema::load::{Acks, Keys, LoadPlan, LoginSpec, Payloads, ProduceSpec, RequestSpec};
 use tare_schema::named::password_in;
 use tare_stats::random::Random;
 
 use super::ClusterPlan;
-use super::cluster::Security;
 use super::names::SystemNames;
 use super::produce::{self, Contents, Produce, ProducePlan};
 use crate::clock::{monotonic_ns, realtime_ns};
 use crate::generator::{Launch, LoadError, Outcome, PlanError, number, require};
+use crate::protocols::Security;
 use crate::protocols::http1::request::body_bytes;
 
 /// Largest batch, and largest request; brokers accept less.
@@ -139,10 +137,7 @@ pub(super) fn cluster(
         request_timeout_ns: (load.timeout_ns / REQUESTS_A_TIMEOUT).max(1),
         names: Arc::new(SystemNames::default()),
         address_overrides: launch.plan.address_overrides.clone().into(),
-        security: match load.transport {
-            Transport::Tcp => Security::Plain,
-            Transport::Tls(_) => Security::Tls,
-        },
+        security: Security::of(&load.transport),
         login: login.map(credentials).transpose()?,
     })
 }
@@ -159,11 +154,8 @@ fn contents_of(
 ) -> Result<Contents, PlanError> {
     let values = match &spec.payloads {
         Payloads::Body => {
-            let body = body_bytes(&request.body).map_err(|source| PlanError::Request {
-                name: request.name.clone(),
-                source,
-            })?;
-            vec![body]
+            let body = body_bytes(&request.body);
+            vec![body.map_err(|why| PlanError::request(&request.name, &why))?]
         }
         &Payloads::Drawn {
             count,

@@ -2,27 +2,25 @@
 
 use std::collections::VecDeque;
 
-use super::super::codec::frame::{self, END_STREAM, FRAME_BYTES_DEFAULT, Kind, PREFACE};
+use tare_schema::load::MessagePace;
+
+use super::super::codec::frame::{
+    self, END_STREAM, FRAME_BYTES_DEFAULT, Kind, PREFACE, SET_PUSH, SET_WINDOW_BYTES,
+    WINDOW_BYTES_DEFAULT,
+};
 use super::super::codec::{Codec, Limits};
-use super::super::dialect::{Dialect, Pace};
+use super::super::dialect::Dialect;
 use super::super::error::ErrorCode;
 use super::output::{Flushed, Output};
 use super::streams::{FinishedStream, NewStream, Resets, Sending, Streams};
 use super::{Http2Counts, QueuedExchange, Windows};
 use crate::client::{ConnId, Outlet, WaitCause};
 
-/// Initial flow-control window of both sides (RFC 9113 §6.9.2).
-const WINDOW_BYTES_DEFAULT: u32 = 65_535;
-
 /// Bytes buffered per write: a large body is framed in pieces of about this size.
 const PENDING_BYTES: usize = 128 * 1024;
 
 /// Last stream id on one connection. The connection is replaced well before ids run out.
 const ID_LAST: u32 = 0x3fff_ffff;
-
-/// Identifiers of the settings that the client sends.
-const ENABLE_PUSH: u16 = 0x2;
-const INITIAL_WINDOW_SIZE: u16 = 0x4;
 
 /// Dynamic table size update to 0, at the start of a header block (RFC 7541 §6.3).
 const TABLE_SIZE_ZERO: &[u8] = &[0x20];
@@ -163,10 +161,7 @@ impl<D: Dialect> Conn<D> {
     pub fn send_preface(&mut self) {
         let pending = &mut self.output.pending;
         pending.extend_from_slice(PREFACE);
-        let settings = [
-            (ENABLE_PUSH, 0),
-            (INITIAL_WINDOW_SIZE, self.windows.stream_bytes),
-        ];
+        let settings = [(SET_PUSH, 0), (SET_WINDOW_BYTES, self.windows.stream_bytes)];
         frame::write_settings(pending, &settings);
         let more = self
             .windows
@@ -248,12 +243,12 @@ impl<D: Dialect> Conn<D> {
             let stream = self.streams.at(slot);
             stream.parts_allowed = 1;
             stream.body_allowed = match D::pace(request) {
-                Pace::Free => outgoing.body_bytes,
-                Pace::Every(period_ns) => {
+                MessagePace::Free => outgoing.body_bytes,
+                MessagePace::Every { period_ns } => {
                     self.to_pace.push((slot, id, period_ns));
                     D::end_of_part(request, 1)
                 }
-                Pace::Answers => D::end_of_part(request, 1),
+                MessagePace::PingPong => D::end_of_part(request, 1),
             };
             stream.sending = Sending::Queued;
             self.senders.push_back(slot);

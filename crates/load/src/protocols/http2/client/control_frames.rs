@@ -16,8 +16,8 @@ use super::receive::EventContext;
 use super::streams::Sending;
 use crate::client::{ErrorClass, Outcome, Outlet, WaitCause};
 
-/// Largest flow-control window (RFC 9113 §6.9.1).
-const WINDOW_BYTES_MAX: i64 = 0x7fff_ffff;
+/// Largest flow-control window.
+const WINDOW_BYTES_MAX: i64 = frame::WINDOW_BYTES_MAX as i64;
 
 /// How often an exchange is sent at most, if servers do not process it.
 const TRIES_MAX: u8 = 3;

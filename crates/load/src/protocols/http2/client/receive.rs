@@ -2,8 +2,10 @@
 
 use std::collections::VecDeque;
 
+use tare_schema::load::MessagePace;
+
 use super::super::codec::{Event, FieldSection, StreamEnd, frame};
-use super::super::dialect::{Dialect, HttpResponse, Pace};
+use super::super::dialect::{Dialect, HttpResponse};
 use super::super::error::CodecError;
 use super::QueuedExchange;
 use super::conn::{CloseReason, Conn};
@@ -255,7 +257,7 @@ impl<D: Dialect> Conn<D> {
             });
         }
         D::data(request, &mut stream.progress, piece.slice);
-        if D::pace(request) == Pace::Answers {
+        if D::pace(request) == MessagePace::PingPong {
             let parts = D::parts_arrived(&stream.progress).saturating_add(1);
             self.allow_parts(slot, parts, request);
         }

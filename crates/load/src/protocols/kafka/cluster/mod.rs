@@ -33,6 +33,7 @@ use super::versions::Api;
 use crate::arrivals::NEVER;
 use crate::client::{Closed, ConnId, ErrorClass, Outlet, TimerId};
 use crate::connection_pool::{DEADLINE, Deadlines, RETRY};
+use crate::protocols::Security;
 
 /// The first timer id of the owner; lower ones are the cluster's.
 pub const TIMER_OWNER: TimerId = TimerId(3);
@@ -81,15 +82,6 @@ impl ClusterPlan {
         let found = all.find(|one| one.connect_to == connect_to);
         found.map_or(connect_to, |one| one.advertised)
     }
-}
-
-/// How connections are secured.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Security {
-    /// Plaintext.
-    Plain,
-    /// TLS.
-    Tls,
 }
 
 /// Events for the owner.

@@ -8,8 +8,9 @@ use tare_kafka::kafka_protocol::messages::ApiVersionsRequest;
 use tare_kafka::kafka_protocol::protocol::StrBytes;
 
 use super::connection::{self, Purpose, SEED, State};
-use super::{Cluster, Event, Security};
+use super::{Cluster, Event};
 use crate::client::{Closed, ConnId, ErrorClass, Outlet};
+use crate::protocols::Security;
 use crate::protocols::kafka::names::{self, Found};
 
 /// How often a running name lookup is polled.

@@ -6,11 +6,12 @@ use std::sync::Arc;
 use tare_kafka::kafka_protocol::messages::{ApiKey, InitProducerIdRequest};
 use tare_schema::load::AddressOverride;
 
-use super::{Cluster, ClusterPlan, Event, Security};
+use super::{Cluster, ClusterPlan, Event};
 use crate::client::{
     Bound, Client, Closed, ConnId, Done, Due, ErrorClass, Outcome, Outlet, Stamp, Status, TimerId,
 };
 use crate::engine::sim::{MS, S, Sim, rate};
+use crate::protocols::Security;
 use crate::protocols::kafka::names::{Found, Resolve};
 use crate::protocols::kafka::send_queue::NoSegments;
 use crate::protocols::kafka::sim::Brokers;

@@ -8,7 +8,7 @@ use tare_schema::load::{Body, Expect, ExpectBody, ExpectStatus, RequestSpec};
 use super::super::super::codec::Limits;
 use super::super::super::codec::tests::{block, raw, settings};
 use super::super::super::dialect::{Dialect, Http};
-use super::super::super::request::{Prepared, Scheme};
+use super::super::super::request::Prepared;
 use super::super::{Http2, Http2Plan, Windows};
 use crate::client::{
     Bound, Client, Closed, ConnId, Done, Due, ErrorClass, Outcome, Outlet, Stamp, StampSource,
@@ -16,6 +16,7 @@ use crate::client::{
 };
 use crate::connection_pool::PoolConfig;
 use crate::engine::sim::connections;
+use crate::protocols::Security;
 
 pub const MS: u64 = 1_000_000;
 pub const TIMEOUT_NS: u64 = 1_000 * MS;
@@ -191,7 +192,7 @@ pub fn requests() -> Arc<[Prepared]> {
     ];
     specs
         .iter()
-        .map(|spec| Prepared::new(spec, "here", Scheme::Http).unwrap())
+        .map(|spec| Prepared::new(spec, "here", Security::Plain).unwrap())
         .collect()
 }
 
