@@ -334,6 +334,21 @@ pub struct Done<'a> {
     pub example: &'a dyn fmt::Display,
 }
 
+impl<'a> Done<'a> {
+    /// The end of an exchange of which nothing was sent.
+    #[must_use]
+    pub fn unsent(outcome: Outcome, ended: Stamp, example: &'a dyn fmt::Display) -> Self {
+        Self {
+            outcome,
+            sent_ns: None,
+            ended,
+            bound: Bound::Exact,
+            waited: None,
+            example,
+        }
+    }
+}
+
 /// An exchange that a client started itself, within one that the engine released (a request of a session).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct NestedExchange {

@@ -75,6 +75,18 @@ pub enum Phase {
     Window,
 }
 
+impl Phase {
+    /// By whether the exchange is of the window.
+    #[inline]
+    #[must_use]
+    pub fn of(in_window: bool) -> Self {
+        match in_window {
+            true => Phase::Window,
+            false => Phase::WarmUp,
+        }
+    }
+}
+
 /// Key of a count without its bucket. Ordered by second first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Series {
@@ -124,11 +136,7 @@ impl Series {
         let key = key >> CLASS_BITS;
         let request = (key & (TAGGED_REQUESTS_MAX as u64 - 1)) as u16;
         let key = key >> REQUEST_BITS;
-        let phase = if key & 1 == 1 {
-            Phase::Window
-        } else {
-            Phase::WarmUp
-        };
+        let phase = Phase::of(key & 1 == 1);
         let second = (key >> 1) as u32;
         (
             Self {

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::fmt::Display;
 
 use crate::arrivals::NEVER;
-use crate::client::{Bound, Done, Due, Outcome, Outlet, Stamp, TimerId, WaitCause};
+use crate::client::{Done, Due, Outcome, Outlet, Stamp, TimerId, WaitCause};
 
 /// Exchanges that wait for a connection, first in, first out. The engine limits its length by what it releases.
 #[derive(Debug)]
@@ -30,16 +30,11 @@ impl WaitQueue {
 
     /// Ends them all.
     pub fn end_all(&mut self, outcome: Outcome, example: &dyn Display, out: &mut impl Outlet) {
-        let ended = Stamp::event(out.now_ns());
+        let done = Done {
+            waited: Some(WaitCause::Connection),
+            ..Done::unsent(outcome, Stamp::event(out.now_ns()), example)
+        };
         for due in self.0.drain(..) {
-            let done = Done {
-                outcome,
-                sent_ns: None,
-                ended,
-                bound: Bound::Exact,
-                waited: Some(WaitCause::Connection),
-                example,
-            };
             out.done(due.ticket, &done);
         }
     }

@@ -3,7 +3,7 @@
 use crate::client::Ticket;
 
 /// State of an exchange in flight.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Exchange {
     /// Intended start.
     pub intended_ns: u64,

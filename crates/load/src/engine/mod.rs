@@ -328,7 +328,7 @@ impl EngineState {
         let slot = self.slot(conn);
         slot.state = SlotState::Open;
         let again = std::mem::replace(&mut slot.opened_before, true);
-        let counts = self.recorder.counts_mut();
+        let counts = &mut self.recorder.counts;
         counts.open += 1;
         counts.connections.opened += 1;
         counts.connections.reconnects += u64::from(again);
@@ -337,7 +337,7 @@ impl EngineState {
 
     fn slot_closed(&mut self, conn: ConnId) {
         let before = std::mem::take(&mut self.slot(conn).state);
-        let counts = self.recorder.counts_mut();
+        let counts = &mut self.recorder.counts;
         match before {
             SlotState::Open => counts.open -= 1,
             SlotState::Connecting => counts.connections.failed += 1,

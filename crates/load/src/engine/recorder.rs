@@ -28,17 +28,17 @@ const SPARE_MAX: usize = 4;
 /// The exchange recorder of one worker.
 #[derive(Debug)]
 pub struct ExchangeRecorder {
-    arrivals: Arrivals,
-    exchanges: ExchangeSlab,
+    pub(super) arrivals: Arrivals,
+    pub(super) exchanges: ExchangeSlab,
     request_selector: RequestSelector,
     classes: ClassNumbers,
     table: HistogramTable,
     spare: Vec<HistogramTable>,
     full: Vec<HistogramTable>,
-    counts: WorkerCounts,
+    pub(super) counts: WorkerCounts,
     start_ns: u64,
-    window_start_ns: u64,
-    session_window: SessionWindow,
+    pub(super) window_start_ns: u64,
+    pub(super) session_window: SessionWindow,
     bunched_after_ns: u64,
 }
 
@@ -100,10 +100,6 @@ impl ExchangeRecorder {
     #[must_use]
     pub fn counts(&self) -> &WorkerCounts {
         &self.counts
-    }
-
-    pub(super) fn counts_mut(&mut self) -> &mut WorkerCounts {
-        &mut self.counts
     }
 
     /// Exchanges released and not ended.
@@ -192,24 +188,6 @@ impl ExchangeRecorder {
         self.exchanges.first_byte(ticket, arrived_ns);
     }
 
-    pub(super) fn set_session_window(&mut self, window: SessionWindow) {
-        self.session_window = window;
-    }
-
-    pub(super) fn session_window(&self) -> SessionWindow {
-        self.session_window
-    }
-
-    pub(super) fn window_start_ns(&self) -> u64 {
-        self.window_start_ns
-    }
-
-    /// Intended start and release of an exchange in flight.
-    pub(super) fn released(&self, ticket: Ticket) -> Option<(u64, u64)> {
-        let exchange = self.exchanges.get(ticket)?;
-        Some((exchange.intended_ns, exchange.released_ns))
-    }
-
     /// Class number of an end.
     #[inline]
     pub(super) fn class(&mut self, done: &Done<'_>) -> u8 {
@@ -220,11 +198,6 @@ impl ExchangeRecorder {
         }
     }
 
-    /// Reports the end of an exchange to the schedule.
-    pub(super) fn ended(&mut self, at_ns: u64) {
-        self.arrivals.ended(at_ns, 1);
-    }
-
     /// Removes an exchange.
     #[inline]
     pub(super) fn close(&mut self, ticket: Ticket) -> Exchange {
@@ -233,39 +206,7 @@ impl ExchangeRecorder {
             exchange.is_some(),
             "a client ends each exchange exactly once"
         );
-        exchange.unwrap_or(Exchange {
-            intended_ns: 0,
-            released_ns: 0,
-            first_ns: 0,
-            request: 0,
-            count: 1,
-        })
-    }
-
-    /// Records one value of an exchange.
-    pub(super) fn record(
-        &mut self,
-        exchange: &Exchange,
-        (request, class): (u16, u8),
-        (quantity, value_ns): (Quantity, u64),
-        in_window: bool,
-    ) {
-        let since_ns = exchange.intended_ns.saturating_sub(self.start_ns);
-        let series = Series {
-            second: (since_ns / SECOND_NS) as u32,
-            phase: if in_window {
-                Phase::Window
-            } else {
-                Phase::WarmUp
-            },
-            request,
-            class,
-            quantity,
-        };
-        self.table.record(series, value_ns);
-        if self.table.is_full() {
-            self.replace_table();
-        }
+        exchange.unwrap_or_default()
     }
 
     /// Records one value, in the second of `since_ns`.
@@ -273,15 +214,15 @@ impl ExchangeRecorder {
     pub(super) fn record_at(
         &mut self,
         since_ns: u64,
-        phase: Phase,
-        (request, quantity): (u16, Quantity),
+        in_window: bool,
+        (request, class, quantity): (u16, u8, Quantity),
         value_ns: u64,
     ) {
         let series = Series {
             second: (since_ns.saturating_sub(self.start_ns) / SECOND_NS) as u32,
-            phase,
+            phase: Phase::of(in_window),
             request,
-            class: RIGHT,
+            class,
             quantity,
         };
         self.table.record(series, value_ns);
@@ -379,15 +320,13 @@ impl ExchangeRecorder {
             return;
         };
         let window = self.window_start_ns..self.arrivals.window_end_ns();
-        let phase = match window.contains(&aged.since_ns) {
-            true => Phase::Window,
-            false => Phase::WarmUp,
-        };
+        let in_window = window.contains(&aged.since_ns);
         let quantity = match aged.age {
             AgeKind::EndToEnd => Quantity::EndToEnd,
             AgeKind::OfTimestamp => Quantity::Age,
         };
-        self.record_at(aged.since_ns, phase, (aged.request, quantity), age_ns);
+        let series = (aged.request, RIGHT, quantity);
+        self.record_at(aged.since_ns, in_window, series, age_ns);
     }
 
     /// Takes back an exchange that the client never started because the load ended.
@@ -460,11 +399,7 @@ impl ExchangeRecorder {
         let times = u64::from(count);
         let ended = done.ended;
         let second = (intended_ns.saturating_sub(self.start_ns) / SECOND_NS) as u32;
-        let phase = if in_window {
-            Phase::Window
-        } else {
-            Phase::WarmUp
-        };
+        let phase = Phase::of(in_window);
         let of = |quantity, request, class| Series {
             second,
             phase,

@@ -20,15 +20,18 @@ impl ExchangeRecorder {
     /// Treats what the schedule releases as sessions.
     #[must_use]
     pub fn for_sessions(mut self, window: SessionWindow) -> Self {
-        self.counts_mut().released = ArrivalKind::Sessions;
-        self.set_session_window(window);
+        self.counts.released = ArrivalKind::Sessions;
+        self.session_window = window;
         self
     }
 
     /// Records the end of an exchange within a session.
     pub fn within(&mut self, within: &NestedExchange, done: &Done<'_>) {
         let start = match within.start {
-            NestedStart::Released(ticket) => self.released(ticket),
+            NestedStart::Released(ticket) => {
+                let exchange = self.exchanges.get(ticket);
+                exchange.map(|exchange| (exchange.intended_ns, exchange.released_ns))
+            }
             NestedStart::Own {
                 intended_ns,
                 released_ns,
@@ -46,18 +49,18 @@ impl ExchangeRecorder {
             count: 1,
         };
         let class = self.class(done);
-        let end_ns = match self.session_window() {
+        let end_ns = match self.session_window {
             SessionWindow::Timed => self.arrivals().window_end_ns(),
             SessionWindow::Counted => NEVER,
         };
-        let in_window = (self.window_start_ns()..end_ns).contains(&intended_ns);
+        let in_window = (self.window_start_ns..end_ns).contains(&intended_ns);
         let enter = |stages: &mut ExchangeCounts| {
             stages.intended += 1;
             stages.released += 1;
             stages.sent += u64::from(done.sent_ns.is_some());
             stages.end(done.outcome, 1);
         };
-        let counts = &mut self.counts_mut().within;
+        let counts = &mut self.counts.within;
         enter(&mut counts.all);
         if in_window {
             enter(&mut counts.window);
@@ -74,20 +77,21 @@ impl ExchangeRecorder {
     pub fn session(&mut self, ticket: Ticket, series: u16, done: &Done<'_>) {
         let exchange = self.close(ticket);
         let class = self.class(done);
-        let in_window = exchange.intended_ns >= self.window_start_ns();
+        let in_window = exchange.intended_ns >= self.window_start_ns;
         self.count(in_window, |stages| stages.end(done.outcome, 1));
         let ended_ns = done.ended.arrived_ns;
-        let window = self.window_start_ns()..self.arrivals().window_end_ns();
+        let window = self.window_start_ns..self.arrivals().window_end_ns();
         if done.outcome != Outcome::Unfinished && window.contains(&ended_ns) {
-            self.counts_mut().within.ended_in_window += 1;
+            self.counts.within.ended_in_window += 1;
         }
         for (quantity, since_ns) in [
             (Quantity::LatencyOnly, exchange.released_ns),
             (Quantity::Response, exchange.intended_ns),
         ] {
             let took_ns = ended_ns.saturating_sub(since_ns);
-            self.record(&exchange, (series, class), (quantity, took_ns), in_window);
+            let series = (series, class, quantity);
+            self.record_at(exchange.intended_ns, in_window, series, took_ns);
         }
-        self.ended(done.ended.seen_ns);
+        self.arrivals.ended(done.ended.seen_ns, 1);
     }
 }

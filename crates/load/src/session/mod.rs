@@ -22,8 +22,8 @@ use tare_schema::agent::ErrorSource;
 use tare_schema::load::session::OnFailure;
 
 use crate::client::{
-    Bound, Client, Closed, ConnId, Done, Due, ErrorClass, NestedExchange, NestedStart, Outcome,
-    Outlet, Stamp, Status, Ticket, TimerId, Written,
+    Client, Closed, ConnId, Done, Due, ErrorClass, NestedExchange, NestedStart, Outcome, Outlet,
+    Stamp, Status, Ticket, TimerId, Written,
 };
 use crate::protocols::http1::client::Http1Client;
 pub use dry_run::{DryRunStep, dry_run};
@@ -255,14 +255,7 @@ impl Sessions {
             Next::End => self.finish(session, out),
             Next::RenderFailed(request, why) => {
                 let ended = Stamp::event(out.now_ns());
-                let done = Done {
-                    outcome: Outcome::Wrong(TEMPLATE_ERROR),
-                    sent_ns: None,
-                    ended,
-                    bound: Bound::Exact,
-                    waited: None,
-                    example: &why,
-                };
+                let done = Done::unsent(Outcome::Wrong(TEMPLATE_ERROR), ended, &why);
                 out.within(&NestedExchange { request, start }, &done);
                 let slot = &mut self.slots[at];
                 slot.request = request;
@@ -308,14 +301,7 @@ impl Sessions {
         self.inner.requests_mut().end(session);
         let slot = &mut self.slots[session.0 as usize];
         slot.state = State::None;
-        let done = Done {
-            outcome,
-            sent_ns: None,
-            ended: slot.last,
-            bound: Bound::Exact,
-            waited: None,
-            example,
-        };
+        let done = Done::unsent(outcome, slot.last, example);
         out.session(session, self.steps, &done);
     }
 

@@ -10,7 +10,7 @@ use tare_schema::protocol::OverTcp;
 
 use super::{Connects, Protocol, without_options};
 use crate::client::{
-    Bound, Client, Closed, ConnId, Connected, Done, Due, Outcome, Outlet, Stamp, Status, TimerId,
+    Client, Closed, ConnId, Connected, Done, Due, Outcome, Outlet, Stamp, Status, TimerId,
     WaitCause,
 };
 use crate::connection_pool::{Deadlines, PoolConfig, WaitQueue};
@@ -135,13 +135,10 @@ impl Connect {
             return;
         };
         let done = Done {
-            outcome,
             // The SYN is sent when the attempt starts.
             sent_ns: Some(begun_ns),
-            ended,
-            bound: Bound::Exact,
             waited,
-            example,
+            ..Done::unsent(outcome, ended, example)
         };
         out.done(due.ticket, &done);
     }

@@ -381,17 +381,11 @@ impl Client for Udp {
     fn abandon(&mut self, out: &mut impl Outlet) {
         let example = "no answer when the drain ended";
         self.give_up(Outcome::Unfinished, &example, out, |_| true);
-        let ended = Stamp::event(out.now_ns());
+        let (example, ended) = ("not sent when the drain ended", Stamp::event(out.now_ns()));
+        let done = Done::unsent(Outcome::Unfinished, ended, &example);
         for (due, cause) in self.waiting.drain(..) {
-            let done = Done {
-                outcome: Outcome::Unfinished,
-                sent_ns: None,
-                ended,
-                bound: Bound::Exact,
-                waited: Some(cause),
-                example: &"not sent when the drain ended",
-            };
-            out.done(due.ticket, &done);
+            let waited = Some(cause);
+            out.done(due.ticket, &Done { waited, ..done });
         }
     }
 }

@@ -12,7 +12,7 @@ use super::super::codec::{Codec, Limits};
 use super::super::dialect::Dialect;
 use super::super::error::ErrorCode;
 use super::output::{Flushed, Output};
-use super::streams::{FinishedStream, NewStream, Resets, Sending, Streams};
+use super::streams::{FinishedStream, Resets, Sending, Streams};
 use super::{Http2Counts, QueuedExchange, Windows};
 use crate::client::{ConnId, Outlet, WaitCause};
 
@@ -208,15 +208,9 @@ impl<D: Dialect> Conn<D> {
     pub fn begin(&mut self, waiting: QueuedExchange, request: &D::Request) {
         let outgoing = D::outgoing(request);
         let id = self.next_id;
-        let new_stream = NewStream {
-            id,
-            due: waiting.due,
-            tries: waiting.tries,
-            waited: waiting.cause,
-            send_window: self.peer.initial_window,
-            receive_window: i64::from(self.windows.stream_bytes),
-        };
-        let slot = self.streams.open(new_stream);
+        let receive_window = i64::from(self.windows.stream_bytes);
+        let windows = (self.peer.initial_window, receive_window);
+        let slot = self.streams.open(id, waiting, windows);
         assert!(slot.is_some(), "a connection with room has a free stream");
         let Some(slot) = slot else { return };
         self.next_id += 2;

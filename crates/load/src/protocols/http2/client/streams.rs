@@ -3,6 +3,7 @@
 use std::fmt::Display;
 
 use super::super::codec::FieldSection;
+use super::QueuedExchange;
 use crate::arrivals::NEVER;
 use crate::client::{Bound, Done, Due, Outcome, Outlet, Stamp, WaitCause};
 
@@ -56,21 +57,6 @@ pub enum Sending {
     Stalled,
     /// Its next part is not due yet.
     Paced,
-}
-
-/// Initial state of a stream.
-#[derive(Debug, Clone, Copy)]
-pub struct NewStream {
-    pub id: u32,
-    pub due: Due,
-    /// How often servers returned it unprocessed.
-    pub tries: u8,
-    /// Why it was not started immediately.
-    pub waited: Option<WaitCause>,
-    /// Bytes that the server accepts on it.
-    pub send_window: i64,
-    /// Bytes that the client accepts on it.
-    pub receive_window: i64,
 }
 
 /// The exchange of a closed stream.
@@ -180,17 +166,22 @@ impl<P: Default> Streams<P> {
 
     /// Opens a stream; `None` when no slot is free.
     #[inline]
-    pub fn open(&mut self, new_stream: NewStream) -> Option<u16> {
+    pub fn open(
+        &mut self,
+        id: u32,
+        queued: QueuedExchange,
+        (send_window, receive_window): (i64, i64),
+    ) -> Option<u16> {
         let at = self.free.pop()?;
-        let hint = self.hint(new_stream.id);
+        let hint = self.hint(id);
         self.hints[hint] = at;
         self.slots[usize::from(at)] = Stream {
-            id: new_stream.id,
-            due: new_stream.due,
-            tries: new_stream.tries,
-            waited: new_stream.waited,
-            send_window: new_stream.send_window,
-            receive_window: new_stream.receive_window,
+            id,
+            due: queued.due,
+            tries: queued.tries,
+            waited: queued.cause,
+            send_window,
+            receive_window,
             ..Stream::free()
         };
         Some(at)
@@ -312,27 +303,25 @@ mod tests {
     use super::*;
     use crate::client::Ticket;
 
-    fn new_stream(id: u32) -> NewStream {
+    fn open(streams: &mut Streams<()>, id: u32) -> Option<u16> {
         let due = Due {
             ticket: Ticket(id),
             request: 0,
         };
-        NewStream {
-            id,
+        let queued = QueuedExchange {
             due,
+            cause: None,
             tries: 0,
-            waited: None,
-            send_window: 0,
-            receive_window: 0,
-        }
+        };
+        streams.open(id, queued, (0, 0))
     }
 
     #[test]
     fn a_long_lived_stream_is_found_although_later_ones_took_its_hint() {
         let mut streams = Streams::<()>::new(4);
-        let old = streams.open(new_stream(1)).unwrap();
+        let old = open(&mut streams, 1).unwrap();
         for id in (3..2_000).step_by(2) {
-            let at = streams.open(new_stream(id)).unwrap();
+            let at = open(&mut streams, id).unwrap();
             assert_eq!(streams.find(id), Some(at));
             assert_eq!(streams.find(1), Some(old));
             streams.close(at);
@@ -344,8 +333,8 @@ mod tests {
     #[test]
     fn no_more_streams_are_opened_than_there_are_places() {
         let mut streams = Streams::<()>::new(2);
-        assert!(streams.open(new_stream(1)).is_some() && streams.open(new_stream(3)).is_some());
-        assert!(streams.open(new_stream(5)).is_none());
+        assert!(open(&mut streams, 1).is_some() && open(&mut streams, 3).is_some());
+        assert!(open(&mut streams, 5).is_none());
         assert_eq!(streams.live(), 2);
     }
 

@@ -7,8 +7,8 @@ use tare_schema::agent::ErrorSource;
 use super::super::codec::frame;
 use super::super::dialect::Dialect;
 use super::super::error::{CodecError, ErrorCode};
+use super::Http2;
 use super::conn::{CloseReason, State};
-use super::{Http2, QueuedExchange};
 use crate::client::{Bound, Closed, ConnId, Done, ErrorClass, Outcome, Outlet, Stamp};
 
 impl<D: Dialect> Http2<D> {
@@ -42,22 +42,10 @@ impl<D: Dialect> Http2<D> {
         example: &dyn Display,
         out: &mut impl Outlet,
     ) {
-        let ended = Stamp::event(out.now_ns());
-        while let Some(QueuedExchange {
-            due, cause: waited, ..
-        }) = self.waiting.pop_front()
-        {
-            out.done(
-                due.ticket,
-                &Done {
-                    outcome,
-                    sent_ns: None,
-                    ended,
-                    bound: Bound::Exact,
-                    waited,
-                    example,
-                },
-            );
+        let done = Done::unsent(outcome, Stamp::event(out.now_ns()), example);
+        for queued in self.waiting.drain(..) {
+            let waited = queued.cause;
+            out.done(queued.due.ticket, &Done { waited, ..done });
         }
     }
 

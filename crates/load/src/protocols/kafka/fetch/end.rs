@@ -4,7 +4,7 @@ use std::sync::atomic::Ordering;
 
 use super::cursor::PartitionCursor;
 use super::{FETCH, Fetch, GROUP, OFFSETS};
-use crate::client::{Bound, Done, Due, ErrorClass, Outcome, Outlet, Stamp};
+use crate::client::{Done, ErrorClass, Outcome, Outlet, Stamp};
 use crate::protocols::kafka::send_queue::NoSegments;
 use tare_kafka::group::GroupKind;
 use tare_schema::agent::ErrorSource;
@@ -27,17 +27,12 @@ impl Fetch {
                 self.layout_changed = true;
                 let in_flight = self.broker_fetches[broker as usize].in_flight.take();
                 if let Some(in_flight) = in_flight {
-                    out.done(
-                        in_flight.due.ticket,
-                        &Done {
-                            outcome: Outcome::Wrong(class),
-                            sent_ns,
-                            ended: Stamp::event(now_ns),
-                            bound: Bound::Exact,
-                            waited: in_flight.waited,
-                            example: &why,
-                        },
-                    );
+                    let done = Done {
+                        sent_ns,
+                        waited: in_flight.waited,
+                        ..Done::unsent(Outcome::Wrong(class), Stamp::event(now_ns), &why)
+                    };
+                    out.done(in_flight.due.ticket, &done);
                 }
             }
             OFFSETS => self.on_offsets_lost(broker, now_ns),
@@ -93,29 +88,20 @@ impl Fetch {
     /// The drain is over: ends all exchanges as unfinished and leaves the group.
     pub(super) fn give_up(&mut self, out: &mut impl Outlet) {
         self.finished = true;
-        let waiting = self
-            .waiting
-            .drain(..)
-            .map(|(due, waited)| (due, None, waited));
-        let in_flight = self
-            .broker_fetches
-            .iter_mut()
-            .filter_map(|broker_fetch| broker_fetch.in_flight.take());
-        let in_flight = in_flight.map(|one| (one.due, Some(()), one.waited));
-        let all: Vec<(Due, Option<()>, _)> = waiting.chain(in_flight).collect();
         let ended = Stamp::event(out.now_ns());
-        for (due, sent, waited) in all {
-            out.done(
-                due.ticket,
-                &Done {
-                    outcome: Outcome::Unfinished,
-                    sent_ns: sent.map(|()| ended.seen_ns),
-                    ended,
-                    bound: Bound::Exact,
-                    waited,
-                    example: &"no answer when the drain ended",
-                },
-            );
+        let example = "no answer when the drain ended";
+        let done = Done::unsent(Outcome::Unfinished, ended, &example);
+        for (due, waited) in self.waiting.drain(..) {
+            out.done(due.ticket, &Done { waited, ..done });
+        }
+        let fetches = self.broker_fetches.iter_mut();
+        for in_flight in fetches.filter_map(|broker_fetch| broker_fetch.in_flight.take()) {
+            let done = Done {
+                sent_ns: Some(ended.seen_ns),
+                waited: in_flight.waited,
+                ..done
+            };
+            out.done(in_flight.due.ticket, &done);
         }
         self.leave_group(out);
         self.cluster.flush(&NoSegments, out);

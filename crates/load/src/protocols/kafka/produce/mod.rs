@@ -36,8 +36,7 @@ use super::cluster::{Cluster, ClusterPlan, Event, TIMER_OWNER};
 use super::versions::Api;
 use crate::arrivals::NEVER;
 use crate::client::{
-    Bound, Client, Closed, ConnId, Done, Due, ErrorClass, Outcome, Outlet, Run, Stamp, TimerId,
-    WaitCause,
+    Client, Closed, ConnId, Done, Due, ErrorClass, Outcome, Outlet, Run, Stamp, TimerId, WaitCause,
 };
 use crate::protocols::protocol_counters;
 
@@ -348,28 +347,21 @@ impl Client for Produce {
         for at in 0..self.batch_pool.all().count() as u32 {
             let slot = self.batch_pool.slot_mut(at);
             let pieces = std::mem::take(&mut slot.pieces);
+            let example = "not acknowledged when the drain ended";
             let done = Done {
-                outcome: Outcome::Unfinished,
                 sent_ns: slot.sent_ns,
-                ended,
-                bound: Bound::Upper,
                 waited: slot.blocked,
-                example: &"not acknowledged when the drain ended",
+                ..Done::unsent(Outcome::Unfinished, ended, &example)
             };
             for (ticket, count) in pieces {
                 out.done_some(ticket, count, &done);
             }
         }
+        let example = "still waiting for room in a batch when the drain ended";
+        let done = Done::unsent(Outcome::Unfinished, ended, &example);
         for (run, cause) in std::mem::take(&mut self.waiting) {
-            let done = Done {
-                outcome: Outcome::Unfinished,
-                sent_ns: None,
-                ended,
-                bound: Bound::Upper,
-                waited: Some(cause),
-                example: &"still waiting for room in a batch when the drain ended",
-            };
-            out.done_some(run.due.ticket, run.count, &done);
+            let waited = Some(cause);
+            out.done_some(run.due.ticket, run.count, &Done { waited, ..done });
         }
     }
 }

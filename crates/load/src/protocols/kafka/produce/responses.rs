@@ -117,12 +117,8 @@ impl Produce {
         self.counts.batch_bytes += slot.batch.sealed_bytes() as u64;
         self.counts.payload_bytes += values * u64::from(slot.batch.count());
         let end = Done {
-            outcome: Outcome::Ok(Status::NONE),
-            sent_ns: None,
-            waited: None,
-            ended,
             bound,
-            example: &"",
+            ..Done::unsent(Outcome::Ok(Status::NONE), ended, &"")
         };
         self.end_in_flight(batch, end, out);
     }
@@ -176,12 +172,8 @@ impl Produce {
                     self.producer_id.invalidate();
                 }
                 let end = Done {
-                    outcome: Outcome::Wrong(code.class()),
-                    sent_ns: None,
-                    waited: None,
-                    ended,
                     bound,
-                    example: &words,
+                    ..Done::unsent(Outcome::Wrong(code.class()), ended, &words)
                 };
                 return self.end_in_flight(batch, end, out);
             }
@@ -248,14 +240,8 @@ impl Produce {
             }
             // With `acks` 0 there is no response: whether it was written will never be known.
             if self.plan.spec.acks == Acks::None && sent_ns.is_some() {
-                let end = Done {
-                    outcome: Outcome::Wrong(class),
-                    sent_ns: None,
-                    waited: None,
-                    ended: Stamp::event(out.now_ns()),
-                    bound: Bound::Upper,
-                    example: &why,
-                };
+                let ended = Stamp::event(out.now_ns());
+                let end = Done::unsent(Outcome::Wrong(class), ended, &why);
                 self.end_in_flight(batch, end, out);
             } else {
                 self.retry_or_expire(batch, class, &why, out);
@@ -292,14 +278,7 @@ impl Produce {
             if slot.sequence.is_some() {
                 self.producer_id.invalidate();
             }
-            let end = Done {
-                outcome: Outcome::Wrong(class),
-                sent_ns: None,
-                waited: None,
-                ended: Stamp::event(now_ns),
-                bound: Bound::Upper,
-                example: why,
-            };
+            let end = Done::unsent(Outcome::Wrong(class), Stamp::event(now_ns), why);
             return self.end_in_flight(batch, end, out);
         }
         let doublings = slot.tries.saturating_sub(1).min(4);
@@ -368,14 +347,7 @@ impl Produce {
             ),
             (None, None) => (ErrorClass::TIMEOUT, "not sent in time".to_owned()),
         };
-        let end = Done {
-            outcome: Outcome::Wrong(class),
-            sent_ns: None,
-            waited: None,
-            ended: Stamp::event(now_ns),
-            bound: Bound::Upper,
-            example: &why,
-        };
+        let end = Done::unsent(Outcome::Wrong(class), Stamp::event(now_ns), &why);
         for at in 0..self.partitions.len() {
             while let Some(&batch) = self.partitions[at].queue.front() {
                 let slot = self.batch_pool.slot(batch);
