@@ -79,37 +79,19 @@ pub struct Template {
 enum Piece {
     Text(Box<[u8]>),
     Fill {
-        fill: Fill,
+        with: With,
+        source: Source,
         place: Place,
         name: Arc<str>,
     },
 }
 
-#[derive(Debug, Clone)]
-enum Fill {
-    Uuid,
-    Seq,
-    Int {
-        least: i64,
-        most: i64,
-        digits: u8,
-    },
-    Hex(u32),
-    Choice(Box<[Box<[u8]>]>),
-    Cycle {
-        items: Box<[Box<[u8]>]>,
-        number: usize,
-    },
-    Date {
-        from_days: i32,
-        to_days: i32,
-        format: Box<str>,
-    },
-    Column {
-        table: usize,
-        column: usize,
-    },
-    Variable(usize),
+/// Where a placeholder's value is.
+#[derive(Debug, Clone, Copy, Default)]
+struct Source {
+    /// Number of the cycle, the table or the variable.
+    number: usize,
+    column: usize,
 }
 
 /// Data for rendering.
@@ -162,8 +144,12 @@ impl Template {
                         _ => place,
                     };
                     let name: Arc<str> = name_of(&parsed.with).into();
-                    let fill = compile(parsed.with, place, names)?;
-                    self.pieces.push(Piece::Fill { fill, place, name });
+                    self.pieces.push(Piece::Fill {
+                        source: resolve(&parsed.with, place, names)?,
+                        with: parsed.with,
+                        place,
+                        name,
+                    });
                 }
             }
         }
@@ -180,16 +166,6 @@ impl Template {
         }
     }
 
-    /// Appends another template.
-    pub fn append(&mut self, other: Template) {
-        for piece in other.pieces {
-            match piece {
-                Piece::Text(text) => self.text(&text),
-                fill @ Piece::Fill { .. } => self.pieces.push(fill),
-            }
-        }
-    }
-
     /// Appends the text to `out`.
     ///
     /// # Errors
@@ -202,8 +178,13 @@ impl Template {
         for piece in &self.pieces {
             match piece {
                 Piece::Text(text) => out.extend_from_slice(text),
-                Piece::Fill { fill, place, name } => {
-                    if !fill.put(context, *place, out, name)? {
+                Piece::Fill {
+                    with,
+                    source,
+                    place,
+                    name,
+                } => {
+                    if !put_value(with, *source, context, *place, out, name)? {
                         return Err(RenderError::Unsendable(Arc::clone(name)));
                     }
                 }
@@ -227,69 +208,39 @@ fn name_of(with: &With) -> String {
     }
 }
 
-fn compile(with: With, place: Place, names: &mut Names<'_>) -> Result<Fill, CompileError> {
-    let bytes = |items: Vec<String>| -> Result<Box<[Box<[u8]>]>, CompileError> {
-        let check = |item: String| match place.takes(item.as_bytes()) {
-            true => Ok(item.into_bytes().into_boxed_slice()),
-            false => Err(CompileError::Unsendable(item)),
-        };
-        items.into_iter().map(check).collect()
+/// Looks up the names of a placeholder, and checks that its fixed values are valid in its place.
+fn resolve(with: &With, place: Place, names: &mut Names<'_>) -> Result<Source, CompileError> {
+    let check = |item: &String| match place.takes(item.as_bytes()) {
+        true => Ok(()),
+        false => Err(CompileError::Unsendable(item.clone())),
     };
-    Ok(match with {
-        With::Uuid => Fill::Uuid,
-        With::Seq => Fill::Seq,
-        With::Int {
-            least,
-            most,
-            digits,
-        } => Fill::Int {
-            least,
-            most,
-            digits,
-        },
-        With::Hex { digits } => Fill::Hex(digits),
-        With::Choice(items) => Fill::Choice(bytes(items)?),
+    let mut source = Source::default();
+    match with {
+        With::Uuid | With::Seq | With::Int { .. } | With::Hex { .. } | With::Date { .. } => {}
+        With::Choice(items) => items.iter().try_for_each(check)?,
         With::Cycle(items) => {
-            let number = *names.cycles;
+            items.iter().try_for_each(check)?;
+            source.number = *names.cycles;
             *names.cycles += 1;
-            Fill::Cycle {
-                items: bytes(items)?,
-                number,
-            }
         }
-        With::Date {
-            from_days,
-            to_days,
-            format,
-        } => Fill::Date {
-            from_days,
-            to_days,
-            format: format.into(),
-        },
         With::Column { table, column } => {
-            let at = names
-                .tables
-                .iter()
-                .position(|known| known.name == table)
-                .ok_or_else(|| CompileError::Table(table.clone()))?;
-            let found = names.tables[at]
-                .columns
-                .iter()
-                .position(|known| *known == column);
-            let column = found.ok_or(CompileError::Column { table, column })?;
-            let wrong = |row: &&Vec<String>| !place.takes(row[column].as_bytes());
-            if let Some(row) = names.tables[at].rows.iter().find(wrong) {
-                return Err(CompileError::Unsendable(row[column].clone()));
-            }
-            Fill::Column { table: at, column }
+            let at = names.tables.iter().position(|known| known.name == *table);
+            source.number = at.ok_or_else(|| CompileError::Table(table.clone()))?;
+            let found = &names.tables[source.number];
+            let at = found.columns.iter().position(|known| known == column);
+            source.column = at.ok_or_else(|| CompileError::Column {
+                table: table.clone(),
+                column: column.clone(),
+            })?;
+            let mut values = found.rows.iter().map(|row| &row[source.column]);
+            values.try_for_each(check)?;
         }
-        With::Variable(name) => {
-            let Some(variables) = names.variables.as_mut() else {
-                return Err(CompileError::Variable(name));
-            };
-            Fill::Variable(variable(variables, &name))
-        }
-    })
+        With::Variable(name) => match names.variables.as_mut() {
+            Some(variables) => source.number = variable(variables, name),
+            None => return Err(CompileError::Variable(name.clone())),
+        },
+    }
+    Ok(source)
 }
 
 /// Index of a variable, which is added if it is new.
@@ -303,55 +254,51 @@ pub fn variable(variables: &mut Vec<String>, name: &str) -> usize {
         })
 }
 
-impl Fill {
-    /// Whether the value is valid in its place.
-    fn put(
-        &self,
-        context: &mut RenderContext<'_>,
-        place: Place,
-        out: &mut Vec<u8>,
-        name: &Arc<str>,
-    ) -> Result<bool, RenderError> {
-        let filler = &mut *context.filler;
-        match self {
-            Fill::Uuid => filler.uuid(out),
-            Fill::Seq => put_unsigned(filler.next_seq(), 1, out),
-            Fill::Int {
-                least,
-                most,
-                digits,
-            } => filler.int((*least, *most), *digits, out),
-            Fill::Hex(digits) => filler.hex(*digits, out),
-            Fill::Choice(items) => {
-                let at = filler.below(items.len());
-                return Ok(put(&items[at], place, out));
-            }
-            Fill::Cycle { items, number } => {
-                let at = filler.next_of_cycle(*number, items.len());
-                return Ok(put(&items[at], place, out));
-            }
-            Fill::Date {
-                from_days,
-                to_days,
-                format,
-            } => {
-                return Ok(filler.date((*from_days, *to_days), format, place, out));
-            }
-            Fill::Column { table, column } => {
-                let row = context.rows.get(*table).copied().unwrap_or(0);
-                let value = filler.cell(*table, row, *column);
-                return Ok(put(value, place, out));
-            }
-            Fill::Variable(number) => {
-                let value = context.variables.get(*number).and_then(Value::text);
-                let Some(value) = value else {
-                    return Err(RenderError::NoValue(Arc::clone(name)));
-                };
-                return Ok(put(value, place, out));
-            }
+/// Appends a value; returns whether it is valid in its place.
+fn put_value(
+    with: &With,
+    Source { number, column }: Source,
+    context: &mut RenderContext<'_>,
+    place: Place,
+    out: &mut Vec<u8>,
+    name: &Arc<str>,
+) -> Result<bool, RenderError> {
+    let filler = &mut *context.filler;
+    match with {
+        With::Uuid => filler.uuid(out),
+        With::Seq => put_unsigned(filler.next_seq(), 1, out),
+        With::Int {
+            least,
+            most,
+            digits,
+        } => filler.int((*least, *most), *digits, out),
+        With::Hex { digits } => filler.hex(*digits, out),
+        With::Choice(items) => {
+            let at = filler.below(items.len());
+            return Ok(put(items[at].as_bytes(), place, out));
         }
-        Ok(true)
+        With::Cycle(items) => {
+            let at = filler.next_of_cycle(number, items.len());
+            return Ok(put(items[at].as_bytes(), place, out));
+        }
+        With::Date {
+            from_days,
+            to_days,
+            format,
+        } => {
+            return Ok(filler.date((*from_days, *to_days), format, place, out));
+        }
+        With::Column { .. } => {
+            let row = context.rows.get(number).copied().unwrap_or(0);
+            return Ok(put(filler.cell(number, row, column), place, out));
+        }
+        With::Variable(_) => {
+            let value = context.variables.get(number).and_then(Value::text);
+            let value = value.ok_or_else(|| RenderError::NoValue(Arc::clone(name)))?;
+            return Ok(put(value, place, out));
+        }
     }
+    Ok(true)
 }
 
 /// Writes a number.
