@@ -42,28 +42,18 @@ pub struct Call<'a> {
 
 /// Why a call failed.
 #[derive(Debug, Error)]
+#[expect(missing_docs, reason = "the messages say it")]
 pub enum CallError {
-    /// A header field that cannot be sent.
     #[error("the header {0:?} cannot be sent")]
     Header(String),
-    /// There is no whole response.
     #[error("{0}")]
     Exchange(String),
-    /// Another HTTP status than 200.
     #[error("HTTP status {0}, not 200")]
     Http(String),
-    /// The response has no status.
     #[error("the answer has no grpc-status")]
     NoStatus,
-    /// The call ended with an error.
     #[error("grpc-status {code}: {message}")]
-    Status {
-        /// The code.
-        code: u64,
-        /// The server's message, as sent.
-        message: String,
-    },
-    /// A message is compressed, which was not offered, or cut off.
+    Status { code: u64, message: String },
     #[error("a message of the answer is compressed or cut off")]
     Message,
 }

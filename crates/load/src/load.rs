@@ -18,18 +18,12 @@ use crate::protocols::http2::Http2Options;
 
 /// Why a URL cannot be used.
 #[derive(Debug, Error)]
+#[expect(missing_docs, reason = "the messages say it")]
 pub enum UrlError {
-    /// Not of the form `http://host:port/path`.
     #[error("{0:?} is no URL for a load: write http://host:port/path")]
     Form(String),
-    /// The host does not resolve.
     #[error("{host} has no address ({why}): check the name")]
-    Host {
-        /// Host and port.
-        host: String,
-        /// The resolver's error.
-        why: String,
-    },
+    Host { host: String, why: String },
 }
 
 /// A load to run: a [`LoadPlan`] with defaults. What has no method here is set with [`Load::plan_mut`].

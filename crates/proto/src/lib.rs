@@ -17,66 +17,38 @@ use thiserror::Error;
 
 /// Why descriptors cannot be read or a message cannot be encoded.
 #[derive(Debug, Error)]
+#[expect(missing_docs, reason = "the messages say it")]
 pub enum ProtoError {
-    /// A `.proto` file that is not found or does not compile.
     #[error(
         "{file}: {why}; its folder, or that of what it imports, may have to be named with --import-path"
     )]
-    Compile {
-        /// The file.
-        file: String,
-        /// The compiler's error.
-        why: String,
-    },
-    /// A descriptor set that cannot be decoded.
+    Compile { file: String, why: String },
     #[error(
         "not a whole descriptor set: {0}; make it with `protoc --include_imports --descriptor_set_out=FILE`"
     )]
     Set(String),
-    /// Not the name of a method.
     #[error("{0:?} is not the name of a method: write package.Service/Method")]
     MethodName(String),
-    /// A service without a descriptor.
     #[error("service {name} is not described; there are: {known}")]
-    NoService {
-        /// The service.
-        name: String,
-        /// Services with descriptors.
-        known: String,
-    },
-    /// A method that its service does not have.
+    NoService { name: String, known: String },
     #[error("service {service} has no method {name}; it has: {known}")]
     NoMethod {
-        /// The service.
         service: String,
-        /// The method.
         name: String,
-        /// Methods of the service.
         known: String,
     },
-    /// Text that is not JSON, or does not match the message type.
     #[error("the data is no {message}: {why}; its fields are: {fields}")]
     Json {
-        /// Full name of the message.
         message: String,
-        /// The error.
         why: String,
-        /// Fields of the message.
         fields: String,
     },
-    /// The reflection call failed.
     #[error(
         "cannot ask the server for its description: {0}; name a --proto or --protoset file instead"
     )]
     Query(String),
-    /// The server's reflection did not return descriptors.
     #[error(
         "the server's reflection does not describe {asked}: {why}; name a --proto or --protoset file instead"
     )]
-    Reflection {
-        /// The requested service or file.
-        asked: String,
-        /// The server's error.
-        why: String,
-    },
+    Reflection { asked: String, why: String },
 }

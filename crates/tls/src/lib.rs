@@ -19,21 +19,14 @@ use thiserror::Error;
 
 /// Why certificates or a key cannot be used.
 #[derive(Debug, Error)]
+#[expect(missing_docs, reason = "the messages say it")]
 pub enum TrustError {
-    /// A file that cannot be read or parsed.
     #[error("{path} cannot be used for TLS: {why}")]
-    File {
-        /// Its path.
-        path: String,
-        /// Why not.
-        why: String,
-    },
-    /// The system has no certificate authorities.
+    File { path: String, why: String },
     #[error(
         "the system has no certificate authorities to check a server with: install ca-certificates, give --cacert FILE, or accept any certificate with --insecure"
     )]
     NoRoots,
-    /// The certificate authorities cannot be used.
     #[error("the certificate authorities cannot be used: {0}")]
     Roots(String),
 }

@@ -17,35 +17,28 @@ const BYTES_MAX: u64 = 4_000_000_000;
 
 /// Why a recording cannot be used.
 #[derive(Debug, Error)]
+#[expect(missing_docs, reason = "the messages say it")]
 pub enum RecordingError {
-    /// It cannot be read.
     #[error("the recording: {0}")]
     Read(String),
-    /// A line that is not valid in a recording.
     #[error(
         "{file}:{line}: {text:?} is no start: write one a line, in seconds with a point (0.25) or whole nanoseconds, or give the \
          CSV or HdrHistogram log of a load"
     )]
     Line {
-        /// Which file.
         file: String,
         /// Number of the line, from 1.
         line: usize,
         /// As in the file, shortened.
         text: String,
     },
-    /// It has no starts.
     #[error("the recording {0} has no starts")]
     Empty(String),
-    /// It has too many.
     #[error("the recording {0} has more than {STARTS_MAX} starts: cut it")]
     TooMany(String),
-    /// A log that cannot be read.
     #[error("the recording {file}: {source}")]
     Log {
-        /// Which file.
         file: String,
-        /// Why.
         source: tare_stats::hlog::ReadError,
     },
 }

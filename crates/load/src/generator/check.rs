@@ -26,65 +26,40 @@ const SAMPLE_EVERY_NS_MIN: u64 = 10_000_000;
 
 /// Why a plan is invalid.
 #[derive(Debug, Error)]
+#[expect(missing_docs, reason = "the messages say it")]
 pub enum PlanError {
-    /// Written for another version of the format.
     #[error(
         "the load plan has version {found}, this agent reads version {FORMAT_VERSION}: use the same tare on both sides"
     )]
-    Version {
-        /// As in the plan.
-        found: u32,
-    },
+    Version { found: u32 },
     /// An address of the plan that the plan does not allow.
     #[error(transparent)]
     Reach(#[from] OutOfReach),
-    /// A number out of range.
     #[error("{what} is {value}, but must be {must}")]
     Number {
-        /// Name of the setting.
         what: &'static str,
-        /// As in the plan.
         value: String,
-        /// Allowed values.
         must: &'static str,
     },
-    /// A name that is not valid in a tag.
     #[error("{what} {name:?} cannot stand in a histogram tag: use letters, digits, - and _")]
-    Name {
-        /// What has this name.
-        what: &'static str,
-        /// As in the plan.
-        name: String,
-    },
-    /// Two requests of the same name.
+    Name { what: &'static str, name: String },
     #[error("two requests are named {0:?}: name them apart")]
     Twice(String),
-    /// A protocol that this version does not know.
     #[error("this agent does not speak {0:?}: use {known}", known = known_protocols())]
     Protocol(String),
     /// A recording that cannot be replayed.
     #[error(transparent)]
     Recording(#[from] crate::arrivals::RecordingError),
-    /// A request that cannot be sent.
     #[error("request {name:?}: {why}")]
-    Request {
-        /// Its name.
-        name: String,
-        /// Why.
-        why: String,
-    },
-    /// A session over a protocol without sessions.
+    Request { name: String, why: String },
     #[error(
         "sessions are possible over http/1.1 only in this version: leave out the other protocol"
     )]
     SessionProtocol,
-    /// A table without complete rows.
     #[error("table {0:?} has no rows, or a row with too few values")]
     Table(String),
-    /// Options that the protocol refuses.
     #[error("{0}")]
     Invalid(String),
-    /// Unique rows without a session.
     #[error(
         "table {0:?} has unique rows, and only sessions can have some: use sequential or random"
     )]

@@ -80,48 +80,39 @@ pub struct Outcome {
 
 /// Why a load could not be run.
 #[derive(Debug, Error)]
+#[expect(missing_docs, reason = "the messages say it")]
 pub enum LoadError {
     /// The plan is invalid.
     #[error(transparent)]
     Plan(#[from] PlanError),
-    /// No connection could be opened.
     #[error("no connection to {address}: {why}")]
     NoConnection {
-        /// The first address.
         address: std::net::SocketAddr,
         /// Error of the last attempt.
         why: String,
     },
-    /// The server was reached, but the load is not possible with it.
     #[error("{0}")]
     Refused(String),
     /// The TLS settings of the plan cannot be used.
     #[error(transparent)]
     Tls(#[from] TlsError),
-    /// Too few file descriptors.
     #[error(
         "{needed} connections need {needed_descriptors} file descriptors, but only {allowed} are allowed: use fewer connections, or raise the hard limit (ulimit -Hn)"
     )]
     Descriptors {
-        /// Connections.
         needed: u64,
         /// Descriptors for them and for everything else.
         needed_descriptors: u64,
-        /// The hard limit.
         allowed: u64,
     },
-    /// A system call failed.
     #[error("cannot {what}: {source}")]
     System {
         /// What should have been done.
         what: &'static str,
-        /// The error.
         source: std::io::Error,
     },
-    /// A worker failed.
     #[error("a worker thread failed: {0}; this is an error of tare, please report it")]
     Worker(String),
-    /// The histograms could not be encoded.
     #[error("the histograms cannot be written: {0}")]
     Histograms(String),
 }

@@ -22,25 +22,17 @@ pub use value::Value;
 
 /// Why a template cannot be compiled.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[expect(missing_docs, reason = "the messages say it")]
 pub enum CompileError {
     /// A syntax error.
     #[error(transparent)]
     Text(#[from] TemplateError),
-    /// No such table.
     #[error("there is no table {0:?}: name it under data")]
     Table(String),
-    /// No such column.
     #[error("table {table:?} has no column {column:?}")]
-    Column {
-        /// The table.
-        table: String,
-        /// The column.
-        column: String,
-    },
-    /// A variable outside of a session.
+    Column { table: String, column: String },
     #[error("{0:?} is a variable, and only sessions have some")]
     Variable(String),
-    /// A value that is not valid in its place.
     #[error(
         "{0:?} cannot stand in a path or a header: it has a blank, a line break or a control character in it"
     )]
@@ -49,11 +41,10 @@ pub enum CompileError {
 
 /// Why a template cannot be rendered now.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[expect(missing_docs, reason = "the messages say it")]
 pub enum RenderError {
-    /// A variable has no value.
     #[error("variable {0:?} has no value: capture or set it before, or ask for it with if")]
     NoValue(Arc<str>),
-    /// A value that is not valid in its place.
     #[error("the value of {0:?} has a line break, blank or control character where none can be")]
     Unsendable(Arc<str>),
 }

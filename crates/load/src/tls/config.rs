@@ -20,31 +20,25 @@ use super::session_cache::SessionCache;
 
 /// Why the TLS configuration of a plan is not usable.
 #[derive(Debug, Error)]
+#[expect(missing_docs, reason = "the messages say it")]
 pub enum TlsError {
     /// Certificates or a key that cannot be used.
     #[error(transparent)]
     Trust(#[from] TrustError),
-    /// The client's certificate and key do not match, or cannot be used.
     #[error("the certificate {certificate} and the key {key} cannot be used together: {why}")]
     Identity {
-        /// File of the certificate.
         certificate: String,
-        /// File of the key.
         key: String,
-        /// Why not.
         why: String,
     },
-    /// A name that cannot be in a certificate.
     #[error(
         "{0:?} is not a name a server can be asked for over TLS: give a host name or an address with --sni"
     )]
     Name(String),
-    /// The range of TLS versions is empty.
     #[error(
         "no version of TLS is left between the oldest and the newest: give --tls-min 1.2 --tls-max 1.3"
     )]
     Versions,
-    /// rustls rejects the configuration.
     #[error("this TLS cannot be spoken: {0}")]
     Refused(String),
 }

@@ -12,39 +12,20 @@ pub const MESSAGE_BYTES_MAX: u32 = 64 << 20;
 
 /// Why the messages of a response are not the expected ones.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
+#[expect(missing_docs, reason = "the messages say it")]
 pub enum MessageError {
-    /// A compressed message, though no compression was offered.
     #[error("the message is compressed (flag {flag}), which was not offered")]
-    Compressed {
-        /// As sent.
-        flag: u8,
-    },
-    /// A message over the limit.
+    Compressed { flag: u8 },
     #[error("a message of {size_bytes} bytes, at most {MESSAGE_BYTES_MAX} are read")]
-    TooLarge {
-        /// As announced.
-        size_bytes: u32,
-    },
-    /// The body ended within a message.
+    TooLarge { size_bytes: u32 },
     #[error("the answer ends within a message, {missing_bytes} bytes before its end")]
-    Truncated {
-        /// Bytes that are missing.
-        missing_bytes: u32,
-    },
-    /// An unexpected number of messages.
+    Truncated { missing_bytes: u32 },
     #[error("the call succeeded with {count} messages instead of {expected}")]
-    Count {
-        /// As received.
-        count: u32,
-        /// Expected.
-        expected: u32,
-    },
-    /// A message with an unexpected body.
+    Count { count: u32, expected: u32 },
     #[error("message {number} is wrong: {wrong}")]
     Body {
         /// Which one, from 1.
         number: u32,
-        /// The difference.
         wrong: BodyMismatch,
     },
 }

@@ -10,42 +10,30 @@ use crate::client::ErrorClass;
 
 /// Why a complete response is not the expected one.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[expect(missing_docs, reason = "the messages say it")]
 pub enum ResponseMismatch {
-    /// The status is not accepted.
     #[error("the server answered with status {0}")]
     Status(u16),
     /// The body is not the expected one.
     #[error(transparent)]
     Body(#[from] BodyMismatch),
-    /// The body does not match the pattern.
     #[error("the expected pattern is not in the first {match_limit_bytes} bytes of the body")]
     NoMatch {
         /// Bytes that the pattern was matched against.
         match_limit_bytes: u32,
     },
-    /// A capture of a session failed.
     #[error("capture of {name:?}: {why}")]
-    Capture {
-        /// The variable.
-        name: Arc<str>,
-        /// Why.
-        why: CaptureError,
-    },
+    Capture { name: Arc<str>, why: CaptureError },
 }
 
 /// Why a capture failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
+#[expect(missing_docs, reason = "the messages say it")]
 pub enum CaptureError {
-    /// The value is not in the response.
     #[error("the answer does not have it; with `missing: unset` the session would go on")]
     Missing,
-    /// The body is larger than the capture limit.
     #[error("the body has more than {max_bytes} bytes: raise capture-limit of this step")]
-    TooLarge {
-        /// The step's limit.
-        max_bytes: u32,
-    },
-    /// The body is not valid JSON.
+    TooLarge { max_bytes: u32 },
     #[error("the body is no JSON (at line {line}, column {column})")]
     BadJson {
         /// From 1.
@@ -53,7 +41,6 @@ pub enum CaptureError {
         /// From 1.
         column: usize,
     },
-    /// The body is not UTF-8.
     #[error("the body is no text")]
     NoText,
 }

@@ -52,8 +52,8 @@ impl Expected {
 
 /// Why a request cannot be sent.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[expect(missing_docs, reason = "the messages say it")]
 pub enum RequestError {
-    /// Not a method.
     #[error("{0:?} is not an http method: use letters only, such as GET")]
     Method(String),
     /// CONNECT: it opens a tunnel, which is not an exchange.
@@ -61,52 +61,32 @@ pub enum RequestError {
         "CONNECT opens a tunnel and has no answer to measure: use GET, POST, PUT, PATCH, DELETE, HEAD or OPTIONS"
     )]
     Connect,
-    /// Not a path.
     #[error(
         "{0:?} is not a path: start it with / and percent-encode blanks and control characters"
     )]
     Path(String),
-    /// Not a header name.
     #[error("{0:?} is not a header name")]
     HeaderName(String),
-    /// Not a header value.
     #[error("the value of header {0:?} has a line break or control character in it")]
     HeaderValue(String),
-    /// A header that Tare sets from the body.
     #[error("header {0:?} follows from the body and cannot be set: leave it out")]
     Framing(String),
-    /// Not a host name.
     #[error("{0:?} cannot stand in a host header")]
     Host(String),
-    /// The body is too large.
     #[error("the body has {bytes} bytes, at most {BODY_BYTES_MAX} are possible")]
-    BodySize {
-        /// As planned.
-        bytes: u64,
-    },
-    /// A value that is not valid base64.
+    BodySize { bytes: u64 },
     #[error("{what} is not base64 (standard alphabet, with padding): {why}")]
     Base64 {
-        /// The value's role.
         what: &'static str,
-        /// The decoding error.
         why: base64::DecodeError,
     },
-    /// A body of gRPC messages in an HTTP request.
     #[error("messages are what a gRPC call sends: use protocol grpc, or one body")]
     Messages,
     /// A template that does not compile.
     #[error(transparent)]
     Template(#[from] CompileError),
-    /// An invalid regular expression.
     #[error("{pattern:?} is no regular expression: {why}")]
-    Pattern {
-        /// As planned.
-        pattern: String,
-        /// Why not.
-        why: String,
-    },
-    /// A feature that is supported for HTTP/1.1 only.
+    Pattern { pattern: String, why: String },
     #[error("{0} is possible over http/1.1 only in this version")]
     Http1Only(&'static str),
 }

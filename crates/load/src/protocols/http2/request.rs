@@ -26,25 +26,22 @@ pub struct Prepared {
 
 /// Why a request cannot be sent.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[expect(missing_docs, reason = "the messages say it")]
 pub enum RequestError {
     /// An error that any version of HTTP has.
     #[error(transparent)]
     Http(#[from] Http1RequestError),
-    /// A header that only HTTP/1 has.
     #[error(
         "header {0:?} belongs to http/1 connections and cannot be sent in http/2: leave it out"
     )]
     ConnectionHeader(String),
-    /// A header that gRPC sets.
     #[error("header {0:?} follows from the call and cannot be set: leave it out")]
     GrpcHeader(String),
-    /// Not the path of a gRPC method.
     #[error("{0:?} is not the path of a gRPC method: write /package.Service/Method")]
     GrpcPath(String),
     /// A binary metadata field (`-bin`) whose value is not base64.
     #[error("header {0:?} is binary metadata by its name, and its value must be base64")]
     BinaryMetadata(String),
-    /// Parts of a plan that contradict the kind of call.
     #[error("{0}")]
     CallKind(&'static str),
 }

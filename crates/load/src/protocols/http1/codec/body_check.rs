@@ -25,21 +25,13 @@ pub struct BodyProgress {
 
 /// Why a body is not the expected one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
+#[expect(missing_docs, reason = "the messages say it")]
 pub enum BodyMismatch {
-    /// The length differs.
     #[error("the body has {got_bytes} bytes instead of {expected_bytes}")]
-    Length {
-        /// Bytes expected.
-        expected_bytes: u64,
-        /// Bytes received.
-        got_bytes: u64,
-    },
+    Length { expected_bytes: u64, got_bytes: u64 },
     /// The content differs; the length may or may not.
     #[error("the body differs from the expected one at byte {offset_bytes}")]
-    Content {
-        /// Offset of the first byte that differs.
-        offset_bytes: u64,
-    },
+    Content { offset_bytes: u64 },
 }
 
 impl BodyProgress {
