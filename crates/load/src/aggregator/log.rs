@@ -25,17 +25,8 @@ impl Log {
     #[must_use]
     pub fn of(quantity: Quantity) -> Self {
         match quantity {
-            Quantity::Latency
-            | Quantity::LatencyOnly
-            | Quantity::Response
-            | Quantity::Service
-            | Quantity::ServiceMultiRead
-            | Quantity::FirstByte
-            | Quantity::EndToEnd
-            | Quantity::Age
-            | Quantity::Connect
-            | Quantity::Handshake => Log::Latency,
             Quantity::Lateness | Quantity::Lag | Quantity::Wait => Log::Lateness,
+            _ => Log::Latency,
         }
     }
 }

@@ -18,22 +18,14 @@ use crate::engine::ExchangeCounts;
 use crate::tally::{HistogramTable, Phase, Quantity, Series};
 use crate::worker::{Tick, WorkerEnd, WorkerMessage};
 
-/// Configuration of the aggregator.
-#[derive(Debug, Clone)]
-pub struct AggregatorPlan {
-    /// First part of the tags.
-    pub role: String,
-    /// Names of the requests, the second part.
-    pub requests: Vec<String>,
-    /// A second is encoded when it is this long past: nearly all its exchanges have ended.
-    pub horizon: Duration,
-}
-
 /// The aggregator of a load.
 #[derive(Debug)]
 pub struct Aggregator {
-    plan: AggregatorPlan,
+    /// Without the classes.
+    names: SeriesNames,
     classes: Classes,
+    /// A second is encoded when it is this long past: nearly all its exchanges have ended.
+    horizon: Duration,
     logs: HistogramLogs,
     /// What each worker reported since its last tick.
     since_tick: Vec<IntervalHistograms>,
@@ -52,6 +44,14 @@ struct IntervalHistograms {
     latency: SparseHistogram,
     lateness: SparseHistogram,
     end_to_end: SparseHistogram,
+}
+
+impl IntervalHistograms {
+    fn add(&mut self, other: &Self) {
+        self.latency.add_sorted(other.latency.counts());
+        self.lateness.add_sorted(other.lateness.counts());
+        self.end_to_end.add_sorted(other.end_to_end.counts());
+    }
 }
 
 #[derive(Debug, Default)]
@@ -85,19 +85,26 @@ pub struct AggregatedLoad {
 }
 
 impl Aggregator {
-    /// An empty aggregator for workers that receive emptied tables over these channels.
+    /// An empty aggregator for workers that receive emptied tables over these channels. Tags consist of the role and the names
+    /// of the requests.
     ///
     /// # Errors
     /// Never with the range of this crate.
     pub fn new(
-        plan: AggregatorPlan,
+        (role, requests): (String, Vec<String>),
         classes: Classes,
+        horizon: Duration,
         emptied: Vec<Sender<HistogramTable>>,
     ) -> Result<Self, tare_stats::LatenciesError> {
         let workers = emptied.len();
         Ok(Self {
-            plan,
+            names: SeriesNames {
+                role,
+                requests,
+                classes: Vec::new(),
+            },
             classes,
+            horizon,
             logs: HistogramLogs::new()?,
             since_tick: (0..workers)
                 .map(|_| IntervalHistograms::default())
@@ -168,15 +175,7 @@ impl Aggregator {
                 }
                 Quantity::Lateness => histograms.lateness.add_sorted(&self.run),
                 Quantity::EndToEnd => histograms.end_to_end.add_sorted(&self.run),
-                Quantity::Service
-                | Quantity::ServiceMultiRead
-                | Quantity::FirstByte
-                | Quantity::Lag
-                | Quantity::Wait
-                | Quantity::Connect
-                | Quantity::Handshake
-                | Quantity::Age
-                | Quantity::Response => {}
+                _ => {}
             }
             if series.phase == Phase::Window {
                 let as_a = |quantity| Series { quantity, ..series };
@@ -207,18 +206,7 @@ impl Aggregator {
         let state = &mut self.workers[tick.worker];
         let histograms = std::mem::take(&mut self.since_tick[tick.worker]);
         let pending = self.pending.entry(tick.number).or_default();
-        pending
-            .histograms
-            .latency
-            .add_sorted(histograms.latency.counts());
-        pending
-            .histograms
-            .lateness
-            .add_sorted(histograms.lateness.counts());
-        pending
-            .histograms
-            .end_to_end
-            .add_sorted(histograms.end_to_end.counts());
+        pending.histograms.add(&histograms);
         if let Some(records) = tick.records {
             let sum = pending.records.get_or_insert_default();
             sum.total += records.total - state.records.total;
@@ -247,7 +235,7 @@ impl Aggregator {
             let sample = self.sample(&pending);
             self.last_offset_ns = pending.end_offset_ns;
             sampled(sample);
-            let past = Duration::from_nanos(self.last_offset_ns).saturating_sub(self.plan.horizon);
+            let past = Duration::from_nanos(self.last_offset_ns).saturating_sub(self.horizon);
             let names = self.names();
             self.logs.close_before(past.as_secs() as u32, &names)?;
         }
@@ -284,9 +272,8 @@ impl Aggregator {
 
     fn names(&self) -> SeriesNames {
         SeriesNames {
-            role: self.plan.role.clone(),
-            requests: self.plan.requests.clone(),
             classes: self.classes.seen(),
+            ..self.names.clone()
         }
     }
 }

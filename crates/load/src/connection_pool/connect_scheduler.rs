@@ -26,6 +26,13 @@ pub struct PoolConfig {
     pub waiting_max: usize,
 }
 
+impl PoolConfig {
+    /// The address of a connection, by its index in this worker.
+    pub(crate) fn address(&self, at: usize) -> SocketAddr {
+        self.addresses[(self.first + at) % self.addresses.len()]
+    }
+}
+
 /// Concurrent attempts. More would overflow the accept queue of an ordinary server, and a dropped SYN is retransmitted only after
 /// a second.
 pub(super) const ATTEMPTS_MAX: usize = 64;
@@ -81,11 +88,7 @@ impl ConnectScheduler {
         self.turns.pop_front();
         self.under_way += 1;
         let deadline_ns = out.now_ns().saturating_add(self.config.timeout_ns);
-        let PoolConfig {
-            addresses, first, ..
-        } = &self.config;
-        let address = addresses[(first + at as usize) % addresses.len()];
-        out.connect(ConnId(at), address);
+        out.connect(ConnId(at), self.config.address(at as usize));
         Some(Attempt { at, deadline_ns })
     }
 

@@ -31,7 +31,7 @@ use scripted::Session;
 pub use scripted::dry_run_plan;
 pub(crate) use setup::{Setup, WorkerShare};
 
-use crate::aggregator::{AggregatedLoad, Aggregator, AggregatorPlan};
+use crate::aggregator::{AggregatedLoad, Aggregator};
 use crate::classes::Classes;
 use crate::client::{Client, Closed};
 use crate::clock::{monotonic_ns, realtime_ns};
@@ -223,12 +223,9 @@ impl Launch<'_, '_> {
             )?);
         }
         drop(reports);
-        let aggregator_plan = AggregatorPlan {
-            role: plan.role.clone(),
-            requests: scripted::names(plan),
-            horizon: Duration::from_nanos(plan.load.timeout_ns) + HORIZON_EXTRA,
-        };
-        let aggregator = Aggregator::new(aggregator_plan, classes, emptied)
+        let names = (plan.role.clone(), scripted::names(plan));
+        let horizon = Duration::from_nanos(plan.load.timeout_ns) + HORIZON_EXTRA;
+        let aggregator = Aggregator::new(names, classes, horizon, emptied)
             .map_err(|error| LoadError::Histograms(error.to_string()))?;
         self.run_threads(workers, aggregator, inbox)
     }

@@ -55,8 +55,8 @@ pub struct TlsClient {
     resolver: Arc<dyn ResolvesClientCert>,
     /// How often the client certificate was requested and presented.
     shown_count: Arc<AtomicU64>,
-    /// Which name a server's certificate must be for.
-    name_policy: ServerNamePolicy,
+    /// Whether all servers have the name in the plan, and not each its own.
+    is_name_fixed: bool,
 }
 
 /// Counts how often a server requests the client certificate and is given one.
@@ -76,15 +76,6 @@ impl ResolvesClientCert for CountingResolver {
     fn has_certs(&self) -> bool {
         self.resolver.has_certs()
     }
-}
-
-/// The expected name in certificates, where a protocol connects to several servers.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum ServerNamePolicy {
-    /// The name in the plan, for all servers.
-    Fixed,
-    /// Each server's own name.
-    PerServer,
 }
 
 impl TlsClient {
@@ -129,10 +120,7 @@ impl TlsClient {
             server: server_name(spec.server_name.as_deref().unwrap_or(host))?,
             required_alpn: required_alpn.map(|required_alpn| required_alpn.as_bytes().into()),
             resumption: spec.resumption,
-            name_policy: match spec.server_name {
-                Some(_) => ServerNamePolicy::Fixed,
-                None => ServerNamePolicy::PerServer,
-            },
+            is_name_fixed: spec.server_name.is_some(),
         };
         Ok(client.for_worker())
     }
@@ -152,12 +140,8 @@ impl TlsClient {
         });
         Self {
             config: Arc::new(config),
-            resolver: self.resolver.clone(),
             shown_count,
-            server: self.server.clone(),
-            required_alpn: self.required_alpn.clone(),
-            resumption: self.resumption,
-            name_policy: self.name_policy,
+            ..self.clone()
         }
     }
 
@@ -191,16 +175,11 @@ impl TlsClient {
 
     /// The name to verify for a server, if it differs from the plan's.
     pub(crate) fn name_of(&self, host: &str) -> Option<ServerName<'static>> {
-        match (self.name_policy, server_name(host).ok()?) {
-            (ServerNamePolicy::Fixed, _) => None,
-            // Where servers have DNS names, their certificates seldom contain addresses.
-            (ServerNamePolicy::PerServer, ServerName::IpAddress(_))
-                if matches!(self.server, ServerName::DnsName(_)) =>
-            {
-                None
-            }
-            (ServerNamePolicy::PerServer, name) => Some(name),
-        }
+        let name = server_name(host).ok()?;
+        // Where servers have DNS names, their certificates seldom contain addresses.
+        let is_unlikely = matches!(name, ServerName::IpAddress(_))
+            && matches!(self.server, ServerName::DnsName(_));
+        (!self.is_name_fixed && !is_unlikely).then_some(name)
     }
 }
 

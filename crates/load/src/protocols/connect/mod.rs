@@ -82,7 +82,8 @@ pub struct Connect {
     slots: Vec<State>,
     free: Vec<u32>,
     wait_queue: WaitQueue,
-    next_address: usize,
+    /// Attempts so far: each goes to the next address.
+    attempts: usize,
     /// Deadlines of attempts, and of waiting for the server after a handshake.
     deadlines: Deadlines,
 }
@@ -95,7 +96,7 @@ impl Connect {
             slots: vec![State::Free; config.count],
             free: (0..config.count as u32).rev().collect(),
             wait_queue: WaitQueue::new(config.waiting_max),
-            next_address: config.first,
+            attempts: 0,
             deadlines: Deadlines::new(),
             config,
             after_open,
@@ -109,9 +110,8 @@ impl Connect {
             begun_ns,
             waited,
         };
-        let address = self.config.addresses[self.next_address % self.config.addresses.len()];
-        self.next_address = self.next_address.wrapping_add(1);
-        out.connect(ConnId(at), address);
+        out.connect(ConnId(at), self.config.address(self.attempts));
+        self.attempts += 1;
         let deadline_ns = begun_ns.saturating_add(self.config.timeout_ns);
         self.deadlines.watch(deadline_ns, out);
     }

@@ -24,6 +24,9 @@ use super::{Protocol, UrlScheme, UrlServers, UrlTls};
 
 const SECURED: &str = "kafka+tls://";
 
+/// Pause before a request is repeated (`retry.backoff.ms`); the first one of a batch.
+const RETRY_BACKOFF_NS: u64 = 100_000_000;
+
 /// Kafka producer; an exchange is a record. Each worker has a connection to every broker that leads one of its partitions.
 pub static PRODUCE: Protocol = Protocol {
     schemes: &[

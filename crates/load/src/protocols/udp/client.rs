@@ -120,10 +120,7 @@ impl Udp {
     }
 
     fn connect(&self, conn: ConnId, out: &mut impl Outlet) {
-        let PoolConfig {
-            addresses, first, ..
-        } = &self.plan.connections;
-        out.connect(conn, addresses[(first + conn.0 as usize) % addresses.len()]);
+        out.connect(conn, self.plan.connections.address(conn.0 as usize));
     }
 
     fn next_number(&self) -> u64 {

@@ -3,6 +3,7 @@
 use std::mem::MaybeUninit;
 
 use httparse::{Header, ParserConfig, Response, Status};
+use tare_http2_frames::field::decimal;
 
 use super::error::CodecError;
 
@@ -180,20 +181,7 @@ impl FramingHeaders {
     /// One value or a list of equal values (RFC 9110 §8.6); digits only, so no sign and no hex.
     fn length(&mut self, value: &[u8]) -> Result<(), CodecError> {
         for item in value.split(|&byte| byte == b',') {
-            let digits = item.trim_ascii();
-            if digits.is_empty() {
-                return Err(CodecError::BadContentLength);
-            }
-            let mut length: u64 = 0;
-            for &digit in digits {
-                if !digit.is_ascii_digit() {
-                    return Err(CodecError::BadContentLength);
-                }
-                length = length
-                    .checked_mul(10)
-                    .and_then(|tens| tens.checked_add(u64::from(digit - b'0')))
-                    .ok_or(CodecError::BadContentLength)?;
-            }
+            let length = decimal(item.trim_ascii()).ok_or(CodecError::BadContentLength)?;
             if self.length.is_some_and(|earlier| earlier != length) {
                 return Err(CodecError::ConflictingContentLength);
             }

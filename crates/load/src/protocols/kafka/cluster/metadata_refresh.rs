@@ -8,10 +8,8 @@ use tare_kafka::kafka_protocol::protocol::StrBytes;
 use super::connection::{BrokerConnection, Purpose, SEED};
 use super::{BROKERS_MAX, Cluster, Event};
 use crate::client::Outlet;
+use crate::protocols::kafka::RETRY_BACKOFF_NS;
 use crate::protocols::kafka::errors::ErrorCode;
-
-/// Least interval between two requests (`retry.backoff.ms`).
-const PAUSE_NS: u64 = 100_000_000;
 
 /// How long an unknown topic is retried: a topic that was just created is known to all brokers after this time.
 const UNKNOWN_FOR_NS: u64 = 2_000_000_000;
@@ -65,7 +63,7 @@ impl Cluster {
         };
         self.metadata_refresh.wanted = false;
         self.metadata_refresh.in_flight = true;
-        self.metadata_refresh.next_ns = now_ns.saturating_add(PAUSE_NS);
+        self.metadata_refresh.next_ns = now_ns.saturating_add(RETRY_BACKOFF_NS);
         let named = |name: &String| {
             let name = TopicName(StrBytes::from_string(name.clone()));
             MetadataRequestTopic::default().with_name(Some(name))

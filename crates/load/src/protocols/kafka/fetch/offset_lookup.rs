@@ -11,14 +11,12 @@ use tare_kafka::kafka_protocol::protocol::StrBytes;
 use super::cursor::{LATEST, PartitionCursor};
 use super::{Fetch, OFFSETS};
 use crate::client::Outlet;
+use crate::protocols::kafka::RETRY_BACKOFF_NS;
 use crate::protocols::kafka::cluster::BrokerResponse;
 use crate::protocols::kafka::errors::{ErrorCode, RetryAction};
 
 /// The replica id of consumers: the end is then the high watermark; for a replica it is the end of the leader's log.
 const NO_REPLICA: BrokerId = BrokerId(-1);
-
-/// Pause before a lookup is repeated (`retry.backoff.ms`).
-const PAUSE_NS: u64 = 100_000_000;
 
 impl Fetch {
     /// Sends ListOffsets for partitions without a position to their leaders.
@@ -68,7 +66,7 @@ impl Fetch {
             Ok(response) => response,
             Err(error) => return self.cluster.reject(answer.broker, &error, out),
         };
-        let paused_until_ns = out.now_ns().saturating_add(PAUSE_NS);
+        let paused_until_ns = out.now_ns().saturating_add(RETRY_BACKOFF_NS);
         let offset_lookup =
             std::mem::take(&mut self.broker_fetches[answer.broker as usize].offset_lookup);
         for at in offset_lookup {
@@ -123,7 +121,7 @@ impl Fetch {
         for at in std::mem::take(&mut self.broker_fetches[broker as usize].offset_lookup) {
             if let Some(cursor) = self.reader.cursors.get_mut(at as usize) {
                 cursor.offset_requested = false;
-                cursor.paused_until_ns = now_ns.saturating_add(PAUSE_NS);
+                cursor.paused_until_ns = now_ns.saturating_add(RETRY_BACKOFF_NS);
                 self.reader.needs_offsets = true;
             }
         }

@@ -11,6 +11,7 @@ use tare_schema::load::FetchDepth;
 use super::broker_fetch::{FetchFailure, ResponseState};
 use super::cursor::{EARLIEST, LATEST, PartitionCursor};
 use crate::client::{AgeKind, ErrorClass, Outlet, RecordAge, RecordArrivals, Stamp};
+use crate::protocols::kafka::RETRY_BACKOFF_NS;
 use crate::protocols::kafka::errors::{ErrorCode, RetryAction};
 use crate::protocols::protocol_counters;
 
@@ -25,9 +26,6 @@ const UNKNOWN_SERVER_ERROR: i16 = -1;
 
 /// Limit of a decompressed batch; producers limit theirs, mostly to a megabyte.
 const UNPACKED_MAX_BYTES: usize = 32 << 20;
-
-/// Pause of a partition after an error (`retry.backoff.ms`).
-const PAUSE_NS: u64 = 100_000_000;
 
 protocol_counters! {
     /// Counters of a consumer.
@@ -171,7 +169,7 @@ impl FetchReader {
             return;
         }
         self.counts.partition_errors += 1;
-        cursor.paused_until_ns = out.now_ns().saturating_add(PAUSE_NS);
+        cursor.paused_until_ns = out.now_ns().saturating_add(RETRY_BACKOFF_NS);
         /// `OFFSET_OUT_OF_RANGE`.
         const OUT_OF_RANGE: i16 = 1;
         match code.retry_action() {

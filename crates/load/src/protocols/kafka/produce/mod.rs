@@ -193,12 +193,12 @@ impl Produce {
                 Event::Metadata => self.update_leaders(out),
                 Event::Written { token, sent_ns, .. } => self.written(token, sent_ns, out),
                 Event::Lost {
-                    broker,
                     token,
                     sent_ns,
                     class,
                     why,
-                } => self.lost(broker, token, sent_ns, (class, &why), out),
+                    ..
+                } => self.lost(token, sent_ns, (class, &why), out),
             }
             self.request_producer_id(out);
         }

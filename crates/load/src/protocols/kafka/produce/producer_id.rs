@@ -7,14 +7,12 @@ use tare_kafka::kafka_protocol::messages::{InitProducerIdRequest, ProducerId};
 
 use super::{BACKOFF, Produce};
 use crate::client::Outlet;
+use crate::protocols::kafka::RETRY_BACKOFF_NS;
 use crate::protocols::kafka::cluster::BrokerResponse;
 use crate::protocols::kafka::errors::{ErrorCode, RetryAction};
 
 /// The token of InitProducerId; those of produce requests are indices.
 pub(super) const INIT_PRODUCER_ID: u32 = u32::MAX;
-
-/// Pause before InitProducerId is repeated.
-const PAUSE_NS: u64 = 100_000_000;
 
 /// Producer id and epoch, and the state of requesting them.
 #[derive(Debug)]
@@ -147,7 +145,7 @@ impl Produce {
     /// InitProducerId failed: repeats it after a pause.
     pub(super) fn retry_producer_id(&mut self, out: &mut impl Outlet) {
         self.producer_id.requesting = false;
-        self.producer_id.next_ns = out.now_ns().saturating_add(PAUSE_NS);
+        self.producer_id.next_ns = out.now_ns().saturating_add(RETRY_BACKOFF_NS);
         let at_ns = self.producer_id.next_ns;
         Self::timer_by(&mut self.backoff_at_ns, BACKOFF, at_ns, out);
     }

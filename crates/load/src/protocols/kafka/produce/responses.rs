@@ -10,11 +10,10 @@ use super::producer_id::INIT_PRODUCER_ID;
 use super::{EXPIRE, Produce};
 use crate::arrivals::NEVER;
 use crate::client::{Bound, Done, ErrorClass, Outcome, Outlet, Stamp, Status};
+use crate::protocols::kafka::RETRY_BACKOFF_NS;
 use crate::protocols::kafka::cluster::BrokerResponse;
 use crate::protocols::kafka::errors::{ErrorCode, RetryAction};
 
-/// First backoff before a batch is retried (`retry.backoff.ms`).
-const PAUSE_FIRST_NS: u64 = 100_000_000;
 /// Longest backoff (`retry.backoff.max.ms`).
 const PAUSE_MAX_NS: u64 = 1_000_000_000;
 
@@ -222,7 +221,6 @@ impl Produce {
     /// Handles a request that was lost.
     pub(super) fn lost(
         &mut self,
-        _broker: u32,
         token: u32,
         sent_ns: Option<u64>,
         (class, why): (ErrorClass, &str),
@@ -282,7 +280,7 @@ impl Produce {
             return self.end_in_flight(batch, end, out);
         }
         let doublings = slot.tries.saturating_sub(1).min(4);
-        let pause_ns = (PAUSE_FIRST_NS << doublings).min(PAUSE_MAX_NS);
+        let pause_ns = (RETRY_BACKOFF_NS << doublings).min(PAUSE_MAX_NS);
         let at = slot.partition as usize;
         let partition = &mut self.partitions[at];
         partition.batch_returned();
