@@ -149,7 +149,7 @@ fn unauthorised(plan: &LoadPlan) -> u64 {
     let [refused] = outcome.result.outcomes.as_slice() else {
         panic!("{:?}", outcome.result.outcomes);
     };
-    assert_eq!(refused.class, "topic-authorization");
+    assert_eq!(refused.class, "topic-authorization-failed");
     let example = refused.example.clone().unwrap();
     assert!(
         example.contains("broker ") && example.contains("ACLs"),

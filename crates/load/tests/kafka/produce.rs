@@ -100,8 +100,11 @@ fn a_killed_broker_loses_and_doubles_nothing() {
 /// What a producer may be told of a partition whose only broker has no room left: first the broker says so itself, then the
 /// partition has no leader any more. Which of them a record ends with, and how many were taken before, is a matter of moments.
 const FULL: [(&str, &str); 3] = [
-    ("storage", "log directory and its disk"),
-    ("not-leader", "wait until the partition has a leader"),
+    ("kafka-storage-error", "log directory and its disk"),
+    (
+        "not-leader-or-follower",
+        "wait until the partition has a leader",
+    ),
     (
         "leader-not-available",
         "wait until the partition has a leader",

@@ -1,11 +1,36 @@
 //! Error codes of brokers: error class, who is to blame, whether to retry, and advice for the user.
 
 use std::fmt;
+use std::sync::LazyLock;
 
 use tare_kafka::kafka_protocol::ResponseError;
 use tare_schema::agent::ErrorSource;
 
 use crate::client::ErrorClass;
+
+/// Classes of the errors that have a name, by code.
+static CLASS_NAMES: LazyLock<Vec<Option<String>>> = LazyLock::new(|| {
+    let codes = (0..CODES_MAX).map(ResponseError::try_from_code);
+    let named = codes.map(|error| match error {
+        None | Some(ResponseError::Unknown(_)) => None,
+        Some(error) => Some(kebab_case(&error.to_string())),
+    });
+    named.collect()
+});
+
+/// Kafka has about 130 errors.
+const CODES_MAX: i16 = 300;
+
+fn kebab_case(name: &str) -> String {
+    let mut text = String::new();
+    for letter in name.chars() {
+        if letter.is_ascii_uppercase() && !text.is_empty() {
+            text.push('-');
+        }
+        text.push(letter.to_ascii_lowercase());
+    }
+    text
+}
 
 /// What a client does after an error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -38,59 +63,35 @@ impl ErrorCode {
         ResponseError::try_from_code(self.0)
     }
 
-    /// The error class that it is counted under.
+    /// The error class that it is counted under: Kafka's name of the error in kebab case.
     #[must_use]
     pub fn class(self) -> ErrorClass {
         use ResponseError as E;
-        let (name, fault) = match self.error() {
-            Some(E::CorruptMessage) => ("corrupt-message", ErrorSource::Target),
-            Some(E::UnknownTopicOrPartition | E::UnknownTopicId) => {
-                ("unknown-topic", ErrorSource::Target)
-            }
-            Some(E::LeaderNotAvailable) => ("leader-not-available", ErrorSource::Target),
-            Some(E::NotLeaderOrFollower) => ("not-leader", ErrorSource::Target),
-            Some(E::FencedLeaderEpoch | E::UnknownLeaderEpoch) => {
-                ("leader-epoch", ErrorSource::Target)
-            }
-            Some(E::RequestTimedOut) => ("request-timed-out", ErrorSource::Target),
-            Some(E::MessageTooLarge | E::RecordListTooLarge) => {
-                ("message-too-large", ErrorSource::Client)
-            }
-            Some(E::NotEnoughReplicas) => ("not-enough-replicas", ErrorSource::Target),
-            Some(E::NotEnoughReplicasAfterAppend) => {
-                ("not-enough-replicas-after-append", ErrorSource::Target)
-            }
-            Some(E::TopicAuthorizationFailed) => ("topic-authorization", ErrorSource::Client),
-            Some(E::GroupAuthorizationFailed) => ("group-authorization", ErrorSource::Client),
-            Some(E::ClusterAuthorizationFailed) => ("cluster-authorization", ErrorSource::Client),
-            Some(E::OutOfOrderSequenceNumber) => ("out-of-order-sequence", ErrorSource::Target),
-            Some(E::UnknownProducerId) => ("unknown-producer", ErrorSource::Target),
-            Some(E::InvalidProducerEpoch | E::ProducerFenced) => {
-                ("producer-fenced", ErrorSource::Target)
-            }
-            Some(E::KafkaStorageError) => ("storage", ErrorSource::Target),
-            Some(E::InvalidRecord) => ("invalid-record", ErrorSource::Client),
-            Some(E::InvalidTimestamp) => ("invalid-timestamp", ErrorSource::Client),
-            Some(E::UnsupportedCompressionType) => ("unsupported-compression", ErrorSource::Client),
-            Some(E::UnsupportedVersion) => ("unsupported-version", ErrorSource::Client),
-            Some(E::OffsetOutOfRange) => ("offset-out-of-range", ErrorSource::Client),
-            Some(E::CoordinatorNotAvailable) => ("coordinator-not-available", ErrorSource::Target),
-            Some(E::CoordinatorLoadInProgress) => ("coordinator-loading", ErrorSource::Target),
-            Some(E::NotCoordinator) => ("not-coordinator", ErrorSource::Target),
-            Some(E::RebalanceInProgress) => ("rebalance", ErrorSource::Target),
-            Some(E::IllegalGeneration) => ("illegal-generation", ErrorSource::Target),
-            Some(E::UnknownMemberId) => ("unknown-member", ErrorSource::Target),
-            Some(E::ThrottlingQuotaExceeded) => ("throttled", ErrorSource::Target),
-            Some(E::SaslAuthenticationFailed) => ("sasl-refused", ErrorSource::Client),
-            _ => {
-                return ErrorClass {
-                    name: "kafka-error",
-                    code: u16::try_from(self.0).ok(),
-                    error_source: ErrorSource::Target,
-                };
-            }
+        let error_source = match self.error() {
+            Some(
+                E::MessageTooLarge
+                | E::RecordListTooLarge
+                | E::TopicAuthorizationFailed
+                | E::GroupAuthorizationFailed
+                | E::ClusterAuthorizationFailed
+                | E::SaslAuthenticationFailed
+                | E::InvalidRecord
+                | E::InvalidTimestamp
+                | E::UnsupportedCompressionType
+                | E::UnsupportedVersion
+                | E::OffsetOutOfRange,
+            ) => ErrorSource::Client,
+            _ => ErrorSource::Target,
         };
-        ErrorClass::of(name, fault)
+        let code = usize::try_from(self.0).ok();
+        match code.and_then(|code| CLASS_NAMES.get(code)?.as_deref()) {
+            Some(name) => ErrorClass::of(name, error_source),
+            None => ErrorClass {
+                name: "kafka-error",
+                code: u16::try_from(self.0).ok(),
+                error_source,
+            },
+        }
     }
 
     /// Whether it can be retried, and after what.
@@ -162,7 +163,7 @@ mod tests {
     #[test]
     fn a_code_says_its_class_its_remedy_and_the_next_step() {
         let code = ErrorCode(6);
-        assert_eq!(code.class().to_string(), "not-leader");
+        assert_eq!(code.class().to_string(), "not-leader-or-follower");
         assert_eq!(code.retry_action(), RetryAction::Refresh);
         assert!(
             code.to_string().starts_with("NotLeaderOrFollower: wait"),
@@ -170,7 +171,7 @@ mod tests {
         );
         assert_eq!(ErrorCode(10).retry_action(), RetryAction::GiveUp);
         assert_eq!(ErrorCode(19).retry_action(), RetryAction::Retry);
-        assert_eq!(ErrorCode(99).class().to_string(), "kafka-error-99");
+        assert_eq!(ErrorCode(999).class().to_string(), "kafka-error-999");
         assert_eq!(ErrorCode(-1).class().to_string(), "kafka-error");
         assert!(!ErrorCode::NONE.is_error());
     }

@@ -233,7 +233,7 @@ fn a_leader_that_moves_is_followed() {
     let counts = world.engine.recorder().counts();
     assert!(counts.all.errors >= 1, "a fetch met who leads it no more");
     let outcomes = world.classes.seen();
-    assert_eq!(outcomes[0].class.to_string(), "not-leader");
+    assert_eq!(outcomes[0].class.to_string(), "not-leader-or-follower");
     let example = outcomes[0].example.clone().unwrap();
     assert!(
         example.contains("t-0 on broker 1 at 127.0.0.1:9001"),
