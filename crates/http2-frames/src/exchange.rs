@@ -72,7 +72,7 @@ pub fn exchange(
         }
         if Instant::now() >= until {
             let within_ms = limits.within.as_millis();
-            return Err(format!("no whole answer within {within_ms} ms"));
+            return Err(format!("no complete response within {within_ms} ms"));
         }
         match stream.read(&mut buffer) {
             Ok(0) => return Err("it closed the connection".to_owned()),

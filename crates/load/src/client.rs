@@ -272,7 +272,7 @@ impl fmt::Display for Closed {
                 f.write_str("no free file descriptor: raise the limit with ulimit -n")
             }
             Closed::Unread => f.write_str(
-                "the server goes on talking without reading what it is sent: look at what it does with requests",
+                "the server sends but does not read requests: check the server",
             ),
             Closed::OutOfReach(refused) => refused.fmt(f),
             Closed::Tls(fault) => fault.fmt(f),

@@ -20,7 +20,7 @@ use crate::protocols::http2::Http2Options;
 #[derive(Debug, Error)]
 #[expect(missing_docs, reason = "the messages say it")]
 pub enum UrlError {
-    #[error("{0:?} is no URL for a load: write http://host:port/path")]
+    #[error("{0:?} is not a valid URL for a load: write http://host:port/path")]
     Form(String),
     #[error("{host} has no address ({why}): check the name")]
     Host { host: String, why: String },

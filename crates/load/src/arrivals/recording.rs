@@ -22,7 +22,7 @@ pub enum RecordingError {
     #[error("the recording: {0}")]
     Read(String),
     #[error(
-        "{file}:{line}: {text:?} is no start: write one a line, in seconds with a point (0.25) or whole nanoseconds, or give the \
+        "{file}:{line}: {text:?} is not a valid start: write one a line, in seconds with a point (0.25) or whole nanoseconds, or give the \
          CSV or HdrHistogram log of a load"
     )]
     Line {

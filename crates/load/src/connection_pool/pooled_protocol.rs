@@ -14,7 +14,7 @@ pub(crate) trait PooledProtocol {
     /// Its state of an exchange.
     type Own: Copy;
     /// What is wrong with exchanges that are in flight when the drain ends.
-    const UNFINISHED: &'static str = "no whole answer when the drain ended";
+    const UNFINISHED: &'static str = "no complete response when the drain ended";
 
     /// Its connections.
     fn pool(&self) -> &ConnectionPool<Self::Conn, Self::Own>;
@@ -67,7 +67,7 @@ pub(crate) trait PooledProtocol {
 
 /// The response was not complete within the time limit.
 #[derive(Debug, Error)]
-#[error("no whole answer within {limit_ms} ms")]
+#[error("no complete response within {limit_ms} ms")]
 struct ResponseTimeout {
     limit_ms: u64,
 }

@@ -41,7 +41,7 @@ pub enum PlanError {
         value: String,
         must: &'static str,
     },
-    #[error("{what} {name:?} cannot stand in a histogram tag: use letters, digits, - and _")]
+    #[error("{what} {name:?} is not valid in a histogram tag: use letters, digits, - and _")]
     Name { what: &'static str, name: String },
     #[error("two requests are named {0:?}: name them apart")]
     Twice(String),
@@ -60,9 +60,7 @@ pub enum PlanError {
     Table(String),
     #[error("{0}")]
     Invalid(String),
-    #[error(
-        "table {0:?} has unique rows, and only sessions can have some: use sequential or random"
-    )]
+    #[error("table {0:?} has unique rows, which need a session: use sequential or random")]
     UniqueTable(String),
 }
 

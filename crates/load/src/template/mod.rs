@@ -31,10 +31,10 @@ pub enum CompileError {
     Table(String),
     #[error("table {table:?} has no column {column:?}")]
     Column { table: String, column: String },
-    #[error("{0:?} is a variable, and only sessions have some")]
+    #[error("{0:?} is a variable; variables exist in sessions only")]
     Variable(String),
     #[error(
-        "{0:?} cannot stand in a path or a header: it has a blank, a line break or a control character in it"
+        "{0:?} is not valid in a path or a header: it contains a space, a line break or a control character in it"
     )]
     Unsendable(String),
 }
@@ -45,7 +45,9 @@ pub enum CompileError {
 pub enum RenderError {
     #[error("variable {0:?} has no value: capture or set it before, or ask for it with if")]
     NoValue(Arc<str>),
-    #[error("the value of {0:?} has a line break, blank or control character where none can be")]
+    #[error(
+        "the value of {0:?} contains a line break, space or control character where none is valid"
+    )]
     Unsendable(Arc<str>),
 }
 

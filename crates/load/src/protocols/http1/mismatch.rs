@@ -34,14 +34,14 @@ pub enum CaptureError {
     Missing,
     #[error("the body has more than {max_bytes} bytes: raise capture-limit of this step")]
     TooLarge { max_bytes: u32 },
-    #[error("the body is no JSON (at line {line}, column {column})")]
+    #[error("the body is not valid JSON (at line {line}, column {column})")]
     BadJson {
         /// From 1.
         line: usize,
         /// From 1.
         column: usize,
     },
-    #[error("the body is no text")]
+    #[error("the body is not text")]
     NoText,
 }
 

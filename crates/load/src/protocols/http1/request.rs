@@ -62,7 +62,7 @@ pub enum RequestError {
     )]
     Connect,
     #[error(
-        "{0:?} is not a path: start it with / and percent-encode blanks and control characters"
+        "{0:?} is not a path: start it with / and percent-encode spaces and control characters"
     )]
     Path(String),
     #[error("{0:?} is not a header name")]
@@ -71,7 +71,7 @@ pub enum RequestError {
     HeaderValue(String),
     #[error("header {0:?} follows from the body and cannot be set: leave it out")]
     Framing(String),
-    #[error("{0:?} cannot stand in a host header")]
+    #[error("{0:?} is not valid in a host header")]
     Host(String),
     #[error("the body has {bytes} bytes, at most {BODY_BYTES_MAX} are possible")]
     BodySize { bytes: u64 },
@@ -85,7 +85,7 @@ pub enum RequestError {
     /// A template that does not compile.
     #[error(transparent)]
     Template(#[from] CompileError),
-    #[error("{pattern:?} is no regular expression: {why}")]
+    #[error("{pattern:?} is not a valid regular expression: {why}")]
     Pattern { pattern: String, why: String },
     #[error("{0} is possible over http/1.1 only in this version")]
     Http1Only(&'static str),

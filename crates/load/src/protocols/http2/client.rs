@@ -397,7 +397,7 @@ impl<D: Dialect> Client for Http2<D> {
     fn abandon(&mut self, out: &mut impl Outlet) {
         let ended = Stamp::event(out.now_ns());
         for at in 0..self.conns.len() as u32 {
-            let example = "no whole answer when the drain ended";
+            let example = "no complete response when the drain ended";
             self.end_all(at, Outcome::Unfinished, ended, &example, out);
         }
         self.end_waiting(

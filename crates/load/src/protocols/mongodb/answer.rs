@@ -30,7 +30,7 @@ pub(super) enum ResponseError<'a> {
     #[error("the answer is to request {to}, not to {sent}")]
     WrongRequestId { to: i32, sent: i32 },
     /// Not an OP_MSG, or one with `moreToCome`.
-    #[error("the answer is no OP_MSG, or announces a further one")]
+    #[error("the response is not an OP_MSG, or announces a further one")]
     UnexpectedMessage,
     /// Malformed.
     #[error(transparent)]

@@ -106,9 +106,7 @@ impl Mongodb {
         }
         let slot = self.pool.slot(at);
         let State::Busy(exchange) = slot.state else {
-            return self
-                .pool
-                .unsolicited(at, &"an answer that nothing had asked for", out);
+            return self.pool.unsolicited(at, &"an unsolicited message", out);
         };
         slot.answers += 1;
         self.pool.reset_backoff();

@@ -94,7 +94,7 @@ fn run(launch: Launch<'_, '_>) -> Result<Outcome, LoadError> {
     let one = |spec: &RequestSpec| {
         Operation::of(&spec.method).ok_or_else(|| {
             PlanError::Invalid(format!(
-                "request {:?}: {:?} is no operation on documents; use find, insert, update or delete",
+                "request {:?}: {:?} is not a valid operation on documents; use find, insert, update or delete",
                 spec.name, spec.method
             ))
         })

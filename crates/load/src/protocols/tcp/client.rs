@@ -236,7 +236,7 @@ impl PooledProtocol for Tcp {
             self.finish_if_complete(at, out);
         } else if !self.spec.is_throughput {
             let count = bytes.len();
-            let example = format_args!("{count} bytes came that no exchange had asked for");
+            let example = format_args!("{count} unsolicited bytes");
             self.pool.unsolicited(at, &example, out);
         }
     }

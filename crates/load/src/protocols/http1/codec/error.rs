@@ -8,7 +8,7 @@ use thiserror::Error;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 #[expect(missing_docs, reason = "the messages say it")]
 pub enum CodecError {
-    #[error("the server sent bytes that no request asked for; check its content-length")]
+    #[error("unsolicited bytes from the server; check its content-length")]
     UnexpectedBytes,
     #[error("the server sent bytes behind an answer that said connection: close")]
     BytesAfterClose,

@@ -168,7 +168,7 @@ impl<D: Dialect> Http2<D> {
         {
             expired = true;
             let finished = conn.close_stream(slot, CloseReason::Reset(ErrorCode::CANCEL));
-            let example = format_args!("no whole answer within {} ms", timeout_ns / 1_000_000);
+            let example = format_args!("no complete response within {} ms", timeout_ns / 1_000_000);
             finished.done(
                 Outcome::Wrong(ErrorClass::TIMEOUT),
                 (Stamp::event(now_ns), Bound::Upper),

@@ -172,7 +172,7 @@ impl Cluster {
         if let Closed::OutOfReach(refused) = why {
             let name = &self.connections[at as usize];
             let problem = format!(
-                "{name}, as it advertises itself, is not called: {refused}, or change its advertised.listeners"
+                "connecting to {name}, as it advertises itself, is not allowed: {refused}, or change its advertised.listeners"
             );
             self.give_up(problem);
         }

@@ -69,11 +69,11 @@ const BUFFERED_MAX_BYTES: usize = 32 << 20;
 pub(super) enum ProtocolError {
     #[error(transparent)]
     Frame(#[from] FrameError),
-    #[error("an answer to request {0}, which was not asked")]
+    #[error("unknown correlation id {0}")]
     UnknownCorrelation(i32),
-    #[error("an answer without a number")]
+    #[error("a response without a correlation id")]
     NoCorrelation,
-    #[error("more than {BUFFERED_MAX_BYTES} bytes of answers that do not come to their end")]
+    #[error("more than {BUFFERED_MAX_BYTES} bytes of incomplete responses")]
     TooMuchBuffered,
 }
 

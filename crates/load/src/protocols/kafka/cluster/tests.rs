@@ -249,7 +249,9 @@ fn a_leader_out_of_reach_is_named_with_what_to_do_also_in_the_middle() {
     sim.run_until(3 * S);
     let problem = sim.engine.client().cluster.problem().unwrap();
     assert!(
-        problem.starts_with("broker 2 at 127.0.0.1:9002, as it advertises itself, is not called"),
+        problem.starts_with(
+            "connecting to broker 2 at 127.0.0.1:9002, as it advertises itself, is not allowed"
+        ),
         "{problem}"
     );
     for step in ["--allow-public-target", "advertised.listeners"] {
@@ -300,7 +302,7 @@ fn an_answer_to_a_request_that_still_waits_here_is_none() {
         .bytes(ConnId(1), &words.concat(), stamp, &mut sim.net);
     let (class, words) = sim.engine.client().cluster.last_disconnect().unwrap();
     assert_eq!(class, ErrorClass::MALFORMED);
-    assert!(words.contains("which was not asked"), "{words}");
+    assert!(words.contains("unknown correlation id"), "{words}");
 }
 
 #[test]
@@ -323,7 +325,7 @@ fn answers_that_are_begun_on_many_connections_are_bounded_together() {
     let cluster = &sim.engine.client().cluster;
     assert!(cluster.is_usable(4) && !cluster.is_usable(5));
     let words = &cluster.last_disconnect().unwrap().1;
-    assert!(words.contains("do not come to their end"), "{words}");
+    assert!(words.contains("of incomplete responses"), "{words}");
 }
 
 #[test]

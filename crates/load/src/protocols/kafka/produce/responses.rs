@@ -78,7 +78,7 @@ impl Produce {
         let problem = match read {
             Ok(throttle_ms) => {
                 self.counts.throttled += u64::from(throttle_ms > 0);
-                (matched != batches.len()).then(|| "an answer that leaves batches out".to_owned())
+                (matched != batches.len()).then(|| "a response without all batches".to_owned())
             }
             Err(error) => Some(error.to_string()),
         };
@@ -332,16 +332,17 @@ impl Produce {
         self.expire_at_ns = NEVER;
         let now_ns = out.now_ns();
         let (class, why) = match (&self.last_refusal, self.cluster.last_disconnect()) {
-            (Some((class, why)), _) => {
-                (*class, format!("not taken in time; the last answer: {why}"))
-            }
+            (Some((class, why)), _) => (
+                *class,
+                format!("not acknowledged in time; last error: {why}"),
+            ),
             (None, Some((class, why))) => (
                 if class == ErrorClass::MALFORMED {
                     class
                 } else {
                     ErrorClass::TIMEOUT
                 },
-                format!("not sent in time; the last thing heard: {why}"),
+                format!("not sent in time; last error: {why}"),
             ),
             (None, None) => (ErrorClass::TIMEOUT, "not sent in time".to_owned()),
         };
