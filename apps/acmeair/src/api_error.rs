@@ -32,7 +32,6 @@ pub enum ApiError {
 
 impl ApiError {
     /// Its HTTP status.
-    #[must_use]
     pub fn status(&self) -> StatusCode {
         match self {
             ApiError::Malformed(_) => StatusCode::BAD_REQUEST,

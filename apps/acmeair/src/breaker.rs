@@ -28,7 +28,6 @@ pub enum BreakerState {
 
 impl BreakerState {
     /// Its name.
-    #[must_use]
     pub fn word(self) -> &'static str {
         match self {
             BreakerState::Closed => "closed",

@@ -5,6 +5,7 @@ mod explain;
 mod keyed_locks;
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use mongodb::Client;
@@ -72,7 +73,6 @@ pub enum DatabaseState {
 
 impl DatabaseState {
     /// Its name.
-    #[must_use]
     pub fn word(&self) -> &'static str {
         match self {
             DatabaseState::Trying(_) => "trying",
@@ -82,7 +82,6 @@ impl DatabaseState {
     }
 
     /// Why it is not reachable.
-    #[must_use]
     pub fn why(&self) -> Option<&str> {
         match self {
             DatabaseState::Up => None,
@@ -123,6 +122,8 @@ pub struct Database {
     state: watch::Sender<DatabaseState>,
     counts: Arc<Counts>,
     keyed_locks: KeyedLocks,
+    /// Whether the initial load is done, if there is one.
+    loaded: AtomicBool,
 }
 
 impl Database {
@@ -174,11 +175,11 @@ impl Database {
             state: watch::Sender::new(DatabaseState::Trying("not yet asked".to_owned())),
             counts,
             keyed_locks: KeyedLocks::default(),
+            loaded: AtomicBool::new(true),
         })
     }
 
     /// A collection.
-    #[must_use]
     pub fn collection<T: Serialize + DeserializeOwned + Send + Sync>(
         &self,
         name: &str,
@@ -187,25 +188,46 @@ impl Database {
     }
 
     /// The current state.
-    #[must_use]
     pub fn state(&self) -> DatabaseState {
         self.state.borrow().clone()
     }
 
     /// The counters.
-    #[must_use]
     pub fn counts(&self) -> &Counts {
         &self.counts
     }
 
     /// Waits until the database is up.
-    pub async fn up(&self) {
+    async fn up(&self) {
         // An error means that the sender is gone, and it is ours.
         let _ = self
             .state
             .subscribe()
             .wait_for(|state| *state == DatabaseState::Up)
             .await;
+    }
+
+    /// Runs the initial load once the database is up; not ready before.
+    pub async fn load_first<T>(
+        &self,
+        loading: impl Future<Output = Result<T, ApiError>>,
+    ) -> Result<T, ApiError> {
+        self.loaded.store(false, Ordering::Relaxed);
+        self.up().await;
+        let loaded = loading.await?;
+        self.loaded.store(true, Ordering::Relaxed);
+        Ok(loaded)
+    }
+
+    /// Whether it is reachable and loaded; if not, what is missing.
+    pub fn ready(&self) -> Result<(), String> {
+        if let Some(why) = self.state.borrow().why() {
+            return Err(format!("the database at {}: {why}", self.hosts));
+        }
+        match self.loaded.load(Ordering::Relaxed) {
+            true => Ok(()),
+            false => Err("its data are being loaded".to_owned()),
+        }
     }
 
     /// Runs one operation. Fails at once, without trying, while the database is known to be unreachable.

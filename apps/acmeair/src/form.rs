@@ -56,7 +56,6 @@ impl Form {
     }
 
     /// The value of an optional field.
-    #[must_use]
     pub fn find(&self, name: &str) -> Option<&str> {
         let value = self.0.get(name)?;
         (!value.is_empty()).then_some(value.as_str())

@@ -34,7 +34,6 @@ struct KeySet {
 
 impl Keyring {
     /// An empty keyring that fetches from this service within this time.
-    #[must_use]
     pub fn new(auth: Peer, timeout: Duration) -> Keyring {
         Keyring {
             auth,

@@ -215,12 +215,7 @@ async fn serve(service: Which) -> Result<(), StartError> {
             let keyring = keyring(Customers::NAME, &auth, &calls);
             let customers = Customers::new(Arc::clone(&database), keyring);
             let loader = Arc::clone(&customers);
-            let loading = async move {
-                match load {
-                    0 => Ok(()),
-                    customers => loader.load_first(customers).await,
-                }
-            };
+            let loading = (load > 0).then_some(async move { loader.load(load).await });
             serve_until_signal(customers, &listening, beside(database, loading)).await
         }
         Which::Flight {
@@ -231,12 +226,7 @@ async fn serve(service: Which) -> Result<(), StartError> {
             let database = Arc::new(Database::new(&database, Flights::NAME).await?);
             let flights = Flights::new(Arc::clone(&database));
             let loader = Arc::clone(&flights);
-            let loading = async move {
-                match load {
-                    false => Ok(()),
-                    true => loader.load_first().await,
-                }
-            };
+            let loading = load.then_some(async move { loader.load().await });
             serve_until_signal(flights, &listening, beside(database, loading)).await
         }
         Which::Booking(booking) => serve_booking(booking).await,
@@ -252,12 +242,7 @@ async fn serve_booking(how: BookingArgs) -> Result<(), StartError> {
     tokio::spawn(Arc::clone(&miles).retry_deferred());
     let bookings = Bookings::new(Arc::clone(&database), keyring, miles);
     let loader = Arc::clone(&bookings);
-    let loading = async move {
-        match how.load {
-            false => Ok(()),
-            true => loader.load_first().await,
-        }
-    };
+    let loading = how.load.then_some(async move { loader.clear().await });
     serve_until_signal(bookings, &how.listening, beside(database, loading)).await
 }
 
@@ -280,19 +265,21 @@ fn keyring(caller: &'static str, auth: &str, calls: &CallArgs) -> Arc<Keyring> {
     keyring
 }
 
-/// Monitors the database and loads the data; returns only if one of them fails.
-async fn beside(
+/// Monitors the database and loads the data, if wanted; returns only if one of them fails.
+async fn beside<T>(
     database: Arc<Database>,
-    loading: impl Future<Output = Result<(), api_error::ApiError>>,
+    loading: Option<impl Future<Output = Result<T, api_error::ApiError>>>,
 ) -> StartError {
     let loading = async {
-        match loading.await {
-            Ok(()) => pending().await,
-            Err(api_error) => StartError::Load(api_error.to_string()),
+        if let Some(loading) = loading
+            && let Err(api_error) = database.load_first(loading).await
+        {
+            return StartError::Load(api_error.to_string());
         }
+        pending().await
     };
     tokio::select! {
-        given_up = database.monitor() => given_up,
+        given_up = Arc::clone(&database).monitor() => given_up,
         failed = loading => failed,
     }
 }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use axum::body::Bytes;
-use axum::http::{Method, Request, StatusCode, header};
+use axum::http::{HeaderMap, Method, Request, StatusCode, header};
 use http_body_util::{BodyExt, Full, Limited};
 use hyper_util::client::legacy::Client;
 use hyper_util::client::legacy::connect::HttpConnector;
@@ -32,9 +32,8 @@ pub struct Peer {
 /// A response of any status.
 #[derive(Debug)]
 pub struct Answer {
-    /// Its status.
     pub status: StatusCode,
-    /// Its body.
+    pub headers: HeaderMap,
     pub body: Bytes,
 }
 
@@ -54,7 +53,6 @@ pub enum Unanswered {
 
 impl Unanswered {
     /// Whether the request may have been executed.
-    #[must_use]
     pub fn uncertain(&self) -> bool {
         !matches!(self, Unanswered::Unsent(..))
     }
@@ -62,7 +60,6 @@ impl Unanswered {
 
 impl Peer {
     /// The service `name` at `host:port`, called by `caller`.
-    #[must_use]
     pub fn new(caller: &'static str, name: &'static str, authority: &str) -> Peer {
         let mut connector = HttpConnector::new();
         connector.set_nodelay(true);
@@ -135,19 +132,6 @@ impl Peer {
         request: Request<Full<Bytes>>,
         within: Duration,
     ) -> Result<Answer, Unanswered> {
-        let (_, answer) = self.exchange_with_headers(request, within).await?;
-        Ok(answer)
-    }
-
-    /// The same, with the headers of the response.
-    ///
-    /// # Errors
-    /// If there is no response in time.
-    pub async fn exchange_with_headers(
-        &self,
-        request: Request<Full<Bytes>>,
-        within: Duration,
-    ) -> Result<(axum::http::HeaderMap, Answer), Unanswered> {
         self.calls.count();
         let call = async {
             let response = self.client.request(request).await.map_err(|error| {
@@ -160,18 +144,17 @@ impl Peer {
             let (head, body) = response.into_parts();
             let read = Limited::new(body, ANSWER_MAX).collect().await;
             let body = read.map_err(|error| Unanswered::Broken(self.name, error.to_string()))?;
-            let answer = Answer {
+            Ok(Answer {
                 status: head.status,
+                headers: head.headers,
                 body: body.to_bytes(),
-            };
-            Ok((head.headers, answer))
+            })
         };
         let late = |_| Unanswered::Timeout(self.name, within.as_millis());
         tokio::time::timeout(within, call).await.map_err(late)?
     }
 
     /// The authority, for forwarded requests.
-    #[must_use]
     pub fn authority(&self) -> &str {
         &self.authority
     }
@@ -181,7 +164,7 @@ impl Peer {
         let (caller, name) = (self.caller, self.name);
         let labels = format!("edge=\"{caller}__{name}\"");
         let help = "Calls made to other services, every try counted.";
-        page.counter("acmeair_calls_total", help, &labels, self.calls.get());
+        page.counter("acmeair_calls_total", help, &labels, &self.calls);
     }
 }
 

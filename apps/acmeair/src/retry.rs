@@ -41,7 +41,6 @@ pub enum CallError {
 
 impl CallError {
     /// Whether the call may have been executed.
-    #[must_use]
     pub fn uncertain(&self) -> bool {
         match self {
             CallError::Open(_) => false,
@@ -66,7 +65,6 @@ pub struct RetryingCall {
 
 impl RetryingCall {
     /// Calls of this name, with a timeout per attempt.
-    #[must_use]
     pub fn new(name: &'static str, within: Duration, policy: RetryPolicy) -> RetryingCall {
         RetryingCall {
             name,
@@ -171,12 +169,11 @@ impl RetryingCall {
                 &self.given_up,
             ),
         ] {
-            page.counter(metric, help, &labels, counter.get());
+            page.counter(metric, help, &labels, counter);
         }
     }
 
     /// The same as JSON.
-    #[must_use]
     pub fn status(&self) -> serde_json::Value {
         serde_json::json!({
             "call": self.name,

@@ -63,7 +63,6 @@ pub struct Instrumented<S> {
 
 impl<S: Service> Instrumented<S> {
     /// Wraps a service.
-    #[must_use]
     pub fn new(service: Arc<S>) -> Arc<Instrumented<S>> {
         let routes = S::ROUTES.iter().map(|route| (*route, Route::default()));
         Arc::new(Instrumented {
@@ -123,27 +122,12 @@ async fn metrics<S: Service>(State(served): State<Arc<Instrumented<S>>>) -> Resp
     let mut page = MetricsPage::default();
     for (path, route) in &served.routes {
         let labels = format!("route=\"{path}\"");
-        let requests = &route.requests;
-        page.counter(
-            "acmeair_requests_total",
-            "Requests received.",
-            &labels,
-            requests.get(),
-        );
+        let received = "Requests received.";
+        page.counter("acmeair_requests_total", received, &labels, &route.requests);
         let refused = "Of the requests received, those answered with a status 4xx.";
-        page.counter(
-            "acmeair_refusals_total",
-            refused,
-            &labels,
-            route.refused.get(),
-        );
+        page.counter("acmeair_refusals_total", refused, &labels, &route.refused);
         let failed = "Of the requests received, those answered with a status 5xx.";
-        page.counter(
-            "acmeair_failures_total",
-            failed,
-            &labels,
-            route.failed.get(),
-        );
+        page.counter("acmeair_failures_total", failed, &labels, &route.failed);
         let took = "From the head of a request to that of its answer, in seconds.";
         page.latency("acmeair_request_seconds", took, &labels, &route.latency);
     }
@@ -190,16 +174,5 @@ async fn ready<S: Service>(State(served): State<Arc<Instrumented<S>>>) -> Respon
     match served.service.ready().await {
         Ok(()) => "ready\n".into_response(),
         Err(missing) => (StatusCode::SERVICE_UNAVAILABLE, format!("{missing}\n")).into_response(),
-    }
-}
-
-/// Whether the database of a service is reachable; if not, why.
-///
-/// # Errors
-/// The reason.
-pub fn database_ready(database: &Database) -> Result<(), String> {
-    match database.state().why() {
-        None => Ok(()),
-        Some(why) => Err(format!("the database at {}: {why}", database.hosts)),
     }
 }

@@ -70,7 +70,6 @@ impl std::fmt::Debug for Issuer {
 }
 
 /// Seconds since 1970.
-#[must_use]
 pub fn now_s() -> u64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH);
     since.map_or(0, |time| time.as_secs())
@@ -134,7 +133,6 @@ pub enum TokenError {
 
 impl Keys {
     /// From these keys; other algorithms are skipped.
-    #[must_use]
     pub fn new(keys: &[PublicKey]) -> Keys {
         let signing = keys
             .iter()
@@ -147,7 +145,6 @@ impl Keys {
     }
 
     /// Whether there are no keys.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
@@ -178,7 +175,6 @@ impl Keys {
 }
 
 /// The token of a request: from the `Authorization` header, else from the cookie.
-#[must_use]
 pub fn of(headers: &HeaderMap) -> Option<&str> {
     let authorization = headers
         .get(header::AUTHORIZATION)
@@ -188,7 +184,6 @@ pub fn of(headers: &HeaderMap) -> Option<&str> {
 }
 
 /// The value of a cookie.
-#[must_use]
 pub fn cookie<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
     let lines = headers.get_all(header::COOKIE).into_iter();
     lines

@@ -18,13 +18,11 @@ impl Emoji {
     }
 
     /// Its shortcode: `:light_bulb:`.
-    #[must_use]
     pub fn shortcode(&self) -> String {
         format!(":{}:", self.name)
     }
 
     /// The gRPC method that votes for it: `VoteLightBulb`.
-    #[must_use]
     pub fn method(&self) -> String {
         let mut method = String::from("Vote");
         for word in self.name.split('_') {
@@ -37,7 +35,6 @@ impl Emoji {
 }
 
 /// Index of an emoji in [`ALL`], by its shortcode with the colons.
-#[must_use]
 pub fn place(shortcode: &str) -> Option<usize> {
     let name = shortcode.strip_prefix(':')?.strip_suffix(':')?;
     ALL.iter().position(|emoji| emoji.name == name)

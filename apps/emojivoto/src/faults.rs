@@ -27,7 +27,6 @@ pub enum InjectedOutcome {
 
 impl Faults {
     /// A share of requests between 0 and 1 that fail, and a delay; both are clamped to their limits.
-    #[must_use]
     pub fn new(share: f64, delay: Duration) -> Faults {
         Faults {
             millionths: (share.clamp(0.0, 1.0) * MILLION as f64).round() as u64,

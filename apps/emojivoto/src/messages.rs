@@ -1,9 +1,10 @@
 //! The messages of the two gRPC services, as `proto/*.proto` describes them (a test compares the two).
 
 use prost::Message;
+use serde::Serialize;
 
 /// An emoji.
-#[derive(Clone, PartialEq, Eq, Message)]
+#[derive(Clone, PartialEq, Eq, Message, Serialize)]
 pub struct Emoji {
     /// The character.
     #[prost(string, tag = "1")]

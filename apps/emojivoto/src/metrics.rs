@@ -18,7 +18,6 @@ pub struct Family {
 
 impl Family {
     /// A family with a counter for each label value.
-    #[must_use]
     pub fn new(
         metric: &'static str,
         help: &'static str,
@@ -38,7 +37,6 @@ impl Family {
     }
 
     /// The same with another label that has a constant value.
-    #[must_use]
     pub fn with(mut self, label: &'static str, value: &str) -> Family {
         self.fixed.push((label, value.to_owned()));
         self
@@ -53,7 +51,6 @@ impl Family {
 }
 
 /// The metrics page.
-#[must_use]
 pub fn page<'a>(families: impl IntoIterator<Item = &'a Family>) -> String {
     let mut page = MetricsPage::default();
     for family in families {
@@ -63,7 +60,7 @@ pub fn page<'a>(families: impl IntoIterator<Item = &'a Family>) -> String {
             let labels: Vec<_> = labels
                 .map(|(label, value)| format!("{label}=\"{value}\""))
                 .collect();
-            page.counter(family.metric, family.help, &labels.join(","), count.get());
+            page.counter(family.metric, family.help, &labels.join(","), count);
         }
     }
     page.text()

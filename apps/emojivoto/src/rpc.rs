@@ -47,7 +47,6 @@ where
 }
 
 /// The response to an unknown method.
-#[must_use]
 pub fn unknown(method: &str) -> Response {
     let status = Status::unimplemented(format!("there is no method {method}"));
     status.into_http::<tonic::body::Body>().map(Body::new)

@@ -41,7 +41,6 @@ pub struct Instrumented<S> {
 
 impl<S: Service> Instrumented<S> {
     /// Wraps a service, with these faults.
-    #[must_use]
     pub fn new(service: S, faults: Faults) -> Arc<Instrumented<S>> {
         let requests = "Requests received.";
         let failures = "Of the requests received, those answered with an error on purpose.";

@@ -13,7 +13,6 @@ pub struct Votes {
 
 impl Votes {
     /// Every emoji starts with this many votes.
-    #[must_use]
     pub fn starting_with(each: u64) -> Votes {
         Votes {
             counts: std::array::from_fn(|_| AtomicU64::new(each)),
@@ -28,7 +27,6 @@ impl Votes {
     }
 
     /// Emojis with votes, most votes first; equals in table order.
-    #[must_use]
     pub fn ranking(&self) -> Vec<VotingResult> {
         let mut ranking: Vec<VotingResult> = ALL
             .iter()

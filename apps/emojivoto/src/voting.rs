@@ -24,7 +24,6 @@ pub struct VotingService {
 
 impl VotingService {
     /// The service over these votes.
-    #[must_use]
     pub fn new(votes: Votes) -> VotingService {
         let places = ALL.iter().enumerate();
         VotingService {

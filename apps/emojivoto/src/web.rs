@@ -171,28 +171,18 @@ impl Web {
         for result in response.results {
             let found = self.find(&result.shortcode).await?;
             let emoji = found.ok_or(ApiError::Unknown(result.shortcode))?;
-            ranking.push(Place {
-                unicode: emoji.unicode,
-                shortcode: emoji.shortcode,
-                votes: result.votes,
-            });
+            let votes = result.votes;
+            ranking.push(Place { emoji, votes });
         }
         Ok(ranking)
     }
 }
 
-/// An emoji of the list.
-#[derive(Debug, Serialize)]
-struct Listed {
-    unicode: String,
-    shortcode: String,
-}
-
 /// A place on the leaderboard.
 #[derive(Debug, Serialize)]
 struct Place {
-    unicode: String,
-    shortcode: String,
+    #[serde(flatten)]
+    emoji: Emoji,
     votes: u64,
 }
 
@@ -212,15 +202,7 @@ async fn list(State(web): State<Arc<Web>>) -> Result<Response, ApiError> {
     let _permit = web.admit(ROUTE).await?;
     let listed = web.emoji.call(&web.list, ListAllRequest {}).await;
     let listed: ListAllResponse = web.count_failure(ROUTE, listed.map_err(ApiError::from))?;
-    let emojis: Vec<Listed> = listed
-        .list
-        .into_iter()
-        .map(|emoji| Listed {
-            unicode: emoji.unicode,
-            shortcode: emoji.shortcode,
-        })
-        .collect();
-    Ok(Json(emojis).into_response())
+    Ok(Json(listed.list).into_response())
 }
 
 async fn vote(

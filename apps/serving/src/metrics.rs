@@ -81,8 +81,14 @@ pub struct MetricsPage {
 
 impl MetricsPage {
     /// Adds a counter.
-    pub fn counter(&mut self, metric: &'static str, help: &'static str, labels: &str, value: u64) {
-        self.line(Kind::Counter, metric, help, labels, value);
+    pub fn counter(
+        &mut self,
+        metric: &'static str,
+        help: &'static str,
+        labels: &str,
+        counter: &Counter,
+    ) {
+        self.line(Kind::Counter, metric, help, labels, counter.get());
     }
 
     /// Adds a gauge.
@@ -157,9 +163,11 @@ mod tests {
     #[test]
     fn lines_of_a_metric_stand_together_under_one_description() {
         let mut page = MetricsPage::default();
-        page.counter("b_total", "Bs.", "edge=\"x\"", 2);
+        let counter = Counter::default();
+        counter.add(2);
+        page.counter("b_total", "Bs.", "edge=\"x\"", &counter);
         page.gauge("a", "As.", "", -1);
-        page.counter("b_total", "Bs.", "edge=\"y\"", 0);
+        page.counter("b_total", "Bs.", "edge=\"y\"", &Counter::default());
         let expected = "# HELP a As.\n# TYPE a gauge\na -1\n# HELP b_total Bs.\n# TYPE b_total counter\n\
             b_total{edge=\"x\"} 2\nb_total{edge=\"y\"} 0\n";
         assert_eq!(page.text(), expected);

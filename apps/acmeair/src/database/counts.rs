@@ -48,14 +48,12 @@ pub struct Counts {
 
 impl Counts {
     /// Latency of one kind of operation.
-    #[must_use]
     pub fn op(&self, op: Op) -> &Latency {
         // The discriminants are the indices of the table.
         &self.ops[op as usize]
     }
 
     /// Number of all operations.
-    #[must_use]
     pub fn operations(&self) -> u64 {
         self.ops.iter().map(Latency::count).sum()
     }
@@ -84,27 +82,15 @@ impl Counts {
             ("refused", &self.refused),
             ("pool", &self.no_connection),
         ] {
-            page.counter(
-                "acmeair_db_failures_total",
-                wrong,
-                &format!("why=\"{why}\""),
-                count.get(),
-            );
+            let labels = format!("why=\"{why}\"");
+            page.counter("acmeair_db_failures_total", wrong, &labels, count);
         }
         let opened = "Connections of the pool that were opened.";
-        page.counter(
-            "acmeair_db_connections_opened_total",
-            opened,
-            "",
-            self.opened.get(),
-        );
+        let metric = "acmeair_db_connections_opened_total";
+        page.counter(metric, opened, "", &self.opened);
         let closed = "Connections of the pool that were closed.";
-        page.counter(
-            "acmeair_db_connections_closed_total",
-            closed,
-            "",
-            self.closed.get(),
-        );
+        let metric = "acmeair_db_connections_closed_total";
+        page.counter(metric, closed, "", &self.closed);
     }
 }
 

@@ -40,7 +40,6 @@ pub struct Listed {
 
 impl Booking {
     /// A new one.
-    #[must_use]
     pub fn new(customer: &str, flight: &str, segment: &str) -> Booking {
         Booking {
             id: Uuid::new().to_string(),

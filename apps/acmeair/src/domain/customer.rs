@@ -55,14 +55,12 @@ pub struct Address {
 }
 
 /// The login of the customer with this number.
-#[must_use]
 pub fn login(number: u32) -> String {
     format!("uid{number}@email.com")
 }
 
 impl Customer {
     /// The customer with this number, as loaded.
-    #[must_use]
     pub fn loaded(number: u32) -> Customer {
         Customer {
             id: login(number),
@@ -84,7 +82,6 @@ impl Customer {
     }
 
     /// The customer without its password, for responses.
-    #[must_use]
     pub fn without_password(mut self) -> Customer {
         self.password.clear();
         self

@@ -84,20 +84,17 @@ pub struct Offered {
 }
 
 /// Today (UTC).
-#[must_use]
 pub fn today() -> Date {
     Timestamp::now().to_zoned_datetime(TimeZone::UTC).date()
 }
 
 /// Midnight (UTC) at the beginning of a day; `None` if a BSON date cannot represent it.
-#[must_use]
 pub fn midnight(day: Date) -> Option<DateTime> {
     let zoned = day.to_zoned_datetime(TimeZone::UTC).ok()?;
     Some(DateTime::from_millis(zoned.timestamp().as_millisecond()))
 }
 
 /// Formatted as ISO 8601, in seconds.
-#[must_use]
 pub fn instant(at: DateTime) -> String {
     Timestamp::from_millisecond(at.timestamp_millis())
         .and_then(|stamp| stamp.round(Unit::Second))
@@ -105,7 +102,6 @@ pub fn instant(at: DateTime) -> String {
 }
 
 /// The flights of all segments on the days around this one. Days that no date can represent are left out.
-#[must_use]
 pub fn loaded(today: Date) -> Vec<Flight> {
     let days = DAYS.filter_map(|day| {
         let date = today.checked_add(Span::new().days(day)).ok()?;
@@ -136,7 +132,6 @@ impl Flight {
     }
 
     /// The flight with its segment, for responses.
-    #[must_use]
     pub fn offered(self, segment: &FlightSegment) -> Offered {
         Offered {
             id: self.id,

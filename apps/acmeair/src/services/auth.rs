@@ -38,7 +38,6 @@ struct Validated {
 
 impl Auth {
     /// With this key, checking logins at this service within this time.
-    #[must_use]
     pub fn new(issuer: Issuer, customer: Peer, timeout: Duration) -> Arc<Auth> {
         Arc::new(Auth {
             issuer,
@@ -130,12 +129,8 @@ impl Service for Auth {
         self.validate.write(page);
         let help = "Logins, by what came of them.";
         for (result, count) in [("right", &self.logins), ("wrong", &self.refused)] {
-            page.counter(
-                "acmeair_logins_total",
-                help,
-                &format!("result=\"{result}\""),
-                count.get(),
-            );
+            let labels = format!("result=\"{result}\"");
+            page.counter("acmeair_logins_total", help, &labels, count);
         }
     }
 

@@ -4,7 +4,6 @@ mod miles;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use axum::body::Bytes;
 use axum::extract::{Path, State};
@@ -23,7 +22,7 @@ use crate::database::{Database, Op};
 use crate::domain::booking::{Booking, Listed};
 use crate::form::Form;
 use crate::keyring::Keyring;
-use crate::service::{Service, database_ready};
+use crate::service::Service;
 pub use miles::Miles;
 use miles::{Sign, Update};
 
@@ -38,37 +37,21 @@ pub struct Bookings {
     keyring: Arc<Keyring>,
     miles: Arc<Miles>,
     loading: Mutex<()>,
-    /// Whether the initial clearing is done.
-    loaded: AtomicBool,
     booked: Counter,
     cancelled: Counter,
 }
 
 impl Bookings {
     /// Over this database, with these token keys and miles updates.
-    #[must_use]
     pub fn new(database: Arc<Database>, keyring: Arc<Keyring>, miles: Arc<Miles>) -> Arc<Bookings> {
         Arc::new(Bookings {
             database,
             keyring,
             miles,
             loading: Mutex::new(()),
-            loaded: AtomicBool::new(true),
             booked: Counter::default(),
             cancelled: Counter::default(),
         })
-    }
-
-    /// Clears the bookings once the database is up; not ready before.
-    ///
-    /// # Errors
-    /// If they cannot be cleared.
-    pub async fn load_first(&self) -> Result<(), ApiError> {
-        self.loaded.store(false, Ordering::Relaxed);
-        self.database.up().await;
-        self.clear().await?;
-        self.loaded.store(true, Ordering::Relaxed);
-        Ok(())
     }
 
     async fn book(&self, who: &str, flight: &str, segment: &str) -> Result<String, ApiError> {
@@ -86,7 +69,7 @@ impl Bookings {
     }
 
     /// Deletes all bookings and resets the counters.
-    async fn clear(&self) -> Result<(), ApiError> {
+    pub async fn clear(&self) -> Result<(), ApiError> {
         let _only = self.loading.lock().await;
         self.database
             .index(COLLECTION, doc! { "customerId": 1 })
@@ -220,18 +203,9 @@ impl Service for Bookings {
     fn write(&self, page: &mut MetricsPage) {
         self.keyring.write(page);
         self.miles.write(page);
-        page.counter(
-            "acmeair_booked_total",
-            "Bookings made.",
-            "",
-            self.booked.get(),
-        );
-        page.counter(
-            "acmeair_cancelled_total",
-            "Bookings cancelled.",
-            "",
-            self.cancelled.get(),
-        );
+        page.counter("acmeair_booked_total", "Bookings made.", "", &self.booked);
+        let help = "Bookings cancelled.";
+        page.counter("acmeair_cancelled_total", help, "", &self.cancelled);
     }
 
     fn status(&self) -> Value {
@@ -245,10 +219,6 @@ impl Service for Bookings {
     }
 
     async fn ready(&self) -> Result<(), String> {
-        database_ready(&self.database)?;
-        if !self.loaded.load(Ordering::Relaxed) {
-            return Err("bookings are being cleared".to_owned());
-        }
-        Ok(())
+        self.database.ready()
     }
 }

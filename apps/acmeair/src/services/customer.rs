@@ -1,7 +1,6 @@
 //! The service customer: profiles, logins and miles.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use axum::body::Bytes;
 use axum::extract::{Path, Query, State};
@@ -20,7 +19,7 @@ use crate::database::{Database, Op};
 use crate::domain::customer::{Customer, MILES_AT_FIRST};
 use crate::form::Form;
 use crate::keyring::Keyring;
-use crate::service::{Service, database_ready};
+use crate::service::Service;
 
 const COLLECTION: &str = "customer";
 /// Most customers loaded.
@@ -34,39 +33,24 @@ pub struct Customers {
     database: Arc<Database>,
     keyring: Arc<Keyring>,
     loading: Mutex<()>,
-    /// Whether the initial load is done.
-    loaded: AtomicBool,
     updates: Counter,
     mile_updates: Counter,
 }
 
 impl Customers {
     /// Over this database, with these token keys.
-    #[must_use]
     pub fn new(database: Arc<Database>, keyring: Arc<Keyring>) -> Arc<Customers> {
         Arc::new(Customers {
             database,
             keyring,
             loading: Mutex::new(()),
-            loaded: AtomicBool::new(true),
             updates: Counter::default(),
             mile_updates: Counter::default(),
         })
     }
 
-    /// Loads customers once the database is up; not ready before.
-    ///
-    /// # Errors
-    /// If they cannot be loaded.
-    pub async fn load_first(&self, customers: u32) -> Result<(), ApiError> {
-        self.loaded.store(false, Ordering::Relaxed);
-        self.database.up().await;
-        self.load(customers).await?;
-        self.loaded.store(true, Ordering::Relaxed);
-        Ok(())
-    }
-
-    async fn load(&self, customers: u32) -> Result<(), ApiError> {
+    /// Replaces all customers by this number of new ones.
+    pub async fn load(&self, customers: u32) -> Result<(), ApiError> {
         if !(1..=CUSTOMERS_MAX).contains(&customers) {
             return Err(ApiError::Malformed(format!(
                 "numCustomers is from 1 to {CUSTOMERS_MAX}, not {customers}"
@@ -271,19 +255,10 @@ impl Service for Customers {
     fn write(&self, page: &mut MetricsPage) {
         self.keyring.write(page);
         let help = "Profiles that were changed.";
-        page.counter(
-            "acmeair_profile_updates_total",
-            help,
-            "",
-            self.updates.get(),
-        );
+        page.counter("acmeair_profile_updates_total", help, "", &self.updates);
         let help = "Changes of a customer's miles.";
-        page.counter(
-            "acmeair_customer_mile_updates_total",
-            help,
-            "",
-            self.mile_updates.get(),
-        );
+        let metric = "acmeair_customer_mile_updates_total";
+        page.counter(metric, help, "", &self.mile_updates);
     }
 
     fn status(&self) -> Value {
@@ -295,11 +270,7 @@ impl Service for Customers {
     }
 
     async fn ready(&self) -> Result<(), String> {
-        database_ready(&self.database)?;
-        if !self.loaded.load(Ordering::Relaxed) {
-            return Err("customers are being loaded".to_owned());
-        }
-        Ok(())
+        self.database.ready()
     }
 }
 

@@ -1,7 +1,6 @@
 //! The service flight: flight search, and miles of segments.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use axum::body::Bytes;
 use axum::extract::State;
@@ -20,7 +19,7 @@ use crate::api_error::ApiError;
 use crate::database::{Database, Op};
 use crate::domain::flight::{Flight, FlightSegment, Offered, loaded, midnight, today};
 use crate::form::Form;
-use crate::service::{Service, database_ready};
+use crate::service::Service;
 
 const SEGMENT_COLLECTION: &str = "flightSegment";
 const FLIGHT_COLLECTION: &str = "flight";
@@ -32,8 +31,6 @@ const FLIGHTS_MAX: usize = 100;
 pub struct Flights {
     database: Arc<Database>,
     loading: Mutex<()>,
-    /// Whether the initial load is done.
-    loaded: AtomicBool,
     /// Legs searched.
     searches: Counter,
     /// Legs with at least one flight.
@@ -53,30 +50,17 @@ struct Leg {
 
 impl Flights {
     /// Over this database.
-    #[must_use]
     pub fn new(database: Arc<Database>) -> Arc<Flights> {
         Arc::new(Flights {
             database,
             loading: Mutex::new(()),
-            loaded: AtomicBool::new(true),
             searches: Counter::default(),
             successes: Counter::default(),
         })
     }
 
-    /// Loads all flights once the database is up; not ready before.
-    ///
-    /// # Errors
-    /// If they cannot be loaded.
-    pub async fn load_first(&self) -> Result<(), ApiError> {
-        self.loaded.store(false, Ordering::Relaxed);
-        self.database.up().await;
-        self.load().await?;
-        self.loaded.store(true, Ordering::Relaxed);
-        Ok(())
-    }
-
-    async fn load(&self) -> Result<(usize, usize), ApiError> {
+    /// Replaces all flights and segments; returns their numbers: segments, flights.
+    pub async fn load(&self) -> Result<(usize, usize), ApiError> {
         let _only = self.loading.lock().await;
         let segments: Vec<FlightSegment> = SEGMENTS.iter().map(FlightSegment::from).collect();
         let flights = loaded(today());
@@ -199,19 +183,9 @@ impl Service for Flights {
 
     fn write(&self, page: &mut MetricsPage) {
         let help = "Legs that were asked for.";
-        page.counter(
-            "acmeair_flight_searches_total",
-            help,
-            "",
-            self.searches.get(),
-        );
+        page.counter("acmeair_flight_searches_total", help, "", &self.searches);
         let help = "Of the legs that were asked for, those with a flight.";
-        page.counter(
-            "acmeair_flight_successes_total",
-            help,
-            "",
-            self.successes.get(),
-        );
+        page.counter("acmeair_flight_successes_total", help, "", &self.successes);
     }
 
     fn status(&self) -> Value {
@@ -219,10 +193,6 @@ impl Service for Flights {
     }
 
     async fn ready(&self) -> Result<(), String> {
-        database_ready(&self.database)?;
-        if !self.loaded.load(Ordering::Relaxed) {
-            return Err("flights are being loaded".to_owned());
-        }
-        Ok(())
+        self.database.ready()
     }
 }

@@ -51,7 +51,6 @@ pub struct Front {
 
 impl Front {
     /// In front of these services: auth, customer, flight and booking.
-    #[must_use]
     pub fn new([auth, customer, flight, booking]: [Peer; 4], timeout: Duration) -> Arc<Front> {
         Arc::new(Front {
             auth,
@@ -115,12 +114,10 @@ async fn forward(State(front): State<Arc<Front>>, request: Request) -> Result<Re
     *forwarded.method_mut() = head.method;
     *forwarded.uri_mut() = uri;
     *forwarded.headers_mut() = strip_hop_by_hop(head.headers);
-    let (headers, answer) = peer
-        .exchange_with_headers(forwarded, front.timeout)
-        .await
-        .map_err(refused)?;
+    let answer = peer.exchange(forwarded, front.timeout).await;
+    let answer = answer.map_err(refused)?;
     let mut response = (answer.status, answer.body).into_response();
-    *response.headers_mut() = strip_hop_by_hop(headers);
+    *response.headers_mut() = strip_hop_by_hop(answer.headers);
     Ok(response)
 }
 

@@ -88,7 +88,6 @@ impl From<CallError> for UpdateError {
 
 impl Miles {
     /// With these two services. The timeout is that of calls to flight.
-    #[must_use]
     pub fn new(flight: Peer, customer: Peer, timeout: Duration) -> Arc<Miles> {
         Arc::new(Miles {
             flight,
@@ -193,13 +192,7 @@ impl Miles {
         let forgotten = std::mem::take(&mut *self.lock_queue()).len();
         self.pending.fetch_sub(forgotten as i64, Ordering::Relaxed);
         self.sum.store(0, Ordering::Relaxed);
-        for counter in [
-            &self.applied,
-            &self.deferred,
-            &self.uncertain,
-            &self.refused,
-            &self.lost,
-        ] {
+        for (_, counter) in self.outcomes() {
             counter.reset();
         }
     }
@@ -230,7 +223,7 @@ impl Miles {
         let help = "Updates of miles: applied, deferred (tried again later), uncertain (the answer was lost), refused, lost (too many).";
         for (outcome, count) in self.outcomes() {
             let labels = format!("outcome=\"{outcome}\"");
-            page.counter("acmeair_mile_updates_total", help, &labels, count.get());
+            page.counter("acmeair_mile_updates_total", help, &labels, count);
         }
         let help = "Updates of miles that have begun and not ended.";
         let pending = self.pending.load(Ordering::Relaxed);
@@ -238,7 +231,6 @@ impl Miles {
     }
 
     /// The counters as JSON, for status page and audit.
-    #[must_use]
     pub fn status(&self) -> Value {
         let mut status = json!({
             "pending": self.pending.load(Ordering::Relaxed),
@@ -251,7 +243,6 @@ impl Miles {
     }
 
     /// The state of the breakers.
-    #[must_use]
     pub fn calls(&self) -> Value {
         json!([self.ask.status(), self.change.status()])
     }
