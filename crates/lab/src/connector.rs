@@ -6,10 +6,11 @@ use std::net::{SocketAddr, TcpStream};
 use std::path::PathBuf;
 use std::time::Duration;
 
-use rustix::event::{PollFd, PollFlags, Timespec};
+use rustix::event::{PollFd, PollFlags};
 use rustix::io::Errno;
 
 use crate::keeper::{self, ExitStatus, SharedKeeper, Spawn, lock};
+use crate::process;
 use crate::subprocess::{self, Output};
 
 /// Maximum of a command's output that is read.
@@ -73,10 +74,7 @@ impl PodConnector {
         match rustix::net::connect(&socket, &at) {
             Ok(()) => {}
             Err(Errno::INPROGRESS) => {
-                let limit = Timespec {
-                    tv_sec: within.as_secs().cast_signed(),
-                    tv_nsec: within.subsec_nanos().into(),
-                };
+                let limit = process::timespec(within);
                 let mut fds = [PollFd::new(&socket, PollFlags::OUT)];
                 if rustix::event::poll(&mut fds, Some(&limit))? == 0 {
                     return Err(io::ErrorKind::TimedOut.into());
@@ -97,14 +95,10 @@ impl PodConnector {
             argv: words.to_vec(),
             env: std::env::vars().collect(),
             cwd: self.folder.clone(),
-            cpus: Vec::new(),
             output: output.clone(),
             output_bytes_max: OUTPUT_BYTES_MAX,
-            nofile: None,
             pod: Some(self.pod.clone()),
-            hosts: None,
-            group: None,
-            bounds: None,
+            ..Spawn::default()
         };
         lock(&self.keeper).spawn(&spawn)?;
         let exit = keeper::wait_for_exit(&self.keeper, &name, within)?;

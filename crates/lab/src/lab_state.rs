@@ -14,6 +14,7 @@ use rustix::process::Signal;
 use serde::{Deserialize, Serialize};
 
 use crate::LabError;
+use crate::cached;
 use crate::keeper;
 use crate::process::{self, ProcessStat};
 
@@ -109,12 +110,7 @@ impl LabState {
     pub fn publish(&self, folder: &Path) -> Result<(), LabError> {
         let path = folder.join(FILE);
         let what = format!("write {}", path.display());
-        let text = serde_json::to_vec_pretty(self).map_err(std::io::Error::other);
-        // Written atomically: it may be read at the same time.
-        let fresh = folder.join(format!("{FILE}.new"));
-        text.and_then(|text| fs::write(&fresh, text))
-            .and_then(|()| fs::rename(&fresh, &path))
-            .map_err(LabError::io(what))
+        cached::write(&path, self).map_err(LabError::io(what))
     }
 }
 

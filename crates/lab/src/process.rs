@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use rustix::process::{Pid, PidfdFlags, Signal};
 use rustix::thread::CpuSet;
+use rustix::time::Timespec;
 
 /// The first fields of `/proc/PID/stat`.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -202,6 +203,14 @@ pub(crate) fn pin_own_threads(cpus: &[u32]) -> std::io::Result<()> {
         }
     }
     Ok(())
+}
+
+/// A length of time as the system calls take it.
+pub(crate) fn timespec(length: Duration) -> Timespec {
+    Timespec {
+        tv_sec: length.as_secs().cast_signed(),
+        tv_nsec: length.subsec_nanos().into(),
+    }
 }
 
 /// A short sleep in a bounded polling loop.

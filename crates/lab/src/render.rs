@@ -14,7 +14,7 @@ use std::time::Duration;
 use minijinja::Value;
 use minijinja::value::Serde;
 use tare_schema::counter::{CounterDef, CounterKind, CounterSource};
-use tare_schema::target::{ReadyDef, StopDef};
+use tare_schema::target::{ReadyDef, StepDef, StopDef};
 
 use crate::LabError;
 use crate::counters::{BeanQuery, bean_queries};
@@ -34,8 +34,8 @@ pub struct Rendered {
     pub instance: String,
     /// Files for its folder.
     pub files: Vec<RenderedFile>,
-    /// Commands before the start, in order.
-    pub prepare: Vec<Step>,
+    /// Commands before the start, in order; their words are rendered.
+    pub prepare: Vec<StepDef>,
     /// The command.
     pub start: Vec<String>,
     /// Its environment variables.
@@ -65,17 +65,6 @@ pub struct RenderedFile {
     pub name: String,
     /// Text.
     pub text: String,
-}
-
-/// A command before the start.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Step {
-    /// Purpose.
-    pub name: String,
-    /// Program and arguments.
-    pub command: Vec<String>,
-    /// Timeout.
-    pub timeout: Duration,
 }
 
 /// Queries of an instance's JMX beans, sent in one request.
@@ -165,10 +154,10 @@ pub fn render(target: &Target, context: &Context) -> Result<Rendered, LabError> 
     }
     let mut prepare = Vec::new();
     for step in &def.prepare {
-        prepare.push(Step {
-            name: step.name.clone(),
-            command: templates.words(&key("prepare"), &step.command)?,
-            timeout: step.timeout.0,
+        let command = templates.words(&key("prepare"), &step.command)?;
+        prepare.push(StepDef {
+            command,
+            ..step.clone()
         });
     }
     let mut env = Vec::new();

@@ -11,13 +11,13 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use rustix::event::{PollFd, PollFlags, Timespec};
+use rustix::event::{PollFd, PollFlags};
 use rustix::io::Errno;
 use rustix::process::{PidfdFlags, Signal};
 
 use crate::keeper::{PrivateFolder, default_base};
-use crate::process::raw_pid;
-use crate::sys::{self, ChildSetup, Session};
+use crate::process::{raw_pid, timespec};
+use crate::sys::{self, ChildSetup};
 
 /// Maximum of each stream that is kept; the rest is read and dropped, so that the program never blocks.
 const OUTPUT_BYTES_MAX: usize = 1 << 20;
@@ -72,7 +72,7 @@ impl StdIo<'_> {
 
 /// Runs a program in an empty private folder, and kills it at the timeout.
 pub(crate) fn run(
-    words: &[String],
+    words: &[impl AsRef<str>],
     env: &[(&str, &str)],
     within: Duration,
 ) -> Result<Output, String> {
@@ -81,7 +81,7 @@ pub(crate) fn run(
 
 /// The same with standard input.
 pub(crate) fn run_with(
-    words: &[String],
+    words: &[impl AsRef<str>],
     env: &[(&str, &str)],
     stdio: StdIo<'_>,
     within: Duration,
@@ -96,7 +96,7 @@ pub(crate) fn run_with(
 /// The same in a given folder.
 pub(crate) fn run_in(
     folder: &Path,
-    words: &[String],
+    words: &[impl AsRef<str>],
     env: &[(&str, &str)],
     within: Duration,
 ) -> Result<Output, String> {
@@ -105,7 +105,7 @@ pub(crate) fn run_in(
 
 fn run_with_in(
     folder: &Path,
-    words: &[String],
+    words: &[impl AsRef<str>],
     env: &[(&str, &str)],
     stdio: StdIo<'_>,
     within: Duration,
@@ -115,6 +115,7 @@ fn run_with_in(
             "more than {INPUT_BYTES_MAX} bytes of input: ask for less"
         ));
     }
+    let words: Vec<&str> = words.iter().map(AsRef::as_ref).collect();
     let (program, arguments) = words.split_first().ok_or("the command is empty")?;
     let mut command = Command::new(program);
     command
@@ -133,12 +134,7 @@ fn run_with_in(
         &mut command,
         ChildSetup {
             parent: Some(rustix::process::getpid()),
-            network: None,
-            hosts: None,
-            groups: Vec::new(),
-            session: Session::Parents,
-            cpus: None,
-            nofile: None,
+            ..ChildSetup::default()
         },
     );
     let mut child = command
@@ -195,10 +191,7 @@ fn watch(child: &mut Child, bytes_max: usize, within: Duration) -> io::Result<Co
         if left.is_zero() {
             return Ok(CommandEnd::OutOfTime);
         }
-        let limit = Timespec {
-            tv_sec: left.as_secs().cast_signed(),
-            tv_nsec: left.subsec_nanos().into(),
-        };
+        let limit = timespec(left);
         let mut fds = vec![PollFd::new(&process, PollFlags::IN)];
         let open = outputs.iter().filter_map(|output| output.pipe.as_ref());
         fds.extend(open.map(|pipe| PollFd::new(pipe, PollFlags::IN)));
@@ -266,7 +259,7 @@ mod tests {
     use super::*;
 
     fn sh(script: &str, within: Duration) -> Result<Output, String> {
-        run(&["sh".into(), "-c".into(), script.into()], &[], within)
+        run(&["sh", "-c", script], &[], within)
     }
 
     const LONG: Duration = Duration::from_secs(20);
@@ -289,7 +282,7 @@ mod tests {
     #[test]
     fn a_program_is_told_something_and_as_much_is_kept_as_was_wanted() {
         let told = |script: &str, input: &str| {
-            let words = ["sh", "-c", script].map(str::to_owned);
+            let words = ["sh", "-c", script];
             let with = StdIo {
                 input,
                 output_bytes_max: 4,
@@ -310,11 +303,7 @@ mod tests {
 
     #[test]
     fn a_program_that_hangs_is_killed_at_the_limit() {
-        let said = run(
-            &["sleep".into(), "600".into()],
-            &[],
-            Duration::from_millis(50),
-        );
+        let said = run(&["sleep", "600"], &[], Duration::from_millis(50));
         assert!(said.unwrap_err().contains("did not end"));
     }
 
@@ -378,7 +367,7 @@ mod tests {
 
     #[test]
     fn a_program_that_is_not_there_is_named() {
-        let said = run(&["no-such-program".into()], &[], LONG).unwrap_err();
+        let said = run(&["no-such-program"], &[], LONG).unwrap_err();
         assert!(said.contains("no-such-program"), "{said}");
     }
 }

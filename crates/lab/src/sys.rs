@@ -22,6 +22,7 @@ pub(crate) const NO_GROUP: i32 = libc::EDQUOT;
 pub(crate) const NO_NAMES: i32 = libc::ENOTUNIQ;
 
 /// Setup of a child between fork and exec.
+#[derive(Default)]
 pub(crate) struct ChildSetup {
     /// Process that must still be the parent; `None`: one outside of the child's PID namespace.
     pub parent: Option<Pid>,
@@ -40,11 +41,12 @@ pub(crate) struct ChildSetup {
 }
 
 /// Session of a child.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) enum Session {
     /// A new one.
     Own,
     /// The parent's.
+    #[default]
     Parents,
 }
 

@@ -5,11 +5,11 @@ use std::net::{TcpListener, TcpStream};
 use std::num::NonZeroU64;
 use std::time::{Duration, Instant};
 
-use rustix::time::{ClockId, Timespec};
+use rustix::time::ClockId;
 use tare_schema::record::Check;
 
 use super::{Graded, check, figure};
-use crate::sys;
+use crate::{process, sys};
 
 /// Length of each of the two measurements.
 const TRIAL: Duration = Duration::from_millis(300);
@@ -77,10 +77,7 @@ fn sleep_lateness() -> Vec<Duration> {
     let mut next = start;
     while next < start + TRIAL {
         next += STEP;
-        let at = Timespec {
-            tv_sec: next.as_secs().cast_signed(),
-            tv_nsec: next.subsec_nanos().into(),
-        };
+        let at = process::timespec(next);
         while rustix::thread::clock_nanosleep_absolute(ClockId::Monotonic, &at).is_err() {
             if now() > next {
                 break;

@@ -101,15 +101,15 @@ impl<'a> Package<'a> {
         say(&format!(
             "building {name} (the first time takes a minute or two)"
         ));
-        let words = [
-            cargo.display().to_string(),
-            "build".to_owned(),
-            "--release".to_owned(),
-            "--locked".to_owned(),
-            "--quiet".to_owned(),
-            format!("--package={name}"),
-            format!("--manifest-path={}", manifest.display()),
-            format!("--target-dir={}", self.output.display()),
+        let words: [&str; 8] = [
+            &cargo.display().to_string(),
+            "build",
+            "--release",
+            "--locked",
+            "--quiet",
+            &format!("--package={name}"),
+            &format!("--manifest-path={}", manifest.display()),
+            &format!("--target-dir={}", self.output.display()),
         ];
         let output = subprocess::run_in(&self.folder, &words, &[], BUILD_LIMIT)?;
         if !output.success {

@@ -34,8 +34,7 @@ pub(super) fn installed(package: &DebianDef) -> Option<ProgramPath> {
 /// `debian nginx 1.22.1-9`; `None` when no package owns the file.
 fn owner(bin: &Path) -> Option<String> {
     let query = |words: &[&str]| {
-        let words: Vec<String> = words.iter().map(|&word| word.to_owned()).collect();
-        subprocess::run(&words, &[], QUERY_LIMIT)
+        subprocess::run(words, &[], QUERY_LIMIT)
             .ok()
             .filter(|output| output.success)
             .map(|output| output.stdout)
@@ -78,24 +77,10 @@ pub(super) fn install(
     }
     say(&format!("installing the Debian packages {packages}"));
     let _policy = NoServices::activate()?;
-    let install = [
-        // Waits for other programs that install packages, such as another run of Tare.
-        &[
-            "apt-get",
-            "-o",
-            "DPkg::Lock::Timeout=120",
-            "install",
-            "-y",
-            "--no-install-recommends",
-        ],
-        package
-            .packages
-            .iter()
-            .map(String::as_str)
-            .collect::<Vec<_>>()
-            .as_slice(),
-    ]
-    .concat();
+    // Waits for other programs that install packages, such as another run of Tare.
+    let mut install = vec!["apt-get", "-o", "DPkg::Lock::Timeout=120", "install", "-y"];
+    install.push("--no-install-recommends");
+    install.extend(package.packages.iter().map(String::as_str));
     // Package lists may be missing or old: they are updated only after a first failure.
     if let Err(first) = apt(&install) {
         say("updating the package lists");
@@ -126,9 +111,8 @@ pub(super) fn install(
 }
 
 fn apt(words: &[&str]) -> Result<(), String> {
-    let words: Vec<String> = words.iter().map(|&word| word.to_owned()).collect();
     let env = [("DEBIAN_FRONTEND", "noninteractive"), ("LC_ALL", "C")];
-    let output = subprocess::run(&words, &env, INSTALL_LIMIT)?;
+    let output = subprocess::run(words, &env, INSTALL_LIMIT)?;
     if output.success {
         return Ok(());
     }

@@ -94,13 +94,8 @@ impl<'a> Module<'a> {
         let scratch = partial.join("go.mod");
         fs::write(&scratch, "module fetched\n").map_err(disk(&scratch))?;
         say(&format!("downloading {} with Go", self.name()));
-        let words = [
-            go.display().to_string(),
-            "mod".to_owned(),
-            "download".to_owned(),
-            "-json".to_owned(),
-            self.name(),
-        ];
+        let go = go.display().to_string();
+        let words: [&str; 5] = [&go, "mod", "download", "-json", &self.name()];
         let output = subprocess::run_in(partial, &words, &[("GOWORK", "off")], DOWNLOAD_LIMIT)?;
         let module_info: Downloaded = serde_json::from_str(&output.stdout)
             .map_err(|_| format!("go said: {}", output.last_line()))?;
@@ -114,13 +109,8 @@ impl<'a> Module<'a> {
         };
         self.verified(&sum)?;
         let sources = partial.join("sources");
-        let words = [
-            "cp".to_owned(),
-            "--recursive".to_owned(),
-            "--no-preserve=mode".to_owned(),
-            dir.display().to_string(),
-            sources.display().to_string(),
-        ];
+        let (from, to) = (dir.display().to_string(), sources.display().to_string());
+        let words = ["cp", "--recursive", "--no-preserve=mode", &from, &to];
         let output = subprocess::run(&words, &[], COPY_LIMIT)?;
         if !output.success {
             return Err(format!("its sources: {}", output.last_line()));
@@ -157,13 +147,13 @@ impl<'a> Module<'a> {
             "building {} (the first time takes some minutes)",
             self.name()
         ));
-        let words = [
-            go.display().to_string(),
-            "build".to_owned(),
-            "-trimpath".to_owned(),
-            format!("-tags={}", self.def.tags.join(",")),
-            format!("-o={}", partial.join(self.target).display()),
-            self.def.package.clone(),
+        let words: [&str; 6] = [
+            &go.display().to_string(),
+            "build",
+            "-trimpath",
+            &format!("-tags={}", self.def.tags.join(",")),
+            &format!("-o={}", partial.join(self.target).display()),
+            &self.def.package,
         ];
         let env = [("GOWORK", "off"), ("GOFLAGS", "-mod=readonly")];
         let output = subprocess::run_in(sources, &words, &env, BUILD_LIMIT)?;

@@ -111,7 +111,7 @@ impl<'a> Archives<'a> {
     fn java(&self) -> Result<String, String> {
         let least = self.def.java;
         let java = locate("java").ok_or_else(|| format!("no java here; install Java {least}"))?;
-        let words = [java.display().to_string(), "-version".to_owned()];
+        let words: [&str; 2] = [&java.display().to_string(), "-version"];
         let output = subprocess::run(&words, &[], QUERY_LIMIT)?;
         let text = output.text();
         let (version, major) = java_version(&text)
@@ -138,19 +138,17 @@ impl<'a> Archives<'a> {
             "downloading {} with Maven",
             self.def.artifacts.join(" ")
         ));
-        let words = [
-            mvn.display().to_string(),
-            "--batch-mode".to_owned(),
-            "--quiet".to_owned(),
-            "--strict-checksums".to_owned(),
-            format!("--file={}", pom.display()),
-            PLUGIN.to_owned(),
-            "-DincludeScope=runtime".to_owned(),
-            format!("-DoutputDirectory={}", jars.display()),
-            format!(
-                "-Dmaven.repo.local={}",
-                self.cache.join("maven/repository").display()
-            ),
+        let repository = self.cache.join("maven/repository");
+        let words: [&str; 9] = [
+            &mvn.display().to_string(),
+            "--batch-mode",
+            "--quiet",
+            "--strict-checksums",
+            &format!("--file={}", pom.display()),
+            PLUGIN,
+            "-DincludeScope=runtime",
+            &format!("-DoutputDirectory={}", jars.display()),
+            &format!("-Dmaven.repo.local={}", repository.display()),
         ];
         // Without it mvn searches all parent folders for `.mvn`, with options and extensions.
         let basedir = partial.display().to_string();

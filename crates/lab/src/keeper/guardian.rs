@@ -71,15 +71,10 @@ fn start_inside(stream: &UnixStream, folder: &Path) -> Result<std::process::Chil
         .arg(folder)
         .stdin(Stdio::from(socket))
         .stdout(Stdio::null());
+    // Process 1 of a namespace sees no parent.
     let setup = ChildSetup {
-        // Process 1 of a namespace sees no parent.
-        parent: None,
-        network: None,
-        hosts: None,
-        groups: Vec::new(),
         session: Session::Own,
-        cpus: None,
-        nofile: None,
+        ..ChildSetup::default()
     };
     sys::prepare_child(&mut command, setup);
     command

@@ -130,20 +130,22 @@ impl Pods {
                 "the sidecars' own traffic would be captured, too: they cannot have a group of their own here",
             ));
         }
-        let network = self.by_name.get(pod);
-        let network = network.ok_or_else(|| format!("there is no pod named {pod}"))?;
+        let network = self.find(pod)?;
         capture.set(network).map_err(|error| error.to_string())
     }
 
-    pub(crate) fn network(&self, pod: &str) -> Result<BorrowedFd<'_>, String> {
-        let found = self.by_name.get(pod).map(AsFd::as_fd);
+    fn find(&self, pod: &str) -> Result<&Namespace, String> {
+        let found = self.by_name.get(pod);
         found.ok_or_else(|| format!("there is no pod named {pod}"))
+    }
+
+    pub(crate) fn network(&self, pod: &str) -> Result<BorrowedFd<'_>, String> {
+        self.find(pod).map(AsFd::as_fd)
     }
 
     /// An unconnected TCP socket in the pod's network namespace; it stays there, wherever it is connected from.
     pub(crate) fn socket(&self, pod: &str) -> Result<OwnedFd, String> {
-        let network = self.by_name.get(pod);
-        let network = network.ok_or_else(|| format!("there is no pod named {pod}"))?;
+        let network = self.find(pod)?;
         let open = || {
             rustix::net::socket_with(
                 AddressFamily::INET,

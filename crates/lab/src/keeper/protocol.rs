@@ -13,7 +13,7 @@ use crate::cgroup::limit_groups::CgroupLimits;
 pub(crate) const LINE_BYTES_MAX: usize = 1 << 20;
 
 /// A process to be started.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Spawn {
     /// Unique name.
     pub name: String,

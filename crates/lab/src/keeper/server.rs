@@ -6,7 +6,7 @@ use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use rustix::event::{PollFd, PollFlags, Timespec};
+use rustix::event::{PollFd, PollFlags};
 use rustix::process::Signal;
 
 use super::children::{self, Children};
@@ -222,10 +222,7 @@ impl<'a> Server<'a> {
         } else {
             STOP_TICK
         };
-        let limit = Timespec {
-            tv_sec: tick.as_secs().cast_signed(),
-            tv_nsec: tick.subsec_nanos().into(),
-        };
+        let limit = process::timespec(tick);
         // An error is an interruption: the caller checks everything anyway.
         let _ = rustix::event::poll(&mut fds, Some(&limit));
         let ready = writers

@@ -6,13 +6,14 @@ use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use rustix::event::{PollFd, PollFlags, Timespec};
+use rustix::event::{PollFd, PollFlags};
 use tare_schema::agent::AgentMessage;
 
 use super::SharedKeeper;
 use crate::LabError;
 use crate::environment::Agent;
 use crate::keeper::Lines;
+use crate::process;
 
 /// The result contains histograms as text.
 const LINE_BYTES_MAX: usize = 256 << 20;
@@ -137,7 +138,7 @@ impl Agent for LocalAgent {
                     let reason = String::from("it closed its connection without a result");
                     return Err(self.wrong(reason));
                 }
-                crate::process::pause(Duration::from_millis(2));
+                process::pause(Duration::from_millis(2));
                 continue;
             }
             let ended = self.exit()?;
@@ -170,10 +171,7 @@ impl Drop for LocalAgent {
 }
 
 fn wait_readable(fd: BorrowedFd<'_>, limit: Duration) {
-    let limit = Timespec {
-        tv_sec: limit.as_secs().cast_signed(),
-        tv_nsec: limit.subsec_nanos().into(),
-    };
+    let limit = process::timespec(limit);
     let mut fds = [PollFd::from_borrowed_fd(fd, PollFlags::IN)];
     // The result does not matter: the caller reads without blocking.
     let _ = rustix::event::poll(&mut fds, Some(&limit));

@@ -3,6 +3,8 @@
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
+use tare_schema::target::StepDef;
+
 use super::test_bed::LocalTestBed;
 use super::{SharedKeeper, addresses, lock};
 use crate::LabError;
@@ -12,21 +14,21 @@ use crate::environment::UnexpectedExit;
 use crate::keeper::{self, ExitStatus, ProcessExit};
 use crate::probe::{InstanceState, Readiness};
 use crate::process;
-use crate::render::{Rendered, Step};
+use crate::render::Rendered;
 
 /// Interval of progress reports.
 const TELLING: Duration = Duration::from_secs(1);
 
 impl LocalTestBed {
     /// Runs a command before the start; it must exit with code 0.
-    pub(super) fn run_step(&self, index: usize, step: &Step) -> Result<(), LabError> {
+    pub(super) fn run_step(&self, index: usize, step: &StepDef) -> Result<(), LabError> {
         let rendered = &self.placed.rendered[index];
         let pod = &self.placed.layout.contexts[index].pod;
         let what = format!("{} ({})", rendered.instance, step.name);
         let log = format!("{}.log", step.name.replace(['/', ' '], "-"));
         let spawn = self.spawn(&what, pod, &step.command, (&rendered.dir, &log));
         lock(&self.placed.keeper).spawn(&spawn)?;
-        let exit = keeper::wait_for_exit(&self.placed.keeper, &spawn.name, step.timeout)?;
+        let exit = keeper::wait_for_exit(&self.placed.keeper, &spawn.name, step.timeout.0)?;
         let tail = lock(&self.placed.keeper).tail(&spawn.name)?;
         lock(&self.placed.keeper).stop(&spawn.name, libc::SIGTERM, Duration::ZERO)?;
         match exit {
@@ -39,7 +41,7 @@ impl LocalTestBed {
             None => Err(LabError::NotReady {
                 instance: what,
                 probe: String::from("it did not end"),
-                waited: step.timeout,
+                waited: step.timeout.0,
                 log_tail: tail,
             }),
         }
