@@ -9,11 +9,13 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use regex::Regex;
-use tare_schema::counter::{CounterSource, JmxSource, JsonSource, Missing, ReadingCost};
+use tare_schema::counter::{
+    CommandSource, CounterSource, JmxSource, JsonSource, Missing, ReadingCost,
+};
 
 use crate::LabError;
 use crate::connector::Connector;
-use crate::environment::{InstanceCounters, Reading};
+use crate::environment::{HttpResponse, InstanceCounters, Reading};
 use crate::http::{self, RequestOptions};
 use crate::render::{Beans, Counter, Login, Rendered};
 
@@ -37,6 +39,9 @@ pub struct CounterReader {
     connector: Connector,
     login: Option<Login>,
 }
+
+/// The values of one source.
+type Found = Result<Vec<CounterValue>, String>;
 
 /// A value found at a source, before it gets the name of its counter.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -83,60 +88,61 @@ impl CounterReader {
     /// # Errors
     /// The counter that could not be read, and why.
     pub fn read(&mut self) -> Result<InstanceCounters, LabError> {
+        let (connector, login) = (&self.connector, self.login.as_ref());
         let mut pages: BTreeMap<String, Result<String, String>> = BTreeMap::new();
-        let mut beans: Option<Result<BeanValues, String>> = None;
-        let mut readings = Vec::new();
-        for counter in &self.counters {
-            let found = match page_of(&counter.source) {
-                Some((url, cost)) => {
-                    let text = pages.entry(url.to_owned()).or_insert_with(|| {
-                        *self.own_readings.entry(url.to_owned()).or_default() += 1;
-                        let login = self.login.as_ref();
-                        let json_body = None;
-                        fetch(&self.connector, url, RequestOptions { json_body, login })
-                    });
-                    let own = match cost {
-                        ReadingCost::Free => 0,
-                        ReadingCost::CountsOne => self.own_readings.get(url).copied().unwrap_or(0),
-                    };
-                    text.as_ref()
-                        .map_err(Clone::clone)
-                        .and_then(|text| from_page(&counter.source, text))
-                        .map(|found| without_own(found, own))
-                }
-                None => match &counter.source {
-                    CounterSource::Jmx(from) => {
-                        let values = beans.get_or_insert_with(|| self.read_beans()).as_ref();
-                        values
-                            .map_err(Clone::clone)
-                            .and_then(|values| values.find(from))
-                    }
-                    other => from_elsewhere(&self.connector, other),
-                },
+        let mut page = |url: &str, cost: ReadingCost, parse: &dyn Fn(&str) -> Found| -> Found {
+            let text = pages.entry(url.to_owned()).or_insert_with(|| {
+                *self.own_readings.entry(url.to_owned()).or_default() += 1;
+                let json_body = None;
+                fetch(connector, url, RequestOptions { json_body, login })
+            });
+            let own = match cost {
+                ReadingCost::Free => 0,
+                ReadingCost::CountsOne => self.own_readings.get(url).copied().unwrap_or(0),
             };
-            let found = found.map(|found| self.with_zeros(counter, found));
-            let found = found.map_err(|reason| LabError::Counter {
+            let mut found = parse(text.as_ref().map_err(Clone::clone)?)?;
+            for found in &mut found {
+                found.value -= f64::from(own);
+            }
+            Ok(found)
+        };
+        let mut beans: Option<Result<BeanValues, String>> = None;
+        let mut all = Vec::new();
+        for counter in &self.counters {
+            let found = match &counter.source {
+                CounterSource::Prometheus(from) => page(&from.url, from.reading, &|text| {
+                    Ok(prometheus::find(text, from))
+                }),
+                CounterSource::Json(from) => {
+                    page(&from.url, from.reading, &|text| json_number(text, from))
+                }
+                CounterSource::Text(from) => page(&from.url, from.reading, &|text| {
+                    by_pattern(text, &from.pattern)
+                }),
+                CounterSource::Jmx(from) => {
+                    let values = beans.get_or_insert_with(|| match &self.beans {
+                        Some(queries) => read_beans(connector, queries, login),
+                        None => Ok(BeanValues::default()),
+                    });
+                    let values = values.as_ref().map_err(Clone::clone);
+                    values.and_then(|values| values.find(from))
+                }
+                CounterSource::Log(from) => log::count(from),
+                CounterSource::Command(from) => from_command(connector, from),
+            };
+            all.push(found.map_err(|reason| LabError::Counter {
                 instance: self.instance.clone(),
                 counter: counter.name.clone(),
                 reason,
-            })?;
-            readings.extend(self.named(counter, found));
+            })?);
         }
+        let counters = self.counters.iter().zip(all);
+        let readings = counters
+            .flat_map(|(counter, found)| self.named(counter, self.with_zeros(counter, found)));
         Ok(InstanceCounters {
             instance: self.instance.clone(),
-            readings: summed(readings),
+            readings: summed(readings.collect()),
         })
-    }
-
-    /// Reads all JMX attributes that the counters need.
-    fn read_beans(&self) -> Result<BeanValues, String> {
-        let Some(Beans { url, bean_queries }) = &self.beans else {
-            return Ok(BeanValues::default());
-        };
-        let (bulk_request, login) = (bulk_request(bean_queries), self.login.as_ref());
-        let json_body = Some(&*bulk_request);
-        let text = fetch(&self.connector, url, RequestOptions { json_body, login })?;
-        BeanValues::parse(&text, bean_queries).map_err(|reason| format!("{url}: {reason}"))
     }
 
     /// Adds zeros for values that the target declares to be zero when missing, one per edge where edges are told
@@ -226,59 +232,32 @@ pub(crate) fn of_beans(
     Ok(summed(readings))
 }
 
-/// URL of a page, and whether reading it counts.
-fn page_of(source: &CounterSource) -> Option<(&str, ReadingCost)> {
-    match source {
-        CounterSource::Prometheus(from) => Some((&from.url, from.reading)),
-        CounterSource::Json(from) => Some((&from.url, from.reading)),
-        CounterSource::Text(from) => Some((&from.url, from.reading)),
-        CounterSource::Jmx(_) | CounterSource::Log(_) | CounterSource::Command(_) => None,
-    }
+/// Reads all JMX attributes that the counters need.
+fn read_beans(
+    connector: &Connector,
+    Beans { url, bean_queries }: &Beans,
+    login: Option<&Login>,
+) -> Result<BeanValues, String> {
+    let bulk_request = bulk_request(bean_queries);
+    let json_body = Some(&*bulk_request);
+    let text = fetch(connector, url, RequestOptions { json_body, login })?;
+    BeanValues::parse(&text, bean_queries).map_err(|reason| format!("{url}: {reason}"))
 }
 
 fn fetch(connector: &Connector, url: &str, options: RequestOptions<'_>) -> Result<String, String> {
     match http::get_or_post(connector, url, options, LIMIT)? {
-        http::Response { status: 200, text } => Ok(text),
-        http::Response { status, .. } => Err(format!("{url} answered {status}, not 200")),
+        HttpResponse { status: 200, text } => Ok(text),
+        HttpResponse { status, .. } => Err(format!("{url} answered {status}, not 200")),
     }
 }
 
-fn without_own(mut found: Vec<CounterValue>, own: u32) -> Vec<CounterValue> {
-    for found in &mut found {
-        found.value -= f64::from(own);
+fn from_command(connector: &Connector, from: &CommandSource) -> Found {
+    let output = connector.run(&from.command, LIMIT)?;
+    if !output.success {
+        let (words, last) = (from.command.join(" "), output.last_line());
+        return Err(format!("`{words}` {}: {last}", output.how));
     }
-    found
-}
-
-fn from_page(source: &CounterSource, text: &str) -> Result<Vec<CounterValue>, String> {
-    match source {
-        CounterSource::Prometheus(from) => Ok(prometheus::find(text, from)),
-        CounterSource::Json(from) => json_number(text, from),
-        CounterSource::Text(from) => by_pattern(text, &from.pattern),
-        CounterSource::Jmx(_) | CounterSource::Log(_) | CounterSource::Command(_) => Ok(Vec::new()),
-    }
-}
-
-fn from_elsewhere(
-    connector: &Connector,
-    source: &CounterSource,
-) -> Result<Vec<CounterValue>, String> {
-    match source {
-        CounterSource::Log(from) => log::count(from),
-        CounterSource::Command(from) => {
-            let output = connector.run(&from.command, LIMIT)?;
-            if !output.success {
-                let last = output.last_line();
-                return Err(format!(
-                    "`{}` {}: {last}",
-                    from.command.join(" "),
-                    output.how
-                ));
-            }
-            by_pattern(&output.stdout, &from.pattern)
-        }
-        _ => Ok(Vec::new()),
-    }
+    by_pattern(&output.stdout, &from.pattern)
 }
 
 /// The number of a source; a value that is no number is an error, not a zero.

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
 
 use crate::connector::Connector;
+use crate::environment::HttpResponse;
 use crate::render::Login;
 
 /// Maximum size of a response; Envoy's full statistics are about 1 MB.
@@ -16,17 +17,12 @@ const SOCKET: &str = "unix:";
 /// Most header fields of a response.
 const FIELDS_MAX: usize = 64;
 
-/// A response.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Response {
-    /// HTTP status.
-    pub(crate) status: u16,
-    /// Body; bytes that are not UTF-8 are replaced.
-    pub(crate) text: String,
-}
-
 /// Sends a GET request over a new connection.
-pub(crate) fn get(connector: &Connector, url: &str, within: Duration) -> Result<Response, String> {
+pub(crate) fn get(
+    connector: &Connector,
+    url: &str,
+    within: Duration,
+) -> Result<HttpResponse, String> {
     get_or_post(connector, url, RequestOptions::default(), within)
 }
 
@@ -56,30 +52,51 @@ pub(crate) fn send(
     connector: &Connector,
     request: &Request<'_>,
     within: Duration,
-) -> Result<Response, String> {
-    let headers = request.headers.iter();
-    let mut texts = headers.flat_map(|(name, value)| [name.as_str(), value.as_str()]);
-    let line = [request.method, request.path, request.host];
+) -> Result<HttpResponse, String> {
+    let bytes = message(
+        [request.method, request.path, request.host],
+        request.headers,
+        request.body,
+    )?;
+    let deadline = Instant::now() + within;
+    let mut stream = connect_to(connector, request.address, within)?;
+    exchange(&mut stream, &bytes, deadline, within)
+}
+
+/// A request as it is sent.
+fn message(line: [&str; 3], headers: &[(String, String)], body: &[u8]) -> Result<Vec<u8>, String> {
+    let [method, path, host] = line;
+    let texts = headers.iter();
+    let mut texts = texts.flat_map(|(name, value)| [name.as_str(), value.as_str()]);
     if texts.any(breaks_lines) || line.into_iter().any(breaks_lines) {
         return Err(String::from(
             "a control character stands in the request: take it out",
         ));
     }
-    let mut head = format!(
-        "{} {} HTTP/1.1\r\nHost: {}\r\nConnection: close\r\n",
-        request.method, request.path, request.host
-    );
-    for (name, value) in request.headers {
+    let mut head = format!("{method} {path} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n");
+    for (name, value) in headers {
         head.push_str(&format!("{name}: {value}\r\n"));
     }
-    if !request.body.is_empty() || request.method != "GET" {
-        head.push_str(&format!("Content-Length: {}\r\n", request.body.len()));
+    if !body.is_empty() || method != "GET" {
+        head.push_str(&format!("Content-Length: {}\r\n", body.len()));
     }
     head.push_str("\r\n");
-    let bytes = [head.as_bytes(), request.body].concat();
-    let deadline = Instant::now() + within;
-    let mut stream = connect_to(connector, request.address, within)?;
-    exchange(&mut stream, &bytes, deadline, within)
+    Ok([head.as_bytes(), body].concat())
+}
+
+impl RequestOptions<'_> {
+    fn message(&self, host: &str, path: &str) -> Result<Vec<u8>, String> {
+        let mut headers = vec![("Accept".to_owned(), "*/*".to_owned())];
+        if let Some(login) = self.login {
+            headers.push(("Authorization".to_owned(), login.credentials()));
+        }
+        if self.json_body.is_some() {
+            headers.push(("Content-Type".to_owned(), "application/json".to_owned()));
+        }
+        let method = self.json_body.map_or("GET", |_| "POST");
+        let body = self.json_body.unwrap_or_default().as_bytes();
+        message([method, path, host], &headers, body)
+    }
 }
 
 fn breaks_lines(text: &str) -> bool {
@@ -92,7 +109,7 @@ pub(crate) fn get_or_post(
     url: &str,
     options: RequestOptions<'_>,
     within: Duration,
-) -> Result<Response, String> {
+) -> Result<HttpResponse, String> {
     let (authority, path) = split(url)?;
     let deadline = Instant::now() + within;
     let named = |reason: String| format!("{url}: {reason}");
@@ -102,17 +119,21 @@ pub(crate) fn get_or_post(
         None => (authority, connect(connector, url, authority, within)),
     };
     let mut stream = stream?;
-    let login = options.login.map(Login::basic).unwrap_or_default();
-    let head =
-        format!("{path} HTTP/1.1\r\nHost: {host}\r\nAccept: */*\r\nConnection: close\r\n{login}");
-    let request = match options.json_body {
-        None => format!("GET {head}\r\n"),
-        Some(body) => format!(
-            "POST {head}Content-Type: application/json\r\nContent-Length: {}\r\n\r\n{body}",
-            body.len()
-        ),
-    };
-    exchange(&mut stream, request.as_bytes(), deadline, within).map_err(named)
+    let request = options.message(host, path).map_err(named)?;
+    exchange(&mut stream, &request, deadline, within).map_err(named)
+}
+
+/// The same at an address that has been looked up already, with this `Host` header.
+pub(crate) fn get_or_post_at(
+    address: SocketAddr,
+    (host, path): (&str, &str),
+    options: RequestOptions<'_>,
+    within: Duration,
+) -> Result<HttpResponse, String> {
+    let request = options.message(host, path)?;
+    let deadline = Instant::now() + within;
+    let mut stream = connect_to(&Connector::Host, address, within)?;
+    exchange(&mut stream, &request, deadline, within)
 }
 
 /// Sends a request and reads the response up to the end of the connection.
@@ -121,7 +142,7 @@ fn exchange(
     request: &[u8],
     deadline: Instant,
     within: Duration,
-) -> Result<Response, String> {
+) -> Result<HttpResponse, String> {
     let failed = |what: &str, error: &std::io::Error| format!("{what}: {error}");
     stream
         .write_all(request)
@@ -226,7 +247,7 @@ fn connect_to(
 }
 
 /// Parses a complete response.
-fn parse(bytes: &[u8]) -> Result<Response, String> {
+fn parse(bytes: &[u8]) -> Result<HttpResponse, String> {
     let mut fields = [httparse::EMPTY_HEADER; FIELDS_MAX];
     let mut head = httparse::Response::new(&mut fields);
     let httparse::Status::Complete(length) = head
@@ -258,7 +279,7 @@ fn parse(bytes: &[u8]) -> Result<Response, String> {
             None => body.to_vec(),
         }
     };
-    Ok(Response {
+    Ok(HttpResponse {
         status: head.code.unwrap_or(0),
         text: String::from_utf8_lossy(&text).into_owned(),
     })
@@ -365,7 +386,8 @@ mod tests {
         assert_eq!((page.status, page.text.as_str()), (200, "yes"));
         let head = served.join().unwrap();
         assert!(head.starts_with("GET /stats HTTP/1.1\r\nHost: localhost\r\n"));
-        assert!(head.contains(&login.basic()), "{head}");
+        let field = format!("Authorization: {}\r\n", login.credentials());
+        assert!(head.contains(&field), "{head}");
         let gone = place.path().join("none").display().to_string();
         assert!(connect_within(&gone, Duration::from_secs(1)).is_err());
     }

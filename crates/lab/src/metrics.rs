@@ -13,11 +13,10 @@ use tare_schema::metrics_source::{MetricsSourceDef, MetricsWay, password};
 use tare_schema::target::JmxDef;
 
 use crate::LabError;
-use crate::connector::Connector;
 use crate::counters::{BeanQuery, BeanValues, ExporterPage, bean_queries, bulk_request, of_beans};
 use crate::environment::Reading;
 use crate::fetch::locate;
-use crate::http;
+use crate::http::{self, RequestOptions};
 use crate::render::{Counter, Login, PORT};
 use crate::subprocess::{self, StdIo};
 use crate::targets::Target;
@@ -248,25 +247,11 @@ impl MetricsReader {
         query: Option<&str>,
         within: Duration,
     ) -> Result<String, String> {
-        let mut headers = vec![("Accept".to_owned(), "*/*".to_owned())];
-        if let Some(login) = &self.login {
-            headers.push(("Authorization".to_owned(), login.credentials()));
-        }
-        if query.is_some() {
-            headers.push(("Content-Type".to_owned(), "application/json".to_owned()));
-        }
-        let query = http::Request {
-            address,
-            host: &place.authority,
-            method: match query {
-                Some(_) => "POST",
-                None => "GET",
-            },
-            path: &place.path,
-            headers: &headers,
-            body: query.unwrap_or_default().as_bytes(),
+        let options = RequestOptions {
+            json_body: query,
+            login: self.login.as_ref(),
         };
-        let page = http::send(&Connector::Host, &query, within)
+        let page = http::get_or_post_at(address, (&place.authority, &place.path), options, within)
             .map_err(|reason| format!("{reason}; does it speak HTTP without TLS there?"))?;
         match (page.status, &self.login) {
             (200, _) => Ok(page.text),

@@ -13,6 +13,7 @@ use tare_http2_frames::exchange::ExchangeLimits;
 use tare_http2_frames::grpc;
 
 use crate::connector::Connector;
+use crate::environment::HttpResponse;
 use crate::http;
 
 /// Timeout of one attempt.
@@ -92,8 +93,8 @@ impl ReadinessProbe {
             ReadinessProbe::Grpc { at, service } => ask_health(connector, at, service, ATTEMPT),
             ReadinessProbe::Kafka { at, brokers } => kafka::ask(connector, at, *brokers, ATTEMPT),
             ReadinessProbe::Http(url) => match http::get(connector, url, ATTEMPT)? {
-                http::Response { status: 200, .. } => Ok(()),
-                http::Response { status, .. } => Err(format!("{url} answered {status}, not 200")),
+                HttpResponse { status: 200, .. } => Ok(()),
+                HttpResponse { status, .. } => Err(format!("{url} answered {status}, not 200")),
             },
             ReadinessProbe::Log { file, pattern } => matches_line(file, pattern),
             ReadinessProbe::Command(words) => match connector.run(words, ATTEMPT) {

@@ -213,7 +213,7 @@ impl Name {
 }
 
 /// The text up to the closing quotation mark, and what follows.
-fn unquoted(text: &str) -> Option<(String, &str)> {
+pub(super) fn unquoted(text: &str) -> Option<(String, &str)> {
     let mut value = String::new();
     let mut characters = text.char_indices();
     loop {

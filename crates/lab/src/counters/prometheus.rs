@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use tare_schema::counter::PrometheusSource;
 
 use super::CounterValue;
+use super::jmx::unquoted;
 
 /// One sample line.
 #[derive(Debug, Clone, PartialEq)]
@@ -77,20 +78,8 @@ fn labels(mut rest: &str) -> Option<(BTreeMap<&str, String>, &str)> {
             return Some((labels, after));
         }
         let (name, after) = rest.split_once('=')?;
-        let mut value = String::new();
-        let mut characters = after.strip_prefix('"')?.char_indices();
-        let close = loop {
-            match characters.next()? {
-                (at, '"') => break at,
-                (_, '\\') => value.push(match characters.next()?.1 {
-                    'n' => '\n',
-                    other => other,
-                }),
-                (_, other) => value.push(other),
-            }
-        };
+        let (value, after) = unquoted(after.strip_prefix('"')?)?;
         labels.insert(name.trim(), value);
-        // One for the opening quote, one for the closing.
-        rest = after.get(close + 2..)?;
+        rest = after;
     }
 }

@@ -84,11 +84,7 @@ impl PlacedTestBed {
             body: body(&ask.request).map_err(failed)?,
         };
         let within = Duration::from_nanos(ask.timeout_ns);
-        let response = http::send(&self.pods.connector(pod), &request, within).map_err(failed)?;
-        Ok(HttpResponse {
-            status: response.status,
-            text: response.text,
-        })
+        http::send(&self.pods.connector(pod), &request, within).map_err(failed)
     }
 
     /// The load plan with the TLS settings of the agent's own edges: the certificate files are known only here.
