@@ -17,7 +17,7 @@ use crate::agent_plans::MeasuredCost;
 use crate::durations::now_unix_us;
 use crate::error::{TrialError, is_infrastructure};
 use crate::event::{Enough, Event, Progress, TrialObserver, Watcher};
-use crate::folder::RunFolder;
+use crate::folder::{ENVIRONMENT, PLAN, RunFolder, STATE};
 use crate::order::{Slot, block_order, check_runnable};
 use crate::test_beds::{PlannedTrial, TestBeds};
 use crate::trial::{self, Task, Trial};
@@ -64,7 +64,7 @@ pub fn run(
     watcher.hear(&Event::Preparing("looking at this machine"));
     let described = environment.describe()?;
     let folder = RunFolder::create(&options.out, &options.name)?;
-    folder.write_environment(&described)?;
+    folder.write(ENVIRONMENT, &described)?;
     let state = RunState {
         version: tare_schema::FORMAT_VERSION,
         started_unix_us: now_unix_us(),
@@ -74,7 +74,7 @@ pub fn run(
         command: options.command.clone(),
         resumed: 0,
     };
-    folder.write_state(&state)?;
+    folder.write(STATE, &state)?;
     let plan = capacity::skip_levels_above(
         plan,
         options.capacity.as_ref(),
@@ -83,7 +83,7 @@ pub fn run(
         watcher,
     )?;
     // Last: a folder with a plan is a run that can be resumed.
-    folder.write_plan(&plan)?;
+    folder.write(PLAN, &plan)?;
     let beds = TestBeds::new(options.times.clone());
     Conductor::new(plan, folder, beds, (environment, watcher)).conduct(state)
 }
@@ -182,7 +182,7 @@ impl<'a> Conductor<'a> {
     }
 
     fn conduct(mut self, mut state: RunState) -> Result<Outcome, ConductError> {
-        self.folder.write_state(&state)?;
+        self.folder.write(STATE, &state)?;
         self.records = self.folder.records()?;
         self.started_arms = self
             .records
@@ -202,7 +202,7 @@ impl<'a> Conductor<'a> {
             Err(error) => (RunProgress::Failed, Some(error.to_string())),
         };
         state.ended_unix_us = Some(now_unix_us());
-        let written = self.folder.write_state(&state);
+        let written = self.folder.write(STATE, &state);
         ended?;
         written?;
         let mut learned = self.beds.durations.learned;

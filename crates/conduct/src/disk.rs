@@ -162,7 +162,7 @@ mod tests {
             command: Vec::new(),
             resumed: 0,
         };
-        folder.write_state(&state).unwrap();
+        folder.write("run.json", &state).unwrap();
         let trial = folder.fresh_trial(1).unwrap();
         write_synced(&trial.join("record.json"), b"{}").unwrap();
         let kept = left_by_a_power_cut();

@@ -19,6 +19,12 @@ pub struct RunFolder {
     _lock: File,
 }
 
+/// File of the plan.
+pub(crate) const PLAN: &str = "plan.json";
+/// File of the state.
+pub(crate) const STATE: &str = "run.json";
+/// File of the environment's record.
+pub(crate) const ENVIRONMENT: &str = "environment.json";
 /// Highest number that is appended to a name that exists already.
 const NAME_TRIES: u32 = 1000;
 
@@ -55,7 +61,7 @@ impl RunFolder {
     /// # Errors
     /// When it does not exist, is no run folder, contains a symbolic link, or is locked.
     pub fn open(path: &Path) -> Result<Self, ConductError> {
-        if !path.join("plan.json").is_file() {
+        if !path.join(PLAN).is_file() {
             return Err(ConductError::Plan(format!(
                 "{} is not the folder of a run (it has no plan.json): name one from the runs folder",
                 path.display()
@@ -87,7 +93,7 @@ impl RunFolder {
     /// # Errors
     /// When the file cannot be read or parsed.
     pub fn plan(&self) -> Result<Plan, ConductError> {
-        read_json(&self.path.join("plan.json"), "a plan")
+        read_json(&self.path.join(PLAN), "a plan")
     }
 
     /// The state of the run.
@@ -95,7 +101,7 @@ impl RunFolder {
     /// # Errors
     /// When the file cannot be read or parsed.
     pub fn state(&self) -> Result<RunState, ConductError> {
-        read_json(&self.path.join("run.json"), "the state of a run")
+        read_json(&self.path.join(STATE), "the state of a run")
     }
 
     /// The environment that the run began in.
@@ -103,34 +109,16 @@ impl RunFolder {
     /// # Errors
     /// When the file cannot be read or parsed.
     pub fn environment(&self) -> Result<EnvironmentRecord, ConductError> {
-        read_json(
-            &self.path.join("environment.json"),
-            "the record of an environment",
-        )
+        let path = self.path.join(ENVIRONMENT);
+        read_json(&path, "the record of an environment")
     }
 
-    /// Writes the plan.
+    /// Writes and syncs one of the files of the run.
     ///
     /// # Errors
     /// When the file cannot be written.
-    pub fn write_plan(&self, plan: &Plan) -> Result<(), ConductError> {
-        write_json(&self.path.join("plan.json"), plan)
-    }
-
-    /// Writes the environment.
-    ///
-    /// # Errors
-    /// When the file cannot be written.
-    pub fn write_environment(&self, environment: &EnvironmentRecord) -> Result<(), ConductError> {
-        write_json(&self.path.join("environment.json"), environment)
-    }
-
-    /// Writes the state.
-    ///
-    /// # Errors
-    /// When the file cannot be written.
-    pub fn write_state(&self, state: &RunState) -> Result<(), ConductError> {
-        write_json(&self.path.join("run.json"), state)
+    pub fn write(&self, file: &str, value: &impl Serialize) -> Result<(), ConductError> {
+        write_json(&self.path.join(file), value)
     }
 
     /// Creates the folder of a trial; one left by an interrupted trial is removed first.

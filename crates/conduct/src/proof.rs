@@ -88,6 +88,14 @@ struct Deltas<'a> {
 }
 
 impl Deltas<'_> {
+    /// The counters since the instances started.
+    fn since_start(&self) -> Deltas<'_> {
+        Deltas {
+            before: &[],
+            after: self.after,
+        }
+    }
+
     fn has_counters(&self, instance: &str) -> bool {
         self.after
             .iter()
@@ -168,15 +176,8 @@ fn prove_traffic(
             }
         } else if let Some(connections) = traffic.connections {
             proofs.push(proxies.between("connections", (connections, connections)));
-            if let (Some(sent), Some(bytes)) = (traffic.bytes, proxies.delta("bytes-received")) {
-                proofs.push(Proof {
-                    instance: proxies.name(),
-                    edge: None,
-                    what: "bytes-received".into(),
-                    expected: format!("at least {sent}"),
-                    found: format!("{bytes:.0}"),
-                    holds: bytes >= sent as f64,
-                });
+            if let (Some(sent), Some(_)) = (traffic.bytes, proxies.delta("bytes-received")) {
+                proofs.push(proxies.at_least("bytes-received", sent));
             }
         }
     }
@@ -397,22 +398,14 @@ fn setting_of<'a>(
 
 /// Proofs of TLS by the counters since the instance started: a connection may be older than the trial.
 fn negotiated(end: &LinkEnd<'_>, security: Security, deltas: &Deltas<'_>) -> Vec<Proof> {
-    let since_start = Deltas {
-        before: &[],
-        after: deltas.after,
-    };
+    let since_start = deltas.since_start();
     let (stop, edge) = (end.stop, &end.route.edge);
     let name = |what: &str| format!("{}{what}", end.side);
     let labels = |what: &str| since_start.labels(stop, &name(what), edge);
     let total = |what: &str| since_start.of(stop, &name(what), edge);
     let mut proofs = Vec::new();
-    let versions = labels("tls-version");
-    proofs.push(only_label(
-        stop,
-        &name("tls-version"),
-        &end.expected_tls.version,
-        versions,
-    ));
+    let (what, expected) = (name("tls-version"), &end.expected_tls.version);
+    proofs.push(only_label(stop, &what, expected, labels("tls-version")));
     for what in ["tls-cipher", "tls-group"] {
         if let Some(found) = labels(what) {
             proofs.push(single_label(stop, &name(what), found));
@@ -424,32 +417,17 @@ fn negotiated(end: &LinkEnd<'_>, security: Security, deltas: &Deltas<'_>) -> Vec
         proofs.push(exactly(stop, &name("tls-resumed"), 0, Some(resumed)));
     }
     if security == Security::Mtls && end.side.is_empty() {
-        proofs.push(client_certificates(
-            stop,
-            total("tls-handshakes"),
-            total("tls-client-certificates"),
-            total("tls-no-certificate"),
-        ));
+        // By the count of certificates sent, or else of those missing. Without a counter the proof fails.
+        let (all, shown) = (total("tls-handshakes"), total("tls-client-certificates"));
+        proofs.push(match all.zip(shown) {
+            Some((all, shown)) => exactly(stop, "tls-client-certificates", all as u64, Some(shown)),
+            None => exactly(stop, "tls-no-certificate", 0, total("tls-no-certificate")),
+        });
     }
     if let Some(failures) = total("tls-failures") {
         proofs.push(exactly(stop, &name("tls-failures"), 0, Some(failures)));
     }
     proofs
-}
-
-/// Proof that every client sent a certificate, by the count of those sent or else of those missing. Without a counter it fails.
-fn client_certificates(
-    stop: &str,
-    all: Option<f64>,
-    shown: Option<f64>,
-    missing: Option<f64>,
-) -> Proof {
-    match (all, shown, missing) {
-        (Some(all), Some(shown), _) => {
-            exactly(stop, "tls-client-certificates", all as u64, Some(shown))
-        }
-        (_, _, missing) => exactly(stop, "tls-no-certificate", 0, missing),
-    }
 }
 
 fn exactly(instance: &str, what: &str, expected: u64, delta: Option<f64>) -> Proof {

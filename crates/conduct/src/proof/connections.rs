@@ -40,10 +40,7 @@ pub(super) fn prove(
     let Some(first) = routes.first() else {
         return Vec::new();
     };
-    let since_start = Deltas {
-        before: &[],
-        after: deltas.after,
-    };
+    let since_start = deltas.since_start();
     let edge = Edge {
         name: &first.edge,
         deltas,
@@ -139,15 +136,8 @@ impl<'a> Edge<'a> {
         if let (Some(expected), Some(_)) = (carried, found)
             && trial.has_edge_labels("bytes-received")
         {
-            let slack = HEARTBEAT_BYTES;
-            let name = trial.name();
-            proofs.push(approximately(
-                &name,
-                "bytes-received",
-                expected,
-                slack,
-                found,
-            ));
+            let (name, what) = (trial.name(), "bytes-received");
+            proofs.push(approximately(&name, what, expected, HEARTBEAT_BYTES, found));
         }
         proofs
     }
@@ -209,12 +199,8 @@ fn called(routes: &[&Route], last: Option<&[&str]>, exchanges: u64, edge: &Edge<
     if let Some(found) = lifetime.delta("connections") {
         let through = last.and_then(|proxies| edge.connections(proxies));
         let least = through.map_or(1, |count| count as u64);
-        proofs.push(at_least(
-            &lifetime.name(),
-            "connections",
-            least,
-            Some(found),
-        ));
+        let name = lifetime.name();
+        proofs.push(at_least(&name, "connections", least, Some(found)));
     }
     if let Some(found) = trial.delta("bytes-received") {
         let name = trial.name();

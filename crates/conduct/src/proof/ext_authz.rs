@@ -82,15 +82,9 @@ fn check(instance: &str, what: &str, passed: u64, share: f64, delta: Option<f64>
             .ceil(),
     );
     Proof {
-        instance: instance.to_owned(),
-        edge: None,
-        what: what.to_owned(),
         expected: format!("{low:.0} to {high:.0} ({:.0} % of {passed})", share * 100.0),
-        found: delta.map_or_else(
-            || "no such counter".to_owned(),
-            |delta| format!("{delta:.0}"),
-        ),
         holds: delta.is_some_and(|delta| (low..=high).contains(&delta)),
+        ..exactly(instance, what, passed, delta)
     }
 }
 

@@ -8,6 +8,7 @@ use tare_schema::protocol::{Counted, counted};
 use tare_schema::record::Proof;
 use tare_schema::topology::{Route, Security};
 
+use super::connections::at_least;
 use super::{Deltas, ExpectedTls, ResumptionRule, exactly, only_label, single_label};
 use crate::traffic::SentTraffic;
 
@@ -38,20 +39,11 @@ fn of_agent(
     let agent_role = sent.role.as_str();
     let sum = |of: fn(&TlsCount) -> u64| sent.tls.iter().map(of).sum::<u64>();
     let (full, resumed) = (sum(|one| one.full), sum(|one| one.resumed));
-    let handshakes = |expected| {
-        exactly(
-            agent_role,
-            "tls-handshakes",
-            expected,
-            Some((full + resumed) as f64),
-        )
-    };
+    let done = Some((full + resumed) as f64);
+    let handshakes = |expected| exactly(agent_role, "tls-handshakes", expected, done);
     if first.edge_security == Security::Plaintext {
         // Reported only when there were handshakes.
-        return (full + resumed > 0)
-            .then(|| handshakes(0))
-            .into_iter()
-            .collect();
+        return Vec::from_iter((full + resumed > 0).then(|| handshakes(0)));
     }
     let expected_tls = ExpectedTls::of(arm, cell, &first.to);
     let seen = |of: fn(&TlsCount) -> Option<String>| -> Vec<String> {
@@ -59,29 +51,25 @@ fn of_agent(
         all.into_iter().collect()
     };
     let versions = seen(|one| Some(format!("TLSv{}", one.seen.version)));
+    let suites = seen(|one| Some(one.seen.suite.clone()));
     // An external server chooses its version itself, and may have a certificate for each server behind it.
     let external = arm.topology.external(&first.to).is_some();
     let mut proofs = vec![
         handshakes(sent.connections),
         match external {
             true => single_label(agent_role, "tls-version", versions),
-            false => only_label(
-                agent_role,
-                "tls-version",
-                &expected_tls.version,
-                Some(versions),
-            ),
+            false => {
+                let expected = &expected_tls.version;
+                only_label(agent_role, "tls-version", expected, Some(versions))
+            }
         },
-        single_label(
-            agent_role,
-            "tls-cipher",
-            seen(|one| Some(one.seen.suite.clone())),
-        ),
+        single_label(agent_role, "tls-cipher", suites),
         single_label(agent_role, "tls-group", seen(|one| one.seen.group.clone())),
     ];
     // Proxies on the path pass these bytes on: TLS is terminated at the called instances.
     let servers: BTreeSet<&str> = routes.iter().map(|route| route.to.as_str()).collect();
     let certificates = seen(|one| one.seen.certificate.clone()).len();
+    let found = Some(certificates as f64);
     if !external {
         proofs.push(Proof {
             expected: match servers.len() {
@@ -89,12 +77,7 @@ fn of_agent(
                 several => format!("1 to {several}"),
             },
             holds: (1..=servers.len()).contains(&certificates),
-            ..exactly(
-                agent_role,
-                "tls-server-certificates",
-                1,
-                Some(certificates as f64),
-            )
+            ..exactly(agent_role, "tls-server-certificates", 1, found)
         });
     }
     if expected_tls.resumption == ResumptionRule::Forbidden {
@@ -114,10 +97,7 @@ pub(super) fn of_listener(
     routes: &[&Route],
     deltas: &Deltas<'_>,
 ) -> Vec<Proof> {
-    let since_start = Deltas {
-        before: &[],
-        after: deltas.after,
-    };
+    let since_start = deltas.since_start();
     let called = routes.iter().map(|route| route.to.as_str());
     let called = called.filter(|name| arm.topology.external(name).is_none());
     let called: BTreeSet<&str> = called.collect();
@@ -133,12 +113,8 @@ pub(super) fn of_listener(
             Security::Plaintext => "none".to_owned(),
             Security::Tls | Security::Mtls => ExpectedTls::of(arm, cell, instance).version,
         };
-        proofs.push(only_label(
-            instance,
-            "tls-version",
-            &expected_tls,
-            Some(found),
-        ));
+        let (what, found) = ("tls-version", Some(found));
+        proofs.push(only_label(instance, what, &expected_tls, found));
     }
     proofs
 }
@@ -165,11 +141,7 @@ pub(super) fn accepted_connections(
         .map(|instance| deltas.of(instance, WHAT, &first.edge));
     let delta = delta.sum::<Option<f64>>()?;
     let name = called.into_iter().collect::<Vec<_>>().join(" + ");
-    (opened > 0).then(|| Proof {
-        expected: format!("at least {opened}"),
-        holds: delta >= opened as f64,
-        ..exactly(&name, WHAT, opened, Some(delta))
-    })
+    (opened > 0).then(|| at_least(&name, WHAT, opened, Some(delta)))
 }
 
 #[cfg(test)]
