@@ -128,9 +128,7 @@ pub struct Database {
 
 impl Database {
     /// Creates a client. Nothing is connected yet.
-    ///
-    /// # Errors
-    /// If the URI or a certificate file is invalid, or the host's address is not allowed.
+    /// Fails if the URI or a certificate file is invalid, or the host's address is not allowed.
     pub async fn new(args: &DatabaseArgs, service: &'static str) -> Result<Database, StartError> {
         let wrong = |error: mongodb::error::Error| StartError::Uri(explain(&error).why);
         let mut options = ClientOptions::parse(&args.database).await.map_err(wrong)?;
@@ -231,9 +229,7 @@ impl Database {
     }
 
     /// Runs one operation. Fails at once, without trying, while the database is known to be unreachable.
-    ///
-    /// # Errors
-    /// If the database is unreachable, takes too long, or returns an error.
+    /// Fails if the database is unreachable, takes too long, or returns an error.
     pub async fn run<T>(
         &self,
         op: Op,
@@ -249,9 +245,7 @@ impl Database {
     /// Runs one operation that changes the document of this key, after earlier ones of this process. FerretDB 1 reads a
     /// document and writes it back in two steps: of two concurrent changes, one would be lost, and two deletions could both
     /// succeed.
-    ///
-    /// # Errors
-    /// As [`Database::run`], and if the lock is not free in time; nothing was done then.
+    /// Errors: as [`Database::run`], and if the lock is not free in time; nothing was done then.
     pub async fn run_locked<T>(
         &self,
         key: &str,
@@ -270,9 +264,7 @@ impl Database {
     }
 
     /// Runs an operation on many documents, with a longer timeout.
-    ///
-    /// # Errors
-    /// As [`Database::run`].
+    /// Errors: as [`Database::run`].
     pub async fn run_long<T>(
         &self,
         op: Op,
@@ -388,9 +380,7 @@ impl Database {
     }
 
     /// Creates an index.
-    ///
-    /// # Errors
-    /// As [`Database::run`].
+    /// Errors: as [`Database::run`].
     pub async fn index(&self, collection: &str, keys: Document) -> Result<(), ApiError> {
         let model = mongodb::IndexModel::builder().keys(keys).build();
         let documents = self.database.collection::<Document>(collection);
@@ -399,9 +389,7 @@ impl Database {
     }
 
     /// Replaces all documents of a collection.
-    ///
-    /// # Errors
-    /// As [`Database::run`].
+    /// Errors: as [`Database::run`].
     pub async fn replace_all<T>(&self, collection: &str, with: &[T]) -> Result<(), ApiError>
     where
         T: Serialize + DeserializeOwned + Send + Sync,

@@ -17,9 +17,7 @@ pub struct Form(BTreeMap<String, String>);
 
 impl Form {
     /// Parses a body.
-    ///
-    /// # Errors
-    /// If a field is repeated, too long, or not text.
+    /// Fails if a field is repeated, too long, or not text.
     pub fn read(body: &Bytes) -> Result<Form, ApiError> {
         let mut fields = BTreeMap::new();
         for (name, value) in form_urlencoded::parse(body) {
@@ -47,9 +45,7 @@ impl Form {
     }
 
     /// The value of a required field.
-    ///
-    /// # Errors
-    /// If it is missing or empty.
+    /// Fails if it is missing or empty.
     pub fn need(&self, name: &str) -> Result<&str, ApiError> {
         let missing = || ApiError::Malformed(format!("the form has no field {name}"));
         self.find(name).ok_or_else(missing)
@@ -62,9 +58,7 @@ impl Form {
     }
 
     /// A boolean field; `false` if it is missing.
-    ///
-    /// # Errors
-    /// If it is neither `true` nor `false`.
+    /// Fails if it is neither `true` nor `false`.
     pub fn truth(&self, name: &str) -> Result<bool, ApiError> {
         match self.find(name) {
             None => Ok(false),

@@ -44,9 +44,7 @@ impl Keyring {
     }
 
     /// The login of a request's token.
-    ///
-    /// # Errors
-    /// If there is no valid token, or the keys cannot be fetched.
+    /// Fails if there is no valid token, or the keys cannot be fetched.
     pub async fn subject(&self, headers: &HeaderMap) -> Result<String, ApiError> {
         let none = || ApiError::Unauthorized("there is no token".to_owned());
         let token = token::of(headers).ok_or_else(none)?;
@@ -65,9 +63,7 @@ impl Keyring {
     }
 
     /// Checks that this user is logged in.
-    ///
-    /// # Errors
-    /// If nobody or another user is logged in, or the keys cannot be fetched.
+    /// Fails if nobody or another user is logged in, or the keys cannot be fetched.
     pub async fn must_be(&self, headers: &HeaderMap, who: &str) -> Result<(), ApiError> {
         let subject = self.subject(headers).await?;
         if subject == who {
@@ -110,9 +106,7 @@ impl Keyring {
     }
 
     /// Whether tokens can be checked.
-    ///
-    /// # Errors
-    /// What is missing.
+    /// Errors: what is missing.
     pub fn ready(&self) -> Result<(), String> {
         let keys = self.keys.read().unwrap_or_else(PoisonError::into_inner);
         match keys.is_empty() {

@@ -78,9 +78,7 @@ impl Peer {
     }
 
     /// Posts a form.
-    ///
-    /// # Errors
-    /// If there is no response in time.
+    /// Fails if there is no response in time.
     pub async fn post(
         &self,
         path: &str,
@@ -97,9 +95,7 @@ impl Peer {
     }
 
     /// Sends a GET request.
-    ///
-    /// # Errors
-    /// If there is no response in time.
+    /// Fails if there is no response in time.
     pub async fn get(&self, path: &str, within: Duration) -> Result<Answer, Unanswered> {
         self.send(Method::GET, path, Bytes::new(), within).await
     }
@@ -124,9 +120,7 @@ impl Peer {
     }
 
     /// Sends a request whose URI has the authority of this service.
-    ///
-    /// # Errors
-    /// If there is no response in time.
+    /// Fails if there is no response in time.
     pub async fn exchange(
         &self,
         request: Request<Full<Bytes>>,

@@ -78,9 +78,7 @@ impl RetryingCall {
     }
 
     /// Posts a form until there is an answer, within the limits of retries. A client error (status 4xx) is an answer.
-    ///
-    /// # Errors
-    /// The error of the last attempt; fallbacks are up to the caller.
+    /// Errors: the error of the last attempt; fallbacks are up to the caller.
     pub async fn post(
         &self,
         peer: &Peer,

@@ -77,9 +77,7 @@ pub fn now_s() -> u64 {
 
 impl Issuer {
     /// With this RSA key (PKCS#1, DER).
-    ///
-    /// # Errors
-    /// If it is no such key.
+    /// Fails if it is no such key.
     pub fn new(der: &[u8]) -> Result<Issuer, StartError> {
         let pair = KeyPair::from_der(der).map_err(|error| StartError::Key(error.to_string()))?;
         let PublicKeyComponents { n, e } = PublicKeyComponents::<Vec<u8>>::from(pair.public());
@@ -98,9 +96,7 @@ impl Issuer {
     }
 
     /// A token for a login, issued at this time.
-    ///
-    /// # Errors
-    /// If it cannot be signed, which would be a bug.
+    /// Fails if it cannot be signed, which would be a bug.
     pub fn token(&self, subject: &str, made_s: u64) -> Result<String, ApiError> {
         let claims = Claims {
             iss: ISSUER.to_owned(),
@@ -150,9 +146,7 @@ impl Keys {
     }
 
     /// The login of a token.
-    ///
-    /// # Errors
-    /// If the token is invalid.
+    /// Fails if the token is invalid.
     pub fn subject(&self, token: &str) -> Result<String, TokenError> {
         if token.len() > TOKEN_MAX {
             return Err(TokenError::Refused("too long".to_owned()));

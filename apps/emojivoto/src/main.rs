@@ -4,6 +4,7 @@
 
 use std::future::pending;
 use std::process::ExitCode;
+use std::sync::Arc;
 use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand};
@@ -12,7 +13,7 @@ use serving::Listening;
 use crate::emoji::EmojiService;
 use crate::error::StartError;
 use crate::faults::Faults;
-use crate::service::Instrumented;
+use crate::service::{Instrumented, Service};
 use crate::votes::Votes;
 use crate::voting::VotingService;
 use crate::web::{Backends, Web};
@@ -117,9 +118,7 @@ async fn serve(service: Which) -> Result<(), StartError> {
         }
         Which::Emoji { listening, faults } => {
             let emoji = Instrumented::new(EmojiService, faults.faults());
-            let admin = admin::page(emoji.clone());
-            serving::serve_until_signal("emoji", &listening, emoji.router().await, admin, pending())
-                .await
+            serve_rpc("emoji", &listening, emoji).await
         }
         Which::Voting {
             listening,
@@ -128,15 +127,17 @@ async fn serve(service: Which) -> Result<(), StartError> {
         } => {
             let service = VotingService::new(Votes::starting_with(votes));
             let voting = Instrumented::new(service, faults.faults());
-            let admin = admin::page(voting.clone());
-            serving::serve_until_signal(
-                "voting",
-                &listening,
-                voting.router().await,
-                admin,
-                pending(),
-            )
-            .await
+            serve_rpc("voting", &listening, voting).await
         }
     }
+}
+
+async fn serve_rpc<S: Service>(
+    name: &str,
+    listening: &Listening,
+    service: Arc<Instrumented<S>>,
+) -> Result<(), StartError> {
+    let admin = admin::page(service.clone());
+    let router = service.router().await;
+    serving::serve_until_signal(name, listening, router, admin, pending()).await
 }

@@ -61,9 +61,7 @@ pub struct Method {
 
 impl Method {
     /// The method `name` of `service` (`emojivoto.v1.EmojiService`).
-    ///
-    /// # Errors
-    /// If the two do not form a path.
+    /// Fails if the two do not form a path.
     pub fn new(service: &str, name: &str) -> Result<Method, StartError> {
         let path = format!("/{service}/{name}");
         Ok(Method {
@@ -85,9 +83,7 @@ pub struct Backend {
 
 impl Backend {
     /// The service at `address` (`host:port`); calls fail after `within`.
-    ///
-    /// # Errors
-    /// If the address is invalid.
+    /// Fails if the address is invalid.
     pub fn new(
         service: &'static str,
         address: &str,
@@ -108,9 +104,7 @@ impl Backend {
     }
 
     /// Calls a method.
-    ///
-    /// # Errors
-    /// The gRPC status; `DeadlineExceeded` after the timeout.
+    /// Errors: the gRPC status; `DeadlineExceeded` after the timeout.
     pub async fn call<Q, A>(&self, method: &Method, message: Q) -> Result<A, Status>
     where
         Q: Message + Default + 'static,

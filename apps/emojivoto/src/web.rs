@@ -71,9 +71,7 @@ pub struct Web {
 
 impl Web {
     /// With these backends.
-    ///
-    /// # Errors
-    /// If an address is invalid.
+    /// Fails if an address is invalid.
     pub fn new(backends: &Backends, faults: Faults) -> Result<Arc<Web>, StartError> {
         let within = Duration::from_millis(backends.call_timeout);
         let called = "Calls made to other services.";

@@ -317,8 +317,8 @@ impl PartObservation {
             role: self.observed.role.clone(),
             software: self.observed.software.clone(),
             cpu_ns: grown(&|r| r.cpu_ns(with_children)),
-            user_ns: grown(&|r| r.user_ns(with_children)),
-            system_ns: grown(&|r| r.system_ns(with_children)),
+            user_ns: grown(&|r| Some(r.user_ns(with_children))),
+            system_ns: grown(&|r| Some(r.system_ns(with_children))),
             run_queue_wait_ns: threads(&|r| r.queued_ns.as_ref()),
             rss_mean_bytes: u64::try_from(mean).ok().filter(|_| self.rss_readable),
             rss_peak_bytes: peak.filter(|_| self.peaks_reset && !last.is_empty()),
@@ -330,7 +330,7 @@ impl PartObservation {
             throttled_ns: throttling(&|t| t.throttled_ns),
             throttled_periods: throttling(&|t| t.throttled),
             quota_periods: throttling(&|t| t.periods),
-            threads: last.values().map(|reading| reading.thread_count).sum(),
+            threads: Some(last.values().map(ProcessReading::threads).sum()),
             processes: u32::try_from(last.len()).unwrap_or(u32::MAX),
         }
     }

@@ -46,21 +46,26 @@ impl Namespace {
     /// # Errors
     /// When the kernel refuses entry.
     pub fn run<T: Send>(&self, work: impl FnOnce() -> T + Send) -> Result<T, NetError> {
-        let inside = thread::scope(|scope| {
-            let thread = scope.spawn(|| {
-                rustix::thread::move_into_link_name_space(
-                    self.as_fd(),
-                    Some(LinkNameSpaceType::Network),
-                )?;
-                Ok::<T, rustix::io::Errno>(work())
-            });
-            thread.join()
+        run_inside(self.as_fd(), work).map_err(NetError::refused("enter a network namespace"))
+    }
+}
+
+/// Runs `work` in a network namespace, on a thread of its own.
+pub(crate) fn run_inside<T: Send>(
+    namespace: BorrowedFd<'_>,
+    work: impl FnOnce() -> T + Send,
+) -> Result<T, rustix::io::Errno> {
+    thread::scope(|scope| {
+        let inside = scope.spawn(move || {
+            let kind = Some(LinkNameSpaceType::Network);
+            rustix::thread::move_into_link_name_space(namespace, kind)?;
+            Ok(work())
         });
-        match inside {
-            Ok(done) => done.map_err(NetError::refused("enter a network namespace")),
+        match inside.join() {
+            Ok(done) => done,
             Err(panic) => std::panic::resume_unwind(panic),
         }
-    }
+    })
 }
 
 /// Moves the calling thread, which must be the only one of its process, into the network of another process; first

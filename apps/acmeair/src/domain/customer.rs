@@ -88,9 +88,7 @@ impl Customer {
     }
 
     /// The update of the fields that a customer may change; miles and status are the airline's.
-    ///
-    /// # Errors
-    /// Which field is too long or contains control characters.
+    /// Errors: which field is too long or contains control characters.
     pub fn changes(&self) -> Result<Document, String> {
         let address = &self.address;
         let texts = [

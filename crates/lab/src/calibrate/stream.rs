@@ -1,6 +1,7 @@
 //! Round-trip time and throughput of one connection, plain or wrapped.
 
 use std::io::{self, Read, Write};
+use std::net::TcpStream;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -58,34 +59,36 @@ impl Passes {
 
 /// Measures plain TCP.
 pub(super) fn plain(path: link::Path<'_>) -> Result<Pass, LabError> {
-    let (near, far) = connected(path).map_err(no_network)?;
-    let trips = round_trips(near, far).map_err(failed)?;
-    let (near, far) = connected(path).map_err(no_network)?;
-    let carried = throughput(near, far, STREAM_LENGTH).map_err(failed)?;
-    Ok(pass(trips, &carried))
+    pass(path, |near, far| Ok((near, far)))
 }
 
 /// Measures TLS.
 pub(super) fn through_tls(path: link::Path<'_>) -> Result<Pass, LabError> {
     let ends = tls::TlsEnds::new(path.address).map_err(failed)?;
-    let (near, far) = connected(path).map_err(no_network)?;
-    let (near, far) = ends.wrap(near, far).map_err(failed)?;
-    let trips = round_trips(near, far).map_err(failed)?;
-    let (near, far) = connected(path).map_err(no_network)?;
-    let (near, far) = ends.wrap(near, far).map_err(failed)?;
+    pass(path, |near, far| ends.wrap(near, far))
+}
+
+/// Measures two connections one after the other, each wrapped.
+fn pass<N: Read + Write + Send, F: Read + Write + Send>(
+    path: link::Path<'_>,
+    wrap: impl Fn(TcpStream, TcpStream) -> io::Result<(N, F)>,
+) -> Result<Pass, LabError> {
+    let open = || {
+        let (near, far) = connected(path).map_err(no_network)?;
+        wrap(near, far).map_err(failed)
+    };
+    let (near, far) = open()?;
+    let trips_ns = round_trips(near, far).map_err(failed)?;
+    let (near, far) = open()?;
     let carried = throughput(near, far, STREAM_LENGTH).map_err(failed)?;
-    Ok(pass(trips, &carried))
+    Ok(Pass {
+        trips_ns,
+        bits_per_s: carried.bits_per_s(),
+    })
 }
 
 fn failed(error: io::Error) -> LabError {
     LabError::io("measure a connection")(error)
-}
-
-fn pass(trips_ns: Vec<u64>, carried: &link::Throughput) -> Pass {
-    Pass {
-        trips_ns,
-        bits_per_s: carried.bits_per_s(),
-    }
 }
 
 /// Sequential round trips, in nanoseconds.

@@ -3,17 +3,14 @@
 use std::collections::BTreeMap;
 use std::fs;
 
-use crate::process::{self, field, queued};
+use crate::process::{self, ProcessStat, field, queued};
 use crate::sys;
 
 /// Resource usage of one process at one moment.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ProcessReading {
     own_cpu_ns: Option<u64>,
-    user_ticks: u64,
-    system_ticks: u64,
-    children_user_ticks: u64,
-    children_system_ticks: u64,
+    stat: ProcessStat,
     /// Thread → time on a run queue.
     pub queued_ns: Option<BTreeMap<u32, u64>>,
     /// Thread → voluntary context switches.
@@ -23,7 +20,6 @@ pub(crate) struct ProcessReading {
     pub disk_read_bytes: Option<u64>,
     pub disk_write_bytes: Option<u64>,
     pub peak_bytes: Option<u64>,
-    pub thread_count: Option<u32>,
 }
 
 impl ProcessReading {
@@ -53,10 +49,6 @@ impl ProcessReading {
         let switches = |key: &str| of_threads(&|thread| field(statuses.get(&thread)?, key));
         Some(ProcessReading {
             own_cpu_ns: sys::process_cpu(pid).and_then(|d| u64::try_from(d.as_nanos()).ok()),
-            user_ticks: stat.user_ticks,
-            system_ticks: stat.system_ticks,
-            children_user_ticks: stat.children_user_ticks,
-            children_system_ticks: stat.children_system_ticks,
             queued_ns: of_threads(&|thread| {
                 let path = format!("/proc/{pid}/task/{thread}/schedstat");
                 queued(&fs::read_to_string(path).ok()?)
@@ -69,34 +61,31 @@ impl ProcessReading {
                 .as_deref()
                 .and_then(|status| field(status, "VmHWM"))
                 .map(|kib| kib * 1024),
-            thread_count: Some(stat.threads),
+            stat,
         })
     }
 
     /// CPU time, optionally with that of reaped children.
     pub(crate) fn cpu_ns(&self, with_children: bool) -> Option<u64> {
-        let children = self.children_user_ticks + self.children_system_ticks;
-        Some(self.own_cpu_ns? + if with_children { ticks_ns(children) } else { 0 })
+        let children = self.stat.children_user_ticks + self.stat.children_system_ticks;
+        Some(self.own_cpu_ns? + ticks_ns(children * u64::from(with_children)))
     }
 
     /// CPU time in user mode.
-    pub(crate) fn user_ns(&self, with_children: bool) -> Option<u64> {
-        let children = if with_children {
-            self.children_user_ticks
-        } else {
-            0
-        };
-        Some(ticks_ns(self.user_ticks + children))
+    pub(crate) fn user_ns(&self, with_children: bool) -> u64 {
+        let children = self.stat.children_user_ticks * u64::from(with_children);
+        ticks_ns(self.stat.user_ticks + children)
     }
 
     /// CPU time in the kernel.
-    pub(crate) fn system_ns(&self, with_children: bool) -> Option<u64> {
-        let children = if with_children {
-            self.children_system_ticks
-        } else {
-            0
-        };
-        Some(ticks_ns(self.system_ticks + children))
+    pub(crate) fn system_ns(&self, with_children: bool) -> u64 {
+        let children = self.stat.children_system_ticks * u64::from(with_children);
+        ticks_ns(self.stat.system_ticks + children)
+    }
+
+    /// Number of threads.
+    pub(crate) fn threads(&self) -> u32 {
+        self.stat.threads
     }
 }
 

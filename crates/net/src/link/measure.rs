@@ -9,12 +9,12 @@ use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::net::sockopt;
-use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 use rustix::time::Timespec;
 use serde::{Deserialize, Serialize};
 
 use super::LinkError;
 use super::sleep::{minimise_timer_slack, now_ns};
+use crate::namespace::run_inside;
 
 /// Payload of an echo.
 const ECHO_BYTES: usize = 64;
@@ -82,24 +82,17 @@ impl Throughput {
     }
 }
 
-/// Runs `body` in the namespace, on a thread of its own: the caller's namespace does not change.
+/// Runs `body` in the namespace: the caller's namespace does not change.
 pub(super) fn run_in_namespace<T: Send>(
     namespace: Option<BorrowedFd<'_>>,
     body: impl FnOnce() -> T + Send,
 ) -> Result<T, LinkError> {
-    thread::scope(|scope| {
-        let done = scope.spawn(move || {
-            if let Some(namespace) = namespace {
-                move_into_link_name_space(namespace, Some(LinkNameSpaceType::Network))
-                    .map_err(|error| LinkError::NoEntry(error.into()))?;
-            }
-            Ok(body())
-        });
-        match done.join() {
-            Ok(result) => result,
-            Err(panic) => std::panic::resume_unwind(panic),
+    match namespace {
+        Some(namespace) => {
+            run_inside(namespace, body).map_err(|error| LinkError::NoEntry(error.into()))
         }
-    })
+        None => Ok(body()),
+    }
 }
 
 impl RoundTrips {
