@@ -22,7 +22,6 @@ const BOTH: usize = 12;
 /// Mean radius of the earth in statute miles.
 const EARTH_RADIUS_MILES: f64 = 3958.8;
 
-/// An airport.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Airport {
     /// Its IATA code.

@@ -15,7 +15,6 @@ const DELAY: Duration = Duration::from_secs(1);
 /// Consecutive trial calls that close it again; as many are permitted at once.
 const SUCCESSES: u32 = 10;
 
-/// The state of a breaker.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum BreakerState {
     /// Calls are permitted.
@@ -37,7 +36,6 @@ impl BreakerState {
     }
 }
 
-/// The outcome of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CallOutcome {
     /// The service answered.
@@ -57,7 +55,6 @@ pub struct Permit<'a> {
 }
 
 impl Permit<'_> {
-    /// Reports the outcome of the call.
     pub fn report(self, outcome: CallOutcome, now: Instant) {
         self.breaker.record(self.generation, outcome, now);
     }

@@ -177,7 +177,6 @@ impl Database {
         })
     }
 
-    /// A collection.
     pub fn collection<T: Serialize + DeserializeOwned + Send + Sync>(
         &self,
         name: &str,

@@ -24,7 +24,6 @@ pub enum StartError {
     /// The database could not be reached.
     #[error("{service} never reached its database in {seconds} s: {why}")]
     Database {
-        /// Which service.
         service: &'static str,
         /// How long it was tried.
         seconds: u64,

@@ -20,7 +20,6 @@ const IDLE_MAX: usize = 256;
 /// Another service.
 #[derive(Debug)]
 pub struct Peer {
-    /// Its name.
     pub name: &'static str,
     /// The calling service.
     caller: &'static str,

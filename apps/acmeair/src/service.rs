@@ -6,11 +6,11 @@ use std::time::Instant;
 
 use axum::Router;
 use axum::extract::{DefaultBodyLimit, MatchedPath, Request, State};
-use axum::http::{StatusCode, header};
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use serde_json::{Value, json};
+use serving::admin::AdminPage;
 use serving::metrics::{Counter, Latency, MetricsPage};
 
 use crate::api_error::ApiError;
@@ -19,9 +19,7 @@ use crate::database::Database;
 /// Largest request body.
 const BODY_MAX: usize = 16 << 10;
 
-/// A service.
 pub trait Service: Send + Sync + 'static {
-    /// Its name.
     const NAME: &'static str;
     /// Prefix of its paths.
     const ROOT: &'static str;
@@ -88,10 +86,9 @@ impl<S: Service> Instrumented<S> {
     /// Its administration routes.
     pub fn admin(self: Arc<Self>) -> Router {
         Router::new()
-            .route("/metrics", get(metrics::<S>))
             .route("/status", get(status_page::<S>))
-            .route("/ready", get(ready::<S>))
-            .with_state(self)
+            .with_state(Arc::clone(&self))
+            .merge(serving::admin::page(self))
     }
 }
 
@@ -118,27 +115,32 @@ async fn count_request<S: Service>(
     response
 }
 
-async fn metrics<S: Service>(State(served): State<Arc<Instrumented<S>>>) -> Response {
-    let mut page = MetricsPage::default();
-    for (path, route) in &served.routes {
-        let labels = format!("route=\"{path}\"");
-        let received = "Requests received.";
-        page.counter("acmeair_requests_total", received, &labels, &route.requests);
-        let refused = "Of the requests received, those answered with a status 4xx.";
-        page.counter("acmeair_refusals_total", refused, &labels, &route.refused);
-        let failed = "Of the requests received, those answered with a status 5xx.";
-        page.counter("acmeair_failures_total", failed, &labels, &route.failed);
-        let took = "From the head of a request to that of its answer, in seconds.";
-        page.latency("acmeair_request_seconds", took, &labels, &route.latency);
+impl<S: Service> AdminPage for Instrumented<S> {
+    fn metrics(&self) -> String {
+        let mut page = MetricsPage::default();
+        for (path, route) in &self.routes {
+            let labels = format!("route=\"{path}\"");
+            let received = "Requests received.";
+            page.counter("acmeair_requests_total", received, &labels, &route.requests);
+            let refused = "Of the requests received, those answered with a status 4xx.";
+            page.counter("acmeair_refusals_total", refused, &labels, &route.refused);
+            let failed = "Of the requests received, those answered with a status 5xx.";
+            page.counter("acmeair_failures_total", failed, &labels, &route.failed);
+            let took = "From the head of a request to that of its answer, in seconds.";
+            page.latency("acmeair_request_seconds", took, &labels, &route.latency);
+        }
+        if let Some(database) = self.service.database() {
+            database.counts().write(&mut page);
+            let up = i64::from(database.state().why().is_none());
+            page.gauge("acmeair_db_up", "Whether the database answers.", "", up);
+        }
+        self.service.write(&mut page);
+        page.text()
     }
-    if let Some(database) = served.service.database() {
-        database.counts().write(&mut page);
-        let up = i64::from(database.state().why().is_none());
-        page.gauge("acmeair_db_up", "Whether the database answers.", "", up);
+
+    async fn ready(&self) -> Result<(), String> {
+        self.service.ready().await
     }
-    served.service.write(&mut page);
-    let format = [(header::CONTENT_TYPE, "text/plain; version=0.0.4")];
-    (format, page.text()).into_response()
 }
 
 async fn status_page<S: Service>(State(served): State<Arc<Instrumented<S>>>) -> Response {
@@ -168,11 +170,4 @@ async fn status_page<S: Service>(State(served): State<Arc<Instrumented<S>>>) -> 
         all.extend(own);
     }
     axum::Json(status).into_response()
-}
-
-async fn ready<S: Service>(State(served): State<Arc<Instrumented<S>>>) -> Response {
-    match served.service.ready().await {
-        Ok(()) => "ready\n".into_response(),
-        Err(missing) => (StatusCode::SERVICE_UNAVAILABLE, format!("{missing}\n")).into_response(),
-    }
 }

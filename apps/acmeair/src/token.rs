@@ -16,14 +16,12 @@ use crate::error::StartError;
 pub const LIFE: Duration = Duration::from_secs(60 * 60);
 /// Name of the cookie with the token.
 pub const COOKIE: &str = "Bearer";
-/// Issuer.
 const ISSUER: &str = "acmeair";
 /// The key that is used if no other is given: anybody can read it.
 pub const SHIPPED_KEY: &[u8] = include_bytes!("../keys/shipped.der");
 /// Longest token accepted; ours have some 600 bytes.
 const TOKEN_MAX: usize = 4096;
 
-/// The claims of a token.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Claims {
     /// Issuer.
@@ -59,7 +57,6 @@ pub struct PublicKey {
 /// Signs tokens with a key.
 pub struct Issuer {
     key: EncodingKey,
-    /// The public key.
     pub public: PublicKey,
 }
 

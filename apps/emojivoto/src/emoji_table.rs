@@ -3,7 +3,6 @@
 /// Number of emojis.
 pub const COUNT: usize = 100;
 
-/// An emoji.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Emoji {
     /// The character.

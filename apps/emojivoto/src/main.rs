@@ -18,7 +18,6 @@ use crate::votes::Votes;
 use crate::voting::VotingService;
 use crate::web::{Backends, Web};
 
-mod admin;
 mod emoji;
 mod emoji_table;
 mod error;
@@ -113,7 +112,7 @@ async fn serve(service: Which) -> Result<(), StartError> {
             faults,
         } => {
             let web = Web::new(&backends, faults.faults())?;
-            let admin = admin::page(web.clone());
+            let admin = serving::admin::page(web.clone());
             serving::serve_until_signal("web", &listening, web.router(), admin, pending()).await
         }
         Which::Emoji { listening, faults } => {
@@ -137,7 +136,7 @@ async fn serve_rpc<S: Service>(
     listening: &Listening,
     service: Arc<Instrumented<S>>,
 ) -> Result<(), StartError> {
-    let admin = admin::page(service.clone());
+    let admin = serving::admin::page(service.clone());
     let router = service.router().await;
     serving::serve_until_signal(name, listening, router, admin, pending()).await
 }

@@ -3,7 +3,6 @@
 use prost::Message;
 use serde::Serialize;
 
-/// An emoji.
 #[derive(Clone, PartialEq, Eq, Message, Serialize)]
 pub struct Emoji {
     /// The character.
@@ -54,7 +53,6 @@ pub struct VoteResponse {}
 #[derive(Clone, Copy, PartialEq, Eq, Message)]
 pub struct ResultsRequest {}
 
-/// The results.
 #[derive(Clone, PartialEq, Eq, Message)]
 pub struct ResultsResponse {
     /// Most votes first.

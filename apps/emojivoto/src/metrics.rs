@@ -50,7 +50,6 @@ impl Family {
     }
 }
 
-/// The metrics page.
 pub fn page<'a>(families: impl IntoIterator<Item = &'a Family>) -> String {
     let mut page = MetricsPage::default();
     for family in families {

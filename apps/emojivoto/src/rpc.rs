@@ -46,7 +46,6 @@ where
         .map(Body::new)
 }
 
-/// The response to an unknown method.
 pub fn unknown(method: &str) -> Response {
     let status = Status::unimplemented(format!("there is no method {method}"));
     status.into_http::<tonic::body::Body>().map(Body::new)

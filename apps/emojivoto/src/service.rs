@@ -6,10 +6,10 @@ use axum::Router;
 use axum::extract::{Path, Request, State};
 use axum::response::Response;
 use axum::routing::{any_service, post};
+use serving::admin::AdminPage;
 use tonic::Status;
 use tonic_health::ServingStatus;
 
-use crate::admin::AdminPage;
 use crate::faults::{Faults, InjectedOutcome};
 use crate::metrics::{self, Family};
 use crate::rpc;

@@ -14,7 +14,6 @@ use crate::votes::Votes;
 /// Method of the results.
 pub const RESULTS: &str = "Results";
 
-/// The service with its votes.
 #[derive(Debug)]
 pub struct VotingService {
     votes: Votes,

@@ -9,10 +9,10 @@ use axum::response::{Html, IntoResponse, Response};
 use axum::routing::get;
 use axum::{Json, Router};
 use serde::{Deserialize, Serialize};
+use serving::admin::AdminPage;
 use tokio::sync::{Semaphore, SemaphorePermit};
 use tonic::{Code, Status};
 
-use crate::admin::AdminPage;
 use crate::emoji::{EmojiService, FIND, LIST_ALL};
 use crate::emoji_table::{self, ALL};
 use crate::error::StartError;
@@ -30,7 +30,6 @@ use crate::voting::{RESULTS, VotingService};
 const REQUESTS_MAX: usize = 4096;
 /// The page, the same for both paths; its script calls the API.
 const PAGE: &str = include_str!("page.html");
-/// The routes.
 const ROUTES: [&str; 5] = [
     "/",
     "/leaderboard",

@@ -1,5 +1,6 @@
 //! Common serving code of the reference applications: listeners, threads, connection limits, shutdown, metrics.
 
+pub mod admin;
 mod error;
 mod limited;
 mod listening;

@@ -1,16 +1,17 @@
 //! Capacity of the machine, measured before the first block: the arms with the most proxies, at maximum rate.
 
 use tare_lab::environment::Environment;
-use tare_schema::agent::{LoadResult, Sample};
+use tare_schema::agent::LoadResult;
 use tare_schema::load::{Pacing, Stop};
 use tare_schema::plan::{Arm, Capacity, Cell, Plan};
 use tare_stats::random::Random;
 
 use crate::ConductError;
 use crate::agent_plans::MeasuredCost;
+use crate::conductor::ForwardToWatcher;
 use crate::disk::make_folder;
 use crate::durations::now_unix_us;
-use crate::event::{Event, TrialObserver, Watcher};
+use crate::event::{Event, Watcher};
 use crate::folder::RunFolder;
 use crate::order::{Slot, check_runnable};
 use crate::test_beds::{PlannedTrial, TestBeds};
@@ -110,7 +111,9 @@ fn arm_capacity(
         folder: &place,
     };
     let mut record = trial::draft(planned.trial);
-    let trial = trial::measure(&task, bed, &mut IgnoreSamples(watcher), &mut record);
+    let progress = None;
+    let mut observer = ForwardToWatcher { watcher, progress };
+    let trial = trial::measure(&task, bed, &mut observer, &mut record);
     test_beds.stop_all(&logs);
     Ok(match trial? {
         Trial::Interrupted => None,
@@ -133,17 +136,4 @@ fn at_full_speed(cell: &Cell) -> Cell {
 fn per_second(role: &LoadResult) -> Option<f64> {
     let ok = role.completed_in_window.ok as f64;
     (role.window_ns > 0 && ok > 0.0).then(|| ok * 1e9 / role.window_ns as f64)
-}
-
-/// Ignores samples; forwards the interruption.
-struct IgnoreSamples<'a>(&'a mut dyn Watcher);
-
-impl TrialObserver for IgnoreSamples<'_> {
-    fn step(&mut self, _: &str) {}
-
-    fn sample(&mut self, _: &str, _: &Sample) {}
-
-    fn interrupted(&self) -> bool {
-        self.0.interrupted()
-    }
 }

@@ -397,7 +397,7 @@ impl<'a> Conductor<'a> {
         let seed = Random::for_purpose(self.plan.seed, &seed).bits();
         let mut observer = ForwardToWatcher {
             watcher: self.watcher,
-            progress,
+            progress: Some(progress),
         };
         let task = Task {
             plan: &self.plan,
@@ -477,20 +477,23 @@ fn load_duration(cell: &Cell) -> Duration {
     takes.max().unwrap_or_default()
 }
 
-/// Forwards the steps and samples of a trial to the watcher.
-struct ForwardToWatcher<'a, 'p> {
-    watcher: &'a mut dyn Watcher,
-    progress: &'a Progress<'p>,
+/// Forwards the steps and samples of a trial to the watcher; without progress, the interruption alone.
+pub(crate) struct ForwardToWatcher<'a, 'p> {
+    pub watcher: &'a mut dyn Watcher,
+    pub progress: Option<&'a Progress<'p>>,
 }
 
 impl TrialObserver for ForwardToWatcher<'_, '_> {
     fn step(&mut self, name: &str) {
-        self.watcher.hear(&Event::Step(self.progress, name));
+        if let Some(progress) = self.progress {
+            self.watcher.hear(&Event::Step(progress, name));
+        }
     }
 
     fn sample(&mut self, role: &str, sample: &Sample) {
-        self.watcher
-            .hear(&Event::Sampled(self.progress, role, sample));
+        if let Some(progress) = self.progress {
+            self.watcher.hear(&Event::Sampled(progress, role, sample));
+        }
     }
 
     fn interrupted(&self) -> bool {

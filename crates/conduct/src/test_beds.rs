@@ -31,7 +31,6 @@ pub(crate) struct TestBeds {
     pub durations: Durations,
 }
 
-/// A running test bed.
 struct RunningTestBed {
     key: TestBedKey,
     name: String,

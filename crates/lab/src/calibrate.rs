@@ -1,7 +1,7 @@
 //! Capacity of the idle machine: TCP between two pods, plaintext and TLS, and the disk of the run folders.
 
 mod disk;
-mod stream;
+pub(crate) mod stream;
 mod tls;
 
 use std::fs;

@@ -247,7 +247,6 @@ fn failed(target: &Target, tried: Vec<String>) -> LabError {
     }
 }
 
-/// The Debian package of a program.
 fn package(name: &str, program: &str) -> DebianDef {
     DebianDef {
         packages: vec![name.to_owned()],

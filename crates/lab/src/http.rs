@@ -26,7 +26,6 @@ pub(crate) fn get(
     get_or_post(connector, url, RequestOptions::default(), within)
 }
 
-/// Options of a request.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct RequestOptions<'a> {
     /// JSON body of a POST request; `None`: GET.
@@ -35,7 +34,6 @@ pub(crate) struct RequestOptions<'a> {
     pub(crate) login: Option<&'a Login>,
 }
 
-/// A request.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Request<'a> {
     pub(crate) address: SocketAddr,

@@ -49,7 +49,6 @@ pub struct MetricsReader {
     reach: Reach,
 }
 
-/// Address of one instance.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct InstanceAddress {
     /// As given by the user.

@@ -63,7 +63,6 @@ pub(crate) struct StdIo<'a> {
 }
 
 impl StdIo<'_> {
-    /// No input.
     const NO_INPUT: StdIo<'static> = StdIo {
         input: "",
         output_bytes_max: OUTPUT_BYTES_MAX,

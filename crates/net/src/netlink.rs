@@ -98,7 +98,6 @@ impl Netlink {
         )
     }
 
-    /// Adds a default route.
     pub(crate) fn add_default_route(&self, gateway: Ipv4Addr) -> Result<(), NetError> {
         let route = RouteMessageBuilder::<Ipv4Addr>::new()
             .gateway(gateway)

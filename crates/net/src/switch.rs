@@ -81,7 +81,6 @@ impl Switch {
         Some(Ipv4Addr::new(NETWORK[0], NETWORK[1] + site, third, fourth))
     }
 
-    /// The site of an address.
     pub(crate) fn site_of(address: Ipv4Addr) -> Option<u8> {
         let [first, second, ..] = address.octets();
         (first == NETWORK[0])

@@ -16,9 +16,7 @@ pub enum Op {
     FindAndModify,
     /// Delete documents.
     Delete,
-    /// Aggregate.
     Aggregate,
-    /// Create an index.
     CreateIndexes,
 }
 

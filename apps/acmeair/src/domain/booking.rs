@@ -9,10 +9,8 @@ pub struct Booking {
     /// A UUID as text.
     #[serde(rename = "_id")]
     pub id: String,
-    /// The customer.
     #[serde(rename = "customerId")]
     pub customer_id: String,
-    /// The flight.
     #[serde(rename = "flightId")]
     pub flight_id: String,
     /// The flight segment.
@@ -39,7 +37,6 @@ pub struct Listed {
 }
 
 impl Booking {
-    /// A new one.
     pub fn new(customer: &str, flight: &str, segment: &str) -> Booking {
         Booking {
             id: Uuid::new().to_string(),

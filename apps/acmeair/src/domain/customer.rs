@@ -21,7 +21,6 @@ pub struct Customer {
     pub password: String,
     /// GOLD and so on.
     pub status: String,
-    /// All miles.
     pub total_miles: i64,
     /// Those of this year.
     pub miles_ytd: i64,
@@ -44,23 +43,17 @@ pub struct Address {
     /// More of it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub street_address2: Option<String>,
-    /// City.
     pub city: String,
-    /// State or province.
     pub state_province: String,
-    /// Country.
     pub country: String,
-    /// Postal code.
     pub postal_code: String,
 }
 
-/// The login of the customer with this number.
 pub fn login(number: u32) -> String {
     format!("uid{number}@email.com")
 }
 
 impl Customer {
-    /// The customer with this number, as loaded.
     pub fn loaded(number: u32) -> Customer {
         Customer {
             id: login(number),

@@ -48,21 +48,16 @@ pub struct Flight {
     /// `AA12-2026-11-21`: the same whenever it is loaded, so that bookings stay valid after a reload.
     #[serde(rename = "_id")]
     pub id: String,
-    /// Its segment.
     pub flight_segment_id: String,
     /// Midnight (UTC) of its day.
     pub scheduled_departure_time: DateTime,
-    /// Time of arrival.
     pub scheduled_arrival_time: DateTime,
     /// US dollars.
     pub first_class_base_cost: i32,
     /// US dollars.
     pub economy_class_base_cost: i32,
-    /// Seats.
     pub num_first_class_seats: i32,
-    /// Seats.
     pub num_economy_class_seats: i32,
-    /// Airplane type.
     pub airplane_type_id: String,
 }
 

@@ -78,7 +78,7 @@ fn pass<N: Read + Write + Send, F: Read + Write + Send>(
         wrap(near, far).map_err(failed)
     };
     let (near, far) = open()?;
-    let trips_ns = round_trips(near, far).map_err(failed)?;
+    let trips_ns = round_trips((near, far), TRIPS_MAX, TRIPS_LIMIT).map_err(failed)?;
     let (near, far) = open()?;
     let carried = throughput(near, far, STREAM_LENGTH).map_err(failed)?;
     Ok(Pass {
@@ -91,10 +91,11 @@ fn failed(error: io::Error) -> LabError {
     LabError::io("measure a connection")(error)
 }
 
-/// Sequential round trips, in nanoseconds.
-fn round_trips(
-    mut near: impl Read + Write + Send,
-    mut far: impl Read + Write + Send,
+/// Sequential round trips, in nanoseconds: so many at most, for so long.
+pub(crate) fn round_trips(
+    (mut near, mut far): (impl Read + Write + Send, impl Read + Write + Send),
+    trips_max: usize,
+    limit: Duration,
 ) -> io::Result<Vec<u64>> {
     thread::scope(|scope| {
         let echo = scope.spawn(move || {
@@ -102,7 +103,7 @@ fn round_trips(
             // Ends with the connection.
             while far.read_exact(&mut data).is_ok() && far.write_all(&data).is_ok() {}
         });
-        let trips = ask(&mut near);
+        let trips = ask(&mut near, trips_max, limit);
         drop(near);
         match echo.join() {
             Ok(()) => trips,
@@ -111,11 +112,11 @@ fn round_trips(
     })
 }
 
-fn ask(near: &mut (impl Read + Write)) -> io::Result<Vec<u64>> {
+fn ask(near: &mut (impl Read + Write), trips_max: usize, limit: Duration) -> io::Result<Vec<u64>> {
     let mut data = [0x5a; TRIP_BYTES];
-    let mut trips = Vec::with_capacity(TRIPS_MAX);
+    let mut trips = Vec::with_capacity(trips_max);
     let began = Instant::now();
-    for number in 0..TRIPS_SKIPPED + TRIPS_MAX {
+    for number in 0..TRIPS_SKIPPED + trips_max {
         let sent = Instant::now();
         near.write_all(&data)?;
         near.flush()?;
@@ -123,7 +124,7 @@ fn ask(near: &mut (impl Read + Write)) -> io::Result<Vec<u64>> {
         if number >= TRIPS_SKIPPED {
             trips.push(u64::try_from(sent.elapsed().as_nanos()).unwrap_or(u64::MAX));
         }
-        if began.elapsed() > TRIPS_LIMIT {
+        if began.elapsed() > limit {
             break;
         }
     }

@@ -10,11 +10,9 @@ use super::jmx::unquoted;
 /// One sample line.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Sample<'a> {
-    /// Metric.
     pub(super) metric: &'a str,
     /// Labels with escapes undone.
     pub(super) labels: BTreeMap<&'a str, String>,
-    /// Value.
     pub(super) value: f64,
 }
 

@@ -1,14 +1,15 @@
 //! Checks by measurement: lateness of sleeps, loopback round trips, receive timestamps of the kernel.
 
-use std::io::{Read, Write};
+use std::io::Write;
 use std::net::{TcpListener, TcpStream};
 use std::num::NonZeroU64;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use rustix::time::ClockId;
 use tare_schema::record::Check;
 
 use super::{Graded, check, figure};
+use crate::calibrate::stream;
 use crate::{process, sys};
 
 /// Length of each of the two measurements.
@@ -23,6 +24,8 @@ const FIFO_PRIORITY: i32 = 1;
 const NICENESS: i32 = -10;
 /// A loopback round trip takes 10 to 40 µs; more comes from deep sleep states or a busy machine.
 const ROUND_TRIP_P50_MAX: Duration = Duration::from_micros(100);
+/// More round trips than fit into that time.
+const TRIPS_MAX: usize = 1 << 16;
 /// Socket timeout: a stalled loopback must not stall the doctor.
 const SOCKET_LIMIT: Duration = Duration::from_secs(1);
 
@@ -98,7 +101,7 @@ fn now() -> Duration {
     )
 }
 
-/// Round-trip time of a byte between two threads over TCP.
+/// Round-trip time between two threads over TCP.
 pub(crate) fn loopback() -> Check {
     match round_trips() {
         Err(error) => check("loopback", format!("no round trip: {error}")).prevents_if(
@@ -120,24 +123,8 @@ pub(crate) fn loopback() -> Check {
 }
 
 fn round_trips() -> std::io::Result<Vec<Duration>> {
-    let (mut near, mut far) = connected()?;
-    let echo = std::thread::spawn(move || {
-        let mut byte = [0_u8; 1];
-        while far.read_exact(&mut byte).is_ok() && far.write_all(&byte).is_ok() {}
-    });
-    let mut trips = Vec::with_capacity(1 << 14);
-    let start = Instant::now();
-    let mut byte = [7_u8; 1];
-    while start.elapsed() < TRIAL {
-        let sent = Instant::now();
-        near.write_all(&byte)?;
-        near.read_exact(&mut byte)?;
-        trips.push(sent.elapsed());
-    }
-    drop(near);
-    // It has ended: its read got end-of-file.
-    let _ = echo.join();
-    Ok(trips)
+    let trips_ns = stream::round_trips(connected()?, TRIPS_MAX, TRIAL)?;
+    Ok(trips_ns.into_iter().map(Duration::from_nanos).collect())
 }
 
 fn connected() -> std::io::Result<(TcpStream, TcpStream)> {

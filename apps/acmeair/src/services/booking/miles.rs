@@ -34,7 +34,6 @@ pub enum Sign {
 /// The update for one booking.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Update {
-    /// The customer.
     pub customer: String,
     /// The flight segment.
     pub segment: String,

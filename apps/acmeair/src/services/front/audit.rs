@@ -25,7 +25,6 @@ const PAUSE: Duration = Duration::from_millis(50);
 /// Timeout of a request.
 const AUDIT_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// One check of the audit.
 #[derive(Debug, PartialEq, Serialize)]
 struct Check {
     name: &'static str,
