@@ -88,12 +88,7 @@ impl MetricsReader {
             )));
         };
         let (way, named) = source.way().map_err(LabError::Plan)?;
-        let place = |named: &String| {
-            place(way, named).map_err(|reason| LabError::Metrics {
-                at: named.clone(),
-                reason,
-            })
-        };
+        let place = |named: &String| place(way, named).map_err(|reason| unread(named, reason));
         let places = named
             .iter()
             .map(place)
@@ -167,10 +162,10 @@ impl MetricsReader {
                     all.push(reader.join().unwrap_or_else(|_| MetricsReading {
                         at: place.named.clone(),
                         when: Instant::now(),
-                        readings: Err(LabError::Metrics {
-                            at: place.named.clone(),
-                            reason: "the connection was lost while reading".to_owned(),
-                        }),
+                        readings: Err(unread(
+                            &place.named,
+                            "the connection was lost while reading".to_owned(),
+                        )),
                     }));
                 }
             });
@@ -196,10 +191,7 @@ impl MetricsReader {
         MetricsReading {
             at: place.named.clone(),
             when,
-            readings: readings.map_err(|reason| LabError::Metrics {
-                at: place.named.clone(),
-                reason,
-            }),
+            readings: readings.map_err(|reason| unread(&place.named, reason)),
         }
     }
 
@@ -354,6 +346,13 @@ fn in_folder(words: &[String], folder: &Path) -> Vec<String> {
     let folder = folder.display().to_string();
     let word = |word: &String| word.replace("{{ folder }}", &folder);
     words.iter().map(word).collect()
+}
+
+fn unread(at: &str, reason: String) -> LabError {
+    LabError::Metrics {
+        at: at.to_owned(),
+        reason,
+    }
 }
 
 /// Parses the address of a page or of JMX remote.

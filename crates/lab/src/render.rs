@@ -222,13 +222,10 @@ fn check_commands(rendered: &Rendered, key: &str) -> Result<(), LabError> {
     let words = words.chain(rendered.env.iter().map(|(_, value)| value));
     match rendered.login.is_in(words) {
         false => Ok(()),
-        true => Err(LabError::Template {
-            file: key.to_owned(),
-            line: 1,
-            reason: String::from(
-                "the password comes out in a command or its environment, which others can read: write it into a file of `render`",
-            ),
-        }),
+        true => Err(wrong(
+            key,
+            "the password comes out in a command or its environment, which others can read: write it into a file of `render`",
+        )),
     }
 }
 
@@ -265,10 +262,9 @@ fn probe(
             };
             ReadinessProbe::Kafka {
                 at: templates.text(key, at)?,
-                brokers: brokers.parse().map_err(|_| LabError::Template {
-                    file: key.to_owned(),
-                    line: 1,
-                    reason: format!("`brokers` comes out as `{brokers}`, which is no number"),
+                brokers: brokers.parse().map_err(|_| {
+                    let reason = format!("`brokers` comes out as `{brokers}`, which is no number");
+                    wrong(key, reason)
                 })?,
             }
         }
@@ -283,11 +279,8 @@ fn probe(
             ..
         } => ReadinessProbe::Command(templates.words(key, words)?),
         _ => {
-            return Err(LabError::Template {
-                file: key.to_owned(),
-                line: 1,
-                reason: "needs one of tcp, http, grpc, kafka, log and command".to_owned(),
-            });
+            let reason = "needs one of tcp, http, grpc, kafka, log and command";
+            return Err(wrong(key, reason));
         }
     })
 }
@@ -309,11 +302,6 @@ fn counters(
             });
         };
         match &counter.from {
-            CounterSource::Prometheus(from) => {
-                let mut from = from.clone();
-                from.url = text(&from.url)?;
-                add(None, CounterSource::Prometheus(from));
-            }
             CounterSource::Json(from) if from.pointer.contains("{{ edge }}") => {
                 for route in &context.routes {
                     let mut from = from.clone();
@@ -322,12 +310,7 @@ fn counters(
                     from.pointer = templates.text_with(key, &from.pointer, &extra)?;
                     add(Some(&route.edge), CounterSource::Json(from));
                 }
-            }
-            CounterSource::Json(from) => {
-                let mut from = from.clone();
-                from.url = text(&from.url)?;
-                from.pointer = text(&from.pointer)?;
-                add(None, CounterSource::Json(from));
+                continue;
             }
             CounterSource::Jmx(from) if from.bean.contains(PORT) => {
                 for (port, edge) in listeners(context) {
@@ -335,26 +318,38 @@ fn counters(
                     from.bean = from.bean.replace(PORT, &port.to_string());
                     add(edge, CounterSource::Jmx(from));
                 }
+                continue;
             }
-            CounterSource::Jmx(from) => add(None, CounterSource::Jmx(from.clone())),
-            CounterSource::Text(from) => {
-                let mut from = from.clone();
+            _ => {}
+        }
+        let mut source = counter.from.clone();
+        match &mut source {
+            CounterSource::Prometheus(from) => from.url = text(&from.url)?,
+            CounterSource::Json(from) => {
                 from.url = text(&from.url)?;
-                add(None, CounterSource::Text(from));
+                from.pointer = text(&from.pointer)?;
             }
+            CounterSource::Jmx(_) => {}
+            CounterSource::Text(from) => from.url = text(&from.url)?,
             CounterSource::Log(from) => {
-                let mut from = from.clone();
                 from.file = in_folder(&context.dir, &text(&from.file)?);
-                add(None, CounterSource::Log(from));
             }
             CounterSource::Command(from) => {
-                let mut from = from.clone();
                 from.command = templates.words(key, &from.command)?;
-                add(None, CounterSource::Command(from));
             }
         }
+        add(None, source);
     }
     Ok(all)
+}
+
+/// An error at a key of `target.yaml`.
+fn wrong(key: &str, reason: impl Into<String>) -> LabError {
+    LabError::Template {
+        file: key.to_owned(),
+        line: 1,
+        reason: reason.into(),
+    }
 }
 
 /// The queries that counters need, and the URL.
@@ -371,14 +366,9 @@ fn beans(
         CounterSource::Jmx(from) => Some(from),
         _ => None,
     });
-    let wrong = |reason| LabError::Template {
-        file: key.to_owned(),
-        line: 1,
-        reason,
-    };
     Ok(Some(Beans {
         url: templates.text(key, &jmx.jolokia)?,
-        bean_queries: bean_queries(sources).map_err(wrong)?,
+        bean_queries: bean_queries(sources).map_err(|reason| wrong(key, reason))?,
     }))
 }
 

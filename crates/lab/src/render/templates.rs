@@ -9,7 +9,7 @@ use serde::Serialize;
 use tare_schema::regular::read_regular_text;
 use tare_schema::yaml::FILE_BYTES_MAX;
 
-use super::Context;
+use super::{Context, wrong};
 use crate::LabError;
 
 /// More open files than any test bed needs.
@@ -52,11 +52,7 @@ impl Templates<'_> {
             .lstrip_blocks(true)
             .keep_trailing_newline(true)
             .build()
-            .map_err(|error| LabError::Template {
-                file: folder.display().to_string(),
-                line: 1,
-                reason: error.to_string(),
-            })?;
+            .map_err(|error| wrong(&folder.display().to_string(), error.to_string()))?;
         engine.set_syntax(syntax);
         let root = folder.to_owned();
         engine.set_loader(move |name| load(&root, name));
@@ -113,11 +109,7 @@ impl Templates<'_> {
         let context = merge_maps([extra.clone(), self.context.clone()]);
         self.engine
             .render_str(text, context)
-            .map_err(|error| LabError::Template {
-                file: key.to_owned(),
-                line: 1,
-                reason: format!("{} in `{text}`", self.reason(&error)),
-            })
+            .map_err(|error| wrong(key, format!("{} in `{text}`", self.reason(&error))))
     }
 
     /// Renders the words of a command; empty ones are left out.
@@ -130,11 +122,7 @@ impl Templates<'_> {
             }
         }
         if rendered.is_empty() {
-            return Err(LabError::Template {
-                file: key.to_owned(),
-                line: 1,
-                reason: "the command comes out empty".to_owned(),
-            });
+            return Err(wrong(key, "the command comes out empty"));
         }
         Ok(rendered)
     }
