@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand};
-use serving::Listening;
+use serving::ListenArgs;
 
 use crate::database::{Database, DatabaseArgs};
 use crate::error::StartError;
@@ -52,14 +52,14 @@ enum Which {
     /// The page for people, and the way to the other services.
     Main {
         #[command(flatten)]
-        listening: Listening,
+        listening: ListenArgs,
         #[command(flatten)]
         behind: Behind,
     },
     /// Logs people in.
     Auth {
         #[command(flatten)]
-        listening: Listening,
+        listening: ListenArgs,
         #[command(flatten)]
         calls: CallArgs,
         /// The service customer.
@@ -72,7 +72,7 @@ enum Which {
     /// Profiles, logins and miles.
     Customer {
         #[command(flatten)]
-        listening: Listening,
+        listening: ListenArgs,
         #[command(flatten)]
         calls: CallArgs,
         #[command(flatten)]
@@ -87,7 +87,7 @@ enum Which {
     /// Which flights there are.
     Flight {
         #[command(flatten)]
-        listening: Listening,
+        listening: ListenArgs,
         #[command(flatten)]
         database: DatabaseArgs,
         /// Load all flights at the start.
@@ -116,7 +116,7 @@ impl CallArgs {
 #[derive(Debug, Args)]
 struct BookingArgs {
     #[command(flatten)]
-    listening: Listening,
+    listening: ListenArgs,
     #[command(flatten)]
     calls: CallArgs,
     #[command(flatten)]
@@ -248,7 +248,7 @@ async fn serve_booking(how: BookingArgs) -> Result<(), StartError> {
 
 async fn serve_until_signal<S: Service>(
     service: Arc<S>,
-    listening: &Listening,
+    listening: &ListenArgs,
     beside: impl Future<Output = StartError>,
 ) -> Result<(), StartError> {
     let served = Instrumented::new(service);

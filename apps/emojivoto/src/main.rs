@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand};
-use serving::Listening;
+use serving::ListenArgs;
 
 use crate::emoji::EmojiService;
 use crate::error::StartError;
@@ -44,7 +44,7 @@ enum Which {
     /// The page and its API, over HTTP/1.1.
     Web {
         #[command(flatten)]
-        listening: Listening,
+        listening: ListenArgs,
         #[command(flatten)]
         backends: Backends,
         #[command(flatten)]
@@ -53,14 +53,14 @@ enum Which {
     /// Which emojis there are, over gRPC.
     Emoji {
         #[command(flatten)]
-        listening: Listening,
+        listening: ListenArgs,
         #[command(flatten)]
         faults: FaultArgs,
     },
     /// Counts votes, over gRPC.
     Voting {
         #[command(flatten)]
-        listening: Listening,
+        listening: ListenArgs,
         #[command(flatten)]
         faults: FaultArgs,
         /// Votes that every emoji begins with.
@@ -133,7 +133,7 @@ async fn serve(service: Which) -> Result<(), StartError> {
 
 async fn serve_rpc<S: Service>(
     name: &str,
-    listening: &Listening,
+    listening: &ListenArgs,
     service: Arc<Instrumented<S>>,
 ) -> Result<(), StartError> {
     let admin = serving::admin::page(service.clone());

@@ -9,5 +9,5 @@ mod serve;
 
 pub use error::ServingError;
 pub use limited::LimitedListener;
-pub use listening::Listening;
+pub use listening::ListenArgs;
 pub use serve::{say, serve_until_signal};

@@ -8,7 +8,7 @@ use crate::ServingError;
 
 /// Such options.
 #[derive(Debug, Clone, clap::Args)]
-pub struct Listening {
+pub struct ListenArgs {
     /// Where to serve, one or several with commas between; port 0 chooses one, which is printed.
     #[arg(
         long,
@@ -31,7 +31,7 @@ pub struct Listening {
     pub grace: u64,
 }
 
-impl Listening {
+impl ListenArgs {
     /// An event loop with this many threads.
     ///
     /// # Errors

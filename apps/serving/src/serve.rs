@@ -10,7 +10,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 
-use crate::{LimitedListener, Listening, ServingError};
+use crate::{LimitedListener, ListenArgs, ServingError};
 
 /// Connections to the administration address.
 const ADMIN_CONNECTIONS: usize = 64;
@@ -22,7 +22,7 @@ const ADMIN_CONNECTIONS: usize = 64;
 /// If an address is taken, or a listener or `beside` ends.
 pub async fn serve_until_signal<E: From<ServingError>>(
     name: &str,
-    how: &Listening,
+    how: &ListenArgs,
     app: Router,
     admin: Router,
     beside: impl Future<Output = E>,

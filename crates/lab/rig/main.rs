@@ -38,7 +38,7 @@ fn main() {
         ),
         ["owner-of-pods", base, token] => {
             let mut keeper = Keeper::start_in_namespaces(&me(), Some(base.as_ref())).unwrap();
-            plug(&mut keeper, |number| Ipv4Addr::new(10, 77, 1, number));
+            attach(&mut keeper, |number| Ipv4Addr::new(10, 77, 1, number));
             own_bounded(keeper, token);
         }
         ["owner-of-sites", base, token] => {
@@ -104,10 +104,10 @@ fn me() -> PathBuf {
 }
 
 /// Four pods.
-fn plug(keeper: &mut Keeper, address: impl Fn(u8) -> Ipv4Addr) {
+fn attach(keeper: &mut Keeper, address: impl Fn(u8) -> Ipv4Addr) {
     for number in 0..4 {
         let pod = format!("pod-{number}");
-        keeper.plug(&pod, address(number)).unwrap();
+        keeper.attach(&pod, address(number)).unwrap();
     }
 }
 

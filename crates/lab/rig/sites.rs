@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use tare_lab::keeper::{Keeper, Spawn};
 use tare_lab::local::Local;
 use tare_net::capture::{self, Capture, Direction};
-use tare_net::link::{LinkPlan, WayPlan};
+use tare_net::link::{DirectionPlan, LinkPlan};
 use tare_net::site::pod_address;
 use tare_schema::topology::SiteLink;
 
@@ -20,14 +20,14 @@ const LIMIT: Duration = Duration::from_secs(10);
 /// A keeper with both.
 pub fn start(base: &str) -> Keeper {
     let mut keeper = Keeper::start_in_namespaces(&super::me(), Some(base.as_ref())).unwrap();
-    let way = WayPlan {
+    let way = DirectionPlan {
         delay_ns: ONE_WAY_NS,
-        ..WayPlan::default()
+        ..DirectionPlan::default()
     };
     let plan = LinkPlan::symmetric(["", ""], &way, 1);
     let trips = keeper.join([0, 1], &plan).unwrap();
     println!("round trip {}", trips.p50_ns.unwrap());
-    super::plug(&mut keeper, address);
+    super::attach(&mut keeper, address);
     keeper
 }
 

@@ -115,18 +115,18 @@ fn place(cache: &Path, out: &Path) -> PathBuf {
 
 /// Two pods on a switch of their own, as in a run; `None` without kernel bridges: runs use loopback then.
 fn two_pods(around: &Namespace) -> Option<[Namespace; 2]> {
-    let plugged = around.run(|| {
+    let attached = around.run(|| {
         let mut switch = Switch::new()?;
         let pods = [Namespace::new()?, Namespace::new()?];
         for (number, pod) in (0..).zip(&pods) {
             if let Some(address) = Switch::pod_address(number) {
-                switch.plug(pod, address)?;
+                switch.attach(pod, address)?;
             }
         }
         // The switch's devices live as long as its namespace, which the caller owns.
         Ok::<_, tare_net::NetError>(pods)
     });
-    plugged.ok()?.ok()
+    attached.ok()?.ok()
 }
 
 /// A path and the results of its passes so far.

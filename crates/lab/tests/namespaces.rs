@@ -160,17 +160,17 @@ fn a_pod_that_is_unknown_or_known_twice_is_refused() {
     let base = Base::new("pods-wrong");
     let mut keeper = keeper(&base);
     for error in [
-        keeper.plug("near", FAR).unwrap_err(),
+        keeper.attach("near", FAR).unwrap_err(),
         keeper.socket("nowhere").unwrap_err(),
-        keeper.unplug("nowhere").unwrap_err(),
+        keeper.detach("nowhere").unwrap_err(),
     ] {
         assert!(error.to_string().contains("pod named"), "{error}");
     }
-    keeper.unplug("near").unwrap();
-    keeper.plug("near", NEAR).unwrap();
+    keeper.detach("near").unwrap();
+    keeper.attach("near", NEAR).unwrap();
     let host = Base::new("pods-host");
     let mut plain = Keeper::start(RIG.as_ref(), Some(&host.0)).unwrap();
-    let error = plain.plug("near", NEAR).unwrap_err().to_string();
+    let error = plain.attach("near", NEAR).unwrap_err().to_string();
     assert!(error.contains("no namespaces"), "{error}");
 }
 
@@ -228,8 +228,8 @@ fn command(keeper: &Keeper, words: &[&str]) -> Spawn {
 /// A keeper with the pods `near` and `far`.
 fn keeper(base: &Base) -> Keeper {
     let mut keeper = Keeper::start_in_namespaces(RIG.as_ref(), Some(&base.0)).unwrap();
-    keeper.plug("near", NEAR).unwrap();
-    keeper.plug("far", FAR).unwrap();
+    keeper.attach("near", NEAR).unwrap();
+    keeper.attach("far", FAR).unwrap();
     keeper
 }
 

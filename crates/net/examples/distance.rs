@@ -21,7 +21,7 @@ use std::time::Duration;
 use rig::{Pair, permitted};
 use serde_json::{Value, json};
 use tare_net::link::{
-    Counts, Pool, Scheduling, WayPlan, connected, round_trips, throughput, widen,
+    Counts, DirectionPlan, Pool, Scheduling, connected, raise_tcp_buffers, round_trips, throughput,
 };
 
 /// 2 Gbit/s over 250 ms.
@@ -37,7 +37,7 @@ fn main() {
         .expect("a way as JSON, such as {\"delay_ns\": 12000000}");
     let way: Value = serde_json::from_str(&way).expect("JSON");
     let number = |key: &str| way.get(key).and_then(Value::as_u64);
-    let way = WayPlan {
+    let way = DirectionPlan {
         delay_ns: number("delay_ns").unwrap_or_default(),
         jitter_ns: number("jitter_ns").unwrap_or_default(),
         rate_bits_per_s: number("rate_bits_per_s"),
@@ -59,7 +59,7 @@ fn main() {
         .map(|_| Pair::in_pool(&way, scheduling, &pool))
         .collect();
     for namespace in pairs.iter().flat_map(|pair| [&pair.a, &pair.b]) {
-        widen(namespace.as_fd(), WINDOW_BYTES).unwrap();
+        raise_tcp_buffers(namespace.as_fd(), WINDOW_BYTES).unwrap();
     }
     let trips = round_trips(pairs[0].path(), ECHOES).unwrap();
     let counts = || -> Vec<Counts> { pairs.iter().map(|pair| pair.link.counts()).collect() };

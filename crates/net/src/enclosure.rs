@@ -12,11 +12,11 @@ use crate::NetError;
 
 /// Whether the namespaces were created as root or in a user namespace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Right {
+pub enum Privilege {
     /// As root: the process has the capabilities itself.
     Privileged,
     /// As root of a user namespace that maps only the process's own user.
-    OwnUser,
+    UserNamespace,
 }
 
 /// Leaves the host's namespaces of network and mounts and, for children started later, of process ids.
@@ -25,10 +25,10 @@ pub enum Right {
 ///
 /// # Errors
 /// When the kernel permits neither.
-pub fn leave_host() -> Result<Right, NetError> {
+pub fn unshare_all() -> Result<Privilege, NetError> {
     let wanted = UnshareFlags::NEWNET | UnshareFlags::NEWNS | UnshareFlags::NEWPID;
     match crate::sys::unshare(wanted) {
-        Ok(()) => return Ok(Right::Privileged),
+        Ok(()) => return Ok(Privilege::Privileged),
         Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {}
         Err(error) => return Err(namespace_error(error)),
     }
@@ -39,7 +39,7 @@ pub fn leave_host() -> Result<Right, NetError> {
     write("/proc/self/setgroups", "deny")?;
     write("/proc/self/uid_map", &format!("0 {user} 1"))?;
     write("/proc/self/gid_map", &format!("0 {group} 1"))?;
-    Ok(Right::OwnUser)
+    Ok(Privilege::UserNamespace)
 }
 
 /// `unshare(2)` fails with `ENOSPC` when a limit of namespaces is reached.
@@ -58,7 +58,7 @@ fn write(path: &str, text: &str) -> Result<(), NetError> {
 
 /// Mounts a `/proc` that shows the processes of this namespace, and returns the host's.
 ///
-/// To be called by process 1 of a namespace made by [`leave_host`].
+/// To be called by process 1 of a namespace made by [`unshare_all`].
 ///
 /// # Errors
 /// When the kernel refuses, as it does without root in a container that hides parts of its own `/proc`.

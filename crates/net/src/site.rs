@@ -6,7 +6,7 @@ use std::os::fd::AsFd;
 use std::sync::Arc;
 
 use crate::NetError;
-use crate::link::{Link, LinkError, LinkPlan, Path, Pool, widen};
+use crate::link::{Link, LinkError, LinkPlan, Path, Pool, raise_tcp_buffers};
 use crate::namespace::Namespace;
 use crate::switch::{SITES_MAX, Switch};
 
@@ -80,9 +80,9 @@ impl Site {
     ///
     /// # Errors
     /// What the kernel refused.
-    pub fn plug(&mut self, pod: &Namespace, address: Ipv4Addr) -> Result<(), SiteError> {
-        self.switch.plug(pod, address)?;
-        Ok(widen(pod.as_fd(), WINDOW_BYTES)?)
+    pub fn attach(&mut self, pod: &Namespace, address: Ipv4Addr) -> Result<(), SiteError> {
+        self.switch.attach(pod, address)?;
+        Ok(raise_tcp_buffers(pod.as_fd(), WINDOW_BYTES)?)
     }
 
     /// The namespace of its switch, where the devices of its links are.
@@ -130,7 +130,7 @@ pub fn join(
 
 /// The path from one site's router to another site's switch: the same link that the pods' traffic takes.
 #[must_use]
-pub fn way<'a>(one: &'a Site, other: &'a Site) -> Path<'a> {
+pub fn path_between<'a>(one: &'a Site, other: &'a Site) -> Path<'a> {
     Path {
         from: Some(one.router.as_fd()),
         to: Some(other.router.as_fd()),

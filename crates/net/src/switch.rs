@@ -101,7 +101,7 @@ impl Switch {
     ///
     /// # Errors
     /// What the kernel refused.
-    pub fn plug(&mut self, pod: &Namespace, address: Ipv4Addr) -> Result<(), NetError> {
+    pub fn attach(&mut self, pod: &Namespace, address: Ipv4Addr) -> Result<(), NetError> {
         pod.run(disable_ipv6)?;
         self.ports = self.ports.wrapping_add(1);
         let port = format!("port{}", self.ports);

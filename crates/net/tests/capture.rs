@@ -32,8 +32,8 @@ impl Two {
         let home = Namespace::new().unwrap();
         let mut switch = home.run(Switch::new).unwrap().unwrap();
         let (pod, outside) = (Namespace::new().unwrap(), Namespace::new().unwrap());
-        switch.plug(&pod, POD).unwrap();
-        switch.plug(&outside, OUTSIDE).unwrap();
+        switch.attach(&pod, POD).unwrap();
+        switch.attach(&outside, OUTSIDE).unwrap();
         Two {
             _home: home,
             _switch: switch,

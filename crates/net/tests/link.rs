@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use rig::{PATIENCE, Pair, carried, datagrams, entered, ip, permitted, send, settled};
-use tare_net::link::{WayPlan, connected, round_trips, throughput};
+use tare_net::link::{DirectionPlan, connected, round_trips, throughput};
 
 const MS: u64 = 1_000_000;
 
@@ -21,9 +21,9 @@ fn no_round_trip_is_shorter_than_the_delay_asked_for() {
     if !permitted() {
         return;
     }
-    let pair = Pair::joined(&WayPlan {
+    let pair = Pair::joined(&DirectionPlan {
         delay_ns: 6 * MS,
-        ..WayPlan::default()
+        ..DirectionPlan::default()
     });
     let trips = round_trips(pair.path(), 200).unwrap();
     assert_eq!((trips.sent, trips.answered), (200, 200));
@@ -43,10 +43,10 @@ fn a_stream_crosses_intact_and_in_pieces_larger_than_packets() {
     if !permitted() {
         return;
     }
-    let pair = Pair::joined(&WayPlan {
+    let pair = Pair::joined(&DirectionPlan {
         delay_ns: 2 * MS,
         jitter_ns: MS,
-        ..WayPlan::default()
+        ..DirectionPlan::default()
     });
     let (near, far) = connected(pair.path()).unwrap();
     let sent: Vec<u8> = (0..20_000_000_u32).map(|i| (i % 251) as u8).collect();
@@ -66,10 +66,10 @@ fn jitter_lets_no_packet_overtake_another() {
     if !permitted() {
         return;
     }
-    let pair = Pair::joined(&WayPlan {
+    let pair = Pair::joined(&DirectionPlan {
         delay_ns: 5 * MS,
         jitter_ns: 5 * MS,
-        ..WayPlan::default()
+        ..DirectionPlan::default()
     });
     let (near, far) = datagrams(&pair);
     let taken = AtomicU64::new(0);
@@ -96,9 +96,9 @@ fn the_planned_share_of_packets_is_lost_and_counted() {
     if !permitted() {
         return;
     }
-    let pair = Pair::joined(&WayPlan {
+    let pair = Pair::joined(&DirectionPlan {
         loss: 0.1,
-        ..WayPlan::default()
+        ..DirectionPlan::default()
     });
     let (near, _far) = datagrams(&pair);
     let before = settled(&pair).there;
@@ -115,9 +115,9 @@ fn a_stream_over_a_link_that_loses_packets_crosses_in_packets_and_intact() {
     if !permitted() {
         return;
     }
-    let pair = Pair::joined(&WayPlan {
+    let pair = Pair::joined(&DirectionPlan {
         loss: 0.02,
-        ..WayPlan::default()
+        ..DirectionPlan::default()
     });
     let (near, far) = connected(pair.path()).unwrap();
     let sent: Vec<u8> = (0..1_000_000_u32).map(|i| (i % 241) as u8).collect();
@@ -137,11 +137,11 @@ fn the_rate_is_never_exceeded_and_the_queue_never_longer_than_planned() {
         return;
     }
     let (rate, queue_bytes) = (40_000_000, 100_000);
-    let pair = Pair::joined(&WayPlan {
+    let pair = Pair::joined(&DirectionPlan {
         delay_ns: MS,
         rate_bits_per_s: Some(rate),
         queue_bytes,
-        ..WayPlan::default()
+        ..DirectionPlan::default()
     });
     let (near, far) = datagrams(&pair);
     let before = settled(&pair).there;
@@ -200,9 +200,9 @@ fn a_dropped_link_leaves_no_device_and_no_thread_even_with_packets_under_way() {
     if !permitted() {
         return;
     }
-    let pair = Pair::joined(&WayPlan {
+    let pair = Pair::joined(&DirectionPlan {
         delay_ns: 9_000 * MS,
-        ..WayPlan::default()
+        ..DirectionPlan::default()
     });
     let (near, _far) = datagrams(&pair);
     for _ in 0..100 {
@@ -236,7 +236,7 @@ fn thirty_links_one_after_the_other_leave_the_process_as_it_was() {
         use std::os::fd::AsFd;
         let names = [format!("one{number}"), format!("two{number}")];
         let names = [names[0].as_str(), names[1].as_str()];
-        let plan = tare_net::link::LinkPlan::symmetric(names, &WayPlan::default(), 1);
+        let plan = tare_net::link::LinkPlan::symmetric(names, &DirectionPlan::default(), 1);
         // Both ends in one namespace: that is allowed too.
         drop(tare_net::link::Link::start(a.as_fd(), a.as_fd(), &plan, &Arc::default()).unwrap());
     };
@@ -254,7 +254,7 @@ fn plans_that_make_no_sense_are_refused_with_the_reason() {
     if !permitted() {
         return;
     }
-    let refused = |way: WayPlan, device: &str| {
+    let refused = |way: DirectionPlan, device: &str| {
         use std::os::fd::AsFd;
         let a = tare_net::namespace::Namespace::new().unwrap();
         let plan = tare_net::link::LinkPlan::symmetric([device, "two"], &way, 1);
@@ -262,10 +262,10 @@ fn plans_that_make_no_sense_are_refused_with_the_reason() {
             .unwrap_err()
             .to_string()
     };
-    let usual = WayPlan::default;
+    let usual = DirectionPlan::default;
     assert!(
         refused(
-            WayPlan {
+            DirectionPlan {
                 jitter_ns: 1,
                 ..usual()
             },
@@ -275,7 +275,7 @@ fn plans_that_make_no_sense_are_refused_with_the_reason() {
     );
     assert!(
         refused(
-            WayPlan {
+            DirectionPlan {
                 loss: 1.0,
                 ..usual()
             },
@@ -285,7 +285,7 @@ fn plans_that_make_no_sense_are_refused_with_the_reason() {
     );
     assert!(
         refused(
-            WayPlan {
+            DirectionPlan {
                 delay_ns: 11_000 * MS,
                 ..usual()
             },
@@ -293,7 +293,7 @@ fn plans_that_make_no_sense_are_refused_with_the_reason() {
         )
         .contains("at most 10 s")
     );
-    let rate = WayPlan {
+    let rate = DirectionPlan {
         rate_bits_per_s: Some(1000),
         ..usual()
     };

@@ -13,7 +13,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use rig::{PATIENCE, Pair, datagrams, entered, permitted, send, settled};
-use tare_net::link::{Pool, Scheduling, WayPlan, connected, widen};
+use tare_net::link::{DirectionPlan, Pool, Scheduling, connected, raise_tcp_buffers};
 
 const MS: u64 = 1_000_000;
 /// What no conductor may take.
@@ -23,9 +23,9 @@ static ALONE: Mutex<()> = Mutex::new(());
 
 /// Four links of this delay, and their pool.
 fn four(delay_ns: u64) -> (Vec<Pair>, Arc<Pool>) {
-    let way = WayPlan {
+    let way = DirectionPlan {
         delay_ns,
-        ..WayPlan::default()
+        ..DirectionPlan::default()
     };
     let pool = Arc::default();
     let pairs = (0..4).map(|_| Pair::in_pool(&way, Scheduling::First, &pool));
@@ -92,7 +92,7 @@ fn streams_over_four_links_at_once_leave_the_process_small() {
             .iter()
             .map(|pair| {
                 for namespace in [&pair.a, &pair.b] {
-                    widen(namespace.as_fd(), 64 << 20).unwrap();
+                    raise_tcp_buffers(namespace.as_fd(), 64 << 20).unwrap();
                 }
                 let (mut near, mut far) = connected(pair.path()).unwrap();
                 let chunk = &chunk;

@@ -11,9 +11,9 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use rig::{PATIENCE, carried, permitted};
-use tare_net::link::{Link, LinkPlan, Path, WayPlan, connected, round_trips};
+use tare_net::link::{DirectionPlan, Link, LinkPlan, Path, connected, round_trips};
 use tare_net::namespace::Namespace;
-use tare_net::site::{Site, join, way};
+use tare_net::site::{Site, join, path_between};
 
 const MS: u64 = 1_000_000;
 
@@ -22,9 +22,9 @@ fn sites() -> [Site; 3] {
 }
 
 fn joined(one: &Site, other: &Site, round_trip_ms: u64) -> Link {
-    let way = WayPlan {
+    let way = DirectionPlan {
         delay_ns: round_trip_ms * MS / 2,
-        ..WayPlan::default()
+        ..DirectionPlan::default()
     };
     let plan = LinkPlan::symmetric(["", ""], &way, 1);
     join(one, other, &plan, &Arc::default()).unwrap()
@@ -34,7 +34,7 @@ fn joined(one: &Site, other: &Site, round_trip_ms: u64) -> Link {
 fn pod(site: &mut Site) -> Namespace {
     let pod = Namespace::new().unwrap();
     let address = site.pod_address(0).unwrap();
-    site.plug(&pod, address).unwrap();
+    site.attach(&pod, address).unwrap();
     pod
 }
 
@@ -80,7 +80,7 @@ fn pods_of_two_sites_are_as_far_apart_as_the_link_between_them() {
         assert_eq!(used(), 1, "{from} to {to}");
     }
     // Routers see the same distance.
-    let trips = round_trips(way(east, north), 50).unwrap();
+    let trips = round_trips(path_between(east, north), 50).unwrap();
     assert!(trips.answered == 50 && trips.min_ns.unwrap() >= 14 * MS);
 }
 
@@ -95,7 +95,7 @@ fn a_stream_between_sites_is_whole_and_two_pods_of_one_site_do_not_use_the_link(
     let link = joined(&sites[0], &sites[1], 4);
     let beside = Namespace::new().unwrap();
     let address = sites[0].pod_address(1).unwrap();
-    sites[0].plug(&beside, address).unwrap();
+    sites[0].attach(&beside, address).unwrap();
     let sent: Vec<u8> = (0..3_000_000_u32).map(|i| (i % 251) as u8).collect();
     let within = Path {
         from: Some(near.as_fd()),

@@ -20,7 +20,7 @@ fn switch() -> (Namespace, Switch) {
 fn pod(switch: &mut Switch, number: u16) -> (Namespace, Ipv4Addr) {
     let pod = Namespace::new().unwrap();
     let address = Switch::pod_address(number).unwrap();
-    switch.plug(&pod, address).unwrap();
+    switch.attach(&pod, address).unwrap();
     (pod, address)
 }
 

@@ -51,7 +51,10 @@ pub(crate) fn scheduling() -> Check {
     // In a thread of its own: priorities are per thread.
     let tried = std::thread::spawn(|| {
         let niceness = rustix::process::setpriority_process(None, NICENESS).is_ok();
-        (tare_net::link::go_first(FIFO_PRIORITY).is_ok(), niceness)
+        (
+            tare_net::link::set_sched_fifo(FIFO_PRIORITY).is_ok(),
+            niceness,
+        )
     });
     match tried.join() {
         Ok((fifo, niceness)) => scheduled(fifo, niceness),

@@ -15,13 +15,13 @@ use super::{ProgramPath, debian, disk, fill, locate, package, sha256, sha256_of}
 use crate::subprocess;
 use crate::targets::Target;
 
-/// Timeout: some 100 MB (with Maven's own plug-ins) over a slow line.
+/// Timeout: some 100 MB (with Maven's own attach-ins) over a slow line.
 const DOWNLOAD_LIMIT: Duration = Duration::from_secs(10 * 60);
 /// Timeout of `java -version`.
 const QUERY_LIMIT: Duration = Duration::from_secs(20);
 /// Maximum size of a target's file that is part of the checksum.
 const TEXT_BYTES_MAX: u64 = 16 << 20;
-/// Maven plug-in that copies the archives; pinned as they are.
+/// Maven attach-in that copies the archives; pinned as they are.
 const PLUGIN: &str = "org.apache.maven.plugins:maven-dependency-plugin:3.8.1:copy-dependencies";
 
 /// The archives of one target and their folder.

@@ -199,9 +199,9 @@ impl Keeper {
     ///
     /// # Errors
     /// Why not; always for a keeper without namespaces.
-    pub fn plug(&mut self, pod: &str, address: Ipv4Addr) -> Result<(), LabError> {
+    pub fn attach(&mut self, pod: &str, address: Ipv4Addr) -> Result<(), LabError> {
         let pod = pod.to_owned();
-        self.order(Order::Plug { pod, address }).map(drop)
+        self.order(Order::Attach { pod, address }).map(drop)
     }
 
     /// Connects two sites by an emulated link; returns the round-trip times measured on it.
@@ -231,9 +231,9 @@ impl Keeper {
     ///
     /// # Errors
     /// When there is no such pod.
-    pub fn unplug(&mut self, pod: &str) -> Result<(), LabError> {
+    pub fn detach(&mut self, pod: &str) -> Result<(), LabError> {
         let pod = pod.to_owned();
-        self.order(Order::Unplug { pod }).map(drop)
+        self.order(Order::Detach { pod }).map(drop)
     }
 
     /// Redirects a pod's traffic to its sidecar.

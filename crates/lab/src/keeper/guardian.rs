@@ -57,7 +57,7 @@ fn start(
 }
 
 fn start_inside(stream: &UnixStream, folder: &Path) -> Result<std::process::Child, LabError> {
-    enclosure::leave_host()?;
+    enclosure::unshare_all()?;
     let socket = OwnedFd::from(
         stream
             .try_clone()

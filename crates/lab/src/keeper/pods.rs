@@ -62,7 +62,7 @@ impl Pods {
     }
 
     /// Creates a pod's network namespace.
-    pub(crate) fn plug(&mut self, pod: &str, address: Ipv4Addr) -> Result<(), String> {
+    pub(crate) fn attach(&mut self, pod: &str, address: Ipv4Addr) -> Result<(), String> {
         if self.by_name.contains_key(pod) {
             return Err(format!("there is a pod named {pod} already"));
         }
@@ -70,11 +70,11 @@ impl Pods {
             return Err(format!("{PODS_MAX} pods are the limit"));
         }
         let network = Namespace::new().map_err(|error| error.to_string())?;
-        let plugged = match site::number_of(address).and_then(|site| self.sites.get_mut(&site)) {
-            Some(site) => site.plug(&network, address),
-            None => self.switch.plug(&network, address).map_err(Into::into),
+        let attached = match site::number_of(address).and_then(|site| self.sites.get_mut(&site)) {
+            Some(site) => site.attach(&network, address),
+            None => self.switch.attach(&network, address).map_err(Into::into),
         };
-        plugged.map_err(|error| format!("no network for the pod {pod}: {error}"))?;
+        attached.map_err(|error| format!("no network for the pod {pod}: {error}"))?;
         self.by_name.insert(pod.to_owned(), network);
         Ok(())
     }
@@ -98,7 +98,7 @@ impl Pods {
         };
         let link = site::join(one, other, plan, &self.pool).map_err(|error| wrong(&error))?;
         // This takes seconds; it stops early when the conductor is gone, so that clean-up is not late.
-        let trips = round_trips_while(site::way(one, other), ECHOES, &|| !has_left(owner));
+        let trips = round_trips_while(site::path_between(one, other), ECHOES, &|| !has_left(owner));
         self.links.push((pair, link));
         let trips = trips.map_err(|error| wrong(&error))?;
         serde_json::to_string(&trips).map_err(|error| wrong(&error))
@@ -116,7 +116,7 @@ impl Pods {
         self.links.iter().map(encode).collect()
     }
 
-    pub(crate) fn unplug(&mut self, pod: &str) -> Result<(), String> {
+    pub(crate) fn detach(&mut self, pod: &str) -> Result<(), String> {
         match self.by_name.remove(pod) {
             Some(_) => Ok(()),
             None => Err(format!("there is no pod named {pod}")),

@@ -80,13 +80,13 @@ pub(crate) enum Order {
     /// Pin the keeper itself to these cores.
     Pin { cpus: Vec<u32> },
     /// Create a network namespace and attach it to the switch.
-    Plug { pod: String, address: Ipv4Addr },
+    Attach { pod: String, address: Ipv4Addr },
     /// Connect two sites, creating them if necessary, and return the round-trip times.
     Join { sites: [u8; 2], plan: LinkPlan },
     /// Return the counters of every link, one line each.
     Links,
     /// Release a pod's network namespace: it ends with the last process in it.
-    Unplug { pod: String },
+    Detach { pod: String },
     /// Redirect a pod's traffic to its sidecar.
     Capture { pod: String, capture: Capture },
     /// Open a socket in a pod's network namespace; it comes with the reply.

@@ -268,8 +268,8 @@ impl<'a> Server<'a> {
             } => return self.begin_stop(id, name, signal, grace_ms),
             Order::Tail { name } => self.tail(&name),
             Order::Pin { cpus } => pin(&cpus),
-            Order::Plug { pod, address } => self
-                .with_pods(|pods| pods.plug(&pod, address))
+            Order::Attach { pod, address } => self
+                .with_pods(|pods| pods.attach(&pod, address))
                 .map(empty_reply),
             Order::Join { sites, plan } => {
                 let owner = self.stream.as_fd();
@@ -277,7 +277,7 @@ impl<'a> Server<'a> {
                     .map(|trips| (None, vec![trips]))
             }
             Order::Links => self.with_pods(|pods| pods.counts()).map(|all| (None, all)),
-            Order::Unplug { pod } => self.with_pods(|pods| pods.unplug(&pod)).map(empty_reply),
+            Order::Detach { pod } => self.with_pods(|pods| pods.detach(&pod)).map(empty_reply),
             Order::Capture { pod, capture } => self
                 .with_pods(|pods| pods.capture(&pod, &capture))
                 .map(empty_reply),

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 
 use tare_net::Switch;
 use tare_net::capture::{self, Capture, Direction, Exemption};
-use tare_net::link::{LinkPlan, RoundTrips, WayPlan};
+use tare_net::link::{DirectionPlan, LinkPlan, RoundTrips};
 use tare_schema::plan::Addressing;
 use tare_schema::record::LinkRtt;
 use tare_schema::topology::SiteLink;
@@ -150,7 +150,7 @@ impl Network {
             test_bed: test_bed.to_owned(),
             folder: folder.to_owned(),
             addresses: BTreeMap::new(),
-            plugged: BTreeSet::new(),
+            attached: BTreeSet::new(),
             numbers: Vec::new(),
         };
         let sites = &self.sites;
@@ -162,9 +162,9 @@ impl Network {
                         || LabError::Plan(format!("{} pods are too many", topology.pods.len()));
                     let taken = numbers.take().ok_or_else(many)?;
                     let address = site_address(sites, &pod.site, taken.number).ok_or_else(many)?;
-                    lock(keeper).plug(&pods.keeper_name(&pod.name), address)?;
+                    lock(keeper).attach(&pods.keeper_name(&pod.name), address)?;
                     pods.numbers.push(taken);
-                    pods.plugged.insert(pod.name.clone());
+                    pods.attached.insert(pod.name.clone());
                     address
                 }
             };
@@ -212,7 +212,7 @@ pub(crate) struct Pods {
     test_bed: String,
     folder: PathBuf,
     pub(crate) addresses: BTreeMap<String, IpAddr>,
-    plugged: BTreeSet<String>,
+    attached: BTreeSet<String>,
     /// Released after the network namespaces.
     numbers: Vec<PodNumber>,
 }
@@ -224,7 +224,7 @@ impl Pods {
 
     /// The pod's name in the keeper, if it has a network namespace.
     pub(crate) fn network(&self, pod: &str) -> Option<String> {
-        self.plugged.contains(pod).then(|| self.keeper_name(pod))
+        self.attached.contains(pod).then(|| self.keeper_name(pod))
     }
 
     /// The links between the sites, if there are any.
@@ -242,7 +242,7 @@ impl Pods {
 
     /// Whether other programs could use a pod's ports.
     pub(crate) fn are_open_to_strangers(&self) -> bool {
-        self.plugged.is_empty()
+        self.attached.is_empty()
     }
 
     /// Connects and runs commands in the network of a pod.
@@ -260,9 +260,9 @@ impl Pods {
 
 impl Drop for Pods {
     fn drop(&mut self) {
-        for pod in &self.plugged {
+        for pod in &self.attached {
             // If the keeper is gone, so are the pods.
-            let _ = lock(&self.keeper).unplug(&self.keeper_name(pod));
+            let _ = lock(&self.keeper).detach(&self.keeper_name(pod));
         }
     }
 }
@@ -292,15 +292,15 @@ fn join_sites(
             )));
         };
         // The keeper names the devices.
-        let plan = LinkPlan::symmetric(["", ""], &way_plan(link), seed);
+        let plan = LinkPlan::symmetric(["", ""], &direction_plan(link), seed);
         let trips = keeper.join([one, other], &plan)?;
         link_rtts.push(link_rtt(link, &trips));
     }
     Ok((sites, link_rtts))
 }
 
-fn way_plan(link: &SiteLink) -> WayPlan {
-    WayPlan {
+fn direction_plan(link: &SiteLink) -> DirectionPlan {
+    DirectionPlan {
         delay_ns: link.one_way_ns,
         jitter_ns: link.jitter_ns,
         rate_bits_per_s: link.rate_bits_per_s,
@@ -338,7 +338,7 @@ pub fn can_redirect(tare: &Path, addressing: Addressing) -> Result<(), String> {
         directions: [Direction::Outbound, Direction::Inbound].into(),
         ..Capture::default()
     };
-    let tried = keeper.plug(POD, address);
+    let tried = keeper.attach(POD, address);
     // The pod is removed with the keeper.
     let tried = tried.and_then(|()| keeper.capture(POD, &capture));
     tried.map_err(|error| error.to_string())

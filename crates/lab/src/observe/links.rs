@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex};
 
-use tare_net::link::{THREADS, WayCounts};
+use tare_net::link::{DirectionCounts, THREADS};
 use tare_schema::record::{LinkDirectionUsage, LinkUsage, PartUsage};
 
 use super::threads::{ThreadsReading, subtract};
@@ -86,8 +86,12 @@ fn usage(last: &LinkCounts, first: &LinkCounts, sites: &[String]) -> Option<Link
     })
 }
 
-fn way(last: &WayCounts, first: &WayCounts, [from, to]: [&String; 2]) -> LinkDirectionUsage {
-    let grown = |count: fn(&WayCounts) -> u64| count(last).saturating_sub(count(first));
+fn way(
+    last: &DirectionCounts,
+    first: &DirectionCounts,
+    [from, to]: [&String; 2],
+) -> LinkDirectionUsage {
+    let grown = |count: fn(&DirectionCounts) -> u64| count(last).saturating_sub(count(first));
     let overflowed = last.overflowed.zip(first.overflowed);
     LinkDirectionUsage {
         from: from.clone(),
@@ -111,14 +115,14 @@ mod tests {
 
     #[test]
     fn a_window_has_what_came_within_it_by_way_and_cause() {
-        let first = WayCounts {
+        let first = DirectionCounts {
             entered_packets: 100,
             passed_packets: 90,
             lost_packets: 3,
             overflowed: Some(1),
-            ..WayCounts::default()
+            ..DirectionCounts::default()
         };
-        let last = WayCounts {
+        let last = DirectionCounts {
             entered_packets: 150,
             entered_bytes: 7000,
             passed_packets: 130,

@@ -10,14 +10,14 @@ use super::offload::WireSize;
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Counts {
     /// From a to b.
-    pub there: WayCounts,
+    pub there: DirectionCounts,
     /// From b to a.
-    pub back: WayCounts,
+    pub back: DirectionCounts,
 }
 
 /// One direction.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct WayCounts {
+pub struct DirectionCounts {
     /// Packets that entered, as they would be on a wire.
     pub entered_packets: u64,
     /// Bytes of them.
@@ -44,7 +44,7 @@ pub struct WayCounts {
     pub late_max_ns: u64,
 }
 
-impl WayCounts {
+impl DirectionCounts {
     /// Packets that entered and were dropped by the link.
     #[must_use]
     pub fn dropped_packets(&self) -> u64 {
@@ -120,9 +120,9 @@ impl Counter {
 }
 
 impl DirectionCounters {
-    pub(super) fn read(&self) -> WayCounts {
+    pub(super) fn read(&self) -> DirectionCounts {
         let (reader, writer) = (&self.reader, &self.writer);
-        WayCounts {
+        DirectionCounts {
             entered_packets: reader.packets.get(),
             entered_bytes: reader.bytes.get(),
             passed_packets: writer.packets.get(),

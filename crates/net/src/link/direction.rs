@@ -10,7 +10,7 @@ use rustix::time::Timespec;
 
 use super::counts::DirectionCounters;
 use super::offload::WireSize;
-use super::plan::{Scheduling, WayPlan};
+use super::plan::{DirectionPlan, Scheduling};
 use super::pool::{Buffer, Pool, TRIM_EVERY_NS};
 use super::shape::{Admission, Shaper};
 use super::sleep::{PreciseSleep, StopFlag, Woken, minimise_timer_slack, now_ns};
@@ -35,7 +35,7 @@ pub(super) struct DirectionThreads {
     pub(super) to: Arc<Tun>,
     pub(super) stop_flag: Arc<StopFlag>,
     pub(super) counters: Arc<DirectionCounters>,
-    pub(super) plan: WayPlan,
+    pub(super) plan: DirectionPlan,
     pub(super) seed: u64,
     pub(super) purpose: &'static str,
     pub(super) scheduling: Scheduling,
@@ -97,7 +97,7 @@ fn schedule(wanted: Scheduling) -> Scheduled {
     if wanted == Scheduling::Usual {
         return Scheduled::Usual;
     }
-    if sys::go_first(PRIORITY).is_ok() {
+    if sys::set_sched_fifo(PRIORITY).is_ok() {
         return Scheduled::RealTime;
     }
     // On Linux this is the calling thread alone.

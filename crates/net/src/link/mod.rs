@@ -27,15 +27,15 @@ use direction::DirectionThreads;
 use sleep::StopFlag;
 use tun::Tun;
 
-pub use counts::{Counts, WayCounts};
+pub use counts::{Counts, DirectionCounts};
 pub use measure::{
     Path, RoundTrips, Throughput, connected, round_trips, round_trips_while, throughput,
 };
-pub use plan::{LinkPlan, Scheduling, WayPlan};
+pub use plan::{DirectionPlan, LinkPlan, Scheduling};
 pub use pool::Pool;
 pub use serve::{LinkEvent, LinkOrder, LinkOrders, NamedCounts, serve};
-pub use sys::go_first;
-pub use tcp_buffers::widen;
+pub use sys::set_sched_fifo;
+pub use tcp_buffers::raise_tcp_buffers;
 pub use tun::possible;
 
 /// A failure of a link or of its measurement.

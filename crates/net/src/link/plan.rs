@@ -17,7 +17,7 @@ pub struct LinkPlan {
     /// Names of the devices at a and at b, at most 15 bytes each.
     pub devices: [String; 2],
     /// From a to b, and from b to a.
-    pub ways: [WayPlan; 2],
+    pub ways: [DirectionPlan; 2],
     /// Seed of jitter and loss; each direction draws its own.
     pub seed: u64,
     /// Scheduling of its threads.
@@ -27,7 +27,7 @@ pub struct LinkPlan {
 /// One direction of a link.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct WayPlan {
+pub struct DirectionPlan {
     /// From the last bit sent to the last bit received.
     pub delay_ns: u64,
     /// Each packet's delay varies by up to this much to either side, uniformly distributed; order is kept,
@@ -55,7 +55,7 @@ pub enum Scheduling {
 impl LinkPlan {
     /// Both directions alike.
     #[must_use]
-    pub fn symmetric(devices: [&str; 2], way: &WayPlan, seed: u64) -> Self {
+    pub fn symmetric(devices: [&str; 2], way: &DirectionPlan, seed: u64) -> Self {
         Self {
             devices: devices.map(str::to_owned),
             ways: [way.clone(), way.clone()],
@@ -81,11 +81,11 @@ impl LinkPlan {
                 )));
             }
         }
-        self.ways.iter().try_for_each(WayPlan::check)
+        self.ways.iter().try_for_each(DirectionPlan::check)
     }
 }
 
-impl WayPlan {
+impl DirectionPlan {
     fn check(&self) -> Result<(), LinkError> {
         let wrong = |said: String| Err(LinkError::Plan(said));
         if self.delay_ns > DELAY_NS_MAX {

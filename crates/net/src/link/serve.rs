@@ -144,12 +144,12 @@ fn write_event(output: &mut impl Write, event: &LinkEvent) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::link::WayPlan;
+    use crate::link::DirectionPlan;
     use crate::namespace::Namespace;
 
     #[test]
     fn what_cannot_start_is_said_and_returned() {
-        let plan = LinkPlan::symmetric(["a0", "b0"], &WayPlan::default(), 1);
+        let plan = LinkPlan::symmetric(["a0", "b0"], &DirectionPlan::default(), 1);
         let nowhere = PathBuf::from("/proc/0/ns/net");
         let orders = LinkOrders {
             links: vec![LinkOrder {
@@ -180,7 +180,7 @@ mod tests {
         let order = |name: &str, devices| LinkOrder {
             name: name.to_owned(),
             namespaces: [path.clone(), path.clone()],
-            plan: LinkPlan::symmetric(devices, &WayPlan::default(), 1),
+            plan: LinkPlan::symmetric(devices, &DirectionPlan::default(), 1),
         };
         let orders = LinkOrders {
             links: vec![order("one", ["a0", "a1"]), order("two", ["b0", "b1"])],

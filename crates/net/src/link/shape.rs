@@ -2,7 +2,7 @@
 
 use tare_stats::random::Random;
 
-use super::plan::WayPlan;
+use super::plan::DirectionPlan;
 
 const NS_PER_S: u128 = 1_000_000_000;
 
@@ -20,7 +20,7 @@ pub(crate) enum Admission {
 /// The state of one direction of a link.
 #[derive(Debug)]
 pub(crate) struct Shaper {
-    plan: WayPlan,
+    plan: DirectionPlan,
     random: Random,
     /// When the last bit of all admitted packets has been sent, …
     free_ns: u64,
@@ -30,7 +30,7 @@ pub(crate) struct Shaper {
 }
 
 impl Shaper {
-    pub(crate) fn new(plan: WayPlan, seed: u64, purpose: &str) -> Self {
+    pub(crate) fn new(plan: DirectionPlan, seed: u64, purpose: &str) -> Self {
         Self {
             plan,
             random: Random::for_purpose(seed, purpose),
@@ -87,15 +87,15 @@ mod tests {
 
     const MS: u64 = 1_000_000;
 
-    fn shaper(plan: &WayPlan) -> Shaper {
+    fn shaper(plan: &DirectionPlan) -> Shaper {
         Shaper::new(plan.clone(), 7, "there")
     }
 
     #[test]
     fn a_packet_is_due_after_exactly_the_delay() {
-        let mut way = shaper(&WayPlan {
+        let mut way = shaper(&DirectionPlan {
             delay_ns: 12 * MS,
-            ..WayPlan::default()
+            ..DirectionPlan::default()
         });
         assert_eq!(way.admit(5, 1500), Admission::Due(12 * MS + 5));
         assert_eq!(way.admit(6, 64_000), Admission::Due(12 * MS + 6));
@@ -103,10 +103,10 @@ mod tests {
 
     #[test]
     fn jitter_stays_in_its_bounds_reaches_them_and_keeps_the_order() {
-        let plan = WayPlan {
+        let plan = DirectionPlan {
             delay_ns: 10 * MS,
             jitter_ns: 3 * MS,
-            ..WayPlan::default()
+            ..DirectionPlan::default()
         };
         let mut way = shaper(&plan);
         let mut last = 0;
@@ -132,10 +132,10 @@ mod tests {
     #[test]
     fn the_rate_is_kept_to_the_nanosecond_over_a_million_packets() {
         // 64 bytes at 10 Gbit/s take 51.2 ns: rounding each one would be 1.5 % off.
-        let plan = WayPlan {
+        let plan = DirectionPlan {
             rate_bits_per_s: Some(10_000_000_000),
             queue_bytes: u64::MAX,
-            ..WayPlan::default()
+            ..DirectionPlan::default()
         };
         let mut way = shaper(&plan);
         let mut last = 0;
@@ -153,10 +153,10 @@ mod tests {
     #[test]
     fn what_does_not_fit_the_queue_is_dropped_and_the_queue_drains_at_the_rate() {
         // 8 Mbit/s: a byte a microsecond.
-        let plan = WayPlan {
+        let plan = DirectionPlan {
             rate_bits_per_s: Some(8_000_000),
             queue_bytes: 10_000,
-            ..WayPlan::default()
+            ..DirectionPlan::default()
         };
         let mut way = shaper(&plan);
         let admitted = (0..100)
@@ -172,10 +172,10 @@ mod tests {
 
     #[test]
     fn a_packet_larger_than_the_queue_passes_when_nothing_waits() {
-        let plan = WayPlan {
+        let plan = DirectionPlan {
             rate_bits_per_s: Some(8_000_000),
             queue_bytes: 1000,
-            ..WayPlan::default()
+            ..DirectionPlan::default()
         };
         let mut way = shaper(&plan);
         assert_eq!(way.admit(0, 64_000), Admission::Due(64 * MS));
@@ -184,9 +184,9 @@ mod tests {
 
     #[test]
     fn the_lost_share_is_the_planned_one_and_repeats_with_the_seed() {
-        let plan = WayPlan {
+        let plan = DirectionPlan {
             loss: 0.02,
-            ..WayPlan::default()
+            ..DirectionPlan::default()
         };
         let losses = |seed, purpose| -> Vec<u64> {
             let mut way = Shaper::new(plan.clone(), seed, purpose);

@@ -73,7 +73,7 @@ fn ifreq_named(name: &str) -> libc::ifreq {
 ///
 /// # Errors
 /// As `sched_setscheduler`: without `CAP_SYS_NICE`, or in a control group without real-time budget.
-pub fn go_first(priority: i32) -> io::Result<()> {
+pub fn set_sched_fifo(priority: i32) -> io::Result<()> {
     // SAFETY: all-zero bytes are valid parameters.
     let mut parameters: libc::sched_param = unsafe { MaybeUninit::zeroed().assume_init() };
     parameters.sched_priority = priority;

@@ -13,7 +13,7 @@ const TCP_BUFFERS: [&str; 2] = ["/proc/sys/net/ipv4/tcp_rmem", "/proc/sys/net/ip
 ///
 /// # Errors
 /// When the namespace cannot be entered or its settings cannot be written.
-pub fn widen(namespace: BorrowedFd<'_>, window_bytes: u64) -> Result<(), LinkError> {
+pub fn raise_tcp_buffers(namespace: BorrowedFd<'_>, window_bytes: u64) -> Result<(), LinkError> {
     run_in_namespace(Some(namespace), || {
         TCP_BUFFERS.iter().try_for_each(|path| {
             let now = fs::read_to_string(path)?;

@@ -9,7 +9,9 @@ use std::process::Command;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use tare_net::link::{Counts, Link, LinkPlan, Path, Pool, Scheduling, WayCounts, WayPlan};
+use tare_net::link::{
+    Counts, DirectionCounts, DirectionPlan, Link, LinkPlan, Path, Pool, Scheduling,
+};
 use tare_net::namespace::Namespace;
 
 pub const A: &str = "10.99.0.1";
@@ -40,11 +42,11 @@ pub fn permitted() -> bool {
 }
 
 impl Pair {
-    pub fn joined(way: &WayPlan) -> Self {
+    pub fn joined(way: &DirectionPlan) -> Self {
         Self::in_pool(way, Scheduling::First, &Arc::default())
     }
 
-    pub fn in_pool(way: &WayPlan, scheduling: Scheduling, pool: &Arc<Pool>) -> Self {
+    pub fn in_pool(way: &DirectionPlan, scheduling: Scheduling, pool: &Arc<Pool>) -> Self {
         let (a, b) = (Namespace::new().unwrap(), Namespace::new().unwrap());
         let plan = LinkPlan {
             scheduling,
@@ -100,7 +102,7 @@ pub fn send(near: &UdpSocket, datagrams: u32, bytes: usize, taken: impl Fn() -> 
 }
 
 /// Packets that have entered the way there since.
-pub fn entered(pair: &Pair, before: WayCounts) -> u64 {
+pub fn entered(pair: &Pair, before: DirectionCounts) -> u64 {
     pair.link.counts().there.entered_packets - before.entered_packets
 }
 
@@ -109,7 +111,7 @@ pub fn settled(pair: &Pair) -> Counts {
     let deadline = Instant::now() + PATIENCE;
     loop {
         let counts = pair.link.counts();
-        let arrived = |way: WayCounts| way.passed_packets + way.dropped_packets();
+        let arrived = |way: DirectionCounts| way.passed_packets + way.dropped_packets();
         if [counts.there, counts.back]
             .iter()
             .all(|way| way.entered_packets == arrived(*way))
