@@ -64,9 +64,7 @@ impl<'a> Faults<'a> {
     }
 
     /// Starts the faults that are due, and polls those under way.
-    ///
-    /// # Errors
-    /// When the environment itself fails.
+    /// Fails when the environment itself fails.
     pub fn advance(&mut self, bed: &mut dyn TestBed) -> Result<(), LabError> {
         while self.next_at().is_some_and(|at| at <= Instant::now()) {
             let fault = &self.cell.faults[self.started.len()];

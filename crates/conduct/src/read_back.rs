@@ -9,9 +9,7 @@ use tare_schema::record::{ReadBackRecord, TrialRecord};
 use crate::error::is_infrastructure;
 
 /// Reads the topic of a cell back, fills the record, and returns the violated guarantees as texts.
-///
-/// # Errors
-/// When the environment itself fails.
+/// Fails when the environment itself fails.
 pub(crate) fn read(
     cell: &Cell,
     (trial, seed): (u32, u64),

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags};
 use rustix::io::Errno;
+use tare_schema::load::Reach;
 
 use crate::keeper::{self, ExitStatus, SharedKeeper, Spawn, lock};
 use crate::process;
@@ -43,6 +44,28 @@ impl fmt::Debug for Connector {
             Connector::Pod(connector) => write!(f, "Pod({})", connector.pod),
         }
     }
+}
+
+/// The first of these addresses that may be called and accepts a connection; else why the last one does not.
+pub(crate) fn first_reachable(
+    addresses: impl Iterator<Item = SocketAddr>,
+    (reach, within): (Reach, Duration),
+    nothing: String,
+    refused: impl Fn(SocketAddr, io::Error) -> String,
+) -> Result<SocketAddr, String> {
+    let mut last = nothing;
+    for address in addresses {
+        let tried = match reach.check(address.ip()) {
+            Err(forbidden) => Err(forbidden.to_string()),
+            Ok(()) => TcpStream::connect_timeout(&address, within)
+                .map_err(|error| refused(address, error)),
+        };
+        match tried {
+            Ok(_) => return Ok(address),
+            Err(why) => last = why,
+        }
+    }
+    Err(last)
 }
 
 impl Connector {

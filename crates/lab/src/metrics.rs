@@ -1,7 +1,7 @@
 //! Metrics of external instances, under the counter names of their target: from Jolokia, the page of a Prometheus
 //! exporter, or JMX remote.
 
-use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
+use std::net::{SocketAddr, ToSocketAddrs};
 use std::path::Path;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -13,6 +13,7 @@ use tare_schema::metrics_source::{MetricsSourceDef, MetricsWay, password};
 use tare_schema::target::JmxDef;
 
 use crate::LabError;
+use crate::connector::first_reachable;
 use crate::counters::{BeanQuery, BeanValues, ExporterPage, bean_queries, bulk_request, of_beans};
 use crate::environment::Reading;
 use crate::fetch::locate;
@@ -174,9 +175,7 @@ impl MetricsReader {
     }
 
     /// All metrics of the first instance.
-    ///
-    /// # Errors
-    /// Why it could not be read, with the next step.
+    /// Errors: why it could not be read, with the next step.
     pub(crate) fn read_first(&self) -> Result<Vec<Reading>, LabError> {
         match self.places.first() {
             Some(place) => self.read_one(place, WITHIN).readings,
@@ -215,20 +214,13 @@ impl MetricsReader {
         let known = place.authority.to_socket_addrs();
         let known =
             known.map_err(|error| format!("its name leads nowhere ({error}): correct it"))?;
-        let mut reason = "its name has no address: correct it".to_owned();
-        for address in known {
-            let tried = match self.reach.check(address.ip()) {
-                Err(refused) => Err(refused.to_string()),
-                Ok(()) => TcpStream::connect_timeout(&address, within).map_err(|error| {
-                    format!("no connection to {address} ({error}): is this the right port, and does it listen there?")
-                }),
-            };
-            match tried {
-                Ok(_) => return Ok(address),
-                Err(why) => reason = why,
-            }
-        }
-        Err(reason)
+        let nothing = "its name has no address: correct it".to_owned();
+        let refused = |address, error| {
+            format!(
+                "no connection to {address} ({error}): is this the right port, and does it listen there?"
+            )
+        };
+        first_reachable(known, (self.reach, within), nothing, refused)
     }
 
     fn page(

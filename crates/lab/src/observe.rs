@@ -18,7 +18,7 @@ mod threads;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Instant;
 
-use tare_schema::record::{MachineUsage, PartUsage};
+use tare_schema::record::{MachineUsage, PartUsage, PodUsage};
 
 use crate::LabError;
 use crate::cgroup::{Controller, Group, Mounts, Throttling};
@@ -31,7 +31,7 @@ pub(crate) use machine::MachineReading;
 pub use other_arms::OtherArms;
 use other_arms::OtherArmsObservation;
 pub use pods::ObservedPod;
-use pods::{PodCounts, PodReading};
+use pods::PodCounts;
 use reading::ProcessReading;
 
 /// An instance to be observed.
@@ -130,7 +130,7 @@ impl ObservedInstance {
 /// An observation of processes on this host.
 pub struct LocalObservation {
     parts: Vec<PartObservation>,
-    pods: Vec<(ObservedPod, PodCounts, PodReading)>,
+    pods: Vec<(ObservedPod, PodCounts, PodUsage)>,
     links: Option<LinkObservation>,
     other_arms: Option<OtherArmsObservation>,
     machine: Option<MachineReading>,
@@ -252,7 +252,7 @@ impl Observation for LocalObservation {
         };
         let mut machine = self.machine_usage(&usages, other_arms_ns);
         for (pod, counts, first) in &self.pods {
-            let usage = counts.read().since(first, &pod.pod);
+            let usage = pods::growth(&pod.pod, first, &counts.read());
             if let [alone] = pod.instances.as_slice()
                 && let Some(part) = usages.iter_mut().find(|part| part.instance == *alone)
             {

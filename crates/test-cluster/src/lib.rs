@@ -67,17 +67,13 @@ pub struct ClusterMember {
 
 impl Cluster {
     /// Starts `count` instances of a built-in cluster target and waits until all are ready.
-    ///
-    /// # Errors
-    /// What cannot be fetched, rendered or started; the instance that did not become ready, with its last output.
+    /// Errors: what cannot be fetched, rendered or started; the instance that did not become ready, with its last output.
     pub fn start(target: &str, count: u32, settings: &Settings) -> Result<Cluster, LabError> {
         Self::start_with(target, count, settings, |_| Vec::new())
     }
 
     /// The same with extra environment variables per instance number.
-    ///
-    /// # Errors
-    /// As [`Self::start`].
+    /// Errors: as [`Self::start`].
     pub fn start_with(
         target: &str,
         count: u32,
@@ -166,17 +162,13 @@ impl Cluster {
     }
 
     /// Counters of an instance, as its target defines them.
-    ///
-    /// # Errors
-    /// When there is no such instance, or it does not answer.
+    /// Fails when there is no such instance, or it does not answer.
     pub fn counters(&self, number: u32) -> Result<InstanceCounters, LabError> {
         CounterReader::new(&self.member(number)?.rendered, Connector::Host).read()
     }
 
     /// Kills an instance with SIGKILL; its data stay.
-    ///
-    /// # Errors
-    /// When there is no such instance, or it will not end.
+    /// Fails when there is no such instance, or it will not end.
     pub fn kill(&mut self, number: u32) -> Result<(), LabError> {
         let pid = self.member(number)?.pid;
         let all = process::snapshot();
@@ -194,9 +186,7 @@ impl Cluster {
     }
 
     /// Restarts an instance that was killed or has ended, on the data it left, and waits until it is ready.
-    ///
-    /// # Errors
-    /// When there is no such instance, or it did not become ready.
+    /// Fails when there is no such instance, or it did not become ready.
     pub fn start_again(&mut self, number: u32) -> Result<(), LabError> {
         // Preparation steps would reset those data.
         write_start(&self.member(number)?.rendered, StartMode::KeepData)?;
@@ -205,9 +195,7 @@ impl Cluster {
     }
 
     /// Waits until the readiness probe of an instance succeeds.
-    ///
-    /// # Errors
-    /// When it does not within its timeout, or has ended.
+    /// Fails when it does not within its timeout, or has ended.
     pub fn wait_ready(&self, number: u32) -> Result<(), LabError> {
         let member = self.member(number)?;
         let pid = member.pid;

@@ -17,6 +17,7 @@ use tare_schema::text::shown;
 use tare_schema::topology::{Security, Topology};
 
 use crate::LabError;
+use crate::connector::first_reachable;
 use crate::counters::CounterReader;
 use crate::environment::InstanceCounters;
 use crate::metrics::MetricsReader;
@@ -43,9 +44,7 @@ pub(super) struct ResolvedNames(BTreeMap<String, SocketAddr>);
 
 impl ResolvedNames {
     /// All external parts of a topology by name.
-    ///
-    /// # Errors
-    /// A name without an address, an address that may not be called or accepts no connection.
+    /// Errors: a name without an address, an address that may not be called or accepts no connection.
     pub fn find(
         &mut self,
         topology: &Topology,
@@ -92,21 +91,11 @@ impl ResolvedNames {
         let name = split(at).ok_or_else(|| unknown(String::from("write HOST:PORT")))?;
         let addresses = name.to_socket_addrs();
         let addresses = addresses.map_err(|error| unknown(error.to_string()))?;
-        let mut last = unknown(String::from("nothing was found"));
-        for address in addresses {
-            if let Err(refused) = reach.check(address.ip()) {
-                last = refused.to_string();
-                continue;
-            }
-            match connect(address) {
-                Ok(()) => {
-                    self.0.insert(at.to_owned(), address);
-                    return Ok(address);
-                }
-                Err(error) => last = format!("no connection to {address}: {error}; {next}"),
-            }
-        }
-        Err(last)
+        let nothing = unknown(String::from("nothing was found"));
+        let refused = |address, error| format!("no connection to {address}: {error}; {next}");
+        let found = first_reachable(addresses, (reach, WITHIN), nothing, refused)?;
+        self.0.insert(at.to_owned(), found);
+        Ok(found)
     }
 
     /// Replaces the host of a counter's URL by its resolved address.
@@ -212,9 +201,7 @@ pub(super) struct ExternalReader {
 
 impl ExternalReader {
     /// Reads all counters and metrics.
-    ///
-    /// # Errors
-    /// What could not be read, and why.
+    /// Errors: what could not be read, and why.
     pub fn read(&mut self) -> Result<InstanceCounters, LabError> {
         let pages = self.pages.as_mut().map(CounterReader::read).transpose()?;
         let mut readings = pages.map(|pages| pages.readings).unwrap_or_default();

@@ -16,30 +16,6 @@ pub struct ObservedPod {
     pub instances: Vec<String>,
 }
 
-/// Counters of a pod since it was created.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) struct PodReading {
-    device: Option<Device>,
-    tcp: Option<Tcp>,
-}
-
-/// Sum of the pod's devices, without loopback.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-struct Device {
-    bytes_in: u64,
-    packets_in: u64,
-    bytes_out: u64,
-    packets_out: u64,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-struct Tcp {
-    opened: u64,
-    accepted: u64,
-    sent: u64,
-    retransmitted: u64,
-}
-
 /// Open counter files of a pod's network namespace: a load agent, perhaps the only process in the pod, may end before
 /// the last reading.
 #[derive(Debug)]
@@ -57,11 +33,13 @@ impl PodCounts {
         }
     }
 
-    pub(crate) fn read(&self) -> PodReading {
-        PodReading {
-            device: text(self.device.as_ref()).as_deref().and_then(device),
-            tcp: text(self.tcp.as_ref()).as_deref().and_then(tcp),
-        }
+    /// Counters of the pod since it was created.
+    pub(crate) fn read(&self) -> PodUsage {
+        let mut reading = PodUsage::default();
+        // What cannot be read stays `None`.
+        let _ = text(self.device.as_ref()).and_then(|text| read_devices(&text, &mut reading));
+        let _ = text(self.tcp.as_ref()).and_then(|text| read_tcp(&text, &mut reading));
+        reading
     }
 }
 
@@ -74,66 +52,56 @@ fn text(file: Option<&File>) -> Option<String> {
     Some(text)
 }
 
-impl PodReading {
-    /// Growth since an earlier reading.
-    pub(crate) fn since(&self, first: &PodReading, pod: &str) -> PodUsage {
-        let device = |value: fn(&Device) -> u64| {
-            let (last, first) = (self.device?, first.device?);
-            Some(value(&last).saturating_sub(value(&first)))
-        };
-        let tcp = |value: fn(&Tcp) -> u64| {
-            let (last, first) = (self.tcp?, first.tcp?);
-            Some(value(&last).saturating_sub(value(&first)))
-        };
-        PodUsage {
-            pod: pod.to_owned(),
-            packets_in: device(|d| d.packets_in),
-            packets_out: device(|d| d.packets_out),
-            bytes_in: device(|d| d.bytes_in),
-            bytes_out: device(|d| d.bytes_out),
-            tcp_opened: tcp(|t| t.opened),
-            tcp_accepted: tcp(|t| t.accepted),
-            tcp_segments_sent: tcp(|t| t.sent),
-            tcp_retransmits: tcp(|t| t.retransmitted),
-        }
+/// Growth between two readings.
+pub(crate) fn growth(pod: &str, first: &PodUsage, last: &PodUsage) -> PodUsage {
+    let grown = |of: fn(&PodUsage) -> Option<u64>| Some(of(last)?.saturating_sub(of(first)?));
+    PodUsage {
+        pod: pod.to_owned(),
+        packets_in: grown(|p| p.packets_in),
+        packets_out: grown(|p| p.packets_out),
+        bytes_in: grown(|p| p.bytes_in),
+        bytes_out: grown(|p| p.bytes_out),
+        tcp_opened: grown(|p| p.tcp_opened),
+        tcp_accepted: grown(|p| p.tcp_accepted),
+        tcp_segments_sent: grown(|p| p.tcp_segments_sent),
+        tcp_retransmits: grown(|p| p.tcp_retransmits),
     }
 }
 
 /// The sum over all devices of `/proc/PID/net/dev` but the loopback device. (`proc_pid_net(5)`)
-fn device(text: &str) -> Option<Device> {
-    let mut all = Device::default();
+fn read_devices(text: &str, into: &mut PodUsage) -> Option<()> {
+    let mut sums = [0_u64; 4];
     for line in text.lines().skip(2) {
         let (name, counts) = line.split_once(':')?;
         if name.trim() == "lo" {
             continue;
         }
-        let counts: Vec<u64> = counts
-            .split_ascii_whitespace()
-            .map_while(|count| count.parse().ok())
-            .collect();
-        all.bytes_in += counts.first()?;
-        all.packets_in += counts.get(1)?;
-        all.bytes_out += counts.get(8)?;
-        all.packets_out += counts.get(9)?;
+        let counts = counts.split_ascii_whitespace();
+        let counts: Vec<u64> = counts.map_while(|count| count.parse().ok()).collect();
+        for (sum, column) in sums.iter_mut().zip([0, 1, 8, 9]) {
+            *sum += counts.get(column)?;
+        }
     }
-    Some(all)
+    let [bytes_in, packets_in, bytes_out, packets_out] = sums.map(Some);
+    (into.bytes_in, into.packets_in) = (bytes_in, packets_in);
+    (into.bytes_out, into.packets_out) = (bytes_out, packets_out);
+    Some(())
 }
 
 /// The two lines `Tcp:` of `/proc/PID/net/snmp`: names, then values. (RFC 4022)
-fn tcp(text: &str) -> Option<Tcp> {
+fn read_tcp(text: &str, into: &mut PodUsage) -> Option<()> {
     let mut lines = text.lines().filter_map(|line| line.strip_prefix("Tcp:"));
     let (names, values) = (lines.next()?, lines.next()?);
-    let value = |wanted: &str| {
+    let value = |wanted: &str| -> Option<u64> {
         let names = names.split_ascii_whitespace();
         let mut pairs = names.zip(values.split_ascii_whitespace());
         pairs.find(|(name, _)| *name == wanted)?.1.parse().ok()
     };
-    Some(Tcp {
-        opened: value("ActiveOpens")?,
-        accepted: value("PassiveOpens")?,
-        sent: value("OutSegs")?,
-        retransmitted: value("RetransSegs")?,
-    })
+    into.tcp_opened = value("ActiveOpens");
+    into.tcp_accepted = value("PassiveOpens");
+    into.tcp_segments_sent = value("OutSegs");
+    into.tcp_retransmits = value("RetransSegs");
+    Some(())
 }
 
 #[cfg(test)]
@@ -145,31 +113,35 @@ mod tests {
 
     #[test]
     fn a_pods_counts_leave_out_what_passed_within_it() {
+        let mut found = PodUsage::default();
+        assert!(read_devices(DEV, &mut found).is_some());
+        assert_eq!((found.bytes_in, found.packets_in), (Some(5000), Some(42)));
+        assert_eq!((found.bytes_out, found.packets_out), (Some(7000), Some(51)));
+        let mut none = PodUsage::default();
         assert_eq!(
-            device(DEV).unwrap(),
-            Device {
-                bytes_in: 5000,
-                packets_in: 42,
-                bytes_out: 7000,
-                packets_out: 51
-            }
+            read_devices("a\nb\n eth0 without a colon\n", &mut none),
+            None
         );
-        assert_eq!(device("a\nb\n eth0 without a colon\n"), None);
+        assert_eq!(none, PodUsage::default());
     }
 
     #[test]
     fn connections_and_retransmits_are_found_by_name() {
-        let tcp = tcp(SNMP).unwrap();
-        assert_eq!((tcp.opened, tcp.accepted), (12, 3));
-        assert_eq!((tcp.sent, tcp.retransmitted), (90, 2));
-        assert_eq!(super::tcp("Tcp: ActiveOpens\n"), None);
+        let mut tcp = PodUsage::default();
+        assert!(read_tcp(SNMP, &mut tcp).is_some());
+        assert_eq!((tcp.tcp_opened, tcp.tcp_accepted), (Some(12), Some(3)));
+        assert_eq!(
+            (tcp.tcp_segments_sent, tcp.tcp_retransmits),
+            (Some(90), Some(2))
+        );
+        assert_eq!(read_tcp("Tcp: ActiveOpens\n", &mut tcp), None);
     }
 
     #[test]
     fn what_cannot_be_read_is_missing_and_not_nothing() {
         let gone = PodCounts::open(99_999_999).read();
-        assert_eq!(gone, PodReading::default());
-        let usage = gone.since(&gone, "server");
+        assert_eq!(gone, PodUsage::default());
+        let usage = growth("server", &gone, &gone);
         assert_eq!((usage.packets_in, usage.tcp_retransmits), (None, None));
     }
 }

@@ -9,9 +9,7 @@ use tare_kafka_admin::client::{self, Address, ClientError, Connection, Settings}
 use crate::connector::Connector;
 
 /// Requests the metadata of a broker and checks that they are complete.
-///
-/// # Errors
-/// Why there is no response, or what is missing.
+/// Errors: why there is no response, or what is missing.
 pub(super) fn ask(
     connector: &Connector,
     at: &str,
