@@ -150,6 +150,17 @@ fn figure(
     }
 }
 
+/// Every different item once, in order of first appearance.
+pub fn distinct<T: PartialEq>(items: impl IntoIterator<Item = T>) -> Vec<T> {
+    let mut once = Vec::new();
+    for item in items {
+        if !once.contains(&item) {
+            once.push(item);
+        }
+    }
+    once
+}
+
 /// The median of the known, finite values; for an even number the mean of the middle two.
 pub fn median(values: Vec<Option<f64>>) -> Option<f64> {
     let mut values: Vec<f64> = values
@@ -166,7 +177,7 @@ pub fn median(values: Vec<Option<f64>>) -> Option<f64> {
     }
 }
 
-fn median_u64(values: impl Iterator<Item = Option<u64>>) -> Option<u64> {
+pub fn median_u64(values: impl Iterator<Item = Option<u64>>) -> Option<u64> {
     median(values.map(|v| v.map(|v| v as f64)).collect()).map(|v| v.round() as u64)
 }
 
@@ -190,16 +201,9 @@ fn over_time(fit: &[&TrialMetrics<'_>]) -> Vec<TimePoint> {
 
 /// Resource usage of each instance, medians over blocks, in the order of the records.
 fn parts(records: &[&TrialRecord]) -> Vec<PartView> {
-    let mut names: Vec<&str> = Vec::new();
-    for part in records.iter().flat_map(|r| &r.parts) {
-        if !names.contains(&part.instance.as_str()) {
-            names.push(&part.instance);
-        }
-    }
-    names
-        .into_iter()
-        .filter_map(|name| part(name, records))
-        .collect()
+    let all = records.iter().flat_map(|r| &r.parts);
+    let names = distinct(all.map(|part| part.instance.as_str())).into_iter();
+    names.filter_map(|name| part(name, records)).collect()
 }
 
 fn part(name: &str, records: &[&TrialRecord]) -> Option<PartView> {

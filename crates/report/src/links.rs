@@ -4,7 +4,7 @@ use tare_schema::metric::Unit;
 use tare_schema::record::{LinkDirectionUsage, LinkUsage, TrialRecord};
 use tare_schema::view::{Output, Table, TableColumn, TableRow};
 
-use crate::cells::median;
+use crate::cells::{distinct, median};
 use crate::measure;
 use crate::network::SECTION;
 use crate::quantity::{self, MISSING};
@@ -71,14 +71,8 @@ pub fn traffic(source: &Source<'_>) -> Vec<Table> {
         ]);
     source.per_level(&table, |level, cell| {
         let records = source.records(level, cell);
-        let mut names: Vec<(&str, &str)> = Vec::new();
-        for way in records.iter().flat_map(|record| link_directions(record)) {
-            let name = (way.from.as_str(), way.to.as_str());
-            if !names.contains(&name) {
-                names.push(name);
-            }
-        }
-        names.into_iter().map(|name| row(name, &records)).collect()
+        let names = direction_names(&records).into_iter();
+        names.map(|name| row(name, &records)).collect()
     })
 }
 
@@ -86,6 +80,12 @@ pub fn traffic(source: &Source<'_>) -> Vec<Table> {
 pub fn link_directions(record: &TrialRecord) -> impl Iterator<Item = &LinkDirectionUsage> {
     let links: &[LinkUsage] = record.machine.as_ref().map_or(&[], |m| &m.links);
     links.iter().flat_map(|link| &link.directions)
+}
+
+/// Both sites of every link direction of these trials.
+pub fn direction_names<'a>(records: &[&'a TrialRecord]) -> Vec<(&'a str, &'a str)> {
+    let all = records.iter().flat_map(|record| link_directions(record));
+    distinct(all.map(|way| (way.from.as_str(), way.to.as_str())))
 }
 
 /// Packets dropped beyond the configured loss: no buffer, refused or overflowed.

@@ -78,61 +78,35 @@ pub fn measure<'a>(trial: &'a Trial, latency: Option<&TrialLatency>) -> TrialMet
 }
 
 fn latency_metric(trial: &TrialLatency, metric: Metric) -> Option<MaybeLowerBound> {
-    let latency = trial.latency.window.as_ref();
-    let response = trial.response.window.as_ref();
-    let service = trial.service.window.as_ref();
-    let quantile = |of: Option<&Latencies>, q: f64| MaybeLowerBound::quantile(of?.quantile(q));
-    match metric {
-        Metric::Mean => latency::mean(latency?),
-        Metric::Median => quantile(latency, 0.5),
-        Metric::P90 => quantile(latency, 0.9),
-        Metric::P99 => quantile(latency, 0.99),
-        Metric::P999 => quantile(latency, 0.999),
-        Metric::Max => MaybeLowerBound::quantile(latency?.max()?),
-        Metric::ResponseMedian => quantile(response, 0.5),
-        Metric::ResponseP99 => quantile(response, 0.99),
-        Metric::ServiceMedian => quantile(service, 0.5),
-        Metric::ServiceP99 => quantile(service, 0.99),
-        Metric::Throughput
-        | Metric::RecordsWritten
-        | Metric::BytesWritten
-        | Metric::RecordsRead
-        | Metric::BytesRead
-        | Metric::Cpu
-        | Metric::CpuTotal
-        | Metric::Memory
-        | Metric::MeshCpu
-        | Metric::ProxyCpu
-        | Metric::ProxyMemory => None,
+    let of = match metric {
+        Metric::ResponseMedian | Metric::ResponseP99 => &trial.response,
+        Metric::ServiceMedian | Metric::ServiceP99 => &trial.service,
+        _ => &trial.latency,
+    };
+    let of = of.window.as_ref()?;
+    match (metric, quantile(metric)) {
+        (Metric::Mean, _) => latency::mean(of),
+        (Metric::Max, _) => MaybeLowerBound::quantile(of.max()?),
+        (_, Some((q, _))) => MaybeLowerBound::quantile(of.quantile(q)),
+        _ => None,
     }
 }
 
 fn record_metric(record: &TrialRecord, metric: Metric) -> Option<MaybeLowerBound> {
+    let cpu = |cpu_ns: Option<u64>| per_1000(record, cpu_ns? as f64 / 1e9);
     match metric {
         Metric::Throughput => throughput(record),
         Metric::RecordsWritten => flow(record, RecordDirection::Written, |flow| Some(flow.count)),
         Metric::BytesWritten => flow(record, RecordDirection::Written, |flow| flow.bytes),
         Metric::RecordsRead => flow(record, RecordDirection::Read, |flow| Some(flow.count)),
         Metric::BytesRead => flow(record, RecordDirection::Read, |flow| flow.bytes),
-        Metric::Cpu => {
-            let cpu_ns = total(under_test(record).map(|part| part.cpu_ns));
-            per_1000(record, cpu_ns? as f64 / 1e9)
-        }
-        Metric::CpuTotal => {
-            let cpu_ns = total(record.parts.iter().map(|part| part.cpu_ns));
-            per_1000(record, cpu_ns? as f64 / 1e9)
-        }
+        Metric::Cpu => cpu(total(under_test(record).map(|part| part.cpu_ns))),
+        Metric::CpuTotal => cpu(total(record.parts.iter().map(|part| part.cpu_ns))),
         Metric::Memory => total(under_test(record).map(|part| part.rss_peak_bytes))
             .filter(|bytes| *bytes > 0)
             .map(|bytes| bytes as f64),
-        Metric::MeshCpu => {
-            let cpu_ns = total(proxies(record).map(|part| part.cpu_ns));
-            per_1000(record, cpu_ns? as f64 / 1e9)
-        }
-        Metric::ProxyCpu => {
-            let cpu_ns = largest(proxies(record).map(|part| part.cpu_ns));
-            per_1000(record, cpu_ns? as f64 / 1e9)
-        }
+        Metric::MeshCpu => cpu(total(proxies(record).map(|part| part.cpu_ns))),
+        Metric::ProxyCpu => cpu(largest(proxies(record).map(|part| part.cpu_ns))),
         Metric::ProxyMemory => {
             largest(proxies(record).map(|part| part.rss_peak_bytes)).map(|bytes| bytes as f64)
         }

@@ -5,7 +5,7 @@ use tare_schema::plan::Placement;
 use tare_schema::record::{MachineUsage, PodUsage, TrialRecord};
 use tare_schema::view::{CellView, MachineView, Output, Table, TableColumn, TableRow};
 
-use crate::cells::median;
+use crate::cells::{distinct, median};
 use crate::measure;
 use crate::quantity;
 use crate::tables::{Source, cell, share};
@@ -39,13 +39,9 @@ pub fn pods(source: &Source<'_>) -> Vec<Table> {
         ]);
     source.per_level(&table, |level, cell| {
         let records = source.records(level, cell);
-        let mut names: Vec<&str> = Vec::new();
-        for pod in records.iter().flat_map(|record| pod_usages(record)) {
-            if !names.contains(&pod.pod.as_str()) {
-                names.push(&pod.pod);
-            }
-        }
-        names.into_iter().map(|name| pod(name, &records)).collect()
+        let pods = records.iter().flat_map(|record| pod_usages(record));
+        let names = distinct(pods.map(|pod| pod.pod.as_str())).into_iter();
+        names.map(|name| pod(name, &records)).collect()
     })
 }
 

@@ -8,7 +8,7 @@ use tare_schema::record::TrialRecord;
 use tare_schema::view::{LevelView, Output, Table, TableCell, TableColumn};
 use tare_stats::Latencies;
 
-use crate::cells::median;
+use crate::cells::{distinct, median};
 use crate::latency::{self, ByRequest, MaybeLowerBound};
 use crate::measure::TrialMetrics;
 use crate::quantity;
@@ -78,13 +78,8 @@ fn table(source: &Source<'_>, level: &LevelView) -> Table {
             (cell.arm.as_str(), requests(&fit))
         })
         .collect();
-    let mut names: Vec<&str> = Vec::new();
-    for request in of_arms.iter().flat_map(|(_, requests)| requests) {
-        if !names.contains(&request.name.as_str()) {
-            names.push(&request.name);
-        }
-    }
-    for name in names {
+    let all = of_arms.iter().flat_map(|(_, requests)| requests);
+    for name in distinct(all.map(|request| request.name.as_str())) {
         for (arm, requests) in &of_arms {
             if let Some(request) = requests.iter().find(|request| request.name == name) {
                 table.rows.push(row(arm, request).into());
@@ -127,12 +122,7 @@ struct Request {
 /// Every request of a cell, the most frequent first and whole sessions last; empty if there is only one kind.
 fn requests(fit: &[&TrialMetrics<'_>]) -> Vec<Request> {
     let records: Vec<&TrialRecord> = fit.iter().map(|measured| measured.record).collect();
-    let mut names: Vec<&str> = Vec::new();
-    for name in fit.iter().flat_map(|measured| measured.requests.keys()) {
-        if !names.contains(&name.as_str()) {
-            names.push(name);
-        }
-    }
+    let names = distinct(fit.iter().flat_map(|measured| measured.requests.keys()));
     if names.len() < 2 {
         return Vec::new();
     }

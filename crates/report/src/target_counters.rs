@@ -4,7 +4,7 @@ use tare_schema::metric::Unit;
 use tare_schema::record::{TargetCounter, TrialRecord};
 use tare_schema::view::{CellView, LevelView, Output, Table, TableCell, TableColumn, TableRow};
 
-use crate::cells::median;
+use crate::cells::{distinct, median};
 use crate::quantity;
 use crate::tables::{Source, cell};
 
@@ -34,19 +34,12 @@ pub fn tables(source: &Source<'_>) -> Vec<Table> {
 }
 
 fn table(arm: &str, records: &[&TrialRecord]) -> Table {
-    let mut instances: Vec<&str> = Vec::new();
-    let mut keys: Vec<Key> = Vec::new();
-    for record in records {
-        for one in &record.target_counters {
-            if !instances.contains(&one.instance.as_str()) {
-                instances.push(&one.instance);
-            }
-            let key = key(record, one);
-            if !keys.contains(&key) {
-                keys.push(key);
-            }
-        }
-    }
+    let all = records.iter().flat_map(|record| {
+        let counters = record.target_counters.iter();
+        counters.map(move |one| (*record, one))
+    });
+    let instances = distinct(all.clone().map(|(_, one)| one.instance.as_str()));
+    let keys = distinct(all.map(|(record, one)| key(record, one)));
     let note = "Medians over the trials, each from before the first request to after the last answer: warm-up and drain are in \
                 them. Where a figure has a mean, it is over as many as another one counts.";
     let title = format!("target counters of {arm}");

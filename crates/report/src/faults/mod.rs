@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use tare_schema::record::{FaultRecord, TrialRecord};
 use tare_schema::view::{FaultMark, FaultSample, FaultTrial, FaultView, ReadBackView};
 
-use crate::cells::median;
+use crate::cells::{median, median_u64};
 use crate::read::{Run, Trial};
 use samples::Sample;
 
@@ -126,23 +126,13 @@ fn fault_marks(trials: &[TrialSamples<'_>]) -> Vec<FaultMark> {
             places.entry(place).or_default().push(fault);
         }
     }
-    let median_ns = |values: Vec<Option<u64>>| {
-        let known: Vec<Option<f64>> = values
-            .into_iter()
-            .flatten()
-            .map(|value| Some(value as f64))
-            .collect();
-        (!known.is_empty()).then(|| median(known)).flatten()
-    };
     places
         .into_values()
         .filter_map(|all| {
-            let began_ns = median_ns(all.iter().map(|one| one.began_ns).collect())?;
-            let done_ns = median_ns(all.iter().map(|one| one.done_ns).collect());
             Some(FaultMark {
                 label: words::label(&all),
-                began_ns: began_ns as u64,
-                done_ns: done_ns.map(|ns| ns as u64),
+                began_ns: median_u64(all.iter().map(|one| one.began_ns))?,
+                done_ns: median_u64(all.iter().map(|one| one.done_ns)),
             })
         })
         .collect()
@@ -155,7 +145,6 @@ fn series(trials: &[TrialSamples<'_>]) -> Vec<FaultSample> {
         // The last sample of a load is shorter: it ends with the drain.
         places.entry(sample.offset_ns).or_default().push(*sample);
     }
-    let of = |values: Vec<Option<f64>>| median(values);
     places
         .into_iter()
         .filter(|(_, all)| all.len() * 2 > trials.len())
@@ -167,19 +156,12 @@ fn series(trials: &[TrialSamples<'_>]) -> Vec<FaultSample> {
                 .unwrap_or(1)
                 .max(1);
             let rate = |one: &Sample| one.ok as f64 * 1e9 / one.length_ns.max(1) as f64;
-            let slowest: Vec<Option<f64>> = all
-                .iter()
-                .filter_map(|one| Some(Some(one.slowest_ns? as f64)))
-                .collect();
             FaultSample {
                 offset_ns,
                 length_ns,
-                ok_per_s: of(all.iter().map(|one| Some(rate(one))).collect()).unwrap_or(0.0),
+                ok_per_s: median(all.iter().map(|one| Some(rate(one))).collect()).unwrap_or(0.0),
                 errors: all.iter().map(|one| one.errors).sum(),
-                slowest_ns: (!slowest.is_empty())
-                    .then(|| of(slowest))
-                    .flatten()
-                    .map(|ns| ns as u64),
+                slowest_ns: median_u64(all.iter().map(|one| one.slowest_ns)),
             }
         })
         .collect()

@@ -7,6 +7,7 @@ use tare_schema::view::{
 
 use super::figures::of_one_arm;
 use super::{Source, cell, figure, group, name, text, words};
+use crate::cells::distinct;
 use crate::quantity::{self, MISSING};
 
 /// The overheads of the arms at each level.
@@ -159,12 +160,7 @@ pub fn noise(source: &Source<'_>) -> Vec<Table> {
         let mut all = view.noise.iter();
         all.find(|one| one.level == level && one.metric == metric)
     };
-    let mut levels: Vec<&str> = Vec::new();
-    for one in &view.noise {
-        if !levels.contains(&one.level.as_str()) {
-            levels.push(&one.level);
-        }
-    }
+    let levels = distinct(view.noise.iter().map(|one| one.level.as_str()));
     table = table
         .columns([TableColumn::name("metric")])
         .columns(levels.iter().map(|level| TableColumn::figure(*level)));

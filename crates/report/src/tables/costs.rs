@@ -5,6 +5,7 @@ use tare_schema::view::{CellView, LevelView, Output, PartView, Table, TableCell,
 
 use super::figures::{exchanges, of_one_arm};
 use super::{Source, cell, figure, figure_text, group, name, share, text};
+use crate::cells::distinct;
 use crate::quantity::{self, MISSING};
 
 /// CPU and peak memory of the parts of each level: both in one table, in a table each, or a row per part.
@@ -113,16 +114,9 @@ fn instances<'a>(
     cells: impl Iterator<Item = &'a CellView>,
     holds: impl Fn(&PartView) -> bool,
 ) -> Vec<&'a str> {
-    let mut names: Vec<&str> = Vec::new();
-    for part in cells
-        .flat_map(|cell| &cell.parts)
-        .filter(|part| holds(part))
-    {
-        if !names.contains(&part.instance.as_str()) {
-            names.push(&part.instance);
-        }
-    }
-    names
+    let parts = cells.flat_map(|cell| &cell.parts);
+    let parts = parts.filter(|part| holds(part));
+    distinct(parts.map(|part| part.instance.as_str()))
 }
 
 /// Levels compared: cores and peak memory of each part.

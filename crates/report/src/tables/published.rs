@@ -5,6 +5,7 @@ use tare_schema::plan::{Plan, Published, PublishedFigure};
 use tare_schema::view::{Family, Output, Table, TableCell, TableColumn, View};
 
 use super::{Source, figure, figure_text, name, text, words};
+use crate::cells::distinct;
 use crate::failures::is_unjudged;
 use crate::quantity::MISSING;
 
@@ -48,17 +49,9 @@ pub fn figures(source: &Source<'_>) -> Vec<Table> {
 /// A column for every source, if there are several, so that the figures of different products stay apart.
 pub fn by_source(source: &Source<'_>) -> Vec<Table> {
     let (plan, view): (&Plan, &View) = (&source.run.plan, source.view);
-    let mut sources: Vec<&str> = Vec::new();
-    let mut keys: Vec<(&str, Metric)> = Vec::new();
-    for row in &view.published {
-        if !sources.contains(&row.source.as_str()) {
-            sources.push(&row.source);
-        }
-        let key = (row.level.as_deref().unwrap_or_default(), row.metric);
-        if !keys.contains(&key) {
-            keys.push(key);
-        }
-    }
+    let rows = view.published.iter();
+    let sources = distinct(rows.clone().map(|row| row.source.as_str()));
+    let keys = distinct(rows.map(|row| (row.level.as_deref().unwrap_or_default(), row.metric)));
     // Columns hold absolute figures; ratios are in rows.
     let is_absolute = |one: &Published| {
         matches!(

@@ -5,15 +5,12 @@ use tare_schema::view::PublishedView;
 
 use super::clauses::{list, object};
 use super::level_words;
+use crate::cells::distinct;
 
 /// A note per source that has a caveat, in the order of the figures.
 pub fn caveats(plan: &Plan, published: &[PublishedView]) -> Vec<String> {
-    let mut sources: Vec<&str> = Vec::new();
-    for figure in published.iter().filter(|figure| figure.caveat.is_some()) {
-        if !sources.contains(&figure.source.as_str()) {
-            sources.push(&figure.source);
-        }
-    }
+    let with_caveat = published.iter().filter(|figure| figure.caveat.is_some());
+    let sources = distinct(with_caveat.map(|figure| figure.source.as_str()));
     // Sources with the same caveat share a note.
     let mut notes: Vec<(String, Vec<String>)> = Vec::new();
     for source in sources {
@@ -65,17 +62,10 @@ fn names(plan: &Plan, caveat: &str, all: &[&PublishedView]) -> Vec<String> {
         all.iter().copied().partition(has_caveat);
     let metrics: Vec<String> = of.iter().map(|figure| name(plan, figure)).collect();
     let is_shared = |other: &&PublishedView| metrics.contains(&name(plan, other));
-    let mut names = match others.iter().any(is_shared) {
+    distinct(match others.iter().any(is_shared) {
         true => of.iter().map(|figure| figure.arm.clone()).collect(),
         false => metrics,
-    };
-    let mut seen = Vec::new();
-    names.retain(|name| {
-        let is_new = !seen.contains(name);
-        seen.push(name.clone());
-        is_new
-    });
-    names
+    })
 }
 
 fn name(plan: &Plan, figure: &PublishedView) -> String {

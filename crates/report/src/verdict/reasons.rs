@@ -6,6 +6,7 @@ use tare_schema::view::{Family, Outcome, Overhead, View};
 
 use super::at_level;
 use super::clauses::{list, object};
+use crate::cells::distinct;
 use crate::failures::is_unjudged;
 
 /// Comparisons of one level and the same metrics without a verdict, for one reason.
@@ -23,14 +24,10 @@ pub fn reasons(plan: &Plan, view: &View) -> Vec<String> {
         .iter()
         .filter(|one| one.family == Family::Primary && !is_unjudged(view, one))
         .collect();
-    let mut whys: Vec<&str> = Vec::new();
-    for overhead in &primary {
-        if let Outcome::None { reason } = &overhead.outcome
-            && !whys.contains(&reason.as_str())
-        {
-            whys.push(reason);
-        }
-    }
+    let whys = distinct(primary.iter().filter_map(|one| match &one.outcome {
+        Outcome::None { reason } => Some(reason.as_str()),
+        _ => None,
+    }));
     let sentence = |reason: &&str| {
         let is_all = primary.iter().all(|one| has_reason(one, reason));
         match is_all {

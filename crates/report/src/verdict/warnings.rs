@@ -9,7 +9,7 @@ use super::excluded::excluded_trials;
 use super::{at_level, levels, sentence};
 use crate::cells::median;
 use crate::closed_loop;
-use crate::links::{link_directions, unintended_drops};
+use crate::links::{direction_names, link_directions, unintended_drops};
 use crate::read::Run;
 use crate::{quantity, saturation};
 
@@ -185,15 +185,8 @@ fn fit(run: &Run) -> Vec<&TrialRecord> {
 /// Links between sites that did not behave as configured.
 fn links(run: &Run) -> Vec<String> {
     let fit = fit(run);
-    let mut names: Vec<(&str, &str)> = Vec::new();
-    for way in fit.iter().flat_map(|record| link_directions(record)) {
-        let name = (way.from.as_str(), way.to.as_str());
-        if !names.contains(&name) {
-            names.push(name);
-        }
-    }
     let mut texts = Vec::new();
-    for (from, to) in names {
+    for (from, to) in direction_names(&fit) {
         let each: Vec<&LinkDirectionUsage> = fit
             .iter()
             .filter_map(|record| link_directions(record).find(|w| (&*w.from, &*w.to) == (from, to)))

@@ -3,6 +3,8 @@
 use tare_schema::plan::{Arm, Subject};
 use tare_schema::topology::{Instance, Route, Security};
 
+use crate::cells::distinct;
+
 /// What `large` has in addition to `small`; `None` if the plan shows nothing.
 pub fn describe(small: &Arm, large: &Arm) -> Option<Subject> {
     let mut what: Vec<String> = new_instances(small, large);
@@ -41,13 +43,7 @@ pub fn describe(small: &Arm, large: &Arm) -> Option<Subject> {
     }
     what.extend(new_settings(small, large));
     // The same setting of several instances is named once.
-    let mut once: Vec<String> = Vec::new();
-    for word in what {
-        if !once.contains(&word) {
-            once.push(word);
-        }
-    }
-    match once.as_slice() {
+    match distinct(what).as_slice() {
         [] => None,
         [one] => Some(Subject::singular(one)),
         several => Some(Subject::plural(several.join(", "))),
