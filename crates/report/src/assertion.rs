@@ -145,11 +145,7 @@ impl AssertionJudge<'_> {
             let blocks = quantity::counted(values.len() as u64, "block has", "blocks have");
             return undecided(format!("{blocks} a value of it; 3 are needed"));
         };
-        let interval = Interval {
-            estimate: mean,
-            low: Some(mean * ends.low),
-            high: Some(mean * ends.high),
-        };
+        let interval = quantity::interval(mean, Some((mean * ends.low, mean * ends.high)));
         let text = quantity::difference(metric.unit(), &interval, Sign::Spoken);
         let (outcome, text) = self.judge_interval(&interval, text);
         match figured.iter().any(|figured| figured.is_lower_bound) {

@@ -1,14 +1,12 @@
 //! A/A check: the baseline measured twice in every block. A difference between the copies is an error of the machine or the
 //! generator.
 
-use tare_schema::metric::Unit;
 use tare_schema::plan::{BaselineRuns, Plan};
-use tare_schema::view::{BaselineCheck, BaselineDifference, Interval};
-use tare_stats::Latencies;
+use tare_schema::view::{BaselineCheck, BaselineDifference};
 use tare_stats::outcome::{Extent, Outcome};
 use tare_stats::paired::{BaselineCopies, ComparisonInput, Family, MetricRole, Table};
 
-use crate::judge::{margin, value};
+use crate::judge::{margin, ratio_interval, resolution, value};
 use crate::quantity::{self, Sign};
 use crate::trials::Trials;
 
@@ -35,22 +33,15 @@ pub fn check(plan: &Plan, trials: &Trials<'_>) -> Option<BaselineCheck> {
                 table: &table,
                 role: MetricRole::Primary,
                 margin: margin(plan, metric),
-                resolution: match metric.unit() {
-                    Unit::Nanoseconds => Latencies::RESOLUTION,
-                    _ => 0.0,
-                },
+                resolution: resolution(metric),
             });
             let Some((one, intervals)) = found.arms.first().and_then(|c| Some((c, c.intervals?)))
             else {
                 continue;
             };
             check.comparisons += 1;
-            if let (Outcome::Differs { extent, .. }, Some(estimate)) = (one.outcome, one.ratio) {
-                let ratio = Interval {
-                    estimate,
-                    low: Some(intervals.decision.low),
-                    high: Some(intervals.decision.high),
-                };
+            let ratio = ratio_interval(one.ratio, Some(intervals.decision));
+            if let (Outcome::Differs { extent, .. }, Some(ratio)) = (one.outcome, ratio) {
                 check.differences.push(BaselineDifference {
                     arm: arm.name.clone(),
                     level: level.name.clone(),

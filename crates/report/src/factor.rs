@@ -3,14 +3,14 @@
 use tare_schema::metric::Metric;
 use tare_schema::plan::{Compare, Plan, PublishedFigure};
 use tare_schema::view::{
-    FactorLine, FactorPoint, FactorView, Interval, LevelView, Output, Table, TableCell, TableColumn,
+    FactorLine, FactorPoint, FactorView, LevelView, Output, Table, TableCell, TableColumn,
 };
 
 use crate::latency::MaybeLowerBound;
 use crate::quantity::{self, MISSING, Sign};
 use crate::saturation;
 use crate::study_summary::interval;
-use crate::tables::Source;
+use crate::tables::{Source, cell_of, figure_of};
 
 /// A line per arm and metric if exactly one factor has several values; else empty.
 pub fn factors(plan: &Plan, levels: &[LevelView]) -> Vec<FactorView> {
@@ -89,8 +89,8 @@ fn point(
     arm: &str,
     metric: Metric,
 ) -> FactorPoint {
-    let cell = view.and_then(|view| view.cells.iter().find(|cell| cell.arm == arm));
-    let figure = cell.and_then(|cell| cell.figures.iter().find(|figure| figure.metric == metric));
+    let cell = view.and_then(|view| cell_of(view, arm));
+    let figure = cell.and_then(|cell| figure_of(cell, metric));
     // Lower bounds are not points of a line.
     let values: Vec<f64> = figure
         .filter(|figure| !figure.is_lower_bound)
@@ -98,11 +98,7 @@ fn point(
         .unwrap_or_default();
     let value = match values.as_slice() {
         // One block has a value, but no interval.
-        [only] => Some(Interval {
-            estimate: *only,
-            low: None,
-            high: None,
-        }),
+        [only] => Some(quantity::interval(*only, None)),
         several => interval(several),
     };
     FactorPoint {

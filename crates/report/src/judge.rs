@@ -3,12 +3,12 @@
 use tare_schema::metric::{Metric, Unit};
 use tare_schema::plan::{BaselineRuns, Compare, Plan};
 use tare_schema::view::{FailureView, Family as FamilyName, Interval, Noise, Outcome, Overhead};
-use tare_stats::Latencies;
 use tare_stats::outcome::{self as judged, Extent, MORE_BLOCKS_MAX, Margin, MoreBlocks};
 use tare_stats::paired::{
     BaselineCopies, Comparison, ComparisonInput, Comparisons, Family, MetricRole, Table,
 };
 use tare_stats::power::{Design, detectable};
+use tare_stats::{Difference, Latencies, RatioInterval};
 
 use crate::failures;
 use crate::missing_quantiles;
@@ -197,10 +197,7 @@ impl MetricJudge<'_> {
                 MetricRole::Descriptive
             },
             margin: margin(self.plan, self.metric),
-            resolution: match self.metric.unit() {
-                Unit::Nanoseconds => Latencies::RESOLUTION,
-                _ => 0.0,
-            },
+            resolution: resolution(self.metric),
         };
         let comparisons = self.family.compare(&input);
         for comparison in &comparisons.arms {
@@ -263,24 +260,11 @@ impl MetricJudge<'_> {
     }
 
     fn overhead(&self, cell: &CellName, comparison: &Comparison, all: &Comparisons) -> Overhead {
-        let ratio = comparison.ratio.map(|estimate| Interval {
-            estimate,
-            low: comparison.intervals.map(|intervals| intervals.decision.low),
-            high: comparison
-                .intervals
-                .map(|intervals| intervals.decision.high),
-        });
+        let ends = comparison.intervals.map(|intervals| intervals.decision);
+        let ratio = ratio_interval(comparison.ratio, ends);
         let added = match (comparison.difference, all.baseline, comparison.ratio) {
-            (Some(difference), _, _) => Some(Interval {
-                estimate: difference.estimate,
-                low: Some(difference.low),
-                high: Some(difference.high),
-            }),
-            (None, Some(base), Some(ratio)) => Some(Interval {
-                estimate: base * (ratio - 1.0),
-                low: None,
-                high: None,
-            }),
+            (Some(difference), _, _) => Some(difference_interval(difference)),
+            (None, Some(base), Some(ratio)) => Some(quantity::interval(base * (ratio - 1.0), None)),
             _ => None,
         };
         let outcome = self.outcome(cell, comparison);
@@ -379,6 +363,24 @@ pub fn value(
     let figured = measured.values.get(&metric)?;
     (!figured.is_lower_bound && figured.value > 0.0 && figured.value.is_finite())
         .then_some(figured.value)
+}
+
+/// A ratio with the ends of its interval, if it has one.
+pub fn ratio_interval(ratio: Option<f64>, ends: Option<RatioInterval>) -> Option<Interval> {
+    ratio.map(|ratio| quantity::interval(ratio, ends.map(|ends| (ends.low, ends.high))))
+}
+
+/// A difference with its interval.
+pub fn difference_interval(found: Difference) -> Interval {
+    quantity::interval(found.estimate, Some((found.low, found.high)))
+}
+
+/// The relative step of a metric's values: that of histograms, 0 for counts and clocks.
+pub fn resolution(metric: Metric) -> f64 {
+    match metric.unit() {
+        Unit::Nanoseconds => Latencies::RESOLUTION,
+        _ => 0.0,
+    }
 }
 
 /// The margin of a metric: a share, and for latencies an absolute amount.

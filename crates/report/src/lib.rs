@@ -6,7 +6,6 @@
 mod assertion;
 mod baseline;
 mod cells;
-mod closed_loop;
 pub mod compare;
 pub mod csv;
 mod factor;

@@ -188,6 +188,16 @@ pub fn margin(plan: &Plan) -> String {
     }
 }
 
+/// An estimate with the ends of its interval, if it has one.
+#[must_use]
+pub fn interval(estimate: f64, ends: Option<(f64, f64)>) -> Interval {
+    Interval {
+        estimate,
+        low: ends.map(|(low, _)| low),
+        high: ends.map(|(_, high)| high),
+    }
+}
+
 /// Ratio of its ends from which an interval of a ratio counts as wide.
 const WIDE: f64 = 3.0;
 

@@ -8,7 +8,7 @@ use tare_stats::outcome::BLOCKS_MIN;
 use tare_stats::outliers::{OutlierRule, mean_and_deviation};
 
 use crate::quantity::{self, MISSING, Sign};
-use crate::tables::Source;
+use crate::tables::{Source, cell_of, figure_of};
 use crate::verdict::list;
 
 /// Metrics that such studies print.
@@ -86,9 +86,8 @@ fn words(keep: u32) -> String {
 }
 
 fn by_block(level: &LevelView, arm: Option<&str>, metric: Metric) -> Vec<Option<f64>> {
-    let mut cells = level.cells.iter();
-    let cell = cells.find(|cell| Some(cell.arm.as_str()) == arm);
-    let figure = cell.and_then(|cell| cell.figures.iter().find(|f| f.metric == metric));
+    let cell = arm.and_then(|arm| cell_of(level, arm));
+    let figure = cell.and_then(|cell| figure_of(cell, metric));
     figure.map_or_else(Vec::new, |figure| figure.by_block.clone())
 }
 
@@ -142,11 +141,8 @@ pub fn interval(values: &[f64]) -> Option<Interval> {
     };
     let half = (values.len() >= BLOCKS_MIN)
         .then(|| student_quantile(0.975, n - 1.0) * deviation / n.sqrt());
-    Some(Interval {
-        estimate: mean,
-        low: half.map(|half| (mean - half).max(least)),
-        high: half.map(|half| mean + half),
-    })
+    let ends = half.map(|half| ((mean - half).max(least), mean + half));
+    Some(quantity::interval(mean, ends))
 }
 
 #[cfg(test)]

@@ -4,8 +4,8 @@ use tare_schema::metric::{Metric, Unit};
 use tare_schema::plan::Compare;
 use tare_schema::record::TrialRecord;
 use tare_schema::view::{
-    CellView, ColumnKind, ColumnOf, LevelView, Output, Table, TableCell, TableColumn, TableRow,
-    View,
+    CellView, ColumnKind, ColumnOf, Figure, LevelView, Output, Table, TableCell, TableColumn,
+    TableRow, View,
 };
 
 use crate::quantity::{self, MISSING};
@@ -178,10 +178,25 @@ pub fn share(share: Option<f64>) -> TableCell {
     cell(share, quantity::percent)
 }
 
+/// The cell of a level and an arm.
+pub fn cell_at<'a>(view: &'a View, level: &str, arm: &str) -> Option<&'a CellView> {
+    let level = view.levels.iter().find(|one| one.name == level)?;
+    cell_of(level, arm)
+}
+
+/// The cell of an arm at a level.
+pub fn cell_of<'a>(level: &'a LevelView, arm: &str) -> Option<&'a CellView> {
+    level.cells.iter().find(|cell| cell.arm == arm)
+}
+
+/// The figure of a metric of a cell.
+pub fn figure_of(cell: &CellView, metric: Metric) -> Option<&Figure> {
+    cell.figures.iter().find(|figure| figure.metric == metric)
+}
+
 /// The text of a metric of a cell.
 pub fn figure_text(cell: &CellView, metric: Metric) -> &str {
-    let figure = cell.figures.iter().find(|figure| figure.metric == metric);
-    figure.map_or(MISSING, |figure| &figure.text)
+    figure_of(cell, metric).map_or(MISSING, |figure| &figure.text)
 }
 
 /// The tables of a text output in reading order: those of a level stand together.

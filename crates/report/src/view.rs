@@ -16,8 +16,8 @@ use crate::read::Run;
 use crate::tables::{self, Source};
 use crate::trials::{Trials, arms_run, trials};
 use crate::{
-    assertion, baseline, cells, closed_loop, factor, facts, faults, judge, missing_quantiles,
-    saturation, verdict, waterfall,
+    assertion, baseline, cells, factor, facts, faults, judge, missing_quantiles, saturation,
+    verdict, waterfall,
 };
 
 /// Computes the view of a run, complete or not.
@@ -193,7 +193,7 @@ fn level_view(plan: &Plan, trials: &Trials<'_>, level: &tare_schema::plan::Level
         .collect();
     // A load at maximum rate or in a closed loop is expected to saturate its target.
     let beyond = match saturation::is_max_rate(plan, &level.name)
-        || closed_loop::is_closed(plan, &level.name)
+        || saturation::is_closed(plan, &level.name)
     {
         true => None,
         false => plan

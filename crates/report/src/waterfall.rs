@@ -124,7 +124,8 @@ impl JudgedIncrements {
         };
         let judged: Vec<bool> = sequence.arms.iter().map(is_judged).collect();
         let between = |from: usize, to: usize, increment: Increment| {
-            (judged[from] && judged[to]).then(|| interval(increment))
+            (judged[from] && judged[to])
+                .then(|| quantity::interval(increment.estimate, increment.interval))
         };
         let means = found.means.iter().zip(&judged);
         let steps = found.steps.iter().enumerate();
@@ -203,14 +204,6 @@ fn value(trials: &Trials<'_>, cell: (&String, &String), block: u32, metric: Metr
         .map(|figured| figured.value)
         .collect();
     (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
-}
-
-fn interval(increment: Increment) -> Interval {
-    Interval {
-        estimate: increment.estimate,
-        low: increment.interval.map(|(low, _)| low),
-        high: increment.interval.map(|(_, high)| high),
-    }
 }
 
 fn missing() -> String {

@@ -7,12 +7,16 @@ use serde::Serialize;
 use tare_schema::metric::{Metric, Unit};
 use tare_schema::plan::Plan;
 use tare_schema::view::{FailedShare, Family, Interval, Outcome, Sentence, SentenceKind, View};
-use tare_stats::{Latencies, unpaired};
+use tare_stats::unpaired;
 
 use crate::failures;
-use crate::judge::{BOUNDED, margin, margin_text, outcome_text, repeats, view_outcome};
+use crate::judge::{
+    BOUNDED, difference_interval, margin, margin_text, outcome_text, ratio_interval, repeats,
+    resolution, view_outcome,
+};
 use crate::quantity::{self, Sign};
 use crate::read::Run;
+use crate::tables::{cell_at, figure_text};
 use crate::trials::{Trials, trials};
 use crate::verdict::failure_sentence;
 
@@ -193,30 +197,11 @@ impl RunJudge<'_> {
             after: &after.exact,
             family: if is_primary { self.family } else { 1 },
             margin: margin(self.plan, metric),
-            resolution: match metric.unit() {
-                Unit::Nanoseconds => Latencies::RESOLUTION,
-                _ => 0.0,
-            },
+            resolution: resolution(metric),
         };
         let found = unpaired::compare(&input).ok()?;
-        let ends = found.decision;
-        let base = found.before;
-        let ratio = found
-            .ratio
-            .filter(|_| has_verdict)
-            .map(|estimate| Interval {
-                estimate,
-                low: ends.map(|ends| ends.low),
-                high: ends.map(|ends| ends.high),
-            });
-        let added = found
-            .difference
-            .filter(|_| has_verdict)
-            .map(|difference| Interval {
-                estimate: difference.estimate,
-                low: Some(difference.low),
-                high: Some(difference.high),
-            });
+        let ratio = ratio_interval(found.ratio.filter(|_| has_verdict), found.decision);
+        let added = found.difference.filter(|_| has_verdict);
         let outcome = match failed {
             _ if is_bounded => Outcome::None {
                 reason: BOUNDED.into(),
@@ -240,9 +225,9 @@ impl RunJudge<'_> {
                 || quantity::MISSING.into(),
                 |ratio| quantity::change(&ratio, Sign::Shown),
             ),
-            outcome_text: outcome_text(&outcome, &margin_text(self.plan, metric, base)),
+            outcome_text: outcome_text(&outcome, &margin_text(self.plan, metric, found.before)),
             ratio,
-            added,
+            added: added.map(difference_interval),
             outcome,
         })
     }
@@ -284,10 +269,10 @@ fn values(trials: &Trials<'_>, cell: &(String, String), metric: Metric) -> Value
 }
 
 fn figure(view: &View, cell: &(String, String), metric: Metric) -> String {
-    let level = view.levels.iter().find(|level| level.name == cell.1);
-    let found = level.and_then(|level| level.cells.iter().find(|c| c.arm == cell.0));
-    let figure = found.and_then(|cell| cell.figures.iter().find(|f| f.metric == metric));
-    figure.map_or_else(|| quantity::MISSING.into(), |figure| figure.text.clone())
+    let found = cell_at(view, &cell.1, &cell.0);
+    found
+        .map_or(quantity::MISSING, |cell| figure_text(cell, metric))
+        .into()
 }
 
 fn too_few(complete: usize) -> String {

@@ -15,7 +15,7 @@ use tare_stats::outliers::mean_and_deviation;
 use tare_stats::waterfall::decompose;
 
 use crate::quantity::{self, MISSING};
-use crate::tables::{Source, figure, name, text, words};
+use crate::tables::{Source, cell_at, figure, name, text, words};
 use crate::trials::{CellName, Trials};
 use crate::waterfall;
 use rule::{Counts, LoopKind};
@@ -163,9 +163,7 @@ pub fn is_unjudged(view: &View, overhead: &Overhead) -> bool {
 
 /// Whether the failures of one cell do.
 pub fn cell_is_unjudged(view: &View, arm: &str, level: &str, metric: Metric) -> bool {
-    let level = view.levels.iter().find(|one| one.name == level);
-    let cell = level.and_then(|level| level.cells.iter().find(|cell| cell.arm == arm));
-    cell.is_some_and(|cell| cell.failed.no_verdict.contains(&metric))
+    cell_at(view, level, arm).is_some_and(|cell| cell.failed.no_verdict.contains(&metric))
 }
 
 /// The failures of a cell and of the cell it is compared with; `None` if they do not affect a verdict.
@@ -239,13 +237,10 @@ fn difference(trials: &Trials<'_>, base: &CellName, cell: &CellName) -> Option<I
         let least = student_quantile(0.975, blocks - 1.0) * binomial.sqrt() / blocks;
         let half = (high - total.estimate).max(least);
         // A difference of shares lies between −1 and 1.
-        [total.estimate - half, total.estimate + half].map(|end| end.clamp(-1.0, 1.0))
+        let end = |end: f64| end.clamp(-1.0, 1.0);
+        (end(total.estimate - half), end(total.estimate + half))
     });
-    Some(Interval {
-        estimate: total.estimate,
-        low: ends.map(|[low, _]| low),
-        high: ends.map(|[_, high]| high),
-    })
+    Some(quantity::interval(total.estimate, ends))
 }
 
 /// The counts of a cell in a block, both copies of the baseline together.
@@ -275,16 +270,12 @@ pub fn errors(trials: &Trials<'_>, cell: &CellName) -> Option<Interval> {
         let count = each.len() as f64;
         let half = student_quantile(0.975, count - 1.0) * deviation / count.sqrt();
         let [low, high] = clopper_pearson(all);
-        [
+        (
             low.min(mean - half).max(0.0),
             high.max(mean + half).min(1.0),
-        ]
+        )
     });
-    Some(Interval {
-        estimate,
-        low: ends.map(|[low, _]| low),
-        high: ends.map(|[_, high]| high),
-    })
+    Some(quantity::interval(estimate, ends))
 }
 
 /// The Clopper–Pearson interval, by quantiles of F.

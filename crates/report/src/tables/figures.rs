@@ -5,7 +5,7 @@ use tare_schema::view::{
     CellView, LevelView, Output, Table, TableCell, TableColumn, View, ViewState,
 };
 
-use super::{Source, figure, figure_text, share, time};
+use super::{Source, cell_of, figure, figure_text, share, time};
 use crate::quantity::MISSING;
 
 /// Metrics with the heads of their columns, and the steps at which a narrow terminal omits them: arms compared, levels compared.
@@ -215,7 +215,7 @@ pub fn throughput(source: &Source<'_>) -> Vec<Table> {
     for level in &view.levels {
         let mut cells = vec![TableCell::from(level.name.as_str())];
         cells.extend(view.arms.iter().map(|arm| {
-            let cell = level.cells.iter().find(|cell| cell.arm == arm.name);
+            let cell = cell_of(level, &arm.name);
             TableCell::from(cell.map_or(MISSING, |cell| figure_text(cell, Metric::Throughput)))
         }));
         table.rows.push(cells.into());

@@ -4,7 +4,7 @@ use tare_schema::metric::Metric;
 use tare_schema::plan::{Plan, Published, PublishedFigure};
 use tare_schema::view::{Family, Output, Table, TableCell, TableColumn, View};
 
-use super::{Source, figure, figure_text, name, text, words};
+use super::{Source, cell_at, figure, figure_text, name, text, words};
 use crate::cells::distinct;
 use crate::failures::is_unjudged;
 use crate::quantity::MISSING;
@@ -101,8 +101,5 @@ fn measured<'a>(view: &'a View, arm: &str, level: &str, metric: Metric) -> &'a s
     if let Some(overhead) = overhead.filter(|o| o.added.is_some() || is_unjudged(view, o)) {
         return &overhead.added_text;
     }
-    let levels = view.levels.iter().filter(|one| one.name == level);
-    let mut cells = levels.flat_map(|one| &one.cells);
-    let cell = cells.find(|cell| cell.arm == arm);
-    cell.map_or(MISSING, |cell| figure_text(cell, metric))
+    cell_at(view, level, arm).map_or(MISSING, |cell| figure_text(cell, metric))
 }

@@ -3,12 +3,11 @@
 use tare_schema::metric::{Metric, Unit};
 use tare_schema::plan::{Compare, Plan, Subject};
 use tare_schema::view::{
-    AssertionOutcome, Family, Interval, Outcome, Overhead, Sentence, SentenceKind, View, ViewState,
+    AssertionOutcome, Family, Outcome, Overhead, Sentence, SentenceKind, View, ViewState,
 };
 
 use super::clauses::{Clauses, added_text, capitalize, cores, list, metric_name, object, subject};
 use super::{at_level, caveats, failures, level_words, levels, reasons, sentence, waterfall};
-use crate::closed_loop;
 use crate::failures::is_unjudged;
 use crate::quantity::{self, Sign};
 use crate::saturation;
@@ -263,23 +262,17 @@ fn baseline_figures(plan: &Plan, view: &View) -> Option<String> {
         })?;
         let value = found.base?;
         let value = match metric {
-            Metric::Cpu | Metric::CpuTotal => {
-                cores(&point_estimate(value), exchanges(view), Sign::Spoken)
-            }
+            Metric::Cpu | Metric::CpuTotal => cores(
+                &quantity::interval(value, None),
+                exchanges(view),
+                Sign::Spoken,
+            ),
             _ => quantity::value(found.unit, value),
         };
         Some(format!("{} {value}", metric_name(*metric)))
     };
     let figures: Vec<String> = plan.primary.iter().filter_map(of).collect();
     (!figures.is_empty()).then(|| format!(" ({}{})", figures.join(", "), at_level(plan, level)))
-}
-
-fn point_estimate(estimate: f64) -> Interval {
-    Interval {
-        estimate,
-        low: None,
-        high: None,
-    }
 }
 
 /// Notes: how to read the findings, arms not run, the minimum detectable difference, the A/A check, the knee, caveats.
@@ -319,7 +312,7 @@ pub fn notes(plan: &Plan, view: &View, sentences: &[Sentence]) -> Vec<Sentence> 
             quantity::counted(check.comparisons.into(), "comparison", "comparisons")
         ));
     }
-    texts.extend(closed_loop::knee(plan, view));
+    texts.extend(saturation::knee(plan, view));
     texts.extend(plan.notes.iter().cloned());
     texts.extend(caveats::caveats(plan, &view.published));
     texts

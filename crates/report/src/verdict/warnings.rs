@@ -8,7 +8,6 @@ use super::clauses::{list, metric_name};
 use super::excluded::excluded_trials;
 use super::{at_level, levels, sentence};
 use crate::cells::median;
-use crate::closed_loop;
 use crate::links::{direction_names, link_directions, unintended_drops};
 use crate::read::Run;
 use crate::{quantity, saturation};
@@ -142,7 +141,7 @@ fn knees(run: &Run, view: &View) -> Vec<String> {
     let mut texts: Vec<String> = max_rate(&fast).into_iter().collect();
     for level in others {
         // A closed loop is expected to saturate its target.
-        if closed_loop::is_closed(&run.plan, &level.name) {
+        if saturation::is_closed(&run.plan, &level.name) {
             continue;
         }
         if let Some(reason) = &level.beyond_knee {

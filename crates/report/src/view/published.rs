@@ -2,12 +2,13 @@
 
 use tare_schema::metric::{Metric, Unit};
 use tare_schema::plan::{Compare, Need, Plan, Published, PublishedFigure};
-use tare_schema::view::{Interval, Overhead, PublishedView, View};
+use tare_schema::view::{Overhead, PublishedView, View};
 
 use crate::failures::cell_is_unjudged;
 use crate::latency::MaybeLowerBound;
 use crate::quantity::{self, Sign};
 use crate::saturation;
+use crate::tables::{cell_at, figure_of};
 
 /// Every published figure at every level that it applies to.
 pub fn published(plan: &Plan, view: &View) -> Vec<PublishedView> {
@@ -46,28 +47,23 @@ fn of_levels(plan: &Plan, figure: &Published, view: &View) -> PublishedView {
         (o.level.as_str(), o.against_level.as_str(), o.metric)
             == (figure.arm.as_str(), figure.against.as_str(), figure.metric)
     });
-    let value = |name: &str| {
-        let cell = view
-            .levels
-            .iter()
-            .find(|level| level.name == name)?
-            .cells
-            .first()?;
-        cell.figures.iter().find(|f| f.metric == figure.metric)
+    let first_cell = |name: &str| {
+        let level = view.levels.iter().find(|level| level.name == name)?;
+        level.cells.first()
     };
+    let value = |name: &str| figure_of(first_cell(name)?, figure.metric);
     // Two levels that are not compared, because neither is the first: a ratio without an interval.
     let plain = || {
-        let mut cells = [&figure.arm, &figure.against]
-            .into_iter()
-            .filter_map(|name| {
-                let level = view.levels.iter().find(|level| level.name == *name)?;
-                Some((&level.cells.first()?.arm, name))
-            });
-        if cells.any(|(arm, level)| cell_is_unjudged(view, arm, level, figure.metric)) {
+        let mut cells = [&figure.arm, &figure.against].into_iter();
+        let is_unjudged = |level: &String| {
+            let arm = &first_cell(level)?.arm;
+            Some(cell_is_unjudged(view, arm, level, figure.metric))
+        };
+        if cells.any(|level| is_unjudged(level) == Some(true)) {
             return None;
         }
         let (measured, against) = (value(&figure.arm)?.value?, value(&figure.against)?.value?);
-        let ratio = point_estimate(measured / against);
+        let ratio = quantity::interval(measured / against, None);
         (against > 0.0).then(|| format!("{} (no interval)", quantity::times(&ratio)))
     };
     let measured = match (&figure.figure, compared.and_then(|found| found.ratio)) {
@@ -102,7 +98,7 @@ fn of_levels(plan: &Plan, figure: &Published, view: &View) -> PublishedView {
         level: None,
         metric: figure.metric,
         published: match figure.figure {
-            PublishedFigure::Ratio(ratio) => quantity::times(&point_estimate(ratio)),
+            PublishedFigure::Ratio(ratio) => quantity::times(&quantity::interval(ratio, None)),
             _ => published_text(figure),
         } + &against_suffix(figure, plan.levels.first().map(|level| &level.name)),
         measured,
@@ -121,36 +117,23 @@ fn against_suffix(figure: &Published, first: Option<&impl AsRef<str>>) -> String
     }
 }
 
-fn point_estimate(estimate: f64) -> Interval {
-    Interval {
-        estimate,
-        low: None,
-        high: None,
-    }
-}
-
 fn published_text(published: &Published) -> String {
     match &published.figure {
-        PublishedFigure::Ratio(ratio) => quantity::change(&point_estimate(*ratio), Sign::Shown),
-        PublishedFigure::AddedNs(ns) => {
-            quantity::difference(Unit::Nanoseconds, &point_estimate(*ns as f64), Sign::Shown)
+        PublishedFigure::Ratio(ratio) => {
+            quantity::change(&quantity::interval(*ratio, None), Sign::Shown)
         }
+        PublishedFigure::AddedNs(ns) => quantity::difference(
+            Unit::Nanoseconds,
+            &quantity::interval(*ns as f64, None),
+            Sign::Shown,
+        ),
         PublishedFigure::Value(value) => quantity::value(published.metric.unit(), *value),
         PublishedFigure::Words(words) => words.clone(),
     }
 }
 
 fn measured_text(published: &Published, level: &str, view: &View) -> String {
-    let figure = |arm: &str, metric: Metric| {
-        let cell = view
-            .levels
-            .iter()
-            .find(|l| l.name == level)?
-            .cells
-            .iter()
-            .find(|c| c.arm == arm)?;
-        cell.figures.iter().find(|f| f.metric == metric)
-    };
+    let figure = |arm: &str, metric: Metric| figure_of(cell_at(view, level, arm)?, metric);
     let overhead = |o: &&Overhead| {
         (
             o.arm.as_str(),
@@ -190,11 +173,7 @@ fn measured_text(published: &Published, level: &str, view: &View) -> String {
             };
             let text = match wanted {
                 PublishedFigure::Ratio(_) | PublishedFigure::Words(_) => {
-                    let ratio = Interval {
-                        estimate: arm / against,
-                        low: None,
-                        high: None,
-                    };
+                    let ratio = quantity::interval(arm / against, None);
                     quantity::change(&ratio, Sign::Shown)
                 }
                 _ => quantity::figure(
