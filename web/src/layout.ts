@@ -21,10 +21,6 @@ export interface Panel {
 
 /** The panels of a view and the ink of everything compared. */
 export interface Layout {
-  /** What one panel is: `level` or `arm`. */
-  panelWord: string;
-  /** What one series is. */
-  seriesWord: string;
   panels: Panel[];
   inks: Map<string, Ink>;
 }
@@ -36,6 +32,20 @@ export function sharing(panels: readonly Panel[], panel: Panel): { panels: Panel
     panels: panels.filter((other) => other.beyond === panel.beyond),
     notes: alone ? [...panel.notes, "Its vertical scale is its own."] : panel.notes,
   };
+}
+
+/** The panels in which something is drawn. */
+export function drawn({ panels }: Layout): Panel[] {
+  return panels.filter((panel) => panel.series.length > 0);
+}
+
+/** Those of them that have axes of a kind, each with the axes that it shares. */
+export function onSharedAxes<T>(layout: Layout, axesOf: (panels: readonly Panel[]) => T | null): { panel: Panel; notes: string[]; axes: T }[] {
+  return drawn(layout).flatMap((panel) => {
+    const shared = sharing(layout.panels, panel);
+    const axes = axesOf(shared.panels);
+    return axes === null ? [] : [{ panel, notes: shared.notes, axes }];
+  });
 }
 
 /** Lays a view out. Cells that were never measured are left out of pictures; tables show them. */
@@ -56,7 +66,7 @@ function byLevel(view: View): Layout {
     beyond: level.beyond_knee != null,
     series: seriesOf(view.arms.map((arm) => arm.name), (arm) => level.cells.find((cell) => cell.arm === arm), ink),
   }));
-  return { panelWord: "level", seriesWord: "arm", panels, inks: ink };
+  return { panels, inks: ink };
 }
 
 function byArm(view: View): Layout {
@@ -73,7 +83,7 @@ function byArm(view: View): Layout {
       ink,
     ),
   }));
-  return { panelWord: "arm", seriesWord: "level", panels, inks: ink };
+  return { panels, inks: ink };
 }
 
 function seriesOf(names: string[], find: (name: string) => CellView | undefined, ink: Map<string, Ink>): Series[] {

@@ -1,11 +1,18 @@
 // Keys of pictures: what a line, a mark or a shade stands for; drawn the same on the page and in saved pictures.
 
+import type { Ink } from "./palette";
+
 /** One entry of a key. */
 export interface Key {
   label: string;
   color: string;
   shape: "line" | "swatch" | "swatch-pale" | "diamond" | "diamond-open" | "circle" | "circle-open" | "square" | "square-open" | "times" | "zero";
   dash?: string;
+}
+
+/** The entry of a line. */
+export function lineKey(label: string, ink: Ink | undefined): Key {
+  return { label, color: ink?.color ?? "var(--ink)", dash: ink?.dash, shape: "line" };
 }
 
 /** Width of a key's sign in pixels; its height is 12. */

@@ -1,10 +1,10 @@
 // A metric against the factor that is varied: one line per arm, with an interval at every point.
 import * as Plot from "@observablehq/plot";
-import { present, scaleFor, tick } from "../format";
+import { present, scaleFor } from "../format";
 import { inks } from "../palette";
 import { linearTicks, zeroDomain } from "../scale";
 import type { FactorPoint, FactorView } from "../view";
-import { axisName, axisNameBelow, draw, labelsY, rulesY, type Picture } from "./frame";
+import { drawLines, type Picture } from "./frame";
 
 interface Dot {
   arm: string;
@@ -68,7 +68,6 @@ export function factorPicture(view: FactorView, baseline: string | undefined, wi
   const theirs = theirsOf(view, scale.per);
   const levels = view.lines[0]?.points.map((point) => point.level) ?? [];
   const y = zeroDomain([...dots.flatMap((dot) => [dot.y, dot.low ?? dot.y, dot.high ?? dot.y]), ...theirs.map((dot) => dot.y)]);
-  const ticks = linearTicks(y[0], y[1], 5);
   const colors = factorInks(view, baseline);
   const color = (arm: string) => colors.get(arm)?.color ?? "var(--ink)";
   const marginLeft = 52;
@@ -76,21 +75,15 @@ export function factorPicture(view: FactorView, baseline: string | undefined, wi
   const widest = levels.reduce((most, level) => Math.max(most, level.length), 1) * 7 + 10;
   const every = Math.max(1, Math.ceil((widest * levels.length) / (width - marginLeft - 16)));
   const shown = levels.map((level, place) => ({ level, place })).filter(({ place }) => place % every === 0);
-  return draw({
+  return drawLines({
     width,
     height: 260,
     marginLeft,
-    marginRight: 16,
-    marginTop: 24,
-    marginBottom: 46,
-    x: { domain: [-0.5, levels.length - 0.5], axis: null },
-    y: { domain: y, axis: null },
+    // The values of the factor are labels without a grid.
+    x: { domain: [-0.5, levels.length - 0.5], ticks: [], name: view.factor },
+    y: { domain: y, ticks: linearTicks(y[0], y[1], 5), name: `${view.label}, ${scale.label}` },
     marks: [
-      rulesY(ticks),
-      labelsY(ticks, tick),
-      axisName(`${view.label}, ${scale.label}`, marginLeft),
       Plot.text(shown, { x: "place", text: "level", frameAnchor: "bottom", dy: 15, fill: "var(--ink)" }),
-      axisNameBelow(`${view.factor} →`),
       ...view.lines.map((line) =>
         Plot.line(dots.filter((dot) => dot.arm === line.arm), {
           x: "x", y: "y", stroke: color(line.arm), strokeWidth: 1.6, strokeDasharray: colors.get(line.arm)?.dash || "none",

@@ -3,7 +3,7 @@ import * as Plot from "@observablehq/plot";
 import { scaleFor, significant, tick, time } from "../format";
 import { linearTicks, logDomain, logTicks } from "../scale";
 import type { FaultView, FaultSample } from "../view";
-import { axisName, axisNameBelow, draw, labelsX, labelsY, rulesX, rulesY, ticksWithin, type Picture } from "./frame";
+import { drawLines, ticksWithin, tip, type Picture } from "./frame";
 
 /** What a picture shows of each moment. */
 export type Shown = "answers" | "slowest";
@@ -60,26 +60,16 @@ export function faultPicture(view: FaultView, shown: Shown, width: number): Pict
   const axis = axisOf(view, shown);
   const marginLeft = 52;
   const end = Math.max(1, ...view.series.map((point) => point.offset_ns / 1e9));
-  const xTicks = ticksWithin([0, end], width - marginLeft - 16, 16, tick);
   const points = axis === null ? [] : view.series.map((point) => ({ x: (point.offset_ns - point.length_ns / 2) / 1e9, y: axis.of(point) }));
   const faults = view.faults.map((fault) => ({ x: fault.began_ns / 1e9, label: fault.label }));
-  const yTicks = axis?.ticks ?? [];
-  return draw({
+  return drawLines({
     width,
     height: 260,
     marginLeft,
-    marginRight: 16,
     marginTop: 40,
-    marginBottom: 46,
-    x: { domain: [0, end], axis: null },
-    y: { type: axis?.type ?? "linear", domain: axis?.domain ?? [0, 1], axis: null },
+    x: { domain: [0, end], ticks: ticksWithin([0, end], width - marginLeft - 16, 16, tick), name: "seconds since the window began" },
+    y: axis ?? { domain: [0, 1], ticks: [], name: "" },
     marks: [
-      rulesY(yTicks),
-      rulesX(xTicks),
-      labelsX(xTicks, tick),
-      labelsY(yTicks, tick),
-      axisName(axis?.name ?? "", marginLeft),
-      axisNameBelow("seconds since the window began →"),
       Plot.ruleX(faults, { x: "x", stroke: INK.fault, strokeWidth: 1.4, strokeDasharray: "4 3" }),
       Plot.text(faults, {
         x: "x",
@@ -89,16 +79,7 @@ export function faultPicture(view: FaultView, shown: Shown, width: number): Pict
         fill: INK.fault,
       }),
       Plot.line(points, { x: "x", y: "y", stroke: INK.line, strokeWidth: 1.6 }),
-      Plot.tip(
-        points.filter((point) => Number.isFinite(point.y)),
-        Plot.pointer({
-          x: "x",
-          y: "y",
-          title: (point: { x: number; y: number }) => `at ${significant(point.x)} s: ${axis?.text(point.y) ?? ""}`,
-          fill: "var(--paper)",
-          stroke: "var(--rule)",
-        }),
-      ),
+      tip(points.filter((point) => Number.isFinite(point.y)), "x", "y", (point) => `at ${significant(point.x)} s: ${axis?.text(point.y) ?? ""}`),
     ],
   });
 }

@@ -1,5 +1,6 @@
 // What all pictures share: type, colours from the page's variables, and marks used by several.
 import * as Plot from "@observablehq/plot";
+import { tick } from "../format";
 import { linearTicks } from "../scale";
 
 /** A picture: SVG made for a width in CSS pixels. */
@@ -25,7 +26,7 @@ export function rulesX(at: readonly number[]): Plot.Markish {
 }
 
 /** Hairlines at given y positions. */
-export function rulesY(at: readonly number[]): Plot.Markish {
+function rulesY(at: readonly number[]): Plot.Markish {
   return Plot.ruleY(at, { stroke: "var(--grid)", strokeWidth: 1 });
 }
 
@@ -35,7 +36,7 @@ export function labelsX(at: readonly number[], label: (value: number) => string)
 }
 
 /** Labels of the y axis. */
-export function labelsY(at: readonly number[], label: (value: number) => string): Plot.Markish {
+function labelsY(at: readonly number[], label: (value: number) => string): Plot.Markish {
   return Plot.text(at, { y: (value: number) => value, text: label, frameAnchor: "left", dx: -7, textAnchor: "end", fill: "var(--ink)" });
 }
 
@@ -54,7 +55,7 @@ export function ticksWithin(
 }
 
 /** The name of an axis, with its unit, above its upper left corner. */
-export function axisName(text: string, marginLeft: number): Plot.Markish {
+function axisName(text: string, marginLeft: number): Plot.Markish {
   return Plot.text([text], {
     frameAnchor: "top-left",
     dx: -marginLeft + 2,
@@ -71,6 +72,55 @@ export function axisNameBelow(text: string): Plot.Markish {
     dy: 36,
     fill: "var(--quiet)",
     textAnchor: "end",
+  });
+}
+
+/** What is shown where the reader points. */
+export function tip<T extends object>(points: readonly T[], x: string, y: string, title: (point: T) => string): Plot.Markish {
+  return Plot.tip(points, Plot.pointer({ x, y, title, fill: "var(--paper)", stroke: "var(--rule)" }));
+}
+
+/** One axis of lines: its ticks and their labels, and its name. */
+interface LineAxis {
+  domain: [number, number];
+  type?: "linear" | "log";
+  ticks: readonly number[];
+  label?: (value: number) => string;
+  name: string;
+}
+
+/** What a picture of lines over two axes is made from. */
+export interface Lines {
+  width: number;
+  height: number;
+  marginLeft: number;
+  marginRight?: number;
+  marginTop?: number;
+  x: LineAxis;
+  y: LineAxis;
+  marks: Plot.Markish[];
+}
+
+/** Draws lines over two axes with their grid. */
+export function drawLines({ width, height, marginLeft, marginRight = 16, marginTop = 24, x, y, marks }: Lines): Picture {
+  return draw({
+    width,
+    height,
+    marginLeft,
+    marginRight,
+    marginTop,
+    marginBottom: 46,
+    x: { domain: x.domain, axis: null },
+    y: { type: y.type ?? "linear", domain: y.domain, axis: null },
+    marks: [
+      rulesY(y.ticks),
+      rulesX(x.ticks),
+      labelsX(x.ticks, x.label ?? tick),
+      labelsY(y.ticks, y.label ?? tick),
+      axisName(y.name, marginLeft),
+      axisNameBelow(`${x.name} →`),
+      ...marks,
+    ],
   });
 }
 

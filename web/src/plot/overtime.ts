@@ -4,7 +4,7 @@ import { scaleFor, significant, tick, time, type Scale } from "../format";
 import type { Panel } from "../layout";
 import { logDomain, logTicks } from "../scale";
 import type { TimePoint } from "../view";
-import { axisName, axisNameBelow, draw, labelsX, labelsY, rulesX, rulesY, ticksWithin, type Picture } from "./frame";
+import { drawLines, ticksWithin, tip, type Picture } from "./frame";
 
 /** Which statistic of each second is drawn. */
 export type Statistic = "p50_ns" | "p99_ns" | "max_ns";
@@ -36,8 +36,6 @@ export function timeAxes(panels: readonly Panel[], statistic: Statistic): TimeAx
 /** Draws one panel. */
 export function timePicture(panel: Panel, statistic: Statistic, axes: TimeAxes, width: number): Picture {
   const marginLeft = 46;
-  const yTicks = logTicks(axes.y[0], axes.y[1], 7);
-  const xTicks = ticksWithin([0, axes.end], width - marginLeft - 16, 16, tick);
   const lines = panel.series.map((series) => ({
     series,
     points: series.cell.over_time.map((point) => ({
@@ -46,22 +44,13 @@ export function timePicture(panel: Panel, statistic: Statistic, axes: TimeAxes, 
       name: series.name,
     })),
   }));
-  return draw({
+  return drawLines({
     width,
     height: 240,
     marginLeft,
-    marginRight: 16,
-    marginTop: 24,
-    marginBottom: 46,
-    x: { domain: [0, axes.end], axis: null },
-    y: { type: "log", domain: axes.y, axis: null },
+    x: { domain: [0, axes.end], ticks: ticksWithin([0, axes.end], width - marginLeft - 16, 16, tick), name: "seconds since the window began" },
+    y: { type: "log", domain: axes.y, ticks: logTicks(axes.y[0], axes.y[1], 7), name: `${STATISTICS[statistic]} of latency, ${axes.scale.label} (logarithmic)` },
     marks: [
-      rulesY(yTicks),
-      rulesX(xTicks),
-      labelsX(xTicks, tick),
-      labelsY(yTicks, tick),
-      axisName(`${STATISTICS[statistic]} of latency, ${axes.scale.label} (logarithmic)`, marginLeft),
-      axisNameBelow("seconds since the window began →"),
       ...lines.flatMap(({ series, points }) => [
         Plot.line(points, {
           x: "x",
@@ -76,16 +65,11 @@ export function timePicture(panel: Panel, statistic: Statistic, axes: TimeAxes, 
           { x: "x", y: "y", r: 1.6, fill: series.ink.color },
         ),
       ]),
-      Plot.tip(
+      tip(
         lines.flatMap((line) => line.points).filter((point) => Number.isFinite(point.y)),
-        Plot.pointer({
-          x: "x",
-          y: "y",
-          title: (point: { x: number; y: number; name: string }) =>
-            `${point.name}\nsecond ${significant(point.x)}: ${time(point.y * axes.scale.per)}`,
-          fill: "var(--paper)",
-          stroke: "var(--rule)",
-        }),
+        "x",
+        "y",
+        (point) => `${point.name}\nsecond ${significant(point.x)}: ${time(point.y * axes.scale.per)}`,
       ),
     ],
   });

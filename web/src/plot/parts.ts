@@ -4,8 +4,8 @@ import { present, quantity, scaleFor, tick } from "../format";
 import type { Panel } from "../layout";
 import { isTareProcess } from "../palette";
 import type { PartView } from "../view";
-import { charactersIn, draw, labelsX, rulesX, ticksWithin, type Picture } from "./frame";
-import { headings, place, type Placed, type Row } from "./rows";
+import { charactersIn, type Picture } from "./frame";
+import { axisWidth, rowsOnAxis, type Placed, type Row } from "./rows";
 
 /** Which resource is drawn. */
 export type Resource = "cpu" | "memory";
@@ -62,52 +62,40 @@ export function partsPicture(
     color: "var(--ink)",
     reading: readingOf(series, resource),
   }));
-  const margins = { marginLeft: 4, marginRight: 10, marginTop: 2, marginBottom: 44 };
-  const inner = width - margins.marginLeft - margins.marginRight;
-  const laid = place(rows, inner);
-  const { placed, height } = laid;
-  const segments = placed.flatMap((item, index) => segmentsOf(panel.series[index]?.cell.parts ?? [], resource, scale.per, item));
   const last = end / scale.per || 1;
-  const ticks = ticksWithin([0, last * 1.02], inner, 4, tick);
-  const wide = (segment: Segment) => ((segment.x2 - segment.x1) / last) * inner;
-  return draw({
+  const wide = (segment: Segment) => ((segment.x2 - segment.x1) / last) * axisWidth(width);
+  const bars = (segments: readonly Segment[]) => [
+    Plot.rect(segments, {
+      x1: "x1",
+      x2: "x2",
+      y1: (segment: Segment) => segment.y - 8,
+      y2: (segment: Segment) => segment.y + 8,
+      fill: (segment: Segment) => colors.get(segment.part.instance) ?? "var(--tare-0)",
+      insetLeft: 0.5,
+      insetRight: 0.5,
+      title: (segment: Segment) =>
+        `${segment.part.instance} (${segment.part.role}, ${segment.part.software}): ${quantity(segment.value, unit)}`,
+    }),
+    Plot.text(
+      segments.filter((segment) => charactersIn(wide(segment) - 8) >= segment.part.instance.length),
+      {
+        x: (segment: Segment) => (segment.x1 + segment.x2) / 2,
+        y: "y",
+        text: (segment: Segment) => segment.part.instance,
+        fill: "var(--on-shade)",
+        pointerEvents: "none",
+      },
+    ),
+  ];
+  return rowsOnAxis({
+    rows,
     width,
-    height: height + margins.marginTop + margins.marginBottom,
-    ...margins,
-    x: { domain: [0, last * 1.02], axis: null },
-    y: { type: "linear", domain: [height, 0], range: [margins.marginTop + height, margins.marginTop], axis: null },
-    marks: [
-      rulesX(ticks),
-      labelsX(ticks, tick),
-      Plot.text([resource === "cpu" ? "CPU-seconds per 1000 exchanges →" : `peak resident memory, ${scale.label} →`], {
-        frameAnchor: "bottom-right",
-        dy: 36,
-        textAnchor: "end",
-        fill: "var(--quiet)",
-      }),
-      ...headings(laid),
-      Plot.rect(segments, {
-        x1: "x1",
-        x2: "x2",
-        y1: (segment: Segment) => segment.y - 8,
-        y2: (segment: Segment) => segment.y + 8,
-        fill: (segment: Segment) => colors.get(segment.part.instance) ?? "var(--tare-0)",
-        insetLeft: 0.5,
-        insetRight: 0.5,
-        title: (segment: Segment) =>
-          `${segment.part.instance} (${segment.part.role}, ${segment.part.software}): ${quantity(segment.value, unit)}`,
-      }),
-      Plot.text(
-        segments.filter((segment) => charactersIn(wide(segment) - 8) >= segment.part.instance.length),
-        {
-          x: (segment: Segment) => (segment.x1 + segment.x2) / 2,
-          y: "y",
-          text: (segment: Segment) => segment.part.instance,
-          fill: "var(--on-shade)",
-          pointerEvents: "none",
-        },
-      ),
-    ],
+    values: () => [],
+    domain: () => [0, last * 1.02],
+    axis: resource === "cpu" ? "CPU-seconds per 1000 exchanges" : `peak resident memory, ${scale.label}`,
+    tick,
+    under: () => [],
+    over: (placed) => bars(placed.flatMap((item, index) => segmentsOf(panel.series[index]?.cell.parts ?? [], resource, scale.per, item))),
   });
 }
 

@@ -1,10 +1,10 @@
 // Latency by percentile, one curve per thing compared.
 import * as Plot from "@observablehq/plot";
-import { scaleFor, tick, time, type Scale } from "../format";
+import { scaleFor, time, type Scale } from "../format";
 import type { Panel, Series } from "../layout";
 import { logDomain, logTicks, percentileLabel, percentilePosition, percentileTicks, shorten, spread } from "../scale";
 import type { CurvePoint } from "../view";
-import { STYLE, axisName, axisNameBelow, charactersIn, draw, labelsX, labelsY, rulesX, rulesY, type Picture } from "./frame";
+import { charactersIn, drawLines, tip, type Picture } from "./frame";
 
 /** Which latency is drawn. */
 export type Measure = "latency" | "response" | "service";
@@ -50,50 +50,35 @@ function pointsOf(series: Series, curve: readonly CurvePoint[], per: number): Po
 
 /** Draws one panel. */
 export function percentilePicture(panel: Panel, measure: Measure, axes: PercentileAxes, width: number): Picture {
-  const marginLeft = 46;
   const labelled = width >= 520;
   const marginRight = labelled ? 148 : 16;
   const height = width >= 520 ? 330 : 290;
-  const marginTop = 24;
-  const marginBottom = 46;
   const xTicks = percentileTicks(axes.end);
-  const yTicks = logTicks(axes.y[0], axes.y[1]);
   const lines = panel.series.map((series) => ({
     series,
     points: pointsOf(series, series.cell[measure], axes.scale.per),
   }));
-  return draw({
-    style: STYLE,
+  return drawLines({
     width,
     height,
-    marginLeft,
+    marginLeft: 46,
     marginRight,
-    marginTop,
-    marginBottom,
-    x: { domain: [0, axes.end], axis: null },
-    y: { type: "log", domain: axes.y, axis: null },
+    x: {
+      domain: [0, axes.end],
+      ticks: xTicks.map((item) => item.position),
+      label: (position) => percentileLabel(xTicks.find((item) => item.position === position)?.percentile ?? 0),
+      name: "percentile of answers",
+    },
+    y: { type: "log", domain: axes.y, ticks: logTicks(axes.y[0], axes.y[1]), name: `${TITLES[measure].toLowerCase()}, ${axes.scale.label} (logarithmic)` },
     marks: [
-      rulesX(xTicks.map((item) => item.position)),
-      rulesY(yTicks),
-      labelsX(
-        xTicks.map((item) => item.position),
-        (position) => percentileLabel(xTicks.find((item) => item.position === position)?.percentile ?? 0),
-      ),
-      labelsY(yTicks, tick),
-      axisName(`${TITLES[measure].toLowerCase()}, ${axes.scale.label} (logarithmic)`, marginLeft),
-      axisNameBelow("percentile of answers →"),
       ...lines.flatMap(({ series, points }) => curveMarks(series, points)),
-      ...(labelled ? endLabels(lines, axes, height - marginTop - marginBottom, marginRight) : []),
-      Plot.tip(
+      // 70: the margins above and below.
+      ...(labelled ? endLabels(lines, axes, height - 70, marginRight) : []),
+      tip(
         lines.flatMap((line) => line.points),
-        Plot.pointer({
-          x: "x",
-          y: "y",
-          title: (point: Point) =>
-            `${point.name}\np${percentileLabel(point.percentile)}: ${point.atLeast ? "> " : ""}${time(point.y * axes.scale.per)}`,
-          fill: "var(--paper)",
-          stroke: "var(--rule)",
-        }),
+        "x",
+        "y",
+        (point) => `${point.name}\np${percentileLabel(point.percentile)}: ${point.atLeast ? "> " : ""}${time(point.y * axes.scale.per)}`,
       ),
     ],
   });

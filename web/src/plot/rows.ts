@@ -28,7 +28,7 @@ const TRACK_HEIGHT = 26;
 const HALO = { stroke: "var(--paper)", strokeWidth: 6, strokeLinejoin: "round" } as const;
 
 /** Rows in their places. */
-export interface Rows<T extends Row> {
+interface Rows<T extends Row> {
   placed: Placed<T>[];
   height: number;
   inner: number;
@@ -45,7 +45,7 @@ function linesFor(rows: readonly Row[], most: number): 1 | 2 | 3 {
 }
 
 /** Places rows below each other in a frame of the given inner width; two lines each where one is too short for any. */
-export function place<T extends Row>(rows: readonly T[], inner: number): Rows<T> {
+function place<T extends Row>(rows: readonly T[], inner: number): Rows<T> {
   const lines = linesFor(rows, charactersIn(inner));
   let y = 2;
   const placed = rows.map((row) => {
@@ -59,7 +59,7 @@ export function place<T extends Row>(rows: readonly T[], inner: number): Rows<T>
 }
 
 /** The headings of placed rows. */
-export function headings<T extends Row>({ placed, inner, lines }: Rows<T>): Plot.Markish[] {
+function headings<T extends Row>({ placed, inner, lines }: Rows<T>): Plot.Markish[] {
   const most = charactersIn(inner);
   return [
     Plot.text(placed.filter((item) => item.groupY !== null), {
@@ -105,27 +105,34 @@ export interface OnAxis<T extends Row> {
   /** Name of the axis, with its unit. */
   axis: string;
   tick: (value: number) => string;
+  /** Ticks of a logarithmic axis; without them it is linear. */
+  logTicks?: readonly number[];
   /** Marks under the headings, and over them. */
   under: (placed: readonly Placed<T>[]) => Plot.Markish[];
   over: (placed: readonly Placed<T>[]) => Plot.Markish[];
 }
 
-const MARGINS = { marginLeft: 4, marginRight: 8, marginTop: 2, marginBottom: 44 };
+const MARGINS = { marginLeft: 4, marginRight: 10, marginTop: 2, marginBottom: 44 };
+
+/** Width of the axis in a picture of this width. */
+export function axisWidth(width: number): number {
+  return width - MARGINS.marginLeft - MARGINS.marginRight;
+}
 
 /** Draws rows below each other over one axis. */
 export function rowsOnAxis<T extends Row>(picture: OnAxis<T>): Picture {
   const { width } = picture;
-  const inner = width - MARGINS.marginLeft - MARGINS.marginRight;
+  const inner = axisWidth(width);
   const laid = place(picture.rows, inner);
   const { placed, height } = laid;
   const values = placed.flatMap(({ row }) => picture.values(row)).filter((value) => value !== null);
   const domain = picture.domain(values);
-  const ticks = ticksWithin(domain, inner, 4, picture.tick);
+  const ticks = picture.logTicks ?? ticksWithin(domain, inner, 4, picture.tick);
   return draw({
     width,
     height: height + MARGINS.marginTop + MARGINS.marginBottom,
     ...MARGINS,
-    x: { domain, axis: null },
+    x: { type: picture.logTicks === undefined ? "linear" : "log", domain, axis: null },
     y: { type: "linear", domain: [height, 0], range: [MARGINS.marginTop + height, MARGINS.marginTop], axis: null },
     marks: [
       rulesX(ticks),

@@ -3,7 +3,7 @@ import * as Plot from "@observablehq/plot";
 import { count, quantity, significant, tick } from "../format";
 import type { Ink } from "../palette";
 import { linearTicks, zeroDomain } from "../scale";
-import { axisName, axisNameBelow, draw, labelsX, labelsY, rulesX, rulesY, ticksWithin, type Picture } from "./frame";
+import { drawLines, ticksWithin, tip, type Picture } from "./frame";
 
 /** One level of one arm. */
 export interface Step {
@@ -27,38 +27,23 @@ export function throughputPicture(climbs: readonly Climb[], varied: string, widt
   const x = zeroDomain(steps.map((step) => step.x), 0.04);
   const y = zeroDomain(steps.map((step) => step.high), 0.08);
   const xTicks = ticksWithin(x, width - marginLeft - 16, 16, tick).filter((at) => at >= 0);
-  const yTicks = linearTicks(0, y[1], 5);
-  return draw({
+  return drawLines({
     width,
     height: 300,
     marginLeft,
-    marginRight: 16,
-    marginTop: 24,
-    marginBottom: 46,
-    x: { domain: x, axis: null },
-    y: { domain: [0, y[1]], axis: null },
+    x: { domain: x, ticks: xTicks, name: varied },
+    y: { domain: [0, y[1]], ticks: linearTicks(0, y[1], 5), name: "successful responses per second" },
     marks: [
-      rulesY(yTicks),
-      rulesX(xTicks),
-      labelsX(xTicks, tick),
-      labelsY(yTicks, tick),
-      axisName("successful responses per second", marginLeft),
-      axisNameBelow(`${varied} →`),
       ...climbs.flatMap(({ ink, steps: own }) => [
         Plot.ruleX(own, { x: "x", y1: "low", y2: "high", stroke: ink.color, strokeWidth: 1.2 }),
         Plot.line(own, { x: "x", y: "value", stroke: ink.color, strokeWidth: ink.width, strokeDasharray: ink.dash || "none" }),
         Plot.dot(own, { x: "x", y: "value", r: 3, fill: ink.color }),
       ]),
-      Plot.tip(
+      tip(
         climbs.flatMap((climb) => climb.steps.map((step) => ({ ...step, name: climb.name }))),
-        Plot.pointer({
-          x: "x",
-          y: "value",
-          title: (step: Step & { name: string }) =>
-            `${step.name}\n${varied} ${count(step.x)}: ${quantity(step.value, "per-second")}\nblocks ${significant(step.low)}–${significant(step.high)}`,
-          fill: "var(--paper)",
-          stroke: "var(--rule)",
-        }),
+        "x",
+        "value",
+        (step) => `${step.name}\n${varied} ${count(step.x)}: ${quantity(step.value, "per-second")}\nblocks ${significant(step.low)}–${significant(step.high)}`,
       ),
     ],
   });

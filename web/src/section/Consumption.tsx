@@ -1,9 +1,8 @@
 // CPU and memory of each part.
 import type { JSX } from "preact";
-import { useCallback, useMemo } from "preact/hooks";
-import type { Layout, Panel } from "../layout";
+import { drawn, type Layout, type Panel } from "../layout";
 import type { Key } from "../legend";
-import { isTareProcess, shades } from "../palette";
+import { shades } from "../palette";
 import { partsEnd, partsPicture, partsShown, type Resource } from "../plot/parts";
 import type { View } from "../view";
 import { Picture } from "./Picture";
@@ -17,21 +16,19 @@ const HOW: Record<Resource, string> = {
 
 function Bars(props: { panel: Panel; resource: Resource; colors: Map<string, string>; end: number }): JSX.Element {
   const { panel, resource, colors, end } = props;
-  const draw = useCallback(
-    (width: number) => partsPicture(panel, resource, colors, end, width),
-    [panel, resource, colors, end],
-  );
-  const keys = useMemo(() => {
-    const seen = new Map<string, Key>();
-    const parts = panel.series.flatMap((series) => partsShown(series.cell.parts, resource));
-    for (const part of parts.sort((a, b) => Number(isTareProcess(a.role)) - Number(isTareProcess(b.role)))) {
-      const color = colors.get(part.instance) ?? "var(--tare-0)";
-      seen.set(part.instance, { label: part.instance, color, shape: "swatch" });
-    }
-    return [...seen.values()];
-  }, [panel, resource, colors]);
+  const parts = partsShown(panel.series.flatMap((series) => series.cell.parts), resource);
+  const keys = [...new Set(parts.map((part) => part.instance))].map((label): Key => ({ label, color: colors.get(label) ?? "var(--tare-0)", shape: "swatch" }));
   const title = resource === "cpu" ? "CPU per part" : "Peak memory per part";
-  return <Picture title={`${title}, ${panel.name}`} notes={panel.notes} how={HOW[resource]} keys={keys} file={`${resource}-${panel.name}`} draw={draw} />;
+  return (
+    <Picture
+      title={`${title}, ${panel.name}`}
+      notes={panel.notes}
+      how={HOW[resource]}
+      keys={keys}
+      file={`${resource}-${panel.name}`}
+      draw={(width) => partsPicture(panel, resource, colors, end, width)}
+    />
+  );
 }
 
 function Resources({ layout, resource, colors }: { layout: Layout; resource: Resource; colors: Map<string, string> }): JSX.Element {
@@ -39,7 +36,7 @@ function Resources({ layout, resource, colors }: { layout: Layout; resource: Res
   if (end === 0) return <p class="none">{resource === "cpu" ? "CPU" : "Memory"} was not measured.</p>;
   return (
     <div class="grid">
-      {layout.panels.filter((panel) => panel.series.length > 0).map((panel) => (
+      {drawn(layout).map((panel) => (
         <Bars key={panel.name} panel={panel} resource={resource} colors={colors} end={end} />
       ))}
     </div>
@@ -48,10 +45,7 @@ function Resources({ layout, resource, colors }: { layout: Layout; resource: Res
 
 /** The section of CPU and memory. */
 export function Consumption({ view, layout }: { view: View; layout: Layout }): JSX.Element {
-  const colors = useMemo(
-    () => shades(layout.panels.flatMap((panel) => panel.series.flatMap((series) => series.cell.parts))),
-    [layout],
-  );
+  const colors = shades(layout.panels.flatMap((panel) => panel.series.flatMap((series) => series.cell.parts)));
   return (
     <Section id="parts" title="CPU and memory per part">
       <Resources layout={layout} resource="cpu" colors={colors} />

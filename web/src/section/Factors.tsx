@@ -1,7 +1,6 @@
 // Metrics against the factor that is varied.
 import type { JSX } from "preact";
-import { useCallback } from "preact/hooks";
-import type { Key } from "../legend";
+import { lineKey } from "../legend";
 import { factorInks, factorPicture, shownIn } from "../plot/factor";
 import type { FactorView, View } from "../view";
 import { Picture } from "./Picture";
@@ -12,13 +11,12 @@ const FULL = " Hollow: the cores of the parts or of the agents were saturated, s
 const THEIRS = " Grey diamond: where a published ratio to the first value would have it.";
 
 function Line({ item, baseline }: { item: FactorView; baseline: string | undefined }): JSX.Element {
-  const draw = useCallback((width: number) => factorPicture(item, baseline, width), [item, baseline]);
   const colors = factorInks(item, baseline);
-  const keys: Key[] = item.lines.map(({ arm }) => ({ label: arm, color: colors.get(arm)?.color ?? "var(--ink)", dash: colors.get(arm)?.dash, shape: "line" }));
+  const keys = item.lines.map(({ arm }) => lineKey(arm, colors.get(arm)));
   const shown = shownIn(item);
   const how = `${HOW}${shown.saturated ? FULL : ""}${shown.published ? THEIRS : ""}`;
   const title = `${item.label.charAt(0).toUpperCase()}${item.label.slice(1)} against ${item.factor}`;
-  return <Picture title={title} notes={[]} how={how} keys={keys} file={`${item.metric}-${item.factor}`} draw={draw} />;
+  return <Picture title={title} how={how} keys={keys} file={`${item.metric}-${item.factor}`} draw={(width) => factorPicture(item, baseline, width)} />;
 }
 
 /** The section of metrics against the factor; nothing where nothing, or more than one thing, is varied. */

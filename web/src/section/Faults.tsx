@@ -1,6 +1,5 @@
 // Injected faults, their effects on the load, and the records read back.
 import type { JSX } from "preact";
-import { useCallback } from "preact/hooks";
 import type { Key } from "../legend";
 import { canDraw, faultPicture, INK, SHOWN, type Shown } from "../plot/fault";
 import type { FaultView, View } from "../view";
@@ -12,14 +11,13 @@ const HOW =
   "How to read: dashed lines are faults. Responses count when they arrive, so a backlog shows as a peak. Medians over the trials.";
 
 function Line({ item, shown }: { item: FaultView; shown: Shown }): JSX.Element | null {
-  const draw = useCallback((width: number) => faultPicture(item, shown, width), [item, shown]);
   if (!canDraw(item, shown)) return null;
   const keys: Key[] = [
     { label: SHOWN[shown], color: INK.line, shape: "swatch" },
     ...(item.faults.length > 0 ? [{ label: "fault", color: INK.fault, shape: "swatch" } as Key] : []),
   ];
   const title = `${SHOWN[shown].charAt(0).toUpperCase()}${SHOWN[shown].slice(1)}, ${item.arm}, ${item.level}`;
-  return <Picture title={title} how={HOW} keys={keys} file={`fault-${shown}-${item.arm}-${item.level}`} draw={draw} />;
+  return <Picture title={title} how={HOW} keys={keys} file={`fault-${shown}-${item.arm}-${item.level}`} draw={(width) => faultPicture(item, shown, width)} />;
 }
 
 /** The section of faults; nothing where there are none. */

@@ -1,7 +1,6 @@
 // The error of the generator, beside what it measured.
 import type { JSX } from "preact";
-import { useCallback } from "preact/hooks";
-import type { Layout, Panel } from "../layout";
+import { drawn, type Layout } from "../layout";
 import type { Key } from "../legend";
 import { generatorDomain, generatorPicture } from "../plot/generator";
 import type { View } from "../view";
@@ -17,12 +16,6 @@ const KEYS: readonly Key[] = [
 const HOW =
   "How to read: the further the squares lie left of the circles, the smaller our own error. Where they meet, the generator was part of what it measured.";
 
-function Lateness({ panel, domain }: { panel: Panel; domain: [number, number] }): JSX.Element {
-  const [low, high] = domain;
-  const draw = useCallback((width: number) => generatorPicture(panel, [low, high], width), [panel, low, high]);
-  return <Picture title={`Lateness of the generator beside the service time it measured, ${panel.name}`} how={HOW} keys={KEYS} file={`lateness-${panel.name}`} draw={draw} />;
-}
-
 /** The section about the generator. */
 export function Generator({ view, layout }: { view: View; layout: Layout }): JSX.Element {
   const domain = generatorDomain(layout.panels);
@@ -36,8 +29,15 @@ export function Generator({ view, layout }: { view: View; layout: Layout }): JSX
         <p class="none">It was not measured.</p>
       ) : (
         <div class="grid">
-          {layout.panels.filter((panel) => panel.series.length > 0).map((panel) => (
-            <Lateness key={panel.name} panel={panel} domain={domain} />
+          {drawn(layout).map((panel) => (
+            <Picture
+              key={panel.name}
+              title={`Lateness of the generator beside the service time it measured, ${panel.name}`}
+              how={HOW}
+              keys={KEYS}
+              file={`lateness-${panel.name}`}
+              draw={(width) => generatorPicture(panel, domain, width)}
+            />
           ))}
         </div>
       )}

@@ -1,6 +1,6 @@
 // What each thing compared adds: pictures of the judged metrics.
 import type { JSX } from "preact";
-import { useCallback, useMemo, useState } from "preact/hooks";
+import { useState } from "preact/hooks";
 import type { Layout } from "../layout";
 import type { Key } from "../legend";
 import { MARKS, forestPicture, markOf, type Labelled, type Mark, type Side } from "../plot/forest";
@@ -49,24 +49,19 @@ function titleOf(head: MetricHead, rows: readonly Labelled[], view: View, family
 
 function Forest(props: { head: MetricHead; rows: Labelled[]; side: Side; title: string }): JSX.Element {
   const { head, rows, side } = props;
-  const draw = useCallback((width: number) => forestPicture(rows, side, head.unit, width), [rows, side, head.unit]);
   const seen = new Set(rows.map((row) => markOf(row.overhead)));
   const marks = (Object.keys(MARKS) as Mark[]).filter((mark) => seen.has(mark));
   const keys: Key[] = marks.map((mark) => ({ label: MARKS[mark].label, color: "var(--ink)", shape: MARK_KEYS[mark] }));
   if (rows.some((row) => row.overhead.margin != null)) keys.push({ label: "margin", color: "var(--band)", shape: "swatch" });
   const direction = head.better === "lower" ? "Left of the line is better." : "Right of the line is better.";
-  return <Picture title={props.title} how={`${HOW} ${direction}`} keys={keys} file={`overhead-${side}-${props.title}`} draw={draw} />;
+  return <Picture title={props.title} how={`${HOW} ${direction}`} keys={keys} file={`overhead-${side}-${props.title}`} draw={(width) => forestPicture(rows, side, head.unit, width)} />;
 }
 
 function Forests({ view, layout, family, side }: { view: View; layout: Layout; family: Family; side: Side }): JSX.Element | null {
-  const panels = useMemo(
-    () =>
-      view.metrics.flatMap((head) => {
-        const rows = rowsOf(view, layout, head.metric, family);
-        return rows.length === 0 ? [] : [{ head, rows, title: titleOf(head, rows, view, family) }];
-      }),
-    [view, layout, family],
-  );
+  const panels = view.metrics.flatMap((head) => {
+    const rows = rowsOf(view, layout, head.metric, family);
+    return rows.length === 0 ? [] : [{ head, rows, title: titleOf(head, rows, view, family) }];
+  });
   if (panels.length === 0) return null;
   return (
     <div class="grid three">

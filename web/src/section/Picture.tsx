@@ -46,7 +46,7 @@ function fileName(text: string): string {
   return text.toLowerCase().replaceAll(/[^a-z0-9.]+/g, "-").replaceAll(/^-+|-+$/g, "");
 }
 
-/** A picture, drawn again whenever its room or its data change. */
+/** A picture, drawn with every rendering: its section renders when its data change, it itself when its room does. */
 export function Picture({ title, notes = [], how, keys, file, draw }: Props): JSX.Element {
   const holder = useRef<HTMLDivElement>(null);
   const [width, setWidth] = useState(0);
@@ -69,7 +69,7 @@ export function Picture({ title, notes = [], how, keys, file, draw }: Props): JS
     svg.setAttribute("role", "img");
     svg.setAttribute("aria-label", `${title}. ${how}`);
     holder.current.replaceChildren(svg);
-  }, [draw, width, title, how]);
+  });
 
   const save = (kind: "svg" | "png") => {
     const picture = holder.current?.querySelector("svg");

@@ -1,7 +1,7 @@
 // Closed loops: throughput from level to level.
 import type { JSX } from "preact";
-import { useCallback, useMemo } from "preact/hooks";
 import { present } from "../format";
+import { lineKey } from "../legend";
 import { inks } from "../palette";
 import { throughputPicture, type Climb } from "../plot/throughput";
 import type { CellView, LevelView, View } from "../view";
@@ -33,21 +33,18 @@ function climbsOf(view: View): Climb[] {
 
 /** The section of throughput against what the levels vary. */
 export function Throughput({ view }: { view: View }): JSX.Element | null {
-  const what = varied(view);
-  const climbs = useMemo(() => climbsOf(view), [view]);
-  const word = (what ?? "").split(".").pop() ?? "";
-  const draw = useCallback((width: number) => throughputPicture(climbs, word, width), [climbs, word]);
   if (!hasThroughput(view)) return null;
-  const keys = climbs.map((climb) => ({ label: climb.name, color: climb.ink.color, dash: climb.ink.dash, shape: "line" as const }));
+  const climbs = climbsOf(view);
+  const word = (varied(view) ?? "").split(".").pop() ?? "";
   return (
     <Section id="throughput" title="Throughput" lead="Right answers per second when each client waits for its answers.">
       <div class="grid wide">
         <Picture
           title={`Throughput against ${word}`}
           how="How to read: where a line goes flat, more only wait longer. Points are medians over blocks, with the lowest and the highest block."
-          keys={keys}
+          keys={climbs.map((climb) => lineKey(climb.name, climb.ink))}
           file="throughput"
-          draw={draw}
+          draw={(width) => throughputPicture(climbs, word, width)}
         />
       </div>
     </Section>

@@ -1,6 +1,5 @@
 // What each thing adds to the mean and to the CPU: a waterfall for each order, and each part in every order.
 import type { JSX } from "preact";
-import { useCallback } from "preact/hooks";
 import type { Key } from "../legend";
 import { BARS, barOf, waterfallPicture, type Bar } from "../plot/waterfall";
 import type { Unit, View, WaterfallSequence } from "../view";
@@ -12,12 +11,11 @@ const HOW = "How to read: each bar begins where the one before it ends; the dark
 
 function Fall(props: { title: string; sequence: WaterfallSequence; all: readonly WaterfallSequence[]; unit: Unit }): JSX.Element {
   const { title, sequence, all, unit } = props;
-  const draw = useCallback((width: number) => waterfallPicture(sequence, all, unit, width), [sequence, all, unit]);
   const met = new Set(sequence.steps.map(barOf));
   const shown: Bar[] = ["whole", ...(["adds", "takes", "unsure"] as const).filter((bar) => met.has(bar))];
   const keys: Key[] = shown.map((bar) => ({ ...BARS[bar], shape: BARS[bar].opacity === 1 ? "swatch" : "swatch-pale" }));
   const notes = sequence.missing == null ? [] : [sequence.missing];
-  return <Picture title={title} notes={notes} how={HOW} keys={keys} file={`waterfall-${title}`} draw={draw} />;
+  return <Picture title={title} notes={notes} how={HOW} keys={keys} file={`waterfall-${title}`} draw={(width) => waterfallPicture(sequence, all, unit, width)} />;
 }
 
 /** The section of waterfalls; nothing where the experiment has none. */
