@@ -71,19 +71,19 @@ pub fn knee_of(points: &[Point]) -> Option<usize> {
     first.checked_sub(1)
 }
 
-/// A latency with its unit.
-#[must_use]
-pub fn time(ns: f64) -> String {
-    let (value, unit) = match ns {
-        ns if ns < 1e6 => (ns / 1e3, "µs"),
-        ns if ns < 1e9 => (ns / 1e6, "ms"),
-        ns => (ns / 1e9, "s"),
-    };
-    match value {
-        value if value < 10.0 => format!("{} {unit}", (value * 100.0).round() / 100.0),
-        value if value < 100.0 => format!("{} {unit}", (value * 10.0).round() / 10.0),
-        value => format!("{value:.0} {unit}"),
-    }
+/// The line of a quantile: rates, and logarithms of the latencies that are known.
+fn line(points: &[Point], quantile: usize) -> Vec<(f64, f64)> {
+    let known = points.iter().filter_map(|point| {
+        let ns = point.latency_ns[quantile].filter(|&ns| ns > 0)?;
+        Some((point.rate_per_s, (ns as f64).log10()))
+    });
+    known.collect()
+}
+
+/// The lowest and the highest latency of these lines, as logarithms.
+fn ends(lines: &[Vec<(f64, f64)>]) -> Option<(f64, f64)> {
+    let all = || lines.iter().flatten().map(|&(_, log)| log);
+    Some((all().reduce(f64::min)?, all().reduce(f64::max)?))
 }
 
 #[cfg(test)]

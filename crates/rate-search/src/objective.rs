@@ -199,15 +199,7 @@ fn format_value(metric: Metric, value: Value) -> String {
         Metric::ErrorRate => format!("{} %", rounded(value * 100.0)),
         Metric::Errors => format!("{value}"),
         Metric::Rate => format!("{}/s", rounded(value)),
-        Metric::Latency(..) => {
-            let (scaled, unit) = match value {
-                ns if ns < 1e3 => (ns, "ns"),
-                ns if ns < 1e6 => (ns / 1e3, "µs"),
-                ns if ns < 1e9 => (ns / 1e6, "ms"),
-                ns => (ns / 1e9, "s"),
-            };
-            format!("{} {unit}", rounded(scaled))
-        }
+        Metric::Latency(..) => time(value),
     };
     match value {
         Value::Exactly(value) => figure(value),
@@ -216,13 +208,34 @@ fn format_value(metric: Metric, value: Value) -> String {
     }
 }
 
+/// A latency with its unit, to three significant digits.
+pub(crate) fn time(ns: f64) -> String {
+    let (scaled, unit) = match ns {
+        ns if ns < 1e3 => (ns, "ns"),
+        ns if ns < 1e6 => (ns / 1e3, "µs"),
+        ns if ns < 1e9 => (ns / 1e6, "ms"),
+        ns => (ns / 1e9, "s"),
+    };
+    format!("{} {unit}", rounded(scaled))
+}
+
 /// Rounds to three significant digits.
 fn rounded(value: f64) -> f64 {
-    if value == 0.0 {
-        return 0.0;
+    significant(value, 3)
+}
+
+/// Rounds to this many significant digits.
+pub(crate) fn significant(value: f64, digits: i32) -> f64 {
+    if value == 0.0 || !value.is_finite() {
+        return value;
     }
-    let scale = 10_f64.powi(2 - value.abs().log10().floor() as i32);
-    (value * scale).round() / scale
+    // Factors above 1 only: they are exact.
+    let shift = digits - 1 - value.abs().log10().floor() as i32;
+    let scale = 10_f64.powi(shift.abs());
+    match shift >= 0 {
+        true => (value * scale).round() / scale,
+        false => (value / scale).round() * scale,
+    }
 }
 
 impl fmt::Display for Objective {

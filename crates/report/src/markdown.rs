@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use tare_schema::shown::{is_obeyed, shown};
-use tare_schema::view::{ColumnKind, Output, SentenceKind, Table, View, ViewState};
+use tare_schema::view::{ColumnKind, Output, Sentence, SentenceKind, Table, View, ViewState};
 
 use crate::quantity;
 use crate::tables;
@@ -26,16 +26,7 @@ pub fn markdown(view: &View) -> String {
             );
         }
     }
-    for sentence in &view.verdict {
-        let line = escape(&sentence.text);
-        let line = match sentence.kind {
-            SentenceKind::Finding => format!("- {line}"),
-            SentenceKind::Warning => format!("- **Warning:** {line}"),
-            SentenceKind::Note => format!("- *{line}*"),
-        };
-        text.push_str(&line);
-        text.push('\n');
-    }
+    text.push_str(&sentences(&view.verdict));
     for one in tables::ordered(view, Output::Markdown) {
         let mut heading = tables::heading(one);
         // Names of levels and quantiles stay as they are.
@@ -56,6 +47,19 @@ pub fn markdown(view: &View) -> String {
     }
     footer(&mut text, view);
     text
+}
+
+/// The sentences of a verdict as a list.
+pub(crate) fn sentences(verdict: &[Sentence]) -> String {
+    let line = |sentence: &Sentence| {
+        let line = escape(&sentence.text);
+        match sentence.kind {
+            SentenceKind::Finding => format!("- {line}\n"),
+            SentenceKind::Warning => format!("- **Warning:** {line}\n"),
+            SentenceKind::Note => format!("- *{line}*\n"),
+        }
+    };
+    verdict.iter().map(line).collect()
 }
 
 /// A table in Markdown.

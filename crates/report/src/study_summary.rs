@@ -5,7 +5,7 @@ use tare_schema::plan::OutlierRuleName;
 use tare_schema::view::{Interval, LevelView, Table, TableCell, TableColumn, TableRow};
 use tare_stats::distribution::student_quantile;
 use tare_stats::outcome::BLOCKS_MIN;
-use tare_stats::outliers::{OutlierRule, mean_and_deviation};
+use tare_stats::outliers::{mean_and_deviation, worst_by_baseline_maximum};
 
 use crate::quantity::{self, MISSING, Sign};
 use crate::tables::{Source, cell_of, figure_of};
@@ -48,12 +48,12 @@ pub fn table(source: &Source<'_>) -> Vec<Table> {
             Metric::Max,
         );
         let known = maxima.iter().flatten().count();
-        let rule = match requested.rule {
-            OutlierRuleName::DropWorstByBaselineMaximum => OutlierRule::DropWorstByBaselineMaximum(
-                known.saturating_sub(requested.keep as usize),
-            ),
+        let count = known.saturating_sub(requested.keep as usize);
+        let dropped = match requested.rule {
+            OutlierRuleName::DropWorstByBaselineMaximum => {
+                worst_by_baseline_maximum(count, &maxima)
+            }
         };
-        let dropped = rule.dropped(&maxima);
         if !dropped.is_empty() {
             let blocks: Vec<String> = dropped.iter().map(|at| (at + 1).to_string()).collect();
             let noun = if blocks.len() == 1 { "block" } else { "blocks" };

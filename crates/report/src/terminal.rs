@@ -2,7 +2,7 @@
 
 use comfy_table::{Attribute, Cell, CellAlignment, ContentArrangement, LineStyle, TableStyle};
 use tare_schema::shown::shown;
-use tare_schema::view::{ColumnKind, Output, SentenceKind, Table, View, ViewState};
+use tare_schema::view::{ColumnKind, Output, Sentence, SentenceKind, Table, View, ViewState};
 use textwrap::core::display_width;
 use textwrap::{Options, WordSeparator, WordSplitter, WrapAlgorithm};
 
@@ -273,18 +273,23 @@ impl Page {
 
     fn verdict(&mut self, view: &View) {
         self.title("verdict");
-        let width = usize::from(self.screen.width);
-        for sentence in &view.verdict {
-            let (mark, code) = match sentence.kind {
-                SentenceKind::Finding => ("", "0"),
-                SentenceKind::Warning => ("! ", "33"),
-                SentenceKind::Note => ("· ", "2"),
-            };
-            let text = format!("{mark}{}", shown(&sentence.text));
-            let text = wrap(&text, width, mark.chars().count());
-            self.styled(&text, code);
-        }
+        self.text.push_str(&sentences(&view.verdict, self.screen));
     }
+}
+
+/// The sentences of a verdict, each marked by its kind.
+pub(crate) fn sentences(verdict: &[Sentence], screen: Screen) -> String {
+    let line = |sentence: &Sentence| {
+        let (mark, code) = match sentence.kind {
+            SentenceKind::Finding => ("", "0"),
+            SentenceKind::Warning => ("! ", "33"),
+            SentenceKind::Note => ("· ", "2"),
+        };
+        let text = format!("{mark}{}", shown(&sentence.text));
+        let text = wrap(&text, usize::from(screen.width), mark.chars().count());
+        screen.colour.paint(code, &text) + "\n"
+    };
+    verdict.iter().map(line).collect()
 }
 
 #[cfg(test)]

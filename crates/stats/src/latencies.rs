@@ -262,15 +262,6 @@ impl Latencies {
         (self.unfinished > 0).then_some(self.youngest_ns)
     }
 
-    /// The range of values.
-    #[must_use]
-    pub fn range(&self) -> Range {
-        Range {
-            lowest_ns: self.histogram.low(),
-            highest_ns: self.histogram.high(),
-        }
-    }
-
     /// The smallest observation, to three digits.
     #[must_use]
     pub fn min_ns(&self) -> Option<u64> {

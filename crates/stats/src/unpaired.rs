@@ -33,10 +33,6 @@ pub struct UnpairedComparison {
     pub ratio: Option<f64>,
     /// The interval for the decision "differs": simultaneous 95 % over the family.
     pub decision: Option<RatioInterval>,
-    /// Unadjusted 95 %.
-    pub unadjusted_95: Option<RatioInterval>,
-    /// Unadjusted 90 %, for "same".
-    pub unadjusted_90: Option<RatioInterval>,
     /// The difference in the metric's unit, with the decision interval.
     pub difference: Option<Difference>,
     /// The two-sided p value of "no difference", not adjusted for the family.
@@ -64,8 +60,6 @@ pub fn compare(input: &ComparisonInput) -> Result<UnpairedComparison, TableError
             before: level,
             ratio,
             decision: None,
-            unadjusted_95: None,
-            unadjusted_90: None,
             difference: None,
             p: None,
             outcome,
@@ -99,8 +93,6 @@ pub fn compare(input: &ComparisonInput) -> Result<UnpairedComparison, TableError
         before: level,
         ratio,
         decision: Some(decision),
-        unadjusted_95: Some(statistic.unadjusted(0.95)),
-        unadjusted_90: Some(statistic.unadjusted(0.90)),
         difference: level.map(|level| Difference::derive(level, estimate.exp(), decision)),
         p: Some(2.0 * student_cdf(-(estimate / statistic.error).abs(), degrees)),
         outcome: statistic.judge(),

@@ -2,7 +2,8 @@
 
 use std::fmt::Write as _;
 
-use super::{Point, knee_of, time};
+use super::{Point, ends, knee_of, line};
+use crate::objective::time;
 
 /// Rows of the chart.
 const ROWS: usize = 14;
@@ -15,29 +16,17 @@ const COLUMNS_MIN: usize = 20;
 #[must_use]
 pub fn chart(points: &[Point], columns: usize) -> String {
     let columns = columns.saturating_sub(LABELS + 1).max(COLUMNS_MIN);
-    let lines = [0, 2].map(|quantile| {
-        let known = points.iter().filter_map(|point| {
-            let ns = point.latency_ns[quantile].filter(|&ns| ns > 0)?;
-            Some((point.rate_per_s, (ns as f64).ln()))
-        });
-        known.collect::<Vec<_>>()
-    });
-    let all = || lines.iter().flatten().map(|&(_, ln)| ln);
-    let (low, high) = (
-        all().fold(f64::MAX, f64::min),
-        all().fold(f64::MIN, f64::max),
-    );
-    let most_per_s = points
-        .iter()
-        .fold(0.0_f64, |most, point| most.max(point.rate_per_s));
-    if low > high || most_per_s <= 0.0 {
+    let lines = [0, 2].map(|quantile| line(points, quantile));
+    let rates = points.iter().map(|point| point.rate_per_s);
+    let most_per_s = rates.fold(0.0, f64::max);
+    let Some((low, high)) = ends(&lines).filter(|_| most_per_s > 0.0) else {
         return String::from("no answers, no curve\n");
-    }
-    let high = high.max(low + 0.1);
+    };
+    let high = high.max(low + 0.05);
     let mut dots = Dots::new(columns, ROWS);
     let (across, up) = ((columns * 2 - 1) as f64, (ROWS * 4 - 1) as f64);
     let place =
-        |(rate, ln): (f64, f64)| (rate / most_per_s * across, (high - ln) / (high - low) * up);
+        |(rate, log): (f64, f64)| (rate / most_per_s * across, (high - log) / (high - low) * up);
     for line in &lines {
         for pair in line.windows(2) {
             dots.line(place(pair[0]), place(pair[1]));
@@ -48,12 +37,13 @@ pub fn chart(points: &[Point], columns: usize) -> String {
     }
     let knee = knee_of(points).map(|at| points[at].rate_per_s);
     let knee_column = knee.map(|rate| (rate / most_per_s * across / 2.0) as usize);
+    let latency = |log: f64| time(10_f64.powf(log));
     let mut text = String::new();
     for row in 0..ROWS {
         let label = match row {
-            0 => time(high.exp()),
-            row if row == ROWS - 1 => time(low.exp()),
-            row if row == ROWS / 2 => time(f64::midpoint(low, high).exp()),
+            0 => latency(high),
+            row if row == ROWS - 1 => latency(low),
+            row if row == ROWS / 2 => latency(f64::midpoint(low, high)),
             _ => String::new(),
         };
         let _ = write!(text, "{label:>LABELS$} ");

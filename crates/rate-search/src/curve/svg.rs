@@ -2,7 +2,8 @@
 
 use std::fmt::Write as _;
 
-use super::{Point, QUANTILES, knee_of, time};
+use super::{Point, QUANTILES, ends, knee_of, line};
+use crate::objective::time;
 
 const WIDTH: f64 = 900.0;
 const HEIGHT: f64 = 520.0;
@@ -34,18 +35,7 @@ struct Frame {
 
 impl Frame {
     fn of(points: &[Point]) -> Option<Self> {
-        let known = points
-            .iter()
-            .flat_map(|point| &point.latency_ns[..4])
-            .flatten();
-        let known: Vec<f64> = known
-            .filter(|&&ns| ns > 0)
-            .map(|&ns| (ns as f64).log10())
-            .collect();
-        let (low, high) = (
-            known.iter().copied().reduce(f64::min)?,
-            known.iter().copied().reduce(f64::max)?,
-        );
+        let (low, high) = ends(&[0, 1, 2, 3].map(|quantile| line(points, quantile)))?;
         let most_per_s = points
             .iter()
             .map(|point| point.rate_per_s)
@@ -61,8 +51,8 @@ impl Frame {
         LEFT + rate_per_s / self.most_per_s * (WIDTH - LEFT - RIGHT)
     }
 
-    fn y(&self, ns: f64) -> f64 {
-        let share = (self.high - ns.log10()) / (self.high - self.low);
+    fn y(&self, log_ns: f64) -> f64 {
+        let share = (self.high - log_ns) / (self.high - self.low);
         TOP + share * (HEIGHT - TOP - BOTTOM)
     }
 }
@@ -129,7 +119,7 @@ fn axes(out: &mut String, frame: &Frame) {
             if !(frame.low..=frame.high).contains(&ns.log10()) {
                 continue;
             }
-            let y = frame.y(ns);
+            let y = frame.y(ns.log10());
             let _ = writeln!(
                 out,
                 "<line class=\"grid\" x1=\"{LEFT}\" x2=\"{end}\" y1=\"{y:.1}\" y2=\"{y:.1}\"/>\n\
@@ -173,12 +163,9 @@ fn step(most: f64) -> f64 {
 fn lines(out: &mut String, frame: &Frame, points: &[Point]) {
     let mut lowest_free = HEIGHT;
     for (quantile, colour) in COLOURS.iter().enumerate() {
-        let known: Vec<(f64, f64)> = points
-            .iter()
-            .filter_map(|point| {
-                let ns = point.latency_ns[quantile].filter(|&ns| ns > 0)?;
-                Some((frame.x(point.rate_per_s), frame.y(ns as f64)))
-            })
+        let known = line(points, quantile).into_iter();
+        let known: Vec<_> = known
+            .map(|(rate, log)| (frame.x(rate), frame.y(log)))
             .collect();
         let Some(&(last_x, last_y)) = known.last() else {
             continue;

@@ -11,6 +11,8 @@ mod tests;
 pub use backlog::{Backlog, EarlyStop};
 pub use length::{least_rate_per_s, probe_length};
 
+use crate::objective::significant;
+
 /// Limits of a search.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Rules {
@@ -316,17 +318,7 @@ fn within(rules: &Rules, rate_per_s: f64) -> f64 {
 
 /// Rounds to four digits: the rate printed is exactly the rate probed.
 fn rounded(rate_per_s: f64) -> f64 {
-    if rate_per_s <= 0.0 || !rate_per_s.is_finite() {
-        return rate_per_s;
-    }
-    let digits = 3 - rate_per_s.log10().floor() as i32;
-    if digits >= 0 {
-        let scale = 10_f64.powi(digits);
-        (rate_per_s * scale).round() / scale
-    } else {
-        let scale = 10_f64.powi(-digits);
-        (rate_per_s / scale).round() * scale
-    }
+    significant(rate_per_s, 4)
 }
 
 /// The answer from the probes so far.

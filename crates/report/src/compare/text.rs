@@ -1,44 +1,36 @@
 //! A comparison of two runs for a terminal and for Markdown.
 
 use tare_schema::shown::shown;
-use tare_schema::view::{Family, SentenceKind, Table, TableColumn};
+use tare_schema::view::{Family, Table};
 
-use super::RunComparison;
-use crate::markdown::escape;
-use crate::terminal::{Screen, table, wrap};
+use super::{Row, RunComparison, RunName};
+use crate::tables::{figure, group, name, text, words};
+use crate::terminal::{Colour, Screen, sentences, table};
 
 fn figures(comparison: &RunComparison, family: Family) -> Table {
-    let mut table = Table::new("compared-runs", "", "").columns([
-        TableColumn::group("level"),
-        TableColumn::group("arm"),
-        TableColumn::name("metric"),
-        TableColumn::figure("before"),
-        TableColumn::figure("after"),
-        TableColumn::figure("change"),
-        TableColumn::words("outcome"),
-    ]);
-    for row in comparison.rows.iter().filter(|row| row.family == family) {
-        table.push([
-            row.level.as_str().into(),
-            row.arm.as_str().into(),
-            row.metric.label().into(),
-            row.before.as_str().into(),
-            row.after.as_str().into(),
-            row.ratio_text.as_str().into(),
-            row.outcome_text.as_str().into(),
-        ]);
-    }
-    table
+    let rows = comparison.rows.iter();
+    let rows: Vec<&Row> = rows.filter(|row| row.family == family).collect();
+    Table::new("compared-runs", "", "").fill(
+        &rows,
+        [
+            group("level", |row| text(&row.level)),
+            group("arm", |row| text(&row.arm)),
+            name("metric", |row| text(row.metric.label())),
+            figure("before", |row| text(&row.before)),
+            figure("after", |row| text(&row.after)),
+            figure("change", |row| text(&row.ratio_text)),
+            words("outcome", |row| text(&row.outcome_text)),
+        ],
+    )
 }
 
 /// For a terminal: tables, then the verdict.
 #[must_use]
 pub fn terminal(comparison: &RunComparison, screen: Screen) -> String {
-    let width = usize::from(screen.width);
     let mut text = format!(
         "before: {}\nafter:  {}\n",
-        described(comparison, 0),
-        described(comparison, 1)
+        described(&comparison.before),
+        described(&comparison.after)
     );
     for (family, title) in [
         (Family::Primary, "primary figures"),
@@ -54,25 +46,15 @@ pub fn terminal(comparison: &RunComparison, screen: Screen) -> String {
         }
     }
     text.push_str("\nverdict\n");
-    for sentence in &comparison.verdict {
-        let mark = match sentence.kind {
-            SentenceKind::Finding => "",
-            SentenceKind::Warning => "! ",
-            SentenceKind::Note => "· ",
-        };
-        let words = format!("{mark}{}", shown(&sentence.text));
-        text.push_str(&wrap(&words, width, mark.chars().count()));
-        text.push('\n');
-    }
+    let plain = Screen {
+        colour: Colour::Off,
+        ..screen
+    };
+    text.push_str(&sentences(&comparison.verdict, plain));
     text
 }
 
-fn described(comparison: &RunComparison, which: usize) -> String {
-    let run = if which == 0 {
-        &comparison.before
-    } else {
-        &comparison.after
-    };
+fn described(run: &RunName) -> String {
     let blocks = crate::quantity::counted(run.blocks.into(), "block", "blocks");
     format!("{}, {blocks}, started {}", shown(&run.id), run.started)
 }
@@ -80,19 +62,7 @@ fn described(comparison: &RunComparison, which: usize) -> String {
 /// For a pull request: the verdict, then the primary figures.
 #[must_use]
 pub fn markdown(comparison: &RunComparison) -> String {
-    let mut text = String::new();
-    for sentence in &comparison.verdict {
-        let line = escape(&sentence.text);
-        text.push_str(&match sentence.kind {
-            SentenceKind::Finding => format!("- {line}\n"),
-            SentenceKind::Warning => format!("- **Warning:** {line}\n"),
-            SentenceKind::Note => format!("- *{line}*\n"),
-        });
-    }
-    text.push('\n');
-    text.push_str(&crate::markdown::table(&figures(
-        comparison,
-        Family::Primary,
-    )));
-    text
+    let verdict = crate::markdown::sentences(&comparison.verdict);
+    let figures = crate::markdown::table(&figures(comparison, Family::Primary));
+    format!("{verdict}\n{figures}")
 }

@@ -252,29 +252,48 @@ fn same(same: &[(String, String)], number: GrammaticalNumber) -> Vec<String> {
 fn difference(overhead: &Overhead, number: GrammaticalNumber, exchanges: &str) -> Option<String> {
     let added = overhead.added?;
     let ratio = overhead.ratio?;
-    let grows = added.estimate > 0.0;
-    let amount = quantity::difference(overhead.unit, &added, Sign::Spoken);
     let name = object(overhead.metric);
-    Some(match overhead.metric {
-        rate if rate.is_rate() => {
-            let way = if grows { "raise" } else { "lower" };
-            let change = quantity::change(&ratio, Sign::Spoken);
-            format!("{} {name} by {change}", verb(number, way))
-        }
+    if !overhead.metric.is_rate() {
+        return Some(added_clause(
+            overhead.metric,
+            name,
+            &added,
+            number,
+            exchanges,
+        ));
+    }
+    let way = match added.estimate > 0.0 {
+        true => "raise",
+        false => "lower",
+    };
+    let change = quantity::change(&ratio, Sign::Spoken);
+    Some(format!("{} {name} by {change}", verb(number, way)))
+}
+
+/// "adds 0.31 ms (0.28–0.34) to the median": the difference of a metric that is not a rate; `name` has its article.
+pub fn added_clause(
+    metric: Metric,
+    name: &str,
+    added: &Interval,
+    number: GrammaticalNumber,
+    exchanges: &str,
+) -> String {
+    let grows = added.estimate > 0.0;
+    let amount = quantity::difference(metric.unit(), added, Sign::Spoken);
+    match metric {
         Metric::Cpu | Metric::CpuTotal => {
-            let whose = if overhead.metric == Metric::Cpu {
-                ""
-            } else {
-                " over all parts"
+            let whose = match metric {
+                Metric::Cpu => "",
+                _ => " over all parts",
             };
             let cost = verb(number, if grows { "cost" } else { "save" });
-            format!("{cost} {}{whose}", cores(&added, exchanges, Sign::Spoken))
+            format!("{cost} {}{whose}", cores(added, exchanges, Sign::Spoken))
         }
         Metric::Memory if grows => format!("{} {amount} of memory", verb(number, "take")),
         Metric::Memory => format!("{} {amount} of memory", verb(number, "save")),
         _ if grows => format!("{} {amount} to {name}", verb(number, "add")),
         _ => format!("{} {amount} off {name}", verb(number, "take")),
-    })
+    }
 }
 
 /// "adds A to the median", "adds B to p99", "costs C" → "adds A to the median and B to p99", "costs C".

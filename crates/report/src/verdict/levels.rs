@@ -10,15 +10,28 @@ use crate::{quantity, saturation};
 
 /// A sentence per arm and level, the last level first.
 pub fn sentences(plan: &Plan, view: &View) -> Vec<String> {
+    each_level(plan, view, |[level, base], overheads, arm| {
+        let of_arm = match view.arms.len() {
+            1 => String::new(),
+            _ => format!(" in {arm}"),
+        };
+        sentence(plan, [level, base], overheads, &of_arm)
+    })
+}
+
+/// The sentences on each level with the one that it is compared with, its overheads and their arm.
+fn each_level(
+    plan: &Plan,
+    view: &View,
+    sentence: impl Fn([&Level; 2], &[&Overhead], &str) -> Option<String>,
+) -> Vec<String> {
     let mut texts = Vec::new();
     for arm in view.arms.iter().filter(|arm| arm.not_run.is_none()) {
         for level in plan.levels.iter().skip(1).rev() {
             let overheads = primary(view, plan, Family::Primary, &arm.name, &level.name);
-            let of_arm = match view.arms.len() {
-                1 => String::new(),
-                _ => format!(" in {}", arm.name),
-            };
-            texts.extend(sentence(plan, level, &overheads, &of_arm));
+            let base = overheads.first().map(|one| one.against_level.as_str());
+            let base = plan.levels.iter().find(|level| Some(&*level.name) == base);
+            texts.extend(base.and_then(|base| sentence([level, base], &overheads, &arm.name)));
         }
     }
     texts
@@ -26,39 +39,17 @@ pub fn sentences(plan: &Plan, view: &View) -> Vec<String> {
 
 /// The same for a provisional run: ratios without intervals.
 pub fn so_far(plan: &Plan, view: &View) -> Vec<String> {
-    let mut texts = Vec::new();
-    for arm in view.arms.iter().filter(|arm| arm.not_run.is_none()) {
-        for level in plan.levels.iter().skip(1).rev() {
-            let overheads = primary(view, plan, Family::Primary, &arm.name, &level.name);
-            let Some(base) = overheads.first().map(|one| one.against_level.as_str()) else {
-                continue;
-            };
-            let Some(base) = plan.levels.iter().find(|level| level.name == base) else {
-                continue;
-            };
-            let ratios: Vec<String> = overheads
-                .iter()
-                .filter_map(|one| {
-                    Some(format!(
-                        "{} {}",
-                        metric_name(one.metric),
-                        quantity::times(&one.ratio?)
-                    ))
-                })
-                .collect();
-            if !ratios.is_empty() {
-                let (what, against) = (
-                    level_phrase(plan, level, Place::Subject),
-                    level_phrase(plan, base, Place::Object),
-                );
-                texts.push(format!(
-                    "So far {what}, against {against}: {}.",
-                    list(&ratios)
-                ));
-            }
-        }
-    }
-    texts
+    each_level(plan, view, |[level, base], overheads, _| {
+        let ratio = |one: &&Overhead| {
+            let ratio = quantity::times(&one.ratio?);
+            Some(format!("{} {ratio}", metric_name(one.metric)))
+        };
+        let ratios: Vec<String> = overheads.iter().filter_map(ratio).collect();
+        let what = level_phrase(plan, level, Place::Subject);
+        let against = level_phrase(plan, base, Place::Object);
+        let ratios = (!ratios.is_empty()).then(|| list(&ratios))?;
+        Some(format!("So far {what}, against {against}: {ratios}."))
+    })
 }
 
 /// The first level that saturates this machine, where a count (of producers, …) grows from level to level; `None` if no level
@@ -97,9 +88,12 @@ pub fn past_saturation(plan: &Plan, view: &View) -> Option<String> {
     })
 }
 
-fn sentence(plan: &Plan, level: &Level, overheads: &[&Overhead], of_arm: &str) -> Option<String> {
-    let base = overheads.first()?.against_level.as_str();
-    let base = plan.levels.iter().find(|level| level.name == base)?;
+fn sentence(
+    plan: &Plan,
+    [level, base]: [&Level; 2],
+    overheads: &[&Overhead],
+    of_arm: &str,
+) -> Option<String> {
     let mut differing = Vec::new();
     let mut same = Vec::new();
     let mut undecided = UndecidedMetrics::default();

@@ -5,7 +5,7 @@ use tare_schema::plan::{GrammaticalNumber, Plan};
 use tare_schema::view::{Interval, View, WaterfallSequence, WaterfallStep, WaterfallView};
 
 use super::at_level;
-use super::clauses::{capitalize, list, object, verb};
+use super::clauses::{added_clause, capitalize, cores, list, object};
 use crate::quantity::{self, Sign};
 
 /// Whether an arm belongs to a waterfall, and so has no sentence of its own.
@@ -129,13 +129,12 @@ impl StepClauses {
                 _ => continue,
             };
             if excludes_zero {
-                clauses.clauses.push(clause(metric, &added, number));
+                let name = format!("the {}", metric.label());
+                let clause = added_clause(metric, &name, &added, number, "requests");
+                clauses.clauses.push(clause);
             } else {
                 let amount = match metric {
-                    Metric::Cpu => format!(
-                        "{} per 1000 requests/s",
-                        quantity::cores(&added, Sign::Shown)
-                    ),
+                    Metric::Cpu => cores(&added, "requests", Sign::Shown),
                     _ => quantity::difference(metric.unit(), &added, Sign::Shown),
                 };
                 clauses
@@ -157,23 +156,5 @@ impl StepClauses {
                 list(&self.clauses)
             )),
         }
-    }
-}
-
-fn clause(metric: Metric, added: &Interval, number: GrammaticalNumber) -> String {
-    let grows = added.estimate > 0.0;
-    if metric == Metric::Cpu {
-        let cost = verb(number, if grows { "cost" } else { "save" });
-        let cores = quantity::cores(added, Sign::Spoken);
-        return format!("{cost} {cores} per 1000 requests/s");
-    }
-    let amount = quantity::difference(metric.unit(), added, Sign::Spoken);
-    match grows {
-        true => format!("{} {amount} to the {}", verb(number, "add"), metric.label()),
-        false => format!(
-            "{} {amount} off the {}",
-            verb(number, "take"),
-            metric.label()
-        ),
     }
 }
