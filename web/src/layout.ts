@@ -1,11 +1,11 @@
 // How a view is laid out in pictures: one panel per level with the arms in it, or one per arm with its levels in it.
-import { inks, type Ink } from "./palette";
+import { inks, type SeriesStyle } from "./palette";
 import type { CellView, View } from "./view";
 
 /** One thing compared, within a panel. */
 export interface Series {
   name: string;
-  ink: Ink;
+  ink: SeriesStyle;
   cell: CellView;
 }
 
@@ -22,7 +22,7 @@ export interface Panel {
 /** The panels of a view and the ink of everything compared. */
 export interface Layout {
   panels: Panel[];
-  inks: Map<string, Ink>;
+  inks: Map<string, SeriesStyle>;
 }
 
 /** Panels that share an axis with the given one, and what to say when those are not all. */
@@ -86,7 +86,7 @@ function byArm(view: View): Layout {
   return { panels, inks: ink };
 }
 
-function seriesOf(names: string[], find: (name: string) => CellView | undefined, ink: Map<string, Ink>): Series[] {
+function seriesOf(names: string[], find: (name: string) => CellView | undefined, ink: Map<string, SeriesStyle>): Series[] {
   return names.flatMap((name) => {
     const cell = find(name);
     const own = ink.get(name);

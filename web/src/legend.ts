@@ -1,9 +1,9 @@
 // Keys of pictures: what a line, a mark or a shade stands for; drawn the same on the page and in saved pictures.
 
-import type { Ink } from "./palette";
+import type { SeriesStyle } from "./palette";
 
 /** One entry of a key. */
-export interface Key {
+export interface LegendEntry {
   label: string;
   color: string;
   shape: "line" | "swatch" | "swatch-pale" | "diamond" | "diamond-open" | "circle" | "circle-open" | "square" | "square-open" | "times" | "zero";
@@ -11,7 +11,7 @@ export interface Key {
 }
 
 /** The entry of a line. */
-export function lineKey(label: string, ink: Ink | undefined): Key {
+export function lineKey(label: string, ink: SeriesStyle | undefined): LegendEntry {
   return { label, color: ink?.color ?? "var(--ink)", dash: ink?.dash, shape: "line" };
 }
 
@@ -19,7 +19,7 @@ export function lineKey(label: string, ink: Ink | undefined): Key {
 export const SIGN_WIDTH = 22;
 
 /** An SVG element for a key's sign, as attributes that both JSX and the DOM take. */
-export interface Sign {
+export interface LegendSymbol {
   tag: "path" | "rect";
   attributes: Record<string, string>;
 }
@@ -29,8 +29,8 @@ const CIRCLE = "M15 6A4 4 0 1 1 7 6A4 4 0 1 1 15 6Z";
 const SQUARE = "M7.5 2.5H14.5V9.5H7.5Z";
 
 /** How a key's sign is drawn. */
-export function signOf(key: Key): Sign {
-  const path = (d: string, filled: boolean): Sign => ({
+export function signOf(key: LegendEntry): LegendSymbol {
+  const path = (d: string, filled: boolean): LegendSymbol => ({
     tag: "path",
     attributes: { d, fill: filled ? key.color : "none", stroke: key.color, "stroke-width": "1.8" },
   });

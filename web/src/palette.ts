@@ -1,7 +1,7 @@
 // Colours and dashes: one for each thing compared, the same in every picture; distinct for colour-blind readers and in print.
 
 /** How a thing is drawn. */
-export interface Ink {
+export interface SeriesStyle {
   color: string;
   dash: string;
   width: number;
@@ -10,9 +10,9 @@ export interface Ink {
 const HUES = 7;
 const DASHES = ["", "7 3", "2 2.5", "10 3 2 3", "5 2", "1 3", "12 4"];
 
-/** Ink for each name in order; the baseline is neutral. */
-export function inks(names: readonly string[], baseline: string | undefined): Map<string, Ink> {
-  const out = new Map<string, Ink>();
+/** SeriesStyle for each name in order; the baseline is neutral. */
+export function inks(names: readonly string[], baseline: string | undefined): Map<string, SeriesStyle> {
+  const out = new Map<string, SeriesStyle>();
   let next = 0;
   for (const name of names) {
     if (name === baseline) {

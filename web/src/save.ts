@@ -1,13 +1,13 @@
 // Saving a picture as a file of its own: title, key and reading help go into it, and the page's colours are written out.
-import { SIGN_WIDTH, signOf, type Key } from "./legend";
+import { SIGN_WIDTH, signOf, type LegendEntry } from "./legend";
 
 /** Everything that a saved picture carries. */
-export interface Sheet {
+export interface ExportedChart {
   title: string;
   how: string;
   /** Where it comes from: experiment, run and version. */
   source: string;
-  keys: readonly Key[];
+  keys: readonly LegendEntry[];
   picture: SVGSVGElement;
 }
 
@@ -63,7 +63,7 @@ function wrapped(text: string, width: number, measure: (text: string) => number)
 }
 
 /** The picture as one SVG that needs nothing of the page. */
-export function asSvg(sheet: Sheet): SVGSVGElement {
+export function asSvg(sheet: ExportedChart): SVGSVGElement {
   const resolve = resolver();
   const box = sheet.picture.getBoundingClientRect();
   const width = box.width + 2 * MARGIN;
@@ -99,7 +99,7 @@ export function asSvg(sheet: Sheet): SVGSVGElement {
 }
 
 function addKeys(
-  keys: readonly Key[],
+  keys: readonly LegendEntry[],
   parts: SVGElement[],
   top: number,
   room: number,
@@ -133,17 +133,17 @@ function download(blob: Blob, name: string): void {
   setTimeout(() => URL.revokeObjectURL(link.href), 10_000);
 }
 
-function svgBlob(sheet: Sheet): Blob {
+function svgBlob(sheet: ExportedChart): Blob {
   return new Blob([new XMLSerializer().serializeToString(asSvg(sheet))], { type: "image/svg+xml" });
 }
 
 /** Saves the picture as `name`.svg. */
-export function saveSvg(sheet: Sheet, name: string): void {
+export function saveSvg(sheet: ExportedChart, name: string): void {
   download(svgBlob(sheet), `${name}.svg`);
 }
 
 /** Saves the picture as `name`.png at twice its size on the page. */
-export async function savePng(sheet: Sheet, name: string): Promise<void> {
+export async function savePng(sheet: ExportedChart, name: string): Promise<void> {
   const url = URL.createObjectURL(svgBlob(sheet));
   try {
     const image = new Image();

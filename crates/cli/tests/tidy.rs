@@ -219,7 +219,7 @@ const REPLACED_NAMES: &str = "as_published asked_per_s AsPublished Beds Bell bri
     Occasion open_over OursReport Outbox OwnDef pay_debts Picture PlannedEvent PodDoor Precedence Punctuality Ragged \
     RecordWay Remedy requests_at right_by_status Roster RUBBISH Rung say_goodbye Scene sent_again Shelf silent_ns \
     Speaker stamped_by_us Stay Storm Telescope think_spread TlsSeen ToldRow ToldView TryReport unasked_packets \
-    Unfilled unjudged Wanted WayUsage WayView Went Worked";
+    Unfilled unjudged Unlike Wanted WayUsage WayView Went Worked";
 
 #[test]
 fn names_that_were_replaced_do_not_come_back() {

@@ -13,7 +13,7 @@ const METRICS: &str = "p50 … p99.99, max, mean, each also as response-p50 …,
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Condition {
     /// The metric.
-    pub metric: Metric,
+    pub metric: LoadMetric,
     /// The comparison.
     pub comparison: Comparison,
     /// The limit: nanoseconds, answers per second, a count, or a share.
@@ -22,9 +22,9 @@ pub struct Condition {
 
 /// A metric of a load.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Metric {
+pub enum LoadMetric {
     /// A latency in ns.
-    Latency(Of, Point),
+    Latency(TimeKind, Statistic),
     /// Answers per second within the window.
     Rate,
     /// Failed exchanges.
@@ -35,7 +35,7 @@ pub enum Metric {
 
 /// A kind of time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Of {
+pub enum TimeKind {
     /// Latency, from the release.
     Latency,
     /// Response time, from the intended start.
@@ -48,7 +48,7 @@ pub enum Of {
 
 /// A statistic of a distribution.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Point {
+pub enum Statistic {
     /// A quantile from 0 to 1.
     Quantile(f64),
     /// The largest.
@@ -68,7 +68,7 @@ impl FromStr for Condition {
             })?;
         let metric = match name.parse()? {
             // With a percent sign a share, else a count.
-            Metric::Errors if limit.ends_with('%') => Metric::ErrorRate,
+            LoadMetric::Errors if limit.ends_with('%') => LoadMetric::ErrorRate,
             metric => metric,
         };
         Ok(Self {
@@ -79,27 +79,27 @@ impl FromStr for Condition {
     }
 }
 
-impl FromStr for Metric {
+impl FromStr for LoadMetric {
     type Err = String;
 
     fn from_str(name: &str) -> Result<Self, String> {
         match name {
-            "rate" => return Ok(Metric::Rate),
-            "errors" => return Ok(Metric::Errors),
-            "error-rate" => return Ok(Metric::ErrorRate),
+            "rate" => return Ok(LoadMetric::Rate),
+            "errors" => return Ok(LoadMetric::Errors),
+            "error-rate" => return Ok(LoadMetric::ErrorRate),
             _ => {}
         }
         let (of, point) = match name.split_once('-') {
-            Some(("response", point)) => (Of::Response, point),
-            Some(("service", point)) => (Of::Service, point),
-            Some(("lateness", point)) => (Of::Lateness, point),
-            Some(("latency", point)) => (Of::Latency, point),
-            _ => (Of::Latency, name),
+            Some(("response", point)) => (TimeKind::Response, point),
+            Some(("service", point)) => (TimeKind::Service, point),
+            Some(("lateness", point)) => (TimeKind::Lateness, point),
+            Some(("latency", point)) => (TimeKind::Latency, point),
+            _ => (TimeKind::Latency, name),
         };
         let unknown = || format!("{name:?} is nothing that is measured: use {METRICS}");
         let point = match point {
-            "max" => Point::Max,
-            "mean" => Point::Mean,
+            "max" => Statistic::Max,
+            "mean" => Statistic::Mean,
             _ => {
                 let percent = point.strip_prefix('p').ok_or_else(unknown)?;
                 let percent: f64 = percent.parse().map_err(|_| unknown())?;
@@ -108,34 +108,34 @@ impl FromStr for Metric {
                         "there is no {name}: a percentile lies between 0 and 100, as in p99.9"
                     ));
                 }
-                Point::Quantile(percent / 100.0)
+                Statistic::Quantile(percent / 100.0)
             }
         };
-        Ok(Metric::Latency(of, point))
+        Ok(LoadMetric::Latency(of, point))
     }
 }
 
-impl Metric {
+impl LoadMetric {
     fn read_limit(self, text: &str) -> Result<f64, String> {
         let number = |text: &str| {
             let number = text.parse::<f64>().ok();
             number.filter(|number| number.is_finite() && *number >= 0.0)
         };
         match self {
-            Metric::Latency(..) => text
+            LoadMetric::Latency(..) => text
                 .parse::<Period>()
                 .map(|period| period.as_ns() as f64)
                 .map_err(|error| error.to_string()),
-            Metric::Rate => number(text.trim_end_matches("/s"))
+            LoadMetric::Rate => number(text.trim_end_matches("/s"))
                 .ok_or_else(|| format!("{text:?} is no rate: write answers a second, as in 1000")),
-            Metric::Errors => number(text)
+            LoadMetric::Errors => number(text)
                 .filter(|count| count.fract() == 0.0)
                 .ok_or_else(|| {
                     format!(
                         "{text:?} is neither a count nor a share: write errors<10 or errors<0.1%"
                     )
                 }),
-            Metric::ErrorRate => text
+            LoadMetric::ErrorRate => text
                 .parse::<Share>()
                 .map(|share| share.0)
                 .map_err(|error| error.to_string()),
@@ -143,23 +143,23 @@ impl Metric {
     }
 }
 
-impl fmt::Display for Metric {
+impl fmt::Display for LoadMetric {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (of, point) = match self {
-            Metric::Rate => return f.write_str("rate"),
-            Metric::Errors | Metric::ErrorRate => return f.write_str("errors"),
-            Metric::Latency(of, point) => (of, point),
+            LoadMetric::Rate => return f.write_str("rate"),
+            LoadMetric::Errors | LoadMetric::ErrorRate => return f.write_str("errors"),
+            LoadMetric::Latency(of, point) => (of, point),
         };
         f.write_str(match of {
-            Of::Latency => "",
-            Of::Response => "response-",
-            Of::Service => "service-",
-            Of::Lateness => "lateness-",
+            TimeKind::Latency => "",
+            TimeKind::Response => "response-",
+            TimeKind::Service => "service-",
+            TimeKind::Lateness => "lateness-",
         })?;
         match point {
-            Point::Quantile(q) => write!(f, "p{}", (q * 1e6).round() / 1e4),
-            Point::Max => f.write_str("max"),
-            Point::Mean => f.write_str("mean"),
+            Statistic::Quantile(q) => write!(f, "p{}", (q * 1e6).round() / 1e4),
+            Statistic::Max => f.write_str("max"),
+            Statistic::Mean => f.write_str("mean"),
         }
     }
 }
@@ -177,16 +177,16 @@ mod tests {
         let p99 = read("p99<5ms");
         assert_eq!(
             p99.metric,
-            Metric::Latency(Of::Latency, Point::Quantile(0.99))
+            LoadMetric::Latency(TimeKind::Latency, Statistic::Quantile(0.99))
         );
         assert_eq!((p99.comparison, p99.limit), (Comparison::Below, 5e6));
         assert_eq!(
             read("service-p99.9 <= 1s").metric,
-            Metric::Latency(Of::Service, Point::Quantile(99.9 / 100.0))
+            LoadMetric::Latency(TimeKind::Service, Statistic::Quantile(99.9 / 100.0))
         );
         assert_eq!(
             read("lateness-p99<100us").metric,
-            Metric::Latency(Of::Lateness, Point::Quantile(0.99))
+            LoadMetric::Latency(TimeKind::Lateness, Statistic::Quantile(0.99))
         );
         assert_eq!(read("rate>=1000/s").limit, 1000.0);
         assert_eq!(read("error-rate<0.1%").limit, 0.001);
@@ -196,7 +196,7 @@ mod tests {
     #[test]
     fn errors_are_a_share_with_a_per_cent_sign_and_a_count_without() {
         assert_eq!(read("errors < 0.1%"), read("error-rate < 0.1%"));
-        assert_eq!(read("errors < 3").metric, Metric::Errors);
+        assert_eq!(read("errors < 3").metric, LoadMetric::Errors);
     }
 
     #[test]

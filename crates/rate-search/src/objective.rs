@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use tare_stats::{Latencies, Quantile};
 
-use crate::condition::{Condition, Metric, Of, Point};
+use crate::condition::{Condition, LoadMetric, Statistic, TimeKind};
 
 /// The smallest share of the rate that must be answered within the window (the bound of [`tare_stats::knee`]).
 const REACHED_MIN: f64 = tare_stats::knee::ACHIEVED_SHARE_MIN;
@@ -57,8 +57,8 @@ impl Objective {
     pub fn share(&self, errors: ErrorsShown) -> Option<f64> {
         let shares = self.conditions.iter().filter_map(|condition| {
             let share = match (condition.metric, errors) {
-                (Metric::Latency(_, Point::Quantile(q)), _) => 1.0 - q,
-                (Metric::ErrorRate, ErrorsShown::Yes) => {
+                (LoadMetric::Latency(_, Statistic::Quantile(q)), _) => 1.0 - q,
+                (LoadMetric::ErrorRate, ErrorsShown::Yes) => {
                     condition.limit * QUANTILE_OVER_RULE_OF_THREE
                 }
                 _ => return None,
@@ -73,16 +73,17 @@ impl Objective {
         self.conditions
             .iter()
             .filter_map(|condition| match condition.metric {
-                Metric::Latency(_, Point::Quantile(q)) => Some((condition.limit, 1.0 - q)),
-                Metric::Latency(_, Point::Max) => Some((condition.limit, 0.0)),
+                LoadMetric::Latency(_, Statistic::Quantile(q)) => Some((condition.limit, 1.0 - q)),
+                LoadMetric::Latency(_, Statistic::Max) => Some((condition.limit, 0.0)),
                 _ => None,
             })
     }
 
     /// Whether errors have a limit of their own; else they do not count towards the achieved rate.
     fn limits_errors(&self) -> bool {
-        let is_error =
-            |condition: &Condition| matches!(condition.metric, Metric::Errors | Metric::ErrorRate);
+        let is_error = |condition: &Condition| {
+            matches!(condition.metric, LoadMetric::Errors | LoadMetric::ErrorRate)
+        };
         self.conditions.iter().any(is_error)
     }
 
@@ -170,36 +171,36 @@ impl From<Quantile> for Value {
 
 /// The worse of two statistics: over successful exchanges only, and over all. Fast errors must not improve a tail, and slow
 /// errors must count.
-fn worst(metric: Metric, tried: &ProbeMetrics<'_>) -> Value {
+fn worst(metric: LoadMetric, tried: &ProbeMetrics<'_>) -> Value {
     let of = |point, latency: &Latencies| match point {
-        Point::Quantile(q) => latency.quantile(q).into(),
-        Point::Max => latency.max().map_or(Value::Unknown, Value::from),
-        Point::Mean => latency.mean_ns().map_or(Value::Unknown, Value::Exactly),
+        Statistic::Quantile(q) => latency.quantile(q).into(),
+        Statistic::Max => latency.max().map_or(Value::Unknown, Value::from),
+        Statistic::Mean => latency.mean_ns().map_or(Value::Unknown, Value::Exactly),
     };
     match metric {
-        Metric::Latency(_, point) if tried.wrong == 0 => of(point, tried.latency),
-        Metric::Latency(_, point) => {
+        LoadMetric::Latency(_, point) if tried.wrong == 0 => of(point, tried.latency),
+        LoadMetric::Latency(_, point) => {
             let (all, ok) = (of(point, tried.latency), of(point, tried.latency_ok));
             match all.severity() >= ok.severity() {
                 true => all,
                 false => ok,
             }
         }
-        Metric::Rate => Value::Exactly(tried.ok_per_s),
-        Metric::Errors => Value::Exactly(tried.wrong as f64),
-        Metric::ErrorRate => match tried.exchanges {
+        LoadMetric::Rate => Value::Exactly(tried.ok_per_s),
+        LoadMetric::Errors => Value::Exactly(tried.wrong as f64),
+        LoadMetric::ErrorRate => match tried.exchanges {
             0 => Value::Unknown,
             all => Value::Exactly(tried.wrong as f64 / all as f64),
         },
     }
 }
 
-fn format_value(metric: Metric, value: Value) -> String {
+fn format_value(metric: LoadMetric, value: Value) -> String {
     let figure = |value: f64| match metric {
-        Metric::ErrorRate => format!("{} %", rounded(value * 100.0)),
-        Metric::Errors => format!("{value}"),
-        Metric::Rate => format!("{}/s", rounded(value)),
-        Metric::Latency(..) => time(value),
+        LoadMetric::ErrorRate => format!("{} %", rounded(value * 100.0)),
+        LoadMetric::Errors => format!("{value}"),
+        LoadMetric::Rate => format!("{}/s", rounded(value)),
+        LoadMetric::Latency(..) => time(value),
     };
     match value {
         Value::Exactly(value) => figure(value),
@@ -262,14 +263,18 @@ impl FromStr for Objective {
 fn condition(text: &str) -> Result<Condition, String> {
     let read: Condition = text.parse().map_err(|error| format!("{text:?}: {error}"))?;
     match read.metric {
-        Metric::Rate => Err("the rate is what is searched for: limit it by --max-rate".into()),
-        Metric::Latency(Of::Response | Of::Service | Of::Lateness, _) => Err(format!(
-            "{text:?}: a search limits latencies, or else a queue would not count: write p99 < 5ms"
-        )),
+        LoadMetric::Rate => Err("the rate is what is searched for: limit it by --max-rate".into()),
+        LoadMetric::Latency(TimeKind::Response | TimeKind::Service | TimeKind::Lateness, _) => {
+            Err(format!(
+                "{text:?}: a search limits latencies, or else a queue would not count: write p99 < 5ms"
+            ))
+        }
         _ if read.comparison.wants_more() => Err(format!(
             "{text:?}: a search limits from above: write p99 < 5ms or errors < 0.1%"
         )),
-        Metric::Latency(Of::Latency, _) | Metric::Errors | Metric::ErrorRate => Ok(read),
+        LoadMetric::Latency(TimeKind::Latency, _) | LoadMetric::Errors | LoadMetric::ErrorRate => {
+            Ok(read)
+        }
     }
 }
 

@@ -1,7 +1,7 @@
 // What is done a second against what the levels vary, one line per arm.
 import * as Plot from "@observablehq/plot";
 import { count, quantity, significant, tick } from "../format";
-import type { Ink } from "../palette";
+import type { SeriesStyle } from "../palette";
 import { linearTicks, zeroDomain } from "../scale";
 import { drawLines, ticksWithin, tip, type Picture } from "./frame";
 
@@ -14,14 +14,14 @@ export interface Step {
 }
 
 /** One arm over all levels. */
-export interface Climb {
+export interface ThroughputSeries {
   name: string;
-  ink: Ink;
+  ink: SeriesStyle;
   steps: Step[];
 }
 
 /** Draws the lines, each point with its lowest and highest block. */
-export function throughputPicture(climbs: readonly Climb[], varied: string, width: number): Picture {
+export function throughputPicture(climbs: readonly ThroughputSeries[], varied: string, width: number): Picture {
   const marginLeft = 56;
   const steps = climbs.flatMap((climb) => climb.steps);
   const x = zeroDomain(steps.map((step) => step.x), 0.04);

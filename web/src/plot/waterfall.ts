@@ -7,13 +7,13 @@ import type { Picture } from "./frame";
 import { rowsOnAxis, type Placed, type Row } from "./rows";
 
 /** What a bar is: a whole arm, what a step adds or takes away, or a step whose interval has nothing in it. */
-export type Bar = "whole" | "adds" | "takes" | "unsure";
+export type Bar = "total" | "increase" | "decrease" | "undecided";
 
 export const BARS: Record<Bar, { color: string; label: string; opacity: number }> = {
-  whole: { color: "var(--baseline)", label: "an arm as it is", opacity: 1 },
-  adds: { color: "var(--hue-0)", label: "added by a step", opacity: 1 },
-  takes: { color: "var(--hue-1)", label: "taken away by a step", opacity: 0.25 },
-  unsure: { color: "var(--quiet)", label: "undecided", opacity: 0.15 },
+  total: { color: "var(--baseline)", label: "an arm as it is", opacity: 1 },
+  increase: { color: "var(--hue-0)", label: "added by a step", opacity: 1 },
+  decrease: { color: "var(--hue-1)", label: "taken away by a step", opacity: 0.25 },
+  undecided: { color: "var(--quiet)", label: "undecided", opacity: 0.15 },
 };
 
 export interface BarRow extends Row {
@@ -27,15 +27,15 @@ export interface BarRow extends Row {
 
 /** What the bar of a step is: without an interval (too few blocks) its estimate is all there is. */
 export function barOf({ added }: WaterfallStep): Bar {
-  if (present(added?.low) && present(added?.high) && added.low <= 0 && added.high >= 0) return "unsure";
-  return present(added?.estimate) && added.estimate < 0 ? "takes" : "adds";
+  if (present(added?.low) && present(added?.high) && added.low <= 0 && added.high >= 0) return "undecided";
+  return present(added?.estimate) && added.estimate < 0 ? "decrease" : "increase";
 }
 
 /** The rows of an order, in units of the axis. */
 export function barsOf(sequence: WaterfallSequence, unit: Unit, per: number): BarRow[] {
   const scaled = (value: number | null | undefined) => (present(value) ? value / per : null);
   const whole = (name: string, value: number | null | undefined, reading: string): BarRow => ({
-    group: null, name, color: BARS.whole.color, reading: [reading], from: 0, to: scaled(value), low: null, high: null, bar: "whole",
+    group: null, name, color: BARS.total.color, reading: [reading], from: 0, to: scaled(value), low: null, high: null, bar: "total",
   });
   const steps = sequence.steps.map((step): BarRow => {
     const bar = barOf(step);
@@ -70,13 +70,13 @@ export function waterfallPicture(sequence: WaterfallSequence, all: readonly Wate
     domain: () => zeroDomain(shared),
     axis: scale.label,
     tick,
-    under: (placed) => [joints(placed)],
+    under: (placed) => [connectors(placed)],
     over: (placed) => [...bars(placed), intervals(placed)],
   });
 }
 
 /** Where one bar ends and the next begins. */
-function joints(placed: readonly Placed<BarRow>[]): Plot.Markish {
+function connectors(placed: readonly Placed<BarRow>[]): Plot.Markish {
   const drawn = placed.filter(({ row }) => row.from !== null && row.to !== null);
   const pairs = drawn.slice(0, -1).map((item, index) => ({ at: item.row.to ?? 0, y1: item.trackY, y2: drawn[index + 1]?.trackY ?? item.trackY }));
   return Plot.ruleX(pairs, { x: "at", y1: "y1", y2: "y2", stroke: "var(--quiet)", strokeDasharray: "2,3" });

@@ -1,7 +1,7 @@
 // CPU and memory of each part.
 import type { JSX } from "preact";
 import { drawn, type Layout, type Panel } from "../layout";
-import type { Key } from "../legend";
+import type { LegendEntry } from "../legend";
 import { shades } from "../palette";
 import { partsEnd, partsPicture, partsShown, type Resource } from "../plot/parts";
 import type { View } from "../view";
@@ -17,7 +17,7 @@ const HOW: Record<Resource, string> = {
 function Bars(props: { panel: Panel; resource: Resource; colors: Map<string, string>; end: number }): JSX.Element {
   const { panel, resource, colors, end } = props;
   const parts = partsShown(panel.series.flatMap((series) => series.cell.parts), resource);
-  const keys = [...new Set(parts.map((part) => part.instance))].map((label): Key => ({ label, color: colors.get(label) ?? "var(--tare-0)", shape: "swatch" }));
+  const keys = [...new Set(parts.map((part) => part.instance))].map((label): LegendEntry => ({ label, color: colors.get(label) ?? "var(--tare-0)", shape: "swatch" }));
   const title = resource === "cpu" ? "CPU per part" : "Peak memory per part";
   return (
     <Picture

@@ -1,6 +1,6 @@
 // Injected faults, their effects on the load, and the records read back.
 import type { JSX } from "preact";
-import type { Key } from "../legend";
+import type { LegendEntry } from "../legend";
 import { canDraw, faultPicture, INK, SHOWN, type Shown } from "../plot/fault";
 import type { FaultView, View } from "../view";
 import { Picture } from "./Picture";
@@ -12,9 +12,9 @@ const HOW =
 
 function Line({ item, shown }: { item: FaultView; shown: Shown }): JSX.Element | null {
   if (!canDraw(item, shown)) return null;
-  const keys: Key[] = [
+  const keys: LegendEntry[] = [
     { label: SHOWN[shown], color: INK.line, shape: "swatch" },
-    ...(item.faults.length > 0 ? [{ label: "fault", color: INK.fault, shape: "swatch" } as Key] : []),
+    ...(item.faults.length > 0 ? [{ label: "fault", color: INK.fault, shape: "swatch" } as LegendEntry] : []),
   ];
   const title = `${SHOWN[shown].charAt(0).toUpperCase()}${SHOWN[shown].slice(1)}, ${item.arm}, ${item.level}`;
   return <Picture title={title} how={HOW} keys={keys} file={`fault-${shown}-${item.arm}-${item.level}`} draw={(width) => faultPicture(item, shown, width)} />;

@@ -1,14 +1,14 @@
 // The error of the generator, beside what it measured.
 import type { JSX } from "preact";
 import { drawn, type Layout } from "../layout";
-import type { Key } from "../legend";
+import type { LegendEntry } from "../legend";
 import { generatorDomain, generatorPicture } from "../plot/generator";
 import type { View } from "../view";
 import { Picture } from "./Picture";
 import { Section } from "./Section";
 import { Tables } from "./Tables";
 
-const KEYS: readonly Key[] = [
+const KEYS: readonly LegendEntry[] = [
   { label: "generator’s lateness, p50 and worst block’s p99", color: "var(--ink)", shape: "square-open" },
   { label: "service time measured, p50 and p99", color: "var(--ink)", shape: "circle" },
 ];

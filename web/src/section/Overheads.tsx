@@ -2,14 +2,14 @@
 import type { JSX } from "preact";
 import { useState } from "preact/hooks";
 import type { Layout } from "../layout";
-import type { Key } from "../legend";
+import type { LegendEntry } from "../legend";
 import { MARKS, forestPicture, markOf, type Labelled, type Mark, type Side } from "../plot/forest";
 import type { Family, MetricHead, Overhead, View } from "../view";
 import { Picture } from "./Picture";
 import { Choice, Section } from "./Section";
 import { Tables } from "./Tables";
 
-const MARK_KEYS: Record<Mark, Key["shape"]> = {
+const MARK_KEYS: Record<Mark, LegendEntry["shape"]> = {
   differs: "diamond",
   "differs-little": "diamond-open",
   same: "circle-open",
@@ -51,7 +51,7 @@ function Forest(props: { head: MetricHead; rows: Labelled[]; side: Side; title: 
   const { head, rows, side } = props;
   const seen = new Set(rows.map((row) => markOf(row.overhead)));
   const marks = (Object.keys(MARKS) as Mark[]).filter((mark) => seen.has(mark));
-  const keys: Key[] = marks.map((mark) => ({ label: MARKS[mark].label, color: "var(--ink)", shape: MARK_KEYS[mark] }));
+  const keys: LegendEntry[] = marks.map((mark) => ({ label: MARKS[mark].label, color: "var(--ink)", shape: MARK_KEYS[mark] }));
   if (rows.some((row) => row.overhead.margin != null)) keys.push({ label: "margin", color: "var(--band)", shape: "swatch" });
   const direction = head.better === "lower" ? "Left of the line is better." : "Right of the line is better.";
   return <Picture title={props.title} how={`${HOW} ${direction}`} keys={keys} file={`overhead-${side}-${props.title}`} draw={(width) => forestPicture(rows, side, head.unit, width)} />;

@@ -1,8 +1,8 @@
 // A picture on the page: title, key, drawing, how to read it, and the buttons that save it.
 import { createContext, type JSX } from "preact";
 import { useContext, useLayoutEffect, useRef, useState } from "preact/hooks";
-import { SIGN_WIDTH, signOf, type Key } from "../legend";
-import { savePng, saveSvg, type Sheet } from "../save";
+import { SIGN_WIDTH, signOf, type LegendEntry } from "../legend";
+import { savePng, saveSvg, type ExportedChart } from "../save";
 
 /** Experiment, run and version, for saved pictures. */
 export const Source = createContext("");
@@ -12,13 +12,13 @@ interface Props {
   notes?: readonly string[];
   /** One line: how to read it. */
   how: string;
-  keys: readonly Key[];
+  keys: readonly LegendEntry[];
   /** Name of a saved file, without extension. */
   file: string;
   draw: (width: number) => SVGSVGElement;
 }
 
-function Sign({ item }: { item: Key }): JSX.Element {
+function LegendSymbol({ item }: { item: LegendEntry }): JSX.Element {
   const sign = signOf(item);
   return (
     <svg class="sign" width={SIGN_WIDTH} height={12} viewBox={`0 0 ${SIGN_WIDTH} 12`} aria-hidden="true">
@@ -28,13 +28,13 @@ function Sign({ item }: { item: Key }): JSX.Element {
 }
 
 /** The key of a picture. */
-export function Keys({ keys }: { keys: readonly Key[] }): JSX.Element | null {
+export function Keys({ keys }: { keys: readonly LegendEntry[] }): JSX.Element | null {
   if (keys.length === 0) return null;
   return (
     <ul class="keys">
       {keys.map((item) => (
         <li key={item.label}>
-          <Sign item={item} />
+          <LegendSymbol item={item} />
           <span>{item.label}</span>
         </li>
       ))}
@@ -74,7 +74,7 @@ export function Picture({ title, notes = [], how, keys, file, draw }: Props): JS
   const save = (kind: "svg" | "png") => {
     const picture = holder.current?.querySelector("svg");
     if (picture == null) return;
-    const sheet: Sheet = { title, how, source, keys, picture };
+    const sheet: ExportedChart = { title, how, source, keys, picture };
     setProblem("");
     if (kind === "svg") saveSvg(sheet, fileName(file));
     else savePng(sheet, fileName(file)).catch((error: unknown) => setProblem(String(error)));

@@ -3,7 +3,7 @@ import type { JSX } from "preact";
 import { present } from "../format";
 import { lineKey } from "../legend";
 import { inks } from "../palette";
-import { throughputPicture, type Climb } from "../plot/throughput";
+import { throughputPicture, type ThroughputSeries } from "../plot/throughput";
 import type { CellView, LevelView, View } from "../view";
 import { Picture } from "./Picture";
 import { Section } from "./Section";
@@ -17,7 +17,7 @@ function varied(view: View): string | null {
   return view.levels.length > 1 && keys.size === 1 && numbers && follows ? ([...keys][0] ?? null) : null;
 }
 
-function climbsOf(view: View): Climb[] {
+function climbsOf(view: View): ThroughputSeries[] {
   const ink = inks(view.arms.map((arm) => arm.name), view.arms.find((arm) => arm.baseline)?.name);
   const stepOf = (level: LevelView, cell: CellView | undefined) => {
     const figure = cell?.figures.find((item) => item.metric === "throughput");

@@ -1,21 +1,21 @@
 // What each thing adds to the mean and to the CPU: a waterfall for each order, and each part in every order.
 import type { JSX } from "preact";
-import type { Key } from "../legend";
+import type { LegendEntry } from "../legend";
 import { BARS, barOf, waterfallPicture, type Bar } from "../plot/waterfall";
 import type { Unit, View, WaterfallSequence } from "../view";
 import { Picture } from "./Picture";
 import { Section } from "./Section";
 import { Tables, capital } from "./Tables";
 
-const HOW = "How to read: each bar begins where the one before it ends; the dark line under it: 95 % interval of what the step adds.";
+const READING_HELP = "How to read: each bar begins where the one before it ends; the dark line under it: 95 % interval of what the step adds.";
 
-function Fall(props: { title: string; sequence: WaterfallSequence; all: readonly WaterfallSequence[]; unit: Unit }): JSX.Element {
+function WaterfallChart(props: { title: string; sequence: WaterfallSequence; all: readonly WaterfallSequence[]; unit: Unit }): JSX.Element {
   const { title, sequence, all, unit } = props;
   const met = new Set(sequence.steps.map(barOf));
-  const shown: Bar[] = ["whole", ...(["adds", "takes", "unsure"] as const).filter((bar) => met.has(bar))];
-  const keys: Key[] = shown.map((bar) => ({ ...BARS[bar], shape: BARS[bar].opacity === 1 ? "swatch" : "swatch-pale" }));
+  const shown: Bar[] = ["total", ...(["increase", "decrease", "undecided"] as const).filter((bar) => met.has(bar))];
+  const keys: LegendEntry[] = shown.map((bar) => ({ ...BARS[bar], shape: BARS[bar].opacity === 1 ? "swatch" : "swatch-pale" }));
   const notes = sequence.missing == null ? [] : [sequence.missing];
-  return <Picture title={title} notes={notes} how={HOW} keys={keys} file={`waterfall-${title}`} draw={(width) => waterfallPicture(sequence, all, unit, width)} />;
+  return <Picture title={title} notes={notes} how={READING_HELP} keys={keys} file={`waterfall-${title}`} draw={(width) => waterfallPicture(sequence, all, unit, width)} />;
 }
 
 /** The section of waterfalls; nothing where the experiment has none. */
@@ -34,7 +34,7 @@ export function Waterfalls({ view }: { view: View }): JSX.Element | null {
           <h3 class="sub">{capital(item.label)}, {item.level}</h3>
           <div class="grid wide">
             {item.sequences.map((sequence) => (
-              <Fall
+              <WaterfallChart
                 key={sequence.name}
                 title={`${capital(item.label)}, ${item.level}, order ${sequence.name}`}
                 sequence={sequence}

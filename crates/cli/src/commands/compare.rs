@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::ValueEnum;
-use tare_report::compare::{RunComparison, Unlike, compare, markdown, terminal};
+use tare_report::compare::{OnMismatch, RunComparison, compare, markdown, terminal};
 use tare_schema::view::{Family, Outcome};
 
 use crate::exit::{Exit, bad_input};
@@ -48,9 +48,9 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let before = open(&args.before, &args.out)?;
     let after = open(&args.after, &args.out)?;
     let unlike = if args.force {
-        Unlike::Compare
+        OnMismatch::Compare
     } else {
-        Unlike::Refuse
+        OnMismatch::Refuse
     };
     let found = compare(&before, &after, unlike).map_err(bad_input)?;
     if args.json {

@@ -11,6 +11,8 @@ mod tests;
 pub use backlog::{Backlog, EarlyStop};
 pub use length::{least_rate_per_s, probe_length};
 
+pub use tare_schema::search_report::ProbeVerdict;
+
 use crate::objective::significant;
 
 /// Limits of a search.
@@ -38,24 +40,13 @@ impl Rules {
     }
 }
 
-/// The verdict of a probe.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Verdict {
-    /// The objective was met.
-    Passed,
-    /// It was not met.
-    Failed,
-    /// It was not met, but the generator was the limit: no statement about the target.
-    GeneratorLimited,
-}
-
 /// One probe.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Probe {
     /// Its rate.
     pub rate_per_s: f64,
     /// Its verdict.
-    pub verdict: Verdict,
+    pub verdict: ProbeVerdict,
 }
 
 /// The purpose of a probe.
@@ -196,9 +187,9 @@ impl RateBracket {
                 levels.insert(at, level);
             }
             match probe.verdict {
-                Verdict::Passed => levels[at].kept += 1,
-                Verdict::Failed => levels[at].missed += 1,
-                Verdict::GeneratorLimited => levels[at].generator_limited += 1,
+                ProbeVerdict::Passed => levels[at].kept += 1,
+                ProbeVerdict::Failed => levels[at].missed += 1,
+                ProbeVerdict::GeneratorLimited => levels[at].generator_limited += 1,
             }
         }
         // Contradictions with all rates above the boundary; a rate that moves below adds its failures and removes its successes.
@@ -300,7 +291,7 @@ fn step_factor(rules: &Rules, probes: &[Probe]) -> f64 {
     let Some(last) = probes.last() else {
         return WIDEST;
     };
-    let is_kept = |probe: &Probe| probe.verdict == Verdict::Passed;
+    let is_kept = |probe: &Probe| probe.verdict == ProbeVerdict::Passed;
     let same = |probe: &&Probe| is_kept(probe) == is_kept(last);
     let run = probes.iter().rev().take_while(same).count();
     if run == probes.len() {

@@ -32,20 +32,20 @@ impl Server {
         self.served_per_s - 100_f64.ln() / self.limit_s
     }
 
-    fn verdict(&mut self, rate_per_s: f64) -> Verdict {
+    fn verdict(&mut self, rate_per_s: f64) -> ProbeVerdict {
         let noise = (self.random.normal() * self.noise).exp();
         let disturbed = self.random.unit() < self.disturbed;
         let spare = self.served_per_s - rate_per_s;
         let p99_s = 100_f64.ln() / spare * noise;
         match spare > 0.0 && p99_s < self.limit_s && !disturbed {
-            true => Verdict::Passed,
-            false => Verdict::Failed,
+            true => ProbeVerdict::Passed,
+            false => ProbeVerdict::Failed,
         }
     }
 }
 
 /// Runs a search to its end.
-fn search(rules: &Rules, mut verdict: impl FnMut(f64) -> Verdict) -> (Answer, Vec<Probe>) {
+fn search(rules: &Rules, mut verdict: impl FnMut(f64) -> ProbeVerdict) -> (Answer, Vec<Probe>) {
     let mut probes = Vec::new();
     loop {
         match next(rules, &probes) {
@@ -79,8 +79,8 @@ fn found(answer: Answer) -> (f64, f64, Precision) {
 fn without_noise_the_border_is_found_within_the_tolerance_and_repeated() {
     for truth in [1.7, 37.0, 999.0, 123_456.0] {
         let (answer, probes) = search(&rules(), |rate| match rate <= truth {
-            true => Verdict::Passed,
-            false => Verdict::Failed,
+            true => ProbeVerdict::Passed,
+            false => ProbeVerdict::Failed,
         });
         let (passed_max_per_s, failed_min_per_s, sure) = found(answer);
         assert_eq!(sure, Precision::Confirmed, "{truth}: {answer:?}");
@@ -134,8 +134,8 @@ fn a_search_that_begins_far_above_or_below_comes_to_the_same_border() {
             ..rules()
         };
         let (answer, _) = search(&rules, |rate| match rate <= 500.0 {
-            true => Verdict::Passed,
-            false => Verdict::Failed,
+            true => ProbeVerdict::Passed,
+            false => ProbeVerdict::Failed,
         });
         let (passed_max_per_s, ..) = found(answer);
         assert!((475.0..=500.0).contains(&passed_max_per_s), "{answer:?}");
@@ -148,8 +148,8 @@ fn one_false_miss_at_the_start_does_not_hold_the_search_down() {
     let (answer, _) = search(&rules(), |rate| {
         tries += 1;
         match tries > 1 && rate <= 5000.0 {
-            true => Verdict::Passed,
-            false => Verdict::Failed,
+            true => ProbeVerdict::Passed,
+            false => ProbeVerdict::Failed,
         }
     });
     let (passed_max_per_s, ..) = found(answer);
@@ -159,8 +159,8 @@ fn one_false_miss_at_the_start_does_not_hold_the_search_down() {
 #[test]
 fn a_generator_at_its_limit_is_not_blamed_on_the_server() {
     let (answer, _) = search(&rules(), |rate| match rate <= 3000.0 {
-        true => Verdict::Passed,
-        false => Verdict::GeneratorLimited,
+        true => ProbeVerdict::Passed,
+        false => ProbeVerdict::GeneratorLimited,
     });
     let Answer::AtLeast {
         passed_max_per_s,
@@ -170,7 +170,7 @@ fn a_generator_at_its_limit_is_not_blamed_on_the_server() {
         panic!("{answer:?}")
     };
     assert!(passed_max_per_s <= 3000.0 && at > 3000.0);
-    let (answer, _) = search(&rules(), |_| Verdict::GeneratorLimited);
+    let (answer, _) = search(&rules(), |_| ProbeVerdict::GeneratorLimited);
     assert_eq!(answer, Answer::Unknown);
 }
 
@@ -180,9 +180,9 @@ fn a_generator_that_was_held_up_now_and_then_does_not_end_the_search() {
     let (answer, _) = search(&rules(), |rate| {
         tries += 1;
         match (tries % 3, rate <= 3000.0) {
-            (0, _) => Verdict::GeneratorLimited,
-            (_, true) => Verdict::Passed,
-            (_, false) => Verdict::Failed,
+            (0, _) => ProbeVerdict::GeneratorLimited,
+            (_, true) => ProbeVerdict::Passed,
+            (_, false) => ProbeVerdict::Failed,
         }
     });
     let (passed_max_per_s, failed_min_per_s, sure) = found(answer);
@@ -197,7 +197,7 @@ fn a_server_that_keeps_or_misses_everything_has_a_bound_on_one_side() {
         most_per_s: 3000.0,
         ..rules()
     };
-    let (answer, _) = search(&rules, |_| Verdict::Passed);
+    let (answer, _) = search(&rules, |_| ProbeVerdict::Passed);
     let limit = Limit::Most;
     assert_eq!(
         answer,
@@ -206,7 +206,7 @@ fn a_server_that_keeps_or_misses_everything_has_a_bound_on_one_side() {
             limit
         }
     );
-    let (answer, _) = search(&rules, |_| Verdict::Failed);
+    let (answer, _) = search(&rules, |_| ProbeVerdict::Failed);
     assert_eq!(
         answer,
         Answer::Below {
@@ -219,8 +219,8 @@ fn a_server_that_keeps_or_misses_everything_has_a_bound_on_one_side() {
 fn a_coin_for_a_server_ends_with_a_rough_answer() {
     let mut random = Random::from_seed(4);
     let (answer, probes) = search(&rules(), |_| match random.below(2) {
-        0 => Verdict::Passed,
-        _ => Verdict::Failed,
+        0 => ProbeVerdict::Passed,
+        _ => ProbeVerdict::Failed,
     });
     assert!(probes.len() <= 60);
     assert_ne!(answer, Answer::Unknown);
@@ -232,14 +232,20 @@ fn a_search_cut_short_says_what_it_knows() {
         rate_per_s,
         verdict,
     };
-    let grown = [probe(100.0, Verdict::Passed), probe(200.0, Verdict::Passed)];
+    let grown = [
+        probe(100.0, ProbeVerdict::Passed),
+        probe(200.0, ProbeVerdict::Passed),
+    ];
     let limit = Limit::Effort;
     let at_least = Answer::AtLeast {
         passed_max_per_s: 200.0,
         limit,
     };
     assert_eq!(conclude(&rules(), &grown), at_least);
-    let bounded = [probe(100.0, Verdict::Passed), probe(200.0, Verdict::Failed)];
+    let bounded = [
+        probe(100.0, ProbeVerdict::Passed),
+        probe(200.0, ProbeVerdict::Failed),
+    ];
     let rough = Answer::Found {
         passed_max_per_s: 100.0,
         failed_min_per_s: 200.0,

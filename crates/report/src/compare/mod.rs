@@ -24,7 +24,7 @@ pub use text::{markdown, terminal};
 
 /// What to do with runs that are not comparable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Unlike {
+pub enum OnMismatch {
     /// Refuse.
     Refuse,
     /// Compare, and list what differs.
@@ -36,7 +36,7 @@ pub enum Unlike {
 pub enum CompareError {
     /// They are not comparable.
     #[error("the runs are not comparable: {}; with --force they are compared all the same, and the differences are yours to explain", .0.join("; "))]
-    Unlike(Vec<String>),
+    NotComparable(Vec<String>),
     /// They have no cell in common.
     #[error("the runs have no arm and level in common: compare runs of one experiment")]
     Nothing,
@@ -102,11 +102,15 @@ pub struct Row {
 /// Compares two runs.
 ///
 /// # Errors
-/// When they are not comparable and `unlike` says to refuse, or have no cell in common.
-pub fn compare(before: &Run, after: &Run, unlike: Unlike) -> Result<RunComparison, CompareError> {
+/// When they are not comparable and `on_mismatch` says to refuse, or have no cell in common.
+pub fn compare(
+    before: &Run,
+    after: &Run,
+    on_mismatch: OnMismatch,
+) -> Result<RunComparison, CompareError> {
     let against = differences::blocking(before, after);
-    if unlike == Unlike::Refuse && !against.is_empty() {
-        return Err(CompareError::Unlike(against));
+    if on_mismatch == OnMismatch::Refuse && !against.is_empty() {
+        return Err(CompareError::NotComparable(against));
     }
     let views = (crate::view(before), crate::view(after));
     let measured = (trials(before), trials(after));

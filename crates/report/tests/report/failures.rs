@@ -1,6 +1,6 @@
 //! Exchanges that failed are the finding, and what the others say is no verdict.
 
-use tare_report::compare::{Unlike, compare, terminal as two_runs};
+use tare_report::compare::{OnMismatch, compare, terminal as two_runs};
 use tare_report::terminal::{Colour, Screen, terminal};
 use tare_schema::agent::{ErrorSource, OutcomeCount};
 use tare_schema::metric::Metric;
@@ -450,7 +450,7 @@ fn two_runs_of_which_one_failed_are_not_compared_in_what_is_left() {
         tare_report::read(&run.write(place.path()).unwrap()).unwrap()
     };
     let runs = (read(&small("none"), &places.0), read(&failing, &places.1));
-    let found = compare(&runs.0, &runs.1, Unlike::Refuse).unwrap();
+    let found = compare(&runs.0, &runs.1, OnMismatch::Refuse).unwrap();
     let row = |arm: &str, metric| {
         let mut rows = found.rows.iter();
         rows.find(|row| row.arm == arm && row.metric == metric)

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
-use tare_report::compare::{self, Unlike, compare};
+use tare_report::compare::{self, OnMismatch, compare};
 use tare_report::terminal::{Colour, Screen, terminal};
 use tare_schema::plan::Plan;
 use tare_schema::record::{EnvironmentRecord, RunState, TrialRecord, TrialStatus};
@@ -142,8 +142,8 @@ fn nothing_in_a_received_folder_steers_the_terminal_or_is_a_formula() {
     let view = tare_report::view(&run);
     let other = in_memory();
     let other = tare_report::read(&small().write(other.path()).unwrap()).unwrap();
-    let compared = compare(&run, &other, Unlike::Compare);
-    let itself = compare(&run, &run, Unlike::Compare).unwrap();
+    let compared = compare(&run, &other, OnMismatch::Compare);
+    let itself = compare(&run, &run, OnMismatch::Compare).unwrap();
     let screen = |colour| Screen { width: 120, colour };
     let csv = tare_report::csv::csv(&view);
     let outputs = [

@@ -1,7 +1,7 @@
 //! Two runs compared.
 
 use tare_report::Run;
-use tare_report::compare::{CompareError, RunComparison, Unlike, compare, markdown, terminal};
+use tare_report::compare::{CompareError, OnMismatch, RunComparison, compare, markdown, terminal};
 use tare_report::terminal::{Colour, Screen};
 use tare_schema::metric::Metric;
 use tare_schema::view::{Outcome, SentenceKind};
@@ -16,10 +16,14 @@ fn read(run: &SampleRun, place: &tempfile::TempDir) -> Run {
 fn two(
     before: &SampleRun,
     after: &SampleRun,
-    unlike: Unlike,
+    on_mismatch: OnMismatch,
 ) -> Result<RunComparison, CompareError> {
     let places = (in_memory(), in_memory());
-    compare(&read(before, &places.0), &read(after, &places.1), unlike)
+    compare(
+        &read(before, &places.0),
+        &read(after, &places.1),
+        on_mismatch,
+    )
 }
 
 #[test]
@@ -29,7 +33,7 @@ fn a_slower_run_is_found_and_only_where_it_is_slower() {
         ..SampleRun::sidecar()
     };
     slower.arms[1].added_us = 230.0;
-    let found = two(&SampleRun::sidecar(), &slower, Unlike::Refuse).unwrap();
+    let found = two(&SampleRun::sidecar(), &slower, OnMismatch::Refuse).unwrap();
     let row = |arm: &str| {
         found
             .rows
@@ -82,14 +86,14 @@ fn runs_of_one_machine_with_two_ways_of_addressing_are_refused_unless_forced() {
         environment_edit: Some(|environment| environment.addressing = "namespaces".into()),
         ..SampleRun::sidecar()
     };
-    let error = two(&SampleRun::sidecar(), &other, Unlike::Refuse)
+    let error = two(&SampleRun::sidecar(), &other, OnMismatch::Refuse)
         .unwrap_err()
         .to_string();
     assert!(
         error.contains("have loopback as addresses, those of the other namespaces"),
         "{error}"
     );
-    assert!(two(&SampleRun::sidecar(), &other, Unlike::Compare).is_ok());
+    assert!(two(&SampleRun::sidecar(), &other, OnMismatch::Compare).is_ok());
 }
 
 #[test]
@@ -102,7 +106,7 @@ fn runs_of_two_machines_or_two_files_are_refused_unless_forced() {
         plan_edit: Some(|plan| plan.file_digest = "another".into()),
         ..SampleRun::sidecar()
     };
-    let error = two(&SampleRun::sidecar(), &other, Unlike::Refuse)
+    let error = two(&SampleRun::sidecar(), &other, OnMismatch::Refuse)
         .unwrap_err()
         .to_string();
     assert!(
@@ -113,7 +117,7 @@ fn runs_of_two_machines_or_two_files_are_refused_unless_forced() {
         error.contains("file was changed") && error.contains("--force"),
         "{error}"
     );
-    let forced = two(&SampleRun::sidecar(), &other, Unlike::Compare).unwrap();
+    let forced = two(&SampleRun::sidecar(), &other, OnMismatch::Compare).unwrap();
     let warned = forced
         .verdict
         .iter()
@@ -132,7 +136,7 @@ fn a_run_of_two_blocks_has_no_verdict_against_another() {
         blocks: 2,
         ..SampleRun::sidecar()
     };
-    let found = two(&SampleRun::sidecar(), &short, Unlike::Refuse).unwrap();
+    let found = two(&SampleRun::sidecar(), &short, OnMismatch::Refuse).unwrap();
     assert!(
         found
             .rows
@@ -153,7 +157,7 @@ fn runs_without_a_common_cell_are_refused_even_by_force() {
         ..SampleRun::sidecar()
     };
     assert_eq!(
-        two(&SampleRun::sidecar(), &other, Unlike::Compare).unwrap_err(),
+        two(&SampleRun::sidecar(), &other, OnMismatch::Compare).unwrap_err(),
         CompareError::Nothing
     );
 }
@@ -166,7 +170,7 @@ fn a_block_that_is_only_a_bound_leaves_no_verdict_on_the_metric() {
             late.extend(vec![(1, 5_000_000_000); 600]);
         }
     });
-    let found = two(&SampleRun::sidecar(), &bounded, Unlike::Refuse).unwrap();
+    let found = two(&SampleRun::sidecar(), &bounded, OnMismatch::Refuse).unwrap();
     let row = |metric| {
         let of = |r: &&tare_report::compare::Row| {
             r.arm == "direct" && r.level == "2000/s" && r.metric == metric
@@ -189,7 +193,7 @@ fn a_cell_that_was_repeated_far_more_often_in_one_run_is_judged_and_warned_of() 
             record.attempt = 1;
         }
     });
-    let found = two(&SampleRun::sidecar(), &repeated, Unlike::Refuse).unwrap();
+    let found = two(&SampleRun::sidecar(), &repeated, OnMismatch::Refuse).unwrap();
     let judged = found.rows.iter().filter(|row| row.ratio.is_some());
     for row in judged {
         assert!(!matches!(row.outcome, Outcome::None { .. }), "{row:?}");

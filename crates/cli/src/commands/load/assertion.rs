@@ -3,7 +3,7 @@
 use std::str::FromStr;
 
 use tare_load::Outcome;
-use tare_rate_search::condition::{Comparison, Condition, Metric, Of, Point};
+use tare_rate_search::condition::{Comparison, Condition, LoadMetric, Statistic, TimeKind};
 use tare_report::quantity;
 use tare_schema::load_report::{AssertionReport, AssertionVerdict};
 use tare_schema::metric::Unit;
@@ -30,12 +30,12 @@ impl FromStr for Assertion {
     }
 }
 
-fn show(metric: Metric, value: f64) -> String {
+fn show(metric: LoadMetric, value: f64) -> String {
     match metric {
-        Metric::Latency(..) => quantity::value(Unit::Nanoseconds, value),
-        Metric::Rate => quantity::value(Unit::PerSecond, value),
-        Metric::Errors => format!("{value}"),
-        Metric::ErrorRate => quantity::percent(value),
+        LoadMetric::Latency(..) => quantity::value(Unit::Nanoseconds, value),
+        LoadMetric::Rate => quantity::value(Unit::PerSecond, value),
+        LoadMetric::Errors => format!("{value}"),
+        LoadMetric::ErrorRate => quantity::percent(value),
     }
 }
 
@@ -53,7 +53,7 @@ impl Assertion {
         Self {
             text: format!("error-rate<={share}"),
             condition: Condition {
-                metric: Metric::ErrorRate,
+                metric: LoadMetric::ErrorRate,
                 comparison: Comparison::AtMost,
                 limit: share.0,
             },
@@ -77,27 +77,27 @@ impl Assertion {
         let all = result.ok + wrong;
         let of = |name, latencies: Option<Latencies>, point| (name, observed(latencies, point));
         match self.condition.metric {
-            Metric::Rate => {
+            LoadMetric::Rate => {
                 let known = rate.achieved_per_s.map(ObservedValue::Exactly);
                 vec![(
                     "",
                     known.unwrap_or(ObservedValue::Unknown("the window has no length")),
                 )]
             }
-            Metric::Errors => vec![("", ObservedValue::Exactly(wrong as f64))],
-            Metric::ErrorRate => vec![(
+            LoadMetric::Errors => vec![("", ObservedValue::Exactly(wrong as f64))],
+            LoadMetric::ErrorRate => vec![(
                 "",
                 match all {
                     0 => ObservedValue::Unknown("there were no exchanges"),
                     all => ObservedValue::Exactly(wrong as f64 / all as f64),
                 },
             )],
-            Metric::Latency(kind, point) => {
+            LoadMetric::Latency(kind, point) => {
                 let (ok, all) = match kind {
-                    Of::Lateness => return vec![of("", outcome.lateness(), point)],
-                    Of::Response => (outcome.response(), outcome.response_by_all()),
-                    Of::Service => (outcome.service(), outcome.service_of_all()),
-                    Of::Latency => (outcome.latency(), outcome.latency_by_all()),
+                    TimeKind::Lateness => return vec![of("", outcome.lateness(), point)],
+                    TimeKind::Response => (outcome.response(), outcome.response_by_all()),
+                    TimeKind::Service => (outcome.service(), outcome.service_of_all()),
+                    TimeKind::Latency => (outcome.latency(), outcome.latency_by_all()),
                 };
                 match wrong {
                     0 => vec![of("", ok, point)],
@@ -153,14 +153,14 @@ impl Assertion {
     }
 }
 
-fn observed(latencies: Option<Latencies>, point: Point) -> ObservedValue {
+fn observed(latencies: Option<Latencies>, point: Statistic) -> ObservedValue {
     let Some(latencies) = latencies else {
         return ObservedValue::Unknown("nothing was observed");
     };
     let quantile = match point {
-        Point::Quantile(q) => latencies.quantile(q),
-        Point::Max => latencies.max().unwrap_or(Quantile::TooFew),
-        Point::Mean => match latencies.mean_ns() {
+        Statistic::Quantile(q) => latencies.quantile(q),
+        Statistic::Max => latencies.max().unwrap_or(Quantile::TooFew),
+        Statistic::Mean => match latencies.mean_ns() {
             Some(mean) if latencies.unfinished() + latencies.out_of_range() > 0 => {
                 return ObservedValue::MoreThan(mean);
             }
@@ -208,7 +208,7 @@ mod tests {
     fn a_quantile_of_too_few_cannot_be_told_and_the_worst_of_several_decides() {
         let mut few = Latencies::new(tare_stats::Range::default()).unwrap();
         few.record_many(1000, 100);
-        let known = observed(Some(few), Point::Quantile(0.99));
+        let known = observed(Some(few), Statistic::Quantile(0.99));
         assert_eq!(
             verdict("p99<5ms", known.clone()),
             AssertionVerdict::Undecided

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use tare_load::{LoadError, StopHandle};
 use tare_rate_search::objective::{ErrorsShown, Objective};
 use tare_rate_search::search::{
-    Answer, Backlog, Limit, Precision, Probe, ProbePurpose, Rules, Step, Verdict, conclude,
+    Answer, Backlog, Limit, Precision, Probe, ProbePurpose, Rules, Step, conclude,
     least_rate_per_s, next, probe_length,
 };
 use tare_schema::FORMAT_VERSION;
@@ -183,9 +183,9 @@ fn rules(args: &SearchArgs, objective: &Objective) -> anyhow::Result<Rules> {
 
 fn line(number: usize, probed: &ProbeResult, why: ProbePurpose) -> String {
     let what = match probed.probe.verdict {
-        Verdict::Passed => "passed",
-        Verdict::Failed => "failed",
-        Verdict::GeneratorLimited => "generator-limited",
+        ProbeVerdict::Passed => "passed",
+        ProbeVerdict::Failed => "failed",
+        ProbeVerdict::GeneratorLimited => "generator-limited",
     };
     let why = match why {
         ProbePurpose::Grow => "up",
@@ -316,11 +316,7 @@ fn probe_report(probed: &ProbeResult) -> ProbeReport {
     ProbeReport {
         rate_per_s: probed.probe.rate_per_s,
         length_ns: probed.length.as_nanos() as u64,
-        verdict: match probed.probe.verdict {
-            Verdict::Passed => ProbeVerdict::Passed,
-            Verdict::Failed => ProbeVerdict::Failed,
-            Verdict::GeneratorLimited => ProbeVerdict::GeneratorLimited,
-        },
+        verdict: probed.probe.verdict,
         figures: probed.figures.clone(),
         reason: (!probed.reason.is_empty()).then(|| probed.reason.clone()),
     }

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use anyhow::Context;
 use tare_load::{LoadError, Outcome, Progress, StopHandle};
 use tare_rate_search::objective::{Objective, ProbeMetrics};
-use tare_rate_search::search::{Backlog, EarlyStop, Probe, Verdict};
+use tare_rate_search::search::{Backlog, EarlyStop, Probe, ProbeVerdict};
 use tare_report::quantity;
 use tare_schema::load::{LoadPlan, Pacing, Stop};
 use tare_schema::metric::Unit;
@@ -121,9 +121,9 @@ pub fn judge(
         )],
     };
     let (verdict, reason) = match (missed.as_slice(), generator_limit(outcome)) {
-        ([], _) => (Verdict::Passed, String::new()),
-        (_, Some(generator_limit)) => (Verdict::GeneratorLimited, generator_limit),
-        (missed, None) => (Verdict::Failed, missed.join("; ")),
+        ([], _) => (ProbeVerdict::Passed, String::new()),
+        (_, Some(generator_limit)) => (ProbeVerdict::GeneratorLimited, generator_limit),
+        (missed, None) => (ProbeVerdict::Failed, missed.join("; ")),
     };
     Ok(ProbeResult {
         probe: Probe {
