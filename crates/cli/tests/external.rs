@@ -186,7 +186,7 @@ fn a_service_that_runs_already_is_measured_with_and_without_a_proxy_and_left_alo
     ] {
         assert!(told.contains(words), "{words} in\n{told}");
     }
-    assert!(!told.contains("PATH NOT PROVED"), "{told}");
+    assert!(!told.contains("Path not verified"), "{told}");
     // Nobody has ended it.
     assert!(service.0.try_wait().unwrap().is_none());
     assert!(metric(&counters, "tare_origin_requests_total") > 0);

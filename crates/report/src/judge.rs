@@ -17,7 +17,7 @@ use crate::steps::steps;
 use crate::trials::{Attempts, CellName, Trials};
 
 /// Why a metric with a lower bound among its values has no verdict.
-pub const BOUNDED: &str = "unanswered exchanges reach into it";
+pub const BOUNDED: &str = "it includes unanswered requests";
 
 /// The results of all comparisons.
 #[derive(Debug, Default)]

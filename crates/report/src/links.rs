@@ -63,7 +63,7 @@ pub fn traffic(source: &Source<'_>) -> Vec<Table> {
                 .csv("bytes, {}", "bytes per exchange")
                 .omit(1),
             TableColumn::figure("lost").csv("packets lost, {}", "share"),
-            TableColumn::figure("queue full").csv("packets before a full queue, {}", "per window"),
+            TableColumn::figure("queue full").csv("packets dropped, queue full, {}", "per window"),
             TableColumn::figure("unintended drops").csv("unintended drops, {}", "per window"),
             TableColumn::figure("late")
                 .csv("late writes, {}", "per window")

@@ -49,7 +49,7 @@ fn table(arm: &str, records: &[&TrialRecord]) -> Table {
         .columns(
             instances
                 .iter()
-                .map(|name| TableColumn::figure(*name).csv(format!("{{}}, {name}"), "as named")),
+                .map(|name| TableColumn::figure(*name).csv(format!("{{}}, {name}"), "")),
         );
     let keys = keys.iter().filter(|key| is_reported_by_most(records, key));
     table.rows = keys.map(|key| row(arm, records, key, &instances)).collect();

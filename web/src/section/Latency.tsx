@@ -20,7 +20,7 @@ const MEASURES: Record<Measure, string> = {
 
 const HOW_CURVES =
   "How to read: each step to the right leaves a tenth of the answers beyond it; lower is faster. Both axes are logarithmic.";
-const HOW_OPEN = "A dotted end with a triangle means “at least”: unanswered requests reach into it.";
+const HOW_OPEN = "A dotted end with a triangle is a lower bound: it includes unanswered requests.";
 
 function isOpen(panel: Panel, measure: Measure): boolean {
   return panel.series.some((series) => series.cell[measure].some((point) => point.is_lower_bound));

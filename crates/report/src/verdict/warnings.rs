@@ -122,7 +122,7 @@ fn unverified_paths(run: &Run) -> Option<String> {
     let arms: Vec<String> = arms.cloned().collect();
     (!arms.is_empty()).then(|| {
         format!(
-            "PATH NOT PROVED in {}: no counter there says what passed. The figures stand.",
+            "Path not verified in {}: no counters. Results are kept.",
             list(&arms)
         )
     })
