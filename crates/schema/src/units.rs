@@ -1,7 +1,5 @@
 //! Durations, sizes, shares and bit rates as text: `700ms`, `1kB`, `5%`, `1Gbit/s`.
 
-mod bit_rate;
-
 use std::borrow::Cow;
 use std::fmt;
 use std::str::FromStr;
@@ -10,8 +8,6 @@ use std::time::Duration;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
-
-pub use bit_rate::BitRate;
 
 /// Longest duration: a month.
 const PERIOD_MAX: Duration = Duration::from_secs(31 * 24 * 3600);
@@ -39,6 +35,7 @@ pub enum UnitError {
 const PERIODS: &str = "a number with ns, us, ms, s, m or h, such as 700ms";
 const SIZES: &str = "a number with B, kB, MB, GB, KiB, MiB or GiB, such as 1kB";
 const SHARES: &str = "a share such as 5% or 0.05";
+const RATES: &str = "a number with bit/s, kbit/s, Mbit/s or Gbit/s, such as 1Gbit/s";
 
 /// A duration.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -113,26 +110,16 @@ impl FromStr for Size {
     type Err = UnitError;
 
     fn from_str(text: &str) -> Result<Size, UnitError> {
-        let trimmed = text.trim();
-        if trimmed.starts_with('-') {
-            return Err(UnitError::Negative(text.to_owned()));
-        }
-        let no_size = || UnitError::NoNumber(text.to_owned(), "size", SIZES);
-        let (number, unit, rest) = split_number(trimmed).ok_or_else(no_size)?;
-        if !rest.is_empty() {
-            return Err(no_size());
-        }
-        let scale: f64 = match unit {
-            "" | "B" => 1.0,
-            "kB" | "KB" | "k" => 1e3,
-            "MB" | "M" => 1e6,
-            "GB" | "G" => 1e9,
-            "KiB" | "Ki" => 1024.0,
-            "MiB" | "Mi" => 1_048_576.0,
-            "GiB" | "Gi" => 1_073_741_824.0,
-            _ => return Err(UnitError::UnknownUnit(unit.to_owned(), SIZES)),
-        };
-        let bytes = number * scale;
+        let bytes = quantity(text, "size", SIZES, |unit| match unit {
+            "" | "B" => Some(1.0),
+            "kB" | "KB" | "k" => Some(1e3),
+            "MB" | "M" => Some(1e6),
+            "GB" | "G" => Some(1e9),
+            "KiB" | "Ki" => Some(1024.0),
+            "MiB" | "Mi" => Some(1_048_576.0),
+            "GiB" | "Gi" => Some(1_073_741_824.0),
+            _ => None,
+        })?;
         // Integers below 2^53 are exact in every JSON reader.
         if bytes >= 9_007_199_254_740_992.0 {
             return Err(UnitError::TooMuch(text.to_owned(), "8 PiB"));
@@ -147,19 +134,50 @@ impl FromStr for Size {
 
 impl fmt::Display for Size {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (scale, unit) in [
+        const UNITS: [(u64, &str); 6] = [
             (1_000_000_000, "GB"),
             (1_073_741_824, "GiB"),
             (1_000_000, "MB"),
             (1_048_576, "MiB"),
             (1_000, "kB"),
             (1_024, "KiB"),
-        ] {
-            if self.0 >= scale && self.0.is_multiple_of(scale) {
-                return write!(f, "{}{unit}", self.0 / scale);
+        ];
+        write_in(f, self.0, &UNITS, "B")
+    }
+}
+
+/// Bits per second.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct BitRate(pub u64);
+
+impl FromStr for BitRate {
+    type Err = UnitError;
+
+    fn from_str(text: &str) -> Result<BitRate, UnitError> {
+        let bits = quantity(text, "speed", RATES, |unit| {
+            match unit.strip_suffix("/s").unwrap_or(unit) {
+                "bit" => Some(1.0),
+                "kbit" => Some(1e3),
+                "Mbit" => Some(1e6),
+                "Gbit" => Some(1e9),
+                _ => None,
             }
+        })?;
+        if bits.round() > 1e12 {
+            return Err(UnitError::TooMuch(text.to_owned(), "1000 Gbit/s"));
         }
-        write!(f, "{}B", self.0)
+        Ok(BitRate(bits.round() as u64))
+    }
+}
+
+impl fmt::Display for BitRate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        const UNITS: [(u64, &str); 3] = [
+            (1_000_000_000, "Gbit/s"),
+            (1_000_000, "Mbit/s"),
+            (1_000, "kbit/s"),
+        ];
+        write_in(f, self.0, &UNITS, "bit/s")
     }
 }
 
@@ -195,6 +213,41 @@ impl fmt::Display for Share {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         // Ten digits hide rounding errors such as that of 0.07 × 100.
         write!(f, "{}%", (self.0 * 1e12).round() / 1e10)
+    }
+}
+
+/// A single number with a unit, in the base unit; `scale` gives the factor of a unit.
+fn quantity(
+    text: &str,
+    what: &'static str,
+    units: &'static str,
+    scale: impl Fn(&str) -> Option<f64>,
+) -> Result<f64, UnitError> {
+    let trimmed = text.trim();
+    if trimmed.starts_with('-') {
+        return Err(UnitError::Negative(text.to_owned()));
+    }
+    let no_number = || UnitError::NoNumber(text.to_owned(), what, units);
+    let (number, unit, rest) = split_number(trimmed).ok_or_else(no_number)?;
+    match scale(unit) {
+        _ if !rest.is_empty() => Err(no_number()),
+        Some(scale) => Ok(number * scale),
+        None if unit.is_empty() => Err(UnitError::NoUnit(text.to_owned(), units)),
+        None => Err(UnitError::UnknownUnit(unit.to_owned(), units)),
+    }
+}
+
+/// Writes a number in the first of these units in which it is whole, else in the base unit.
+fn write_in(
+    f: &mut fmt::Formatter<'_>,
+    value: u64,
+    units: &[(u64, &str)],
+    base: &str,
+) -> fmt::Result {
+    let fits = |(scale, _): &&(u64, &str)| value >= *scale && value.is_multiple_of(*scale);
+    match units.iter().find(fits) {
+        Some((scale, unit)) => write!(f, "{}{unit}", value / scale),
+        None => write!(f, "{value}{base}"),
     }
 }
 
@@ -266,6 +319,12 @@ written!(
     "share",
     ["string", "number"],
     "A share: `5%` or 0.05."
+);
+written!(
+    BitRate,
+    "bit-rate",
+    "string",
+    "A speed: a number with bit/s, kbit/s, Mbit/s or Gbit/s (`1Gbit/s`)."
 );
 
 /// Reads a share as the number that it is.
@@ -358,5 +417,31 @@ mod tests {
             assert_eq!(Size(bytes).to_string().parse::<Size>(), Ok(Size(bytes)));
         }
         assert_eq!(Share(0.07).to_string(), "7%");
+    }
+
+    #[test]
+    fn speeds_are_read_with_their_unit_and_printed_so_that_they_read_back() {
+        for (text, bits, printed) in [
+            ("1Gbit/s", 1_000_000_000, "1Gbit/s"),
+            ("2.5 Gbit", 2_500_000_000, "2500Mbit/s"),
+            ("100Mbit/s", 100_000_000, "100Mbit/s"),
+            ("64kbit", 64_000, "64kbit/s"),
+            ("7bit/s", 7, "7bit/s"),
+        ] {
+            let rate: BitRate = text.parse().unwrap();
+            assert_eq!(rate, BitRate(bits), "{text}");
+            assert_eq!(rate.to_string(), printed);
+            assert_eq!(printed.parse(), Ok(rate));
+        }
+    }
+
+    #[test]
+    fn bytes_and_bare_numbers_are_refused_in_words() {
+        let said = |text: &str| text.parse::<BitRate>().unwrap_err().to_string();
+        assert!(said("100").contains("has no unit"));
+        assert!(said("100MB/s").contains("\"MB/s\" is no unit: write a number with bit/s"));
+        assert!(said("-1Mbit/s").contains("negative"));
+        assert!(said("fast").contains("is no speed"));
+        assert!(said("2000Gbit/s").contains("more than 1000 Gbit/s"));
     }
 }
