@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::agent::{Calibration, LoadResult, Sample};
 use crate::load::LoadPlan;
+pub use crate::view::AssertionOutcome;
 
 /// Report of one load.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -113,20 +114,8 @@ pub struct GeneratorReport {
 pub struct AssertionReport {
     /// As written.
     pub assertion: String,
-    /// Result of the assertion.
-    pub verdict: AssertionVerdict,
+    /// Result of the assertion; undecided, with too few observations, counts as failed.
+    pub verdict: AssertionOutcome,
     /// Reason, as text.
     pub reason: String,
-}
-
-/// Result of an assertion.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum AssertionVerdict {
-    /// Passed.
-    Passed,
-    /// Failed.
-    Failed,
-    /// Undecided: too few observations. Counts as failed.
-    Undecided,
 }

@@ -203,58 +203,30 @@ impl Pacing {
     /// of independent Poisson processes is one.
     #[must_use]
     pub fn share(&self, shard: Shard) -> Pacing {
-        let parts = f64::from(shard.count.max(1));
-        match self.clone() {
-            Pacing::Constant { rate_per_s } => Pacing::Constant {
-                rate_per_s: rate_per_s / parts,
-            },
-            Pacing::Poisson { rate_per_s } => Pacing::Poisson {
-                rate_per_s: rate_per_s / parts,
-            },
+        let agents = shard.count.max(1);
+        let parts = f64::from(agents);
+        let mut own = self.clone();
+        match &mut own {
+            Pacing::Constant { rate_per_s } | Pacing::Poisson { rate_per_s } => {
+                *rate_per_s /= parts
+            }
             Pacing::Ramp {
                 from_per_s,
                 to_per_s,
-                ramp_ns,
-                interarrival,
-            } => Pacing::Ramp {
-                from_per_s: from_per_s / parts,
-                to_per_s: to_per_s / parts,
-                ramp_ns,
-                interarrival,
-            },
-            Pacing::Steps {
-                mut steps,
-                interarrival,
+                ..
             } => {
-                for step in &mut steps {
+                *from_per_s /= parts;
+                *to_per_s /= parts;
+            }
+            Pacing::Steps { steps, .. } => {
+                for step in steps {
                     step.rate_per_s /= parts;
                 }
-                Pacing::Steps {
-                    steps,
-                    interarrival,
-                }
             }
-            Pacing::Replay {
-                file,
-                speed,
-                at_end,
-                ..
-            } => Pacing::Replay {
-                file,
-                speed,
-                at_end,
-                shard,
-            },
-            Pacing::Closed {
-                clients,
-                think_ns,
-                think_distribution,
-            } => Pacing::Closed {
-                clients: clients.div_ceil(shard.count.max(1)),
-                think_ns,
-                think_distribution,
-            },
-            Pacing::Max => Pacing::Max,
+            Pacing::Replay { shard: part, .. } => *part = shard,
+            Pacing::Closed { clients, .. } => *clients = clients.div_ceil(agents),
+            Pacing::Max => {}
         }
+        own
     }
 }

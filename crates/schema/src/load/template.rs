@@ -91,33 +91,17 @@ pub enum Braces {
     Double,
 }
 
-/// Why a text is not a valid template.
+/// Why a text is not a valid template, with the next step.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
-pub enum TemplateError {
-    /// An opening delimiter without a closing one.
-    #[error("{{{{ in {0:?} has no }}}} behind it")]
-    Open(String),
-    /// An empty placeholder.
-    #[error("{{{{ }}}} is empty: write a variable's name, uuid, int:1..1000, …")]
-    Empty,
-    /// An invalid range.
-    #[error("{0:?} is no range: write int:1..1000")]
-    Range(String),
-    /// An invalid number of digits.
-    #[error("{0:?} is no number of digits: write hex:16 (at most 4096)")]
-    Digits(String),
-    /// An invalid day.
-    #[error("{0:?} is no day: write date, date:+3, date:+0..5 or date:+0..5:%Y-%m-%d")]
-    Day(String),
-    /// An unknown letter in a format.
-    #[error("{0:?} is no part of a date: use %Y, %m, %d, %b, %a, %H, %M, %S and %%")]
-    Format(String),
-    /// An empty list.
-    #[error("{0:?} lists nothing: write choice:a,b,c")]
-    List(String),
-    /// An invalid name.
-    #[error("{0:?} is no name: use letters, digits, - and _")]
-    Name(String),
+#[error("{0}")]
+pub struct TemplateError(String);
+
+fn wrong(text: &str, what: &str) -> TemplateError {
+    TemplateError(format!("{text:?} {what}"))
+}
+
+fn no_name(text: &str) -> TemplateError {
+    wrong(text, "is no name: use letters, digits, - and _")
 }
 
 /// Parses a template.
@@ -145,7 +129,11 @@ pub fn parse(text: &str, braces: Braces) -> Result<Vec<Piece>, TemplateError> {
             }
             (Some(end), Braces::Double) => Some((fill(&inside[..end])?, end)),
             (None, Braces::Single) => None,
-            (None, Braces::Double) => return Err(TemplateError::Open(text.to_owned())),
+            (None, Braces::Double) => {
+                return Err(TemplateError(format!(
+                    "{{{{ in {text:?} has no }}}} behind it"
+                )));
+            }
         };
         match place {
             Some((fill, end)) => {
@@ -196,7 +184,7 @@ fn with(words: &str) -> Result<With, TemplateError> {
     let list = |text: &str| -> Result<Vec<String>, TemplateError> {
         let items: Vec<String> = text.split(',').map(|item| item.trim().to_owned()).collect();
         match text.trim().is_empty() {
-            true => Err(TemplateError::List(words.to_owned())),
+            true => Err(wrong(words, "lists nothing: write choice:a,b,c")),
             false => Ok(items),
         }
     };
@@ -208,13 +196,20 @@ fn with(words: &str) -> Result<With, TemplateError> {
             .ok()
             .filter(|digits| (1..=HEX_DIGITS_MAX).contains(digits))
             .map(|digits| With::Hex { digits })
-            .ok_or_else(|| TemplateError::Digits(digits.to_owned())),
+            .ok_or_else(|| {
+                wrong(
+                    digits,
+                    "is no number of digits: write hex:16 (at most 4096)",
+                )
+            }),
         Some(("choice", items)) => Ok(With::Choice(list(items)?)),
         Some(("cycle", items)) => Ok(With::Cycle(list(items)?)),
         Some(("date", day)) => date(day),
-        Some((name, _)) => Err(TemplateError::Name(name.to_owned())),
+        Some((name, _)) => Err(no_name(name)),
         None => match words {
-            "" => Err(TemplateError::Empty),
+            "" => Err(TemplateError(
+                "{{ }} is empty: write a variable's name, uuid, int:1..1000, …".into(),
+            )),
             "uuid" => Ok(With::Uuid),
             "seq" => Ok(With::Seq),
             "date" => date("+0"),
@@ -224,7 +219,7 @@ fn with(words: &str) -> Result<With, TemplateError> {
                     column: column.to_owned(),
                 }),
                 None if is_name(words) => Ok(With::Variable(words.to_owned())),
-                _ => Err(TemplateError::Name(words.to_owned())),
+                _ => Err(no_name(words)),
             },
         },
     }
@@ -232,7 +227,7 @@ fn with(words: &str) -> Result<With, TemplateError> {
 
 /// `1..1000`, or `0001..1000` for at least four digits.
 fn int(range: &str) -> Result<With, TemplateError> {
-    let wrong = || TemplateError::Range(range.to_owned());
+    let wrong = || wrong(range, "is no range: write int:1..1000");
     let (least_text, most_text) = range.split_once("..").ok_or_else(wrong)?;
     let (least_text, most_text) = (least_text.trim(), most_text.trim());
     let least: i64 = least_text.parse().map_err(|_| wrong())?;
@@ -255,16 +250,19 @@ fn int(range: &str) -> Result<With, TemplateError> {
 /// `+3`, `+0..5`, each optionally followed by `:format`.
 fn date(day: &str) -> Result<With, TemplateError> {
     let (days, format) = day.split_once(':').unwrap_or((day, "%Y-%m-%d"));
-    let wrong = || TemplateError::Day(day.to_owned());
+    let no_day = || {
+        let form = "is no day: write date, date:+3, date:+0..5 or date:+0..5:%Y-%m-%d";
+        wrong(day, form)
+    };
     let (from, to) = days.split_once("..").unwrap_or((days, days));
     let number = |text: &str| {
-        let number: i32 = text.trim().parse().map_err(|_| wrong())?;
+        let number: i32 = text.trim().parse().map_err(|_| no_day())?;
         Ok(number)
     };
     let (from_days, to_days) = (number(from)?, number(to)?);
     let near = |days: i32| (-DAYS_MAX..=DAYS_MAX).contains(&days);
     if from_days > to_days || !near(from_days) || !near(to_days) {
-        return Err(wrong());
+        return Err(no_day());
     }
     let mut letters = format.chars();
     while let Some(letter) = letters.next() {
@@ -273,7 +271,8 @@ fn date(day: &str) -> Result<With, TemplateError> {
                 .next()
                 .is_some_and(|next| "YmdbaHMS%".contains(next))
         {
-            return Err(TemplateError::Format(format.to_owned()));
+            let letters = "is no part of a date: use %Y, %m, %d, %b, %a, %H, %M, %S and %%";
+            return Err(wrong(format, letters));
         }
     }
     Ok(With::Date {
