@@ -6,24 +6,32 @@
 use serde_json::Value as Json;
 
 use crate::problem::{Problems, hint, list};
+use crate::text::shown;
 use crate::yaml::{Mark, Node, Value};
 use crate::{name, units};
 
 /// Adds every difference between tree and schema.
 pub fn check(file: &str, schema: &Json, node: &Node, problems: &mut Problems) {
     let checker = Checker { root: schema };
-    let mut found = Vec::new();
+    let mut found = Mismatches::default();
     checker.node(schema, node, &mut found);
-    for mismatch in found {
-        problems.add(file, mismatch.mark, mismatch.text);
+    for (mark, text) in found.all {
+        problems.add(file, mark, text);
     }
 }
 
-/// A difference with a weight. Of several alternatives of a schema, the one with the least weight is taken as meant.
-struct Mismatch {
-    mark: Mark,
-    text: String,
+/// Differences with their weight. Of several alternatives of a schema, the one with the least weight is taken as meant.
+#[derive(Default)]
+struct Mismatches {
+    all: Vec<(Mark, String)>,
     weight: u32,
+}
+
+impl Mismatches {
+    fn add(&mut self, mark: Mark, weight: u32, text: impl Into<String>) {
+        self.all.push((mark, text.into()));
+        self.weight += weight;
+    }
 }
 
 struct Checker<'a> {
@@ -38,7 +46,7 @@ const WEIGHT_KEY: u32 = 3;
 const WEIGHT_VALUE: u32 = 1;
 
 impl<'a> Checker<'a> {
-    fn node(&self, schema: &'a Json, node: &Node, found: &mut Vec<Mismatch>) {
+    fn node(&self, schema: &'a Json, node: &Node, found: &mut Mismatches) {
         let schema = self.resolved(schema);
         if let Some(branches) = branches(schema) {
             self.alternatives(branches, node, found);
@@ -71,7 +79,7 @@ impl<'a> Checker<'a> {
         schema
     }
 
-    fn alternatives(&self, branches: &'a [Json], node: &Node, found: &mut Vec<Mismatch>) {
+    fn alternatives(&self, branches: &'a [Json], node: &Node, found: &mut Mismatches) {
         if let Some(words) = self.words(branches) {
             self.word(&words, node, found);
             return;
@@ -83,20 +91,15 @@ impl<'a> Checker<'a> {
             }
             return;
         }
-        let best = branches
-            .iter()
-            .map(|branch| {
-                let mut mismatches = Vec::new();
-                self.node(branch, node, &mut mismatches);
-                mismatches
-            })
-            .min_by_key(|mismatches| {
-                mismatches
-                    .iter()
-                    .map(|mismatch| mismatch.weight)
-                    .sum::<u32>()
-            });
-        found.extend(best.unwrap_or_default());
+        let alternatives = branches.iter().map(|branch| {
+            let mut mismatches = Mismatches::default();
+            self.node(branch, node, &mut mismatches);
+            mismatches
+        });
+        if let Some(best) = alternatives.min_by_key(|mismatches| mismatches.weight) {
+            found.all.extend(best.all);
+            found.weight += best.weight;
+        }
     }
 
     /// Allowed words, if all other branches are numbers.
@@ -126,7 +129,7 @@ impl<'a> Checker<'a> {
         Some(words)
     }
 
-    fn word(&self, words: &[&str], node: &Node, found: &mut Vec<Mismatch>) {
+    fn word(&self, words: &[&str], node: &Node, found: &mut Mismatches) {
         let text = match node.text() {
             Some(text) if words.contains(&text) => return,
             Some(text) => format!(
@@ -138,19 +141,14 @@ impl<'a> Checker<'a> {
             }
             None => format!("{} stands here, not one of {}", describe(node), list(words)),
         };
-        let weight = if node.text().is_some() {
-            WEIGHT_VALUE
-        } else {
-            WEIGHT_KIND
+        let weight = match node.text() {
+            Some(_) => WEIGHT_VALUE,
+            None => WEIGHT_KIND,
         };
-        found.push(Mismatch {
-            mark: node.mark,
-            text,
-            weight,
-        });
+        found.add(node.mark, weight, text);
     }
 
-    fn kind(&self, schema: &'a Json, node: &Node, found: &mut Vec<Mismatch>) -> bool {
+    fn kind(&self, schema: &'a Json, node: &Node, found: &mut Mismatches) -> bool {
         let kinds: Vec<&str> = match schema.get("type") {
             Some(Json::String(kind)) => vec![kind],
             Some(Json::Array(kinds)) => kinds.iter().filter_map(Json::as_str).collect(),
@@ -178,11 +176,7 @@ impl<'a> Checker<'a> {
             }
             _ => format!("{} stands here, not {wanted}", describe(node)),
         };
-        found.push(Mismatch {
-            mark: node.mark,
-            text,
-            weight: WEIGHT_KIND,
-        });
+        found.add(node.mark, WEIGHT_KIND, text);
         false
     }
 
@@ -208,7 +202,7 @@ impl<'a> Checker<'a> {
         words.join(" or ")
     }
 
-    fn map(&self, schema: &'a Json, node: &Node, found: &mut Vec<Mismatch>) {
+    fn map(&self, schema: &'a Json, node: &Node, found: &mut Mismatches) {
         let properties = schema.get("properties").and_then(Json::as_object);
         let others = schema.get("additionalProperties");
         let place = context(schema, node);
@@ -225,16 +219,11 @@ impl<'a> Checker<'a> {
                     entry.key,
                     hint(&entry.key, known)
                 );
-                let structure = matches!(entry.value.value, Value::Map(_) | Value::List(_));
-                found.push(Mismatch {
-                    mark: entry.key_mark,
-                    text,
-                    weight: if structure {
-                        WEIGHT_KEY_OF_STRUCTURE
-                    } else {
-                        WEIGHT_KEY
-                    },
-                });
+                let weight = match entry.value.value {
+                    Value::Map(_) | Value::List(_) => WEIGHT_KEY_OF_STRUCTURE,
+                    _ => WEIGHT_KEY,
+                };
+                found.add(entry.key_mark, weight, text);
             } else {
                 self.free_key(schema, entry, found);
                 if let Some(other) = others.filter(|other| other.is_object()) {
@@ -245,47 +234,34 @@ impl<'a> Checker<'a> {
         let required = schema.get("required").and_then(Json::as_array);
         for key in required.into_iter().flatten().filter_map(Json::as_str) {
             if node.get(key).is_none() {
-                found.push(Mismatch {
-                    mark: node.mark,
-                    text: format!("key \"{key}\" is missing in {place}"),
-                    weight: WEIGHT_KEY,
-                });
+                let text = format!("key \"{key}\" is missing in {place}");
+                found.add(node.mark, WEIGHT_KEY, text);
             }
         }
         let least = schema.get("minProperties").and_then(Json::as_u64);
         if least.is_some_and(|least| (node.entries().len() as u64) < least) {
-            found.push(Mismatch {
-                mark: node.mark,
-                text: format!("{place} is empty: leave it out or fill it"),
-                weight: WEIGHT_VALUE,
-            });
+            let text = format!("{place} is empty: leave it out or fill it");
+            found.add(node.mark, WEIGHT_VALUE, text);
         }
     }
 
     /// Checks a free key (of a map without fixed keys) against the format of its names.
-    fn free_key(&self, schema: &'a Json, entry: &crate::yaml::Entry, found: &mut Vec<Mismatch>) {
+    fn free_key(&self, schema: &'a Json, entry: &crate::yaml::Entry, found: &mut Mismatches) {
         let format = schema
             .get("propertyNames")
             .map(|names| self.resolved(names))
             .and_then(|names| names.get("format"))
             .and_then(Json::as_str);
         if let Some(text) = format.and_then(|format| name::check_format(format, &entry.key)) {
-            found.push(Mismatch {
-                mark: entry.key_mark,
-                text,
-                weight: WEIGHT_VALUE,
-            });
+            found.add(entry.key_mark, WEIGHT_VALUE, text);
         }
     }
 
-    fn list(&self, schema: &'a Json, node: &Node, items: &[Node], found: &mut Vec<Mismatch>) {
+    fn list(&self, schema: &'a Json, node: &Node, items: &[Node], found: &mut Mismatches) {
         let least = schema.get("minItems").and_then(Json::as_u64).unwrap_or(0);
         if (items.len() as u64) < least {
-            found.push(Mismatch {
-                mark: node.mark,
-                text: String::from("the list is empty: it needs at least one entry"),
-                weight: WEIGHT_VALUE,
-            });
+            let text = "the list is empty: it needs at least one entry";
+            found.add(node.mark, WEIGHT_VALUE, text);
         }
         if let Some(each) = schema.get("items") {
             for item in items {
@@ -294,7 +270,7 @@ impl<'a> Checker<'a> {
         }
     }
 
-    fn text(&self, schema: &'a Json, node: &Node, text: &str, found: &mut Vec<Mismatch>) {
+    fn text(&self, schema: &'a Json, node: &Node, text: &str, found: &mut Mismatches) {
         if let Some(words) = schema.get("enum").and_then(Json::as_array) {
             let words: Vec<&str> = words.iter().filter_map(Json::as_str).collect();
             return self.word(&words, node, found);
@@ -307,11 +283,7 @@ impl<'a> Checker<'a> {
         };
         let wrong = units::check_format(format, text).or_else(|| name::check_format(format, text));
         if let Some(text) = wrong {
-            found.push(Mismatch {
-                mark: node.mark,
-                text,
-                weight: WEIGHT_VALUE,
-            });
+            found.add(node.mark, WEIGHT_VALUE, text);
         }
     }
 
@@ -320,7 +292,7 @@ impl<'a> Checker<'a> {
         schema: &'a Json,
         node: &Node,
         number: &serde_json::Number,
-        found: &mut Vec<Mismatch>,
+        found: &mut Mismatches,
     ) {
         let value = number.as_f64().unwrap_or(f64::NAN);
         let bound = |key: &str| schema.get(key).and_then(Json::as_f64);
@@ -339,11 +311,7 @@ impl<'a> Checker<'a> {
         } else {
             return;
         };
-        found.push(Mismatch {
-            mark: node.mark,
-            text,
-            weight: WEIGHT_VALUE,
-        });
+        found.add(node.mark, WEIGHT_VALUE, text);
     }
 }
 
@@ -371,17 +339,8 @@ fn describe(node: &Node) -> String {
         Value::Null => String::from("nothing"),
         Value::Bool(value) => format!("\"{value}\""),
         Value::Number(number) => format!("the number {number}"),
-        Value::Text(text) => format!("\"{}\"", shortened(text)),
+        Value::Text(text) => format!("\"{}\"", shown(text)),
         Value::List(_) => String::from("a list"),
         Value::Map(_) => String::from("a set of keys"),
     }
-}
-
-fn shortened(text: &str) -> String {
-    const SHOWN_MAX: usize = 60;
-    if text.chars().count() <= SHOWN_MAX {
-        return text.to_owned();
-    }
-    let head: String = text.chars().take(SHOWN_MAX).collect();
-    format!("{head}…")
 }

@@ -1,6 +1,8 @@
 //! Parses YAML into a tree in which every key and value has its position.
 
-use granit_parser::{Event, Parser, ScalarStyle, Span};
+use std::collections::BTreeMap;
+
+use granit_parser::{Event, Marker, Parser, ScalarStyle, Span};
 use serde_json::{Map, Number};
 
 use crate::problem::Problems;
@@ -25,10 +27,10 @@ impl Mark {
     /// Start of a file.
     pub const START: Mark = Mark { line: 1, column: 1 };
 
-    fn of(span: &Span) -> Mark {
+    fn of(marker: &Marker) -> Mark {
         Mark {
-            line: span.start.line().max(1),
-            column: span.start.col() + 1,
+            line: marker.line().max(1),
+            column: marker.col() + 1,
         }
     }
 }
@@ -233,7 +235,10 @@ pub fn parse(file: &str, text: &str) -> Result<Node, Problems> {
         );
         return Err(Problems::one(file, Mark::START, message));
     }
-    let mut builder = Builder::new(file);
+    let mut builder = Builder {
+        file,
+        ..Builder::default()
+    };
     let mut parser = Parser::new_from_str(text);
     while let Some(next) = parser.next_event() {
         match next {
@@ -243,10 +248,7 @@ pub fn parse(file: &str, text: &str) -> Result<Node, Problems> {
                 }
             }
             Err(error) => {
-                let mark = Mark {
-                    line: error.marker().line().max(1),
-                    column: error.marker().col() + 1,
-                };
+                let mark = Mark::of(error.marker());
                 let message = format!("this is not YAML: {}", error.info());
                 builder.problems.add(file, mark, message);
                 break;
@@ -264,32 +266,21 @@ struct Open {
     key: Option<(String, Mark)>,
 }
 
+#[derive(Default)]
 struct Builder<'a> {
     file: &'a str,
     open: Vec<Open>,
     root: Option<Node>,
     documents: usize,
-    anchors: std::collections::BTreeMap<usize, Node>,
+    anchors: BTreeMap<usize, Node>,
     nodes: usize,
     problems: Problems,
 }
 
-impl<'a> Builder<'a> {
-    fn new(file: &'a str) -> Builder<'a> {
-        Builder {
-            file,
-            open: Vec::new(),
-            root: None,
-            documents: 0,
-            anchors: std::collections::BTreeMap::new(),
-            nodes: 0,
-            problems: Problems::default(),
-        }
-    }
-
+impl Builder<'_> {
     /// Processes an event; `false`: parsing cannot continue.
     fn take(&mut self, fault: Event<'_>, span: &Span) -> bool {
-        let mark = Mark::of(span);
+        let mark = Mark::of(&span.start);
         match fault {
             Event::DocumentStart(..) => {
                 self.documents += 1;
