@@ -1,5 +1,7 @@
 //! Texts: checks of those from experiments and workloads that are inserted into configurations, commands and messages; lists.
 
+use serde::Serialize;
+
 use crate::shown::is_obeyed;
 
 /// Longest text that may be inserted into a configuration.
@@ -78,4 +80,11 @@ pub fn list<T: AsRef<str>>(words: &[T]) -> String {
             format!("{} and {}", most.join(", "), last.as_ref())
         }
     }
+}
+
+/// The word by which files name a value: that of a variant without fields.
+#[must_use]
+pub fn word_of<T: Serialize>(value: &T) -> String {
+    let written = serde_json::to_value(value).unwrap_or_default();
+    written.as_str().unwrap_or_default().to_owned()
 }

@@ -12,7 +12,9 @@ use crate::counter::CounterDef;
 use crate::metric::Metric;
 use crate::metrics_source::MetricsSourceDef;
 use crate::name::Name;
-use crate::plan::{Addressing, BaselineRuns, BeyondKnee, Blocks, Compare, Need, Outliers, Restart};
+use crate::plan::{
+    Addressing, BaselineRuns, BeyondKnee, Blocks, Compare, Fitness, Need, Outliers, Restart,
+};
 use crate::topology::Settings;
 use crate::units::{BitRate, Period, Share, Size};
 
@@ -87,7 +89,8 @@ pub struct ExperimentDef {
     /// Measurements of the baseline per block. The second is compared with the first: an A/A check. Default: twice.
     pub baseline_runs: Option<BaselineRuns>,
     /// Limits beyond which a trial is unfit.
-    pub fitness: Option<FitnessDef>,
+    #[serde(default)]
+    pub fitness: Fitness,
     /// Waterfalls: sequences of arms in which each adds one thing to the one before. The report shows what each adds to mean
     /// latency and CPU, as components of the total.
     #[serde(default)]
@@ -181,22 +184,6 @@ pub struct LimitsDef {
     pub cpu: Option<f64>,
     /// Memory: `1Gi`. Default: no limit.
     pub memory: Option<Size>,
-}
-
-/// Limits beyond which a trial is unfit or flagged.
-#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, default)]
-#[schemars(extend("x-word" = "fitness"))]
-pub struct FitnessDef {
-    /// Unfit above this share of bunched starts: starts of an open loop that were released in a burst after a late wake-up.
-    /// Default: 10%.
-    pub bunched: Option<Share>,
-    /// Unfit below this share of intended starts that were released. Default: 99%.
-    pub released: Option<Share>,
-    /// Unfit above this busy share of an open loop's worker in the window, spinning excluded. Default: 85%.
-    pub worker_busy: Option<Share>,
-    /// Flagged as saturated, not unfit: the parts' own work keeps their cores busier than this. Default: 80%.
-    pub saturated: Option<Share>,
 }
 
 /// A published figure. Exactly one of `ratio`, `added`, `value` and `says`.

@@ -1,9 +1,8 @@
 //! Definition of the load: one, or one per role.
 
-use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::load::{AtEnd, Interarrival, Sched, Spin, ThinkDistribution};
@@ -95,36 +94,21 @@ pub struct LoadDef {
 }
 
 /// A rate: exchanges per second, or `max`.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(untagged)]
 pub enum RateDef {
     /// Exchanges per second.
-    PerSecond(f64),
+    PerSecond(#[schemars(extend("exclusiveMinimum" = 0, "maximum" = 10_000_000))] f64),
     /// No fixed rate.
     Word(RateWord),
 }
 
 /// A rate that is not a number.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum RateWord {
     /// As fast as the connections allow.
     Max,
-}
-
-impl JsonSchema for RateDef {
-    fn schema_name() -> Cow<'static, str> {
-        "Rate".into()
-    }
-
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({
-            "anyOf": [
-                {"type": "number", "exclusiveMinimum": 0, "maximum": 10_000_000},
-                {"type": "string", "enum": ["max"]},
-            ],
-        })
-    }
 }
 
 /// A rate for some time.

@@ -1,24 +1,34 @@
 //! Fitness of a result: limits beyond which the generator itself was the limit. The same for runs, `tare load`, searches and
 //! curves.
 
-use std::fmt;
-
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::agent::{GeneratorStats, LoadResult};
+use crate::units::{self, Share};
 
-/// Limits beyond which a trial is unfit. Load of other programs on the machine widens intervals but makes no trial unfit.
+/// Limits beyond which a trial is unfit, or flagged as saturated. Load of other programs on the machine widens intervals but makes
+/// no trial unfit.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, default)]
+#[schemars(extend("x-word" = "fitness"))]
 pub struct Fitness {
-    /// Greatest share of an open loop's starts that may be bunched (0.1 = 10 %).
+    /// Unfit above this share of bunched starts: starts of an open loop that were released in a burst after a late wake-up.
+    /// Default: 10%.
+    #[serde(deserialize_with = "units::share")]
+    #[schemars(with = "Share")]
     pub bunched_share: f64,
-    /// Least share of intended starts that must be released.
+    /// Unfit below this share of intended starts that were released. Default: 99%.
+    #[serde(deserialize_with = "units::share")]
+    #[schemars(with = "Share")]
     pub released_share: f64,
-    /// Greatest busy share of an open loop's worker in the window, spinning excluded.
+    /// Unfit above this busy share of an open loop's worker in the window, spinning excluded. Default: 85%.
+    #[serde(deserialize_with = "units::share")]
+    #[schemars(with = "Share")]
     pub worker_busy: f64,
-    /// Busy share of the parts' cores, by the parts' own work, above which a trial is flagged as saturated (not unfit).
+    /// Flagged as saturated, not unfit: the parts' own work keeps their cores busier than this. Default: 80%.
+    #[serde(deserialize_with = "units::share")]
+    #[schemars(with = "Share")]
     pub saturated_busy: f64,
 }
 
@@ -34,77 +44,19 @@ impl Default for Fitness {
     }
 }
 
-/// A limit that a result exceeded.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Unfit {
-    /// Too many starts were bunched.
-    Bunched {
-        /// Share of the released starts.
-        share: f64,
-        /// Greatest share allowed.
-        limit: f64,
-    },
-    /// Too few of the intended starts were released.
-    Unreleased {
-        /// Words for what was released: exchanges or sessions.
-        what: &'static str,
-        /// Number released, or dropped because the queue was full.
-        taken: u64,
-        /// Number that the schedule intended.
-        intended: u64,
-    },
-    /// A worker was too busy.
-    Busy {
-        /// Number of the worker, from 0.
-        worker: usize,
-        /// Busy share of the window.
-        share: f64,
-        /// Greatest share allowed.
-        limit: f64,
-    },
-}
-
-impl fmt::Display for Unfit {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let percent = |share: f64| share * 100.0;
-        match self {
-            Unfit::Bunched { share, limit } => write!(
-                f,
-                "{:.1} % of the starts were bunched, above {:.0} %: other programs or the hypervisor held the generator's core",
-                percent(*share),
-                percent(*limit)
-            ),
-            Unfit::Unreleased {
-                what,
-                taken,
-                intended,
-            } => write!(f, "only {taken} of {intended} intended {what}"),
-            Unfit::Busy {
-                worker,
-                share,
-                limit,
-            } => write!(
-                f,
-                "the generator is the limit: worker {worker} was {:.1} % busy, above {:.0} %: give it more workers or a lower rate",
-                percent(*share),
-                percent(*limit)
-            ),
-        }
-    }
-}
-
 impl Fitness {
-    /// Every limit that this result exceeded; empty if it is fit.
+    /// Every limit that this result exceeded, as text; empty if it is fit.
     #[must_use]
-    pub fn unfit(&self, result: &LoadResult) -> Vec<Unfit> {
+    pub fn unfit(&self, result: &LoadResult) -> Vec<String> {
         let mut found = Vec::new();
         if let Some(share) = result.bunched_share()
             && share > self.bunched_share
         {
-            found.push(Unfit::Bunched {
-                share,
-                limit: self.bunched_share,
-            });
+            found.push(format!(
+                "{:.1} % of the starts were bunched, above {:.0} %: other programs or the hypervisor held the generator's core",
+                share * 100.0,
+                self.bunched_share * 100.0
+            ));
         }
         // Overflow of the queue counts as released: the target was the limit, not the generator.
         let exchanges = (
@@ -121,22 +73,18 @@ impl Fitness {
         });
         for (what, taken, intended) in [exchanges].into_iter().chain(sessions) {
             if (taken as f64) < intended as f64 * self.released_share {
-                found.push(Unfit::Unreleased {
-                    what,
-                    taken,
-                    intended,
-                });
+                found.push(format!("only {taken} of {intended} intended {what}"));
             }
         }
         if result.generator.bunched.is_some() {
             let busy = result.worker_busy_shares().into_iter().enumerate();
-            found.extend(busy.filter(|(_, share)| *share > self.worker_busy).map(
-                |(worker, share)| Unfit::Busy {
-                    worker,
-                    share,
-                    limit: self.worker_busy,
-                },
-            ));
+            for (worker, share) in busy.filter(|(_, share)| *share > self.worker_busy) {
+                found.push(format!(
+                    "the generator is the limit: worker {worker} was {:.1} % busy, above {:.0} %: give it more workers or a lower rate",
+                    share * 100.0,
+                    self.worker_busy * 100.0
+                ));
+            }
         }
         found
     }
@@ -198,8 +146,7 @@ mod tests {
     }
 
     fn words(result: &LoadResult) -> Vec<String> {
-        let unfit = Fitness::default().unfit(result).into_iter();
-        unfit.map(|one| one.to_string()).collect()
+        Fitness::default().unfit(result)
     }
 
     #[test]
@@ -211,13 +158,9 @@ mod tests {
     fn a_tenth_of_the_starts_may_be_bunched_and_no_more() {
         let mut result = result();
         result.generator.bunched = Some(101);
-        assert_eq!(
-            Fitness::default().unfit(&result),
-            [Unfit::Bunched {
-                share: 0.101,
-                limit: 0.1
-            }]
-        );
+        let said = words(&result);
+        assert_eq!(said.len(), 1, "{said:?}");
+        assert!(said[0].starts_with("10.1 % of the starts were bunched, above 10 %: "));
         // The share is of released starts, not of intended ones.
         result.generator.bunched = Some(60);
         result.released = 500;

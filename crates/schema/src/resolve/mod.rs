@@ -347,7 +347,7 @@ fn plan(
             .margin_absolute
             .map_or(run::MARGIN_ABSOLUTE_NS, Period::as_ns),
         assertions: assertion::assertions(scope, input, &arms, &levels, compare),
-        fitness: run::fitness(def),
+        fitness: def.fitness,
         beyond_knee: def.beyond_knee.unwrap_or_default(),
         capacity: None,
         skipped_levels: Vec::new(),

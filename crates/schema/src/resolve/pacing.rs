@@ -7,6 +7,7 @@ use super::load::{Role, at};
 use crate::def::{LoadDef, LoadModel, RateDef, RateWord};
 use crate::load::{AtEnd, LoadSpec, Pacing, RateStep, Shard, Stop, ThinkDistribution};
 use crate::named;
+use crate::text::word_of;
 use crate::units::Period;
 use crate::yaml::Node;
 
@@ -35,18 +36,6 @@ fn keys(def: &LoadDef) -> [(&'static str, bool, &'static [LoadModel]); 13] {
             &[Closed],
         ),
     ]
-}
-
-fn word(model: LoadModel) -> &'static str {
-    match model {
-        LoadModel::Constant => "constant",
-        LoadModel::Poisson => "poisson",
-        LoadModel::Ramp => "ramp",
-        LoadModel::Steps => "steps",
-        LoadModel::Replay => "replay",
-        LoadModel::Closed => "closed",
-        LoadModel::Max => "max",
-    }
 }
 
 fn per_second(def: &LoadDef) -> Option<f64> {
@@ -84,7 +73,7 @@ pub(super) fn pacing(
     };
     for (key, is_written, models) in keys(def) {
         if is_written && !models.contains(&model) {
-            let names: Vec<&str> = models.iter().map(|model| word(*model)).collect();
+            let names: Vec<String> = models.iter().map(word_of).collect();
             let message = format!(
                 "{key} belongs to model {}: take one of them out",
                 names.join(" or ")
@@ -102,7 +91,7 @@ pub(super) fn pacing(
 }
 
 fn of_model(file: &str, model: LoadModel, def: &LoadDef, stop: Stop) -> Result<Pacing, String> {
-    let missing = |what: &str| format!("model {} needs {what}", word(model));
+    let missing = |what: &str| format!("model {} needs {what}", word_of(&model));
     let rate = || per_second(def).ok_or_else(|| missing("a rate in numbers"));
     let interarrival = def.interarrival.unwrap_or_default();
     Ok(match model {

@@ -11,6 +11,7 @@ use crate::plan::Edge;
 use crate::problem::{hint, list};
 use crate::protocol::{self, OverTcp};
 use crate::target::TargetDef;
+use crate::text::word_of;
 use crate::topology::{InstanceRole, Interception, Route, RouteSegment, Security, Settings};
 use crate::yaml::{Mark, Node};
 
@@ -151,24 +152,14 @@ pub(super) fn edges_of(folder: &WorkloadFolder) -> Vec<Edge> {
     super::workload::edges(&folder.def)
 }
 
-pub(super) fn hop_name(hop: &HopDef) -> &str {
-    let role = role_word(hop.hop.of_instance());
-    hop.name.as_ref().map_or(role, |name| &name.0)
-}
-
-pub(super) fn role_word(role: InstanceRole) -> &'static str {
-    match role {
-        InstanceRole::App => "app",
-        InstanceRole::Agent => "agent",
-        InstanceRole::Sidecar => "sidecar",
-        InstanceRole::Gateway => "gateway",
-        InstanceRole::Sni => "sni",
-        InstanceRole::Ingress => "ingress",
-    }
+/// Name of a hop's instance; hops of one name are one process.
+pub(super) fn hop_name(hop: &HopDef) -> String {
+    let name = hop.name.as_ref();
+    name.map_or_else(|| word_of(&hop.hop), |name| name.0.clone())
 }
 
 pub(super) fn roles_of(target: &TargetDef) -> String {
-    let words: Vec<&str> = target.roles.iter().map(|role| role_word(*role)).collect();
+    let words: Vec<String> = target.roles.iter().map(word_of).collect();
     list(&words)
 }
 
@@ -184,7 +175,7 @@ pub(super) fn check_proxy(
         let message = format!(
             "target \"{}\" cannot be a {}: its roles are {}",
             target.target,
-            role_word(role),
+            word_of(&role),
             roles_of(target)
         );
         scope.problem(mark, message);
@@ -364,7 +355,7 @@ impl RouteBuilder<'_, '_> {
                 self.scope.problem(*mark, message);
             }
             self.check_sni(hop, own, *mark);
-            let name = hop_name(hop).to_owned();
+            let name = hop_name(hop);
             if proxies.contains(&name) {
                 let message = format!("\"{name}\" stands twice on edge {}", self.edge.name());
                 self.scope.problem(*mark, message);

@@ -1,12 +1,12 @@
-//! Settings of the run as a whole: blocks, cores, limits, metrics, fitness.
+//! Settings of the run as a whole: blocks, cores, limits, metrics.
 
 use std::collections::BTreeMap;
 
 use super::external::refuse;
 use super::{Choices, Input, Scope};
-use crate::def::{BlocksDef, ExperimentDef};
+use crate::def::BlocksDef;
 use crate::metric::Metric;
-use crate::plan::{Arm, Blocks, Fitness, Limits, Placement};
+use crate::plan::{Arm, Blocks, Limits, Placement};
 use crate::problem::hint;
 
 /// Default of the relative margin.
@@ -161,18 +161,4 @@ pub(super) fn primary(scope: &mut Scope<'_>, Input { root, def, .. }: Input<'_>)
         }
     }
     written.clone()
-}
-
-/// Limits of fitness; the defaults are those of docs/METHODOLOGY.md.
-pub(super) fn fitness(def: &ExperimentDef) -> Fitness {
-    let written = def.fitness.unwrap_or_default();
-    let usual = Fitness::default();
-    let share =
-        |written: Option<crate::units::Share>, usual: f64| written.map_or(usual, |share| share.0);
-    Fitness {
-        bunched_share: share(written.bunched, usual.bunched_share),
-        released_share: share(written.released, usual.released_share),
-        worker_busy: share(written.worker_busy, usual.worker_busy),
-        saturated_busy: share(written.saturated, usual.saturated_busy),
-    }
 }

@@ -364,7 +364,7 @@ impl TopologyBuilder<'_, '_> {
         let settings = node.get("settings").map_or_else(Settings::new, |written| {
             levels::settings(self.scope, &hop.proxy, mark, written)
         });
-        let name = routing::hop_name(hop);
+        let name = &routing::hop_name(hop);
         if let Some(known) = drafts.get(name) {
             // A gateway may serve several edges, as one process with one configuration.
             let alike =
