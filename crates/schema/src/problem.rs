@@ -92,13 +92,18 @@ impl Problems {
     ///
     /// # Errors
     /// The problems, sorted by position.
-    pub fn into_result<T>(mut self, value: T) -> Result<T, Problems> {
-        if self.found.is_empty() {
-            return Ok(value);
+    pub fn into_result<T>(self, value: T) -> Result<T, Problems> {
+        match self.found.is_empty() {
+            true => Ok(value),
+            false => Err(self.sorted()),
         }
+    }
+
+    /// The problems, sorted by position.
+    pub(crate) fn sorted(mut self) -> Problems {
         self.found
             .sort_by(|a, b| (&a.file, a.line, a.column).cmp(&(&b.file, b.line, b.column)));
-        Err(self)
+        self
     }
 }
 
@@ -119,17 +124,27 @@ impl fmt::Display for Problems {
 
 impl std::error::Error for Problems {}
 
+/// `unknown part "clinet": did you mean "client"?`
+#[must_use]
+pub fn unknown<W: AsRef<str>>(
+    what: &str,
+    wrong: &str,
+    known: impl IntoIterator<Item = W>,
+) -> String {
+    format!("unknown {what} \"{wrong}\"{}", hint(wrong, known))
+}
+
 /// `: did you mean "x"?` for a near match, else the list of known words, else nothing.
 #[must_use]
-pub fn hint<'a>(wrong: &str, known: impl IntoIterator<Item = &'a str>) -> String {
+pub fn hint<W: AsRef<str>>(wrong: &str, known: impl IntoIterator<Item = W>) -> String {
     // Jaro-Winkler favours common prefixes, which typing errors usually keep. 0.75 separates `sidecar`/`sidecars` (0.98) and
     // `modle`/`model` (0.95) from unrelated words (below 0.7).
     const NEAR: f64 = 0.75;
     const LISTED_MAX: usize = 32;
-    let known: Vec<&str> = known.into_iter().collect();
+    let known: Vec<W> = known.into_iter().collect();
     let nearest = known
         .iter()
-        .map(|word| (strsim::jaro_winkler(wrong, word), *word))
+        .map(|word| (strsim::jaro_winkler(wrong, word.as_ref()), word.as_ref()))
         .max_by(|a, b| a.0.total_cmp(&b.0));
     match nearest {
         Some((score, word)) if score >= NEAR => format!(": did you mean \"{word}\"?"),

@@ -14,64 +14,54 @@ use crate::units::Period;
 /// Default timeout of a single request; some load thousands of documents.
 const WITHIN_NS: u64 = 60_000_000_000;
 
-/// A single request of a workload, with its edge.
-#[derive(Clone, Copy)]
-pub(super) struct SingleRequest<'a> {
-    pub request: &'a RequestDef,
-    pub edge: Option<&'a EdgePattern>,
-    pub timeout: Option<Period>,
-}
-
 /// Consistency checks of the loads in use.
 pub(super) fn audits(
     scope: &mut Scope<'_>,
-    Input { root, def, folder }: Input<'_>,
+    input: Input<'_>,
     resolved: &ResolvedWorkload,
     loads: &[RoleLoad],
 ) -> Vec<Audit> {
     let mut wanted: Vec<&AuditDef> = Vec::new();
-    for audit in load::kinds(def, folder).iter().flat_map(|kind| &kind.audit) {
+    for audit in load::kinds(scope, input)
+        .iter()
+        .flat_map(|kind| &kind.audit)
+    {
         if !wanted.contains(&audit) {
             wanted.push(audit);
         }
     }
     let mut all = Vec::new();
     for audit in wanted {
-        let single = SingleRequest {
-            request: &audit.request,
-            edge: audit.edge.as_ref(),
-            timeout: audit.timeout,
-        };
-        match ask(single, folder, resolved, loads) {
+        let over = (audit.edge.as_ref(), audit.timeout);
+        match ask(&audit.request, over, input.folder, resolved, loads) {
             Ok(ask) => all.push(Audit {
                 about: audit.about.clone(),
                 ask,
             }),
             Err(message) => {
-                let message = format!(
-                    "audit \"{}\" of the workload: {message}",
-                    audit.request.name
-                );
-                scope.problem(root.key_place(&["workload"]), message);
+                let name = &audit.request.name;
+                let message = format!("audit \"{name}\" of the workload: {message}");
+                scope.problem(input.root.key_place(&["workload"]), message);
             }
         }
     }
     all
 }
 
-/// Resolves a request over the edge of a load; an agent of that load sends it.
+/// Resolves a single request over the edge of a load; an agent of that load sends it.
 pub(super) fn ask(
-    single: SingleRequest<'_>,
+    def: &RequestDef,
+    (edge, timeout): (Option<&EdgePattern>, Option<Period>),
     folder: &WorkloadFolder,
     resolved: &ResolvedWorkload,
     loads: &[RoleLoad],
 ) -> Result<Ask, String> {
-    let role = match single.edge {
+    let role = match edge {
         None => loads.first(),
         Some(edge) => loads.iter().find(|load| load.edge == edge.0),
     };
     let Some(role) = role else {
-        let over = single.edge.map_or("any edge", |edge| edge.0.as_str());
+        let over = edge.map_or("any edge", |edge| edge.0.as_str());
         return Err(format!(
             "no load goes over {over}, so there is nowhere to ask from: name the edge of a load"
         ));
@@ -91,7 +81,7 @@ pub(super) fn ask(
             edge.protocol
         ));
     }
-    let request = request(single.request, &resolved.settings)?;
+    let request = request(def, &resolved.settings)?;
     if matches!(request.body, Body::Filler { .. }) {
         let message = "a single request takes no filler: write its body as text, or none";
         return Err(message.to_owned());
@@ -99,7 +89,7 @@ pub(super) fn ask(
     Ok(Ask {
         edge: role.edge.clone(),
         from: role.instance.clone(),
-        timeout_ns: single.timeout.map_or(WITHIN_NS, Period::as_ns),
+        timeout_ns: timeout.map_or(WITHIN_NS, Period::as_ns),
         request,
     })
 }

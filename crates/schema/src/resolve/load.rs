@@ -9,7 +9,7 @@ use super::request::requests;
 use super::workload::ResolvedWorkload;
 use super::{Input, Scope, pacing, request};
 use crate::catalog::WorkloadFolder;
-use crate::def::{ExperimentDef, LoadDef, LoadKindDef, LoadSection};
+use crate::def::{LoadDef, LoadKindDef, LoadSection};
 use crate::load::{ClientSpec, ConnectionRules, LoadSpec, Pacing, RequestSpec};
 use crate::name::EdgePattern;
 use crate::named;
@@ -49,40 +49,46 @@ fn listed(section: &LoadSection) -> Vec<Role<'_>> {
     }
 }
 
-/// Agent instance and edge of every role, for the topology.
-pub(super) fn agents(
-    scope: &mut Scope<'_>,
-    input @ Input { def, .. }: Input<'_>,
-) -> Vec<(String, Edge)> {
-    let roles = listed(&def.load);
+/// A role with the workload's load that it uses, its edge, and the name of its agent instance.
+struct RoleUse<'a> {
+    role: Role<'a>,
+    kind: &'a LoadKindDef,
+    edge: Edge,
+    instance: String,
+}
+
+/// The roles whose load and edge exist; others are reported.
+fn uses<'a>(scope: &mut Scope<'_>, input: Input<'a>) -> Vec<RoleUse<'a>> {
+    let roles = listed(&input.def.load);
     let only = roles.len() == 1;
-    roles
-        .iter()
-        .filter_map(|role| {
-            let kind = kind(scope, input, role)?;
-            let edge = edge(scope, input, role, kind)?;
-            Some((instance(role, &edge, only), edge))
+    let uses = roles.into_iter().filter_map(|role| {
+        let kind = kind(scope, input, &role)?;
+        let edge = edge(scope, input, &role, kind)?;
+        // An instance has the name of its part, or of its role if there are several.
+        let instance = match role.name {
+            Some(name) if !only => name.to_owned(),
+            _ => edge.from.clone(),
+        };
+        Some(RoleUse {
+            role,
+            kind,
+            edge,
+            instance,
         })
-        .collect()
+    });
+    uses.collect()
 }
 
-/// Loads of the workload that the roles use. Invalid choices are reported elsewhere.
-pub(super) fn kinds<'f>(def: &ExperimentDef, folder: &'f WorkloadFolder) -> Vec<&'f LoadKindDef> {
-    let loads = &folder.def.loads;
-    let roles = listed(&def.load);
-    let of_role = |role: &Role<'_>| match &role.def.kind {
-        Some(wanted) => loads.get(wanted),
-        None => loads.get("default").or_else(|| loads.values().next()),
-    };
-    roles.iter().filter_map(of_role).collect()
+/// Agent instance and edge of every role, for the topology.
+pub(super) fn agents(scope: &mut Scope<'_>, input: Input<'_>) -> Vec<(String, Edge)> {
+    let uses = uses(scope, input).into_iter();
+    uses.map(|one| (one.instance, one.edge)).collect()
 }
 
-/// Name of an agent instance: that of its part, or of its role if there are several.
-fn instance(role: &Role<'_>, edge: &Edge, only: bool) -> String {
-    match role.name {
-        Some(name) if !only => name.to_owned(),
-        _ => edge.from.clone(),
-    }
+/// Loads of the workload that the roles use.
+pub(super) fn kinds<'a>(scope: &mut Scope<'_>, input: Input<'a>) -> Vec<&'a LoadKindDef> {
+    let uses = uses(scope, input).into_iter();
+    uses.map(|one| one.kind).collect()
 }
 
 pub(super) fn roles(
@@ -90,19 +96,17 @@ pub(super) fn roles(
     input @ Input { root, def, folder }: Input<'_>,
     resolved: &ResolvedWorkload,
 ) -> Vec<RoleLoad> {
-    let roles = listed(&def.load);
-    let only = roles.len() == 1;
     let mut loads = Vec::new();
-    for role in &roles {
-        let Some(kind) = kind(scope, input, role) else {
-            continue;
-        };
-        let Some(edge) = edge(scope, input, role, kind) else {
-            continue;
-        };
+    for RoleUse {
+        role,
+        kind,
+        edge,
+        instance,
+    } in uses(scope, input)
+    {
         let agents = role.def.count.unwrap_or(1);
         let protocol = kind.protocol.as_deref().unwrap_or(&edge.protocol);
-        let Some(mut load) = spec(scope, input, role, (kind, protocol), resolved) else {
+        let Some(mut load) = spec(scope, input, &role, (kind, protocol), resolved) else {
             continue;
         };
         if let Some(session) = &kind.session {
@@ -116,14 +120,15 @@ pub(super) fn roles(
         }
         loads.push(RoleLoad {
             role: role.name.map_or_else(|| edge.from.clone(), String::from),
-            instance: instance(role, &edge, only),
+            instance,
             edge: edge.name(),
             agents,
             load,
             calls: calls(kind),
         });
     }
-    if loads.is_empty() && roles.iter().all(|role| role.def.count == Some(0)) {
+    let mut roles = listed(&def.load).into_iter();
+    if loads.is_empty() && roles.all(|role| role.def.count == Some(0)) {
         let message = "no role has an agent: let `count` of one be 1 or more";
         scope.problem(root.key_place(&["load"]), message);
     }
@@ -178,12 +183,10 @@ fn kind<'f>(
     let Some(wanted) = &role.def.kind else {
         let named = loads.get("default");
         if named.is_none() && loads.len() > 1 {
-            let names: Vec<&str> = loads.keys().map(|name| name.0.as_str()).collect();
-            let message = format!(
-                "workload \"{}\" has several loads: choose one by use: {}",
-                folder.def.workload,
-                crate::problem::list(&names)
-            );
+            let names: Vec<_> = loads.keys().collect();
+            let (workload, names) = (&folder.def.workload, crate::problem::list(&names));
+            let message =
+                format!("workload \"{workload}\" has several loads: choose one by use: {names}");
             scope.problem(root.key_place(&role.path), message);
             return None;
         }
@@ -191,12 +194,8 @@ fn kind<'f>(
     };
     let found = loads.get(wanted);
     if found.is_none() {
-        let known = loads.keys().map(|name| name.0.as_str());
-        let message = format!(
-            "workload \"{}\" has no load \"{wanted}\"{}",
-            folder.def.workload,
-            hint(wanted, known)
-        );
+        let (workload, hint) = (&folder.def.workload, hint(wanted, loads.keys()));
+        let message = format!("workload \"{workload}\" has no load \"{wanted}\"{hint}");
         scope.problem(at(root, role, "use"), message);
     }
     found

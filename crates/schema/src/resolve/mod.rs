@@ -25,6 +25,7 @@ mod waterfall;
 mod workload;
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 use std::rc::Rc;
 
 use sha2::{Digest, Sha256};
@@ -35,12 +36,12 @@ use crate::def::{ArmDef, ExperimentDef, InterceptionDef, SidecarDef};
 use crate::document;
 use crate::load::Reach;
 use crate::plan::{Addressing, BaselineRuns, Compare, Form, Level, Plan, Restart, WorkloadPlan};
-use crate::problem::{Problems, hint};
+use crate::problem::{Problems, hint, unknown};
 use crate::schemas::schema_of;
 use crate::target::TargetDef;
 use crate::topology::Interception;
 use crate::units::Period;
-use crate::yaml::{self, Entry, Mark, Node, Value};
+use crate::yaml::{self, Mark, Node, Value};
 
 pub use check::check_workload;
 use external::Externals;
@@ -161,10 +162,7 @@ pub fn resolve(source: &Source, catalog: &Catalog, choices: &Choices) -> Result<
         (Ok(_), Err(problems)) | (Err(problems), Ok(_)) => Err(problems),
         (Err(mut problems), Err(others)) => {
             problems.extend(others);
-            problems.into_result(()).and_then(|()| {
-                let message = "the experiment cannot be resolved";
-                Err(Problems::one(&source.file, Mark::START, message))
-            })
+            Err(problems.sorted())
         }
     }
 }
@@ -195,34 +193,45 @@ impl Scope<'_> {
         self.problems.add(self.file, mark, text);
     }
 
+    /// Reports a name that only the quick form may lack: that it exists is checked when the full form is resolved, which always
+    /// happens.
+    fn unknown<W: AsRef<str>>(
+        &mut self,
+        mark: Mark,
+        (what, name): (&str, &str),
+        known: impl IntoIterator<Item = W>,
+    ) {
+        if self.form == Form::Full {
+            self.problem(mark, unknown(what, name, known));
+        }
+    }
+
     /// Reads a target folder; its problems are reported once.
     fn target(&mut self, name: &str, mark: Mark) -> Option<Rc<TargetDef>> {
         if !self.targets.contains_key(name) {
-            let found = match self.catalog.target(name) {
-                Ok(Some(target)) => Some(Rc::new(target.def)),
-                Ok(None) => None,
-                Err(problems) => {
-                    self.problems.extend(problems);
-                    self.targets.insert(name.to_owned(), None);
-                    return None;
-                }
-            };
+            let found = self.catalog.target(name).unwrap_or_else(|problems| {
+                self.problems.extend(problems);
+                None
+            });
+            let found = found.map(|target| Rc::new(target.def));
             self.targets.insert(name.to_owned(), found);
         }
         let found = self.targets.get(name).cloned().flatten();
         let known = self.catalog.target_names();
         if found.is_none() && !known.iter().any(|known| known == name) {
-            let message = if known.is_empty() {
-                let searched = Catalog::searched(&self.catalog.targets);
-                format!("unknown target \"{name}\": there are no target folders in {searched}")
-            } else {
-                let known = known.iter().map(String::as_str);
-                format!("unknown target \"{name}\"{}", hint(name, known))
-            };
+            let message = unknown_folder("target", name, &known, &self.catalog.targets);
             self.problem(mark, message);
         }
         found
     }
+}
+
+fn unknown_folder(what: &str, name: &str, known: &[String], directories: &[PathBuf]) -> String {
+    if known.is_empty() {
+        let searched = Catalog::searched(directories);
+        return format!("unknown {what} \"{name}\": there are no {what} folders in {searched}");
+    }
+    unknown(what, name, known)
 }
 
 fn in_form(
@@ -250,16 +259,8 @@ fn in_form(
             return Err(scope.problems);
         }
     };
-    let folder = workload_folder(&mut scope, &root, &def);
-    let Some(folder) = folder else {
-        return scope.problems.into_result(()).and_then(|()| {
-            let message = "the workload cannot be read";
-            Err(Problems::one(
-                &source.file,
-                root.place(&["workload"]),
-                message,
-            ))
-        });
+    let Some(folder) = workload_folder(&mut scope, &root, &def) else {
+        return Err(scope.problems.sorted());
     };
     let input = Input {
         root: &root,
@@ -292,12 +293,9 @@ fn plan(
     let levels: Vec<Level> = resolved_levels.into_iter().map(|one| one.level).collect();
     for (index, name) in def.prepare.iter().enumerate() {
         if !folder.def.prepare.contains_key(name) {
-            let known = folder.def.prepare.keys().map(|name| name.0.as_str());
-            let message = format!(
-                "workload \"{}\" has no step \"{name}\"{}",
-                folder.def.workload,
-                hint(name, known)
-            );
+            let workload = &folder.def.workload;
+            let hint = hint(name, folder.def.prepare.keys());
+            let message = format!("workload \"{workload}\" has no step \"{name}\"{hint}");
             scope.problem(root.place(&["prepare", &index.to_string()]), message);
         }
     }
@@ -387,15 +385,7 @@ fn merge_quick(scope: &mut Scope<'_>, written: &Node, form: Form) -> Node {
     let name = root.get("workload").cloned();
     if let Some(node) = name.filter(|node| node.text().is_some()) {
         let mark = node.mark;
-        let with = Node {
-            mark,
-            value: Value::Map(vec![Entry {
-                key: String::from("use"),
-                key_mark: mark,
-                value: node,
-            }]),
-        };
-        root.set(&["workload"], mark, with);
+        root.set(&["workload", "use"], mark, node);
     }
     if form == Form::Full {
         return root;
@@ -440,11 +430,7 @@ fn keep_arms(scope: &mut Scope<'_>, root: &mut Node, names: &[Node]) {
             .text()
             .filter(|name| !known.iter().any(|arm| arm == name))
         {
-            let message = format!(
-                "unknown arm \"{name}\"{}",
-                hint(name, known.iter().map(String::as_str))
-            );
-            scope.problem(node.mark, message);
+            scope.problem(node.mark, unknown("arm", name, &known));
         }
     }
     // The order of the file is kept: it is the same in both forms.
@@ -468,15 +454,8 @@ fn workload_folder(
         Ok(Some(folder)) => Some(folder),
         Ok(None) => {
             let known = scope.catalog.workload_names();
-            let mark = root.place(&["workload", "use"]);
-            let message = if known.is_empty() {
-                let searched = Catalog::searched(&scope.catalog.workloads);
-                format!("unknown workload \"{name}\": there are no workload folders in {searched}")
-            } else {
-                let known = known.iter().map(String::as_str);
-                format!("unknown workload \"{name}\"{}", hint(name, known))
-            };
-            scope.problem(mark, message);
+            let message = unknown_folder("workload", name, &known, &scope.catalog.workloads);
+            scope.problem(root.place(&["workload", "use"]), message);
             None
         }
         Err(problems) => {

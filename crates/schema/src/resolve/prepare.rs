@@ -3,7 +3,6 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use super::audit::SingleRequest;
 use super::workload::ResolvedWorkload;
 use super::{Input, Scope, audit, load, request};
 use crate::catalog::WorkloadFolder;
@@ -11,7 +10,7 @@ use crate::def::{FilledDef, LoadDef, LoadModel, PrepareDef, TopicDef};
 use crate::load::LoadSpec;
 use crate::name::Name;
 use crate::plan::{Preparation, PreparedTopic, RoleLoad, TRIAL};
-use crate::problem::hint;
+use crate::problem::unknown;
 use crate::units::Period;
 
 /// Prefix of the names of topics that Tare may create and delete on external clusters.
@@ -26,7 +25,7 @@ pub(super) fn steps(
     resolved: &ResolvedWorkload,
     loads: &[RoleLoad],
 ) -> Vec<Preparation> {
-    let kinds = load::kinds(def, folder);
+    let kinds = load::kinds(scope, input);
     let needed: BTreeSet<&Name> = kinds.iter().flat_map(|kind| &kind.prepare).collect();
     let needed = needed
         .into_iter()
@@ -49,12 +48,9 @@ pub(super) fn steps(
                 })
             }
             (None, Some(request)) => {
-                let requested = SingleRequest {
-                    request,
-                    edge: step.edge.as_ref(),
-                    timeout: step.timeout,
-                };
-                audit::ask(requested, folder, resolved, loads).map(|ask| Preparation::Request {
+                let over = (step.edge.as_ref(), step.timeout);
+                let ask = audit::ask(request, over, folder, resolved, loads);
+                ask.map(|ask| Preparation::Request {
                     step: name.0.clone(),
                     ask: Box::new(ask),
                 })
@@ -158,12 +154,7 @@ fn topic(
     resolved: &ResolvedWorkload,
 ) -> Result<Preparation, String> {
     if !folder.def.parts.contains_key(&def.part) {
-        let known = folder.def.parts.keys().map(|name| name.0.as_str());
-        return Err(format!(
-            "unknown part \"{}\"{}",
-            def.part,
-            hint(&def.part, known)
-        ));
+        return Err(unknown("part", &def.part, folder.def.parts.keys()));
     }
     let fill = |text: &str| request::fill(text, &resolved.settings);
     let name = fill(&def.name)?;
