@@ -6,9 +6,10 @@ use std::path::Path;
 use super::request;
 use super::workload::{edges, setting_value, unknown_edge};
 use crate::def::{CountDef, LoadKindDef, RequestDef, SettingKind, WorkloadDef};
+use crate::load::SessionSpec;
 use crate::name::EdgePattern;
 use crate::plan::{Edge, PartKind, PrepareWhen};
-use crate::problem::{Problems, hint};
+use crate::problem::{Problems, hint, unknown};
 use crate::protocol::{self, Protocols};
 use crate::script;
 use crate::topology::Settings;
@@ -99,11 +100,8 @@ impl WorkloadCheck<'_> {
             };
             let setting = self.def.settings.get(key);
             if setting.is_none_or(|setting| setting.kind != SettingKind::Integer) {
-                let known = self.def.settings.keys().map(String::as_str);
-                let message = format!(
-                    "\"{key}\" is no setting of kind integer{}",
-                    hint(key, known)
-                );
+                let hint = hint(key, self.def.settings.keys());
+                let message = format!("\"{key}\" is no setting of kind integer{hint}");
                 self.wrong(&["parts", name, "count"], message);
             }
         }
@@ -117,8 +115,7 @@ impl WorkloadCheck<'_> {
             let (from, to) = edge.edge.sides();
             for side in [from, to] {
                 if side != "*" && !self.def.parts.contains_key(side) {
-                    let known = self.def.parts.keys().map(|name| name.0.as_str());
-                    let message = format!("unknown part \"{side}\"{}", hint(side, known));
+                    let message = unknown("part", side, self.def.parts.keys());
                     self.wrong(&place, message);
                 }
             }
@@ -187,8 +184,8 @@ impl WorkloadCheck<'_> {
             self.session(name, load, &edges);
             for (index, step) in load.prepare.iter().enumerate() {
                 if !self.def.prepare.contains_key(step) {
-                    let known = self.def.prepare.keys().map(|name| name.0.as_str());
-                    let message = format!("no step \"{step}\" in prepare{}", hint(step, known));
+                    let hint = hint(step, self.def.prepare.keys());
+                    let message = format!("no step \"{step}\" in prepare{hint}");
                     self.wrong(&["loads", name, "prepare", &index.to_string()], message);
                 }
             }
@@ -210,26 +207,20 @@ impl WorkloadCheck<'_> {
             self.wrong(&place, "a load has requests or a session, one of them");
         }
         let read = script::session_beside(Path::new(self.file), session);
-        let steps = match read {
+        let session = match read {
             Ok(script) => script.mix.session,
             Err(problems) => {
                 self.wrong(&place, "the session cannot be read");
                 return self.problems.extend(problems);
             }
         };
-        let steps = steps.map(|steps| {
-            let requests = steps.request_steps();
-            requests
-                .iter()
-                .map(|step| step.request.name.clone())
-                .collect::<Vec<_>>()
-        });
-        let steps = steps.unwrap_or_default();
         if load.calls.is_empty() {
             return;
         }
+        let steps = session.iter().flat_map(SessionSpec::request_steps);
+        let steps: Vec<&str> = steps.map(|step| step.request.name.as_str()).collect();
         for step in &steps {
-            if !load.calls.contains_key(step.as_str()) {
+            if !load.calls.contains_key(*step) {
                 let message = format!(
                     "request \"{step}\" of the session is missing here: write {step}: {{}} if it makes no calls"
                 );
@@ -237,10 +228,10 @@ impl WorkloadCheck<'_> {
             }
         }
         for (step, calls) in &load.calls {
-            if !steps.contains(&step.0) {
+            if !steps.contains(&step.0.as_str()) {
                 let mark = self.root.key_place(&["loads", name, "calls", step]);
-                let known = steps.iter().map(String::as_str);
-                let message = format!("the session has no request \"{step}\"{}", hint(step, known));
+                let hint = hint(step, &steps);
+                let message = format!("the session has no request \"{step}\"{hint}");
                 self.problems.add(self.file, mark, message);
             }
             self.called(&["loads", name, "calls", step], &calls.0, edges);
@@ -288,8 +279,7 @@ impl WorkloadCheck<'_> {
     fn protocol(&mut self, wanted: &str, path: &[&str]) {
         if protocol::find(self.protocols, wanted).is_none() {
             let names = self.protocols.iter().map(|protocol| protocol.name);
-            let message = format!("unknown protocol \"{wanted}\"{}", hint(wanted, names));
-            self.wrong(path, message);
+            self.wrong(path, unknown("protocol", wanted, names));
         }
     }
 }

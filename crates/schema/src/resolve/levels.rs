@@ -90,8 +90,8 @@ fn check_factor(
         ["load", role, _] => match &def.load {
             LoadSection::Roles(roles) if roles.contains_key(*role) => None,
             LoadSection::Roles(roles) => {
-                let known = roles.keys().map(|name| name.0.as_str());
-                Some(format!("no role \"{role}\" in load{}", hint(role, known)))
+                let hint = hint(role, roles.keys());
+                Some(format!("no role \"{role}\" in load{hint}"))
             }
             LoadSection::One(_) => Some(format!(
                 "load has no roles here: write load.{}",
@@ -104,11 +104,12 @@ fn check_factor(
             "\"{part}\" is a part, and parts belong to arms: write an arm with parts: {{{part}: …}}"
         )),
         ["workload", wrong] => {
-            let known = folder.def.settings.keys().map(String::as_str);
-            let name = &folder.def.workload;
+            let (name, hint) = (
+                &folder.def.workload,
+                hint(wrong, folder.def.settings.keys()),
+            );
             Some(format!(
-                "workload \"{name}\" has no setting \"{wrong}\"{}",
-                hint(wrong, known)
+                "workload \"{name}\" has no setting \"{wrong}\"{hint}"
             ))
         }
         ["targets", _, _] => None,
@@ -330,17 +331,12 @@ fn level_name(keys: &[&str], values: &[(String, &Node)], def: &ExperimentDef) ->
     let words: Vec<String> = values
         .iter()
         .map(|(key, node)| {
-            let value = match node.to_json() {
-                serde_json::Value::String(text) => text,
-                other => other.to_string(),
-            };
+            let value = workload::text_of(&node.to_json());
             match key.as_str() {
                 "load.rate" if value == "max" => String::from(MAX_RATE),
                 "load.rate" => format!("{value}/s"),
-                "load.clients" if value == "1" => String::from("1 client"),
-                "load.clients" => format!("{value} clients"),
-                "load.connections" if value == "1" => String::from("1 connection"),
-                "load.connections" => format!("{value} connections"),
+                "load.clients" => number_of(&value, "client"),
+                "load.connections" => number_of(&value, "connection"),
                 _ => format!("{}={value}", short_key(key, keys)),
             }
         })
@@ -365,12 +361,16 @@ fn short_key<'k>(key: &'k str, keys: &[&str]) -> &'k str {
     if alike > 1 { key } else { last }
 }
 
+fn number_of(number: &str, what: &str) -> String {
+    let plural = if number == "1" { "" } else { "s" };
+    format!("{number} {what}{plural}")
+}
+
 fn name_of_fixed(def: &ExperimentDef) -> String {
     match &def.load {
         LoadSection::One(load) => match (load.rate, load.clients) {
             (Some(RateDef::PerSecond(rate)), _) => format!("{rate}/s"),
-            (None, Some(1)) => String::from("1 client"),
-            (None, Some(clients)) => format!("{clients} clients"),
+            (None, Some(clients)) => number_of(&clients.to_string(), "client"),
             (Some(RateDef::Word(RateWord::Max)), _) | (None, None) => String::from(MAX_RATE),
         },
         LoadSection::Roles(_) => String::from("as written"),

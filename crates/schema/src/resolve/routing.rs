@@ -102,8 +102,8 @@ impl InstanceDrafts {
         }
     }
 
-    pub(super) fn names(&self) -> Vec<String> {
-        self.all.iter().map(|draft| draft.name.clone()).collect()
+    pub(super) fn names(&self) -> impl Iterator<Item = &str> {
+        self.all.iter().map(|draft| draft.name.as_str())
     }
 
     /// Apps or agents of a part.
@@ -286,13 +286,8 @@ fn check_own(scope: &mut Scope<'_>, arm: &ArmDef, node: &Node, edges: &[Edge]) {
         return;
     };
     for pattern in patterns.keys() {
-        if !edges
-            .iter()
-            .any(|edge| pattern.matches(&edge.from, &edge.to))
-        {
-            let message = super::workload::unknown_edge(pattern, edges);
-            scope.problem(node.key_place(&["edge_security", pattern]), message);
-        }
+        let mark = node.key_place(&["edge_security", pattern]);
+        super::workload::check_edge(scope, mark, pattern, edges);
     }
 }
 

@@ -12,7 +12,7 @@ use crate::def::{ArmDef, OnDef, OnWord, SidecarDef};
 use crate::external::EXTERNAL;
 use crate::name::{Excluded, Name};
 use crate::plan::{Arm, Edge, Exclusion, PartKind, Subject};
-use crate::problem::hint;
+use crate::problem::{hint, unknown};
 use crate::topology::{InstanceRole, Settings, Topology};
 use crate::yaml::{Mark, Node};
 
@@ -113,20 +113,16 @@ impl TopologyBuilder<'_, '_> {
         self.node.place(path)
     }
 
-    fn part_names(&self) -> Vec<&str> {
-        let parts = &self.folder.def.parts;
-        parts.keys().map(|name| name.0.as_str()).collect()
+    fn unknown_part(&mut self, mark: Mark, name: &str) {
+        let message = unknown("part", name, self.folder.def.parts.keys());
+        self.scope.problem(mark, message);
     }
 
     fn parts(&mut self, drafts: &mut InstanceDrafts) {
         for part in self.arm.parts.keys() {
-            let known = self.part_names();
             let mark = self.node.key_place(&["parts", part]);
             match self.folder.def.parts.get(part) {
-                None => {
-                    let message = format!("unknown part \"{part}\"{}", hint(part, known));
-                    self.scope.problem(mark, message);
-                }
+                None => self.unknown_part(mark, part),
                 Some(def) if def.kind == PartKind::Client => {
                     self.scope
                         .problem(mark, "clients are agents: they take no target");
@@ -294,9 +290,7 @@ impl TopologyBuilder<'_, '_> {
                     if !parts.contains_key(name) {
                         let index = index.to_string();
                         let mark = self.node.descend(path).place(&["on", &index]);
-                        let known = parts.keys().map(|name| name.0.as_str());
-                        let message = format!("unknown part \"{name}\"{}", hint(name, known));
-                        self.scope.problem(mark, message);
+                        self.unknown_part(mark, name);
                     } else if !chosen.contains(&name.0) {
                         chosen.push(name.0.clone());
                     }
@@ -314,21 +308,12 @@ impl TopologyBuilder<'_, '_> {
             let mark = self.place(&path);
             match exclude.meaning() {
                 Some(Excluded::Edge(pattern)) => {
-                    let known = self
-                        .edges
-                        .iter()
-                        .any(|edge| pattern.matches(&edge.from, &edge.to));
-                    if !known {
-                        let message = workload::unknown_edge(exclude, self.edges);
-                        self.scope.problem(mark, message);
-                    }
+                    workload::check_edge(self.scope, mark, &pattern, self.edges);
                 }
                 Some(Excluded::Part(part))
                     if !self.folder.def.parts.contains_key(part.as_str()) =>
                 {
-                    let message =
-                        format!("unknown part \"{part}\"{}", hint(&part, self.part_names()));
-                    self.scope.problem(mark, message);
+                    self.unknown_part(mark, &part);
                 }
                 _ => {}
             }
@@ -337,15 +322,8 @@ impl TopologyBuilder<'_, '_> {
 
     fn hops(&mut self, drafts: &mut InstanceDrafts) {
         for (pattern, hops) in &self.arm.via {
-            let known = self
-                .edges
-                .iter()
-                .any(|edge| pattern.matches(&edge.from, &edge.to));
-            if !known {
-                let mark = self.node.key_place(&["via", pattern]);
-                let message = workload::unknown_edge(pattern, self.edges);
-                self.scope.problem(mark, message);
-            }
+            let mark = self.node.key_place(&["via", pattern]);
+            workload::check_edge(self.scope, mark, pattern, self.edges);
             for (index, hop) in hops.iter().enumerate() {
                 let index = index.to_string();
                 self.hop(drafts, hop, &["via", pattern, &index]);
@@ -382,11 +360,8 @@ impl TopologyBuilder<'_, '_> {
             Some(beside) => match drafts.get(beside) {
                 Some(neighbour) => neighbour.pod.clone(),
                 None => {
-                    let known: Vec<String> = drafts.names();
-                    let message = format!(
-                        "nothing is called \"{beside}\" before this hop{}",
-                        hint(beside, known.iter().map(String::as_str))
-                    );
+                    let hint = hint(beside, drafts.names());
+                    let message = format!("nothing is called \"{beside}\" before this hop{hint}");
                     self.scope.problem(node.place(&["pod"]), message);
                     return;
                 }
@@ -412,12 +387,8 @@ impl TopologyBuilder<'_, '_> {
             // The name of a part means all of its instances.
             let names = drafts.named(&entry.key);
             if names.is_empty() {
-                let known = drafts.names();
-                let message = format!(
-                    "nothing is called \"{}\" in this arm{}",
-                    entry.key,
-                    hint(&entry.key, known.iter().map(String::as_str))
-                );
+                let (key, hint) = (&entry.key, hint(&entry.key, drafts.names()));
+                let message = format!("nothing is called \"{key}\" in this arm{hint}");
                 self.scope.problem(entry.key_mark, message);
             }
             for name in names {

@@ -10,21 +10,20 @@ use super::{Input, Scope};
 use crate::catalog::WorkloadFolder;
 use crate::def::{Concern, CountDef, SettingKind, WorkloadDef, WorkloadSettingDef};
 use crate::external::EXTERNAL;
+use crate::name::EdgePattern;
 use crate::plan::{Edge, Part, PartKind};
-use crate::problem::hint;
+use crate::problem::{hint, unknown};
 use crate::text::{rejection_in, shown};
 use crate::topology::{Security, Settings};
 use crate::units::{Period, Share, Size};
+use crate::yaml::{Mark, Node};
 
 /// Target name of clients.
 pub(super) const AGENT: &str = "agent";
 
 /// Checks and normalises the value of a setting: sizes become bytes, durations their shortest text.
 pub(super) fn setting_value(def: &WorkloadSettingDef, value: &Json) -> Result<Json, String> {
-    let text = match value {
-        Json::String(text) => text.clone(),
-        other => other.to_string(),
-    };
+    let text = text_of(value);
     let wrong = |wanted: &str| format!("{} stands here, not {wanted}", shown(&value.to_string()));
     let unit = |error: crate::units::UnitError| error.to_string();
     match def.kind {
@@ -50,18 +49,21 @@ pub(super) fn setting_value(def: &WorkloadSettingDef, value: &Json) -> Result<Js
         SettingKind::Text => Err(wrong("text")),
         SettingKind::Choice if def.one_of.contains(value) => Ok(value.clone()),
         SettingKind::Choice => {
-            let known: Vec<String> = def
-                .one_of
-                .iter()
-                .map(|word| word.as_str().map_or_else(|| word.to_string(), String::from))
-                .collect();
+            let known = def.one_of.iter().map(text_of);
+            let hint = hint(&text, known);
             Err(format!(
-                "\"{}\" is not one of its values{}",
-                shown(&text),
-                hint(&text, known.iter().map(String::as_str))
+                "\"{}\" is not one of its values{hint}",
+                shown(&text)
             ))
         }
     }
+}
+
+/// A value as text, strings without quotes.
+pub(super) fn text_of(value: &Json) -> String {
+    value
+        .as_str()
+        .map_or_else(|| value.to_string(), String::from)
 }
 
 fn in_range(def: &WorkloadSettingDef, value: &Json) -> Result<Json, String> {
@@ -110,11 +112,15 @@ pub(super) fn edges(def: &WorkloadDef) -> Vec<Edge> {
 
 /// `unknown edge …`, with the nearest one.
 pub(super) fn unknown_edge(wrong: &str, edges: &[Edge]) -> String {
-    let names: Vec<String> = edges.iter().map(Edge::name).collect();
-    format!(
-        "unknown edge \"{wrong}\"{}",
-        hint(wrong, names.iter().map(String::as_str))
-    )
+    unknown("edge", wrong, edges.iter().map(Edge::name))
+}
+
+/// Reports a pattern that no edge matches.
+pub(super) fn check_edge(scope: &mut Scope<'_>, mark: Mark, pattern: &EdgePattern, edges: &[Edge]) {
+    let mut all = edges.iter();
+    if !all.any(|edge| pattern.matches(&edge.from, &edge.to)) {
+        scope.problem(mark, unknown_edge(pattern, edges));
+    }
 }
 
 /// The workload at one level.
@@ -157,14 +163,8 @@ pub(super) fn resolved(
         })
         .collect();
     let external = Rc::clone(&scope.external);
-    let Some(written) = root.get("workload") else {
-        return ResolvedWorkload {
-            settings,
-            targets,
-            external,
-        };
-    };
-    for entry in written.entries().iter().filter(|entry| entry.key != "use") {
+    let written = root.get("workload").map_or(&[][..], Node::entries);
+    for entry in written.iter().filter(|entry| entry.key != "use") {
         let value = entry.value.to_json();
         if let Some(def) = folder.def.settings.get(&entry.key) {
             match setting_value(def, &value) {
@@ -192,14 +192,11 @@ pub(super) fn resolved(
                 None => scope.problem(entry.value.mark, "a part takes the name of a target"),
             }
         } else {
-            let known = folder.def.settings.keys().map(String::as_str);
+            let (key, workload) = (&entry.key, &folder.def.workload);
             let parts = folder.def.parts.keys().map(|name| name.0.as_str());
-            let message = format!(
-                "unknown key \"{}\" in workload \"{}\"{}",
-                entry.key,
-                folder.def.workload,
-                hint(&entry.key, known.chain(parts))
-            );
+            let known = folder.def.settings.keys().map(String::as_str);
+            let hint = hint(key, known.chain(parts));
+            let message = format!("unknown key \"{key}\" in workload \"{workload}\"{hint}");
             scope.problem(entry.key_mark, message);
         }
     }
