@@ -6,33 +6,12 @@ use super::published::number;
 use super::{Input, Scope};
 use crate::def::ValueDef;
 use crate::metric::{Metric, Unit};
-use crate::plan::{Arm, Asserted, Assertion, Compare, Comparison, Form, Level};
-use crate::problem::hint;
+use crate::plan::{Arm, Asserted, Assertion, Compare, Comparison, Level};
+use crate::problem::unknown;
 use crate::units::Share;
 
 /// Quantity of assertions that is not a metric.
 const ERRORS: &str = "errors";
-
-/// Names that assertions may refer to.
-struct Names<'a> {
-    arms: Vec<&'a str>,
-    levels: Vec<&'a str>,
-    compare: Compare,
-}
-
-/// Why an assertion is refused.
-enum Wrong {
-    /// It names an unknown arm or level; the quick form may have removed it.
-    Unknown(String),
-    /// It is invalid.
-    Invalid(String),
-}
-
-impl From<String> for Wrong {
-    fn from(message: String) -> Wrong {
-        Wrong::Invalid(message)
-    }
-}
 
 /// Assertions about the arms and levels of this form.
 pub(super) fn assertions(
@@ -42,75 +21,72 @@ pub(super) fn assertions(
     levels: &[Level],
     compare: Compare,
 ) -> Vec<Assertion> {
-    let names = Names {
-        arms: arms.iter().map(|arm| arm.name.as_str()).collect(),
-        levels: levels.iter().map(|level| level.name.as_str()).collect(),
-        compare,
-    };
+    let arms: Vec<&str> = arms.iter().map(|arm| arm.name.as_str()).collect();
+    let levels: Vec<&str> = levels.iter().map(|level| level.name.as_str()).collect();
     let mut all = Vec::new();
     for (index, text) in def.assert.iter().enumerate() {
         let at = root.place(&["assert", &index.to_string()]);
-        match names.read(text) {
-            Ok(assertion) => all.push(assertion),
-            // Whether it exists in the full form is checked when that form is resolved, which always happens.
-            Err(Wrong::Unknown(_)) if scope.form == Form::Quick => {}
-            Err(Wrong::Unknown(message) | Wrong::Invalid(message)) => scope.problem(at, message),
+        let assertion = match read(text) {
+            Ok(assertion) => assertion,
+            Err(message) => {
+                scope.problem(at, message);
+                continue;
+            }
+        };
+        let named = [
+            ("arm", &assertion.arm, &arms),
+            ("level", &assertion.level, &levels),
+        ];
+        let unknown = named.into_iter().find_map(|(what, name, known)| {
+            let name = name.as_deref().filter(|name| !known.contains(name))?;
+            Some((what, name, known))
+        });
+        if let Some((what, name, known)) = unknown {
+            scope.unknown(at, (what, name), known);
+            continue;
+        }
+        let (name, first) = match compare {
+            Compare::Arms => (&assertion.arm, arms.first()),
+            Compare::Levels => (&assertion.level, levels.first()),
+        };
+        let adds = matches!(assertion.of, Asserted::Added(_) | Asserted::AddedShare(_));
+        match name {
+            Some(name) if adds && Some(&name.as_str()) == first => {
+                let message = format!(
+                    "{name} is what the others are compared with, so it adds nothing: leave `adds` out, or name another"
+                );
+                scope.problem(at, message);
+            }
+            _ => all.push(assertion),
         }
     }
     all
 }
 
-impl Names<'_> {
-    fn read(&self, text: &str) -> Result<Assertion, Wrong> {
-        let (claim, comparison, rest) = Comparison::split(text).ok_or_else(|| {
-                format!(
-                    "\"{text}\" compares nothing: write `METRIC < LIMIT`, as in `p99 < 5ms` or `server-sidecar: median adds < 1ms at 2000/s`"
-                )
-            })?;
-        let (arm, what) = match claim.split_once(':') {
-            Some((arm, what)) => (Some(arm.trim()), what.trim()),
-            None => (None, claim.trim()),
-        };
-        let (limit, level) = match rest.split_once(" at ") {
-            Some((limit, level)) => (limit.trim(), Some(level.trim())),
-            None => (rest.trim(), None),
-        };
-        let known = |word: &str, name: Option<&str>, known: &[&str]| match name {
-            Some(name) if !known.contains(&name) => {
-                let hint = hint(name, known.iter().copied());
-                Err(Wrong::Unknown(format!("unknown {word} \"{name}\"{hint}")))
-            }
-            _ => Ok(name.map(str::to_owned)),
-        };
-        let (of, limit) = asserted(what, limit)?;
-        let arm = known("arm", arm, &self.arms)?;
-        let level = known("level", level, &self.levels)?;
-        if matches!(of, Asserted::Added(_) | Asserted::AddedShare(_)) {
-            self.is_compared(arm.as_deref(), level.as_deref())?;
-        }
-        Ok(Assertion {
-            text: text.to_owned(),
-            arm,
-            level,
-            of,
-            comparison,
-            limit,
-        })
-    }
-
-    /// Refuses an overhead of the baseline itself.
-    fn is_compared(&self, arm: Option<&str>, level: Option<&str>) -> Result<(), String> {
-        let (name, first) = match self.compare {
-            Compare::Arms => (arm, self.arms.first()),
-            Compare::Levels => (level, self.levels.first()),
-        };
-        match (name, first) {
-            (Some(name), Some(first)) if name == *first => Err(format!(
-                "{name} is what the others are compared with, so it adds nothing: leave `adds` out, or name another"
-            )),
-            _ => Ok(()),
-        }
-    }
+/// Parses an assertion.
+fn read(text: &str) -> Result<Assertion, String> {
+    let (claim, comparison, rest) = Comparison::split(text).ok_or_else(|| {
+        format!(
+            "\"{text}\" compares nothing: write `METRIC < LIMIT`, as in `p99 < 5ms` or `server-sidecar: median adds < 1ms at 2000/s`"
+        )
+    })?;
+    let (arm, what) = match claim.split_once(':') {
+        Some((arm, what)) => (Some(arm.trim().to_owned()), what.trim()),
+        None => (None, claim.trim()),
+    };
+    let (limit, level) = match rest.split_once(" at ") {
+        Some((limit, level)) => (limit.trim(), Some(level.trim().to_owned())),
+        None => (rest.trim(), None),
+    };
+    let (of, limit) = asserted(what, limit)?;
+    Ok(Assertion {
+        text: text.to_owned(),
+        arm,
+        level,
+        of,
+        comparison,
+        limit,
+    })
 }
 
 fn asserted(what: &str, limit: &str) -> Result<(Asserted, f64), String> {
@@ -147,9 +123,8 @@ fn asserted(what: &str, limit: &str) -> Result<(Asserted, f64), String> {
 
 fn metric(name: &str) -> Result<Metric, String> {
     serde_json::from_value(Value::String(name.to_owned())).map_err(|_| {
-        let names: Vec<String> = Metric::ALL.iter().map(|metric| metric.name()).collect();
-        let known = names.iter().map(String::as_str).chain([ERRORS]);
-        format!("unknown metric \"{name}\"{}", hint(name, known))
+        let known = Metric::ALL.iter().map(|metric| metric.name());
+        unknown("metric", name, known.chain([ERRORS.to_owned()]))
     })
 }
 

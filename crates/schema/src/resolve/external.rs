@@ -14,7 +14,7 @@ use crate::external::{CPU_SECONDS, External, ExternalMetrics, MEMORY_BYTES, spli
 use crate::load::{Identity, LoginSpec, Reach, Resumption, TlsSpec, TlsVersion, Trust};
 use crate::named;
 use crate::plan::{Addressing, PartKind};
-use crate::problem::{hint, list};
+use crate::problem::{hint, list, unknown};
 use crate::protocol;
 use crate::text::shown;
 use crate::topology::Security;
@@ -177,9 +177,7 @@ fn part(
 ) -> Option<Vec<External>> {
     let Written { part, def, .. } = written;
     let Some(found) = folder.def.parts.get(*part) else {
-        let known = folder.def.parts.keys().map(|name| name.0.as_str());
-        let message = format!("unknown part \"{part}\"{}", hint(part, known));
-        written.wrong(scope, &[], message);
+        written.wrong(scope, &[], unknown("part", part, folder.def.parts.keys()));
         return None;
     };
     if found.kind == PartKind::Client {
@@ -337,11 +335,8 @@ fn login_of(
     }
     let wanted = def.mechanism.to_ascii_uppercase();
     let Some(mechanism) = MECHANISMS.into_iter().find(|known| *known == wanted) else {
-        let message = format!(
-            "no mechanism \"{}\"{}",
-            shown(&def.mechanism),
-            hint(&wanted, MECHANISMS)
-        );
+        let (mechanism, hint) = (shown(&def.mechanism), hint(&wanted, MECHANISMS));
+        let message = format!("no mechanism \"{mechanism}\"{hint}");
         written.wrong(scope, &["sasl", "mechanism"], message);
         return None;
     };

@@ -122,11 +122,8 @@ fn subjects(
     };
     all.sort_by_key(|name| (name.len(), name.clone()));
     if all.is_empty() {
-        let known = instances.iter().map(|instance| instance.name.as_str());
-        return Err(format!(
-            "no instance or part \"{name}\"{}",
-            hint(name, known)
-        ));
+        let hint = hint(name, instances.iter().map(|instance| &instance.name));
+        return Err(format!("no instance or part \"{name}\"{hint}"));
     }
     Ok(all)
 }
@@ -150,7 +147,7 @@ fn topic_step(
     }
     Err(format!(
         "no step \"{name}\" that makes a topic is taken: name one under `prepare`{}",
-        hint(name, known.iter().map(|topic| topic.step.as_str()))
+        hint(name, known.iter().map(|topic| &topic.step))
     ))
 }
 

@@ -5,8 +5,7 @@ use std::str::FromStr;
 use super::{Input, Scope};
 use crate::def::{PublishedDef, ValueDef};
 use crate::metric::{Metric, Unit};
-use crate::plan::{Arm, Compare, Form, Level, Published, PublishedFigure};
-use crate::problem::hint;
+use crate::plan::{Arm, Compare, Level, Published, PublishedFigure};
 use crate::units::{Period, Size};
 
 /// Published figures for the arms and levels of this form.
@@ -17,14 +16,12 @@ pub(super) fn published(
     levels: &[Level],
     compare: Compare,
 ) -> Vec<Published> {
-    // Figures for levels or arms that this form lacks are dropped. That they exist is checked when the full form is resolved,
-    // which always happens.
-    let all_levels: Vec<&str> = levels.iter().map(|level| level.name.as_str()).collect();
-    let things: Vec<&str> = match compare {
-        Compare::Arms => arms.iter().map(|arm| arm.name.as_str()).collect(),
-        Compare::Levels => all_levels.clone(),
+    // Figures for levels or arms that this form lacks are dropped.
+    let levels: Vec<&str> = levels.iter().map(|level| level.name.as_str()).collect();
+    let (what, things): (&str, Vec<&str>) = match compare {
+        Compare::Arms => ("arm", arms.iter().map(|arm| arm.name.as_str()).collect()),
+        Compare::Levels => ("level", levels.clone()),
     };
-    let quick = scope.form == Form::Quick;
     let mut all = Vec::new();
     for (index, figure) in def.published.iter().enumerate() {
         let index = index.to_string();
@@ -34,39 +31,26 @@ pub(super) fn published(
             (None, Some(first)) => (*first).to_owned(),
             (None, None) => continue,
         };
-        let mut known = true;
-        let word = match compare {
-            Compare::Arms => "arm",
-            Compare::Levels => "level",
-        };
-        for (key, name) in [("arm", &figure.arm), ("against", &against)] {
-            if !things.contains(&name.as_str()) {
-                known = false;
-                if !quick {
-                    let message =
-                        format!("unknown {word} \"{name}\"{}", hint(name, things.clone()));
-                    scope.problem(at(key), message);
-                }
-            }
-        }
-        if let Some(level) = &figure.level
-            && !all_levels.contains(&level.as_str())
-        {
-            known = false;
-            if !quick {
-                let message = format!(
-                    "unknown level \"{level}\"{}",
-                    hint(level, all_levels.clone())
-                );
-                scope.problem(at("level"), message);
-            }
+        let mut names = vec![
+            ("arm", what, &figure.arm, &things),
+            ("against", what, &against, &things),
+        ];
+        names.extend(
+            figure
+                .level
+                .iter()
+                .map(|level| ("level", "level", level, &levels)),
+        );
+        names.retain(|(_, _, name, known)| !known.contains(&name.as_str()));
+        for (key, what, name, known) in &names {
+            scope.unknown(at(key), (*what, name.as_str()), *known);
         }
         if figure.requires.is_some() && compare == Compare::Arms {
             let message = "requires applies to levels: write `compare: levels`, or leave it out";
             scope.problem(at("requires"), message.to_owned());
         }
         match value(figure) {
-            Ok(value) if known => all.push(Published {
+            Ok(value) if names.is_empty() => all.push(Published {
                 arm: figure.arm.clone(),
                 against,
                 metric: figure.metric,

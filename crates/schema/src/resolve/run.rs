@@ -79,10 +79,8 @@ pub(super) fn placement(
         for (index, core) in list.iter().flatten().enumerate() {
             if !cores.contains(core) {
                 let known: Vec<String> = cores.iter().map(u32::to_string).collect();
-                let message = format!(
-                    "there is no core {core} here: the cores are {}",
-                    crate::problem::list(&known)
-                );
+                let known = crate::problem::list(&known);
+                let message = format!("there is no core {core} here: the cores are {known}");
                 scope.problem(root.place(&["placement", key, &index.to_string()]), message);
             }
         }
@@ -116,22 +114,15 @@ pub(super) fn limits(
     let mut limits = BTreeMap::new();
     for (name, written) in &def.limits {
         if scope.external.has(name) {
-            let mark = root.key_place(&["limits", name]);
-            refuse(
-                scope,
-                mark,
-                name,
-                "its limits are not Tare's to set, leave them out",
-            );
+            let advice = "its limits are not Tare's to set, leave them out";
+            refuse(scope, root.key_place(&["limits", name]), name, advice);
             continue;
         }
         if !known.contains(&name.0.as_str()) {
             // The quick form may have removed the only arm with this instance.
             if scope.form == crate::plan::Form::Full {
-                let message = format!(
-                    "nothing is called \"{name}\" in any arm{}",
-                    hint(name, known.iter().copied())
-                );
+                let hint = hint(name, &known);
+                let message = format!("nothing is called \"{name}\" in any arm{hint}");
                 scope.problem(root.key_place(&["limits", name]), message);
             }
             continue;

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::{Input, Scope};
 use crate::def::{ArmDef, SiteLinkDef, SitesDef};
 use crate::plan::{Addressing, Arm, Form};
-use crate::problem::hint;
+use crate::problem::{hint, unknown};
 use crate::topology::{Pod, SiteLink};
 use crate::yaml::{Mark, Node};
 
@@ -108,15 +108,13 @@ impl<'d> Sites<'d> {
         };
         for (site, pods) in &arm.sites {
             if !def.pods.contains_key(site) {
-                let known = def.pods.keys().map(|name| &**name);
-                let message = format!("unknown site \"{site}\"{}", hint(site, known));
+                let message = unknown("site", site, def.pods.keys());
                 scope.problem(node.key_place(&["sites", site]), message);
             }
             for (number, pod) in pods.iter().enumerate() {
                 let mark = node.place(&["sites", site, &number.to_string()]);
                 if !names.contains(&pod.0) {
-                    let known = names.iter().map(String::as_str);
-                    let hint = hint(pod, known);
+                    let hint = hint(pod, names);
                     let message = format!("arm \"{}\" has no pod \"{pod}\"{hint}", arm.name);
                     scope.problem(mark, message);
                 }
@@ -140,7 +138,7 @@ impl<'d> Sites<'d> {
             for (index, pod) in pods.iter().enumerate() {
                 // The quick form may have removed the only arm with a pod.
                 if !known.contains(&**pod) && scope.form == Form::Full {
-                    let hint = hint(pod, known.iter().copied());
+                    let hint = hint(pod, &known);
                     let message = format!("no pod is called \"{pod}\" in any arm{hint}");
                     let path = ["sites", "pods", site, &index.to_string()];
                     scope.problem(root.place(&path), message);
@@ -210,10 +208,7 @@ fn ends(
     }
     for (at, name) in def.between.iter().enumerate() {
         if !sites.contains(&&**name) {
-            let message = format!(
-                "unknown site \"{name}\"{}",
-                hint(name, sites.iter().copied())
-            );
+            let message = unknown("site", name, sites);
             let path = ["sites", "links", index, "between", &at.to_string()];
             scope.problem(root.place(&path), message);
             return None;
@@ -247,10 +242,9 @@ fn link(
         }
     };
     if one_way_ns > ONE_WAY_NS_MAX {
-        let key = if def.one_way.is_some() {
-            "one_way"
-        } else {
-            "round_trip"
+        let key = match def.one_way {
+            Some(_) => "one_way",
+            None => "round_trip",
         };
         scope.problem(place(key), "one_way is at most 10s");
     }

@@ -3,8 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::{Input, Scope};
-use crate::plan::{Arm, Compare, Form, Sequence};
-use crate::problem::hint;
+use crate::plan::{Arm, Compare, Sequence};
 
 /// All sequences, without arms that the quick form lacks or that cannot run here.
 pub(super) fn sequences(
@@ -18,8 +17,6 @@ pub(super) fn sequences(
         arms.iter()
             .any(|arm| arm.name == name && arm.requires.is_none())
     };
-    // Whether an arm exists in the full form is checked when that form is resolved, which always happens.
-    let quick = scope.form == Form::Quick;
     if compare == Compare::Levels && !def.waterfall.is_empty() {
         let message = "a waterfall shows arms, but levels are compared: leave one of the two out";
         scope.problem(root.key_place(&["waterfall"]), message);
@@ -44,9 +41,8 @@ pub(super) fn sequences(
                     kept.push(arm.0.clone());
                     adds.extend(written.adds().map(|adds| (arm.0.clone(), adds.subject())));
                 }
-            } else if !quick {
-                let message = format!("unknown arm \"{arm}\"{}", hint(arm, known.clone()));
-                scope.problem(at, message);
+            } else {
+                scope.unknown(at, ("arm", arm), &known);
             }
         }
         if kept.len() > 1 {
