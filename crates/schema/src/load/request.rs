@@ -78,7 +78,7 @@ pub enum Body {
 }
 
 /// The expected response: anything else counts as an error.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Expect {
     /// Expected status.
@@ -88,10 +88,11 @@ pub struct Expect {
 }
 
 /// Expected status.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum ExpectStatus {
     /// Any 2xx or 3xx.
+    #[default]
     Success,
     /// This status.
     Exactly(u16),
@@ -102,10 +103,11 @@ pub enum ExpectStatus {
 }
 
 /// Expected body.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum ExpectBody {
     /// Any body. (Framing errors are errors nevertheless.)
+    #[default]
     Any,
     /// A body of this length.
     Length(u64),

@@ -59,10 +59,7 @@ pub(super) fn request(def: &RequestDef, settings: &Settings) -> Result<RequestSp
         Some(_) => return Err(String::from("a body is text or filler, one of them")),
     };
     let expect = match &def.expect {
-        None => Expect {
-            status: ExpectStatus::Success,
-            body: ExpectBody::Any,
-        },
+        None => Expect::default(),
         Some(expect) => Expect {
             status: expect
                 .status

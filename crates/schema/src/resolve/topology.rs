@@ -1,6 +1,7 @@
 //! Topology of an arm: pods, instances in start order, and the route of every edge.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::rc::Rc;
 
 use super::external::refuse;
 use super::routing::{self, InstanceDraft, InstanceDrafts};
@@ -8,11 +9,12 @@ use super::sites::Sites;
 use super::workload::AGENT;
 use super::{Input, Scope, about, ext_authz, lacking, levels, load, start, workload};
 use crate::catalog::WorkloadFolder;
-use crate::def::{ArmDef, OnDef, OnWord, SidecarDef};
+use crate::def::{ArmDef, HopSecurity, OnDef, OnWord, SidecarDef};
 use crate::external::EXTERNAL;
 use crate::name::{Excluded, Name};
 use crate::plan::{Arm, Edge, Exclusion, PartKind, Subject};
 use crate::problem::{hint, unknown};
+use crate::target::TargetDef;
 use crate::topology::{InstanceRole, Settings, Topology};
 use crate::yaml::{Mark, Node};
 
@@ -224,25 +226,37 @@ impl TopologyBuilder<'_, '_> {
         }
     }
 
+    /// Target of a proxy, and a draft that still lacks its name, pod and part.
+    fn proxy(
+        &mut self,
+        node: &Node,
+        (proxy, role): (&Name, InstanceRole),
+        security: Option<HopSecurity>,
+        treat_as: Option<&String>,
+    ) -> Option<(Rc<TargetDef>, InstanceDraft)> {
+        let mark = node.place(&["proxy"]);
+        let target = self.scope.target(proxy, mark)?;
+        routing::check_proxy(self.scope, &target, role, security, mark);
+        let mut draft = InstanceDraft::new("", "", "", proxy, role);
+        if let Some(written) = node.get("settings") {
+            draft.settings = levels::settings(self.scope, proxy, mark, written);
+        }
+        draft.speaks.clone_from(&target.speaks);
+        draft.mark = Some(mark);
+        draft.treat_as = treat_as.map(|asked| (asked.clone(), node.place(&["as"])));
+        Some((target, draft))
+    }
+
     fn sidecar(&mut self, drafts: &mut InstanceDrafts, def: &SidecarDef, path: &[&str]) {
-        let place = |builder: &Self, key: &str| builder.node.descend(path).place(&[key]);
-        let mark = place(self, "proxy");
-        let Some(target) = self.scope.target(&def.proxy, mark) else {
+        let node = self.node.descend(path);
+        let role = (&def.proxy, InstanceRole::Sidecar);
+        let Some((target, proxy)) = self.proxy(node, role, def.security, def.treat_as.as_ref())
+        else {
             return;
         };
-        routing::check_proxy(
-            self.scope,
-            &target,
-            InstanceRole::Sidecar,
-            def.security,
-            mark,
-        );
+        let mark = node.place(&["proxy"]);
         routing::check_interception(self.scope, &target, def.interception, mark);
         self.check_excluded(def, path);
-        let written = self.node.descend(path).get("settings").cloned();
-        let settings = written.map_or_else(Settings::new, |written| {
-            levels::settings(self.scope, &def.proxy, mark, &written)
-        });
         let parts = self.chosen(def, path);
         // Unknown names are reported elsewhere.
         let mut applied = parts.is_empty() && matches!(def.on, OnDef::Parts(_));
@@ -252,22 +266,21 @@ impl TopologyBuilder<'_, '_> {
                 let name = format!("{}-sidecar", draft.name);
                 if drafts.get(&name).is_some() {
                     let message = format!("part \"{part}\" has two sidecars: take it out of one");
-                    self.scope.problem(place(self, "on"), message);
+                    self.scope.problem(node.place(&["on"]), message);
                     continue;
                 }
-                let mut sidecar =
-                    InstanceDraft::new(&name, &draft.pod, &part, &def.proxy, InstanceRole::Sidecar);
-                sidecar.settings = settings.clone();
-                sidecar.sidecar = Some(def.clone());
-                sidecar.speaks = target.speaks.clone();
-                sidecar.mark = Some(mark);
-                sidecar.treat_as = def.treat_as.clone().map(|asked| (asked, place(self, "as")));
-                drafts.add(sidecar);
+                drafts.add(InstanceDraft {
+                    name,
+                    pod: draft.pod,
+                    part: part.clone(),
+                    sidecar: Some(def.clone()),
+                    ..proxy.clone()
+                });
             }
         }
         if !applied {
             let message = "these sidecars stand beside nothing";
-            self.scope.problem(place(self, "on"), message);
+            self.scope.problem(node.place(&["on"]), message);
         }
     }
 
@@ -332,21 +345,17 @@ impl TopologyBuilder<'_, '_> {
     }
 
     fn hop(&mut self, drafts: &mut InstanceDrafts, hop: &crate::def::HopDef, path: &[&str]) {
-        let node = self.node.descend(path).clone();
-        let mark = node.place(&["proxy"]);
-        let Some(target) = self.scope.target(&hop.proxy, mark) else {
+        let node = self.node.descend(path);
+        let role = (&hop.proxy, hop.hop.of_instance());
+        let Some((_, proxy)) = self.proxy(node, role, hop.security, hop.treat_as.as_ref()) else {
             return;
         };
-        let role = hop.hop.of_instance();
-        routing::check_proxy(self.scope, &target, role, hop.security, mark);
-        let settings = node.get("settings").map_or_else(Settings::new, |written| {
-            levels::settings(self.scope, &hop.proxy, mark, written)
-        });
-        let name = &routing::hop_name(hop);
-        if let Some(known) = drafts.get(name) {
+        let name = routing::hop_name(hop);
+        if let Some(known) = drafts.get(&name) {
             // A gateway may serve several edges, as one process with one configuration.
-            let alike =
-                known.role == role && known.target == hop.proxy.0 && known.settings == settings;
+            let alike = known.role == proxy.role
+                && known.target == proxy.target
+                && known.settings == proxy.settings;
             if !alike {
                 let message = format!(
                     "\"{name}\" is there already and is something else: give this hop a name of its own (name: …)"
@@ -356,7 +365,7 @@ impl TopologyBuilder<'_, '_> {
             return;
         }
         let pod = match &hop.pod {
-            None => name.to_owned(),
+            None => name.clone(),
             Some(beside) => match drafts.get(beside) {
                 Some(neighbour) => neighbour.pod.clone(),
                 None => {
@@ -367,15 +376,12 @@ impl TopologyBuilder<'_, '_> {
                 }
             },
         };
-        let mut draft = InstanceDraft::new(name, &pod, name, &hop.proxy, role);
-        draft.settings = settings;
-        draft.speaks = target.speaks.clone();
-        draft.mark = Some(mark);
-        draft.treat_as = hop
-            .treat_as
-            .clone()
-            .map(|asked| (asked, node.place(&["as"])));
-        drafts.add(draft);
+        drafts.add(InstanceDraft {
+            name: name.clone(),
+            pod,
+            part: name,
+            ..proxy
+        });
     }
 
     /// Applies `settings` of the arm to instances.

@@ -87,7 +87,7 @@ pub fn requests_of(file: &str, folder: &Path, text: &str) -> Result<Script, Prob
     let mut requests = Vec::new();
     for (at, request) in def.requests.iter().enumerate() {
         let node = &node.get("requests").map_or(&[][..], Node::items)[at];
-        requests.extend(request::plain(&mut scope, request, node, parts));
+        requests.extend(request::request(&mut scope, request, parts, node));
     }
     if parts == Parts::Literal && !scope.tables.is_empty() {
         let message = "data is only used by requests with random parts: add random: true";

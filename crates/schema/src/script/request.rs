@@ -17,73 +17,35 @@ const WITHIN_BYTES: u64 = 64 << 10;
 /// Greatest length of the searched beginning of a body.
 const WITHIN_BYTES_MAX: u64 = 16 << 20;
 
-/// Keys that plain requests and requests of sessions have in common.
-pub(super) struct RequestKeys<'a> {
-    pub name: &'a str,
-    pub method: Option<&'a String>,
-    pub path: Option<&'a String>,
-    pub headers: &'a BTreeMap<String, Word>,
-    pub body: Option<&'a String>,
-    pub body_file: Option<&'a String>,
-    pub form: Option<&'a BTreeMap<String, Word>>,
-    pub json: Option<&'a serde_json::Value>,
-    pub expect: Option<&'a ScriptExpectDef>,
-    pub parts: Parts,
-}
-
-impl<'a> RequestKeys<'a> {
-    pub fn of_step(def: &'a SessionStepDef, name: &'a str) -> Self {
-        Self {
-            name,
-            method: def.method.as_ref(),
-            path: def.path.as_ref(),
-            headers: &def.headers,
-            body: def.body.as_ref(),
-            body_file: def.body_file.as_ref(),
-            form: def.form.as_ref(),
-            json: def.json.as_ref(),
-            expect: def.expect.as_ref(),
-            parts: Parts::Session,
-        }
+/// The request of a session step.
+pub(super) fn of_step(def: &SessionStepDef, name: &str) -> ScriptRequestDef {
+    ScriptRequestDef {
+        name: name.to_owned(),
+        weight: None,
+        method: def.method.clone(),
+        path: def.path.clone(),
+        headers: def.headers.clone(),
+        body: def.body.clone(),
+        body_file: def.body_file.clone(),
+        form: def.form.clone(),
+        json: def.json.clone(),
+        expect: def.expect.clone(),
     }
 }
 
-/// Resolves a plain request.
-pub(super) fn plain(
-    scope: &mut Scope<'_>,
-    def: &ScriptRequestDef,
-    node: &Node,
-    parts: Parts,
-) -> Option<RequestSpec> {
-    let common = RequestKeys {
-        name: &def.name,
-        method: def.method.as_ref(),
-        path: def.path.as_ref(),
-        headers: &def.headers,
-        body: def.body.as_ref(),
-        body_file: def.body_file.as_ref(),
-        form: def.form.as_ref(),
-        json: def.json.as_ref(),
-        expect: def.expect.as_ref(),
-        parts,
-    };
-    let mut request = request(scope, &common, node)?;
-    request.weight = def.weight.unwrap_or(1.0);
-    Some(request)
-}
-
-/// Resolves a request, with a weight of 1.
+/// Resolves a request.
 pub(super) fn request(
     scope: &mut Scope<'_>,
-    def: &RequestKeys<'_>,
+    def: &ScriptRequestDef,
+    parts: Parts,
     node: &Node,
 ) -> Option<RequestSpec> {
-    name(scope, def.name, node);
-    let mut text = |text: &str, path: &[&str]| check_text(scope, text, def.parts, node, path);
-    let path = def.path.map_or("/", String::as_str);
+    name(scope, &def.name, node);
+    let mut text = |text: &str, path: &[&str]| check_text(scope, text, parts, node, path);
+    let path = def.path.as_deref().unwrap_or("/");
     text(path, &["path"]);
     let mut headers = Vec::new();
-    for (name, value) in ordered(def.headers, node.get("headers")) {
+    for (name, value) in ordered(&def.headers, node.get("headers")) {
         text(&value, &["headers", &name]);
         headers.push((name, value));
     }
@@ -98,17 +60,17 @@ pub(super) fn request(
         scope.problem(node.mark, message);
         return None;
     }
-    let body = body(scope, def, node)?;
+    let body = body(scope, def, parts, node)?;
     let usual = if body == Body::None { "GET" } else { "POST" };
     let request = RequestSpec {
-        name: def.name.to_owned(),
-        weight: 1.0,
-        method: def.method.map_or(usual, String::as_str).to_owned(),
+        name: def.name.clone(),
+        weight: def.weight.unwrap_or(1.0),
+        method: def.method.as_deref().unwrap_or(usual).to_owned(),
         path: path.to_owned(),
         headers,
         body,
-        expect: expect(scope, def.expect, node),
-        parts: def.parts,
+        expect: expect(scope, def.expect.as_ref(), node),
+        parts,
     };
     Some(request)
 }
@@ -146,12 +108,12 @@ pub(super) fn ordered(
         .collect()
 }
 
-fn body(scope: &mut Scope<'_>, def: &RequestKeys<'_>, node: &Node) -> Option<Body> {
-    if let Some(text) = def.body {
-        check_text(scope, text, def.parts, node, &["body"]);
+fn body(scope: &mut Scope<'_>, def: &ScriptRequestDef, parts: Parts, node: &Node) -> Option<Body> {
+    if let Some(text) = &def.body {
+        check_text(scope, text, parts, node, &["body"]);
         return Some(Body::Text { text: text.clone() });
     }
-    if let Some(file) = def.body_file {
+    if let Some(file) = &def.body_file {
         return match read_body(scope.folder, file) {
             Ok(body) => Some(body),
             Err(message) => {
@@ -160,16 +122,16 @@ fn body(scope: &mut Scope<'_>, def: &RequestKeys<'_>, node: &Node) -> Option<Bod
             }
         };
     }
-    if let Some(form) = def.form {
+    if let Some(form) = &def.form {
         let fields = ordered(form, node.get("form"));
         for (name, value) in &fields {
-            check_text(scope, value, def.parts, node, &["form", name]);
+            check_text(scope, value, parts, node, &["form", name]);
         }
         return Some(Body::Form { fields });
     }
-    if let Some(json) = def.json {
+    if let Some(json) = &def.json {
         let text = json_text(json);
-        check_text(scope, &text, def.parts, node, &["json"]);
+        check_text(scope, &text, parts, node, &["json"]);
         return Some(Body::Json { text });
     }
     Some(Body::None)
@@ -228,7 +190,7 @@ pub(super) fn check_text(
         debug_assert!(matches!(fill.encoding, Encoding::Fitting | Encoding::Raw));
         match fill.with {
             With::Variable(name) if !scope.known.contains(&name) => {
-                let hint = hint(&name, scope.known.iter().map(String::as_str));
+                let hint = hint(&name, &scope.known);
                 let message = format!("no step before captures or sets \"{name}\"{hint}");
                 scope.problem(mark, message);
             }
@@ -236,15 +198,12 @@ pub(super) fn check_text(
                 let known = scope.tables.iter().find(|known| known.name == table);
                 let message = match known {
                     None => {
-                        let tables = scope.tables.iter().map(|table| table.name.as_str());
+                        let tables = scope.tables.iter().map(|table| &table.name);
                         format!("there is no data \"{table}\"{}", hint(&table, tables))
                     }
                     Some(known) if !known.columns.contains(&column) => {
-                        let columns = known.columns.iter().map(String::as_str);
-                        format!(
-                            "data \"{table}\" has no \"{column}\"{}",
-                            hint(&column, columns)
-                        )
+                        let hint = hint(&column, &known.columns);
+                        format!("data \"{table}\" has no \"{column}\"{hint}")
                     }
                     Some(_) => continue,
                 };
@@ -257,10 +216,7 @@ pub(super) fn check_text(
 
 fn expect(scope: &mut Scope<'_>, def: Option<&ScriptExpectDef>, node: &Node) -> Expect {
     let Some(def) = def else {
-        return Expect {
-            status: ExpectStatus::Success,
-            body: ExpectBody::Any,
-        };
+        return Expect::default();
     };
     let status = match &def.status {
         None => ExpectStatus::Success,

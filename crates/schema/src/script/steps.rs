@@ -2,7 +2,7 @@
 
 use super::Scope;
 use super::def::{CaptureDef, SessionStepDef};
-use super::request::{RequestKeys, check_text, ordered, request};
+use super::request::{check_text, of_step, ordered, request};
 use crate::load::Parts;
 use crate::load::session::{
     Branch, CAPTURE_BYTES, Capture, Condition, RequestStep, SessionStep, Source, StepAction,
@@ -123,13 +123,11 @@ fn request_actions(
             "a request has no steps: write them behind it",
         );
     }
-    let request = request(scope, &RequestKeys::of_step(def, name), node)?;
+    let request = request(scope, &of_step(def, name), Parts::Session, node)?;
     let mut captures = Vec::new();
     for (name, capture_def) in &def.capture {
-        let place = node.get("capture").and_then(|captures| captures.get(name));
         let mark = node.key_place(&["capture", name]);
         captures.extend(capture(scope, name, capture_def, mark));
-        debug_assert!(place.is_some(), "what was read stands in the tree");
     }
     let limit = def
         .capture_limit
@@ -152,19 +150,18 @@ fn request_actions(
 
 fn capture(scope: &mut Scope<'_>, name: &str, def: &CaptureDef, mark: Mark) -> Option<Capture> {
     add_variable(scope, name, mark);
-    let mut sources = Vec::new();
-    sources.extend(def.json.clone().map(|pointer| Source::Json { pointer }));
+    let def = def.clone();
     let skip = def.skip.unwrap_or(0);
-    sources.extend(
-        def.all
-            .clone()
-            .map(|pointer| Source::JsonAll { pointer, skip }),
-    );
-    sources.extend(def.header.clone().map(|name| Source::Header { name }));
-    sources.extend(def.cookie.clone().map(|name| Source::Cookie { name }));
-    sources.extend(def.regex.clone().map(|pattern| Source::Regex { pattern }));
-    sources.extend(def.body.unwrap_or(false).then_some(Source::Body));
-    let (Some(from), None) = (sources.pop(), sources.pop()) else {
+    let sources = [
+        def.json.map(|pointer| Source::Json { pointer }),
+        def.all.map(|pointer| Source::JsonAll { pointer, skip }),
+        def.header.map(|name| Source::Header { name }),
+        def.cookie.map(|name| Source::Cookie { name }),
+        def.regex.map(|pattern| Source::Regex { pattern }),
+        def.body.unwrap_or(false).then_some(Source::Body),
+    ];
+    let mut sources = sources.into_iter().flatten();
+    let (Some(from), None) = (sources.next(), sources.next()) else {
         let message = "a capture has one source: json, all, header, cookie, regex, or body: true";
         scope.problem(mark, message);
         return None;
@@ -324,7 +321,7 @@ fn condition(scope: &mut Scope<'_>, text: &str, mark: Mark) -> Option<Condition>
 fn known(scope: &mut Scope<'_>, name: &str, mark: Mark) -> bool {
     let is_known = scope.known.iter().any(|known| known == name);
     if !is_known {
-        let hint = hint(name, scope.known.iter().map(String::as_str));
+        let hint = hint(name, &scope.known);
         scope.problem(mark, format!("no step captures or sets \"{name}\"{hint}"));
     }
     is_known
