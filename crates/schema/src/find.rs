@@ -71,14 +71,12 @@ impl Library {
     /// All experiments, as `study/stem` with their files.
     #[must_use]
     pub fn list(&self) -> Vec<(String, PathBuf)> {
-        let mut all = Vec::new();
-        for directory in &self.experiments {
-            for study in folders(directory) {
-                for file in files(&study) {
-                    all.push((name_of(&file, &self.experiments), file));
-                }
-            }
-        }
+        let studies = self.experiments.iter().flat_map(|folder| entries(folder));
+        let files = studies.flat_map(|study| entries(&study));
+        let mut all: Vec<(String, PathBuf)> = files
+            .filter(|file| matches!(file.extension(), Some(end) if end == "yaml" || end == "yml"))
+            .map(|file| (name_of(&file, &self.experiments), file))
+            .collect();
         all.sort();
         all
     }
@@ -153,26 +151,8 @@ fn name_of(path: &Path, experiments: &[PathBuf]) -> String {
     }
 }
 
-fn folders(directory: &Path) -> Vec<PathBuf> {
-    entries(directory)
-        .into_iter()
-        .filter(|path| path.is_dir())
-        .collect()
-}
-
-fn files(study: &Path) -> Vec<PathBuf> {
-    entries(study)
-        .into_iter()
-        .filter(|path| {
-            path.extension()
-                .is_some_and(|extension| extension == "yaml" || extension == "yml")
-        })
-        .collect()
-}
-
-fn entries(directory: &Path) -> Vec<PathBuf> {
+/// Entries of a folder; none if it is no folder.
+fn entries(directory: &Path) -> impl Iterator<Item = PathBuf> + use<> {
     let read = std::fs::read_dir(directory).into_iter().flatten().flatten();
-    let mut paths: Vec<PathBuf> = read.map(|entry| entry.path()).collect();
-    paths.sort();
-    paths
+    read.map(|entry| entry.path())
 }

@@ -30,9 +30,6 @@ pub struct TargetDef {
     pub target: String,
     /// One line: what it is, and in which roles it is useful.
     pub about: String,
-    /// Whether it runs as a process per instance. Default: process.
-    #[serde(default)]
-    pub kind: TargetKind,
     /// Sources of the software, in order of preference; the first available one is used.
     #[schemars(length(min = 1))]
     pub get: Vec<Get>,
@@ -92,9 +89,6 @@ pub struct TargetDef {
     /// External authorization servers, one per instance.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub ext_authz: Vec<ExtAuthzDef>,
-    /// How it takes over a new configuration.
-    #[serde(default)]
-    pub reload: Reload,
     /// Whether several instances form a cluster. Default: single.
     #[serde(default)]
     pub instances: Instances,
@@ -128,17 +122,6 @@ fn plaintext_only() -> Vec<Security> {
 
 fn explicit_only() -> Vec<Interception> {
     vec![Interception::Explicit]
-}
-
-/// How a target runs.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum TargetKind {
-    /// As a process per instance.
-    #[default]
-    Process,
-    /// Installed once for all instances (a mesh). Reserved.
-    ControlPlane,
 }
 
 /// A source of the software.
@@ -346,15 +329,6 @@ pub enum StopSignal {
     Quit,
     /// SIGKILL.
     Kill,
-}
-
-/// How an instance takes over a new configuration.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum Reload {
-    /// It cannot: it is restarted.
-    #[default]
-    None,
 }
 
 /// Whether several instances form a cluster.

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::OneOrSeveral;
 use crate::name::{EdgePattern, ExcludeText, Name};
 use crate::plan::Subject;
 use crate::topology::{InstanceRole, Security, Settings};
@@ -20,8 +21,8 @@ pub struct ArmDef {
     pub about: Option<String>,
     /// Subject of sentences about the arm: `an Envoy sidecar`, `{plural: both sidecars with mTLS}`. Default: the arm's name.
     pub subject: Option<SubjectDef>,
-    /// Proxies in the pods of parts. A sidecar takes every edge of its part unless the edge is excluded.
-    pub sidecars: Option<SidecarsDef>,
+    /// Proxies in the pods of parts, at most one in each. A sidecar takes every edge of its part unless the edge is excluded.
+    pub sidecars: Option<OneOrSeveral<SidecarDef>>,
     /// Further proxies on single edges, in the order in which a call passes them: `{"*->database": [{hop: gateway, proxy:
     /// envoy}]}`.
     #[serde(default)]
@@ -69,27 +70,6 @@ impl SubjectDef {
         match self {
             SubjectDef::Singular(text) => Subject::singular(text),
             SubjectDef::Plural(several) => Subject::plural(&several.plural),
-        }
-    }
-}
-
-/// One definition of sidecars, or several for different parts.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(untagged)]
-pub enum SidecarsDef {
-    /// One definition.
-    One(SidecarDef),
-    /// Several definitions; a part has at most one sidecar.
-    Several(Vec<SidecarDef>),
-}
-
-impl SidecarsDef {
-    /// All definitions, in order.
-    #[must_use]
-    pub fn all(&self) -> &[SidecarDef] {
-        match self {
-            SidecarsDef::One(one) => std::slice::from_ref(one),
-            SidecarsDef::Several(all) => all,
         }
     }
 }

@@ -139,15 +139,6 @@ impl WorkloadUse {
             WorkloadUse::With(with) => &with.name,
         }
     }
-
-    /// Settings, and targets of parts.
-    #[must_use]
-    pub fn settings(&self) -> Settings {
-        match self {
-            WorkloadUse::Name(_) => Settings::new(),
-            WorkloadUse::With(with) => with.settings.clone(),
-        }
-    }
 }
 
 /// Number of blocks.
@@ -354,21 +345,12 @@ pub struct AddingDef {
 }
 
 impl SequenceArmDef {
-    /// Name of the arm.
+    /// Name of the arm, and what it adds if given.
     #[must_use]
-    pub fn arm(&self) -> &Name {
+    pub fn parts(&self) -> (&Name, Option<&SubjectDef>) {
         match self {
-            SequenceArmDef::Name(name) => name,
-            SequenceArmDef::Adding(adding) => &adding.arm,
-        }
-    }
-
-    /// What it adds, if given.
-    #[must_use]
-    pub fn adds(&self) -> Option<&SubjectDef> {
-        match self {
-            SequenceArmDef::Name(_) => None,
-            SequenceArmDef::Adding(adding) => Some(&adding.adds),
+            SequenceArmDef::Name(name) => (name, None),
+            SequenceArmDef::Adding(adding) => (&adding.arm, Some(&adding.adds)),
         }
     }
 }
@@ -389,30 +371,22 @@ pub enum ExternalDef {
 #[schemars(extend("x-word" = "external part"))]
 pub struct ExternalMapDef {
     /// Address of the only instance, `HOST:PORT`.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub address: Option<String>,
     /// Addresses of the instances, `HOST:PORT` each.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub addresses: Vec<String>,
     /// Bootstrap brokers, `HOST:PORT` each. Where a proxy is in front of them: all brokers, as they advertise themselves.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub bootstrap: Vec<String>,
     /// Host name to send (`Host`, `:authority`). Default: the address as written.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub host: Option<String>,
     /// TLS of the part. Files are beside the experiment or below its folder. Default: plaintext.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub tls: Option<ClusterTlsDef>,
     /// SASL login at brokers. The password comes from `password_file`, beside the experiment or below its folder.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub sasl: Option<ClusterSaslDef>,
     /// Counters of the part, as in a target folder: `json`, `prometheus` and `text` pages at absolute `http://` addresses;
     /// `{host}` stands for the host of each address. Names are those of targets, and `cpu-seconds` and `memory-bytes`.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub counters: Vec<CounterDef>,
     /// Where to read the metrics (JMX) of the instances, named by the part's target: one address per instance, in the same
     /// order. The password of a user comes from `password_file`, beside the experiment or below its folder.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub metrics: Option<MetricsSourceDef>,
 }
 

@@ -9,7 +9,7 @@ use super::sites::Sites;
 use super::workload::AGENT;
 use super::{Input, Scope, about, ext_authz, lacking, levels, load, start, workload};
 use crate::catalog::WorkloadFolder;
-use crate::def::{ArmDef, HopSecurity, OnDef, OnWord, SidecarDef};
+use crate::def::{ArmDef, HopSecurity, OnDef, OnWord, OneOrSeveral, SidecarDef};
 use crate::external::EXTERNAL;
 use crate::name::{Excluded, Name};
 use crate::plan::{Arm, Edge, Exclusion, PartKind, Subject};
@@ -214,7 +214,7 @@ impl TopologyBuilder<'_, '_> {
         let Some(sidecars) = &self.arm.sidecars else {
             return;
         };
-        let one = matches!(sidecars, crate::def::SidecarsDef::One(_));
+        let one = matches!(sidecars, OneOrSeveral::One(_));
         for (index, def) in sidecars.all().iter().enumerate() {
             let index = index.to_string();
             let path: Vec<&str> = if one {

@@ -32,14 +32,14 @@ pub(super) fn sequences(
         let mut adds = BTreeMap::new();
         for (place, written) in sequence.arms.iter().enumerate() {
             let at = root.place(&["waterfall", &index, "arms", &place.to_string()]);
-            let arm = written.arm();
+            let (arm, adding) = written.parts();
             if kept.contains(&arm.0) {
                 let message = format!("arm \"{arm}\" stands twice in this sequence");
                 scope.problem(at, message);
             } else if known.contains(&arm.0.as_str()) {
                 if can_run(arm) {
                     kept.push(arm.0.clone());
-                    adds.extend(written.adds().map(|adds| (arm.0.clone(), adds.subject())));
+                    adds.extend(adding.map(|adds| (arm.0.clone(), adds.subject())));
                 }
             } else {
                 scope.unknown(at, ("arm", arm), &known);

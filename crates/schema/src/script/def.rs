@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::def::OneOrSeveral;
 use crate::load::session::{Missing, OnFailure};
 use crate::load::{Order, Rows};
 use crate::units::{Share, Size};
@@ -119,7 +120,7 @@ pub struct ScriptRequestDef {
 #[schemars(extend("x-word" = "expect"))]
 pub struct ScriptExpectDef {
     /// Expected status, or a list of them. Default: any 2xx or 3xx.
-    pub status: Option<Statuses>,
+    pub status: Option<OneOrSeveral<u16>>,
     /// Expected body.
     pub text: Option<String>,
     /// Regular expression that must match in the beginning of the body.
@@ -128,16 +129,6 @@ pub struct ScriptExpectDef {
     pub match_limit: Option<Size>,
     /// Expected length of the body.
     pub length: Option<Size>,
-}
-
-/// One status, or several.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(untagged)]
-pub enum Statuses {
-    /// One status.
-    One(u16),
-    /// Several statuses.
-    Several(Vec<u16>),
 }
 
 /// A session step: a request (`name`, `path`), or one of `set`, `think`, `loop`, `while`, `for`, `choose`, `steps`.

@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use super::Scope;
-use super::def::{ScriptExpectDef, ScriptRequestDef, SessionStepDef, Statuses, Word};
+use super::def::{ScriptExpectDef, ScriptRequestDef, SessionStepDef, Word};
+use crate::def::OneOrSeveral;
 use crate::load::session::SESSION_NAME;
 use crate::load::template::{Braces, Encoding, Piece, With, parse};
 use crate::load::{Body, Expect, ExpectBody, ExpectStatus, Parts, RequestSpec};
@@ -220,14 +221,10 @@ fn expect(scope: &mut Scope<'_>, def: Option<&ScriptExpectDef>, node: &Node) -> 
     };
     let status = match &def.status {
         None => ExpectStatus::Success,
-        Some(Statuses::One(status)) => ExpectStatus::Exactly(*status),
-        Some(Statuses::Several(several)) => ExpectStatus::Among(several.clone()),
+        Some(OneOrSeveral::One(status)) => ExpectStatus::Exactly(*status),
+        Some(OneOrSeveral::Several(several)) => ExpectStatus::Among(several.clone()),
     };
-    let listed = match &status {
-        ExpectStatus::Exactly(one) => vec![*one],
-        ExpectStatus::Among(several) => several.clone(),
-        ExpectStatus::Success | ExpectStatus::Any => vec![200],
-    };
+    let listed = def.status.as_ref().map_or(&[200][..], OneOrSeveral::all);
     if listed.is_empty() || listed.iter().any(|status| !(200..600).contains(status)) {
         let message = "a status is a number from 200 to 599";
         scope.problem(node.place(&["expect", "status"]), message);

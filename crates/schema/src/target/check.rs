@@ -6,7 +6,7 @@ use std::time::Duration;
 use regex::Regex;
 use serde_json::Value;
 
-use super::{Bean, ExtAuthzDef, Get, JmxDef, SettingDef, StepDef, TargetDef, TargetKind};
+use super::{Bean, ExtAuthzDef, Get, JmxDef, SettingDef, StepDef, TargetDef};
 use crate::counter::{COUNTERS, CounterDef, CounterSource, JmxSource};
 use crate::document;
 use crate::problem::{Problems, hint};
@@ -41,7 +41,7 @@ impl TargetDef {
     pub fn check_setting(&self, name: &str, value: &Value) -> Result<(), String> {
         let target = &self.target;
         let Some(setting) = self.settings.get(name) else {
-            let hint = hint(name, self.settings.keys().map(String::as_str));
+            let hint = hint(name, self.settings.keys());
             let name = text::shown(name);
             return Err(format!(
                 "target \"{target}\" has no setting \"{name}\"{hint}"
@@ -86,10 +86,6 @@ impl TargetCheck<'_> {
 
     fn run(&mut self) {
         let def = self.def;
-        if def.kind == TargetKind::ControlPlane {
-            let message = "`control-plane` is reserved: no environment can install one yet";
-            self.wrong(&["kind"], message);
-        }
         for (index, get) in def.get.iter().enumerate() {
             self.source(get, &index.to_string());
         }
@@ -256,7 +252,7 @@ impl TargetCheck<'_> {
 
     fn jmx(&mut self, jmx: &JmxDef, beans: &[&str]) {
         if !beans.contains(&jmx.sign.as_str()) {
-            let hint = hint(&jmx.sign, beans.iter().copied());
+            let hint = hint(&jmx.sign, beans);
             let message = format!("`sign` names no counter that is read from beans{hint}");
             self.wrong(&["jmx", "sign"], message);
         }
