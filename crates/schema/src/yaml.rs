@@ -285,9 +285,10 @@ impl Builder<'_> {
             Event::DocumentStart(..) => {
                 self.documents += 1;
                 if self.documents > 1 {
-                    let message = "a second document begins here: one file holds one document";
-                    self.problems.add(self.file, mark, message);
-                    return false;
+                    return self.refuse(
+                        mark,
+                        "a second document begins here: one file holds one document",
+                    );
                 }
                 true
             }
@@ -321,9 +322,7 @@ impl Builder<'_> {
                     self.nodes += node.weight();
                     return self.put(node, 0);
                 }
-                let message = "this alias stands inside the thing it repeats";
-                self.problems.add(self.file, mark, message);
-                false
+                self.refuse(mark, "this alias stands inside the thing it repeats")
             }
             _ => true,
         }
@@ -335,16 +334,19 @@ impl Builder<'_> {
             .is_some_and(|open| open.key.is_none() && matches!(open.node.value, Value::Map(_)))
     }
 
-    fn refuse_tag(&mut self, mark: Mark) {
-        let message = "tags (words with !) mean nothing here: remove it";
+    /// Adds a problem after which parsing cannot continue.
+    fn refuse(&mut self, mark: Mark, message: impl Into<String>) -> bool {
         self.problems.add(self.file, mark, message);
+        false
+    }
+
+    fn refuse_tag(&mut self, mark: Mark) {
+        self.refuse(mark, "tags (words with !) mean nothing here: remove it");
     }
 
     fn begin(&mut self, mark: Mark, value: Value, anchor: usize) -> bool {
         if self.open.len() >= DEPTH_MAX {
-            let message = format!("nested deeper than {DEPTH_MAX}");
-            self.problems.add(self.file, mark, message);
-            return false;
+            return self.refuse(mark, format!("nested deeper than {DEPTH_MAX}"));
         }
         self.open.push(Open {
             node: Node { mark, value },
@@ -357,9 +359,7 @@ impl Builder<'_> {
     fn put(&mut self, node: Node, anchor: usize) -> bool {
         self.nodes += 1;
         if self.nodes > NODES_MAX {
-            let message = format!("more than {NODES_MAX} values");
-            self.problems.add(self.file, node.mark, message);
-            return false;
+            return self.refuse(node.mark, format!("more than {NODES_MAX} values"));
         }
         if anchor > 0 {
             self.anchors.insert(anchor, node.clone());
@@ -389,9 +389,7 @@ impl Builder<'_> {
                 None => match node.value {
                     Value::Text(key) => open.key = Some((key, node.mark)),
                     _ => {
-                        let message = "a key must be a word";
-                        self.problems.add(self.file, node.mark, message);
-                        return false;
+                        return self.refuse(node.mark, "a key must be a word");
                     }
                 },
             },

@@ -1,6 +1,6 @@
 //! Which addresses may be connected to: loopback and private ones, or all where the user allowed that.
 
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::net::IpAddr;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -66,20 +66,14 @@ const LINK_LOCAL: &str = "a link-local address, where clouds keep their metadata
 fn is_private(address: IpAddr) -> bool {
     // An IPv4-mapped IPv6 address counts as its IPv4 address.
     match address.to_canonical() {
-        IpAddr::V4(v4) => is_private_v4(v4),
-        IpAddr::V6(v6) => is_private_v6(v6),
+        IpAddr::V4(v4) => {
+            let [a, b, ..] = v4.octets();
+            let is_shared = a == 100 && (64..128).contains(&b);
+            // Of 0.0.0.0/8 only 0.0.0.0 is this host.
+            v4.is_loopback() || v4.is_private() || v4.is_unspecified() || is_shared
+        }
+        IpAddr::V6(v6) => v6.is_loopback() || v6.is_unspecified() || v6.is_unique_local(),
     }
-}
-
-fn is_private_v4(address: Ipv4Addr) -> bool {
-    let [a, b, ..] = address.octets();
-    let is_shared = a == 100 && (64..128).contains(&b);
-    // Of 0.0.0.0/8 only 0.0.0.0 is this host.
-    address.is_loopback() || address.is_private() || address.is_unspecified() || is_shared
-}
-
-fn is_private_v6(address: Ipv6Addr) -> bool {
-    address.is_loopback() || address.is_unspecified() || address.is_unique_local()
 }
 
 #[cfg(test)]

@@ -1,7 +1,5 @@
 //! Generated descriptions of arms: "an Envoy sidecar at client and server, mTLS between them".
 
-use std::collections::BTreeMap;
-
 use super::Scope;
 use crate::def::{ArmDef, EdgeSecurityDef, HopSecurity, OnDef, OnWord};
 use crate::plan::{Arm, Edge};
@@ -26,10 +24,9 @@ pub(super) fn title(target: &TargetDef) -> String {
 }
 
 /// Generated description of an arm.
-pub(super) fn arm(def: &ArmDef, topology: &Topology, titles: &BTreeMap<String, String>) -> String {
-    let mut words = Vec::new();
-    words.extend(sidecars(def, topology, titles));
-    words.extend(hops(topology, titles));
+pub(super) fn arm(scope: &mut Scope<'_>, def: &ArmDef, topology: &Topology) -> String {
+    let mut words = sidecars(scope, def, topology);
+    words.extend(hops(scope, topology));
     words.extend(own(def));
     words.extend(other_sites(def));
     if words.is_empty() {
@@ -49,11 +46,12 @@ fn other_sites(def: &ArmDef) -> impl Iterator<Item = String> + '_ {
     })
 }
 
-fn title_of<'a>(titles: &'a BTreeMap<String, String>, target: &'a str) -> &'a str {
-    titles.get(target).map_or(target, String::as_str)
+fn title_of(scope: &mut Scope<'_>, target: &str) -> String {
+    let def = scope.target(target, Mark::START);
+    def.map_or_else(|| target.to_owned(), |def| title(&def))
 }
 
-fn sidecars(def: &ArmDef, topology: &Topology, titles: &BTreeMap<String, String>) -> Vec<String> {
+fn sidecars(scope: &mut Scope<'_>, def: &ArmDef, topology: &Topology) -> Vec<String> {
     let mut all = Vec::new();
     for sidecar in def.sidecars.iter().flat_map(|sidecars| sidecars.all()) {
         let mut beside: Vec<&str> = topology
@@ -66,7 +64,7 @@ fn sidecars(def: &ArmDef, topology: &Topology, titles: &BTreeMap<String, String>
             .collect();
         // Callers first, in the order of a call.
         beside.reverse();
-        let title = title_of(titles, &sidecar.proxy);
+        let title = &title_of(scope, &sidecar.proxy);
         let place = match sidecar.on {
             OnDef::Word(OnWord::Services) if beside.len() > 2 => String::from("every service"),
             OnDef::Word(OnWord::All) if beside.len() > 2 => {
@@ -105,7 +103,7 @@ fn redirected(topology: &Topology) -> bool {
         .any(|link| link.interception == Interception::Redirect)
 }
 
-fn hops(topology: &Topology, titles: &BTreeMap<String, String>) -> Vec<String> {
+fn hops(scope: &mut Scope<'_>, topology: &Topology) -> Vec<String> {
     let mut all = Vec::new();
     // Instances are in start order, called parts first; a call goes in reverse order.
     for instance in topology.instances.iter().rev() {
@@ -115,7 +113,7 @@ fn hops(topology: &Topology, titles: &BTreeMap<String, String>) -> Vec<String> {
             InstanceRole::Ingress => "ingress",
             InstanceRole::App | InstanceRole::Agent | InstanceRole::Sidecar => continue,
         };
-        let title = title_of(titles, &instance.target);
+        let title = &title_of(scope, &instance.target);
         let mut edges: Vec<String> = Vec::new();
         let mut wrapped = false;
         for route in &topology.routes {

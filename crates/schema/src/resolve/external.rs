@@ -100,16 +100,22 @@ impl Written<'_> {
             .add(self.file, self.node.place(path), message);
     }
 
+    /// Reports a problem that leaves nothing.
+    fn reject<T>(
+        &self,
+        scope: &mut Scope<'_>,
+        path: &[&str],
+        message: impl Into<String>,
+    ) -> Option<T> {
+        self.wrong(scope, path, message);
+        None
+    }
+
     /// Resolves a file name, relative to the folder of the defining file.
     fn file(&self, scope: &mut Scope<'_>, path: &[&str], name: &str) -> Option<PathBuf> {
         let folder = Path::new(self.file).parent().unwrap_or(Path::new(""));
-        match named::below(folder, name) {
-            Ok(path) => Some(path),
-            Err(message) => {
-                self.wrong(scope, path, message);
-                None
-            }
-        }
+        let found = named::below(folder, name);
+        found.map_or_else(|message| self.reject(scope, path, message), Some)
     }
 }
 
@@ -177,13 +183,11 @@ fn part(
 ) -> Option<Vec<External>> {
     let Written { part, def, .. } = written;
     let Some(found) = folder.def.parts.get(*part) else {
-        written.wrong(scope, &[], unknown("part", part, folder.def.parts.keys()));
-        return None;
+        return written.reject(scope, &[], unknown("part", part, folder.def.parts.keys()));
     };
     if found.kind == PartKind::Client {
         let message = "agents play a client: only what is called can be external";
-        written.wrong(scope, &[], message);
-        return None;
+        return written.reject(scope, &[], message);
     }
     let edges = workload::edges(&folder.def);
     let to = edges.iter().filter(|edge| edge.to == *part);
@@ -194,8 +198,7 @@ fn part(
             "edges to \"{part}\" speak {}, but an external part listens at one port for all: leave it to a target",
             list(&protocols)
         );
-        written.wrong(scope, &[], message);
-        return None;
+        return written.reject(scope, &[], message);
     };
     let tls = def.tls.as_ref().and_then(|def| tls(scope, written, def));
     let login = def.sasl.as_ref();
@@ -243,8 +246,7 @@ fn addresses(scope: &mut Scope<'_>, written: &Written<'_>, reach: Reach) -> Opti
     let given: Vec<_> = lists.iter().filter(|(_, all)| !all.is_empty()).collect();
     let [(key, all)] = given.as_slice() else {
         let message = "where is it? write one of address, addresses and bootstrap";
-        written.wrong(scope, &[], message);
-        return None;
+        return written.reject(scope, &[], message);
     };
     if all.len() > ADDRESSES_MAX {
         let message = format!("{} addresses: at most {ADDRESSES_MAX}", all.len());
@@ -296,8 +298,7 @@ fn tls(scope: &mut Scope<'_>, written: &Written<'_>, def: &ClusterTlsDef) -> Opt
     if cert.is_some() != key.is_some() {
         let message =
             "a certificate needs its key, and a key its certificate: write both, cert and key";
-        written.wrong(scope, &["tls"], message);
-        return None;
+        return written.reject(scope, &["tls"], message);
     }
     if def.insecure && ca.is_some() {
         let message =
@@ -330,23 +331,19 @@ fn login_of(
     const MECHANISMS: [&str; 3] = ["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"];
     if !protocol::is_of_brokers(protocol) {
         let message = format!("nobody logs in over {protocol}: leave sasl out");
-        written.wrong(scope, &["sasl"], message);
-        return None;
+        return written.reject(scope, &["sasl"], message);
     }
     let wanted = def.mechanism.to_ascii_uppercase();
     let Some(mechanism) = MECHANISMS.into_iter().find(|known| *known == wanted) else {
         let (mechanism, hint) = (shown(&def.mechanism), hint(&wanted, MECHANISMS));
         let message = format!("no mechanism \"{mechanism}\"{hint}");
-        written.wrong(scope, &["sasl", "mechanism"], message);
-        return None;
+        return written.reject(scope, &["sasl", "mechanism"], message);
     };
     if def.password_env.is_some() {
-        written.wrong(scope, &["sasl", "password_env"], NO_ENVIRONMENT);
-        return None;
+        return written.reject(scope, &["sasl", "password_env"], NO_ENVIRONMENT);
     }
     let Some(name) = &def.password_file else {
-        written.wrong(scope, &["sasl"], NO_PASSWORD);
-        return None;
+        return written.reject(scope, &["sasl"], NO_PASSWORD);
     };
     let password_file = written.file(scope, &["sasl", "password_file"], name)?;
     Some(LoginSpec {

@@ -187,8 +187,7 @@ fn kind<'f>(
             let (workload, names) = (&folder.def.workload, crate::problem::list(&names));
             let message =
                 format!("workload \"{workload}\" has several loads: choose one by use: {names}");
-            scope.problem(root.key_place(&role.path), message);
-            return None;
+            return scope.reject(root.key_place(&role.path), message);
         }
         return named.or_else(|| loads.values().next());
     };
@@ -214,8 +213,7 @@ fn edge(
         .iter()
         .find(|edge| wanted.matches(&edge.from, &edge.to));
     let Some(edge) = found else {
-        scope.problem(mark, super::workload::unknown_edge(wanted, &edges));
-        return None;
+        return scope.reject(mark, super::workload::unknown_edge(wanted, &edges));
     };
     let client = folder.def.parts.get(edge.from.as_str());
     if client.is_none_or(|part| part.kind != PartKind::Client) {
@@ -224,8 +222,7 @@ fn edge(
             edge.from,
             edge.name()
         );
-        scope.problem(mark, message);
-        return None;
+        return scope.reject(mark, message);
     }
     Some(edge.clone())
 }
@@ -266,8 +263,7 @@ fn spec(
         Ok(client) => client,
         Err(message) => {
             let message = format!("`client` of the workload's load: {message}");
-            scope.problem(root.key_place(&role.path), message);
-            return None;
+            return scope.reject(root.key_place(&role.path), message);
         }
     };
     let connections = ConnectionRules {

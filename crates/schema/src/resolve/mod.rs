@@ -193,6 +193,12 @@ impl Scope<'_> {
         self.problems.add(self.file, mark, text);
     }
 
+    /// Reports a problem that leaves nothing.
+    fn reject<T>(&mut self, mark: Mark, text: impl Into<String>) -> Option<T> {
+        self.problem(mark, text);
+        None
+    }
+
     /// Reports a name that only the quick form may lack: that it exists is checked when the full form is resolved, which always
     /// happens.
     fn unknown<W: AsRef<str>>(

@@ -68,8 +68,7 @@ pub(super) fn pacing(
     let def = role.def;
     let Some(model) = model(def) else {
         let message = "say how fast: rate: 400, clients: 20, or model: max";
-        scope.problem(root.key_place(&role.path), message);
-        return None;
+        return scope.reject(root.key_place(&role.path), message);
     };
     for (key, is_written, models) in keys(def) {
         if is_written && !models.contains(&model) {
@@ -160,17 +159,13 @@ pub(super) fn stop(scope: &mut Scope<'_>, root: &Node, role: &Role<'_>) -> Optio
     match (role.def.exchanges, role.def.duration) {
         (Some(_), Some(_)) => {
             let message = "duration and exchanges both end the window: take one of them out";
-            scope.problem(at(root, role, "exchanges"), message);
-            None
+            scope.reject(at(root, role, "exchanges"), message)
         }
         (Some(exchanges), None) => Some(Stop::Count { exchanges }),
-        (None, Some(duration)) if duration.0.is_zero() => {
-            scope.problem(
-                at(root, role, "duration"),
-                "the window must be longer than nothing",
-            );
-            None
-        }
+        (None, Some(duration)) if duration.0.is_zero() => scope.reject(
+            at(root, role, "duration"),
+            "the window must be longer than nothing",
+        ),
         (None, duration) => Some(Stop::Duration {
             window_ns: duration
                 .map(Period::as_ns)

@@ -349,7 +349,13 @@ impl RouteBuilder<'_, '_> {
                 );
                 self.scope.problem(*mark, message);
             }
-            self.check_sni(hop, own, *mark);
+            if hop.hop == HopRole::Sni && own == Security::Plaintext {
+                let message = format!(
+                    "a hop sni routes by the name in TLS, but edge {} carries no TLS of its own",
+                    self.edge.name()
+                );
+                self.scope.problem(*mark, message);
+            }
             let name = hop_name(hop);
             if proxies.contains(&name) {
                 let message = format!("\"{name}\" stands twice on edge {}", self.edge.name());
@@ -406,16 +412,6 @@ impl RouteBuilder<'_, '_> {
         wanted
     }
 
-    fn check_sni(&mut self, hop: &HopDef, own: Security, mark: Mark) {
-        if hop.hop == HopRole::Sni && own == Security::Plaintext {
-            let message = format!(
-                "a hop sni routes by the name in TLS, but edge {} carries no TLS of its own",
-                self.edge.name()
-            );
-            self.scope.problem(mark, message);
-        }
-    }
-
     /// Protocol that the proxies of a route see.
     fn protocol(&mut self, own: Security, proxies: &[String]) -> String {
         const TCP: &str = "tcp";
@@ -451,20 +447,13 @@ impl RouteBuilder<'_, '_> {
                 self.scope.problem(*place, message);
                 continue;
             }
-            let requested = draft
-                .treat_as
-                .as_ref()
-                .map(|(requested, _)| requested.clone());
-            let wanted = requested.unwrap_or_else(|| edge.clone());
-            if draft.speaks.contains(&wanted) {
-                if wanted == TCP {
-                    TCP.clone_into(&mut seen);
-                }
-            } else if over_tcp(&wanted) == Some(OverTcp::Usual)
-                && draft.speaks.iter().any(|p| p == TCP)
-            {
+            let requested = draft.treat_as.as_ref();
+            let wanted = requested.map_or(&edge, |(requested, _)| requested);
+            let speaks = |protocol: &str| draft.speaks.iter().any(|known| known == protocol);
+            let as_tcp = over_tcp(wanted) == Some(OverTcp::Usual) && speaks(TCP);
+            if wanted == TCP && speaks(TCP) || as_tcp && !speaks(wanted) {
                 TCP.clone_into(&mut seen);
-            } else {
+            } else if !speaks(wanted) {
                 let message = format!(
                     "target \"{}\" does not speak {wanted} (edge {}): it speaks {}",
                     draft.target,

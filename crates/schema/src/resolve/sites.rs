@@ -199,19 +199,16 @@ fn ends(
             "a link is between two sites, {} stand here",
             def.between.len()
         );
-        scope.problem(mark, message);
-        return None;
+        return scope.reject(mark, message);
     };
     if one == other {
-        scope.problem(mark, "a link is between two different sites");
-        return None;
+        return scope.reject(mark, "a link is between two different sites");
     }
     for (at, name) in def.between.iter().enumerate() {
         if !sites.contains(&&**name) {
             let message = unknown("site", name, sites);
             let path = ["sites", "links", index, "between", &at.to_string()];
-            scope.problem(root.place(&path), message);
-            return None;
+            return scope.reject(root.place(&path), message);
         }
     }
     let mut between = [one.0.clone(), other.0.clone()];
@@ -232,13 +229,11 @@ fn link(
         (None, Some(one)) => one.as_ns(),
         (Some(_), Some(_)) => {
             let message = "round_trip and one_way both stand here: one of them decides";
-            scope.problem(place("one_way"), message);
-            return None;
+            return scope.reject(place("one_way"), message);
         }
         (None, None) => {
             let message = "round_trip or one_way is missing write `round_trip: 24ms`, or one_way";
-            scope.problem(root.place(&["sites", "links", index]), message);
-            return None;
+            return scope.reject(root.place(&["sites", "links", index]), message);
         }
     };
     if one_way_ns > ONE_WAY_NS_MAX {

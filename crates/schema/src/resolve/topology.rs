@@ -1,6 +1,6 @@
 //! Topology of an arm: pods, instances in start order, and the route of every edge.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use super::external::refuse;
@@ -90,14 +90,13 @@ impl TopologyBuilder<'_, '_> {
             ext_authz,
             external: self.scope.external.all().cloned().collect(),
         };
-        let titles = self.titles(&drafts);
         Arm {
             name: self.arm.name.0.clone(),
             about: self
                 .arm
                 .about
                 .clone()
-                .unwrap_or_else(|| about::arm(self.arm, &topology, &titles)),
+                .unwrap_or_else(|| about::arm(self.scope, self.arm, &topology)),
             subject: match &self.arm.subject {
                 Some(subject) => subject.subject(),
                 None => Subject::singular(self.arm.name.0.clone()),
@@ -432,22 +431,5 @@ impl TopologyBuilder<'_, '_> {
             }
         }
         all
-    }
-
-    /// Display names of the arm's targets.
-    fn titles(&mut self, drafts: &InstanceDrafts) -> BTreeMap<String, String> {
-        let targets: BTreeSet<String> = drafts
-            .started()
-            .filter(|draft| draft.target != AGENT)
-            .map(|draft| draft.target.clone())
-            .collect();
-        targets
-            .into_iter()
-            .filter_map(|target| {
-                let def = self.scope.target(&target, Mark::START)?;
-                let title = about::title(&def);
-                Some((target, title))
-            })
-            .collect()
     }
 }

@@ -60,6 +60,12 @@ impl<'a> Scope<'a> {
     fn problem(&mut self, mark: Mark, text: impl Into<String>) {
         self.problems.add(self.file, mark, text);
     }
+
+    /// Reports a problem that leaves nothing.
+    fn reject<T>(&mut self, mark: Mark, text: impl Into<String>) -> Option<T> {
+        self.problem(mark, text);
+        None
+    }
 }
 
 /// Reads a file of plain requests. Data files are beside it.

@@ -58,8 +58,7 @@ pub(super) fn request(
     ];
     if bodies.iter().filter(|&&written| written).count() > 1 {
         let message = "a request has one body: body, body-file, form or json";
-        scope.problem(node.mark, message);
-        return None;
+        return scope.reject(node.mark, message);
     }
     let body = body(scope, def, parts, node)?;
     let usual = if body == Body::None { "GET" } else { "POST" };
@@ -117,10 +116,7 @@ fn body(scope: &mut Scope<'_>, def: &ScriptRequestDef, parts: Parts, node: &Node
     if let Some(file) = &def.body_file {
         return match read_body(scope.folder, file) {
             Ok(body) => Some(body),
-            Err(message) => {
-                scope.problem(node.place(&["body-file"]), message);
-                None
-            }
+            Err(message) => scope.reject(node.place(&["body-file"]), message),
         };
     }
     if let Some(form) = &def.form {

@@ -78,8 +78,7 @@ fn actions(scope: &mut Scope<'_>, def: &SessionStepDef, node: &Node) -> Option<V
             "a step does one thing, and this one does {}",
             crate::problem::list(&written)
         );
-        scope.problem(node.mark, message);
-        return None;
+        return scope.reject(node.mark, message);
     }
     match written.first().copied() {
         Some("a request") => return request_actions(scope, def, node),
@@ -92,8 +91,7 @@ fn actions(scope: &mut Scope<'_>, def: &SessionStepDef, node: &Node) -> Option<V
     }
     let (Some(defs), Some(list)) = (&def.steps, node.get("steps")) else {
         let message = "this step does nothing: give it a name and a path, or set, think, loop, while, for, choose or steps";
-        scope.problem(node.mark, message);
-        return None;
+        return scope.reject(node.mark, message);
     };
     let mut actions = vec![match written.first() {
         Some(&"for") => each(scope, def, node, list)?,
@@ -114,8 +112,7 @@ fn request_actions(
     node: &Node,
 ) -> Option<Vec<StepAction>> {
     let (Some(name), Some(_)) = (&def.name, &def.path) else {
-        scope.problem(node.mark, "a request has a name and a path");
-        return None;
+        return scope.reject(node.mark, "a request has a name and a path");
     };
     if def.steps.is_some() {
         scope.problem(
@@ -163,8 +160,7 @@ fn capture(scope: &mut Scope<'_>, name: &str, def: &CaptureDef, mark: Mark) -> O
     let mut sources = sources.into_iter().flatten();
     let (Some(from), None) = (sources.next(), sources.next()) else {
         let message = "a capture has one source: json, all, header, cookie, regex, or body: true";
-        scope.problem(mark, message);
-        return None;
+        return scope.reject(mark, message);
     };
     let pointer = match &from {
         Source::Json { pointer } | Source::JsonAll { pointer, .. } => Some(pointer),
@@ -223,8 +219,7 @@ fn choose(scope: &mut Scope<'_>, def: &SessionStepDef, node: &Node) -> Option<St
         });
     }
     if branches.is_empty() {
-        scope.problem(list.mark, "there is nothing to choose from");
-        return None;
+        return scope.reject(list.mark, "there is nothing to choose from");
     }
     Some(StepAction::Choose { branches })
 }
@@ -236,8 +231,7 @@ fn each(
     list: &Node,
 ) -> Option<StepAction> {
     let (Some(item), Some(from)) = (&def.item, &def.list) else {
-        scope.problem(node.mark, "write for: NAME and in: LIST");
-        return None;
+        return scope.reject(node.mark, "write for: NAME and in: LIST");
     };
     known(scope, from, node.place(&["in"]));
     add_variable(scope, item, node.place(&["for"]));
@@ -266,8 +260,7 @@ fn repeated(
                     let message = format!(
                         "\"{text}\" is no number of times: write 5 or 2..5 (at most {TIMES_MAX})"
                     );
-                    scope.problem(node.place(&["loop"]), message);
-                    return None;
+                    return scope.reject(node.place(&["loop"]), message);
                 }
             }
         }
@@ -291,16 +284,12 @@ fn think(scope: &mut Scope<'_>, text: &str, node: &Node) -> Option<StepAction> {
             to_ns: to.as_ns(),
         }),
         (Err(error), _) | (_, Err(error)) => {
-            scope.problem(node.place(&["think"]), format!("{error}, or 1s..5s"));
-            None
+            scope.reject(node.place(&["think"]), format!("{error}, or 1s..5s"))
         }
-        _ => {
-            scope.problem(
-                node.place(&["think"]),
-                format!("\"{text}\" ends before it begins"),
-            );
-            None
-        }
+        _ => scope.reject(
+            node.place(&["think"]),
+            format!("\"{text}\" ends before it begins"),
+        ),
     }
 }
 
