@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use crate::load::LoadSpec;
-use crate::plan::{Arm, BaselineRuns, Capacity, Cell, Plan, Preparation, PrepareWhen, Restart};
+use crate::plan::{BaselineRuns, Capacity, Cell, Plan, Preparation, PrepareWhen, Restart};
 use crate::topology::Topology;
 
 /// Per trial: agent start, reading counters, drain, writing the record.
@@ -107,62 +107,47 @@ pub struct Estimate {
 /// Estimates the duration of a plan.
 #[must_use]
 pub fn estimate(plan: &Plan, times: &Times) -> Estimate {
-    let runs = |arm: usize| match (arm, plan.baseline_runs) {
-        (0, BaselineRuns::Twice) => 2,
-        _ => 1,
-    };
-    let mut trials = 0;
+    let (min, max) = (plan.blocks.min, plan.blocks.max);
+    let (mut trials, mut once) = (0, capacity(plan, times));
     let mut measuring = Some(Duration::ZERO);
     let mut block = Some(Duration::ZERO);
-    let mut once = capacity(plan, times);
     let beside = times.beside(plan);
-    for (index, arm) in plan
-        .arms
-        .iter()
-        .enumerate()
-        .filter(|(_, arm)| arm.requires.is_none())
-    {
-        let cells: Vec<&Cell> = plan
-            .cells
-            .iter()
-            .filter(|cell| cell.arm == arm.name)
-            .collect();
-        let bed = bed(plan, arm, &cells, times);
-        let repeats: u32 = runs(index);
-        let beds = repeats * count_test_beds(plan, &cells);
+    for (index, arm) in plan.arms.iter().enumerate() {
+        if arm.requires.is_some() {
+            continue;
+        }
+        let cells = plan.cells.iter().filter(|cell| cell.arm == arm.name);
+        let cells: Vec<&Cell> = cells.collect();
+        let repeats: u32 = match (index, plan.baseline_runs) {
+            (0, BaselineRuns::Twice) => 2,
+            _ => 1,
+        };
         trials += u64::from(repeats) * cells.len() as u64;
         for cell in &cells {
-            let Some((whole, window)) = length(cell) else {
-                measuring = None;
-                block = None;
-                continue;
-            };
-            measuring = measuring.map(|sum| sum + window * repeats);
-            block = block.map(|sum| sum + (whole + beside) * repeats);
+            let length = length(cell);
+            let window = length.map(|(_, window)| window * repeats);
+            measuring = measuring.zip(window).map(|(sum, window)| sum + window);
+            let trial = length.map(|(whole, _)| (whole + beside) * repeats);
+            block = block.zip(trial).map(|(sum, trial)| sum + trial);
         }
+        let burn_in = cells.first().map(|cell| burn_in(plan, cell));
+        let bed = times.bed(&arm.topology) + burn_in.unwrap_or_default();
+        let beds = match plan.restart {
+            Restart::Trial => cells.len(),
+            Restart::Block | Restart::Run => count_test_beds(plan, &cells),
+        };
+        let beds = bed * repeats * u32::try_from(beds).unwrap_or(u32::MAX);
         match plan.restart {
-            Restart::Run => once += bed * beds,
-            Restart::Block => block = block.map(|sum| sum + bed * beds),
-            Restart::Trial => {
-                let beds = repeats * u32::try_from(cells.len()).unwrap_or(u32::MAX);
-                block = block.map(|sum| sum + bed * beds);
-            }
+            Restart::Run => once += beds,
+            Restart::Block | Restart::Trial => block = block.map(|sum| sum + beds),
         }
     }
     Estimate {
         trials_per_block: trials,
-        trials: (
-            trials * u64::from(plan.blocks.min),
-            trials * u64::from(plan.blocks.max),
-        ),
+        trials: (trials * u64::from(min), trials * u64::from(max)),
         measuring,
         block,
-        total: block.map(|block| {
-            (
-                once + block * plan.blocks.min,
-                once + block * plan.blocks.max,
-            )
-        }),
+        total: block.map(|block| (once + block * min, once + block * max)),
     }
 }
 
@@ -183,7 +168,7 @@ fn capacity(plan: &Plan, times: &Times) -> Duration {
 }
 
 /// Number of test beds for the cells of an arm: levels share one unless they differ in what is started.
-fn count_test_beds(plan: &Plan, cells: &[&Cell]) -> u32 {
+fn count_test_beds(plan: &Plan, cells: &[&Cell]) -> usize {
     let mut kinds = Vec::new();
     for cell in cells {
         let kind = (cell.settings_of_bed(plan), &cell.targets);
@@ -191,13 +176,7 @@ fn count_test_beds(plan: &Plan, cells: &[&Cell]) -> u32 {
             kinds.push(kind);
         }
     }
-    u32::try_from(kinds.len()).unwrap_or(u32::MAX)
-}
-
-/// Time to start a test bed, burn-in included.
-fn bed(plan: &Plan, arm: &Arm, cells: &[&Cell], times: &Times) -> Duration {
-    let burn_in = cells.first().map(|cell| burn_in(plan, cell));
-    times.bed(&arm.topology) + burn_in.unwrap_or_default()
+    kinds.len()
 }
 
 /// Warm-up plus window, and the window alone, of the longest role.

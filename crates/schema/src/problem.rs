@@ -23,13 +23,8 @@ pub struct Problem {
 
 impl fmt::Display for Problem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Problem {
-            file,
-            line,
-            column,
-            text,
-        } = self;
-        write!(f, "{file}:{line}:{column}: {text}")
+        let (line, column) = (self.line, self.column);
+        write!(f, "{}:{line}:{column}: {}", self.file, self.text)
     }
 }
 

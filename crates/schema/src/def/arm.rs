@@ -45,22 +45,17 @@ pub struct ArmDef {
 
 /// Grammatical subject of sentences about something: singular, unless marked as plural.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(untagged)]
+#[serde(untagged, deny_unknown_fields)]
 pub enum SubjectDef {
     /// Singular: "mTLS adds".
     Singular(#[schemars(length(min = 1))] String),
     /// Plural: "both sidecars add".
-    Plural(PluralDef),
-}
-
-/// A subject in the plural.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-#[schemars(extend("x-word" = "subject"))]
-pub struct PluralDef {
-    /// The subject: `both sidecars`.
-    #[schemars(length(min = 1))]
-    pub plural: String,
+    #[schemars(extend("x-word" = "subject"))]
+    Plural {
+        /// The subject: `both sidecars`.
+        #[schemars(length(min = 1))]
+        plural: String,
+    },
 }
 
 impl SubjectDef {
@@ -69,7 +64,7 @@ impl SubjectDef {
     pub fn subject(&self) -> Subject {
         match self {
             SubjectDef::Singular(text) => Subject::singular(text),
-            SubjectDef::Plural(several) => Subject::plural(&several.plural),
+            SubjectDef::Plural { plural } => Subject::plural(plural),
         }
     }
 }

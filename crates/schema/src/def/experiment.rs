@@ -114,20 +114,16 @@ pub struct ExperimentDef {
 pub enum WorkloadUse {
     /// By name, with its defaults.
     Name(Name),
-    /// With settings and targets of parts.
-    With(WorkloadUseMap),
-}
-
-/// A workload with settings. Every other key is a setting of the workload, or a part with its target.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[schemars(extend("x-word" = "workload"))]
-pub struct WorkloadUseMap {
-    /// Name of the workload.
-    #[serde(rename = "use")]
-    pub name: Name,
-    /// Settings, and targets of parts.
-    #[serde(flatten)]
-    pub settings: Settings,
+    /// With settings, and targets of parts, under every other key.
+    #[schemars(extend("x-word" = "workload"))]
+    With {
+        /// Name of the workload.
+        #[serde(rename = "use")]
+        name: Name,
+        /// Settings, and targets of parts.
+        #[serde(flatten)]
+        settings: Settings,
+    },
 }
 
 impl WorkloadUse {
@@ -136,7 +132,7 @@ impl WorkloadUse {
     pub fn name(&self) -> &str {
         match self {
             WorkloadUse::Name(name) => name,
-            WorkloadUse::With(with) => &with.name,
+            WorkloadUse::With { name, .. } => name,
         }
     }
 }
@@ -324,24 +320,19 @@ pub struct WaterfallDef {
 
 /// An arm of a sequence.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(untagged)]
+#[serde(untagged, deny_unknown_fields)]
 pub enum SequenceArmDef {
     /// Name of the arm; what it adds is derived from the test beds.
     Name(Name),
     /// Name of the arm, with words for what it adds.
-    Adding(AddingDef),
-}
-
-/// An arm and what it adds.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-#[schemars(extend("x-word" = "the arm of an order"))]
-pub struct AddingDef {
-    /// Name of the arm.
-    pub arm: Name,
-    /// What it adds to the arm before, as the subject of "… adds 0.1 ms to the mean". The same words in two sequences are
-    /// compared.
-    pub adds: SubjectDef,
+    #[schemars(extend("x-word" = "the arm of a sequence"))]
+    Adding {
+        /// Name of the arm.
+        arm: Name,
+        /// What it adds to the arm before, as the subject of "… adds 0.1 ms to the mean". The same words in two sequences are
+        /// compared.
+        adds: SubjectDef,
+    },
 }
 
 impl SequenceArmDef {
@@ -350,7 +341,7 @@ impl SequenceArmDef {
     pub fn parts(&self) -> (&Name, Option<&SubjectDef>) {
         match self {
             SequenceArmDef::Name(name) => (name, None),
-            SequenceArmDef::Adding(adding) => (&adding.arm, Some(&adding.adds)),
+            SequenceArmDef::Adding { arm, adds } => (arm, Some(adds)),
         }
     }
 }

@@ -130,30 +130,25 @@ pub(super) fn externals(
         let parts = folder.root.get("parts");
         let node = parts.and_then(|parts| parts.get(name)?.get("external"));
         if let (Some(external), Some(node)) = (&part.external, node) {
-            let def = external.map();
-            let file = folder.file.as_str();
-            let part = name.0.as_str();
             let written = Written {
-                part,
-                def,
-                file,
+                part: name,
+                def: external.map(),
+                file: &folder.file,
                 node,
             };
-            all.insert(part, written);
+            all.insert(name, written);
         }
     }
     let file = scope.file;
     for (name, external) in &def.external {
         let node = root.get("external").and_then(|all| all.get(name));
-        let def = external.map();
-        let part = name.0.as_str();
         let written = Written {
-            part,
-            def,
+            part: name,
+            def: external.map(),
             file,
             node: node.unwrap_or(root),
         };
-        all.insert(part, written);
+        all.insert(name, written);
     }
     for (part, addresses) in &choices.external {
         let one = all.entry(part).or_insert_with(|| Written {

@@ -16,15 +16,8 @@ const LEVELS_MAX: usize = 1_000;
 /// Greatest number of cells: at three seconds each, a block of them takes a working day.
 const CELLS_MAX: usize = 10_000;
 
-/// A level with its experiment.
-struct Variant {
-    level: Level,
-    /// The experiment with the level's values.
-    root: Node,
-}
-
-/// All combinations of factor values; the first factor varies slowest.
-fn variants(scope: &mut Scope<'_>, Input { root, def, folder }: Input<'_>) -> Vec<Variant> {
+/// All combinations of factor values, each with the experiment that has them; the first factor varies slowest.
+fn variants(scope: &mut Scope<'_>, Input { root, def, folder }: Input<'_>) -> Vec<(Level, Node)> {
     let factors = root.get("factors").map_or(&[][..], Node::entries);
     let mut good = true;
     let mut count: usize = 1;
@@ -59,15 +52,11 @@ fn variants(scope: &mut Scope<'_>, Input { root, def, folder }: Input<'_>) -> Ve
     }
     let keys: Vec<&str> = factors.iter().map(|factor| factor.key.as_str()).collect();
     all.into_iter()
-        .map(|(values, tree)| Variant {
-            level: Level {
-                name: level_name(&keys, &values, def),
-                values: values
-                    .iter()
-                    .map(|(key, node)| (key.clone(), node.to_json()))
-                    .collect(),
-            },
-            root: tree,
+        .map(|(values, tree)| {
+            let name = level_name(&keys, &values, def);
+            let values = values.into_iter().map(|(key, node)| (key, node.to_json()));
+            let values = values.collect();
+            (Level { name, values }, tree)
         })
         .collect()
 }
@@ -78,11 +67,7 @@ fn check_factor(
     folder: &WorkloadFolder,
     factor: &crate::yaml::Entry,
 ) -> bool {
-    let mut good = true;
-    let mut refuse = |scope: &mut Scope<'_>, mark, message: String| {
-        scope.problem(mark, message);
-        good = false;
-    };
+    let before = scope.problems.len();
     let key = factor.key.as_str();
     let path: Vec<&str> = key.split('.').collect();
     let wrong = match path.as_slice() {
@@ -122,26 +107,26 @@ fn check_factor(
         }
     };
     if let Some(wrong) = wrong {
-        refuse(scope, factor.key_mark, format!("factor \"{key}\": {wrong}"));
+        scope.problem(factor.key_mark, format!("factor \"{key}\": {wrong}"));
     }
     let values = factor.value.items();
     if values.is_empty() {
         let message = format!("factor \"{key}\" has no values: list at least one");
-        refuse(scope, factor.value.mark, message);
+        scope.problem(factor.value.mark, message);
     }
     for (index, value) in values.iter().enumerate() {
         if matches!(value.value, Value::Map(_) | Value::List(_)) {
             let message = format!("factor \"{key}\": a value is a number or a word");
-            refuse(scope, value.mark, message);
+            scope.problem(value.mark, message);
         } else if values[..index]
             .iter()
             .any(|other| other.value == value.value)
         {
             let message = format!("factor \"{key}\" has this value twice");
-            refuse(scope, value.mark, message);
+            scope.problem(value.mark, message);
         }
     }
-    good
+    scope.problems.len() == before
 }
 
 /// A level with what it decides in every arm.
@@ -158,7 +143,7 @@ pub(super) struct ResolvedLevel {
 pub(super) fn resolved(scope: &mut Scope<'_>, input: Input<'_>) -> Vec<ResolvedLevel> {
     let mut levels = Vec::new();
     check_fixed(scope, input);
-    for Variant { level, root } in variants(scope, input) {
+    for (level, root) in variants(scope, input) {
         let def: ExperimentDef = match document::fill(scope.file, scope.schema, &root) {
             Ok(def) => def,
             Err(problems) => {

@@ -1,12 +1,14 @@
 //! Routing: the route of every edge through the proxies of an arm, and what does not fit.
 
+use std::collections::BTreeMap;
+
 use super::Scope;
 use crate::catalog::WorkloadFolder;
 use crate::def::{
     ArmDef, EdgeSecurityDef, HopDef, HopRole, HopSecurity, InterceptionDef, SidecarDef,
 };
 use crate::external::{EXTERNAL, External};
-use crate::name::Excluded;
+use crate::name::{EdgePattern, Excluded};
 use crate::plan::Edge;
 use crate::problem::{hint, list};
 use crate::protocol::{self, OverTcp};
@@ -213,32 +215,28 @@ pub(super) fn check_interception(
 pub(super) fn own(arm: &ArmDef, edge: &Edge) -> Option<Security> {
     match arm.edge_security.as_ref()? {
         EdgeSecurityDef::All(security) => Some(*security),
-        EdgeSecurityDef::Edges(edges) => edges
-            .iter()
-            // A pattern without a wildcard takes precedence.
-            .filter(|(pattern, _)| pattern.matches(&edge.from, &edge.to))
-            .min_by_key(|(pattern, _)| pattern.0.matches('*').count())
-            .map(|(_, security)| *security),
+        EdgeSecurityDef::Edges(edges) => of_edge(edges, edge).map(|(_, security)| *security),
     }
+}
+
+/// What applies to an edge; a pattern without a wildcard takes precedence.
+fn of_edge<'a, T>(
+    by_pattern: &'a BTreeMap<EdgePattern, T>,
+    edge: &Edge,
+) -> Option<(&'a EdgePattern, &'a T)> {
+    let matching = by_pattern.iter();
+    let matching = matching.filter(|(pattern, _)| pattern.matches(&edge.from, &edge.to));
+    matching.min_by_key(|(pattern, _)| pattern.0.matches('*').count())
 }
 
 /// Hops of an edge, each with its position.
 fn via<'a>(arm: &'a ArmDef, node: &Node, edge: &Edge) -> Vec<(&'a HopDef, Mark)> {
-    let chosen = arm
-        .via
-        .iter()
-        .filter(|(pattern, _)| pattern.matches(&edge.from, &edge.to))
-        .min_by_key(|(pattern, _)| pattern.0.matches('*').count());
-    let Some((pattern, hops)) = chosen else {
+    let Some((pattern, hops)) = of_edge(&arm.via, edge) else {
         return Vec::new();
     };
-    hops.iter()
-        .enumerate()
-        .map(|(index, hop)| {
-            let mark = node.place(&["via", pattern, &index.to_string(), "hop"]);
-            (hop, mark)
-        })
-        .collect()
+    let place = |index: usize| node.place(&["via", pattern, &index.to_string(), "hop"]);
+    let hops = hops.iter().enumerate();
+    hops.map(|(index, hop)| (hop, place(index))).collect()
 }
 
 /// Routes of all edges, between every two of their instances.
@@ -293,15 +291,10 @@ fn check_own(scope: &mut Scope<'_>, arm: &ArmDef, node: &Node, edges: &[Edge]) {
 
 /// Reports mTLS between sidecars that applies to no route: it would be measured as if it did.
 fn check_mtls_used(scope: &mut Scope<'_>, arm: &ArmDef, node: &Node, routes: &[Route]) {
-    let requested = arm
-        .sidecars
-        .iter()
-        .flat_map(|sidecars| sidecars.all())
-        .any(|def| def.security == Some(HopSecurity::Mtls));
-    let made = routes
-        .iter()
-        .flat_map(|route| &route.segments)
-        .any(|segment| segment.security == Security::Mtls);
+    let mut sidecars = arm.sidecars.iter().flat_map(|sidecars| sidecars.all());
+    let requested = sidecars.any(|def| def.security == Some(HopSecurity::Mtls));
+    let mut segments = routes.iter().flat_map(|route| &route.segments);
+    let made = segments.any(|segment| segment.security == Security::Mtls);
     if requested && !made {
         let message =
             "security: mtls applies to no hop: no edge leads from one proxy of this arm to another";

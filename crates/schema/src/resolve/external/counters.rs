@@ -29,12 +29,7 @@ pub(super) fn metrics(
     reach: Reach,
 ) -> Option<ExternalMetrics> {
     let mut source = written.def.metrics.clone()?;
-    let wrong = |scope: &mut Scope<'_>, key: &str, message: &str| -> Option<ExternalMetrics> {
-        let place = ["metrics", key];
-        let place = place.iter().copied().filter(|key| !key.is_empty());
-        written.wrong(scope, &place.collect::<Vec<_>>(), message);
-        None
-    };
+    let place = &["metrics"];
     let target = part.target.as_ref();
     let has_metrics = |name: &&Name| {
         let def = scope.target(&name.0, Mark::START);
@@ -42,31 +37,35 @@ pub(super) fn metrics(
     };
     let Some(target) = target.filter(has_metrics) else {
         let message = "no target says which metrics this part has: write a target with `jmx` in its target.yaml at the part in workload.yaml, or read pages by `counters`";
-        return wrong(scope, "", message);
+        return written.reject(scope, place, message);
     };
     let (way, at) = match source.way() {
         Ok((way, at)) => (way, at.to_vec()),
-        Err(message) => return wrong(scope, "", &message),
+        Err(message) => return written.reject(scope, place, message),
     };
     if at.len() != addresses {
         let message = format!(
             "{} for {addresses} of the part: write one for each, in the same order",
             at.len()
         );
-        return wrong(scope, way.word(), &message);
+        return written.reject(scope, &["metrics", way.word()], message);
     }
     for at in &at {
         let authority = at.strip_prefix("http://").unwrap_or(at);
         let authority = authority.split('/').next().and_then(split);
         if let Some(Err(message)) = authority.map(|(host, _)| within(host, reach)) {
-            return wrong(scope, way.word(), &message);
+            return written.reject(scope, &["metrics", way.word()], message);
         }
     }
     match (&source.user, &source.password_env, &source.password_file) {
         (None, None, None) => {}
-        (None, _, _) => return wrong(scope, "", "a password of nobody: write its user"),
-        (_, Some(_), _) => return wrong(scope, "password_env", NO_ENVIRONMENT),
-        (Some(_), None, None) => return wrong(scope, "", NO_PASSWORD),
+        (None, _, _) => {
+            return written.reject(scope, place, "a password of nobody: write its user");
+        }
+        (_, Some(_), _) => {
+            return written.reject(scope, &["metrics", "password_env"], NO_ENVIRONMENT);
+        }
+        (Some(_), None, None) => return written.reject(scope, place, NO_PASSWORD),
         (Some(_), None, Some(name)) => {
             let path = written.file(scope, &["metrics", "password_file"], name)?;
             source.password_file = Some(path.display().to_string());
