@@ -18,7 +18,7 @@ use serde_json::Value;
 use tare_schema::agent::LoadEnd;
 use tare_schema::event::{FailureReport, LoadEvent};
 use tare_schema::load::Stop;
-use tare_schema::load_report::{AssertionVerdict, LoadReport};
+use tare_schema::load_report::{AssertionOutcome, LoadReport};
 use tare_stats::{Latencies, hlog};
 
 const LIMIT: Duration = Duration::from_secs(60);
@@ -128,10 +128,10 @@ fn an_assertion_that_fails_is_said_listed_and_ends_with_1() {
     let url = format!("http://{address}/");
     let load = ["--rate", "500", "--count", "200"];
     let asserts = [
-        ("p50<10s", AssertionVerdict::Passed),
-        ("p50<=1ns", AssertionVerdict::Failed),
-        ("p99.99<10s", AssertionVerdict::Undecided),
-        ("errors>0", AssertionVerdict::Passed),
+        ("p50<10s", AssertionOutcome::Passed),
+        ("p50<=1ns", AssertionOutcome::Failed),
+        ("p99.99<10s", AssertionOutcome::Undecided),
+        ("errors>0", AssertionOutcome::Passed),
     ];
     let words: Vec<&str> = asserts.iter().flat_map(|a| ["--assert", a.0]).collect();
     let (found, output) = report(
@@ -141,7 +141,7 @@ fn an_assertion_that_fails_is_said_listed_and_ends_with_1() {
     assert_eq!(output.status.code(), Some(1));
     let verdicts: Vec<_> = found.assertions.iter().map(|a| a.verdict).collect();
     let mut expected: Vec<_> = asserts.iter().map(|a| a.1).collect();
-    expected.push(AssertionVerdict::Failed);
+    expected.push(AssertionOutcome::Failed);
     assert_eq!(verdicts, expected, "{:?}", found.assertions);
     let said = stderr(&output);
     for words in [

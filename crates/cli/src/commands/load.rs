@@ -28,7 +28,7 @@ use tare_load::{EndSignals, LoadError, Outcome, Progress, StopHandle};
 use tare_schema::agent::{LoadEnd, LoadResult, Sample};
 use tare_schema::event::LoadEvent;
 use tare_schema::load::{LoadPlan, Stop};
-use tare_schema::load_report::{AssertionReport, AssertionVerdict};
+use tare_schema::load_report::{AssertionOutcome, AssertionReport};
 use tare_schema::shown::shown;
 use tare_schema::units::Period;
 
@@ -224,7 +224,7 @@ fn exit(
     let mut failed = false;
     let is_read = args.output.form() == JsonOutput::No && console::Term::stdout().is_term();
     let missed = summary.assertions.iter();
-    for assertion in missed.filter(|a| a.verdict != AssertionVerdict::Passed) {
+    for assertion in missed.filter(|a| a.verdict != AssertionOutcome::Passed) {
         failed = true;
         // On a terminal the summary has said so already.
         if !is_read {

@@ -5,7 +5,7 @@ use std::str::FromStr;
 use tare_load::Outcome;
 use tare_rate_search::condition::{Comparison, Condition, LoadMetric, Statistic, TimeKind};
 use tare_report::quantity;
-use tare_schema::load_report::{AssertionReport, AssertionVerdict};
+use tare_schema::load_report::{AssertionOutcome, AssertionReport};
 use tare_schema::metric::Unit;
 use tare_schema::units::Share;
 use tare_stats::{Latencies, Quantile};
@@ -112,18 +112,18 @@ impl Assertion {
     }
 
     /// The worst verdict of all values.
-    fn verdict(&self, values: &[(&'static str, ObservedValue)]) -> (AssertionVerdict, String) {
+    fn verdict(&self, values: &[(&'static str, ObservedValue)]) -> (AssertionOutcome, String) {
         let judged = values.iter().map(|(of, known)| self.one(of, known));
         judged
             .max_by_key(|(verdict, _)| match verdict {
-                AssertionVerdict::Passed => 0,
-                AssertionVerdict::Undecided => 1,
-                AssertionVerdict::Failed => 2,
+                AssertionOutcome::Passed => 0,
+                AssertionOutcome::Undecided => 1,
+                AssertionOutcome::Failed => 2,
             })
-            .unwrap_or((AssertionVerdict::Undecided, String::new()))
+            .unwrap_or((AssertionOutcome::Undecided, String::new()))
     }
 
-    fn one(&self, of: &str, known: &ObservedValue) -> (AssertionVerdict, String) {
+    fn one(&self, of: &str, known: &ObservedValue) -> (AssertionOutcome, String) {
         let Condition {
             metric,
             comparison,
@@ -133,22 +133,22 @@ impl Assertion {
             ObservedValue::Exactly(value) => {
                 let shown = format!("it is {}{of}", show(metric, value));
                 match comparison.holds(value, limit) {
-                    true => (AssertionVerdict::Passed, shown),
-                    false => (AssertionVerdict::Failed, shown),
+                    true => (AssertionOutcome::Passed, shown),
+                    false => (AssertionOutcome::Failed, shown),
                 }
             }
             ObservedValue::MoreThan(bound) => {
                 let shown = format!("it is more than {}{of}", show(metric, bound));
                 match (bound >= limit, comparison.wants_more()) {
-                    (true, true) => (AssertionVerdict::Passed, shown),
-                    (true, false) => (AssertionVerdict::Failed, shown),
+                    (true, true) => (AssertionOutcome::Passed, shown),
+                    (true, false) => (AssertionOutcome::Failed, shown),
                     (false, _) => (
-                        AssertionVerdict::Undecided,
+                        AssertionOutcome::Undecided,
                         format!("{shown}, and how much more was not seen: give it more --timeout"),
                     ),
                 }
             }
-            ObservedValue::Unknown(why) => (AssertionVerdict::Undecided, format!("{why}{of}")),
+            ObservedValue::Unknown(why) => (AssertionOutcome::Undecided, format!("{why}{of}")),
         }
     }
 }
@@ -185,23 +185,23 @@ mod tests {
         text.parse().unwrap()
     }
 
-    fn verdict(text: &str, known: ObservedValue) -> AssertionVerdict {
+    fn verdict(text: &str, known: ObservedValue) -> AssertionOutcome {
         read(text).verdict(&[("", known)]).0
     }
 
     #[test]
     fn a_value_on_the_limit_is_at_most_it_but_not_below() {
         let on = ObservedValue::Exactly(5e6);
-        assert_eq!(verdict("p99<5ms", on.clone()), AssertionVerdict::Failed);
-        assert_eq!(verdict("p99<=5ms", on), AssertionVerdict::Passed);
+        assert_eq!(verdict("p99<5ms", on.clone()), AssertionOutcome::Failed);
+        assert_eq!(verdict("p99<=5ms", on), AssertionOutcome::Passed);
     }
 
     #[test]
     fn a_bound_decides_only_what_it_bounds() {
         let bound = ObservedValue::MoreThan(5e6);
-        assert_eq!(verdict("p99<4ms", bound.clone()), AssertionVerdict::Failed);
-        assert_eq!(verdict("p99>4ms", bound.clone()), AssertionVerdict::Passed);
-        assert_eq!(verdict("p99<6ms", bound), AssertionVerdict::Undecided);
+        assert_eq!(verdict("p99<4ms", bound.clone()), AssertionOutcome::Failed);
+        assert_eq!(verdict("p99>4ms", bound.clone()), AssertionOutcome::Passed);
+        assert_eq!(verdict("p99<6ms", bound), AssertionOutcome::Undecided);
     }
 
     #[test]
@@ -211,9 +211,9 @@ mod tests {
         let known = observed(Some(few), Statistic::Quantile(0.99));
         assert_eq!(
             verdict("p99<5ms", known.clone()),
-            AssertionVerdict::Undecided
+            AssertionOutcome::Undecided
         );
         let values = [("", ObservedValue::Exactly(9e6)), ("", known)];
-        assert_eq!(read("p99<5ms").verdict(&values).0, AssertionVerdict::Failed);
+        assert_eq!(read("p99<5ms").verdict(&values).0, AssertionOutcome::Failed);
     }
 }

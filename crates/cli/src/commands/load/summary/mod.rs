@@ -11,7 +11,7 @@ use tare_report::quantity;
 use tare_report::terminal::{Colour, Screen, wrap};
 use tare_schema::agent::{LoadEnd, LoadResult};
 use tare_schema::load::Pacing;
-use tare_schema::load_report::{AssertionReport, AssertionVerdict};
+use tare_schema::load_report::{AssertionOutcome, AssertionReport};
 
 use super::generator_check::GeneratorCheck;
 use crate::values::{columns, maybe, per_s};
@@ -184,8 +184,8 @@ impl Summary<'_> {
         for assertion in self.assertions {
             let words = assertion_text(assertion);
             let words = match assertion.verdict {
-                AssertionVerdict::Passed => out.paint.good(&format!("✓ {words}")),
-                AssertionVerdict::Failed | AssertionVerdict::Undecided => {
+                AssertionOutcome::Passed => out.paint.good(&format!("✓ {words}")),
+                AssertionOutcome::Failed | AssertionOutcome::Undecided => {
                     out.paint.bad(&format!("✗ {words}"))
                 }
             };
@@ -198,9 +198,9 @@ impl Summary<'_> {
 /// The result of an assertion as a sentence.
 pub fn assertion_text(assertion: &AssertionReport) -> String {
     let verdict = match assertion.verdict {
-        AssertionVerdict::Passed => "held",
-        AssertionVerdict::Failed => "failed",
-        AssertionVerdict::Undecided => "undecided",
+        AssertionOutcome::Passed => "held",
+        AssertionOutcome::Failed => "failed",
+        AssertionOutcome::Undecided => "undecided",
     };
     format!("{} {verdict}: {}", assertion.assertion, assertion.reason)
 }
