@@ -18,8 +18,8 @@ pub(super) struct Scram {
     nonce: String,
     /// client-first-message-bare, a part of AuthMessage.
     client_first_bare: String,
-    /// The expected server signature.
-    expected: Option<Vec<u8>>,
+    /// Key and text of the signature that the server has to send.
+    expected: Option<(hmac::Key, String)>,
 }
 
 impl std::fmt::Debug for Scram {
@@ -54,12 +54,12 @@ impl Scram {
         }
         match self.expected.take() {
             None => self.client_final(answer).map(Step::Say),
-            Some(expected) => {
+            Some((key, text)) => {
                 let signature = field(answer, "v=").and_then(|text| STANDARD.decode(text).ok());
-                match signature == Some(expected) {
-                    true => Ok(Step::Done),
-                    false => Err(SaslError::WrongServerSignature),
-                }
+                // The comparison takes constant time.
+                hmac::verify(&key, text.as_bytes(), &signature.unwrap_or_default())
+                    .map(|()| Step::Done)
+                    .map_err(|_| SaslError::WrongServerSignature)
             }
         }
     }
@@ -114,7 +114,7 @@ impl Scram {
             .map(|(key, signed)| key ^ signed)
             .collect();
         let server_key = sign(&salted, b"Server Key");
-        self.expected = Some(sign(&server_key, auth_message.as_bytes()));
+        self.expected = Some((hmac::Key::new(of_hmac, &server_key), auth_message));
         Ok(format!("{final_without_proof},p={}", encode(&proof)).into_bytes())
     }
 
