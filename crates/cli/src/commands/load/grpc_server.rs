@@ -68,13 +68,20 @@ impl GrpcServer {
     /// Waits until the health check of a service answers SERVING.
     pub fn wait_until_serving(&self, service: &str) -> anyhow::Result<()> {
         let until = Instant::now() + self.limit;
+        let mut earlier = None;
         loop {
-            let left = until.saturating_duration_since(Instant::now());
+            let begun = Instant::now();
+            let left = until.saturating_duration_since(begun).max(RETRY_EVERY);
             let question = [health_question(service)];
-            let asked = self.ask(HEALTH_METHOD, &question, left.max(RETRY_EVERY));
+            let asked = self.ask(HEALTH_METHOD, &question, left);
             let asked = asked.map_err(|error| error.to_string());
-            let Err(why) = asked.and_then(|answers| check_serving(&answers)) else {
+            let Err(newest) = asked.and_then(|answers| check_serving(&answers)) else {
                 return Ok(());
+            };
+            // Attempts after the first have less time: the timeout of one says less than the reason before it.
+            let why = match earlier {
+                Some(earlier) if begun.elapsed().as_millis() >= left.as_millis() => earlier,
+                _ => newest,
             };
             if until.saturating_duration_since(Instant::now()) < RETRY_EVERY {
                 let limit = tare_schema::units::Period(self.limit);
@@ -87,6 +94,7 @@ impl GrpcServer {
                     "{named} was not ready to serve within {limit}: {why}; start it, or allow more with --timeout"
                 );
             }
+            earlier = Some(why);
             thread::sleep(RETRY_EVERY);
         }
     }
