@@ -211,15 +211,17 @@ fn a_protocol_is_named_in_its_folder_and_in_the_list_of_protocols_alone() {
 }
 
 /// Names that a newcomer could not guess. What each became is in the history; docs/TERMS.md has the terms in use.
-const REPLACED_NAMES: &str = "as_published asked_per_s AsPublished Beds Bell bring_back broke_off BrokeOff buried bury CannotBeTold carry_out \
-    Chooser connection_faults core_unbooked Deed Desk despair Dialler disordered DistanceView Disturbance \
-    DisturbanceView DisturbedTrial Ear EventDef EventMark EventRecord Fed Fence Figured Floods foreign_cpu_ns \
-    ForeignLoad forsake Gaps Ground Guarded Handshaken Heard heed_group Impostor Inhabitant Inlet InstrumentView \
-    kept_per_s Lane Ledger limited_periods LinkDef Looped Meet missed_per_s MomentPoint Noted nothing_to_tell \
-    Occasion open_over OursReport Outbox OwnDef pay_debts Picture PlannedEvent PodDoor Precedence Punctuality Ragged \
-    RecordWay Remedy requests_at right_by_status Roster RUBBISH Rung say_goodbye Scene sent_again Shelf silent_ns \
-    Speaker stamped_by_us Stay Storm Telescope think_spread TlsSeen ToldRow ToldView TryReport unasked_packets \
-    Unfilled unjudged Unlike Wanted WayUsage WayView Went Worked";
+const REPLACED_NAMES: &str = "AccountError as_published asked_per_s AskError AsPublished Beds BehaviourValid Bell \
+    bring_back broke_off BrokeOff BrokerView buried bury CannotBeTold carry_out Chooser connection_faults \
+    ConnectPlan core_unbooked Deed Desk despair Dialler disordered DistanceView Disturbance DisturbanceView \
+    DisturbedTrial DrainState Ear EventDef EventMark EventRecord Fed Fence Figured Floods foreign_cpu_ns \
+    ForeignLoad forsake Gaps Ground GroupSummary Guarded Handshaken Heard heed_group Impostor Inhabitant Inlet \
+    InstrumentView kept_per_s Lane Ledger limited_periods LinkDef Looped Meet missed_per_s MomentPoint Noted \
+    nothing_to_tell Occasion open_over OursReport Outbox OwnDef pay_debts Picture PlannedEvent PodDoor Precedence \
+    Punctuality Ragged RecordWay Rehearsed Remedy requests_at right_by_status Roster RUBBISH Rung say_goodbye Scene \
+    sent_again Shaken Shelf silent_ns Speaker Speaks stamped_by_us Stay Storm Telescope think_spread TlsSeen \
+    ToldRow ToldView TopicView TryReport unasked_packets Unfilled unjudged Unlike Varied VerifyView Wanted WayUsage \
+    WayView Went Worked";
 
 #[test]
 fn names_that_were_replaced_do_not_come_back() {
