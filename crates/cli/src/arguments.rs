@@ -11,7 +11,7 @@ where
     offer(words).try_map(|word| serde_json::from_value::<T>(word.into()))
 }
 
-/// A parser of words that stand for values, each with its help (or none).
+/// A parser of words that stand for values, each with its help (or none). `word|alias` has a hidden alias.
 pub fn choices<T>(
     choices: &[(&'static str, &'static str, T)],
 ) -> impl TypedValueParser<Value = T> + use<T>
@@ -22,15 +22,20 @@ where
     let offered: Vec<_> = known.iter().map(|(word, help, _)| (*word, *help)).collect();
     offer(&offered).try_map(move |word| {
         let mut known = known.iter();
-        let found = known.find(|(known, ..)| *known == word);
+        let is_it = |name: &str| name.eq_ignore_ascii_case(&word);
+        let found = known.find(|(names, ..)| names.split('|').any(is_it));
         found.map(|(.., value)| value.clone()).ok_or("unknown")
     })
 }
 
 fn offer(words: &[(&'static str, &'static str)]) -> PossibleValuesParser {
-    PossibleValuesParser::new(words.iter().map(|&(word, help)| match help {
-        "" => PossibleValue::new(word),
-        _ => PossibleValue::new(word).help(help),
+    PossibleValuesParser::new(words.iter().map(|&(word, help)| {
+        let mut names = word.split('|');
+        let value = PossibleValue::new(names.next().unwrap_or_default()).aliases(names);
+        match help {
+            "" => value,
+            _ => value.help(help),
+        }
     }))
 }
 

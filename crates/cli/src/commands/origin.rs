@@ -5,7 +5,6 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use clap::ValueEnum;
 use tare_origin::{
     BehaviourOverride, ClientAuth, Identity, Limits, OriginOptions, PlannedStall,
     ReceiveTimestamps, ServerProtocol, SessionTickets, StopHandle, TcpMode, TcpSizes, TlsOptions,
@@ -26,11 +25,22 @@ pub struct Args {
     #[arg(long, value_name = "ADDRESS:PORT")]
     control: Option<SocketAddr>,
     /// Protocol of the listener.
-    #[arg(long, default_value = "auto")]
-    protocol: ProtocolName,
+    #[arg(long, default_value = "auto", value_parser = choices(&[
+        ("auto", "Detected from the first bytes of a connection: HTTP/2 (and gRPC), MongoDB, else HTTP/1.1", ServerProtocol::Auto),
+        ("http1", "HTTP/1.1", ServerProtocol::Http1),
+        ("http2|h2", "HTTP/2 and gRPC; without TLS with prior knowledge (h2c)", ServerProtocol::Http2),
+        ("tcp", "TCP without a protocol above it (--tcp-mode)", ServerProtocol::Tcp(TcpMode::Echo)),
+        ("mongodb|mongo", "MongoDB, with an in-memory database", ServerProtocol::Mongodb),
+        ("udp", "UDP echo", ServerProtocol::Udp),
+    ]))]
+    protocol: ServerProtocol,
     /// Behaviour of the TCP server (--protocol tcp).
-    #[arg(long, default_value = "echo")]
-    tcp_mode: TcpModeName,
+    #[arg(long, default_value = "echo", value_parser = choices(&[
+        ("echo", "Echo received bytes", TcpMode::Echo),
+        ("discard", "Discard received bytes", TcpMode::Discard),
+        ("source|both", "Send bytes at maximum rate, and discard received ones", TcpMode::Source),
+    ]))]
+    tcp_mode: TcpMode,
     /// Request size of the TCP server (--protocol tcp): each request gets a response of --tcp-answer bytes instead of its echo.
     #[arg(long, value_name = "BYTES", requires = "tcp_answer")]
     tcp_request: Option<u64>,
@@ -99,35 +109,6 @@ struct TlsArgs {
     handshake_limit: Duration,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum ProtocolName {
-    /// Detected from the first bytes of a connection: HTTP/2 (and gRPC), MongoDB, else HTTP/1.1.
-    Auto,
-    /// HTTP/1.1.
-    Http1,
-    /// HTTP/2 and gRPC; without TLS with prior knowledge (h2c).
-    #[value(alias = "h2")]
-    Http2,
-    /// TCP without a protocol above it (--tcp-mode).
-    Tcp,
-    /// MongoDB, with an in-memory database.
-    #[value(alias = "mongo")]
-    Mongodb,
-    /// UDP echo.
-    Udp,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum TcpModeName {
-    /// Echo received bytes.
-    Echo,
-    /// Discard received bytes.
-    Discard,
-    /// Send bytes at maximum rate, and discard received ones.
-    #[value(alias = "both")]
-    Source,
-}
-
 fn parse_behaviour(text: &str) -> Result<BehaviourOverride, String> {
     BehaviourOverride::parse(text).map_err(|error| error.to_string())
 }
@@ -149,35 +130,25 @@ fn parse_stall(text: &str) -> Result<PlannedStall, String> {
 }
 
 impl Args {
+    /// The protocol with the arguments of TCP.
     fn server_protocol(&self) -> ServerProtocol {
-        match self.protocol {
-            ProtocolName::Auto => ServerProtocol::Auto,
-            ProtocolName::Http1 => ServerProtocol::Http1,
-            ProtocolName::Http2 => ServerProtocol::Http2,
-            ProtocolName::Tcp => ServerProtocol::Tcp(self.tcp_mode()),
-            ProtocolName::Mongodb => ServerProtocol::Mongodb,
-            ProtocolName::Udp => ServerProtocol::Udp,
-        }
-    }
-
-    fn tcp_mode(&self) -> TcpMode {
-        match (self.tcp_mode, self.tcp_request, self.tcp_answer) {
-            (TcpModeName::Echo, Some(request_bytes), Some(answer_bytes)) => {
-                TcpMode::Sized(TcpSizes {
+        let sizes = self.tcp_request.zip(self.tcp_answer);
+        match (self.protocol, self.tcp_mode, sizes) {
+            (ServerProtocol::Tcp(_), TcpMode::Echo, Some((request_bytes, answer_bytes))) => {
+                ServerProtocol::Tcp(TcpMode::Sized(TcpSizes {
                     request_bytes,
                     answer_bytes,
-                })
+                }))
             }
-            (TcpModeName::Echo, ..) => TcpMode::Echo,
-            (TcpModeName::Discard, ..) => TcpMode::Discard,
-            (TcpModeName::Source, ..) => TcpMode::Source,
+            (ServerProtocol::Tcp(_), mode, _) => ServerProtocol::Tcp(mode),
+            (protocol, ..) => protocol,
         }
     }
 
     /// Query of a MongoDB URL that says that TLS is used.
     fn url_options(&self) -> &'static str {
         match (self.protocol, self.tls.tls) {
-            (ProtocolName::Mongodb, true) => "/?tls=true",
+            (ServerProtocol::Mongodb, true) => "/?tls=true",
             _ => "",
         }
     }
@@ -185,10 +156,10 @@ impl Args {
     /// Scheme of the URL that clients use.
     fn scheme(&self) -> &'static str {
         match (self.protocol, self.tls.tls) {
-            (ProtocolName::Tcp, false) => "tcp",
-            (ProtocolName::Tcp, true) => "tls",
-            (ProtocolName::Mongodb, _) => "mongodb",
-            (ProtocolName::Udp, _) => "udp",
+            (ServerProtocol::Tcp(_), false) => "tcp",
+            (ServerProtocol::Tcp(_), true) => "tls",
+            (ServerProtocol::Mongodb, _) => "mongodb",
+            (ServerProtocol::Udp, _) => "udp",
             (_, false) => "http",
             (_, true) => "https",
         }

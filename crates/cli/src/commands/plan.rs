@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 use tare_schema::estimate::{Times, estimate};
 use tare_schema::plan::{Capacity, Plan};
 
-pub use experiment_args::{AddressingArg, ExperimentArgs, own_path};
+pub use experiment_args::{ExperimentArgs, addressings, own_path};
 pub use text::not_run;
 
 use crate::exit::Exit;

@@ -7,10 +7,10 @@ use std::time::Duration;
 
 use tare_lab::environment::{Environment, TestBed};
 use tare_lab::lab_state::LabState;
-use tare_schema::plan::{Arm, Cell, Plan};
+use tare_schema::plan::{Addressing, Arm, Cell, Plan};
 
 use super::ps;
-use crate::commands::plan::{AddressingArg, ExperimentArgs};
+use crate::commands::plan::{ExperimentArgs, addressings};
 use crate::commands::run::local;
 use crate::exit::{Exit, bad_input};
 use crate::screen::{print, say};
@@ -35,8 +35,8 @@ pub struct Args {
     #[arg(long, value_name = "LEVEL")]
     level: Option<String>,
     /// Addressing of pods [default: that of the experiment].
-    #[arg(long, value_enum)]
-    addressing: Option<AddressingArg>,
+    #[arg(long, value_parser = addressings())]
+    addressing: Option<Addressing>,
     /// Additional directory of target folders; may be given several times.
     #[arg(long, value_name = "DIR")]
     targets: Vec<PathBuf>,

@@ -4,13 +4,14 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
-use clap::ValueEnum;
+use clap::builder::TypedValueParser;
 use tare_lab::fetch;
 use tare_schema::find::Library;
 use tare_schema::plan::{Addressing, BaselineRuns, Form, Plan};
 use tare_schema::resolve::{Choices, Redirection, resolve};
 use tare_schema::topology::Interception;
 
+use crate::arguments::words;
 use crate::exit::bad_input;
 
 /// An experiment and what is changed about it.
@@ -32,8 +33,8 @@ pub struct ExperimentArgs {
     #[arg(long, value_parser = clap::value_parser!(u64).range(..=9_007_199_254_740_991))]
     pub seed: Option<u64>,
     /// Addressing of pods [default: that of the experiment].
-    #[arg(long, value_enum)]
-    pub addressing: Option<AddressingArg>,
+    #[arg(long, value_parser = addressings())]
+    pub addressing: Option<Addressing>,
     /// External part, not started by Tare: `server=127.0.0.1:8080`, several addresses separated by commas; may be given several
     /// times.
     #[arg(long, value_name = "PART=HOST:PORT")]
@@ -52,15 +53,13 @@ pub struct ExperimentArgs {
     pub out: PathBuf,
 }
 
-/// Addressing of pods, as typed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum AddressingArg {
-    /// One 127.x.y.z address per pod.
-    Loopback,
-    /// One network namespace per pod.
-    Namespaces,
-    /// Network namespaces where possible, else loopback.
-    Auto,
+/// The addressings of pods.
+pub fn addressings() -> impl TypedValueParser<Value = Addressing> {
+    words::<Addressing>(&[
+        ("loopback", "One 127.x.y.z address per pod"),
+        ("namespaces", "One network namespace per pod"),
+        ("auto", "Network namespaces where possible, else loopback"),
+    ])
 }
 
 impl ExperimentArgs {
@@ -142,11 +141,7 @@ impl ExperimentArgs {
             blocks: self.blocks,
             seed: self.seed,
             baseline_runs: self.no_aa.then_some(BaselineRuns::Once),
-            addressing: self.addressing.map(|addressing| match addressing {
-                AddressingArg::Loopback => Addressing::Loopback,
-                AddressingArg::Namespaces => Addressing::Namespaces,
-                AddressingArg::Auto => Addressing::Auto,
-            }),
+            addressing: self.addressing,
             redirection: Redirection::Possible,
             external: external(&self.external)?,
             reach: self.allow_public_target.into(),

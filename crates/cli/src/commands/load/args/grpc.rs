@@ -1,7 +1,6 @@
 //! Arguments of gRPC calls.
 
 use std::path::PathBuf;
-use std::str::FromStr;
 
 use tare_schema::load::{CallKind, Deadline};
 use tare_schema::units::Period;
@@ -55,8 +54,8 @@ pub struct GrpcArgs {
     #[arg(long, value_name = "CODE", conflicts_with = "expect_status")]
     pub expect_code: Option<u16>,
     /// Deadline in the call's metadata (grpc-timeout): a time, or none [default: --timeout].
-    #[arg(long, value_name = "TIME")]
-    pub grpc_deadline: Option<DeadlineArg>,
+    #[arg(long, value_name = "TIME", value_parser = parse_deadline)]
+    pub grpc_deadline: Option<Deadline>,
     /// Request metadata, such as --metadata 'x-tenant: a'; may be given several times. Values of -bin names are base64.
     #[arg(long, value_name = "NAME: VALUE")]
     pub metadata: Vec<String>,
@@ -76,21 +75,14 @@ impl GrpcArgs {
     }
 }
 
-/// A deadline as given on the command line.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct DeadlineArg(pub Deadline);
-
-impl FromStr for DeadlineArg {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        if text == "none" {
-            return Ok(Self(Deadline::Untold));
-        }
-        let period: Period = text.parse().map_err(|e| format!("{e}, or none"))?;
-        match period.as_ns() {
-            0 => Err("no call ends in no time: write 100ms, or none".into()),
-            limit_ns => Ok(Self(Deadline::After { limit_ns })),
-        }
+/// A time, or `none`.
+fn parse_deadline(text: &str) -> Result<Deadline, String> {
+    if text == "none" {
+        return Ok(Deadline::Untold);
+    }
+    let period: Period = text.parse().map_err(|e| format!("{e}, or none"))?;
+    match period.as_ns() {
+        0 => Err("no call ends in no time: write 100ms, or none".into()),
+        limit_ns => Ok(Deadline::After { limit_ns }),
     }
 }

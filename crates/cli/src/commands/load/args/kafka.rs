@@ -1,9 +1,7 @@
 //! Arguments of Kafka producers and consumers.
 
 use std::path::PathBuf;
-use std::str::FromStr;
 
-use clap::ValueEnum;
 use tare_schema::load::{Acks, Codec, FetchFrom, Keys, Partitioner};
 use tare_schema::units::{Period, Size};
 
@@ -16,8 +14,12 @@ use crate::arguments::{choices, words};
 )]
 pub struct KafkaArgs {
     /// Acknowledgments per batch (acks): 0 (none), 1 (leader), all (in-sync replicas) [default: all].
-    #[arg(long, value_name = "0|1|ALL", ignore_case = true)]
-    pub acks: Option<AcksArg>,
+    #[arg(long, value_name = "0|1|ALL", ignore_case = true, value_parser = choices(&[
+        ("0", "No acknowledgment", Acks::None),
+        ("1", "Acknowledgment of the leader", Acks::Leader),
+        ("all|-1", "Acknowledgment of all in-sync replicas", Acks::All),
+    ]))]
+    pub acks: Option<Acks>,
     /// Maximum wait of a batch for more records (linger.ms) [default: 5ms].
     #[arg(long, value_name = "TIME")]
     pub linger: Option<Period>,
@@ -42,8 +44,8 @@ pub struct KafkaArgs {
     #[arg(long, value_name = "0..1", conflicts_with = "payload_file")]
     pub payload_random: Option<f64>,
     /// Record keys: none, or one of N keys by round-robin:N, random:N or zipf:N:EXPONENT [default: none].
-    #[arg(long, value_name = "KEYS")]
-    pub keys: Option<KeysArg>,
+    #[arg(long, value_name = "KEYS", value_parser = parse_keys)]
+    pub keys: Option<Keys>,
     /// Partitioner of records without a key [default: sticky].
     #[arg(long, value_name = "PARTITIONER", value_parser = words::<Partitioner>(&[
         ("sticky", "One partition until its batch is closed"),
@@ -76,58 +78,26 @@ pub struct KafkaArgs {
     pub sasl_mechanism: Option<String>,
 }
 
-/// Acknowledgements as typed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum AcksArg {
-    /// No acknowledgment.
-    #[value(name = "0")]
-    None,
-    /// Acknowledgment of the leader.
-    #[value(name = "1")]
-    Leader,
-    /// Acknowledgment of all in-sync replicas.
-    #[value(name = "all", alias = "-1")]
-    All,
-}
-
-impl From<AcksArg> for Acks {
-    fn from(acks: AcksArg) -> Self {
-        match acks {
-            AcksArg::None => Acks::None,
-            AcksArg::Leader => Acks::Leader,
-            AcksArg::All => Acks::All,
-        }
-    }
-}
-
-/// Keys as given on the command line.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct KeysArg(pub Keys);
-
-impl FromStr for KeysArg {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        let malformed =
-            || format!("{text:?}: write none, round-robin:1000, random:1000 or zipf:1000:1.1");
-        let parts: Vec<&str> = text.split(':').collect();
-        let count = |text: &str| text.parse::<u64>().map_err(|_| malformed());
-        let keys = match parts.as_slice() {
-            ["none"] => Keys::None,
-            ["round-robin", number] => Keys::RoundRobin {
-                count: count(number)?,
-            },
-            ["random", number] => Keys::Random {
-                count: count(number)?,
-            },
-            ["zipf", number, exponent] => Keys::Zipf {
-                count: count(number)?,
-                exponent: exponent.parse().map_err(|_| malformed())?,
-            },
-            _ => return Err(malformed()),
-        };
-        Ok(Self(keys))
-    }
+/// Keys of records, as `zipf:1000:1.1`.
+fn parse_keys(text: &str) -> Result<Keys, String> {
+    let malformed =
+        || format!("{text:?}: write none, round-robin:1000, random:1000 or zipf:1000:1.1");
+    let parts: Vec<&str> = text.split(':').collect();
+    let count = |text: &str| text.parse::<u64>().map_err(|_| malformed());
+    Ok(match parts.as_slice() {
+        ["none"] => Keys::None,
+        ["round-robin", number] => Keys::RoundRobin {
+            count: count(number)?,
+        },
+        ["random", number] => Keys::Random {
+            count: count(number)?,
+        },
+        ["zipf", number, exponent] => Keys::Zipf {
+            count: count(number)?,
+            exponent: exponent.parse().map_err(|_| malformed())?,
+        },
+        _ => return Err(malformed()),
+    })
 }
 
 /// Consuming from Kafka.
@@ -151,8 +121,8 @@ pub struct ConsumeArgs {
     ]))]
     pub assignor: Option<String>,
     /// Start position without a committed offset: start, end, or a time in ms since 1970 [default: start].
-    #[arg(long, value_name = "POSITION", requires = "consume")]
-    pub from: Option<FromArg>,
+    #[arg(long, value_name = "POSITION", requires = "consume", value_parser = parse_from)]
+    pub from: Option<FetchFrom>,
     /// Minimum size of a fetch response (fetch.min.bytes) [default: 1B].
     #[arg(long, value_name = "SIZE")]
     pub fetch_min_bytes: Option<Size>,
@@ -174,26 +144,17 @@ pub struct ConsumeArgs {
     pub no_check_crcs: bool,
 }
 
-/// A beginning as typed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct FromArg(pub FetchFrom);
-
-impl FromStr for FromArg {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        Ok(Self(match text {
-            "start" => FetchFrom::Start,
-            "end" => FetchFrom::End,
-            time => FetchFrom::Time {
-                unix_ms: time.parse().map_err(|_| {
-                    format!(
-                        "{time:?}: write start, end, or a time in ms since 1970 as 1700000000000"
-                    )
-                })?,
-            },
-        }))
-    }
+/// A position to start from: a word or a time.
+fn parse_from(text: &str) -> Result<FetchFrom, String> {
+    Ok(match text {
+        "start" => FetchFrom::Start,
+        "end" => FetchFrom::End,
+        time => FetchFrom::Time {
+            unix_ms: time.parse().map_err(|_| {
+                format!("{time:?}: write start, end, or a time in ms since 1970 as 1700000000000")
+            })?,
+        },
+    })
 }
 
 #[cfg(test)]
@@ -202,7 +163,7 @@ mod tests {
 
     #[test]
     fn keys_are_a_word_with_its_numbers() {
-        let keys = |text: &str| text.parse::<KeysArg>().map(|KeysArg(keys)| keys);
+        let keys = parse_keys;
         assert_eq!(keys("none"), Ok(Keys::None));
         assert_eq!(keys("round-robin:7"), Ok(Keys::RoundRobin { count: 7 }));
         assert_eq!(keys("random:7"), Ok(Keys::Random { count: 7 }));
@@ -218,7 +179,7 @@ mod tests {
 
     #[test]
     fn a_beginning_is_a_word_or_a_time() {
-        let from = |text: &str| text.parse::<FromArg>().map(|FromArg(from)| from);
+        let from = parse_from;
         assert_eq!(from("start"), Ok(FetchFrom::Start));
         assert_eq!(from("end"), Ok(FetchFrom::End));
         assert_eq!(from("17"), Ok(FetchFrom::Time { unix_ms: 17 }));

@@ -13,7 +13,7 @@ pub use grpc::GrpcArgs;
 pub use kafka::{ConsumeArgs, KafkaArgs};
 pub use options::OptionArgs;
 pub use output::OutputArgs;
-pub use pacing::{DurationArg, PacingArgs, RateArg};
+pub use pacing::{PacingArgs, RateArg};
 pub use protocol::{MongodbArgs, ProtocolArgs, TcpArgs, TlsArgs};
 pub use request::RequestArgs;
 pub use search::{CurveRates, SearchArgs};

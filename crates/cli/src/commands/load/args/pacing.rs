@@ -2,34 +2,21 @@
 
 use std::path::PathBuf;
 use std::str::FromStr;
-use std::time::Duration;
 
-use tare_schema::load::{RateStep, Sched, Spin, ThinkDistribution};
+use tare_schema::load::{RateStep, Sched, Spin, Stop, ThinkDistribution};
 use tare_schema::units::Period;
 
 use crate::arguments::words;
 
-/// Value of --duration.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum DurationArg {
-    /// This long.
-    After(Period),
-    /// Until Ctrl-C.
-    Interrupted,
-}
-
-impl FromStr for DurationArg {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        if text == "forever" {
-            return Ok(DurationArg::Interrupted);
-        }
-        let period: Period = text.parse().map_err(|e| format!("{e}, or forever"))?;
-        if period.0 == Duration::ZERO {
-            return Err("nothing can be measured in no time: write 10s, or forever".into());
-        }
-        Ok(DurationArg::After(period))
+/// A time, or `forever`.
+fn parse_duration(text: &str) -> Result<Stop, String> {
+    if text == "forever" {
+        return Ok(Stop::Interrupted);
+    }
+    let period: Period = text.parse().map_err(|e| format!("{e}, or forever"))?;
+    match period.as_ns() {
+        0 => Err("nothing can be measured in no time: write 10s, or forever".into()),
+        window_ns => Ok(Stop::Duration { window_ns }),
     }
 }
 
@@ -143,8 +130,8 @@ pub struct PacingArgs {
     ]))]
     pub think_distribution: ThinkDistribution,
     /// Duration of the measurement: 10s, 2m; `forever` until Ctrl-C [default: that of the ramp, steps or recording, else 10s].
-    #[arg(short, long, value_name = "TIME", conflicts_with = "count")]
-    pub duration: Option<DurationArg>,
+    #[arg(short, long, value_name = "TIME", conflicts_with = "count", value_parser = parse_duration)]
+    pub duration: Option<Stop>,
     /// Number of requests to measure, instead of a duration.
     #[arg(short = 'n', long, value_name = "N")]
     pub count: Option<u64>,
@@ -185,7 +172,7 @@ mod tests {
     #[test]
     fn a_rate_is_a_number_or_a_ramp_with_its_time() {
         assert_eq!("20.5".parse(), Ok(RateArg::Constant(20.5)));
-        let over = Period(Duration::from_secs(30));
+        let over = Period(std::time::Duration::from_secs(30));
         let ramp = RateArg::Ramp {
             from_per_s: 0.0,
             to_per_s: 2000.0,

@@ -111,9 +111,7 @@ fn spec(grpc: &GrpcArgs, method: Option<&Method>, count: usize) -> anyhow::Resul
         kind,
         messages: grpc.messages.unwrap_or(u32::try_from(count)?),
         pace,
-        deadline: grpc
-            .grpc_deadline
-            .map_or(Deadline::Timeout, |deadline| deadline.0),
+        deadline: grpc.grpc_deadline.unwrap_or(Deadline::Timeout),
         answers: grpc.expect_messages,
     })
 }

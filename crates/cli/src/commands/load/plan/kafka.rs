@@ -95,7 +95,7 @@ fn login(args: &KafkaArgs) -> Option<LoginSpec> {
 
 fn produce_spec(args: &KafkaArgs) -> anyhow::Result<ProduceSpec> {
     let defaults = ProduceSpec::default();
-    let acks = args.acks.map_or(defaults.acks, Acks::from);
+    let acks = args.acks.unwrap_or(defaults.acks);
     Ok(ProduceSpec {
         client_id: args.client_id.clone().unwrap_or(defaults.client_id),
         acks,
@@ -114,7 +114,7 @@ fn produce_spec(args: &KafkaArgs) -> anyhow::Result<ProduceSpec> {
         compression: args.compression.unwrap_or(defaults.compression),
         compression_level: args.compression_level,
         partitioner: args.partitioner.unwrap_or(defaults.partitioner),
-        keys: args.keys.map_or(defaults.keys, |keys| keys.0),
+        keys: args.keys.unwrap_or(defaults.keys),
         payloads: payloads(args)?,
         stamps_of_run: None,
         serials: None,
@@ -175,7 +175,7 @@ pub(super) fn consumer(
 /// A consumer of this topic with the settings of the arguments.
 pub fn fetch_spec(args: &Args, topic: &str) -> anyhow::Result<FetchSpec> {
     let consume = &args.consume;
-    let from = consume.from.map_or(FetchFrom::Start, |from| from.0);
+    let from = consume.from.unwrap_or(FetchFrom::Start);
     let is_bounded = args.pacing.count.is_some() || args.pacing.duration.is_some();
     let wait_ms = consume
         .fetch_max_wait

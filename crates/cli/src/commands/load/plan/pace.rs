@@ -6,7 +6,7 @@ use tare_schema::load::{
 };
 use tare_schema::units::Period;
 
-use super::super::args::{Args, DurationArg, PacingArgs, RateArg};
+use super::super::args::{Args, PacingArgs, RateArg};
 
 /// The pacing.
 pub(super) fn pacing(args: &PacingArgs) -> anyhow::Result<Pacing> {
@@ -64,10 +64,7 @@ pub(super) fn pacing(args: &PacingArgs) -> anyhow::Result<Pacing> {
 pub(super) fn stop(args: &PacingArgs, pacing: &Pacing) -> Stop {
     match (args.count, args.duration, pacing) {
         (Some(exchanges), ..) => Stop::Count { exchanges },
-        (None, Some(DurationArg::After(period)), _) => Stop::Duration {
-            window_ns: period.as_ns(),
-        },
-        (None, Some(DurationArg::Interrupted), _) => Stop::Interrupted,
+        (None, Some(stop), _) => stop,
         (None, None, Pacing::Ramp { ramp_ns, .. }) if *ramp_ns > 0 => Stop::Duration {
             window_ns: *ramp_ns,
         },
