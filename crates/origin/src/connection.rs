@@ -143,10 +143,8 @@ impl Connection {
     /// A turn at the requested time.
     pub(crate) fn woken(&mut self, service: &mut Service, scratch: &mut Scratch) -> Turn {
         if self.transport.is_handshaking() && self.phase != Phase::Lingering {
-            service
-                .counters
-                .handshake_failures
-                .add(HandshakeFailure::Timeout);
+            let counters = &service.counters;
+            counters.handshake_failure(HandshakeFailure::Timeout);
             return Turn::Drop;
         }
         match self.phase {

@@ -26,10 +26,29 @@ impl Counter {
     }
 }
 
-/// One worker's counters. Requests for counters and control are counted in counters of their own only.
+/// Counters by number, such as a status.
 #[derive(Debug)]
+pub(crate) struct NumberedCounters<const N: usize>([Counter; N]);
+
+impl<const N: usize> Default for NumberedCounters<N> {
+    fn default() -> Self {
+        Self(std::array::from_fn(|_| Counter::default()))
+    }
+}
+
+impl<const N: usize> NumberedCounters<N> {
+    /// Counts one of this number; those without a counter are not counted.
+    pub(crate) fn add(&self, number: usize) {
+        if let Some(counter) = self.0.get(number) {
+            counter.add(1);
+        }
+    }
+}
+
+/// One worker's counters. Requests for counters and control are counted in counters of their own only.
+#[derive(Debug, Default)]
 pub(crate) struct Counters {
-    requests: [Counter; STATUSES],
+    requests: NumberedCounters<STATUSES>,
     pub malformed: Counter,
     pub control: Counter,
     /// Connections whose first request was for control.
@@ -44,14 +63,14 @@ pub(crate) struct Counters {
     /// Streams that the client reset.
     pub cancelled: Counter,
     /// gRPC calls by the code they ended with.
-    calls: [Counter; CALL_CODES],
+    calls: NumberedCounters<CALL_CODES>,
     /// Database operations by kind, and the failed ones of them.
-    operations: [Counter; Operation::ALL.len()],
-    failed_operations: [Counter; Operation::ALL.len()],
+    operations: NumberedCounters<{ Operation::ALL.len() }>,
+    failed_operations: NumberedCounters<{ Operation::ALL.len() }>,
     pub handshakes: Counter,
     /// Handshakes that resumed a session.
     pub resumptions: Counter,
-    pub handshake_failures: HandshakeFailures,
+    handshake_failures: NumberedCounters<{ HANDSHAKE_FAILURES.len() }>,
 }
 
 /// Why a TLS handshake failed.
@@ -89,61 +108,29 @@ const HANDSHAKE_FAILURES: [(HandshakeFailure, &str); 9] = [
     (HandshakeFailure::Other, "other"),
 ];
 
-/// Failed handshakes by class.
-#[derive(Debug, Default)]
-pub(crate) struct HandshakeFailures([Counter; HANDSHAKE_FAILURES.len()]);
-
-impl HandshakeFailures {
-    pub(crate) fn add(&self, failure: HandshakeFailure) {
-        self.0[failure as usize].add(1);
-    }
-}
-
 /// The counter of one series.
 type CounterOf = fn(&Counters) -> &Counter;
 
 impl Counters {
-    pub(crate) fn new() -> Self {
-        Self {
-            requests: [const { Counter(AtomicU64::new(0)) }; STATUSES],
-            malformed: Counter::default(),
-            control: Counter::default(),
-            control_connections: Counter::default(),
-            accepted: Counter::default(),
-            closed: Counter::default(),
-            received_bytes: Counter::default(),
-            sent_bytes: Counter::default(),
-            resets: Counter::default(),
-            tcp_exchanges: Counter::default(),
-            cancelled: Counter::default(),
-            calls: [const { Counter(AtomicU64::new(0)) }; CALL_CODES],
-            operations: Default::default(),
-            failed_operations: Default::default(),
-            handshakes: Counter::default(),
-            resumptions: Counter::default(),
-            handshake_failures: HandshakeFailures::default(),
-        }
-    }
-
     /// A gRPC call ended with this code.
     pub(crate) fn call(&self, code: u8) {
-        if let Some(counter) = self.calls.get(usize::from(code)) {
-            counter.add(1);
-        }
+        self.calls.add(usize::from(code));
     }
 
     pub(crate) fn operation(&self, operation: Operation) {
-        self.operations[operation as usize].add(1);
+        self.operations.add(operation as usize);
     }
 
     pub(crate) fn failed_operation(&self, operation: Operation) {
-        self.failed_operations[operation as usize].add(1);
+        self.failed_operations.add(operation as usize);
     }
 
     pub(crate) fn request(&self, status: u16) {
-        if let Some(counter) = self.requests.get(usize::from(status)) {
-            counter.add(1);
-        }
+        self.requests.add(usize::from(status));
+    }
+
+    pub(crate) fn handshake_failure(&self, failure: HandshakeFailure) {
+        self.handshake_failures.add(failure as usize);
     }
 }
 
@@ -168,13 +155,8 @@ pub struct Totals {
 
 impl AllCounters {
     pub(crate) fn totals(&self) -> Totals {
-        let statuses = 0..STATUSES;
-        let requests: u64 = statuses
-            .map(|status| self.sum(|c| &c.requests[status]))
-            .sum();
-        let operations: u64 = (0..Operation::ALL.len())
-            .map(|at| self.sum(|c| &c.operations[at]))
-            .sum();
+        let requests: u64 = self.by_number(|c| &c.requests).iter().sum();
+        let operations: u64 = self.by_number(|c| &c.operations).iter().sum();
         Totals {
             requests: requests + operations,
             malformed: self.sum(|c| &c.malformed),
@@ -186,6 +168,13 @@ impl AllCounters {
 
     fn sum(&self, counter: impl Fn(&Counters) -> &Counter) -> u64 {
         self.0.iter().map(|counters| counter(counters).get()).sum()
+    }
+
+    fn by_number<const N: usize>(
+        &self,
+        numbered: impl Fn(&Counters) -> &NumberedCounters<N>,
+    ) -> [u64; N] {
+        std::array::from_fn(|number| self.sum(|counters| &numbered(counters).0[number]))
     }
 
     /// A control connection is known as one from its first request on: until then it is counted here.
@@ -208,7 +197,7 @@ impl AllCounters {
             ("tls_resumptions_total", |c| &c.resumptions),
         ];
         let mut text = String::with_capacity(2048);
-        let statuses = (0..STATUSES).map(|status| (status, self.sum(|c| &c.requests[status])));
+        let statuses = self.by_number(|c| &c.requests).into_iter().enumerate();
         // 200 is always shown: a reader before the first request finds the series.
         let shown = statuses.filter(|&(status, count)| count > 0 || status == 200);
         render_series(&mut text, "requests_total", "status", shown);
@@ -224,41 +213,30 @@ impl AllCounters {
             self.connections(),
         );
         render_single(&mut text, "connections_open", "gauge", open);
-        let calls = (0..CALL_CODES).map(|code| (code, self.sum(|c| &c.calls[code])));
-        render_series(&mut text, "grpc_calls_total", "code", counted(calls));
-        let all = Operation::ALL.into_iter();
-        let done = all.map(|one| (one.name(), self.sum(|c| &c.operations[one as usize])));
-        render_series(
-            &mut text,
-            "mongodb_operations_total",
-            "operation",
-            counted(done),
-        );
-        let all = Operation::ALL.into_iter();
-        let failed = all.map(|one| (one.name(), self.sum(|c| &c.failed_operations[one as usize])));
-        render_series(
-            &mut text,
-            "mongodb_failed_operations_total",
-            "operation",
-            counted(failed),
-        );
-        let failures = HANDSHAKE_FAILURES.into_iter().map(|(failure, class)| {
-            let count = self.sum(|c| &c.handshake_failures.0[failure as usize]);
-            (class, count)
-        });
-        render_series(
-            &mut text,
-            "tls_handshake_failures_total",
-            "class",
-            counted(failures),
-        );
+        let calls = self.by_number(|c| &c.calls).into_iter().enumerate();
+        let names = || Operation::ALL.into_iter().map(Operation::name);
+        let done = names().zip(self.by_number(|c| &c.operations));
+        let failed = names().zip(self.by_number(|c| &c.failed_operations));
+        let counts = self.by_number(|c| &c.handshake_failures);
+        let failures = HANDSHAKE_FAILURES.map(|(failure, class)| (class, counts[failure as usize]));
+        render_counted(&mut text, "grpc_calls_total", "code", calls);
+        render_counted(&mut text, "mongodb_operations_total", "operation", done);
+        let name = "mongodb_failed_operations_total";
+        render_counted(&mut text, name, "operation", failed);
+        let name = "tls_handshake_failures_total";
+        render_counted(&mut text, name, "class", failures.into_iter());
         text
     }
 }
 
-/// Without the series that have counted nothing.
-fn counted<L>(series: impl Iterator<Item = (L, u64)>) -> impl Iterator<Item = (L, u64)> {
-    series.filter(|&(_, count)| count > 0)
+/// Renders the series that have counted something.
+fn render_counted<L: std::fmt::Display>(
+    text: &mut String,
+    name: &str,
+    label: &str,
+    series: impl Iterator<Item = (L, u64)>,
+) {
+    render_series(text, name, label, series.filter(|&(_, count)| count > 0));
 }
 
 fn render_single(text: &mut String, name: &str, kind: &str, value: u64) {

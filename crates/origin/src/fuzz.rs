@@ -34,7 +34,7 @@ pub fn fuzz_entry(data: &[u8]) -> usize {
         })),
     };
     let piece_bytes = usize::from(setup.get(1).copied().unwrap_or(0)).max(1);
-    let counters = Arc::new(Counters::new());
+    let counters = Arc::new(Counters::default());
     let mut service = Service {
         limits: Limits::default(),
         overrides: Vec::new(),

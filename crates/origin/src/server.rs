@@ -144,7 +144,7 @@ impl Origin {
         }
         // The last two are those of the acceptor and of UDP.
         let counters = (0..self.options.workers + 2)
-            .map(|_| Arc::new(Counters::new()))
+            .map(|_| Arc::new(Counters::default()))
             .collect();
         let all = AllCounters(counters);
         let database = SharedDatabase::new();

@@ -79,7 +79,7 @@ impl Tls {
 
     fn count_failure(&self, failure: HandshakeFailure, counters: &Counters) {
         if self.is_handshaking {
-            counters.handshake_failures.add(failure);
+            counters.handshake_failure(failure);
         }
     }
 }

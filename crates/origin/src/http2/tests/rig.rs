@@ -45,7 +45,7 @@ pub struct Rig {
 
 impl Rig {
     pub fn new(overrides: &[&str]) -> Self {
-        let counters = Arc::new(Counters::new());
+        let counters = Arc::new(Counters::default());
         let limits = Limits::default();
         let service = Service {
             limits,
