@@ -2,16 +2,18 @@
 
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
+use std::thread;
 use std::time::Duration;
 
 use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
+use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::iterator::Signals;
 
 use crate::error::OriginError;
-use crate::sys;
 
 /// Ends a running origin. Clones end the same one; a stop is final.
 ///
-/// An eventfd that is written once and never read: every event loop sees it, and a signal handler may write it.
+/// An eventfd that is written once and never read: every event loop sees it.
 #[derive(Debug, Clone)]
 pub struct StopHandle {
     event: Arc<OwnedFd>,
@@ -37,15 +39,17 @@ impl StopHandle {
         let _ = rustix::io::write(&*self.event, &1_u64.to_ne_bytes());
     }
 
-    /// Stops on SIGTERM and SIGINT. One handle per process: a later call takes the signals over.
+    /// Stops on SIGTERM and SIGINT.
     ///
     /// # Errors
-    /// When the kernel refuses the handler.
+    /// When the kernel refuses the handler or its thread.
     pub fn stop_on_signals(&self) -> Result<(), OriginError> {
-        // The handler keeps a descriptor for the rest of the process, so the number can never be another file's.
-        let kept = self.event.try_clone();
-        kept.and_then(sys::write_event_on_termination)
-            .map_err(|error| OriginError::Setup("handle signals", error))
+        let refused = |error| OriginError::Setup("handle signals", error);
+        let mut signals = Signals::new([SIGTERM, SIGINT]).map_err(refused)?;
+        let stop = self.clone();
+        let wait = move || signals.forever().for_each(|_| stop.stop());
+        let thread = thread::Builder::new().name("origin-signals".to_owned());
+        thread.spawn(wait).map(drop).map_err(refused)
     }
 
     /// Waits until stopped, for `at_most`; true if stopped.

@@ -1,14 +1,13 @@
-//! System calls that no safe crate offers: receive timestamps, and a signal handler.
+//! System calls that no safe crate offers: receive timestamps.
 #![expect(
     unsafe_code,
-    reason = "recvmsg with control messages and sigaction have no safe wrapper"
+    reason = "recvmsg with control messages has no safe wrapper"
 )]
 
 use std::io;
 use std::mem::{MaybeUninit, size_of};
-use std::os::fd::{AsFd, AsRawFd, IntoRawFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd};
 use std::ptr;
-use std::sync::atomic::{AtomicI32, Ordering};
 
 /// The result of one receive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -88,40 +87,4 @@ fn stamp_of(message: &libc::msghdr) -> Option<u64> {
         .ok()?
         .checked_mul(1_000_000_000)?;
     seconds_ns.checked_add(u64::try_from(stamp.tv_nsec).ok()?)
-}
-
-/// The eventfd that the handler writes; -1 before there is one.
-static TERMINATION_EVENT: AtomicI32 = AtomicI32::new(-1);
-
-extern "C" fn on_termination(_signal: libc::c_int) {
-    let descriptor = TERMINATION_EVENT.load(Ordering::Relaxed);
-    let one = 1_u64.to_ne_bytes();
-    // SAFETY: write(2) is async-signal-safe, the buffer lives on this stack, and the descriptor is never closed. errno is
-    // put back, because the interrupted code may be about to read it.
-    unsafe {
-        let errno = libc::__errno_location();
-        let before = *errno;
-        libc::write(descriptor, one.as_ptr().cast(), one.len());
-        *errno = before;
-    }
-}
-
-/// Writes the event on SIGTERM and SIGINT, for the rest of the process.
-pub(crate) fn write_event_on_termination(event: OwnedFd) -> io::Result<()> {
-    // An earlier event stays open: a handler running now may be about to write it.
-    TERMINATION_EVENT.store(event.into_raw_fd(), Ordering::Relaxed);
-    for signal in [libc::SIGTERM, libc::SIGINT] {
-        // SAFETY: sigaction is plain data for which zeros mean no flags and an empty mask; the handler is
-        // async-signal-safe as argued there.
-        let result = unsafe {
-            let mut action: libc::sigaction = MaybeUninit::zeroed().assume_init();
-            action.sa_sigaction = on_termination as *const () as libc::sighandler_t;
-            action.sa_flags = libc::SA_RESTART;
-            libc::sigaction(signal, &raw const action, ptr::null_mut())
-        };
-        if result != 0 {
-            return Err(io::Error::last_os_error());
-        }
-    }
-    Ok(())
 }
