@@ -80,10 +80,11 @@ impl Connection {
         stream.set_deadline(deadline);
         let stream = match tls {
             None => Stream::Plain(stream),
-            Some(tls) => match tls.handshake(broker, stream) {
-                Ok(stream) => Stream::Tls(Box::new(stream)),
-                Err((error, _)) => return Err(handshake_error(broker, settings, &error)),
-            },
+            Some(tls) => {
+                let stream = tls.handshake(broker, stream);
+                let stream = stream.map_err(|error| handshake_error(broker, settings, &error));
+                Stream::Tls(Box::new(stream?))
+            }
         };
         let mut connection = Connection {
             broker: broker.clone(),

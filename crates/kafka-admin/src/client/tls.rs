@@ -56,22 +56,14 @@ impl TlsClient {
         &self,
         broker: &Address,
         mut stream: DeadlineStream,
-    ) -> Result<StreamOwned<ClientConnection, DeadlineStream>, (Error, DeadlineStream)> {
+    ) -> Result<StreamOwned<ClientConnection, DeadlineStream>, Error> {
         let name = self.server_name.as_ref().unwrap_or(&broker.host);
-        let connection = ServerName::try_from(name.clone())
-            .map_err(|error| Error::new(ErrorKind::InvalidInput, error))
-            .and_then(|name| {
-                ClientConnection::new(Arc::clone(&self.config), name)
-                    .map_err(|error| Error::new(ErrorKind::InvalidInput, error))
-            });
-        let mut connection = match connection {
-            Ok(connection) => connection,
-            Err(error) => return Err((error, stream)),
-        };
+        let name = ServerName::try_from(name.clone())
+            .map_err(|error| Error::new(ErrorKind::InvalidInput, error))?;
+        let mut connection = ClientConnection::new(Arc::clone(&self.config), name)
+            .map_err(|error| Error::new(ErrorKind::InvalidInput, error))?;
         while connection.is_handshaking() {
-            if let Err(error) = connection.complete_io(&mut stream) {
-                return Err((error, stream));
-            }
+            connection.complete_io(&mut stream)?;
         }
         Ok(StreamOwned::new(connection, stream))
     }

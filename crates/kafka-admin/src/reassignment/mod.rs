@@ -43,15 +43,6 @@ pub struct ReplicaAssignment {
     pub replicas: Vec<i32>,
 }
 
-/// The target number of replicas per partition.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Replication {
-    /// Keep the current number.
-    Keep,
-    /// This many.
-    Exactly(usize),
-}
-
 /// A change of one partition.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -114,7 +105,7 @@ pub enum PlanError {
     Duplicate(String),
 }
 
-/// Computes a plan.
+/// Computes a plan for this number of replicas of each partition, or for as many as each has.
 ///
 /// In the plan, every partition has its target number of replicas, all on different brokers among `candidates` and in as many
 /// racks as possible; the replicas and leaders of each topic are as evenly distributed as the racks allow (within one if racks
@@ -125,9 +116,9 @@ pub enum PlanError {
 pub fn plan(
     candidates: &[CandidateBroker],
     partitions: &[ReplicaAssignment],
-    replication: Replication,
+    replicas: Option<usize>,
 ) -> Result<ReassignmentPlan, PlanError> {
-    let mut table = Table::new(candidates, partitions, replication)?;
+    let mut table = Table::new(candidates, partitions, replicas)?;
     replicas::repair(&mut table);
     replicas::balance(&mut table);
     leaders::balance(&mut table);

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{CandidateBroker, PlanError, ReplicaAssignment, Replication};
+use super::{CandidateBroker, PlanError, ReplicaAssignment};
 
 /// A partition during planning.
 #[derive(Debug, Clone)]
@@ -34,7 +34,7 @@ impl Table {
     pub(super) fn new(
         candidates: &[CandidateBroker],
         partitions: &[ReplicaAssignment],
-        replication: Replication,
+        replicas: Option<usize>,
     ) -> Result<Table, PlanError> {
         let mut index = BTreeMap::new();
         for (at, candidate) in candidates.iter().enumerate() {
@@ -67,7 +67,7 @@ impl Table {
             }
             parts.push(PlannedPartition {
                 topic,
-                target_replicas: target_replicas(placed, replication, candidates.len())?,
+                target_replicas: target_replicas(placed, replicas, candidates.len())?,
                 replicas: original.clone(),
                 original,
             });
@@ -177,13 +177,10 @@ fn racks(candidates: &[CandidateBroker]) -> (Vec<usize>, usize) {
 
 fn target_replicas(
     placed: &ReplicaAssignment,
-    replication: Replication,
+    replicas: Option<usize>,
     brokers: usize,
 ) -> Result<usize, PlanError> {
-    let replicas = match replication {
-        Replication::Keep => placed.replicas.len(),
-        Replication::Exactly(count) => count,
-    };
+    let replicas = replicas.unwrap_or(placed.replicas.len());
     let topic = placed.topic.clone();
     match replicas {
         0 => Err(PlanError::NoReplication(topic, placed.partition)),

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use proptest::prelude::*;
 
-use super::{CandidateBroker, PlanError, ReassignmentPlan, ReplicaAssignment, Replication, plan};
+use super::{CandidateBroker, PlanError, ReassignmentPlan, ReplicaAssignment, plan};
 
 fn candidates(brokers: std::ops::RangeInclusive<i32>, racks: i32) -> Vec<CandidateBroker> {
     brokers
@@ -210,7 +210,7 @@ proptest! {
 
     #[test]
     fn nothing_is_lost_and_every_replica_is_on_a_broker_of_its_own(case in cases()) {
-        let plan = plan(&case.candidates, &case.partitions, Replication::Keep).unwrap();
+        let plan = plan(&case.candidates, &case.partitions, None).unwrap();
         let all = after(&case.partitions, &plan);
         let allowed: BTreeSet<i32> = case.candidates.iter().map(|candidate| candidate.broker).collect();
         for (was, is) in case.partitions.iter().zip(&all) {
@@ -223,7 +223,7 @@ proptest! {
 
     #[test]
     fn every_partition_is_in_as_many_racks_as_can_be(case in cases()) {
-        let plan = plan(&case.candidates, &case.partitions, Replication::Keep).unwrap();
+        let plan = plan(&case.candidates, &case.partitions, None).unwrap();
         let rack_of: BTreeMap<i32, &str> = case
             .candidates
             .iter()
@@ -242,7 +242,7 @@ proptest! {
 
     #[test]
     fn replicas_and_leaders_of_every_topic_are_even_within_one(case in cases()) {
-        let plan = plan(&case.candidates, &case.partitions, Replication::Keep).unwrap();
+        let plan = plan(&case.candidates, &case.partitions, None).unwrap();
         let all = after(&case.partitions, &plan);
         for (topic, counts) in counts(&case.candidates, &all, |one| one.replicas.clone()) {
             prop_assert!(spread(&counts) <= 1, "replicas of {}: {:?}", topic, counts);
@@ -254,7 +254,7 @@ proptest! {
 
     #[test]
     fn all_topics_together_are_even_too(case in cases()) {
-        let plan = plan(&case.candidates, &case.partitions, Replication::Keep).unwrap();
+        let plan = plan(&case.candidates, &case.partitions, None).unwrap();
         let mut all = after(&case.partitions, &plan);
         all.iter_mut().for_each(|one| one.topic = "all".to_owned());
         for (_, counts) in counts(&case.candidates, &all, |one| one.replicas.clone()) {
@@ -269,9 +269,9 @@ proptest! {
 
     #[test]
     fn a_plan_of_what_a_plan_left_moves_nothing(case in cases()) {
-        let first = plan(&case.candidates, &case.partitions, Replication::Keep).unwrap();
+        let first = plan(&case.candidates, &case.partitions, None).unwrap();
         let all = after(&case.partitions, &first);
-        let second = plan(&case.candidates, &all, Replication::Keep).unwrap();
+        let second = plan(&case.candidates, &all, None).unwrap();
         prop_assert!(second.moves.is_empty(), "{:?}", second.moves);
     }
 
@@ -285,10 +285,10 @@ proptest! {
         let new: Vec<ReplicaAssignment> = (0..count)
             .map(|partition| ReplicaAssignment { topic: "t".to_owned(), partition, replicas: Vec::new() })
             .collect();
-        let made = plan(&old, &new, Replication::Exactly(replicas)).unwrap();
+        let made = plan(&old, &new, Some(replicas)).unwrap();
         let all = after(&new, &made);
         let grown = candidates(1..=brokers + 1, 0);
-        let plan = plan(&grown, &all, Replication::Keep).unwrap();
+        let plan = plan(&grown, &all, None).unwrap();
         for one in &plan.moves {
             prop_assert!(one.adding().all(|broker| broker == brokers + 1), "{:?}", one);
         }
@@ -315,13 +315,13 @@ proptest! {
             })
             .collect();
         let candidates = candidates(1..=brokers, 0);
-        let plan = plan(&candidates, &partitions, Replication::Keep).unwrap();
+        let plan = plan(&candidates, &partitions, None).unwrap();
         prop_assert_eq!(plan.copies, fewest(&candidates, &partitions));
     }
 
     #[test]
     fn replicas_are_added_and_taken_as_asked(case in cases(), wanted in 1..=2_usize) {
-        let plan = plan(&case.candidates, &case.partitions, Replication::Exactly(wanted)).unwrap();
+        let plan = plan(&case.candidates, &case.partitions, Some(wanted)).unwrap();
         for one in after(&case.partitions, &plan) {
             prop_assert_eq!(one.replicas.len(), wanted);
         }
@@ -337,7 +337,7 @@ fn racks_of_unequal_size_are_still_spread() {
         .iter_mut()
         .for_each(|candidate| candidate.rack = Some("b".to_owned()));
     let partitions = placed("t", &[&[2, 3], &[3, 4], &[4, 2], &[2, 3], &[3, 4], &[4, 2]]);
-    let plan = plan(&candidates, &partitions, Replication::Keep).unwrap();
+    let plan = plan(&candidates, &partitions, None).unwrap();
     let all = after(&partitions, &plan);
     assert!(all.iter().all(|one| one.replicas.contains(&1)));
     let counts = &counts(&candidates, &all, |one| one.replicas.clone())["t"];
@@ -354,14 +354,14 @@ fn a_brokers_rack_that_is_missing_makes_racks_not_count() {
     let mut some = candidates(1..=3, 3);
     some[1].rack = None;
     let partitions = placed("t", &[&[1, 2], &[2, 3], &[3, 1]]);
-    let plan = plan(&some, &partitions, Replication::Keep).unwrap();
+    let plan = plan(&some, &partitions, None).unwrap();
     assert!(plan.moves.is_empty());
 }
 
 #[test]
 fn leaders_are_evened_without_moving_data() {
     let partitions = placed("t", &[&[1, 2, 3], &[1, 3, 2], &[1, 2, 3]]);
-    let plan = plan(&candidates(1..=3, 3), &partitions, Replication::Keep).unwrap();
+    let plan = plan(&candidates(1..=3, 3), &partitions, None).unwrap();
     assert_eq!((plan.copies, plan.moves.len()), (0, 2));
     assert!(plan.after.values().all(|share| share.leaders == 1));
     assert_eq!(plan.before[&1].leaders, 3);
@@ -371,16 +371,16 @@ fn leaders_are_evened_without_moving_data() {
 fn what_cannot_be_is_refused() {
     let partitions = placed("t", &[&[1, 2, 3]]);
     assert_eq!(
-        plan(&candidates(1..=2, 0), &partitions, Replication::Keep),
+        plan(&candidates(1..=2, 0), &partitions, None),
         Err(PlanError::TooFewBrokers("t".to_owned(), 0, 3, 2))
     );
     let empty = placed("t", &[&[]]);
-    assert!(plan(&candidates(1..=2, 0), &empty, Replication::Keep).is_err());
+    assert!(plan(&candidates(1..=2, 0), &empty, None).is_err());
     let twice = [placed("t", &[&[1]]), placed("t", &[&[2]])].concat();
-    assert!(plan(&candidates(1..=2, 0), &twice, Replication::Keep).is_err());
+    assert!(plan(&candidates(1..=2, 0), &twice, None).is_err());
     let mut same = candidates(1..=2, 0);
     same[1].broker = 1;
-    assert!(plan(&same, &partitions, Replication::Keep).is_err());
+    assert!(plan(&same, &partitions, None).is_err());
 }
 
 #[test]
@@ -392,7 +392,7 @@ fn a_cluster_of_a_thousand_partitions_is_planned() {
             replicas: (0..3).map(|next| (number + next) % 9 + 1).collect(),
         })
         .collect();
-    let plan = plan(&candidates(1..=12, 3), &partitions, Replication::Keep).unwrap();
+    let plan = plan(&candidates(1..=12, 3), &partitions, None).unwrap();
     let all: BTreeMap<i32, usize> = plan
         .after
         .iter()

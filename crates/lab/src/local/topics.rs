@@ -6,7 +6,6 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use tare_kafka::audit::DeliveryAudit;
-use tare_kafka_admin::admin::reassign::ThrottleRate;
 use tare_kafka_admin::admin::{Admin, AdminError, Mode, NewTopic, Outcome, PartitionLayout};
 use tare_kafka_admin::client::{self, Address, RetryBackoff, Settings};
 use tare_kafka_admin::reassignment::PartitionReassignment;
@@ -261,7 +260,7 @@ fn reassign(mut admin: Admin, topic: String) -> Result<String, AdminError> {
             from: one.replicas,
         })
         .collect();
-    admin.reassign(&moves, ThrottleRate::None)?;
+    admin.reassign(&moves, None)?;
     let began = Instant::now();
     let mut patience = RetryBackoff::of(WITHIN);
     while admin.reassignments()?.iter().any(|one| one.topic == topic) {

@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use tare_kafka_admin::admin::Admin;
-use tare_kafka_admin::admin::reassign::{OngoingReassignment, ThrottleRate, Throttles};
-use tare_kafka_admin::reassignment::{self, ReassignmentPlan, Replication};
+use tare_kafka_admin::admin::reassign::{OngoingReassignment, Throttles};
+use tare_kafka_admin::reassignment::{self, ReassignmentPlan};
 use tare_schema::named::read_given;
 use tare_schema::units::Size;
 
@@ -132,11 +132,8 @@ fn plan(admin: &mut Admin, args: &PlanArgs, common: &CommonArgs) -> anyhow::Resu
         }
     };
     let placed = admin.placed(&topics)?;
-    let replication = match args.replicas {
-        None => Replication::Keep,
-        Some(count) => Replication::Exactly(usize::from(count)),
-    };
-    let plan = reassignment::plan(&sites, &placed, replication).map_err(bad_input)?;
+    let replicas = args.replicas.map(usize::from);
+    let plan = reassignment::plan(&sites, &placed, replicas).map_err(bad_input)?;
     if let Some(path) = &args.out {
         let text = serde_json::to_string_pretty(&plan)? + "\n";
         std::fs::write(path, text)
@@ -216,10 +213,7 @@ fn read(path: &str) -> anyhow::Result<ReassignmentPlan> {
 
 fn begin(admin: &mut Admin, args: &RunArgs, common: &CommonArgs) -> anyhow::Result<Exit> {
     let plan = read(&args.plan)?;
-    let limit = match &args.throttle {
-        None => ThrottleRate::None,
-        Some(words) => ThrottleRate::BytesPerSecond(rate(words)?),
-    };
+    let limit = args.throttle.as_deref().map(rate).transpose()?;
     if plan.moves.is_empty() {
         print("the plan moves nothing\n")?;
         return Ok(Exit::Done);
@@ -233,8 +227,8 @@ fn begin(admin: &mut Admin, args: &RunArgs, common: &CommonArgs) -> anyhow::Resu
     }
     common.show(&plan, |_| {
         let then = match limit {
-            ThrottleRate::None => "",
-            ThrottleRate::BytesPerSecond(_) => " and removes the throttle at the end",
+            None => "",
+            Some(_) => " and removes the throttle at the end",
         };
         print(&format!(
             "reassigning {partitions}; `tare kafka reassign watch` follows them{then}\n"

@@ -19,7 +19,7 @@ use super::error::{AdminError, Outcome, Result, check};
 use super::offsets::Key;
 use super::{Admin, broker_ids, by_topic, ids};
 
-pub use throttle::{ThrottleRate, Throttles};
+pub use throttle::Throttles;
 
 /// A partition on its way.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
@@ -82,11 +82,12 @@ impl Admin {
         Ok(placed)
     }
 
-    /// Starts reassignments. With a limit, replication is throttled until [`Admin::unthrottle`].
+    /// Starts reassignments. With a limit, in bytes per second on each broker, replication is throttled until
+    /// [`Admin::unthrottle`].
     ///
     /// # Errors
     /// If a partition is no longer where the plan says, a throttle is set already, or the cluster refuses; nothing moves then.
-    pub fn reassign(&mut self, moves: &[PartitionReassignment], limit: ThrottleRate) -> Result<()> {
+    pub fn reassign(&mut self, moves: &[PartitionReassignment], limit: Option<u64>) -> Result<()> {
         self.refuse_if_stale(moves)?;
         let mut throttles = Throttles::of(moves, limit);
         if let Some(throttles) = &mut throttles {

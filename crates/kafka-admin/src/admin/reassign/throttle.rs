@@ -21,15 +21,6 @@ const RATES: [&str; 2] = [
 const LEADER_REPLICAS: &str = "leader.replication.throttled.replicas";
 const FOLLOWER_REPLICAS: &str = "follower.replication.throttled.replicas";
 
-/// Rate limit of replication.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ThrottleRate {
-    /// No limit.
-    None,
-    /// At most this many bytes/s on each broker, in and out.
-    BytesPerSecond(u64),
-}
-
 /// Limits that are set, or to be.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Throttles {
@@ -49,11 +40,9 @@ pub struct Throttled {
 }
 
 impl Throttles {
-    /// The throttles that these moves need; `None` if nothing is copied or no limit is set.
-    pub(super) fn of(moves: &[PartitionReassignment], limit: ThrottleRate) -> Option<Throttles> {
-        let ThrottleRate::BytesPerSecond(rate) = limit else {
-            return None;
-        };
+    /// The throttles that these moves need, in bytes/s on each broker, in and out; `None` if nothing is copied or no limit is set.
+    pub(super) fn of(moves: &[PartitionReassignment], limit: Option<u64>) -> Option<Throttles> {
+        let rate = limit?;
         let mut throttles = Throttles::default();
         for one in moves.iter().filter(|one| one.adding().next().is_some()) {
             let topic = throttles.topics.entry(one.topic.clone()).or_default();
@@ -252,8 +241,8 @@ mod tests {
                 to: vec![2, 1],
             },
         ];
-        assert_eq!(Throttles::of(&moves, ThrottleRate::None), None);
-        let throttles = Throttles::of(&moves, ThrottleRate::BytesPerSecond(1000)).unwrap();
+        assert_eq!(Throttles::of(&moves, None), None);
+        let throttles = Throttles::of(&moves, Some(1000)).unwrap();
         assert_eq!(
             throttles.brokers,
             BTreeMap::from([(1, 1000), (2, 1000), (3, 1000)])
@@ -267,9 +256,6 @@ mod tests {
             )
         );
         assert_eq!(throttles.topics.len(), 1);
-        assert_eq!(
-            Throttles::of(&moves[1..], ThrottleRate::BytesPerSecond(1000)),
-            None
-        );
+        assert_eq!(Throttles::of(&moves[1..], Some(1000)), None);
     }
 }
