@@ -7,7 +7,6 @@ use std::process::ExitCode;
 use anyhow::Context;
 use tare_conduct::{Event, Options, Outcome, Watcher};
 use tare_lab::doctor::OtherPrograms;
-use tare_lab::environment::Environment;
 use tare_lab::fetch::Fetcher;
 use tare_lab::local::{Local, LocalOptions};
 use tare_lab::targets::Targets;
@@ -80,7 +79,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     };
     // Before any process of the run is started.
     let other_programs = OtherPrograms::watch();
-    let mut environment = environment(&args.experiment, &plan, addressing)?;
+    let mut environment = local(&args.experiment, &plan, addressing)?;
     let mut progress = ProgressWatcher::new(&plan, output, interruption.clone());
     progress.other_programs(&other_programs);
     for (what, why) in not_run(&plan) {
@@ -92,10 +91,10 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     }
     let known = times::known(&args.experiment.library()?.catalog, &plan);
     let outcome = match &resumed {
-        Some(folder) => tare_conduct::resume(folder, known, &mut *environment, &mut progress),
+        Some(folder) => tare_conduct::resume(folder, known, &mut environment, &mut progress),
         None => {
             let options = options(&args, &plan, known);
-            tare_conduct::run(&plan, &mut *environment, &options, &mut progress)
+            tare_conduct::run(&plan, &mut environment, &options, &mut progress)
         }
     };
     progress.clear();
@@ -115,16 +114,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     }
 }
 
-/// The environment of a run; a resumed run keeps the addressing it began with.
-fn environment(
-    args: &ExperimentArgs,
-    plan: &Plan,
-    addressing: Addressing,
-) -> anyhow::Result<Box<dyn Environment>> {
-    Ok(Box::new(local(args, plan, addressing)?))
-}
-
-/// The environment on this machine; `tare lab` uses it itself, because it shows and enters processes of this host.
+/// The environment on this machine; a resumed run keeps the addressing it began with.
 pub(super) fn local(
     args: &ExperimentArgs,
     plan: &Plan,

@@ -6,7 +6,7 @@ mod perf;
 
 use std::fs::File;
 use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use anyhow::Context;
 use tare_load::Outcome;
@@ -18,31 +18,38 @@ use super::throughput;
 pub use fortio::result as fortio_result;
 pub use json::report as json_report;
 
+/// The text of a file, from plan, URL, result and samples.
+type FileText = fn(&LoadPlan, &str, &Outcome, &[Sample]) -> anyhow::Result<String>;
+
 /// Output files, created before the load so that a wrong path does not cost a measurement.
-pub struct Files {
-    hlog: Option<(PathBuf, File)>,
-    csv: Option<(PathBuf, File)>,
-    fortio: Option<(PathBuf, File)>,
-    perf: Option<(PathBuf, File)>,
-}
+pub struct Files(Vec<(PathBuf, File, FileText)>);
 
 impl Files {
     /// Creates the files that the arguments name.
     pub fn create(wanted: &OutputArgs) -> Result<Self, String> {
-        let create = |path: &Option<PathBuf>| {
-            let create = |path: &Path| {
-                File::create(path)
-                    .map(|file| (path.to_owned(), file))
-                    .map_err(|error| format!("cannot write {}: {error}", path.display()))
-            };
-            path.as_deref().map(create).transpose()
+        let kinds: [(&Option<PathBuf>, FileText); 4] = [
+            (&wanted.hlog, |_, _, outcome, _| {
+                Ok(outcome.result.latency_hlog.clone())
+            }),
+            (&wanted.csv, |plan, _, _, samples| {
+                Ok(samples_csv(&plan.load, samples))
+            }),
+            (&wanted.perf_csv, |plan, _, outcome, _| {
+                Ok(perf::csv(&plan.load, outcome))
+            }),
+            (&wanted.fortio, |plan, url, outcome, _| {
+                let result = fortio_result(plan, url, outcome);
+                Ok(serde_json::to_string_pretty(&result)? + "\n")
+            }),
+        ];
+        let named = kinds
+            .into_iter()
+            .filter_map(|(path, text)| Some((path.clone()?, text)));
+        let create = |(path, text): (PathBuf, FileText)| match File::create(&path) {
+            Ok(file) => Ok((path, file, text)),
+            Err(error) => Err(format!("cannot write {}: {error}", path.display())),
         };
-        Ok(Self {
-            hlog: create(&wanted.hlog)?,
-            csv: create(&wanted.csv)?,
-            fortio: create(&wanted.fortio)?,
-            perf: create(&wanted.perf_csv)?,
-        })
+        named.map(create).collect::<Result<_, _>>().map(Self)
     }
 
     /// Writes the files.
@@ -53,25 +60,10 @@ impl Files {
         outcome: &Outcome,
         samples: &[Sample],
     ) -> anyhow::Result<()> {
-        let failed = |path: &Path| format!("cannot write {}", path.display());
-        if let Some((path, mut file)) = self.hlog {
-            file.write_all(outcome.result.latency_hlog.as_bytes())
-                .with_context(|| failed(&path))?;
-        }
-        if let Some((path, mut file)) = self.csv {
-            file.write_all(samples_csv(&plan.load, samples).as_bytes())
-                .with_context(|| failed(&path))?;
-        }
-        if let Some((path, mut file)) = self.perf {
-            let text = perf::csv(&plan.load, outcome);
+        for (path, mut file, text) in self.0 {
+            let text = text(plan, url, outcome, samples)?;
             file.write_all(text.as_bytes())
-                .with_context(|| failed(&path))?;
-        }
-        if let Some((path, mut file)) = self.fortio {
-            let mut text = serde_json::to_string_pretty(&fortio_result(plan, url, outcome))?;
-            text.push('\n');
-            file.write_all(text.as_bytes())
-                .with_context(|| failed(&path))?;
+                .with_context(|| format!("cannot write {}", path.display()))?;
         }
         Ok(())
     }
