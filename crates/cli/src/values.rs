@@ -36,6 +36,22 @@ pub fn quantile(quantile: Quantile) -> String {
     }
 }
 
+/// The value of an exact quantile; `None` for a bound.
+pub fn exact(quantile: Quantile) -> Option<u64> {
+    match quantile {
+        Quantile::Exact(ns) => Some(ns),
+        Quantile::Above(_) | Quantile::TooFew => None,
+    }
+}
+
+/// The value of a quantile, or the bound that it is above.
+pub fn at_least(quantile: Quantile) -> Option<u64> {
+    match quantile {
+        Quantile::Exact(ns) | Quantile::Above(ns) => Some(ns),
+        Quantile::TooFew => None,
+    }
+}
+
 /// The largest value.
 pub fn largest(latencies: &Latencies) -> String {
     maybe(latencies.max().map(quantile))

@@ -3,14 +3,11 @@
 use std::fmt::Write;
 use std::process::ExitCode;
 
-use comfy_table::{Table, presets};
 use tare_lab::lab_state::{self, LabState};
 
 use crate::exit::Exit;
 use crate::screen::{print, print_json, say};
-
-/// Shown for a missing value.
-const MISSING: &str = "–";
+use crate::values::{maybe, table};
 
 /// Arguments of `tare lab ps`.
 #[derive(Debug, clap::Args)]
@@ -43,21 +40,18 @@ pub fn text(standing: &LabState) -> String {
         "{} · {} · {} · {} · held by process {}\n\n",
         standing.experiment, standing.arm, standing.level, standing.addressing, standing.holder_pid
     );
-    let mut table = Table::new();
-    table.load_style(presets::UTF8_HORIZONTAL_ONLY);
-    table.set_header(["pod", "address", "instance", "role", "what", "pid"]);
-    for one in &standing.inhabitants {
-        table.add_row([
+    let rows = standing.inhabitants.iter().map(|one| {
+        vec![
             one.pod.clone(),
             one.address.clone(),
             one.instance.clone(),
             one.role.clone(),
-            one.software.clone().unwrap_or_else(|| MISSING.to_owned()),
-            one.pid
-                .map_or_else(|| MISSING.to_owned(), |pid| pid.to_string()),
-        ]);
-    }
-    let _ = writeln!(page, "{}\n", table.trim_fmt());
+            maybe(one.software.as_ref()),
+            maybe(one.pid),
+        ]
+    });
+    let header = ["pod", "address", "instance", "role", "what", "pid"];
+    let _ = writeln!(page, "{}", table(&header, rows));
     for (edge, addresses) in &standing.endpoints {
         let _ = writeln!(page, "{edge} begins at {}", addresses.join(", "));
     }

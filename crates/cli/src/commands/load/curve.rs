@@ -15,7 +15,7 @@ use tare_schema::FORMAT_VERSION;
 use tare_schema::event::LoadEvent;
 use tare_schema::load::{Pacing, Stop};
 use tare_schema::search_report::{CurveReport, LatencyReport, PointReport};
-use tare_stats::{Latencies, Quantile, Range};
+use tare_stats::{Latencies, Range};
 
 use super::args::{Args, CurveRates};
 use super::classify_load_error;
@@ -24,7 +24,7 @@ use super::search::{busiest, generator_limit, plan_of, rest, run_probe};
 use crate::exit::{Exit, unmeasured};
 use crate::json_output::JsonOutput;
 use crate::screen;
-use crate::values::{columns, maybe_time};
+use crate::values::{columns, exact, maybe_time};
 
 /// Length of the load that measures the maximum rate.
 const MAX_RATE_WINDOW: Duration = Duration::from_secs(3);
@@ -221,13 +221,9 @@ fn add(
 }
 
 fn point(rate_per_s: f64, merged: &MergedRuns) -> Point {
-    let known = |quantile: Quantile| match quantile {
-        Quantile::Exact(ns) => Some(ns),
-        Quantile::Above(_) | Quantile::TooFew => None,
-    };
     let of = |latencies: &Latencies| {
-        let [p50, p90, p99, p999] = [0.5, 0.9, 0.99, 0.999].map(|q| known(latencies.quantile(q)));
-        [p50, p90, p99, p999, latencies.max().and_then(known)]
+        let [p50, p90, p99, p999] = [0.5, 0.9, 0.99, 0.999].map(|q| exact(latencies.quantile(q)));
+        [p50, p90, p99, p999, latencies.max().and_then(exact)]
     };
     Point {
         rate_per_s,

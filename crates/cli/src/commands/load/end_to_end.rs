@@ -14,7 +14,7 @@ use tare_schema::load::{
     Body, ClientSpec, FetchDepth, FetchFrom, FetchUntil, LoadPlan, Mix, Pacing, Payloads,
     ProduceSpec, Stop,
 };
-use tare_stats::{Latencies, Quantile};
+use tare_stats::Latencies;
 
 use super::args::Args;
 use super::generator_check::GeneratorCheck;
@@ -24,7 +24,7 @@ use super::{classify_load_error, measure, output, throughput, was_cut};
 use crate::exit::{Exit, bad_input};
 use crate::json_output::JsonOutput;
 use crate::screen;
-use crate::values::{largest, maybe, quantile};
+use crate::values::{exact, largest, maybe, quantile};
 
 /// Bytes of the timestamp in a record's value.
 const STAMP_BYTES: u64 = 8;
@@ -299,16 +299,12 @@ fn json(
     both: &BothSides,
     end_to_end: Option<&Latencies>,
 ) -> serde_json::Value {
-    let value = |quantile: Quantile| match quantile {
-        Quantile::Exact(ns) => Some(ns),
-        Quantile::Above(_) | Quantile::TooFew => None,
-    };
     let quantiles: serde_json::Map<String, serde_json::Value> = end_to_end
         .into_iter()
         .flat_map(|end_to_end| {
             QUANTILES
                 .iter()
-                .map(|&(name, q)| (name.to_owned(), value(end_to_end.quantile(q)).into()))
+                .map(|&(name, q)| (name.to_owned(), exact(end_to_end.quantile(q)).into()))
         })
         .collect();
     let mut read = both.read.result.clone();
@@ -321,7 +317,7 @@ fn json(
         "end_to_end_ns": {
             "count": end_to_end.map_or(0, Latencies::count),
             "quantiles": quantiles,
-            "max": end_to_end.and_then(Latencies::max).and_then(value),
+            "max": end_to_end.and_then(Latencies::max).and_then(exact),
         },
         "taken": both.acknowledged(),
         "arrived": both.received(),

@@ -6,10 +6,10 @@ use tare_schema::agent::{Calibration, GeneratorStats, SchedPolicy};
 use tare_schema::load::Sched;
 use tare_schema::load_report::GeneratorReport;
 use tare_schema::plan::Fitness;
-use tare_stats::{Latencies, Quantile};
+use tare_stats::Latencies;
 
 use super::summary::Rate;
-use crate::values::{counted, maybe, per_s};
+use crate::values::{at_least, counted, maybe, per_s};
 
 /// Acceptable share of answers without a kernel timestamp: the first ones on a connection, or at a step of the clock.
 const USER_TIMESTAMPS_MAX: f64 = 0.01;
@@ -59,10 +59,7 @@ impl GeneratorCheck {
 }
 
 fn median(latencies: Option<Latencies>) -> Option<u64> {
-    match latencies?.quantile(0.5) {
-        Quantile::Exact(ns) | Quantile::Above(ns) => Some(ns),
-        Quantile::TooFew => None,
-    }
+    at_least(latencies?.quantile(0.5))
 }
 
 fn share(part_ns: Option<u64>, whole_ns: Option<u64>) -> Option<f64> {

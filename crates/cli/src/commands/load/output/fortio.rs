@@ -8,10 +8,10 @@ use std::time::Duration;
 
 use serde::Serialize;
 use tare_load::{Outcome, Tag};
-use tare_report::quantity;
 use tare_schema::load::{ExpectStatus, LoadPlan, Stop};
-use tare_schema::metric::Unit;
-use tare_stats::{Latencies, Quantile};
+use tare_stats::Latencies;
+
+use crate::values::{at_least, maybe_time};
 
 /// Version of Fortio whose format this is.
 const FORTIO: &str = "1.68.0";
@@ -180,11 +180,10 @@ pub fn result(plan: &LoadPlan, url: &str, outcome: &Outcome) -> FortioResult {
 /// Labels with `latency`, which Fortio does not have: without it stalls would not show.
 fn labels(outcome: &Outcome) -> String {
     let latency = outcome.latency();
-    let of = |q| match latency.as_ref().map(|latency| latency.quantile(q)) {
-        Some(Quantile::Exact(ns) | Quantile::Above(ns)) => {
-            quantity::value(Unit::Nanoseconds, ns as f64)
-        }
-        Some(Quantile::TooFew) | None => quantity::MISSING.to_owned(),
+    let of = |q| {
+        let ns = latency.as_ref();
+        let ns = ns.and_then(|latency| at_least(latency.quantile(q)));
+        maybe_time(ns)
     };
     format!("tare latency p50 {}, p99 {}", of(0.5), of(0.99))
 }
@@ -259,12 +258,12 @@ impl Histogram {
         }
         let percentiles = PERCENTILES
             .iter()
-            .filter_map(|&percentile| match latencies.quantile(percentile / 100.0) {
-                Quantile::Exact(ns) | Quantile::Above(ns) => Some(Percentile {
+            .filter_map(|&percentile| {
+                let value = at_least(latencies.quantile(percentile / 100.0))?;
+                Some(Percentile {
                     percentile,
-                    value: seconds(ns),
-                }),
-                Quantile::TooFew => None,
+                    value: seconds(value),
+                })
             })
             .collect();
         Self {

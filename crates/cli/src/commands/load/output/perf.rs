@@ -2,9 +2,10 @@
 
 use tare_load::Outcome;
 use tare_schema::load::{FetchSpec, LoadSpec, ProduceSpec};
-use tare_stats::{Latencies, Quantile};
+use tare_stats::Latencies;
 
 use crate::commands::load::throughput;
+use crate::values::exact;
 
 /// Header line of kafka-consumer-perf-test.
 const CONSUMER: &str = "start.time, end.time, data.consumed.in.MB, MB.sec, data.consumed.in.nMsg, nMsg.sec, \
@@ -65,7 +66,7 @@ fn produced(outcome: &Outcome) -> String {
         let ns = latency.as_ref().and_then(value);
         ns.map_or_else(String::new, |ns| format!("{:.3}", ns / 1e6))
     };
-    let quantile = |q: f64| of(&|latency| exact(latency.quantile(q)));
+    let quantile = |q: f64| of(&|latency| Some(exact(latency.quantile(q))? as f64));
     [
         time(result.window_start_unix_us),
         time(result.window_start_unix_us + result.window_ns / 1000),
@@ -73,21 +74,13 @@ fn produced(outcome: &Outcome) -> String {
         per_s(sent as f64, result.window_ns),
         per_s(sent as f64 * value_bytes / MIB, result.window_ns),
         of(&Latencies::mean_ns),
-        of(&|latency| latency.max().and_then(exact)),
+        of(&|latency| Some(exact(latency.max()?)? as f64)),
         quantile(0.5),
         quantile(0.95),
         quantile(0.99),
         quantile(0.999),
     ]
     .join(", ")
-}
-
-/// An exact value; `None` for a bound.
-fn exact(quantile: Quantile) -> Option<f64> {
-    match quantile {
-        Quantile::Exact(ns) => Some(ns as f64),
-        Quantile::Above(_) | Quantile::TooFew => None,
-    }
 }
 
 /// Amount per second; empty for a duration of 0.
