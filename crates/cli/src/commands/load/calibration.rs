@@ -4,8 +4,6 @@
 //! within bounds. Only `tare load` does it: in an agent of an experiment it would disturb the measurement.
 
 use std::collections::BTreeMap;
-use std::net::SocketAddr;
-use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
@@ -14,12 +12,12 @@ use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 use serde::{Deserialize, Serialize};
 use tare_lab::cached;
 use tare_load::protocols::http1;
-use tare_load::{Outcome, StopHandle};
+use tare_load::{Load, Outcome};
 use tare_origin::{Limits, OriginOptions};
 use tare_schema::agent::Calibration;
 use tare_schema::load::{
-    Body, ConnectionRules, Cores, Endpoint, Expect, ExpectBody, ExpectStatus, LoadPlan, LoadSpec,
-    Mix, Pacing, Parts, Reach, RequestSpec, Stop, ThinkDistribution, Transport,
+    Body, ConnectionRules, Expect, ExpectBody, ExpectStatus, LoadPlan, LoadSpec, Mix, Pacing,
+    Parts, RequestSpec, Stop, ThinkDistribution, Transport,
 };
 
 /// Duration of the calibration.
@@ -161,7 +159,8 @@ fn measure(load: LoadSpec) -> anyhow::Result<(Calibration, Quality)> {
         },
         ..OriginOptions::default()
     })?;
-    let address = origin.local_addr();
+    let mut null_load = Load::get(&format!("http://{}/", origin.local_addr()))?;
+    null_load.plan_mut().load = load;
     let stop = tare_origin::StopHandle::new()?;
     let serving = std::thread::Builder::new().name("null server".into());
     let server = serving.spawn({
@@ -171,19 +170,14 @@ fn measure(load: LoadSpec) -> anyhow::Result<(Calibration, Quality)> {
             origin.run(stop)
         }
     })?;
-    let plan = plan_for(load, address);
-    let outcome = tare_load::run(
-        &plan,
-        &StopHandle::new(),
-        &mut |_| ControlFlow::Continue(()),
-    );
+    let outcome = null_load.run();
     stop.stop();
     let served = server.join();
     let outcome = outcome?;
     if !matches!(served, Ok(Ok(_))) {
         bail!("the calibration against the null server was aborted");
     }
-    figures(&plan.load, &outcome)
+    figures(&null_load.plan().load, &outcome)
 }
 
 /// Moves the server's thread to the other cores, where this process is pinned to one core: there it would compete with the
@@ -201,24 +195,6 @@ fn move_to_other_cores() {
         .for_each(|cpu| others.set(cpu));
     // Refused when there is no other core: then they share it.
     let _ = sched_setaffinity(None, &others);
-}
-
-fn plan_for(load: LoadSpec, address: SocketAddr) -> LoadPlan {
-    LoadPlan {
-        version: tare_schema::FORMAT_VERSION,
-        role: "null".into(),
-        start_at_unix_us: None,
-        seed: 1,
-        endpoint: Endpoint {
-            addresses: vec![address],
-            host: address.to_string(),
-        },
-        reach: Reach::Private,
-        address_overrides: Vec::new(),
-        cores: Cores::Shared,
-        cpu_per_exchange_ns: None,
-        load,
-    }
 }
 
 fn figures(load: &LoadSpec, outcome: &Outcome) -> anyhow::Result<(Calibration, Quality)> {
@@ -329,7 +305,9 @@ mod tests {
         load.pacing = pacing;
         load.requests[0].body = body;
         load.client = ClientSpec::with(500, &Http2Options { streams: 8 });
-        plan_for(load, SocketAddr::from(([127, 0, 0, 1], 1)))
+        let mut planned = Load::get("http://127.0.0.1:1/").unwrap();
+        planned.plan_mut().load = load;
+        planned.plan().clone()
     }
 
     fn null_load_of(pacing: Pacing) -> LoadSpec {
