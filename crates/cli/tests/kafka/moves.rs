@@ -50,7 +50,7 @@ fn show(bed: &Bed) -> Value {
 }
 
 fn nothing() -> Value {
-    json!({"moving": [], "throttles": {"brokers": {}, "topics": {}}})
+    json!({"reassignments": [], "throttles": {"brokers": {}, "topics": {}}})
 }
 
 #[test]
@@ -111,7 +111,11 @@ fn a_watch_that_is_interrupted_leaves_the_move_which_is_then_cancelled() {
         let moving = show(&bed);
         (moving["throttles"]["brokers"]["3"] == 1000).then_some(moving)
     });
-    assert_eq!(moving["moving"].as_array().unwrap().len(), 2, "{moving}");
+    assert_eq!(
+        moving["reassignments"].as_array().unwrap().len(),
+        2,
+        "{moving}"
+    );
     let (code, words) = bed.refused(&["reassign", "plan", "slow"]);
     assert_eq!(code, Some(2), "{words}");
     assert!(words.contains("moving already"), "{words}");
@@ -135,11 +139,11 @@ fn a_watch_that_is_interrupted_leaves_the_move_which_is_then_cancelled() {
         words.contains("reassign watch") && words.contains("reassign cancel"),
         "{words}"
     );
-    assert_eq!(show(&bed)["moving"].as_array().unwrap().len(), 2);
+    assert_eq!(show(&bed)["reassignments"].as_array().unwrap().len(), 2);
 
     bed.json(&["reassign", "cancel"]);
     wait_for(LIMIT, "end of the move", || {
-        (show(&bed)["moving"] == json!([])).then_some(())
+        (show(&bed)["reassignments"] == json!([])).then_some(())
     });
     bed.text(&["reassign", "watch"]);
     wait_for(LIMIT, "throttles gone", || {

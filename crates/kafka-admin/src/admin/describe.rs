@@ -35,7 +35,7 @@ pub struct ClusterDescription {
     /// Partitions with replicas that are missing or behind.
     pub under_replicated: usize,
     /// Partitions that are not led by their preferred leader.
-    pub led_by_another: usize,
+    pub preferred_replica_imbalance: usize,
 }
 
 /// A broker.
@@ -116,7 +116,7 @@ impl Admin {
             replicas: all.iter().map(|one| one.replicas.len()).sum(),
             offline: all.iter().filter(|one| one.leader.is_none()).count(),
             under_replicated: all.iter().filter(|one| one.is_under_replicated()).count(),
-            led_by_another: all.iter().filter(|one| !one.is_preferred_led()).count(),
+            preferred_replica_imbalance: all.iter().filter(|one| !one.is_preferred_led()).count(),
         })
     }
 

@@ -51,7 +51,7 @@ fn show_cluster(view: &ClusterDescription) -> anyhow::Result<()> {
         (view.offline, "without a leader", which),
         (view.under_replicated, "under-replicated", which),
         (
-            view.led_by_another,
+            view.preferred_replica_imbalance,
             "not led by the preferred leader",
             elect,
         ),

@@ -48,7 +48,7 @@ pub struct Outputs {
     /// `reassign plan`, and the file that `reassign run` reads
     reassign_plan: ReassignmentPlan,
     /// `reassign show`, and a line of `reassign watch`
-    reassign_show: Motion,
+    reassign_show: Reassignments,
     /// `reassign run`: the plan that was begun
     reassign_run: ReassignmentPlan,
     /// `reassign cancel`
@@ -104,9 +104,9 @@ pub struct Configured {
 
 /// What is moving.
 #[derive(Debug, PartialEq, Eq, Serialize, JsonSchema)]
-pub struct Motion {
+pub struct Reassignments {
     /// Partitions on their way.
-    pub moving: Vec<OngoingReassignment>,
+    pub reassignments: Vec<OngoingReassignment>,
     /// Limits on copying.
     pub throttles: Throttles,
 }

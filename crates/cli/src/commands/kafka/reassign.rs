@@ -17,7 +17,7 @@ use crate::signals::Interruption;
 use crate::values::{MISSING, bytes, counted};
 
 use super::CommonArgs;
-use super::json_schema::Motion;
+use super::json_schema::Reassignments;
 use super::output::{list, partition, table};
 
 /// Most moves that are printed; the file has all.
@@ -237,16 +237,13 @@ fn begin(admin: &mut Admin, args: &RunArgs, common: &CommonArgs) -> anyhow::Resu
     Ok(Exit::Done)
 }
 
-/// The ongoing reassignments and throttles.
-fn motion(admin: &mut Admin) -> anyhow::Result<Motion> {
-    Ok(Motion {
-        moving: admin.reassignments()?,
-        throttles: admin.throttles()?,
-    })
-}
-
 fn show(admin: &mut Admin, common: &CommonArgs) -> anyhow::Result<()> {
-    common.show(&motion(admin)?, |Motion { moving, throttles }| {
+    let found = Reassignments {
+        reassignments: admin.reassignments()?,
+        throttles: admin.throttles()?,
+    };
+    common.show(&found, |found| {
+        let (moving, throttles) = (&found.reassignments, &found.throttles);
         if moving.is_empty() {
             print("nothing is moving\n")?;
         } else {
@@ -274,7 +271,7 @@ fn show(admin: &mut Admin, common: &CommonArgs) -> anyhow::Result<()> {
 }
 
 fn copied(one: &OngoingReassignment) -> String {
-    match (one.copied_bytes, one.wanted_bytes) {
+    match (one.copied_bytes, one.total_bytes) {
         (Some(copied), Some(wanted)) => {
             format!("{} of {}", bytes(copied as f64), bytes(wanted as f64))
         }
@@ -314,7 +311,7 @@ fn remove_own_throttles(admin: &mut Admin) -> anyhow::Result<Throttles> {
     let mut throttles = admin.throttles()?;
     let all = throttles.topics.len();
     throttles.topics.retain(|_, topic| {
-        let mut names = topic.leading.iter().chain(&topic.following);
+        let mut names = topic.leader_replicas.iter().chain(&topic.follower_replicas);
         !names.any(|name| name == "*")
     });
     if throttles.topics.len() < all {
@@ -356,7 +353,10 @@ fn watch(admin: &mut Admin, common: &CommonArgs) -> anyhow::Result<Exit> {
             if common.json {
                 let throttles = admin.throttles()?;
                 // That nobody reads it is noticed below.
-                let _ = print_event(&Motion { moving, throttles });
+                let _ = print_event(&Reassignments {
+                    reassignments: moving,
+                    throttles,
+                });
             } else {
                 print(&format!("{progress}\n"))?;
             }
@@ -385,7 +385,7 @@ fn progress(moving: &[OngoingReassignment]) -> String {
         return "nothing is moving".to_owned();
     }
     let copied: i64 = moving.iter().filter_map(|one| one.copied_bytes).sum();
-    let wanted: i64 = moving.iter().filter_map(|one| one.wanted_bytes).sum();
+    let wanted: i64 = moving.iter().filter_map(|one| one.total_bytes).sum();
     let known = match wanted {
         0 => String::new(),
         _ => format!(

@@ -319,8 +319,8 @@ fn json(
             "quantiles": quantiles,
             "max": end_to_end.and_then(Latencies::max).and_then(exact),
         },
-        "taken": both.acknowledged(),
-        "arrived": both.received(),
+        "acknowledged": both.acknowledged(),
+        "received": both.received(),
         "missing": both.missing(),
     })
 }

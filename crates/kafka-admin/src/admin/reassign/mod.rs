@@ -37,7 +37,7 @@ pub struct OngoingReassignment {
     /// Bytes that the new copies have together; unknown when a broker does not say.
     pub copied_bytes: Option<i64>,
     /// Bytes that they will have: what the leader has now, for each of them.
-    pub wanted_bytes: Option<i64>,
+    pub total_bytes: Option<i64>,
 }
 
 impl Admin {
@@ -136,7 +136,7 @@ impl Admin {
                 adding: ids(&one.adding_replicas),
                 removing: ids(&one.removing_replicas),
                 copied_bytes: None,
-                wanted_bytes: None,
+                total_bytes: None,
             }));
         }
         all.sort_by(|a, b| (&a.topic, a.partition).cmp(&(&b.topic, b.partition)));
@@ -241,7 +241,7 @@ impl Admin {
                 .iter()
                 .map(|id| size(*id).unwrap_or(0).min(full_size));
             one.copied_bytes = Some(copies.sum());
-            one.wanted_bytes = i64::try_from(one.adding.len())
+            one.total_bytes = i64::try_from(one.adding.len())
                 .ok()
                 .map(|count| full_size.saturating_mul(count));
         }

@@ -34,9 +34,9 @@ pub struct Throttles {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Throttled {
     /// Those copied from.
-    pub leading: Vec<String>,
+    pub leader_replicas: Vec<String>,
     /// Those copied to.
-    pub following: Vec<String>,
+    pub follower_replicas: Vec<String>,
 }
 
 impl Throttles {
@@ -48,8 +48,10 @@ impl Throttles {
             let topic = throttles.topics.entry(one.topic.clone()).or_default();
             let name = |broker: i32| format!("{}:{broker}", one.partition);
             // Any current replica may be the source.
-            topic.leading.extend(one.from.iter().map(|id| name(*id)));
-            topic.following.extend(one.adding().map(name));
+            topic
+                .leader_replicas
+                .extend(one.from.iter().map(|id| name(*id)));
+            topic.follower_replicas.extend(one.adding().map(name));
             let brokers: BTreeSet<i32> = one.from.iter().copied().chain(one.adding()).collect();
             let rates = brokers.into_iter().map(|broker| (broker, rate));
             throttles.brokers.extend(rates);
@@ -64,7 +66,8 @@ impl Throttles {
             return;
         };
         let lists = self.topics.values();
-        let replicas = lists.flat_map(|topic| topic.leading.iter().chain(&topic.following));
+        let replicas =
+            lists.flat_map(|topic| topic.leader_replicas.iter().chain(&topic.follower_replicas));
         let named = replicas.filter_map(|replica| replica.split_once(':')?.1.parse().ok());
         for broker in named.filter(|broker| live.contains(broker)) {
             self.brokers.entry(broker).or_insert(rate);
@@ -111,8 +114,8 @@ impl Admin {
                     .collect()
             };
             let throttled = Throttled {
-                leading: list(LEADER_REPLICAS),
-                following: list(FOLLOWER_REPLICAS),
+                leader_replicas: list(LEADER_REPLICAS),
+                follower_replicas: list(FOLLOWER_REPLICAS),
             };
             if let (Resource::Topic(name), false) = (resource, throttled == Throttled::default()) {
                 throttles.topics.insert(name, throttled);
@@ -162,8 +165,8 @@ impl Admin {
         }
         for (name, throttled) in &throttles.topics {
             let changes = [
-                (LEADER_REPLICAS, &throttled.leading),
-                (FOLLOWER_REPLICAS, &throttled.following),
+                (LEADER_REPLICAS, &throttled.leader_replicas),
+                (FOLLOWER_REPLICAS, &throttled.follower_replicas),
             ]
             .map(|(key, list)| ConfigOp::Set(key.to_owned(), list.join(",")));
             self.alter_configs(&Resource::Topic(name.clone()), &changes, Mode::Apply)?;
@@ -204,8 +207,8 @@ mod tests {
     #[test]
     fn a_limit_of_which_a_broker_has_not_heard_is_taken_away_there_too() {
         let throttled = Throttled {
-            leading: vec!["0:1".to_owned(), "0:2".to_owned()],
-            following: vec!["0:3".to_owned(), "0:4".to_owned(), "*".to_owned()],
+            leader_replicas: vec!["0:1".to_owned(), "0:2".to_owned()],
+            follower_replicas: vec!["0:3".to_owned(), "0:4".to_owned(), "*".to_owned()],
         };
         let topics = BTreeMap::from([("t".to_owned(), throttled)]);
         let mut throttles = Throttles {
@@ -249,7 +252,7 @@ mod tests {
         );
         let topic = &throttles.topics["t"];
         assert_eq!(
-            (&topic.leading[..], &topic.following[..]),
+            (&topic.leader_replicas[..], &topic.follower_replicas[..]),
             (
                 &["0:1".to_owned(), "0:2".to_owned()][..],
                 &["0:3".to_owned()][..]
