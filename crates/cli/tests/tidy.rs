@@ -475,7 +475,7 @@ fn the_last_lines_of_all_tests_tell_what_failed_how_to_repeat_it_and_the_totals(
         let file = folder.path().join("said");
         fs::write(&file, said).unwrap();
         let output = std::process::Command::new(root().join("scripts/repeat-tests"))
-            .arg("--sum-up")
+            .arg("--summary")
             .arg(&file)
             .output();
         String::from_utf8(output.unwrap().stdout).unwrap()

@@ -31,9 +31,9 @@ pub struct ClusterDescription {
     /// Replicas of all partitions.
     pub replicas: usize,
     /// Partitions without a leader.
-    pub offline: usize,
+    pub offline_partitions: usize,
     /// Partitions with replicas that are missing or behind.
-    pub under_replicated: usize,
+    pub under_replicated_partitions: usize,
     /// Partitions that are not led by their preferred leader.
     pub preferred_replica_imbalance: usize,
 }
@@ -56,7 +56,7 @@ pub struct BrokerDescription {
     /// Replicas that it has.
     pub replicas: usize,
     /// Of them, those that are not in sync.
-    pub replicas_not_in_sync: usize,
+    pub out_of_sync_replicas: usize,
     /// Where it listens, as it is configured; unknown when it is down or this user may not ask.
     pub listeners: Option<String>,
     /// What it tells clients, as it is configured.
@@ -95,9 +95,9 @@ impl Admin {
             one.replicas
                 .iter()
                 .for_each(|id| note(*id, |broker| &mut broker.replicas));
-            let replicas_not_in_sync = one.replicas.iter().filter(|id| !one.in_sync.contains(id));
-            replicas_not_in_sync
-                .for_each(|id| note(*id, |broker| &mut broker.replicas_not_in_sync));
+            let out_of_sync_replicas = one.replicas.iter().filter(|id| !one.in_sync.contains(id));
+            out_of_sync_replicas
+                .for_each(|id| note(*id, |broker| &mut broker.out_of_sync_replicas));
             if let Some(first) = one.replicas.first() {
                 note(*first, |broker| &mut broker.preferred);
             }
@@ -114,8 +114,8 @@ impl Admin {
             topics: topics.len(),
             partitions: all.len(),
             replicas: all.iter().map(|one| one.replicas.len()).sum(),
-            offline: all.iter().filter(|one| one.leader.is_none()).count(),
-            under_replicated: all.iter().filter(|one| one.is_under_replicated()).count(),
+            offline_partitions: all.iter().filter(|one| one.leader.is_none()).count(),
+            under_replicated_partitions: all.iter().filter(|one| one.is_under_replicated()).count(),
             preferred_replica_imbalance: all.iter().filter(|one| !one.is_preferred_led()).count(),
         })
     }

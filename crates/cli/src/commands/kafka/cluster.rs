@@ -33,7 +33,7 @@ fn show_cluster(view: &ClusterDescription) -> anyhow::Result<()> {
             maybe(broker.rack.as_ref()),
             broker.leaders.to_string(),
             broker.replicas.to_string(),
-            broker.replicas_not_in_sync.to_string(),
+            broker.out_of_sync_replicas.to_string(),
         ]
     });
     let header = [
@@ -48,8 +48,8 @@ fn show_cluster(view: &ClusterDescription) -> anyhow::Result<()> {
     let which = "`tare kafka topics list --unhealthy` shows which";
     let elect = "`tare kafka elect --all` gives it back";
     for (number, what, next) in [
-        (view.offline, "without a leader", which),
-        (view.under_replicated, "under-replicated", which),
+        (view.offline_partitions, "without a leader", which),
+        (view.under_replicated_partitions, "under-replicated", which),
         (
             view.preferred_replica_imbalance,
             "not led by the preferred leader",
@@ -80,7 +80,7 @@ fn show_broker(broker: &BrokerDescription) -> anyhow::Result<()> {
         broker.leaders,
         broker.preferred,
         counted(broker.replicas, "replica"),
-        broker.replicas_not_in_sync,
+        broker.out_of_sync_replicas,
         maybe(broker.listeners.as_ref()),
         maybe(broker.advertised.as_ref()),
     ))
