@@ -25,7 +25,7 @@ use rig::{MS, plan, request};
 use tare_load::protocols::http2::Http2Options;
 use tare_load::{Progress, run};
 use tare_origin::{
-    ClientAuth, Identity, OriginOptions, SessionTickets, StopHandle, TlsOptions, TlsVersions, bind,
+    Identity, OriginOptions, SessionTickets, StopHandle, TlsOptions, TlsVersions, bind,
 };
 use tare_schema::load::{
     ClientSpec, FetchDepth, FetchFrom, FetchShare, FetchSpec, FetchUntil, LoadPlan, Pacing,
@@ -197,7 +197,7 @@ fn a_worker_allocates_per_sample_and_not_per_exchange_on_any_protocol_and_transp
     let secure = Serving::start(OriginOptions {
         tls: Some(TlsOptions {
             identity: Identity::SelfSigned { ca_out: None },
-            clients: ClientAuth::None,
+            client_ca: None,
             tickets: SessionTickets::On,
             versions: TlsVersions::Both,
         }),

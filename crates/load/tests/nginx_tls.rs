@@ -13,8 +13,7 @@ use tare_load::Outcome;
 use tare_load::protocols::grpc::GrpcOptions;
 use tare_load::protocols::http2::Http2Options;
 use tare_origin::{
-    ClientAuth, Identity, OriginOptions, SessionTickets, StopHandle, TlsOptions, TlsVersions,
-    Totals, bind,
+    Identity, OriginOptions, SessionTickets, StopHandle, TlsOptions, TlsVersions, Totals, bind,
 };
 use tare_schema::load::{
     Body, CallSpec, ClientSpec, ExpectBody, LoadPlan, Pacing, Resumption, Stop, TlsSpec, TlsVersion,
@@ -200,7 +199,7 @@ struct Running {
 }
 
 impl Running {
-    fn start(authority: &Authority, clients: ClientAuth) -> Self {
+    fn start(authority: &Authority, client_ca: Option<PathBuf>) -> Self {
         let shown = authority.sign("localhost", Validity::Now).identity;
         let origin = bind(OriginOptions {
             tls: Some(TlsOptions {
@@ -208,7 +207,7 @@ impl Running {
                     certificate: PathBuf::from(shown.certificate),
                     key: PathBuf::from(shown.key),
                 },
-                clients,
+                client_ca,
                 tickets: SessionTickets::On,
                 versions: TlsVersions::Both,
             }),
@@ -273,12 +272,7 @@ fn each_protocol_runs_over_tls_and_mtls_and_the_origin_has_answered_every_reques
     for certified in [None, Some(ours)] {
         let origin = Running::start(
             &authority,
-            match &certified {
-                None => ClientAuth::None,
-                Some(_) => ClientAuth::Required {
-                    ca: PathBuf::from(people.file()),
-                },
-            },
+            certified.as_ref().map(|_| PathBuf::from(people.file())),
         );
         let mut sent = 0;
         for (version, word, _) in VERSIONS {
@@ -304,12 +298,7 @@ fn each_protocol_runs_over_tls_and_mtls_and_the_origin_has_answered_every_reques
 #[test]
 fn an_origin_that_certifies_its_clients_answers_none_without_on_any_protocol() {
     let (authority, people) = (Authority::new(), Authority::new());
-    let origin = Running::start(
-        &authority,
-        ClientAuth::Required {
-            ca: PathBuf::from(people.file()),
-        },
-    );
+    let origin = Running::start(&authority, Some(PathBuf::from(people.file())));
     for (version, ..) in VERSIONS {
         for client in protocols() {
             let spec = only(version, believing(&authority));

@@ -85,12 +85,6 @@ pub(crate) struct Acceptor {
     last: usize,
 }
 
-/// Why accepting paused.
-enum Paused {
-    NothingWaits,
-    Exhausted,
-}
-
 impl Acceptor {
     pub(crate) fn new(
         mut listeners: Vec<(TcpListener, ListenerKind)>,
@@ -120,10 +114,7 @@ impl Acceptor {
     pub(crate) fn run(mut self) -> io::Result<()> {
         let mut events = Events::with_capacity(4);
         loop {
-            let poll_timeout = match self.accept_all() {
-                Paused::NothingWaits => None,
-                Paused::Exhausted => Some(EXHAUSTED_PAUSE),
-            };
+            let poll_timeout = self.accept_all();
             match self.poll.poll(&mut events, poll_timeout) {
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
                 other => other?,
@@ -134,28 +125,25 @@ impl Acceptor {
         }
     }
 
-    fn accept_all(&mut self) -> Paused {
-        let mut paused = Paused::NothingWaits;
+    /// Accepts all that wait; returns the pause before the next attempt when there is one.
+    fn accept_all(&mut self) -> Option<Duration> {
+        let mut pause = None;
         for at in 0..self.listeners.len() {
-            if matches!(self.accept_from(at), Paused::Exhausted) {
-                paused = Paused::Exhausted;
-            }
+            pause = self.accept_from(at).or(pause);
         }
-        paused
+        pause
     }
 
-    fn accept_from(&mut self, at: usize) -> Paused {
+    fn accept_from(&mut self, at: usize) -> Option<Duration> {
         loop {
             let (listener, listener_kind) = &self.listeners[at];
             let listener_kind = *listener_kind;
             match listener.accept() {
                 Ok((stream, _)) => self.assign(stream, listener_kind),
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                    return Paused::NothingWaits;
-                }
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return None,
                 // EMFILE, ENFILE, ENOBUFS, ENOMEM; other errors concern one connection only.
                 Err(error) if matches!(error.raw_os_error(), Some(12 | 23 | 24 | 105)) => {
-                    return Paused::Exhausted;
+                    return Some(EXHAUSTED_PAUSE);
                 }
                 Err(_) => {}
             }

@@ -20,6 +20,9 @@ const KEEP_BYTES: usize = 4096;
 /// answers.
 const UNSENT_BYTES_MAX: usize = 256 * 1024;
 
+/// Everything is sent: wait a second for the client to close its side.
+const LINGER: Turn = Turn::WakeAfter(1_000_000_000);
+
 /// What the event loop does with a connection after a turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Turn {
@@ -31,8 +34,6 @@ pub(crate) enum Turn {
     WakeAfter(u64),
     /// A turn at this time of the monotonic clock, in nanoseconds.
     WakeAt(u64),
-    /// Everything is sent: wait a short time for the client to close.
-    Lingers,
     /// Drop the connection.
     Drop,
 }
@@ -278,7 +279,7 @@ impl Connection {
             // A TLS error: linger, so that the client can read the alert.
             Err(error) if error.kind() == io::ErrorKind::InvalidData => {
                 self.phase = Phase::Lingering;
-                ReceiveResult::Turn(Turn::Lingers)
+                ReceiveResult::Turn(LINGER)
             }
             Err(_) => ReceiveResult::Turn(Turn::Drop),
         }
@@ -357,7 +358,7 @@ impl Connection {
                     // Closing with unread input would reset the connection, and the answer could be lost.
                     self.phase = Phase::Lingering;
                     let ended = self.transport.finish().is_err();
-                    return Delivered::Turn(if ended { Turn::Drop } else { Turn::Lingers });
+                    return Delivered::Turn(if ended { Turn::Drop } else { LINGER });
                 }
             }
         }

@@ -64,4 +64,4 @@ pub use options::{Limits, OriginOptions, ReceiveTimestamps, ServerProtocol, TcpM
 pub use server::{Origin, bind};
 pub use stall::PlannedStall;
 pub use stop::StopHandle;
-pub use tls::{ClientAuth, Identity, SessionTickets, TlsOptions, TlsVersions};
+pub use tls::{Identity, SessionTickets, TlsOptions, TlsVersions};

@@ -3,7 +3,7 @@
 mod options;
 mod self_signed;
 
-pub use options::{ClientAuth, Identity, SessionTickets, TlsOptions, TlsVersions};
+pub use options::{Identity, SessionTickets, TlsOptions, TlsVersions};
 pub(crate) use options::{TlsServer, server};
 
 use std::io::{self, Read, Write};

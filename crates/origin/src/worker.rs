@@ -28,9 +28,6 @@ const IDLE_SLOT: usize = usize::MAX - 3;
 const EVENTS_PER_TURN: usize = 1024;
 const INPUT_BYTES: usize = 64 * 1024;
 
-/// How long to wait for the client to close its side.
-const LINGER_NS: u64 = 1_000_000_000;
-
 /// A worker, for connections of every transport and protocol.
 pub(crate) struct Worker {
     poll: Poll,
@@ -216,7 +213,6 @@ impl Worker {
             Turn::Again => self.again.push(slot),
             Turn::WakeAfter(delay_ns) => self.wake(slot, delay_ns),
             Turn::WakeAt(due_ns) => self.wake_at(slot, due_ns),
-            Turn::Lingers => self.wake(slot, LINGER_NS),
             Turn::Drop => self.drop_connection(slot),
         }
     }

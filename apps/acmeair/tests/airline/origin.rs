@@ -5,8 +5,7 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use tare_origin::{
-    ClientAuth, Identity, OriginOptions, ServerProtocol, SessionTickets, StopHandle, TlsOptions,
-    TlsVersions,
+    Identity, OriginOptions, ServerProtocol, SessionTickets, StopHandle, TlsOptions, TlsVersions,
 };
 
 /// All of it; 30 s on a machine with two busy cores.
@@ -26,7 +25,7 @@ fn over_a_database_in_memory_all_is_the_same() {
             identity: Identity::SelfSigned {
                 ca_out: Some(ca.clone()),
             },
-            clients: ClientAuth::default(),
+            client_ca: None,
             tickets: SessionTickets::default(),
             versions: TlsVersions::default(),
         }),

@@ -6,9 +6,8 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use tare_origin::{
-    BehaviourOverride, ClientAuth, Identity, Limits, OriginOptions, PlannedStall,
-    ReceiveTimestamps, ServerProtocol, SessionTickets, StopHandle, TcpMode, TcpSizes, TlsOptions,
-    TlsVersions,
+    BehaviourOverride, Identity, Limits, OriginOptions, PlannedStall, ReceiveTimestamps,
+    ServerProtocol, SessionTickets, StopHandle, TcpMode, TcpSizes, TlsOptions, TlsVersions,
 };
 
 use crate::arguments::choices;
@@ -182,10 +181,7 @@ impl TlsArgs {
         };
         Some(TlsOptions {
             identity,
-            clients: match &self.client_ca {
-                Some(ca) => ClientAuth::Required { ca: ca.clone() },
-                None => ClientAuth::None,
-            },
+            client_ca: self.client_ca.clone(),
             tickets: self.tickets,
             versions: self.tls_versions,
         })

@@ -18,8 +18,8 @@ use crate::options::ServerProtocol;
 pub struct TlsOptions {
     /// The server's certificate.
     pub identity: Identity,
-    /// Client authentication.
-    pub clients: ClientAuth,
+    /// PEM file of the authorities of whose certificates clients need one (mTLS); none without.
+    pub client_ca: Option<PathBuf>,
     /// Whether sessions can be resumed.
     pub tickets: SessionTickets,
     /// Versions of the protocol.
@@ -40,19 +40,6 @@ pub enum Identity {
     SelfSigned {
         /// Where the authority's certificate is written, for clients to trust.
         ca_out: Option<PathBuf>,
-    },
-}
-
-/// Client authentication.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub enum ClientAuth {
-    /// None: every client is accepted.
-    #[default]
-    None,
-    /// A certificate of these authorities is required (mTLS).
-    Required {
-        /// PEM file of the authorities.
-        ca: PathBuf,
     },
 }
 
@@ -106,9 +93,9 @@ pub(crate) fn server(
     let builder = ServerConfig::builder_with_provider(Arc::clone(&provider))
         .with_protocol_versions(&options.versions.list())
         .map_err(unusable)?;
-    let builder = match &options.clients {
-        ClientAuth::None => builder.with_no_client_auth(),
-        ClientAuth::Required { ca } => {
+    let builder = match &options.client_ca {
+        None => builder.with_no_client_auth(),
+        Some(ca) => {
             let verifier =
                 WebPkiClientVerifier::builder_with_provider(Arc::new(authorities(ca)?), provider)
                     .build()

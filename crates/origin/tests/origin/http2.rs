@@ -3,7 +3,7 @@
 use std::process::{Command, Output};
 
 use tare_origin::{
-    ClientAuth, Identity, OriginOptions, SessionTickets, TlsOptions, TlsVersions, expected_body,
+    Identity, OriginOptions, SessionTickets, TlsOptions, TlsVersions, expected_body,
 };
 
 use crate::rig::{Server, stamping};
@@ -28,7 +28,7 @@ fn over_tls(ca: &std::path::Path) -> Server {
             identity: Identity::SelfSigned {
                 ca_out: Some(ca.to_owned()),
             },
-            clients: ClientAuth::None,
+            client_ca: None,
             tickets: SessionTickets::On,
             versions: TlsVersions::Both,
         }),

@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
 use tare_origin::{
-    ClientAuth, Identity, Limits, OriginOptions, ServerProtocol, SessionTickets, TcpMode,
-    TlsOptions, TlsVersions,
+    Identity, Limits, OriginOptions, ServerProtocol, SessionTickets, TcpMode, TlsOptions,
+    TlsVersions,
 };
 
 use crate::rig::{HANG, Server, stamping};
@@ -17,7 +17,7 @@ pub fn made(folder: &TempDir) -> TlsOptions {
         identity: Identity::SelfSigned {
             ca_out: Some(folder.path().join("ca.pem")),
         },
-        clients: ClientAuth::None,
+        client_ca: None,
         tickets: SessionTickets::On,
         versions: TlsVersions::Both,
     }
@@ -134,9 +134,7 @@ fn only_certified_clients_are_served_where_that_is_asked_for() {
     let folder = tempfile::tempdir().unwrap();
     let (key, certificate) = client_identity(&folder);
     let mut options = made(&folder);
-    options.clients = ClientAuth::Required {
-        ca: folder.path().join("client-ca.pem"),
-    };
+    options.client_ca = Some(folder.path().join("client-ca.pem"));
     let server = server(ServerProtocol::Http1, options);
     let url = format!("https://localhost:{}/?size=3", server.address.port());
     let ca = folder.path().join("ca.pem");
