@@ -217,7 +217,7 @@ fn the_values_keys_and_partitions_are_those_of_the_plan() {
                 }
             }
         }
-        assert_eq!((values, of_key.len()), (1000, 100), "{codec}");
+        assert_eq!((values, of_key.len()), (1000, 100), "{codec:?}");
         // As `Utils.toPositive(Utils.murmur2("key-07")) % 3` has it.
         assert_eq!(
             of_key[&b"key-07"[..]],
