@@ -15,7 +15,7 @@ use crate::name::EdgePattern;
 use crate::named;
 use crate::plan::{Edge, PartKind, RoleLoad};
 use crate::problem::hint;
-use crate::protocol::{self, Protocols, Requests};
+use crate::protocol::{self, LoadInfo, Requests};
 use crate::script;
 use crate::topology::Settings;
 use crate::units::Period;
@@ -254,11 +254,9 @@ fn spec(
     }
     let ns = |period: Option<Period>, default: u64| period.map_or(default, Period::as_ns);
     let requests = requests(scope, root, role, kind, settings);
+    let load = protocol::find(scope.catalog.protocols, protocol).and_then(|info| info.load);
     let keys = keys_of(kind, folder, settings);
-    let client = keys.and_then(|keys| {
-        let protocols = scope.catalog.protocols;
-        client_of(protocols, (protocol, connections), &requests, keys)
-    });
+    let client = keys.and_then(|keys| client_of(load, (protocol, connections), &requests, keys));
     let client = match client {
         Ok(client) => client,
         Err(message) => {
@@ -270,15 +268,14 @@ fn spec(
         exchanges_max: def.exchanges_per_connection,
         open_over_ns: ns(def.connect_ramp, 0),
     };
-    let info = protocol::find(scope.catalog.protocols, protocol).and_then(|info| info.load);
-    if let Some(Err(message)) = info.map(|info| info.check_connections(protocol, &connections)) {
+    if let Some(Err(message)) = load.map(|load| load.check_connections(protocol, &connections)) {
         let key = match connections.exchanges_max {
             Some(_) => "exchanges_per_connection",
             None => "connect_ramp",
         };
         scope.problem(at(root, role, key), message);
     }
-    if let Err(message) = check_requests(scope.catalog.protocols, protocol, &requests) {
+    if let Err(message) = check_requests(load, protocol, &requests) {
         scope.problem(root.key_place(&role.path), message);
     }
     let usual = LoadSpec::new(client);
@@ -299,12 +296,12 @@ fn spec(
 
 /// The client of a load, with the options that the workload gives. A protocol that only edges have has no options.
 fn client_of(
-    protocols: Protocols,
+    load: Option<LoadInfo>,
     (name, connections): (&str, u32),
     requests: &[RequestSpec],
     options: Map<String, Value>,
 ) -> Result<ClientSpec, String> {
-    let Some(load) = protocol::find(protocols, name).and_then(|info| info.load) else {
+    let Some(load) = load else {
         return Ok(ClientSpec::new(name, connections));
     };
     let mut client = (load.client)(connections, requests);
@@ -315,11 +312,10 @@ fn client_of(
 
 /// Whether requests are what the protocol needs.
 fn check_requests(
-    protocols: Protocols,
+    load: Option<LoadInfo>,
     name: &str,
     requests: &[RequestSpec],
 ) -> Result<(), String> {
-    let load = protocol::find(protocols, name).and_then(|info| info.load);
     match load.map(|load| load.requests) {
         Some(Requests::One) if requests.len() > 1 => Err(format!(
             "over {name} all exchanges are of one size: give the workload just one request"

@@ -420,33 +420,24 @@ fn merge_quick(scope: &mut Scope<'_>, written: &Node, form: Form) -> Node {
     root
 }
 
+/// Keeps the named arms, in the order of the file: it is the same in both forms.
 fn keep_arms(scope: &mut Scope<'_>, root: &mut Node, names: &[Node]) {
-    let Some(Node {
-        mark,
-        value: Value::List(arms),
-    }) = root.get("arms").cloned()
-    else {
+    let name_of = |arm: &Node| arm.get("name").and_then(Node::text).map(String::from);
+    let Some(mut arms) = root.get("arms").cloned() else {
         return;
     };
-    let name_of = |arm: &Node| arm.get("name").and_then(Node::text).map(String::from);
-    let known: Vec<String> = arms.iter().filter_map(name_of).collect();
+    let known: Vec<String> = arms.items().iter().filter_map(name_of).collect();
     let wanted: Vec<&str> = names.iter().filter_map(Node::text).collect();
-    for node in names {
-        if let Some(name) = node
-            .text()
-            .filter(|name| !known.iter().any(|arm| arm == name))
-        {
+    for (node, name) in names.iter().filter_map(|node| Some((node, node.text()?))) {
+        if !known.iter().any(|arm| arm == name) {
             scope.problem(node.mark, unknown("arm", name, &known));
         }
     }
-    // The order of the file is kept: it is the same in both forms.
-    let kept: Vec<Node> = arms
-        .into_iter()
-        .filter(|arm| name_of(arm).is_some_and(|name| wanted.contains(&name.as_str())))
-        .collect();
-    if !kept.is_empty() {
-        let value = Value::List(kept);
-        root.set(&["arms"], mark, Node { mark, value });
+    if let Value::List(arms) = &mut arms.value {
+        arms.retain(|arm| name_of(arm).is_some_and(|name| wanted.contains(&name.as_str())));
+    }
+    if !arms.items().is_empty() {
+        root.set(&["arms"], arms.mark, arms);
     }
 }
 

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::Scope;
+use super::topology::TopologyBuilder;
 use crate::catalog::WorkloadFolder;
 use crate::def::{
     ArmDef, EdgeSecurityDef, HopDef, HopRole, HopSecurity, InterceptionDef, SidecarDef,
@@ -239,92 +240,74 @@ fn via<'a>(arm: &'a ArmDef, node: &Node, edge: &Edge) -> Vec<(&'a HopDef, Mark)>
     hops.map(|(index, hop)| (hop, place(index))).collect()
 }
 
-/// Routes of all edges, between every two of their instances.
-pub(super) fn routes(
-    scope: &mut Scope<'_>,
-    arm: &ArmDef,
-    node: &Node,
-    edges: &[Edge],
-    agents: &[(String, Edge)],
-    drafts: &InstanceDrafts,
-) -> Vec<Route> {
-    check_own(scope, arm, node, edges);
-    let mut routes = Vec::new();
-    for edge in edges {
-        // Calls of external parts are out of reach.
-        let callers = drafts.of_part(&edge.from).into_iter();
-        for from in callers.filter(|draft| !draft.external) {
-            let calls = from.role != InstanceRole::Agent
-                || agents
-                    .iter()
-                    .any(|(instance, over)| *instance == from.name && over == edge);
-            if !calls {
-                continue;
-            }
-            for to in drafts.of_part(&edge.to) {
-                if from.name != to.name {
-                    let mut builder = RouteBuilder {
-                        scope,
-                        arm,
-                        node,
-                        edge,
-                        drafts,
-                    };
-                    routes.push(builder.route(&from, &to));
+impl TopologyBuilder<'_, '_> {
+    /// Routes of all edges, between every two of their instances.
+    pub(super) fn routes(&mut self, drafts: &InstanceDrafts) -> Vec<Route> {
+        self.check_own();
+        let mut routes = Vec::new();
+        for edge in self.edges {
+            // Calls of external parts are out of reach.
+            let callers = drafts.of_part(&edge.from).into_iter();
+            for from in callers.filter(|draft| !draft.external) {
+                let mut agents = self.agents.iter();
+                let is_over =
+                    |(instance, over): &(String, Edge)| *instance == from.name && over == edge;
+                if from.role == InstanceRole::Agent && !agents.any(is_over) {
+                    continue;
+                }
+                for to in drafts.of_part(&edge.to) {
+                    if from.name != to.name {
+                        routes.push(self.route(drafts, edge, &from, &to));
+                    }
                 }
             }
         }
+        self.check_mtls_used(&routes);
+        routes
     }
-    check_mtls_used(scope, arm, node, &routes);
-    routes
-}
 
-fn check_own(scope: &mut Scope<'_>, arm: &ArmDef, node: &Node, edges: &[Edge]) {
-    let Some(EdgeSecurityDef::Edges(patterns)) = &arm.edge_security else {
-        return;
-    };
-    for pattern in patterns.keys() {
-        let mark = node.key_place(&["edge_security", pattern]);
-        super::workload::check_edge(scope, mark, pattern, edges);
+    fn check_own(&mut self) {
+        let Some(EdgeSecurityDef::Edges(patterns)) = &self.arm.edge_security else {
+            return;
+        };
+        for pattern in patterns.keys() {
+            let mark = self.node.key_place(&["edge_security", pattern]);
+            super::workload::check_edge(self.scope, mark, pattern, self.edges);
+        }
     }
-}
 
-/// Reports mTLS between sidecars that applies to no route: it would be measured as if it did.
-fn check_mtls_used(scope: &mut Scope<'_>, arm: &ArmDef, node: &Node, routes: &[Route]) {
-    let mut sidecars = arm.sidecars.iter().flat_map(|sidecars| sidecars.all());
-    let requested = sidecars.any(|def| def.security == Some(HopSecurity::Mtls));
-    let mut segments = routes.iter().flat_map(|route| &route.segments);
-    let made = segments.any(|segment| segment.security == Security::Mtls);
-    if requested && !made {
-        let message =
-            "security: mtls applies to no hop: no edge leads from one proxy of this arm to another";
-        scope.problem(node.place(&["sidecars", "security"]), message);
+    /// Reports mTLS between sidecars that applies to no route: it would be measured as if it did.
+    fn check_mtls_used(&mut self, routes: &[Route]) {
+        let mut sidecars = self.arm.sidecars.iter().flat_map(|sidecars| sidecars.all());
+        let requested = sidecars.any(|def| def.security == Some(HopSecurity::Mtls));
+        let mut segments = routes.iter().flat_map(|route| &route.segments);
+        let made = segments.any(|segment| segment.security == Security::Mtls);
+        if requested && !made {
+            let message = "security: mtls applies to no hop: no edge leads from one proxy of this arm to another";
+            let mark = self.node.place(&["sidecars", "security"]);
+            self.scope.problem(mark, message);
+        }
     }
-}
 
-/// Builds the route of an edge between two instances.
-struct RouteBuilder<'w, 's> {
-    scope: &'w mut Scope<'s>,
-    arm: &'w ArmDef,
-    node: &'w Node,
-    edge: &'w Edge,
-    drafts: &'w InstanceDrafts,
-}
-
-impl RouteBuilder<'_, '_> {
     fn interception(&self, sidecar: &InstanceDraft) -> Interception {
         let wanted = sidecar.sidecar.as_ref().and_then(|def| def.interception);
         self.scope.redirection.interception(wanted)
     }
 
-    fn route(&mut self, from: &InstanceDraft, to: &InstanceDraft) -> Route {
+    fn route(
+        &mut self,
+        drafts: &InstanceDrafts,
+        edge: &Edge,
+        from: &InstanceDraft,
+        to: &InstanceDraft,
+    ) -> Route {
         // An external part has a fixed security.
-        let external = self.scope.external.own(&self.edge.to);
-        let own = external.or_else(|| own(self.arm, self.edge));
-        let own = own.unwrap_or(self.edge.security);
-        let before = self.drafts.sidecar_of(&from.name, self.edge);
-        let after = self.drafts.sidecar_of(&to.name, self.edge);
-        let hops = via(self.arm, self.node, self.edge);
+        let external = self.scope.external.own(&edge.to);
+        let own = external.or_else(|| own(self.arm, edge));
+        let own = own.unwrap_or(edge.security);
+        let before = drafts.sidecar_of(&from.name, edge);
+        let after = drafts.sidecar_of(&to.name, edge);
+        let hops = via(self.arm, self.node, edge);
         let mut proxies = Vec::new();
         let mut segments = Vec::new();
         if let Some(sidecar) = before {
@@ -345,27 +328,27 @@ impl RouteBuilder<'_, '_> {
             if hop.hop == HopRole::Sni && own == Security::Plaintext {
                 let message = format!(
                     "a hop sni routes by the name in TLS, but edge {} carries no TLS of its own",
-                    self.edge.name()
+                    edge.name()
                 );
                 self.scope.problem(*mark, message);
             }
             let name = hop_name(hop);
             if proxies.contains(&name) {
-                let message = format!("\"{name}\" stands twice on edge {}", self.edge.name());
+                let message = format!("\"{name}\" stands twice on edge {}", edge.name());
                 self.scope.problem(*mark, message);
             }
             proxies.push(name);
             segments.push(segment(wanted, Interception::Explicit));
         }
         if let Some(sidecar) = after {
-            let wanted = self.last_security(before, sidecar, proxies.is_empty());
+            let wanted = self.last_security(edge, before, sidecar, proxies.is_empty());
             proxies.push(sidecar.name.clone());
             segments.push(segment(wanted, self.interception(sidecar)));
         }
         segments.push(segment(HopSecurity::Plaintext, Interception::Explicit));
-        let protocol = self.protocol(own, &proxies);
+        let protocol = self.protocol(drafts, edge, own, &proxies);
         Route {
-            edge: self.edge.name(),
+            edge: edge.name(),
             from: from.name.clone(),
             to: to.name.clone(),
             protocol,
@@ -378,6 +361,7 @@ impl RouteBuilder<'_, '_> {
     /// Security of the segment to the called part's sidecar.
     fn last_security(
         &mut self,
+        edge: &Edge,
         before: Option<&InstanceDraft>,
         after: &InstanceDraft,
         first: bool,
@@ -397,7 +381,7 @@ impl RouteBuilder<'_, '_> {
         {
             let text = format!(
                 "the sidecars at both ends of {} have different security: write the same for both",
-                self.edge.name()
+                edge.name()
             );
             self.scope
                 .problem(after.mark.unwrap_or(self.node.mark), text);
@@ -406,42 +390,47 @@ impl RouteBuilder<'_, '_> {
     }
 
     /// Protocol that the proxies of a route see.
-    fn protocol(&mut self, own: Security, proxies: &[String]) -> String {
+    fn protocol(
+        &mut self,
+        drafts: &InstanceDrafts,
+        edge: &Edge,
+        own: Security,
+        proxies: &[String],
+    ) -> String {
         const TCP: &str = "tcp";
         let protocols = self.scope.catalog.protocols;
         let over_tcp = |name: &str| protocol::find(protocols, name).map(|info| info.over_tcp);
-        let never_tcp = over_tcp(&self.edge.protocol) == Some(OverTcp::Impossible);
+        let never_tcp = over_tcp(&edge.protocol) == Some(OverTcp::Impossible);
         if never_tcp && own != Security::Plaintext {
-            let (edge, protocol) = (self.edge.name(), &self.edge.protocol);
+            let (edge, protocol) = (edge.name(), &edge.protocol);
             let message = format!("edge {edge}: there is no TLS over {protocol}");
             self.scope.problem(self.node.mark, message);
         }
         // End-to-end TLS hides the protocol.
-        let edge = if own == Security::Plaintext || never_tcp {
-            self.edge.protocol.clone()
-        } else {
-            TCP.to_owned()
+        let visible = match own {
+            Security::Tls | Security::Mtls if !never_tcp => TCP,
+            _ => edge.protocol.as_str(),
         };
-        let mut seen = edge.clone();
+        let mut seen = visible.to_owned();
         for stop in proxies {
-            let Some(draft) = self.drafts.get(stop) else {
+            let Some(draft) = drafts.get(stop) else {
                 continue;
             };
             let mark = draft.mark.unwrap_or(self.node.mark);
             if let Some((requested, place)) = &draft.treat_as
-                && *requested != edge
+                && *requested != visible
                 && (requested != TCP || never_tcp)
             {
                 let message = format!(
                     "edge {} cannot be treated as {requested}{}",
-                    self.edge.name(),
-                    hint(requested, [edge.as_str(), TCP])
+                    edge.name(),
+                    hint(requested, [visible, TCP])
                 );
                 self.scope.problem(*place, message);
                 continue;
             }
             let requested = draft.treat_as.as_ref();
-            let wanted = requested.map_or(&edge, |(requested, _)| requested);
+            let wanted = requested.map_or(visible, |(requested, _)| requested.as_str());
             let speaks = |protocol: &str| draft.speaks.iter().any(|known| known == protocol);
             let as_tcp = over_tcp(wanted) == Some(OverTcp::Usual) && speaks(TCP);
             if wanted == TCP && speaks(TCP) || as_tcp && !speaks(wanted) {
@@ -450,7 +439,7 @@ impl RouteBuilder<'_, '_> {
                 let message = format!(
                     "target \"{}\" does not speak {wanted} (edge {}): it speaks {}",
                     draft.target,
-                    self.edge.name(),
+                    edge.name(),
                     list(&draft.speaks)
                 );
                 self.scope.problem(mark, message);

@@ -49,13 +49,13 @@ pub(super) fn arms(
 }
 
 /// An arm whose test bed is being resolved.
-struct TopologyBuilder<'b, 's> {
-    scope: &'b mut Scope<'s>,
-    arm: &'b ArmDef,
-    node: &'b Node,
+pub(super) struct TopologyBuilder<'b, 's> {
+    pub(super) scope: &'b mut Scope<'s>,
+    pub(super) arm: &'b ArmDef,
+    pub(super) node: &'b Node,
     folder: &'b WorkloadFolder,
-    edges: &'b [Edge],
-    agents: &'b [(String, Edge)],
+    pub(super) edges: &'b [Edge],
+    pub(super) agents: &'b [(String, Edge)],
     resolved: &'b workload::ResolvedWorkload,
     /// Settings of targets for every arm.
     of_targets: &'b BTreeMap<Name, Settings>,
@@ -71,14 +71,7 @@ impl TopologyBuilder<'_, '_> {
         self.instance_settings(&mut drafts);
         lacking::note(self.scope, (self.arm, self.node), self.edges, &mut drafts);
         let authz_drafts = ext_authz::drafts(self.scope, self.of_targets, self.node, &mut drafts);
-        let mut routes = routing::routes(
-            self.scope,
-            self.arm,
-            self.node,
-            self.edges,
-            self.agents,
-            &drafts,
-        );
+        let mut routes = self.routes(&drafts);
         let ext_authz = ext_authz::routes(self.scope, &authz_drafts, &mut routes);
         let pods = start::pods(&drafts);
         let pods = self.sites.pods(self.scope, (self.arm, self.node), pods);
