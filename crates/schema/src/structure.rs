@@ -68,7 +68,7 @@ impl<'a> Checker<'a> {
         let mut schema = schema;
         // A longer chain of references is a cycle.
         for _ in 0..16 {
-            let Some(reference) = schema.get("$ref").and_then(Json::as_str) else {
+            let Some(reference) = word_in(schema, "$ref") else {
                 break;
             };
             match self.root.pointer(reference.trim_start_matches('#')) {
@@ -104,9 +104,7 @@ impl<'a> Checker<'a> {
 
     /// Allowed words, if all other branches are numbers.
     fn words_beside_numbers(&self, branches: &'a [Json]) -> Option<Vec<&'a str>> {
-        let is_number = |branch: &&Json| {
-            self.resolved(branch).get("type").and_then(Json::as_str) == Some("number")
-        };
+        let is_number = |branch: &&Json| word_in(self.resolved(branch), "type") == Some("number");
         let others = branches.iter().filter(|branch| !is_number(branch));
         self.words(others)
     }
@@ -116,13 +114,13 @@ impl<'a> Checker<'a> {
         let mut words = Vec::new();
         for branch in branches {
             let branch = self.resolved(branch);
-            if let Some(word) = branch.get("const").and_then(Json::as_str) {
+            if let Some(word) = word_in(branch, "const") {
                 words.push(word);
             } else if let Some(listed) = branch.get("enum").and_then(Json::as_array) {
                 words.extend(listed.iter().filter_map(Json::as_str));
             } else if let Some(inner) = crate::structure::branches(branch) {
                 words.extend(self.words(inner)?);
-            } else if branch.get("type").and_then(Json::as_str) != Some("null") {
+            } else if word_in(branch, "type") != Some("null") {
                 return None;
             }
         }
@@ -181,7 +179,7 @@ impl<'a> Checker<'a> {
     }
 
     fn wanted(&self, schema: &'a Json, kinds: &[&str]) -> String {
-        match schema.get("format").and_then(Json::as_str) {
+        match word_in(schema, "format") {
             Some("period") => return String::from("a time such as 700ms"),
             Some("size") => return String::from("a size such as 1kB"),
             Some("share") => return String::from("a share such as 5%"),
@@ -275,10 +273,10 @@ impl<'a> Checker<'a> {
             let words: Vec<&str> = words.iter().filter_map(Json::as_str).collect();
             return self.word(&words, node, found);
         }
-        if let Some(word) = schema.get("const").and_then(Json::as_str) {
+        if let Some(word) = word_in(schema, "const") {
             return self.word(&[word], node, found);
         }
-        let Some(format) = schema.get("format").and_then(Json::as_str) else {
+        let Some(format) = word_in(schema, "format") else {
             return;
         };
         let wrong = units::check_format(format, text).or_else(|| name::check_format(format, text));
@@ -296,7 +294,7 @@ impl<'a> Checker<'a> {
     ) {
         let value = number.as_f64().unwrap_or(f64::NAN);
         let bound = |key: &str| schema.get(key).and_then(Json::as_f64);
-        let format = schema.get("format").and_then(Json::as_str).unwrap_or("");
+        let format = word_in(schema, "format").unwrap_or("");
         let text = if let Some(text) = units::check_format(format, &number.to_string()) {
             text
         } else if let Some(least) = bound("exclusiveMinimum").filter(|least| value <= *least) {
@@ -315,6 +313,11 @@ impl<'a> Checker<'a> {
     }
 }
 
+/// The text of a key.
+fn word_in<'a>(schema: &'a Json, key: &str) -> Option<&'a str> {
+    schema.get(key).and_then(Json::as_str)
+}
+
 fn branches(schema: &Json) -> Option<&[Json]> {
     ["anyOf", "oneOf"]
         .iter()
@@ -325,7 +328,7 @@ fn branches(schema: &Json) -> Option<&[Json]> {
 
 /// `arm "both"`: the word for the schema's type, and the name if the map has one.
 fn context(schema: &Json, node: &Node) -> String {
-    let word = schema.get("x-word").and_then(Json::as_str);
+    let word = word_in(schema, "x-word");
     let name = node.get("name").and_then(Node::text);
     match (word, name) {
         (Some(word), Some(name)) => format!("{word} \"{name}\""),

@@ -1,16 +1,16 @@
 //! Preparation steps of a level.
 
 use std::collections::BTreeSet;
+use std::str::FromStr;
 use std::time::Duration;
 
 use super::workload::ResolvedWorkload;
 use super::{Input, Scope, audit, load, request};
-use crate::catalog::WorkloadFolder;
-use crate::def::{FilledDef, LoadDef, LoadModel, PrepareDef, TopicDef};
-use crate::load::LoadSpec;
+use crate::def::{LoadDef, LoadModel, PrepareDef, TopicDef};
 use crate::name::Name;
 use crate::plan::{Preparation, PreparedTopic, RoleLoad, TRIAL};
 use crate::problem::unknown;
+use crate::topology::Settings;
 use crate::units::Period;
 
 /// Prefix of the names of topics that Tare may create and delete on external clusters.
@@ -40,13 +40,7 @@ pub(super) fn steps(
             continue;
         };
         let made = match (&step.topic, &step.request) {
-            (Some(wanted), _) => {
-                let made = topic((name, step), wanted, folder, resolved);
-                made.map(|made| match &wanted.prefill {
-                    Some(filled) => self::filled(scope, input, made, filled, resolved),
-                    None => made,
-                })
-            }
+            (Some(wanted), _) => topic(scope, input, (name, step), wanted, resolved),
             (None, Some(request)) => {
                 let over = (step.edge.as_ref(), step.timeout);
                 let ask = audit::ask(request, over, folder, resolved, loads);
@@ -103,83 +97,59 @@ pub(super) fn check_topics(
     }
 }
 
-/// Adds the load that fills the topic.
-fn filled(
+fn topic(
     scope: &mut Scope<'_>,
     input: Input<'_>,
-    mut made: Preparation,
-    def: &FilledDef,
-    resolved: &ResolvedWorkload,
-) -> Preparation {
-    let records = request::fill(&def.records, &resolved.settings)
-        .ok()
-        .and_then(|text| text.parse().ok())
-        .filter(|records| *records > 0);
-    let mark = input.root.key_place(&["prepare"]);
-    let Some(records) = records else {
-        let message = format!(
-            "step \"{}\" of the workload: \"{}\" is no number of records",
-            made.step(),
-            def.records
-        );
-        scope.problem(mark, message);
-        return made;
-    };
-    let def = LoadDef {
-        kind: Some(def.load.clone()),
-        model: Some(LoadModel::Max),
-        connections: Some(1),
-        exchanges: Some(records),
-        warmup: Some(Period(Duration::ZERO)),
-        timeout: Some(Period(FILL_TIMEOUT)),
-        ..LoadDef::default()
-    };
-    let load = load::alone(scope, input, &def, resolved);
-    let Preparation::Topic { topic, fill, .. } = &mut made else {
-        return made;
-    };
-    *fill = load.map(|mut load: LoadSpec| {
-        for request in &mut load.requests {
-            request.path.clone_from(topic);
-        }
-        Box::new(load)
-    });
-    made
-}
-
-fn topic(
     (step, prepare): (&str, &PrepareDef),
     def: &TopicDef,
-    folder: &WorkloadFolder,
     resolved: &ResolvedWorkload,
 ) -> Result<Preparation, String> {
-    if !folder.def.parts.contains_key(&def.part) {
-        return Err(unknown("part", &def.part, folder.def.parts.keys()));
+    let (parts, settings) = (&input.folder.def.parts, &resolved.settings);
+    if !parts.contains_key(&def.part) {
+        return Err(unknown("part", &def.part, parts.keys()));
     }
-    let fill = |text: &str| request::fill(text, &resolved.settings);
-    let name = fill(&def.name)?;
-    if resolved.external.of(&def.part).is_some() && !name.starts_with(OWN) {
+    let topic = request::fill(&def.name, settings)?;
+    if resolved.external.of(&def.part).is_some() && !topic.starts_with(OWN) {
         return Err(format!(
             "\"{}\" is external, and of its topics Tare makes and deletes only those whose names begin with {OWN}",
             def.part
         ));
     }
-    let number = |text: &str| -> Result<u32, String> {
-        let filled = fill(text)?;
-        filled
-            .parse()
-            .ok()
-            .filter(|number| *number > 0)
-            .ok_or_else(|| format!("\"{filled}\" is no number above 0"))
-    };
+    let mut fill = None;
+    if let Some(filled) = &def.prefill {
+        let load = LoadDef {
+            kind: Some(filled.load.clone()),
+            model: Some(LoadModel::Max),
+            connections: Some(1),
+            exchanges: Some(number(&filled.records, settings)?),
+            warmup: Some(Period(Duration::ZERO)),
+            timeout: Some(Period(FILL_TIMEOUT)),
+            ..LoadDef::default()
+        };
+        fill = load::alone(scope, input, &load, resolved).map(Box::new);
+        for request in fill.iter_mut().flat_map(|load| &mut load.requests) {
+            request.path.clone_from(&topic);
+        }
+    }
     Ok(Preparation::Topic {
         step: step.to_owned(),
         when: prepare.when.unwrap_or_default(),
         part: def.part.0.clone(),
         port: def.port.clone(),
-        topic: name,
-        partitions: number(&def.partitions)?,
-        replicas: u16::try_from(number(&def.replicas)?).map_err(|error| error.to_string())?,
-        fill: None,
+        topic,
+        partitions: number(&def.partitions, settings)?,
+        replicas: number(&def.replicas, settings)?,
+        fill,
     })
+}
+
+/// A number above 0, with settings filled in.
+fn number<T: FromStr + From<u8> + PartialOrd>(
+    text: &str,
+    settings: &Settings,
+) -> Result<T, String> {
+    let filled = request::fill(text, settings)?;
+    let number = filled.parse::<T>().ok();
+    let number = number.filter(|number| *number > T::from(0));
+    number.ok_or_else(|| format!("\"{filled}\" is no number above 0"))
 }

@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::Scope;
 use super::load::Role;
-use crate::def::{BodyDef, LoadKindDef, PartsDef, RequestDef};
+use crate::def::{LoadKindDef, PartsDef, RequestDef};
 use crate::load::{Body, Expect, ExpectBody, ExpectStatus, Parts, RequestSpec};
 use crate::problem::hint;
 use crate::topology::Settings;
@@ -44,16 +44,11 @@ pub(super) fn request(def: &RequestDef, settings: &Settings) -> Result<RequestSp
             .map(|size| size.0)
             .map_err(|error| error.to_string())
     };
-    let body = match &def.body {
+    let body = def.body.as_ref().map(|body| (&body.text, &body.filler));
+    let body = match body {
         None => Body::None,
-        Some(BodyDef {
-            text: Some(text),
-            filler: None,
-        }) => Body::Text { text: fill(text)? },
-        Some(BodyDef {
-            text: None,
-            filler: Some(filler),
-        }) => Body::Filler {
+        Some((Some(text), None)) => Body::Text { text: fill(text)? },
+        Some((None, Some(filler))) => Body::Filler {
             bytes: size(filler)?,
         },
         Some(_) => return Err(String::from("a body is text or filler, one of them")),

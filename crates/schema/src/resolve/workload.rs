@@ -8,7 +8,9 @@ use serde_json::Value as Json;
 use super::external::{Externals, refuse};
 use super::{Input, Scope};
 use crate::catalog::WorkloadFolder;
-use crate::def::{Concern, CountDef, SettingKind, WorkloadDef, WorkloadSettingDef};
+use crate::def::{
+    Concern, CountDef, SettingKind, WorkloadDef, WorkloadEdgeDef, WorkloadSettingDef,
+};
 use crate::external::EXTERNAL;
 use crate::name::EdgePattern;
 use crate::plan::{Edge, Part, PartKind};
@@ -80,30 +82,24 @@ fn in_range(def: &WorkloadSettingDef, value: &Json) -> Result<Json, String> {
 /// Edges of a workload; `*` stands for every service except the called part itself.
 pub(super) fn edges(def: &WorkloadDef) -> Vec<Edge> {
     let mut found: Vec<Edge> = Vec::new();
-    let make = |from: &str, to: &str, edge: &crate::def::WorkloadEdgeDef| Edge {
-        from: from.to_owned(),
-        to: to.to_owned(),
-        protocol: edge.protocol.clone(),
-        security: edge.security.unwrap_or(Security::Plaintext),
-    };
+    let names_both = |edge: &&WorkloadEdgeDef| edge.edge.sides().0 != "*";
     // An edge that names both parts takes precedence over a wildcard.
-    for edge in &def.edges {
+    let (named, wildcards): (Vec<_>, Vec<_>) = def.edges.iter().partition(names_both);
+    for edge in named.into_iter().chain(wildcards) {
         let (from, to) = edge.edge.sides();
-        if from != "*" {
-            found.push(make(from, to, edge));
-        }
-    }
-    for edge in &def.edges {
-        let (from, to) = edge.edge.sides();
-        if from != "*" {
-            continue;
-        }
-        for (name, part) in &def.parts {
-            let known = found
-                .iter()
-                .any(|edge| edge.from == name.0 && edge.to == to);
-            if part.kind == PartKind::Service && name.0 != to && !known {
-                found.push(make(name, to, edge));
+        let services = def
+            .parts
+            .iter()
+            .filter(|(name, part)| from == "*" && part.kind == PartKind::Service && name.0 != to);
+        let services = services.map(|(name, _)| name.0.as_str());
+        for from in services.chain(Some(from).filter(|from| *from != "*")) {
+            if !found.iter().any(|edge| edge.from == from && edge.to == to) {
+                found.push(Edge {
+                    from: from.to_owned(),
+                    to: to.to_owned(),
+                    protocol: edge.protocol.clone(),
+                    security: edge.security.unwrap_or(Security::Plaintext),
+                });
             }
         }
     }
