@@ -205,7 +205,7 @@ fn the_values_keys_and_partitions_are_those_of_the_plan() {
                     batch.check().unwrap();
                     let mut body = Vec::new();
                     tare_kafka::compress::Decompressor::default()
-                        .decompress(codec, batch.body(), &mut body, 1 << 20)
+                        .decompress(super::compression(codec), batch.body(), &mut body, 1 << 20)
                         .unwrap();
                     for record in batch.header.records(&body) {
                         let record = record.unwrap();
