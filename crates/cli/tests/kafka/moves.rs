@@ -59,7 +59,7 @@ fn a_broker_is_emptied_by_a_throttled_plan_and_the_throttles_go() {
     let _tidy = Tidy(&bed);
     let folder = tempfile::tempdir().unwrap();
     let (path, plan) = planned(&bed, "emptied", folder.path());
-    assert_eq!(plan["copies"], 2);
+    assert_eq!(plan["replicas_to_copy"], 2);
     assert_eq!(plan["after"]["2"]["leaders"], 1);
     assert_eq!(plan["after"]["3"]["leaders"], 1);
     assert_narrow(&bed.text(&["reassign", "plan", "emptied", "--drain", "1"]));
@@ -93,7 +93,7 @@ fn a_broker_is_emptied_by_a_throttled_plan_and_the_throttles_go() {
     assert!(words.contains("make a new plan"), "{words}");
     // And a new one finds nothing to do.
     let again = bed.json(&["reassign", "plan", "emptied", "--drain", "1"]);
-    assert_eq!(again["moves"], json!([]));
+    assert_eq!(again["reassignments"], json!([]));
     bed.text(&["topics", "delete", "emptied", "--yes"]);
 }
 

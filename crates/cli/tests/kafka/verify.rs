@@ -21,7 +21,7 @@ fn equal_replicas_are_the_same_and_a_flipped_bit_is_found() {
     bed.produce("equal", 0, 20);
     let views = bed.json(&["verify", "equal"]);
     let view = &views[0];
-    assert_eq!(view["verdict"], "same", "{view}");
+    assert_eq!(view["result"], "identical", "{view}");
     assert_eq!(view["replicas"].as_array().unwrap().len(), 3);
     // The watermark of followers comes with their next fetch: what all have may end before the last batch.
     let batches = view["batches"].as_i64().unwrap();
@@ -50,7 +50,7 @@ fn equal_replicas_are_the_same_and_a_flipped_bit_is_found() {
     let output = finish(&mut bed.command(&words), crate::bed::LIMIT);
     assert_eq!(output.status.code(), Some(1));
     let views: serde_json::Value = serde_json::from_str(&stdout(&output)).unwrap();
-    assert_eq!(views[0]["verdict"], "differs", "{views}");
+    assert_eq!(views[0]["result"], "different", "{views}");
     let corrupt: Vec<i64> = views[0]["replicas"]
         .as_array()
         .unwrap()

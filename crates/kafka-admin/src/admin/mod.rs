@@ -29,7 +29,7 @@ pub use groups::{
 pub use log_dirs::{LogDir, ReplicaSize};
 pub use offsets::OffsetSpec;
 pub use topics::{PartitionInfo, TopicDescription};
-pub use verify::{Progress, Replica, ReplicaComparison, Verdict};
+pub use verify::{ComparisonResult, Progress, Replica, ReplicaComparison};
 
 /// An admin client of one cluster.
 #[derive(Debug)]

@@ -80,9 +80,9 @@ pub struct BrokerShare {
 #[serde(deny_unknown_fields)]
 pub struct ReassignmentPlan {
     /// Partitions that change, by topic and number.
-    pub moves: Vec<PartitionReassignment>,
+    pub reassignments: Vec<PartitionReassignment>,
     /// Replicas that are copied to another broker.
-    pub copies: usize,
+    pub replicas_to_copy: usize,
     /// What each broker has of these topics now.
     pub before: BTreeMap<i32, BrokerShare>,
     /// What each has afterwards.
@@ -142,8 +142,8 @@ pub fn plan(
     moves.retain(|one| one.from != one.to);
     moves.sort_by(|a, b| (&a.topic, a.partition).cmp(&(&b.topic, b.partition)));
     Ok(ReassignmentPlan {
-        copies: moves.iter().map(|one| one.adding().count()).sum(),
-        moves,
+        replicas_to_copy: moves.iter().map(|one| one.adding().count()).sum(),
+        reassignments: moves,
         before,
         after,
     })

@@ -29,7 +29,7 @@ fn placed(topic: &str, all: &[&[i32]]) -> Vec<ReplicaAssignment> {
 /// The partitions as the plan leaves them.
 fn after(partitions: &[ReplicaAssignment], plan: &ReassignmentPlan) -> Vec<ReplicaAssignment> {
     let mut all = partitions.to_vec();
-    for one in &plan.moves {
+    for one in &plan.reassignments {
         let mut named = all
             .iter_mut()
             .filter(|was| was.topic == one.topic && was.partition == one.partition);
@@ -272,7 +272,7 @@ proptest! {
         let first = plan(&case.candidates, &case.partitions, None).unwrap();
         let all = after(&case.partitions, &first);
         let second = plan(&case.candidates, &all, None).unwrap();
-        prop_assert!(second.moves.is_empty(), "{:?}", second.moves);
+        prop_assert!(second.reassignments.is_empty(), "{:?}", second.reassignments);
     }
 
     #[test]
@@ -289,11 +289,11 @@ proptest! {
         let all = after(&new, &made);
         let grown = candidates(1..=brokers + 1, 0);
         let plan = plan(&grown, &all, None).unwrap();
-        for one in &plan.moves {
+        for one in &plan.reassignments {
             prop_assert!(one.adding().all(|broker| broker == brokers + 1), "{:?}", one);
         }
         let share = all.len() * replicas / grown.len();
-        prop_assert_eq!(plan.copies, share);
+        prop_assert_eq!(plan.replicas_to_copy, share);
     }
 
     #[test]
@@ -316,7 +316,7 @@ proptest! {
             .collect();
         let candidates = candidates(1..=brokers, 0);
         let plan = plan(&candidates, &partitions, None).unwrap();
-        prop_assert_eq!(plan.copies, fewest(&candidates, &partitions));
+        prop_assert_eq!(plan.replicas_to_copy, fewest(&candidates, &partitions));
     }
 
     #[test]
@@ -346,7 +346,7 @@ fn racks_of_unequal_size_are_still_spread() {
         [6, 2, 2, 2],
         "the others share the rest"
     );
-    assert_eq!(plan.copies, 6);
+    assert_eq!(plan.replicas_to_copy, 6);
 }
 
 #[test]
@@ -355,14 +355,14 @@ fn a_brokers_rack_that_is_missing_makes_racks_not_count() {
     some[1].rack = None;
     let partitions = placed("t", &[&[1, 2], &[2, 3], &[3, 1]]);
     let plan = plan(&some, &partitions, None).unwrap();
-    assert!(plan.moves.is_empty());
+    assert!(plan.reassignments.is_empty());
 }
 
 #[test]
 fn leaders_are_evened_without_moving_data() {
     let partitions = placed("t", &[&[1, 2, 3], &[1, 3, 2], &[1, 2, 3]]);
     let plan = plan(&candidates(1..=3, 3), &partitions, None).unwrap();
-    assert_eq!((plan.copies, plan.moves.len()), (0, 2));
+    assert_eq!((plan.replicas_to_copy, plan.reassignments.len()), (0, 2));
     assert!(plan.after.values().all(|share| share.leaders == 1));
     assert_eq!(plan.before[&1].leaders, 3);
 }

@@ -143,10 +143,10 @@ fn plan(admin: &mut Admin, args: &PlanArgs, common: &CommonArgs) -> anyhow::Resu
 }
 
 fn show_plan(plan: &ReassignmentPlan, args: &PlanArgs) -> anyhow::Result<()> {
-    if plan.moves.is_empty() {
+    if plan.reassignments.is_empty() {
         return print("all is as it should be: nothing to move\n");
     }
-    let rows = plan.moves.iter().take(SHOWN_MAX).map(|one| {
+    let rows = plan.reassignments.iter().take(SHOWN_MAX).map(|one| {
         let adding: Vec<i32> = one.adding().collect();
         vec![
             format!("{}-{}", one.topic, one.partition),
@@ -159,8 +159,8 @@ fn show_plan(plan: &ReassignmentPlan, args: &PlanArgs) -> anyhow::Result<()> {
         &["partition", "brokers now", "brokers then", "new copies"],
         rows,
     )?;
-    if plan.moves.len() > SHOWN_MAX {
-        let more = plan.moves.len() - SHOWN_MAX;
+    if plan.reassignments.len() > SHOWN_MAX {
+        let more = plan.reassignments.len() - SHOWN_MAX;
         print(&format!("… and {more} more; --out FILE writes all\n"))?;
     }
     let brokers: BTreeSet<i32> = plan
@@ -187,8 +187,8 @@ fn show_plan(plan: &ReassignmentPlan, args: &PlanArgs) -> anyhow::Result<()> {
     };
     print(&format!(
         "{} change, {} copied; to do it:\n{next}\n",
-        counted(plan.moves.len(), "partition"),
-        counted(plan.copies, "replica"),
+        counted(plan.reassignments.len(), "partition"),
+        counted(plan.replicas_to_copy, "replica"),
     ))
 }
 
@@ -214,14 +214,14 @@ fn read(path: &str) -> anyhow::Result<ReassignmentPlan> {
 fn begin(admin: &mut Admin, args: &RunArgs, common: &CommonArgs) -> anyhow::Result<Exit> {
     let plan = read(&args.plan)?;
     let limit = args.throttle.as_deref().map(rate).transpose()?;
-    if plan.moves.is_empty() {
+    if plan.reassignments.is_empty() {
         print("the plan moves nothing\n")?;
         return Ok(Exit::Done);
     }
-    let partitions = counted(plan.moves.len(), "partition");
-    let copied = counted(plan.copies, "replica");
+    let partitions = counted(plan.reassignments.len(), "partition");
+    let copied = counted(plan.replicas_to_copy, "replica");
     common.confirm(&format!("move {partitions}, {copied} copied"))?;
-    admin.reassign(&plan.moves, limit)?;
+    admin.reassign(&plan.reassignments, limit)?;
     if args.watch {
         return watch(admin, common);
     }

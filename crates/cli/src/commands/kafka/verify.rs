@@ -1,6 +1,6 @@
 //! `tare kafka verify`: checks whether all replicas hold the same records.
 
-use tare_kafka_admin::admin::{Admin, Progress, ReplicaComparison, Verdict};
+use tare_kafka_admin::admin::{Admin, ComparisonResult, Progress, ReplicaComparison};
 use tare_report::quantity;
 use tare_schema::shown::shown;
 
@@ -47,24 +47,24 @@ pub fn run(admin: &mut Admin, args: &Args, common: &CommonArgs) -> anyhow::Resul
     }
     progress.clear();
     common.show(&views, |views| show(views))?;
-    let worst = views.iter().map(|view| view.verdict).max();
+    let worst = views.iter().map(|view| view.result).max();
     Ok(match worst {
-        None | Some(Verdict::Same | Verdict::Cleaned) => Exit::Done,
-        Some(Verdict::Incomplete) if views.iter().all(is_alone_or_same) => Exit::Done,
-        Some(Verdict::Incomplete | Verdict::Differs) => Exit::Failed,
+        None | Some(ComparisonResult::Identical | ComparisonResult::Compacted) => Exit::Done,
+        Some(ComparisonResult::Incomplete) if views.iter().all(is_alone_or_same) => Exit::Done,
+        Some(ComparisonResult::Incomplete | ComparisonResult::Different) => Exit::Failed,
     })
 }
 
 /// Whether the verdict is not incomplete, or is so only because the partition has a single replica.
 fn is_alone_or_same(view: &ReplicaComparison) -> bool {
-    view.verdict != Verdict::Incomplete || view.replicas.len() == 1 && view.notes.len() == 1
+    view.result != ComparisonResult::Incomplete || view.replicas.len() == 1 && view.notes.len() == 1
 }
 
 fn show(views: &[ReplicaComparison]) -> anyhow::Result<()> {
     let rows = views.iter().map(|view| {
         vec![
             format!("{}-{}", view.topic, view.partition),
-            word(view.verdict).to_owned(),
+            word(view.result).to_owned(),
             view.replicas.len().to_string(),
             format!("{}–{}", view.from, view.to),
             view.records.to_string(),
@@ -114,12 +114,12 @@ fn show(views: &[ReplicaComparison]) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn word(verdict: Verdict) -> &'static str {
-    match verdict {
-        Verdict::Same => "identical",
-        Verdict::Incomplete => "incomplete",
-        Verdict::Cleaned => "compacted differently",
-        Verdict::Differs => "DIFFERENT",
+fn word(result: ComparisonResult) -> &'static str {
+    match result {
+        ComparisonResult::Identical => "identical",
+        ComparisonResult::Incomplete => "incomplete",
+        ComparisonResult::Compacted => "compacted differently",
+        ComparisonResult::Different => "DIFFERENT",
     }
 }
 

@@ -41,7 +41,7 @@ pub struct ReplicaComparison {
     /// Number.
     pub partition: i32,
     /// The outcome.
-    pub verdict: Verdict,
+    pub result: ComparisonResult,
     /// What was read of each replica.
     pub replicas: Vec<Replica>,
     /// First offset compared.
@@ -63,15 +63,15 @@ pub struct ReplicaComparison {
 /// What was found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-pub enum Verdict {
+pub enum ComparisonResult {
     /// All replicas that could be read have the same, and all could.
-    Same,
+    Identical,
     /// Fewer than two replicas could be read, or not all.
     Incomplete,
     /// They differ where they may: each replica of a compacted topic is cleaned by itself.
-    Cleaned,
+    Compacted,
     /// They differ, or a checksum is wrong.
-    Differs,
+    Different,
 }
 
 /// A replica as it was read.
@@ -162,12 +162,12 @@ impl Admin {
         }
         let corrupt = readers.values().any(|one| one.view.corrupt > 0);
         let is_compacted = !found.differences.is_empty() && self.is_compacted(topic, &mut notes)?;
-        let verdict = match (found.differences.is_empty(), is_compacted) {
-            _ if corrupt => Verdict::Differs,
-            (false, false) => Verdict::Differs,
-            (false, true) => Verdict::Cleaned,
-            (true, _) if !is_complete || readers.len() < 2 => Verdict::Incomplete,
-            (true, _) => Verdict::Same,
+        let result = match (found.differences.is_empty(), is_compacted) {
+            _ if corrupt => ComparisonResult::Different,
+            (false, false) => ComparisonResult::Different,
+            (false, true) => ComparisonResult::Compacted,
+            (true, _) if !is_complete || readers.len() < 2 => ComparisonResult::Incomplete,
+            (true, _) => ComparisonResult::Identical,
         };
         if partition.replicas.len() < 2 {
             notes.push("it has one replica: there is nothing to compare with".to_owned());
@@ -175,7 +175,7 @@ impl Admin {
         Ok(ReplicaComparison {
             topic: topic.to_owned(),
             partition: partition.partition,
-            verdict,
+            result,
             replicas: readers.into_values().map(|one| one.view).collect(),
             from,
             to,
