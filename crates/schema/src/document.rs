@@ -17,10 +17,11 @@ use crate::yaml::{self, FILE_BYTES_MAX, Mark, Node};
 /// # Errors
 /// If it cannot be read.
 pub fn read_text(path: &Path) -> Result<String, Problems> {
-    let file = path.display().to_string();
-    let refuse = |message: String| Problems::one(&file, Mark::START, message);
-    read_regular_text(path, FILE_BYTES_MAX as u64)
-        .map_err(|error| refuse(format!("cannot be read: {error}")))
+    let read = read_regular_text(path, FILE_BYTES_MAX as u64);
+    read.map_err(|error| {
+        let file = path.display().to_string();
+        Problems::one(&file, Mark::START, format!("cannot be read: {error}"))
+    })
 }
 
 /// Parses a text and deserializes a type from it.

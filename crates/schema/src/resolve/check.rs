@@ -54,13 +54,17 @@ impl WorkloadCheck<'_> {
         self.problems.add(self.file, self.root.place(path), message);
     }
 
+    fn wrong_key(&mut self, path: &[&str], message: impl Into<String>) {
+        let mark = self.root.key_place(path);
+        self.problems.add(self.file, mark, message);
+    }
+
     fn settings(&mut self) {
         for (key, setting) in &self.def.settings {
             if self.def.parts.contains_key(key.as_str()) {
-                let mark = self.root.key_place(&["settings", key]);
                 let message =
                     format!("\"{key}\" is a part already: call the setting something else");
-                self.problems.add(self.file, mark, message);
+                self.wrong_key(&["settings", key], message);
             }
             if let Err(message) = setting_value(setting, &setting.default) {
                 self.wrong(&["settings", key, "default"], message);
@@ -229,10 +233,9 @@ impl WorkloadCheck<'_> {
         }
         for (step, calls) in &load.calls {
             if !steps.contains(&step.0.as_str()) {
-                let mark = self.root.key_place(&["loads", name, "calls", step]);
                 let hint = hint(step, &steps);
                 let message = format!("the session has no request \"{step}\"{hint}");
-                self.problems.add(self.file, mark, message);
+                self.wrong_key(&["loads", name, "calls", step], message);
             }
             self.called(&["loads", name, "calls", step], &calls.0, edges);
         }
@@ -242,16 +245,14 @@ impl WorkloadCheck<'_> {
     fn called(&mut self, place: &[&str], calls: &BTreeMap<EdgePattern, u32>, edges: &[Edge]) {
         for edge in calls.keys() {
             let place = [place, &[edge]].concat();
-            let mark = self.root.key_place(&place);
             let (from, _) = edge.sides();
             let client = self.def.parts.get(from);
             if !edges.iter().any(|known| known.name() == edge.0) {
-                let message = unknown_edge(edge, edges);
-                self.problems.add(self.file, mark, message);
+                self.wrong_key(&place, unknown_edge(edge, edges));
             } else if client.is_some_and(|part| part.kind == PartKind::Client) {
                 let message =
                     format!("edge \"{edge}\" begins at a client: that is the request itself");
-                self.problems.add(self.file, mark, message);
+                self.wrong_key(&place, message);
             }
         }
     }

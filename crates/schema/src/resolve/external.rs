@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 
-use super::{Choices, Input, Redirection, Scope, workload};
+use super::{Choices, Input, Scope, workload};
 use crate::catalog::WorkloadFolder;
 use crate::clusters::{ClusterSaslDef, ClusterTlsDef};
 use crate::def::ExternalMapDef;
@@ -28,7 +28,7 @@ const NO_ENVIRONMENT: &str =
 /// Reason: a login without a password.
 const NO_PASSWORD: &str = "no password: write password_file, a file beside the experiment";
 /// Reason: traffic cannot be redirected.
-const NO_REDIRECTION: &str =
+pub(super) const NO_REDIRECTION: &str =
     "what is external is reached over the host's own network, where no pod has one of its own";
 
 /// External parts with their addresses, by name.
@@ -359,11 +359,6 @@ pub(super) fn addressing(scope: &mut Scope<'_>, root: &Node, requested: Addressi
         scope.problem(mark, message);
     }
     Addressing::Loopback
-}
-
-/// Redirection in the presence of external parts.
-pub(super) fn no_redirection() -> Redirection {
-    Redirection::Impossible(NO_REDIRECTION.to_owned())
 }
 
 /// Reports a setting that external parts cannot have.

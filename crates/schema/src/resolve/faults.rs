@@ -6,7 +6,7 @@ use super::external::Externals;
 use super::{Input, Scope};
 use crate::catalog::WorkloadFolder;
 use crate::def::{ExperimentDef, FaultDef};
-use crate::load::{Acks, Body, ProduceSpec, Stop};
+use crate::load::{Acks, Body, ProduceSpec, RequestSpec, Stop};
 use crate::name::Name;
 use crate::plan::{
     Arm, FaultKind, Guarantee, PlannedFault, Preparation, PreparedTopic, ReadBackPlan, RoleLoad,
@@ -108,18 +108,14 @@ fn subjects(
     if instances.iter().any(|instance| instance.name == name) {
         return Ok(vec![name.to_owned()]);
     }
+    let is_part = folder.def.parts.contains_key(name);
     let numbered = |instance: &&Instance| {
         let rest = instance.name.strip_prefix(name);
         let number = rest.and_then(|rest| rest.strip_prefix('-'));
-        number.is_some_and(|number| number.parse::<u32>().is_ok())
+        is_part && number.is_some_and(|number| number.parse::<u32>().is_ok())
     };
-    let mut all: Vec<String> = match folder.def.parts.contains_key(name) {
-        true => {
-            let of_part = instances.iter().filter(numbered);
-            of_part.map(|instance| instance.name.clone()).collect()
-        }
-        false => Vec::new(),
-    };
+    let of_part = instances.iter().filter(numbered);
+    let mut all: Vec<String> = of_part.map(|instance| instance.name.clone()).collect();
     all.sort_by_key(|name| (name.len(), name.clone()));
     if all.is_empty() {
         let hint = hint(name, instances.iter().map(|instance| &instance.name));
@@ -173,16 +169,13 @@ fn topic_read_back(
 ) -> Result<Option<ReadBackPlan>, String> {
     let topics: Vec<PreparedTopic> = prepare.iter().filter_map(PreparedTopic::of).collect();
     let topic = match (&def.read_back, topics.as_slice()) {
-        (Some(name), topics) => Some(
-            topics
-                .iter()
-                .find(|topic| topic.step == name.0)
-                .ok_or_else(|| format!("no step \"{name}\" that makes a topic is taken"))?,
-        ),
-        (None, [one]) if !faults.is_empty() => Some(one),
-        (None, _) => None,
+        (Some(name), topics) => {
+            let topic = topics.iter().find(|topic| topic.step == name.0);
+            topic.ok_or_else(|| format!("no step \"{name}\" that makes a topic is taken"))?
+        }
+        (None, [one]) if !faults.is_empty() => one,
+        (None, _) => return Ok(None),
     };
-    let Some(topic) = topic else { return Ok(None) };
     let mut guarantees = vec![Guarantee::NoneLost, Guarantee::NoneDuplicated];
     let mut writers = 0;
     for role in load {
@@ -194,15 +187,11 @@ fn topic_read_back(
             continue;
         }
         writers += 1;
-        let short = role
-            .load
-            .requests
-            .iter()
-            .find(|request| match &request.body {
-                Body::Filler { bytes } => *bytes < VALUE_BYTES_MIN,
-                _ => false,
-            });
-        if short.is_some() {
+        let is_short = |request: &RequestSpec| match request.body {
+            Body::Filler { bytes } => bytes < VALUE_BYTES_MIN,
+            _ => false,
+        };
+        if role.load.requests.iter().any(is_short) {
             return Err(format!(
                 "records are numbered to be read back, so a payload has at least {VALUE_BYTES_MIN} bytes"
             ));

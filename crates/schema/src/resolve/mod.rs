@@ -285,7 +285,7 @@ fn plan(
 ) -> Plan {
     scope.external = Rc::new(external::externals(scope, input, choices));
     if !scope.external.is_empty() {
-        scope.redirection = external::no_redirection();
+        scope.redirection = Redirection::Impossible(external::NO_REDIRECTION.to_owned());
     }
     let compare = def.compare.unwrap_or(Compare::Arms);
     check_arm_names(scope, input, compare);

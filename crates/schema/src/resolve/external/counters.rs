@@ -115,15 +115,21 @@ fn source(
     reach: Reach,
 ) -> Result<CounterSource, String> {
     let mut from = from.clone();
-    let (url, pattern) = match &mut from {
-        CounterSource::Prometheus(page) => (&mut page.url, None),
-        CounterSource::Text(page) => (&mut page.url, Some(&page.pattern)),
-        CounterSource::Json(page) => {
-            if page.pointer.contains("{{") {
-                return Err("there are no templates here: leave {{ … }} out".to_owned());
-            }
-            (&mut page.url, None)
+    let url = match &mut from {
+        CounterSource::Prometheus(page) => &mut page.url,
+        CounterSource::Text(page) => {
+            Regex::new(&page.pattern).map_err(|error| {
+                // The last line of the error is the message; the lines before show the position.
+                let message = error.to_string();
+                let message = message.lines().last().unwrap_or_default();
+                format!("\"{}\" is no pattern: {message}", shown(&page.pattern))
+            })?;
+            &mut page.url
         }
+        CounterSource::Json(page) if page.pointer.contains("{{") => {
+            return Err("there are no templates here: leave {{ … }} out".to_owned());
+        }
+        CounterSource::Json(page) => &mut page.url,
         CounterSource::Jmx(_) | CounterSource::Log(_) | CounterSource::Command(_) => {
             return Err(
                 "an experiment asks no beans, reads no logs and runs no commands: read a page by prometheus, json or text"
@@ -131,14 +137,6 @@ fn source(
             );
         }
     };
-    if let Some(pattern) = pattern
-        && let Err(error) = Regex::new(pattern)
-    {
-        // The last line of the error is the message; the lines before show the position.
-        let message = error.to_string();
-        let message = message.lines().last().unwrap_or_default();
-        return Err(format!("\"{}\" is no pattern: {message}", shown(pattern)));
-    }
     *url = page(url, at, addresses, reach)?;
     Ok(from)
 }
