@@ -135,15 +135,11 @@ fn find(directories: &[PathBuf], name: &str, file: &str) -> Option<PathBuf> {
 }
 
 fn names(directories: &[PathBuf], file: &str) -> Vec<String> {
-    let mut found = BTreeSet::new();
-    for directory in directories {
-        for entry in std::fs::read_dir(directory).into_iter().flatten().flatten() {
-            if Path::new(&entry.path()).join(file).is_file()
-                && let Ok(name) = entry.file_name().into_string()
-            {
-                found.insert(name);
-            }
-        }
-    }
-    found.into_iter().collect()
+    let entries = directories.iter().flat_map(std::fs::read_dir);
+    let folders = entries.flatten().flatten();
+    let folders = folders.filter(|entry| entry.path().join(file).is_file());
+    let names: BTreeSet<String> = folders
+        .filter_map(|entry| entry.file_name().into_string().ok())
+        .collect();
+    names.into_iter().collect()
 }

@@ -1,7 +1,6 @@
 //! A plan: a resolved experiment with every default set and every cell listed. A run keeps it as `plan.json`.
 
 use std::collections::BTreeMap;
-use std::str::FromStr;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -367,20 +366,6 @@ pub enum Addressing {
     Namespaces,
     /// Namespaces where the machine allows them, else loopback. The run's environment record says which.
     Auto,
-}
-
-impl FromStr for Addressing {
-    type Err = String;
-
-    /// Parses the words of files and records: `loopback`, `namespaces`, `auto`.
-    fn from_str(word: &str) -> Result<Self, String> {
-        match word {
-            "loopback" => Ok(Self::Loopback),
-            "namespaces" => Ok(Self::Namespaces),
-            "auto" => Ok(Self::Auto),
-            _ => Err(format!("no addressing is called `{word}`")),
-        }
-    }
 }
 
 /// Cores of agents and parts.

@@ -1,6 +1,7 @@
 //! Texts: checks of those from experiments and workloads that are inserted into configurations, commands and messages; lists.
 
 use serde::Serialize;
+use serde::de::DeserializeOwned;
 
 use crate::shown::is_obeyed;
 
@@ -87,4 +88,10 @@ pub fn list<T: AsRef<str>>(words: &[T]) -> String {
 pub fn word_of<T: Serialize>(value: &T) -> String {
     let written = serde_json::to_value(value).unwrap_or_default();
     written.as_str().unwrap_or_default().to_owned()
+}
+
+/// The value that a word of files names.
+#[must_use]
+pub fn value_of<T: DeserializeOwned>(word: &str) -> Option<T> {
+    serde_json::from_value(word.into()).ok()
 }

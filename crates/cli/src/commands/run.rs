@@ -15,6 +15,7 @@ use tare_schema::event::RunEvent;
 use tare_schema::plan::{Addressing, BeyondKnee, Plan};
 use tare_schema::problem::list;
 use tare_schema::record::RunProgress;
+use tare_schema::text::value_of;
 
 use crate::commands::plan::{ExperimentArgs, capacity, not_run, own_path, times};
 use crate::commands::verdict::{self, VerdictArgs};
@@ -61,7 +62,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let (plan, addressing) = match &resumed {
         Some(folder) => {
             let run = tare_report::read(folder).map_err(bad_input)?;
-            let was = run.environment.and_then(|was| was.addressing.parse().ok());
+            let was = run.environment.and_then(|was| value_of(&was.addressing));
             let addressing = was.unwrap_or(run.plan.addressing);
             (run.plan, addressing)
         }

@@ -1,13 +1,12 @@
 //! Parses assertions, `ARM: METRIC adds < LIMIT at LEVEL`, and checks their arms, metrics and levels.
 
-use serde_json::Value;
-
 use super::published::number;
 use super::{Input, Scope};
 use crate::def::ValueDef;
 use crate::metric::{Metric, Unit};
 use crate::plan::{Arm, Asserted, Assertion, Compare, Comparison, Level};
 use crate::problem::unknown;
+use crate::text::value_of;
 use crate::units::Share;
 
 /// Quantity of assertions that is not a metric.
@@ -122,7 +121,7 @@ fn asserted(what: &str, limit: &str) -> Result<(Asserted, f64), String> {
 }
 
 fn metric(name: &str) -> Result<Metric, String> {
-    serde_json::from_value(Value::String(name.to_owned())).map_err(|_| {
+    value_of(name).ok_or_else(|| {
         let known = Metric::ALL.iter().map(|metric| metric.name());
         unknown("metric", name, known.chain([ERRORS.to_owned()]))
     })

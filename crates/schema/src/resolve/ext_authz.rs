@@ -40,10 +40,8 @@ pub(super) fn drafts(
         };
         for ask in &target.ext_authz {
             let value = |name: &str| {
-                let of_target = of_targets
-                    .iter()
-                    .find(|(target, _)| target.0 == draft.target)
-                    .and_then(|(_, settings)| settings.get(name));
+                let of_target = of_targets.get(draft.target.as_str());
+                let of_target = of_target.and_then(|settings| settings.get(name));
                 let default = target.settings.get(name).map(|setting| &setting.default);
                 draft.settings.get(name).or(of_target).or(default)
             };
@@ -153,10 +151,8 @@ pub(super) fn check_factors(scope: &mut Scope<'_>, Input { root, def, .. }: Inpu
         };
         let mark = root.key_place(&["factors", key]);
         let decides = scope.target(target, mark).is_some_and(|target| {
-            target
-                .ext_authz
-                .iter()
-                .any(|ask| ask.enabled_by == *setting)
+            let mut servers = target.ext_authz.iter();
+            servers.any(|ask| ask.enabled_by == *setting)
         });
         if decides {
             let message = format!(

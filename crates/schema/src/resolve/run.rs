@@ -62,15 +62,13 @@ pub(super) fn placement(
     Input { root, def, .. }: Input<'_>,
     cores: &[u32],
 ) -> Placement {
-    let mut placement = match cores.split_last() {
-        Some((last, others)) if !others.is_empty() => Placement {
-            agent_cpus: vec![*last],
-            part_cpus: others.to_vec(),
-        },
-        _ => Placement {
-            agent_cpus: Vec::new(),
-            part_cpus: Vec::new(),
-        },
+    let (agent_cpus, part_cpus) = match cores.split_last() {
+        Some((last, others)) if !others.is_empty() => (vec![*last], others.to_vec()),
+        _ => (Vec::new(), Vec::new()),
+    };
+    let mut placement = Placement {
+        agent_cpus,
+        part_cpus,
     };
     let Some(written) = &def.placement else {
         return placement;
@@ -87,11 +85,8 @@ pub(super) fn placement(
     }
     if let Some(agent) = &written.agent {
         placement.agent_cpus.clone_from(agent);
-        placement.part_cpus = cores
-            .iter()
-            .copied()
-            .filter(|core| !agent.contains(core))
-            .collect();
+        placement.part_cpus = cores.to_vec();
+        placement.part_cpus.retain(|core| !agent.contains(core));
     }
     if let Some(parts) = &written.parts {
         placement.part_cpus.clone_from(parts);

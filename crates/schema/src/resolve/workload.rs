@@ -135,29 +135,21 @@ pub(super) fn resolved(
     scope: &mut Scope<'_>,
     Input { root, folder, .. }: Input<'_>,
 ) -> ResolvedWorkload {
-    let mut settings: Settings = folder
-        .def
-        .settings
-        .iter()
-        .filter_map(|(key, def)| {
-            let value = setting_value(def, &def.default).ok()?;
-            Some((key.clone(), value))
-        })
-        .collect();
-    let mut targets: BTreeMap<String, String> = folder
-        .def
-        .parts
-        .iter()
-        .map(|(name, part)| {
-            let target = match (&part.target, part.kind) {
-                (_, PartKind::Client) => AGENT.to_owned(),
-                _ if scope.external.has(name) => EXTERNAL.to_owned(),
-                (Some(target), _) => target.0.clone(),
-                (None, _) => String::new(),
-            };
-            (name.0.clone(), target)
-        })
-        .collect();
+    let defaults = folder.def.settings.iter().filter_map(|(key, def)| {
+        let value = setting_value(def, &def.default).ok()?;
+        Some((key.clone(), value))
+    });
+    let mut settings: Settings = defaults.collect();
+    let of_parts = folder.def.parts.iter().map(|(name, part)| {
+        let target = match (&part.target, part.kind) {
+            (_, PartKind::Client) => AGENT,
+            _ if scope.external.has(name) => EXTERNAL,
+            (Some(target), _) => target.0.as_str(),
+            (None, _) => "",
+        };
+        (name.0.clone(), target.to_owned())
+    });
+    let mut targets: BTreeMap<String, String> = of_parts.collect();
     let external = Rc::clone(&scope.external);
     let written = root.get("workload").map_or(&[][..], Node::entries);
     for entry in written.iter().filter(|entry| entry.key != "use") {
@@ -213,34 +205,24 @@ pub(super) fn load_only_settings(folder: &WorkloadFolder) -> Vec<String> {
 }
 
 pub(super) fn parts(folder: &WorkloadFolder, resolved: &ResolvedWorkload) -> Vec<Part> {
-    folder
-        .def
-        .parts
-        .iter()
-        .map(|(name, part)| Part {
-            name: name.0.clone(),
-            target: resolved.targets.get(&name.0).cloned().unwrap_or_default(),
-            kind: part.kind,
-        })
-        .collect()
+    let parts = folder.def.parts.iter().map(|(name, part)| Part {
+        name: name.0.clone(),
+        target: resolved.targets.get(&name.0).cloned().unwrap_or_default(),
+        kind: part.kind,
+    });
+    parts.collect()
 }
 
 /// Number of instances of a part.
 pub(super) fn count(folder: &WorkloadFolder, resolved: &ResolvedWorkload, part: &str) -> u32 {
-    match folder
-        .def
-        .parts
-        .get(part)
-        .and_then(|part| part.count.as_ref())
-    {
+    let part = folder.def.parts.get(part);
+    match part.and_then(|part| part.count.as_ref()) {
         None => 1,
         Some(CountDef::Number(count)) => *count,
-        Some(CountDef::Setting(key)) => resolved
-            .settings
-            .get(key)
-            .and_then(Json::as_u64)
-            .and_then(|count| u32::try_from(count).ok())
-            .unwrap_or(1)
-            .clamp(1, 64),
+        Some(CountDef::Setting(key)) => {
+            let count = resolved.settings.get(key).and_then(Json::as_u64);
+            let count = count.and_then(|count| u32::try_from(count).ok());
+            count.unwrap_or(1).clamp(1, 64)
+        }
     }
 }

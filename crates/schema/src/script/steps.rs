@@ -25,21 +25,15 @@ pub(super) fn steps(
     defs: &[SessionStepDef],
     list: &Node,
 ) -> Vec<SessionStep> {
-    let mut found = Vec::new();
-    for (def, node) in defs.iter().zip(list.items()) {
-        step(scope, def, node, &mut found);
-    }
-    found
+    let steps = defs.iter().zip(list.items());
+    let steps = steps.filter_map(|(def, node)| step(scope, def, node));
+    steps.collect()
 }
 
-fn step(scope: &mut Scope<'_>, def: &SessionStepDef, node: &Node, found: &mut Vec<SessionStep>) {
-    let condition = def
-        .condition
-        .as_ref()
-        .and_then(|text| condition(scope, text, node.place(&["if"])));
-    let Some(actions) = actions(scope, def, node) else {
-        return;
-    };
+fn step(scope: &mut Scope<'_>, def: &SessionStepDef, node: &Node) -> Option<SessionStep> {
+    let condition = def.condition.as_ref();
+    let condition = condition.and_then(|text| self::condition(scope, text, node.place(&["if"])));
+    let actions = actions(scope, def, node)?;
     let always = |action| SessionStep {
         probability: 1.0,
         condition: None,
@@ -52,11 +46,11 @@ fn step(scope: &mut Scope<'_>, def: &SessionStepDef, node: &Node, found: &mut Ve
         1 => actions.remove(0).action,
         _ => StepAction::Group { steps: actions },
     };
-    found.push(SessionStep {
+    Some(SessionStep {
         probability,
         condition,
         action,
-    });
+    })
 }
 
 fn actions(scope: &mut Scope<'_>, def: &SessionStepDef, node: &Node) -> Option<Vec<StepAction>> {
