@@ -3,6 +3,7 @@
 use tare_schema::load::{Pacing, SessionSpec, Stop};
 use tare_schema::plan::{Addressing, BaselineRuns, Plan, Restart, RoleLoad};
 use tare_schema::record::EnvironmentRecord;
+use tare_schema::text::value_of;
 use tare_schema::view::FactGroup;
 
 use crate::{pace, quantity};
@@ -141,7 +142,7 @@ fn design(plan: &Plan, environment: Option<&EnvironmentRecord>) -> FactGroup {
 
 /// The addressing that was used; the plan may leave it open.
 fn addressing(plan: &Plan, environment: Option<&EnvironmentRecord>) -> &'static str {
-    let made = environment.and_then(|environment| environment.addressing.parse().ok());
+    let made = environment.and_then(|environment| value_of(&environment.addressing));
     match made.unwrap_or(plan.addressing) {
         Addressing::Loopback => "loopback addresses",
         Addressing::Namespaces => "network namespaces",
