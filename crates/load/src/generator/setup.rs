@@ -185,7 +185,7 @@ impl Setup {
         let random = Random::for_purpose(self.seed, &format!("requests of worker {number}"));
         let request_selector = match self.load.mix.order {
             Order::Weighted => RequestSelector::new(&weights, random),
-            Order::InTurn => RequestSelector::in_turn(weights.len(), (number, self.workers)),
+            Order::RoundRobin => RequestSelector::in_turn(weights.len(), (number, self.workers)),
         };
         let mut recorder = ExchangeRecorder::new(
             arrivals,

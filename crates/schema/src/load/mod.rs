@@ -235,7 +235,7 @@ pub enum Order {
     #[default]
     Weighted,
     /// Round robin.
-    InTurn,
+    RoundRobin,
 }
 
 /// Largest size of all values of a table together: plans are sent as one message and kept in records.

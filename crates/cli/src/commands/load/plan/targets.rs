@@ -81,7 +81,7 @@ fn parse(text: &str, folder: &Path, shared: &Shared) -> anyhow::Result<Script> {
         url: found.base,
         requests: found.requests,
         mix: Mix {
-            order: Order::InTurn,
+            order: Order::RoundRobin,
             ..Mix::default()
         },
     })
@@ -242,7 +242,7 @@ mod tests {
         let header = |name: &str, value: &str| (name.to_owned(), value.to_owned());
         let expected = [header("Accept", "text/html"), header("X-All", "1")];
         assert_eq!(script.requests[0].headers, expected);
-        assert_eq!(script.mix.order, Order::InTurn);
+        assert_eq!(script.mix.order, Order::RoundRobin);
     }
 
     #[test]
