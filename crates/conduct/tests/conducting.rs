@@ -507,7 +507,7 @@ fn a_folder_name_that_is_taken_gets_a_number() {
 fn a_level_beyond_what_is_carried_is_left_out_before_the_first_block() {
     let two_levels = || {
         let mut plan = plan();
-        plan.beyond_knee = BeyondKnee::LeaveOut;
+        plan.beyond_knee = BeyondKnee::Skip;
         plan.levels[0].name = "800/s".into();
         let mut high = plan.levels[0].clone();
         high.name = "900000/s".into();

@@ -21,7 +21,7 @@ pub enum BeyondKnee {
     #[default]
     Measure,
     /// Measure first what the arms with the most proxies sustain at maximum rate; skip levels above 80 % of that.
-    LeaveOut,
+    Skip,
 }
 
 /// Measured capacity.
@@ -55,7 +55,7 @@ impl Plan {
         let (fast, others): (Vec<&Cell>, Vec<&Cell>) =
             self.cells.iter().partition(|cell| is_fast(cell));
         let fast: BTreeSet<&str> = fast.iter().map(|cell| cell.level.as_str()).collect();
-        self.beyond_knee == BeyondKnee::LeaveOut
+        self.beyond_knee == BeyondKnee::Skip
             && self.levels.len() > 1 + fast.len()
             && others.iter().all(|cell| offered_per_s(cell).is_some())
     }

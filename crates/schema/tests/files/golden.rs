@@ -153,7 +153,7 @@ fn a_factor_of_rates_may_have_full_speed_among_them() {
 
 #[test]
 fn full_speed_among_rates_leaves_none_in_that_is_too_high() {
-    let text = "question: q?\nworkload: echo\narms: [{name: direct}]\ncompare: levels\nbeyond_knee: leave-out\nload: {duration: 1s}\n\
+    let text = "question: q?\nworkload: echo\narms: [{name: direct}]\ncompare: levels\nbeyond_knee: skip\nload: {duration: 1s}\n\
                 factors: {load.rate: [max, 400, 50000]}\n";
     let mut plan = resolved(text, Form::Full);
     assert!(plan.asks_for_ceiling());

@@ -80,7 +80,7 @@ fn a_rate_of_sessions_is_not_held_against_what_is_carried_of_requests() {
         .replace("clients: 5", "rate: 5")
         .replace("load.clients: [5, 20]", "load.rate: [5, 20]")
         .replace("20 clients", "20/s");
-    let both = |text: &str| format!("{text}beyond_knee: leave-out\n");
+    let both = |text: &str| format!("{text}beyond_knee: skip\n");
     assert!(!airline(&both(&rates)).unwrap().asks_for_ceiling());
     let queries = rates.replace("load: {rate", "load: {use: query, rate");
     assert!(airline(&both(&queries)).unwrap().asks_for_ceiling());

@@ -186,7 +186,7 @@ fn levels_beyond_what_is_carried_are_told_before_anything_runs() {
         )
     };
     assert!(!told(&plan, None).contains("max rate"));
-    plan.beyond_knee = BeyondKnee::LeaveOut;
+    plan.beyond_knee = BeyondKnee::Skip;
     let unknown = told(&plan, None);
     assert!(
         unknown.contains(
