@@ -177,7 +177,7 @@ impl Drop for Serving {
 
 fn over_tls() -> Transport {
     Transport::Tls(TlsSpec {
-        trust: Trust::Anybody,
+        trust: Trust::Any,
         identity: None,
         server_name: Some("localhost".into()),
         alpn: None,

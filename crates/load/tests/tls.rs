@@ -100,7 +100,7 @@ fn each_wrong_certificate_ends_the_load_at_once_with_its_reason() {
         let why = refused(&tls_plan(server.address, believing(believed)));
         assert!(why.contains(word), "{why}");
         let insecure = TlsSpec {
-            trust: Trust::Anybody,
+            trust: Trust::Any,
             ..believing(believed)
         };
         let accepted = measure(&tls_plan(server.address, insecure)).result;

@@ -49,7 +49,7 @@ pub fn verifier(
     provider: &Arc<CryptoProvider>,
 ) -> Result<Arc<dyn ServerCertVerifier>, TrustError> {
     let policy = match trust {
-        Trust::Anybody => Policy::Anybody,
+        Trust::Any => Policy::Anybody,
         Trust::System => authorities_policy(system()?, Vec::new(), provider)?,
         Trust::File { path } => {
             let (roots, named) = file(path)?;

@@ -33,7 +33,7 @@ fn server(ticketer: Option<Ticketer>) -> ServerConnection {
 
 fn client(version: TlsVersion) -> TlsClient {
     let spec = TlsSpec {
-        trust: Trust::Anybody,
+        trust: Trust::Any,
         identity: None,
         server_name: None,
         alpn: None,

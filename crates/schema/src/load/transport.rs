@@ -47,7 +47,7 @@ pub enum Trust {
         path: String,
     },
     /// No verification: any certificate is accepted.
-    Anybody,
+    Any,
 }
 
 /// A certificate and its key.

@@ -303,7 +303,7 @@ fn tls(scope: &mut Scope<'_>, written: &Written<'_>, def: &ClusterTlsDef) -> Opt
     let identity = certificate.zip(own_key);
     Some(TlsSpec {
         trust: match (authority, def.insecure) {
-            (_, true) => Trust::Anybody,
+            (_, true) => Trust::Any,
             (Some(path), false) => Trust::File { path },
             (None, false) => Trust::System,
         },

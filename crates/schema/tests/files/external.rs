@@ -160,7 +160,7 @@ fn the_command_line_says_where_and_the_file_how() {
         (server.at.as_str(), server.own()),
         ("10.0.0.7:443", Security::Tls)
     );
-    assert_eq!(server.tls.as_ref().unwrap().trust, Trust::Anybody);
+    assert_eq!(server.tls.as_ref().unwrap().trust, Trust::Any);
     // Neither does the file have to name it.
     let bare = changed(GOOD, "external: {server: 127.0.0.1:8080}\n", "");
     let plan = plan_with(&bare, &choices("server", &["127.0.0.1:1", "127.0.0.1:2"])).unwrap();

@@ -166,7 +166,7 @@ fn tls(def: &ClusterTlsDef) -> anyhow::Result<Tls> {
     };
     Ok(Tls {
         trust: match (&def.ca, def.insecure) {
-            (_, true) => Trust::Anybody,
+            (_, true) => Trust::Any,
             (Some(path), false) => Trust::File { path: path.clone() },
             (None, false) => Trust::System,
         },

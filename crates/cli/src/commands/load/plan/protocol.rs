@@ -36,7 +36,7 @@ pub(super) fn transport(args: &Args, target: &LoadUrl) -> anyhow::Result<Transpo
         return Ok(Transport::Tcp);
     }
     let trust = match (&tls.cacert, tls.insecure) {
-        (_, true) => Trust::Anybody,
+        (_, true) => Trust::Any,
         (Some(path), false) => Trust::File { path: text(path)? },
         (None, false) => Trust::System,
     };
