@@ -198,7 +198,7 @@ impl Sessions {
         let slot = &mut self.slots[session.0 as usize];
         if let Some(fault) = fault {
             slot.failed.get_or_insert(fault);
-            if self.inner.requests_mut().on_failure(slot.request) == OnFailure::End {
+            if self.inner.requests_mut().on_failure(slot.request) == OnFailure::Abort {
                 return self.finish(session, out);
             }
         }
@@ -261,7 +261,7 @@ impl Sessions {
                 slot.request = request;
                 slot.last = ended;
                 slot.failed.get_or_insert(TEMPLATE_ERROR.error_source);
-                if self.inner.requests_mut().on_failure(request) == OnFailure::End {
+                if self.inner.requests_mut().on_failure(request) == OnFailure::Abort {
                     self.finish(session, out);
                 } else {
                     // Queued instead of a recursive call: a session of only such requests must not grow the stack.

@@ -93,7 +93,7 @@ fn ok(headers: &str, body: &str) -> String {
 }
 
 fn request(name: &str, path: &str) -> serde_json::Value {
-    request_step(name, path, serde_json::json!([]), "end")
+    request_step(name, path, serde_json::json!([]), "abort")
 }
 
 fn request_step(
@@ -125,7 +125,7 @@ fn what_an_answer_gave_is_sent_later_encoded_for_its_place() {
         { "name": "none", "from": { "from": "json", "pointer": "/no" }, "missing": "unset" },
     ]);
     let steps = serde_json::json!([
-        request_step("first", "/first", captures, "end"),
+        request_step("first", "/first", captures, "abort"),
         request("second", "/{{ id }}?e={{ etag }}&w={{ word }}"),
         step(
             1.0,
@@ -156,7 +156,7 @@ fn loops_lists_choices_and_probabilities_count_as_the_seed_has_it() {
     let list = serde_json::json!([
         { "name": "ids", "from": { "from": "json-all", "pointer": "/*/id", "skip": 2 }, "missing": "fails" }]);
     let steps = serde_json::json!([
-        request_step("list", "/list", list, "end"),
+        request_step("list", "/list", list, "abort"),
         step(
             1.0,
             serde_json::Value::Null,
@@ -247,7 +247,7 @@ fn cookies_come_back_within_their_session_and_only_there() {
 
 #[test]
 fn a_failed_step_ends_its_session_or_is_only_counted() {
-    for (on_failure, sent, failed_at) in [("end", 0, 6), ("go-on", 6, 6)] {
+    for (on_failure, sent, failed_at) in [("abort", 0, 6), ("continue", 6, 6)] {
         let steps = serde_json::json!([
             request_step("bad", "/bad", serde_json::json!([]), on_failure),
             request("then", "/then")
@@ -274,7 +274,7 @@ fn what_cannot_be_captured_is_an_error_with_its_name() {
         { "name": "x", "from": { "from": "json", "pointer": "/x" }, "missing": missing }])
     };
     let class = |body: &'static str, missing: &str| {
-        let steps = serde_json::json!([request_step("one", "/one", json(missing), "end")]);
+        let steps = serde_json::json!([request_step("one", "/one", json(missing), "abort")]);
         run(steps, 1, move |_| ok("", body)).classes
     };
     assert_eq!(class("{}", "fails"), ["capture-missing", "failed-step"]);
@@ -294,7 +294,7 @@ fn a_captured_line_break_never_reaches_the_wire() {
         { "name": "x", "from": { "from": "json", "pointer": "/x" }, "missing": "fails" }]);
     let mut second = request("second", "/second");
     second["action"]["request"]["headers"] = serde_json::json!([["X-Copy", "{{ x }}"]]);
-    let steps = serde_json::json!([request_step("first", "/first", captures, "end"), second]);
+    let steps = serde_json::json!([request_step("first", "/first", captures, "abort"), second]);
     let ran = run(steps, 2, |_| ok("", r#"{"x":"a\r\nEvil: 1"}"#));
     assert_eq!((ran.count("GET /first"), ran.count("GET /second")), (2, 0));
     assert_eq!(ran.classes, ["template-error", "failed-step"]);

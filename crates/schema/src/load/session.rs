@@ -140,9 +140,9 @@ pub struct RequestStep {
 pub enum OnFailure {
     /// The session ends, failed.
     #[default]
-    End,
+    Abort,
     /// The session continues; it counts as failed nevertheless.
-    GoOn,
+    Continue,
 }
 
 /// A value to capture from a response.

@@ -165,7 +165,7 @@ pub struct SessionStepDef {
     /// Largest body that values are captured from. Default: 1MiB, at most 64MiB.
     #[serde(rename = "capture-limit")]
     pub capture_limit: Option<Size>,
-    /// What a failed request means for the session. Default: end.
+    /// What a failed request means for the session. Default: abort.
     #[serde(rename = "on-failure")]
     pub on_failure: Option<OnFailure>,
     /// Thinking time after the request, or as a step of its own: `2s`, or a uniformly distributed `1s..5s`.
