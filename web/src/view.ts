@@ -25,7 +25,8 @@ export type AssertionOutcome = "passed" | "undecided" | "failed";
  */
 export type Compare = "arms" | "levels";
 /**
- * A metric of a trial. Latencies are over successful exchanges and over unfinished ones at their age, unless stated otherwise.
+ * A metric of a trial. Latencies are over successful exchanges and over unfinished ones at their age, unless stated
+ * otherwise.
  */
 export type Metric =
   | "mean"
