@@ -96,7 +96,7 @@ fn keys_that_are_to_be_updated_without_end_are_found_out() {
                 }
             }
         },
-        "without reading",
+        "does not read requests",
     );
 }
 
@@ -159,7 +159,7 @@ fn greeting(requests: usize) -> impl Fn(TcpStream) -> io::Result<()> + Send + Sy
 
 #[test]
 fn hello_requests_between_bytes_of_data_are_found_out() {
-    is_found_out(greeting(1), "without reading");
+    is_found_out(greeting(1), "does not read requests");
 }
 
 #[test]
