@@ -46,9 +46,10 @@ fn other_sites(def: &ArmDef) -> impl Iterator<Item = String> + '_ {
     })
 }
 
-fn title_of(scope: &mut Scope<'_>, target: &str) -> String {
-    let def = scope.target(target, Mark::START);
-    def.map_or_else(|| target.to_owned(), |def| title(&def))
+/// Title of a target that the topology has read; an unknown one has been reported there.
+fn title_of(scope: &Scope<'_>, target: &str) -> String {
+    let def = scope.targets.get(target).and_then(Option::as_deref);
+    def.map_or_else(|| target.to_owned(), title)
 }
 
 fn sidecars(scope: &mut Scope<'_>, def: &ArmDef, topology: &Topology) -> Vec<String> {
