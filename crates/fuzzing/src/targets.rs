@@ -102,7 +102,7 @@ fn requests() -> Vec<RequestSpec> {
         path: "/fuzz.Service/Call".into(),
         headers: Vec::new(),
         body,
-        parts: Default::default(),
+        template: Default::default(),
         expect: Expect {
             status: ExpectStatus::Success,
             body: right,

@@ -71,7 +71,7 @@ fn engine(connections: usize) -> Result<Engine<Http1Client>, Box<dyn Error>> {
         path: "/".into(),
         headers: Vec::new(),
         body: Body::None,
-        parts: Default::default(),
+        template: Default::default(),
         expect: Expect {
             status: ExpectStatus::Success,
             body: ExpectBody::Any,

@@ -80,7 +80,7 @@ fn main() -> Result<(), Box<dyn Error>> {
                     status: ExpectStatus::Any,
                     body: ExpectBody::Any,
                 },
-                parts: Default::default(),
+                template: Default::default(),
             }],
             mix: Mix::default(),
         },

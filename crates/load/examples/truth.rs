@@ -187,7 +187,7 @@ fn plan(address: SocketAddr, rate_per_s: f64, seconds: f64, behaviour: &str) -> 
                 path: format!("/?timestamps&{behaviour}"),
                 headers: Vec::new(),
                 body: Body::None,
-                parts: Default::default(),
+                template: Default::default(),
                 expect: Expect {
                     status: ExpectStatus::Success,
                     body: ExpectBody::Any,

@@ -7,7 +7,7 @@ use std::time::Duration;
 use tare_schema::FORMAT_VERSION;
 use tare_schema::load::{
     Body, ClientSpec, Cores, Endpoint, Expect, ExpectBody, ExpectStatus, LoadPlan, LoadSpec,
-    Pacing, Parts, Reach, RequestSpec, Stop, ThinkDistribution,
+    Pacing, Reach, RequestSpec, Stop, TemplateMode, ThinkDistribution,
 };
 use thiserror::Error;
 
@@ -186,7 +186,7 @@ fn request(method: &str, path: String, body: Body) -> RequestSpec {
         path,
         headers: Vec::new(),
         body,
-        parts: Parts::default(),
+        template: TemplateMode::default(),
         expect: Expect {
             status: ExpectStatus::Success,
             body: ExpectBody::Any,

@@ -68,7 +68,7 @@ fn request(method: &str, path: &str, body: Body, expected: &str) -> RequestSpec 
         path: path.into(),
         headers: vec![("X-Test".into(), "1".into())],
         body,
-        parts: Default::default(),
+        template: Default::default(),
         expect: Expect {
             status: ExpectStatus::Success,
             body: ExpectBody::Text(expected.into()),

@@ -35,7 +35,7 @@ pub fn plan() -> Plan {
             path: "/".into(),
             headers: Vec::new(),
             body: Body::None,
-            parts: Default::default(),
+            template: Default::default(),
             expect: Expect {
                 status: ExpectStatus::Success,
                 body: ExpectBody::Any,

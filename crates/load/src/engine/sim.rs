@@ -342,7 +342,7 @@ fn root(body: ExpectBody) -> Arc<[Prepared]> {
         path: "/".into(),
         headers: Vec::new(),
         body: Body::None,
-        parts: Default::default(),
+        template: Default::default(),
         expect: Expect {
             status: ExpectStatus::Success,
             body,

@@ -105,7 +105,7 @@ fn request_step(
     serde_json::json!({ "probability": 1.0, "condition": null, "action": {
         "action": "request", "captures": captures, "capture_bytes_max": 100, "on_failure": on_failure,
         "request": { "name": name, "weight": 1.0, "method": "GET", "path": path, "headers": [["X-T", "{{ seq }}"]],
-            "body": { "kind": "none" }, "parts": "session", "expect": { "status": "success", "body": "any" } } } })
+            "body": { "kind": "none" }, "template": "session", "expect": { "status": "success", "body": "any" } } } })
 }
 
 fn step(

@@ -240,7 +240,7 @@ fn plan(at: &[SocketAddr], topic: &str, client: ClientSpec) -> LoadPlan {
                     status: ExpectStatus::Any,
                     body: ExpectBody::Any,
                 },
-                parts: Default::default(),
+                template: Default::default(),
             }],
             mix: Mix::default(),
         },

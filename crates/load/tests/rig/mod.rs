@@ -66,7 +66,7 @@ pub fn request(name: &str, path: &str) -> RequestSpec {
         path: path.into(),
         headers: Vec::new(),
         body: Body::None,
-        parts: Default::default(),
+        template: Default::default(),
         expect: Expect {
             status: ExpectStatus::Success,
             body: ExpectBody::Any,

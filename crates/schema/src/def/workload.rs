@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::ExternalDef;
+use crate::load::TemplateMode;
 use crate::name::{EdgePattern, Name};
 use crate::plan::{PartKind, PrepareWhen};
 use crate::topology::Security;
@@ -198,25 +199,15 @@ pub struct RequestDef {
     pub headers: BTreeMap<String, String>,
     /// Body of the request. Default: none.
     pub body: Option<BodyDef>,
-    /// How path, headers and body are read: `literal`, or `random`, which fills `{uuid}`, `{int:1..9}`, `{choice:a,b}` anew for
-    /// every exchange. Default: literal.
-    pub parts: Option<PartsDef>,
+    /// How path, headers and body are read: `none` (as written), or `random`, which fills `{uuid}`, `{int:1..9}`, `{choice:a,b}`
+    /// anew for every exchange. Default: none.
+    pub template: Option<TemplateMode>,
     /// Which responses count as successful. Default: any 2xx or 3xx, any body.
     pub expect: Option<ExpectDef>,
     /// Calls that the called part makes for one such request, by edge; every edge that is not listed gets none. The path proof
     /// counts them. Default: unknown, not counted.
     #[schemars(extend("propertyNames" = {"format": "edge"}))]
     pub calls: Option<BTreeMap<EdgePattern, u32>>,
-}
-
-/// How the text of a request is read.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum PartsDef {
-    /// As written.
-    Literal,
-    /// Placeholders are filled anew for every exchange.
-    Random,
 }
 
 /// A request body: either `text` or `filler`.

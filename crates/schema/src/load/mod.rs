@@ -24,7 +24,7 @@ pub use pacing::{AtEnd, Interarrival, Pacing, RateStep, Shard, ThinkDistribution
 pub use produce::{Acks, Codec, Keys, LoginSpec, Partitioner, Payloads, ProduceSpec, SerialSpec};
 pub use profile::RateProfile;
 pub use reach::{OutOfReach, Reach};
-pub use request::{Body, Expect, ExpectBody, ExpectStatus, Parts, RequestSpec};
+pub use request::{Body, Expect, ExpectBody, ExpectStatus, RequestSpec, TemplateMode};
 pub use session::SessionSpec;
 pub use transport::{Identity, Resumption, TlsSpec, TlsVersion, Transport, Trust};
 

@@ -99,7 +99,7 @@ pub enum AtEnd {
     Repeat,
 }
 
-/// Share of one of several agents that replay a recording together: every `parts`-th start, beginning with number `part`.
+/// Share of one of several agents that replay a recording together: every `count`-th start, beginning with number `index`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Shard {

@@ -23,16 +23,16 @@ pub struct RequestSpec {
     pub expect: Expect,
     /// How path, header values and body are read.
     #[serde(default)]
-    pub parts: Parts,
+    pub template: TemplateMode,
 }
 
 /// How the text of a request's path, header values and body is read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-pub enum Parts {
+pub enum TemplateMode {
     /// As written.
     #[default]
-    Literal,
+    None,
     /// Placeholders `{uuid}`, `{int:1..1000}` … are filled anew for every exchange; see [`crate::load::template`].
     Random,
     /// Placeholders `{{ uuid }}`, `{{ name }}` …, within a session.

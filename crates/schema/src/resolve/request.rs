@@ -4,9 +4,10 @@ use serde_json::Value;
 
 use super::Scope;
 use super::load::Role;
-use crate::def::{LoadKindDef, PartsDef, RequestDef};
-use crate::load::{Body, Expect, ExpectBody, ExpectStatus, Parts, RequestSpec};
+use crate::def::{LoadKindDef, RequestDef};
+use crate::load::{Body, Expect, ExpectBody, ExpectStatus, RequestSpec, TemplateMode};
 use crate::problem::hint;
+use crate::script::NO_SESSION;
 use crate::topology::Settings;
 use crate::units::Size;
 use crate::yaml::Node;
@@ -44,6 +45,10 @@ pub(super) fn request(def: &RequestDef, settings: &Settings) -> Result<RequestSp
             .map(|size| size.0)
             .map_err(|error| error.to_string())
     };
+    let template = def.template.unwrap_or_default();
+    if template == TemplateMode::Session {
+        return Err(NO_SESSION.to_owned());
+    }
     let body = def.body.as_ref().map(|body| (&body.text, &body.filler));
     let body = match body {
         None => Body::None,
@@ -81,10 +86,7 @@ pub(super) fn request(def: &RequestDef, settings: &Settings) -> Result<RequestSp
         headers,
         body,
         expect,
-        parts: match def.parts {
-            Some(PartsDef::Random) => Parts::Random,
-            Some(PartsDef::Literal) | None => Parts::Literal,
-        },
+        template,
     })
 }
 

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::def::OneOrSeveral;
 use crate::load::session::{Missing, OnFailure};
-use crate::load::{Order, Rows};
+use crate::load::{Order, Rows, TemplateMode};
 use crate::units::{Share, Size};
 
 /// A file of plain requests.
@@ -17,8 +17,9 @@ use crate::units::{Share, Size};
 pub struct RequestsDef {
     /// Server: `http://host:port`. Default: the URL of the command line.
     pub url: Option<String>,
-    /// Whether placeholders such as `{uuid}` and `{int:1..1000}` are filled anew for every exchange. Default: false.
-    pub random: Option<bool>,
+    /// How paths, headers and bodies are read: `none` (as written), or `random`, which fills `{uuid}`, `{int:1..1000}` anew for
+    /// every exchange. Default: none.
+    pub template: Option<TemplateMode>,
     /// Order of requests. Default: weighted (at random, by weight).
     pub order: Option<Order>,
     /// Data tables for placeholders, by name.

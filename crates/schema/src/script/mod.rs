@@ -16,10 +16,14 @@ pub use def::{
 
 use crate::document;
 use crate::load::session::Cookies;
-use crate::load::{Mix, Order, Parts, RequestSpec, SessionSpec};
+use crate::load::{Mix, Order, RequestSpec, SessionSpec, TemplateMode};
 use crate::named;
 use crate::problem::Problems;
 use crate::yaml::{FILE_BYTES_MAX, Mark, Node};
+
+/// Why plain requests are no part of a session.
+pub(crate) const NO_SESSION: &str =
+    "only the requests of a session are templates of a session: write random";
 
 /// A resolved requests file or session script.
 #[derive(Debug, Clone, PartialEq)]
@@ -86,17 +90,17 @@ pub fn requests_of(file: &str, folder: &Path, text: &str) -> Result<Script, Prob
     let (def, node): (RequestsDef, Node) = document::read(file, text)?;
     let mut scope = Scope::new(file, folder);
     data::read(&mut scope, &def.data, &node);
-    let parts = match def.random.unwrap_or(false) {
-        true => Parts::Random,
-        false => Parts::Literal,
-    };
+    let template = def.template.unwrap_or_default();
+    if template == TemplateMode::Session {
+        scope.problem(node.place(&["template"]), NO_SESSION);
+    }
     let mut requests = Vec::new();
     for (at, request) in def.requests.iter().enumerate() {
         let node = &node.get("requests").map_or(&[][..], Node::items)[at];
-        requests.extend(request::request(&mut scope, request, parts, node));
+        requests.extend(request::request(&mut scope, request, template, node));
     }
-    if parts == Parts::Literal && !scope.tables.is_empty() {
-        let message = "data is only used by requests with random parts: add random: true";
+    if template == TemplateMode::None && !scope.tables.is_empty() {
+        let message = "data is only used by requests with placeholders: add template: random";
         scope.problem(node.key_place(&["data"]), message);
     }
     let mix = Mix {

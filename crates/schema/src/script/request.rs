@@ -8,7 +8,7 @@ use super::def::{ScriptExpectDef, ScriptRequestDef, SessionStepDef, Word};
 use crate::def::OneOrSeveral;
 use crate::load::session::SESSION_NAME;
 use crate::load::template::{Braces, Encoding, Piece, With, parse};
-use crate::load::{Body, Expect, ExpectBody, ExpectStatus, Parts, RequestSpec};
+use crate::load::{Body, Expect, ExpectBody, ExpectStatus, RequestSpec, TemplateMode};
 use crate::named;
 use crate::problem::hint;
 use crate::yaml::Node;
@@ -38,11 +38,11 @@ pub(super) fn of_step(def: &SessionStepDef, name: &str) -> ScriptRequestDef {
 pub(super) fn request(
     scope: &mut Scope<'_>,
     def: &ScriptRequestDef,
-    parts: Parts,
+    template: TemplateMode,
     node: &Node,
 ) -> Option<RequestSpec> {
     name(scope, &def.name, node);
-    let mut text = |text: &str, path: &[&str]| check_text(scope, text, parts, node, path);
+    let mut text = |text: &str, path: &[&str]| check_text(scope, text, template, node, path);
     let path = def.path.as_deref().unwrap_or("/");
     text(path, &["path"]);
     let mut headers = Vec::new();
@@ -60,7 +60,7 @@ pub(super) fn request(
         let message = "a request has one body: body, body-file, form or json";
         return scope.reject(node.mark, message);
     }
-    let body = body(scope, def, parts, node)?;
+    let body = body(scope, def, template, node)?;
     let usual = if body == Body::None { "GET" } else { "POST" };
     let request = RequestSpec {
         name: def.name.clone(),
@@ -70,7 +70,7 @@ pub(super) fn request(
         headers,
         body,
         expect: expect(scope, def.expect.as_ref(), node),
-        parts,
+        template,
     };
     Some(request)
 }
@@ -108,9 +108,14 @@ pub(super) fn ordered(
         .collect()
 }
 
-fn body(scope: &mut Scope<'_>, def: &ScriptRequestDef, parts: Parts, node: &Node) -> Option<Body> {
+fn body(
+    scope: &mut Scope<'_>,
+    def: &ScriptRequestDef,
+    template: TemplateMode,
+    node: &Node,
+) -> Option<Body> {
     if let Some(text) = &def.body {
-        check_text(scope, text, parts, node, &["body"]);
+        check_text(scope, text, template, node, &["body"]);
         return Some(Body::Text { text: text.clone() });
     }
     if let Some(file) = &def.body_file {
@@ -122,13 +127,13 @@ fn body(scope: &mut Scope<'_>, def: &ScriptRequestDef, parts: Parts, node: &Node
     if let Some(form) = &def.form {
         let fields = ordered(form, node.get("form"));
         for (name, value) in &fields {
-            check_text(scope, value, parts, node, &["form", name]);
+            check_text(scope, value, template, node, &["form", name]);
         }
         return Some(Body::Form { fields });
     }
     if let Some(json) = &def.json {
         let text = json_text(json);
-        check_text(scope, &text, parts, node, &["json"]);
+        check_text(scope, &text, template, node, &["json"]);
         return Some(Body::Json { text });
     }
     Some(Body::None)
@@ -168,14 +173,14 @@ fn json_text(json: &serde_json::Value) -> String {
 pub(super) fn check_text(
     scope: &mut Scope<'_>,
     text: &str,
-    parts: Parts,
+    template: TemplateMode,
     node: &Node,
     path: &[&str],
 ) {
-    let braces = match parts {
-        Parts::Literal => return,
-        Parts::Random => Braces::Single,
-        Parts::Session => Braces::Double,
+    let braces = match template {
+        TemplateMode::None => return,
+        TemplateMode::Random => Braces::Single,
+        TemplateMode::Session => Braces::Double,
     };
     let mark = node.place(path);
     let pieces = match parse(text, braces) {

@@ -114,7 +114,7 @@ fn request_actions(
             "a request has no steps: write them behind it",
         );
     }
-    let request = request(scope, &of_step(def, name), Parts::Session, node)?;
+    let request = request(scope, &of_step(def, name), TemplateMode::Session, node)?;
     let mut captures = Vec::new();
     for (name, capture_def) in &def.capture {
         let mark = node.key_place(&["capture", name]);
@@ -196,7 +196,7 @@ fn set(scope: &mut Scope<'_>, def: &SessionStepDef, node: &Node) -> StepAction {
     let empty = std::collections::BTreeMap::new();
     let values = ordered(def.set.as_ref().unwrap_or(&empty), node.get("set"));
     for (name, text) in &values {
-        check_text(scope, text, Parts::Session, node, &["set", name]);
+        check_text(scope, text, TemplateMode::Session, node, &["set", name]);
         add_variable(scope, name, node.key_place(&["set", name]));
     }
     StepAction::Set { values }

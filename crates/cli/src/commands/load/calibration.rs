@@ -17,7 +17,7 @@ use tare_origin::{Limits, OriginOptions};
 use tare_schema::agent::Calibration;
 use tare_schema::load::{
     Body, ConnectionRules, Expect, ExpectBody, ExpectStatus, LoadPlan, LoadSpec, Mix, Pacing,
-    Parts, RequestSpec, Stop, ThinkDistribution, Transport,
+    RequestSpec, Stop, TemplateMode, ThinkDistribution, Transport,
 };
 
 /// Duration of the calibration.
@@ -143,7 +143,7 @@ fn request(bytes: u64) -> RequestSpec {
         path: format!("/?size={ANSWER_BYTES}"),
         headers: Vec::new(),
         body,
-        parts: Parts::default(),
+        template: TemplateMode::default(),
         expect: Expect {
             status: ExpectStatus::Exactly(200),
             body: ExpectBody::Any,

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use tare_schema::load::template::{Braces, Piece, parse};
-use tare_schema::load::{Body, Expect, ExpectBody, ExpectStatus, Parts, RequestSpec};
+use tare_schema::load::{Body, Expect, ExpectBody, ExpectStatus, RequestSpec, TemplateMode};
 use thiserror::Error;
 
 use super::codec::{BodyCheck, BodyProgress, RequestKind};
@@ -98,7 +98,7 @@ impl Prepared {
     /// When a part contains characters that it cannot have on the wire.
     pub fn new(spec: &RequestSpec, host: &str) -> Result<Self, RequestError> {
         check(spec, host)?;
-        if spec.parts != Parts::Literal {
+        if spec.template != TemplateMode::None {
             return Err(RequestError::Http1Only("a random part"));
         }
         let body = body_bytes(&spec.body)?;
@@ -182,8 +182,8 @@ pub(super) fn check(spec: &RequestSpec, host: &str) -> Result<(), RequestError> 
     }
     let starts = spec.path.starts_with('/')
         || (spec.path == "*" && spec.method == "OPTIONS")
-        || (spec.parts == Parts::Session && spec.path.starts_with("{{"));
-    let path = literal_text(&spec.path, spec.parts);
+        || (spec.template == TemplateMode::Session && spec.path.starts_with("{{"));
+    let path = literal_text(&spec.path, spec.template);
     if !starts || !path.bytes().all(|b| b.is_ascii_graphic()) {
         return Err(RequestError::Path(spec.path.clone()));
     }
@@ -194,7 +194,7 @@ pub(super) fn check(spec: &RequestSpec, host: &str) -> Result<(), RequestError> 
         if name.is_empty() || !name.bytes().all(is_token) {
             return Err(RequestError::HeaderName(name.clone()));
         }
-        if !Place::Header.takes(literal_text(value, spec.parts).as_bytes()) {
+        if !Place::Header.takes(literal_text(value, spec.template).as_bytes()) {
             return Err(RequestError::HeaderValue(name.clone()));
         }
         if ["content-length", "transfer-encoding", "expect", "upgrade"]
@@ -208,11 +208,11 @@ pub(super) fn check(spec: &RequestSpec, host: &str) -> Result<(), RequestError> 
 }
 
 /// The literal text of a template. Values of placeholders are checked when they are rendered.
-fn literal_text(text: &str, parts: Parts) -> String {
-    let braces = match parts {
-        Parts::Literal => return text.to_owned(),
-        Parts::Random => Braces::Single,
-        Parts::Session => Braces::Double,
+fn literal_text(text: &str, mode: TemplateMode) -> String {
+    let braces = match mode {
+        TemplateMode::None => return text.to_owned(),
+        TemplateMode::Random => Braces::Single,
+        TemplateMode::Session => Braces::Double,
     };
     let pieces = parse(text, braces).unwrap_or_default();
     let text = |piece| match piece {

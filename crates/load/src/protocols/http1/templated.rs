@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use regex::bytes::Regex;
 use tare_schema::load::template::Braces;
-use tare_schema::load::{Body, Expect, ExpectBody, LoadPlan, Parts, RequestSpec};
+use tare_schema::load::{Body, Expect, ExpectBody, LoadPlan, RequestSpec, TemplateMode};
 
 use super::codec::{BodyCheck, BodyProgress, RequestKind};
 use super::mismatch::ResponseMismatch;
@@ -153,14 +153,14 @@ impl TemplatedRequest {
         check(spec, host)?;
         let mut head = Template::default();
         head.text(format!("{} ", spec.method).as_bytes());
-        add(&mut head, &spec.path, spec.parts, Place::Path, names)?;
+        add(&mut head, &spec.path, spec.template, Place::Path, names)?;
         head.text(b" HTTP/1.1\r\n");
         let mut own = String::new();
         default_headers(spec, host, &mut own);
         head.text(own.as_bytes());
         for (name, value) in &spec.headers {
             head.text(format!("{name}: ").as_bytes());
-            add(&mut head, value, spec.parts, Place::Header, names)?;
+            add(&mut head, value, spec.template, Place::Header, names)?;
             head.text(b"\r\n");
         }
         let body = body(spec, names)?;
@@ -223,14 +223,14 @@ impl TemplatedRequest {
 fn add(
     template: &mut Template,
     text: &str,
-    parts: Parts,
+    mode: TemplateMode,
     place: Place,
     names: &mut Names<'_>,
 ) -> Result<(), RequestError> {
-    match parts {
-        Parts::Literal => template.text(&place.own_text(text)),
-        Parts::Random => template.add(text, Braces::Single, place, names)?,
-        Parts::Session => template.add(text, Braces::Double, place, names)?,
+    match mode {
+        TemplateMode::None => template.text(&place.own_text(text)),
+        TemplateMode::Random => template.add(text, Braces::Single, place, names)?,
+        TemplateMode::Session => template.add(text, Braces::Double, place, names)?,
     }
     Ok(())
 }
@@ -239,8 +239,8 @@ fn body(spec: &RequestSpec, names: &mut Names<'_>) -> Result<Template, RequestEr
     let mut body = Template::default();
     match &spec.body {
         Body::None => {}
-        Body::Text { text } => add(&mut body, text, spec.parts, Place::Text, names)?,
-        Body::Json { text } => add(&mut body, text, spec.parts, Place::Json, names)?,
+        Body::Text { text } => add(&mut body, text, spec.template, Place::Text, names)?,
+        Body::Json { text } => add(&mut body, text, spec.template, Place::Json, names)?,
         Body::Form { fields } => {
             for (at, (name, value)) in fields.iter().enumerate() {
                 if at > 0 {
@@ -248,7 +248,7 @@ fn body(spec: &RequestSpec, names: &mut Names<'_>) -> Result<Template, RequestEr
                 }
                 body.text(&Place::Form.own_text(name));
                 body.text(b"=");
-                add(&mut body, value, spec.parts, Place::Form, names)?;
+                add(&mut body, value, spec.template, Place::Form, names)?;
             }
         }
         fixed @ (Body::Base64 { .. } | Body::Messages { .. } | Body::Filler { .. }) => {
@@ -338,7 +338,8 @@ impl Requests for TemplatedRequests {
 /// Whether any request cannot be prepared in advance.
 pub(super) fn is_needed(requests: &[RequestSpec]) -> bool {
     requests.iter().any(|request| {
-        request.parts != Parts::Literal || matches!(request.expect.body, ExpectBody::Matches { .. })
+        request.template != TemplateMode::None
+            || matches!(request.expect.body, ExpectBody::Matches { .. })
     })
 }
 

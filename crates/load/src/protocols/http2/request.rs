@@ -133,7 +133,7 @@ mod tests {
             path: path.into(),
             headers: headers.iter().map(|&(n, v)| (n.into(), v.into())).collect(),
             body: Body::None,
-            parts: Default::default(),
+            template: Default::default(),
             expect: Expect {
                 status: ExpectStatus::Success,
                 body: ExpectBody::Any,

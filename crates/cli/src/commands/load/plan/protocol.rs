@@ -196,7 +196,7 @@ fn requests(args: &MongodbArgs) -> Vec<RequestSpec> {
         path: "/".into(),
         headers: Vec::new(),
         body: Body::None,
-        parts: Default::default(),
+        template: Default::default(),
         expect: Expect {
             status: ExpectStatus::Success,
             body: ExpectBody::Any,

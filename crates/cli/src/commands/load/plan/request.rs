@@ -3,7 +3,7 @@
 use anyhow::{Context, bail};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use tare_schema::load::{Body, Expect, ExpectBody, ExpectStatus, Mix, Parts, RequestSpec};
+use tare_schema::load::{Body, Expect, ExpectBody, ExpectStatus, Mix, RequestSpec, TemplateMode};
 use tare_schema::named::{GIVEN_BYTES_MAX, read_given};
 use tare_schema::script;
 
@@ -77,7 +77,7 @@ fn one(args: &RequestArgs, path: String) -> anyhow::Result<RequestSpec> {
         path,
         headers,
         body,
-        parts: parts(args),
+        template: template(args),
         expect: Expect {
             status: status(args.expect_status.as_deref())?,
             body: match (&args.expect_body, &args.expect_match, args.expect_length) {
@@ -97,10 +97,10 @@ fn one(args: &RequestArgs, path: String) -> anyhow::Result<RequestSpec> {
 const WITHIN_BYTES: u32 = 64 << 10;
 
 /// Whether texts have placeholders.
-pub(super) fn parts(args: &RequestArgs) -> Parts {
+pub(super) fn template(args: &RequestArgs) -> TemplateMode {
     match args.templates {
-        true => Parts::Random,
-        false => Parts::Literal,
+        true => TemplateMode::Random,
+        false => TemplateMode::None,
     }
 }
 

@@ -6,13 +6,15 @@ use std::path::Path;
 
 use anyhow::{Context, bail};
 use serde::Deserialize;
-use tare_schema::load::{Body, Expect, ExpectBody, ExpectStatus, Mix, Order, Parts, RequestSpec};
+use tare_schema::load::{
+    Body, Expect, ExpectBody, ExpectStatus, Mix, Order, RequestSpec, TemplateMode,
+};
 use tare_schema::named::{FILE_BYTES_MAX, read_below, text_given};
 use tare_schema::script::Script;
 
 use super::super::args::RequestArgs;
 use super::super::target::LoadUrl;
-use super::request::{body_of, headers, parts, status};
+use super::request::{body_of, headers, status, template};
 
 /// Largest list of targets.
 const BYTES_MAX: u64 = 16 << 20;
@@ -32,7 +34,7 @@ struct Line {
 struct Shared {
     headers: Vec<(String, String)>,
     status: ExpectStatus,
-    parts: Parts,
+    template: TemplateMode,
 }
 
 /// The targets read so far.
@@ -62,7 +64,7 @@ pub(super) fn read(path: &Path, args: &RequestArgs) -> anyhow::Result<Script> {
     let shared = Shared {
         headers: headers(args)?,
         status: status(args.expect_status.as_deref())?,
-        parts: parts(args),
+        template: template(args),
     };
     parse(&text, folder, &shared)
 }
@@ -190,7 +192,7 @@ impl ParsedTargets {
                 status: shared.status.clone(),
                 body: ExpectBody::Any,
             },
-            parts: shared.parts,
+            template: shared.template,
         });
         Ok(())
     }
@@ -226,7 +228,7 @@ mod tests {
         let shared = Shared {
             headers: vec![("X-All".into(), "1".into())],
             status: ExpectStatus::Success,
-            parts: Parts::Literal,
+            template: TemplateMode::None,
         };
         parse(text, folder, &shared)
     }

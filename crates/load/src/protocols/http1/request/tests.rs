@@ -10,7 +10,7 @@ fn spec(method: &str, path: &str) -> RequestSpec {
         path: path.into(),
         headers: Vec::new(),
         body: Body::None,
-        parts: Default::default(),
+        template: Default::default(),
         expect: Expect {
             status: ExpectStatus::Success,
             body: ExpectBody::Any,

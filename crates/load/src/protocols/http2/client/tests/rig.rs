@@ -171,7 +171,7 @@ pub fn spec(method: &str, body_bytes: u64) -> RequestSpec {
         path: "/".into(),
         headers: Vec::new(),
         body: Body::Filler { bytes: body_bytes },
-        parts: Default::default(),
+        template: Default::default(),
         expect: Expect {
             status: ExpectStatus::Success,
             body: ExpectBody::Any,
