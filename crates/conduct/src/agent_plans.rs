@@ -79,7 +79,7 @@ impl AgentPlans<'_> {
             seed: seed ^ u64::from(shard.index),
             endpoint: endpoint.clone(),
             // Test beds are on this machine; the lab replaces this for external parts.
-            reach: Reach::Private,
+            allowed_addresses: Reach::Private,
             address_overrides: Vec::new(),
             cores: cores(self.placement, self.cell),
             cpu_per_exchange_ns: self.measured_cost.of(&role.role),

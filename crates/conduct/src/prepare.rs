@@ -99,7 +99,7 @@ fn fill(
         start_at_unix_us: None,
         seed,
         endpoint: bed.endpoint(&role.edge, &role.instance)?,
-        reach: Reach::Private,
+        allowed_addresses: Reach::Private,
         address_overrides: Vec::new(),
         cores: Cores::Shared,
         cpu_per_exchange_ns: None,

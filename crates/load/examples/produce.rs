@@ -49,7 +49,7 @@ fn main() -> Result<(), Box<dyn Error>> {
             addresses: addresses.collect::<Result<_, _>>()?,
             host: "localhost".into(),
         },
-        reach: Reach::Private,
+        allowed_addresses: Reach::Private,
         address_overrides: Vec::new(),
         cores: Cores::Shared,
         cpu_per_exchange_ns: None,

@@ -161,7 +161,7 @@ fn plan(address: SocketAddr, rate_per_s: f64, seconds: f64, behaviour: &str) -> 
             addresses: vec![address],
             host: address.to_string(),
         },
-        reach: Reach::Private,
+        allowed_addresses: Reach::Private,
         address_overrides: Vec::new(),
         cores: Cores::Shared,
         cpu_per_exchange_ns: None,

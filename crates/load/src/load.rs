@@ -64,7 +64,7 @@ impl Load {
                 addresses: resolve(&host)?,
                 host,
             },
-            reach: Reach::Public,
+            allowed_addresses: Reach::Public,
             address_overrides: Vec::new(),
             cores: Cores::Shared,
             cpu_per_exchange_ns: None,

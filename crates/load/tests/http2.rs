@@ -33,7 +33,7 @@ fn measure(
             addresses: vec![nginx.address],
             host: "localhost".into(),
         },
-        reach: Reach::Private,
+        allowed_addresses: Reach::Private,
         address_overrides: Vec::new(),
         cores: Cores::Shared,
         cpu_per_exchange_ns: None,

@@ -127,7 +127,7 @@ impl PlacedTestBed {
         let Some((first, found)) = called.first() else {
             return false;
         };
-        plan.reach = self.reach;
+        plan.allowed_addresses = self.reach;
         if let Some(tls) = &found.def.tls {
             plan.load.transport = Transport::Tls(tls.clone());
         }

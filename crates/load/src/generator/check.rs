@@ -131,7 +131,7 @@ pub(crate) fn check(plan: &LoadPlan) -> Result<&'static Protocol, PlanError> {
     let has_address = !plan.endpoint.addresses.is_empty();
     require(has_address, "the number of addresses", 0, "at least 1")?;
     for address in &plan.endpoint.addresses {
-        plan.reach.check(address.ip())?;
+        plan.allowed_addresses.check(address.ip())?;
     }
     check_requests(plan)?;
     let client = &load.client;

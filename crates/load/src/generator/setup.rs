@@ -72,7 +72,7 @@ impl Setup {
             workers,
             connections,
             addresses: plan.endpoint.addresses.clone().into(),
-            reach: plan.reach,
+            reach: plan.allowed_addresses,
             start_timing: StartTiming::of(plan, protocol, schedule.as_ref(), workers),
             shared: SharedCount::new(exchanges, workers),
             tls: match &plan.load.transport {

@@ -213,7 +213,7 @@ fn plan(at: &[SocketAddr], topic: &str, client: ClientSpec) -> LoadPlan {
             addresses: at.to_vec(),
             host: at[0].ip().to_string(),
         },
-        reach: Reach::Private,
+        allowed_addresses: Reach::Private,
         address_overrides: Vec::new(),
         cores: Cores::Shared,
         cpu_per_exchange_ns: None,

@@ -36,7 +36,7 @@ pub fn plan(address: SocketAddr) -> LoadPlan {
             addresses: vec![address],
             host: "test".into(),
         },
-        reach: Reach::Private,
+        allowed_addresses: Reach::Private,
         address_overrides: Vec::new(),
         cores: Cores::Shared,
         cpu_per_exchange_ns: None,

@@ -44,7 +44,7 @@ pub struct LoadPlan {
     pub endpoint: Endpoint,
     /// Addresses that may be connected to: those of the endpoint, and those that servers advertise.
     #[serde(default)]
-    pub reach: Reach,
+    pub allowed_addresses: Reach,
     /// Servers (brokers) that are reached at another address than they advertise.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub address_overrides: Vec<AddressOverride>,

@@ -127,7 +127,7 @@ impl ResolvedLoad {
                 addresses: target.addresses.clone(),
                 host: target.host.clone(),
             },
-            reach: args.allow_public_target.into(),
+            allowed_addresses: args.allow_public_target.into(),
             address_overrides: Vec::new(),
             // Who asks for SCHED_FIFO has a core for it; otherwise other programs may share the cores.
             cores: match args.pacing.sched {
