@@ -87,7 +87,7 @@ fn with_external() -> Plan {
             at: "127.0.0.1:9".into(),
             host: "server".into(),
             tls: None,
-            login: None,
+            sasl: None,
             counters: Vec::new(),
             metrics: None,
         }];

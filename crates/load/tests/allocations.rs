@@ -267,7 +267,7 @@ fn reading(depth: FetchDepth) -> ClientSpec {
         check_crc: true,
         depth,
         until: FetchUntil::default(),
-        login: None,
+        sasl: None,
         ..FetchSpec::default()
     };
     ClientSpec::with(1, &fetch)

@@ -48,7 +48,7 @@ pub struct External {
     pub tls: Option<TlsSpec>,
     /// SASL login; `None`: no authentication.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub login: Option<LoginSpec>,
+    pub sasl: Option<LoginSpec>,
     /// Counters of the instance.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub counters: Vec<CounterDef>,
@@ -82,7 +82,7 @@ impl External {
     #[must_use]
     pub fn in_words(&self) -> String {
         let over = self.own().word();
-        let login = self.login.as_ref().map(|login| {
+        let login = self.sasl.as_ref().map(|login| {
             let (mechanism, user) = (&login.mechanism, &login.user);
             format!(", {mechanism} as {user}")
         });

@@ -70,7 +70,7 @@ pub(in crate::proof) fn external(name: &str) -> External {
         at: "127.0.0.1:9".into(),
         host: name.into(),
         tls: None,
-        login: None,
+        sasl: None,
         counters: Vec::new(),
         metrics: None,
     }

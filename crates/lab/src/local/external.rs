@@ -234,7 +234,7 @@ pub(super) fn brokers(
 }
 
 fn settings(def: &External, reach: Reach) -> Result<Settings, LabError> {
-    let sasl = def.login.as_ref().map(|login| -> Result<_, String> {
+    let sasl = def.sasl.as_ref().map(|login| -> Result<_, String> {
         Ok(Credentials {
             mechanism: login.mechanism.parse()?,
             user: login.user.clone(),

@@ -131,7 +131,7 @@ impl PlacedTestBed {
         if let Some(tls) = &found.def.tls {
             plan.load.transport = Transport::Tls(tls.clone());
         }
-        if let Some(login) = &found.def.login {
+        if let Some(login) = &found.def.sasl {
             plan.load.client.log_in(login);
         }
         // An endpoint has one address per route of its edge, in the same order.

@@ -312,7 +312,7 @@ pub fn consumer(at: &[SocketAddr], topic: &str) -> LoadPlan {
             records: None,
             backlog: true,
         },
-        login: None,
+        sasl: None,
         ..FetchSpec::default()
     };
     let client = ClientSpec::with(1, &fetch);

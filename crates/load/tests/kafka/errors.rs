@@ -87,8 +87,8 @@ fn a_login_that_is_wrong_or_missing_is_told() {
     let sasl = cluster.at("sasl");
     let with = |mechanism: &str, word: &str| {
         let [mut writing, mut reading] = both(&sasl, "any");
-        produce(&mut writing).login = login(&folder, mechanism, word);
-        fetch(&mut reading).login = login(&folder, mechanism, word);
+        produce(&mut writing).sasl = login(&folder, mechanism, word);
+        fetch(&mut reading).sasl = login(&folder, mechanism, word);
         [writing, reading]
     };
     for mechanism in ["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"] {
@@ -99,8 +99,8 @@ fn a_login_that_is_wrong_or_missing_is_told() {
     }
     refused(both(&sasl, "any"), &["127.", "--sasl-user"]);
     let [mut writing, mut reading] = both(&cluster.at("plain"), "any");
-    produce(&mut writing).login = login(&folder, "PLAIN", "tare-secret");
-    fetch(&mut reading).login = login(&folder, "PLAIN", "tare-secret");
+    produce(&mut writing).sasl = login(&folder, "PLAIN", "tare-secret");
+    fetch(&mut reading).sasl = login(&folder, "PLAIN", "tare-secret");
     refused([writing, reading], &["127.", "takes no login on this port"]);
 }
 
@@ -173,8 +173,8 @@ fn what_the_brokers_do_not_allow_is_told_with_whose_right_is_missing() {
     let sasl = cluster.at("sasl");
     let both = |topic: &str| {
         let [mut writing, mut reading] = both(&sasl, topic);
-        produce(&mut writing).login = user();
-        fetch(&mut reading).login = user();
+        produce(&mut writing).sasl = user();
+        fetch(&mut reading).sasl = user();
         [writing, reading]
     };
     let mut stand = Stand::new(&plain);
@@ -196,7 +196,7 @@ fn what_the_brokers_do_not_allow_is_told_with_whose_right_is_missing() {
         "once for a broker"
     );
     let mut member = member(&sasl, "open", "closed");
-    fetch(&mut member).login = user();
+    fetch(&mut member).sasl = user();
     refused([member], &["\"closed\"", "ACLs"]);
 }
 
@@ -212,7 +212,7 @@ fn a_member_whose_right_is_taken_away_in_the_middle_ends_with_its_name_and_keeps
     written(&plain, "kept", 300);
     let mut plan = member(&cluster.at("sasl"), "kept", "lost");
     let mut fetching = fetch(&mut plan);
-    fetching.login = login(&folder, "PLAIN", "tare-secret");
+    fetching.sasl = login(&folder, "PLAIN", "tare-secret");
     fetching.until = FetchUntil::default();
     drop(fetching);
     let running = Running::start(plan);

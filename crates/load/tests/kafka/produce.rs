@@ -63,7 +63,7 @@ fn every_listener_is_spoken_to() {
         if secure {
             plan.load.transport = tls(&cluster);
         }
-        produce(&mut plan).login = login;
+        produce(&mut plan).sasl = login;
         let outcome = run(&plan).unwrap_or_else(|error| panic!("{port}: {error}"));
         assert_eq!(
             outcome.result.ok, 2000,

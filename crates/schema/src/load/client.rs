@@ -110,8 +110,8 @@ impl ClientSpec {
 
     /// Sets the SASL login of Kafka clients; no effect on other clients.
     pub fn log_in(&mut self, login: &LoginSpec) {
-        self.change(|produce: &mut ProduceSpec| produce.login = Some(login.clone()));
-        self.change(|fetch: &mut FetchSpec| fetch.login = Some(login.clone()));
+        self.change(|produce: &mut ProduceSpec| produce.sasl = Some(login.clone()));
+        self.change(|fetch: &mut FetchSpec| fetch.sasl = Some(login.clone()));
     }
 }
 

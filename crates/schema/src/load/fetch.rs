@@ -38,7 +38,7 @@ pub struct FetchSpec {
     pub at_end: FetchEnd,
     /// SASL login; `None`: no authentication.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub login: Option<LoginSpec>,
+    pub sasl: Option<LoginSpec>,
 }
 
 /// Partition assignment: static, or by a consumer group.
@@ -131,7 +131,7 @@ impl Default for FetchSpec {
             depth: FetchDepth::Batches,
             until: FetchUntil::default(),
             at_end: FetchEnd::Wait,
-            login: None,
+            sasl: None,
         }
     }
 }

@@ -41,7 +41,7 @@ pub struct ProduceSpec {
     pub serials: Option<SerialSpec>,
     /// SASL login; `None`: no authentication.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub login: Option<LoginSpec>,
+    pub sasl: Option<LoginSpec>,
 }
 
 /// Numbering of records.
@@ -160,7 +160,7 @@ impl Default for ProduceSpec {
             payloads: Payloads::Body,
             stamps_of_run: None,
             serials: None,
-            login: None,
+            sasl: None,
         }
     }
 }

@@ -217,7 +217,7 @@ fn part(
             protocol: (*protocol).to_owned(),
             host: def.host.clone().unwrap_or_else(|| at.clone()),
             tls: tls.clone(),
-            login: login.clone(),
+            sasl: login.clone(),
             counters: counters::counters(scope, written, at, all.len(), reach),
             metrics: source.as_ref().map(|metrics| ExternalMetrics {
                 target: metrics.target.clone(),

@@ -201,7 +201,7 @@ fn a_password_that_a_workload_names_is_a_file_of_its_own_folder() {
     let with = |name: &str| {
         let login = format!("{{mechanism: PLAIN, user: u, password_file: {name}}}");
         let rest = format!(
-            "about: x, protocol: kafka-produce, client: {{login: {login}}}, requests: [{{name: a, path: t, body: {{text: x}}}}]"
+            "about: x, protocol: kafka-produce, client: {{sasl: {login}}}, requests: [{{name: a, path: t, body: {{text: x}}}}]"
         );
         with_workload(&workload("kafka", "kafka", &rest), "rate: 9", "")
     };

@@ -73,7 +73,7 @@ fn tls_and_passwords_are_files_beside_the_experiment() {
         }
     );
     assert_eq!(spec.server_name.as_deref(), Some("kafka.example"));
-    let login = broker.login.as_ref().unwrap();
+    let login = broker.sasl.as_ref().unwrap();
     assert_eq!(
         (login.mechanism.as_str(), login.user.as_str()),
         ("SCRAM-SHA-256", "ann")

@@ -53,7 +53,7 @@ pub(super) fn run(launch: Launch<'_, '_>) -> Result<Outcome, LoadError> {
         client_id: spec.client_id.clone(),
         topics: spec.topics.clone(),
         apis: &fetch::APIS,
-        ..cluster(&launch, spec.login.as_ref())?
+        ..cluster(&launch, spec.sasl.as_ref())?
     };
     let arrived = Arc::new(AtomicU64::new(0));
     launch.clients(|part| {

@@ -94,7 +94,7 @@ pub(super) fn run(launch: Launch<'_, '_>) -> Result<Outcome, LoadError> {
         client_id: spec.client_id.clone(),
         topics: topics.collect(),
         apis: produce::APIS,
-        ..cluster(&launch, spec.login.as_ref())?
+        ..cluster(&launch, spec.sasl.as_ref())?
     };
     launch.fallible_clients(|part| {
         let purpose = format!("keys of worker {}", part.worker);

@@ -118,7 +118,7 @@ fn produce_spec(args: &KafkaArgs) -> anyhow::Result<ProduceSpec> {
         payloads: payloads(args)?,
         stamps_of_run: None,
         serials: None,
-        login: login(args),
+        sasl: login(args),
     })
 }
 
@@ -215,7 +215,7 @@ pub fn fetch_spec(args: &Args, topic: &str) -> anyhow::Result<FetchSpec> {
             backlog: !is_bounded && from != FetchFrom::End,
         },
         at_end: FetchEnd::Wait,
-        login: login(&args.kafka),
+        sasl: login(&args.kafka),
     })
 }
 

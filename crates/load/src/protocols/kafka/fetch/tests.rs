@@ -34,7 +34,7 @@ pub fn spec() -> FetchSpec {
             backlog: true,
         },
         at_end: FetchEnd::Wait,
-        login: None,
+        sasl: None,
     }
 }
 
