@@ -102,13 +102,13 @@ pub struct WorkloadSettingDef {
     /// Greatest number (kinds integer and number).
     pub max: Option<f64>,
     /// What depends on the setting. Default: targets, which are restarted for another value.
-    pub concerns: Option<Concern>,
+    pub affects: Option<Affected>,
 }
 
 /// What a setting affects.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-pub enum Concern {
+pub enum Affected {
     /// Targets: their templates see the setting.
     Targets,
     /// Only what is sent and prepared: targets are not restarted.

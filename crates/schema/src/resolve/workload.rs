@@ -9,7 +9,7 @@ use super::external::{Externals, refuse};
 use super::{Input, Scope};
 use crate::catalog::WorkloadFolder;
 use crate::def::{
-    Concern, CountDef, SettingKind, WorkloadDef, WorkloadEdgeDef, WorkloadSettingDef,
+    Affected, CountDef, SettingKind, WorkloadDef, WorkloadEdgeDef, WorkloadSettingDef,
 };
 use crate::external::EXTERNAL;
 use crate::name::EdgePattern;
@@ -199,7 +199,7 @@ pub(super) fn resolved(
 pub(super) fn load_only_settings(folder: &WorkloadFolder) -> Vec<String> {
     let settings = folder.def.settings.iter();
     settings
-        .filter(|(_, setting)| setting.concerns == Some(Concern::Load))
+        .filter(|(_, setting)| setting.affects == Some(Affected::Load))
         .map(|(name, _)| name.clone())
         .collect()
 }
