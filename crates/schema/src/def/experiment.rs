@@ -173,7 +173,7 @@ pub struct LimitsDef {
     pub memory: Option<Size>,
 }
 
-/// A published figure. Exactly one of `ratio`, `added`, `value` and `says`.
+/// A published figure. Exactly one of `ratio`, `added`, `value` and `finding`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(extend("x-word" = "published"))]
@@ -194,7 +194,7 @@ pub struct PublishedDef {
     /// Published absolute value: a time such as `6ms`, a size such as `26.3MB`, or a number in the metric's unit.
     pub value: Option<ValueDef>,
     /// Published finding in words, where there is no figure: `falls, less than linearly`.
-    pub says: Option<String>,
+    pub finding: Option<String>,
     /// Condition for the comparison. `headroom`: the baseline must not saturate the machine; where it does, the report says that the
     /// figure cannot be tested here. Default: none.
     pub requires: Option<Need>,

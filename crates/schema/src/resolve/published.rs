@@ -68,7 +68,7 @@ pub(super) fn published(
 }
 
 fn value(figure: &PublishedDef) -> Result<PublishedFigure, String> {
-    match (figure.ratio, figure.added, &figure.value, &figure.says) {
+    match (figure.ratio, figure.added, &figure.value, &figure.finding) {
         (Some(ratio), None, None, None) => Ok(PublishedFigure::Ratio(ratio)),
         (None, Some(added), None, None) if figure.metric.unit() == Unit::Nanoseconds => {
             Ok(PublishedFigure::AddedNs(added.as_ns()))
@@ -80,9 +80,9 @@ fn value(figure: &PublishedDef) -> Result<PublishedFigure, String> {
         (None, None, Some(value), None) => {
             Ok(PublishedFigure::Value(number(figure.metric, value)?))
         }
-        (None, None, None, Some(says)) => Ok(PublishedFigure::Words(says.clone())),
+        (None, None, None, Some(finding)) => Ok(PublishedFigure::Words(finding.clone())),
         _ => Err(String::from(
-            "a published figure has exactly one of ratio, added, value and says",
+            "a published figure has exactly one of ratio, added, value and finding",
         )),
     }
 }
