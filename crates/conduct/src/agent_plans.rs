@@ -51,7 +51,7 @@ fn cores(placement: &Placement, cell: &Cell) -> Cores {
     let workers = |role: &RoleLoad| u64::from(role.agents.max(1)) * u64::from(role.load.workers);
     let wanted: u64 = cell.load.iter().map(workers).sum();
     if placement.agents_have_cores_of_their_own() && placement.agent_cpus.len() as u64 >= wanted {
-        Cores::Own
+        Cores::Dedicated
     } else {
         Cores::Shared
     }

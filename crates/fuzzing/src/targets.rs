@@ -124,9 +124,9 @@ fn grpc_client(data: &[u8]) {
     // Prepared once: a script is short, its requests are long.
     static REQUESTS: LazyLock<Arc<[Call]>> = LazyLock::new(|| {
         let ways = [
-            (CallKind::Unary, 1, MessagePace::Free),
-            (CallKind::ClientStreaming, 50, MessagePace::Free),
-            (CallKind::ServerStreaming, 1, MessagePace::Free),
+            (CallKind::Unary, 1, MessagePace::Unpaced),
+            (CallKind::ClientStreaming, 50, MessagePace::Unpaced),
+            (CallKind::ServerStreaming, 1, MessagePace::Unpaced),
             (CallKind::Bidirectional, 3, MessagePace::PingPong),
             (
                 CallKind::Bidirectional,

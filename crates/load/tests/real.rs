@@ -125,8 +125,8 @@ fn workers_precede_their_neighbours_where_they_may_and_the_result_says_so() {
     let server = Server::answering(OK);
     for (cores, sched, precedence) in [
         (Cores::Shared, Sched::Auto, SchedulingPolicy::Niceness),
-        (Cores::Own, Sched::Normal, SchedulingPolicy::Niceness),
-        (Cores::Own, Sched::Auto, SchedulingPolicy::Fifo),
+        (Cores::Dedicated, Sched::Normal, SchedulingPolicy::Niceness),
+        (Cores::Dedicated, Sched::Auto, SchedulingPolicy::Fifo),
         (Cores::Shared, Sched::Fifo, SchedulingPolicy::Fifo),
     ] {
         let mut plan = plan(server.address);

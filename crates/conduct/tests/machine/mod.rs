@@ -70,7 +70,7 @@ fn what_was_measured_at_another_level_stands_in_until_the_level_has_its_own() {
 #[test]
 fn cores_are_an_agents_own_where_nothing_else_is_placed_and_they_suffice() {
     let cores = |plan: &Plan| told(plan)[0].0;
-    assert_eq!(cores(&placed()), Cores::Own);
+    assert_eq!(cores(&placed()), Cores::Dedicated);
     let mut shared = placed();
     shared.placement.part_cpus = vec![0, 1];
     assert_eq!(cores(&shared), Cores::Shared);
@@ -82,7 +82,7 @@ fn cores_are_an_agents_own_where_nothing_else_is_placed_and_they_suffice() {
     }
     assert_eq!(cores(&workers), Cores::Shared);
     workers.placement.agent_cpus = vec![1, 2];
-    assert_eq!(cores(&workers), Cores::Own);
+    assert_eq!(cores(&workers), Cores::Dedicated);
     for cell in &mut workers.cells {
         cell.load[0].agents = 2;
     }

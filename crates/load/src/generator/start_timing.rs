@@ -55,7 +55,7 @@ impl StartTiming {
             let starts = schedule.peak_arrivals(SECOND_NS).div_ceil(workers);
             starts as f64 * start_ns(plan, protocol) as f64 / SECOND_NS as f64
         });
-        let is_own = plan.cores == Cores::Own;
+        let is_own = plan.cores == Cores::Dedicated;
         let scheduling = match (plan.load.sched, work) {
             (Sched::Fifo, _) => SchedulingPolicy::Fifo,
             (Sched::Auto, Some(work)) if is_own && work < WORK_MAX => SchedulingPolicy::Fifo,
@@ -112,7 +112,7 @@ mod tests {
     fn of(rate_per_s: f64, change: impl Fn(&mut LoadPlan)) -> StartTiming {
         let mut load = Load::get("http://127.0.0.1:80/").unwrap().rate(rate_per_s);
         let plan = load.plan_mut();
-        plan.cores = Cores::Own;
+        plan.cores = Cores::Dedicated;
         change(plan);
         let schedule = ArrivalSchedule::of_load(&plan.load, 1).unwrap();
         let http1 = &crate::protocols::http1::PROTOCOL;

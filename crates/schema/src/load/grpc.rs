@@ -25,7 +25,7 @@ impl Default for CallSpec {
         Self {
             kind: CallKind::Unary,
             messages: 1,
-            pace: MessagePace::Free,
+            pace: MessagePace::Unpaced,
             deadline: Deadline::Timeout,
             answers: None,
         }
@@ -65,7 +65,7 @@ impl CallKind {
 #[serde(tag = "pace", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum MessagePace {
     /// As fast as flow control allows.
-    Free,
+    Unpaced,
     /// At a fixed interval, the first at once.
     Every {
         /// The interval.
@@ -82,7 +82,7 @@ pub enum Deadline {
     /// The timeout of an exchange.
     Timeout,
     /// None: no `grpc-timeout` is sent.
-    Untold,
+    Unset,
     /// A fixed time.
     After {
         /// Time since the start of the call.

@@ -209,7 +209,7 @@ pub enum Cores {
     #[default]
     Shared,
     /// Each worker has a core that no other process of the run is placed on.
-    Own,
+    Dedicated,
 }
 
 /// How exchanges are made from requests.

@@ -8,7 +8,7 @@ use crate::load::{FetchSpec, LoadSpec, RequestSpec};
 
 /// A preparation step.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(tag = "makes", rename_all = "kebab-case", deny_unknown_fields)]
+#[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Preparation {
     /// Creates a Kafka topic; done when every broker knows the leader and all replicas of each partition.
     Topic {

@@ -71,7 +71,7 @@ impl Call {
         encoder.field(b"content-type", b"application/grpc");
         let deadline = match calls.deadline {
             Deadline::Timeout => Some(timeout),
-            Deadline::Untold => None,
+            Deadline::Unset => None,
             Deadline::After { limit_ns } => Some(Duration::from_nanos(limit_ns)),
         };
         if let Some(deadline) = deadline {

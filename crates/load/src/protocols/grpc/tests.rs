@@ -267,7 +267,7 @@ fn what_a_call_sets_by_itself_cannot_be_planned() {
 
 #[test]
 fn a_streaming_client_sends_its_messages_in_turn_and_expects_one() {
-    let (spec, calls) = streaming(CallKind::ClientStreaming, 7, MessagePace::Free);
+    let (spec, calls) = streaming(CallKind::ClientStreaming, 7, MessagePace::Unpaced);
     let mut rig = rig_of(&[spec], &calls, &[]);
     rig.due(0);
     assert_eq!(body_of(&rig.sent(0)), (messages(7), true));
@@ -287,7 +287,7 @@ fn a_streaming_client_sends_its_messages_in_turn_and_expects_one() {
 #[test]
 fn any_window_lets_the_same_messages_through() {
     for step in [1, 2, 5, 6, 7, 12, 1000] {
-        let (spec, calls) = streaming(CallKind::ClientStreaming, 1_000, MessagePace::Free);
+        let (spec, calls) = streaming(CallKind::ClientStreaming, 1_000, MessagePace::Unpaced);
         let mut rig = rig_of(&[spec], &calls, &[(4, step)]);
         rig.due(0);
         let mut got = Vec::new();
@@ -525,7 +525,7 @@ fn a_deadline_is_told_as_planned() {
         found
     };
     assert_eq!(told(Deadline::Timeout).as_deref(), Some("10000000u"));
-    assert_eq!(told(Deadline::Untold), None);
+    assert_eq!(told(Deadline::Unset), None);
     assert_eq!(
         told(Deadline::After { limit_ns: 5 * MS }).as_deref(),
         Some("5000000n")

@@ -105,7 +105,7 @@ fn spec(grpc: &GrpcArgs, method: Option<&Method>, count: usize) -> anyhow::Resul
     });
     let pace = match grpc.ping_pong {
         true => MessagePace::PingPong,
-        false => every.unwrap_or(MessagePace::Free),
+        false => every.unwrap_or(MessagePace::Unpaced),
     };
     Ok(CallSpec {
         kind,

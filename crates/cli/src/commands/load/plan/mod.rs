@@ -131,7 +131,7 @@ impl ResolvedLoad {
             address_overrides: Vec::new(),
             // Who asks for SCHED_FIFO has a core for it; otherwise other programs may share the cores.
             cores: match args.pacing.sched {
-                Sched::Fifo => Cores::Own,
+                Sched::Fifo => Cores::Dedicated,
                 Sched::Auto | Sched::Normal => Cores::Shared,
             },
             cpu_per_exchange_ns: None,
