@@ -95,7 +95,7 @@ impl Catalog {
         let (def, root) = document::read::<WorkloadDef>(&file, &text)?;
         if def.workload.0 != name {
             let message = format!("the folder is called \"{name}\": write workload: {name}");
-            return Err(Problems::one(&file, root.place(&["workload"]), message));
+            return Err(Problems::one(&file, root.mark_at(&["workload"]), message));
         }
         crate::resolve::check_workload(&file, &def, &root, self.protocols)?;
         Ok(Some(WorkloadFolder { file, def, root }))

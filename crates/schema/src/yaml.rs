@@ -114,13 +114,13 @@ impl Node {
 
     /// Position of the value at a path of keys and list indices, or of the deepest existing part of the path.
     #[must_use]
-    pub fn place(&self, path: &[&str]) -> Mark {
+    pub fn mark_at(&self, path: &[&str]) -> Mark {
         self.descend(path).mark
     }
 
     /// Position of the last key of a path, or of the deepest existing part of the path.
     #[must_use]
-    pub fn key_place(&self, path: &[&str]) -> Mark {
+    pub fn key_mark_at(&self, path: &[&str]) -> Mark {
         let Some((last, parents)) = path.split_last() else {
             return self.mark;
         };

@@ -24,7 +24,7 @@ pub(super) fn assertions(
     let levels: Vec<&str> = levels.iter().map(|level| level.name.as_str()).collect();
     let mut all = Vec::new();
     for (index, text) in def.assert.iter().enumerate() {
-        let at = root.place(&["assert", &index.to_string()]);
+        let at = root.mark_at(&["assert", &index.to_string()]);
         let assertion = match read(text) {
             Ok(assertion) => assertion,
             Err(message) => {

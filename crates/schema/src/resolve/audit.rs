@@ -41,7 +41,7 @@ pub(super) fn audits(
             Err(message) => {
                 let name = &audit.request.name;
                 let message = format!("audit \"{name}\" of the workload: {message}");
-                scope.problem(input.root.key_place(&["workload"]), message);
+                scope.problem(input.root.key_mark_at(&["workload"]), message);
             }
         }
     }

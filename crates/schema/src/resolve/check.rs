@@ -51,11 +51,12 @@ struct WorkloadCheck<'a> {
 
 impl WorkloadCheck<'_> {
     fn wrong(&mut self, path: &[&str], message: impl Into<String>) {
-        self.problems.add(self.file, self.root.place(path), message);
+        self.problems
+            .add(self.file, self.root.mark_at(path), message);
     }
 
     fn wrong_key(&mut self, path: &[&str], message: impl Into<String>) {
-        let mark = self.root.key_place(path);
+        let mark = self.root.key_mark_at(path);
         self.problems.add(self.file, mark, message);
     }
 

@@ -149,7 +149,7 @@ pub(super) fn check_factors(scope: &mut Scope<'_>, Input { root, def, .. }: Inpu
         let ["targets", target, setting] = path.as_slice() else {
             continue;
         };
-        let mark = root.key_place(&["factors", key]);
+        let mark = root.key_mark_at(&["factors", key]);
         let decides = scope.target(target, mark).is_some_and(|target| {
             let mut servers = target.ext_authz.iter();
             servers.any(|ask| ask.enabled_by == *setting)

@@ -97,7 +97,7 @@ impl Written<'_> {
     fn wrong(&self, scope: &mut Scope<'_>, path: &[&str], message: impl Into<String>) {
         scope
             .problems
-            .add(self.file, self.node.place(path), message);
+            .add(self.file, self.node.mark_at(path), message);
     }
 
     /// Reports a problem that leaves nothing.
@@ -352,8 +352,8 @@ fn login_of(
 pub(super) fn addressing(scope: &mut Scope<'_>, root: &Node, requested: Addressing) -> Addressing {
     if requested == Addressing::Namespaces {
         let mark = match root.get("addressing") {
-            Some(_) => root.key_place(&["addressing"]),
-            None => root.key_place(&["external"]),
+            Some(_) => root.key_mark_at(&["addressing"]),
+            None => root.key_mark_at(&["external"]),
         };
         let message = "pods in namespaces have no way to what is external, on the host's own network: write `addressing: loopback` (or --addressing loopback)";
         scope.problem(mark, message);

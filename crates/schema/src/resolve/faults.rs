@@ -31,7 +31,7 @@ pub(super) fn of_arm(
             Ok(fault) => faults.push(fault),
             // Arms share their parts, so each mistake is reported once.
             Err(message) if *arm.name == *def.arms[0].name => {
-                scope.problem(root.place(&["faults", &index.to_string()]), message);
+                scope.problem(root.mark_at(&["faults", &index.to_string()]), message);
             }
             Err(_) => {}
         }
@@ -48,8 +48,8 @@ pub(super) fn read_back(
     (load, prepare): (&[RoleLoad], &[Preparation]),
 ) -> Option<ReadBackPlan> {
     let place = match def.read_back {
-        Some(_) => root.place(&["read_back"]),
-        None => root.place(&["faults"]),
+        Some(_) => root.mark_at(&["read_back"]),
+        None => root.mark_at(&["faults"]),
     };
     if let Some(message) = too_late(faults, load) {
         scope.problem(place, message);

@@ -17,7 +17,7 @@ pub(super) fn note(
 ) {
     for part in arm.parts.keys() {
         if scope.external.has(part) {
-            let mark = node.key_place(&["parts", part]);
+            let mark = node.key_mark_at(&["parts", part]);
             refuse(scope, mark, part, "leave its target out");
         }
     }

@@ -30,7 +30,7 @@ fn variants(scope: &mut Scope<'_>, Input { root, def, folder }: Input<'_>) -> Ve
         let message = format!(
             "{count} levels and {cells} cells: at most {LEVELS_MAX} levels and {CELLS_MAX} cells, take values out"
         );
-        scope.problem(root.key_place(&["factors"]), message);
+        scope.problem(root.key_mark_at(&["factors"]), message);
         good = false;
     }
     let mut all = vec![(Vec::new(), root.clone())];
@@ -233,7 +233,7 @@ fn check_used(
             let message = format!(
                 "factor \"{key}\" changes nothing: no load, preparation step or audit of this experiment uses the setting \"{setting}\""
             );
-            scope.problem(root.key_place(&["factors", &key]), message);
+            scope.problem(root.key_mark_at(&["factors", &key]), message);
         }
     }
 }
@@ -248,7 +248,7 @@ pub(super) fn per_request_level(
     let known = levels.iter().map(|level| level.name.as_str());
     if known.clone().all(|known| known != wanted) && scope.form == Form::Full {
         let message = format!("no level is called \"{wanted}\"{}", hint(wanted, known));
-        scope.problem(root.place(&["per_request_level"]), message);
+        scope.problem(root.mark_at(&["per_request_level"]), message);
     }
     Some(wanted.clone())
 }
@@ -264,7 +264,7 @@ fn check_fixed(scope: &mut Scope<'_>, Input { root, def, folder }: Input<'_>) {
             let message = format!(
                 "factor \"{key}\" decides how many \"{name}\" there are, which belongs to the test bed: write an experiment for each"
             );
-            scope.problem(root.key_place(&["factors", &key]), message);
+            scope.problem(root.key_mark_at(&["factors", &key]), message);
         }
     }
 }

@@ -130,7 +130,7 @@ pub(super) fn roles(
     let mut roles = listed(&def.load).into_iter();
     if loads.is_empty() && roles.all(|role| role.def.count == Some(0)) {
         let message = "no role has an agent: let `count` of one be 1 or more";
-        scope.problem(root.key_place(&["load"]), message);
+        scope.problem(root.key_mark_at(&["load"]), message);
     }
     loads
 }
@@ -171,7 +171,7 @@ fn calls(kind: &LoadKindDef) -> BTreeMap<String, BTreeMap<String, u32>> {
 pub(super) fn at(root: &Node, role: &Role<'_>, key: &str) -> Mark {
     let mut path = role.path.clone();
     path.push(key);
-    root.place(&path)
+    root.mark_at(&path)
 }
 
 fn kind<'f>(
@@ -187,7 +187,7 @@ fn kind<'f>(
             let (workload, names) = (&folder.def.workload, crate::problem::list(&names));
             let message =
                 format!("workload \"{workload}\" has several loads: choose one by use: {names}");
-            return scope.reject(root.key_place(&role.path), message);
+            return scope.reject(root.key_mark_at(&role.path), message);
         }
         return named.or_else(|| loads.values().next());
     };
@@ -261,7 +261,7 @@ fn spec(
         Ok(client) => client,
         Err(message) => {
             let message = format!("`client` of the workload's load: {message}");
-            return scope.reject(root.key_place(&role.path), message);
+            return scope.reject(root.key_mark_at(&role.path), message);
         }
     };
     let connections = ConnectionRules {
@@ -276,7 +276,7 @@ fn spec(
         scope.problem(at(root, role, key), message);
     }
     if let Err(message) = check_requests(load, protocol, &requests) {
-        scope.problem(root.key_place(&role.path), message);
+        scope.problem(root.key_mark_at(&role.path), message);
     }
     let usual = LoadSpec::new(client);
     Some(LoadSpec {

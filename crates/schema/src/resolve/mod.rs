@@ -302,13 +302,13 @@ fn plan(
             let workload = &folder.def.workload;
             let hint = hint(name, folder.def.prepare.keys());
             let message = format!("workload \"{workload}\" has no step \"{name}\"{hint}");
-            scope.problem(root.place(&["prepare", &index.to_string()]), message);
+            scope.problem(root.mark_at(&["prepare", &index.to_string()]), message);
         }
     }
     if compare == Compare::Levels && levels.len() == 1 && def.faults.is_empty() {
         let message =
             "levels are compared, but there is only one: add a factor with several values";
-        scope.problem(root.place(&["compare"]), message);
+        scope.problem(root.mark_at(&["compare"]), message);
     }
     let resolved = workload::resolved(scope, input);
     let published = published::published(scope, input, &arms, &levels, compare);
@@ -452,7 +452,7 @@ fn workload_folder(
         Ok(None) => {
             let known = scope.catalog.workload_names();
             let message = unknown_folder("workload", name, &known, &scope.catalog.workloads);
-            scope.problem(root.place(&["workload", "use"]), message);
+            scope.problem(root.mark_at(&["workload", "use"]), message);
             None
         }
         Err(problems) => {
@@ -468,14 +468,14 @@ fn check_arm_names(scope: &mut Scope<'_>, Input { root, def, .. }: Input<'_>, co
             .iter()
             .position(|other| other.name == arm.name)
         {
-            let line = root.place(&["arms", &first.to_string(), "name"]).line;
+            let line = root.mark_at(&["arms", &first.to_string(), "name"]).line;
             let message = format!("arm \"{}\" is given twice: first in line {line}", arm.name);
-            scope.problem(root.place(&["arms", &index.to_string(), "name"]), message);
+            scope.problem(root.mark_at(&["arms", &index.to_string(), "name"]), message);
         }
     }
     if compare == Compare::Arms && def.arms.len() == 1 && def.faults.is_empty() {
         let message = "only one arm, so there is no baseline to compare with: put one before it, or say `compare: levels`";
-        scope.problem(root.key_place(&["arms"]), message);
+        scope.problem(root.key_mark_at(&["arms"]), message);
     }
 }
 

@@ -68,7 +68,7 @@ pub(super) fn pacing(
     let def = role.def;
     let Some(model) = model(def) else {
         let message = "say how fast: rate: 400, clients: 20, or model: max";
-        return scope.reject(root.key_place(&role.path), message);
+        return scope.reject(root.key_mark_at(&role.path), message);
     };
     for (key, is_written, models) in keys(def) {
         if is_written && !models.contains(&model) {

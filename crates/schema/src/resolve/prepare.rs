@@ -32,8 +32,8 @@ pub(super) fn steps(
         .filter(|name| !def.prepare.contains(name));
     let requested = def.prepare.iter().enumerate();
     let requested =
-        requested.map(|(index, name)| (name, root.place(&["prepare", &index.to_string()])));
-    let load = root.key_place(&["load"]);
+        requested.map(|(index, name)| (name, root.mark_at(&["prepare", &index.to_string()])));
+    let load = root.key_mark_at(&["load"]);
     let mut all = Vec::new();
     for (name, place) in needed.map(|name| (name, load)).chain(requested) {
         let Some(step) = folder.def.prepare.get(name) else {
@@ -93,7 +93,7 @@ pub(super) fn check_topics(
             None => "the workload has no step for it: write another topic".to_owned(),
         };
         let message = format!("no step makes the topic \"{path}\" before a trial: {next}");
-        scope.problem(root.key_place(&["load"]), message);
+        scope.problem(root.key_mark_at(&["load"]), message);
     }
 }
 

@@ -25,7 +25,7 @@ pub(super) fn published(
     let mut all = Vec::new();
     for (index, figure) in def.published.iter().enumerate() {
         let index = index.to_string();
-        let at = |key: &str| root.place(&["published", &index, key]);
+        let at = |key: &str| root.mark_at(&["published", &index, key]);
         let against = match (&figure.against, things.first()) {
             (Some(against), _) => against.clone(),
             (None, Some(first)) => (*first).to_owned(),
@@ -61,7 +61,7 @@ pub(super) fn published(
                 caveat: figure.caveat.clone(),
             }),
             Ok(_) => {}
-            Err(message) => scope.problem(root.place(&["published", &index]), message),
+            Err(message) => scope.problem(root.mark_at(&["published", &index]), message),
         }
     }
     all

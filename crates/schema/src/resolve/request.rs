@@ -26,7 +26,7 @@ pub(super) fn requests(
             Ok(request) => requests.push(request),
             Err(message) => {
                 let message = format!("request \"{}\" of the workload: {message}", def.name);
-                scope.problem(root.key_place(&role.path), message);
+                scope.problem(root.key_mark_at(&role.path), message);
             }
         }
     }

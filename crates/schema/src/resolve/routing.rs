@@ -235,7 +235,7 @@ fn via<'a>(arm: &'a ArmDef, node: &Node, edge: &Edge) -> Vec<(&'a HopDef, Mark)>
     let Some((pattern, hops)) = of_edge(&arm.via, edge) else {
         return Vec::new();
     };
-    let place = |index: usize| node.place(&["via", pattern, &index.to_string(), "hop"]);
+    let place = |index: usize| node.mark_at(&["via", pattern, &index.to_string(), "hop"]);
     let hops = hops.iter().enumerate();
     hops.map(|(index, hop)| (hop, place(index))).collect()
 }
@@ -271,7 +271,7 @@ impl TopologyBuilder<'_, '_> {
             return;
         };
         for pattern in patterns.keys() {
-            let mark = self.node.key_place(&["edge_security", pattern]);
+            let mark = self.node.key_mark_at(&["edge_security", pattern]);
             super::workload::check_edge(self.scope, mark, pattern, self.edges);
         }
     }
@@ -284,7 +284,7 @@ impl TopologyBuilder<'_, '_> {
         let made = segments.any(|segment| segment.security == Security::Mtls);
         if requested && !made {
             let message = "security: mtls applies to no hop: no edge leads from one proxy of this arm to another";
-            let mark = self.node.place(&["sidecars", "security"]);
+            let mark = self.node.mark_at(&["sidecars", "security"]);
             self.scope.problem(mark, message);
         }
     }

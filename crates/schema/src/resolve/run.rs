@@ -34,11 +34,11 @@ pub(super) fn blocks(
         Some(BlocksDef::Range(range)) => {
             if range.min > range.max {
                 let message = format!("min {} is above max {}", range.min, range.max);
-                scope.problem(root.place(&["blocks", "min"]), message);
+                scope.problem(root.mark_at(&["blocks", "min"]), message);
             }
             if range.until.is_some_and(|until| until.half_width <= 0.0) {
                 let message = "half_width must be more than 0: write a share such as 5%";
-                scope.problem(root.place(&["blocks", "until", "half_width"]), message);
+                scope.problem(root.mark_at(&["blocks", "until", "half_width"]), message);
             }
             range
         }
@@ -51,7 +51,7 @@ pub(super) fn burn_in(scope: &mut Scope<'_>, Input { root, def, .. }: Input<'_>)
     let burn_in = def.burn_in?;
     if !def.faults.is_empty() {
         let message = "faults need trials of equal length, but burn_in makes the first one longer: leave burn_in out";
-        scope.problem(root.place(&["burn_in"]), message);
+        scope.problem(root.mark_at(&["burn_in"]), message);
     }
     u64::try_from(burn_in.0.as_nanos()).ok()
 }
@@ -79,7 +79,10 @@ pub(super) fn placement(
                 let known: Vec<String> = cores.iter().map(u32::to_string).collect();
                 let known = crate::problem::list(&known);
                 let message = format!("there is no core {core} here: the cores are {known}");
-                scope.problem(root.place(&["placement", key, &index.to_string()]), message);
+                scope.problem(
+                    root.mark_at(&["placement", key, &index.to_string()]),
+                    message,
+                );
             }
         }
     }
@@ -110,7 +113,7 @@ pub(super) fn limits(
     for (name, written) in &def.limits {
         if scope.external.has(name) {
             let advice = "its limits are not Tare's to set, leave them out";
-            refuse(scope, root.key_place(&["limits", name]), name, advice);
+            refuse(scope, root.key_mark_at(&["limits", name]), name, advice);
             continue;
         }
         if !known.contains(&name.0.as_str()) {
@@ -118,7 +121,7 @@ pub(super) fn limits(
             if scope.form == crate::plan::Form::Full {
                 let hint = hint(name, &known);
                 let message = format!("nothing is called \"{name}\" in any arm{hint}");
-                scope.problem(root.key_place(&["limits", name]), message);
+                scope.problem(root.key_mark_at(&["limits", name]), message);
             }
             continue;
         }
@@ -143,7 +146,7 @@ pub(super) fn primary(scope: &mut Scope<'_>, Input { root, def, .. }: Input<'_>)
     for (index, metric) in written.iter().enumerate() {
         if written[..index].contains(metric) {
             let message = format!("{} is given twice", metric.label());
-            scope.problem(root.place(&["primary", &index.to_string()]), message);
+            scope.problem(root.mark_at(&["primary", &index.to_string()]), message);
         }
     }
     written.clone()

@@ -34,7 +34,7 @@ impl<'d> Sites<'d> {
         let mut sites = Sites {
             def: def.sites.as_ref(),
             of_pod: BTreeMap::new(),
-            mark: root.key_place(&["sites", "pods"]),
+            mark: root.key_mark_at(&["sites", "pods"]),
         };
         let Some(def) = sites.def else {
             return sites;
@@ -48,7 +48,7 @@ impl<'d> Sites<'d> {
                     "sites need pods with a network of their own, and what is external is reached over the host's: leave the sites out"
                 }
             };
-            scope.problem(root.key_place(&["sites"]), message);
+            scope.problem(root.key_mark_at(&["sites"]), message);
         }
         if def.pods.len() < 2 {
             let message = "one site is no distance: name two or more, or leave the sites out";
@@ -59,7 +59,7 @@ impl<'d> Sites<'d> {
                 if let Some(other) = sites.of_pod.insert(pod, site) {
                     let message = format!("pod \"{pod}\" stands at site \"{other}\" already");
                     let path = ["sites", "pods", site, &index.to_string()];
-                    scope.problem(root.place(&path), message);
+                    scope.problem(root.mark_at(&path), message);
                 }
             }
         }
@@ -102,17 +102,17 @@ impl<'d> Sites<'d> {
         let Some(def) = self.def else {
             if !arm.sites.is_empty() {
                 let message = "there are no sites to stand at: add `sites:` to the experiment, with its links";
-                scope.problem(node.key_place(&["sites"]), message);
+                scope.problem(node.key_mark_at(&["sites"]), message);
             }
             return all;
         };
         for (site, pods) in &arm.sites {
             if !def.pods.contains_key(site) {
                 let message = unknown("site", site, def.pods.keys());
-                scope.problem(node.key_place(&["sites", site]), message);
+                scope.problem(node.key_mark_at(&["sites", site]), message);
             }
             for (number, pod) in pods.iter().enumerate() {
-                let mark = node.place(&["sites", site, &number.to_string()]);
+                let mark = node.mark_at(&["sites", site, &number.to_string()]);
                 if !names.contains(&pod.0) {
                     let hint = hint(pod, names);
                     let message = format!("arm \"{}\" has no pod \"{pod}\"{hint}", arm.name);
@@ -141,7 +141,7 @@ impl<'d> Sites<'d> {
                     let hint = hint(pod, &known);
                     let message = format!("no pod is called \"{pod}\" in any arm{hint}");
                     let path = ["sites", "pods", site, &index.to_string()];
-                    scope.problem(root.place(&path), message);
+                    scope.problem(root.mark_at(&path), message);
                 }
             }
         }
@@ -159,7 +159,7 @@ fn links(scope: &mut Scope<'_>, root: &Node, written: &SitesDef, arms: &[Arm]) -
         };
         if let Some(twice) = links.iter().find(|link| link.between == between) {
             let message = format!("the link {} is given twice", twice.name());
-            scope.problem(root.place(&["sites", "links", &index]), message);
+            scope.problem(root.mark_at(&["sites", "links", &index]), message);
         }
         links.extend(link(scope, root, &index, def, between));
     }
@@ -178,7 +178,7 @@ fn links(scope: &mut Scope<'_>, root: &Node, written: &SitesDef, arms: &[Arm]) -
                 let message = format!(
                     "there is no link between \"{one}\" and \"{other}\": add `{{between: [{one}, {other}], round_trip: 24ms}}`"
                 );
-                scope.problem(root.key_place(&["sites", "links"]), message);
+                scope.problem(root.key_mark_at(&["sites", "links"]), message);
             }
         }
     }
@@ -193,7 +193,7 @@ fn ends(
     def: &SiteLinkDef,
     sites: &[&str],
 ) -> Option<[String; 2]> {
-    let mark = root.place(&["sites", "links", index, "between"]);
+    let mark = root.mark_at(&["sites", "links", index, "between"]);
     let [one, other] = def.between.as_slice() else {
         let message = format!(
             "a link is between two sites, {} stand here",
@@ -208,7 +208,7 @@ fn ends(
         if !sites.contains(&&**name) {
             let message = unknown("site", name, sites);
             let path = ["sites", "links", index, "between", &at.to_string()];
-            return scope.reject(root.place(&path), message);
+            return scope.reject(root.mark_at(&path), message);
         }
     }
     let mut between = [one.0.clone(), other.0.clone()];
@@ -223,7 +223,7 @@ fn link(
     def: &SiteLinkDef,
     between: [String; 2],
 ) -> Option<SiteLink> {
-    let place = |key: &str| -> Mark { root.place(&["sites", "links", index, key]) };
+    let place = |key: &str| -> Mark { root.mark_at(&["sites", "links", index, key]) };
     let one_way_ns = match (def.round_trip, def.one_way) {
         (Some(both), None) => both.as_ns() / 2,
         (None, Some(one)) => one.as_ns(),
@@ -233,7 +233,7 @@ fn link(
         }
         (None, None) => {
             let message = "round_trip or one_way is missing write `round_trip: 24ms`, or one_way";
-            return scope.reject(root.place(&["sites", "links", index]), message);
+            return scope.reject(root.mark_at(&["sites", "links", index]), message);
         }
     };
     if one_way_ns > ONE_WAY_NS_MAX {

@@ -103,8 +103,8 @@ impl TopologyBuilder<'_, '_> {
         }
     }
 
-    fn place(&self, path: &[&str]) -> Mark {
-        self.node.place(path)
+    fn mark_at(&self, path: &[&str]) -> Mark {
+        self.node.mark_at(path)
     }
 
     fn unknown_part(&mut self, mark: Mark, name: &str) {
@@ -114,7 +114,7 @@ impl TopologyBuilder<'_, '_> {
 
     fn parts(&mut self, drafts: &mut InstanceDrafts) {
         for part in self.arm.parts.keys() {
-            let mark = self.node.key_place(&["parts", part]);
+            let mark = self.node.key_mark_at(&["parts", part]);
             match self.folder.def.parts.get(part) {
                 None => self.unknown_part(mark, part),
                 Some(def) if def.kind == PartKind::Client => {
@@ -135,8 +135,8 @@ impl TopologyBuilder<'_, '_> {
             }
             let own = self.arm.parts.get(name);
             let mark = match own {
-                Some(_) => self.place(&["parts", name]),
-                None => self.place(&["name"]),
+                Some(_) => self.mark_at(&["parts", name]),
+                None => self.mark_at(&["name"]),
             };
             let target = own.map(|target| target.0.clone());
             let target = target.or_else(|| self.resolved.targets.get(&name.0).cloned());
@@ -226,7 +226,7 @@ impl TopologyBuilder<'_, '_> {
         security: Option<HopSecurity>,
         treat_as: Option<&String>,
     ) -> Option<(Rc<TargetDef>, InstanceDraft)> {
-        let mark = node.place(&["proxy"]);
+        let mark = node.mark_at(&["proxy"]);
         let target = self.scope.target(proxy, mark)?;
         routing::check_proxy(self.scope, &target, role, security, mark);
         let mut draft = InstanceDraft::new("", "", "", proxy, role);
@@ -235,7 +235,7 @@ impl TopologyBuilder<'_, '_> {
         }
         draft.speaks.clone_from(&target.speaks);
         draft.mark = Some(mark);
-        draft.treat_as = treat_as.map(|asked| (asked.clone(), node.place(&["as"])));
+        draft.treat_as = treat_as.map(|asked| (asked.clone(), node.mark_at(&["as"])));
         Some((target, draft))
     }
 
@@ -246,7 +246,7 @@ impl TopologyBuilder<'_, '_> {
         else {
             return;
         };
-        let mark = node.place(&["proxy"]);
+        let mark = node.mark_at(&["proxy"]);
         routing::check_interception(self.scope, &target, def.interception, mark);
         self.check_excluded(def, path);
         let parts = self.chosen(def, path);
@@ -258,7 +258,7 @@ impl TopologyBuilder<'_, '_> {
                 let name = format!("{}-sidecar", draft.name);
                 if drafts.get(&name).is_some() {
                     let message = format!("part \"{part}\" has two sidecars: take it out of one");
-                    self.scope.problem(node.place(&["on"]), message);
+                    self.scope.problem(node.mark_at(&["on"]), message);
                     continue;
                 }
                 drafts.add(InstanceDraft {
@@ -272,7 +272,7 @@ impl TopologyBuilder<'_, '_> {
         }
         if !applied {
             let message = "these sidecars stand beside nothing";
-            self.scope.problem(node.place(&["on"]), message);
+            self.scope.problem(node.mark_at(&["on"]), message);
         }
     }
 
@@ -294,7 +294,7 @@ impl TopologyBuilder<'_, '_> {
                 for (index, name) in names.iter().enumerate() {
                     if !parts.contains_key(name) {
                         let index = index.to_string();
-                        let mark = self.node.descend(path).place(&["on", &index]);
+                        let mark = self.node.descend(path).mark_at(&["on", &index]);
                         self.unknown_part(mark, name);
                     } else if !chosen.contains(&name.0) {
                         chosen.push(name.0.clone());
@@ -310,7 +310,7 @@ impl TopologyBuilder<'_, '_> {
             let index = index.to_string();
             let mut path = path.to_vec();
             path.extend(["exclude", &index]);
-            let mark = self.place(&path);
+            let mark = self.mark_at(&path);
             match exclude.meaning() {
                 Some(Excluded::Edge(pattern)) => {
                     workload::check_edge(self.scope, mark, &pattern, self.edges);
@@ -327,7 +327,7 @@ impl TopologyBuilder<'_, '_> {
 
     fn hops(&mut self, drafts: &mut InstanceDrafts) {
         for (pattern, hops) in &self.arm.via {
-            let mark = self.node.key_place(&["via", pattern]);
+            let mark = self.node.key_mark_at(&["via", pattern]);
             workload::check_edge(self.scope, mark, pattern, self.edges);
             for (index, hop) in hops.iter().enumerate() {
                 let index = index.to_string();
@@ -352,7 +352,7 @@ impl TopologyBuilder<'_, '_> {
                 let message = format!(
                     "\"{name}\" is there already and is something else: give this hop a name of its own (name: …)"
                 );
-                self.scope.problem(node.place(&["hop"]), message);
+                self.scope.problem(node.mark_at(&["hop"]), message);
             }
             return;
         }
@@ -363,7 +363,7 @@ impl TopologyBuilder<'_, '_> {
                 None => {
                     let hint = hint(beside, drafts.names());
                     let message = format!("nothing is called \"{beside}\" before this hop{hint}");
-                    self.scope.problem(node.place(&["pod"]), message);
+                    self.scope.problem(node.mark_at(&["pod"]), message);
                     return;
                 }
             },

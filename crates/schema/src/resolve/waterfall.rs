@@ -19,19 +19,19 @@ pub(super) fn sequences(
     };
     if compare == Compare::Levels && !def.waterfall.is_empty() {
         let message = "a waterfall shows arms, but levels are compared: leave one of the two out";
-        scope.problem(root.key_place(&["waterfall"]), message);
+        scope.problem(root.key_mark_at(&["waterfall"]), message);
     }
     let mut all: Vec<Sequence> = Vec::new();
     for (index, sequence) in def.waterfall.iter().enumerate() {
         let index = index.to_string();
         if all.iter().any(|other| other.name == sequence.name.0) {
             let message = format!("two sequences are called \"{}\"", sequence.name);
-            scope.problem(root.place(&["waterfall", &index, "name"]), message);
+            scope.problem(root.mark_at(&["waterfall", &index, "name"]), message);
         }
         let mut kept: Vec<String> = Vec::new();
         let mut adds = BTreeMap::new();
         for (place, written) in sequence.arms.iter().enumerate() {
-            let at = root.place(&["waterfall", &index, "arms", &place.to_string()]);
+            let at = root.mark_at(&["waterfall", &index, "arms", &place.to_string()]);
             let (arm, adding) = written.parts();
             if kept.contains(&arm.0) {
                 let message = format!("arm \"{arm}\" stands twice in this sequence");

@@ -16,7 +16,7 @@ type Rows = (Vec<String>, Vec<Vec<String>>);
 /// Reads all data tables of a script.
 pub(super) fn read(scope: &mut Scope<'_>, data: &BTreeMap<String, DataDef>, root: &Node) {
     for (name, def) in data {
-        let place = root.key_place(&["data", name]);
+        let place = root.key_mark_at(&["data", name]);
         if !is_name(name) {
             scope.problem(
                 place,
@@ -47,7 +47,7 @@ fn written(def: &DataDef) -> Rows {
         Some(row) => row.keys().cloned().collect(),
         None => Vec::new(),
     };
-    let value = |row: &BTreeMap<String, super::def::Word>, column: &String| {
+    let value = |row: &BTreeMap<String, super::def::Scalar>, column: &String| {
         row.get(column).map(ToString::to_string).unwrap_or_default()
     };
     let row = |row| columns.iter().map(|column| value(row, column)).collect();

@@ -58,7 +58,7 @@ pub struct DataDef {
     pub file: Option<String>,
     /// Rows, each with a value for every column.
     #[serde(default)]
-    pub rows: Vec<BTreeMap<String, Word>>,
+    pub rows: Vec<BTreeMap<String, Scalar>>,
     /// Which row is used. Default: sequential.
     pub order: Option<Rows>,
 }
@@ -66,7 +66,7 @@ pub struct DataDef {
 /// A scalar: a text, or a number or boolean that is used as text.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(untagged)]
-pub enum Word {
+pub enum Scalar {
     /// Text.
     Text(String),
     /// A number.
@@ -75,12 +75,12 @@ pub enum Word {
     Truth(bool),
 }
 
-impl std::fmt::Display for Word {
+impl std::fmt::Display for Scalar {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            Word::Text(text) => f.write_str(text),
-            Word::Number(number) => write!(f, "{number}"),
-            Word::Truth(truth) => write!(f, "{truth}"),
+            Scalar::Text(text) => f.write_str(text),
+            Scalar::Number(number) => write!(f, "{number}"),
+            Scalar::Truth(truth) => write!(f, "{truth}"),
         }
     }
 }
@@ -101,14 +101,14 @@ pub struct ScriptRequestDef {
     pub path: Option<String>,
     /// Headers.
     #[serde(default)]
-    pub headers: BTreeMap<String, Word>,
+    pub headers: BTreeMap<String, Scalar>,
     /// Body as text.
     pub body: Option<String>,
     /// Body from a file beside this one.
     #[serde(rename = "body-file")]
     pub body_file: Option<String>,
     /// Body as a form: names and values.
-    pub form: Option<BTreeMap<String, Word>>,
+    pub form: Option<BTreeMap<String, Scalar>>,
     /// Body as JSON.
     pub json: Option<serde_json::Value>,
     /// Expected response. Default: any 2xx or 3xx, any body.
@@ -149,14 +149,14 @@ pub struct SessionStepDef {
     /// Path with query.
     pub path: Option<String>,
     /// Headers.
-    pub headers: BTreeMap<String, Word>,
+    pub headers: BTreeMap<String, Scalar>,
     /// Body as text.
     pub body: Option<String>,
     /// Body from a file beside this one.
     #[serde(rename = "body-file")]
     pub body_file: Option<String>,
     /// Body as a form: names and values.
-    pub form: Option<BTreeMap<String, Word>>,
+    pub form: Option<BTreeMap<String, Scalar>>,
     /// Body as JSON.
     pub json: Option<serde_json::Value>,
     /// Expected response. Default: any 2xx or 3xx, any body.
@@ -172,10 +172,10 @@ pub struct SessionStepDef {
     /// Thinking time after the request, or as a step of its own: `2s`, or a uniformly distributed `1s..5s`.
     pub think: Option<String>,
     /// Variables to set, with their values.
-    pub set: Option<BTreeMap<String, Word>>,
+    pub set: Option<BTreeMap<String, Scalar>>,
     /// Number of passes over `steps`: a number, or a range `2..5` from which it is drawn.
     #[serde(rename = "loop")]
-    pub times: Option<Word>,
+    pub times: Option<Scalar>,
     /// Condition, checked before each pass over `steps`. Without `loop`: at most 1000 passes.
     #[serde(rename = "while")]
     pub whilst: Option<String>,

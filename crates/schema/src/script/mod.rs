@@ -92,7 +92,7 @@ pub fn requests_of(file: &str, folder: &Path, text: &str) -> Result<Script, Prob
     data::read(&mut scope, &def.data, &node);
     let template = def.template.unwrap_or_default();
     if template == TemplateMode::Session {
-        scope.problem(node.place(&["template"]), NO_SESSION);
+        scope.problem(node.mark_at(&["template"]), NO_SESSION);
     }
     let mut requests = Vec::new();
     for (at, request) in def.requests.iter().enumerate() {
@@ -101,7 +101,7 @@ pub fn requests_of(file: &str, folder: &Path, text: &str) -> Result<Script, Prob
     }
     if template == TemplateMode::None && !scope.tables.is_empty() {
         let message = "data is only used by requests with placeholders: add template: random";
-        scope.problem(node.key_place(&["data"]), message);
+        scope.problem(node.key_mark_at(&["data"]), message);
     }
     let mix = Mix {
         order: def.order.unwrap_or(Order::Weighted),

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use super::Scope;
-use super::def::{ScriptExpectDef, ScriptRequestDef, SessionStepDef, Word};
+use super::def::{Scalar, ScriptExpectDef, ScriptRequestDef, SessionStepDef};
 use crate::def::OneOrSeveral;
 use crate::load::session::SESSION_NAME;
 use crate::load::template::{Braces, Encoding, Piece, With, parse};
@@ -76,7 +76,7 @@ pub(super) fn request(
 }
 
 fn name(scope: &mut Scope<'_>, name: &str, node: &Node) {
-    let mark = node.place(&["name"]);
+    let mark = node.mark_at(&["name"]);
     let fits = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
     if name.is_empty() || name.len() > 64 || !name.chars().all(fits) {
         let message =
@@ -98,7 +98,7 @@ fn name(scope: &mut Scope<'_>, name: &str, node: &Node) {
 
 /// Entries in the order of the file.
 pub(super) fn ordered(
-    words: &BTreeMap<String, Word>,
+    words: &BTreeMap<String, Scalar>,
     node: Option<&Node>,
 ) -> Vec<(String, String)> {
     let entries = node.map_or(&[][..], Node::entries);
@@ -121,7 +121,7 @@ fn body(
     if let Some(file) = &def.body_file {
         return match read_body(scope.folder, file) {
             Ok(body) => Some(body),
-            Err(message) => scope.reject(node.place(&["body-file"]), message),
+            Err(message) => scope.reject(node.mark_at(&["body-file"]), message),
         };
     }
     if let Some(form) = &def.form {
@@ -182,7 +182,7 @@ pub(super) fn check_text(
         TemplateMode::Random => Braces::Single,
         TemplateMode::Session => Braces::Double,
     };
-    let mark = node.place(path);
+    let mark = node.mark_at(path);
     let pieces = match parse(text, braces) {
         Ok(pieces) => pieces,
         Err(error) => return scope.problem(mark, error.to_string()),
@@ -228,12 +228,12 @@ fn expect(scope: &mut Scope<'_>, def: Option<&ScriptExpectDef>, node: &Node) -> 
     let listed = def.status.as_ref().map_or(&[200][..], OneOrSeveral::all);
     if listed.is_empty() || listed.iter().any(|status| !(200..600).contains(status)) {
         let message = "a status is a number from 200 to 599";
-        scope.problem(node.place(&["expect", "status"]), message);
+        scope.problem(node.mark_at(&["expect", "status"]), message);
     }
     let within = def.match_limit.map_or(WITHIN_BYTES, |size| size.0);
     if within == 0 || within > WITHIN_BYTES_MAX {
         let message = "match_limit must be from 1 to 16MiB";
-        scope.problem(node.place(&["expect", "match_limit"]), message);
+        scope.problem(node.mark_at(&["expect", "match_limit"]), message);
     }
     let body = match (&def.text, &def.matches, def.length) {
         (None, None, None) => ExpectBody::Any,
@@ -245,7 +245,7 @@ fn expect(scope: &mut Scope<'_>, def: Option<&ScriptExpectDef>, node: &Node) -> 
         (None, None, Some(length)) => ExpectBody::Length(length.0),
         _ => {
             let message = "expect text, matches or length, one of them";
-            scope.problem(node.place(&["expect"]), message);
+            scope.problem(node.mark_at(&["expect"]), message);
             ExpectBody::Any
         }
     };

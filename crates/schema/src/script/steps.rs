@@ -32,7 +32,7 @@ pub(super) fn steps(
 
 fn step(scope: &mut Scope<'_>, def: &SessionStepDef, node: &Node) -> Option<SessionStep> {
     let condition = def.condition.as_ref();
-    let condition = condition.and_then(|text| self::condition(scope, text, node.place(&["if"])));
+    let condition = condition.and_then(|text| self::condition(scope, text, node.mark_at(&["if"])));
     let actions = actions(scope, def, node)?;
     let always = |action| SessionStep {
         probability: 1.0,
@@ -110,14 +110,14 @@ fn request_actions(
     };
     if def.steps.is_some() {
         scope.problem(
-            node.key_place(&["steps"]),
+            node.key_mark_at(&["steps"]),
             "a request has no steps: write them behind it",
         );
     }
     let request = request(scope, &of_step(def, name), TemplateMode::Session, node)?;
     let mut captures = Vec::new();
     for (name, capture_def) in &def.capture {
-        let mark = node.key_place(&["capture", name]);
+        let mark = node.key_mark_at(&["capture", name]);
         captures.extend(capture(scope, name, capture_def, mark));
     }
     let limit = def
@@ -125,7 +125,7 @@ fn request_actions(
         .map_or(u64::from(CAPTURE_BYTES), |size| size.0);
     if limit == 0 || limit > CAPTURE_BYTES_MAX {
         let message = "capture-limit is more than nothing and at most 64MiB";
-        scope.problem(node.place(&["capture-limit"]), message);
+        scope.problem(node.mark_at(&["capture-limit"]), message);
     }
     let mut actions = vec![StepAction::Request(Box::new(RequestStep {
         request,
@@ -197,7 +197,7 @@ fn set(scope: &mut Scope<'_>, def: &SessionStepDef, node: &Node) -> StepAction {
     let values = ordered(def.set.as_ref().unwrap_or(&empty), node.get("set"));
     for (name, text) in &values {
         check_text(scope, text, TemplateMode::Session, node, &["set", name]);
-        add_variable(scope, name, node.key_place(&["set", name]));
+        add_variable(scope, name, node.key_mark_at(&["set", name]));
     }
     StepAction::Set { values }
 }
@@ -227,8 +227,8 @@ fn each(
     let (Some(item), Some(from)) = (&def.item, &def.list) else {
         return scope.reject(node.mark, "write for: NAME and in: LIST");
     };
-    known(scope, from, node.place(&["in"]));
-    add_variable(scope, item, node.place(&["for"]));
+    known(scope, from, node.mark_at(&["in"]));
+    add_variable(scope, item, node.mark_at(&["for"]));
     Some(StepAction::Each {
         item: item.clone(),
         list: from.clone(),
@@ -254,7 +254,7 @@ fn repeated(
                     let message = format!(
                         "\"{text}\" is no number of times: write 5 or 2..5 (at most {TIMES_MAX})"
                     );
-                    return scope.reject(node.place(&["loop"]), message);
+                    return scope.reject(node.mark_at(&["loop"]), message);
                 }
             }
         }
@@ -265,7 +265,7 @@ fn repeated(
     Some(StepAction::Loop {
         least,
         most,
-        condition: whilst.and_then(|text| condition(scope, text, node.place(&["while"]))),
+        condition: whilst.and_then(|text| condition(scope, text, node.mark_at(&["while"]))),
         steps,
     })
 }
@@ -278,10 +278,10 @@ fn think(scope: &mut Scope<'_>, text: &str, node: &Node) -> Option<StepAction> {
             to_ns: to.as_ns(),
         }),
         (Err(error), _) | (_, Err(error)) => {
-            scope.reject(node.place(&["think"]), format!("{error}, or 1s..5s"))
+            scope.reject(node.mark_at(&["think"]), format!("{error}, or 1s..5s"))
         }
         _ => scope.reject(
-            node.place(&["think"]),
+            node.mark_at(&["think"]),
             format!("\"{text}\" ends before it begins"),
         ),
     }

@@ -81,7 +81,8 @@ struct TargetCheck<'a> {
 
 impl TargetCheck<'_> {
     fn wrong(&mut self, path: &[&str], message: impl Into<String>) {
-        self.problems.add(self.file, self.root.place(path), message);
+        self.problems
+            .add(self.file, self.root.mark_at(path), message);
     }
 
     fn run(&mut self) {
@@ -196,7 +197,7 @@ impl TargetCheck<'_> {
 
     fn setting(&mut self, name: &str, setting: &SettingDef) {
         let mut wrong = |message: String| {
-            let mark = self.root.key_place(&["settings", name]);
+            let mark = self.root.key_mark_at(&["settings", name]);
             self.problems.add(self.file, mark, message);
         };
         if !setting.one_of.is_empty() && !setting.one_of.contains(&setting.default) {

@@ -49,7 +49,7 @@ pub trait Dialect: Debug {
     /// When the parts of a request body are sent.
     #[inline]
     fn pace(_request: &Self::Request) -> MessagePace {
-        MessagePace::Free
+        MessagePace::Unpaced
     }
     /// End offset of a part of a request body, counted from 1; that of the whole body if it has fewer parts.
     #[inline]

@@ -78,7 +78,7 @@ impl GrpcArgs {
 /// A time, or `none`.
 fn parse_deadline(text: &str) -> Result<Deadline, String> {
     if text == "none" {
-        return Ok(Deadline::Untold);
+        return Ok(Deadline::Unset);
     }
     let period: Period = text.parse().map_err(|e| format!("{e}, or none"))?;
     match period.as_ns() {

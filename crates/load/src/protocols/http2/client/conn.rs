@@ -237,7 +237,7 @@ impl<D: Dialect> Conn<D> {
             let stream = self.streams.at(slot);
             stream.parts_allowed = 1;
             stream.body_allowed = match D::pace(request) {
-                MessagePace::Free => outgoing.body_bytes,
+                MessagePace::Unpaced => outgoing.body_bytes,
                 MessagePace::Every { period_ns } => {
                     self.to_pace.push((slot, id, period_ns));
                     D::end_of_part(request, 1)
