@@ -436,7 +436,7 @@ impl<'a> Conductor<'a> {
             .iter()
             .map(|planned| load_duration(planned.cell))
             .sum();
-        let beside = self.beds.durations.times.beside(&self.plan);
+        let beside = self.beds.durations.times.trial_overhead(&self.plan);
         let trials = upcoming.len() as u32;
         loads + beside * trials + self.beds.startup_time(&self.plan, upcoming.into_iter())
     }

@@ -147,7 +147,8 @@ impl TestBeds {
             if running.contains(&key) {
                 continue;
             }
-            sum += self.durations.times.bed(&planned.arm.topology) + burn_in(plan, planned.cell);
+            sum += self.durations.times.testbed_start(&planned.arm.topology)
+                + burn_in(plan, planned.cell);
             if plan.restart != Restart::Run {
                 running.clear();
             }

@@ -233,7 +233,7 @@ fn the_time_left_has_the_burn_in_of_a_bed_once_for_each_that_is_still_to_come_up
     let (once, always) = (left(Restart::Run), left(Restart::Block));
     assert_eq!(once.len(), 9);
     // Three beds, or nine: one for each arm and copy in each of three blocks.
-    let bed = Times::default().bed(&plan().arms[0].topology);
+    let bed = Times::default().testbed_start(&plan().arms[0].topology);
     assert_eq!(once[0] + 6 * (bed + BURN_IN), always[0]);
 }
 

@@ -14,7 +14,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use tare_net::Switch;
 use tare_net::link::{self, LinkError};
 use tare_net::namespace::Namespace;
-use tare_schema::calibration::{Calibration, PathFigures};
+use tare_schema::calibration::{HostBaseline, PathFigures};
 
 use crate::LabError;
 use crate::cached;
@@ -31,7 +31,7 @@ const AGE_MAX_S: u64 = 24 * 3600;
 ///
 /// # Errors
 /// When not even loopback can be measured.
-pub fn measure(out: &Path) -> Result<Calibration, LabError> {
+pub fn measure(out: &Path) -> Result<HostBaseline, LabError> {
     let loopback = link::Path {
         from: None,
         to: None,
@@ -54,7 +54,7 @@ pub fn measure(out: &Path) -> Result<Calibration, LabError> {
             way.pass()?;
         }
     }
-    Ok(Calibration {
+    Ok(HostBaseline {
         measured_unix_s: now_unix_s(),
         boot_id: boot_id(),
         paths: paths
@@ -69,7 +69,7 @@ pub fn measure(out: &Path) -> Result<Calibration, LabError> {
 ///
 /// # Errors
 /// As [`measure`]. A cache that cannot be written is no error: the next run measures again.
-pub fn cached_or_measured(cache: &Path, out: &Path) -> Result<Calibration, LabError> {
+pub fn cached_or_measured(cache: &Path, out: &Path) -> Result<HostBaseline, LabError> {
     match from_cache(cache, out) {
         Some(known) => Ok(known),
         None => measure_and_cache(cache, out),
@@ -80,7 +80,7 @@ pub fn cached_or_measured(cache: &Path, out: &Path) -> Result<Calibration, LabEr
 ///
 /// # Errors
 /// As [`measure`].
-pub fn measure_and_cache(cache: &Path, out: &Path) -> Result<Calibration, LabError> {
+pub fn measure_and_cache(cache: &Path, out: &Path) -> Result<HostBaseline, LabError> {
     let measured = measure(out)?;
     store(cache, out, &measured);
     Ok(measured)
@@ -93,8 +93,8 @@ fn boot_id() -> String {
 
 /// The calibration of the last 24 hours of this boot, for runs in `out`.
 #[must_use]
-pub fn from_cache(cache: &Path, out: &Path) -> Option<Calibration> {
-    let mut known: Calibration = cached::read(&place(cache, out))?;
+pub fn from_cache(cache: &Path, out: &Path) -> Option<HostBaseline> {
+    let mut known: HostBaseline = cached::read(&place(cache, out))?;
     if let Some(disk) = &mut known.disk {
         disk.folder = nearest_folder(out).display().to_string();
     }
@@ -103,7 +103,7 @@ pub fn from_cache(cache: &Path, out: &Path) -> Option<Calibration> {
 }
 
 /// Stores a calibration; if that fails, the next run measures again.
-fn store(cache: &Path, out: &Path, measured: &Calibration) {
+fn store(cache: &Path, out: &Path, measured: &HostBaseline) {
     let _ = cached::write(&place(cache, out), measured);
 }
 

@@ -366,7 +366,7 @@ pub struct GeneratorStats {
     pub clock_steps: u64,
     /// Calibration of the same generator against a null server, before the load; `None` if there was none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub calibration: Option<Calibration>,
+    pub calibration: Option<GeneratorCalibration>,
 }
 
 /// Kernel scheduling of a worker.
@@ -396,7 +396,7 @@ impl std::fmt::Display for SchedPolicy {
 /// Calibration: a short load on a null server in the same process, which leaves the cost of the generator, the kernel and the
 /// loopback interface.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
-pub struct Calibration {
+pub struct GeneratorCalibration {
     /// Offered rate; `None`: a closed loop, or maximum rate.
     pub offered_per_s: Option<f64>,
     /// Responses per second.

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 /// Performance of the idle machine, measured within a day and the same boot.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Calibration {
+pub struct HostBaseline {
     /// Time of the measurement, seconds since the Unix epoch.
     pub measured_unix_s: u64,
     /// Boot ID of the kernel.
@@ -49,7 +49,7 @@ pub struct DiskFigures {
     pub read_bytes_per_s: f64,
 }
 
-impl Calibration {
+impl HostBaseline {
     /// Rows of text: what was measured, and the result.
     #[must_use]
     pub fn in_words(&self) -> Vec<(String, String)> {
@@ -99,7 +99,7 @@ mod tests {
             round_trip_p99_ns: None,
             bits_per_s: 17_234_000_000.0,
         };
-        let told = Calibration {
+        let told = HostBaseline {
             measured_unix_s: 0,
             boot_id: String::new(),
             paths: vec![PathFigures {

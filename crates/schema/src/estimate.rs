@@ -34,7 +34,7 @@ pub struct Times {
 impl Times {
     /// Time to start a test bed; a constant is assumed for targets without a known time.
     #[must_use]
-    pub fn bed(&self, topology: &Topology) -> Duration {
+    pub fn testbed_start(&self, topology: &Topology) -> Duration {
         let start = |target: &str| {
             let known = self.starts.get(target).or_else(|| self.usual.get(target));
             known.copied().unwrap_or(PER_INSTANCE)
@@ -48,7 +48,7 @@ impl Times {
 
     /// Time of a trial besides its load; estimated from its preparation steps if unknown.
     #[must_use]
-    pub fn beside(&self, plan: &Plan) -> Duration {
+    pub fn trial_overhead(&self, plan: &Plan) -> Duration {
         let topics = |cell: &Cell| {
             let steps = cell.prepare.iter();
             let steps = steps.filter(|step| step.when() == PrepareWhen::Trial);
@@ -111,7 +111,7 @@ pub fn estimate(plan: &Plan, times: &Times) -> Estimate {
     let (mut trials, mut once) = (0, capacity(plan, times));
     let mut measuring = Some(Duration::ZERO);
     let mut block = Some(Duration::ZERO);
-    let beside = times.beside(plan);
+    let beside = times.trial_overhead(plan);
     for (index, arm) in plan.arms.iter().enumerate() {
         if arm.requires.is_some() {
             continue;
@@ -131,7 +131,7 @@ pub fn estimate(plan: &Plan, times: &Times) -> Estimate {
             block = block.zip(trial).map(|(sum, trial)| sum + trial);
         }
         let burn_in = cells.first().map(|cell| burn_in(plan, cell));
-        let bed = times.bed(&arm.topology) + burn_in.unwrap_or_default();
+        let bed = times.testbed_start(&arm.topology) + burn_in.unwrap_or_default();
         let beds = match plan.restart {
             Restart::Trial => cells.len(),
             Restart::Block | Restart::Run => count_test_beds(plan, &cells),
@@ -162,7 +162,7 @@ fn capacity(plan: &Plan, times: &Times) -> Duration {
         .map(|arm| {
             let cell = plan.cells.iter().find(|cell| cell.arm == arm.name);
             let burn_in = cell.map(|cell| burn_in(plan, cell)).unwrap_or_default();
-            times.bed(&arm.topology) + burn_in + Capacity::WARMUP + Capacity::WINDOW
+            times.testbed_start(&arm.topology) + burn_in + Capacity::WARMUP + Capacity::WINDOW
         })
         .sum()
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::agent::{Calibration, LoadResult, Sample};
+use crate::agent::{GeneratorCalibration, LoadResult, Sample};
 use crate::load::LoadPlan;
 pub use crate::view::AssertionOutcome;
 
@@ -104,7 +104,7 @@ pub struct GeneratorReport {
     /// Share of responses with a kernel timestamp.
     pub kernel_timestamp_share: Option<f64>,
     /// Calibration of the generator against a null server.
-    pub calibration: Option<Calibration>,
+    pub calibration: Option<GeneratorCalibration>,
     /// Median `latency` of the calibration as a share of this load's: an upper bound of the generator's part.
     pub calibrated_share: Option<f64>,
 }

@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::agent::LoadResult;
-use crate::calibration::Calibration;
+use crate::calibration::HostBaseline;
 use crate::external::NotProved;
 use crate::load::Endpoint;
 
@@ -330,7 +330,7 @@ pub struct EnvironmentRecord {
     pub facts: BTreeMap<String, String>,
     /// Performance of the idle machine (network, disk); `None`: not measured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub calibration: Option<Calibration>,
+    pub calibration: Option<HostBaseline>,
     /// Round-trip times between every two sites, measured when the links were created.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub link_rtts: Vec<LinkRtt>,

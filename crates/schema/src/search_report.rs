@@ -76,9 +76,9 @@ pub struct PointReport {
     /// Achieved rate: responses within the windows.
     pub achieved_per_s: f64,
     /// Latency, all outcomes.
-    pub latency_ns: LatencyReport,
+    pub latency_ns: QuantilesReport,
     /// Response time (from the intended start), all outcomes.
-    pub response_ns: LatencyReport,
+    pub response_ns: QuantilesReport,
     /// Share of exchanges without a successful response.
     pub errors: f64,
     /// Busy share of the generator's busiest worker, spinning excluded.
@@ -89,7 +89,7 @@ pub struct PointReport {
 
 /// Quantiles in ns; null with fewer than ten observations beyond, or where unfinished exchanges enter into them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct LatencyReport {
+pub struct QuantilesReport {
     /// Median.
     pub p50: Option<u64>,
     /// 90th percentile.

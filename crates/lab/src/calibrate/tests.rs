@@ -26,13 +26,13 @@ fn it_is_remembered_for_a_day_of_the_same_boot_and_file_system() {
     let (cache, out) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let other = tempfile::tempdir_in("/dev/shm").unwrap();
     let beside = tempfile::tempdir().unwrap();
-    let known = Calibration {
+    let known = HostBaseline {
         measured_unix_s: now_unix_s() - 3600,
         boot_id: boot_id(),
         paths: Vec::new(),
         disk: None,
     };
-    let store = |known: &Calibration| super::store(cache.path(), out.path(), known);
+    let store = |known: &HostBaseline| super::store(cache.path(), out.path(), known);
     assert_eq!(from_cache(cache.path(), out.path()), None);
     store(&known);
     assert_eq!(from_cache(cache.path(), out.path()), Some(known.clone()));
@@ -41,12 +41,12 @@ fn it_is_remembered_for_a_day_of_the_same_boot_and_file_system() {
     // It is taken as it is: nothing is measured.
     let taken = cached_or_measured(cache.path(), out.path()).unwrap();
     assert_eq!(taken, known);
-    store(&Calibration {
+    store(&HostBaseline {
         measured_unix_s: now_unix_s() - 25 * 3600,
         ..known.clone()
     });
     assert_eq!(from_cache(cache.path(), out.path()), None, "a day is over");
-    store(&Calibration {
+    store(&HostBaseline {
         measured_unix_s: now_unix_s() + 3600,
         ..known.clone()
     });
@@ -55,7 +55,7 @@ fn it_is_remembered_for_a_day_of_the_same_boot_and_file_system() {
         None,
         "the clock went back"
     );
-    store(&Calibration {
+    store(&HostBaseline {
         boot_id: String::from("another"),
         ..known
     });

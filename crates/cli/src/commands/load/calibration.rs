@@ -14,7 +14,7 @@ use tare_lab::cached;
 use tare_load::protocols::http1;
 use tare_load::{Load, Outcome};
 use tare_origin::{Limits, OriginOptions};
-use tare_schema::agent::Calibration;
+use tare_schema::agent::GeneratorCalibration;
 use tare_schema::load::{
     Body, ConnectionRules, Expect, ExpectBody, ExpectStatus, LoadPlan, LoadSpec, Mix, Pacing,
     RequestSpec, Stop, TemplateMode, ThinkDistribution, Transport,
@@ -43,7 +43,7 @@ const ANSWER_BYTES: u64 = 128;
 const CACHED_MAX: usize = 64;
 
 /// Returns the cached calibration for this load since the machine was booted, or measures one.
-pub fn calibrate(plan: &LoadPlan) -> anyhow::Result<Calibration> {
+pub fn calibrate(plan: &LoadPlan) -> anyhow::Result<GeneratorCalibration> {
     let wanted = null_load(plan);
     let key = key(&wanted);
     let path = cache_path();
@@ -52,7 +52,7 @@ pub fn calibrate(plan: &LoadPlan) -> anyhow::Result<Calibration> {
         .and_then(CalibrationCache::read)
         .unwrap_or_default();
     if let Some(found) = kept.calibrations.get(&key) {
-        return Ok(Calibration {
+        return Ok(GeneratorCalibration {
             kept: true,
             ..*found
         });
@@ -151,7 +151,7 @@ fn request(bytes: u64) -> RequestSpec {
     }
 }
 
-fn measure(load: LoadSpec) -> anyhow::Result<(Calibration, Quality)> {
+fn measure(load: LoadSpec) -> anyhow::Result<(GeneratorCalibration, Quality)> {
     let origin = tare_origin::bind(OriginOptions {
         limits: Limits {
             drain_max: Duration::from_millis(50),
@@ -197,7 +197,7 @@ fn move_to_other_cores() {
     let _ = sched_setaffinity(None, &others);
 }
 
-fn figures(load: &LoadSpec, outcome: &Outcome) -> anyhow::Result<(Calibration, Quality)> {
+fn figures(load: &LoadSpec, outcome: &Outcome) -> anyhow::Result<(GeneratorCalibration, Quality)> {
     let found = &outcome.result;
     let done = found.completed_in_window.ok;
     if done == 0 || found.errors > 0 {
@@ -208,7 +208,7 @@ fn figures(load: &LoadSpec, outcome: &Outcome) -> anyhow::Result<(Calibration, Q
     }
     let generator = &found.generator;
     let workers_cpu_ns: u64 = generator.worker_cpu_ns.iter().sum();
-    let calibration = Calibration {
+    let calibration = GeneratorCalibration {
         offered_per_s: match load.pacing {
             Pacing::Constant { rate_per_s } => Some(rate_per_s),
             _ => None,
@@ -239,7 +239,7 @@ fn figures(load: &LoadSpec, outcome: &Outcome) -> anyhow::Result<(Calibration, Q
 #[derive(Debug, Default, Serialize, Deserialize)]
 struct CalibrationCache {
     of: String,
-    calibrations: BTreeMap<String, Calibration>,
+    calibrations: BTreeMap<String, GeneratorCalibration>,
 }
 
 impl CalibrationCache {
@@ -356,7 +356,8 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("deep/null-server.json");
         let mut kept = CalibrationCache::default();
-        kept.calibrations.insert("a".into(), Calibration::default());
+        kept.calibrations
+            .insert("a".into(), GeneratorCalibration::default());
         kept.write(&path).unwrap();
         assert_eq!(CalibrationCache::read(&path).unwrap().calibrations.len(), 1);
         let text = std::fs::read_to_string(&path).unwrap();

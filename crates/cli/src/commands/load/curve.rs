@@ -14,7 +14,7 @@ use tare_rate_search::search::probe_length;
 use tare_schema::FORMAT_VERSION;
 use tare_schema::event::LoadEvent;
 use tare_schema::load::{Pacing, Stop};
-use tare_schema::search_report::{CurveReport, LatencyReport, PointReport};
+use tare_schema::search_report::{CurveReport, PointReport, QuantilesReport};
 use tare_stats::{Latencies, Range};
 
 use super::args::{Args, CurveRates};
@@ -300,7 +300,7 @@ fn csv(points: &[Point]) -> String {
 
 fn report(resolved: &ResolvedLoad, points: &[Point]) -> CurveReport {
     let one = |point: &Point| {
-        let of = |[p50, p90, p99, p99_9, max]: [Option<u64>; 5]| LatencyReport {
+        let of = |[p50, p90, p99, p99_9, max]: [Option<u64>; 5]| QuantilesReport {
             p50,
             p90,
             p99,

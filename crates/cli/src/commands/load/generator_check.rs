@@ -2,7 +2,7 @@
 
 use tare_load::Outcome;
 use tare_report::quantity;
-use tare_schema::agent::{Calibration, GeneratorStats, SchedPolicy};
+use tare_schema::agent::{GeneratorCalibration, GeneratorStats, SchedPolicy};
 use tare_schema::load::Sched;
 use tare_schema::load_report::GeneratorReport;
 use tare_schema::plan::Fitness;
@@ -132,7 +132,7 @@ fn target_limits(outcome: &Outcome, rate: Rate) -> Vec<String> {
 }
 
 /// Warns of a closed loop that is nearly as fast as against the null server: it measures the generator.
-fn near_limit(null: &Calibration, rate: Rate) -> Option<String> {
+fn near_limit(null: &GeneratorCalibration, rate: Rate) -> Option<String> {
     let completed = rate.achieved_per_s?;
     let is_closed = rate.offered_per_s.is_none() && null.offered_per_s.is_none();
     (is_closed && completed > null.achieved_per_s * NEAR_NULL_SERVER_RATE).then(|| {

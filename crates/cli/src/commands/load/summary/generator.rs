@@ -2,7 +2,7 @@
 
 use tare_load::Outcome;
 use tare_report::quantity;
-use tare_schema::agent::{Calibration, QuantileSummary};
+use tare_schema::agent::{GeneratorCalibration, QuantileSummary};
 use tare_schema::load_report::GeneratorReport;
 use tare_schema::metric::Unit;
 
@@ -89,7 +89,7 @@ pub(super) fn generator(out: &mut SummaryWriter, outcome: &Outcome, generator: &
     );
 }
 
-fn calibrated(null: &Calibration, generator: &GeneratorReport) -> String {
+fn calibrated(null: &GeneratorCalibration, generator: &GeneratorReport) -> String {
     let pace = match null.offered_per_s {
         Some(rate) => format!("at {}", per_s(rate)),
         None => format!("in a closed loop reaching {}", per_s(null.achieved_per_s)),
