@@ -8,8 +8,7 @@ use crate::text::word_of;
 /// The metrics with their labels and units, in the order of tables.
 macro_rules! metrics {
     ($($(#[$meta:meta])* $name:ident: $label:literal, $unit:ident;)*) => {
-        /// A metric of a trial. Latencies are over successful exchanges and over unfinished ones at their age, unless stated
-        /// otherwise.
+        /// A metric of a trial. Latencies are over successful exchanges and over unfinished ones at their age, unless stated otherwise.
         #[derive(
             Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
         )]

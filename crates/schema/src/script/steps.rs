@@ -3,7 +3,7 @@
 use super::Scope;
 use super::def::{CaptureDef, SessionStepDef};
 use super::request::{check_text, of_step, ordered, request};
-use crate::load::Parts;
+use crate::load::TemplateMode;
 use crate::load::session::{
     Branch, CAPTURE_BYTES, Capture, Condition, RequestStep, SessionStep, Source, StepAction,
 };
