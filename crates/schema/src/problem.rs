@@ -13,17 +13,15 @@ const SHOWN_MAX: usize = 20;
 pub struct Problem {
     /// File, as it was named.
     pub file: String,
-    /// Line, from 1.
-    pub line: usize,
-    /// Column, from 1.
-    pub column: usize,
+    /// Position in it.
+    pub mark: Mark,
     /// The problem, with the next step.
     pub text: String,
 }
 
 impl fmt::Display for Problem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (line, column) = (self.line, self.column);
+        let Mark { line, column } = self.mark;
         write!(f, "{}:{line}:{column}: {}", self.file, self.text)
     }
 }
@@ -39,8 +37,7 @@ impl Problems {
     pub fn add(&mut self, file: &str, mark: Mark, text: impl Into<String>) {
         let problem = Problem {
             file: file.to_owned(),
-            line: mark.line,
-            column: mark.column,
+            mark,
             text: text.into(),
         };
         // A wrong factor value causes the same problem at every level.
@@ -97,7 +94,7 @@ impl Problems {
     /// The problems, sorted by position.
     pub(crate) fn sorted(mut self) -> Problems {
         self.found
-            .sort_by(|a, b| (&a.file, a.line, a.column).cmp(&(&b.file, b.line, b.column)));
+            .sort_by(|a, b| (&a.file, a.mark).cmp(&(&b.file, b.mark)));
         self
     }
 }

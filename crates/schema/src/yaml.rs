@@ -15,7 +15,7 @@ pub const DEPTH_MAX: usize = 32;
 pub const NODES_MAX: usize = 100_000;
 
 /// A position in a file.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Mark {
     /// Line, from 1.
     pub line: usize,

@@ -192,6 +192,15 @@ pub(super) fn check_proxy(
     }
 }
 
+/// What is said of a target that does not support the protocol of an edge.
+pub(super) fn not_spoken(target: &str, protocol: &str, edge: &Edge, speaks: &[String]) -> String {
+    format!(
+        "target \"{target}\" does not speak {protocol} (edge {}): it speaks {}",
+        edge.name(),
+        list(speaks)
+    )
+}
+
 /// Checks that a proxy supports the interception.
 pub(super) fn check_interception(
     scope: &mut Scope<'_>,
@@ -436,12 +445,7 @@ impl TopologyBuilder<'_, '_> {
             if wanted == TCP && speaks(TCP) || as_tcp && !speaks(wanted) {
                 TCP.clone_into(&mut seen);
             } else if !speaks(wanted) {
-                let message = format!(
-                    "target \"{}\" does not speak {wanted} (edge {}): it speaks {}",
-                    draft.target,
-                    edge.name(),
-                    list(&draft.speaks)
-                );
+                let message = not_spoken(&draft.target, wanted, edge, &draft.speaks);
                 self.scope.problem(mark, message);
             }
         }

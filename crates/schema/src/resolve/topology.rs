@@ -191,12 +191,7 @@ impl TopologyBuilder<'_, '_> {
         }
         for edge in self.edges.iter().filter(|edge| edge.to == part) {
             if !def.speaks.contains(&edge.protocol) {
-                let message = format!(
-                    "target \"{target}\" does not speak {} (edge {}): it speaks {}",
-                    edge.protocol,
-                    edge.name(),
-                    crate::problem::list(&def.speaks)
-                );
+                let message = routing::not_spoken(target, &edge.protocol, edge, &def.speaks);
                 self.scope.problem(mark, message);
             }
         }

@@ -70,13 +70,11 @@ pub(super) fn text_of(value: &Json) -> String {
 
 fn in_range(def: &WorkloadSettingDef, value: &Json) -> Result<Json, String> {
     let number = value.as_f64().unwrap_or(f64::NAN);
-    if let Some(min) = def.min.filter(|min| number < *min) {
-        return Err(format!("{value} is below {min}"));
+    match (def.min, def.max) {
+        (Some(min), _) if number < min => Err(format!("{value} is below {min}")),
+        (_, Some(max)) if number > max => Err(format!("{value} is above {max}")),
+        _ => Ok(value.clone()),
     }
-    if let Some(max) = def.max.filter(|max| number > *max) {
-        return Err(format!("{value} is above {max}"));
-    }
-    Ok(value.clone())
 }
 
 /// Edges of a workload; `*` stands for every service except the called part itself.

@@ -142,11 +142,11 @@ fn check(text: &str) -> Result<(), TestCaseError> {
             for problem in problems.iter() {
                 prop_assert_eq!(&problem.file, "case.yaml");
                 prop_assert!(
-                    problem.line >= 1 && problem.line <= lines + 1,
+                    problem.mark.line >= 1 && problem.mark.line <= lines + 1,
                     "{}",
                     problem
                 );
-                prop_assert!(problem.column >= 1, "{}", problem);
+                prop_assert!(problem.mark.column >= 1, "{}", problem);
                 prop_assert!(!problem.text.is_empty());
             }
         }
