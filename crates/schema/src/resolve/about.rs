@@ -97,11 +97,8 @@ fn sidecars(scope: &mut Scope<'_>, def: &ArmDef, topology: &Topology) -> Vec<Str
 }
 
 fn redirected(topology: &Topology) -> bool {
-    topology
-        .routes
-        .iter()
-        .flat_map(|route| &route.segments)
-        .any(|link| link.interception == Interception::Redirect)
+    let mut segments = topology.routes.iter().flat_map(|route| &route.segments);
+    segments.any(|segment| segment.interception == Interception::Redirect)
 }
 
 fn hops(scope: &mut Scope<'_>, topology: &Topology) -> Vec<String> {

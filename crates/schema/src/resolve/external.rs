@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 
+use self::counters::COUNTERS_MAX;
 use super::{Choices, Input, Scope, workload};
 use crate::catalog::WorkloadFolder;
 use crate::clusters::{ClusterSaslDef, ClusterTlsDef};
@@ -203,7 +204,10 @@ fn part(
             "a host is a name or an address, with a port or without: such as db.example:8080";
         written.wrong(scope, &["host"], message);
     }
-    counters::check_number(scope, written);
+    if def.counters.len() > COUNTERS_MAX {
+        let message = format!("{} counters: at most {COUNTERS_MAX}", def.counters.len());
+        written.wrong(scope, &["counters"], message);
+    }
     let all = addresses(scope, written, reach)?;
     let source = counters::metrics(scope, written, found, all.len(), reach);
     let mut made = Vec::new();

@@ -157,7 +157,12 @@ pub(super) fn resolved(scope: &mut Scope<'_>, input: Input<'_>) -> Vec<ResolvedL
             ..input
         };
         let resolved = workload::resolved(scope, input);
-        let targets = targets(scope, &root);
+        let targets = root.get("targets").map_or(&[][..], Node::entries);
+        let targets = targets.iter().map(|target| {
+            let settings = settings(scope, &target.key, target.key_mark, &target.value);
+            (target.key.clone(), settings)
+        });
+        let targets = targets.collect();
         let load = load::roles(scope, input, &resolved);
         let prepare = prepare::steps(scope, input, &resolved, &load);
         prepare::check_topics(scope, input, &resolved, (&load, &prepare));
@@ -267,15 +272,6 @@ fn check_fixed(scope: &mut Scope<'_>, Input { root, def, folder }: Input<'_>) {
             scope.problem(root.key_mark_at(&["factors", &key]), message);
         }
     }
-}
-
-fn targets(scope: &mut Scope<'_>, root: &Node) -> BTreeMap<String, Settings> {
-    let mut all = BTreeMap::new();
-    for target in root.get("targets").map_or(&[][..], Node::entries) {
-        let settings = settings(scope, &target.key, target.key_mark, &target.value);
-        all.insert(target.key.clone(), settings);
-    }
-    all
 }
 
 /// Settings of a target, checked against its folder.

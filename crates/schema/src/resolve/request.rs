@@ -20,17 +20,14 @@ pub(super) fn requests(
     kind: &LoadKindDef,
     settings: &Settings,
 ) -> Vec<RequestSpec> {
-    let mut requests = Vec::new();
-    for def in &kind.requests {
-        match request(def, settings) {
-            Ok(request) => requests.push(request),
-            Err(message) => {
-                let message = format!("request \"{}\" of the workload: {message}", def.name);
-                scope.problem(root.key_mark_at(&role.path), message);
-            }
-        }
-    }
-    requests
+    let resolved = kind.requests.iter().filter_map(|def| {
+        let wrong =
+            |message: String| format!("request \"{}\" of the workload: {message}", def.name);
+        let request = request(def, settings).map_err(wrong);
+        let mark = root.key_mark_at(&role.path);
+        request.map_or_else(|message| scope.reject(mark, message), Some)
+    });
+    resolved.collect()
 }
 
 /// Resolves one request.

@@ -129,12 +129,6 @@ impl InstanceDrafts {
             .collect()
     }
 
-    pub(super) fn override_settings(&mut self, name: &str, settings: Settings) {
-        if let Some(draft) = self.all.iter_mut().find(|draft| draft.name == name) {
-            draft.settings.extend(settings);
-        }
-    }
-
     /// The sidecar of an instance, unless it excludes the edge.
     fn sidecar_of(&self, instance: &str, edge: &Edge) -> Option<&InstanceDraft> {
         let sidecar = self.get(&format!("{instance}-sidecar"))?;

@@ -204,12 +204,8 @@ impl TopologyBuilder<'_, '_> {
         let one = matches!(sidecars, OneOrSeveral::One(_));
         for (index, def) in sidecars.all().iter().enumerate() {
             let index = index.to_string();
-            let path: Vec<&str> = if one {
-                vec!["sidecars"]
-            } else {
-                vec!["sidecars", &index]
-            };
-            self.sidecar(drafts, def, &path);
+            let path = ["sidecars", &index];
+            self.sidecar(drafts, def, if one { &path[..1] } else { &path });
         }
     }
 
@@ -397,7 +393,10 @@ impl TopologyBuilder<'_, '_> {
                     Some(target) => {
                         let settings =
                             levels::settings(self.scope, &target, entry.key_mark, &entry.value);
-                        drafts.override_settings(&name, settings);
+                        let mut all = drafts.all.iter_mut();
+                        if let Some(draft) = all.find(|draft| draft.name == name) {
+                            draft.settings.extend(settings);
+                        }
                     }
                     None => {}
                 }

@@ -14,7 +14,7 @@ use crate::text::shown;
 use crate::yaml::Mark;
 
 /// Greatest number of counters of a part.
-const COUNTERS_MAX: usize = 64;
+pub(super) const COUNTERS_MAX: usize = 64;
 /// Longest URL of a page.
 const URL_BYTES_MAX: usize = 1024;
 /// Placeholder in URLs for the host of each address.
@@ -73,14 +73,6 @@ pub(super) fn metrics(
     }
     let target = target.0.clone();
     Some(ExternalMetrics { target, source })
-}
-
-pub(super) fn check_number(scope: &mut Scope<'_>, written: &Written<'_>) {
-    let number = written.def.counters.len();
-    if number > COUNTERS_MAX {
-        let message = format!("{number} counters: at most {COUNTERS_MAX}");
-        written.wrong(scope, &["counters"], message);
-    }
 }
 
 /// Counters of one address.
