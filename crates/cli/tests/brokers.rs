@@ -202,7 +202,10 @@ fn records_from_the_future_are_counted_and_shown() {
     // A batch of a hundred has one age.
     assert!(records.negative_ages >= 10, "{records:?}");
     assert_eq!(records.negative_ages, records.total / 100);
-    let ages = report.latency_ns.keys().find(|tag| tag.ends_with(".age"));
+    let ages = report
+        .latency_ns
+        .keys()
+        .find(|tag| tag.ends_with(".timestamp-age"));
     assert_eq!(ages, None, "none is made up");
     let text = read(&[]);
     assert!(text.contains("below zero"), "{text}");

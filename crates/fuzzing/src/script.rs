@@ -5,8 +5,8 @@ use std::fmt;
 use std::net::SocketAddr;
 
 use tare_load::client::{
-    Client, Closed, ConnId, Done, Due, ErrorClass, Outlet, Stamp, StampSource, Ticket, TimerId,
-    Written,
+    Client, Closed, ConnId, Done, DueExchange, ErrorClass, ExchangeId, Outlet, Stamp, StampSource,
+    TimerId, Written,
 };
 
 /// Upper limit of steps of one script: longer ones find nothing new.
@@ -74,7 +74,7 @@ impl Outlet for FakeNetwork {
         self.timers[usize::from(timer.0)] = Some(at_ns);
     }
 
-    fn done(&mut self, ticket: Ticket, done: &Done<'_>) {
+    fn done(&mut self, ticket: ExchangeId, done: &Done<'_>) {
         assert!(
             self.in_flight.remove(&ticket.0),
             "an exchange ends that is not under way"
@@ -135,11 +135,11 @@ fn run_step(
     match step & 7 {
         0 => {
             if network.in_flight.len() < capacity + 8 {
-                let ticket = Ticket(*tickets);
+                let ticket = ExchangeId(*tickets);
                 *tickets += 1;
                 network.in_flight.insert(ticket.0);
                 let request = u16::from(step >> 3) % 2;
-                client.due(Due { ticket, request }, network);
+                client.due(DueExchange { ticket, request }, network);
             }
         }
         1 => {

@@ -9,12 +9,12 @@ use tare_load::protocols::grpc::{Call, Grpc};
 use tare_load::protocols::http1::client::Http1Client;
 use tare_load::protocols::http1::request::Prepared as Http1Request;
 use tare_load::protocols::http2::codec::Limits;
-use tare_load::protocols::http2::dialect::{Dialect, Http};
 use tare_load::protocols::http2::request::Prepared as Http2Request;
+use tare_load::protocols::http2::stream_protocol::{Http, StreamProtocol};
 use tare_load::protocols::http2::{Http2, Http2Plan, Windows};
 use tare_load::protocols::kafka::ClusterPlan;
-use tare_load::protocols::kafka::names::{Found, Resolve};
 use tare_load::protocols::kafka::produce::{APIS, Contents, Produce, ProducePlan, Random};
+use tare_load::protocols::kafka::resolver::{Lookup, Resolve};
 use tare_load::protocols::tcp::{Tcp, TcpContent, TcpExchange};
 use tare_load::protocols::udp::{Udp, UdpOptions, UdpPlan};
 use tare_mongo::database::{Context, Database, Limits as DatabaseLimits};
@@ -83,7 +83,7 @@ fn connections() -> PoolConfig {
 }
 
 /// An HTTP/2 client plan over them with three streams on each.
-fn http2_plan<D: Dialect>(requests: &Arc<[D::Request]>) -> Http2Plan<D> {
+fn http2_plan<D: StreamProtocol>(requests: &Arc<[D::Request]>) -> Http2Plan<D> {
     Http2Plan {
         requests: Arc::clone(requests),
         connections: connections(),
@@ -190,8 +190,8 @@ fn http2_client(data: &[u8]) {
 struct Loopback;
 
 impl Resolve for Loopback {
-    fn ask(&self, _host: &str) -> Found {
-        Found::Address(ADDRESS.ip())
+    fn lookup(&self, _host: &str) -> Lookup {
+        Lookup::Address(ADDRESS.ip())
     }
 }
 

@@ -14,7 +14,8 @@ use std::ops::ControlFlow;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use tare_load::client::{
-    Client, Closed, ConnId, Done, Due, ErrorClass, Outcome, Outlet, Stamp, Ticket, TimerId, Written,
+    Client, Closed, ConnId, Done, DueExchange, ErrorClass, ExchangeId, Outcome, Outlet, Stamp,
+    TimerId, Written,
 };
 use tare_load::protocols::http1::client::Http1Client;
 use tare_load::{Progress, StopHandle, run_over};
@@ -90,7 +91,7 @@ impl<O: Outlet> Outlet for Watched<'_, O> {
     fn timer(&mut self, timer: TimerId, at_ns: u64) {
         self.out.timer(timer, at_ns);
     }
-    fn done(&mut self, ticket: Ticket, done: &Done<'_>) {
+    fn done(&mut self, ticket: ExchangeId, done: &Done<'_>) {
         if let (Outcome::Ok(_), Some(sent_ns), Some(own)) =
             (done.outcome, done.sent_ns, self.own.take())
         {
@@ -127,7 +128,7 @@ impl Client for Witness {
     fn is_open(&self) -> bool {
         self.pool.is_open()
     }
-    fn due(&mut self, due: Due, out: &mut impl Outlet) {
+    fn due(&mut self, due: DueExchange, out: &mut impl Outlet) {
         self.pool.due(due, out);
     }
     fn connected(&mut self, conn: ConnId, out: &mut impl Outlet) {

@@ -9,7 +9,7 @@ use std::net::SocketAddr;
 use tare_schema::agent::{Acknowledged, ErrorSource};
 use tare_schema::load::OutOfReach;
 
-use crate::tls::TlsFault;
+use crate::tls::TlsFailure;
 
 /// A connection slot, numbered by the client from 0; free again when closed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -24,20 +24,20 @@ pub const TIMERS_MAX: usize = 16;
 
 /// Id of an exchange, given by the engine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct Ticket(pub u32);
+pub struct ExchangeId(pub u32);
 
 /// An exchange to start now.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Due {
+pub struct DueExchange {
     /// Passed back in [`Outlet::done`], exactly once.
-    pub ticket: Ticket,
+    pub ticket: ExchangeId,
     /// Index of the request in the plan.
     pub request: u16,
 }
 
 /// Limit of queued protocol replies (acknowledgements, window updates, TLS alerts) to a server that does not read them: nearly
 /// 4000 PING acknowledgements, far more than a working server has in flight.
-pub const ANSWERS_BYTES_MAX: usize = 64 * 1024;
+pub const REPLY_BYTES_MAX: usize = 64 * 1024;
 
 /// Receive timestamp of bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -77,7 +77,7 @@ impl Stamp {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Run {
     /// One ticket for all of them.
-    pub due: Due,
+    pub due: DueExchange,
     /// How many: at least 1, at most [`Client::RUN_MAX`].
     pub count: u32,
     /// Intended start.
@@ -207,11 +207,11 @@ pub enum Closed {
     /// No free file descriptor.
     NoDescriptors,
     /// The peer responded to a request not sent yet, or does not read our protocol replies.
-    Unread,
+    RepliesUnread,
     /// The plan does not allow connections to this address: no attempt was made.
     OutOfReach(OutOfReach),
     /// A TLS error, in the handshake or later.
-    Tls(TlsFault),
+    Tls(TlsFailure),
     /// Another error of the operating system, by its errno.
     Other(i32),
 }
@@ -230,9 +230,9 @@ impl Closed {
             Closed::NoDescriptors => {
                 ErrorClass::of("too-many-open-files", ErrorSource::Environment)
             }
-            Closed::Unread => ErrorClass::MALFORMED,
+            Closed::RepliesUnread => ErrorClass::MALFORMED,
             Closed::OutOfReach(_) => ErrorClass::of("address-not-allowed", ErrorSource::Client),
-            Closed::Tls(fault) => fault.class(),
+            Closed::Tls(failure) => failure.class(),
             Closed::Other(_) => ErrorClass::of("os-error", ErrorSource::Environment),
         }
     }
@@ -271,11 +271,11 @@ impl fmt::Display for Closed {
             Closed::NoDescriptors => {
                 f.write_str("no free file descriptor: raise the limit with ulimit -n")
             }
-            Closed::Unread => f.write_str(
+            Closed::RepliesUnread => f.write_str(
                 "the server sends but does not read requests: check the server",
             ),
             Closed::OutOfReach(refused) => refused.fmt(f),
-            Closed::Tls(fault) => fault.fmt(f),
+            Closed::Tls(failure) => failure.fmt(f),
             Closed::Other(number) => write!(f, "{}", std::io::Error::from_raw_os_error(*number)),
         }
     }
@@ -362,7 +362,7 @@ pub struct NestedExchange {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NestedStart {
     /// That of the released exchange, whose first it is.
-    Released(Ticket),
+    Released(ExchangeId),
     /// Set by the client, after the previous one.
     Own {
         /// Intended start.
@@ -423,7 +423,7 @@ pub trait Outlet {
     /// Sets the TLS server name for a slot, where the plan does not fix it.
     fn name(&mut self, _conn: ConnId, _host: &str) {}
     /// Sends bytes in order; only what the kernel does not take is copied. One write may be waiting unsent. A second one before
-    /// it has begun closes the connection with [`Closed::Unread`]: the peer has responded to something that was not sent.
+    /// it has begun closes the connection with [`Closed::RepliesUnread`]: the peer has responded to something that was not sent.
     fn write(&mut self, conn: ConnId, bytes: &[u8]) -> Written;
     /// Gives the kernel as many bytes as it takes now and buffers none; returns how many. After fewer than all, [`Client::on_writable`]
     /// is called when it takes more. Not to be mixed with [`Outlet::write`] on one connection.
@@ -444,19 +444,19 @@ pub trait Outlet {
     /// First byte of a response whose last byte is not read yet. Only the first call counts; responses read in one piece need
     /// none.
     #[inline]
-    fn first_byte(&mut self, _ticket: Ticket, _arrived_ns: u64) {}
+    fn first_byte(&mut self, _ticket: ExchangeId, _arrived_ns: u64) {}
     /// Ends an exchange.
-    fn done(&mut self, ticket: Ticket, done: &Done<'_>);
+    fn done(&mut self, ticket: ExchangeId, done: &Done<'_>);
     /// Ends `count` exchanges of a batch, all alike.
     #[inline]
-    fn done_some(&mut self, ticket: Ticket, count: u32, done: &Done<'_>) {
+    fn done_some(&mut self, ticket: ExchangeId, count: u32, done: &Done<'_>) {
         debug_assert_eq!(count, 1, "only who gives runs has them ended in parts");
         self.done(ticket, done);
     }
     /// Records the end of a nested exchange.
     fn within(&mut self, _within: &NestedExchange, _done: &Done<'_>) {}
     /// Ends a session that was released as an exchange; `series` is the request number it is recorded under.
-    fn session(&mut self, ticket: Ticket, _series: u16, done: &Done<'_>) {
+    fn session(&mut self, ticket: ExchangeId, _series: u16, done: &Done<'_>) {
         self.done(ticket, done);
     }
     /// Records that arrived.
@@ -464,7 +464,7 @@ pub trait Outlet {
     /// Age of a record that arrived.
     fn aged(&mut self, _aged: &RecordAge) {}
     /// Takes back an exchange that the client never started because the load is over.
-    fn withdraw(&mut self, ticket: Ticket) {
+    fn withdraw(&mut self, ticket: ExchangeId) {
         let _ = ticket;
     }
     /// Reports a connection error that belongs to no exchange.
@@ -487,7 +487,7 @@ pub trait Client {
     /// Whether everything planned could be sent now without waiting for a connection.
     fn is_open(&self) -> bool;
     /// An exchange is due.
-    fn due(&mut self, due: Due, out: &mut impl Outlet);
+    fn due(&mut self, due: DueExchange, out: &mut impl Outlet);
     /// Exchanges are due together; only called where [`Client::RUN_MAX`] is more than 1.
     #[inline]
     fn run(&mut self, run: Run, out: &mut impl Outlet) {

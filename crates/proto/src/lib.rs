@@ -37,7 +37,7 @@ pub enum ProtoError {
         name: String,
         known: String,
     },
-    #[error("the data is no {message}: {why}; its fields are: {fields}")]
+    #[error("the data is not a valid {message}: {why}; its fields are: {fields}")]
     Json {
         message: String,
         why: String,

@@ -64,7 +64,7 @@ impl SeriesNames {
             Quantity::Service | Quantity::ServiceMultiRead => "service",
             Quantity::FirstByte => "first-byte",
             Quantity::EndToEnd => "end-to-end",
-            Quantity::Age => "age",
+            Quantity::Age => "timestamp-age",
             Quantity::Connect => return of_connection(role, "connect", series.class),
             Quantity::Handshake => return of_connection(role, "handshake", series.class),
             Quantity::Lateness => return format!("{role}.lateness"),

@@ -3,15 +3,15 @@
 mod closed_loop;
 mod open_loop;
 mod parse;
-mod recording;
 mod schedule;
 #[cfg(test)]
 mod tests;
+mod trace;
 
 pub use closed_loop::{ClosedLoop, SharedCount};
 pub use open_loop::OpenLoop;
-pub use recording::{Recording, RecordingError};
 pub use schedule::{ArrivalSchedule, PoissonSchedule};
+pub use trace::{ArrivalTrace, TraceError};
 
 /// "Never": later than any time.
 pub const NEVER: u64 = u64::MAX;

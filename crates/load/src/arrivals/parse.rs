@@ -2,7 +2,7 @@
 
 use tare_stats::hlog::Reader;
 
-use super::recording::{RecordingError, STARTS_MAX};
+use super::trace::{STARTS_MAX, TraceError};
 
 const SECOND_NS: f64 = 1e9;
 
@@ -16,7 +16,7 @@ const SHOWN_CHARS: usize = 60;
 ///
 /// One start per line is in seconds if any line has a point (`0.25`), else in whole nanoseconds. CSV and logs have only the
 /// number of exchanges of an interval: their starts are spread evenly over it.
-pub(super) fn starts(file: &str, text: &str) -> Result<Vec<u64>, RecordingError> {
+pub(super) fn starts(file: &str, text: &str) -> Result<Vec<u64>, TraceError> {
     let is_log =
         |line: &str| line.starts_with("#[Histogram log") || line.starts_with("\"StartTimestamp\"");
     let mut head = text.lines().take(HEAD_LINES);
@@ -30,8 +30,8 @@ pub(super) fn starts(file: &str, text: &str) -> Result<Vec<u64>, RecordingError>
     }
 }
 
-fn wrong(file: &str, line: usize, text: &str) -> RecordingError {
-    RecordingError::Line {
+fn wrong(file: &str, line: usize, text: &str) -> TraceError {
+    TraceError::Line {
         file: file.to_owned(),
         line: line + 1,
         text: text.chars().take(SHOWN_CHARS).collect(),
@@ -45,7 +45,7 @@ fn nanoseconds(seconds: f64) -> Option<u64> {
     is_time.then_some((seconds * SECOND_NS).round() as u64)
 }
 
-fn list(file: &str, text: &str) -> Result<Vec<u64>, RecordingError> {
+fn list(file: &str, text: &str) -> Result<Vec<u64>, TraceError> {
     let lines = || {
         let trimmed = text.lines().map(str::trim).enumerate();
         trimmed.filter(|(_, line)| !line.is_empty() && !line.starts_with('#'))
@@ -74,7 +74,7 @@ fn spread(starts: &mut Vec<u64>, from_ns: u64, length_ns: u64, count: u64) -> bo
 }
 
 /// Samples from `tare load --csv` or of a trial; `offset_ns` is the end of each.
-fn samples(file: &str, text: &str) -> Result<Vec<u64>, RecordingError> {
+fn samples(file: &str, text: &str) -> Result<Vec<u64>, TraceError> {
     let mut lines = text
         .lines()
         .enumerate()
@@ -99,7 +99,7 @@ fn samples(file: &str, text: &str) -> Result<Vec<u64>, RecordingError> {
         };
         let from_ns = end_ns.saturating_sub(length_ns);
         if !spread(&mut starts, from_ns, length_ns, count) {
-            return Err(RecordingError::TooMany(file.to_owned()));
+            return Err(TraceError::TooMany(file.to_owned()));
         }
     }
     Ok(starts)
@@ -107,8 +107,8 @@ fn samples(file: &str, text: &str) -> Result<Vec<u64>, RecordingError> {
 
 /// Latency histograms of a load: every exchange has one `latency`, in the second of its intended start. Other logs, without such
 /// tags, count completely.
-fn log(file: &str, text: &str) -> Result<Vec<u64>, RecordingError> {
-    let of_log = |source| RecordingError::Log {
+fn log(file: &str, text: &str) -> Result<Vec<u64>, TraceError> {
+    let of_log = |source| TraceError::Log {
         file: file.to_owned(),
         source,
     };
@@ -126,7 +126,7 @@ fn log(file: &str, text: &str) -> Result<Vec<u64>, RecordingError> {
         let (from_ns, length_ns) = (interval.start.as_nanos(), interval.length.as_nanos());
         let count = interval.latencies.count();
         if !spread(&mut starts, from_ns as u64, length_ns as u64, count) {
-            return Err(RecordingError::TooMany(file.to_owned()));
+            return Err(TraceError::TooMany(file.to_owned()));
         }
     }
     Ok(starts)

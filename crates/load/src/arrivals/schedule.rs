@@ -6,7 +6,7 @@ use tare_schema::load::{Interarrival, LoadSpec, Pacing, RateProfile};
 use tare_stats::random::Random;
 
 use super::NEVER;
-use super::recording::{Recording, RecordingError};
+use super::trace::{ArrivalTrace, TraceError};
 
 /// A schedule. Each time is computed from its index (Poisson times from integer sums), so errors do not accumulate.
 #[derive(Debug, Clone)]
@@ -21,7 +21,7 @@ pub enum ArrivalSchedule {
     /// A start whenever it has grown by an exponential step of mean one.
     Random(PoissonSchedule),
     /// As recorded.
-    Recorded(Arc<Recording>),
+    Recorded(Arc<ArrivalTrace>),
 }
 
 /// A Poisson process with a rate that may change (time-change theorem; Daley and Vere-Jones, "An Introduction to the Theory of
@@ -76,7 +76,7 @@ impl ArrivalSchedule {
     ///
     /// # Errors
     /// When a recording cannot be used.
-    pub fn of_load(load: &LoadSpec, seed: u64) -> Result<Option<Self>, RecordingError> {
+    pub fn of_load(load: &LoadSpec, seed: u64) -> Result<Option<Self>, TraceError> {
         let interarrival = match &load.pacing {
             Pacing::Constant { rate_per_s } => return Ok(Some(Self::even(*rate_per_s))),
             Pacing::Replay {
@@ -85,7 +85,7 @@ impl ArrivalSchedule {
                 at_end,
                 shard,
             } => {
-                let recording = Recording::read(file, *speed, *at_end, *shard)?;
+                let recording = ArrivalTrace::read(file, *speed, *at_end, *shard)?;
                 return Ok(Some(ArrivalSchedule::Recorded(Arc::new(recording))));
             }
             Pacing::Poisson { .. } => Interarrival::Exponential,

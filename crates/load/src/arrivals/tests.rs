@@ -128,7 +128,7 @@ fn schedules() -> impl Strategy<Value = ArrivalSchedule> {
                 index: part,
             };
             ArrivalSchedule::Recorded(Arc::new(
-                Recording::of("test", starts, speed, at_end, shard).unwrap(),
+                ArrivalTrace::of("test", starts, speed, at_end, shard).unwrap(),
             ))
         }),
     ]
@@ -337,15 +337,16 @@ fn what_is_no_recording_says_which_line_is_wrong() {
     );
     let huge = format!("offset_ns,length_ns,intended\n1,1,{}\n", u64::MAX);
     assert!(parse(&huge).unwrap_err().contains("more than"));
-    let none = Recording::of("file", Vec::new(), 1.0, AtEnd::Stop, Shard::ALL);
+    let none = ArrivalTrace::of("file", Vec::new(), 1.0, AtEnd::Stop, Shard::ALL);
     assert!(none.unwrap_err().to_string().contains("no starts"));
 }
 
 #[test]
 fn a_recording_begins_at_once_and_repeats_one_mean_gap_behind_its_end() {
     let starts = vec![7 * S, 5 * S, 6 * S];
-    let of =
-        |at_end, speed| Recording::of("file", starts.clone(), speed, at_end, Shard::ALL).unwrap();
+    let of = |at_end, speed| {
+        ArrivalTrace::of("file", starts.clone(), speed, at_end, Shard::ALL).unwrap()
+    };
     let run = |recording| {
         let schedule = ArrivalSchedule::Recorded(Arc::new(recording));
         let stop = Stop::Duration { window_ns: 5 * S };

@@ -13,8 +13,8 @@ use std::collections::VecDeque;
 use std::fmt::Display;
 
 use crate::client::{
-    Bound, Closed, ConnId, Done, Due, ErrorClass, Outcome, Outlet, Stamp, TimerId, WaitCause,
-    Written,
+    Bound, Closed, ConnId, Done, DueExchange, ErrorClass, Outcome, Outlet, Stamp, TimerId,
+    WaitCause, Written,
 };
 use connect_scheduler::OPEN;
 pub(crate) use connect_scheduler::{Backoff, ConnectScheduler, RETRY};
@@ -64,7 +64,7 @@ pub(crate) enum State<X> {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Exchange<X> {
     /// The exchange.
-    pub due: Due,
+    pub due: DueExchange,
     /// When the connection took it: the timeout counts from here.
     pub begun_ns: u64,
     /// When its first byte was sent.
@@ -154,7 +154,7 @@ impl<C: ConnectionState, X: Copy> ConnectionPool<C, X> {
 
     /// Takes a free connection for an exchange; without one the exchange waits.
     #[inline]
-    pub fn acquire(&mut self, due: Due) -> Option<u32> {
+    pub fn acquire(&mut self, due: DueExchange) -> Option<u32> {
         while let Some(at) = self.free.pop_front() {
             let slot = self.slot(at);
             slot.queued = false;
@@ -168,7 +168,7 @@ impl<C: ConnectionState, X: Copy> ConnectionPool<C, X> {
 
     /// Takes the next waiting exchange for a connection; without one the connection is free.
     #[inline]
-    pub fn next_waiting(&mut self, at: u32) -> Option<Due> {
+    pub fn next_waiting(&mut self, at: u32) -> Option<DueExchange> {
         let next = self.wait_queue.pop();
         if next.is_none() {
             let slot = &mut self.slots[at as usize];
@@ -192,7 +192,7 @@ impl<C: ConnectionState, X: Copy> ConnectionPool<C, X> {
     pub fn send(
         &mut self,
         at: u32,
-        (due, waited): (Due, Option<WaitCause>),
+        (due, waited): (DueExchange, Option<WaitCause>),
         bytes: &[u8],
         own: X,
         out: &mut impl Outlet,

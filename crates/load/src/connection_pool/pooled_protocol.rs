@@ -5,7 +5,9 @@ use std::fmt::Display;
 use thiserror::Error;
 
 use super::{ConnectionPool, ConnectionState, Exchange};
-use crate::client::{Client, Closed, ConnId, Due, Outcome, Outlet, Stamp, TimerId, WaitCause};
+use crate::client::{
+    Client, Closed, ConnId, DueExchange, Outcome, Outlet, Stamp, TimerId, WaitCause,
+};
 
 /// A protocol with one exchange at a time on a connection. Such a type is a [`Client`].
 pub(crate) trait PooledProtocol {
@@ -21,7 +23,13 @@ pub(crate) trait PooledProtocol {
     /// Its connections.
     fn pool_mut(&mut self) -> &mut ConnectionPool<Self::Conn, Self::Own>;
     /// Begins an exchange on a free connection.
-    fn begin(&mut self, at: u32, due: Due, waited: Option<WaitCause>, out: &mut impl Outlet);
+    fn begin(
+        &mut self,
+        at: u32,
+        due: DueExchange,
+        waited: Option<WaitCause>,
+        out: &mut impl Outlet,
+    );
     /// Bytes arrived on a connection.
     fn receive(&mut self, at: u32, bytes: &[u8], stamp: Stamp, out: &mut impl Outlet);
 
@@ -86,7 +94,7 @@ impl<P: PooledProtocol> Client for P {
     }
 
     #[inline]
-    fn due(&mut self, due: Due, out: &mut impl Outlet) {
+    fn due(&mut self, due: DueExchange, out: &mut impl Outlet) {
         if let Some(at) = self.pool_mut().acquire(due) {
             self.begin(at, due, None, out);
         }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use super::connect_scheduler::ATTEMPTS_MAX;
 use super::*;
-use crate::client::{Status, TIMERS_MAX, Ticket, Written};
+use crate::client::{ExchangeId, Status, TIMERS_MAX, Written};
 use crate::engine::sim::{MS, S, connections};
 
 /// State of a connection: how often it was opened.
@@ -59,7 +59,7 @@ impl Outlet for Log {
         self.timers[usize::from(timer.0)] = Some(at_ns);
         self.timers_set += 1;
     }
-    fn done(&mut self, ticket: Ticket, done: &Done<'_>) {
+    fn done(&mut self, ticket: ExchangeId, done: &Done<'_>) {
         let outcome = match done.outcome {
             Outcome::Ok(_) => "ok".to_owned(),
             Outcome::Wrong(class) => format!("{class}: {}", done.example),
@@ -169,9 +169,9 @@ impl Rig {
     }
 }
 
-fn due(ticket: u32) -> Due {
-    Due {
-        ticket: Ticket(ticket),
+fn due(ticket: u32) -> DueExchange {
+    DueExchange {
+        ticket: ExchangeId(ticket),
         request: 0,
     }
 }

@@ -4,11 +4,11 @@ use std::collections::VecDeque;
 use std::fmt::Display;
 
 use crate::arrivals::NEVER;
-use crate::client::{Done, Due, Outcome, Outlet, Stamp, TimerId, WaitCause};
+use crate::client::{Done, DueExchange, Outcome, Outlet, Stamp, TimerId, WaitCause};
 
 /// Exchanges that wait for a connection, first in, first out. The engine limits its length by what it releases.
 #[derive(Debug)]
-pub(crate) struct WaitQueue(VecDeque<Due>);
+pub(crate) struct WaitQueue(VecDeque<DueExchange>);
 
 impl WaitQueue {
     /// An empty queue with this capacity.
@@ -18,13 +18,13 @@ impl WaitQueue {
 
     /// Appends an exchange.
     #[inline]
-    pub fn push(&mut self, due: Due) {
+    pub fn push(&mut self, due: DueExchange) {
         self.0.push_back(due);
     }
 
     /// Takes the oldest one.
     #[inline]
-    pub fn pop(&mut self) -> Option<Due> {
+    pub fn pop(&mut self) -> Option<DueExchange> {
         self.0.pop_front()
     }
 

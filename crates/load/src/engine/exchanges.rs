@@ -1,6 +1,6 @@
 //! The exchanges in flight, in a slab of fixed size: no allocation per exchange.
 
-use crate::client::Ticket;
+use crate::client::ExchangeId;
 
 /// State of an exchange in flight.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -40,7 +40,7 @@ impl ExchangeSlab {
     }
 
     /// Adds an exchange; `None` if the slab is full.
-    pub fn open(&mut self, exchange: Exchange) -> Option<Ticket> {
+    pub fn open(&mut self, exchange: Exchange) -> Option<ExchangeId> {
         let at = match self.free.pop() {
             Some(at) => at,
             None if self.slots.len() < self.max => {
@@ -51,11 +51,11 @@ impl ExchangeSlab {
         };
         self.slots[at as usize] = Some(exchange);
         self.open += exchange.count as usize;
-        Some(Ticket(at))
+        Some(ExchangeId(at))
     }
 
     /// Records the first byte of a response.
-    pub fn first_byte(&mut self, ticket: Ticket, arrived_ns: u64) {
+    pub fn first_byte(&mut self, ticket: ExchangeId, arrived_ns: u64) {
         if let Some(Some(exchange)) = self.slots.get_mut(ticket.0 as usize) {
             // Interim responses come first: only the first call is the first byte.
             if exchange.first_ns == 0 {
@@ -66,12 +66,12 @@ impl ExchangeSlab {
 
     /// An exchange in flight.
     #[must_use]
-    pub fn get(&self, ticket: Ticket) -> Option<Exchange> {
+    pub fn get(&self, ticket: ExchangeId) -> Option<Exchange> {
         *self.slots.get(ticket.0 as usize)?
     }
 
     /// Removes an exchange; `None` if it is not in flight (any more).
-    pub fn close(&mut self, ticket: Ticket) -> Option<Exchange> {
+    pub fn close(&mut self, ticket: ExchangeId) -> Option<Exchange> {
         let exchange = self.slots.get_mut(ticket.0 as usize)?.take()?;
         self.free.push(ticket.0);
         self.open -= exchange.count as usize;
@@ -80,7 +80,7 @@ impl ExchangeSlab {
 
     /// Removes `count` exchanges of a batch; `None` if there are fewer.
     #[inline]
-    pub fn close_some(&mut self, ticket: Ticket, count: u32) -> Option<Exchange> {
+    pub fn close_some(&mut self, ticket: ExchangeId, count: u32) -> Option<Exchange> {
         let slot = self.slots.get_mut(ticket.0 as usize)?;
         let exchange = slot.as_mut()?;
         exchange.count = exchange.count.checked_sub(count)?;

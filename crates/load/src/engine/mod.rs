@@ -24,8 +24,8 @@ pub use sessions::SessionWindow;
 
 use crate::arrivals::NEVER;
 use crate::client::{
-    Client, Closed, ConnId, Connected, Done, ErrorClass, NestedExchange, Outlet, RecordAge,
-    RecordArrivals, Stamp, TIMERS_MAX, Ticket, TimerId, Written,
+    Client, Closed, ConnId, Connected, Done, ErrorClass, ExchangeId, NestedExchange, Outlet,
+    RecordAge, RecordArrivals, Stamp, TIMERS_MAX, TimerId, Written,
 };
 
 /// Most releases before events are looked at again: a late loop must still read responses.
@@ -396,17 +396,17 @@ impl<W: ConnectionIo> Outlet for EngineOutlet<'_, W> {
     }
 
     #[inline]
-    fn first_byte(&mut self, ticket: Ticket, arrived_ns: u64) {
+    fn first_byte(&mut self, ticket: ExchangeId, arrived_ns: u64) {
         self.state.recorder.first_byte(ticket, arrived_ns);
     }
 
     #[inline]
-    fn done(&mut self, ticket: Ticket, done: &Done<'_>) {
+    fn done(&mut self, ticket: ExchangeId, done: &Done<'_>) {
         self.state.recorder.done(ticket, done);
     }
 
     #[inline]
-    fn done_some(&mut self, ticket: Ticket, count: u32, done: &Done<'_>) {
+    fn done_some(&mut self, ticket: ExchangeId, count: u32, done: &Done<'_>) {
         self.state.recorder.done_some(ticket, count, done);
     }
 
@@ -414,7 +414,7 @@ impl<W: ConnectionIo> Outlet for EngineOutlet<'_, W> {
         self.state.recorder.within(within, done);
     }
 
-    fn session(&mut self, ticket: Ticket, series: u16, done: &Done<'_>) {
+    fn session(&mut self, ticket: ExchangeId, series: u16, done: &Done<'_>) {
         self.state.recorder.session(ticket, series, done);
     }
 
@@ -428,7 +428,7 @@ impl<W: ConnectionIo> Outlet for EngineOutlet<'_, W> {
         self.state.recorder.aged(aged);
     }
 
-    fn withdraw(&mut self, ticket: Ticket) {
+    fn withdraw(&mut self, ticket: ExchangeId) {
         self.state.recorder.withdraw(ticket);
     }
 

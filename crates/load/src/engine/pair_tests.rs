@@ -5,8 +5,8 @@ use std::net::SocketAddr;
 
 use super::sim::{Act, Far, MS, S, Sim, rate};
 use crate::client::{
-    Bound, Client, Closed, ConnId, Done, Due, Outcome, Outlet, Stamp, Status, TimerId, WaitCause,
-    Written,
+    Bound, Client, Closed, ConnId, Done, DueExchange, Outcome, Outlet, Stamp, Status, TimerId,
+    WaitCause, Written,
 };
 use crate::tally::Quantity;
 
@@ -19,8 +19,8 @@ const LINGER_NS: u64 = 20 * MS;
 #[derive(Default)]
 struct Pair {
     open: [bool; 2],
-    lingering: Vec<Due>,
-    asked: Vec<(Due, u64)>,
+    lingering: Vec<DueExchange>,
+    asked: Vec<(DueExchange, u64)>,
 }
 
 impl Client for Pair {
@@ -38,7 +38,7 @@ impl Client for Pair {
         self.open == [true, true]
     }
 
-    fn due(&mut self, due: Due, out: &mut impl Outlet) {
+    fn due(&mut self, due: DueExchange, out: &mut impl Outlet) {
         if self.lingering.is_empty() {
             out.timer(LINGER, out.now_ns() + LINGER_NS);
         }

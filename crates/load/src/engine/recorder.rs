@@ -12,8 +12,8 @@ use super::sessions::SessionWindow;
 use crate::arrivals::{Arrivals, NEVER};
 use crate::classes::{BEFORE, ClassNumbers, RIGHT, of_right};
 use crate::client::{
-    AgeKind, Bound, Connected, Done, Due, ErrorClass, Outcome, RecordAge, RecordArrivals, Run,
-    StampSource, Ticket,
+    AgeKind, Bound, Connected, Done, DueExchange, ErrorClass, ExchangeId, Outcome, RecordAge,
+    RecordArrivals, Run, StampSource,
 };
 use crate::tally::{HistogramTable, Phase, Quantity, Series, bucket_of};
 
@@ -137,7 +137,7 @@ impl ExchangeRecorder {
         if !is_released {
             self.arrivals.ended(now_ns, count);
         }
-        let due = |ticket| Due { ticket, request };
+        let due = |ticket| DueExchange { ticket, request };
         Some(ticket.map(|ticket| Run {
             due: due(ticket),
             count,
@@ -184,7 +184,7 @@ impl ExchangeRecorder {
     }
 
     /// Records the first byte of a response that is read in several pieces.
-    pub fn first_byte(&mut self, ticket: Ticket, arrived_ns: u64) {
+    pub fn first_byte(&mut self, ticket: ExchangeId, arrived_ns: u64) {
         self.exchanges.first_byte(ticket, arrived_ns);
     }
 
@@ -200,7 +200,7 @@ impl ExchangeRecorder {
 
     /// Removes an exchange.
     #[inline]
-    pub(super) fn close(&mut self, ticket: Ticket) -> Exchange {
+    pub(super) fn close(&mut self, ticket: ExchangeId) -> Exchange {
         let exchange = self.exchanges.close(ticket);
         assert!(
             exchange.is_some(),
@@ -236,7 +236,7 @@ impl ExchangeRecorder {
     /// # Panics
     /// When the client ends an exchange twice: the counts would be wrong.
     #[inline]
-    pub fn done(&mut self, ticket: Ticket, done: &Done<'_>) {
+    pub fn done(&mut self, ticket: ExchangeId, done: &Done<'_>) {
         let exchange = self.close(ticket);
         self.record_end(&exchange, done);
     }
@@ -246,7 +246,7 @@ impl ExchangeRecorder {
     /// # Panics
     /// When fewer are in flight.
     #[inline]
-    pub fn done_some(&mut self, ticket: Ticket, count: u32, done: &Done<'_>) {
+    pub fn done_some(&mut self, ticket: ExchangeId, count: u32, done: &Done<'_>) {
         let exchange = self.exchanges.close_some(ticket, count);
         assert!(
             exchange.is_some(),
@@ -333,7 +333,7 @@ impl ExchangeRecorder {
     ///
     /// # Panics
     /// When it is not in flight.
-    pub fn withdraw(&mut self, ticket: Ticket) {
+    pub fn withdraw(&mut self, ticket: ExchangeId) {
         let exchange = self.close(ticket);
         let in_window = exchange.intended_ns >= self.window_start_ns;
         self.count(in_window, |stages| {

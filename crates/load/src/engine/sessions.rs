@@ -4,7 +4,7 @@ use super::counts::{ArrivalKind, ExchangeCounts};
 use super::exchanges::Exchange;
 use super::recorder::ExchangeRecorder;
 use crate::arrivals::NEVER;
-use crate::client::{Done, NestedExchange, NestedStart, Outcome, Ticket};
+use crate::client::{Done, ExchangeId, NestedExchange, NestedStart, Outcome};
 use crate::tally::Quantity;
 
 /// Which exchanges of sessions belong to the window.
@@ -74,7 +74,7 @@ impl ExchangeRecorder {
     ///
     /// # Panics
     /// When the client ends it twice.
-    pub fn session(&mut self, ticket: Ticket, series: u16, done: &Done<'_>) {
+    pub fn session(&mut self, ticket: ExchangeId, series: u16, done: &Done<'_>) {
         let exchange = self.close(ticket);
         let class = self.class(done);
         let in_window = exchange.intended_ns >= self.window_start_ns;

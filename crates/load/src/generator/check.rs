@@ -49,7 +49,7 @@ pub enum PlanError {
     Protocol(String),
     /// A recording that cannot be replayed.
     #[error(transparent)]
-    Recording(#[from] crate::arrivals::RecordingError),
+    Trace(#[from] crate::arrivals::TraceError),
     #[error("request {name:?}: {why}")]
     Request { name: String, why: String },
     #[error(

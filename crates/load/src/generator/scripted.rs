@@ -8,7 +8,7 @@ use tare_schema::load::{LoadPlan, SessionSpec};
 use super::PlanError;
 use crate::clock::{monotonic_ns, realtime_ns};
 use crate::protocols::{Security, http1};
-use crate::session::{DryRunStep, Program, Scripted, ScriptedPlan, dry_run};
+use crate::session::{DryRunStep, Program, SessionRequests, SessionRequestsPlan, dry_run};
 use crate::template::FillerStart;
 
 /// Most sessions in flight in one worker, whatever the rate and their length.
@@ -42,8 +42,8 @@ impl Session {
     }
 
     /// The session for one worker.
-    pub(super) fn scripted(&self, worker: u32, workers: u32) -> Scripted {
-        Scripted::new(ScriptedPlan {
+    pub(super) fn scripted(&self, worker: u32, workers: u32) -> SessionRequests {
+        SessionRequests::new(SessionRequestsPlan {
             program: Arc::clone(&self.program),
             filler: self.start.filler(worker, workers),
             part: (worker, workers),

@@ -2,8 +2,8 @@
 
 use super::interpreter::Next;
 use super::program::CaptureSource;
-use super::scripted::Scripted;
-use crate::client::Ticket;
+use super::scripted::SessionRequests;
+use crate::client::ExchangeId;
 
 /// Actions shown at most.
 const ACTIONS_MAX: usize = 1000;
@@ -37,8 +37,8 @@ pub enum DryRunStep {
 
 /// Runs one session without sending. Every capture gets a placeholder: text with its name, or a list of three such texts.
 #[must_use]
-pub fn dry_run(mut sessions: Scripted) -> Vec<DryRunStep> {
-    let session = Ticket(0);
+pub fn dry_run(mut sessions: SessionRequests) -> Vec<DryRunStep> {
+    let session = ExchangeId(0);
     let mut shown = Vec::new();
     if !sessions.begin(session) {
         let why = "a table has no row left that is the session's own".to_owned();
@@ -72,7 +72,7 @@ pub fn dry_run(mut sessions: Scripted) -> Vec<DryRunStep> {
     shown
 }
 
-fn fill_captures(sessions: &mut Scripted, session: Ticket, step: u16) {
+fn fill_captures(sessions: &mut SessionRequests, session: ExchangeId, step: u16) {
     let program = std::sync::Arc::clone(&sessions.program);
     let state = sessions.state(session);
     for capture in &program.steps[usize::from(step)].captures {

@@ -1,7 +1,7 @@
 //! Cookie jar of one session (RFC 6265, for one host): path, expiry, `Secure`; cleared with the session.
 
 use crate::protocols::Security;
-use crate::template::{Place, days_from_civil};
+use crate::template::{Escaping, days_from_civil};
 
 /// Cookies at most; a browser keeps at least 50 per host.
 const COOKIES_MAX: usize = 64;
@@ -142,8 +142,8 @@ pub fn name_and_value(line: &[u8]) -> Option<(&[u8], &[u8])> {
     let (name, value) = (pair[..at].trim_ascii(), pair[at + 1..].trim_ascii());
     let fits = !name.is_empty()
         && name.len() + value.len() <= COOKIE_BYTES_MAX
-        && Place::Header.takes(name)
-        && Place::Header.takes(value);
+        && Escaping::Header.takes(name)
+        && Escaping::Header.takes(value);
     fits.then_some((name, value))
 }
 

@@ -22,14 +22,14 @@ use tare_schema::agent::ErrorSource;
 use tare_schema::load::session::OnFailure;
 
 use crate::client::{
-    Client, Closed, ConnId, Done, Due, ErrorClass, NestedExchange, NestedStart, Outcome, Outlet,
-    Stamp, Status, Ticket, TimerId, Written,
+    Client, Closed, ConnId, Done, DueExchange, ErrorClass, ExchangeId, NestedExchange, NestedStart,
+    Outcome, Outlet, Stamp, Status, TimerId, Written,
 };
 use crate::protocols::http1::client::Http1Client;
 pub use dry_run::{DryRunStep, dry_run};
 use interpreter::{ENDLESS_LOOP, Next, TEMPLATE_ERROR, UNIQUE_ROWS_EXHAUSTED};
 pub use program::Program;
-pub use scripted::{Scripted, ScriptedPlan};
+pub use scripted::{SessionRequests, SessionRequestsPlan};
 
 /// The end of the next pause. The inner client uses lower timer ids.
 const PAUSES: TimerId = TimerId(15);
@@ -37,7 +37,7 @@ const PAUSES: TimerId = TimerId(15);
 /// Sessions over a client.
 #[derive(Debug)]
 pub struct Sessions {
-    inner: Http1Client<Scripted>,
+    inner: Http1Client<SessionRequests>,
     steps: u16,
     /// State of each session, by its ticket.
     slots: Vec<SessionSlot>,
@@ -68,7 +68,7 @@ enum State {
 /// A request that has ended.
 #[derive(Debug, Clone, Copy)]
 struct FinishedRequest {
-    session: Ticket,
+    session: ExchangeId,
     outcome: Outcome,
     stamp: Stamp,
 }
@@ -116,7 +116,7 @@ impl<O: Outlet> Outlet for InnerOutlet<'_, O> {
     }
 
     #[inline]
-    fn done(&mut self, ticket: Ticket, done: &Done<'_>) {
+    fn done(&mut self, ticket: ExchangeId, done: &Done<'_>) {
         let slot = &self.slots[ticket.0 as usize];
         let within = NestedExchange {
             request: slot.request,
@@ -138,7 +138,7 @@ impl<O: Outlet> Outlet for InnerOutlet<'_, O> {
 impl Sessions {
     /// Sessions over a client; at most `sessions_max` at the same time.
     #[must_use]
-    pub fn new(mut inner: Http1Client<Scripted>, sessions_max: usize) -> Self {
+    pub fn new(mut inner: Http1Client<SessionRequests>, sessions_max: usize) -> Self {
         let steps = inner.requests_mut().program.requests() as u16;
         Self {
             inner,
@@ -155,7 +155,7 @@ impl Sessions {
     fn pass_on<O: Outlet>(
         &mut self,
         out: &mut O,
-        event: impl FnOnce(&mut Http1Client<Scripted>, &mut InnerOutlet<'_, O>),
+        event: impl FnOnce(&mut Http1Client<SessionRequests>, &mut InnerOutlet<'_, O>),
     ) {
         let mut outlet = InnerOutlet {
             out: &mut *out,
@@ -191,7 +191,7 @@ impl Sessions {
     /// After a request: continues the session, or ends it if the request failed.
     fn after_request(
         &mut self,
-        session: Ticket,
+        session: ExchangeId,
         fault: Option<ErrorSource>,
         out: &mut impl Outlet,
     ) {
@@ -215,7 +215,13 @@ impl Sessions {
     }
 
     /// Runs a session to its next request, pause or end. `from_ns` is when it could continue.
-    fn run(&mut self, session: Ticket, from_ns: u64, start: NestedStart, out: &mut impl Outlet) {
+    fn run(
+        &mut self,
+        session: ExchangeId,
+        from_ns: u64,
+        start: NestedStart,
+        out: &mut impl Outlet,
+    ) {
         let at = session.0 as usize;
         let mut pause_ns: u64 = 0;
         let next = loop {
@@ -235,7 +241,7 @@ impl Sessions {
                 slot.start = start;
                 slot.request = request;
                 slot.state = State::AwaitingResponse;
-                let due = Due {
+                let due = DueExchange {
                     ticket: session,
                     request,
                 };
@@ -281,7 +287,7 @@ impl Sessions {
     }
 
     /// Ends a session that is complete, or that stops after a failure.
-    fn finish(&mut self, session: Ticket, out: &mut impl Outlet) {
+    fn finish(&mut self, session: ExchangeId, out: &mut impl Outlet) {
         match self.slots[session.0 as usize].failed {
             None => self.end(session, Outcome::Ok(Status::NONE), &"", out),
             Some(fault) => {
@@ -293,7 +299,7 @@ impl Sessions {
 
     fn end(
         &mut self,
-        session: Ticket,
+        session: ExchangeId,
         outcome: Outcome,
         example: &dyn Display,
         out: &mut impl Outlet,
@@ -331,7 +337,7 @@ impl Sessions {
                 intended_ns: at_ns,
                 released_ns,
             };
-            self.run(Ticket(session), at_ns, start, out);
+            self.run(ExchangeId(session), at_ns, start, out);
         }
         self.set_timer(out);
         self.process_finished(out);
@@ -351,7 +357,7 @@ impl Client for Sessions {
         self.inner.is_open()
     }
 
-    fn due(&mut self, due: Due, out: &mut impl Outlet) {
+    fn due(&mut self, due: DueExchange, out: &mut impl Outlet) {
         let session = due.ticket;
         let at = session.0 as usize;
         let now_ns = out.now_ns();
@@ -408,7 +414,7 @@ impl Client for Sessions {
         for at in 0..self.slots.len() {
             if self.slots[at].state == State::Pausing {
                 self.slots[at].last = Stamp::event(out.now_ns());
-                let session = Ticket(at as u32);
+                let session = ExchangeId(at as u32);
                 self.end(
                     session,
                     Outcome::Unfinished,

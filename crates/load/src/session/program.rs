@@ -12,7 +12,7 @@ use super::json::Pointer;
 use crate::protocols::http1::codec::Keep;
 use crate::protocols::http1::request::RequestError;
 use crate::protocols::http1::templated::{TemplatedRequest, regex};
-use crate::template::{Names, Place, Template, variable};
+use crate::template::{Escaping, Names, Template, variable};
 
 /// A compiled session.
 #[derive(Debug)]
@@ -188,7 +188,7 @@ impl Compiler<'_> {
                 for (name, text) in values {
                     let mut template = Template::default();
                     let mut names = names(self.tables, &mut self.program);
-                    let added = template.add(text, Braces::Double, Place::Text, &mut names);
+                    let added = template.add(text, Braces::Double, Escaping::Text, &mut names);
                     added.map_err(|error| (format!("set {name}"), error.into()))?;
                     let variable = self.variable(name);
                     self.push(Op::Set { variable, template });

@@ -10,7 +10,7 @@ use super::capture::{CapturedResponse, HeadLines, take};
 use super::interpreter::{Next, SessionState, target_of};
 use super::jar::CookieContext;
 use super::program::Program;
-use crate::client::{Due, Ticket};
+use crate::client::{DueExchange, ExchangeId};
 use crate::protocols::Security;
 use crate::protocols::http1::ResponseMismatch;
 use crate::protocols::http1::codec::Keep;
@@ -20,7 +20,7 @@ use crate::template::Filler;
 
 /// Configuration of the sessions of one worker.
 #[derive(Debug)]
-pub struct ScriptedPlan {
+pub struct SessionRequestsPlan {
     /// The compiled session.
     pub program: Arc<Program>,
     /// Source of the template values.
@@ -35,7 +35,7 @@ pub struct ScriptedPlan {
 
 /// The sessions of one worker.
 #[derive(Debug)]
-pub struct Scripted {
+pub struct SessionRequests {
     pub(super) program: Arc<Program>,
     filler: Filler,
     states: Vec<SessionState>,
@@ -46,10 +46,10 @@ pub struct Scripted {
     security: Security,
 }
 
-impl Scripted {
+impl SessionRequests {
     /// No sessions yet.
     #[must_use]
-    pub fn new(plan: ScriptedPlan) -> Self {
+    pub fn new(plan: SessionRequestsPlan) -> Self {
         let (worker, workers) = plan.part;
         let unique = plan.filler.tables().iter().map(|table| match table.order {
             Rows::Unique => (0..table.rows.len() as u32)
@@ -69,7 +69,7 @@ impl Scripted {
     }
 
     /// Begins a session; `false` if a table has no unique row left.
-    pub(super) fn begin(&mut self, session: Ticket) -> bool {
+    pub(super) fn begin(&mut self, session: ExchangeId) -> bool {
         let at = session.0 as usize;
         if at >= self.states.len() {
             self.states.resize_with(at + 1, SessionState::default);
@@ -94,7 +94,7 @@ impl Scripted {
     }
 
     /// Returns the unique rows of a session.
-    pub(super) fn end(&mut self, session: Ticket) {
+    pub(super) fn end(&mut self, session: ExchangeId) {
         let state = &mut self.states[session.0 as usize];
         for (table, row) in state.rows.drain(..).enumerate() {
             if self.filler.tables()[table].order == Rows::Unique {
@@ -104,7 +104,7 @@ impl Scripted {
     }
 
     /// The next action of a session.
-    pub(super) fn next(&mut self, session: Ticket, now_ns: u64) -> Next {
+    pub(super) fn next(&mut self, session: ExchangeId, now_ns: u64) -> Next {
         let state = &mut self.states[session.0 as usize];
         state.next(&self.program, &mut self.filler, &mut self.scratch, now_ns)
     }
@@ -114,7 +114,7 @@ impl Scripted {
         self.program.steps[usize::from(request)].on_failure
     }
 
-    pub(super) fn state(&mut self, session: Ticket) -> &mut SessionState {
+    pub(super) fn state(&mut self, session: ExchangeId) -> &mut SessionState {
         &mut self.states[session.0 as usize]
     }
 
@@ -128,13 +128,13 @@ impl Scripted {
     }
 }
 
-impl Requests for Scripted {
+impl Requests for SessionRequests {
     type Progress = BodyScan;
 
     const READS_HEADS: bool = true;
 
     #[inline]
-    fn outgoing(&mut self, due: Due) -> Outgoing<'_> {
+    fn outgoing(&mut self, due: DueExchange) -> Outgoing<'_> {
         Outgoing {
             bytes: &self.states[due.ticket.0 as usize].bytes,
             kind: self.program.steps[usize::from(due.request)].made.kind,
@@ -147,19 +147,19 @@ impl Requests for Scripted {
     }
 
     #[inline]
-    fn keep(&self, due: Due) -> Keep {
+    fn keep(&self, due: DueExchange) -> Keep {
         self.program.steps[usize::from(due.request)].keep
     }
 
     #[inline]
-    fn head(&mut self, due: Due, kept: &[u8]) {
+    fn head(&mut self, due: DueExchange, kept: &[u8]) {
         let head = &mut self.states[due.ticket.0 as usize].head;
         head.clear();
         head.extend_from_slice(kept);
     }
 
     #[inline]
-    fn body(&mut self, due: Due, scan: &mut BodyScan, slice: &[u8]) {
+    fn body(&mut self, due: DueExchange, scan: &mut BodyScan, slice: &[u8]) {
         let step = &self.program.steps[usize::from(due.request)];
         let keep_bytes = step
             .made
@@ -172,7 +172,7 @@ impl Requests for Scripted {
     #[inline]
     fn judge(
         &mut self,
-        due: Due,
+        due: DueExchange,
         scan: &mut BodyScan,
         status: u16,
         seen_ns: u64,

@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex};
 
 use tare_schema::load::{SessionSpec, Stop, Table};
 
-use super::{Program, Scripted, ScriptedPlan, Sessions};
+use super::{Program, SessionRequests, SessionRequestsPlan, Sessions};
 use crate::arrivals::{Arrivals, ClosedLoop, SharedCount};
 use crate::client::ConnId;
 use crate::engine::sim::{Act, MS, Rule, S, Sim, connections};
@@ -46,7 +46,7 @@ fn run_with(
         serde_json::from_value(serde_json::json!({ "steps": steps, "cookies": "kept" })).unwrap();
     let program = Arc::new(Program::new(&spec, &tables, "test").unwrap());
     let filler = Filler::new(1, (0, 1), tables.into(), program.cycles, Moment::of_unix(0));
-    let scripted = Scripted::new(ScriptedPlan {
+    let scripted = SessionRequests::new(SessionRequestsPlan {
         program,
         filler,
         part: (0, 1),

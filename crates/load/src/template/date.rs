@@ -1,6 +1,6 @@
 //! Formatted dates from seconds since the epoch; always UTC.
 
-use super::encode::{Place, put, put_unsigned};
+use super::encode::{Escaping, put, put_unsigned};
 
 const DAY_S: i64 = 86_400;
 const MONTHS: [&str; 12] = [
@@ -59,7 +59,7 @@ fn civil_from_days(days: i64) -> (i64, u32, u32) {
 }
 
 /// Writes a date in a validated format; `false` if it is not valid in this place.
-pub fn write_date(moment: Moment, format: &str, place: Place, out: &mut Vec<u8>) -> bool {
+pub fn write_date(moment: Moment, format: &str, escaping: Escaping, out: &mut Vec<u8>) -> bool {
     let (year, month, day) = civil_from_days(moment.day);
     let mut text = [0_u8; 4];
     let mut letters = format.chars();
@@ -67,7 +67,7 @@ pub fn write_date(moment: Moment, format: &str, place: Place, out: &mut Vec<u8>)
     while let Some(letter) = letters.next() {
         let number = |number: u32, out: &mut Vec<u8>| put_unsigned(u64::from(number), 2, out);
         if letter != '%' {
-            fits &= put(letter.encode_utf8(&mut text).as_bytes(), place, out);
+            fits &= put(letter.encode_utf8(&mut text).as_bytes(), escaping, out);
             continue;
         }
         match letters.next() {
@@ -82,7 +82,7 @@ pub fn write_date(moment: Moment, format: &str, place: Place, out: &mut Vec<u8>)
             Some('H') => number(moment.second / 3600, out),
             Some('M') => number(moment.second / 60 % 60, out),
             Some('S') => number(moment.second % 60, out),
-            _ => fits &= put(b"%", place, out),
+            _ => fits &= put(b"%", escaping, out),
         }
     }
     fits

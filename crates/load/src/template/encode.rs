@@ -1,8 +1,8 @@
 //! Escapes values for the place in a request where they stand.
 
-/// Place of a value in a request.
+/// Escaping of a value in a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Place {
+pub enum Escaping {
     /// In a path or query: percent-encoded.
     Path,
     /// A path without encoding.
@@ -17,14 +17,14 @@ pub enum Place {
     Text,
 }
 
-impl Place {
+impl Escaping {
     /// The same for a value marked `raw`.
     #[must_use]
-    pub fn raw(self) -> Place {
+    pub fn raw(self) -> Escaping {
         match self {
-            Place::Path | Place::PathRaw => Place::PathRaw,
-            Place::Header => Place::Header,
-            Place::Form | Place::Json | Place::Text => Place::Text,
+            Escaping::Path | Escaping::PathRaw => Escaping::PathRaw,
+            Escaping::Header => Escaping::Header,
+            Escaping::Form | Escaping::Json | Escaping::Text => Escaping::Text,
         }
     }
 
@@ -33,7 +33,7 @@ impl Place {
     pub fn own_text(self, text: &str) -> Vec<u8> {
         let mut out = Vec::with_capacity(text.len());
         match self {
-            Place::Form => percent(text.as_bytes(), Blank::Plus, &mut out),
+            Escaping::Form => percent(text.as_bytes(), Blank::Plus, &mut out),
             _ => out.extend_from_slice(text.as_bytes()),
         }
         out
@@ -43,9 +43,9 @@ impl Place {
     #[must_use]
     pub fn takes(self, value: &[u8]) -> bool {
         match self {
-            Place::PathRaw => value.iter().all(u8::is_ascii_graphic),
-            Place::Header => value.iter().all(|&byte| in_header(byte)),
-            Place::Path | Place::Form | Place::Json | Place::Text => true,
+            Escaping::PathRaw => value.iter().all(u8::is_ascii_graphic),
+            Escaping::Header => value.iter().all(|&byte| in_header(byte)),
+            Escaping::Path | Escaping::Form | Escaping::Json | Escaping::Text => true,
         }
     }
 }
@@ -56,13 +56,13 @@ fn in_header(byte: u8) -> bool {
 }
 
 /// Writes a value; `false` if it is not valid in this place.
-pub fn put(value: &[u8], place: Place, out: &mut Vec<u8>) -> bool {
-    match place {
-        Place::Path => percent(value, Blank::Percent, out),
-        Place::Form => percent(value, Blank::Plus, out),
-        Place::Json => escape(value, out),
-        Place::PathRaw | Place::Header | Place::Text => {
-            if !place.takes(value) {
+pub fn put(value: &[u8], escaping: Escaping, out: &mut Vec<u8>) -> bool {
+    match escaping {
+        Escaping::Path => percent(value, Blank::Percent, out),
+        Escaping::Form => percent(value, Blank::Plus, out),
+        Escaping::Json => escape(value, out),
+        Escaping::PathRaw | Escaping::Header | Escaping::Text => {
+            if !escaping.takes(value) {
                 return false;
             }
             out.extend_from_slice(value);

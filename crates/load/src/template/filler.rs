@@ -6,7 +6,7 @@ use tare_schema::load::{LoadPlan, Rows, Table};
 use tare_stats::random::Random;
 
 use super::date::{Moment, write_date};
-use super::encode::{Place, put_unsigned};
+use super::encode::{Escaping, put_unsigned};
 use crate::clock::realtime_ns;
 
 /// Values of one worker. Each worker counts in steps of the number of workers, so that together they leave out no number.
@@ -137,7 +137,7 @@ impl Filler {
         &mut self,
         (from_days, to_days): (i32, i32),
         format: &str,
-        place: Place,
+        escaping: Escaping,
         out: &mut Vec<u8>,
     ) -> bool {
         let days = self.between(i64::from(from_days), i64::from(to_days));
@@ -145,7 +145,7 @@ impl Filler {
             day: self.now.day + days,
             second: self.now.second,
         };
-        write_date(moment, format, place, out)
+        write_date(moment, format, escaping, out)
     }
 
     /// All tables.

@@ -14,7 +14,7 @@ use tare_schema::load::template::{Braces, Encoding, Piece as Parsed, TemplateErr
 use thiserror::Error;
 
 pub use date::{Moment, days_from_civil, write_date};
-pub use encode::Place;
+pub use encode::Escaping;
 use encode::{put, put_unsigned};
 pub use filler::Filler;
 pub(crate) use filler::FillerStart;
@@ -74,7 +74,7 @@ enum Piece {
     Fill {
         with: With,
         source: Source,
-        place: Place,
+        escaping: Escaping,
         name: Arc<str>,
     },
 }
@@ -121,26 +121,26 @@ impl Template {
         &mut self,
         text: &str,
         braces: Braces,
-        place: Place,
+        escaping: Escaping,
         names: &mut Names<'_>,
     ) -> Result<(), CompileError> {
         for piece in parse(text, braces)? {
             match piece {
-                Parsed::Text(text) => self.text(&place.own_text(&text)),
+                Parsed::Text(text) => self.text(&escaping.own_text(&text)),
                 Parsed::Fill(parsed) => {
-                    let place = match (parsed.encoding, &parsed.with) {
-                        (Encoding::Raw, _) => place.raw(),
+                    let escaping = match (parsed.encoding, &parsed.with) {
+                        (Encoding::Raw, _) => escaping.raw(),
                         // Written by the author of the plan: not data to be escaped.
-                        (_, With::Choice(_) | With::Cycle(_)) if place == Place::Path => {
-                            place.raw()
+                        (_, With::Choice(_) | With::Cycle(_)) if escaping == Escaping::Path => {
+                            escaping.raw()
                         }
-                        _ => place,
+                        _ => escaping,
                     };
                     let name: Arc<str> = name_of(&parsed.with).into();
                     self.pieces.push(Piece::Fill {
-                        source: resolve(&parsed.with, place, names)?,
+                        source: resolve(&parsed.with, escaping, names)?,
                         with: parsed.with,
-                        place,
+                        escaping,
                         name,
                     });
                 }
@@ -174,10 +174,10 @@ impl Template {
                 Piece::Fill {
                     with,
                     source,
-                    place,
+                    escaping,
                     name,
                 } => {
-                    if !put_value(with, *source, context, *place, out, name)? {
+                    if !put_value(with, *source, context, *escaping, out, name)? {
                         return Err(RenderError::Unsendable(Arc::clone(name)));
                     }
                 }
@@ -202,8 +202,8 @@ fn name_of(with: &With) -> String {
 }
 
 /// Looks up the names of a placeholder, and checks that its fixed values are valid in its place.
-fn resolve(with: &With, place: Place, names: &mut Names<'_>) -> Result<Source, CompileError> {
-    let check = |item: &String| match place.takes(item.as_bytes()) {
+fn resolve(with: &With, escaping: Escaping, names: &mut Names<'_>) -> Result<Source, CompileError> {
+    let check = |item: &String| match escaping.takes(item.as_bytes()) {
         true => Ok(()),
         false => Err(CompileError::Unsendable(item.clone())),
     };
@@ -252,7 +252,7 @@ fn put_value(
     with: &With,
     Source { number, column }: Source,
     context: &mut RenderContext<'_>,
-    place: Place,
+    escaping: Escaping,
     out: &mut Vec<u8>,
     name: &Arc<str>,
 ) -> Result<bool, RenderError> {
@@ -268,27 +268,27 @@ fn put_value(
         With::Hex { digits } => filler.hex(*digits, out),
         With::Choice(items) => {
             let at = filler.below(items.len());
-            return Ok(put(items[at].as_bytes(), place, out));
+            return Ok(put(items[at].as_bytes(), escaping, out));
         }
         With::Cycle(items) => {
             let at = filler.next_of_cycle(number, items.len());
-            return Ok(put(items[at].as_bytes(), place, out));
+            return Ok(put(items[at].as_bytes(), escaping, out));
         }
         With::Date {
             from_days,
             to_days,
             format,
         } => {
-            return Ok(filler.date((*from_days, *to_days), format, place, out));
+            return Ok(filler.date((*from_days, *to_days), format, escaping, out));
         }
         With::Column { .. } => {
             let row = context.rows.get(number).copied().unwrap_or(0);
-            return Ok(put(filler.cell(number, row, column), place, out));
+            return Ok(put(filler.cell(number, row, column), escaping, out));
         }
         With::Variable(_) => {
             let value = context.variables.get(number).and_then(Value::text);
             let value = value.ok_or_else(|| RenderError::NoValue(Arc::clone(name)))?;
-            return Ok(put(value, place, out));
+            return Ok(put(value, escaping, out));
         }
     }
     Ok(true)

@@ -12,7 +12,7 @@ fn filler(seed: u64, part: (u32, u32), tables: Vec<Table>) -> Filler {
     Filler::new(seed, part, tables.into(), 8, Moment::of_unix(1_795_219_200))
 }
 
-fn template(text: &str, place: Place, variables: &mut Vec<String>) -> Template {
+fn template(text: &str, escaping: Escaping, variables: &mut Vec<String>) -> Template {
     let mut template = Template::default();
     let mut cycles = 0;
     let mut names = Names {
@@ -21,13 +21,13 @@ fn template(text: &str, place: Place, variables: &mut Vec<String>) -> Template {
         cycles: &mut cycles,
     };
     template
-        .add(text, Braces::Double, place, &mut names)
+        .add(text, Braces::Double, escaping, &mut names)
         .unwrap();
     template
 }
 
 fn filled(text: &str, filler: &mut Filler) -> String {
-    let template = template(text, Place::Text, &mut Vec::new());
+    let template = template(text, Escaping::Text, &mut Vec::new());
     let mut out = Vec::new();
     let mut context = RenderContext {
         filler,
@@ -58,7 +58,11 @@ fn two_workers_count_and_cycle_as_one_would() {
     let mut seen = Vec::new();
     for worker in 0..2 {
         let mut filler = filler(1, (worker, 2), Vec::new());
-        let template = template("{{ seq }}{{ cycle:a,b,c,d }}", Place::Text, &mut Vec::new());
+        let template = template(
+            "{{ seq }}{{ cycle:a,b,c,d }}",
+            Escaping::Text,
+            &mut Vec::new(),
+        );
         for _ in 0..2 {
             let mut out = Vec::new();
             let mut context = RenderContext {
@@ -100,11 +104,21 @@ fn dates_are_those_of_the_calendar() {
             day: days,
             second: 3661,
         };
-        assert!(write_date(moment, "%a %Y-%m-%d %b", Place::Text, &mut out));
+        assert!(write_date(
+            moment,
+            "%a %Y-%m-%d %b",
+            Escaping::Text,
+            &mut out
+        ));
         assert_eq!(String::from_utf8(out).unwrap(), expected);
     }
     let mut out = Vec::new();
-    write_date(Moment::of_unix(3661), "%H:%M:%S%%", Place::Path, &mut out);
+    write_date(
+        Moment::of_unix(3661),
+        "%H:%M:%S%%",
+        Escaping::Path,
+        &mut out,
+    );
     assert_eq!(out, b"01%3A01%3A01%25");
 }
 
@@ -124,13 +138,14 @@ fn a_row_with_a_line_break_is_refused_where_it_would_be_a_header() {
         cycles: &mut cycles,
     };
     let mut add =
-        |place| Template::default().add("{users.name}", Braces::Single, place, &mut names);
+        |escaping| Template::default().add("{users.name}", Braces::Single, escaping, &mut names);
     assert!(matches!(
-        add(Place::Header),
+        add(Escaping::Header),
         Err(CompileError::Unsendable(_))
     ));
-    assert!(add(Place::Path).is_ok());
-    let unknown = Template::default().add("{users.age}", Braces::Single, Place::Path, &mut names);
+    assert!(add(Escaping::Path).is_ok());
+    let unknown =
+        Template::default().add("{users.age}", Braces::Single, Escaping::Path, &mut names);
     assert!(matches!(unknown, Err(CompileError::Column { .. })));
 }
 
@@ -140,9 +155,9 @@ fn value(bytes: &[u8]) -> Value {
     value
 }
 
-fn render_one(text: &str, place: Place, bytes: &[u8]) -> Result<Vec<u8>, RenderError> {
+fn render_one(text: &str, escaping: Escaping, bytes: &[u8]) -> Result<Vec<u8>, RenderError> {
     let mut filler = filler(1, (0, 1), Vec::new());
-    let template = template(text, place, &mut Vec::new());
+    let template = template(text, escaping, &mut Vec::new());
     let mut out = Vec::new();
     let variables = [value(bytes)];
     let mut context = RenderContext {
@@ -156,22 +171,22 @@ fn render_one(text: &str, place: Place, bytes: &[u8]) -> Result<Vec<u8>, RenderE
 proptest! {
     #[test]
     fn no_value_whatever_breaks_out_of_where_it_stands(bytes in prop::collection::vec(any::<u8>(), 0..60)) {
-        let path = render_one("/{{ v }}", Place::Path, &bytes).unwrap();
+        let path = render_one("/{{ v }}", Escaping::Path, &bytes).unwrap();
         prop_assert!(path.iter().all(u8::is_ascii_graphic));
         prop_assert!(!path[1..].contains(&b'/') && !path.contains(&b'?') && !path.contains(&b'#'));
-        if let Ok(raw) = render_one("/{{ raw:v }}", Place::Path, &bytes) {
+        if let Ok(raw) = render_one("/{{ raw:v }}", Escaping::Path, &bytes) {
             prop_assert!(raw.iter().all(u8::is_ascii_graphic));
         }
-        if let Ok(header) = render_one("{{ raw:v }}", Place::Header, &bytes) {
+        if let Ok(header) = render_one("{{ raw:v }}", Escaping::Header, &bytes) {
             prop_assert!(!header.iter().any(|b| matches!(b, b'\r' | b'\n' | 0)));
         }
-        let form = render_one("{{ v }}", Place::Form, &bytes).unwrap();
+        let form = render_one("{{ v }}", Escaping::Form, &bytes).unwrap();
         prop_assert!(!form.iter().any(|b| matches!(b, b'&' | b'=' | b'\r' | b'\n' | b' ')));
     }
 
     #[test]
     fn any_text_comes_back_from_within_a_json_string(text in "\\PC*[\u{0}-\u{1f}\"\\\\]*") {
-        let json = render_one(r#"{"a":"{{ v }}"}"#, Place::Json, text.as_bytes()).unwrap();
+        let json = render_one(r#"{"a":"{{ v }}"}"#, Escaping::Json, text.as_bytes()).unwrap();
         let read: serde_json::Value = serde_json::from_slice(&json).unwrap();
         prop_assert_eq!(read["a"].as_str(), Some(text.as_str()));
     }
@@ -181,7 +196,7 @@ proptest! {
 fn a_variable_without_value_is_named() {
     let error = {
         let mut filler = filler(1, (0, 1), Vec::new());
-        let template = template("{{ token }}", Place::Header, &mut Vec::new());
+        let template = template("{{ token }}", Escaping::Header, &mut Vec::new());
         let mut context = RenderContext {
             filler: &mut filler,
             rows: &[],

@@ -8,7 +8,7 @@ use rustls::unbuffered::{ConnectionState, EncodeError, EncodeTlsData, Insufficie
 use tare_schema::agent::{HandshakeKind, NegotiatedTls};
 
 use super::config::TlsClient;
-use super::fault::TlsFault;
+use super::failure::TlsFailure;
 use super::record;
 use super::session::Session;
 
@@ -45,10 +45,10 @@ impl Handshake {
     pub fn begin(
         client: &TlsClient,
         named: Option<&ServerName<'static>>,
-    ) -> Result<Self, TlsFault> {
+    ) -> Result<Self, TlsFailure> {
         let server = named.unwrap_or(&client.server).clone();
         let conn = UnbufferedClientConnection::new(client.config.clone(), server)
-            .map_err(|error| TlsFault::from_rustls(&error))?;
+            .map_err(|error| TlsFailure::from_rustls(&error))?;
         Ok(Self {
             conn,
             required_alpn: client.required_alpn.clone(),
@@ -61,9 +61,9 @@ impl Handshake {
     ///
     /// # Errors
     /// When the handshake fails.
-    pub fn proceed(&mut self, bytes: &[u8], out: &mut Vec<u8>) -> Result<Progress, TlsFault> {
+    pub fn proceed(&mut self, bytes: &[u8], out: &mut Vec<u8>) -> Result<Progress, TlsFailure> {
         if self.incoming.len() + bytes.len() > INCOMING_MAX {
-            return Err(TlsFault::Protocol);
+            return Err(TlsFailure::Protocol);
         }
         self.incoming.extend_from_slice(bytes);
         let advanced = self.advance(out);
@@ -73,7 +73,7 @@ impl Handshake {
         advanced
     }
 
-    fn advance(&mut self, out: &mut Vec<u8>) -> Result<Progress, TlsFault> {
+    fn advance(&mut self, out: &mut Vec<u8>) -> Result<Progress, TlsFailure> {
         loop {
             let status = self.conn.process_tls_records(&mut self.incoming);
             let discard = status.discard;
@@ -81,7 +81,7 @@ impl Handshake {
                 Ok(state) => state,
                 Err(error) => {
                     self.incoming.drain(..discard);
-                    return Err(TlsFault::from_rustls(&error));
+                    return Err(TlsFailure::from_rustls(&error));
                 }
             };
             let progress = match state {
@@ -95,7 +95,7 @@ impl Handshake {
                 }
                 ConnectionState::ReadTraffic(mut traffic) => {
                     while let Some(read) = traffic.next_record() {
-                        let read = read.map_err(|error| TlsFault::from_rustls(&error))?;
+                        let read = read.map_err(|error| TlsFailure::from_rustls(&error))?;
                         self.early.extend_from_slice(read.payload);
                     }
                     None
@@ -103,9 +103,9 @@ impl Handshake {
                 ConnectionState::WriteTraffic(_) => Some(Progress::Done),
                 ConnectionState::BlockedHandshake => Some(Progress::Waiting),
                 ConnectionState::PeerClosed | ConnectionState::Closed => {
-                    return Err(TlsFault::ClosedInHandshake);
+                    return Err(TlsFailure::ClosedInHandshake);
                 }
-                _ => return Err(TlsFault::Protocol),
+                _ => return Err(TlsFailure::Protocol),
             };
             self.incoming.drain(..discard);
             match progress {
@@ -138,17 +138,17 @@ impl Handshake {
     ///
     /// # Errors
     /// When the server chose another ALPN protocol than the required one.
-    pub fn finish(self) -> Result<HandshakeResult, TlsFault> {
+    pub fn finish(self) -> Result<HandshakeResult, TlsFailure> {
         let alpn = self.conn.alpn_protocol().map(<[u8]>::to_vec);
         // A server that chooses nothing does not know ALPN; it may support the protocol all the same.
         if let (Some(chosen), Some(required_alpn)) = (&alpn, &self.required_alpn)
             && chosen[..] != required_alpn[..]
         {
-            return Err(TlsFault::AlpnMismatch);
+            return Err(TlsFailure::AlpnMismatch);
         }
         let suite = self.conn.negotiated_cipher_suite();
         let group = self.conn.negotiated_key_exchange_group();
-        let version = self.conn.protocol_version().ok_or(TlsFault::Protocol)?;
+        let version = self.conn.protocol_version().ok_or(TlsFailure::Protocol)?;
         let kind = match self.conn.handshake_kind() {
             Some(rustls::HandshakeKind::Resumed) => HandshakeKind::Resumed,
             _ => HandshakeKind::Full,
@@ -170,7 +170,7 @@ impl Handshake {
         let (secrets, kernel) = self
             .conn
             .dangerous_into_kernel_connection()
-            .map_err(|error| TlsFault::from_rustls(&error))?;
+            .map_err(|error| TlsFailure::from_rustls(&error))?;
         Ok(HandshakeResult {
             session: Session::new(&secrets, kernel, self.incoming)?,
             early: self.early,
@@ -203,7 +203,7 @@ fn fingerprint(certificate: &[u8]) -> String {
 fn encode(
     data: &mut EncodeTlsData<'_, ClientConnectionData>,
     out: &mut Vec<u8>,
-) -> Result<(), TlsFault> {
+) -> Result<(), TlsFailure> {
     let from = out.len();
     loop {
         match data.encode(&mut out[from..]) {
@@ -214,7 +214,7 @@ fn encode(
             Err(EncodeError::InsufficientSize(InsufficientSizeError { required_size })) => {
                 out.resize(from + required_size, 0);
             }
-            Err(EncodeError::AlreadyEncoded) => return Err(TlsFault::Protocol),
+            Err(EncodeError::AlreadyEncoded) => return Err(TlsFailure::Protocol),
         }
     }
 }

@@ -5,7 +5,7 @@
 //! are exported as for kernel TLS ([`rustls::kernel`]), so that key updates and session tickets still go through rustls.
 
 mod config;
-mod fault;
+mod failure;
 mod fuzz;
 mod handshake;
 mod record;
@@ -16,7 +16,7 @@ mod session_cache;
 mod tests;
 
 pub use config::{TlsClient, TlsError};
-pub use fault::TlsFault;
+pub use failure::TlsFailure;
 #[doc(hidden)]
 pub use fuzz::fuzz_entry;
 pub use handshake::{Handshake, HandshakeResult, Progress};

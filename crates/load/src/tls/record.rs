@@ -3,7 +3,7 @@
 use ring::aead::{self, Aad, LessSafeKey, Nonce, UnboundKey};
 use rustls::ConnectionTrafficSecrets;
 
-use super::fault::TlsFault;
+use super::failure::TlsFailure;
 
 /// Bytes of a record header: type, version, length.
 pub const HEADER: usize = 5;
@@ -88,15 +88,15 @@ impl TrafficKey {
         version: Version,
         sequence: u64,
         secrets: &ConnectionTrafficSecrets,
-    ) -> Result<Self, TlsFault> {
+    ) -> Result<Self, TlsFailure> {
         use ConnectionTrafficSecrets as Secrets;
         let (algorithm, key, iv, gcm) = match secrets {
             Secrets::Aes128Gcm { key, iv } => (&aead::AES_128_GCM, key, iv, true),
             Secrets::Aes256Gcm { key, iv } => (&aead::AES_256_GCM, key, iv, true),
             Secrets::Chacha20Poly1305 { key, iv } => (&aead::CHACHA20_POLY1305, key, iv, false),
-            _ => return Err(TlsFault::Protocol),
+            _ => return Err(TlsFailure::Protocol),
         };
-        let key = UnboundKey::new(algorithm, key.as_ref()).map_err(|_| TlsFault::Protocol)?;
+        let key = UnboundKey::new(algorithm, key.as_ref()).map_err(|_| TlsFailure::Protocol)?;
         let mut own_iv = [0; aead::NONCE_LEN];
         own_iv.copy_from_slice(iv.as_ref());
         Ok(Self {
@@ -143,7 +143,7 @@ impl TrafficKey {
         content: Content,
         bytes: &[u8],
         out: &mut Vec<u8>,
-    ) -> Result<(), TlsFault> {
+    ) -> Result<(), TlsFailure> {
         for part in bytes.chunks(FRAGMENT_MAX) {
             self.seal_one(content, part, out)?;
         }
@@ -156,7 +156,7 @@ impl TrafficKey {
         content: Content,
         part: &[u8],
         out: &mut Vec<u8>,
-    ) -> Result<(), TlsFault> {
+    ) -> Result<(), TlsFailure> {
         let nonce = self.counted_nonce();
         let start = out.len();
         let (outer, added) = match self.form {
@@ -185,7 +185,7 @@ impl TrafficKey {
         };
         let Ok(tag) = tag else {
             out.truncate(start);
-            return Err(TlsFault::Protocol);
+            return Err(TlsFailure::Protocol);
         };
         out.extend_from_slice(tag.as_ref());
         self.sequence += 1;
@@ -197,7 +197,7 @@ impl TrafficKey {
     /// # Errors
     /// When it is malformed, or was not encrypted by the peer with this key and sequence number.
     #[inline]
-    pub fn open(&mut self, record: &mut [u8]) -> Result<(Content, usize, usize), TlsFault> {
+    pub fn open(&mut self, record: &mut [u8]) -> Result<(Content, usize, usize), TlsFailure> {
         let opened = match self.form {
             Form::V1_3 => self.open_1_3(record),
             Form::V1_2Explicit | Form::V1_2Counted => self.open_1_2(record),
@@ -207,37 +207,37 @@ impl TrafficKey {
     }
 
     #[inline]
-    fn open_1_3(&self, record: &mut [u8]) -> Result<(Content, usize, usize), TlsFault> {
+    fn open_1_3(&self, record: &mut [u8]) -> Result<(Content, usize, usize), TlsFailure> {
         let (header, sealed) = record
             .split_first_chunk_mut::<HEADER>()
-            .ok_or(TlsFault::Protocol)?;
+            .ok_or(TlsFailure::Protocol)?;
         if header[0] != Content::Data.on_wire() {
-            return Err(TlsFault::Protocol);
+            return Err(TlsFailure::Protocol);
         }
         let nonce = Nonce::assume_unique_for_key(self.counted_nonce());
         let inner = self
             .key
             .open_in_place(nonce, Aad::from(*header), sealed)
-            .map_err(|_| TlsFault::Protocol)?;
+            .map_err(|_| TlsFailure::Protocol)?;
         // The last byte that is not padding is the type.
         let end = inner
             .iter()
             .rposition(|&byte| byte != 0)
-            .ok_or(TlsFault::Protocol)?;
+            .ok_or(TlsFailure::Protocol)?;
         if end > FRAGMENT_MAX {
-            return Err(TlsFault::Protocol);
+            return Err(TlsFailure::Protocol);
         }
-        let content = Content::from_wire(inner[end]).ok_or(TlsFault::Protocol)?;
+        let content = Content::from_wire(inner[end]).ok_or(TlsFailure::Protocol)?;
         Ok((content, HEADER, HEADER + end))
     }
 
     #[inline]
-    fn open_1_2(&self, record: &mut [u8]) -> Result<(Content, usize, usize), TlsFault> {
-        let content = Content::from_wire(record[0]).ok_or(TlsFault::Protocol)?;
+    fn open_1_2(&self, record: &mut [u8]) -> Result<(Content, usize, usize), TlsFailure> {
+        let content = Content::from_wire(record[0]).ok_or(TlsFailure::Protocol)?;
         let (nonce, from) = if self.form == Form::V1_2Explicit {
             let explicit = record
                 .get(HEADER..HEADER + EXPLICIT)
-                .ok_or(TlsFault::Protocol)?;
+                .ok_or(TlsFailure::Protocol)?;
             let mut nonce = self.iv;
             nonce[4..].copy_from_slice(explicit);
             (nonce, HEADER + EXPLICIT)
@@ -248,7 +248,7 @@ impl TrafficKey {
             .len()
             .checked_sub(from + TAG)
             .filter(|&length| length <= FRAGMENT_MAX)
-            .ok_or(TlsFault::Protocol)?;
+            .ok_or(TlsFailure::Protocol)?;
         let aad = Aad::from(aad_1_2(self.sequence, record[0], length));
         self.key
             .open_in_place(
@@ -256,7 +256,7 @@ impl TrafficKey {
                 aad,
                 &mut record[from..],
             )
-            .map_err(|_| TlsFault::Protocol)?;
+            .map_err(|_| TlsFailure::Protocol)?;
         Ok((content, from, from + length))
     }
 }
@@ -276,13 +276,13 @@ impl std::fmt::Debug for TrafficKey {
 /// # Errors
 /// When it is not a record.
 #[inline]
-pub fn length(wire: &[u8]) -> Result<Option<usize>, TlsFault> {
+pub fn length(wire: &[u8]) -> Result<Option<usize>, TlsFailure> {
     let &[kind, major, _, high, low, ..] = wire else {
         return Ok(None);
     };
     let length = HEADER + usize::from(u16::from_be_bytes([high, low]));
     if !(20..=23).contains(&kind) || major != 3 || length > RECORD_MAX {
-        return Err(TlsFault::Protocol);
+        return Err(TlsFailure::Protocol);
     }
     Ok(Some(length))
 }

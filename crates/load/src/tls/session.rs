@@ -4,7 +4,7 @@ use rustls::client::ClientConnectionData;
 use rustls::kernel::KernelConnection;
 use rustls::{ExtractedSecrets, ProtocolVersion};
 
-use super::fault::TlsFault;
+use super::failure::TlsFailure;
 use super::record::{self, Content, TrafficKey, Version};
 
 /// Records in a row without data, and handshake messages in them: more is a flood.
@@ -76,7 +76,7 @@ impl Session {
         secrets: &ExtractedSecrets,
         kernel: KernelConnection<ClientConnectionData>,
         held: Vec<u8>,
-    ) -> Result<Self, TlsFault> {
+    ) -> Result<Self, TlsFailure> {
         let version = match kernel.protocol_version() {
             ProtocolVersion::TLSv1_3 => Version::V1_3,
             _ => Version::V1_2,
@@ -97,7 +97,7 @@ impl Session {
     /// # Errors
     /// When the key has reached its limit and cannot be updated.
     #[inline]
-    pub fn seal(&mut self, bytes: &[u8], out: &mut Vec<u8>) -> Result<(), TlsFault> {
+    pub fn seal(&mut self, bytes: &[u8], out: &mut Vec<u8>) -> Result<(), TlsFailure> {
         if self.sending.is_used_up() {
             self.update_sending(out)?;
         }
@@ -133,7 +133,7 @@ impl Session {
     /// # Errors
     /// On an alert or a protocol violation of the server.
     #[inline]
-    pub fn open(&mut self, wire: &mut [u8], out: &mut Vec<u8>) -> Result<Step, TlsFault> {
+    pub fn open(&mut self, wire: &mut [u8], out: &mut Vec<u8>) -> Result<Step, TlsFailure> {
         let Some(used) = record::length(wire)?.filter(|&length| length <= wire.len()) else {
             return Ok(Step::Incomplete);
         };
@@ -152,7 +152,7 @@ impl Session {
         bytes: &[u8],
         used: usize,
         out: &mut Vec<u8>,
-    ) -> Result<Step, TlsFault> {
+    ) -> Result<Step, TlsFailure> {
         self.count_idle()?;
         let nothing = Step::Nothing {
             used,
@@ -168,25 +168,25 @@ impl Session {
                 [_, CLOSE_NOTIFY] => Ok(Step::Closed),
                 [_, USER_CANCELED] => Ok(nothing),
                 [WARNING, _] if self.version == Version::V1_2 => Ok(nothing),
-                [_, code] => Err(TlsFault::from_alert(code)),
-                _ => Err(TlsFault::Protocol),
+                [_, code] => Err(TlsFailure::from_alert(code)),
+                _ => Err(TlsFailure::Protocol),
             },
-            _ => Err(TlsFault::Protocol),
+            _ => Err(TlsFailure::Protocol),
         }
     }
 
-    fn count_idle(&mut self) -> Result<(), TlsFault> {
+    fn count_idle(&mut self) -> Result<(), TlsFailure> {
         self.idle += 1;
         match self.idle > IDLE_MAX {
-            true => Err(TlsFault::Protocol),
+            true => Err(TlsFailure::Protocol),
             false => Ok(()),
         }
     }
 
     /// Handles post-handshake messages, complete or in part.
-    fn handshake(&mut self, bytes: &[u8], out: &mut Vec<u8>) -> Result<PostHandshake, TlsFault> {
+    fn handshake(&mut self, bytes: &[u8], out: &mut Vec<u8>) -> Result<PostHandshake, TlsFailure> {
         if self.message.len() + bytes.len() > MESSAGE_MAX {
-            return Err(TlsFault::Protocol);
+            return Err(TlsFailure::Protocol);
         }
         let mut all = std::mem::take(&mut self.message);
         all.extend_from_slice(bytes);
@@ -195,7 +195,7 @@ impl Session {
         while let [kind, a, b, c, body @ ..] = rest {
             let length = u32::from_be_bytes([0, *a, *b, *c]) as usize;
             if length > MESSAGE_MAX {
-                return Err(TlsFault::Protocol);
+                return Err(TlsFailure::Protocol);
             }
             let Some((body, behind)) = body.split_at_checked(length) else {
                 break;
@@ -209,13 +209,13 @@ impl Session {
                 (NEW_SESSION_TICKET, Version::V1_3) => {
                     self.kernel
                         .handle_new_session_ticket(body)
-                        .map_err(|error| TlsFault::from_rustls(&error))?;
+                        .map_err(|error| TlsFailure::from_rustls(&error))?;
                     told = PostHandshake::Ticket;
                 }
                 (KEY_UPDATE, Version::V1_3) => {
                     // A key update must end its record (RFC 8446 §5.1).
                     let ([wanted @ (0 | 1)], true) = (body, behind.is_empty()) else {
-                        return Err(TlsFault::Protocol);
+                        return Err(TlsFailure::Protocol);
                     };
                     self.update_receiving()?;
                     if *wanted == 1 {
@@ -227,7 +227,7 @@ impl Session {
                     let alert = [WARNING, NO_RENEGOTIATION];
                     self.sending.seal(Content::Alert, &alert, out)?;
                 }
-                _ => return Err(TlsFault::Protocol),
+                _ => return Err(TlsFailure::Protocol),
             }
             rest = behind;
         }
@@ -235,24 +235,24 @@ impl Session {
         Ok(told)
     }
 
-    fn update_receiving(&mut self) -> Result<(), TlsFault> {
+    fn update_receiving(&mut self) -> Result<(), TlsFailure> {
         let updated = self.kernel.update_rx_secret();
-        let (sequence, secrets) = updated.map_err(|error| TlsFault::from_rustls(&error))?;
+        let (sequence, secrets) = updated.map_err(|error| TlsFailure::from_rustls(&error))?;
         self.receiving = TrafficKey::new(self.version, sequence, &secrets)?;
         Ok(())
     }
 
     /// Sends a key update, encrypted with the old key, without requesting one in return.
     #[cold]
-    fn update_sending(&mut self, out: &mut Vec<u8>) -> Result<(), TlsFault> {
+    fn update_sending(&mut self, out: &mut Vec<u8>) -> Result<(), TlsFailure> {
         if self.version == Version::V1_2 {
             // TLS 1.2 has no key update.
-            return Err(TlsFault::Truncated);
+            return Err(TlsFailure::Truncated);
         }
         self.sending
             .seal(Content::Handshake, &[KEY_UPDATE, 0, 0, 1, 0], out)?;
         let updated = self.kernel.update_tx_secret();
-        let (sequence, secrets) = updated.map_err(|error| TlsFault::from_rustls(&error))?;
+        let (sequence, secrets) = updated.map_err(|error| TlsFailure::from_rustls(&error))?;
         self.sending = TrafficKey::new(self.version, sequence, &secrets)?;
         Ok(())
     }

@@ -11,7 +11,7 @@ use rustls::{ServerConfig, ServerConnection};
 use tare_schema::load::{Resumption, TlsSpec, TlsVersion, Trust};
 
 use super::{
-    Handshake, HandshakeResult, PostHandshake, Progress, Session, Step, TlsClient, TlsFault,
+    Handshake, HandshakeResult, PostHandshake, Progress, Session, Step, TlsClient, TlsFailure,
 };
 
 fn server(ticketer: Option<Ticketer>) -> ServerConnection {
@@ -253,10 +253,10 @@ fn a_changed_byte_and_malformed_input_are_faults_of_the_protocol() {
         let last = sealed.len() - 1;
         sealed[last] ^= 1;
         let opened = session.open(&mut sealed, &mut Vec::new());
-        assert_eq!(opened, Err(TlsFault::Protocol));
+        assert_eq!(opened, Err(TlsFailure::Protocol));
     }
     let (mut session, ..) = shake(TlsVersion::V1_3, 4096);
     let mut plain = b"HTTP/1.1 400 Bad Request\r\n".to_vec();
     let opened = session.open(&mut plain, &mut Vec::new());
-    assert_eq!(opened, Err(TlsFault::Protocol));
+    assert_eq!(opened, Err(TlsFailure::Protocol));
 }

@@ -12,7 +12,7 @@ use rustix::net::{AddressFamily, SendFlags, Shutdown, SocketFlags, SocketType, s
 use tare_schema::load::Reach;
 
 use super::tls_state::{TlsLayer, TlsState};
-use crate::client::{ANSWERS_BYTES_MAX, Closed, ConnId, Connected, Stamp, StampSource, Written};
+use crate::client::{Closed, ConnId, Connected, REPLY_BYTES_MAX, Stamp, StampSource, Written};
 use crate::clock::monotonic_ns;
 use crate::engine::ConnectionIo;
 use crate::protocols::SocketKind;
@@ -174,7 +174,7 @@ impl Sockets {
         if socket.has_unsent() {
             if socket.start.is_some() {
                 // The last write has not begun, so the client cannot have had a response to it.
-                self.fail(key, Closed::Unread);
+                self.fail(key, Closed::RepliesUnread);
             } else {
                 socket.start = Some(socket.unsent.len());
                 socket.unsent.extend_from_slice(bytes);
@@ -213,8 +213,8 @@ impl Sockets {
             {
                 socket.start = None;
             }
-        } else if socket.reply_bytes + bytes.len() > ANSWERS_BYTES_MAX {
-            self.fail(key, Closed::Unread);
+        } else if socket.reply_bytes + bytes.len() > REPLY_BYTES_MAX {
+            self.fail(key, Closed::RepliesUnread);
         } else {
             socket.reply_bytes += bytes.len();
             socket.unsent.extend_from_slice(bytes);

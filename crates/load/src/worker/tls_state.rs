@@ -11,7 +11,7 @@ use super::{BUFFER_BYTES, Ending, RECEIVES_MAX, Worker};
 use crate::client::{Client, Closed, ConnId, Stamp, Written};
 use crate::tls::{
     Handshake, HandshakeResult, PostHandshake, Progress, RECORD_MAX, Session, Step, TlsClient,
-    TlsFault,
+    TlsFailure,
 };
 
 const _: () = assert!(
@@ -139,8 +139,8 @@ impl Sockets {
         };
         let written = match sealed {
             Ok(()) => self.write_or_buffer(key, &out),
-            Err(fault) => {
-                self.fail(key, Closed::Tls(fault));
+            Err(failure) => {
+                self.fail(key, Closed::Tls(failure));
                 Written::Queued
             }
         };
@@ -188,7 +188,7 @@ impl Sockets {
             TlsLayer::Handshaking(handshake) => match handshake.proceed(wire, &mut out) {
                 Ok(Progress::Waiting) => (TlsRead::Waiting, false),
                 Ok(Progress::Done) => (TlsRead::Waiting, true),
-                Err(fault) => (TlsRead::Ended(Closed::Tls(fault)), false),
+                Err(failure) => (TlsRead::Ended(Closed::Tls(failure)), false),
             },
         };
         if !out.is_empty() {
@@ -214,7 +214,7 @@ impl Sockets {
             kind,
         } = match handshake.finish() {
             Ok(shaken) => shaken,
-            Err(fault) => return Some(TlsRead::Ended(Closed::Tls(fault))),
+            Err(failure) => return Some(TlsRead::Ended(Closed::Tls(failure))),
         };
         socket.layer = Some(Box::new(TlsLayer::Established(session)));
         if let Some(tls_state) = &mut self.tls {
@@ -226,8 +226,8 @@ impl Sockets {
     /// Meaning of the end of the stream: without a close_notify it was truncated.
     fn end_of_stream(&mut self, key: SocketKey) -> Closed {
         match self.layer(key) {
-            Some(TlsLayer::Handshaking(_)) => Closed::Tls(TlsFault::ClosedInHandshake),
-            _ => Closed::Tls(TlsFault::Truncated),
+            Some(TlsLayer::Handshaking(_)) => Closed::Tls(TlsFailure::ClosedInHandshake),
+            _ => Closed::Tls(TlsFailure::Truncated),
         }
     }
 
@@ -263,7 +263,7 @@ fn open(session: &mut Session, wire: &mut [u8], out: &mut Vec<u8>) -> TlsRead {
             TlsRead::Waiting
         }
         Ok(Step::Closed) => TlsRead::Ended(Closed::Eof),
-        Err(fault) => TlsRead::Ended(Closed::Tls(fault)),
+        Err(failure) => TlsRead::Ended(Closed::Tls(failure)),
     }
 }
 

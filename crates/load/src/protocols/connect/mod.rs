@@ -10,7 +10,7 @@ use tare_schema::protocol::OverTcp;
 
 use super::{Connects, Protocol, without_options};
 use crate::client::{
-    Client, Closed, ConnId, Connected, Done, Due, Outcome, Outlet, Stamp, Status, TimerId,
+    Client, Closed, ConnId, Connected, Done, DueExchange, Outcome, Outlet, Stamp, Status, TimerId,
     WaitCause,
 };
 use crate::connection_pool::{Deadlines, PoolConfig, WaitQueue};
@@ -65,7 +65,7 @@ pub enum AfterOpen {
 enum State {
     Free,
     Connecting {
-        due: Due,
+        due: DueExchange,
         begun_ns: u64,
         waited: Option<WaitCause>,
     },
@@ -103,7 +103,13 @@ impl Connect {
         }
     }
 
-    fn begin(&mut self, at: u32, due: Due, waited: Option<WaitCause>, out: &mut impl Outlet) {
+    fn begin(
+        &mut self,
+        at: u32,
+        due: DueExchange,
+        waited: Option<WaitCause>,
+        out: &mut impl Outlet,
+    ) {
         let begun_ns = out.now_ns();
         self.slots[at as usize] = State::Connecting {
             due,
@@ -187,7 +193,7 @@ impl Client for Connect {
         true
     }
 
-    fn due(&mut self, due: Due, out: &mut impl Outlet) {
+    fn due(&mut self, due: DueExchange, out: &mut impl Outlet) {
         match self.free.pop() {
             Some(at) => self.begin(at, due, None, out),
             None => self.wait_queue.push(due),

@@ -12,9 +12,9 @@ use crate::protocols::http1::codec::{BodyCheck, RequestKind};
 use crate::protocols::http1::request::{
     BODY_BYTES_MAX, Prepared as Http1Request, RequestError as Http1Error, body_bytes, decode_base64,
 };
-use crate::protocols::http2::dialect::Outgoing;
 use crate::protocols::http2::hpack::Encoder;
 use crate::protocols::http2::request::{RequestError, put_head};
+use crate::protocols::http2::stream_protocol::Outgoing;
 
 /// Header fields that gRPC sets.
 const RESERVED_HEADERS: [&str; 5] = [

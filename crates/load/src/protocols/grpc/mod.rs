@@ -22,7 +22,7 @@ use tare_schema::schemas::schema_of;
 
 use super::http1::ResponseMismatch;
 use super::http2::codec::{ContentType, GrpcStatus};
-use super::http2::dialect::{Dialect, HttpResponse, Outgoing};
+use super::http2::stream_protocol::{HttpResponse, Outgoing, StreamProtocol};
 use super::http2::{STREAMS, check_streams, client_of};
 use super::{Protocol, Security};
 use crate::client::{ErrorClass, Outcome, Status};
@@ -96,7 +96,7 @@ const COMPRESSED: ErrorClass = ErrorClass::of("grpc-compressed", ErrorSource::Ta
 #[derive(Debug)]
 pub struct Grpc;
 
-impl Dialect for Grpc {
+impl StreamProtocol for Grpc {
     type Request = Call;
     type Progress = Messages;
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::codec::{Codec, CodecError, End, Event, HeadCache, Limits};
 use super::request::Prepared;
 use super::requests::Requests;
-use crate::client::{Closed, Due, ErrorClass, Outcome, Outlet, Stamp, Status, WaitCause};
+use crate::client::{Closed, DueExchange, ErrorClass, Outcome, Outlet, Stamp, Status, WaitCause};
 use crate::connection_pool::{
     ConnectionPool, ConnectionState, Exchange, PoolConfig, PooledProtocol, State,
 };
@@ -146,7 +146,13 @@ impl<R: Requests> PooledProtocol for Http1Client<R> {
     }
 
     #[inline]
-    fn begin(&mut self, at: u32, due: Due, waited: Option<WaitCause>, out: &mut impl Outlet) {
+    fn begin(
+        &mut self,
+        at: u32,
+        due: DueExchange,
+        waited: Option<WaitCause>,
+        out: &mut impl Outlet,
+    ) {
         let slot = self.pool.slot(at);
         let conn = &mut slot.conn;
         if R::READS_HEADS {

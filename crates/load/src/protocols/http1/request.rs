@@ -11,7 +11,7 @@ use thiserror::Error;
 
 use super::codec::{BodyCheck, BodyProgress, RequestKind};
 use super::mismatch::ResponseMismatch;
-use crate::template::{CompileError, Place};
+use crate::template::{CompileError, Escaping};
 
 /// Largest request body: it is in memory once in the plan, and once per worker for sending.
 pub const BODY_BYTES_MAX: u64 = 64 << 20;
@@ -194,7 +194,7 @@ pub(super) fn check(spec: &RequestSpec, host: &str) -> Result<(), RequestError> 
         if name.is_empty() || !name.bytes().all(is_token) {
             return Err(RequestError::HeaderName(name.clone()));
         }
-        if !Place::Header.takes(literal_text(value, spec.template).as_bytes()) {
+        if !Escaping::Header.takes(literal_text(value, spec.template).as_bytes()) {
             return Err(RequestError::HeaderValue(name.clone()));
         }
         if ["content-length", "transfer-encoding", "expect", "upgrade"]
@@ -251,9 +251,9 @@ pub fn body_bytes(body: &Body) -> Result<Vec<u8>, RequestError> {
                 if !out.is_empty() {
                     out.push(b'&');
                 }
-                out.extend_from_slice(&Place::Form.own_text(name));
+                out.extend_from_slice(&Escaping::Form.own_text(name));
                 out.push(b'=');
-                out.extend_from_slice(&Place::Form.own_text(value));
+                out.extend_from_slice(&Escaping::Form.own_text(value));
             }
             Ok(out)
         }

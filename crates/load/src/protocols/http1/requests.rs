@@ -7,7 +7,7 @@ use std::sync::Arc;
 use super::codec::{BodyProgress, Keep, RequestKind};
 use super::mismatch::ResponseMismatch;
 use super::request::Prepared;
-use crate::client::Due;
+use crate::client::DueExchange;
 
 /// An encoded request.
 #[derive(Debug, Clone, Copy)]
@@ -27,24 +27,24 @@ pub trait Requests: Debug {
     const READS_HEADS: bool;
 
     /// The request of an exchange.
-    fn outgoing(&mut self, due: Due) -> Outgoing<'_>;
+    fn outgoing(&mut self, due: DueExchange) -> Outgoing<'_>;
     /// Resets the check state for the next response.
     fn restart(progress: &mut Self::Progress);
     /// Which part of the response head to keep.
-    fn keep(&self, _due: Due) -> Keep {
+    fn keep(&self, _due: DueExchange) -> Keep {
         Keep::Nothing
     }
     /// Receives the part of the head that was kept.
-    fn head(&mut self, _due: Due, _kept: &[u8]) {}
+    fn head(&mut self, _due: DueExchange, _kept: &[u8]) {}
     /// Receives the next slice of the body.
-    fn body(&mut self, due: Due, progress: &mut Self::Progress, slice: &[u8]);
+    fn body(&mut self, due: DueExchange, progress: &mut Self::Progress, slice: &[u8]);
     /// Checks a complete response, which was read at `seen_ns`.
     ///
     /// # Errors
     /// The first difference from what is expected.
     fn judge(
         &mut self,
-        due: Due,
+        due: DueExchange,
         progress: &mut Self::Progress,
         status: u16,
         seen_ns: u64,
@@ -57,7 +57,7 @@ impl Requests for Arc<[Prepared]> {
     const READS_HEADS: bool = false;
 
     #[inline]
-    fn outgoing(&mut self, due: Due) -> Outgoing<'_> {
+    fn outgoing(&mut self, due: DueExchange) -> Outgoing<'_> {
         let request = at(self, due);
         Outgoing {
             bytes: &request.bytes,
@@ -71,14 +71,14 @@ impl Requests for Arc<[Prepared]> {
     }
 
     #[inline]
-    fn body(&mut self, due: Due, progress: &mut BodyProgress, slice: &[u8]) {
+    fn body(&mut self, due: DueExchange, progress: &mut BodyProgress, slice: &[u8]) {
         progress.push(&at(self, due).expected.body, slice);
     }
 
     #[inline]
     fn judge(
         &mut self,
-        due: Due,
+        due: DueExchange,
         progress: &mut BodyProgress,
         status: u16,
         _seen_ns: u64,
@@ -88,6 +88,6 @@ impl Requests for Arc<[Prepared]> {
 }
 
 #[inline]
-fn at(requests: &[Prepared], due: Due) -> &Prepared {
+fn at(requests: &[Prepared], due: DueExchange) -> &Prepared {
     &requests[usize::from(due.request) % requests.len()]
 }

@@ -13,9 +13,9 @@ use super::request::{
     method_expects_body,
 };
 use super::requests::{Outgoing, Requests};
-use crate::client::Due;
+use crate::client::DueExchange;
 use crate::generator::PlanError;
-use crate::template::{Filler, FillerStart, Names, Place, RenderContext, RenderError, Template};
+use crate::template::{Escaping, Filler, FillerStart, Names, RenderContext, RenderError, Template};
 
 /// Largest compiled regular expression.
 const PATTERN_BYTES_MAX: usize = 1 << 20;
@@ -153,14 +153,14 @@ impl TemplatedRequest {
         check(spec, host)?;
         let mut head = Template::default();
         head.text(format!("{} ", spec.method).as_bytes());
-        add(&mut head, &spec.path, spec.template, Place::Path, names)?;
+        add(&mut head, &spec.path, spec.template, Escaping::Path, names)?;
         head.text(b" HTTP/1.1\r\n");
         let mut own = String::new();
         default_headers(spec, host, &mut own);
         head.text(own.as_bytes());
         for (name, value) in &spec.headers {
             head.text(format!("{name}: ").as_bytes());
-            add(&mut head, value, spec.template, Place::Header, names)?;
+            add(&mut head, value, spec.template, Escaping::Header, names)?;
             head.text(b"\r\n");
         }
         let body = body(spec, names)?;
@@ -224,13 +224,13 @@ fn add(
     template: &mut Template,
     text: &str,
     mode: TemplateMode,
-    place: Place,
+    escaping: Escaping,
     names: &mut Names<'_>,
 ) -> Result<(), RequestError> {
     match mode {
-        TemplateMode::None => template.text(&place.own_text(text)),
-        TemplateMode::Random => template.add(text, Braces::Single, place, names)?,
-        TemplateMode::Session => template.add(text, Braces::Double, place, names)?,
+        TemplateMode::None => template.text(&escaping.own_text(text)),
+        TemplateMode::Random => template.add(text, Braces::Single, escaping, names)?,
+        TemplateMode::Session => template.add(text, Braces::Double, escaping, names)?,
     }
     Ok(())
 }
@@ -239,16 +239,16 @@ fn body(spec: &RequestSpec, names: &mut Names<'_>) -> Result<Template, RequestEr
     let mut body = Template::default();
     match &spec.body {
         Body::None => {}
-        Body::Text { text } => add(&mut body, text, spec.template, Place::Text, names)?,
-        Body::Json { text } => add(&mut body, text, spec.template, Place::Json, names)?,
+        Body::Text { text } => add(&mut body, text, spec.template, Escaping::Text, names)?,
+        Body::Json { text } => add(&mut body, text, spec.template, Escaping::Json, names)?,
         Body::Form { fields } => {
             for (at, (name, value)) in fields.iter().enumerate() {
                 if at > 0 {
                     body.text(b"&");
                 }
-                body.text(&Place::Form.own_text(name));
+                body.text(&Escaping::Form.own_text(name));
                 body.text(b"=");
-                add(&mut body, value, spec.template, Place::Form, names)?;
+                add(&mut body, value, spec.template, Escaping::Form, names)?;
             }
         }
         fixed @ (Body::Base64 { .. } | Body::Messages { .. } | Body::Filler { .. }) => {
@@ -282,7 +282,7 @@ impl TemplatedRequests {
     }
 
     #[inline]
-    fn at(&self, due: Due) -> &TemplatedRequest {
+    fn at(&self, due: DueExchange) -> &TemplatedRequest {
         &self.requests[usize::from(due.request) % self.requests.len()]
     }
 }
@@ -293,7 +293,7 @@ impl Requests for TemplatedRequests {
     const READS_HEADS: bool = false;
 
     #[inline]
-    fn outgoing(&mut self, due: Due) -> Outgoing<'_> {
+    fn outgoing(&mut self, due: DueExchange) -> Outgoing<'_> {
         for table in 0..self.rows.len() {
             self.rows[table] = self.filler.take_row(table);
         }
@@ -318,7 +318,7 @@ impl Requests for TemplatedRequests {
     }
 
     #[inline]
-    fn body(&mut self, due: Due, scan: &mut BodyScan, slice: &[u8]) {
+    fn body(&mut self, due: DueExchange, scan: &mut BodyScan, slice: &[u8]) {
         let check = &self.at(due).check;
         scan.push(check, check.keep_bytes(), slice);
     }
@@ -326,7 +326,7 @@ impl Requests for TemplatedRequests {
     #[inline]
     fn judge(
         &mut self,
-        due: Due,
+        due: DueExchange,
         scan: &mut BodyScan,
         status: u16,
         _seen_ns: u64,

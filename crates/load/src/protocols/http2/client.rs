@@ -21,10 +21,11 @@ use std::sync::Arc;
 use tare_schema::agent::ErrorSource;
 
 use super::codec::Limits;
-use super::dialect::Dialect;
 use super::error::CodecError;
+use super::stream_protocol::StreamProtocol;
 use crate::client::{
-    Bound, Client, Closed, ConnId, Due, ErrorClass, Outcome, Outlet, Stamp, TimerId, WaitCause,
+    Bound, Client, Closed, ConnId, DueExchange, ErrorClass, Outcome, Outlet, Stamp, TimerId,
+    WaitCause,
 };
 use crate::connection_pool::{ConnectScheduler, DEADLINE, Deadlines, PoolConfig, TIMER_OWN};
 use crate::protocols::protocol_counters;
@@ -83,14 +84,14 @@ impl Default for Windows {
 /// An exchange that waits for a stream.
 #[derive(Debug, Clone, Copy)]
 pub struct QueuedExchange {
-    due: Due,
+    due: DueExchange,
     cause: Option<WaitCause>,
     tries: u8,
 }
 
 /// Configuration of a client.
 #[derive(Debug)]
-pub struct Http2Plan<D: Dialect> {
+pub struct Http2Plan<D: StreamProtocol> {
     /// The requests.
     pub requests: Arc<[D::Request]>,
     /// The connections. The connect timeout includes the wait for the server's SETTINGS.
@@ -105,7 +106,7 @@ pub struct Http2Plan<D: Dialect> {
 
 /// The client. Connections with a free stream are used in turn, so that all get the same share.
 #[derive(Debug)]
-pub struct Http2<D: Dialect> {
+pub struct Http2<D: StreamProtocol> {
     requests: Arc<[D::Request]>,
     timeout_ns: u64,
     conns: Vec<Conn<D>>,
@@ -119,7 +120,7 @@ pub struct Http2<D: Dialect> {
     pacer: Pacer,
 }
 
-impl<D: Dialect> Http2<D> {
+impl<D: StreamProtocol> Http2<D> {
     /// A client that has not started.
     #[must_use]
     pub fn new(plan: Http2Plan<D>) -> Self {
@@ -229,7 +230,7 @@ impl<D: Dialect> Http2<D> {
     }
 }
 
-impl<D: Dialect> Client for Http2<D> {
+impl<D: StreamProtocol> Client for Http2<D> {
     fn start(&mut self, out: &mut impl Outlet) {
         self.open_more(out);
     }
@@ -243,7 +244,7 @@ impl<D: Dialect> Client for Http2<D> {
     }
 
     #[inline]
-    fn due(&mut self, due: Due, _out: &mut impl Outlet) {
+    fn due(&mut self, due: DueExchange, _out: &mut impl Outlet) {
         let ready = if self.waiting.is_empty() {
             self.take_ready()
         } else {

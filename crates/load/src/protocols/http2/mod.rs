@@ -2,18 +2,18 @@
 
 pub mod client;
 pub mod codec;
-pub mod dialect;
 pub mod error;
 pub mod request;
+pub mod stream_protocol;
 
 use std::sync::Arc;
 
 pub use client::{Http2, Http2Plan, Windows};
 use codec::Limits;
-use dialect::{Dialect, Http};
 use request::Prepared;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use stream_protocol::{Http, StreamProtocol};
 use tare_schema::load::{ClientOptions, ClientSpec};
 use tare_schema::protocol::{LoadInfo, OverTcp, ProtocolInfo, Requests};
 use tare_schema::schemas::schema_of;
@@ -79,7 +79,7 @@ fn run(launch: Launch<'_, '_>) -> Result<Outcome, LoadError> {
 }
 
 /// The client of one worker.
-pub(crate) fn client_of<D: Dialect>(
+pub(crate) fn client_of<D: StreamProtocol>(
     setup: &Setup,
     part: &WorkerShare,
     streams: u16,

@@ -5,9 +5,9 @@ pub mod errors;
 pub mod fetch;
 mod fetching;
 mod frame_reader;
-pub mod names;
 pub mod produce;
 mod producing;
+pub mod resolver;
 mod send_queue;
 #[cfg(test)]
 pub(crate) mod sim;

@@ -13,8 +13,8 @@ use tare_schema::named::password_in;
 use tare_stats::random::Random;
 
 use super::ClusterPlan;
-use super::names::SystemNames;
 use super::produce::{self, Contents, Produce, ProducePlan};
+use super::resolver::SystemResolver;
 use crate::clock::{monotonic_ns, realtime_ns};
 use crate::generator::{Launch, LoadError, Outcome, PlanError, number, require};
 use crate::protocols::Security;
@@ -135,7 +135,7 @@ pub(super) fn cluster(
         connect_timeout_ns: load.timeout_ns,
         // A fetch has a timeout of its own.
         request_timeout_ns: (load.timeout_ns / REQUESTS_A_TIMEOUT).max(1),
-        names: Arc::new(SystemNames::default()),
+        names: Arc::new(SystemResolver::default()),
         address_overrides: launch.plan.address_overrides.clone().into(),
         security: Security::of(&load.transport),
         login: login.map(credentials).transpose()?,

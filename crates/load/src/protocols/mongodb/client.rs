@@ -6,7 +6,7 @@ use tare_mongo::message::Header;
 
 use super::answer::{ResponseError, check_preload, check_response};
 use super::documents::{Documents, Operation, SentOperation};
-use crate::client::{ConnId, Due, Outcome, Outlet, Stamp, Status, WaitCause};
+use crate::client::{ConnId, DueExchange, Outcome, Outlet, Stamp, Status, WaitCause};
 use crate::connection_pool::{ConnectionPool, ConnectionState, PoolConfig, PooledProtocol, State};
 
 /// Configuration of a client.
@@ -185,7 +185,13 @@ impl PooledProtocol for Mongodb {
         &mut self.pool
     }
 
-    fn begin(&mut self, at: u32, due: Due, waited: Option<WaitCause>, out: &mut impl Outlet) {
+    fn begin(
+        &mut self,
+        at: u32,
+        due: DueExchange,
+        waited: Option<WaitCause>,
+        out: &mut impl Outlet,
+    ) {
         let operation = self.operations[usize::from(due.request) % self.operations.len()];
         self.message.clear();
         let own = self.documents.write_request(operation, &mut self.message);

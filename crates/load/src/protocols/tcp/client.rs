@@ -8,7 +8,7 @@ use thiserror::Error;
 use super::options::{ExchangeSpec, ResponseEnd};
 use super::{PATTERN_PERIOD, PIECE_BYTES, TcpContent, TcpExchange, pattern};
 use crate::client::{
-    Closed, ConnId, Due, ErrorClass, Outcome, Outlet, Stamp, Status, TimerId, WaitCause,
+    Closed, ConnId, DueExchange, ErrorClass, Outcome, Outlet, Stamp, Status, TimerId, WaitCause,
 };
 use crate::connection_pool::{
     ConnectionPool, ConnectionState, Exchange, PoolConfig, PooledProtocol, State, TIMER_OWN,
@@ -206,7 +206,13 @@ impl PooledProtocol for Tcp {
         &mut self.pool
     }
 
-    fn begin(&mut self, at: u32, due: Due, waited: Option<WaitCause>, out: &mut impl Outlet) {
+    fn begin(
+        &mut self,
+        at: u32,
+        due: DueExchange,
+        waited: Option<WaitCause>,
+        out: &mut impl Outlet,
+    ) {
         let begun_ns = out.now_ns();
         let slot = self.pool.slot(at);
         let surplus = slot.conn.surplus.take();

@@ -6,8 +6,8 @@ use thiserror::Error;
 
 use super::{HEADER_BYTES, UdpOptions};
 use crate::client::{
-    Bound, Client, Closed, ConnId, Done, Due, ErrorClass, Outcome, Outlet, Stamp, Status, Ticket,
-    TimerId, WaitCause,
+    Bound, Client, Closed, ConnId, Done, DueExchange, ErrorClass, ExchangeId, Outcome, Outlet,
+    Stamp, Status, TimerId, WaitCause,
 };
 use crate::connection_pool::{Deadlines, PoolConfig};
 use crate::protocols::protocol_counters;
@@ -43,7 +43,7 @@ pub struct Udp {
     /// Highest number that was answered, and one.
     answered_up_to: u64,
     /// Exchanges that no connection could send yet.
-    waiting: VecDeque<(Due, WaitCause)>,
+    waiting: VecDeque<(DueExchange, WaitCause)>,
     deadlines: Deadlines,
     counts: UdpCounts,
 }
@@ -60,7 +60,7 @@ enum Connection {
 #[derive(Debug, Clone, Copy)]
 struct Sent {
     sent_ns: u64,
-    ticket: Ticket,
+    ticket: ExchangeId,
     conn: u32,
     waited: Option<WaitCause>,
     state: SentState,
@@ -148,7 +148,7 @@ impl Udp {
     /// Sends a datagram, or says why no connection can.
     fn send(
         &mut self,
-        due: Due,
+        due: DueExchange,
         waited: Option<WaitCause>,
         out: &mut impl Outlet,
     ) -> Result<(), WaitCause> {
@@ -310,7 +310,7 @@ impl Client for Udp {
         !self.connections.contains(&Connection::Opening)
     }
 
-    fn due(&mut self, due: Due, out: &mut impl Outlet) {
+    fn due(&mut self, due: DueExchange, out: &mut impl Outlet) {
         if !self.waiting.is_empty() {
             return self.waiting.push_back((due, WaitCause::SocketBuffer));
         }

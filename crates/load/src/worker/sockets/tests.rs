@@ -72,7 +72,7 @@ fn a_write_behind_one_that_has_not_begun_is_not_kept_and_ends_the_connection() {
         assert_eq!(sockets.write_or_buffer(key, &[2; 50_000]), Written::Queued);
     }
     assert_eq!(sockets.live(key).unwrap().unsent.len(), kept);
-    assert_eq!(sockets.take_failed(), Some((key, Closed::Unread)));
+    assert_eq!(sockets.take_failed(), Some((key, Closed::RepliesUnread)));
     assert_eq!(sockets.take_failed(), None, "once");
     // Once it has begun, the next one may be kept again.
     let mut part = vec![0; 50_000];
@@ -88,7 +88,7 @@ fn what_a_peer_has_tls_say_and_does_not_read_is_bounded() {
     let (mut sockets, key, mut peer) = connected();
     fill(&mut sockets, key, &[1; 50_000]);
     let before = sockets.live(key).unwrap().unsent.len();
-    let answers = ANSWERS_BYTES_MAX / 27;
+    let answers = REPLY_BYTES_MAX / 27;
     for _ in 0..answers {
         sockets.write_control(key, &[3; 27]);
     }
@@ -96,7 +96,7 @@ fn what_a_peer_has_tls_say_and_does_not_read_is_bounded() {
     for _ in 0..1000 {
         sockets.write_control(key, &[3; 27]);
     }
-    assert_eq!(sockets.take_failed(), Some((key, Closed::Unread)));
+    assert_eq!(sockets.take_failed(), Some((key, Closed::RepliesUnread)));
     assert_eq!(sockets.take_failed(), None, "once");
     let kept = sockets.live(key).unwrap().unsent.len() - before;
     assert_eq!(kept, answers * 27);

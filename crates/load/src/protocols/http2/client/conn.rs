@@ -9,8 +9,8 @@ use super::super::codec::frame::{
     WINDOW_BYTES_DEFAULT,
 };
 use super::super::codec::{Codec, Limits};
-use super::super::dialect::Dialect;
 use super::super::error::ErrorCode;
+use super::super::stream_protocol::StreamProtocol;
 use super::output::{Flushed, Output};
 use super::streams::{FinishedStream, Resets, Sending, Streams};
 use super::{Http2Counts, QueuedExchange, Windows};
@@ -66,7 +66,7 @@ const PEER_DEFAULT: Peer = Peer {
 
 /// One connection slot.
 #[derive(Debug)]
-pub struct Conn<D: Dialect> {
+pub struct Conn<D: StreamProtocol> {
     pub state: State,
     /// Parses received frames.
     pub codec: Codec,
@@ -114,7 +114,7 @@ pub(super) fn id_last(exchanges_max: u64) -> u32 {
     u32::try_from(last).map_or(ID_LAST, |last| last.min(ID_LAST))
 }
 
-impl<D: Dialect> Conn<D> {
+impl<D: StreamProtocol> Conn<D> {
     /// A slot, not connected yet, for at most `streams` concurrent streams.
     #[must_use]
     pub fn new(streams: u16, id_last: u32, windows: Windows, limits: Limits) -> Self {

@@ -8,8 +8,8 @@
 use tare_schema::agent::ErrorSource;
 
 use super::super::codec::{SettingsChange, frame};
-use super::super::dialect::Dialect;
 use super::super::error::{CodecError, ErrorCode};
+use super::super::stream_protocol::StreamProtocol;
 use super::QueuedExchange;
 use super::conn::{CloseReason, Conn, State, TABLE_BYTES_DEFAULT};
 use super::receive::EventContext;
@@ -22,7 +22,7 @@ const WINDOW_BYTES_MAX: i64 = frame::WINDOW_BYTES_MAX as i64;
 /// How often an exchange is sent at most, if servers do not process it.
 const TRIES_MAX: u8 = 3;
 
-impl<D: Dialect> Conn<D> {
+impl<D: StreamProtocol> Conn<D> {
     #[cold]
     pub(super) fn on_rst_stream(
         &mut self,

@@ -2,7 +2,7 @@
 
 use super::super::error::CodecError;
 use super::streams::Streams;
-use crate::client::{ANSWERS_BYTES_MAX, ConnId, Outlet, WaitCause, Written};
+use crate::client::{ConnId, Outlet, REPLY_BYTES_MAX, WaitCause, Written};
 
 /// Frames for the next write, and streams whose start waits for the kernel.
 #[derive(Debug, Default)]
@@ -39,14 +39,14 @@ impl Output {
     /// Appends a reply to a control frame: an acknowledgement or a window update.
     ///
     /// # Errors
-    /// When more than [`ANSWERS_BYTES_MAX`] bytes of replies wait: the server does not read.
+    /// When more than [`REPLY_BYTES_MAX`] bytes of replies wait: the server does not read.
     pub fn answer(&mut self, write: impl FnOnce(&mut Vec<u8>)) -> Result<(), CodecError> {
         let before = self.pending.len();
         write(&mut self.pending);
         self.reply_bytes += self.pending.len() - before;
-        match self.reply_bytes > ANSWERS_BYTES_MAX {
+        match self.reply_bytes > REPLY_BYTES_MAX {
             true => Err(CodecError::RepliesUnread {
-                max_bytes: ANSWERS_BYTES_MAX,
+                max_bytes: REPLY_BYTES_MAX,
             }),
             false => Ok(()),
         }

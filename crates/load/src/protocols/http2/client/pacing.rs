@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use super::super::dialect::Dialect;
+use super::super::stream_protocol::StreamProtocol;
 use super::{Http2, PACE};
 use crate::arrivals::NEVER;
 use crate::client::Outlet;
@@ -39,7 +39,7 @@ impl Default for Pacer {
     }
 }
 
-impl<D: Dialect> Http2<D> {
+impl<D: StreamProtocol> Http2<D> {
     /// Schedules the second parts of the new streams of a connection, one interval after their first bytes were written.
     pub(super) fn pace(&mut self, at: u32, out: &mut impl Outlet) {
         let conn = &mut self.conns[at as usize];

@@ -5,8 +5,8 @@ use std::collections::VecDeque;
 use tare_schema::load::MessagePace;
 
 use super::super::codec::{Event, FieldSection, StreamEnd, frame};
-use super::super::dialect::{Dialect, HttpResponse};
 use super::super::error::CodecError;
+use super::super::stream_protocol::{HttpResponse, StreamProtocol};
 use super::QueuedExchange;
 use super::conn::{CloseReason, Conn};
 use crate::client::{Bound, ErrorClass, Outcome, Outlet, Stamp};
@@ -19,7 +19,7 @@ const INTERIM_MAX: u8 = 64;
 const BODY_BYTES_MAX: u64 = 16 << 30;
 
 /// Context of the events of one read.
-pub struct EventContext<'a, D: Dialect> {
+pub struct EventContext<'a, D: StreamProtocol> {
     /// All requests.
     pub requests: &'a [D::Request],
     /// The wait queue, for exchanges that the server did not process.
@@ -30,7 +30,7 @@ pub struct EventContext<'a, D: Dialect> {
     pub bound: Bound,
 }
 
-impl<'a, D: Dialect> EventContext<'a, D> {
+impl<'a, D: StreamProtocol> EventContext<'a, D> {
     fn request(&self, number: u16) -> &'a D::Request {
         &self.requests[usize::from(number) % self.requests.len()]
     }
@@ -49,7 +49,7 @@ struct Piece<'b> {
     end: StreamEnd,
 }
 
-impl<D: Dialect> Conn<D> {
+impl<D: StreamProtocol> Conn<D> {
     /// Handles one event.
     ///
     /// # Errors
@@ -323,6 +323,6 @@ impl<D: Dialect> Conn<D> {
 
 /// Whether a response with this head can have a body (RFC 9110 §6.4.1).
 #[inline]
-fn has_body<D: Dialect>(request: &D::Request, head: FieldSection) -> bool {
+fn has_body<D: StreamProtocol>(request: &D::Request, head: FieldSection) -> bool {
     D::outgoing(request).kind != RequestKind::Head && !matches!(head.status, Some(204 | 304))
 }

@@ -5,7 +5,7 @@ use std::fmt::Display;
 use super::super::codec::FieldSection;
 use super::QueuedExchange;
 use crate::arrivals::NEVER;
-use crate::client::{Bound, Done, Due, Outcome, Outlet, Stamp, WaitCause};
+use crate::client::{Bound, Done, DueExchange, Outcome, Outlet, Stamp, WaitCause};
 
 /// Stream ids of resets remembered: frames for these streams may still arrive and are no protocol error.
 const RESETS_KEPT: usize = 256;
@@ -15,7 +15,7 @@ const RESETS_KEPT: usize = 256;
 pub struct Stream<P> {
     /// Stream id; 0 while the slot is free.
     pub id: u32,
-    pub due: Due,
+    pub due: DueExchange,
     /// How often servers returned it unprocessed.
     pub tries: u8,
     /// Start of its timeout; [`NEVER`] until its first bytes were written or queued.
@@ -64,7 +64,7 @@ pub enum Sending {
 pub struct FinishedStream<P> {
     /// Stream id it had.
     pub id: u32,
-    pub due: Due,
+    pub due: DueExchange,
     /// How often servers returned it unprocessed.
     pub tries: u8,
     /// When the kernel accepted its first byte.
@@ -118,8 +118,8 @@ impl<P: Default> Stream<P> {
     fn free() -> Self {
         Self {
             id: 0,
-            due: Due {
-                ticket: crate::client::Ticket(0),
+            due: DueExchange {
+                ticket: crate::client::ExchangeId(0),
                 request: 0,
             },
             tries: 0,
@@ -301,11 +301,11 @@ impl Resets {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::client::Ticket;
+    use crate::client::ExchangeId;
 
     fn open(streams: &mut Streams<()>, id: u32) -> Option<u16> {
-        let due = Due {
-            ticket: Ticket(id),
+        let due = DueExchange {
+            ticket: ExchangeId(id),
             request: 0,
         };
         let queued = QueuedExchange {

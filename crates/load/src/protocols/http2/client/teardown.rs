@@ -5,13 +5,13 @@ use std::fmt::Display;
 use tare_schema::agent::ErrorSource;
 
 use super::super::codec::frame;
-use super::super::dialect::Dialect;
 use super::super::error::{CodecError, ErrorCode};
+use super::super::stream_protocol::StreamProtocol;
 use super::Http2;
 use super::conn::{CloseReason, State};
 use crate::client::{Bound, Closed, ConnId, Done, ErrorClass, Outcome, Outlet, Stamp};
 
-impl<D: Dialect> Http2<D> {
+impl<D: StreamProtocol> Http2<D> {
     /// An open connection was closed and has no streams left: opens another one.
     pub(super) fn lost(&mut self, at: u32, out: &mut impl Outlet) {
         self.conns[at as usize].state = State::Closed;

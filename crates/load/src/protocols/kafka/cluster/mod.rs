@@ -27,7 +27,7 @@ use connection::{BrokerConnection, NO_NODE, State};
 pub use receiving::{BrokerResponse, Piece, Received};
 pub use table::{Partition, Topic};
 
-use super::names::Resolve;
+use super::resolver::Resolve;
 use super::send_queue::Segments;
 use super::versions::Api;
 use crate::arrivals::NEVER;

@@ -11,7 +11,7 @@ use super::connection::{self, Purpose, SEED, State};
 use super::{Cluster, Event};
 use crate::client::{Closed, ConnId, ErrorClass, Outlet};
 use crate::protocols::Security;
-use crate::protocols::kafka::names::{self, Found};
+use crate::protocols::kafka::resolver::{self, Lookup};
 
 /// How often a running name lookup is polled.
 const NAME_EVERY_NS: u64 = 2_000_000;
@@ -80,13 +80,13 @@ impl Cluster {
             return Some(address);
         }
         let connection = &self.connections[at as usize];
-        match names::resolve(&*self.plan.names, &connection.host) {
-            Found::Address(ip) => Some(self.plan.connect_to(SocketAddr::new(ip, connection.port))),
-            Found::Asked => {
+        match resolver::resolve(&*self.plan.names, &connection.host) {
+            Lookup::Address(ip) => Some(self.plan.connect_to(SocketAddr::new(ip, connection.port))),
+            Lookup::Pending => {
                 self.retry_at(out.now_ns().saturating_add(NAME_EVERY_NS), out);
                 None
             }
-            Found::Nothing(reason) => {
+            Lookup::NotFound(reason) => {
                 let why = format!(
                     "{} advertises the name {:?}, which is not found here ({reason}): add it to the hosts file, or change the broker's advertised.listeners",
                     connection, connection.host

@@ -8,11 +8,12 @@ use tare_schema::load::AddressOverride;
 
 use super::{Cluster, ClusterPlan, Event};
 use crate::client::{
-    Bound, Client, Closed, ConnId, Done, Due, ErrorClass, Outcome, Outlet, Stamp, Status, TimerId,
+    Bound, Client, Closed, ConnId, Done, DueExchange, ErrorClass, Outcome, Outlet, Stamp, Status,
+    TimerId,
 };
 use crate::engine::sim::{MS, S, Sim, rate};
 use crate::protocols::Security;
-use crate::protocols::kafka::names::{Found, Resolve};
+use crate::protocols::kafka::resolver::{Lookup, Resolve};
 use crate::protocols::kafka::send_queue::NoSegments;
 use crate::protocols::kafka::sim::Brokers;
 use crate::protocols::kafka::versions::Api;
@@ -24,8 +25,8 @@ const APIS: [Api; 1] = [Api::new(ApiKey::InitProducerId, 0, 4)];
 pub struct NoNames;
 
 impl Resolve for NoNames {
-    fn ask(&self, _host: &str) -> Found {
-        Found::Nothing("no names here".into())
+    fn lookup(&self, _host: &str) -> Lookup {
+        Lookup::NotFound("no names here".into())
     }
 }
 
@@ -50,7 +51,7 @@ pub fn plan(seeds: &[u16]) -> ClusterPlan {
 struct Asker {
     cluster: Cluster,
     events: Vec<Event>,
-    waiting: Vec<Due>,
+    waiting: Vec<DueExchange>,
 }
 
 impl Asker {
@@ -62,7 +63,7 @@ impl Asker {
         }
     }
 
-    fn end(due: Due, outcome: Outcome, out: &mut impl Outlet) {
+    fn end(due: DueExchange, outcome: Outcome, out: &mut impl Outlet) {
         let done = Done {
             outcome,
             sent_ns: Some(out.now_ns()),
@@ -96,7 +97,7 @@ impl Client for Asker {
     fn is_open(&self) -> bool {
         self.cluster.is_open()
     }
-    fn due(&mut self, due: Due, out: &mut impl Outlet) {
+    fn due(&mut self, due: DueExchange, out: &mut impl Outlet) {
         let leader = self.cluster.topics()[0].partitions.first();
         let leader = leader.and_then(|partition| partition.leader);
         match leader.filter(|&broker| self.cluster.is_usable(broker)) {

@@ -3,13 +3,13 @@
 use tare_kafka::fetch::{FetchLimits, FetchRequest, FetchScanner, PartitionToFetch, TopicToFetch};
 
 use super::cursor::PartitionCursor;
-use crate::client::{Due, ErrorClass, WaitCause};
+use crate::client::{DueExchange, ErrorClass, WaitCause};
 
 /// A fetch in flight.
 #[derive(Debug, Clone, Copy)]
 pub struct InFlightFetch {
     /// Its exchange.
-    pub due: Due,
+    pub due: DueExchange,
     /// Why it was not sent immediately.
     pub waited: Option<WaitCause>,
     /// Number of the assignment that it was sent for.

@@ -3,7 +3,7 @@
 use super::cursor::PartitionCursor;
 use super::{FETCH, Fetch, OFFSETS, WAKE};
 use crate::arrivals::NEVER;
-use crate::client::{Client, Closed, ConnId, Due, Outlet, Stamp, TimerId};
+use crate::client::{Client, Closed, ConnId, DueExchange, Outlet, Stamp, TimerId};
 use crate::protocols::kafka::cluster::Received;
 use crate::protocols::kafka::send_queue::NoSegments;
 
@@ -26,7 +26,7 @@ impl Client for Fetch {
         self.cluster.is_open() && joined && cursors.all(|cursor| cursor.position.is_some())
     }
 
-    fn due(&mut self, due: Due, _out: &mut impl Outlet) {
+    fn due(&mut self, due: DueExchange, _out: &mut impl Outlet) {
         self.waiting.push_back((due, None));
     }
 

@@ -10,7 +10,7 @@ use tare_kafka::group::GroupKind;
 use tare_schema::agent::ErrorSource;
 
 /// A permanent failure.
-const REFUSED: ErrorClass = ErrorClass::of("refused", ErrorSource::Client);
+const KAFKA_FATAL: ErrorClass = ErrorClass::of("kafka-fatal", ErrorSource::Client);
 
 impl Fetch {
     /// Handles a request that was lost.
@@ -72,7 +72,7 @@ impl Fetch {
         let problem = self.problem.as_deref().or_else(|| self.cluster.problem());
         if let (Some(problem), false) = (problem, self.finished) {
             self.finished = true;
-            out.fault(REFUSED, &problem);
+            out.fault(KAFKA_FATAL, &problem);
         }
     }
 

@@ -26,7 +26,7 @@ use self::reader::FetchReader;
 use super::cluster::{Cluster, ClusterPlan, Event, Piece, TIMER_OWNER};
 use super::versions::Api;
 use crate::arrivals::NEVER;
-use crate::client::{Done, Due, Outcome, Outlet, Stamp, Status, TimerId, WaitCause};
+use crate::client::{Done, DueExchange, Outcome, Outlet, Stamp, Status, TimerId, WaitCause};
 
 /// The requests of a consumer.
 pub const APIS: [Api; 9] = [
@@ -97,7 +97,7 @@ pub struct Fetch {
     reader: FetchReader,
     group: Option<Membership>,
     /// Exchanges that wait for a broker without a fetch in flight, and why, once they have had to wait.
-    waiting: VecDeque<(Due, Option<WaitCause>)>,
+    waiting: VecDeque<(DueExchange, Option<WaitCause>)>,
     /// Number of the current assignment of partitions; responses to fetches of an earlier one are ignored.
     assignment: u32,
     /// Whether partitions, their positions or their leaders changed.

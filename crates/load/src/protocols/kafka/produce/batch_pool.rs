@@ -2,11 +2,11 @@
 
 use tare_kafka::batch::{EncodedRecord, RecordBatchBuilder};
 
-use crate::client::{Ticket, WaitCause};
+use crate::client::{ExchangeId, WaitCause};
 use crate::protocols::kafka::send_queue::Segments;
 
 /// The records of a batch, in order: tickets and their counts.
-pub(super) type Pieces = Vec<(Ticket, u32)>;
+pub(super) type Pieces = Vec<(ExchangeId, u32)>;
 
 /// A batch, its records and its state.
 #[derive(Debug)]
@@ -137,7 +137,7 @@ impl BatchPool {
 impl Slot {
     /// Adds records of one ticket.
     #[inline]
-    pub fn add_records(&mut self, ticket: Ticket, count: u32) {
+    pub fn add_records(&mut self, ticket: ExchangeId, count: u32) {
         match self.pieces.last_mut() {
             Some((last, of)) if *last == ticket => *of += count,
             _ => self.pieces.push((ticket, count)),

@@ -36,7 +36,8 @@ use super::cluster::{Cluster, ClusterPlan, Event, TIMER_OWNER};
 use super::versions::Api;
 use crate::arrivals::NEVER;
 use crate::client::{
-    Client, Closed, ConnId, Done, Due, ErrorClass, Outcome, Outlet, Run, Stamp, TimerId, WaitCause,
+    Client, Closed, ConnId, Done, DueExchange, ErrorClass, Outcome, Outlet, Run, Stamp, TimerId,
+    WaitCause,
 };
 use crate::protocols::protocol_counters;
 
@@ -92,7 +93,7 @@ protocol_counters! {
         /// Requests for a producer id after the first.
         renewals = "producer-id-renewals",
         /// Responses with a throttle time.
-        throttled = "throttled",
+        throttled = "throttled-responses",
     }
 }
 
@@ -265,7 +266,7 @@ impl Client for Produce {
             .map(str::to_owned)
     }
 
-    fn due(&mut self, due: Due, out: &mut impl Outlet) {
+    fn due(&mut self, due: DueExchange, out: &mut impl Outlet) {
         let now_ns = out.now_ns();
         let run = Run {
             due,

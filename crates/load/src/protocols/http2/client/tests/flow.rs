@@ -6,7 +6,7 @@ use super::rig::{MS, ONE, Rig, Setup, TIMEOUT_NS, ends, head, last_data, ok, win
 use crate::client::WaitCause;
 
 /// Data frames as `(stream, bytes, ends)`.
-fn data(rig: &mut Rig<super::super::super::dialect::Http>) -> Vec<(u32, usize, bool)> {
+fn data(rig: &mut Rig<super::super::super::stream_protocol::Http>) -> Vec<(u32, usize, bool)> {
     let sent = rig.sent(0);
     let data = sent.iter().filter(|sent| sent.kind == 0);
     data.map(|sent| (sent.stream, sent.payload.len(), sent.flags & 1 == 1))

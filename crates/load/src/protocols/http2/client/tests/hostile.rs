@@ -5,7 +5,7 @@ use super::super::super::codec::tests::{block, raw, settings};
 use super::rig::{
     Kernel, MS, ONE, Rig, TIMEOUT_NS, ends, goaway, head, last_data, ok, reset, window,
 };
-use crate::client::{ANSWERS_BYTES_MAX, Client, Closed};
+use crate::client::{Client, Closed, REPLY_BYTES_MAX};
 
 /// With two exchanges under way, these bytes must end the connection with the code and both exchanges as malformed, and the
 /// next connection must work.
@@ -189,7 +189,7 @@ fn what_a_server_has_us_say_and_does_not_read_is_bounded_and_ends_the_connection
         rig.arrives(0, &unit);
         // Data between them is progress, but does not raise the limit of buffered replies.
         let round = [unit, raw(0, 0, 1, b"x")].concat();
-        let rounds = ANSWERS_BYTES_MAX / answer_bytes;
+        let rounds = REPLY_BYTES_MAX / answer_bytes;
         for _ in 0..rounds - 1 {
             rig.arrives(0, &round);
         }

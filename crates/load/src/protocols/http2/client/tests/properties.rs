@@ -51,7 +51,7 @@ fn step() -> impl Strategy<Value = Step> {
 }
 
 /// Accepts all pending connections and sends the server's SETTINGS.
-fn attend(rig: &mut Rig<super::super::super::dialect::Http>) {
+fn attend(rig: &mut Rig<super::super::super::stream_protocol::Http>) {
     for conn in 0..2u32 {
         if let State::Connecting { .. } = rig.client.conns[conn as usize].state {
             rig.connected(conn);

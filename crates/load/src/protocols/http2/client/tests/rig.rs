@@ -7,12 +7,12 @@ use tare_schema::load::{Body, Expect, ExpectBody, ExpectStatus, RequestSpec};
 
 use super::super::super::codec::Limits;
 use super::super::super::codec::tests::{block, raw, settings};
-use super::super::super::dialect::{Dialect, Http};
 use super::super::super::request::Prepared;
+use super::super::super::stream_protocol::{Http, StreamProtocol};
 use super::super::{Http2, Http2Plan, Windows};
 use crate::client::{
-    Bound, Client, Closed, ConnId, Done, Due, ErrorClass, Outcome, Outlet, Stamp, StampSource,
-    TIMERS_MAX, Ticket, TimerId, WaitCause, Written,
+    Bound, Client, Closed, ConnId, Done, DueExchange, ErrorClass, ExchangeId, Outcome, Outlet,
+    Stamp, StampSource, TIMERS_MAX, TimerId, WaitCause, Written,
 };
 use crate::connection_pool::PoolConfig;
 use crate::engine::sim::connections;
@@ -118,7 +118,7 @@ impl Outlet for Net {
         self.timers[usize::from(timer.0)] = at_ns;
     }
 
-    fn done(&mut self, ticket: Ticket, done: &Done<'_>) {
+    fn done(&mut self, ticket: ExchangeId, done: &Done<'_>) {
         assert!(
             self.ended.iter().all(|ended| ended.ticket != ticket.0),
             "ended twice: {ticket:?}"
@@ -141,7 +141,7 @@ impl Outlet for Net {
 
 /// A client and its net.
 #[derive(Debug)]
-pub struct Rig<D: Dialect> {
+pub struct Rig<D: StreamProtocol> {
     pub client: Http2<D>,
     pub net: Net,
     tickets: u32,
@@ -209,7 +209,7 @@ impl Rig<Http> {
     }
 }
 
-impl<D: Dialect> Rig<D> {
+impl<D: StreamProtocol> Rig<D> {
     pub fn of(setup: Setup, requests: Arc<[D::Request]>) -> Self {
         let client = Http2::new(Http2Plan {
             requests,
@@ -269,8 +269,8 @@ impl<D: Dialect> Rig<D> {
         let ticket = self.tickets;
         self.tickets += 1;
         self.client.due(
-            Due {
-                ticket: Ticket(ticket),
+            DueExchange {
+                ticket: ExchangeId(ticket),
                 request,
             },
             &mut self.net,

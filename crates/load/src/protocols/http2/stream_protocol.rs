@@ -36,7 +36,7 @@ pub struct HttpResponse<'a> {
 }
 
 /// A protocol with one exchange per stream. A type parameter of the client, so that calls per body slice are static.
-pub trait Dialect: Debug {
+pub trait StreamProtocol: Debug {
     /// An encoded request.
     type Request: Debug;
     /// Check state of a response body.
@@ -79,7 +79,7 @@ pub trait Dialect: Debug {
 #[derive(Debug)]
 pub struct Http;
 
-impl Dialect for Http {
+impl StreamProtocol for Http {
     type Request = Prepared;
     type Progress = BodyProgress;
 

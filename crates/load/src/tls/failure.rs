@@ -9,7 +9,7 @@ use crate::client::ErrorClass;
 
 /// Why a TLS connection ended or a handshake failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum TlsFault {
+pub enum TlsFailure {
     /// The server's certificate is expired or not yet valid.
     CertificateExpired,
     /// It is for another name.
@@ -34,36 +34,38 @@ pub enum TlsFault {
     ClosedInHandshake,
 }
 
-impl TlsFault {
+impl TlsFailure {
     /// The error class.
     #[must_use]
     pub fn class(self) -> ErrorClass {
         let of = ErrorClass::of;
         match self {
-            TlsFault::CertificateExpired => of("certificate-expired", ErrorSource::Peer),
-            TlsFault::CertificateNameMismatch => of("certificate-name-mismatch", ErrorSource::Peer),
-            TlsFault::CertificateUntrusted => of("certificate-untrusted", ErrorSource::Peer),
-            TlsFault::CertificateInvalid => of("certificate-invalid", ErrorSource::Peer),
-            TlsFault::ClientCertificateRejected(_) => {
+            TlsFailure::CertificateExpired => of("certificate-expired", ErrorSource::Peer),
+            TlsFailure::CertificateNameMismatch => {
+                of("certificate-name-mismatch", ErrorSource::Peer)
+            }
+            TlsFailure::CertificateUntrusted => of("certificate-untrusted", ErrorSource::Peer),
+            TlsFailure::CertificateInvalid => of("certificate-invalid", ErrorSource::Peer),
+            TlsFailure::ClientCertificateRejected(_) => {
                 of("client-certificate-rejected", ErrorSource::Client)
             }
-            TlsFault::Alert(code) => ErrorClass {
+            TlsFailure::Alert(code) => ErrorClass {
                 name: "tls-alert",
                 code: Some(code.into()),
                 error_source: ErrorSource::Peer,
             },
-            TlsFault::Incompatible => of("tls-incompatible", ErrorSource::Peer),
-            TlsFault::Protocol => of("tls-protocol", ErrorSource::Peer),
-            TlsFault::AlpnMismatch => of("alpn-mismatch", ErrorSource::Peer),
-            TlsFault::Truncated => of("tls-truncated", ErrorSource::Peer),
-            TlsFault::ClosedInHandshake => of("tls-handshake-eof", ErrorSource::Peer),
+            TlsFailure::Incompatible => of("tls-incompatible", ErrorSource::Peer),
+            TlsFailure::Protocol => of("tls-protocol", ErrorSource::Peer),
+            TlsFailure::AlpnMismatch => of("alpn-mismatch", ErrorSource::Peer),
+            TlsFailure::Truncated => of("tls-truncated", ErrorSource::Peer),
+            TlsFailure::ClosedInHandshake => of("tls-handshake-eof", ErrorSource::Peer),
         }
     }
 
     /// Whether the error is permanent: further attempts would fail in the same way.
     #[must_use]
     pub fn is_final(self) -> bool {
-        !matches!(self, TlsFault::Truncated | TlsFault::ClosedInHandshake)
+        !matches!(self, TlsFailure::Truncated | TlsFailure::ClosedInHandshake)
     }
 
     /// From an error of rustls.
@@ -71,11 +73,11 @@ impl TlsFault {
     pub fn from_rustls(error: &Error) -> Self {
         match error {
             Error::InvalidCertificate(wrong) => from_certificate_error(wrong),
-            Error::NoCertificatesPresented => TlsFault::CertificateInvalid,
-            Error::AlertReceived(alert) => TlsFault::from_alert(u8::from(*alert)),
-            Error::PeerIncompatible(_) => TlsFault::Incompatible,
-            Error::NoApplicationProtocol => TlsFault::AlpnMismatch,
-            _ => TlsFault::Protocol,
+            Error::NoCertificatesPresented => TlsFailure::CertificateInvalid,
+            Error::AlertReceived(alert) => TlsFailure::from_alert(u8::from(*alert)),
+            Error::PeerIncompatible(_) => TlsFailure::Incompatible,
+            Error::NoApplicationProtocol => TlsFailure::AlpnMismatch,
+            _ => TlsFailure::Protocol,
         }
     }
 
@@ -92,52 +94,54 @@ impl TlsFault {
             | A::CertificateUnknown
             | A::UnknownCA
             | A::AccessDenied
-            | A::CertificateRequired => TlsFault::ClientCertificateRejected(code),
-            A::NoApplicationProtocol => TlsFault::AlpnMismatch,
-            _ => TlsFault::Alert(code),
+            | A::CertificateRequired => TlsFailure::ClientCertificateRejected(code),
+            A::NoApplicationProtocol => TlsFailure::AlpnMismatch,
+            _ => TlsFailure::Alert(code),
         }
     }
 }
 
-fn from_certificate_error(wrong: &CertificateError) -> TlsFault {
+fn from_certificate_error(wrong: &CertificateError) -> TlsFailure {
     use CertificateError as C;
     match wrong {
         C::Expired | C::ExpiredContext { .. } | C::NotValidYet | C::NotValidYetContext { .. } => {
-            TlsFault::CertificateExpired
+            TlsFailure::CertificateExpired
         }
-        C::NotValidForName | C::NotValidForNameContext { .. } => TlsFault::CertificateNameMismatch,
-        C::UnknownIssuer | C::BadSignature => TlsFault::CertificateUntrusted,
+        C::NotValidForName | C::NotValidForNameContext { .. } => {
+            TlsFailure::CertificateNameMismatch
+        }
+        C::UnknownIssuer | C::BadSignature => TlsFailure::CertificateUntrusted,
         // Among others, a self-signed CA certificate used as the server's certificate.
         C::Other(_) | C::InvalidPurpose | C::InvalidPurposeContext { .. } => {
-            TlsFault::CertificateUntrusted
+            TlsFailure::CertificateUntrusted
         }
-        _ => TlsFault::CertificateInvalid,
+        _ => TlsFailure::CertificateInvalid,
     }
 }
 
-impl fmt::Display for TlsFault {
+impl fmt::Display for TlsFailure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let words = match self {
-            TlsFault::CertificateExpired => {
+            TlsFailure::CertificateExpired => {
                 "the server's certificate is expired or not yet valid: renew it, or accept it with --insecure"
             }
-            TlsFault::CertificateNameMismatch => {
+            TlsFailure::CertificateNameMismatch => {
                 "the server's certificate is for another name: give the name with --sni NAME, or accept it with --insecure"
             }
-            TlsFault::CertificateUntrusted => {
+            TlsFailure::CertificateUntrusted => {
                 "no authority we trust signed the server's certificate: give the authority with --cacert FILE, or accept it with --insecure"
             }
-            TlsFault::CertificateInvalid => {
+            TlsFailure::CertificateInvalid => {
                 "the server's certificate is broken or missing: look at it with openssl s_client -connect HOST:PORT"
             }
-            TlsFault::ClientCertificateRejected(code) => {
+            TlsFailure::ClientCertificateRejected(code) => {
                 return write!(
                     f,
                     "the server refused our certificate or our having none ({}): give one it accepts with --cert FILE --key FILE",
                     alert(*code)
                 );
             }
-            TlsFault::Alert(code) => {
+            TlsFailure::Alert(code) => {
                 return write!(
                     f,
                     "the server ended the handshake with the TLS alert {}{}",
@@ -145,19 +149,19 @@ impl fmt::Display for TlsFault {
                     step(*code)
                 );
             }
-            TlsFault::Incompatible => {
+            TlsFailure::Incompatible => {
                 "no TLS version, cipher suite or group in common with the server: widen --tls-min and --tls-max"
             }
-            TlsFault::Protocol => {
+            TlsFailure::Protocol => {
                 "the server's answer is not TLS: use http:// if the port speaks plaintext, or check the port"
             }
-            TlsFault::AlpnMismatch => {
+            TlsFailure::AlpnMismatch => {
                 "the server does not speak the protocol asked for over TLS (ALPN): choose another protocol, or set what is offered with --alpn"
             }
-            TlsFault::Truncated => {
+            TlsFailure::Truncated => {
                 "the server ended the connection without the close_notify of TLS: what was under way may be cut off"
             }
-            TlsFault::ClosedInHandshake => {
+            TlsFailure::ClosedInHandshake => {
                 "the server closed the connection in the middle of the TLS handshake: look at its log"
             }
         };

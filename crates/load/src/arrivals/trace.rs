@@ -18,7 +18,7 @@ const BYTES_MAX: u64 = 4_000_000_000;
 /// Why a recording cannot be used.
 #[derive(Debug, Error)]
 #[expect(missing_docs, reason = "the messages say it")]
-pub enum RecordingError {
+pub enum TraceError {
     #[error("the recording: {0}")]
     Read(String),
     #[error(
@@ -45,7 +45,7 @@ pub enum RecordingError {
 
 /// The starts of a recording, from its first one on, at a speed.
 #[derive(Debug)]
-pub struct Recording {
+pub struct ArrivalTrace {
     /// Sorted, from 0.
     starts_ns: Vec<u64>,
     /// Length of a round: from the first start to the last, and one mean gap.
@@ -55,7 +55,7 @@ pub struct Recording {
     shard: Shard,
 }
 
-impl Recording {
+impl ArrivalTrace {
     /// Reads a recording.
     ///
     /// # Errors
@@ -65,9 +65,9 @@ impl Recording {
         speed: f64,
         at_end: AtEnd,
         shard: Shard,
-    ) -> Result<Recording, RecordingError> {
+    ) -> Result<ArrivalTrace, TraceError> {
         let text = text_given(Path::new(file), BYTES_MAX);
-        let text = text.map_err(RecordingError::Read)?;
+        let text = text.map_err(TraceError::Read)?;
         let starts_ns = parse::starts(file, &text)?;
         Self::of(file, starts_ns, speed, at_end, shard)
     }
@@ -82,20 +82,20 @@ impl Recording {
         speed: f64,
         at_end: AtEnd,
         shard: Shard,
-    ) -> Result<Recording, RecordingError> {
+    ) -> Result<ArrivalTrace, TraceError> {
         if starts_ns.len() > STARTS_MAX {
-            return Err(RecordingError::TooMany(file.to_owned()));
+            return Err(TraceError::TooMany(file.to_owned()));
         }
         starts_ns.sort_unstable();
         let Some((&first_ns, &last_ns)) = starts_ns.first().zip(starts_ns.last()) else {
-            return Err(RecordingError::Empty(file.to_owned()));
+            return Err(TraceError::Empty(file.to_owned()));
         };
         for start_ns in &mut starts_ns {
             *start_ns -= first_ns;
         }
         let span_ns = last_ns - first_ns;
         let gaps = (starts_ns.len() as u64 - 1).max(1);
-        Ok(Recording {
+        Ok(ArrivalTrace {
             // A recording of a single time has no gap: a nanosecond separates rounds.
             round_ns: span_ns.saturating_add((span_ns / gaps).max(1)),
             starts_ns,
