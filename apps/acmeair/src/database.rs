@@ -13,7 +13,7 @@ use mongodb::bson::{Document, doc};
 use mongodb::event::EventHandler;
 use mongodb::options::{ClientOptions, ServerAddress};
 use serde::{Serialize, de::DeserializeOwned};
-use tare_schema::load::Reach;
+use tare_schema::load::AddressPolicy;
 use tokio::sync::watch;
 
 use crate::api_error::ApiError;
@@ -104,7 +104,7 @@ async fn is_private(host: &ServerAddress) -> Result<(), StartError> {
         .await
         .map_err(|error| elsewhere(format!("which is not found ({error})")))?;
     for address in found {
-        if Reach::Private.check(address.ip()).is_err() {
+        if AddressPolicy::Private.check(address.ip()).is_err() {
             return Err(elsewhere(format!("at {}", address.ip())));
         }
     }

@@ -9,7 +9,7 @@ use std::process::Command;
 
 use fixture::SampleRun;
 use tare_schema::metric::Metric;
-use tare_schema::plan::{Asserted, Assertion, Comparison, Plan};
+use tare_schema::plan::{Assertion, AssertionSubject, Comparison, Plan};
 
 /// What `tare report` says of a run on standard error, and its exit code.
 fn report(run: &SampleRun, flags: &[&str]) -> (String, Option<i32>) {
@@ -44,7 +44,7 @@ fn claim(plan: &mut Plan, limit: f64) {
         text: "both-sidecars-mtls: cpu adds < …".into(),
         arm: Some("both-sidecars-mtls".into()),
         level: None,
-        of: Asserted::Added(Metric::Cpu),
+        of: AssertionSubject::Added(Metric::Cpu),
         comparison: Comparison::Below,
         limit,
     }];

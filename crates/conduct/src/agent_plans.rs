@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use tare_schema::agent::LoadResult;
-use tare_schema::load::{Cores, Endpoint, LoadPlan, LoadSpec, Reach, Shard};
+use tare_schema::load::{AddressPolicy, Cores, Endpoint, LoadPlan, LoadSpec, Shard};
 use tare_schema::plan::{Cell, Placement, RoleLoad};
 use tare_schema::record::TrialRecord;
 
@@ -79,7 +79,7 @@ impl AgentPlans<'_> {
             seed: seed ^ u64::from(shard.index),
             endpoint: endpoint.clone(),
             // Test beds are on this machine; the lab replaces this for external parts.
-            allowed_addresses: Reach::Private,
+            allowed_addresses: AddressPolicy::Private,
             address_overrides: Vec::new(),
             cores: cores(self.placement, self.cell),
             cpu_per_exchange_ns: self.measured_cost.of(&role.role),

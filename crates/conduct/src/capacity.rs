@@ -26,7 +26,7 @@ pub(crate) fn skip_levels_above(
     watcher: &mut dyn Watcher,
 ) -> Result<Plan, ConductError> {
     let mut kept = plan.clone();
-    if !plan.asks_for_ceiling() {
+    if !plan.needs_capacity_probe() {
         return Ok(kept);
     }
     let capacity = match known {
@@ -34,7 +34,7 @@ pub(crate) fn skip_levels_above(
         None => measure_capacity(plan, environment, folder, watcher)?,
     };
     if let Some(capacity) = capacity {
-        kept.keep_below(capacity);
+        kept.skip_levels_above(capacity);
     }
     for left in &kept.skipped_levels {
         let message = format!("{} is left out: {}", left.level, left.reason);
@@ -52,7 +52,7 @@ fn measure_capacity(
     watcher: &mut dyn Watcher,
 ) -> Result<Option<Capacity>, ConductError> {
     let mut least: Option<Capacity> = None;
-    for name in plan.heaviest_arms() {
+    for name in plan.arms_with_most_proxies() {
         let arm = plan.arms.iter().find(|arm| arm.name == name);
         let cell = plan.cells.iter().find(|cell| cell.arm == name);
         let (Some(arm), Some(cell)) = (arm, cell) else {

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
-use tare_schema::regular::WARY;
+use tare_schema::regular::OPEN_UNTRUSTED;
 
 use crate::ConductError;
 
@@ -87,7 +87,7 @@ pub(crate) fn open_lock(path: &Path) -> io::Result<File> {
         .write(true)
         .create(true)
         .truncate(false)
-        .custom_flags(WARY)
+        .custom_flags(OPEN_UNTRUSTED)
         .open(path)?;
     match file.metadata()?.is_file() {
         true => Ok(file),

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use tare_lab::LabError;
 use tare_lab::environment::TestBed;
 use tare_schema::agent::{AgentMessage, LoadResult};
-use tare_schema::load::{Cores, LoadPlan, LoadSpec, Reach, Stop};
+use tare_schema::load::{AddressPolicy, Cores, LoadPlan, LoadSpec, Stop};
 use tare_schema::plan::{Ask, Cell, Preparation, PrepareWhen, PreparedTopic};
 
 use crate::error::TrialError;
@@ -99,7 +99,7 @@ fn fill(
         start_at_unix_us: None,
         seed,
         endpoint: bed.endpoint(&role.edge, &role.instance)?,
-        allowed_addresses: Reach::Private,
+        allowed_addresses: AddressPolicy::Private,
         address_overrides: Vec::new(),
         cores: Cores::Shared,
         cpu_per_exchange_ns: None,

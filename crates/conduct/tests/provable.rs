@@ -12,7 +12,7 @@ use tare_lab::targets::Targets;
 use tare_schema::find::Library;
 use tare_schema::plan::{Arm, Form, Plan, RoleLoad};
 use tare_schema::protocol::{Counted, counted};
-use tare_schema::resolve::{Choices, Source, resolve};
+use tare_schema::resolve::{ResolveOptions, Source, resolve};
 use tare_schema::topology::Security;
 
 fn root() -> PathBuf {
@@ -34,7 +34,7 @@ fn plans() -> Vec<(String, Plan)> {
             };
             let quick = source.text.contains("\nquick:").then_some(Form::Quick);
             for form in [Form::Full].into_iter().chain(quick) {
-                let choices = Choices::new(form, vec![0, 1]);
+                let choices = ResolveOptions::new(form, vec![0, 1]);
                 let plan = resolve(&source, &catalog, &choices).unwrap();
                 plans.push((source.experiment.clone(), plan));
             }

@@ -23,7 +23,7 @@ use tare_lab::keeper::{CgroupLimits, Keeper, KeeperMode, Spawn, keeper_main};
 use tare_lab::local::{Local, LocalOptions};
 use tare_lab::targets::Targets;
 use tare_schema::FORMAT_VERSION;
-use tare_schema::load::Reach;
+use tare_schema::load::AddressPolicy;
 use tare_schema::plan::{Addressing, Limits};
 
 fn main() {
@@ -140,7 +140,7 @@ fn options(base: &str, limits: BTreeMap<String, Limits>) -> LocalOptions {
         site_links: Vec::new(),
         limits,
         seed: 1,
-        reach: Reach::Private,
+        reach: AddressPolicy::Private,
         base: Some(base),
     }
 }

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags};
 use rustix::io::Errno;
-use tare_schema::load::Reach;
+use tare_schema::load::AddressPolicy;
 
 use crate::keeper::{self, ExitStatus, SharedKeeper, Spawn, lock};
 use crate::process;
@@ -49,7 +49,7 @@ impl fmt::Debug for Connector {
 /// The first of these addresses that may be called and accepts a connection; else why the last one does not.
 pub(crate) fn first_reachable(
     addresses: impl Iterator<Item = SocketAddr>,
-    (reach, within): (Reach, Duration),
+    (reach, within): (AddressPolicy, Duration),
     nothing: String,
     refused: impl Fn(SocketAddr, io::Error) -> String,
 ) -> Result<SocketAddr, String> {

@@ -19,7 +19,7 @@ use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
-use tare_schema::load::Reach;
+use tare_schema::load::AddressPolicy;
 use tare_schema::plan::{Addressing, Limits};
 use tare_schema::record::EnvironmentRecord;
 use tare_schema::topology::{SiteLink, Topology};
@@ -62,7 +62,7 @@ pub struct LocalOptions {
     /// Seed of jitter and loss on the links between sites.
     pub seed: u64,
     /// Addresses that external parts may have.
-    pub reach: Reach,
+    pub reach: AddressPolicy,
     /// Parent of the keeper's private folder; `None`: `$XDG_RUNTIME_DIR` or `/tmp`.
     pub base: Option<PathBuf>,
 }

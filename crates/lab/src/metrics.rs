@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use tare_schema::counter::CounterSource;
 use tare_schema::external::split;
-use tare_schema::load::Reach;
+use tare_schema::load::AddressPolicy;
 use tare_schema::metrics_source::{MetricsSourceDef, MetricsWay, password};
 use tare_schema::target::JmxDef;
 
@@ -47,7 +47,7 @@ pub struct MetricsReader {
     jmx: JmxDef,
     remote: Vec<String>,
     login: Option<Login>,
-    reach: Reach,
+    reach: AddressPolicy,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -80,7 +80,7 @@ impl MetricsReader {
         target: &Target,
         source: &MetricsSourceDef,
         login: Option<Login>,
-        reach: Reach,
+        reach: AddressPolicy,
     ) -> Result<MetricsReader, LabError> {
         let Some(jmx) = target.def.jmx.clone() else {
             return Err(LabError::Plan(format!(
@@ -130,7 +130,7 @@ impl MetricsReader {
     pub fn open(
         target: &Target,
         source: &MetricsSourceDef,
-        reach: Reach,
+        reach: AddressPolicy,
     ) -> Result<MetricsReader, LabError> {
         let login = source.user.as_ref().map(|user| {
             let (env, file) = (&source.password_env, &source.password_file);

@@ -13,7 +13,7 @@ use std::time::Duration;
 use tare_lab::environment::Reading;
 use tare_lab::metrics::MetricsReader;
 use tare_lab::targets::Target;
-use tare_schema::load::Reach;
+use tare_schema::load::AddressPolicy;
 use tare_schema::metrics_source::MetricsSourceDef;
 
 /// What is read of a page that is served once.
@@ -33,7 +33,7 @@ fn read(page: &'static str) -> Vec<Reading> {
     });
     let kafka = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../targets/kafka");
     let target = Target::load(&kafka).unwrap();
-    let reader = MetricsReader::new(&target, &source, None, Reach::Private).unwrap();
+    let reader = MetricsReader::new(&target, &source, None, AddressPolicy::Private).unwrap();
     let mut all = reader.read(|_| true, Duration::from_secs(60));
     served.join().unwrap();
     all.remove(0).readings.unwrap()

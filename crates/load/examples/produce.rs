@@ -11,8 +11,9 @@ use std::ops::ControlFlow;
 use tare_load::StopHandle;
 use tare_schema::FORMAT_VERSION;
 use tare_schema::load::{
-    Acks, Body, ClientSpec, ConnectionRules, Cores, Endpoint, Expect, ExpectBody, ExpectStatus,
-    LoadPlan, LoadSpec, Mix, Pacing, ProduceSpec, Reach, RequestSpec, Sched, Spin, Stop, Transport,
+    Acks, AddressPolicy, Body, ClientSpec, ConnectionRules, Cores, Endpoint, Expect, ExpectBody,
+    ExpectStatus, LoadPlan, LoadSpec, Mix, Pacing, ProduceSpec, RequestSpec, Sched, Spin, Stop,
+    Transport,
 };
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -49,7 +50,7 @@ fn main() -> Result<(), Box<dyn Error>> {
             addresses: addresses.collect::<Result<_, _>>()?,
             host: "localhost".into(),
         },
-        allowed_addresses: Reach::Private,
+        allowed_addresses: AddressPolicy::Private,
         address_overrides: Vec::new(),
         cores: Cores::Shared,
         cpu_per_exchange_ns: None,

@@ -21,8 +21,8 @@ use tare_load::protocols::http1::client::Http1Client;
 use tare_load::{Progress, StopHandle, run_over};
 use tare_schema::FORMAT_VERSION;
 use tare_schema::load::{
-    Body, ClientSpec, ConnectionRules, Cores, Endpoint, Expect, ExpectBody, ExpectStatus, LoadPlan,
-    LoadSpec, Pacing, Reach, RequestSpec, Sched, Spin, Stop, Transport,
+    AddressPolicy, Body, ClientSpec, ConnectionRules, Cores, Endpoint, Expect, ExpectBody,
+    ExpectStatus, LoadPlan, LoadSpec, Pacing, RequestSpec, Sched, Spin, Stop, Transport,
 };
 
 /// The first ones meet cold caches on both sides, alike with and without delay, but not equally many of all.
@@ -162,7 +162,7 @@ fn plan(address: SocketAddr, rate_per_s: f64, seconds: f64, behaviour: &str) -> 
             addresses: vec![address],
             host: address.to_string(),
         },
-        allowed_addresses: Reach::Private,
+        allowed_addresses: AddressPolicy::Private,
         address_overrides: Vec::new(),
         cores: Cores::Shared,
         cpu_per_exchange_ns: None,

@@ -7,7 +7,7 @@ use std::fmt;
 use std::net::SocketAddr;
 
 use tare_schema::agent::{Acknowledged, ErrorSource};
-use tare_schema::load::OutOfReach;
+use tare_schema::load::AddressNotAllowed;
 
 use crate::tls::TlsFailure;
 
@@ -209,7 +209,7 @@ pub enum Closed {
     /// The peer responded to a request not sent yet, or does not read our protocol replies.
     RepliesUnread,
     /// The plan does not allow connections to this address: no attempt was made.
-    OutOfReach(OutOfReach),
+    AddressNotAllowed(AddressNotAllowed),
     /// A TLS error, in the handshake or later.
     Tls(TlsFailure),
     /// Another error of the operating system, by its errno.
@@ -231,7 +231,9 @@ impl Closed {
                 ErrorClass::of("too-many-open-files", ErrorSource::Environment)
             }
             Closed::RepliesUnread => ErrorClass::MALFORMED,
-            Closed::OutOfReach(_) => ErrorClass::of("address-not-allowed", ErrorSource::Client),
+            Closed::AddressNotAllowed(_) => {
+                ErrorClass::of("address-not-allowed", ErrorSource::Client)
+            }
             Closed::Tls(failure) => failure.class(),
             Closed::Other(_) => ErrorClass::of("os-error", ErrorSource::Environment),
         }
@@ -274,7 +276,7 @@ impl fmt::Display for Closed {
             Closed::RepliesUnread => f.write_str(
                 "the server sends but does not read requests: check the server",
             ),
-            Closed::OutOfReach(refused) => refused.fmt(f),
+            Closed::AddressNotAllowed(refused) => refused.fmt(f),
             Closed::Tls(failure) => failure.fmt(f),
             Closed::Other(number) => write!(f, "{}", std::io::Error::from_raw_os_error(*number)),
         }

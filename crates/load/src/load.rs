@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use tare_schema::FORMAT_VERSION;
 use tare_schema::load::{
-    Body, ClientSpec, Cores, Endpoint, Expect, ExpectBody, ExpectStatus, LoadPlan, LoadSpec,
-    Pacing, Reach, RequestSpec, Stop, TemplateMode, ThinkDistribution,
+    AddressPolicy, Body, ClientSpec, Cores, Endpoint, Expect, ExpectBody, ExpectStatus, LoadPlan,
+    LoadSpec, Pacing, RequestSpec, Stop, TemplateMode, ThinkDistribution,
 };
 use thiserror::Error;
 
@@ -64,7 +64,7 @@ impl Load {
                 addresses: resolve(&host)?,
                 host,
             },
-            allowed_addresses: Reach::Public,
+            allowed_addresses: AddressPolicy::Public,
             address_overrides: Vec::new(),
             cores: Cores::Shared,
             cpu_per_exchange_ns: None,

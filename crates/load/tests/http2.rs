@@ -14,8 +14,9 @@ use tare_load::protocols::http2::Http2Options;
 use tare_load::{LoadError, Outcome, StopHandle, run};
 use tare_schema::FORMAT_VERSION;
 use tare_schema::load::{
-    Body, CallSpec, ClientSpec, ConnectionRules, Cores, Endpoint, Expect, ExpectBody, ExpectStatus,
-    LoadPlan, LoadSpec, Pacing, Reach, RequestSpec, Sched, Spin, Stop, Transport,
+    AddressPolicy, Body, CallSpec, ClientSpec, ConnectionRules, Cores, Endpoint, Expect,
+    ExpectBody, ExpectStatus, LoadPlan, LoadSpec, Pacing, RequestSpec, Sched, Spin, Stop,
+    Transport,
 };
 
 fn measure(
@@ -33,7 +34,7 @@ fn measure(
             addresses: vec![nginx.address],
             host: "localhost".into(),
         },
-        allowed_addresses: Reach::Private,
+        allowed_addresses: AddressPolicy::Private,
         address_overrides: Vec::new(),
         cores: Cores::Shared,
         cpu_per_exchange_ns: None,

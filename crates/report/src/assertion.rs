@@ -1,7 +1,7 @@
 //! Assertions of the experiment, evaluated on the intervals of the run.
 
 use tare_schema::metric::Metric;
-use tare_schema::plan::{Asserted, Assertion, Compare, Plan};
+use tare_schema::plan::{Assertion, AssertionSubject, Compare, Plan};
 use tare_schema::view::{
     AssertionOutcome, AssertionView, Family, Interval, Outcome, Overhead, Table, TableCell,
 };
@@ -90,7 +90,7 @@ impl AssertionJudge<'_> {
         let is = |asked: &Option<String>, name: &str| asked.as_ref().is_none_or(|one| one == name);
         let adds = matches!(
             self.assertion.of,
-            Asserted::Added(_) | Asserted::AddedShare(_)
+            AssertionSubject::Added(_) | AssertionSubject::AddedShare(_)
         );
         let was_run = |arm: &str| self.trials.cells.keys().any(|(name, _)| name == arm);
         let cells = self.plan.cells.iter();
@@ -116,14 +116,14 @@ impl AssertionJudge<'_> {
 
     fn cell(&self, cell: &CellName) -> Judgement {
         match self.assertion.of {
-            Asserted::Value(metric) => self.value(cell, metric),
-            Asserted::Added(metric) => {
+            AssertionSubject::Value(metric) => self.value(cell, metric),
+            AssertionSubject::Added(metric) => {
                 self.added(cell, metric, |one| (one.added, one.added_text.clone(), 0.0))
             }
-            Asserted::AddedShare(metric) => {
+            AssertionSubject::AddedShare(metric) => {
                 self.added(cell, metric, |one| (one.ratio, one.ratio_text.clone(), 1.0))
             }
-            Asserted::Errors => match failures::errors(self.trials, cell) {
+            AssertionSubject::Errors => match failures::errors(self.trials, cell) {
                 Some(share) => self.judge_interval(&share, quantity::share(&share)),
                 None => undecided("there were no exchanges"),
             },

@@ -153,10 +153,10 @@ pub fn estimate(plan: &Plan, times: &Times) -> Estimate {
 
 /// Time to measure the capacity.
 fn capacity(plan: &Plan, times: &Times) -> Duration {
-    if !plan.may_leave_levels_out() {
+    if !plan.may_skip_levels() {
         return Duration::ZERO;
     }
-    let heaviest = plan.heaviest_arms();
+    let heaviest = plan.arms_with_most_proxies();
     let arms = plan.arms.iter();
     arms.filter(|arm| heaviest.contains(&arm.name.as_str()))
         .map(|arm| {

@@ -6,7 +6,7 @@ use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
 use std::path::Path;
 
 /// Flags of `open` for an untrusted file: symbolic links are not followed, and opening a FIFO does not block.
-pub const WARY: i32 = libc::O_NOFOLLOW | libc::O_NONBLOCK;
+pub const OPEN_UNTRUSTED: i32 = libc::O_NOFOLLOW | libc::O_NONBLOCK;
 
 /// Limit for a JSON file of a run; records have some kilobytes.
 pub const JSON_BYTES_MAX: u64 = 64 << 20;
@@ -23,7 +23,7 @@ pub fn open_regular(path: &Path, bytes_max: u64) -> io::Result<Take<File>> {
     check(path, &path.symlink_metadata()?, bytes_max)?;
     let file = OpenOptions::new()
         .read(true)
-        .custom_flags(WARY)
+        .custom_flags(OPEN_UNTRUSTED)
         .open(path)?;
     // The file may have been replaced in between.
     check(path, &file.metadata()?, bytes_max)?;

@@ -80,7 +80,7 @@ fn as_json(plan: &Plan, earlier: &Earlier, times: &Times, known: Option<&Capacit
             "block_ns": ns(estimate.block),
             "total_min_ns": ns(estimate.total.map(|total| total.0)),
             "total_max_ns": ns(estimate.total.map(|total| total.1)),
-            "levels_may_be_left_out": kept.may_leave_levels_out(),
+            "levels_may_be_left_out": kept.may_skip_levels(),
             "starts_not_yet_timed": times.unknown(plan),
         },
         "minimum_detectable": detectable,

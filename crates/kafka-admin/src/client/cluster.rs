@@ -230,7 +230,7 @@ impl Cluster {
                     // down.
                     let is_down = matches!(
                         error,
-                        ClientError::Refused(..) | ClientError::OutOfReach(..)
+                        ClientError::Refused(..) | ClientError::AddressNotAllowed(..)
                     );
                     if is_final || is_down || !patience.wait() {
                         return Err(error);

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use tare_kafka::frame::FrameError;
-use tare_schema::load::OutOfReach;
+use tare_schema::load::AddressNotAllowed;
 
 use super::address::Address;
 use super::versions::NoCommonVersion;
@@ -24,7 +24,7 @@ pub enum ClientError {
     #[error(
         "connecting to broker {0} is not allowed: {1}, or change what it advertises (advertised.listeners)"
     )]
-    OutOfReach(Address, OutOfReach),
+    AddressNotAllowed(Address, AddressNotAllowed),
     /// The connection attempt failed.
     #[error(
         "no connection to broker {0}: {1}; check that it is up and that this is a listener of it"

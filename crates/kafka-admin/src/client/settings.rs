@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tare_kafka::sasl::Credentials;
-use tare_schema::load::{Identity, Reach, Trust};
+use tare_schema::load::{AddressPolicy, Identity, Trust};
 
 /// Connection settings.
 #[derive(Debug, Clone)]
@@ -21,7 +21,7 @@ pub struct Settings {
     /// How TCP connections are opened.
     pub connector: Connector,
     /// Which addresses may be connected to, including those that brokers advertise.
-    pub reach: Reach,
+    pub reach: AddressPolicy,
     /// Timeout of opening a connection: TCP, TLS, SASL and ApiVersions together.
     pub connect_timeout: Duration,
     /// Timeout of one request.
@@ -35,7 +35,7 @@ impl Default for Settings {
             tls: None,
             sasl: None,
             connector: Connector::Direct,
-            reach: Reach::Private,
+            reach: AddressPolicy::Private,
             connect_timeout: Duration::from_secs(10),
             request_timeout: Duration::from_secs(30),
         }

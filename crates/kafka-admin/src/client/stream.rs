@@ -30,7 +30,7 @@ impl DeadlineStream {
         let mut last = unknown("it has no address".to_owned());
         for one in found {
             if let Err(refused) = settings.reach.check(one.ip()) {
-                last = ClientError::OutOfReach(broker.clone(), refused);
+                last = ClientError::AddressNotAllowed(broker.clone(), refused);
                 continue;
             }
             let remaining = deadline.saturating_duration_since(Instant::now());

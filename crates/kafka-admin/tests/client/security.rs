@@ -304,7 +304,10 @@ fn a_public_address_that_a_broker_advertises_is_not_dialled_and_gets_no_password
     let error = cluster
         .request_to(1, &MetadataRequest::default(), i16::MAX)
         .unwrap_err();
-    assert!(matches!(error, ClientError::OutOfReach(..)), "{error}");
+    assert!(
+        matches!(error, ClientError::AddressNotAllowed(..)),
+        "{error}"
+    );
     let words = error.to_string();
     for part in [
         "203.0.113.7:9092",

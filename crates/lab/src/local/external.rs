@@ -10,7 +10,7 @@ use tare_kafka::sasl::Credentials;
 use tare_kafka_admin::client::{Address, Cluster, Settings, Tls};
 use tare_schema::counter::CounterSource;
 use tare_schema::external::{External, ExternalMetrics, split};
-use tare_schema::load::{self, Reach};
+use tare_schema::load::{self, AddressPolicy};
 use tare_schema::named::password_in;
 use tare_schema::protocol;
 use tare_schema::text::shown;
@@ -48,7 +48,7 @@ impl ResolvedNames {
     pub fn find(
         &mut self,
         topology: &Topology,
-        reach: Reach,
+        reach: AddressPolicy,
         targets: &Targets,
     ) -> Result<BTreeMap<String, ExternalAddress>, LabError> {
         let mut all = BTreeMap::new();
@@ -82,7 +82,7 @@ impl ResolvedNames {
     }
 
     /// The first address of a name that may be called and accepts a connection.
-    fn resolve(&mut self, at: &str, reach: Reach) -> Result<SocketAddr, String> {
+    fn resolve(&mut self, at: &str, reach: AddressPolicy) -> Result<SocketAddr, String> {
         if let Some(known) = self.0.get(at) {
             return Ok(*known);
         }
@@ -99,7 +99,11 @@ impl ResolvedNames {
     }
 
     /// Replaces the host of a counter's URL by its resolved address.
-    fn resolve_url(&mut self, from: &mut CounterSource, reach: Reach) -> Result<(), String> {
+    fn resolve_url(
+        &mut self,
+        from: &mut CounterSource,
+        reach: AddressPolicy,
+    ) -> Result<(), String> {
         let url = match from {
             CounterSource::Prometheus(page) => &mut page.url,
             CounterSource::Json(page) => &mut page.url,
@@ -219,7 +223,7 @@ impl ExternalReader {
 pub(super) fn brokers(
     found: &BTreeMap<String, ExternalAddress>,
     part: &str,
-    reach: Reach,
+    reach: AddressPolicy,
 ) -> Result<Option<(Vec<Address>, Settings)>, LabError> {
     let of_part = || found.values().filter(|found| found.def.part == part);
     let Some(first) = of_part().next() else {
@@ -233,7 +237,7 @@ pub(super) fn brokers(
     Ok(Some((at.collect(), settings(&first.def, reach)?)))
 }
 
-fn settings(def: &External, reach: Reach) -> Result<Settings, LabError> {
+fn settings(def: &External, reach: AddressPolicy) -> Result<Settings, LabError> {
     let sasl = def.sasl.as_ref().map(|login| -> Result<_, String> {
         Ok(Credentials {
             mechanism: login.mechanism.parse()?,
@@ -269,7 +273,7 @@ pub(super) fn read_metrics(found: &BTreeMap<String, ExternalAddress>) -> Result<
 pub(super) fn check_brokers(
     topology: &Topology,
     found: &BTreeMap<String, ExternalAddress>,
-    reach: Reach,
+    reach: AddressPolicy,
 ) -> Result<(), LabError> {
     let mut asked: Vec<&str> = Vec::new();
     for one in found.values() {
@@ -333,7 +337,7 @@ mod tests {
         let mut names = ResolvedNames::default();
         let topology = topology(&at, &format!("http://{at}/metrics?a=b"));
         let found = names
-            .find(&topology, Reach::Private, &Targets::default())
+            .find(&topology, AddressPolicy::Private, &Targets::default())
             .unwrap();
         let server = &found["server"];
         assert_eq!(server.address, address);
@@ -346,7 +350,7 @@ mod tests {
         // What was found stays found; whether it answers is another question.
         assert_eq!(
             names
-                .find(&topology, Reach::Private, &Targets::default())
+                .find(&topology, AddressPolicy::Private, &Targets::default())
                 .unwrap()["server"]
                 .address,
             address
@@ -367,8 +371,11 @@ mod tests {
             ("169.254.169.254:80", "link-local"),
         ] {
             let topology = topology(at, "http://127.0.0.1:1/");
-            let said =
-                ResolvedNames::default().find(&topology, Reach::Private, &Targets::default());
+            let said = ResolvedNames::default().find(
+                &topology,
+                AddressPolicy::Private,
+                &Targets::default(),
+            );
             let said = said.unwrap_err().to_string();
             assert!(
                 said.starts_with(&format!("server (external, {at}): ")),
@@ -389,7 +396,7 @@ mod tests {
         ] {
             let said = ResolvedNames::default().find(
                 &topology(&at, url),
-                Reach::Private,
+                AddressPolicy::Private,
                 &Targets::default(),
             );
             assert!(said.is_err(), "{url}");

@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use tare_schema::load::{
-    self, AddressOverride, Body, Endpoint, LoadPlan, Reach, RequestSpec, Resumption, TlsSpec,
-    TlsVersion, Transport, Trust,
+    self, AddressOverride, AddressPolicy, Body, Endpoint, LoadPlan, RequestSpec, Resumption,
+    TlsSpec, TlsVersion, Transport, Trust,
 };
 use tare_schema::plan::{Ask, PreparedTopic};
 use tare_schema::topology::Security;
@@ -40,7 +40,7 @@ pub(crate) struct PlacedTestBed {
     pub tare: PathBuf,
     /// External parts by their names in routes, and the addresses they may have.
     pub external: BTreeMap<String, ExternalAddress>,
-    pub reach: Reach,
+    pub reach: AddressPolicy,
 }
 
 impl PlacedTestBed {

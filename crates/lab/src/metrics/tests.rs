@@ -37,7 +37,7 @@ fn reader(way: MetricsWay, at: &str, login: Option<Login>) -> Result<MetricsRead
         MetricsWay::Jmx => &mut source.jmx,
     };
     list.push(at.to_owned());
-    MetricsReader::new(&target(), &source, login, Reach::Private)
+    MetricsReader::new(&target(), &source, login, AddressPolicy::Private)
 }
 
 const LONG: Duration = Duration::from_secs(60);

@@ -14,7 +14,7 @@ use tare_lab::environment::TestBedPlan;
 use tare_lab::fetch::Fetcher;
 use tare_lab::local::{Local, LocalOptions};
 use tare_lab::targets::Targets;
-use tare_schema::load::Reach;
+use tare_schema::load::AddressPolicy;
 use tare_schema::plan::{Addressing, Placement};
 use tare_schema::topology::Security;
 
@@ -171,7 +171,7 @@ impl Rig {
             site_links: Vec::new(),
             limits: BTreeMap::new(),
             seed: 1,
-            reach: Reach::Private,
+            reach: AddressPolicy::Private,
             base: Some(self.path("base")),
         }
     }

@@ -6,7 +6,7 @@ use std::fmt::Display;
 use tare_schema::FORMAT_VERSION;
 use tare_schema::load::session::SESSION_NAME;
 use tare_schema::load::{
-    LoadPlan, OutOfReach, Pacing, RateProfile, RequestSpec, Rows, Stop, Transport,
+    AddressNotAllowed, LoadPlan, Pacing, RateProfile, RequestSpec, Rows, Stop, Transport,
 };
 use thiserror::Error;
 
@@ -34,7 +34,7 @@ pub enum PlanError {
     Version { found: u32 },
     /// An address of the plan that the plan does not allow.
     #[error(transparent)]
-    Reach(#[from] OutOfReach),
+    AddressPolicy(#[from] AddressNotAllowed),
     #[error("{what} is {value}, but must be {must}")]
     Number {
         what: &'static str,

@@ -5,7 +5,7 @@ use std::sync::mpsc::{Receiver, Sender};
 use std::time::Duration;
 
 use tare_schema::load::{
-    LoadPlan, LoadSpec, Order, Pacing, Reach, Stop, ThinkDistribution, Transport,
+    AddressPolicy, LoadPlan, LoadSpec, Order, Pacing, Stop, ThinkDistribution, Transport,
 };
 use tare_stats::random::Random;
 
@@ -30,7 +30,7 @@ pub(crate) struct Setup {
     pub(crate) workers: u32,
     pub(crate) connections: u32,
     pub(crate) addresses: Arc<[std::net::SocketAddr]>,
-    reach: Reach,
+    reach: AddressPolicy,
     pub(crate) start_timing: StartTiming,
     shared: Arc<SharedCount>,
     tls: Option<TlsClient>,

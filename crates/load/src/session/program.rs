@@ -5,7 +5,7 @@ use std::sync::Arc;
 use tare_schema::load::session::{
     Branch, Condition, Cookies, Missing, OnFailure, RequestStep, SessionStep, Source, StepAction,
 };
-use tare_schema::load::template::Braces;
+use tare_schema::load::template::Delimiter;
 use tare_schema::load::{SessionSpec, Table};
 
 use super::json::Pointer;
@@ -188,7 +188,7 @@ impl Compiler<'_> {
                 for (name, text) in values {
                     let mut template = Template::default();
                     let mut names = names(self.tables, &mut self.program);
-                    let added = template.add(text, Braces::Double, Escaping::Text, &mut names);
+                    let added = template.add(text, Delimiter::Double, Escaping::Text, &mut names);
                     added.map_err(|error| (format!("set {name}"), error.into()))?;
                     let variable = self.variable(name);
                     self.push(Op::Set { variable, template });

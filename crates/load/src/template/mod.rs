@@ -10,7 +10,9 @@ mod value;
 use std::sync::Arc;
 
 use tare_schema::load::Table;
-use tare_schema::load::template::{Braces, Encoding, Piece as Parsed, TemplateError, With, parse};
+use tare_schema::load::template::{
+    Delimiter, Encoding, Piece as Parsed, TemplateError, With, parse,
+};
 use thiserror::Error;
 
 pub use date::{Moment, days_from_civil, write_date};
@@ -120,7 +122,7 @@ impl Template {
     pub fn add(
         &mut self,
         text: &str,
-        braces: Braces,
+        braces: Delimiter,
         escaping: Escaping,
         names: &mut Names<'_>,
     ) -> Result<(), CompileError> {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use proptest::prelude::*;
-use tare_schema::load::template::Braces;
+use tare_schema::load::template::Delimiter;
 use tare_schema::load::{Rows, Table};
 
 use super::*;
@@ -21,7 +21,7 @@ fn template(text: &str, escaping: Escaping, variables: &mut Vec<String>) -> Temp
         cycles: &mut cycles,
     };
     template
-        .add(text, Braces::Double, escaping, &mut names)
+        .add(text, Delimiter::Double, escaping, &mut names)
         .unwrap();
     template
 }
@@ -138,14 +138,14 @@ fn a_row_with_a_line_break_is_refused_where_it_would_be_a_header() {
         cycles: &mut cycles,
     };
     let mut add =
-        |escaping| Template::default().add("{users.name}", Braces::Single, escaping, &mut names);
+        |escaping| Template::default().add("{users.name}", Delimiter::Single, escaping, &mut names);
     assert!(matches!(
         add(Escaping::Header),
         Err(CompileError::Unsendable(_))
     ));
     assert!(add(Escaping::Path).is_ok());
     let unknown =
-        Template::default().add("{users.age}", Braces::Single, Escaping::Path, &mut names);
+        Template::default().add("{users.age}", Delimiter::Single, Escaping::Path, &mut names);
     assert!(matches!(unknown, Err(CompileError::Column { .. })));
 }
 

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender};
 
 use mio::{Poll, Token, Waker};
-use tare_schema::load::Reach;
+use tare_schema::load::AddressPolicy;
 
 use meter::UsageMeter;
 pub use reporting::{ConnectionsOpened, Tick, WorkerEnd, WorkerMessage};
@@ -71,7 +71,7 @@ pub struct WorkerPlan {
     /// TLS, if it is used.
     pub tls: Option<TlsClient>,
     /// Addresses that may be connected to.
-    pub reach: Reach,
+    pub reach: AddressPolicy,
     /// Start, end and abort.
     pub(crate) control: Arc<Control>,
     /// Channel for messages to the aggregator.

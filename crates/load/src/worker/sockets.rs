@@ -9,7 +9,7 @@ use mio::unix::SourceFd;
 use mio::{Interest, Registry, Token};
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, SendFlags, Shutdown, SocketFlags, SocketType, sockopt};
-use tare_schema::load::Reach;
+use tare_schema::load::AddressPolicy;
 
 use super::tls_state::{TlsLayer, TlsState};
 use crate::client::{Closed, ConnId, Connected, REPLY_BYTES_MAX, Stamp, StampSource, Written};
@@ -71,7 +71,7 @@ pub struct Sockets {
     registry: Registry,
     slots: Vec<Slot>,
     failed: Vec<(SocketKey, Closed)>,
-    reach: Reach,
+    reach: AddressPolicy,
     pub(super) kind: SocketKind,
     pub(super) tls: Option<TlsState>,
     /// Bytes sent.
@@ -88,7 +88,7 @@ impl Sockets {
         kind: SocketKind,
         connections: usize,
         tls: Option<TlsClient>,
-        reach: Reach,
+        reach: AddressPolicy,
     ) -> Self {
         Self {
             registry,
@@ -447,7 +447,7 @@ impl ConnectionIo for Sockets {
         let key = self.key(conn);
         // Checked here because every protocol connects through this function, wherever the address is from.
         if let Err(refused) = self.reach.check(address.ip()) {
-            return self.fail(key, Closed::OutOfReach(refused));
+            return self.fail(key, Closed::AddressNotAllowed(refused));
         }
         match self.begin(key, address) {
             Ok(socket) => self.slots[at].socket = Some(socket),

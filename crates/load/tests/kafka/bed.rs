@@ -20,10 +20,10 @@ use tare_load::{LoadError, Outcome, Progress, StopHandle};
 use tare_schema::FORMAT_VERSION;
 use tare_schema::agent::{Acknowledged, Sample};
 use tare_schema::load::{
-    Body, ClientOptions, ClientSpec, ConnectionRules, Cores, Endpoint, Expect, ExpectBody,
-    ExpectStatus, FetchDepth, FetchFrom, FetchShare, FetchSpec, FetchUntil, LoadPlan, LoadSpec,
-    LoginSpec, Mix, Pacing, ProduceSpec, Reach, RequestSpec, Resumption, Sched, SerialSpec, Spin,
-    Stop, TlsSpec, TlsVersion, Transport, Trust,
+    AddressPolicy, Body, ClientOptions, ClientSpec, ConnectionRules, Cores, Endpoint, Expect,
+    ExpectBody, ExpectStatus, FetchDepth, FetchFrom, FetchShare, FetchSpec, FetchUntil, LoadPlan,
+    LoadSpec, LoginSpec, Mix, Pacing, ProduceSpec, RequestSpec, Resumption, Sched, SerialSpec,
+    Spin, Stop, TlsSpec, TlsVersion, Transport, Trust,
 };
 use tare_test_cluster::Cluster;
 
@@ -213,7 +213,7 @@ fn plan(at: &[SocketAddr], topic: &str, client: ClientSpec) -> LoadPlan {
             addresses: at.to_vec(),
             host: at[0].ip().to_string(),
         },
-        allowed_addresses: Reach::Private,
+        allowed_addresses: AddressPolicy::Private,
         address_overrides: Vec::new(),
         cores: Cores::Shared,
         cpu_per_exchange_ns: None,

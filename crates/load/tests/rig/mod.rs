@@ -19,8 +19,8 @@ use std::time::Duration;
 use tare_load::{LoadError, Outcome, Progress, StopHandle, run};
 use tare_schema::FORMAT_VERSION;
 use tare_schema::load::{
-    Body, ClientSpec, ConnectionRules, Cores, Endpoint, Expect, ExpectBody, ExpectStatus, LoadPlan,
-    LoadSpec, Pacing, Reach, RequestSpec, Sched, Spin, Stop, Transport,
+    AddressPolicy, Body, ClientSpec, ConnectionRules, Cores, Endpoint, Expect, ExpectBody,
+    ExpectStatus, LoadPlan, LoadSpec, Pacing, RequestSpec, Sched, Spin, Stop, Transport,
 };
 
 pub const MS: u64 = 1_000_000;
@@ -36,7 +36,7 @@ pub fn plan(address: SocketAddr) -> LoadPlan {
             addresses: vec![address],
             host: "test".into(),
         },
-        allowed_addresses: Reach::Private,
+        allowed_addresses: AddressPolicy::Private,
         address_overrides: Vec::new(),
         cores: Cores::Shared,
         cpu_per_exchange_ns: None,

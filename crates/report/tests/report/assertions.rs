@@ -2,13 +2,18 @@
 
 use tare_schema::agent::ErrorSource;
 use tare_schema::metric::Metric;
-use tare_schema::plan::{Asserted, Assertion, Comparison, Plan};
+use tare_schema::plan::{Assertion, AssertionSubject, Comparison, Plan};
 use tare_schema::view::{AssertionOutcome, SentenceKind, View};
 
 use crate::fixture::SampleRun;
 use crate::{failures, sentences, view_of};
 
-fn asserted(arm: Option<&str>, of: Asserted, comparison: Comparison, limit: f64) -> Assertion {
+fn asserted(
+    arm: Option<&str>,
+    of: AssertionSubject,
+    comparison: Comparison,
+    limit: f64,
+) -> Assertion {
     Assertion {
         text: format!("{of:?} {limit}"),
         arm: arm.map(String::from),
@@ -26,27 +31,37 @@ fn outcomes(view: &View) -> Vec<AssertionOutcome> {
 /// Both sidecars with mTLS add 0.31 ms to a median of 0.4 ms, with an interval of about ± 0.02 ms.
 fn claims(plan: &mut Plan) {
     let arm = Some("both-sidecars-mtls");
-    let median = Asserted::Added(Metric::Median);
+    let median = AssertionSubject::Added(Metric::Median);
     plan.assertions = vec![
         asserted(arm, median, Comparison::Below, 400_000.0),
         asserted(arm, median, Comparison::Below, 315_000.0),
         asserted(arm, median, Comparison::Below, 200_000.0),
         asserted(
             arm,
-            Asserted::AddedShare(Metric::Median),
+            AssertionSubject::AddedShare(Metric::Median),
             Comparison::AtMost,
             0.9,
         ),
         asserted(
             arm,
-            Asserted::AddedShare(Metric::Median),
+            AssertionSubject::AddedShare(Metric::Median),
             Comparison::Above,
             0.9,
         ),
-        asserted(None, Asserted::Value(Metric::P99), Comparison::Below, 2e6),
-        asserted(None, Asserted::Value(Metric::P99), Comparison::Below, 0.8e6),
-        asserted(None, Asserted::Errors, Comparison::Below, 0.001),
-        asserted(None, Asserted::Errors, Comparison::Below, 0.000_01),
+        asserted(
+            None,
+            AssertionSubject::Value(Metric::P99),
+            Comparison::Below,
+            2e6,
+        ),
+        asserted(
+            None,
+            AssertionSubject::Value(Metric::P99),
+            Comparison::Below,
+            0.8e6,
+        ),
+        asserted(None, AssertionSubject::Errors, Comparison::Below, 0.001),
+        asserted(None, AssertionSubject::Errors, Comparison::Below, 0.000_01),
     ];
 }
 

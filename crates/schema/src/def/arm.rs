@@ -75,7 +75,7 @@ impl SubjectDef {
 #[schemars(extend("x-word" = "sidecars"))]
 pub struct SidecarDef {
     /// Parts with a sidecar: a list of names, `services` (every part of that kind) or `all` (clients as well).
-    pub on: OnDef,
+    pub on: PartSelector,
     /// Target of the proxy: the name of a target folder.
     pub proxy: Name,
     /// Security between two sidecars: `plaintext` or `mtls`. Default: plaintext.
@@ -96,9 +96,9 @@ pub struct SidecarDef {
 /// Parts by kind or by name.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(untagged)]
-pub enum OnDef {
+pub enum PartSelector {
     /// All parts of a kind.
-    Word(OnWord),
+    Word(PartGroup),
     /// The parts with these names.
     Parts(#[schemars(length(min = 1))] Vec<Name>),
 }
@@ -106,7 +106,7 @@ pub enum OnDef {
 /// A kind of parts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-pub enum OnWord {
+pub enum PartGroup {
     /// Every service.
     Services,
     /// Every service and every client.

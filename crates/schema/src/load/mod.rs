@@ -23,7 +23,7 @@ pub use grpc::{CallKind, CallSpec, Deadline, MessagePace};
 pub use pacing::{AtEnd, Interarrival, Pacing, RateStep, Shard, ThinkDistribution};
 pub use produce::{Acks, Codec, Keys, LoginSpec, Partitioner, Payloads, ProduceSpec, SerialSpec};
 pub use profile::RateProfile;
-pub use reach::{OutOfReach, Reach};
+pub use reach::{AddressNotAllowed, AddressPolicy};
 pub use request::{Body, Expect, ExpectBody, ExpectStatus, RequestSpec, TemplateMode};
 pub use session::SessionSpec;
 pub use transport::{Identity, Resumption, TlsSpec, TlsVersion, Transport, Trust};
@@ -44,7 +44,7 @@ pub struct LoadPlan {
     pub endpoint: Endpoint,
     /// Addresses that may be connected to: those of the endpoint, and those that servers advertise.
     #[serde(default)]
-    pub allowed_addresses: Reach,
+    pub allowed_addresses: AddressPolicy,
     /// Servers (brokers) that are reached at another address than they advertise.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub address_overrides: Vec<AddressOverride>,

@@ -10,7 +10,7 @@ use thiserror::Error;
 /// resolution, or a broker's advertised address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-pub enum Reach {
+pub enum AddressPolicy {
     /// Loopback and private addresses only.
     #[default]
     Private,
@@ -18,24 +18,24 @@ pub enum Reach {
     Public,
 }
 
-impl From<bool> for Reach {
+impl From<bool> for AddressPolicy {
     fn from(allow_public: bool) -> Self {
         match allow_public {
-            true => Reach::Public,
-            false => Reach::Private,
+            true => AddressPolicy::Public,
+            false => AddressPolicy::Private,
         }
     }
 }
 
-impl Reach {
+impl AddressPolicy {
     /// Whether an address may be connected to.
     ///
     /// # Errors
     /// If it may not.
-    pub fn check(self, address: IpAddr) -> Result<(), OutOfReach> {
+    pub fn check(self, address: IpAddr) -> Result<(), AddressNotAllowed> {
         match self {
-            Reach::Private if !is_private(address) => Err(OutOfReach { address }),
-            Reach::Private | Reach::Public => Ok(()),
+            AddressPolicy::Private if !is_private(address) => Err(AddressNotAllowed { address }),
+            AddressPolicy::Private | AddressPolicy::Public => Ok(()),
         }
     }
 }
@@ -46,7 +46,7 @@ impl Reach {
     "{address} is {}; with their consent add --allow-public-target",
     what_is(.address)
 )]
-pub struct OutOfReach {
+pub struct AddressNotAllowed {
     /// The refused address.
     pub address: IpAddr,
 }
@@ -80,8 +80,8 @@ fn is_private(address: IpAddr) -> bool {
 mod tests {
     use super::*;
 
-    fn check(address: &str) -> Result<(), OutOfReach> {
-        Reach::Private.check(address.parse().unwrap())
+    fn check(address: &str) -> Result<(), AddressNotAllowed> {
+        AddressPolicy::Private.check(address.parse().unwrap())
     }
 
     #[test]
@@ -153,7 +153,7 @@ mod tests {
         ] {
             let refused = check(other).expect_err(other).to_string();
             assert!(refused.contains("--allow-public-target"), "{refused}");
-            assert!(Reach::Public.check(other.parse().unwrap()).is_ok());
+            assert!(AddressPolicy::Public.check(other.parse().unwrap()).is_ok());
         }
     }
 

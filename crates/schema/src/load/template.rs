@@ -32,7 +32,7 @@ pub struct Fill {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Encoding {
     /// For its context: percent-encoded in a path or form, escaped in JSON.
-    Fitting,
+    Contextual,
     /// As it is (`raw:`).
     Raw,
 }
@@ -84,7 +84,7 @@ pub enum With {
 
 /// Delimiters of placeholders.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Braces {
+pub enum Delimiter {
     /// `{uuid}`: known words only; other braces are text.
     Single,
     /// `{{ name }}`.
@@ -108,10 +108,10 @@ fn no_name(text: &str) -> TemplateError {
 ///
 /// # Errors
 /// If a placeholder is invalid.
-pub fn parse(text: &str, braces: Braces) -> Result<Vec<Piece>, TemplateError> {
+pub fn parse(text: &str, braces: Delimiter) -> Result<Vec<Piece>, TemplateError> {
     let (open, close) = match braces {
-        Braces::Single => ("{", "}"),
-        Braces::Double => ("{{", "}}"),
+        Delimiter::Single => ("{", "}"),
+        Delimiter::Double => ("{{", "}}"),
     };
     let mut pieces = Vec::new();
     let mut literal = String::new();
@@ -120,16 +120,16 @@ pub fn parse(text: &str, braces: Braces) -> Result<Vec<Piece>, TemplateError> {
         literal.push_str(&rest[..at]);
         let inside = &rest[at + open.len()..];
         let place = match (inside.find(close), braces) {
-            (Some(end), Braces::Single) => {
+            (Some(end), Delimiter::Single) => {
                 let words = &inside[..end];
                 is_known(words)
                     .then(|| fill(words))
                     .transpose()?
                     .map(|fill| (fill, end))
             }
-            (Some(end), Braces::Double) => Some((fill(&inside[..end])?, end)),
-            (None, Braces::Single) => None,
-            (None, Braces::Double) => {
+            (Some(end), Delimiter::Double) => Some((fill(&inside[..end])?, end)),
+            (None, Delimiter::Single) => None,
+            (None, Delimiter::Double) => {
                 return Err(TemplateError(format!(
                     "{{{{ in {text:?} has no }}}} behind it"
                 )));
@@ -172,7 +172,7 @@ fn fill(words: &str) -> Result<Fill, TemplateError> {
     let words = words.trim();
     let (words, encoding) = match words.strip_prefix("raw:") {
         Some(rest) => (rest.trim(), Encoding::Raw),
-        None => (words, Encoding::Fitting),
+        None => (words, Encoding::Contextual),
     };
     Ok(Fill {
         with: with(words)?,
@@ -296,7 +296,7 @@ pub fn is_name(text: &str) -> bool {
 mod tests {
     use super::*;
 
-    fn fills(text: &str, braces: Braces) -> Vec<With> {
+    fn fills(text: &str, braces: Delimiter) -> Vec<With> {
         let pieces = parse(text, braces).unwrap();
         let fill = |piece| match piece {
             Piece::Fill(fill) => Some(fill.with),
@@ -316,8 +316,8 @@ mod tests {
                 digits: 1,
             },
         ];
-        assert_eq!(fills(body, Braces::Single), expected);
-        let whole: String = parse(body, Braces::Single)
+        assert_eq!(fills(body, Delimiter::Single), expected);
+        let whole: String = parse(body, Delimiter::Single)
             .unwrap()
             .iter()
             .map(|piece| match piece {
@@ -330,7 +330,7 @@ mod tests {
 
     #[test]
     fn every_source_is_read_with_its_parameters() {
-        let read = |text: &str| fills(text, Braces::Double).remove(0);
+        let read = |text: &str| fills(text, Delimiter::Double).remove(0);
         assert_eq!(read("{{seq}}"), With::Seq);
         assert_eq!(read("{{ hex:16 }}"), With::Hex { digits: 16 });
         assert_eq!(
@@ -361,7 +361,7 @@ mod tests {
             }
         );
         assert_eq!(read("{{ token }}"), With::Variable("token".into()));
-        let raw = parse("{{ raw:doc }}", Braces::Double).unwrap();
+        let raw = parse("{{ raw:doc }}", Delimiter::Double).unwrap();
         assert!(matches!(
             &raw[..],
             [Piece::Fill(Fill {
@@ -373,7 +373,7 @@ mod tests {
 
     #[test]
     fn what_cannot_be_filled_is_refused_in_words() {
-        let said = |text: &str| parse(text, Braces::Double).unwrap_err().to_string();
+        let said = |text: &str| parse(text, Delimiter::Double).unwrap_err().to_string();
         assert!(said("{{ int:9..1 }}").contains("int:1..1000"));
         assert!(said("{{ hex:0 }}").contains("hex:16"));
         assert!(said("{{ date:+1:%q }}").contains("%Y"));

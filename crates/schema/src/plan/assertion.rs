@@ -19,7 +19,7 @@ pub struct Assertion {
     /// Level it applies to; `None`: each level separately.
     pub level: Option<String>,
     /// Quantity that is compared with the limit.
-    pub of: Asserted,
+    pub of: AssertionSubject,
     /// Comparison with the limit.
     pub comparison: Comparison,
     /// Limit, in the metric's unit or as a share (0.1 = 10 %).
@@ -29,7 +29,7 @@ pub struct Assertion {
 /// Quantity of an assertion.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-pub enum Asserted {
+pub enum AssertionSubject {
     /// The value of a metric.
     Value(Metric),
     /// Difference from the baseline, in the metric's unit.

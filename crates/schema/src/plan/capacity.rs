@@ -50,7 +50,7 @@ impl Plan {
     /// Whether the plan needs a measurement of capacity: levels may be skipped, several have a fixed rate, and all others run at
     /// maximum rate.
     #[must_use]
-    pub fn asks_for_ceiling(&self) -> bool {
+    pub fn needs_capacity_probe(&self) -> bool {
         let is_fast = |cell: &Cell| cell.load.iter().all(|role| role.load.pacing == Pacing::Max);
         let (fast, others): (Vec<&Cell>, Vec<&Cell>) =
             self.cells.iter().partition(|cell| is_fast(cell));
@@ -62,13 +62,13 @@ impl Plan {
 
     /// Whether levels may still be skipped: the capacity is needed and not yet known.
     #[must_use]
-    pub fn may_leave_levels_out(&self) -> bool {
-        self.asks_for_ceiling() && self.capacity.is_none()
+    pub fn may_skip_levels(&self) -> bool {
+        self.needs_capacity_probe() && self.capacity.is_none()
     }
 
     /// Arms with the most proxies on their routes: a rate that they sustain, every arm sustains.
     #[must_use]
-    pub fn heaviest_arms(&self) -> Vec<&str> {
+    pub fn arms_with_most_proxies(&self) -> Vec<&str> {
         let weigh = |arm: &super::Arm| -> usize {
             let routes = arm.topology.routes.iter();
             routes.map(|route| route.proxies.len()).sum()
@@ -81,7 +81,7 @@ impl Plan {
     }
 
     /// Removes the levels above the capacity; the one with the lowest rate always stays.
-    pub fn keep_below(&mut self, capacity: Capacity) {
+    pub fn skip_levels_above(&mut self, capacity: Capacity) {
         let rate = |plan: &Plan, level: &str| -> f64 {
             let of_level = plan.cells.iter().filter(|cell| cell.level == level);
             of_level.filter_map(offered_per_s).fold(0.0, f64::max)

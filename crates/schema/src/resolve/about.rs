@@ -1,7 +1,7 @@
 //! Generated descriptions of arms: "an Envoy sidecar at client and server, mTLS between them".
 
 use super::Scope;
-use crate::def::{ArmDef, EdgeSecurityDef, HopSecurity, OnDef, OnWord};
+use crate::def::{ArmDef, EdgeSecurityDef, HopSecurity, PartGroup, PartSelector};
 use crate::plan::{Arm, Edge};
 use crate::problem::list;
 use crate::target::TargetDef;
@@ -67,8 +67,10 @@ fn sidecars(scope: &mut Scope<'_>, def: &ArmDef, topology: &Topology) -> Vec<Str
         beside.reverse();
         let title = &title_of(scope, &sidecar.proxy);
         let place = match sidecar.on {
-            OnDef::Word(OnWord::Services) if beside.len() > 2 => String::from("every service"),
-            OnDef::Word(OnWord::All) if beside.len() > 2 => {
+            PartSelector::Word(PartGroup::Services) if beside.len() > 2 => {
+                String::from("every service")
+            }
+            PartSelector::Word(PartGroup::All) if beside.len() > 2 => {
                 String::from("every client and service")
             }
             _ => list(&beside),

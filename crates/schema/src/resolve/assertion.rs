@@ -4,7 +4,7 @@ use super::published::number;
 use super::{Input, Scope};
 use crate::def::ValueDef;
 use crate::metric::{Metric, Unit};
-use crate::plan::{Arm, Asserted, Assertion, Compare, Comparison, Level};
+use crate::plan::{Arm, Assertion, AssertionSubject, Compare, Comparison, Level};
 use crate::problem::unknown;
 use crate::text::value_of;
 use crate::units::Share;
@@ -48,7 +48,10 @@ pub(super) fn assertions(
             Compare::Arms => (&assertion.arm, arms.first()),
             Compare::Levels => (&assertion.level, levels.first()),
         };
-        let adds = matches!(assertion.of, Asserted::Added(_) | Asserted::AddedShare(_));
+        let adds = matches!(
+            assertion.of,
+            AssertionSubject::Added(_) | AssertionSubject::AddedShare(_)
+        );
         match name {
             Some(name) if adds && Some(&name.as_str()) == first => {
                 let message = format!(
@@ -88,7 +91,7 @@ fn read(text: &str) -> Result<Assertion, String> {
     })
 }
 
-fn asserted(what: &str, limit: &str) -> Result<(Asserted, f64), String> {
+fn asserted(what: &str, limit: &str) -> Result<(AssertionSubject, f64), String> {
     let (name, adds) = match what.strip_suffix(" adds") {
         Some(name) => (name.trim(), true),
         None => (what, false),
@@ -101,13 +104,13 @@ fn asserted(what: &str, limit: &str) -> Result<(Asserted, f64), String> {
     };
     if name == ERRORS {
         return match adds {
-            false => Ok((Asserted::Errors, share(limit)?)),
+            false => Ok((AssertionSubject::Errors, share(limit)?)),
             true => Err("errors are a share of all exchanges: write `errors < 0.1%`".into()),
         };
     }
     let metric = metric(name)?;
     if !adds {
-        return Ok((Asserted::Value(metric), value(metric, limit)?));
+        return Ok((AssertionSubject::Value(metric), value(metric, limit)?));
     }
     // An overhead may be negative.
     let (sign, amount) = match limit.strip_prefix('-') {
@@ -115,8 +118,11 @@ fn asserted(what: &str, limit: &str) -> Result<(Asserted, f64), String> {
         None => (1.0, limit),
     };
     Ok(match amount.ends_with('%') {
-        true => (Asserted::AddedShare(metric), sign * share(amount)?),
-        false => (Asserted::Added(metric), sign * value(metric, amount)?),
+        true => (AssertionSubject::AddedShare(metric), sign * share(amount)?),
+        false => (
+            AssertionSubject::Added(metric),
+            sign * value(metric, amount)?,
+        ),
     })
 }
 

@@ -7,12 +7,12 @@ use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 
 use self::counters::COUNTERS_MAX;
-use super::{Choices, Input, Scope, workload};
+use super::{Input, ResolveOptions, Scope, workload};
 use crate::catalog::WorkloadFolder;
 use crate::clusters::{ClusterSaslDef, ClusterTlsDef};
 use crate::def::ExternalMapDef;
 use crate::external::{CPU_SECONDS, External, ExternalMetrics, MEMORY_BYTES, split};
-use crate::load::{Identity, LoginSpec, Reach, Resumption, TlsSpec, TlsVersion, Trust};
+use crate::load::{AddressPolicy, Identity, LoginSpec, Resumption, TlsSpec, TlsVersion, Trust};
 use crate::named;
 use crate::plan::{Addressing, PartKind};
 use crate::problem::{hint, list, unknown};
@@ -124,7 +124,7 @@ impl Written<'_> {
 pub(super) fn externals(
     scope: &mut Scope<'_>,
     Input { root, def, folder }: Input<'_>,
-    choices: &Choices,
+    choices: &ResolveOptions,
 ) -> Externals {
     let mut all: BTreeMap<&str, Written<'_>> = BTreeMap::new();
     for (name, part) in &folder.def.parts {
@@ -175,7 +175,7 @@ fn part(
     scope: &mut Scope<'_>,
     written: &Written<'_>,
     folder: &WorkloadFolder,
-    reach: Reach,
+    reach: AddressPolicy,
 ) -> Option<Vec<External>> {
     let Written { part, def, .. } = written;
     let Some(found) = folder.def.parts.get(*part) else {
@@ -234,7 +234,11 @@ fn part(
 }
 
 /// Addresses of a part, checked.
-fn addresses(scope: &mut Scope<'_>, written: &Written<'_>, reach: Reach) -> Option<Vec<String>> {
+fn addresses(
+    scope: &mut Scope<'_>,
+    written: &Written<'_>,
+    reach: AddressPolicy,
+) -> Option<Vec<String>> {
     let def = &written.def;
     let one: Vec<String> = def.address.iter().cloned().collect();
     let lists = [
@@ -276,7 +280,7 @@ fn addresses(scope: &mut Scope<'_>, written: &Written<'_>, reach: Reach) -> Opti
 }
 
 /// Whether an IP address may be connected to; host names are resolved and checked at the start of a run.
-fn within(host: &str, reach: Reach) -> Result<(), String> {
+fn within(host: &str, reach: AddressPolicy) -> Result<(), String> {
     match host.parse::<IpAddr>() {
         Ok(address) => reach.check(address).map_err(|refused| refused.to_string()),
         Err(_) => Ok(()),

@@ -34,7 +34,7 @@ use crate::FORMAT_VERSION;
 use crate::catalog::{Catalog, WorkloadFolder};
 use crate::def::{ArmDef, ExperimentDef, InterceptionDef, SidecarDef};
 use crate::document;
-use crate::load::Reach;
+use crate::load::AddressPolicy;
 use crate::plan::{Addressing, BaselineRuns, Compare, Form, Level, Plan, Restart, WorkloadPlan};
 use crate::problem::{Problems, hint, unknown};
 use crate::schemas::schema_of;
@@ -60,7 +60,7 @@ pub struct Source {
 
 /// Options of the resolution that are not in the file. `Some` overrides the file.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Choices {
+pub struct ResolveOptions {
     /// Full or quick.
     pub form: Form,
     /// Available cores.
@@ -78,14 +78,14 @@ pub struct Choices {
     /// Addresses of external parts, by part.
     pub external: BTreeMap<String, Vec<String>>,
     /// Allowed addresses of external parts.
-    pub reach: Reach,
+    pub reach: AddressPolicy,
 }
 
-impl Choices {
+impl ResolveOptions {
     /// The given form and cores, everything else by the file.
     #[must_use]
-    pub fn new(form: Form, cores: Vec<u32>) -> Choices {
-        Choices {
+    pub fn new(form: Form, cores: Vec<u32>) -> ResolveOptions {
+        ResolveOptions {
             form,
             cores,
             blocks: None,
@@ -94,7 +94,7 @@ impl Choices {
             addressing: None,
             redirection: Redirection::Possible,
             external: BTreeMap::new(),
-            reach: Reach::Private,
+            reach: AddressPolicy::Private,
         }
     }
 }
@@ -138,12 +138,16 @@ impl Redirection {
 ///
 /// # Errors
 /// All problems, each with file, line and column.
-pub fn resolve(source: &Source, catalog: &Catalog, choices: &Choices) -> Result<Plan, Problems> {
+pub fn resolve(
+    source: &Source,
+    catalog: &Catalog,
+    choices: &ResolveOptions,
+) -> Result<Plan, Problems> {
     let root = yaml::parse(&source.file, &source.text)?;
     let schema = schema_of::<ExperimentDef>();
     document::fill::<ExperimentDef>(&source.file, &schema, &root)?;
     let one = |form: Form| {
-        let choices = Choices {
+        let choices = ResolveOptions {
             form,
             ..choices.clone()
         };
@@ -245,7 +249,7 @@ fn in_form(
     schema: &serde_json::Value,
     written: &Node,
     catalog: &Catalog,
-    choices: &Choices,
+    choices: &ResolveOptions,
 ) -> Result<Plan, Problems> {
     let mut scope = Scope {
         file: &source.file,
@@ -281,7 +285,7 @@ fn plan(
     scope: &mut Scope<'_>,
     source: &Source,
     input @ Input { root, def, folder }: Input<'_>,
-    choices: &Choices,
+    choices: &ResolveOptions,
 ) -> Plan {
     scope.external = Rc::new(external::externals(scope, input, choices));
     if !scope.external.is_empty() {
@@ -370,7 +374,7 @@ fn plan(
 fn addressing(
     scope: &mut Scope<'_>,
     Input { root, def, .. }: Input<'_>,
-    choices: &Choices,
+    choices: &ResolveOptions,
 ) -> Addressing {
     let requested = choices.addressing.or(def.addressing);
     let requested = requested.unwrap_or(Addressing::Auto);

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::external::refuse;
-use super::{Choices, Input, Scope};
+use super::{Input, ResolveOptions, Scope};
 use crate::def::BlocksDef;
 use crate::metric::Metric;
 use crate::plan::{Arm, Blocks, Limits, Placement};
@@ -21,7 +21,7 @@ const PRIMARY: [Metric; 3] = [Metric::Median, Metric::P99, Metric::Cpu];
 pub(super) fn blocks(
     scope: &mut Scope<'_>,
     Input { root, def, .. }: Input<'_>,
-    choices: &Choices,
+    choices: &ResolveOptions,
 ) -> Blocks {
     let fixed = |count: u32| Blocks {
         min: count,

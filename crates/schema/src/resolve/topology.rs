@@ -9,7 +9,7 @@ use super::sites::Sites;
 use super::workload::AGENT;
 use super::{Input, Scope, about, ext_authz, lacking, levels, load, start, workload};
 use crate::catalog::WorkloadFolder;
-use crate::def::{ArmDef, HopSecurity, OnDef, OnWord, OneOrSeveral, SidecarDef};
+use crate::def::{ArmDef, HopSecurity, OneOrSeveral, PartGroup, PartSelector, SidecarDef};
 use crate::external::EXTERNAL;
 use crate::name::{Excluded, Name};
 use crate::plan::{Arm, Edge, Exclusion, PartKind, Subject};
@@ -242,7 +242,7 @@ impl TopologyBuilder<'_, '_> {
         self.check_excluded(def, path);
         let parts = self.chosen(def, path);
         // Unknown names are reported elsewhere.
-        let mut applied = parts.is_empty() && matches!(def.on, OnDef::Parts(_));
+        let mut applied = parts.is_empty() && matches!(def.on, PartSelector::Parts(_));
         for part in parts {
             for draft in drafts.of_part(&part) {
                 applied = true;
@@ -278,9 +278,9 @@ impl TopologyBuilder<'_, '_> {
                 .collect()
         };
         match &def.on {
-            OnDef::Word(OnWord::Services) => of_kind(&[PartKind::Service]),
-            OnDef::Word(OnWord::All) => of_kind(&[PartKind::Client, PartKind::Service]),
-            OnDef::Parts(names) => {
+            PartSelector::Word(PartGroup::Services) => of_kind(&[PartKind::Service]),
+            PartSelector::Word(PartGroup::All) => of_kind(&[PartKind::Client, PartKind::Service]),
+            PartSelector::Parts(names) => {
                 let mut chosen: Vec<String> = Vec::new();
                 for (index, name) in names.iter().enumerate() {
                     if !parts.contains_key(name) {

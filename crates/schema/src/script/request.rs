@@ -7,7 +7,7 @@ use super::Scope;
 use super::def::{Scalar, ScriptExpectDef, ScriptRequestDef, SessionStepDef};
 use crate::def::OneOrSeveral;
 use crate::load::session::SESSION_NAME;
-use crate::load::template::{Braces, Encoding, Piece, With, parse};
+use crate::load::template::{Delimiter, Encoding, Piece, With, parse};
 use crate::load::{Body, Expect, ExpectBody, ExpectStatus, RequestSpec, TemplateMode};
 use crate::named;
 use crate::problem::hint;
@@ -179,8 +179,8 @@ pub(super) fn check_text(
 ) {
     let braces = match template {
         TemplateMode::None => return,
-        TemplateMode::Random => Braces::Single,
-        TemplateMode::Session => Braces::Double,
+        TemplateMode::Random => Delimiter::Single,
+        TemplateMode::Session => Delimiter::Double,
     };
     let mark = node.mark_at(path);
     let pieces = match parse(text, braces) {
@@ -189,7 +189,10 @@ pub(super) fn check_text(
     };
     for piece in pieces {
         let Piece::Fill(fill) = piece else { continue };
-        debug_assert!(matches!(fill.encoding, Encoding::Fitting | Encoding::Raw));
+        debug_assert!(matches!(
+            fill.encoding,
+            Encoding::Contextual | Encoding::Raw
+        ));
         match fill.with {
             With::Variable(name) if !scope.known.contains(&name) => {
                 let hint = hint(&name, &scope.known);

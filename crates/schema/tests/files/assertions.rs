@@ -1,7 +1,7 @@
 //! What an experiment claims of its result: how it is read, and what is said of what cannot be.
 
 use tare_schema::metric::Metric;
-use tare_schema::plan::{Asserted, Assertion, Comparison, Form};
+use tare_schema::plan::{Assertion, AssertionSubject, Comparison, Form};
 
 use crate::bench::{plan, resolved};
 
@@ -33,16 +33,19 @@ fn an_assertion_reads_as_it_is_written() {
     let added = read("both: p99 adds < 2ms at 2000/s");
     assert_eq!(added.arm.as_deref(), Some("both"));
     assert_eq!(added.level.as_deref(), Some("2000/s"));
-    assert_eq!(added.of, Asserted::Added(Metric::P99));
+    assert_eq!(added.of, AssertionSubject::Added(Metric::P99));
     assert_eq!((added.comparison, added.limit), (Comparison::Below, 2e6));
     let share = read("cpu adds <= 10%");
     assert_eq!((share.arm, share.level), (None, None));
-    assert_eq!(share.of, Asserted::AddedShare(Metric::Cpu));
+    assert_eq!(share.of, AssertionSubject::AddedShare(Metric::Cpu));
     assert_eq!((share.comparison, share.limit), (Comparison::AtMost, 0.1));
     let value = read("one: p99 < 5ms at 400/s");
-    assert_eq!((value.of, value.limit), (Asserted::Value(Metric::P99), 5e6));
+    assert_eq!(
+        (value.of, value.limit),
+        (AssertionSubject::Value(Metric::P99), 5e6)
+    );
     let errors = read("errors < 0.1%");
-    assert_eq!((errors.of, errors.limit), (Asserted::Errors, 0.001));
+    assert_eq!((errors.of, errors.limit), (AssertionSubject::Errors, 0.001));
     assert_eq!(read("throughput >= 1900/s").limit, 1900.0);
     assert_eq!(read("throughput adds > -5%").limit, -0.05);
     assert_eq!(read("median adds > -20us").limit, -20_000.0);

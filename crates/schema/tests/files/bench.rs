@@ -7,7 +7,7 @@ use tare_schema::catalog::Catalog;
 use tare_schema::find::Library;
 use tare_schema::plan::{Form, Plan};
 use tare_schema::problem::Problems;
-use tare_schema::resolve::{Choices, Source, resolve};
+use tare_schema::resolve::{ResolveOptions, Source, resolve};
 
 /// Refreshes golden files when set.
 const UPDATE: &str = "TARE_UPDATE_GOLDEN";
@@ -37,10 +37,10 @@ pub fn source(file: &str, text: &str) -> Source {
 }
 
 pub fn plan(text: &str, form: Form) -> Result<Plan, Problems> {
-    plan_with(text, &Choices::new(form, vec![0, 1]))
+    plan_with(text, &ResolveOptions::new(form, vec![0, 1]))
 }
 
-pub fn plan_with(text: &str, choices: &Choices) -> Result<Plan, Problems> {
+pub fn plan_with(text: &str, choices: &ResolveOptions) -> Result<Plan, Problems> {
     resolve(&source("case.yaml", text), &catalog(), choices)
 }
 

@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use tare_schema::load::{Reach, Trust};
+use tare_schema::load::{AddressPolicy, Trust};
 use tare_schema::metric::Metric;
 use tare_schema::plan::{Addressing, Form, Plan};
-use tare_schema::resolve::Choices;
+use tare_schema::resolve::ResolveOptions;
 use tare_schema::topology::{Interception, Security};
 
 use crate::bench::{changed, plan_with, refused, resolved};
@@ -139,11 +139,11 @@ fn several_addresses_are_instances_and_pages_are_read_at_each_host() {
     );
 }
 
-fn choices(part: &str, addresses: &[&str]) -> Choices {
+fn choices(part: &str, addresses: &[&str]) -> ResolveOptions {
     let addresses = addresses.iter().map(|&one| one.to_owned()).collect();
-    Choices {
+    ResolveOptions {
         external: BTreeMap::from([(part.to_owned(), addresses)]),
-        ..Choices::new(Form::Full, vec![0, 1])
+        ..ResolveOptions::new(Form::Full, vec![0, 1])
     }
 }
 
@@ -180,8 +180,8 @@ fn only_the_command_line_lets_load_out() {
     let out = choices("server", &["203.0.113.7:80"]);
     let said = plan_with(GOOD, &out).unwrap_err().to_string();
     assert!(said.contains("--allow-public-target"), "{said}");
-    let allowed = Choices {
-        reach: Reach::Public,
+    let allowed = ResolveOptions {
+        reach: AddressPolicy::Public,
         ..out
     };
     assert!(plan_with(GOOD, &allowed).is_ok());

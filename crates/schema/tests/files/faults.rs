@@ -3,7 +3,7 @@
 use tare_schema::find::Library;
 use tare_schema::plan::{FaultKind, Form, Guarantee, Plan};
 use tare_schema::problem::Problems;
-use tare_schema::resolve::{Choices, resolve};
+use tare_schema::resolve::{ResolveOptions, resolve};
 
 use crate::bench::{repository, source};
 
@@ -11,7 +11,7 @@ const SECOND_NS: u64 = 1_000_000_000;
 
 fn resolved(text: &str) -> Result<Plan, Problems> {
     let library = Library::in_directory(&repository(), tare_load::protocols::infos());
-    let choices = Choices::new(Form::Full, vec![0, 1]);
+    let choices = ResolveOptions::new(Form::Full, vec![0, 1]);
     resolve(&source("case.yaml", text), &library.catalog, &choices)
 }
 
@@ -38,7 +38,7 @@ fn the_experiment_of_a_killed_broker_kills_one_of_three_and_reads_everything_bac
     let library = Library::in_directory(&repository(), tare_load::protocols::infos());
     let source = library.find("kafka-benchmark/broker-killed").unwrap();
     for (form, at_s) in [(Form::Full, 5), (Form::Quick, 3)] {
-        let choices = Choices::new(form, vec![0, 1]);
+        let choices = ResolveOptions::new(form, vec![0, 1]);
         let plan = resolve(&source, &library.catalog, &choices).unwrap();
         let [cell] = plan.cells.as_slice() else {
             panic!("{} cells", plan.cells.len());

@@ -6,7 +6,7 @@ use tare_schema::estimate::{Times, estimate};
 use tare_schema::find::Library;
 use tare_schema::load::{Pacing, Stop};
 use tare_schema::plan::{Capacity, Form, Plan};
-use tare_schema::resolve::{Choices, resolve};
+use tare_schema::resolve::{ResolveOptions, resolve};
 
 use crate::bench::{check_golden, here, repository, resolved};
 
@@ -15,7 +15,12 @@ fn sidecar(form: Form) -> Plan {
     let mut source = library.find("sidecar").unwrap();
     // The path differs with the place of the checkout.
     source.file = String::from("experiments/istio-performance/sidecar.yaml");
-    resolve(&source, &library.catalog, &Choices::new(form, vec![0, 1])).unwrap()
+    resolve(
+        &source,
+        &library.catalog,
+        &ResolveOptions::new(form, vec![0, 1]),
+    )
+    .unwrap()
 }
 
 fn check(form: Form, name: &str) {
@@ -77,7 +82,12 @@ fn rates(form: Form) -> Plan {
     let library = Library::in_directory(&repository(), tare_load::protocols::infos());
     let mut source = library.find("linkerd-vs-istio/rates").unwrap();
     source.file = String::from("experiments/linkerd-vs-istio/rates.yaml");
-    resolve(&source, &library.catalog, &Choices::new(form, vec![0, 1])).unwrap()
+    resolve(
+        &source,
+        &library.catalog,
+        &ResolveOptions::new(form, vec![0, 1]),
+    )
+    .unwrap()
 }
 
 #[test]
@@ -136,7 +146,7 @@ fn the_quick_form_of_the_mesh_comparison_ends_within_six_minutes() {
 fn a_factor_of_rates_may_have_full_speed_among_them() {
     let library = Library::in_directory(&repository(), tare_load::protocols::infos());
     let source = library.find("istio-performance/grid").unwrap();
-    let choices = Choices::new(Form::Full, vec![0, 1]);
+    let choices = ResolveOptions::new(Form::Full, vec![0, 1]);
     let plan = resolve(&source, &library.catalog, &choices).unwrap();
     let levels: Vec<&str> = plan.levels.iter().map(|one| one.name.as_str()).collect();
     assert_eq!(levels, ["max rate", "400/s"]);
@@ -156,8 +166,8 @@ fn full_speed_among_rates_leaves_none_in_that_is_too_high() {
     let text = "question: q?\nworkload: echo\narms: [{name: direct}]\ncompare: levels\nbeyond_knee: skip\nload: {duration: 1s}\n\
                 factors: {load.rate: [max, 400, 50000]}\n";
     let mut plan = resolved(text, Form::Full);
-    assert!(plan.asks_for_ceiling());
-    plan.keep_below(Capacity {
+    assert!(plan.needs_capacity_probe());
+    plan.skip_levels_above(Capacity {
         arm: "direct".into(),
         achieved_per_s: 1000.0,
         measured_unix_us: 1,

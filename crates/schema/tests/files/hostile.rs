@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use tare_schema::catalog::Catalog;
 use tare_schema::find::Library;
 use tare_schema::plan::{Form, Plan};
-use tare_schema::resolve::{Choices, resolve};
+use tare_schema::resolve::{ResolveOptions, resolve};
 
 use crate::bench::{repository, source};
 
@@ -47,7 +47,7 @@ fn hostile() -> Vec<String> {
 #[test]
 fn no_text_setting_of_a_built_in_target_takes_what_could_mean_something_else() {
     let catalog = Library::in_directory(&repository(), tare_load::protocols::infos()).catalog;
-    let choices = Choices::new(Form::Full, vec![0, 1]);
+    let choices = ResolveOptions::new(Form::Full, vec![0, 1]);
     let mut tried = 0;
     for name in catalog.target_names() {
         let target = catalog.target(&name).unwrap().unwrap().def;
@@ -101,7 +101,7 @@ fn with_workload(
     let planned = resolve(
         &source(&file, &text),
         &catalog,
-        &Choices::new(Form::Full, vec![0, 1]),
+        &ResolveOptions::new(Form::Full, vec![0, 1]),
     );
     let planned = planned.map_err(|problems| problems.to_string());
     (place, planned)

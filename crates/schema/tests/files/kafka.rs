@@ -5,7 +5,7 @@ use tare_schema::load::{
     Acks, Body, FetchDepth, FetchEnd, FetchSpec, Pacing, ProduceSpec, Shard, Stop,
 };
 use tare_schema::plan::{Form, Need, Plan, Preparation, PrepareWhen, PublishedFigure};
-use tare_schema::resolve::{Choices, resolve};
+use tare_schema::resolve::{ResolveOptions, resolve};
 
 use crate::bench::{repository, source};
 
@@ -16,7 +16,12 @@ fn replicas(form: Form) -> Plan {
 fn experiment(stem: &str, form: Form) -> Plan {
     let library = Library::in_directory(&repository(), tare_load::protocols::infos());
     let source = library.find(&format!("kafka-benchmark/{stem}")).unwrap();
-    resolve(&source, &library.catalog, &Choices::new(form, vec![0, 1])).unwrap()
+    resolve(
+        &source,
+        &library.catalog,
+        &ResolveOptions::new(form, vec![0, 1]),
+    )
+    .unwrap()
 }
 
 #[test]
@@ -77,7 +82,7 @@ fn a_setting_that_a_producer_cannot_have_is_refused_where_the_load_stands() {
     let said = resolve(
         &source("case.yaml", text),
         &library.catalog,
-        &Choices::new(Form::Full, vec![0, 1]),
+        &ResolveOptions::new(Form::Full, vec![0, 1]),
     )
     .unwrap_err()
     .to_string();
@@ -187,7 +192,7 @@ fn a_topic_of_each_trial_that_no_step_makes_is_refused_with_the_step_that_would(
         let text = format!(
             "question: q\nworkload: {{use: kafka}}\narms: [{{name: a}}]\ncompare: levels\nfactors: {{workload.replicas: [1, 2]}}\nload: {{use: produce, model: max, duration: 1s}}\n{more}"
         );
-        let choices = Choices::new(Form::Full, vec![0, 1]);
+        let choices = ResolveOptions::new(Form::Full, vec![0, 1]);
         resolve(&source("case.yaml", &text), &library.catalog, &choices)
     };
     let said = of("").unwrap_err().to_string();
@@ -208,7 +213,7 @@ fn a_factor_over_a_setting_that_the_load_does_not_use_is_refused_by_its_name() {
         let text = format!(
             "question: q\nworkload: {{use: kafka}}\narms: [{{name: a}}]\ncompare: levels\nfactors: {{{factors}}}\nload: {{use: produce, model: max, duration: 1s}}\nprepare: [topic]\n"
         );
-        let choices = Choices::new(Form::Full, vec![0, 1]);
+        let choices = ResolveOptions::new(Form::Full, vec![0, 1]);
         let plan = resolve(&source("case.yaml", &text), &library.catalog, &choices);
         plan.map(drop).map_err(|problems| problems.to_string())
     };

@@ -6,7 +6,7 @@ use tare_schema::catalog::Catalog;
 use tare_schema::find::Library;
 use tare_schema::load::{Transport, Trust};
 use tare_schema::plan::{Form, Plan};
-use tare_schema::resolve::{Choices, resolve};
+use tare_schema::resolve::{ResolveOptions, resolve};
 use tare_schema::topology::Security;
 
 use crate::bench::{repository, source};
@@ -34,7 +34,7 @@ fn beside(external: &str, workload: &str) -> (tempfile::TempDir, Result<Plan, St
     let planned = resolve(
         &source(&file, &text),
         &catalog,
-        &Choices::new(Form::Full, vec![0, 1]),
+        &ResolveOptions::new(Form::Full, vec![0, 1]),
     );
     (place, planned.map_err(|problems| problems.to_string()))
 }

@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 use proptest::prelude::*;
 use tare_schema::catalog::Catalog;
 use tare_schema::plan::Form;
-use tare_schema::resolve::{Choices, resolve};
+use tare_schema::resolve::{ResolveOptions, resolve};
 
 use crate::bench::{catalog, sketch, source};
 
@@ -129,7 +129,7 @@ fn check(text: &str) -> Result<(), TestCaseError> {
     let resolved = resolve(
         &source("case.yaml", text),
         &CATALOG,
-        &Choices::new(Form::Full, vec![0, 1]),
+        &ResolveOptions::new(Form::Full, vec![0, 1]),
     );
     match resolved {
         Ok(plan) => {

@@ -7,7 +7,7 @@ use tare_schema::catalog::Catalog;
 use tare_schema::find::Library;
 use tare_schema::load::Pacing;
 use tare_schema::plan::{Form, Plan, Preparation};
-use tare_schema::resolve::{Choices, resolve};
+use tare_schema::resolve::{ResolveOptions, resolve};
 
 use crate::bench::{repository, source};
 
@@ -22,7 +22,7 @@ per_request_level: 20 clients
 
 fn airline(text: &str) -> Result<Plan, String> {
     let library = Library::in_directory(&repository(), tare_load::protocols::infos());
-    let choices = Choices::new(Form::Full, vec![0, 1]);
+    let choices = ResolveOptions::new(Form::Full, vec![0, 1]);
     resolve(&source("case.yaml", text), &library.catalog, &choices)
         .map_err(|problems| problems.to_string())
 }
@@ -81,9 +81,9 @@ fn a_rate_of_sessions_is_not_held_against_what_is_carried_of_requests() {
         .replace("load.clients: [5, 20]", "load.rate: [5, 20]")
         .replace("20 clients", "20/s");
     let both = |text: &str| format!("{text}beyond_knee: skip\n");
-    assert!(!airline(&both(&rates)).unwrap().asks_for_ceiling());
+    assert!(!airline(&both(&rates)).unwrap().needs_capacity_probe());
     let queries = rates.replace("load: {rate", "load: {use: query, rate");
-    assert!(airline(&both(&queries)).unwrap().asks_for_ceiling());
+    assert!(airline(&both(&queries)).unwrap().needs_capacity_probe());
 }
 
 #[test]
@@ -115,7 +115,7 @@ fn an_audit_with_a_body_that_cannot_be_sent_is_refused_before_anything_runs() {
         let library = Library::in_directory(&repository(), tare_load::protocols::infos())
             .with(&[workloads], &[]);
         let text = "question: q\nworkload: {use: small}\narms: [{name: a}, {name: b, sidecars: {on: all, proxy: envoy}}]\nload: {rate: 5}\n";
-        let choices = Choices::new(Form::Full, vec![0, 1]);
+        let choices = ResolveOptions::new(Form::Full, vec![0, 1]);
         let plan = resolve(&source("case.yaml", text), &library.catalog, &choices);
         plan.map(drop).map_err(|problems| problems.to_string())
     };

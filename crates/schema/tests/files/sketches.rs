@@ -207,11 +207,11 @@ fn the_quick_form_keeps_named_arms_and_drops_figures_of_the_others() {
 
 #[test]
 fn one_core_places_everything_everywhere() {
-    use tare_schema::resolve::{Choices, resolve};
+    use tare_schema::resolve::{ResolveOptions, resolve};
     let text = sketch("replicas.yaml");
     let source = crate::bench::source("case.yaml", &text);
     let on = |cores: Vec<u32>| {
-        let choices = Choices::new(Form::Full, cores);
+        let choices = ResolveOptions::new(Form::Full, cores);
         resolve(&source, &crate::bench::catalog(), &choices)
             .unwrap()
             .placement

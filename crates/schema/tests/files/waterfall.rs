@@ -2,7 +2,7 @@
 
 use tare_schema::plan::{Form, Plan, Sequence, Subject};
 
-use tare_schema::resolve::{Choices, Redirection};
+use tare_schema::resolve::{Redirection, ResolveOptions};
 use tare_schema::topology::Interception;
 
 use crate::bench::{changed, plan, plan_with, resolved};
@@ -84,7 +84,7 @@ fn what_an_arm_adds_is_kept_and_an_arm_that_cannot_run_here_leaves_its_order() {
             1,
         )
         .replacen("{on: [client], proxy: envoy}", "{on: [client], proxy: envoy, interception: redirect}", 1);
-    let mut choices = Choices::new(Form::Full, vec![0, 1]);
+    let mut choices = ResolveOptions::new(Form::Full, vec![0, 1]);
     let interceptions = |plan: &Plan, arm: &str| -> Vec<Interception> {
         let arm = plan.arms.iter().find(|found| found.name == arm).unwrap();
         let links = arm.topology.routes.iter().flat_map(|route| &route.segments);

@@ -6,7 +6,7 @@ use tare_kafka::sasl::{Credentials, Mechanism};
 use tare_kafka_admin::admin::Admin;
 use tare_kafka_admin::client::{Settings, Tls, addresses};
 use tare_schema::clusters::{ClusterDef, ClusterSaslDef, ClusterTlsDef};
-use tare_schema::load::{Identity, Reach, Trust};
+use tare_schema::load::{AddressPolicy, Identity, Trust};
 use tare_schema::metrics_source::password;
 
 use crate::exit::bad_input;
@@ -127,7 +127,7 @@ impl ConnectionArgs {
     }
 
     /// Which addresses may be connected to, by the flags and the cluster's definition.
-    pub fn reach(&self, def: Option<&ClusterDef>) -> Reach {
+    pub fn reach(&self, def: Option<&ClusterDef>) -> AddressPolicy {
         let of_cluster = def.is_some_and(|def| def.allow_public_target);
         (self.allow_public_target || of_cluster).into()
     }

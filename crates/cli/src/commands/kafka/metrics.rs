@@ -10,7 +10,7 @@ use tare_lab::LabError;
 use tare_lab::metrics::{MetricsReader, MetricsReading};
 use tare_lab::targets::{Targets, builtin_folder};
 use tare_report::quantity;
-use tare_schema::load::Reach;
+use tare_schema::load::AddressPolicy;
 use tare_schema::metrics_source::MetricsSourceDef;
 
 use crate::exit::bad_input;
@@ -116,7 +116,10 @@ pub fn run(args: &Args, connection: &ConnectionArgs, common: &CommonArgs) -> any
 }
 
 /// The metrics source, from the flags or else from the named cluster, and the addresses that may be connected to.
-fn source(args: &Args, connection: &ConnectionArgs) -> anyhow::Result<(MetricsSourceDef, Reach)> {
+fn source(
+    args: &Args,
+    connection: &ConnectionArgs,
+) -> anyhow::Result<(MetricsSourceDef, AddressPolicy)> {
     const WAYS: &str = "--jolokia URL,…, --prometheus URL,… or --jmx HOST:PORT,…";
     let given = args.source.def()?;
     let is_named = connection.name().is_some();
@@ -136,7 +139,7 @@ fn source(args: &Args, connection: &ConnectionArgs) -> anyhow::Result<(MetricsSo
     Ok((given.or(cluster.metrics).ok_or_else(missing)?, reach))
 }
 
-fn reader(source: &MetricsSourceDef, reach: Reach) -> anyhow::Result<MetricsReader> {
+fn reader(source: &MetricsSourceDef, reach: AddressPolicy) -> anyhow::Result<MetricsReader> {
     let targets = Targets::load(&builtin_folder()?, &[])?;
     MetricsReader::open(targets.get(TARGET)?, source, reach).map_err(|error| match error {
         LabError::Metrics { .. } | LabError::Plan(_) => bad_input(error),

@@ -4,7 +4,7 @@ use std::net::{SocketAddr, ToSocketAddrs};
 
 use anyhow::{anyhow, bail};
 use tare_load::protocols::{self, Protocol, UrlScheme, UrlServers, UrlTls};
-use tare_schema::load::Reach;
+use tare_schema::load::AddressPolicy;
 
 /// Default port of brokers.
 const BROKER_PORT: u16 = 9092;
@@ -81,7 +81,7 @@ impl LoadUrl {
     }
 
     /// Checks that load on every address is allowed.
-    pub fn checked(self, reach: Reach) -> anyhow::Result<Self> {
+    pub fn checked(self, reach: AddressPolicy) -> anyhow::Result<Self> {
         for address in &self.addresses {
             reach.check(address.ip())?;
         }
@@ -229,10 +229,16 @@ mod tests {
             "100.64.0.1",
             "0.0.0.0",
         ] {
-            assert!(parse(private).checked(Reach::Private).is_ok(), "{private}");
+            assert!(
+                parse(private).checked(AddressPolicy::Private).is_ok(),
+                "{private}"
+            );
         }
         for private in ["[::1]", "[fd00::1]", "[::ffff:10.0.0.1]"] {
-            assert!(parse(private).checked(Reach::Private).is_ok(), "{private}");
+            assert!(
+                parse(private).checked(AddressPolicy::Private).is_ok(),
+                "{private}"
+            );
         }
         for public in [
             "8.8.8.8",
@@ -242,12 +248,12 @@ mod tests {
             "[fe80::1]",
             "[::ffff:8.8.8.8]",
         ] {
-            let error = parse(public).checked(Reach::Private).unwrap_err();
+            let error = parse(public).checked(AddressPolicy::Private).unwrap_err();
             assert!(
                 error.to_string().contains("--allow-public-target"),
                 "{public}"
             );
-            assert!(parse(public).checked(Reach::Public).is_ok());
+            assert!(parse(public).checked(AddressPolicy::Public).is_ok());
         }
     }
 

@@ -16,7 +16,7 @@ const GOOD_FOR: Duration = Duration::from_secs(24 * 3600);
 
 /// The newest capacity measured with the same file, arms and cores since this machine was booted, within a day.
 pub fn known(out: &Path, plan: &Plan) -> Option<Capacity> {
-    if !plan.asks_for_ceiling() {
+    if !plan.needs_capacity_probe() {
         return None;
     }
     let boot_id = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?;
@@ -26,7 +26,7 @@ pub fn known(out: &Path, plan: &Plan) -> Option<Capacity> {
         let machine: EnvironmentRecord = read(&folder.join("environment.json"))?;
         let capacity = was.capacity.clone()?;
         let same = was.file_digest == plan.file_digest
-            && was.heaviest_arms() == plan.heaviest_arms()
+            && was.arms_with_most_proxies() == plan.arms_with_most_proxies()
             && was.placement == plan.placement
             && was.addressing == plan.addressing
             && was.external() == plan.external()
@@ -50,20 +50,20 @@ fn read<T: serde::de::DeserializeOwned>(path: &Path) -> Option<T> {
 pub fn kept(plan: &Plan, known: Option<&Capacity>) -> Plan {
     let mut kept = plan.clone();
     if let Some(capacity) = known {
-        kept.keep_below(capacity.clone());
+        kept.skip_levels_above(capacity.clone());
     }
     kept
 }
 
 /// Which levels are left out, as text; `None` when the plan does not ask for it.
 pub fn words(plan: &Plan, known: Option<&Capacity>) -> Option<String> {
-    if !plan.asks_for_ceiling() {
+    if !plan.needs_capacity_probe() {
         return None;
     }
     let Some(capacity) = known else {
         return Some(format!(
             "before the first block {} will be run at max rate: levels above 80 % of what they sustain are left out",
-            plan.heaviest_arms().join(" and ")
+            plan.arms_with_most_proxies().join(" and ")
         ));
     };
     Some(match kept(plan, known).skipped_levels.as_slice() {

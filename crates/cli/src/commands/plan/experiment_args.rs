@@ -8,7 +8,7 @@ use clap::builder::TypedValueParser;
 use tare_lab::fetch;
 use tare_schema::find::Library;
 use tare_schema::plan::{Addressing, BaselineRuns, Form, Plan};
-use tare_schema::resolve::{Choices, Redirection, resolve};
+use tare_schema::resolve::{Redirection, ResolveOptions, resolve};
 use tare_schema::topology::Interception;
 
 use crate::arguments::words;
@@ -134,8 +134,8 @@ impl ExperimentArgs {
         resolve(&source, &library.catalog, &choices).map_err(bad_input)
     }
 
-    fn choices(&self) -> anyhow::Result<Choices> {
-        Ok(Choices {
+    fn choices(&self) -> anyhow::Result<ResolveOptions> {
+        Ok(ResolveOptions {
             form: if self.quick { Form::Quick } else { Form::Full },
             cores: allowed_cores(Path::new("/proc/self/status")),
             blocks: self.blocks,

@@ -7,7 +7,7 @@ use tare_schema::estimate::Times;
 use tare_schema::find::Library;
 use tare_schema::metric::Metric;
 use tare_schema::plan::{BeyondKnee, Capacity, Form, Plan};
-use tare_schema::resolve::{Choices, resolve};
+use tare_schema::resolve::{ResolveOptions, resolve};
 use tare_schema::view::Noise;
 
 use super::noise::{Detectable, Earlier, detectable_with, earlier};
@@ -17,7 +17,12 @@ fn plan(form: Form) -> Plan {
     let repository = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let library = Library::in_directory(&repository, tare_load::protocols::infos());
     let source = library.find("istio-performance/sidecar").unwrap();
-    resolve(&source, &library.catalog, &Choices::new(form, vec![0, 1])).unwrap()
+    resolve(
+        &source,
+        &library.catalog,
+        &ResolveOptions::new(form, vec![0, 1]),
+    )
+    .unwrap()
 }
 
 fn said(plan: &Plan, earlier: &Earlier) -> String {
@@ -210,7 +215,7 @@ fn levels_beyond_what_is_carried_are_told_before_anything_runs() {
     assert!(told(&plan, Some(&capacity)).contains("no level lies above 80 % of it"));
     // The lowest level is kept at any capacity.
     capacity.achieved_per_s = 10.0;
-    plan.keep_below(capacity);
+    plan.skip_levels_above(capacity);
     assert_eq!((plan.levels.len(), plan.skipped_levels.len()), (1, 1));
     assert!(plan.cells.iter().all(|cell| cell.level == "400/s"));
 }

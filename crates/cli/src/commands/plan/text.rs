@@ -316,7 +316,7 @@ fn time(plan: &Plan, times: &Times) -> String {
             if targets.len() == 1 { "takes" } else { "take" }
         ),
     };
-    let about = match plan.may_leave_levels_out() {
+    let about = match plan.may_skip_levels() {
         true => "at most",
         false => "about",
     };

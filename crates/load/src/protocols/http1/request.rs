@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use tare_schema::load::template::{Braces, Piece, parse};
+use tare_schema::load::template::{Delimiter, Piece, parse};
 use tare_schema::load::{Body, Expect, ExpectBody, ExpectStatus, RequestSpec, TemplateMode};
 use thiserror::Error;
 
@@ -211,8 +211,8 @@ pub(super) fn check(spec: &RequestSpec, host: &str) -> Result<(), RequestError> 
 fn literal_text(text: &str, mode: TemplateMode) -> String {
     let braces = match mode {
         TemplateMode::None => return text.to_owned(),
-        TemplateMode::Random => Braces::Single,
-        TemplateMode::Session => Braces::Double,
+        TemplateMode::Random => Delimiter::Single,
+        TemplateMode::Session => Delimiter::Double,
     };
     let pieces = parse(text, braces).unwrap_or_default();
     let text = |piece| match piece {

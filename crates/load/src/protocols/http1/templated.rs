@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use regex::bytes::Regex;
-use tare_schema::load::template::Braces;
+use tare_schema::load::template::Delimiter;
 use tare_schema::load::{Body, Expect, ExpectBody, LoadPlan, RequestSpec, TemplateMode};
 
 use super::codec::{BodyCheck, BodyProgress, RequestKind};
@@ -229,8 +229,8 @@ fn add(
 ) -> Result<(), RequestError> {
     match mode {
         TemplateMode::None => template.text(&escaping.own_text(text)),
-        TemplateMode::Random => template.add(text, Braces::Single, escaping, names)?,
-        TemplateMode::Session => template.add(text, Braces::Double, escaping, names)?,
+        TemplateMode::Random => template.add(text, Delimiter::Single, escaping, names)?,
+        TemplateMode::Session => template.add(text, Delimiter::Double, escaping, names)?,
     }
     Ok(())
 }

@@ -24,7 +24,7 @@ use tare_kafka::kafka_protocol::messages::{
     TopicName,
 };
 use tare_kafka::kafka_protocol::protocol::{Decodable, Encodable, HeaderVersion, StrBytes};
-use tare_schema::load::OutOfReach;
+use tare_schema::load::AddressNotAllowed;
 
 use crate::client::{Closed, ConnId};
 use crate::engine::sim::{Act, Far, MS};
@@ -333,8 +333,8 @@ impl Far for Brokers {
     fn connect_to(&mut self, _now_ns: u64, conn: ConnId, to: SocketAddr) -> Vec<(u64, Act)> {
         let node = i32::from(to.port()) - 9000;
         if self.outside.contains(&node) {
-            let refused = OutOfReach { address: to.ip() };
-            return vec![(0, Act::Close(Closed::OutOfReach(refused)))];
+            let refused = AddressNotAllowed { address: to.ip() };
+            return vec![(0, Act::Close(Closed::AddressNotAllowed(refused)))];
         }
         if !self.nodes.contains(&node) || self.down.contains(&node) {
             return vec![(0, Act::Close(Closed::Refused))];

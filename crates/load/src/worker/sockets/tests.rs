@@ -16,7 +16,13 @@ fn connected() -> (Sockets, SocketKey, Peer) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     set_socket_recv_buffer_size(&listener, 8 * 1024).unwrap();
     let registry = Poll::new().unwrap().registry().try_clone().unwrap();
-    let mut sockets = Sockets::new(registry, SocketKind::Stream, 1, None, Reach::Private);
+    let mut sockets = Sockets::new(
+        registry,
+        SocketKind::Stream,
+        1,
+        None,
+        AddressPolicy::Private,
+    );
     sockets.connect(CONN, listener.local_addr().unwrap());
     let (peer, _) = listener.accept().unwrap();
     let key = sockets.key(CONN);
@@ -111,7 +117,7 @@ fn what_a_peer_has_tls_say_and_does_not_read_is_bounded() {
     assert_eq!(sockets.take_failed(), None);
 }
 
-fn sockets(reach: Reach) -> Sockets {
+fn sockets(reach: AddressPolicy) -> Sockets {
     let poll = mio::Poll::new().unwrap();
     let registry = poll.registry().try_clone().unwrap();
     Sockets::new(registry, SocketKind::Stream, 4, None, reach)
@@ -126,12 +132,12 @@ fn an_address_out_of_reach_gets_no_socket_and_fails_with_its_name() {
         "[::ffff:203.0.113.7]:80",
     ] {
         let address: SocketAddr = address.parse().unwrap();
-        let mut sockets = sockets(Reach::Private);
+        let mut sockets = sockets(AddressPolicy::Private);
         sockets.connect(FAR, address);
         assert!(sockets.slots[3].socket.is_none(), "{address} is called");
         let (key, why) = sockets.take_failed().unwrap();
         assert_eq!(key, sockets.key(FAR));
-        let Closed::OutOfReach(refused) = why else {
+        let Closed::AddressNotAllowed(refused) = why else {
             panic!("{why:?}");
         };
         assert_eq!(refused.address, address.ip());
@@ -142,7 +148,7 @@ fn an_address_out_of_reach_gets_no_socket_and_fails_with_its_name() {
 #[test]
 fn an_address_within_reach_gets_a_socket() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let mut sockets = sockets(Reach::Private);
+    let mut sockets = sockets(AddressPolicy::Private);
     sockets.connect(FAR, listener.local_addr().unwrap());
     assert!(sockets.slots[3].socket.is_some());
     assert!(listener.accept().is_ok());

@@ -6,7 +6,7 @@ use super::{NO_ENVIRONMENT, NO_PASSWORD, Written, within};
 use crate::counter::{CounterDef, CounterSource};
 use crate::def::PartDef;
 use crate::external::{ExternalMetrics, USAGE, split};
-use crate::load::Reach;
+use crate::load::AddressPolicy;
 use crate::name::Name;
 use crate::resolve::Scope;
 use crate::target::check_counter;
@@ -26,7 +26,7 @@ pub(super) fn metrics(
     written: &Written<'_>,
     part: &PartDef,
     addresses: usize,
-    reach: Reach,
+    reach: AddressPolicy,
 ) -> Option<ExternalMetrics> {
     let mut source = written.def.metrics.clone()?;
     let place = &["metrics"];
@@ -81,7 +81,7 @@ pub(super) fn counters(
     written: &Written<'_>,
     at: &str,
     addresses: usize,
-    reach: Reach,
+    reach: AddressPolicy,
 ) -> Vec<CounterDef> {
     let mut all = Vec::new();
     for (index, counter) in written.def.counters.iter().take(COUNTERS_MAX).enumerate() {
@@ -104,7 +104,7 @@ fn source(
     from: &CounterSource,
     at: &str,
     addresses: usize,
-    reach: Reach,
+    reach: AddressPolicy,
 ) -> Result<CounterSource, String> {
     let mut from = from.clone();
     let url = match &mut from {
@@ -134,7 +134,7 @@ fn source(
 }
 
 /// URL of a page for one address.
-fn page(url: &str, at: &str, addresses: usize, reach: Reach) -> Result<String, String> {
+fn page(url: &str, at: &str, addresses: usize, reach: AddressPolicy) -> Result<String, String> {
     if addresses > 1 && !url.contains(HOST) {
         return Err(format!(
             "the part has {addresses} addresses: write {HOST} for the host of each"

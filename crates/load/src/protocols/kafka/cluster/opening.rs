@@ -169,7 +169,7 @@ impl Cluster {
             State::Negotiating => self.closed_before_versions(at, why),
             State::Login | State::Connecting { .. } | State::Open => {}
         }
-        if let Closed::OutOfReach(refused) = why {
+        if let Closed::AddressNotAllowed(refused) = why {
             let name = &self.connections[at as usize];
             let problem = format!(
                 "connecting to {name}, as it advertises itself, is not allowed: {refused}, or change its advertised.listeners"
