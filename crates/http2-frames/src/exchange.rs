@@ -5,10 +5,11 @@ use std::time::{Duration, Instant};
 
 use crate::ErrorCode;
 use crate::frame::{
-    self, ACK, END_HEADERS, END_STREAM, FRAME_BYTES_DEFAULT, FrameHead, HEAD_BYTES, Kind, PADDED,
-    PREFACE, SET_PUSH, SET_TABLE_BYTES, SET_WINDOW_BYTES, WINDOW_BYTES_DEFAULT, WINDOW_BYTES_MAX,
+    self, ACK, END_HEADERS, END_STREAM, FRAME_BYTES_DEFAULT, FRAME_HEADER_BYTES, FrameHeader, Kind,
+    PADDED, PREFACE, SETTINGS_ENABLE_PUSH, SETTINGS_HEADER_TABLE_SIZE,
+    SETTINGS_INITIAL_WINDOW_SIZE, WINDOW_BYTES_DEFAULT, WINDOW_BYTES_MAX,
 };
-use crate::hpack::{Decoder, ListLimits};
+use crate::hpack::{Decoder, HeaderListLimits};
 
 /// Stream of the request.
 const STREAM: u32 = 1;
@@ -18,7 +19,7 @@ const BUFFER_BYTES: usize = 16 * 1024;
 
 const MISFIT: &str = "the padding does not fit";
 
-const LIST_LIMITS: ListLimits = ListLimits {
+const LIST_LIMITS: HeaderListLimits = HeaderListLimits {
     bytes_max: 16 * 1024,
     fields_max: 128,
 };
@@ -111,15 +112,15 @@ impl Exchange {
         }
         let mut output = PREFACE.to_vec();
         let settings = [
-            (SET_TABLE_BYTES, 0),
-            (SET_PUSH, 0),
-            (SET_WINDOW_BYTES, WINDOW_BYTES_MAX),
+            (SETTINGS_HEADER_TABLE_SIZE, 0),
+            (SETTINGS_ENABLE_PUSH, 0),
+            (SETTINGS_INITIAL_WINDOW_SIZE, WINDOW_BYTES_MAX),
         ];
         frame::write_settings(&mut output, &settings);
         frame::write_window_update(&mut output, 0, WINDOW_BYTES_MAX - WINDOW_BYTES_DEFAULT);
         let frame_bytes = FRAME_BYTES_DEFAULT as usize;
         let flags = if body.is_empty() { END_STREAM } else { 0 };
-        frame::write_block(&mut output, STREAM, &[], block, flags, frame_bytes);
+        frame::write_headers(&mut output, STREAM, &[], block, flags, frame_bytes);
         let mut pieces = body.chunks(frame_bytes).peekable();
         while let Some(piece) = pieces.next() {
             let flags = if pieces.peek().is_none() {
@@ -152,9 +153,9 @@ impl Exchange {
         let received = std::mem::take(&mut self.received);
         let mut rest = received.as_slice();
         while !self.is_complete
-            && let Some((&head, behind)) = rest.split_first_chunk::<HEAD_BYTES>()
+            && let Some((&head, behind)) = rest.split_first_chunk::<FRAME_HEADER_BYTES>()
         {
-            let head = FrameHead::parse(head);
+            let head = FrameHeader::parse(head);
             if head.length > FRAME_BYTES_DEFAULT {
                 return Err("it does not speak HTTP/2".to_owned());
             }
@@ -168,7 +169,7 @@ impl Exchange {
         Ok(())
     }
 
-    fn on_frame(&mut self, head: FrameHead, payload: &[u8]) -> Result<(), String> {
+    fn on_frame(&mut self, head: FrameHeader, payload: &[u8]) -> Result<(), String> {
         if let Some((mut block, ends)) = self.block.take() {
             if head.kind != Kind::Continuation || head.stream != STREAM {
                 return Err("its header block is cut off".to_owned());
@@ -195,7 +196,7 @@ impl Exchange {
             Kind::Data if head.stream == STREAM => {
                 // Padded like a HEADERS frame, but never with a priority.
                 let flags = head.flags & PADDED;
-                let data = FrameHead { flags, ..head }.block(payload);
+                let data = FrameHeader { flags, ..head }.block(payload);
                 let data = data.map_err(|_| MISFIT)?;
                 self.response.body.extend_from_slice(data);
                 self.is_complete = head.has(END_STREAM);

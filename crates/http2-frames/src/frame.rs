@@ -3,7 +3,7 @@
 use crate::ErrorCode;
 
 /// Bytes of a frame header.
-pub const HEAD_BYTES: usize = 9;
+pub const FRAME_HEADER_BYTES: usize = 9;
 
 /// Default of SETTINGS_MAX_FRAME_SIZE.
 pub const FRAME_BYTES_DEFAULT: u32 = 16_384;
@@ -15,17 +15,17 @@ pub const WINDOW_BYTES_DEFAULT: u32 = 65_535;
 pub const WINDOW_BYTES_MAX: u32 = 0x7fff_ffff;
 
 /// SETTINGS_HEADER_TABLE_SIZE.
-pub const SET_TABLE_BYTES: u16 = 0x1;
+pub const SETTINGS_HEADER_TABLE_SIZE: u16 = 0x1;
 /// SETTINGS_ENABLE_PUSH.
-pub const SET_PUSH: u16 = 0x2;
+pub const SETTINGS_ENABLE_PUSH: u16 = 0x2;
 /// SETTINGS_MAX_CONCURRENT_STREAMS.
-pub const SET_STREAMS_MAX: u16 = 0x3;
+pub const SETTINGS_MAX_CONCURRENT_STREAMS: u16 = 0x3;
 /// SETTINGS_INITIAL_WINDOW_SIZE.
-pub const SET_WINDOW_BYTES: u16 = 0x4;
+pub const SETTINGS_INITIAL_WINDOW_SIZE: u16 = 0x4;
 /// SETTINGS_MAX_FRAME_SIZE.
-pub const SET_FRAME_BYTES: u16 = 0x5;
+pub const SETTINGS_MAX_FRAME_SIZE: u16 = 0x5;
 /// SETTINGS_MAX_HEADER_LIST_SIZE.
-pub const SET_LIST_BYTES: u16 = 0x6;
+pub const SETTINGS_MAX_HEADER_LIST_SIZE: u16 = 0x6;
 
 /// Connection preface of a client (RFC 9113 §3.4).
 pub const PREFACE: &[u8; 24] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
@@ -113,7 +113,7 @@ impl Kind {
 
 /// A frame header.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct FrameHead {
+pub struct FrameHeader {
     /// Bytes of the payload.
     pub length: u32,
     /// Type.
@@ -124,11 +124,11 @@ pub struct FrameHead {
     pub stream: u32,
 }
 
-impl FrameHead {
+impl FrameHeader {
     /// Parses the nine bytes.
     #[inline]
     #[must_use]
-    pub fn parse(bytes: [u8; HEAD_BYTES]) -> Self {
+    pub fn parse(bytes: [u8; FRAME_HEADER_BYTES]) -> Self {
         let [a, b, c, kind, flags, w, x, y, z] = bytes;
         Self {
             length: u32::from_be_bytes([0, a, b, c]),
@@ -150,15 +150,15 @@ impl FrameHead {
     /// # Errors
     /// When the padding or the priority does not fit in the payload.
     #[inline]
-    pub fn block<'p>(&self, payload: &'p [u8]) -> Result<&'p [u8], Misfit> {
+    pub fn block<'p>(&self, payload: &'p [u8]) -> Result<&'p [u8], PayloadTooShort> {
         let mut block = payload;
         if self.has(PADDED) {
-            let (&padding, rest) = block.split_first().ok_or(Misfit::Padding)?;
+            let (&padding, rest) = block.split_first().ok_or(PayloadTooShort::Padding)?;
             let end = rest.len().checked_sub(usize::from(padding));
-            block = &rest[..end.ok_or(Misfit::Padding)?];
+            block = &rest[..end.ok_or(PayloadTooShort::Padding)?];
         }
         if self.has(PRIORITY) {
-            block = block.get(5..).ok_or(Misfit::Priority)?;
+            block = block.get(5..).ok_or(PayloadTooShort::Priority)?;
         }
         Ok(block)
     }
@@ -166,7 +166,7 @@ impl FrameHead {
 
 /// What does not fit in the payload of a frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Misfit {
+pub enum PayloadTooShort {
     /// The padding.
     Padding,
     /// The priority.
@@ -239,7 +239,7 @@ pub fn write_goaway(out: &mut Vec<u8>, last_stream: u32, code: ErrorCode) {
 }
 
 /// Appends a header block as HEADERS and, if it is larger than a frame, CONTINUATIONs. `prefix` comes before the block.
-pub fn write_block(
+pub fn write_headers(
     out: &mut Vec<u8>,
     stream: u32,
     prefix: &[u8],

@@ -20,8 +20,8 @@ use std::collections::{BinaryHeap, VecDeque};
 
 use tare_http2_frames::ErrorCode;
 use tare_http2_frames::frame::{
-    self, FRAME_BYTES_DEFAULT, SET_LIST_BYTES, SET_STREAMS_MAX, SET_WINDOW_BYTES,
-    WINDOW_BYTES_DEFAULT,
+    self, FRAME_BYTES_DEFAULT, SETTINGS_INITIAL_WINDOW_SIZE, SETTINGS_MAX_CONCURRENT_STREAMS,
+    SETTINGS_MAX_HEADER_LIST_SIZE, WINDOW_BYTES_DEFAULT,
 };
 
 use crate::options::Limits;
@@ -125,9 +125,9 @@ impl Http2 {
             frame::write_settings(
                 out,
                 &[
-                    (SET_STREAMS_MAX, service.limits.streams_max),
-                    (SET_WINDOW_BYTES, STREAM_WINDOW_BYTES),
-                    (SET_LIST_BYTES, list_bytes),
+                    (SETTINGS_MAX_CONCURRENT_STREAMS, service.limits.streams_max),
+                    (SETTINGS_INITIAL_WINDOW_SIZE, STREAM_WINDOW_BYTES),
+                    (SETTINGS_MAX_HEADER_LIST_SIZE, list_bytes),
                 ],
             );
             frame::write_window_update(out, 0, WINDOW_BYTES - WINDOW_BYTES_DEFAULT);

@@ -4,7 +4,7 @@ use std::io::{self, Write};
 use std::net::TcpStream;
 
 use tare_http2_frames::ErrorCode;
-use tare_http2_frames::frame::{self, END_HEADERS, FrameHead, HEAD_BYTES, Kind, PREFACE};
+use tare_http2_frames::frame::{self, END_HEADERS, FRAME_HEADER_BYTES, FrameHeader, Kind, PREFACE};
 
 use super::{repeat, says, server, survives};
 
@@ -43,13 +43,13 @@ fn greet(mut stream: &TcpStream, settings: &[(u16, u32)]) -> io::Result<()> {
             return Err(io::ErrorKind::UnexpectedEof.into());
         }
         let mut rest = came[..count].strip_prefix(PREFACE).unwrap_or_default();
-        while let Some(&head) = rest.first_chunk::<HEAD_BYTES>() {
-            let head = FrameHead::parse(head);
+        while let Some(&head) = rest.first_chunk::<FRAME_HEADER_BYTES>() {
+            let head = FrameHeader::parse(head);
             if head.kind == Kind::Headers {
                 return Ok(());
             }
             rest = rest
-                .get(HEAD_BYTES + head.length as usize..)
+                .get(FRAME_HEADER_BYTES + head.length as usize..)
                 .unwrap_or_default();
         }
         std::thread::yield_now();

@@ -5,8 +5,8 @@ use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
 
-use tare_http2_frames::frame::{self, FrameHead, HEAD_BYTES, Kind, PREFACE};
-use tare_http2_frames::hpack::{Decoder, Encoder, ListLimits};
+use tare_http2_frames::frame::{self, FRAME_HEADER_BYTES, FrameHeader, Kind, PREFACE};
+use tare_http2_frames::hpack::{Decoder, Encoder, HeaderListLimits};
 
 /// What the echo is, as its clients would have it in a file.
 pub const PROTO: &str = r#"
@@ -92,7 +92,7 @@ fn serve(mut stream: TcpStream, state: &State) {
     if stream.read_exact(&mut preface).is_err() {
         return;
     }
-    let limits = ListLimits {
+    let limits = HeaderListLimits {
         bytes_max: 65_536,
         fields_max: 100,
     };
@@ -105,11 +105,11 @@ fn serve(mut stream: TcpStream, state: &State) {
             return;
         }
         out.clear();
-        let mut head = [0; HEAD_BYTES];
+        let mut head = [0; FRAME_HEADER_BYTES];
         if stream.read_exact(&mut head).is_err() {
             return;
         }
-        let head = FrameHead::parse(head);
+        let head = FrameHeader::parse(head);
         let mut payload = vec![0; head.length as usize];
         if stream.read_exact(&mut payload).is_err() {
             return;
@@ -207,7 +207,7 @@ fn answer(out: &mut Vec<u8>, id: u32, of: &mut Stream, state: &State) {
 /// Sends a message, behind the head if it is the first.
 fn say(out: &mut Vec<u8>, id: u32, of: &mut Stream, message: &[u8]) {
     if !std::mem::replace(&mut of.has_head, true) {
-        frame::write_block(out, id, &[], &fields(&[]), 0, 16_384);
+        frame::write_headers(out, id, &[], &fields(&[]), 0, 16_384);
     }
     frame::write_head(out, 5 + message.len(), Kind::Data, 0, id);
     out.push(0);
@@ -225,7 +225,7 @@ fn end(out: &mut Vec<u8>, id: u32, of: &Stream, code: &str) {
         }
         false => fields(&[("grpc-status", code)]),
     };
-    frame::write_block(out, id, &[], &block, frame::END_STREAM, 16_384);
+    frame::write_headers(out, id, &[], &block, frame::END_STREAM, 16_384);
 }
 
 fn fields(more: &[(&str, &str)]) -> Vec<u8> {

@@ -5,7 +5,7 @@ use super::{HpackError, huffman};
 
 /// Limits on one decoded header block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct ListLimits {
+pub struct HeaderListLimits {
     /// Bytes of names and values together, plus 32 for each field (RFC 9113 §6.5.2): protects against decompression bombs.
     pub bytes_max: usize,
     /// Number of fields.
@@ -18,14 +18,14 @@ pub struct Decoder {
     table: Dynamic,
     /// The table size that our SETTINGS allow.
     table_bytes_max: usize,
-    limits: ListLimits,
+    limits: HeaderListLimits,
     name: Vec<u8>,
     value: Vec<u8>,
 }
 
 /// Whether a block changed the dynamic table: then an equal block may decode to other fields.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum TableUse {
+pub enum TableChange {
     /// The table is unchanged.
     Unchanged,
     /// Entries were added or evicted, or the size was changed.
@@ -42,7 +42,7 @@ enum Name {
 impl Decoder {
     /// The decoder of a new connection.
     #[must_use]
-    pub fn new(table_bytes_max: usize, limits: ListLimits) -> Self {
+    pub fn new(table_bytes_max: usize, limits: HeaderListLimits) -> Self {
         Self {
             table: Dynamic::new(table_bytes_max),
             table_bytes_max,
@@ -65,9 +65,9 @@ impl Decoder {
         &mut self,
         block: &[u8],
         mut field: impl FnMut(&[u8], &[u8]),
-    ) -> Result<TableUse, HpackError> {
+    ) -> Result<TableChange, HpackError> {
         let mut input = block;
-        let mut table_use = TableUse::Unchanged;
+        let mut table_use = TableChange::Unchanged;
         let (mut bytes, mut fields) = (0, 0);
         while let Some(&first) = input.first() {
             let field_bytes = if first & 0x80 != 0 {
@@ -80,10 +80,10 @@ impl Decoder {
                     return Err(HpackError::LateSizeUpdate);
                 }
                 self.resize(integer(&mut input, 5)?)?;
-                table_use = TableUse::Changed;
+                table_use = TableChange::Changed;
                 continue;
             } else if first & 0x40 != 0 {
-                table_use = TableUse::Changed;
+                table_use = TableChange::Changed;
                 let name = self.literal(&mut input, 6)?;
                 // The entry that provides the name may be evicted for the new one: the name is copied first.
                 if let Name::Index(index) = name {

@@ -6,7 +6,7 @@ mod tables;
 #[cfg(test)]
 mod tests;
 
-pub use decoder::{Decoder, ListLimits, TableUse};
+pub use decoder::{Decoder, HeaderListLimits, TableChange};
 
 use tables::STATIC;
 use thiserror::Error;

@@ -2,9 +2,9 @@
 
 use proptest::prelude::*;
 
-use super::{Decoder, Encoder, HpackError, ListLimits};
+use super::{Decoder, Encoder, HeaderListLimits, HpackError};
 
-const LIMITS: ListLimits = ListLimits {
+const LIMITS: HeaderListLimits = HeaderListLimits {
     bytes_max: 16 * 1024,
     fields_max: 256,
 };

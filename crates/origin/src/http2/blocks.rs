@@ -1,7 +1,7 @@
 //! Writes the header blocks of answers directly into the output: static table and literals only, so that a client's dynamic
 //! table never changes and equal answers are equal bytes.
 
-use tare_http2_frames::frame::{self, END_HEADERS, END_STREAM, HEAD_BYTES, Kind};
+use tare_http2_frames::frame::{self, END_HEADERS, END_STREAM, FRAME_HEADER_BYTES, Kind};
 
 use super::streams::Head;
 use crate::body::{push_number, push_timestamps};
@@ -52,7 +52,7 @@ fn framed(out: &mut Vec<u8>, stream: u32, is_last: bool, block: impl FnOnce(&mut
     frame::write_head(out, 0, Kind::Headers, flags, stream);
     block(out);
     // Far below the frame size limit: nothing in it comes from the client.
-    let [_, a, b, c] = ((out.len() - start - HEAD_BYTES) as u32).to_be_bytes();
+    let [_, a, b, c] = ((out.len() - start - FRAME_HEADER_BYTES) as u32).to_be_bytes();
     out[start..start + 3].copy_from_slice(&[a, b, c]);
 }
 

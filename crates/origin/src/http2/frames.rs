@@ -1,6 +1,8 @@
 //! Splits a client's bytes into frames: the preface, frame headers, payloads in place or assembled.
 
-use tare_http2_frames::frame::{ACK, FRAME_BYTES_DEFAULT, FrameHead, HEAD_BYTES, Kind, PREFACE};
+use tare_http2_frames::frame::{
+    ACK, FRAME_BYTES_DEFAULT, FRAME_HEADER_BYTES, FrameHeader, Kind, PREFACE,
+};
 
 use super::protocol_error::ProtocolError;
 
@@ -20,20 +22,20 @@ impl Frames {
     pub(super) fn read(
         &mut self,
         input: &[u8],
-        mut take: impl FnMut(FrameHead, &[u8]) -> Result<(), ProtocolError>,
+        mut take: impl FnMut(FrameHeader, &[u8]) -> Result<(), ProtocolError>,
     ) -> Result<(), ProtocolError> {
         let mut rest = self.preface(input)?;
         if !self.carry.is_empty() {
             let Some((head, carried)) = self.gather(&mut rest)? else {
                 return Ok(());
             };
-            let done = take(head, &carried[HEAD_BYTES..]);
+            let done = take(head, &carried[FRAME_HEADER_BYTES..]);
             self.carry = carried;
             self.carry.clear();
             self.carry.shrink_to(KEEP_BYTES);
             done?;
         }
-        while let Some((bytes, behind)) = rest.split_first_chunk::<HEAD_BYTES>() {
+        while let Some((bytes, behind)) = rest.split_first_chunk::<FRAME_HEADER_BYTES>() {
             let head = self.head(*bytes)?;
             let Some((payload, next)) = behind.split_at_checked(head.length as usize) else {
                 break;
@@ -61,13 +63,16 @@ impl Frames {
     }
 
     /// Completes the frame that arrives in pieces.
-    fn gather(&mut self, rest: &mut &[u8]) -> Result<Option<(FrameHead, Vec<u8>)>, ProtocolError> {
-        self.fill(HEAD_BYTES, rest);
-        let Some(&bytes) = self.carry.first_chunk::<HEAD_BYTES>() else {
+    fn gather(
+        &mut self,
+        rest: &mut &[u8],
+    ) -> Result<Option<(FrameHeader, Vec<u8>)>, ProtocolError> {
+        self.fill(FRAME_HEADER_BYTES, rest);
+        let Some(&bytes) = self.carry.first_chunk::<FRAME_HEADER_BYTES>() else {
             return Ok(None);
         };
         let head = self.head(bytes)?;
-        let whole = HEAD_BYTES + head.length as usize;
+        let whole = FRAME_HEADER_BYTES + head.length as usize;
         self.fill(whole, rest);
         Ok((self.carry.len() == whole).then(|| (head, std::mem::take(&mut self.carry))))
     }
@@ -81,8 +86,8 @@ impl Frames {
 
     /// Checks the frame header (RFC 9113 §6).
     #[inline]
-    fn head(&mut self, bytes: [u8; HEAD_BYTES]) -> Result<FrameHead, ProtocolError> {
-        let head = FrameHead::parse(bytes);
+    fn head(&mut self, bytes: [u8; FRAME_HEADER_BYTES]) -> Result<FrameHeader, ProtocolError> {
+        let head = FrameHeader::parse(bytes);
         // RFC 9113 §3.4: the first frame is SETTINGS.
         if !self.settings_seen && (head.kind != Kind::Settings || head.has(ACK)) {
             return Err(ProtocolError::PROTOCOL);

@@ -4,8 +4,8 @@ use std::cmp::Reverse;
 
 use tare_http2_frames::ErrorCode;
 use tare_http2_frames::frame::{
-    self, ACK, END_HEADERS, END_STREAM, FrameHead, Kind, Misfit, SET_FRAME_BYTES, SET_PUSH,
-    SET_WINDOW_BYTES, WINDOW_BYTES_MAX, number,
+    self, ACK, END_HEADERS, END_STREAM, FrameHeader, Kind, PayloadTooShort, SETTINGS_ENABLE_PUSH,
+    SETTINGS_INITIAL_WINDOW_SIZE, SETTINGS_MAX_FRAME_SIZE, WINDOW_BYTES_MAX, number,
 };
 
 use super::protocol_error::ProtocolError;
@@ -23,7 +23,7 @@ impl Http2 {
     #[inline]
     pub(super) fn frame(
         &mut self,
-        head: FrameHead,
+        head: FrameHeader,
         payload: &[u8],
         arrived_ns: Option<u64>,
         service: &mut Service,
@@ -39,8 +39,8 @@ impl Http2 {
             Kind::Data => self.data(head, payload, arrived_ns, service, out),
             Kind::Headers => {
                 let block = head.block(payload).map_err(|misfit| match misfit {
-                    Misfit::Padding => ProtocolError::PROTOCOL,
-                    Misfit::Priority => ProtocolError::SIZE,
+                    PayloadTooShort::Padding => ProtocolError::PROTOCOL,
+                    PayloadTooShort::Priority => ProtocolError::SIZE,
                 })?;
                 if head.has(END_HEADERS) {
                     let header_block = self.header_blocks.read(block)?;
@@ -81,7 +81,7 @@ impl Http2 {
 
     fn continuation(
         &mut self,
-        head: FrameHead,
+        head: FrameHeader,
         payload: &[u8],
         arrived_ns: Option<u64>,
         service: &mut Service,
@@ -102,7 +102,7 @@ impl Http2 {
             return Ok(());
         };
         let header_block = self.header_blocks.read(&block.bytes)?;
-        let head = FrameHead {
+        let head = FrameHeader {
             flags: block.flags,
             ..head
         };
@@ -112,7 +112,7 @@ impl Http2 {
     /// Handles a complete header block: a request or its trailers.
     fn header_block(
         &mut self,
-        head: FrameHead,
+        head: FrameHeader,
         header_block: HeaderBlock,
         arrived_ns: Option<u64>,
         service: &mut Service,
@@ -164,7 +164,7 @@ impl Http2 {
 
     fn data(
         &mut self,
-        head: FrameHead,
+        head: FrameHeader,
         payload: &[u8],
         arrived_ns: Option<u64>,
         service: &mut Service,
@@ -343,12 +343,14 @@ impl Http2 {
     fn settings(&mut self, payload: &[u8], out: &mut Vec<u8>) -> Result<(), ProtocolError> {
         for (setting, value) in frame::settings(payload) {
             match setting {
-                SET_PUSH if value > 1 => return Err(ProtocolError::PROTOCOL),
-                SET_FRAME_BYTES if !(16_384..=16_777_215).contains(&value) => {
+                SETTINGS_ENABLE_PUSH if value > 1 => return Err(ProtocolError::PROTOCOL),
+                SETTINGS_MAX_FRAME_SIZE if !(16_384..=16_777_215).contains(&value) => {
                     return Err(ProtocolError::PROTOCOL);
                 }
-                SET_WINDOW_BYTES if value > WINDOW_BYTES_MAX => return Err(ProtocolError::WINDOW),
-                SET_WINDOW_BYTES => self.initial_window(i64::from(value))?,
+                SETTINGS_INITIAL_WINDOW_SIZE if value > WINDOW_BYTES_MAX => {
+                    return Err(ProtocolError::WINDOW);
+                }
+                SETTINGS_INITIAL_WINDOW_SIZE => self.initial_window(i64::from(value))?,
                 _ => {}
             }
         }

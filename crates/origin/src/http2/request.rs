@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use tare_http2_frames::field::{bad_name_byte, bad_value_byte, decimal};
-use tare_http2_frames::hpack::{Decoder, ListLimits, TableUse};
+use tare_http2_frames::hpack::{Decoder, HeaderListLimits, TableChange};
 
 use super::protocol_error::ProtocolError;
 use crate::behaviour::{BehaviourOverride, Unknown};
@@ -61,7 +61,7 @@ pub(super) struct HeaderBlockReader {
 
 impl HeaderBlockReader {
     pub(super) fn new(limits: &Limits) -> Self {
-        let list = ListLimits {
+        let list = HeaderListLimits {
             bytes_max: limits.head_bytes_max,
             fields_max: FIELDS_MAX,
         };
@@ -99,7 +99,7 @@ impl HeaderBlockReader {
                 ..
             })
         );
-        if lasting && table_use == TableUse::Unchanged && block.len() <= REMEMBERED_BYTES_MAX {
+        if lasting && table_use == TableChange::Unchanged && block.len() <= REMEMBERED_BYTES_MAX {
             self.remembered.clear();
             self.remembered.extend_from_slice(block);
             self.header_block = Some(header_block);

@@ -41,7 +41,7 @@ fn an_echo_comes_back_with_padding_taken_off_and_trailers_ignored() {
 fn answers_go_no_further_than_the_windows_and_on_when_they_open() {
     let mut rig = Rig::new(&[]);
     let mut out = frame::PREFACE.to_vec();
-    frame::write_settings(&mut out, &[(frame::SET_WINDOW_BYTES, 10)]);
+    frame::write_settings(&mut out, &[(frame::SETTINGS_INITIAL_WINDOW_SIZE, 10)]);
     rig.send(&out);
     rig.send(&request(1, "/?size=100000"));
     assert_eq!(rig.answer(1).body.len(), 10);
@@ -59,12 +59,12 @@ fn answers_go_no_further_than_the_windows_and_on_when_they_open() {
     assert!(rig.answer(1).ended);
     assert_eq!(rig.answer(3).body, expected_body(5));
     let mut settings = Vec::new();
-    frame::write_settings(&mut settings, &[(frame::SET_WINDOW_BYTES, 0)]);
+    frame::write_settings(&mut settings, &[(frame::SETTINGS_INITIAL_WINDOW_SIZE, 0)]);
     rig.send(&settings);
     rig.send(&request(5, "/?size=7"));
     assert!(rig.answer(5).body.is_empty());
     let mut settings = Vec::new();
-    frame::write_settings(&mut settings, &[(frame::SET_WINDOW_BYTES, 7)]);
+    frame::write_settings(&mut settings, &[(frame::SETTINGS_INITIAL_WINDOW_SIZE, 7)]);
     rig.send(&settings);
     assert_eq!(rig.answer(5).body, expected_body(7));
 }

@@ -19,7 +19,7 @@ pub use section::{ContentType, FieldSection, GrpcStatus};
 pub use tare_http2_frames::frame;
 
 use super::error::CodecError;
-use frame::{ACK, END_STREAM, FrameHead, HEAD_BYTES, Kind, PADDED};
+use frame::{ACK, END_STREAM, FRAME_HEADER_BYTES, FrameHeader, Kind, PADDED};
 use section::FieldSectionDecoder;
 
 /// Header table size that the server may use: the default.
@@ -47,7 +47,7 @@ pub struct Codec {
 #[derive(Debug, Clone, Copy)]
 enum State {
     Head,
-    Payload(FrameHead),
+    Payload(FrameHeader),
     Data(Data),
     Skip { left: u32 },
     Failed(CodecError),
@@ -187,17 +187,17 @@ impl Codec {
     }
 
     #[inline]
-    fn head(&mut self, input: &mut &[u8]) -> Result<Option<FrameHead>, CodecError> {
-        let bytes = match input.first_chunk::<HEAD_BYTES>() {
+    fn head(&mut self, input: &mut &[u8]) -> Result<Option<FrameHeader>, CodecError> {
+        let bytes = match input.first_chunk::<FRAME_HEADER_BYTES>() {
             Some(&bytes) if self.partial.is_empty() => {
-                *input = &input[HEAD_BYTES..];
+                *input = &input[FRAME_HEADER_BYTES..];
                 bytes
             }
             _ => {
-                let missing = HEAD_BYTES - self.partial.len();
+                let missing = FRAME_HEADER_BYTES - self.partial.len();
                 self.partial
                     .extend_from_slice(take_front(input, missing.min(input.len())));
-                let Some(&bytes) = self.partial.first_chunk::<HEAD_BYTES>() else {
+                let Some(&bytes) = self.partial.first_chunk::<FRAME_HEADER_BYTES>() else {
                     return Ok(None);
                 };
                 self.partial.clear();
@@ -207,13 +207,16 @@ impl Codec {
         if !self.has_settings {
             return self.check_first_frame(bytes).map(Some);
         }
-        Ok(Some(FrameHead::parse(bytes)))
+        Ok(Some(FrameHeader::parse(bytes)))
     }
 
     /// The first frame must be SETTINGS (RFC 9113 §3.4).
     #[cold]
-    fn check_first_frame(&mut self, bytes: [u8; HEAD_BYTES]) -> Result<FrameHead, CodecError> {
-        let head = FrameHead::parse(bytes);
+    fn check_first_frame(
+        &mut self,
+        bytes: [u8; FRAME_HEADER_BYTES],
+    ) -> Result<FrameHeader, CodecError> {
+        let head = FrameHeader::parse(bytes);
         if bytes.starts_with(b"HTTP/1") {
             return Err(CodecError::SpeaksHttp1);
         }
@@ -229,7 +232,7 @@ impl Codec {
     #[inline]
     fn begin<'b>(
         &mut self,
-        head: FrameHead,
+        head: FrameHeader,
         input: &mut &'b [u8],
     ) -> Result<Option<Event<'b>>, CodecError> {
         let max_bytes = self.limits.frame_bytes_max;
@@ -303,7 +306,7 @@ impl Codec {
     #[cold]
     fn gather<'b>(
         &mut self,
-        head: FrameHead,
+        head: FrameHeader,
         input: &mut &'b [u8],
     ) -> Result<Option<Event<'b>>, CodecError> {
         let missing = head.length as usize - self.partial.len();
@@ -400,7 +403,7 @@ impl Codec {
 ///
 /// # Errors
 /// When it does not. The length of PRIORITY is not checked here: it is an error of its stream only.
-fn check_frame(head: &FrameHead) -> Result<(), CodecError> {
+fn check_frame(head: &FrameHeader) -> Result<(), CodecError> {
     let frame = head.kind.name();
     let size_bytes = head.length;
     let wrong_size = CodecError::FrameSize { frame, size_bytes };

@@ -122,7 +122,7 @@ pub fn put_head(
 mod tests {
     use tare_schema::load::{Body, Expect, ExpectBody, ExpectStatus};
 
-    use super::super::hpack::{Decoder, ListLimits};
+    use super::super::hpack::{Decoder, HeaderListLimits};
     use super::*;
 
     fn spec(method: &str, path: &str, headers: &[(&str, &str)]) -> RequestSpec {
@@ -145,7 +145,7 @@ mod tests {
         let prepared = Prepared::new(spec, "here:80", Security::Plain).unwrap();
         let mut decoder = Decoder::new(
             0,
-            ListLimits {
+            HeaderListLimits {
                 bytes_max: 65_536,
                 fields_max: 100,
             },

@@ -4,8 +4,10 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use tare_http2_frames::ErrorCode;
-use tare_http2_frames::frame::{self, END_STREAM, FrameHead, HEAD_BYTES, Kind, PREFACE, number};
-use tare_http2_frames::hpack::{Decoder, Encoder, ListLimits};
+use tare_http2_frames::frame::{
+    self, END_STREAM, FRAME_HEADER_BYTES, FrameHeader, Kind, PREFACE, number,
+};
+use tare_http2_frames::hpack::{Decoder, Encoder, HeaderListLimits};
 
 use crate::behaviour::BehaviourOverride;
 use crate::counters::{AllCounters, Counters};
@@ -60,7 +62,7 @@ impl Rig {
             database: SharedDatabase::new(),
             is_ending: false,
         };
-        let list = ListLimits {
+        let list = HeaderListLimits {
             bytes_max: 10_000,
             fields_max: 100,
         };
@@ -129,8 +131,8 @@ impl Rig {
 
     /// Output is whole frames.
     fn read(&mut self, mut out: &[u8]) {
-        while let Some((head, rest)) = out.split_first_chunk::<HEAD_BYTES>() {
-            let head = FrameHead::parse(*head);
+        while let Some((head, rest)) = out.split_first_chunk::<FRAME_HEADER_BYTES>() {
+            let head = FrameHeader::parse(*head);
             let (payload, rest) = rest.split_at(head.length as usize);
             out = rest;
             let answer = match head.kind {
@@ -193,7 +195,7 @@ pub fn headers(stream: u32, fields: &[(&str, &str)], flags: u8) -> Vec<u8> {
         encoder.field(name.as_bytes(), value.as_bytes());
     }
     let mut bytes = Vec::new();
-    frame::write_block(&mut bytes, stream, &[], &encoder.finish(), flags, 16_384);
+    frame::write_headers(&mut bytes, stream, &[], &encoder.finish(), flags, 16_384);
     bytes
 }
 

@@ -5,8 +5,8 @@ use std::collections::VecDeque;
 use tare_schema::load::MessagePace;
 
 use super::super::codec::frame::{
-    self, END_STREAM, FRAME_BYTES_DEFAULT, Kind, PREFACE, SET_PUSH, SET_WINDOW_BYTES,
-    WINDOW_BYTES_DEFAULT,
+    self, END_STREAM, FRAME_BYTES_DEFAULT, Kind, PREFACE, SETTINGS_ENABLE_PUSH,
+    SETTINGS_INITIAL_WINDOW_SIZE, WINDOW_BYTES_DEFAULT,
 };
 use super::super::codec::{Codec, Limits};
 use super::super::error::ErrorCode;
@@ -161,7 +161,10 @@ impl<D: StreamProtocol> Conn<D> {
     pub fn send_preface(&mut self) {
         let pending = &mut self.output.pending;
         pending.extend_from_slice(PREFACE);
-        let settings = [(SET_PUSH, 0), (SET_WINDOW_BYTES, self.windows.stream_bytes)];
+        let settings = [
+            (SETTINGS_ENABLE_PUSH, 0),
+            (SETTINGS_INITIAL_WINDOW_SIZE, self.windows.stream_bytes),
+        ];
         frame::write_settings(pending, &settings);
         let more = self
             .windows
@@ -223,7 +226,7 @@ impl<D: StreamProtocol> Conn<D> {
         } else {
             0
         };
-        frame::write_block(
+        frame::write_headers(
             &mut self.output.pending,
             id,
             prefix,

@@ -1,7 +1,7 @@
 //! Events of the codec, and limits on its input.
 
 use super::super::error::{CodecError, ErrorCode};
-use super::super::hpack::ListLimits;
+use super::super::hpack::HeaderListLimits;
 use super::section::FieldSection;
 
 /// Limits on what a server can make the client buffer or read.
@@ -12,7 +12,7 @@ pub struct Limits {
     /// Frames of one header block.
     pub block_frames_max: u32,
     /// Limits on one decoded header block.
-    pub list: ListLimits,
+    pub list: HeaderListLimits,
     /// Bytes of one frame's payload, as announced.
     pub frame_bytes_max: u32,
     /// PING and SETTINGS frames, which need a reply, without progress of an exchange between them.
@@ -26,7 +26,7 @@ impl Default for Limits {
         Self {
             block_bytes_max: 64 * 1024,
             block_frames_max: 64,
-            list: ListLimits {
+            list: HeaderListLimits {
                 bytes_max: 64 * 1024,
                 fields_max: 512,
             },
@@ -128,7 +128,7 @@ pub enum StreamEnd {
 impl StreamEnd {
     /// From the END_STREAM flag of a frame.
     #[must_use]
-    pub fn of(head: &super::frame::FrameHead) -> Self {
+    pub fn of(head: &super::frame::FrameHeader) -> Self {
         if head.has(super::frame::END_STREAM) {
             StreamEnd::Last
         } else {

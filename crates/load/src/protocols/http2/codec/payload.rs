@@ -2,7 +2,7 @@
 
 use super::super::error::{CodecError, ErrorCode};
 use super::event::{Event, SettingsChange, StreamEnd};
-use super::frame::{self, ACK, END_HEADERS, FrameHead, Kind, Misfit, number};
+use super::frame::{self, ACK, END_HEADERS, FrameHeader, Kind, PayloadTooShort, number};
 use super::section::FieldSection;
 use super::{Codec, PartialBlock, UnproductiveFrame};
 
@@ -11,17 +11,17 @@ impl Codec {
     #[inline]
     pub(super) fn payload(
         &mut self,
-        head: FrameHead,
+        head: FrameHeader,
         payload: &[u8],
     ) -> Result<Option<Event<'static>>, CodecError> {
         let stream = head.stream;
         Ok(Some(match head.kind {
             Kind::Headers => {
                 let block = head.block(payload).map_err(|misfit| match misfit {
-                    Misfit::Padding => CodecError::PaddingTooLong {
+                    PayloadTooShort::Padding => CodecError::PaddingTooLong {
                         frame: head.kind.name(),
                     },
-                    Misfit::Priority => CodecError::FrameSize {
+                    PayloadTooShort::Priority => CodecError::FrameSize {
                         frame: head.kind.name(),
                         size_bytes: head.length,
                     },

@@ -3,7 +3,7 @@
 use tare_http2_frames::field::{bad_name_byte, bad_value_byte, decimal};
 
 use super::super::error::CodecError;
-use super::super::hpack::{Decoder, HpackError, ListLimits, TableUse};
+use super::super::hpack::{Decoder, HeaderListLimits, HpackError, TableChange};
 
 /// Bytes of a `grpc-message` that are kept, for error messages.
 const MESSAGE_BYTES_MAX: usize = 256;
@@ -72,7 +72,7 @@ struct CachedBlock {
 impl FieldSectionDecoder {
     /// The decoder of a new connection.
     #[must_use]
-    pub fn new(table_bytes_max: usize, limits: ListLimits) -> Self {
+    pub fn new(table_bytes_max: usize, limits: HeaderListLimits) -> Self {
         Self {
             decoder: Decoder::new(table_bytes_max, limits),
             message: Vec::new(),
@@ -142,14 +142,14 @@ impl FieldSectionDecoder {
             ..
         } = reader;
         match table_use {
-            TableUse::Unchanged => {}
-            TableUse::Changed => self.invalidate(),
+            TableChange::Unchanged => {}
+            TableChange::Changed => self.invalidate(),
         }
         if let Some(error) = first_error {
             return Ok(Err(error));
         }
         let fits = block.len() <= CACHED_BYTES_MAX && self.message.is_empty();
-        if table_use == TableUse::Unchanged && fits {
+        if table_use == TableChange::Unchanged && fits {
             let one = &mut self.cached[self.older];
             one.block.clear();
             one.block.extend_from_slice(block);
