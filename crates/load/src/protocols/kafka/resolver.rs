@@ -10,10 +10,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 pub enum Lookup {
     /// Its address.
     Address(IpAddr),
-    /// The lookup runs: ask again.
-    Asked,
+    /// The lookup is under way: ask again.
+    Pending,
     /// The lookup failed, with this reason.
-    Nothing(String),
+    NotFound(String),
 }
 
 /// Resolves host names without blocking.
