@@ -13,7 +13,7 @@ use mongodb::bson::{Document, doc};
 use mongodb::event::EventHandler;
 use mongodb::options::{ClientOptions, ServerAddress};
 use serde::{Serialize, de::DeserializeOwned};
-use tare_schema::load::AddressPolicy;
+use tare_record::load::AddressPolicy;
 use tokio::sync::watch;
 
 use crate::api_error::ApiError;

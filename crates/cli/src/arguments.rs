@@ -42,8 +42,9 @@ fn offer(words: &[(&'static str, &'static str)]) -> PossibleValuesParser {
 #[cfg(test)]
 mod tests {
     use clap::{Arg, Command};
-    use tare_schema::load::TlsVersion;
-    use tare_schema::load::{Codec, Partitioner, Resumption, Sched, Spin, ThinkDistribution};
+    use tare_record::load::{
+        Codec, Partitioner, Resumption, Sched, Spin, ThinkDistribution, TlsVersion,
+    };
 
     /// Whether every word of an argument of `tare load` is a value of its type.
     fn all_parse<T: Clone + Send + Sync + 'static>(flag: &str) {

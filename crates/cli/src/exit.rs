@@ -4,7 +4,7 @@ use std::fmt;
 use std::process::ExitCode;
 
 use signal_hook::consts::{SIGHUP, SIGTERM};
-use tare_schema::event::Failure;
+use tare_record::event::Failure;
 
 use crate::json_output::JsonOutput;
 use crate::screen::say;

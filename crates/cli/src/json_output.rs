@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 
 use clap::ArgMatches;
-use tare_schema::event::{Failure, FailureReport};
+use tare_record::event::{Failure, FailureReport};
 
 use crate::screen;
 

@@ -5,12 +5,12 @@ use std::path::{Path, PathBuf};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use tare_conduct::{Enough, Event, Progress, Watcher};
 use tare_lab::doctor::OtherPrograms;
+use tare_record::agent::Sample;
+use tare_record::event::RunEvent;
+use tare_record::plan::Plan;
+use tare_record::record::{TrialRecord, TrialStatus};
+use tare_record::shown::{shown, shown_lines};
 use tare_report::quantity;
-use tare_schema::agent::Sample;
-use tare_schema::event::RunEvent;
-use tare_schema::plan::Plan;
-use tare_schema::record::{TrialRecord, TrialStatus};
-use tare_schema::shown::{shown, shown_lines};
 
 use crate::run_events;
 use crate::screen::{self, say_raw};

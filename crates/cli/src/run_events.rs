@@ -1,7 +1,7 @@
 //! Events of a run as lines of `tare run --json-lines`.
 
 use tare_conduct::{Event, Progress};
-use tare_schema::event::{RunEvent, TrialPosition};
+use tare_record::event::{RunEvent, TrialPosition};
 
 /// The line of an event.
 pub fn line(event: &Event<'_>) -> RunEvent {
@@ -69,7 +69,7 @@ mod tests {
     use std::time::Duration;
 
     use tare_conduct::Slot;
-    use tare_schema::agent::Sample;
+    use tare_record::agent::Sample;
 
     use super::*;
 

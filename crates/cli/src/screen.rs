@@ -6,7 +6,7 @@ use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use serde::Serialize;
-use tare_schema::shown::{shown_json, shown_lines};
+use tare_record::shown::{shown_json, shown_lines};
 
 use tare_report::terminal::Screen;
 

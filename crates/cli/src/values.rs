@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use comfy_table::{Cell, CellAlignment, ContentArrangement, Table, presets};
+use tare_record::metric::Unit;
+use tare_record::shown::shown;
 use tare_report::quantity;
-use tare_schema::metric::Unit;
-use tare_schema::shown::shown;
 use tare_stats::{Latencies, Quantile};
 
 use crate::screen::screen;
@@ -139,7 +139,7 @@ mod tests {
 
     #[test]
     fn what_a_broker_or_client_calls_itself_is_shown_and_not_obeyed() {
-        use tare_schema::shown::is_obeyed;
+        use tare_record::shown::is_obeyed;
         let nasty = "g\u{1b}]0;owned\u{7}\r\nerror: \u{9b}2J\u{202e}x";
         let table = drawn(
             &["group", "lag #"],

@@ -18,8 +18,8 @@ use std::time::Duration;
 use broker::{Manner, TOPIC, broker_of};
 use rig::{finish, stderr, stdout, tare, turn};
 use tare_net::namespace::Namespace;
-use tare_schema::agent::LoadEnd;
-use tare_schema::load_report::LoadReport;
+use tare_record::agent::LoadEnd;
+use tare_record::load_report::LoadReport;
 
 /// Longer than anything here takes.
 const LIMIT: Duration = Duration::from_secs(60);

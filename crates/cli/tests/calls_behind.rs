@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use rig::{finish, only_run, records, stderr, tare, turn};
-use tare_schema::record::{Proof, TrialRecord, TrialStatus};
+use tare_record::record::{Proof, TrialRecord, TrialStatus};
 
 /// Longest that a small run may take here before the test gives up; a first build of the application is in it.
 const LIMIT: Duration = Duration::from_secs(600);

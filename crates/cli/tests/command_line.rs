@@ -21,8 +21,8 @@ use std::time::Duration;
 
 use fixture::SampleRun;
 use rig::{finish, stderr, stdout, tare};
-use tare_schema::event::FailureReport;
-use tare_schema::metric::Metric;
+use tare_record::event::FailureReport;
+use tare_record::metric::Metric;
 
 const LIMIT: Duration = Duration::from_secs(60);
 

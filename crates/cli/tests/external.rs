@@ -18,7 +18,7 @@ use rig::{
     Started, finish, keeper_of, kept_by, kill, metric, only_run, origin, origin_with_counters,
     records, state, stderr, stdout, tare, turn, wait_for,
 };
-use tare_schema::record::{EnvironmentRecord, RunProgress, TrialRecord, TrialStatus};
+use tare_record::record::{EnvironmentRecord, RunProgress, TrialRecord, TrialStatus};
 
 /// Longest that a small run may take here before the test gives up.
 const LIMIT: Duration = Duration::from_secs(120);

@@ -15,10 +15,10 @@ use std::time::Duration;
 
 use rig::{finish, load, metric, origin, stderr, stdout, tare, turn};
 use serde_json::Value;
-use tare_schema::agent::LoadEnd;
-use tare_schema::event::{FailureReport, LoadEvent};
-use tare_schema::load::Stop;
-use tare_schema::load_report::{AssertionOutcome, LoadReport};
+use tare_record::agent::LoadEnd;
+use tare_record::event::{FailureReport, LoadEvent};
+use tare_record::load::Stop;
+use tare_record::load_report::{AssertionOutcome, LoadReport};
 use tare_stats::{Latencies, hlog};
 
 const LIMIT: Duration = Duration::from_secs(60);

@@ -12,7 +12,7 @@ use std::net::{TcpListener, TcpStream};
 use std::time::Duration;
 
 use rig::{finish, origin, stderr, stdout, tare};
-use tare_schema::load_report::LoadReport;
+use tare_record::load_report::LoadReport;
 
 const LIMIT: Duration = Duration::from_secs(60);
 
@@ -191,7 +191,7 @@ fn what_the_database_refuses_is_an_error_of_the_target_with_its_words() {
         .iter()
         .find(|outcome| outcome.class != "ok")
         .unwrap();
-    assert_eq!(wrong.error_source, tare_schema::agent::ErrorSource::Target);
+    assert_eq!(wrong.error_source, tare_record::agent::ErrorSource::Target);
     let example = wrong.example.as_deref().unwrap_or_default();
     assert!(example.contains("status=500"), "{wrong:?}");
 }

@@ -19,7 +19,7 @@ use rig::{
     finish, keeper_folders, keeper_of, kept_by, kill, only_run, records, small_experiment, stderr,
     stdout, tare, turn, wait_for,
 };
-use tare_schema::record::{EnvironmentRecord, LinkDirectionUsage, TrialRecord, TrialStatus};
+use tare_record::record::{EnvironmentRecord, LinkDirectionUsage, TrialRecord, TrialStatus};
 use tare_stats::hlog;
 
 /// Longest that a small run may take here before the test gives up.

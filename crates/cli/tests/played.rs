@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use rig::{finish, only_run, records, stderr, stdout, tare, turn};
-use tare_schema::record::{TrialRecord, TrialStatus};
+use tare_record::record::{TrialRecord, TrialStatus};
 
 /// Longest that a small run may take here before the test gives up; a first build of the application is in it.
 const LIMIT: Duration = Duration::from_secs(600);

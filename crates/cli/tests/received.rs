@@ -23,9 +23,9 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use fixture::{SampleRun, write_json};
 use rig::{finish, stderr, stdout, tare};
-use tare_schema::FORMAT_VERSION;
-use tare_schema::record::{ReadBackRecord, TrialRecord};
-use tare_schema::shown::is_obeyed;
+use tare_record::FORMAT_VERSION;
+use tare_record::record::{ReadBackRecord, TrialRecord};
+use tare_record::shown::is_obeyed;
 use tare_stats::hlog::Writer;
 use tare_stats::{Latencies, Range};
 

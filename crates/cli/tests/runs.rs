@@ -17,7 +17,7 @@ use rig::{
     stderr, stdout, tare, turn, wait_for,
 };
 use serde_json::Value;
-use tare_schema::record::{RunProgress, TrialStatus};
+use tare_record::record::{RunProgress, TrialStatus};
 
 /// Longest that a small run may take here before the test gives up: beside other programs each trial may be unfit, and is then repeated.
 const LIMIT: Duration = Duration::from_secs(300);
@@ -208,7 +208,7 @@ fn a_killed_run_leaves_nothing_behind_and_resumes_as_if_it_had_never_been_killed
 }
 
 /// Blocks with a record that counts, or was repeated, for all three slots of `NGINX`.
-fn complete_blocks(records: &[tare_schema::record::TrialRecord]) -> Vec<u32> {
+fn complete_blocks(records: &[tare_record::record::TrialRecord]) -> Vec<u32> {
     let slots = [("direct", 0), ("direct", 1), ("sidecar", 0)];
     (1..=3)
         .filter(|block| {

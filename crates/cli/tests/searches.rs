@@ -16,7 +16,7 @@ use rig::{finish, origin, stderr, stdout, tare, turn};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
-use tare_schema::search_report::{CurveReport, SearchReport};
+use tare_record::search_report::{CurveReport, SearchReport};
 
 const LIMIT: Duration = Duration::from_secs(120);
 

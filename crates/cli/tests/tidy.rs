@@ -29,7 +29,7 @@ fn files(folder: &Path, ending: &str) -> Vec<PathBuf> {
             let name = path.file_name().unwrap().to_string_lossy().into_owned();
             if path.is_dir() {
                 if !["target", "node_modules", ".git", "runs", "dist"].contains(&name.as_str())
-                    || folder.ends_with("crates/schema/src")
+                    || folder.ends_with("crates/experiment/src")
                 {
                     open.push(path);
                 }
@@ -167,7 +167,7 @@ fn the_architecture_page_shows_the_arrows_that_are_there() {
 
 #[test]
 fn crate_arrows_never_turn_back() {
-    let order = "schema stats tls http2-frames kafka kafka-admin mongo load rate-search proto origin fuzzing net lab test-cluster conduct report cli";
+    let order = "record experiment stats tls http2-frames kafka kafka-admin mongo load rate-search proto origin fuzzing net lab test-cluster conduct report cli";
     let order: Vec<&str> = order.split(' ').collect();
     let rank = |name: &str| order.iter().position(|known| *known == name);
     for (name, uses) in arrows() {
@@ -341,7 +341,7 @@ fn the_committed_page_was_built_from_the_committed_sources() {
 #[test]
 fn the_page_draws_the_version_of_the_format_that_reports_are_written_in() {
     let source = fs::read_to_string(root().join("web/src/data.ts")).unwrap();
-    let expected = format!("export const VERSION = {};", tare_schema::FORMAT_VERSION);
+    let expected = format!("export const VERSION = {};", tare_record::FORMAT_VERSION);
     assert!(source.contains(&expected), "web/src/data.ts: {expected}");
 }
 
@@ -349,7 +349,7 @@ fn the_page_draws_the_version_of_the_format_that_reports_are_written_in() {
 fn the_page_knows_the_view_as_it_is() {
     let committed = fs::read_to_string(root().join("web/src/view.schema.json")).unwrap();
     let committed: serde_json::Value = serde_json::from_str(&committed).unwrap();
-    let now = schemars::schema_for!(tare_schema::view::View).to_value();
+    let now = schemars::schema_for!(tare_record::view::View).to_value();
     assert_eq!(committed, now, "run `npm run types` in web/, build, commit");
 }
 
@@ -377,7 +377,7 @@ fn the_committed_shapes_that_the_binary_knows_are_fresh() {
 const READ_ALL: [&str; 2] = ["crates/lab/src/connector.rs", "crates/lab/src/fetch.rs"];
 
 /// Reads of a variable that the user names: file, and argument of the call.
-const NAMED_BY_USERS: [(&str, &str); 1] = [("crates/schema/src/metrics_source.rs", "name")];
+const NAMED_BY_USERS: [(&str, &str); 1] = [("crates/record/src/metrics_source.rs", "name")];
 
 /// Names of the environment variables that a file reads: literals, constants of the file, else the argument of the call.
 fn variables_read(text: &str) -> Vec<String> {

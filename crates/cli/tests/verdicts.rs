@@ -8,8 +8,8 @@ mod fixture;
 use std::process::Command;
 
 use fixture::SampleRun;
-use tare_schema::metric::Metric;
-use tare_schema::plan::{Assertion, AssertionSubject, Comparison, Plan};
+use tare_record::metric::Metric;
+use tare_record::plan::{Assertion, AssertionSubject, Comparison, Plan};
 
 /// What `tare report` says of a run on standard error, and its exit code.
 fn report(run: &SampleRun, flags: &[&str]) -> (String, Option<i32>) {
@@ -93,7 +93,7 @@ fn what_is_undecided_ends_with_1_only_where_a_verdict_is_required() {
 #[test]
 fn a_run_without_a_fit_trial_has_a_report_and_no_verdict() {
     let nothing = small(|_| {}).edit(|record, _| {
-        record.status = tare_schema::record::TrialStatus::Unfit {
+        record.status = tare_record::record::TrialStatus::Unfit {
             reasons: vec!["all of it left in bursts".into()],
         };
     });

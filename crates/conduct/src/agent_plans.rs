@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use tare_schema::agent::LoadResult;
-use tare_schema::load::{AddressPolicy, Cores, Endpoint, LoadPlan, LoadSpec, Shard};
-use tare_schema::plan::{Cell, Placement, RoleLoad};
-use tare_schema::record::TrialRecord;
+use tare_record::agent::LoadResult;
+use tare_record::load::{AddressPolicy, Cores, Endpoint, LoadPlan, LoadSpec, Shard};
+use tare_record::plan::{Cell, Placement, RoleLoad};
+use tare_record::record::TrialRecord;
 
 /// CPU time per exchange of the agents of a run so far, by role.
 #[derive(Debug, Clone, Default)]
@@ -73,7 +73,7 @@ impl AgentPlans<'_> {
         let (trial, seed) = self.trial;
         let load = self.cell.load_of_trial(&role.load, trial);
         LoadPlan {
-            version: tare_schema::FORMAT_VERSION,
+            version: tare_record::FORMAT_VERSION,
             role: role.role.clone(),
             start_at_unix_us: Some(self.start_at_unix_us),
             seed: seed ^ u64::from(shard.index),

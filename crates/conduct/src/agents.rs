@@ -4,8 +4,8 @@ use std::path::Path;
 use std::time::Duration;
 
 use tare_lab::environment::{Agent, TestBed};
-use tare_schema::agent::{AgentMessage, LoadResult, Sample};
-use tare_schema::load::{Endpoint, Shard};
+use tare_record::agent::{AgentMessage, LoadResult, Sample};
+use tare_record::load::{Endpoint, Shard};
 
 use crate::agent_plans::AgentPlans;
 use crate::disk::write_synced;

@@ -1,9 +1,9 @@
 //! Capacity of the machine, measured before the first block: the arms with the most proxies, at maximum rate.
 
 use tare_lab::environment::Environment;
-use tare_schema::agent::LoadResult;
-use tare_schema::load::{Pacing, Stop};
-use tare_schema::plan::{Arm, Capacity, Cell, Plan};
+use tare_record::agent::LoadResult;
+use tare_record::load::{Pacing, Stop};
+use tare_record::plan::{Arm, Capacity, Cell, Plan};
 use tare_stats::random::Random;
 
 use crate::ConductError;

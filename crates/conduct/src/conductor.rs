@@ -4,13 +4,13 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
+use tare_experiment::estimate::Times;
 use tare_lab::LabError;
 use tare_lab::environment::Environment;
-use tare_schema::agent::Sample;
-use tare_schema::estimate::Times;
-use tare_schema::load::Stop;
-use tare_schema::plan::{Arm, Capacity, Cell, Plan};
-use tare_schema::record::{RunProgress, RunState, TrialRecord, TrialStatus};
+use tare_record::agent::Sample;
+use tare_record::load::Stop;
+use tare_record::plan::{Arm, Capacity, Cell, Plan};
+use tare_record::record::{RunProgress, RunState, TrialRecord, TrialStatus};
 use tare_stats::random::Random;
 
 use crate::agent_plans::MeasuredCost;
@@ -66,7 +66,7 @@ pub fn run(
     let folder = RunFolder::create(&options.out, &options.name)?;
     folder.write(ENVIRONMENT, &described)?;
     let state = RunState {
-        version: tare_schema::FORMAT_VERSION,
+        version: tare_record::FORMAT_VERSION,
         started_unix_us: now_unix_us(),
         ended_unix_us: None,
         state: RunProgress::Running,

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
-use tare_schema::regular::OPEN_UNTRUSTED;
+use tare_record::regular::OPEN_UNTRUSTED;
 
 use crate::ConductError;
 
@@ -101,7 +101,7 @@ mod tests {
     use std::collections::BTreeSet;
     use std::os::unix::fs::symlink;
 
-    use tare_schema::record::{RunProgress, RunState};
+    use tare_record::record::{RunProgress, RunState};
 
     use super::*;
     use crate::RunFolder;
@@ -154,7 +154,7 @@ mod tests {
         let out = place.path().join("some/runs");
         let folder = RunFolder::create(&out, "run").unwrap();
         let state = RunState {
-            version: tare_schema::FORMAT_VERSION,
+            version: tare_record::FORMAT_VERSION,
             started_unix_us: 0,
             ended_unix_us: None,
             state: RunProgress::Running,

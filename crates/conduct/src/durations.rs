@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use tare_experiment::estimate::Times;
 use tare_lab::environment::StartDuration;
-use tare_schema::estimate::Times;
 
 /// Now, in µs since the epoch, as in files and messages to agents.
 pub(crate) fn now_unix_us() -> u64 {

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use tare_lab::LabError;
 use tare_lab::environment::{TestBed, UnexpectedExit};
-use tare_schema::record::TrialStatus;
+use tare_record::record::TrialStatus;
 
 /// Why a run could not start or continue.
 #[derive(Debug, thiserror::Error)]

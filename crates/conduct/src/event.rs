@@ -3,8 +3,8 @@
 use std::path::Path;
 use std::time::Duration;
 
-use tare_schema::agent::Sample;
-use tare_schema::record::TrialRecord;
+use tare_record::agent::Sample;
+use tare_record::record::TrialRecord;
 
 use crate::order::Slot;
 

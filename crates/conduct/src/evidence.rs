@@ -4,8 +4,8 @@ use std::time::{Duration, Instant};
 
 use tare_lab::LabError;
 use tare_lab::environment::{InstanceCounters, TestBed};
-use tare_schema::plan::{Audit, Cell, Plan};
-use tare_schema::record::{AuditResult, Proof, TrialRecord};
+use tare_record::plan::{Audit, Cell, Plan};
+use tare_record::record::{AuditResult, Proof, TrialRecord};
 
 use crate::error::is_infrastructure;
 use crate::proof::{self, COPIES};

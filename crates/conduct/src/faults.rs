@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 use tare_lab::LabError;
 use tare_lab::environment::{FaultAction, TestBed};
 use tare_lab::fault::FaultHandle;
-use tare_schema::plan::{Cell, FaultKind, PreparedTopic};
-use tare_schema::record::FaultRecord;
+use tare_record::plan::{Cell, FaultKind, PreparedTopic};
+use tare_record::record::FaultRecord;
 use tare_stats::random::Random;
 
 /// Longest wait after the load for faults that have not finished; their own time limits are shorter.

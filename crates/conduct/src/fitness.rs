@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use tare_schema::plan::{Fitness, Placement};
-use tare_schema::record::{BackgroundLoad, MachineUsage, PartUsage};
+use tare_record::plan::{Fitness, Placement};
+use tare_record::record::{BackgroundLoad, MachineUsage, PartUsage};
 
 /// Share of the cores of instances and of agents that other programs used; `None` when the CPU time of a core, of an instance or
 /// of other arms is not known.

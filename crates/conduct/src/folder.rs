@@ -5,9 +5,9 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use tare_schema::plan::Plan;
-use tare_schema::record::{EnvironmentRecord, RunState, TrialRecord};
-use tare_schema::regular::{JSON_BYTES_MAX, RECORDS_BYTES_MAX, read_regular};
+use tare_record::plan::Plan;
+use tare_record::record::{EnvironmentRecord, RunState, TrialRecord};
+use tare_record::regular::{JSON_BYTES_MAX, RECORDS_BYTES_MAX, read_regular};
 
 use crate::ConductError;
 use crate::disk::{make, make_folder, open_lock, write_synced};

@@ -1,6 +1,6 @@
 //! What of a plan is measured here, and in which order: arms in random order within a block, levels within an arm.
 
-use tare_schema::plan::{Arm, BaselineRuns, Compare, Plan};
+use tare_record::plan::{Arm, BaselineRuns, Compare, Plan};
 use tare_stats::random::Random;
 
 use crate::ConductError;

@@ -4,9 +4,9 @@ use std::time::{Duration, Instant};
 
 use tare_lab::LabError;
 use tare_lab::environment::TestBed;
-use tare_schema::agent::{AgentMessage, LoadResult};
-use tare_schema::load::{AddressPolicy, Cores, LoadPlan, LoadSpec, Stop};
-use tare_schema::plan::{Ask, Cell, Preparation, PrepareWhen, PreparedTopic};
+use tare_record::agent::{AgentMessage, LoadResult};
+use tare_record::load::{AddressPolicy, Cores, LoadPlan, LoadSpec, Stop};
+use tare_record::plan::{Ask, Cell, Preparation, PrepareWhen, PreparedTopic};
 
 use crate::error::TrialError;
 use crate::event::TrialObserver;
@@ -94,7 +94,7 @@ fn fill(
         )));
     };
     let load_plan = LoadPlan {
-        version: tare_schema::FORMAT_VERSION,
+        version: tare_record::FORMAT_VERSION,
         role: step.to_owned(),
         start_at_unix_us: None,
         seed,

@@ -1,10 +1,10 @@
 //! Path proof: the counters of every instance on the path must have grown by exactly what was sent.
 
 use tare_lab::environment::{InstanceCounters, Reading};
-use tare_schema::plan::{Arm, Cell, Plan};
-use tare_schema::protocol::{Counted, counted};
-use tare_schema::record::Proof;
-use tare_schema::topology::{Route, Security, Topology};
+use tare_record::plan::{Arm, Cell, Plan};
+use tare_record::protocol::{Counted, counted};
+use tare_record::record::Proof;
+use tare_record::topology::{Route, Security, Topology};
 
 use crate::traffic::{self, ExpectedTraffic, SentTraffic};
 

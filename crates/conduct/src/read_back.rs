@@ -2,9 +2,9 @@
 
 use tare_lab::LabError;
 use tare_lab::environment::TestBed;
-use tare_schema::agent::Acknowledged;
-use tare_schema::plan::{Cell, Guarantee, ReadBackPlan};
-use tare_schema::record::{ReadBackRecord, TrialRecord};
+use tare_record::agent::Acknowledged;
+use tare_record::plan::{Cell, Guarantee, ReadBackPlan};
+use tare_record::record::{ReadBackRecord, TrialRecord};
 
 use crate::error::is_infrastructure;
 
@@ -71,7 +71,7 @@ fn check_guarantees(plan: &ReadBackPlan, mut found: ReadBackRecord) -> ReadBackR
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tare_schema::plan::PreparedTopic;
+    use tare_record::plan::PreparedTopic;
 
     fn found(lost: u64, duplicated: u64) -> ReadBackRecord {
         ReadBackRecord {

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use tare_schema::agent::Sample;
+use tare_record::agent::Sample;
 
 /// A column: its name, and its value in a sample. Times are in ns, counts are per sample.
 type Column = (&'static str, fn(&Sample) -> Option<u64>);
@@ -62,7 +62,7 @@ pub fn to_csv(samples: &[(String, Sample)]) -> String {
 
 #[cfg(test)]
 mod tests {
-    use tare_schema::agent::RecordSample;
+    use tare_record::agent::RecordSample;
 
     use super::*;
 

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use tare_schema::agent::{LoadEnd, LoadResult};
-use tare_schema::plan::{Cell, Plan};
-use tare_schema::record::{TrialRecord, TrialStatus};
+use tare_record::agent::{LoadEnd, LoadResult};
+use tare_record::plan::{Cell, Plan};
+use tare_record::record::{TrialRecord, TrialStatus};
 
 use crate::fitness;
 

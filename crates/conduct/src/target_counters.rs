@@ -1,8 +1,8 @@
 //! Target counters (`x-…`): what targets report of themselves during a trial; no proof uses them.
 
 use tare_lab::environment::{InstanceCounters, Reading};
-use tare_schema::counter::CounterKind;
-use tare_schema::record::TargetCounter;
+use tare_record::counter::CounterKind;
+use tare_record::record::TargetCounter;
 
 /// Prefix of the names of target counters.
 const OWN: &str = "x-";

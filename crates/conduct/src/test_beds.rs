@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use tare_experiment::estimate::{Times, burn_in};
 use tare_lab::LabError;
 use tare_lab::environment::{Environment, TestBed, TestBedPlan};
-use tare_schema::estimate::{Times, burn_in};
-use tare_schema::plan::{Arm, Cell, Plan, Preparation, Restart};
-use tare_schema::topology::Settings;
+use tare_record::plan::{Arm, Cell, Plan, Preparation, Restart};
+use tare_record::topology::Settings;
 
 use crate::durations::Durations;
 use crate::order::Slot;

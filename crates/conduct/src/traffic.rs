@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use tare_schema::agent::{LoadResult, RequestCount, TlsCount};
-use tare_schema::plan::Cell;
+use tare_record::agent::{LoadResult, RequestCount, TlsCount};
+use tare_record::plan::Cell;
 
 /// What one agent sent over its edge, warm-up included.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -4,8 +4,8 @@ use std::path::Path;
 use std::time::Instant;
 
 use tare_lab::environment::TestBed;
-use tare_schema::plan::{Cell, Plan, Preparation};
-use tare_schema::record::{TrialRecord, TrialStatus};
+use tare_record::plan::{Cell, Plan, Preparation};
+use tare_record::record::{TrialRecord, TrialStatus};
 
 use crate::agent_plans::{AgentPlans, MeasuredCost};
 use crate::agents::Agents;
@@ -39,7 +39,7 @@ pub(crate) struct Task<'a> {
 /// An empty record.
 pub(crate) fn draft(number: u32) -> TrialRecord {
     TrialRecord {
-        version: tare_schema::FORMAT_VERSION,
+        version: tare_record::FORMAT_VERSION,
         trial: number,
         block: 0,
         arm: String::new(),

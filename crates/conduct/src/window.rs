@@ -3,9 +3,9 @@
 use std::time::{Duration, Instant};
 
 use tare_lab::environment::{Observation, TestBed};
-use tare_schema::load::Stop;
-use tare_schema::plan::Cell;
-use tare_schema::record::TrialRecord;
+use tare_record::load::Stop;
+use tare_record::plan::Cell;
+use tare_record::record::TrialRecord;
 
 use crate::agents::{Agents, Received};
 use crate::error::{TrialError, check_running};

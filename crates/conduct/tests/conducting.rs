@@ -14,15 +14,15 @@ use std::time::Duration;
 
 use scripted::{Fate, Lab, Memory, plan};
 use tare_conduct::{Options, Outcome, RunFolder, block_order, resume, run};
-use tare_schema::agent::LoadEnd;
-use tare_schema::estimate::Times;
-use tare_schema::external::External;
-use tare_schema::load::Pacing;
-use tare_schema::plan::{
+use tare_experiment::estimate::Times;
+use tare_record::agent::LoadEnd;
+use tare_record::external::External;
+use tare_record::load::Pacing;
+use tare_record::plan::{
     Ask, Audit, BeyondKnee, Blocks, Capacity, FaultKind, Guarantee, Plan, PlannedFault,
     Preparation, PreparedTopic, ReadBackPlan, Restart, Until,
 };
-use tare_schema::record::{RunProgress, TrialStatus};
+use tare_record::record::{RunProgress, TrialStatus};
 
 struct Bench {
     out: tempfile::TempDir,
@@ -50,7 +50,7 @@ impl Bench {
         run(plan, &mut self.lab, &options, &mut self.watcher).unwrap()
     }
 
-    fn records(&self, outcome: &Outcome) -> Vec<tare_schema::record::TrialRecord> {
+    fn records(&self, outcome: &Outcome) -> Vec<tare_record::record::TrialRecord> {
         RunFolder::open(&outcome.folder).unwrap().records().unwrap()
     }
 }
@@ -477,7 +477,7 @@ fn a_run_with_a_width_to_reach_stops_between_its_smallest_and_largest_number_of_
         min: 2,
         max: 9,
         until: Some(Until {
-            metric: tare_schema::metric::Metric::Median,
+            metric: tare_record::metric::Metric::Median,
             half_width: 0.05,
         }),
     };
@@ -631,7 +631,7 @@ fn calls_that_follow_the_answers_are_waited_for_and_no_others() {
     let late = &[Fate::CountsLater; 9];
     let mut bench_without = bench(late);
     let outcome = bench_without.run(&plan());
-    let invalid = |records: &[tare_schema::record::TrialRecord]| {
+    let invalid = |records: &[tare_record::record::TrialRecord]| {
         let wrong = records.iter().filter(|record| record.arm == "sidecar");
         wrong.filter(|record| !record.status.is_fit()).count()
     };

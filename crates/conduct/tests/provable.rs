@@ -8,12 +8,12 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use tare_experiment::find::Library;
+use tare_experiment::resolve::{ResolveOptions, Source, resolve};
 use tare_lab::targets::Targets;
-use tare_schema::find::Library;
-use tare_schema::plan::{Arm, Form, Plan, RoleLoad};
-use tare_schema::protocol::{Counted, counted};
-use tare_schema::resolve::{ResolveOptions, Source, resolve};
-use tare_schema::topology::Security;
+use tare_record::plan::{Arm, Form, Plan, RoleLoad};
+use tare_record::protocol::{Counted, counted};
+use tare_record::topology::Security;
 
 fn root() -> PathBuf {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");

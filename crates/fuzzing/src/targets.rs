@@ -19,7 +19,7 @@ use tare_load::protocols::tcp::{Tcp, TcpContent, TcpExchange};
 use tare_load::protocols::udp::{Udp, UdpOptions, UdpPlan};
 use tare_mongo::database::{Context, Database, Limits as DatabaseLimits};
 use tare_mongo::message::{Header, Message};
-use tare_schema::load::{
+use tare_record::load::{
     Acks, Body, CallKind, CallSpec, Expect, ExpectBody, ExpectStatus, Keys, MessagePace,
     ProduceSpec, RequestSpec, SerialSpec,
 };

@@ -22,9 +22,9 @@ use tare_lab::fetch::Fetcher;
 use tare_lab::keeper::{CgroupLimits, Keeper, KeeperMode, Spawn, keeper_main};
 use tare_lab::local::{Local, LocalOptions};
 use tare_lab::targets::Targets;
-use tare_schema::FORMAT_VERSION;
-use tare_schema::load::AddressPolicy;
-use tare_schema::plan::{Addressing, Limits};
+use tare_record::FORMAT_VERSION;
+use tare_record::load::AddressPolicy;
+use tare_record::plan::{Addressing, Limits};
 
 fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).collect();

@@ -11,7 +11,7 @@ use tare_lab::local::Local;
 use tare_net::capture::{self, Capture, Direction};
 use tare_net::link::{DirectionPlan, LinkPlan};
 use tare_net::site::pod_address;
-use tare_schema::topology::SiteLink;
+use tare_record::topology::SiteLink;
 
 /// Delay of each way.
 const ONE_WAY_NS: u64 = 2_000_000;

@@ -1,13 +1,12 @@
 //! The user's cache: where it is, and small JSON files in it; losing one costs a new measurement.
 
 use std::ffi::OsString;
-use std::fs;
-use std::io;
 use std::path::{Path, PathBuf};
+use std::{fs, io};
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use tare_schema::regular::read_regular;
+use tare_record::regular::read_regular;
 
 /// Limit of a file's size; real ones are far smaller.
 const BYTES_MAX: u64 = 1 << 20;

@@ -14,11 +14,10 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use tare_net::Switch;
 use tare_net::link::{self, LinkError};
 use tare_net::namespace::Namespace;
-use tare_schema::calibration::{HostBaseline, PathFigures};
+use tare_record::calibration::{HostBaseline, PathFigures};
 
-use crate::LabError;
-use crate::cached;
 use crate::doctor::nearest_folder;
+use crate::{LabError, cached};
 
 use stream::Passes;
 

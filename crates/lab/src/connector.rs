@@ -1,14 +1,13 @@
 //! Connects to servers and runs commands, on the host or in a pod's network namespace.
 
-use std::fmt;
-use std::io;
 use std::net::{SocketAddr, TcpStream};
 use std::path::PathBuf;
 use std::time::Duration;
+use std::{fmt, io};
 
 use rustix::event::{PollFd, PollFlags};
 use rustix::io::Errno;
-use tare_schema::load::AddressPolicy;
+use tare_record::load::AddressPolicy;
 
 use crate::keeper::{self, ExitStatus, SharedKeeper, Spawn, lock};
 use crate::process;

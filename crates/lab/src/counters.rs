@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use regex::Regex;
-use tare_schema::counter::{
+use tare_record::counter::{
     CommandSource, CounterSource, JmxSource, JsonSource, Missing, ReadingCost,
 };
 

@@ -8,7 +8,7 @@ mod timing;
 
 use std::path::Path;
 
-use tare_schema::record::{Check, Grade};
+use tare_record::record::{Check, Grade};
 
 pub use describe::describe;
 pub(crate) use disk::existing as nearest_folder;

@@ -7,12 +7,12 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use tare_schema::agent::{Acknowledged, AgentMessage};
-use tare_schema::counter::CounterKind;
-use tare_schema::load::{Endpoint, LoadPlan};
-use tare_schema::plan::{Ask, Exclusion, Limits, Placement, PreparedTopic};
-use tare_schema::record::{EnvironmentRecord, MachineUsage, PartUsage, ReadBackRecord};
-use tare_schema::topology::{Settings, Topology};
+use tare_record::agent::{Acknowledged, AgentMessage};
+use tare_record::counter::CounterKind;
+use tare_record::load::{Endpoint, LoadPlan};
+use tare_record::plan::{Ask, Exclusion, Limits, Placement, PreparedTopic};
+use tare_record::record::{EnvironmentRecord, MachineUsage, PartUsage, ReadBackRecord};
+use tare_record::topology::{Settings, Topology};
 
 use crate::LabError;
 use crate::fault::FaultHandle;

@@ -114,7 +114,7 @@ pub enum LabError {
     },
     /// A target folder is wrong.
     #[error(transparent)]
-    Target(#[from] tare_schema::problem::Problems),
+    Target(#[from] tare_experiment::problem::Problems),
     /// There is no target of this name.
     #[error(
         "unknown target \"{name}\"{hint} (targets come from the folder targets/ and from --targets DIR)"

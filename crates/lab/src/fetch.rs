@@ -13,13 +13,11 @@ use std::time::{Duration, Instant};
 
 use regex::Regex;
 use sha2::{Digest, Sha256};
-use tare_schema::record::TargetVersion;
-use tare_schema::target::{CargoDef, DebianDef, Get, GoDef};
+use tare_experiment::target::{CargoDef, DebianDef, Get, GoDef};
+use tare_record::record::TargetVersion;
 
-use crate::LabError;
-use crate::cached;
-use crate::subprocess;
 use crate::targets::Target;
+use crate::{LabError, cached, subprocess};
 
 /// Timeout of a version command.
 const VERSION_LIMIT: Duration = Duration::from_secs(60);

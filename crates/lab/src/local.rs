@@ -19,10 +19,10 @@ use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
-use tare_schema::load::AddressPolicy;
-use tare_schema::plan::{Addressing, Limits};
-use tare_schema::record::EnvironmentRecord;
-use tare_schema::topology::{SiteLink, Topology};
+use tare_record::load::AddressPolicy;
+use tare_record::plan::{Addressing, Limits};
+use tare_record::record::EnvironmentRecord;
+use tare_record::topology::{SiteLink, Topology};
 
 use crate::certificates::Authority;
 use crate::doctor;
@@ -30,8 +30,7 @@ use crate::environment::{Environment, TestBed, TestBedPlan};
 use crate::fetch::{Fetcher, Software};
 use crate::keeper::{self, CgroupLimits, Keeper, SharedKeeper, lock};
 use crate::targets::Targets;
-use crate::{LabError, calibrate};
-use crate::{process, render};
+use crate::{LabError, calibrate, process, render};
 pub use addresses::{Addresses, free_port};
 use pods::Network;
 pub use pods::can_redirect;

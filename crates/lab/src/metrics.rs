@@ -6,11 +6,11 @@ use std::path::Path;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use tare_schema::counter::CounterSource;
-use tare_schema::external::split;
-use tare_schema::load::AddressPolicy;
-use tare_schema::metrics_source::{MetricsSourceDef, MetricsWay, password};
-use tare_schema::target::JmxDef;
+use tare_experiment::target::JmxDef;
+use tare_record::counter::CounterSource;
+use tare_record::external::split;
+use tare_record::load::AddressPolicy;
+use tare_record::metrics_source::{MetricsSourceDef, MetricsWay, password};
 
 use crate::LabError;
 use crate::connector::first_reachable;

@@ -18,7 +18,7 @@ mod threads;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Instant;
 
-use tare_schema::record::{MachineUsage, PartUsage, PodUsage};
+use tare_record::record::{MachineUsage, PartUsage, PodUsage};
 
 use crate::LabError;
 use crate::cgroup::{Controller, Group, Mounts, Throttling};

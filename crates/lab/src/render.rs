@@ -13,8 +13,8 @@ use std::time::Duration;
 
 use minijinja::Value;
 use minijinja::value::Serde;
-use tare_schema::counter::{CounterDef, CounterKind, CounterSource};
-use tare_schema::target::{ReadyDef, StepDef, StopDef};
+use tare_experiment::target::{ReadyDef, StepDef, StopDef};
+use tare_record::counter::{CounterDef, CounterKind, CounterSource};
 
 use crate::LabError;
 use crate::counters::{BeanQuery, bean_queries};
@@ -191,14 +191,14 @@ pub fn render(target: &Target, context: &Context) -> Result<Rendered, LabError> 
 fn check_texts(context: &Context) -> Result<(), LabError> {
     let all = serde_json::to_value(context);
     let all = all.map_err(|error| LabError::Plan(format!("{}: {error}", context.name)))?;
-    match tare_schema::text::every(&all, &mut |text| {
-        let held = text.chars().any(tare_schema::text::is_control);
-        held.then(|| tare_schema::text::shown(text))
+    match tare_record::text::every(&all, &mut |text| {
+        let held = text.chars().any(tare_record::text::is_control);
+        held.then(|| tare_record::text::shown(text))
     }) {
         None => Ok(()),
         Some(found) => Err(LabError::Plan(format!(
             "`{found}` of {} holds a control character, which no configuration may have: take it out",
-            tare_schema::text::shown(&context.name)
+            tare_record::text::shown(&context.name)
         ))),
     }
 }

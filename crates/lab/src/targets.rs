@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use tare_schema::catalog::TARGET_FILE;
-pub use tare_schema::catalog::Target;
-use tare_schema::problem::hint;
+use tare_experiment::catalog::TARGET_FILE;
+pub use tare_experiment::catalog::Target;
+use tare_experiment::problem::hint;
 
 use crate::LabError;
 use crate::home::{check_target, home};

@@ -19,8 +19,8 @@ use tare_lab::environment::{TestBed, TestBedPlan};
 use tare_lab::fetch::Fetcher;
 use tare_lab::local::{Local, LocalTestBed};
 use tare_lab::targets::Targets;
-use tare_schema::plan::Addressing;
-use tare_schema::topology::Interception;
+use tare_record::plan::Addressing;
+use tare_record::topology::Interception;
 
 #[test]
 fn sidecars_of_both_kinds_take_what_is_sent_to_them_and_pass_on_what_is_no_edge() {

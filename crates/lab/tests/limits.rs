@@ -21,7 +21,7 @@ use tare_lab::environment::{Observation, TestBed};
 use tare_lab::keeper::{CgroupLimits, ExitStatus, Keeper, ProcessExit, Spawn};
 use tare_lab::local::Local;
 use tare_lab::observe::{LocalObservation, ObservedInstance};
-use tare_schema::plan::Limits;
+use tare_record::plan::Limits;
 
 const RIG: &str = env!("CARGO_BIN_EXE_lab-rig");
 const MIB: u64 = 1 << 20;

@@ -18,10 +18,10 @@ use tare_lab::LabError;
 use tare_lab::environment::{Environment, TestBed};
 use tare_lab::fetch::Fetcher;
 use tare_lab::local::Local;
-use tare_schema::FORMAT_VERSION;
-use tare_schema::agent::AgentMessage;
-use tare_schema::load::LoadPlan;
-use tare_schema::topology::Interception;
+use tare_record::FORMAT_VERSION;
+use tare_record::agent::AgentMessage;
+use tare_record::load::LoadPlan;
+use tare_record::topology::Interception;
 
 #[test]
 fn an_arm_serves_through_its_proxies_is_observed_and_leaves_nothing() {

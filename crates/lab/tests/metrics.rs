@@ -13,8 +13,8 @@ use std::time::Duration;
 use tare_lab::environment::Reading;
 use tare_lab::metrics::MetricsReader;
 use tare_lab::targets::Target;
-use tare_schema::load::AddressPolicy;
-use tare_schema::metrics_source::MetricsSourceDef;
+use tare_record::load::AddressPolicy;
+use tare_record::metrics_source::MetricsSourceDef;
 
 /// What is read of a page that is served once.
 fn read(page: &'static str) -> Vec<Reading> {

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use tare_lab::environment::Observation;
 use tare_lab::keeper::{Keeper, Spawn};
 use tare_lab::observe::{LocalObservation, ObservedInstance, OtherArms};
-use tare_schema::record::PartUsage;
+use tare_record::record::PartUsage;
 
 const RIG: &str = env!("CARGO_BIN_EXE_lab-rig");
 

@@ -17,7 +17,7 @@ use tare_load::engine::{ConnectionIo, Engine, ExchangeRecorder, HandOver, Reques
 use tare_load::protocols::http1::client::Http1Client;
 use tare_load::protocols::http1::request::Prepared;
 use tare_load::{ClassNumbers, Classes};
-use tare_schema::load::{Body, Expect, ExpectBody, ExpectStatus, RequestSpec, Stop};
+use tare_record::load::{Body, Expect, ExpectBody, ExpectStatus, RequestSpec, Stop};
 use tare_stats::random::Random;
 
 const BATCHES: usize = 300;

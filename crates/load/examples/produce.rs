@@ -9,8 +9,8 @@ use std::error::Error;
 use std::ops::ControlFlow;
 
 use tare_load::StopHandle;
-use tare_schema::FORMAT_VERSION;
-use tare_schema::load::{
+use tare_record::FORMAT_VERSION;
+use tare_record::load::{
     Acks, AddressPolicy, Body, ClientSpec, ConnectionRules, Cores, Endpoint, Expect, ExpectBody,
     ExpectStatus, LoadPlan, LoadSpec, Mix, Pacing, ProduceSpec, RequestSpec, Sched, Spin, Stop,
     Transport,

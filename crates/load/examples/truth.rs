@@ -19,8 +19,8 @@ use tare_load::client::{
 };
 use tare_load::protocols::http1::client::Http1Client;
 use tare_load::{Progress, StopHandle, run_over};
-use tare_schema::FORMAT_VERSION;
-use tare_schema::load::{
+use tare_record::FORMAT_VERSION;
+use tare_record::load::{
     AddressPolicy, Body, ClientSpec, ConnectionRules, Cores, Endpoint, Expect, ExpectBody,
     ExpectStatus, LoadPlan, LoadSpec, Pacing, RequestSpec, Sched, Spin, Stop, Transport,
 };

@@ -7,9 +7,9 @@ use std::thread;
 
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
-use tare_schema::FORMAT_VERSION;
-use tare_schema::agent::AgentMessage;
-use tare_schema::load::LoadPlan;
+use tare_record::FORMAT_VERSION;
+use tare_record::agent::AgentMessage;
+use tare_record::load::LoadPlan;
 use thiserror::Error;
 
 use crate::control::StopHandle;

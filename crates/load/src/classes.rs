@@ -132,7 +132,7 @@ impl ClassNumbers {
 
 #[cfg(test)]
 mod tests {
-    use tare_schema::agent::ErrorSource;
+    use tare_record::agent::ErrorSource;
 
     use super::*;
 

@@ -6,8 +6,8 @@
 use std::fmt;
 use std::net::SocketAddr;
 
-use tare_schema::agent::{Acknowledged, ErrorSource};
-use tare_schema::load::AddressNotAllowed;
+use tare_record::agent::{Acknowledged, ErrorSource};
+use tare_record::load::AddressNotAllowed;
 
 use crate::tls::TlsFailure;
 

@@ -4,8 +4,8 @@ use std::net::{SocketAddr, ToSocketAddrs};
 use std::ops::ControlFlow;
 use std::time::Duration;
 
-use tare_schema::FORMAT_VERSION;
-use tare_schema::load::{
+use tare_record::FORMAT_VERSION;
+use tare_record::load::{
     AddressPolicy, Body, ClientSpec, Cores, Endpoint, Expect, ExpectBody, ExpectStatus, LoadPlan,
     LoadSpec, Pacing, RequestSpec, Stop, TemplateMode, ThinkDistribution,
 };

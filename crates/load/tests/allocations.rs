@@ -27,7 +27,7 @@ use tare_load::{Progress, run};
 use tare_origin::{
     Identity, OriginOptions, SessionTickets, StopHandle, TlsOptions, TlsVersions, bind,
 };
-use tare_schema::load::{
+use tare_record::load::{
     ClientSpec, FetchDepth, FetchFrom, FetchShare, FetchSpec, FetchUntil, LoadPlan, Pacing,
     ProduceSpec, Resumption, Stop, TlsSpec, TlsVersion, Transport, Trust,
 };

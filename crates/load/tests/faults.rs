@@ -12,8 +12,8 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use rig::{Conn, MS, OK, Server, count, measure, plan};
-use tare_schema::agent::ErrorSource;
-use tare_schema::load::{ClientSpec, ExpectBody, LoadPlan, Pacing, Stop};
+use tare_record::agent::ErrorSource;
+use tare_record::load::{ClientSpec, ExpectBody, LoadPlan, Pacing, Stop};
 
 /// Twenty exchanges one after the other over one connection.
 fn twenty(server: &Server) -> LoadPlan {
@@ -195,7 +195,7 @@ fn large_answers_are_read_whole_and_large_requests_are_sent_whole() {
     });
     let mut plan = twenty(&server);
     plan.load.requests[0].method = "POST".into();
-    plan.load.requests[0].body = tare_schema::load::Body::Filler { bytes: 5_000_000 };
+    plan.load.requests[0].body = tare_record::load::Body::Filler { bytes: 5_000_000 };
     plan.load.requests[0].expect.body = ExpectBody::Length(3_000_000);
     let outcome = measure(&plan);
     assert_eq!(outcome.result.ok, 20, "{:?}", outcome.result.outcomes);

@@ -12,8 +12,8 @@ use rig::nginx::Nginx;
 use tare_load::protocols::grpc::GrpcOptions;
 use tare_load::protocols::http2::Http2Options;
 use tare_load::{LoadError, Outcome, StopHandle, run};
-use tare_schema::FORMAT_VERSION;
-use tare_schema::load::{
+use tare_record::FORMAT_VERSION;
+use tare_record::load::{
     AddressPolicy, Body, CallSpec, ClientSpec, ConnectionRules, Cores, Endpoint, Expect,
     ExpectBody, ExpectStatus, LoadPlan, LoadSpec, Pacing, RequestSpec, Sched, Spin, Stop,
     Transport,

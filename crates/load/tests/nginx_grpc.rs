@@ -8,7 +8,7 @@ use rig::tls::{Authority, Validity, believing};
 use rig::{count, measure};
 use tare_load::protocols::grpc::GrpcOptions;
 use tare_origin::{OriginOptions, StopHandle, bind};
-use tare_schema::load::{
+use tare_record::load::{
     Body, CallKind, CallSpec, ClientSpec, ExpectBody, ExpectStatus, MessagePace, Pacing, Stop,
     Transport,
 };

@@ -15,7 +15,7 @@ use tare_load::protocols::http2::Http2Options;
 use tare_origin::{
     Identity, OriginOptions, SessionTickets, StopHandle, TlsOptions, TlsVersions, Totals, bind,
 };
-use tare_schema::load::{
+use tare_record::load::{
     Body, CallSpec, ClientSpec, ExpectBody, LoadPlan, Pacing, Resumption, Stop, TlsSpec, TlsVersion,
 };
 

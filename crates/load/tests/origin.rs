@@ -13,7 +13,7 @@ use std::thread::JoinHandle;
 use rig::{MS, count, measure, plan, request};
 use tare_load::protocols::http2::Http2Options;
 use tare_origin::{OriginOptions, StopHandle, Totals, bind};
-use tare_schema::load::{ClientSpec, ExpectStatus, Pacing, Stop};
+use tare_record::load::{ClientSpec, ExpectStatus, Pacing, Stop};
 use tare_stats::{Latencies, hlog};
 
 /// An origin on a port of its own.
@@ -79,8 +79,8 @@ fn statuses_closes_and_large_bodies_of_the_origin_are_told_apart() {
         request("large", "/?size=300000"),
         request("failing", "/?status=503"),
     ];
-    plan.load.requests[0].expect.body = tare_schema::load::ExpectBody::Length(100);
-    plan.load.requests[1].expect.body = tare_schema::load::ExpectBody::Length(300_000);
+    plan.load.requests[0].expect.body = tare_record::load::ExpectBody::Length(100);
+    plan.load.requests[1].expect.body = tare_record::load::ExpectBody::Length(300_000);
     let outcome = measure(&plan);
     let result = &outcome.result;
     assert_eq!(result.ok + result.errors, 900, "{:?}", result.outcomes);

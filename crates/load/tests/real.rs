@@ -15,8 +15,8 @@ use rig::{MS, OK, Server, count, measure, plan, request, try_measure};
 use tare_load::{
     AgentError, LoadError, Progress, SchedulingPolicy, StopHandle, abort_on_hangup, run, run_agent,
 };
-use tare_schema::agent::{AgentMessage, ErrorSource, LoadEnd};
-use tare_schema::load::{
+use tare_record::agent::{AgentMessage, ErrorSource, LoadEnd};
+use tare_record::load::{
     ClientSpec, Cores, LoadPlan, Pacing, Sched, Spin, Stop, ThinkDistribution,
 };
 

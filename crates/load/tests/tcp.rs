@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use rig::{MS, Server, count, measure, plan};
 use tare_load::protocols::tcp::{Direction, TcpContent, TcpExchange};
-use tare_schema::load::{AtEnd, ClientSpec, Interarrival, LoadPlan, Pacing, RateStep, Shard, Stop};
+use tare_record::load::{AtEnd, ClientSpec, Interarrival, LoadPlan, Pacing, RateStep, Shard, Stop};
 
 const OK: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi";
 
@@ -130,7 +130,7 @@ fn a_server_that_hangs_up_on_an_exchange_is_the_peers_fault() {
     plan.load.pacing = Pacing::Closed {
         clients: 1,
         think_ns: 0,
-        think_distribution: tare_schema::load::ThinkDistribution::None,
+        think_distribution: tare_record::load::ThinkDistribution::None,
     };
     let outcome = measure(&plan);
     assert_eq!(count(&outcome, "closed") + count(&outcome, "reset"), 10);

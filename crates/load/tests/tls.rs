@@ -14,7 +14,7 @@ use rig::tls::{
 };
 use rig::{OK, Server, measure, try_measure};
 use tare_load::LoadError;
-use tare_schema::load::{
+use tare_record::load::{
     ClientSpec, LoadPlan, Pacing, Resumption, Stop, TlsSpec, TlsVersion, Trust,
 };
 
@@ -69,7 +69,7 @@ fn answers_of_many_records_come_whole_and_large_requests_go_whole() {
     let mut plan = tls_plan(server.address, believing(&authority));
     plan.load.stop = Stop::Count { exchanges: 20 };
     plan.load.requests[0].headers = vec![("X-Long".into(), "y".repeat(50_000))];
-    plan.load.requests[0].expect.body = tare_schema::load::ExpectBody::Length(1_000_000);
+    plan.load.requests[0].expect.body = tare_record::load::ExpectBody::Length(1_000_000);
     let result = measure(&plan).result;
     assert_eq!(result.ok, 20, "{:?}", result.outcomes);
     assert!(result.bytes_received > 20 * 1_000_000 && result.bytes_sent > 20 * 50_000);

@@ -6,7 +6,7 @@ use std::str::FromStr;
 use prost::Message as _;
 use prost_reflect::{DynamicMessage, MessageDescriptor, MethodDescriptor};
 use serde_json::Value;
-use tare_schema::load::CallKind;
+use tare_record::load::CallKind;
 
 use crate::ProtoError;
 use crate::descriptors::list;

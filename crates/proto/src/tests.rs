@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use prost::Message as _;
 use prost_reflect::prost_types::FileDescriptorSet;
-use tare_schema::load::CallKind;
+use tare_record::load::CallKind;
 
 use crate::{MethodName, ProtoError, ServiceDescriptors};
 

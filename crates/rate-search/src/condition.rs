@@ -3,8 +3,8 @@
 use std::fmt;
 use std::str::FromStr;
 
-pub use tare_schema::plan::Comparison;
-use tare_schema::units::{Period, Share};
+pub use tare_record::plan::Comparison;
+use tare_record::units::{Period, Share};
 
 /// The names of metrics, for hints.
 const METRICS: &str = "p50 … p99.99, max, mean, each also as response-p50 …, service-p50 … and lateness-p99, rate, errors, error-rate";

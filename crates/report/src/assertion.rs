@@ -1,8 +1,8 @@
 //! Assertions of the experiment, evaluated on the intervals of the run.
 
-use tare_schema::metric::Metric;
-use tare_schema::plan::{Assertion, AssertionSubject, Compare, Plan};
-use tare_schema::view::{
+use tare_record::metric::Metric;
+use tare_record::plan::{Assertion, AssertionSubject, Compare, Plan};
+use tare_record::view::{
     AssertionOutcome, AssertionView, Family, Interval, Outcome, Overhead, Table, TableCell,
 };
 use tare_stats::stopping::mean_interval;

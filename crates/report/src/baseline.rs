@@ -1,8 +1,8 @@
 //! A/A check: the baseline measured twice in every block. A difference between the copies is an error of the machine or the
 //! generator.
 
-use tare_schema::plan::{BaselineRuns, Plan};
-use tare_schema::view::{BaselineCheck, BaselineDifference};
+use tare_record::plan::{BaselineRuns, Plan};
+use tare_record::view::{BaselineCheck, BaselineDifference};
 use tare_stats::outcome::{Extent, Outcome};
 use tare_stats::paired::{BaselineCopies, ComparisonInput, Family, MetricRole, Table};
 

@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use tare_schema::agent::OutcomeCount;
-use tare_schema::metric::Metric;
-use tare_schema::plan::Plan;
-use tare_schema::record::{PartUsage, TrialRecord};
-use tare_schema::view::{CellView, Figure, GeneratorView, PartView, TimePoint};
+use tare_record::agent::OutcomeCount;
+use tare_record::metric::Metric;
+use tare_record::plan::Plan;
+use tare_record::record::{PartUsage, TrialRecord};
+use tare_record::view::{CellView, Figure, GeneratorView, PartView, TimePoint};
 use tare_stats::knee::{Knee, Saturation, knee};
 
 use crate::latency::{MaybeLowerBound, curve};
@@ -25,7 +25,7 @@ pub fn cell(plan: &Plan, trials: &Trials<'_>, name: &CellName) -> CellView {
     let response = merged.and_then(|m| m.response.as_ref());
     let service = merged.and_then(|m| m.service.as_ref());
     let attempts = trials.attempts.get(name).copied().unwrap_or_default();
-    let roles = |count: fn(&tare_schema::agent::LoadResult) -> u64| -> u64 {
+    let roles = |count: fn(&tare_record::agent::LoadResult) -> u64| -> u64 {
         records.iter().flat_map(|r| &r.load).map(count).sum()
     };
     CellView {
@@ -265,7 +265,7 @@ fn generator(
             .flat_map(|r| &r.load)
             .map(|role| &role.generator)
     };
-    let sum = |count: fn(&tare_schema::agent::GeneratorStats) -> u64| {
+    let sum = |count: fn(&tare_record::agent::GeneratorStats) -> u64| {
         instruments().map(count).sum::<u64>()
     };
     let share = |part: u64, whole: u64| (whole > 0).then(|| part as f64 / whole as f64);

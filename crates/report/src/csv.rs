@@ -1,8 +1,8 @@
 //! A view as CSV in long form: one value per line, for spreadsheets and statistics programs.
 
-use tare_schema::metric::Unit;
-use tare_schema::shown::shown;
-use tare_schema::view::{Table, View, WaterfallSequence, WaterfallView};
+use tare_record::metric::Unit;
+use tare_record::shown::shown;
+use tare_record::view::{Table, View, WaterfallSequence, WaterfallView};
 
 /// The view as CSV (RFC 4180 quoting, line feeds): level, arm, block, metric, value, unit. Values are unrounded; those that could
 /// not be measured have no line. Then follow, over all blocks and so without a block: the share of failed exchanges, the values

@@ -1,8 +1,8 @@
 //! A metric by the factor that is varied: one line per arm with an interval at every point.
 
-use tare_schema::metric::Metric;
-use tare_schema::plan::{Compare, Plan, PublishedFigure};
-use tare_schema::view::{
+use tare_record::metric::Metric;
+use tare_record::plan::{Compare, Plan, PublishedFigure};
+use tare_record::view::{
     FactorLine, FactorPoint, FactorView, LevelView, Output, Table, TableCell, TableColumn,
 };
 

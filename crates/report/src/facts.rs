@@ -1,13 +1,13 @@
 //! Machine, versions and settings as titled lists.
 
-use tare_schema::load::{Pacing, SessionSpec, Stop};
-use tare_schema::plan::{Addressing, BaselineRuns, Plan, Restart, RoleLoad};
-use tare_schema::record::EnvironmentRecord;
-use tare_schema::text::value_of;
-use tare_schema::view::FactGroup;
+use tare_record::load::{Pacing, SessionSpec, Stop};
+use tare_record::plan::{Addressing, BaselineRuns, Plan, Restart, RoleLoad};
+use tare_record::record::EnvironmentRecord;
+use tare_record::text::value_of;
+use tare_record::view::FactGroup;
 
 use crate::{pace, quantity};
-use tare_schema::metric::Unit;
+use tare_record::metric::Unit;
 
 /// All facts, most important first.
 pub fn facts(plan: &Plan, environment: Option<&EnvironmentRecord>) -> Vec<FactGroup> {

@@ -1,6 +1,6 @@
 //! A view as one self-contained HTML page: the web bundle with the view as JSON.
 
-use tare_schema::view::View;
+use tare_record::view::View;
 
 /// The built page, with a placeholder for the data.
 const BUNDLE: &str = include_str!("../../../web/dist/report.html");

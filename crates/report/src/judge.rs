@@ -1,8 +1,8 @@
 //! Comparisons: metrics laid out by block → overheads with verdicts of the statistics.
 
-use tare_schema::metric::{Metric, Unit};
-use tare_schema::plan::{BaselineRuns, Compare, Plan};
-use tare_schema::view::{FailureView, Family as FamilyName, Interval, Noise, Outcome, Overhead};
+use tare_record::metric::{Metric, Unit};
+use tare_record::plan::{BaselineRuns, Compare, Plan};
+use tare_record::view::{FailureView, Family as FamilyName, Interval, Noise, Outcome, Overhead};
 use tare_stats::outcome::{self as judged, Extent, MORE_BLOCKS_MAX, Margin, MoreBlocks};
 use tare_stats::paired::{
     BaselineCopies, Comparison, ComparisonInput, Comparisons, Family, MetricRole, Table,
@@ -10,11 +10,10 @@ use tare_stats::paired::{
 use tare_stats::power::{Design, detectable};
 use tare_stats::{Difference, Latencies, RatioInterval};
 
-use crate::failures;
-use crate::missing_quantiles;
 use crate::quantity::{self, Sign};
 use crate::steps::steps;
 use crate::trials::{Attempts, CellName, Trials};
+use crate::{failures, missing_quantiles};
 
 /// Why a metric with a lower bound among its values has no verdict.
 pub const BOUNDED: &str = "it includes unanswered requests";

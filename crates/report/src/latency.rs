@@ -6,10 +6,10 @@ use std::io::BufReader;
 use std::path::Path;
 use std::time::Duration;
 
-use tare_schema::agent::is_status_class;
-use tare_schema::load::session::SESSION_NAME;
-use tare_schema::regular::open_regular;
-use tare_schema::view::{CurvePoint, TimePoint};
+use tare_record::agent::is_status_class;
+use tare_record::load::session::SESSION_NAME;
+use tare_record::regular::open_regular;
+use tare_record::view::{CurvePoint, TimePoint};
 use tare_stats::hlog::{LogInterval, Reader};
 use tare_stats::{Latencies, LatenciesError, Quantile, Range, SparseHistogram};
 

@@ -1,8 +1,8 @@
 //! Links between sites: measured round trips, and traffic over the fit trials of a cell.
 
-use tare_schema::metric::Unit;
-use tare_schema::record::{LinkDirectionUsage, LinkUsage, TrialRecord};
-use tare_schema::view::{Output, Table, TableColumn, TableRow};
+use tare_record::metric::Unit;
+use tare_record::record::{LinkDirectionUsage, LinkUsage, TrialRecord};
+use tare_record::view::{Output, Table, TableColumn, TableRow};
 
 use crate::cells::{distinct, median};
 use crate::measure;

@@ -2,11 +2,10 @@
 
 use std::fmt::Write as _;
 
-use tare_schema::shown::{is_obeyed, shown};
-use tare_schema::view::{ColumnKind, Output, Sentence, SentenceKind, Table, View, ViewState};
+use tare_record::shown::{is_obeyed, shown};
+use tare_record::view::{ColumnKind, Output, Sentence, SentenceKind, Table, View, ViewState};
 
-use crate::quantity;
-use crate::tables;
+use crate::{quantity, tables};
 
 /// The view as Markdown that ends with a line break.
 #[must_use]
@@ -146,7 +145,7 @@ pub(crate) fn escape(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use tare_schema::view::TableColumn;
+    use tare_record::view::TableColumn;
 
     use super::*;
 

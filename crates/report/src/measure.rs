@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use tare_schema::agent::{LoadResult, RecordDirection, RecordFlow};
-use tare_schema::metric::Metric;
-use tare_schema::record::{PartUsage, TrialRecord};
-use tare_schema::view::TimePoint;
+use tare_record::agent::{LoadResult, RecordDirection, RecordFlow};
+use tare_record::metric::Metric;
+use tare_record::record::{PartUsage, TrialRecord};
+use tare_record::view::TimePoint;
 use tare_stats::Latencies;
 
 use crate::latency::{self, MaybeLowerBound, TrialLatency};

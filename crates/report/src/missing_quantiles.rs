@@ -1,10 +1,9 @@
 //! Quantiles that are missing because of too few exchanges.
 
-use tare_schema::metric::Metric;
+use tare_record::metric::Metric;
 
-use crate::measure;
-use crate::quantity;
 use crate::trials::{CellName, Trials};
+use crate::{measure, quantity};
 
 /// The quantiles that no trial of these cells has, with the number of exchanges they need; empty without measurements.
 pub fn describe(trials: &Trials<'_>, cells: &[CellName]) -> Vec<String> {

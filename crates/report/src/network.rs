@@ -1,14 +1,13 @@
 //! Network traffic of pods and usage of the machine, over the fit trials of a cell.
 
-use tare_schema::metric::Unit;
-use tare_schema::plan::Placement;
-use tare_schema::record::{MachineUsage, PodUsage, TrialRecord};
-use tare_schema::view::{CellView, MachineView, Output, Table, TableColumn, TableRow};
+use tare_record::metric::Unit;
+use tare_record::plan::Placement;
+use tare_record::record::{MachineUsage, PodUsage, TrialRecord};
+use tare_record::view::{CellView, MachineView, Output, Table, TableColumn, TableRow};
 
 use crate::cells::{distinct, median};
-use crate::measure;
-use crate::quantity;
 use crate::tables::{Source, cell, share};
+use crate::{measure, quantity};
 
 /// Heading of the section on the page.
 pub const SECTION: &str = "Network and host";

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use tare_schema::load::{AtEnd, Interarrival, Pacing, ThinkDistribution};
-use tare_schema::units::Period;
+use tare_record::load::{AtEnd, Interarrival, Pacing, ThinkDistribution};
+use tare_record::units::Period;
 
 use crate::quantity;
 
@@ -43,7 +43,7 @@ pub fn words(pacing: &Pacing) -> String {
             steps,
             interarrival,
         } => {
-            let one = |step: &tare_schema::load::RateStep| {
+            let one = |step: &tare_record::load::RateStep| {
                 format!("{}/s for {}", step.rate_per_s, period(step.length_ns))
             };
             let steps: Vec<String> = steps.iter().map(one).collect();
@@ -102,7 +102,7 @@ fn period(length_ns: u64) -> Period {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tare_schema::load::RateStep;
+    use tare_record::load::RateStep;
 
     #[test]
     fn every_pace_has_its_figures_in_its_words() {

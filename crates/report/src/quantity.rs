@@ -1,8 +1,8 @@
 //! Formatting of numbers with units: one rounding rule for every renderer.
 
-use tare_schema::metric::Unit;
-use tare_schema::plan::Plan;
-use tare_schema::view::Interval;
+use tare_record::metric::Unit;
+use tare_record::plan::Plan;
+use tare_record::view::Interval;
 
 use crate::latency::MaybeLowerBound;
 

@@ -6,10 +6,10 @@ use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
-use tare_schema::FORMAT_VERSION;
-use tare_schema::plan::Plan;
-use tare_schema::record::{EnvironmentRecord, RunState, TrialRecord};
-use tare_schema::regular::{JSON_BYTES_MAX, RECORDS_BYTES_MAX, read_regular};
+use tare_record::FORMAT_VERSION;
+use tare_record::plan::Plan;
+use tare_record::record::{EnvironmentRecord, RunState, TrialRecord};
+use tare_record::regular::{JSON_BYTES_MAX, RECORDS_BYTES_MAX, read_regular};
 
 /// Upper limit of arms and of levels: the time to compare them grows with their third power.
 const SIDE_MAX: usize = 1000;

@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use tare_schema::load::session::SESSION_NAME;
-use tare_schema::metric::Unit;
-use tare_schema::record::TrialRecord;
-use tare_schema::view::{LevelView, Output, Table, TableCell, TableColumn};
+use tare_record::load::session::SESSION_NAME;
+use tare_record::metric::Unit;
+use tare_record::record::TrialRecord;
+use tare_record::view::{LevelView, Output, Table, TableCell, TableColumn};
 use tare_stats::Latencies;
 
 use crate::cells::{distinct, median};

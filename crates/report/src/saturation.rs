@@ -1,9 +1,9 @@
 //! What limits a level: maximum rate, a closed loop with its knee, saturated cores.
 
-use tare_schema::load::Pacing;
-use tare_schema::metric::{Metric, Unit};
-use tare_schema::plan::Plan;
-use tare_schema::view::{CellView, LevelView, View};
+use tare_record::load::Pacing;
+use tare_record::metric::{Metric, Unit};
+use tare_record::plan::Plan;
+use tare_record::view::{CellView, LevelView, View};
 
 use crate::latency::MaybeLowerBound;
 use crate::quantity;

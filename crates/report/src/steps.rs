@@ -1,7 +1,7 @@
 //! Steps: which arm extends which other arm, so that the overhead of a single proxy or of mTLS alone can be given.
 
-use tare_schema::plan::{Plan, Subject};
-use tare_schema::topology::{Route, RouteSegment, Security, Topology};
+use tare_record::plan::{Plan, Subject};
+use tare_record::topology::{Route, RouteSegment, Security, Topology};
 
 /// An arm and the arm that it extends.
 #[derive(Debug, Clone, PartialEq, Eq)]

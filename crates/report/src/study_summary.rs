@@ -1,8 +1,8 @@
 //! Mean ± standard deviation under the outlier rule of a published study, and the mean over all blocks.
 
-use tare_schema::metric::Metric;
-use tare_schema::plan::OutlierRuleName;
-use tare_schema::view::{Interval, LevelView, Table, TableCell, TableColumn, TableRow};
+use tare_record::metric::Metric;
+use tare_record::plan::OutlierRuleName;
+use tare_record::view::{Interval, LevelView, Table, TableCell, TableColumn, TableRow};
 use tare_stats::distribution::student_quantile;
 use tare_stats::outcome::BLOCKS_MIN;
 use tare_stats::outliers::{mean_and_deviation, worst_by_baseline_maximum};

@@ -1,9 +1,9 @@
 //! The tables of a report: the list of their builders, and their order and texts in outputs.
 
-use tare_schema::metric::{Metric, Unit};
-use tare_schema::plan::Compare;
-use tare_schema::record::TrialRecord;
-use tare_schema::view::{
+use tare_record::metric::{Metric, Unit};
+use tare_record::plan::Compare;
+use tare_record::record::TrialRecord;
+use tare_record::view::{
     CellView, ColumnKind, ColumnOf, Figure, LevelView, Output, Table, TableCell, TableColumn,
     TableRow, View,
 };

@@ -1,8 +1,8 @@
 //! Target counters of the trials of a cell.
 
-use tare_schema::metric::Unit;
-use tare_schema::record::{TargetCounter, TrialRecord};
-use tare_schema::view::{CellView, LevelView, Output, Table, TableCell, TableColumn, TableRow};
+use tare_record::metric::Unit;
+use tare_record::record::{TargetCounter, TrialRecord};
+use tare_record::view::{CellView, LevelView, Output, Table, TableCell, TableColumn, TableRow};
 
 use crate::cells::{distinct, median};
 use crate::quantity;

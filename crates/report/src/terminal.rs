@@ -1,13 +1,12 @@
 //! A view for a terminal: tables that fit its width, the verdict last, directly above the prompt.
 
 use comfy_table::{Attribute, Cell, CellAlignment, ContentArrangement, LineStyle, TableStyle};
-use tare_schema::shown::shown;
-use tare_schema::view::{ColumnKind, Output, Sentence, SentenceKind, Table, View, ViewState};
+use tare_record::shown::shown;
+use tare_record::view::{ColumnKind, Output, Sentence, SentenceKind, Table, View, ViewState};
 use textwrap::core::display_width;
 use textwrap::{Options, WordSeparator, WordSplitter, WrapAlgorithm};
 
-use crate::tables;
-use crate::{assertion, quantity};
+use crate::{assertion, quantity, tables};
 
 /// Least and largest width of tables and lines.
 const WIDTH: (u16, u16) = (60, 200);

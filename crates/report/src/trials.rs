@@ -2,10 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use tare_schema::metric::Metric;
-use tare_schema::plan::{Arm, BaselineRuns, Plan};
-use tare_schema::record::{RunProgress, TrialStatus};
-use tare_schema::view::{FailedShare, TrialRow};
+use tare_record::metric::Metric;
+use tare_record::plan::{Arm, BaselineRuns, Plan};
+use tare_record::record::{RunProgress, TrialStatus};
+use tare_record::view::{FailedShare, TrialRow};
 
 use crate::failures;
 use crate::latency::{self, MaybeLowerBound};

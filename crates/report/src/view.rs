@@ -2,11 +2,11 @@
 
 mod published;
 
-use tare_schema::FORMAT_VERSION;
-use tare_schema::metric::Metric;
-use tare_schema::plan::{Compare, Plan};
-use tare_schema::record::RunProgress;
-use tare_schema::view::{
+use tare_record::FORMAT_VERSION;
+use tare_record::metric::Metric;
+use tare_record::plan::{Compare, Plan};
+use tare_record::record::RunProgress;
+use tare_record::view::{
     ArmHead, Better, CellView, Family, LevelView, MetricHead, RunHead, View, ViewState,
 };
 use tare_stats::knee::Knee;
@@ -184,7 +184,7 @@ fn arms(run: &Run, complete_blocks: u32) -> Vec<ArmHead> {
         .collect()
 }
 
-fn level_view(plan: &Plan, trials: &Trials<'_>, level: &tare_schema::plan::Level) -> LevelView {
+fn level_view(plan: &Plan, trials: &Trials<'_>, level: &tare_record::plan::Level) -> LevelView {
     let name = |arm: &str| (arm.to_string(), level.name.clone());
     let names: Vec<(String, String)> = plan.arms.iter().map(|arm| name(&arm.name)).collect();
     let cells: Vec<CellView> = names

@@ -1,8 +1,8 @@
 //! Waterfalls: means of a sequence of arms → the increment of each step, for additive metrics.
 
-use tare_schema::metric::Metric;
-use tare_schema::plan::{Arm, Level, Plan, Sequence, Subject};
-use tare_schema::view::{Interval, WaterfallPart, WaterfallSequence, WaterfallStep, WaterfallView};
+use tare_record::metric::Metric;
+use tare_record::plan::{Arm, Level, Plan, Sequence, Subject};
+use tare_record::view::{Interval, WaterfallPart, WaterfallSequence, WaterfallStep, WaterfallView};
 use tare_stats::waterfall::{Increment, Waterfall, decompose};
 
 use crate::quantity::{self, MISSING, Sign};

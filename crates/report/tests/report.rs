@@ -45,8 +45,8 @@ mod waterfalls;
 
 use std::sync::LazyLock;
 
-use tare_schema::metric::Metric;
-use tare_schema::view::{CellView, Figure, Overhead, SentenceKind, Table, TableCell, View};
+use tare_record::metric::Metric;
+use tare_record::view::{CellView, Figure, Overhead, SentenceKind, Table, TableCell, View};
 
 /// A folder in memory, where there is one: runs have hundreds of small files.
 fn in_memory() -> tempfile::TempDir {

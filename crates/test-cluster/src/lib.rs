@@ -21,7 +21,7 @@ use tare_lab::probe::{InstanceState, Readiness};
 use tare_lab::process;
 use tare_lab::render::{self, Context, Identity, Login, Peer, Rendered};
 use tare_lab::targets::{Target, Targets, builtin_folder};
-use tare_schema::topology::{InstanceRole, Settings};
+use tare_record::topology::{InstanceRole, Settings};
 
 /// Starts instances by number, each in its folder, and prints their process ids; kills them at the end of its input.
 const SCRIPT: &str = r#"

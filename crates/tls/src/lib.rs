@@ -13,8 +13,8 @@ use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
 use rustls::server::ParsedCertificate;
 use rustls::{CertificateError, DigitallySignedStruct, SignatureScheme};
-use tare_schema::load::{Identity, Trust};
-use tare_schema::named::{FILE_BYTES_MAX, read_given};
+use tare_record::load::{Identity, Trust};
+use tare_record::named::{FILE_BYTES_MAX, read_given};
 use thiserror::Error;
 
 /// Why certificates or a key cannot be used.

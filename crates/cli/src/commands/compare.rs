@@ -4,8 +4,8 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::ValueEnum;
+use tare_record::view::{Family, Outcome};
 use tare_report::compare::{OnMismatch, RunComparison, compare, markdown, terminal};
-use tare_schema::view::{Family, Outcome};
 
 use crate::exit::{Exit, bad_input};
 use crate::runs::open;

@@ -4,11 +4,10 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use tare_lab::calibrate;
-use tare_lab::doctor;
 use tare_lab::fetch::Fetcher;
 use tare_lab::targets::{Target, Targets, builtin_folder};
-use tare_schema::record::{Check, EnvironmentRecord, Grade, TargetVersion};
+use tare_lab::{calibrate, doctor};
+use tare_record::record::{Check, EnvironmentRecord, Grade, TargetVersion};
 
 use crate::exit::Exit;
 use crate::screen::{print, print_json};

@@ -10,8 +10,8 @@ use serde::de::DeserializeOwned;
 use tare_lab::keeper::{KeeperMode, keeper_main};
 use tare_load::{EndSignals, StopHandle, run_agent};
 use tare_net::link::{LinkOrders, serve};
-use tare_schema::load::LoadPlan;
-use tare_schema::named::{GIVEN_BYTES_MAX, read_given};
+use tare_record::load::LoadPlan;
+use tare_record::named::{GIVEN_BYTES_MAX, read_given};
 
 use crate::exit::{Exit, bad_input};
 

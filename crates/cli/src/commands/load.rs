@@ -25,12 +25,12 @@ use std::time::Duration;
 use anyhow::Context;
 use tare_load::session::DryRunStep;
 use tare_load::{EndSignals, LoadError, Outcome, Progress, StopHandle};
-use tare_schema::agent::{LoadEnd, LoadResult, Sample};
-use tare_schema::event::LoadEvent;
-use tare_schema::load::{LoadPlan, Stop};
-use tare_schema::load_report::{AssertionOutcome, AssertionReport};
-use tare_schema::shown::shown;
-use tare_schema::units::Period;
+use tare_record::agent::{LoadEnd, LoadResult, Sample};
+use tare_record::event::LoadEvent;
+use tare_record::load::{LoadPlan, Stop};
+use tare_record::load_report::{AssertionOutcome, AssertionReport};
+use tare_record::shown::shown;
+use tare_record::units::Period;
 
 use crate::exit::{Exit, bad_input, unmeasured};
 use crate::json_output::JsonOutput;

@@ -113,7 +113,7 @@ fn parse_behaviour(text: &str) -> Result<BehaviourOverride, String> {
 }
 
 fn parse_time(text: &str) -> Result<Duration, String> {
-    text.parse::<tare_schema::units::Period>()
+    text.parse::<tare_record::units::Period>()
         .map(|period| period.0)
         .map_err(|error| error.to_string())
 }

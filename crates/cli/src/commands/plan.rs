@@ -13,8 +13,8 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use tare_schema::estimate::{Times, estimate};
-use tare_schema::plan::{Capacity, Plan};
+use tare_experiment::estimate::{Times, estimate};
+use tare_record::plan::{Capacity, Plan};
 
 pub use experiment_args::{ExperimentArgs, addressings, own_path};
 pub use text::not_run;

@@ -6,16 +6,16 @@ use std::process::ExitCode;
 
 use anyhow::Context;
 use tare_conduct::{Event, Options, Outcome, Watcher};
+use tare_experiment::estimate::Times;
+use tare_experiment::problem::list;
 use tare_lab::doctor::OtherPrograms;
 use tare_lab::fetch::Fetcher;
 use tare_lab::local::{Local, LocalOptions};
 use tare_lab::targets::Targets;
-use tare_schema::estimate::Times;
-use tare_schema::event::RunEvent;
-use tare_schema::plan::{Addressing, BeyondKnee, Plan};
-use tare_schema::problem::list;
-use tare_schema::record::RunProgress;
-use tare_schema::text::value_of;
+use tare_record::event::RunEvent;
+use tare_record::plan::{Addressing, BeyondKnee, Plan};
+use tare_record::record::RunProgress;
+use tare_record::text::value_of;
 
 use crate::commands::plan::{ExperimentArgs, capacity, not_run, own_path, times};
 use crate::commands::verdict::{self, VerdictArgs};

@@ -2,9 +2,9 @@
 
 use std::process::ExitCode;
 
-use tare_schema::formats::formats;
-use tare_schema::problem::hint;
-use tare_schema::schemas::Shape;
+use tare_experiment::formats::formats;
+use tare_experiment::problem::hint;
+use tare_record::schemas::Shape;
 
 use crate::commands::kafka::json_schema::KAFKA;
 use crate::exit::{Exit, bad_input};

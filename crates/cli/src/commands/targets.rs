@@ -4,12 +4,12 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use serde::Serialize;
+use tare_experiment::target::Get;
 use tare_lab::LabError;
 use tare_lab::fetch::{Fetcher, Software};
 use tare_lab::targets::{Target, Targets, builtin_folder};
-use tare_schema::record::TargetVersion;
-use tare_schema::target::Get;
-use tare_schema::topology::{InstanceRole, Security};
+use tare_record::record::TargetVersion;
+use tare_record::topology::{InstanceRole, Security};
 
 use crate::exit::{Exit, bad_input};
 use crate::screen::{print, print_json, say};

@@ -1,6 +1,6 @@
 //! The exit code of `tare run` and `tare report`, from the verdicts of a run.
 
-use tare_schema::view::{AssertionOutcome, Family, Outcome, View};
+use tare_record::view::{AssertionOutcome, Family, Outcome, View};
 
 use crate::exit::Exit;
 use crate::screen::say;
@@ -58,7 +58,7 @@ pub fn is_empty(view: &View) -> bool {
 }
 
 /// Whether a primary comparison has no verdict.
-fn is_undecided(overhead: &tare_schema::view::Overhead) -> bool {
+fn is_undecided(overhead: &tare_record::view::Overhead) -> bool {
     overhead.family == Family::Primary
         && matches!(
             overhead.outcome,

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Output;
 
-use tare_schema::record::{TrialRecord, TrialStatus};
+use tare_record::record::{TrialRecord, TrialStatus};
 
 use crate::bed::{Bed, bed};
 use crate::rig::{finish, only_run, records, stderr, tare, wait_for};

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fs;
 
-use tare_schema::record::TrialRecord;
+use tare_record::record::TrialRecord;
 
 use crate::bed::LIMIT;
 use crate::rig::{finish, only_run, records, stderr, stdout, tare};

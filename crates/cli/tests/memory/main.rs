@@ -20,8 +20,8 @@ use std::process::{Output, Stdio};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use tare_schema::agent::{ErrorSource, OutcomeCount};
-use tare_schema::load_report::LoadReport;
+use tare_record::agent::{ErrorSource, OutcomeCount};
+use tare_record::load_report::LoadReport;
 
 /// What no peer may make of the generator.
 const PEAK_BYTES_MAX: u64 = 200_000_000;

@@ -12,7 +12,7 @@ use std::sync::{Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
 use serde::de::DeserializeOwned;
-use tare_schema::record::{RunState, TrialRecord};
+use tare_record::record::{RunState, TrialRecord};
 
 /// Tests that measure take turns: two loads on two cores would disturb each other.
 pub fn turn() -> MutexGuard<'static, ()> {

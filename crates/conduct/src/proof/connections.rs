@@ -5,10 +5,10 @@
 
 use std::collections::BTreeSet;
 
-use tare_schema::plan::{Arm, Cell};
-use tare_schema::protocol::{Counted, counted};
-use tare_schema::record::Proof;
-use tare_schema::topology::{InstanceRole, Route, Security, Topology};
+use tare_record::plan::{Arm, Cell};
+use tare_record::protocol::{Counted, counted};
+use tare_record::record::Proof;
+use tare_record::topology::{InstanceRole, Route, Security, Topology};
 
 use super::{Deltas, InstanceGroup, exactly, prove_links};
 use crate::traffic::ExpectedTraffic;

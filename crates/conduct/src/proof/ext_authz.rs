@@ -1,8 +1,8 @@
 //! Path proof of external authorization: checks per request, within six standard deviations of the configured share.
 
-use tare_schema::plan::{Arm, Cell};
-use tare_schema::record::Proof;
-use tare_schema::topology::{ExtAuthz, Route};
+use tare_record::plan::{Arm, Cell};
+use tare_record::record::Proof;
+use tare_record::topology::{ExtAuthz, Route};
 
 use super::{Deltas, SentTraffic, exactly, setting_of};
 

@@ -2,11 +2,11 @@
 
 use std::collections::BTreeSet;
 
-use tare_schema::agent::TlsCount;
-use tare_schema::plan::{Arm, Cell};
-use tare_schema::protocol::{Counted, counted};
-use tare_schema::record::Proof;
-use tare_schema::topology::{Route, Security};
+use tare_record::agent::TlsCount;
+use tare_record::plan::{Arm, Cell};
+use tare_record::protocol::{Counted, counted};
+use tare_record::record::Proof;
+use tare_record::topology::{Route, Security};
 
 use super::connections::at_least;
 use super::{Deltas, ExpectedTls, ResumptionRule, exactly, only_label, single_label};

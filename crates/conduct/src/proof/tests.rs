@@ -1,12 +1,12 @@
 //! Tests of the proof on inner edges: calls are compared with what the workload declares for each request.
 
 use std::collections::BTreeMap;
-use tare_schema::counter::CounterKind;
+use tare_record::counter::CounterKind;
 
-use tare_schema::agent::RequestCount;
-use tare_schema::external::External;
-use tare_schema::plan::{RoleLoad, Subject};
-use tare_schema::topology::{Instance, Interception, RouteSegment};
+use tare_record::agent::RequestCount;
+use tare_record::external::External;
+use tare_record::plan::{RoleLoad, Subject};
+use tare_record::topology::{Instance, Interception, RouteSegment};
 
 use super::*;
 

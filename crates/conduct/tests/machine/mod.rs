@@ -1,7 +1,7 @@
 //! The machine in a run: what agents are told of their cores and their work, and what others took.
 
-use tare_schema::load::Cores;
-use tare_schema::plan::{Placement, Plan, Restart};
+use tare_record::load::Cores;
+use tare_record::plan::{Placement, Plan, Restart};
 
 use super::bench;
 use super::scripted::plan;

@@ -1,8 +1,8 @@
 //! What is made before trials, filled and taken back; and several agents that share a role.
 
-use tare_schema::load::Stop;
-use tare_schema::plan::{BaselineRuns, Blocks, Preparation, PrepareWhen, Restart};
-use tare_schema::record::TrialStatus;
+use tare_record::load::Stop;
+use tare_record::plan::{BaselineRuns, Blocks, Preparation, PrepareWhen, Restart};
+use tare_record::record::TrialStatus;
 
 use super::bench;
 use super::scripted::{self, plan};

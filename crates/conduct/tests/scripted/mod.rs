@@ -16,16 +16,16 @@ use tare_lab::environment::{
     StartDuration, TestBed, TestBedPlan, TopicAdministration, UnexpectedExit,
 };
 use tare_lab::fault::FaultHandle;
-use tare_schema::FORMAT_VERSION;
-use tare_schema::agent::{
+use tare_record::FORMAT_VERSION;
+use tare_record::agent::{
     Acknowledged, AgentMessage, CompletedCounts, ConnectionCounts, GeneratorStats, LoadEnd,
     LoadResult, QuantileSummary,
 };
-use tare_schema::counter::CounterKind;
-use tare_schema::load::{Endpoint, LoadPlan};
-use tare_schema::plan::{Ask, PreparedTopic};
-use tare_schema::record::{EnvironmentRecord, MachineUsage, PartUsage, ReadBackRecord};
-use tare_schema::topology::Topology;
+use tare_record::counter::CounterKind;
+use tare_record::load::{Endpoint, LoadPlan};
+use tare_record::plan::{Ask, PreparedTopic};
+use tare_record::record::{EnvironmentRecord, MachineUsage, PartUsage, ReadBackRecord};
+use tare_record::topology::Topology;
 
 pub use plan::plan;
 

@@ -2,14 +2,14 @@
 
 use std::collections::BTreeMap;
 
-use tare_schema::FORMAT_VERSION;
-use tare_schema::load::{
+use tare_record::FORMAT_VERSION;
+use tare_record::load::{
     Body, ClientSpec, ConnectionRules, Expect, ExpectBody, ExpectStatus, LoadSpec, Pacing,
     RequestSpec, Sched, Spin, Stop, Transport,
 };
-use tare_schema::metric::Metric;
-use tare_schema::plan::*;
-use tare_schema::topology::*;
+use tare_record::metric::Metric;
+use tare_record::plan::*;
+use tare_record::topology::*;
 
 /// Two arms, one level, three blocks.
 pub fn plan() -> Plan {

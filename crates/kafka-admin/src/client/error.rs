@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use tare_kafka::frame::FrameError;
-use tare_schema::load::AddressNotAllowed;
+use tare_record::load::AddressNotAllowed;
 
 use super::address::Address;
 use super::versions::NoCommonVersion;

@@ -1,13 +1,12 @@
 //! Connection settings of a cluster: security, names and timeouts.
 
-use std::fmt;
-use std::io;
 use std::net::{SocketAddr, TcpStream};
 use std::sync::Arc;
 use std::time::Duration;
+use std::{fmt, io};
 
 use tare_kafka::sasl::Credentials;
-use tare_schema::load::{AddressPolicy, Identity, Trust};
+use tare_record::load::{AddressPolicy, Identity, Trust};
 
 /// Connection settings.
 #[derive(Debug, Clone)]

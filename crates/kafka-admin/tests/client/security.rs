@@ -15,7 +15,7 @@ use tare_kafka::kafka_protocol::messages::{
 use tare_kafka::kafka_protocol::protocol::StrBytes;
 use tare_kafka::sasl::{Credentials, Mechanism};
 use tare_kafka_admin::client::{ClientError, Cluster, Connector, Settings, Tls};
-use tare_schema::load::{Identity, Trust};
+use tare_record::load::{Identity, Trust};
 
 use super::fake::{Broker, advertised, all_versions, frame, healthy, next};
 use super::{connect, only, patient};

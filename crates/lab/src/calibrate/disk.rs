@@ -6,7 +6,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use rustix::fs::{Advice, fadvise};
-use tare_schema::calibration::DiskFigures;
+use tare_record::calibration::DiskFigures;
 
 use crate::doctor::nearest_folder;
 

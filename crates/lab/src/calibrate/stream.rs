@@ -6,7 +6,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use tare_net::link::{self, connected, throughput};
-use tare_schema::calibration::StreamFigures;
+use tare_record::calibration::StreamFigures;
 
 use super::{no_network, tls};
 use crate::LabError;

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use regex::Regex;
-use tare_schema::counter::JmxSource;
-use tare_schema::target::{Bean, ExportDef, value_pattern};
+use tare_experiment::target::{Bean, ExportDef, value_pattern};
+use tare_record::counter::JmxSource;
 
 use super::CounterValue;
 use super::prometheus::{Sample, sample};

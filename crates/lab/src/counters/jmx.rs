@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use regex::Regex;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
-use tare_schema::counter::JmxSource;
-use tare_schema::target::{Bean, value_pattern};
+use tare_experiment::target::{Bean, value_pattern};
+use tare_record::counter::JmxSource;
 
 use super::CounterValue;
 

@@ -5,7 +5,7 @@ use std::fs::File;
 use std::io::{BufRead, BufReader, ErrorKind, Read};
 
 use regex::Regex;
-use tare_schema::counter::LogSource;
+use tare_record::counter::LogSource;
 
 use super::CounterValue;
 

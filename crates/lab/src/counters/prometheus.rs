@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use tare_schema::counter::PrometheusSource;
+use tare_record::counter::PrometheusSource;
 
 use super::CounterValue;
 use super::jmx::unquoted;

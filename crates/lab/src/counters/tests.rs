@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::thread::JoinHandle;
 
 use proptest::prelude::*;
-use tare_schema::counter::{
+use tare_record::counter::{
     CommandSource, CounterKind, JmxSource, JsonSource, LogSource, PrometheusSource, TextSource,
 };
 

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::fs;
 
 use sha2::{Digest, Sha256};
-use tare_schema::FORMAT_VERSION;
-use tare_schema::record::{Check, EnvironmentRecord};
+use tare_record::FORMAT_VERSION;
+use tare_record::record::{Check, EnvironmentRecord};
 
 use crate::process::field;
 

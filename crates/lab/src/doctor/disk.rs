@@ -5,7 +5,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use tare_schema::record::Check;
+use tare_record::record::Check;
 
 use super::{Graded, check, figure};
 

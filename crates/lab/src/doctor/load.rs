@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use tare_schema::record::Check;
+use tare_record::record::Check;
 
 use super::{Graded, check, figure};
 use crate::observe::MachineReading;
@@ -160,7 +160,7 @@ fn ticks(process: &ProcessStat) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use tare_schema::record::Grade;
+    use tare_record::record::Grade;
 
     use super::*;
 

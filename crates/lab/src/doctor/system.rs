@@ -4,7 +4,7 @@ use std::fs;
 use std::net::{IpAddr, Ipv4Addr, TcpListener};
 
 use rustix::process::Resource;
-use tare_schema::record::Check;
+use tare_record::record::Check;
 
 use super::{Graded, RequiredProgram, check, figure};
 use crate::fetch::locate;

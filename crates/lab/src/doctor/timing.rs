@@ -6,7 +6,7 @@ use std::num::NonZeroU64;
 use std::time::Duration;
 
 use rustix::time::ClockId;
-use tare_schema::record::Check;
+use tare_record::record::Check;
 
 use super::{Graded, check, figure};
 use crate::calibrate::stream;
@@ -198,7 +198,7 @@ fn micros(length: Duration) -> f64 {
 
 #[cfg(test)]
 mod tests {
-    use tare_schema::record::Grade;
+    use tare_record::record::Grade;
 
     use super::*;
 

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-use tare_schema::target::CargoDef;
+use tare_experiment::target::CargoDef;
 
 use super::{ProgramPath, absolute, locate};
 use crate::{home, subprocess};

@@ -6,7 +6,7 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::time::Duration;
 
-use tare_schema::target::DebianDef;
+use tare_experiment::target::DebianDef;
 
 use super::{ProgramPath, locate};
 use crate::subprocess;

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use serde::Deserialize;
-use tare_schema::target::GoDef;
+use tare_experiment::target::GoDef;
 
 use super::{ProgramPath, disk, fill, locate, sha256_of};
 use crate::subprocess;

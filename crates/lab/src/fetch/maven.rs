@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use regex::Regex;
-use tare_schema::regular::read_regular_text;
-use tare_schema::target::MavenDef;
+use tare_experiment::target::MavenDef;
+use tare_record::regular::read_regular_text;
 
 use super::{ProgramPath, debian, disk, fill, locate, package, sha256, sha256_of};
 use crate::subprocess;

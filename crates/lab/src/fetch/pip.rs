@@ -5,7 +5,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use tare_schema::target::PipDef;
+use tare_experiment::target::PipDef;
 
 use super::{ProgramPath, disk, fill, locate, sha256};
 use crate::subprocess;

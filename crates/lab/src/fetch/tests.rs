@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use tare_schema::target::{CargoDef, DebianDef, PipDef};
+use tare_experiment::target::{CargoDef, DebianDef, PipDef};
 
 use super::*;
 
@@ -41,7 +41,7 @@ impl Place {
 
 fn target(get: Vec<Get>) -> Target {
     let text = "target: my-proxy\nabout: x\nget: [self]\nversion: {command: ['{{ bin }}', -v], pattern: 'version (\\S+)'}\nroles: [sidecar]\nspeaks: [tcp]\nstart: [x]\nready: {tcp: x, timeout: 1s}\n";
-    let mut def = tare_schema::target::TargetDef::from_yaml(text, Path::new("t")).unwrap();
+    let mut def = tare_experiment::target::TargetDef::from_yaml(text, Path::new("t")).unwrap();
     def.get = get;
     Target {
         def,

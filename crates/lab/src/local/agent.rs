@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags};
-use tare_schema::agent::AgentMessage;
+use tare_record::agent::AgentMessage;
 
 use super::SharedKeeper;
 use crate::LabError;

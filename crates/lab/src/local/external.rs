@@ -8,13 +8,13 @@ use std::time::Duration;
 
 use tare_kafka::sasl::Credentials;
 use tare_kafka_admin::client::{Address, Cluster, Settings, Tls};
-use tare_schema::counter::CounterSource;
-use tare_schema::external::{External, ExternalMetrics, split};
-use tare_schema::load::{self, AddressPolicy};
-use tare_schema::named::password_in;
-use tare_schema::protocol;
-use tare_schema::text::shown;
-use tare_schema::topology::{Security, Topology};
+use tare_record::counter::CounterSource;
+use tare_record::external::{External, ExternalMetrics, split};
+use tare_record::load::{self, AddressPolicy};
+use tare_record::named::password_in;
+use tare_record::protocol;
+use tare_record::text::shown;
+use tare_record::topology::{Security, Topology};
 
 use crate::LabError;
 use crate::connector::first_reachable;

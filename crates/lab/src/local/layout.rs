@@ -8,11 +8,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
 
+use tare_experiment::target::{ExemptBy, Instances, RedirectPorts};
 use tare_net::capture::{Capture, Exemption};
-use tare_schema::load::Endpoint;
-use tare_schema::target::{ExemptBy, Instances, RedirectPorts};
-use tare_schema::text::shown;
-use tare_schema::topology::{Instance, InstanceRole, Interception, Route, Security, Topology};
+use tare_record::load::Endpoint;
+use tare_record::text::shown;
+use tare_record::topology::{Instance, InstanceRole, Interception, Route, Security, Topology};
 
 use super::external::ExternalAddress;
 use crate::LabError;

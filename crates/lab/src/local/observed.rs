@@ -1,7 +1,7 @@
 //! Lists what is observed of a test bed: its processes by instance, and its pods.
 
-use tare_schema::external::{CPU_SECONDS, EXTERNAL, MEMORY_BYTES};
-use tare_schema::topology::InstanceRole;
+use tare_record::external::{CPU_SECONDS, EXTERNAL, MEMORY_BYTES};
+use tare_record::topology::InstanceRole;
 
 use super::lock;
 use super::test_bed::LocalTestBed;

@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use tare_schema::load::{
+use tare_record::load::{
     self, AddressOverride, AddressPolicy, Body, Endpoint, LoadPlan, RequestSpec, Resumption,
     TlsSpec, TlsVersion, Transport, Trust,
 };
-use tare_schema::plan::{Ask, PreparedTopic};
-use tare_schema::topology::Security;
+use tare_record::plan::{Ask, PreparedTopic};
+use tare_record::topology::Security;
 
 use super::SharedKeeper;
 use super::external::ExternalAddress;

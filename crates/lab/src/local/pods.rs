@@ -8,10 +8,9 @@ use std::sync::{Arc, Mutex};
 use tare_net::Switch;
 use tare_net::capture::{self, Capture, Direction, Exemption};
 use tare_net::link::{DirectionPlan, LinkPlan, RoundTrips};
-use tare_schema::plan::Addressing;
-use tare_schema::record::LinkRtt;
-use tare_schema::topology::SiteLink;
-use tare_schema::topology::Topology;
+use tare_record::plan::Addressing;
+use tare_record::record::LinkRtt;
+use tare_record::topology::{SiteLink, Topology};
 
 use super::addresses::{self, Addresses};
 use super::layout::Redirect;

@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
-use tare_schema::target::StepDef;
+use tare_experiment::target::StepDef;
 
 use super::test_bed::LocalTestBed;
 use super::{SharedKeeper, addresses, lock};

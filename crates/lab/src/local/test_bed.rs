@@ -5,11 +5,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use tare_experiment::target::StopSignal;
 use tare_net::capture::SIDECAR_GROUP;
-use tare_schema::load::{Endpoint, LoadPlan};
-use tare_schema::plan::{Ask, PreparedTopic};
-use tare_schema::target::StopSignal;
-use tare_schema::topology::InstanceRole;
+use tare_record::load::{Endpoint, LoadPlan};
+use tare_record::plan::{Ask, PreparedTopic};
+use tare_record::topology::InstanceRole;
 
 use super::agent::LocalAgent;
 use super::external::{ExternalAddress, ExternalReader};

@@ -9,9 +9,9 @@ use tare_kafka::audit::DeliveryAudit;
 use tare_kafka_admin::admin::{Admin, AdminError, Mode, NewTopic, Outcome, PartitionLayout};
 use tare_kafka_admin::client::{self, Address, RetryBackoff, Settings};
 use tare_kafka_admin::reassignment::PartitionReassignment;
-use tare_schema::agent::Acknowledged;
-use tare_schema::plan::PreparedTopic;
-use tare_schema::record::ReadBackRecord;
+use tare_record::agent::Acknowledged;
+use tare_record::plan::PreparedTopic;
+use tare_record::record::ReadBackRecord;
 
 use super::external::{self, ANSWER};
 use super::layout::stem;

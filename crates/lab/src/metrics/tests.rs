@@ -3,7 +3,7 @@
 use std::io::{Read, Write};
 use std::net::TcpListener;
 
-use tare_schema::target::TargetDef;
+use tare_experiment::target::TargetDef;
 
 use super::*;
 

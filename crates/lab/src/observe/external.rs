@@ -1,7 +1,7 @@
 //! Resource usage of external parts between two moments, as far as they report it; the rest is unknown.
 
-use tare_schema::external::{CPU_SECONDS, MEMORY_BYTES};
-use tare_schema::record::{MachineUsage, PartUsage};
+use tare_record::external::{CPU_SECONDS, MEMORY_BYTES};
+use tare_record::record::{MachineUsage, PartUsage};
 
 use super::LocalObservation;
 use crate::LabError;
@@ -92,7 +92,7 @@ impl ObservedExternal {
 
 #[cfg(test)]
 mod tests {
-    use tare_schema::counter::CounterKind;
+    use tare_record::counter::CounterKind;
 
     use super::*;
     use crate::environment::Reading;

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex};
 
 use tare_net::link::{DirectionCounts, THREADS};
-use tare_schema::record::{LinkDirectionUsage, LinkUsage, PartUsage};
+use tare_record::record::{LinkDirectionUsage, LinkUsage, PartUsage};
 
 use super::threads::{ThreadsReading, subtract};
 use crate::LabError;

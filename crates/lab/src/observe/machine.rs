@@ -6,7 +6,7 @@ use std::sync::OnceLock;
 use std::time::Instant;
 
 use flate2::read::GzDecoder;
-use tare_schema::record::MachineUsage;
+use tare_record::record::MachineUsage;
 
 /// More cores than any kernel supports.
 const CORES_MAX: usize = 1 << 14;

@@ -3,7 +3,7 @@
 use std::fs::File;
 use std::io::{Read, Seek};
 
-use tare_schema::record::PodUsage;
+use tare_record::record::PodUsage;
 
 /// A pod with a network namespace, and its instances.
 #[derive(Debug, Clone, PartialEq, Eq)]

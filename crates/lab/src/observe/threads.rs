@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fs;
 
-use tare_schema::record::PartUsage;
+use tare_record::record::PartUsage;
 
 use super::reading::{thread_ids, ticks_ns};
 use crate::process::{self, field};

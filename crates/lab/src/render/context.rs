@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use serde::Serialize;
 use tare_net::capture::Direction;
-use tare_schema::topology::{InstanceRole, Security, Settings};
+use tare_record::topology::{InstanceRole, Security, Settings};
 
 use super::Login;
 

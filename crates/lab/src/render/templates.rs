@@ -6,8 +6,8 @@ use minijinja::syntax::SyntaxConfig;
 use minijinja::value::{Serde, merge_maps};
 use minijinja::{AutoEscape, Environment, ErrorKind, UndefinedBehavior, Value};
 use serde::Serialize;
-use tare_schema::regular::read_regular_text;
-use tare_schema::yaml::FILE_BYTES_MAX;
+use tare_experiment::yaml::FILE_BYTES_MAX;
+use tare_record::regular::read_regular_text;
 
 use super::{Context, wrong};
 use crate::LabError;

@@ -6,7 +6,7 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 
 use serde_json::json;
-use tare_schema::topology::{InstanceRole, Security, Settings};
+use tare_record::topology::{InstanceRole, Security, Settings};
 
 use super::*;
 

@@ -14,9 +14,9 @@ use tare_lab::environment::TestBedPlan;
 use tare_lab::fetch::Fetcher;
 use tare_lab::local::{Local, LocalOptions};
 use tare_lab::targets::Targets;
-use tare_schema::load::AddressPolicy;
-use tare_schema::plan::{Addressing, Placement};
-use tare_schema::topology::Security;
+use tare_record::load::AddressPolicy;
+use tare_record::plan::{Addressing, Placement};
+use tare_record::topology::Security;
 
 /// Set in the copy of a test that runs as another user: a folder with copies of what it needs, since the folders above the build
 /// may be closed to others.

@@ -5,7 +5,7 @@ use std::os::unix::fs::{FileTypeExt, PermissionsExt};
 use std::path::PathBuf;
 
 use tare_lab::certificates::Authority;
-use tare_schema::topology::Security;
+use tare_record::topology::Security;
 
 use crate::place::{software, targets};
 use crate::rig::{App, Stand, send, start_with};

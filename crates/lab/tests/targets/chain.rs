@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use tare_lab::certificates::Authority;
 use tare_lab::environment::Reading;
 use tare_lab::targets::Target;
-use tare_schema::topology::Security;
+use tare_record::topology::Security;
 
 use crate::place::{software, targets};
 use crate::rig::{App, EDGE, Proxy, Stand, send, start, text};

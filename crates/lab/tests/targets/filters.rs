@@ -6,7 +6,7 @@ use serde_json::json;
 use tare_lab::certificates::Authority;
 use tare_lab::environment::Reading;
 use tare_lab::render::Context;
-use tare_schema::topology::Security;
+use tare_record::topology::Security;
 
 use crate::place::{asked_route, software, targets};
 use crate::rig::{App, Proxy, Stand, send, start_with, text};

@@ -11,7 +11,7 @@ use rustls::pki_types::ServerName;
 use rustls::{ClientConfig, ClientConnection, RootCertStore};
 use tare_lab::certificates::Authority;
 use tare_lab::environment::Reading;
-use tare_schema::topology::{InstanceRole, Security};
+use tare_record::topology::{InstanceRole, Security};
 
 use crate::place::{software, targets};
 use crate::rig::{EDGE, Proxy, Stand, start_with, text};

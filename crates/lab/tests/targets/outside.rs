@@ -4,7 +4,7 @@ use std::fs;
 
 use tare_lab::render::render;
 use tare_lab::targets::{Targets, builtin_folder};
-use tare_schema::topology::{InstanceRole, Interception, Security};
+use tare_record::topology::{InstanceRole, Interception, Security};
 
 use crate::place::{Case, fixed, software};
 

@@ -6,14 +6,14 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use serde_json::Value;
+use tare_experiment::target::{Instances, RedirectPorts, SettingDef, TargetDef};
 use tare_lab::fetch::{Fetcher, Software};
 use tare_lab::render::{
     Advertise, Context, Identity, Listen, Login, Peer, Rendered, RouteContext, Upstream, edge_id,
 };
 use tare_lab::targets::{Target, Targets, builtin_folder};
 use tare_net::capture::{Direction, INBOUND_PORT, OUTBOUND_PORT};
-use tare_schema::target::{Instances, RedirectPorts, SettingDef, TargetDef};
-use tare_schema::topology::{InstanceRole, Interception, Security, Settings};
+use tare_record::topology::{InstanceRole, Interception, Security, Settings};
 
 pub fn targets() -> Targets {
     Targets::load(&builtin_folder().unwrap(), &[]).unwrap()

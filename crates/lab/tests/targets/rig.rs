@@ -18,7 +18,7 @@ use tare_lab::probe::{InstanceState, Readiness};
 use tare_lab::render::{Context, Listen, Login, RouteContext, Upstream, edge_id, render};
 use tare_lab::targets::Target;
 use tare_origin::{OriginOptions, StopHandle};
-use tare_schema::topology::{InstanceRole, Security, Settings};
+use tare_record::topology::{InstanceRole, Security, Settings};
 
 use crate::place::{free_port, prepare};
 

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::sync::mpsc::{Receiver, Sender};
 use std::time::Duration;
 
-use tare_schema::agent::{RecordCounts, RecordSample, Sample};
+use tare_record::agent::{RecordCounts, RecordSample, Sample};
 use tare_stats::hlog::WriteError;
 
 pub use log::{HistogramLogs, Log, SeriesNames};

@@ -6,7 +6,7 @@ use std::collections::{BinaryHeap, VecDeque};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use tare_schema::load::{Stop, ThinkDistribution};
+use tare_record::load::{Stop, ThinkDistribution};
 use tare_stats::random::Random;
 
 use super::NEVER;

@@ -1,6 +1,6 @@
 //! Open loop: every start is fixed in advance, as a function of the plan and the index of the exchange.
 
-use tare_schema::load::Stop;
+use tare_record::load::Stop;
 
 use super::NEVER;
 use super::schedule::ArrivalSchedule;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use tare_schema::load::{Interarrival, LoadSpec, Pacing, RateProfile};
+use tare_record::load::{Interarrival, LoadSpec, Pacing, RateProfile};
 use tare_stats::random::Random;
 
 use super::NEVER;

@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 use std::sync::Arc;
-use tare_schema::load::{AtEnd, RateProfile, Shard, Stop, ThinkDistribution};
+use tare_record::load::{AtEnd, RateProfile, Shard, Stop, ThinkDistribution};
 use tare_stats::hlog::Writer;
 use tare_stats::random::Random;
 use tare_stats::{Latencies, Range};

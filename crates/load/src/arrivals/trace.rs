@@ -2,12 +2,11 @@
 
 use std::path::Path;
 
-use tare_schema::load::{AtEnd, Shard};
-use tare_schema::named::text_given;
+use tare_record::load::{AtEnd, Shard};
+use tare_record::named::text_given;
 use thiserror::Error;
 
-use super::NEVER;
-use super::parse;
+use super::{NEVER, parse};
 
 /// Most starts of one recording: 800 MB of memory.
 pub(super) const STARTS_MAX: usize = 100_000_000;

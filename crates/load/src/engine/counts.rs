@@ -2,7 +2,7 @@
 
 use std::ops::{AddAssign, Sub};
 
-use tare_schema::agent::{
+use tare_record::agent::{
     CompletedCounts, ConnectionCounts, GeneratorCounts, RecordCounts, RequestCount, StatusCount,
 };
 

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use tare_schema::agent::RequestCount;
+use tare_record::agent::RequestCount;
 
 use super::HandOver;
 use super::counts::WorkerCounts;

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use tare_schema::load::{Body, Expect, ExpectBody, ExpectStatus, RequestSpec, Stop};
+use tare_record::load::{Body, Expect, ExpectBody, ExpectStatus, RequestSpec, Stop};
 use tare_stats::random::Random;
 
 use super::{ConnectionIo, Engine, ExchangeRecorder, HandOver, RequestSelector};

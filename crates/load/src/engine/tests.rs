@@ -1,6 +1,6 @@
 //! Schedule, window, drain, queue and stall arithmetic, on a virtual clock.
 
-use tare_schema::load::Stop;
+use tare_record::load::Stop;
 
 use super::sim::{Act, Far, MS, Rule, S, Sim, answer, patient_pool, pool, rate};
 use crate::arrivals::{Arrivals, ClosedLoop, OpenLoop, SharedCount};

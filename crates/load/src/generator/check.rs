@@ -3,9 +3,9 @@
 use std::collections::BTreeSet;
 use std::fmt::Display;
 
-use tare_schema::FORMAT_VERSION;
-use tare_schema::load::session::SESSION_NAME;
-use tare_schema::load::{
+use tare_record::FORMAT_VERSION;
+use tare_record::load::session::SESSION_NAME;
+use tare_record::load::{
     AddressNotAllowed, LoadPlan, Pacing, RateProfile, RequestSpec, Rows, Stop, Transport,
 };
 use thiserror::Error;

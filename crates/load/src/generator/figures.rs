@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use tare_schema::agent::{QuantileSummary, is_status_class};
-use tare_schema::load::session::SESSION_NAME;
+use tare_record::agent::{QuantileSummary, is_status_class};
+use tare_record::load::session::SESSION_NAME;
 use tare_stats::{Latencies, Quantile};
 
 use super::Outcome;

@@ -18,8 +18,8 @@ use std::thread;
 use std::time::Duration;
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
-use tare_schema::agent::{LoadResult, Sample};
-use tare_schema::load::{ClientOptions, LoadPlan, RequestSpec, SessionSpec};
+use tare_record::agent::{LoadResult, Sample};
+use tare_record::load::{ClientOptions, LoadPlan, RequestSpec, SessionSpec};
 use tare_stats::Latencies;
 use thiserror::Error;
 

@@ -3,13 +3,13 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use tare_schema::FORMAT_VERSION;
-use tare_schema::agent::{
+use tare_record::FORMAT_VERSION;
+use tare_record::agent::{
     ErrorSource, GeneratorStats, LoadEnd, LoadResult, OutcomeCount, QuantileSummary,
     RecordDirection, RecordFlow, RequestCount, SessionCounts, TlsCount, WaitCount,
 };
-use tare_schema::load::session::SESSION_NAME;
-use tare_schema::load::{ClientSpec, LoadPlan};
+use tare_record::load::session::SESSION_NAME;
+use tare_record::load::{ClientSpec, LoadPlan};
 use tare_stats::Latencies;
 
 use super::{LoadError, Outcome, Start, figures};

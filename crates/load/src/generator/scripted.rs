@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use tare_schema::load::session::SESSION_NAME;
-use tare_schema::load::{LoadPlan, SessionSpec};
+use tare_record::load::session::SESSION_NAME;
+use tare_record::load::{LoadPlan, SessionSpec};
 
 use super::PlanError;
 use crate::clock::{monotonic_ns, realtime_ns};

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender};
 use std::time::Duration;
 
-use tare_schema::load::{
+use tare_record::load::{
     AddressPolicy, LoadPlan, LoadSpec, Order, Pacing, Stop, ThinkDistribution, Transport,
 };
 use tare_stats::random::Random;

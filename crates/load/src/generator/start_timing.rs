@@ -1,6 +1,6 @@
 //! Settings for punctual starts of an open loop: scheduling and spinning of the workers, and when starts count as bunched.
 
-use tare_schema::load::{Cores, LoadPlan, Sched, Spin, Stop, Transport};
+use tare_record::load::{Cores, LoadPlan, Sched, Spin, Stop, Transport};
 
 use crate::arrivals::ArrivalSchedule;
 use crate::protocols::{Connects, Protocol};
@@ -135,7 +135,7 @@ mod tests {
         let dear = of(OWN_CORE, |plan| plan.cpu_per_exchange_ns = Some(400_000));
         assert_eq!(dear.scheduling, SchedulingPolicy::Niceness);
         let closed = of(OWN_CORE, |plan| {
-            plan.load.pacing = tare_schema::load::Pacing::Max;
+            plan.load.pacing = tare_record::load::Pacing::Max;
         });
         assert_eq!(closed.scheduling, SchedulingPolicy::Niceness);
         assert_eq!(closed.bunched_after_ns, None, "no schedule");

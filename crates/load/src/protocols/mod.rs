@@ -12,8 +12,8 @@ pub mod udp;
 use std::sync::LazyLock;
 
 use serde_json::{Map, Value, json};
-use tare_schema::load::{ClientSpec, RequestSpec, Transport};
-use tare_schema::protocol::{LoadInfo, OverTcp, ProtocolInfo, Protocols, Requests};
+use tare_record::load::{ClientSpec, RequestSpec, Transport};
+use tare_record::protocol::{LoadInfo, OverTcp, ProtocolInfo, Protocols, Requests};
 
 use crate::generator::{Launch, LoadError, Outcome};
 

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use tare_schema::load::session::Missing;
+use tare_record::load::session::Missing;
 
 use super::jar::name_and_value;
 use super::json::{Pointer, write_value};

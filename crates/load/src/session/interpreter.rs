@@ -1,6 +1,6 @@
 //! Interpreter of a session's program: runs it from request to request.
 
-use tare_schema::agent::ErrorSource;
+use tare_record::agent::ErrorSource;
 
 use super::jar::CookieJar;
 use super::program::{Op, Program, Test};

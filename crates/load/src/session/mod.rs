@@ -18,8 +18,8 @@ use std::collections::BinaryHeap;
 use std::fmt::{self, Display};
 use std::net::SocketAddr;
 
-use tare_schema::agent::ErrorSource;
-use tare_schema::load::session::OnFailure;
+use tare_record::agent::ErrorSource;
+use tare_record::load::session::OnFailure;
 
 use crate::client::{
     Client, Closed, ConnId, Done, DueExchange, ErrorClass, ExchangeId, NestedExchange, NestedStart,

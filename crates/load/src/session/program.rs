@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use tare_schema::load::session::{
+use tare_record::load::session::{
     Branch, Condition, Cookies, Missing, OnFailure, RequestStep, SessionStep, Source, StepAction,
 };
-use tare_schema::load::template::Delimiter;
-use tare_schema::load::{SessionSpec, Table};
+use tare_record::load::template::Delimiter;
+use tare_record::load::{SessionSpec, Table};
 
 use super::json::Pointer;
 use crate::protocols::http1::codec::Keep;

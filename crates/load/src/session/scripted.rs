@@ -3,8 +3,8 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use tare_schema::load::Rows;
-use tare_schema::load::session::{Cookies, OnFailure};
+use tare_record::load::Rows;
+use tare_record::load::session::{Cookies, OnFailure};
 
 use super::capture::{CapturedResponse, HeadLines, take};
 use super::interpreter::{Next, SessionState, target_of};

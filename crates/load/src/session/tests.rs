@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex};
 
-use tare_schema::load::{SessionSpec, Stop, Table};
+use tare_record::load::{SessionSpec, Stop, Table};
 
 use super::{Program, SessionRequests, SessionRequestsPlan, Sessions};
 use crate::arrivals::{Arrivals, ClosedLoop, SharedCount};
@@ -322,7 +322,7 @@ fn unique_rows_are_never_shared_by_two_sessions_under_way() {
         name: "users".into(),
         columns: vec!["name".into()],
         rows: (0..rows).map(|row| vec![format!("u{row}")]).collect(),
-        order: tare_schema::load::Rows::Unique,
+        order: tare_record::load::Rows::Unique,
     };
     let steps = serde_json::json!([
         request("one", "/{{ users.name }}"),

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use tare_schema::load::{LoadPlan, Rows, Table};
+use tare_record::load::{LoadPlan, Rows, Table};
 use tare_stats::random::Random;
 
 use super::date::{Moment, write_date};

@@ -9,8 +9,8 @@ mod value;
 
 use std::sync::Arc;
 
-use tare_schema::load::Table;
-use tare_schema::load::template::{
+use tare_record::load::Table;
+use tare_record::load::template::{
     Delimiter, Encoding, Piece as Parsed, TemplateError, With, parse,
 };
 use thiserror::Error;

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use proptest::prelude::*;
-use tare_schema::load::template::Delimiter;
-use tare_schema::load::{Rows, Table};
+use tare_record::load::template::Delimiter;
+use tare_record::load::{Rows, Table};
 
 use super::*;
 

@@ -12,7 +12,7 @@ use rustls::version::{TLS12, TLS13};
 use rustls::{
     ClientConfig, ClientConnection, SignatureScheme, StreamOwned, SupportedProtocolVersion,
 };
-use tare_schema::load::{Resumption, TlsSpec, TlsVersion};
+use tare_record::load::{Resumption, TlsSpec, TlsVersion};
 use tare_tls::TrustError;
 use thiserror::Error;
 

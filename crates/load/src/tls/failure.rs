@@ -3,7 +3,7 @@
 use std::fmt;
 
 use rustls::{AlertDescription, CertificateError, Error};
-use tare_schema::agent::ErrorSource;
+use tare_record::agent::ErrorSource;
 
 use crate::client::ErrorClass;
 

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use rustls::client::{ClientConnectionData, UnbufferedClientConnection};
 use rustls::pki_types::ServerName;
 use rustls::unbuffered::{ConnectionState, EncodeError, EncodeTlsData, InsufficientSizeError};
-use tare_schema::agent::{HandshakeKind, NegotiatedTls};
+use tare_record::agent::{HandshakeKind, NegotiatedTls};
 
 use super::config::TlsClient;
 use super::failure::TlsFailure;

@@ -8,7 +8,7 @@ use rcgen::{CertificateParams, KeyPair};
 use rustls::crypto::ring;
 use rustls::pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
 use rustls::{ServerConfig, ServerConnection};
-use tare_schema::load::{Resumption, TlsSpec, TlsVersion, Trust};
+use tare_record::load::{Resumption, TlsSpec, TlsVersion, Trust};
 
 use super::{
     Handshake, HandshakeResult, PostHandshake, Progress, Session, Step, TlsClient, TlsFailure,

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender};
 
 use mio::{Poll, Token, Waker};
-use tare_schema::load::AddressPolicy;
+use tare_record::load::AddressPolicy;
 
 use meter::UsageMeter;
 pub use reporting::{ConnectionsOpened, Tick, WorkerEnd, WorkerMessage};

@@ -1,6 +1,6 @@
 //! What a worker reports to the aggregator: tables and ticks while it runs, its result at the end.
 
-use tare_schema::agent::{Acknowledged, RecordCounts, SchedPolicy, TlsCount};
+use tare_record::agent::{Acknowledged, RecordCounts, SchedPolicy, TlsCount};
 
 use super::Worker;
 use super::meter::Usage;

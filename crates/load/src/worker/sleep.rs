@@ -12,7 +12,7 @@ use rustix::event::epoll::{self, EventData, EventFlags};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::process::{getpriority_process, setpriority_process};
-use tare_schema::agent::SchedPolicy;
+use tare_record::agent::SchedPolicy;
 
 use crate::arrivals::NEVER;
 use crate::clock::{monotonic_ns, thread_cpu_ns};

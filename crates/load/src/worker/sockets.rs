@@ -9,7 +9,7 @@ use mio::unix::SourceFd;
 use mio::{Interest, Registry, Token};
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, SendFlags, Shutdown, SocketFlags, SocketType, sockopt};
-use tare_schema::load::AddressPolicy;
+use tare_record::load::AddressPolicy;
 
 use super::tls_state::{TlsLayer, TlsState};
 use crate::client::{Closed, ConnId, Connected, REPLY_BYTES_MAX, Stamp, StampSource, Written};

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::io;
 
 use rustls::pki_types::ServerName;
-use tare_schema::agent::{HandshakeKind, NegotiatedTls, TlsCount};
+use tare_record::agent::{HandshakeKind, NegotiatedTls, TlsCount};
 
 use super::sockets::{SocketKey, Sockets};
 use super::{BUFFER_BYTES, Ending, RECEIVES_MAX, Worker};

@@ -17,9 +17,9 @@ use tare_kafka_admin::admin::{Admin, Mode, NewTopic, OffsetSpec, PartitionLayout
 use tare_kafka_admin::client::{Address, Settings};
 use tare_lab::LabError;
 use tare_load::{LoadError, Outcome, Progress, StopHandle};
-use tare_schema::FORMAT_VERSION;
-use tare_schema::agent::{Acknowledged, Sample};
-use tare_schema::load::{
+use tare_record::FORMAT_VERSION;
+use tare_record::agent::{Acknowledged, Sample};
+use tare_record::load::{
     AddressPolicy, Body, ClientOptions, ClientSpec, ConnectionRules, Cores, Endpoint, Expect,
     ExpectBody, ExpectStatus, FetchDepth, FetchFrom, FetchShare, FetchSpec, FetchUntil, LoadPlan,
     LoadSpec, LoginSpec, Mix, Pacing, ProduceSpec, RequestSpec, Resumption, Sched, SerialSpec,

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use tare_schema::load::{Codec, FetchDepth, FetchFrom, FetchUntil, Keys, Pacing, Stop};
+use tare_record::load::{Codec, FetchDepth, FetchFrom, FetchUntil, Keys, Pacing, Stop};
 use tare_test_cluster::Cluster;
 
 use crate::bed::{

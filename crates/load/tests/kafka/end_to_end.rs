@@ -1,7 +1,7 @@
 //! Records timed from their intended sending to their arrival: none is left out, and the linger is in it.
 
 use tare_load::Outcome;
-use tare_schema::load::{FetchDepth, FetchFrom, FetchUntil, Pacing};
+use tare_record::load::{FetchDepth, FetchFrom, FetchUntil, Pacing};
 
 use crate::bed::{
     Running, S, Stand, bed, consumer, count, fetch, produce, producer, records, run, written,

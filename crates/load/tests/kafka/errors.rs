@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 use tare_kafka::kafka_protocol::messages::create_acls_request::AclCreation;
 use tare_kafka::kafka_protocol::messages::{CreateAclsRequest, DescribeAclsRequest};
 use tare_kafka::kafka_protocol::protocol::StrBytes;
-use tare_schema::agent::LoadEnd;
-use tare_schema::load::{FetchUntil, LoadPlan, Pacing, Transport, Trust};
+use tare_record::agent::LoadEnd;
+use tare_record::load::{FetchUntil, LoadPlan, Pacing, Transport, Trust};
 
 use crate::bed::{
     Running, S, Stand, bed, consumer, fetch, login, member, produce, producer, records, refusal,

@@ -1,6 +1,6 @@
 //! Groups of consumers on real brokers: members share the partitions, come and go, and each record is read once.
 
-use tare_schema::load::{FetchShare, FetchUntil, LoadPlan, Pacing};
+use tare_record::load::{FetchShare, FetchUntil, LoadPlan, Pacing};
 
 use crate::bed::{
     Running, Stand, bed, by_workers, count, fetch, member, producer, records, refusal, run, written,

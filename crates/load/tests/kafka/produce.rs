@@ -1,7 +1,7 @@
 //! Producing to real brokers: over every listener, with every codec, through the death of a broker.
 
 use tare_kafka_admin::admin::{NewTopic, PartitionLayout};
-use tare_schema::load::{Codec, Keys, Pacing};
+use tare_record::load::{Codec, Keys, Pacing};
 
 use crate::bed::{
     Running, S, Stand, VALUE_BYTES, alone, bed, login, number, produce, producer, run, tls,

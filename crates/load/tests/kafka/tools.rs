@@ -15,7 +15,7 @@ use tare_kafka::records::{BatchDecompressor, Batches};
 use tare_kafka_admin::admin::OffsetSpec;
 use tare_lab::fetch::Fetcher;
 use tare_lab::targets::Target;
-use tare_schema::load::{Codec, FetchDepth, Keys, Pacing, Payloads};
+use tare_record::load::{Codec, FetchDepth, Keys, Pacing, Payloads};
 
 use crate::bed::{
     PARTITIONS, Stand, bed, consumer, count, fetch, produce, producer, records, run, unix_ms,

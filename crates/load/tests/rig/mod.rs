@@ -17,8 +17,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use tare_load::{LoadError, Outcome, Progress, StopHandle, run};
-use tare_schema::FORMAT_VERSION;
-use tare_schema::load::{
+use tare_record::FORMAT_VERSION;
+use tare_record::load::{
     AddressPolicy, Body, ClientSpec, ConnectionRules, Cores, Endpoint, Expect, ExpectBody,
     ExpectStatus, LoadPlan, LoadSpec, Pacing, RequestSpec, Sched, Spin, Stop, Transport,
 };
@@ -86,7 +86,7 @@ pub fn try_measure(plan: &LoadPlan) -> Result<Outcome, LoadError> {
 
 /// How many exchanges ended in a class.
 pub fn count(outcome: &Outcome, class: &str) -> u64 {
-    let of = |o: &&tare_schema::agent::OutcomeCount| o.class == class;
+    let of = |o: &&tare_record::agent::OutcomeCount| o.class == class;
     outcome
         .result
         .outcomes

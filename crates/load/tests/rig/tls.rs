@@ -11,7 +11,7 @@ use rustls::crypto::ring;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer};
 use rustls::server::{NoServerSessionStorage, WebPkiClientVerifier};
 use rustls::{HandshakeKind, RootCertStore, ServerConfig, ServerConnection};
-use tare_schema::load::{Identity, LoadPlan, Resumption, TlsSpec, TlsVersion, Transport, Trust};
+use tare_record::load::{Identity, LoadPlan, Resumption, TlsSpec, TlsVersion, Transport, Trust};
 
 use super::plan;
 

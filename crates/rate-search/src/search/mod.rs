@@ -11,7 +11,7 @@ mod tests;
 pub use backlog::{Backlog, EarlyStop};
 pub use length::{least_rate_per_s, probe_length};
 
-pub use tare_schema::search_report::ProbeVerdict;
+pub use tare_record::search_report::ProbeVerdict;
 
 use crate::objective::significant;
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use tare_schema::record::EnvironmentRecord;
+use tare_record::record::EnvironmentRecord;
 
 use crate::read::Run;
 

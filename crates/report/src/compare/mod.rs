@@ -4,9 +4,9 @@ mod differences;
 mod text;
 
 use serde::Serialize;
-use tare_schema::metric::{Metric, Unit};
-use tare_schema::plan::Plan;
-use tare_schema::view::{FailedShare, Family, Interval, Outcome, Sentence, SentenceKind, View};
+use tare_record::metric::{Metric, Unit};
+use tare_record::plan::Plan;
+use tare_record::view::{FailedShare, Family, Interval, Outcome, Sentence, SentenceKind, View};
 use tare_stats::unpaired;
 
 use crate::failures;
@@ -138,7 +138,7 @@ pub fn compare(
     failed.extend(repeated(judge.measured, &cells));
     let verdict = verdict(&rows, &views, &changed, failed);
     Ok(RunComparison {
-        version: tare_schema::FORMAT_VERSION,
+        version: tare_record::FORMAT_VERSION,
         before: name(&views.0),
         after: name(&views.1),
         verdict,

@@ -1,7 +1,7 @@
 //! A comparison of two runs for a terminal and for Markdown.
 
-use tare_schema::shown::shown;
-use tare_schema::view::{Family, Table};
+use tare_record::shown::shown;
+use tare_record::view::{Family, Table};
 
 use super::{Row, RunComparison, RunName};
 use crate::tables::{figure, group, name, text, words};

@@ -2,13 +2,12 @@
 
 mod rule;
 
-use tare_schema::agent::LoadResult;
-use tare_schema::agent::{ErrorSource, RecordDirection};
-use tare_schema::load::Pacing;
-use tare_schema::metric::Metric;
-use tare_schema::plan::Plan;
-use tare_schema::record::TrialRecord;
-use tare_schema::view::{FailedShare, FailureView, Interval, Overhead, Table, TableCell, View};
+use tare_record::agent::{ErrorSource, LoadResult, RecordDirection};
+use tare_record::load::Pacing;
+use tare_record::metric::Metric;
+use tare_record::plan::Plan;
+use tare_record::record::TrialRecord;
+use tare_record::view::{FailedShare, FailureView, Interval, Overhead, Table, TableCell, View};
 use tare_stats::distribution::{f_quantile, student_quantile};
 use tare_stats::outcome::BLOCKS_MIN;
 use tare_stats::outliers::mean_and_deviation;

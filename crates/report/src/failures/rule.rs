@@ -1,6 +1,6 @@
 //! How many exchanges may fail before there is no verdict on a metric.
 
-use tare_schema::metric::Metric;
+use tare_record::metric::Metric;
 
 use crate::measure;
 

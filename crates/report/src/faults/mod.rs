@@ -8,8 +8,8 @@ pub use tables::{seconds, trials};
 
 use std::collections::BTreeMap;
 
-use tare_schema::record::{FaultRecord, TrialRecord};
-use tare_schema::view::{FaultMark, FaultSample, FaultTrial, FaultView, ReadBackView};
+use tare_record::record::{FaultRecord, TrialRecord};
+use tare_record::view::{FaultMark, FaultSample, FaultTrial, FaultView, ReadBackView};
 
 use crate::cells::{median, median_u64};
 use crate::read::{Run, Trial};

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use tare_schema::regular::read_regular_text;
+use tare_record::regular::read_regular_text;
 
 /// Upper limit of the file's bytes: days at ten samples per second.
 const BYTES_MAX: u64 = 256 << 20;

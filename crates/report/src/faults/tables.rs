@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use tare_schema::view::{FaultView, Output, Table, TableCell, TableColumn};
+use tare_record::view::{FaultView, Output, Table, TableCell, TableColumn};
 
 use crate::quantity;
 use crate::tables::{Source, cell, figure, name, text, time, words};
@@ -82,7 +82,7 @@ fn of_seconds(view: &FaultView) -> Table {
 
 #[cfg(test)]
 mod tests {
-    use tare_schema::view::{FaultTrial, ReadBackView};
+    use tare_record::view::{FaultTrial, ReadBackView};
 
     use super::*;
 

@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use tare_schema::metric::Unit;
-use tare_schema::plan::PlannedFault;
-use tare_schema::record::FaultRecord;
-use tare_schema::view::{FaultMark, FaultTrial};
+use tare_record::metric::Unit;
+use tare_record::plan::PlannedFault;
+use tare_record::record::FaultRecord;
+use tare_record::view::{FaultMark, FaultTrial};
 
 use crate::cells::median;
 use crate::quantity::{self, MISSING};
@@ -72,7 +72,7 @@ fn read_back(trials: &[FaultTrial]) -> Option<String> {
     if all_read.is_empty() {
         return None;
     }
-    let sum = |count: fn(&tare_schema::view::ReadBackView) -> u64| -> String {
+    let sum = |count: fn(&tare_record::view::ReadBackView) -> u64| -> String {
         quantity::count(all_read.iter().map(count).sum::<u64>() as f64)
     };
     let trials = match (all_read.len(), trials.len()) {
@@ -144,8 +144,8 @@ pub fn done(faults: &[FaultRecord]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tare_schema::plan::FaultKind;
-    use tare_schema::view::ReadBackView;
+    use tare_record::plan::FaultKind;
+    use tare_record::view::ReadBackView;
 
     fn trial(silent_ms: u64, lost: u64) -> FaultTrial {
         FaultTrial {

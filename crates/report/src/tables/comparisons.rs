@@ -1,7 +1,7 @@
 //! Overheads of arms, levels against the first, and the smallest difference that a run could find.
 
-use tare_schema::metric::Metric;
-use tare_schema::view::{
+use tare_record::metric::Metric;
+use tare_record::view::{
     Family, LevelView, Outcome, Output, Overhead, Table, TableCell, TableColumn,
 };
 

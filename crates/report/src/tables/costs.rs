@@ -1,7 +1,7 @@
 //! CPU, memory, disk and packets of each part.
 
-use tare_schema::metric::{Metric, Unit};
-use tare_schema::view::{CellView, LevelView, Output, PartView, Table, TableCell, TableColumn};
+use tare_record::metric::{Metric, Unit};
+use tare_record::view::{CellView, LevelView, Output, PartView, Table, TableCell, TableColumn};
 
 use super::figures::{exchanges, of_one_arm};
 use super::{Source, cell, figure, figure_text, group, name, share, text};

@@ -1,7 +1,7 @@
 //! The main figures: latency, throughput and memory, and the generator's measurement error.
 
-use tare_schema::metric::Metric;
-use tare_schema::view::{
+use tare_record::metric::Metric;
+use tare_record::view::{
     CellView, LevelView, Output, Table, TableCell, TableColumn, View, ViewState,
 };
 

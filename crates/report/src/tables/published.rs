@@ -1,8 +1,8 @@
 //! Published figures beside the measured ones: a row per figure, and a column per source.
 
-use tare_schema::metric::Metric;
-use tare_schema::plan::{Plan, Published, PublishedFigure};
-use tare_schema::view::{Family, Output, Table, TableCell, TableColumn, View};
+use tare_record::metric::Metric;
+use tare_record::plan::{Plan, Published, PublishedFigure};
+use tare_record::view::{Family, Output, Table, TableCell, TableColumn, View};
 
 use super::{Source, cell_at, figure, figure_text, name, text, words};
 use crate::cells::distinct;

@@ -1,7 +1,7 @@
 //! Trials: those that do not count, and on the page all of them with the checks of the machine.
 
-use tare_schema::record::Grade;
-use tare_schema::view::{Output, Table, TableCell, TrialRow};
+use tare_record::record::Grade;
+use tare_record::view::{Output, Table, TableCell, TrialRow};
 
 use super::{Source, cell, figure, name, text, time, words};
 use crate::quantity::{self, MISSING};

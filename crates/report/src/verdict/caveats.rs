@@ -1,7 +1,7 @@
 //! Caveats of published figures: one note per source.
 
-use tare_schema::plan::Plan;
-use tare_schema::view::PublishedView;
+use tare_record::plan::Plan;
+use tare_record::view::PublishedView;
 
 use super::clauses::{list, object};
 use super::level_words;

@@ -1,8 +1,8 @@
 //! Clauses on overheads: subject, verb, metric and amount.
 
-use tare_schema::metric::Metric;
-use tare_schema::plan::{GrammaticalNumber, Subject};
-use tare_schema::view::{Interval, Outcome, Overhead};
+use tare_record::metric::Metric;
+use tare_record::plan::{GrammaticalNumber, Subject};
+use tare_record::view::{Interval, Outcome, Overhead};
 
 use crate::judge::more_text;
 use crate::quantity::{self, Sign};

@@ -1,7 +1,7 @@
 //! Warnings about trials that do not count, with the causes that their records name.
 
-use tare_schema::agent::LoadEnd;
-use tare_schema::record::{TrialRecord, TrialStatus};
+use tare_record::agent::LoadEnd;
+use tare_record::record::{TrialRecord, TrialStatus};
 
 use super::clauses::list;
 use crate::quantity;

@@ -1,8 +1,8 @@
 //! Sentences on failures: the share that failed, the causes, the comparison, and the metrics without a verdict.
 
-use tare_schema::metric::Metric;
-use tare_schema::plan::Plan;
-use tare_schema::view::{FailedShare, FailureView, View};
+use tare_record::metric::Metric;
+use tare_record::plan::Plan;
+use tare_record::view::{FailedShare, FailureView, View};
 
 use super::clauses::{list, object};
 use super::{at_level, level_words};

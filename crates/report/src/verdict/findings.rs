@@ -1,8 +1,8 @@
 //! Findings: the last arm first, then the other arms, the steps and the other levels.
 
-use tare_schema::metric::{Metric, Unit};
-use tare_schema::plan::{Compare, Plan, Subject};
-use tare_schema::view::{
+use tare_record::metric::{Metric, Unit};
+use tare_record::plan::{Compare, Plan, Subject};
+use tare_record::view::{
     AssertionOutcome, Family, Outcome, Overhead, Sentence, SentenceKind, View, ViewState,
 };
 

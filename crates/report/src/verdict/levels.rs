@@ -1,8 +1,8 @@
 //! Sentences on levels compared: "With 3 replicas, against 1: records written fall to × 0.61 (0.58–0.64)".
 
-use tare_schema::metric::Metric;
-use tare_schema::plan::{Level, Plan};
-use tare_schema::view::{Family, Outcome, Overhead, View};
+use tare_record::metric::Metric;
+use tare_record::plan::{Level, Plan};
+use tare_record::view::{Family, Outcome, Overhead, View};
 
 use super::clauses::{UndecidedMetrics, capitalize, list, metric_name};
 use super::findings::primary;

@@ -13,8 +13,8 @@ mod waterfall;
 pub use clauses::list;
 pub use failures::sentence as failure_sentence;
 
-use tare_schema::plan::Plan;
-use tare_schema::view::{Sentence, SentenceKind, View};
+use tare_record::plan::Plan;
+use tare_record::view::{Sentence, SentenceKind, View};
 
 use crate::read::Run;
 

@@ -1,8 +1,8 @@
 //! Why comparisons have no verdict: one sentence per reason, with all comparisons that have it.
 
-use tare_schema::metric::Metric;
-use tare_schema::plan::Plan;
-use tare_schema::view::{Family, Outcome, Overhead, View};
+use tare_record::metric::Metric;
+use tare_record::plan::Plan;
+use tare_record::view::{Family, Outcome, Overhead, View};
 
 use super::at_level;
 use super::clauses::{list, object};

@@ -1,8 +1,8 @@
 //! Warnings: conditions that may invalidate figures, each once, with its figures.
 
-use tare_schema::agent::LoadResult;
-use tare_schema::record::{LinkDirectionUsage, RunProgress, TrialRecord};
-use tare_schema::view::{CellView, LevelView, Sentence, SentenceKind, View, ViewState};
+use tare_record::agent::LoadResult;
+use tare_record::record::{LinkDirectionUsage, RunProgress, TrialRecord};
+use tare_record::view::{CellView, LevelView, Sentence, SentenceKind, View, ViewState};
 
 use super::clauses::{list, metric_name};
 use super::excluded::excluded_trials;
@@ -87,7 +87,7 @@ fn rate(run: &Run, view: &View) -> Vec<String> {
                 cell.arm,
                 at_level(&run.plan, &level.name),
                 quantity::figure(
-                    tare_schema::metric::Unit::PerSecond,
+                    tare_record::metric::Unit::PerSecond,
                     cell.offered_per_s.map(crate::latency::MaybeLowerBound::exact)
                 ),
             ));
@@ -219,7 +219,7 @@ fn links(run: &Run) -> Vec<String> {
 
 fn machine(run: &Run) -> Vec<String> {
     let fit = fit(run);
-    let usage = |share: fn(&tare_schema::record::MachineUsage) -> Option<f64>| {
+    let usage = |share: fn(&tare_record::record::MachineUsage) -> Option<f64>| {
         median(
             fit.iter()
                 .map(|record| share(record.machine.as_ref()?))

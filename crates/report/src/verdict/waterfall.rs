@@ -1,8 +1,8 @@
 //! Sentences on waterfalls: the total, each step, and the checks against other orders.
 
-use tare_schema::metric::Metric;
-use tare_schema::plan::{GrammaticalNumber, Plan};
-use tare_schema::view::{Interval, View, WaterfallSequence, WaterfallStep, WaterfallView};
+use tare_record::metric::Metric;
+use tare_record::plan::{GrammaticalNumber, Plan};
+use tare_record::view::{Interval, View, WaterfallSequence, WaterfallStep, WaterfallView};
 
 use super::at_level;
 use super::clauses::{added_clause, capitalize, cores, list, object};

@@ -1,8 +1,8 @@
 //! Published figures, each with the measured one.
 
-use tare_schema::metric::{Metric, Unit};
-use tare_schema::plan::{Compare, Need, Plan, Published, PublishedFigure};
-use tare_schema::view::{Overhead, PublishedView, View};
+use tare_record::metric::{Metric, Unit};
+use tare_record::plan::{Compare, Need, Plan, Published, PublishedFigure};
+use tare_record::view::{Overhead, PublishedView, View};
 
 use crate::failures::cell_is_unjudged;
 use crate::latency::MaybeLowerBound;

@@ -1,7 +1,7 @@
 //! The difference between two arms as text: instances, TLS, protocol, settings.
 
-use tare_schema::plan::{Arm, Subject};
-use tare_schema::topology::{Instance, Route, Security};
+use tare_record::plan::{Arm, Subject};
+use tare_record::topology::{Instance, Route, Security};
 
 use crate::cells::distinct;
 
@@ -33,7 +33,7 @@ pub fn describe(small: &Arm, large: &Arm) -> Option<Subject> {
             what.push(format!("{} instead of {}", route.protocol, before.protocol));
         }
         let redirected = |route: &Route| {
-            let explicit = tare_schema::topology::Interception::Explicit;
+            let explicit = tare_record::topology::Interception::Explicit;
             let links = route.segments.iter();
             links.filter(|link| link.interception != explicit).count()
         };

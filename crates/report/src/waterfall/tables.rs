@@ -1,6 +1,6 @@
 //! The tables of a waterfall: a row per step with a bar, and each step in every order.
 
-use tare_schema::view::{
+use tare_record::view::{
     Output, Table, TableCell, TableColumn, WaterfallSequence, WaterfallStep, WaterfallView,
 };
 

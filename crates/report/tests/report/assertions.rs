@@ -1,9 +1,9 @@
 //! Assertions are held against intervals, not estimates.
 
-use tare_schema::agent::ErrorSource;
-use tare_schema::metric::Metric;
-use tare_schema::plan::{Assertion, AssertionSubject, Comparison, Plan};
-use tare_schema::view::{AssertionOutcome, SentenceKind, View};
+use tare_record::agent::ErrorSource;
+use tare_record::metric::Metric;
+use tare_record::plan::{Assertion, AssertionSubject, Comparison, Plan};
+use tare_record::view::{AssertionOutcome, SentenceKind, View};
 
 use crate::fixture::SampleRun;
 use crate::{failures, sentences, view_of};

@@ -1,10 +1,10 @@
 //! What stands beside the figures: packets, links between sites, the machine, other people's figures, and why a figure is missing.
 
-use tare_schema::metric::Metric;
-use tare_schema::plan::{Capacity, Published, PublishedFigure, SkippedLevel};
-use tare_schema::record::{LinkDirectionUsage, LinkRtt, LinkUsage, PodUsage};
-use tare_schema::topology::SiteLink;
-use tare_schema::view::{SentenceKind, View};
+use tare_record::metric::Metric;
+use tare_record::plan::{Capacity, Published, PublishedFigure, SkippedLevel};
+use tare_record::record::{LinkDirectionUsage, LinkRtt, LinkUsage, PodUsage};
+use tare_record::topology::SiteLink;
+use tare_record::view::{SentenceKind, View};
 
 use crate::fixture::SampleRun;
 use crate::{cell, figure, overhead, row, sentences, texts, view_of};
@@ -188,7 +188,7 @@ fn a_link_that_was_not_as_asked_for_is_told() {
 #[test]
 fn what_makes_the_distance_is_shown_and_is_no_part_of_what_is_measured() {
     let with_links = small().edit(|record, _| {
-        record.parts.push(tare_schema::record::PartUsage {
+        record.parts.push(tare_record::record::PartUsage {
             instance: "links".into(),
             role: "link".into(),
             cpu_ns: Some(400_000_000),
@@ -319,7 +319,7 @@ fn what_is_not_alike_is_said_once_for_all_sources_that_share_it() {
 fn a_level_that_was_left_out_and_the_addressing_that_was_chosen_are_told() {
     let mut run = small();
     run.plan_edit = Some(|plan| {
-        plan.addressing = tare_schema::plan::Addressing::Auto;
+        plan.addressing = tare_record::plan::Addressing::Auto;
         plan.capacity = Some(Capacity {
             arm: "both-sidecars-mtls".into(),
             achieved_per_s: 1450.0,

@@ -1,9 +1,9 @@
 //! Closed loops: where the knee of the baseline lies, what is not said of clients that wait, and what the proxies cost together.
 
-use tare_schema::load::{Pacing, ThinkDistribution};
-use tare_schema::metric::Metric;
-use tare_schema::plan::Plan;
-use tare_schema::view::SentenceKind;
+use tare_record::load::{Pacing, ThinkDistribution};
+use tare_record::metric::Metric;
+use tare_record::plan::Plan;
+use tare_record::view::SentenceKind;
 
 use crate::fixture::SampleRun;
 use crate::{figure, sentences, view_of};

@@ -3,10 +3,10 @@
 use std::fs;
 use std::os::unix::fs::symlink;
 
-use tare_schema::metric::Metric;
-use tare_schema::plan::Plan;
-use tare_schema::record::{RunProgress, TrialStatus};
-use tare_schema::view::{SentenceKind, ViewState};
+use tare_record::metric::Metric;
+use tare_record::plan::Plan;
+use tare_record::record::{RunProgress, TrialStatus};
+use tare_record::view::{SentenceKind, ViewState};
 
 use crate::fixture::{SampleRun, write_json};
 use crate::{in_memory, overhead, sentences, view_of};

@@ -1,11 +1,11 @@
 //! Exchanges that failed are the finding, and what the others say is no verdict.
 
+use tare_record::agent::{ErrorSource, OutcomeCount};
+use tare_record::metric::Metric;
+use tare_record::record::TrialRecord;
+use tare_record::view::{Outcome, SentenceKind, View};
 use tare_report::compare::{OnMismatch, compare, terminal as two_runs};
 use tare_report::terminal::{Colour, Screen, terminal};
-use tare_schema::agent::{ErrorSource, OutcomeCount};
-use tare_schema::metric::Metric;
-use tare_schema::record::TrialRecord;
-use tare_schema::view::{Outcome, SentenceKind, View};
 
 use crate::fixture::{Exchanges, SampleRun};
 use crate::{cell, closed, figure, in_memory, levels, overhead, sentences, view_of, waterfalls};

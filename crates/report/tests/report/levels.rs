@@ -1,11 +1,11 @@
 //! Levels compared with each other: what is said, drawn and printed beside published figures, of records where records are counted.
 
-use tare_schema::agent::{RecordDirection, RecordFlow};
-use tare_schema::load::Pacing;
-use tare_schema::metric::Metric;
-use tare_schema::plan::{Compare, Need, Plan, Published, PublishedFigure};
-use tare_schema::record::{TargetCounter, TrialRecord};
-use tare_schema::view::{SentenceKind, View};
+use tare_record::agent::{RecordDirection, RecordFlow};
+use tare_record::load::Pacing;
+use tare_record::metric::Metric;
+use tare_record::plan::{Compare, Need, Plan, Published, PublishedFigure};
+use tare_record::record::{TargetCounter, TrialRecord};
+use tare_record::view::{SentenceKind, View};
 
 use crate::fixture::SampleRun;
 use crate::{figure, sentences, texts, view_of};

@@ -5,11 +5,11 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
+use tare_record::plan::Plan;
+use tare_record::record::{EnvironmentRecord, RunState, TrialRecord, TrialStatus};
+use tare_record::shown::is_obeyed;
 use tare_report::compare::{self, OnMismatch, compare};
 use tare_report::terminal::{Colour, Screen, terminal};
-use tare_schema::plan::Plan;
-use tare_schema::record::{EnvironmentRecord, RunState, TrialRecord, TrialStatus};
-use tare_schema::shown::is_obeyed;
 
 use crate::fixture::SampleRun;
 use crate::in_memory;

@@ -2,10 +2,10 @@
 
 use std::sync::LazyLock;
 
+use tare_record::plan::Plan;
+use tare_record::record::TrialStatus;
+use tare_record::view::View;
 use tare_report::terminal::{Colour, Screen, terminal};
-use tare_schema::plan::Plan;
-use tare_schema::record::TrialStatus;
-use tare_schema::view::View;
 
 use crate::fixture::SampleRun;
 use crate::{in_memory, view_of};

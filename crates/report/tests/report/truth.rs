@@ -1,9 +1,9 @@
 //! Planted differences come out as what they are.
 
-use tare_schema::metric::Metric;
-use tare_schema::plan::{Compare, Subject};
-use tare_schema::record::{BackgroundLoad, TrialStatus};
-use tare_schema::view::{Family, Outcome, SentenceKind, View, ViewState};
+use tare_record::metric::Metric;
+use tare_record::plan::{Compare, Subject};
+use tare_record::record::{BackgroundLoad, TrialStatus};
+use tare_record::view::{Family, Outcome, SentenceKind, View, ViewState};
 
 use crate::fixture::{SampleArm, SampleRun};
 use crate::{cell, figure, overhead, row, sentences, sidecar, texts, view_of};
@@ -108,7 +108,7 @@ fn two_arms_that_are_alike_are_not_called_different() {
             window_s: 3,
             ..twins(0.0)
         });
-        let differs = |o: &&tare_schema::view::Overhead| {
+        let differs = |o: &&tare_record::view::Overhead| {
             o.family == Family::Primary && matches!(o.outcome, Outcome::Differs { .. })
         };
         called += u32::from(view.overheads.iter().any(|o| differs(&o)));
@@ -214,7 +214,7 @@ fn a_timeout_is_an_exchange_that_took_longer() {
 #[test]
 fn rates_and_costs_are_of_what_was_answered_in_the_window() {
     // Of the exchanges intended in the window, a tenth was answered in the drain.
-    let in_drain = |record: &mut tare_schema::record::TrialRecord| {
+    let in_drain = |record: &mut tare_record::record::TrialRecord| {
         let role = &mut record.load[0];
         role.completed_in_window.ok = role.ok * 9 / 10;
     };

@@ -1,10 +1,10 @@
 //! Two runs compared.
 
+use tare_record::metric::Metric;
+use tare_record::view::{Outcome, SentenceKind};
 use tare_report::Run;
 use tare_report::compare::{CompareError, OnMismatch, RunComparison, compare, markdown, terminal};
 use tare_report::terminal::{Colour, Screen};
-use tare_schema::metric::Metric;
-use tare_schema::view::{Outcome, SentenceKind};
 
 use crate::fixture::SampleRun;
 use crate::in_memory;

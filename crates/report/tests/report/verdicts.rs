@@ -1,11 +1,11 @@
 //! What a verdict says beside the difference: repeats, reasons common to several cells, the baseline measured twice, the margin.
 
-use tare_schema::agent::LoadEnd;
-use tare_schema::load::session::{Cookies, SessionSpec};
-use tare_schema::metric::Metric;
-use tare_schema::plan::BaselineRuns;
-use tare_schema::record::{AuditResult, TrialStatus};
-use tare_schema::view::{Outcome, SentenceKind, View};
+use tare_record::agent::LoadEnd;
+use tare_record::load::session::{Cookies, SessionSpec};
+use tare_record::metric::Metric;
+use tare_record::plan::BaselineRuns;
+use tare_record::record::{AuditResult, TrialStatus};
+use tare_record::view::{Outcome, SentenceKind, View};
 
 use crate::fixture::SampleRun;
 use crate::{cell, figure, overhead, sentences, sidecar, view_of};

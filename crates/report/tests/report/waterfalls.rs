@@ -1,8 +1,8 @@
 //! Planted parts come out as what they are, add up, and are compared between orders.
 
-use tare_schema::metric::Metric;
-use tare_schema::plan::{Sequence, Subject};
-use tare_schema::view::{SentenceKind, View, WaterfallView};
+use tare_record::metric::Metric;
+use tare_record::plan::{Sequence, Subject};
+use tare_record::view::{SentenceKind, View, WaterfallView};
 
 use crate::fixture::SampleRun;
 use crate::view_of;

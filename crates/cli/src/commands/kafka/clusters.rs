@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 
 use anyhow::Context;
-use tare_schema::clusters::{self as file, ClusterDef, ClustersDef};
-use tare_schema::problem::{hint, list};
+use tare_experiment::clusters::{self as file, ClusterDef, ClustersDef};
+use tare_experiment::problem::{hint, list};
 
 use crate::exit::bad_input;
 use crate::screen::print;

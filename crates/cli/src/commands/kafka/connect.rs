@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
+use tare_experiment::clusters::{ClusterDef, ClusterSaslDef, ClusterTlsDef};
 use tare_kafka::sasl::{Credentials, Mechanism};
 use tare_kafka_admin::admin::Admin;
 use tare_kafka_admin::client::{Settings, Tls, addresses};
-use tare_schema::clusters::{ClusterDef, ClusterSaslDef, ClusterTlsDef};
-use tare_schema::load::{AddressPolicy, Identity, Trust};
-use tare_schema::metrics_source::password;
+use tare_record::load::{AddressPolicy, Identity, Trust};
+use tare_record::metrics_source::password;
 
 use crate::exit::bad_input;
 

@@ -2,14 +2,14 @@
 
 use schemars::JsonSchema;
 use serde::Serialize;
+use tare_experiment::clusters::ClusterDef;
 use tare_kafka_admin::admin::reassign::{OngoingReassignment, Throttles};
 use tare_kafka_admin::admin::{
     BrokerDescription, ClusterDescription, Config, GroupDescription, GroupLag, GroupListing,
     LogDir, Outcome, ReplicaComparison, Reset, Resource, TopicDescription,
 };
 use tare_kafka_admin::reassignment::ReassignmentPlan;
-use tare_schema::clusters::ClusterDef;
-use tare_schema::schemas::{Shape, schema_of};
+use tare_record::schemas::{Shape, schema_of};
 
 use super::metrics::MetricsView;
 

@@ -9,9 +9,9 @@ use anyhow::anyhow;
 use tare_lab::LabError;
 use tare_lab::metrics::{MetricsReader, MetricsReading};
 use tare_lab::targets::{Targets, builtin_folder};
+use tare_record::load::AddressPolicy;
+use tare_record::metrics_source::MetricsSourceDef;
 use tare_report::quantity;
-use tare_schema::load::AddressPolicy;
-use tare_schema::metrics_source::MetricsSourceDef;
 
 use crate::exit::bad_input;
 use crate::screen::print;

@@ -4,7 +4,7 @@ use std::io::{BufRead, IsTerminal, Write, stderr, stdin};
 
 use serde::Serialize;
 use tare_kafka_admin::admin::Outcome;
-use tare_schema::shown::shown;
+use tare_record::shown::shown;
 
 use crate::exit::bad_input;
 use crate::screen::{print, print_json};

@@ -8,8 +8,8 @@ use std::time::Duration;
 use tare_kafka_admin::admin::Admin;
 use tare_kafka_admin::admin::reassign::{OngoingReassignment, Throttles};
 use tare_kafka_admin::reassignment::{self, ReassignmentPlan};
-use tare_schema::named::read_given;
-use tare_schema::units::Size;
+use tare_record::named::read_given;
+use tare_record::units::Size;
 
 use crate::exit::{Exit, bad_input};
 use crate::screen::{is_closed, print, print_event, say};

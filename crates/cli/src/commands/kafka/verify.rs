@@ -1,8 +1,8 @@
 //! `tare kafka verify`: checks whether all replicas hold the same records.
 
 use tare_kafka_admin::admin::{Admin, ComparisonResult, Progress, ReplicaComparison};
+use tare_record::shown::shown;
 use tare_report::quantity;
-use tare_schema::shown::shown;
 
 use crate::exit::{Exit, bad_input};
 use crate::screen::print;

@@ -8,7 +8,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::Context;
-use tare_schema::shown::shown_lines;
+use tare_record::shown::shown_lines;
 
 use super::{LabSelector, processes_in_pod};
 use crate::exit::Exit;

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use tare_lab::environment::{Environment, TestBed};
 use tare_lab::lab_state::LabState;
-use tare_schema::plan::{Addressing, Arm, Cell, Plan};
+use tare_record::plan::{Addressing, Arm, Cell, Plan};
 
 use super::ps;
 use crate::commands::plan::{ExperimentArgs, addressings};

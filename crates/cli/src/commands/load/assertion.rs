@@ -4,10 +4,10 @@ use std::str::FromStr;
 
 use tare_load::Outcome;
 use tare_rate_search::condition::{Comparison, Condition, LoadMetric, Statistic, TimeKind};
+use tare_record::load_report::{AssertionOutcome, AssertionReport};
+use tare_record::metric::Unit;
+use tare_record::units::Share;
 use tare_report::quantity;
-use tare_schema::load_report::{AssertionOutcome, AssertionReport};
-use tare_schema::metric::Unit;
-use tare_schema::units::Share;
 use tare_stats::{Latencies, Quantile};
 
 use super::summary::Rate;

@@ -14,8 +14,8 @@ use tare_lab::cached;
 use tare_load::protocols::http1;
 use tare_load::{Load, Outcome};
 use tare_origin::{Limits, OriginOptions};
-use tare_schema::agent::GeneratorCalibration;
-use tare_schema::load::{
+use tare_record::agent::GeneratorCalibration;
+use tare_record::load::{
     Body, ConnectionRules, Expect, ExpectBody, ExpectStatus, LoadPlan, LoadSpec, Mix, Pacing,
     RequestSpec, Stop, TemplateMode, ThinkDistribution, Transport,
 };
@@ -296,7 +296,7 @@ fn cache_path() -> Option<PathBuf> {
 #[cfg(test)]
 mod tests {
     use tare_load::protocols::http2::Http2Options;
-    use tare_schema::load::ClientSpec;
+    use tare_record::load::ClientSpec;
 
     use super::*;
 
@@ -317,8 +317,8 @@ mod tests {
             warmup_ns: 0,
             timeout_ns: 1,
             workers: 1,
-            spin: tare_schema::load::Spin::Off,
-            sched: tare_schema::load::Sched::Auto,
+            spin: tare_record::load::Spin::Off,
+            sched: tare_record::load::Sched::Auto,
             sample_every_ns: 1,
             transport: Transport::Tcp,
             client: http1::client(1),

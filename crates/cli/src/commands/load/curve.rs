@@ -11,10 +11,10 @@ use anyhow::Context;
 use tare_load::{LoadError, Outcome, StopHandle};
 use tare_rate_search::curve::{Point, QUANTILES, chart, knee_of, order, rates, svg};
 use tare_rate_search::search::probe_length;
-use tare_schema::FORMAT_VERSION;
-use tare_schema::event::LoadEvent;
-use tare_schema::load::{Pacing, Stop};
-use tare_schema::search_report::{CurveReport, PointReport, QuantilesReport};
+use tare_record::FORMAT_VERSION;
+use tare_record::event::LoadEvent;
+use tare_record::load::{Pacing, Stop};
+use tare_record::search_report::{CurveReport, PointReport, QuantilesReport};
 use tare_stats::{Latencies, Range};
 
 use super::args::{Args, CurveRates};

@@ -8,9 +8,9 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use anyhow::bail;
 use tare_load::{LoadError, Outcome, Progress, StopHandle};
-use tare_schema::agent::Sample;
-use tare_schema::event::LoadEvent;
-use tare_schema::load::{
+use tare_record::agent::Sample;
+use tare_record::event::LoadEvent;
+use tare_record::load::{
     Body, ClientSpec, FetchDepth, FetchFrom, FetchUntil, LoadPlan, Mix, Pacing, Payloads,
     ProduceSpec, Stop,
 };

@@ -1,11 +1,11 @@
 //! Self-check of the generator: its share in a result, and whether that is acceptable.
 
 use tare_load::Outcome;
+use tare_record::agent::{GeneratorCalibration, GeneratorStats, SchedPolicy};
+use tare_record::load::Sched;
+use tare_record::load_report::GeneratorReport;
+use tare_record::plan::Fitness;
 use tare_report::quantity;
-use tare_schema::agent::{GeneratorCalibration, GeneratorStats, SchedPolicy};
-use tare_schema::load::Sched;
-use tare_schema::load_report::GeneratorReport;
-use tare_schema::plan::Fitness;
 use tare_stats::Latencies;
 
 use super::summary::Rate;

@@ -11,7 +11,7 @@ use tare_http2_frames::grpc::{
 };
 use tare_load::tls::TlsClient;
 use tare_proto::REFLECTION_METHODS;
-use tare_schema::load::Transport;
+use tare_record::load::Transport;
 
 use super::target::LoadUrl;
 
@@ -84,7 +84,7 @@ impl GrpcServer {
                 _ => newest,
             };
             if until.saturating_duration_since(Instant::now()) < RETRY_EVERY {
-                let limit = tare_schema::units::Period(self.limit);
+                let limit = tare_record::units::Period(self.limit);
                 let named = if service.is_empty() {
                     "the server"
                 } else {

@@ -11,9 +11,9 @@ use tare_rate_search::search::{
     Answer, Backlog, Limit, Precision, Probe, ProbePurpose, Rules, Step, conclude,
     least_rate_per_s, next, probe_length,
 };
-use tare_schema::FORMAT_VERSION;
-use tare_schema::event::LoadEvent;
-use tare_schema::search_report::{ProbeReport, ProbeVerdict, SearchReport};
+use tare_record::FORMAT_VERSION;
+use tare_record::event::LoadEvent;
+use tare_record::search_report::{ProbeReport, ProbeVerdict, SearchReport};
 
 use super::args::{Args, SearchArgs};
 use super::classify_load_error;

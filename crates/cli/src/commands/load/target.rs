@@ -4,7 +4,7 @@ use std::net::{SocketAddr, ToSocketAddrs};
 
 use anyhow::{anyhow, bail};
 use tare_load::protocols::{self, Protocol, UrlScheme, UrlServers, UrlTls};
-use tare_schema::load::AddressPolicy;
+use tare_record::load::AddressPolicy;
 
 /// Default port of brokers.
 const BROKER_PORT: u16 = 9092;

@@ -1,10 +1,10 @@
 //! Throughput of loads that move blocks or records, as text.
 
 use tare_load::protocols::tcp::{Direction, TcpExchange};
+use tare_record::agent::LoadResult;
+use tare_record::load::{Body, FetchDepth, FetchSpec, LoadSpec, Payloads, ProduceSpec};
+use tare_record::metric::Unit;
 use tare_report::quantity;
-use tare_schema::agent::LoadResult;
-use tare_schema::load::{Body, FetchDepth, FetchSpec, LoadSpec, Payloads, ProduceSpec};
-use tare_schema::metric::Unit;
 
 /// Throughput within the window; `None` for a load that does not measure it.
 ///

@@ -3,9 +3,9 @@
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 
-use tare_schema::plan::{Capacity, Plan};
-use tare_schema::record::EnvironmentRecord;
-use tare_schema::regular::{JSON_BYTES_MAX, read_regular};
+use tare_record::plan::{Capacity, Plan};
+use tare_record::record::EnvironmentRecord;
+use tare_record::regular::{JSON_BYTES_MAX, read_regular};
 
 use crate::runs;
 

@@ -5,11 +5,11 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use clap::builder::TypedValueParser;
+use tare_experiment::find::Library;
+use tare_experiment::resolve::{Redirection, ResolveOptions, resolve};
 use tare_lab::fetch;
-use tare_schema::find::Library;
-use tare_schema::plan::{Addressing, BaselineRuns, Form, Plan};
-use tare_schema::resolve::{Redirection, ResolveOptions, resolve};
-use tare_schema::topology::Interception;
+use tare_record::plan::{Addressing, BaselineRuns, Form, Plan};
+use tare_record::topology::Interception;
 
 use crate::arguments::words;
 use crate::exit::bad_input;

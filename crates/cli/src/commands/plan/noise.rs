@@ -2,9 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
-use tare_schema::metric::Metric;
-use tare_schema::plan::{BaselineRuns, Compare, Plan};
-use tare_schema::view::Noise;
+use tare_record::metric::Metric;
+use tare_record::plan::{BaselineRuns, Compare, Plan};
+use tare_record::view::Noise;
 use tare_stats::paired::{BaselineCopies, Family};
 use tare_stats::power::{Design, detectable};
 

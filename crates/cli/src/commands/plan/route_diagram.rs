@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use tare_schema::plan::Arm;
-use tare_schema::topology::{Interception, Route, RouteSegment, Security, Topology};
+use tare_record::plan::Arm;
+use tare_record::topology::{Interception, Route, RouteSegment, Security, Topology};
 
 /// One line per edge; routes of an edge that differ in instance names only are drawn once, with their count.
 pub fn lines(arm: &Arm) -> Vec<String> {

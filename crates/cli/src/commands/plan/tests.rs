@@ -3,12 +3,12 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use tare_schema::estimate::Times;
-use tare_schema::find::Library;
-use tare_schema::metric::Metric;
-use tare_schema::plan::{BeyondKnee, Capacity, Form, Plan};
-use tare_schema::resolve::{ResolveOptions, resolve};
-use tare_schema::view::Noise;
+use tare_experiment::estimate::Times;
+use tare_experiment::find::Library;
+use tare_experiment::resolve::{ResolveOptions, resolve};
+use tare_record::metric::Metric;
+use tare_record::plan::{BeyondKnee, Capacity, Form, Plan};
+use tare_record::view::Noise;
 
 use super::noise::{Detectable, Earlier, detectable_with, earlier};
 use super::{as_json, text};

@@ -4,14 +4,14 @@ use std::fmt::Write as _;
 use std::path::Path;
 use std::time::Duration;
 
-use tare_report::{pace, quantity};
-use tare_schema::estimate::{Times, estimate};
-use tare_schema::load::{LoadSpec, Pacing, Stop};
-use tare_schema::plan::{
+use tare_experiment::estimate::{Times, estimate};
+use tare_experiment::problem::list;
+use tare_record::load::{LoadSpec, Pacing, Stop};
+use tare_record::plan::{
     Addressing, Arm, BaselineRuns, Capacity, Compare, Form, Guarantee, Plan, PlannedFault,
     Published, PublishedFigure, Restart, RoleLoad,
 };
-use tare_schema::problem::list;
+use tare_report::{pace, quantity};
 
 use super::noise::Earlier;
 use super::{capacity, route_diagram};
@@ -405,7 +405,7 @@ pub fn not_run(plan: &Plan) -> Vec<(String, String)> {
 }
 
 fn seconds(ns: u64) -> String {
-    tare_schema::units::Period(Duration::from_nanos(ns)).to_string()
+    tare_record::units::Period(Duration::from_nanos(ns)).to_string()
 }
 
 /// Rounded to whole seconds.

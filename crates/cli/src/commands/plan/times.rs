@@ -2,10 +2,10 @@
 
 use std::path::PathBuf;
 
+use tare_experiment::catalog::Catalog;
+use tare_experiment::estimate::Times;
 use tare_lab::cached;
-use tare_schema::catalog::Catalog;
-use tare_schema::estimate::Times;
-use tare_schema::plan::Plan;
+use tare_record::plan::Plan;
 
 /// Times of earlier runs; for targets without them, the default of the target folder.
 pub fn known(catalog: &Catalog, plan: &Plan) -> Times {

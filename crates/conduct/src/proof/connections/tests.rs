@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use tare_lab::environment::{InstanceCounters, Reading};
-use tare_schema::counter::CounterKind;
-use tare_schema::topology::{Instance, Interception, RouteSegment, Settings};
+use tare_record::counter::CounterKind;
+use tare_record::topology::{Instance, Interception, RouteSegment, Settings};
 
 use super::*;
 

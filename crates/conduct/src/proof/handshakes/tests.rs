@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 
 use tare_lab::environment::{InstanceCounters, Reading};
-use tare_schema::agent::{NegotiatedTls, TlsCount};
-use tare_schema::counter::CounterKind;
-use tare_schema::topology::{Interception, RouteSegment};
+use tare_record::agent::{NegotiatedTls, TlsCount};
+use tare_record::counter::CounterKind;
+use tare_record::topology::{Interception, RouteSegment};
 
 use super::*;
 use crate::proof::tests::{self, cell};

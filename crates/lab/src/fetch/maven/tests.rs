@@ -1,7 +1,7 @@
 //! Tests of Java archives: what is asked of Maven, what is verified, what is said.
 
-use tare_schema::target::{StepDef, TargetDef};
-use tare_schema::units::Period;
+use tare_experiment::target::{StepDef, TargetDef};
+use tare_record::units::Period;
 
 use super::*;
 use crate::fetch::tests::write_program;

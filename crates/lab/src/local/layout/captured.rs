@@ -3,12 +3,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::{SocketAddr, SocketAddrV4};
 
+use tare_experiment::target::{ExemptBy, RedirectPorts};
 use tare_net::capture::{
     Capture, Direction, Exemption, INBOUND_PORT, OUTBOUND_PORT, SIDECAR_MARK, SIDECAR_PORTS, Sent,
 };
-use tare_schema::plan::Exclusion;
-use tare_schema::target::{ExemptBy, RedirectPorts};
-use tare_schema::topology::{Instance, Interception, Route, Topology};
+use tare_record::plan::Exclusion;
+use tare_record::topology::{Instance, Interception, Route, Topology};
 
 use super::{LayoutInputs, Needs, address_of, chain, find};
 use crate::LabError;

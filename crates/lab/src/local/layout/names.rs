@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::net::IpAddr;
 
-use tare_schema::topology::{InstanceRole, Route, Topology};
+use tare_record::topology::{InstanceRole, Route, Topology};
 
 use super::{Listeners, Redirect, find};
 use crate::LabError;

@@ -38,7 +38,7 @@ fn plan() -> TestBedPlan {
                 (String::from("log"), json!(true)),
             ]),
         )]),
-        placement: tare_schema::plan::Placement {
+        placement: tare_record::plan::Placement {
             agent_cpus: vec![1],
             part_cpus: vec![0],
         },
@@ -223,8 +223,8 @@ fn redirected_callers_are_told_where_the_called_part_is_and_the_kernel_does_the_
         link.interception = Interception::Redirect;
     }
     plan.excluded = vec![
-        tare_schema::plan::Exclusion::Port(9092),
-        tare_schema::plan::Exclusion::Range(String::from("192.168.0.0/16")),
+        tare_record::plan::Exclusion::Port(9092),
+        tare_record::plan::Exclusion::Range(String::from("192.168.0.0/16")),
     ];
     let layout = placed_where(&plan, Redirect::Possible).unwrap();
     let listen = |name: &str, edge: usize| of(&layout, name).routes[edge].listen.clone().unwrap();

@@ -1,6 +1,6 @@
 //! Routes as one instance sees them.
 
-use tare_schema::topology::{Route, Security};
+use tare_record::topology::{Route, Security};
 
 use super::{Listeners, chain};
 use crate::certificates::spiffe;

@@ -5,8 +5,8 @@ mod tests;
 
 use std::fmt::Display;
 
-use tare_schema::load::{ClientSpec, Resumption, TlsVersion, Transport};
-use tare_schema::protocol::OverTcp;
+use tare_record::load::{ClientSpec, Resumption, TlsVersion, Transport};
+use tare_record::protocol::OverTcp;
 
 use super::{Connects, Protocol, without_options};
 use crate::client::{

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use tare_schema::load::{
+use tare_record::load::{
     Body, CallKind, CallSpec, Deadline, ExpectStatus, MessagePace, RequestSpec,
 };
 

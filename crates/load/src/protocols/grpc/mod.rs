@@ -15,10 +15,10 @@ use std::time::Duration;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use tare_schema::agent::ErrorSource;
-use tare_schema::load::{CallSpec, ClientOptions, ClientSpec, ExpectStatus, MessagePace};
-use tare_schema::protocol::{LoadInfo, OverTcp, ProtocolInfo, Requests};
-use tare_schema::schemas::schema_of;
+use tare_record::agent::ErrorSource;
+use tare_record::load::{CallSpec, ClientOptions, ClientSpec, ExpectStatus, MessagePace};
+use tare_record::protocol::{LoadInfo, OverTcp, ProtocolInfo, Requests};
+use tare_record::schemas::schema_of;
 
 use super::http1::ResponseMismatch;
 use super::http2::codec::{ContentType, GrpcStatus};

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use tare_schema::agent::ErrorSource;
+use tare_record::agent::ErrorSource;
 
 use crate::client::ErrorClass;
 

@@ -1,6 +1,6 @@
 //! The client against servers that refuse, close, answer wrongly or too much.
 
-use tare_schema::load::{ExpectBody, Stop};
+use tare_record::load::{ExpectBody, Stop};
 
 use super::client::Http1Client;
 use crate::arrivals::{Arrivals, ClosedLoop, SharedCount};

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use tare_schema::agent::ErrorSource;
+use tare_record::agent::ErrorSource;
 use thiserror::Error;
 
 use super::codec::BodyMismatch;

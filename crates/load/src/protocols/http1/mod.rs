@@ -14,8 +14,8 @@ use std::sync::Arc;
 use client::Http1Client;
 pub use mismatch::{CaptureError, ResponseMismatch};
 use request::Prepared;
-use tare_schema::load::ClientSpec;
-use tare_schema::protocol::OverTcp;
+use tare_record::load::ClientSpec;
+use tare_record::protocol::OverTcp;
 
 use super::{Protocol, UrlScheme, UrlTls, without_options};
 use crate::generator::{Launch, LoadError, Outcome, prepare};

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use tare_schema::load::template::{Delimiter, Piece, parse};
-use tare_schema::load::{Body, Expect, ExpectBody, ExpectStatus, RequestSpec, TemplateMode};
+use tare_record::load::template::{Delimiter, Piece, parse};
+use tare_record::load::{Body, Expect, ExpectBody, ExpectStatus, RequestSpec, TemplateMode};
 use thiserror::Error;
 
 use super::codec::{BodyCheck, BodyProgress, RequestKind};

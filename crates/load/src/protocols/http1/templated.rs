@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use regex::bytes::Regex;
-use tare_schema::load::template::Delimiter;
-use tare_schema::load::{Body, Expect, ExpectBody, LoadPlan, RequestSpec, TemplateMode};
+use tare_record::load::template::Delimiter;
+use tare_record::load::{Body, Expect, ExpectBody, LoadPlan, RequestSpec, TemplateMode};
 
 use super::codec::{BodyCheck, BodyProgress, RequestKind};
 use super::mismatch::ResponseMismatch;

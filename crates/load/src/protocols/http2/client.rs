@@ -18,7 +18,7 @@ pub(crate) use tests::rig;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use tare_schema::agent::ErrorSource;
+use tare_record::agent::ErrorSource;
 
 use super::codec::Limits;
 use super::error::CodecError;

@@ -14,9 +14,9 @@ use request::Prepared;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use stream_protocol::{Http, StreamProtocol};
-use tare_schema::load::{ClientOptions, ClientSpec};
-use tare_schema::protocol::{LoadInfo, OverTcp, ProtocolInfo, Requests};
-use tare_schema::schemas::schema_of;
+use tare_record::load::{ClientOptions, ClientSpec};
+use tare_record::protocol::{LoadInfo, OverTcp, ProtocolInfo, Requests};
+use tare_record::schemas::schema_of;
 
 pub use tare_http2_frames::hpack;
 

@@ -1,6 +1,6 @@
 //! Encodes a planned request as header block and body, once, before the load starts.
 
-use tare_schema::load::RequestSpec;
+use tare_record::load::RequestSpec;
 use thiserror::Error;
 
 use super::hpack::Encoder;
@@ -120,7 +120,7 @@ pub fn put_head(
 
 #[cfg(test)]
 mod tests {
-    use tare_schema::load::{Body, Expect, ExpectBody, ExpectStatus};
+    use tare_record::load::{Body, Expect, ExpectBody, ExpectStatus};
 
     use super::super::hpack::{Decoder, HeaderListLimits};
     use super::*;

@@ -2,7 +2,7 @@
 
 use std::fmt::{Debug, Display};
 
-use tare_schema::load::MessagePace;
+use tare_record::load::MessagePace;
 
 use super::codec::FieldSection;
 use super::request::Prepared;

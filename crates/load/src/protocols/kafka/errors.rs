@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::LazyLock;
 
 use tare_kafka::kafka_protocol::ResponseError;
-use tare_schema::agent::ErrorSource;
+use tare_record::agent::ErrorSource;
 
 use crate::client::ErrorClass;
 

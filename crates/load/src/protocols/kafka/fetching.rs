@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
 use tare_kafka::group::Assignor;
-use tare_schema::load::{FetchShare, FetchSpec, Pacing};
+use tare_record::load::{FetchShare, FetchSpec, Pacing};
 
 use super::ClusterPlan;
 use super::fetch::{self, ExcessFetches, Fetch, FetchPlan};

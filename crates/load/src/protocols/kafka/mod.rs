@@ -15,9 +15,9 @@ mod versions;
 
 pub use cluster::{BrokerResponse, Cluster, ClusterPlan, Event};
 pub use send_queue::{NoSegments, Segments};
-use tare_schema::load::{ClientOptions, ClientSpec, FetchSpec, ProduceSpec};
-use tare_schema::protocol::{LoadInfo, OverTcp, ProtocolInfo, Requests};
-use tare_schema::schemas::schema_of;
+use tare_record::load::{ClientOptions, ClientSpec, FetchSpec, ProduceSpec};
+use tare_record::protocol::{LoadInfo, OverTcp, ProtocolInfo, Requests};
+use tare_record::schemas::schema_of;
 pub use versions::Api;
 
 use super::{Protocol, UrlScheme, UrlServers, UrlTls};

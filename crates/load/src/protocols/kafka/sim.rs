@@ -24,7 +24,7 @@ use tare_kafka::kafka_protocol::messages::{
     TopicName,
 };
 use tare_kafka::kafka_protocol::protocol::{Decodable, Encodable, HeaderVersion, StrBytes};
-use tare_schema::load::AddressNotAllowed;
+use tare_record::load::AddressNotAllowed;
 
 use crate::client::{Closed, ConnId};
 use crate::engine::sim::{Act, Far, MS};

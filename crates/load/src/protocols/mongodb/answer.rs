@@ -2,7 +2,7 @@
 
 use tare_mongo::bson::{Doc, Value};
 use tare_mongo::message::{Header, MessageError, Msg, opcode};
-use tare_schema::agent::ErrorSource;
+use tare_record::agent::ErrorSource;
 use thiserror::Error;
 
 use super::documents::{Operation, SentOperation};

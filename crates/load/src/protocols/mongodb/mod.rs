@@ -16,9 +16,9 @@ pub use client::{Mongodb, MongodbPlan};
 pub use documents::{Documents, Operation};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use tare_schema::load::{ClientOptions, ClientSpec, RequestSpec};
-use tare_schema::protocol::{LoadInfo, OverTcp, ProtocolInfo, Requests};
-use tare_schema::schemas::schema_of;
+use tare_record::load::{ClientOptions, ClientSpec, RequestSpec};
+use tare_record::protocol::{LoadInfo, OverTcp, ProtocolInfo, Requests};
+use tare_record::schemas::schema_of;
 use tare_stats::random::Random;
 
 use super::{Protocol, UrlScheme, UrlTls, check_range};

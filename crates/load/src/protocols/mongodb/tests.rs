@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use tare_mongo::database::{Context, Database, Limits};
 use tare_mongo::message::{Header, MESSAGE_BYTES_MAX, Message, write_msg};
-use tare_schema::load::Stop;
+use tare_record::load::Stop;
 use tare_stats::random::Random;
 
 use super::{Documents, MongoData, Mongodb, MongodbPlan, Operation};

@@ -8,9 +8,9 @@ mod tests;
 pub use client::Tcp;
 pub(crate) use options::body_bytes;
 pub use options::{Direction, TcpContent, TcpExchange};
-use tare_schema::load::{ClientOptions, ClientSpec};
-use tare_schema::protocol::{LoadInfo, OverTcp, ProtocolInfo, Requests};
-use tare_schema::schemas::schema_of;
+use tare_record::load::{ClientOptions, ClientSpec};
+use tare_record::protocol::{LoadInfo, OverTcp, ProtocolInfo, Requests};
+use tare_record::schemas::schema_of;
 
 use super::{Protocol, UrlScheme, UrlTls};
 

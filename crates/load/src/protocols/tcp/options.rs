@@ -4,7 +4,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use tare_schema::load::{Body, ClientOptions, ExpectBody, RequestSpec};
+use tare_record::load::{Body, ClientOptions, ExpectBody, RequestSpec};
 
 /// Default size of an exchange.
 const ECHO_BYTES: u64 = 100;

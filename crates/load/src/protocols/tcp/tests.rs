@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use tare_schema::load::Stop;
+use tare_record::load::Stop;
 
 use super::{Direction, Tcp, TcpContent, TcpExchange, pattern};
 use crate::arrivals::{Arrivals, ClosedLoop, SharedCount};

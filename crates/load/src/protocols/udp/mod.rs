@@ -11,9 +11,9 @@ mod tests;
 pub use client::{Udp, UdpPlan};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use tare_schema::load::{ClientOptions, ClientSpec, RequestSpec};
-use tare_schema::protocol::{LoadInfo, OverTcp, ProtocolInfo, Requests};
-use tare_schema::schemas::schema_of;
+use tare_record::load::{ClientOptions, ClientSpec, RequestSpec};
+use tare_record::protocol::{LoadInfo, OverTcp, ProtocolInfo, Requests};
+use tare_record::schemas::schema_of;
 use tare_stats::random::Random;
 
 use super::tcp::body_bytes;

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::Serialize;
 use tare_lab::environment::Reading;
-use tare_schema::counter::CounterKind;
+use tare_record::counter::CounterKind;
 
 /// Metrics of brokers.
 #[derive(Debug, PartialEq, Serialize, JsonSchema)]

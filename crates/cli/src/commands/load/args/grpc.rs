@@ -2,8 +2,8 @@
 
 use std::path::PathBuf;
 
-use tare_schema::load::{CallKind, Deadline};
-use tare_schema::units::Period;
+use tare_record::load::{CallKind, Deadline};
+use tare_record::units::Period;
 
 use crate::arguments::choices;
 

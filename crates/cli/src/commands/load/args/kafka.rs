@@ -2,8 +2,8 @@
 
 use std::path::PathBuf;
 
-use tare_schema::load::{Acks, Codec, FetchFrom, Keys, Partitioner};
-use tare_schema::units::{Period, Size};
+use tare_record::load::{Acks, Codec, FetchFrom, Keys, Partitioner};
+use tare_record::units::{Period, Size};
 
 use crate::arguments::{choices, words};
 

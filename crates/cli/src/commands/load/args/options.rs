@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use clap::{Arg, ArgMatches, Command, Error, FromArgMatches, Id};
 use serde_json::{Map, Value};
 use tare_load::protocols::{self, Flags, Protocol};
-use tare_schema::protocol::LoadInfo;
-use tare_schema::units::{Period, Size};
+use tare_record::protocol::LoadInfo;
+use tare_record::units::{Period, Size};
 
 use super::super::target::LoadUrl;
 

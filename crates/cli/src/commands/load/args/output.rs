@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use tare_schema::units::Share;
+use tare_record::units::Share;
 
 use crate::commands::load::assertion::Assertion;
 use crate::json_output::JsonOutput;

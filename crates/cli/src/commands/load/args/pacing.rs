@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 use std::str::FromStr;
 
-use tare_schema::load::{RateStep, Sched, Spin, Stop, ThinkDistribution};
-use tare_schema::units::Period;
+use tare_record::load::{RateStep, Sched, Spin, Stop, ThinkDistribution};
+use tare_record::units::Period;
 
 use crate::arguments::words;
 

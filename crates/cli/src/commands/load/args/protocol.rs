@@ -4,8 +4,8 @@ use std::path::PathBuf;
 
 use clap::builder::TypedValueParser;
 use tare_load::protocols::tcp::Direction;
-use tare_schema::load::{Resumption, TlsVersion};
-use tare_schema::units::Size;
+use tare_record::load::{Resumption, TlsVersion};
+use tare_record::units::Size;
 
 use crate::arguments::words;
 

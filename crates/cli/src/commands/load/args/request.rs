@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use tare_schema::units::Size;
+use tare_record::units::Size;
 
 /// The requests of a load.
 #[derive(Debug, clap::Args)]

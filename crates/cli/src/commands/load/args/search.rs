@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::str::FromStr;
 
 use tare_rate_search::objective::Objective;
-use tare_schema::units::{Period, Share};
+use tare_record::units::{Period, Share};
 
 /// The rates of a curve.
 #[derive(Debug, Clone, PartialEq)]

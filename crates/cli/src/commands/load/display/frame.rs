@@ -3,9 +3,9 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
+use tare_record::agent::Sample;
 use tare_report::quantity;
 use tare_report::terminal::Colour;
-use tare_schema::agent::Sample;
 
 use crate::values::{self, MISSING, bytes, maybe, maybe_time as time, per_s};
 

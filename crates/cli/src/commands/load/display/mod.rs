@@ -5,8 +5,8 @@ mod frame;
 use std::io::{Write, stderr};
 
 use console::Term;
-use tare_schema::agent::Sample;
-use tare_schema::load::{LoadSpec, Pacing, Stop};
+use tare_record::agent::Sample;
+use tare_record::load::{LoadSpec, Pacing, Stop};
 
 use super::throughput;
 use crate::progress::ProgressOutput;

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use serde::Serialize;
 use tare_load::{Outcome, Tag};
-use tare_schema::load::{ExpectStatus, LoadPlan, Stop};
+use tare_record::load::{ExpectStatus, LoadPlan, Stop};
 use tare_stats::Latencies;
 
 use crate::values::{at_least, maybe_time};

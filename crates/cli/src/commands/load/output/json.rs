@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 
 use tare_load::Outcome;
-use tare_schema::FORMAT_VERSION;
-use tare_schema::agent::Sample;
-use tare_schema::load::LoadPlan;
-use tare_schema::load_report::{Figure, LatencyReport, LoadReport, RateReport};
+use tare_record::FORMAT_VERSION;
+use tare_record::agent::Sample;
+use tare_record::load::LoadPlan;
+use tare_record::load_report::{Figure, LatencyReport, LoadReport, RateReport};
 use tare_stats::{Latencies, Quantile};
 
 use crate::commands::load::summary::Summary;

@@ -10,8 +10,8 @@ use std::path::PathBuf;
 
 use anyhow::Context;
 use tare_load::Outcome;
-use tare_schema::agent::{RecordSample, Sample};
-use tare_schema::load::{LoadPlan, LoadSpec};
+use tare_record::agent::{RecordSample, Sample};
+use tare_record::load::{LoadPlan, LoadSpec};
 
 use super::args::OutputArgs;
 use super::throughput;
@@ -89,7 +89,7 @@ fn samples_csv(load: &LoadSpec, samples: &[Sample]) -> String {
 
 #[cfg(test)]
 mod tests {
-    use tare_schema::load::{Body, ClientSpec, ProduceSpec};
+    use tare_record::load::{Body, ClientSpec, ProduceSpec};
 
     use super::*;
 

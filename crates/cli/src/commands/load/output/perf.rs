@@ -1,7 +1,7 @@
 //! The result of a Kafka load as one line of CSV, with columns and units of Kafka's perf tools: their MB are MiB.
 
 use tare_load::Outcome;
-use tare_schema::load::{FetchSpec, LoadSpec, ProduceSpec};
+use tare_record::load::{FetchSpec, LoadSpec, ProduceSpec};
 use tare_stats::Latencies;
 
 use crate::commands::load::throughput;

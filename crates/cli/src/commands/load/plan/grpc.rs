@@ -7,10 +7,10 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use tare_http2_frames::grpc::{HEALTH_METHOD, health_question, serving_answer};
 use tare_proto::{Method, MethodName, ServiceDescriptors};
-use tare_schema::load::{
+use tare_record::load::{
     Body, CallKind, CallSpec, Deadline, ExpectBody, ExpectStatus, MessagePace, RequestSpec,
 };
-use tare_schema::named::{GIVEN_BYTES_MAX, read_given, text_given};
+use tare_record::named::{GIVEN_BYTES_MAX, read_given, text_given};
 
 use super::super::args::{Args, GrpcArgs};
 use super::super::grpc_server::GrpcServer;

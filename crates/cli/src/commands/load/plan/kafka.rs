@@ -3,12 +3,12 @@
 use anyhow::{Context, bail};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use tare_schema::load::{
+use tare_record::load::{
     Acks, Body, FetchDepth, FetchEnd, FetchFrom, FetchShare, FetchSpec, FetchUntil, LoginSpec,
     Payloads, ProduceSpec, RequestSpec, Stop,
 };
-use tare_schema::named::{GIVEN_BYTES_MAX, read_given};
-use tare_schema::units::Size;
+use tare_record::named::{GIVEN_BYTES_MAX, read_given};
+use tare_record::units::Size;
 
 use super::super::args::{Args, KafkaArgs};
 use super::super::target::LoadUrl;

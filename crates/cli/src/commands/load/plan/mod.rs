@@ -11,8 +11,8 @@ use anyhow::bail;
 use tare_load::protocols::grpc::GrpcOptions;
 use tare_load::protocols::http2::Http2Options;
 use tare_load::protocols::{connect, http1};
-use tare_schema::FORMAT_VERSION;
-use tare_schema::load::{CallSpec, ClientSpec, Cores, Endpoint, LoadPlan, LoadSpec, Sched};
+use tare_record::FORMAT_VERSION;
+use tare_record::load::{CallSpec, ClientSpec, Cores, Endpoint, LoadPlan, LoadSpec, Sched};
 
 use super::args::Args;
 use super::target::LoadUrl;

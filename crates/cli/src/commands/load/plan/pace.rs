@@ -1,10 +1,10 @@
 //! Pacing, stop rule and connection rules of the arguments.
 
 use anyhow::Context;
-use tare_schema::load::{
+use tare_record::load::{
     AtEnd, ConnectionRules, Interarrival, LoadSpec, Pacing, RequestSpec, Shard, Stop,
 };
-use tare_schema::units::Period;
+use tare_record::units::Period;
 
 use super::super::args::{Args, PacingArgs, RateArg};
 

@@ -5,7 +5,7 @@ use std::path::Path;
 use anyhow::{Context, bail};
 use tare_load::protocols::mongodb::MongoData;
 use tare_load::protocols::tcp::{TcpContent, TcpExchange};
-use tare_schema::load::{
+use tare_record::load::{
     Body, Expect, ExpectBody, ExpectStatus, Identity, RequestSpec, Resumption, TlsSpec, Transport,
     Trust,
 };

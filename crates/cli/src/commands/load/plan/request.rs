@@ -3,9 +3,9 @@
 use anyhow::{Context, bail};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use tare_schema::load::{Body, Expect, ExpectBody, ExpectStatus, Mix, RequestSpec, TemplateMode};
-use tare_schema::named::{GIVEN_BYTES_MAX, read_given};
-use tare_schema::script;
+use tare_experiment::script;
+use tare_record::load::{Body, Expect, ExpectBody, ExpectStatus, Mix, RequestSpec, TemplateMode};
+use tare_record::named::{GIVEN_BYTES_MAX, read_given};
 
 use super::super::args::{Args, RequestArgs};
 use super::super::target::LoadUrl;

@@ -6,11 +6,11 @@ use std::path::Path;
 
 use anyhow::{Context, bail};
 use serde::Deserialize;
-use tare_schema::load::{
+use tare_experiment::script::Script;
+use tare_record::load::{
     Body, Expect, ExpectBody, ExpectStatus, Mix, Order, RequestSpec, TemplateMode,
 };
-use tare_schema::named::{FILE_BYTES_MAX, read_below, text_given};
-use tare_schema::script::Script;
+use tare_record::named::{FILE_BYTES_MAX, read_below, text_given};
 
 use super::super::args::RequestArgs;
 use super::super::target::LoadUrl;

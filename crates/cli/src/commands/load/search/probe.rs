@@ -8,10 +8,10 @@ use anyhow::Context;
 use tare_load::{LoadError, Outcome, Progress, StopHandle};
 use tare_rate_search::objective::{Objective, ProbeMetrics};
 use tare_rate_search::search::{Backlog, EarlyStop, Probe, ProbeVerdict};
+use tare_record::load::{LoadPlan, Pacing, Stop};
+use tare_record::metric::Unit;
+use tare_record::plan::Fitness;
 use tare_report::quantity;
-use tare_schema::load::{LoadPlan, Pacing, Stop};
-use tare_schema::metric::Unit;
-use tare_schema::plan::Fitness;
 use tare_stats::{Latencies, Range};
 
 use super::super::plan::ResolvedLoad;

@@ -1,10 +1,10 @@
 //! Generator section of the summary: lateness, receive lag, timestamps, CPU, comparison with the null server.
 
 use tare_load::Outcome;
+use tare_record::agent::{GeneratorCalibration, QuantileSummary};
+use tare_record::load_report::GeneratorReport;
+use tare_record::metric::Unit;
 use tare_report::quantity;
-use tare_schema::agent::{GeneratorCalibration, QuantileSummary};
-use tare_schema::load_report::GeneratorReport;
-use tare_schema::metric::Unit;
 
 use super::SummaryWriter;
 use crate::values::{MISSING, bytes, maybe, maybe_time as time, per_s};

@@ -7,11 +7,11 @@ mod percentiles;
 use std::fmt::Write as _;
 
 use tare_load::Outcome;
+use tare_record::agent::{LoadEnd, LoadResult};
+use tare_record::load::Pacing;
+use tare_record::load_report::{AssertionOutcome, AssertionReport};
 use tare_report::quantity;
 use tare_report::terminal::{Colour, Screen, wrap};
-use tare_schema::agent::{LoadEnd, LoadResult};
-use tare_schema::load::Pacing;
-use tare_schema::load_report::{AssertionOutcome, AssertionReport};
 
 use super::generator_check::GeneratorCheck;
 use crate::values::{columns, maybe, per_s};

@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 
 use tare_load::Outcome;
+use tare_record::agent::{ErrorSource, LoadResult, OutcomeCount};
+use tare_record::shown::shown;
 use tare_report::quantity;
 use tare_report::terminal::wrap;
-use tare_schema::agent::{ErrorSource, LoadResult, OutcomeCount};
-use tare_schema::shown::shown;
 
 use super::SummaryWriter;
 use super::percentiles::bar;

@@ -1,8 +1,8 @@
 //! Latency percentiles, histogram, and tables by request and by status.
 
 use tare_load::Outcome;
+use tare_record::metric::Unit;
 use tare_report::quantity;
-use tare_schema::metric::Unit;
 use tare_stats::Latencies;
 
 use super::SummaryWriter;

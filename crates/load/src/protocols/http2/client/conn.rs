@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use tare_schema::load::MessagePace;
+use tare_record::load::MessagePace;
 
 use super::super::codec::frame::{
     self, END_STREAM, FRAME_BYTES_DEFAULT, Kind, PREFACE, SETTINGS_ENABLE_PUSH,

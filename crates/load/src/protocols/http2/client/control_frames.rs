@@ -5,7 +5,7 @@
 //! stays the same. A stream that is reset with REFUSED_STREAM was not processed either, but here the server rejects one
 //! exchange under load: it is counted as an error of its own class, as a client without retries sees it.
 
-use tare_schema::agent::ErrorSource;
+use tare_record::agent::ErrorSource;
 
 use super::super::codec::{SettingsChange, frame};
 use super::super::error::{CodecError, ErrorCode};

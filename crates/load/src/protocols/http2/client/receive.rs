@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use tare_schema::load::MessagePace;
+use tare_record::load::MessagePace;
 
 use super::super::codec::{Event, FieldSection, StreamEnd, frame};
 use super::super::error::CodecError;

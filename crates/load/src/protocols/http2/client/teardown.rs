@@ -2,7 +2,7 @@
 
 use std::fmt::Display;
 
-use tare_schema::agent::ErrorSource;
+use tare_record::agent::ErrorSource;
 
 use super::super::codec::frame;
 use super::super::error::{CodecError, ErrorCode};

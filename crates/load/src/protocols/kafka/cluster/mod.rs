@@ -20,7 +20,7 @@ use std::sync::Arc;
 use tare_kafka::kafka_protocol::messages::ApiKey;
 use tare_kafka::kafka_protocol::protocol::StrBytes;
 use tare_kafka::sasl::Credentials;
-use tare_schema::load::AddressOverride;
+use tare_record::load::AddressOverride;
 
 pub use connection::ExpectsResponse;
 use connection::{BrokerConnection, NO_NODE, State};

@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use tare_kafka::kafka_protocol::messages::{ApiKey, InitProducerIdRequest};
-use tare_schema::load::AddressOverride;
+use tare_record::load::AddressOverride;
 
 use super::{Cluster, ClusterPlan, Event};
 use crate::client::{

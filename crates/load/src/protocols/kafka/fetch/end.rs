@@ -7,7 +7,7 @@ use super::{FETCH, Fetch, GROUP, OFFSETS};
 use crate::client::{Done, ErrorClass, Outcome, Outlet, Stamp};
 use crate::protocols::kafka::send_queue::NoSegments;
 use tare_kafka::group::GroupKind;
-use tare_schema::agent::ErrorSource;
+use tare_record::agent::ErrorSource;
 
 /// A permanent failure.
 const KAFKA_FATAL: ErrorClass = ErrorClass::of("kafka-fatal", ErrorSource::Client);

@@ -6,7 +6,7 @@ use tare_kafka::group::{
     Assigned, Assignor, CommitOffset, GroupEvent, GroupKind, GroupPlan, GroupRequest,
     GroupResponse, Member, Revocation, To,
 };
-use tare_schema::load::{FetchShare, FetchSpec};
+use tare_record::load::{FetchShare, FetchSpec};
 
 use super::cursor::PartitionCursor;
 use super::{Fetch, GROUP};

@@ -17,7 +17,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use tare_kafka::fetch::{self, BodyMode, CrcCheck, FetchLimits, FetchScanner, Isolation};
 use tare_kafka::group::GroupKind;
 use tare_kafka::kafka_protocol::messages::ApiKey;
-use tare_schema::load::{FetchDepth, FetchEnd, FetchFrom, FetchSpec};
+use tare_record::load::{FetchDepth, FetchEnd, FetchFrom, FetchSpec};
 
 use self::broker_fetch::{BrokerFetch, InFlightFetch};
 use self::cursor::{EARLIEST, LATEST, PartitionCursor};

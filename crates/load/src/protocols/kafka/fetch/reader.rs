@@ -5,8 +5,8 @@ use std::fmt::Display;
 use tare_kafka::fetch::{Event, PartitionHead, Scanned};
 use tare_kafka::records::BatchDecompressor;
 use tare_kafka::send_time::SendTimestamps;
-use tare_schema::agent::ErrorSource;
-use tare_schema::load::FetchDepth;
+use tare_record::agent::ErrorSource;
+use tare_record::load::FetchDepth;
 
 use super::broker_fetch::{FetchFailure, ResponseState};
 use super::cursor::{EARLIEST, LATEST, PartitionCursor};

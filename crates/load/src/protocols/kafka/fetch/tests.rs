@@ -5,7 +5,7 @@ use std::sync::atomic::AtomicU64;
 
 use proptest::prelude::*;
 use tare_kafka::send_time::SendTimestamps;
-use tare_schema::load::{FetchDepth, FetchEnd, FetchFrom, FetchShare, FetchSpec, FetchUntil, Stop};
+use tare_record::load::{FetchDepth, FetchEnd, FetchFrom, FetchShare, FetchSpec, FetchUntil, Stop};
 
 use super::{APIS, ExcessFetches, Fetch, FetchPlan};
 use crate::arrivals::{Arrivals, ClosedLoop, SharedCount};

@@ -2,7 +2,7 @@
 
 use tare_kafka::batch::{EncodedRecord, RecordHeader};
 use tare_kafka::send_time::SendTimestamps;
-use tare_schema::load::Keys;
+use tare_record::load::Keys;
 use tare_stats::random::Random;
 
 /// Contents of the records of one topic.

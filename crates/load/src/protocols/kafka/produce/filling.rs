@@ -1,7 +1,7 @@
 //! Puts records into batches: partition, open batch, and records that wait for a free batch.
 
 use tare_kafka::batch::ValuePrefix;
-use tare_schema::load::Partitioner;
+use tare_record::load::Partitioner;
 
 use super::contents::{partition_of, parts};
 use super::{EXPIRE, LINGER, Produce};

@@ -20,8 +20,8 @@ use std::collections::VecDeque;
 use tare_kafka::audit::Serials;
 use tare_kafka::compress::{CompressError, Compression, Compressor};
 use tare_kafka::kafka_protocol::messages::ApiKey;
-use tare_schema::agent::Acknowledged;
-use tare_schema::load::{Acks, Codec, ProduceSpec};
+use tare_record::agent::Acknowledged;
+use tare_record::load::{Acks, Codec, ProduceSpec};
 pub use tare_stats::random::Random;
 
 use batch_pool::BatchPool;

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use tare_kafka::audit::Ranges;
-use tare_schema::agent::Acknowledged;
+use tare_record::agent::Acknowledged;
 
 use super::Produce;
 use crate::client::Outlet;

@@ -3,7 +3,7 @@
 use std::fmt::Display;
 
 use tare_kafka::kafka_protocol::ResponseError;
-use tare_schema::load::Acks;
+use tare_record::load::Acks;
 
 use super::framing;
 use super::producer_id::INIT_PRODUCER_ID;

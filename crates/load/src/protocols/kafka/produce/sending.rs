@@ -1,7 +1,7 @@
 //! Puts batches into requests: which batches may be sent, to which broker, and in which request.
 
 use tare_kafka::kafka_protocol::messages::ApiKey;
-use tare_schema::load::{Acks, Codec};
+use tare_record::load::{Acks, Codec};
 
 use super::framing::PartitionBatch;
 use super::partitions::sequence_after;

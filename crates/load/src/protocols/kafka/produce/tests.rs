@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use tare_kafka::audit::{DeliveryAudit, DeliveryReport};
 use tare_kafka::kafka_protocol::messages::ApiKey;
 use tare_kafka::records::Batches;
-use tare_schema::load::{Acks, Codec, Keys, ProduceSpec, SerialSpec, Stop};
+use tare_record::load::{Acks, Codec, Keys, ProduceSpec, SerialSpec, Stop};
 use tare_stats::random::Random;
 
 use super::{APIS, Contents, Produce, ProducePlan};

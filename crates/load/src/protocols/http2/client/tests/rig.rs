@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use tare_schema::load::{Body, Expect, ExpectBody, ExpectStatus, RequestSpec};
+use tare_record::load::{Body, Expect, ExpectBody, ExpectStatus, RequestSpec};
 
 use super::super::super::codec::Limits;
 use super::super::super::codec::tests::{block, raw, settings};

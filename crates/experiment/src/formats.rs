@@ -1,0 +1,32 @@
+//! JSON Schemas of all formats: definitions that are read, and what Tare writes.
+
+use tare_record::schemas::{SHAPES, Shape};
+
+use crate::clusters::ClustersDef;
+use crate::def::{ExperimentDef, WorkloadDef};
+use crate::script::{RequestsDef, SessionDef};
+use crate::target::TargetDef;
+
+/// All formats of definitions.
+const DEFINITIONS: &[Shape] = &[
+    Shape::of::<ExperimentDef>(
+        "experiment",
+        "an experiment file, experiments/<study>/*.yaml",
+    ),
+    Shape::of::<WorkloadDef>("workload", "a workload folder's workload.yaml"),
+    Shape::of::<TargetDef>("target", "a target folder's target.yaml"),
+    Shape::of::<RequestsDef>(
+        "requests",
+        "a file of plain requests, `tare load --requests`",
+    ),
+    Shape::of::<SessionDef>("session", "a scripted session, `tare load --session`"),
+    Shape::of::<ClustersDef>(
+        "clusters",
+        "Kafka clusters by name, ~/.config/tare/clusters.yaml",
+    ),
+];
+
+/// All formats.
+pub fn formats() -> impl Iterator<Item = &'static Shape> {
+    DEFINITIONS.iter().chain(SHAPES)
+}

@@ -1,0 +1,30 @@
+//! Shapes of what Tare writes to files and sends between processes, versioned: plans, load plans, agent messages, records and views.
+//!
+//! Everything that crosses a process or a file boundary is declared here, so that newer code can read old records and crates agree
+//! on every field. Definitions of experiments, and how they become plans, are in the crate `experiment`.
+
+pub mod agent;
+pub mod calibration;
+pub mod counter;
+pub mod event;
+pub mod external;
+pub mod load;
+pub mod load_report;
+pub mod metric;
+pub mod metrics_source;
+pub mod name;
+pub mod named;
+pub mod plan;
+pub mod protocol;
+pub mod record;
+pub mod regular;
+pub mod schemas;
+pub mod search_report;
+pub mod shown;
+pub mod text;
+pub mod topology;
+pub mod units;
+pub mod view;
+
+/// Version of all files and messages of this crate; raised when readers must change.
+pub const FORMAT_VERSION: u32 = 3;
