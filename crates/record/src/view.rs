@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::agent::OutcomeCount;
+use crate::agent::{GeneratorCounts, OutcomeCount};
 use crate::metric::{Metric, Unit};
 use crate::plan::{Compare, Form};
 use crate::record::{Check, RunProgress};
@@ -360,10 +360,8 @@ pub struct GeneratorView {
     pub lateness: Vec<CurvePoint>,
     /// Busy share of the agents' cores, spinning excluded.
     pub agent_cpu_share: Option<f64>,
-    /// Share of responses with a kernel timestamp.
-    pub kernel_timestamp_share: Option<f64>,
-    /// Share of kernel timestamps that are upper bounds.
-    pub upper_bound_share: Option<f64>,
+    /// Counters of the workers, all trials.
+    pub counts: GeneratorCounts,
 }
 
 /// Noise of one metric: scatter between blocks.

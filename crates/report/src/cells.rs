@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use tare_record::agent::OutcomeCount;
+use tare_record::agent::{GeneratorCounts, OutcomeCount};
 use tare_record::metric::Metric;
 use tare_record::plan::Plan;
 use tare_record::record::{PartUsage, TrialRecord};
@@ -265,11 +265,8 @@ fn generator(
             .flat_map(|r| &r.load)
             .map(|role| &role.generator)
     };
-    let sum = |count: fn(&tare_record::agent::GeneratorStats) -> u64| {
-        instruments().map(count).sum::<u64>()
-    };
-    let share = |part: u64, whole: u64| (whole > 0).then(|| part as f64 / whole as f64);
-    let kernel = sum(|i| i.counts.kernel_timestamps);
+    let mut counts = GeneratorCounts::default();
+    instruments().for_each(|generator| counts += generator.counts);
     let agent_cpu_share = records.iter().map(|record| {
         let window = window_ns(record).filter(|ns| *ns > 0)?;
         let work = record.load.iter().map(|role| {
@@ -289,8 +286,7 @@ fn generator(
             .map(curve)
             .unwrap_or_default(),
         agent_cpu_share: median(agent_cpu_share.collect()),
-        kernel_timestamp_share: share(kernel, kernel + sum(|i| i.counts.user_timestamps)),
-        upper_bound_share: share(sum(|i| i.counts.timestamp_upper_bounds), kernel),
+        counts,
     }
 }
 

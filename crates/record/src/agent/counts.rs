@@ -67,6 +67,22 @@ counters! {
     }
 }
 
+impl GeneratorCounts {
+    /// Share of the responses with a timestamp that have the kernel's; `None` without any.
+    #[must_use]
+    pub fn kernel_timestamp_share(&self) -> Option<f64> {
+        let all = self.kernel_timestamps + self.user_timestamps;
+        (all > 0).then(|| self.kernel_timestamps as f64 / all as f64)
+    }
+
+    /// Share of the kernel timestamps that are upper bounds; `None` without any.
+    #[must_use]
+    pub fn upper_bound_share(&self) -> Option<f64> {
+        let all = self.kernel_timestamps;
+        (all > 0).then(|| self.timestamp_upper_bounds as f64 / all as f64)
+    }
+}
+
 /// Records that the exchanges of a load carried, by time of arrival.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct RecordCounts {

@@ -182,10 +182,10 @@ pub fn generator(source: &Source<'_>) -> Vec<Table> {
                 share(of.generator.agent_cpu_share)
             }),
             (on_page("kernel timestamps"), |of| {
-                share(of.generator.kernel_timestamp_share)
+                share(of.generator.counts.kernel_timestamp_share())
             }),
             (on_page("of which upper bounds"), |of| {
-                share(of.generator.upper_bound_share)
+                share(of.generator.counts.upper_bound_share())
             }),
         ],
     )

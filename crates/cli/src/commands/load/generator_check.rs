@@ -36,7 +36,7 @@ impl GeneratorCheck {
             bunched_share: outcome.result.bunched_share(),
             worker_busy: outcome.result.worker_busy_shares(),
             cpu_per_exchange_ns: cpu_per_exchange(outcome),
-            kernel_timestamp_share: kernel_timestamp_share(generator),
+            kernel_timestamp_share: generator.counts.kernel_timestamp_share(),
             calibration: generator.calibration,
             calibrated_share: generator
                 .calibration
@@ -72,11 +72,6 @@ fn cpu_per_exchange(outcome: &Outcome) -> Option<f64> {
     let answered = outcome.result.completed_in_window;
     let done = answered.ok + answered.errors;
     (done > 0).then(|| outcome.result.generator.cpu_ns as f64 / done as f64)
-}
-
-fn kernel_timestamp_share(generator: &GeneratorStats) -> Option<f64> {
-    let all = generator.counts.kernel_timestamps + generator.counts.user_timestamps;
-    (all > 0).then(|| generator.counts.kernel_timestamps as f64 / all as f64)
 }
 
 /// The generator's limits that were exceeded, by the rules that make a trial unfit.

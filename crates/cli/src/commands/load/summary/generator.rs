@@ -41,17 +41,15 @@ pub(super) fn generator(out: &mut SummaryWriter, outcome: &Outcome, generator: &
             spread(stats.receive_lag),
         ),
     );
-    let upper = match stats.counts.kernel_timestamps {
-        0 => None,
-        all => Some(stats.counts.timestamp_upper_bounds as f64 / all as f64)
-            .filter(|share| *share > 0.0),
-    };
-    let upper = upper.map_or_else(String::new, |share| {
-        format!(
-            ", {} of them upper bounds (several requests in flight on the connection)",
-            quantity::percent(share)
-        )
-    });
+    let upper = stats.counts.upper_bound_share();
+    let upper = upper
+        .filter(|share| *share > 0.0)
+        .map_or_else(String::new, |share| {
+            format!(
+                ", {} of them upper bounds (several requests in flight on the connection)",
+                quantity::percent(share)
+            )
+        });
     out.line(
         "timestamps",
         &format!(
