@@ -180,6 +180,29 @@ fn crate_arrows_never_turn_back() {
     }
 }
 
+/// `timestamps_before_send` stands for all counters of the generator: it was added in the place that counts, in the list of
+/// counters and in the report.
+#[test]
+fn a_counter_is_counted_listed_and_shown_in_a_file_each() {
+    let uses = |path: &PathBuf| {
+        let text = fs::read_to_string(path).unwrap();
+        text.contains("timestamps_before_send")
+    };
+    let sources = rust_files().into_iter().filter(uses).map(|path| {
+        let name = path.strip_prefix(root()).unwrap();
+        name.display().to_string()
+    });
+    let product: Vec<_> = sources
+        .filter(|name| name.contains("/src/") && !name.ends_with("tests.rs"))
+        .collect();
+    let places = [
+        "crates/load/src/engine/recorder.rs",
+        "crates/record/src/agent/counts.rs",
+        "crates/report/src/tables/figures.rs",
+    ];
+    assert_eq!(product, places);
+}
+
 #[test]
 fn a_protocol_is_named_in_its_folder_and_in_the_list_of_protocols_alone() {
     // The server's and the fuzzer's side have folders of their own.

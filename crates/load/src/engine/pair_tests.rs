@@ -128,3 +128,20 @@ fn one_answer_ends_a_batch_and_the_linger_is_counted_as_wait() {
     within(Quantity::Service, 5 * MS - MS / 10, 5 * MS + MS / 10);
     within(Quantity::Latency, 5 * MS - MS / 10, 25 * MS + MS / 10);
 }
+
+#[test]
+fn a_timestamp_before_the_send_is_counted() {
+    let stamps_before_send = |clock_behind_ns| {
+        let mut sim = Sim::new(Pair::default(), rate(1000.0, 1), 1000, Echo);
+        sim.net.reply_on(ASK, LISTEN);
+        sim.net.clock_behind_ns = clock_behind_ns;
+        sim.run_until(10 * S);
+        sim.engine
+            .recorder()
+            .counts()
+            .generator
+            .timestamps_before_send
+    };
+    assert_eq!(stamps_before_send(4 * MS), 0);
+    assert_eq!(stamps_before_send(6 * MS), 1000);
+}

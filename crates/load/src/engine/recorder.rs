@@ -464,6 +464,12 @@ impl ExchangeRecorder {
                 (StampSource::Own, _) => self.counts.generator.user_timestamps += times,
                 (StampSource::Event, _) => {}
             }
+            if done
+                .sent_ns
+                .is_some_and(|sent_ns| ended.arrived_ns < sent_ns)
+            {
+                self.counts.generator.timestamps_before_send += times;
+            }
             self.counts.last_done_ns = self.counts.last_done_ns.max(ended.arrived_ns);
         }
         if self.table.is_full() {

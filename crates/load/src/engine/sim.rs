@@ -69,6 +69,8 @@ pub struct Net<F> {
     pub room: HashMap<ConnId, usize>,
     /// Time that the loop spends on bytes that arrived.
     pub handling_ns: u64,
+    /// How far the clock of receive timestamps lags behind.
+    pub clock_behind_ns: u64,
 }
 
 impl<F: Far> Net<F> {
@@ -83,6 +85,7 @@ impl<F: Far> Net<F> {
             attempts: Vec::new(),
             room: HashMap::new(),
             handling_ns: 0,
+            clock_behind_ns: 0,
         }
     }
 
@@ -240,7 +243,7 @@ impl<C: Client, F: Far> Sim<C, F> {
             }
             Act::Send(bytes) => {
                 let stamp = Stamp {
-                    arrived_ns: at_ns,
+                    arrived_ns: at_ns.saturating_sub(net.clock_behind_ns),
                     seen_ns: net.now_ns,
                     source: StampSource::Kernel,
                 };

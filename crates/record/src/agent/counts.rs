@@ -62,6 +62,8 @@ counters! {
         user_timestamps: u64,
         /// Kernel timestamps taken with other exchanges in flight on the connection: upper bounds.
         timestamp_upper_bounds: u64,
+        /// Responses with a timestamp before their request was sent: the clocks disagree, and their service time counts as 0.
+        timestamps_before_send: u64,
         /// Values outside of the histograms' range.
         out_of_range: u64,
     }

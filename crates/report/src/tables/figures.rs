@@ -5,8 +5,8 @@ use tare_record::view::{
     CellView, LevelView, Output, Table, TableCell, TableColumn, View, ViewState,
 };
 
-use super::{Source, cell_of, figure, figure_text, share, time};
-use crate::quantity::MISSING;
+use super::{Source, cell, cell_of, figure, figure_text, share, time};
+use crate::quantity::{self, MISSING};
 
 /// Metrics with the heads of their columns, and the steps at which a narrow terminal omits them: arms compared, levels compared.
 const COLUMNS: [(Metric, &str, [u8; 2]); 11] = [
@@ -186,6 +186,10 @@ pub fn generator(source: &Source<'_>) -> Vec<Table> {
             }),
             (on_page("of which upper bounds"), |of| {
                 share(of.generator.counts.upper_bound_share())
+            }),
+            (on_page("timestamps before send"), |of| {
+                let count = of.generator.counts.timestamps_before_send;
+                cell(Some(count as f64), quantity::count)
             }),
         ],
     )
