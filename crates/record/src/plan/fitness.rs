@@ -128,7 +128,7 @@ mod tests {
     /// A thousand starts of an open loop in a window of a second, one worker.
     fn result() -> LoadResult {
         serde_json::from_value(serde_json::json!({
-            "version": 3, "role": "load", "ended": "completed",
+            "version": 4, "role": "load", "ended": "completed",
             "window_start_unix_us": 1, "window_ns": 1_000_000_000, "offered_per_s": 1000.0,
             "intended": 1000, "released": 1000, "sent": 1000, "ok": 1000, "errors": 0, "unfinished": 0, "overflow": 0,
             "outcomes": [], "requests_sent_total": 1000,
