@@ -25,8 +25,7 @@ export type AssertionOutcome = "passed" | "undecided" | "failed";
  */
 export type Compare = "arms" | "levels";
 /**
- * A metric of a trial. Latencies are over successful exchanges and over unfinished ones at their age, unless stated
- * otherwise.
+ * A metric of a trial. Latencies are over successful exchanges and over unfinished ones at their age, unless stated otherwise.
  */
 export type Metric =
   | "mean"
@@ -654,14 +653,32 @@ export interface GeneratorView {
    * Busy share of the agents' cores, spinning excluded.
    */
   agent_cpu_share?: number | null;
+  counts: GeneratorCounts;
+}
+/**
+ * Counters of the generator, of exchanges intended in the window.
+ */
+export interface GeneratorCounts {
   /**
-   * Share of responses with a kernel timestamp.
+   * Responses with a kernel timestamp.
    */
-  kernel_timestamp_share?: number | null;
+  kernel_timestamps: number;
   /**
-   * Share of kernel timestamps that are upper bounds.
+   * Responses with a timestamp of the agent's clock, because the kernel gave none.
    */
-  upper_bound_share?: number | null;
+  user_timestamps: number;
+  /**
+   * Kernel timestamps taken with other exchanges in flight on the connection: upper bounds.
+   */
+  timestamp_upper_bounds: number;
+  /**
+   * Responses with a timestamp before their request was sent: the clocks disagree, and their service time counts as 0.
+   */
+  timestamps_before_send: number;
+  /**
+   * Values outside of the histograms' range.
+   */
+  out_of_range: number;
 }
 /**
  * Overhead: the difference between a cell and the one it is compared with.
