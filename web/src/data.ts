@@ -2,7 +2,7 @@
 import type { View } from "./view";
 
 /** Version of the view model that this page draws. */
-export const VERSION = 3;
+export const VERSION = 4;
 
 /** The view, or why there is none. */
 export type Read = { view: View } | { problem: string };
