@@ -309,7 +309,7 @@ mod tests {
     #[test]
     fn a_table_is_declared_in_its_file_and_in_the_list_of_builders_alone() {
         let mut files = Vec::new();
-        for folder in ["src", "../schema/src/view", "../../web/src"] {
+        for folder in ["src", "../record/src", "../../web/src"] {
             let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join(folder);
             sources(&folder, &mut files);
         }
