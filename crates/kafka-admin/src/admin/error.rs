@@ -197,6 +197,13 @@ impl Outcome {
         }
     }
 
+    /// Whether a topic was not created because it exists (TopicAlreadyExists).
+    #[must_use]
+    pub fn is_existing_topic(&self) -> bool {
+        let code = self.refusal.as_ref().map(|error| error.code);
+        code == Some(ResponseError::TopicAlreadyExists.code())
+    }
+
     /// The first error, if any.
     ///
     /// # Errors
