@@ -28,7 +28,6 @@ pub(crate) struct Faults<'a> {
     restarted: BTreeSet<String>,
 }
 
-/// A fault that was started.
 struct StartedFault {
     at_ns: u64,
     action: &'static str,

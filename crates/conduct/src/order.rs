@@ -8,9 +8,7 @@ use crate::ConductError;
 /// One trial of a block: an arm at a level.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Slot {
-    /// Arm.
     pub arm: String,
-    /// Level.
     pub level: String,
     /// 0; 1 for the second measurement of the baseline (A/A check).
     pub copy: u32,

@@ -14,6 +14,16 @@ mod handshakes;
 
 pub(crate) use connections::COPIES;
 
+/// Growth of a counter between two readings. A counter that has fallen started again with its process: it has grown by its value
+/// or more.
+pub(crate) fn growth(before: f64, after: f64) -> f64 {
+    if after < before {
+        after
+    } else {
+        after - before
+    }
+}
+
 /// All proofs of one trial, those that fail included.
 #[must_use]
 pub fn prove(
@@ -37,7 +47,12 @@ pub fn prove(
         let first = proofs.len();
         proofs.extend(handshakes::of_agents(arm, cell, &routes, sent));
         proofs.extend(handshakes::of_listener(arm, cell, &routes, &deltas));
-        proofs.extend(handshakes::accepted_connections(&routes, sent, &deltas));
+        proofs.extend(handshakes::accepted_connections(
+            &cell.faults,
+            &routes,
+            sent,
+            &deltas,
+        ));
         if connections::applies_to(&routes, traffic.as_ref()) {
             proofs.extend(connections::prove(
                 arm,
@@ -124,7 +139,7 @@ impl Deltas<'_> {
         let before: f64 = Self::readings(self.before, instance, name, edge)
             .map(|reading| reading.value)
             .sum();
-        Some(after - before)
+        Some(growth(before, after))
     }
 
     /// Labels of a counter that have grown, such as the negotiated TLS versions.

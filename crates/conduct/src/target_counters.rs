@@ -4,6 +4,8 @@ use tare_lab::environment::{InstanceCounters, Reading};
 use tare_record::counter::CounterKind;
 use tare_record::record::TargetCounter;
 
+use crate::proof::growth;
+
 /// Prefix of the names of target counters.
 const OWN: &str = "x-";
 
@@ -26,14 +28,17 @@ pub fn target_counters(
             };
             let start = earlier
                 .and_then(|counters| counters.readings.iter().find(same))
-                .filter(|_| reading.kind == CounterKind::Counter)
                 // A counter that is missing in the first reading started at 0.
                 .map_or(0.0, |earlier| earlier.value);
+            let value = match reading.kind {
+                CounterKind::Counter => growth(start, reading.value),
+                CounterKind::Gauge => reading.value,
+            };
             all.push(TargetCounter {
                 instance: counters.instance.clone(),
                 name: name.to_owned(),
                 label: reading.label.clone().or_else(|| reading.edge.clone()),
-                value: reading.value - start,
+                value,
             });
         }
     }
@@ -66,12 +71,15 @@ mod tests {
         use CounterKind::{Counter, Gauge};
         let before = of(vec![
             reading("x-in", Some("a"), 10.0, Counter),
+            // Its process started again in between.
+            reading("x-out", None, 90.0, Counter),
             reading("x-behind", None, 5.0, Gauge),
             reading("requests", None, 1.0, Counter),
         ]);
         let after = of(vec![
             reading("x-in", Some("a"), 14.0, Counter),
             reading("x-in", Some("b"), 3.0, Counter),
+            reading("x-out", None, 4.0, Counter),
             reading("x-behind", None, 2.0, Gauge),
             reading("requests", None, 9.0, Counter),
         ]);
@@ -91,6 +99,7 @@ mod tests {
             [
                 ("in", Some("a"), 4.0),
                 ("in", Some("b"), 3.0),
+                ("out", None, 4.0),
                 ("behind", None, 2.0)
             ]
         );

@@ -8,15 +8,12 @@ use tare_record::plan::Cell;
 /// What one agent sent over its edge, warm-up included.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SentTraffic {
-    /// Edge.
     pub edge: String,
     /// Role of the agent.
     pub role: String,
-    /// Requests.
     pub requests: u64,
     /// Of these, those that may not have arrived although they were sent.
     pub lost: u64,
-    /// Requests, by name.
     pub by_request: BTreeMap<String, RequestCount>,
     /// Connections opened.
     pub connections: u64,

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use tare_record::agent::TlsCount;
-use tare_record::plan::{Arm, Cell};
+use tare_record::plan::{Arm, Cell, FaultKind, PlannedFault};
 use tare_record::protocol::{Counted, counted};
 use tare_record::record::Proof;
 use tare_record::topology::{Route, Security};
@@ -119,8 +119,10 @@ pub(super) fn of_listener(
     proofs
 }
 
-/// Proof that the called part accepted at least as many connections as the agents opened, where no proxy shares connections.
+/// Proof that the called part accepted at least as many connections as the agents opened, where no proxy shares connections; at
+/// least one where a fault of the plan ends an instance, which loses what its process had counted.
 pub(super) fn accepted_connections(
+    faults: &[PlannedFault],
     routes: &[&Route],
     sent: &[SentTraffic],
     deltas: &Deltas<'_>,
@@ -140,8 +142,15 @@ pub(super) fn accepted_connections(
         .iter()
         .map(|instance| deltas.of(instance, WHAT, &first.edge));
     let delta = delta.sum::<Option<f64>>()?;
+    let is_ended = faults.iter().any(|fault| match &fault.action {
+        FaultKind::Kill { of } | FaultKind::Stop { of } => {
+            of.iter().any(|instance| called.contains(instance.as_str()))
+        }
+        _ => false,
+    });
+    let least = if is_ended { 1 } else { opened };
     let name = called.into_iter().collect::<Vec<_>>().join(" + ");
-    (opened > 0).then(|| at_least(&name, WHAT, opened, Some(delta)))
+    (opened > 0).then(|| at_least(&name, WHAT, least, Some(delta)))
 }
 
 #[cfg(test)]

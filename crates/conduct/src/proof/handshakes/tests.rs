@@ -181,7 +181,7 @@ fn a_listener_took_what_agents_opened_and_holds_nothing_but_the_arms_version() {
         };
         let routes: Vec<&Route> = routes.iter().collect();
         let sent = sent(Vec::new(), 0);
-        let accepted_connections = accepted_connections(&routes, &sent, &deltas).unwrap();
+        let accepted_connections = accepted_connections(&[], &routes, &sent, &deltas).unwrap();
         let held = of_listener(&arm(), &cell(), &routes, &deltas);
         (
             accepted_connections.holds,
@@ -202,4 +202,36 @@ fn a_listener_took_what_agents_opened_and_holds_nothing_but_the_arms_version() {
         found(&routes_plain, 7.0, Some("TLSv1.3")),
         (true, vec![false])
     );
+}
+
+#[test]
+fn a_broker_that_a_fault_ends_counts_from_its_restart() {
+    let routes = routes(Security::Plaintext);
+    let routes: Vec<&Route> = routes.iter().collect();
+    let counts = |first: f64, second: f64| {
+        [
+            of_broker("broker-1", first, None),
+            of_broker("broker-2", second, None),
+        ]
+    };
+    let fault = |of: &str| PlannedFault {
+        at_ns: 0,
+        action: FaultKind::Kill {
+            of: vec![of.to_owned()],
+        },
+    };
+    let accepted = |faults: &[PlannedFault], after: (f64, f64)| {
+        let (before, after) = (counts(50.0, 50.0), counts(after.0, after.1));
+        let deltas = Deltas {
+            before: &before,
+            after: &after,
+        };
+        accepted_connections(faults, &routes, &sent(Vec::new(), 0), &deltas).unwrap()
+    };
+    // Four connections were opened: one before the kill, which the new process does not know.
+    let proof = accepted(&[fault("broker-1")], (2.0, 51.0));
+    assert!(proof.holds, "{proof:?}");
+    assert_eq!(proof.found, "3");
+    assert!(!accepted(&[fault("producer")], (2.0, 51.0)).holds);
+    assert!(!accepted(&[fault("broker-1")], (0.0, 50.0)).holds);
 }
