@@ -20,7 +20,7 @@ fn experiment(bed: &Bed, folder: &Path, arms: &str, broker: &str) -> PathBuf {
     let path = folder.join("mine.yaml");
     let text = format!(
         "question: What does a proxy cost my cluster?\n\
-         workload: {{use: kafka, partitions: 3, replicas: 3, payload: 100B, acks: all, idempotence: true}}\n\
+         workload: {{use: kafka, partitions: 3, replicas: 3, payload: 100B, batch: 1KiB, acks: all, idempotence: true}}\n\
          arms: [{arms}]\n\
          load: {{use: produce, model: constant, rate: 300, duration: 1s, warmup: 200ms, connections: 1, timeout: 30s}}\n\
          prepare: [topic]\n\
