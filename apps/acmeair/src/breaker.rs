@@ -26,7 +26,6 @@ pub enum BreakerState {
 }
 
 impl BreakerState {
-    /// Its name.
     pub fn word(self) -> &'static str {
         match self {
             BreakerState::Closed => "closed",

@@ -115,7 +115,6 @@ impl Keyring {
         }
     }
 
-    /// Writes the metrics.
     pub fn write(&self, page: &mut MetricsPage) {
         self.auth.write(page);
     }

@@ -29,7 +29,6 @@ pub trait Service: Send + Sync + 'static {
     /// Its routes and handlers.
     fn router(self: Arc<Self>) -> Router;
 
-    /// Its database, if it has one.
     fn database(&self) -> Option<&Database> {
         None
     }

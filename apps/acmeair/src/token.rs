@@ -116,7 +116,6 @@ pub struct Keys(Vec<(String, DecodingKey)>);
 /// Why a token is rejected.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum TokenError {
-    /// The key is unknown.
     #[error("the token was signed by another key")]
     UnknownKey,
     /// It is malformed, tampered with or expired.

@@ -36,7 +36,6 @@ pub struct FindByShortcodeRequest {
 /// One emoji, if there is one of that name.
 #[derive(Clone, PartialEq, Eq, Message)]
 pub struct FindByShortcodeResponse {
-    /// The emoji.
     #[prost(message, optional, tag = "1")]
     pub emoji: Option<Emoji>,
 }
@@ -66,7 +65,6 @@ pub struct VotingResult {
     /// With its colons.
     #[prost(string, tag = "1")]
     pub shortcode: String,
-    /// How many.
     #[prost(uint64, tag = "2")]
     pub votes: u64,
 }

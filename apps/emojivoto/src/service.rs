@@ -19,7 +19,6 @@ pub trait Service: Send + Sync + 'static {
     /// Its full name.
     const NAME: &'static str;
 
-    /// Names of its methods.
     fn methods() -> Vec<String>;
 
     /// Answers a call; `None` if the method does not exist.

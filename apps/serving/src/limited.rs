@@ -19,7 +19,6 @@ pub struct LimitedListener {
 }
 
 impl LimitedListener {
-    /// With this connection limit.
     #[must_use]
     pub fn new(listener: TcpListener, connections: usize) -> LimitedListener {
         LimitedListener {

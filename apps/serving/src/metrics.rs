@@ -5,7 +5,6 @@ use std::fmt::Write;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-/// A counter.
 #[derive(Debug, Default)]
 pub struct Counter(AtomicU64);
 

@@ -24,7 +24,6 @@ pub struct Mutator {
 }
 
 impl Mutator {
-    /// A mutator with this seed.
     #[must_use]
     pub fn from_seed(seed: u64) -> Mutator {
         Mutator { state: seed | 1 }

@@ -279,7 +279,6 @@ fn mongo(data: &[u8]) {
     }
 }
 
-/// The TCP client.
 fn tcp_client(data: &[u8]) {
     let Some((&kind, script)) = data.split_first() else {
         return;

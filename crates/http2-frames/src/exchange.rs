@@ -24,7 +24,6 @@ const LIST_LIMITS: HeaderListLimits = HeaderListLimits {
     fields_max: 128,
 };
 
-/// Limits of an exchange.
 #[derive(Debug, Clone, Copy)]
 pub struct ExchangeLimits {
     /// Timeout of the whole exchange; the reads and writes of the stream must have timeouts of their own.
@@ -33,12 +32,10 @@ pub struct ExchangeLimits {
     pub bytes_max: usize,
 }
 
-/// A response.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Response {
     /// Names and values of head and trailers, in the order of their arrival.
     pub fields: Vec<(Vec<u8>, Vec<u8>)>,
-    /// Body.
     pub body: Vec<u8>,
 }
 

@@ -2,7 +2,6 @@
 
 use crate::ErrorCode;
 
-/// Bytes of a frame header.
 pub const FRAME_HEADER_BYTES: usize = 9;
 
 /// Default of SETTINGS_MAX_FRAME_SIZE.
@@ -14,17 +13,11 @@ pub const WINDOW_BYTES_DEFAULT: u32 = 65_535;
 /// Largest flow-control window (RFC 9113 §6.9.1).
 pub const WINDOW_BYTES_MAX: u32 = 0x7fff_ffff;
 
-/// SETTINGS_HEADER_TABLE_SIZE.
 pub const SETTINGS_HEADER_TABLE_SIZE: u16 = 0x1;
-/// SETTINGS_ENABLE_PUSH.
 pub const SETTINGS_ENABLE_PUSH: u16 = 0x2;
-/// SETTINGS_MAX_CONCURRENT_STREAMS.
 pub const SETTINGS_MAX_CONCURRENT_STREAMS: u16 = 0x3;
-/// SETTINGS_INITIAL_WINDOW_SIZE.
 pub const SETTINGS_INITIAL_WINDOW_SIZE: u16 = 0x4;
-/// SETTINGS_MAX_FRAME_SIZE.
 pub const SETTINGS_MAX_FRAME_SIZE: u16 = 0x5;
-/// SETTINGS_MAX_HEADER_LIST_SIZE.
 pub const SETTINGS_MAX_HEADER_LIST_SIZE: u16 = 0x6;
 
 /// Connection preface of a client (RFC 9113 §3.4).
@@ -111,7 +104,6 @@ impl Kind {
     }
 }
 
-/// A frame header.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FrameHeader {
     /// Bytes of the payload.
@@ -167,9 +159,7 @@ impl FrameHeader {
 /// What does not fit in the payload of a frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PayloadTooShort {
-    /// The padding.
     Padding,
-    /// The priority.
     Priority,
 }
 

@@ -23,7 +23,6 @@ const PREFIX_BYTES: usize = 5;
 /// Longest timeout that is sent, eight digits of milliseconds.
 const TIMEOUT_MS_MAX: u128 = 99_999_999;
 
-/// A call.
 #[derive(Debug, Clone, Copy)]
 pub struct Call<'a> {
     /// `/package.Service/Method`.
@@ -42,7 +41,6 @@ pub struct Call<'a> {
 
 /// Why a call failed.
 #[derive(Debug, Error)]
-#[expect(missing_docs, reason = "the messages say it")]
 pub enum CallError {
     #[error("the header {0:?} cannot be sent")]
     Header(String),

@@ -16,7 +16,6 @@ use std::fmt;
 pub struct ErrorCode(pub u32);
 
 impl ErrorCode {
-    /// No error.
     pub const NO_ERROR: ErrorCode = ErrorCode(0x0);
     /// The peer violated the protocol.
     pub const PROTOCOL_ERROR: ErrorCode = ErrorCode(0x1);

@@ -23,7 +23,6 @@ pub enum Compression {
     /// Not compressed.
     #[default]
     None,
-    /// Gzip.
     Gzip,
     /// Snappy in the xerial framing.
     Snappy,
@@ -148,7 +147,6 @@ impl Compressor {
         })
     }
 
-    /// The codec.
     #[must_use]
     pub fn codec(&self) -> Compression {
         self.codec

@@ -19,7 +19,6 @@ const OUTPUT_BYTES_MAX: u64 = 1 << 20;
 /// Network in which probes and counter readers run.
 #[derive(Clone, Default)]
 pub enum Connector {
-    /// On the host.
     #[default]
     Host,
     /// In the network of a pod.

@@ -56,7 +56,6 @@ pub fn examine(out: &Path, tools: &[RequiredProgram]) -> Vec<Check> {
     checks
 }
 
-/// The worst grade of all.
 #[must_use]
 pub fn worst(checks: &[Check]) -> Grade {
     checks
@@ -78,7 +77,6 @@ fn check(name: &str, found: impl Into<String>) -> Check {
     }
 }
 
-/// A check with a number.
 fn figure(name: &str, found: impl Into<String>, value: f64, unit: &str) -> Check {
     Check {
         value: Some(value),

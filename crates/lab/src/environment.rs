@@ -70,7 +70,6 @@ pub trait Environment: Send {
 /// Time that a target's instances added to the start of a test bed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StartDuration {
-    /// The target.
     pub target: String,
     /// Time from when the instances waited for before were ready until these were; instances that start in parallel
     /// may add little.
@@ -233,9 +232,7 @@ pub enum FaultAction {
     Stop,
     /// Restarts the stopped instance on the data it left; done when it is ready.
     Start,
-    /// Pauses it.
     Pause,
-    /// Resumes it.
     Resume,
 }
 
@@ -278,7 +275,6 @@ pub struct HttpResponse {
 /// Counters of one instance at one moment.
 #[derive(Debug, Clone, PartialEq)]
 pub struct InstanceCounters {
-    /// Instance.
     pub instance: String,
     /// The counters.
     pub readings: Vec<Reading>,
@@ -293,7 +289,6 @@ pub struct Reading {
     pub edge: Option<String>,
     /// Label value, for counters per version, cipher or group: `TLSv1.3`.
     pub label: Option<String>,
-    /// Value.
     pub value: f64,
     /// Counter or gauge.
     pub kind: CounterKind,
@@ -302,7 +297,6 @@ pub struct Reading {
 /// An instance that exited without being stopped.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UnexpectedExit {
-    /// Instance.
     pub instance: String,
     /// How it ended, as text.
     pub how: String,

@@ -23,7 +23,6 @@ pub enum LabError {
     File {
         /// The file.
         path: PathBuf,
-        /// The reason.
         reason: String,
     },
     /// The keeper ended, and with it all processes it managed.
@@ -44,7 +43,6 @@ pub enum LabError {
     Spawn {
         /// Name of the process.
         name: String,
-        /// The program.
         program: String,
         /// Why not, with the next step.
         reason: String,
@@ -52,7 +50,6 @@ pub enum LabError {
     /// A process exited that should be running.
     #[error("{instance} died: {how}{}", tail_text(log_tail))]
     Died {
-        /// Instance.
         instance: String,
         /// Exit code or signal, as text.
         how: String,
@@ -62,7 +59,6 @@ pub enum LabError {
     /// A process runs but its readiness probe does not succeed.
     #[error("{instance} was not ready after {:.1} s ({probe}){}", waited.as_secs_f64(), tail_text(log_tail))]
     NotReady {
-        /// Instance.
         instance: String,
         /// The probe and its last answer.
         probe: String,
@@ -105,7 +101,6 @@ pub enum LabError {
     /// An agent did not send what it should.
     #[error("agent {instance}: {reason}{}", tail_text(log_tail))]
     Agent {
-        /// Instance.
         instance: String,
         /// What was wrong.
         reason: String,
@@ -138,7 +133,6 @@ pub enum LabError {
     /// Software that is not available.
     #[error("cannot get {target}: {}", tried.join("; "))]
     Fetch {
-        /// Target.
         target: String,
         /// Each source that was tried, why it failed, and what to do.
         tried: Vec<String>,
@@ -146,9 +140,7 @@ pub enum LabError {
     /// A counter that cannot be read.
     #[error("{instance}: cannot read the counter {counter}: {reason}")]
     Counter {
-        /// Instance.
         instance: String,
-        /// Counter.
         counter: String,
         /// Why not.
         reason: String,
@@ -164,7 +156,6 @@ pub enum LabError {
     /// A certificate that cannot be made.
     #[error("cannot make the certificate of {subject}: {reason}")]
     Certificate {
-        /// Its subject.
         subject: String,
         /// Why not.
         reason: String,

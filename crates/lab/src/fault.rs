@@ -6,7 +6,6 @@ use std::time::{Duration, Instant};
 
 use crate::LabError;
 
-/// Result of a fault.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FaultResult {
     /// When it ended.

@@ -31,11 +31,8 @@ pub struct LabState {
     pub holder_pid: u32,
     /// Start of that process, in ticks after boot: its id may be reused.
     pub holder_started_ticks: u64,
-    /// Experiment.
     pub experiment: String,
-    /// Arm.
     pub arm: String,
-    /// Level.
     pub level: String,
     /// `namespaces` or `loopback`.
     pub addressing: String,
@@ -48,11 +45,9 @@ pub struct LabState {
 /// An instance in its pod.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PodProcess {
-    /// Pod.
     pub pod: String,
     /// Address of the pod.
     pub address: String,
-    /// Instance.
     pub instance: String,
     /// `app`, `sidecar`, `agent` …
     pub role: String,

@@ -25,7 +25,6 @@ const HEALTH_BYTES_MAX: usize = 64 * 1024;
 /// Maximum of a log that is searched; readiness is reported early.
 const LOG_BYTES_MAX: u64 = 4 << 20;
 
-/// A readiness probe.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ReadinessProbe {
     /// `address:port` accepts a connection.

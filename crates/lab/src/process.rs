@@ -17,9 +17,7 @@ pub struct ProcessStat {
     pub name: String,
     /// State letter.
     pub state: char,
-    /// Parent.
     pub parent: u32,
-    /// Session.
     pub session: u32,
     /// CPU in user mode, ticks.
     pub user_ticks: u64,
@@ -29,7 +27,6 @@ pub struct ProcessStat {
     pub children_user_ticks: u64,
     /// CPU in the kernel of reaped children, ticks.
     pub children_system_ticks: u64,
-    /// Threads.
     pub threads: u32,
     /// Start after boot, ticks: unique together with the pid.
     pub started_ticks: u64,
@@ -115,7 +112,6 @@ pub(crate) fn queued(schedstat: &str) -> Option<u64> {
     (ran > 0 || waited > 0 || slices > 0).then_some(waited)
 }
 
-/// The roots and their descendants.
 #[must_use]
 pub fn with_descendants(all: &[ProcessStat], roots: &BTreeSet<u32>) -> BTreeSet<u32> {
     let mut children: BTreeMap<u32, Vec<u32>> = BTreeMap::new();

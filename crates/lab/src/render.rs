@@ -30,7 +30,6 @@ use templates::Templates;
 /// An instance that can be started; all templates are rendered.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Rendered {
-    /// Name of the instance.
     pub instance: String,
     /// Files for its folder.
     pub files: Vec<RenderedFile>,
@@ -40,13 +39,10 @@ pub struct Rendered {
     pub start: Vec<String>,
     /// Its environment variables.
     pub env: Vec<(String, String)>,
-    /// Readiness probe.
     pub probe: ReadinessProbe,
     /// Its timeout.
     pub ready_within: Duration,
-    /// How to stop it.
     pub stop: StopDef,
-    /// Its counters.
     pub counters: Vec<Counter>,
     /// Queries of its JMX beans, for counters that are read from them.
     pub beans: Option<Beans>,
@@ -58,12 +54,10 @@ pub struct Rendered {
     pub login: Login,
 }
 
-/// A rendered file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RenderedFile {
     /// Name in the instance's folder.
     pub name: String,
-    /// Text.
     pub text: String,
 }
 
@@ -79,11 +73,9 @@ pub struct Beans {
 /// A counter with rendered addresses.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Counter {
-    /// Name.
     pub name: String,
     /// Its edge, where each edge has a source of its own.
     pub edge: Option<String>,
-    /// Source.
     pub source: CounterSource,
     /// Factor.
     pub scale: f64,

@@ -11,7 +11,6 @@ use tare_experiment::problem::hint;
 use crate::LabError;
 use crate::home::{check_target, home};
 
-/// Targets by name.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Targets(BTreeMap<String, Target>);
 

@@ -55,7 +55,6 @@ const EXAMPLE_CHARS_MAX: usize = 200;
 /// A class that occurred, with the first error message.
 #[derive(Debug, Clone)]
 pub struct SeenClass {
-    /// The class.
     pub class: ErrorClass,
     /// The first error message.
     pub example: Option<String>,

@@ -293,7 +293,6 @@ impl Status {
     /// The protocol has none.
     pub const NONE: Status = Status(0);
 
-    /// An HTTP status.
     #[inline]
     #[must_use]
     pub const fn http(status: u16) -> Self {
@@ -377,9 +376,7 @@ pub enum NestedStart {
 /// Records that arrived in an exchange.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RecordArrivals {
-    /// How many.
     pub count: u64,
-    /// Their bytes.
     pub bytes: u64,
     /// Arrival of the last of them.
     pub arrived_ns: u64,
@@ -488,7 +485,6 @@ pub trait Client {
     fn capacity(&self) -> usize;
     /// Whether everything planned could be sent now without waiting for a connection.
     fn is_open(&self) -> bool;
-    /// An exchange is due.
     fn due(&mut self, due: DueExchange, out: &mut impl Outlet);
     /// Exchanges are due together; only called where [`Client::RUN_MAX`] is more than 1.
     #[inline]

@@ -52,7 +52,6 @@ pub struct RealtimeOffset {
 }
 
 impl RealtimeOffset {
-    /// Measures it.
     #[must_use]
     pub fn measure() -> Self {
         Self {

@@ -18,7 +18,6 @@ use crate::protocols::http2::Http2Options;
 
 /// Why a URL cannot be used.
 #[derive(Debug, Error)]
-#[expect(missing_docs, reason = "the messages say it")]
 pub enum UrlError {
     #[error("{0:?} is not a valid URL for a load: write http://host:port/path")]
     Form(String),

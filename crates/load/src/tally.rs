@@ -94,7 +94,6 @@ pub struct Series {
     pub second: u32,
     /// Warm-up or window.
     pub phase: Phase,
-    /// Number of the request.
     pub request: u16,
     /// Number of the outcome class; 0 is correct.
     pub class: u8,

@@ -72,7 +72,6 @@ pub struct Capture {
 /// Traffic that is redirected to another port than the rest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Sent {
-    /// Its direction.
     pub direction: Direction,
     /// Its destination.
     pub server: SocketAddrV4,

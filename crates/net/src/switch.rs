@@ -14,7 +14,6 @@ pub const PREFIX_BITS: u8 = 16;
 const NETWORK: [u8; 2] = [10, 77];
 /// Limit of sites; their networks end before 10.128.
 pub(crate) const SITES_MAX: u8 = 50;
-/// Name of the bridge.
 const BRIDGE: &str = "switch";
 /// Name of a pod's device.
 const DEVICE: &str = "eth0";

@@ -61,7 +61,6 @@ pub enum BehaviourError {
     /// The value does not fit the key.
     #[error("{key}={value} is not understood; write {example}")]
     BadValue {
-        /// The key.
         key: &'static str,
         /// The value as written.
         value: String,

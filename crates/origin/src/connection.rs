@@ -385,7 +385,6 @@ impl Connection {
     }
 }
 
-/// The result of a receive.
 enum ReceiveResult {
     Next(Next),
     Nothing,

@@ -53,10 +53,7 @@ pub enum Delay {
         slow_share: f64,
     },
     /// Exponential: `exp:5ms` has a mean of 5 ms.
-    Exponential {
-        /// Mean.
-        mean: Duration,
-    },
+    Exponential { mean: Duration },
     /// Heavy tail: `pareto:1ms,1.5` is at least 1 ms, with P(longer than x) = (1 ms / x)^1.5, cut at [`DELAY_MAX`].
     Pareto {
         /// The least delay.

@@ -128,7 +128,6 @@ pub(crate) enum Step {
     Next,
     /// The same message again after this delay.
     Delay(Duration),
-    /// The end.
     End(Code),
     /// Nothing, for as long as the connection lasts.
     Watch,

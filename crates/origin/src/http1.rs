@@ -44,7 +44,6 @@ enum Stage {
     #[default]
     Head,
     Body(BodyReader, Request),
-    /// Delayed.
     Delayed(Answer),
     Answering(Answer),
     Over,

@@ -122,11 +122,9 @@ pub struct OriginOptions {
     pub overrides: Vec<BehaviourOverride>,
     /// Stalls planned from the start of `run`.
     pub stalls: Vec<PlannedStall>,
-    /// Receive timestamps.
     pub receive_timestamps: ReceiveTimestamps,
     /// Seed of the random number generator.
     pub seed: u64,
-    /// Limits.
     pub limits: Limits,
 }
 

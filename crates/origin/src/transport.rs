@@ -102,7 +102,6 @@ impl Channel {
         matches!(self, Self::Tls(tls) if tls.is_handshaking)
     }
 
-    /// The socket.
     pub(crate) fn socket(&mut self) -> &mut TcpStream {
         match self {
             Self::Plain(socket) => socket,

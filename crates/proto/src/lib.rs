@@ -17,7 +17,6 @@ use thiserror::Error;
 
 /// Why descriptors cannot be read or a message cannot be encoded.
 #[derive(Debug, Error)]
-#[expect(missing_docs, reason = "the messages say it")]
 pub enum ProtoError {
     #[error(
         "{file}: {why}; its folder, or that of what it imports, may have to be named with --import-path"

@@ -16,7 +16,6 @@ use crate::descriptors::list;
 pub struct MethodName {
     /// Full name of the service.
     pub service: String,
-    /// Name of the method.
     pub method: String,
 }
 

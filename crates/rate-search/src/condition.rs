@@ -12,15 +12,12 @@ const METRICS: &str = "p50 … p99.99, max, mean, each also as response-p50 …,
 /// A limit on a metric.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Condition {
-    /// The metric.
     pub metric: LoadMetric,
-    /// The comparison.
     pub comparison: Comparison,
     /// The limit: nanoseconds, answers per second, a count, or a share.
     pub limit: f64,
 }
 
-/// A metric of a load.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum LoadMetric {
     /// A latency in ns.
@@ -33,7 +30,6 @@ pub enum LoadMetric {
     ErrorRate,
 }
 
-/// A kind of time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TimeKind {
     /// Latency, from the release.
@@ -53,7 +49,6 @@ pub enum Statistic {
     Quantile(f64),
     /// The largest.
     Max,
-    /// The mean.
     Mean,
 }
 

@@ -14,7 +14,6 @@ use crate::measure::{self, TrialMetrics};
 use crate::trials::{CellName, Trials};
 use crate::{network, quantity};
 
-/// The view of a cell.
 pub fn cell(plan: &Plan, trials: &Trials<'_>, name: &CellName) -> CellView {
     let none = BTreeMap::new();
     let measured = trials.cells.get(name).unwrap_or(&none);

@@ -369,7 +369,6 @@ pub fn ratio_interval(ratio: Option<f64>, ends: Option<RatioInterval>) -> Option
     ratio.map(|ratio| quantity::interval(ratio, ends.map(|ends| (ends.low, ends.high))))
 }
 
-/// A difference with its interval.
 pub fn difference_interval(found: Difference) -> Interval {
     quantity::interval(found.estimate, Some((found.low, found.high)))
 }
@@ -450,7 +449,6 @@ fn too_few(complete: usize) -> String {
     }
 }
 
-/// An outcome as text.
 pub fn outcome_text(outcome: &Outcome, margin: &str) -> String {
     match outcome {
         Outcome::Differs {

@@ -37,14 +37,12 @@ const STEPS_PER_HALVING: u32 = 4;
 /// A value that may be a lower bound.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct MaybeLowerBound {
-    /// The value.
     pub value: f64,
     /// Whether it is a lower bound: the true value is larger.
     pub is_lower_bound: bool,
 }
 
 impl MaybeLowerBound {
-    /// An exact value.
     pub fn exact(value: f64) -> MaybeLowerBound {
         MaybeLowerBound {
             value,

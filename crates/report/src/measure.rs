@@ -15,10 +15,8 @@ use crate::requests::{self, RequestFigures};
 /// Fewest observations beyond a quantile: with fewer it depends on single exchanges.
 const BEYOND: f64 = 10.0;
 
-/// The metrics of a trial.
 #[derive(Debug)]
 pub struct TrialMetrics<'a> {
-    /// Its record.
     pub record: &'a TrialRecord,
     /// Its values; metrics that could not be measured are missing.
     pub values: BTreeMap<Metric, MaybeLowerBound>,

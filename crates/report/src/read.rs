@@ -61,9 +61,7 @@ pub enum ReadError {
 /// The contents of a run's folder.
 #[derive(Debug)]
 pub struct Run {
-    /// The folder.
     pub folder: PathBuf,
-    /// Its plan.
     pub plan: Plan,
     /// The machine, unless its file is missing or invalid.
     pub environment: Option<EnvironmentRecord>,
@@ -78,9 +76,7 @@ pub struct Run {
 /// A trial: its record, and the folder with its histograms.
 #[derive(Debug)]
 pub struct Trial {
-    /// Its folder.
     pub folder: PathBuf,
-    /// Its record.
     pub record: TrialRecord,
 }
 

@@ -57,9 +57,7 @@ const BUILDERS: &[fn(&Source<'_>) -> Vec<Table>] = &[
 
 /// What tables are built from.
 pub struct Source<'a> {
-    /// The run.
     pub run: &'a Run,
-    /// Its trials.
     pub trials: &'a Trials<'a>,
     /// Its view, without tables and verdict.
     pub view: &'a View,
@@ -137,7 +135,6 @@ pub fn group<T>(label: &str, cell: fn(&T) -> TableCell) -> ColumnOf<T> {
     (TableColumn::group(label), cell)
 }
 
-/// A column of names with its cells.
 pub fn name<T>(label: &str, cell: fn(&T) -> TableCell) -> ColumnOf<T> {
     (TableColumn::name(label), cell)
 }
@@ -152,7 +149,6 @@ pub fn words<T>(label: &str, cell: fn(&T) -> TableCell) -> ColumnOf<T> {
     (TableColumn::words(label), cell)
 }
 
-/// A cell of text.
 pub fn text(text: &str) -> TableCell {
     text.into()
 }
@@ -166,14 +162,12 @@ pub fn cell(value: Option<f64>, text: impl Fn(f64) -> String) -> TableCell {
     }
 }
 
-/// A cell of a time.
 pub fn time(ns: Option<u64>) -> TableCell {
     cell(ns.map(|ns| ns as f64), |ns| {
         quantity::value(Unit::Nanoseconds, ns)
     })
 }
 
-/// A cell of a share.
 pub fn share(share: Option<f64>) -> TableCell {
     cell(share, quantity::percent)
 }

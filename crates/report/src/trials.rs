@@ -31,7 +31,6 @@ pub struct Trials<'a> {
     pub merged: BTreeMap<CellName, CellHistograms>,
     /// Their failures, by cell.
     pub failed: BTreeMap<CellName, FailedShare>,
-    /// Attempts by cell.
     pub attempts: BTreeMap<CellName, Attempts>,
     /// A row for every trial.
     pub rows: Vec<TrialRow>,

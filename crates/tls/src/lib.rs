@@ -19,7 +19,6 @@ use thiserror::Error;
 
 /// Why certificates or a key cannot be used.
 #[derive(Debug, Error)]
-#[expect(missing_docs, reason = "the messages say it")]
 pub enum TrustError {
     #[error("{path} cannot be used for TLS: {why}")]
     File { path: String, why: String },

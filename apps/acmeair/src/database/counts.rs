@@ -51,7 +51,6 @@ impl Counts {
         &self.ops[op as usize]
     }
 
-    /// Number of all operations.
     pub fn operations(&self) -> u64 {
         self.ops.iter().map(Latency::count).sum()
     }
@@ -66,7 +65,6 @@ impl Counts {
         }
     }
 
-    /// Writes the metrics.
     pub fn write(&self, page: &mut MetricsPage) {
         let took = "Operations of the database in seconds, as the service sees them.";
         for (op, name) in OPS {

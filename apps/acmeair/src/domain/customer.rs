@@ -38,7 +38,6 @@ pub struct Customer {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Address {
-    /// Street and number.
     pub street_address1: String,
     /// More of it.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -2,7 +2,6 @@
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
-    missing_docs,
     reason = "a test that cannot go on says where by panicking"
 )]
 

@@ -8,7 +8,6 @@ use super::{HpackError, huffman};
 pub struct HeaderListLimits {
     /// Bytes of names and values together, plus 32 for each field (RFC 9113 §6.5.2): protects against decompression bombs.
     pub bytes_max: usize,
-    /// Number of fields.
     pub fields_max: usize,
 }
 

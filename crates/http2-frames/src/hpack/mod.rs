@@ -13,7 +13,6 @@ use thiserror::Error;
 
 /// An invalid header block. After any of these the dynamic tables of the two sides may differ: the connection must be closed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
-#[expect(missing_docs, reason = "the messages say it")]
 pub enum HpackError {
     #[error("a header block ends within a field")]
     Truncated,

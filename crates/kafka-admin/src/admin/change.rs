@@ -21,7 +21,6 @@ use super::{Admin, broker_ids, str_bytes, topic_name};
 /// Whether a change is applied or only validated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Mode {
-    /// Apply it.
     Apply,
     /// Validate only (`validate_only` of the request).
     ValidateOnly,
@@ -30,7 +29,6 @@ pub enum Mode {
 /// A topic to create.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NewTopic {
-    /// Its name.
     pub name: String,
     /// Its partitions and replicas.
     pub shape: PartitionLayout,
@@ -43,9 +41,7 @@ pub struct NewTopic {
 pub enum PartitionLayout {
     /// Placed by the cluster; `None` is the brokers' default.
     ByCluster {
-        /// Partitions.
         partitions: Option<i32>,
-        /// Replicas of each.
         replicas: Option<i16>,
     },
     /// For each partition the brokers of its replicas, the preferred leader first.

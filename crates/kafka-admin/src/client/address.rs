@@ -11,7 +11,6 @@ pub const DEFAULT_PORT: u16 = 9092;
 pub struct Address {
     /// Name or IP address; IPv6 without brackets.
     pub host: String,
-    /// Port.
     pub port: u16,
 }
 

@@ -46,7 +46,6 @@ impl RetryBackoff {
         }
     }
 
-    /// The deadline.
     #[must_use]
     pub fn deadline(&self) -> Instant {
         self.deadline

@@ -72,7 +72,6 @@ pub enum ClientError {
     /// A file of certificates or keys cannot be used.
     #[error("{path} cannot be used for TLS: {why}")]
     File {
-        /// Its path.
         path: String,
         /// Why not.
         why: String,

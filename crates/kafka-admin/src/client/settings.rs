@@ -23,7 +23,6 @@ pub struct Settings {
     pub reach: AddressPolicy,
     /// Timeout of opening a connection: TCP, TLS, SASL and ApiVersions together.
     pub connect_timeout: Duration,
-    /// Timeout of one request.
     pub request_timeout: Duration,
 }
 

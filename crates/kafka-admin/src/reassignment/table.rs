@@ -8,7 +8,6 @@ use super::{CandidateBroker, PlanError, ReplicaAssignment};
 #[derive(Debug, Clone)]
 pub(super) struct PlannedPartition {
     pub(super) topic: usize,
-    /// The target number of replicas.
     pub(super) target_replicas: usize,
     /// The replicas it had, on brokers that are still used.
     pub(super) original: Vec<usize>,

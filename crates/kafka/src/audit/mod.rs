@@ -55,7 +55,6 @@ impl Serials {
         }
     }
 
-    /// The writer.
     #[must_use]
     pub fn writer(self) -> u32 {
         (self.front >> NUMBER_BITS) as u32 % WRITERS_MAX

@@ -3,7 +3,6 @@
 /// The result of adding a number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Insertion {
-    /// It was new.
     New,
     /// It was in the set already.
     Duplicate,

@@ -42,10 +42,8 @@ pub mod layout {
     pub const MAGIC_V2: u8 = 2;
 }
 
-/// A header of a record.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RecordHeader {
-    /// Its key.
     pub key: String,
     /// Its value; `None` is null.
     pub value: Option<Vec<u8>>,

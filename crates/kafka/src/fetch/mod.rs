@@ -15,7 +15,6 @@ pub use scan::{Event, FetchScanner};
 pub use section::{AnswerHead, FetchError, PartitionHead};
 pub use stream::{BodyMode, CrcCheck, Scanned};
 
-/// Its API key.
 pub const API_KEY: i16 = 1;
 
 /// The version used.

@@ -29,16 +29,13 @@ pub enum Isolation {
 /// A topic and its partitions.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TopicToFetch<'a> {
-    /// Its name.
     pub name: &'a str,
-    /// Its partitions.
     pub partitions: &'a [PartitionToFetch],
 }
 
 /// A partition and its fetch offset.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PartitionToFetch {
-    /// Its number.
     pub partition: i32,
     /// The known leader epoch, −1 for none.
     pub leader_epoch: i32,
@@ -113,7 +110,6 @@ impl FetchRequest {
         }
     }
 
-    /// Number of partitions.
     #[must_use]
     pub fn partitions(&self) -> usize {
         self.offsets_at.len()

@@ -14,7 +14,6 @@ pub enum Event<'a> {
     Answer(AnswerHead),
     /// A partition; its batches follow.
     Partition(PartitionHead<'a>),
-    /// A batch of it.
     Batch(Scanned<'a>),
     /// An invalid batch; the rest of the partition is skipped.
     Invalid(BatchError),

@@ -14,9 +14,7 @@ pub struct AnswerHead {
 /// The header of a partition, before its records.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PartitionHead<'a> {
-    /// Its topic.
     pub topic: &'a [u8],
-    /// Its number.
     pub partition: i32,
     /// Error code; 0 for none.
     pub error: i16,

@@ -26,7 +26,6 @@ pub enum BodyMode {
 /// A parsed batch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Scanned<'a> {
-    /// Its header.
     pub header: BatchHeader,
     /// Whether the checksum is right; always `Ok` without a check.
     pub checked: Result<(), BatchError>,

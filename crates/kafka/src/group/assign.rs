@@ -2,10 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Partitions of one topic.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct TopicPartitions {
-    /// The topic.
     pub topic: String,
     /// Their numbers.
     pub partitions: Vec<i32>,
@@ -32,7 +30,6 @@ pub enum Assignor {
 }
 
 impl Assignor {
-    /// All assignors.
     pub const ALL: [Assignor; 2] = [Assignor::Range, Assignor::Sticky];
 
     /// Its name in the protocol.

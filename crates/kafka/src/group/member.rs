@@ -34,20 +34,15 @@ pub enum To {
 /// An assigned partition.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Assigned {
-    /// Its topic.
     pub topic: String,
-    /// Its number.
     pub partition: i32,
     /// The group's committed offset; `None` if there is none.
     pub committed: Option<i64>,
 }
 
-/// An offset to commit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CommitOffset {
-    /// Its topic.
     pub topic: String,
-    /// Its number.
     pub partition: i32,
     /// The next offset to read.
     pub offset: i64,
@@ -56,7 +51,6 @@ pub struct CommitOffset {
 /// Why partitions were revoked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Revocation {
-    /// A rebalance.
     Rebalance,
     /// The coordinator does not know this member any more.
     UnknownMember,
@@ -105,7 +99,6 @@ pub enum GroupError {
 pub struct GroupCounts {
     /// Revocations.
     pub rebalances: u64,
-    /// Assignments.
     pub assignments: u64,
     /// Time without partitions, from the first request to join until the assignment.
     pub rebalancing_ns: u64,

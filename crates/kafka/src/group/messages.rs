@@ -20,7 +20,6 @@ macro_rules! group_apis {
     ($($kind:ident: $request:ident, $response:ident, $key:ident $oldest:literal to $newest:literal;)*) => {
         /// The kind of a group request.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-        #[expect(missing_docs, reason = "the names are those of the requests")]
         pub enum GroupKind { $($kind,)* }
 
         impl GroupKind {
@@ -36,11 +35,9 @@ macro_rules! group_apis {
 
         /// A request to the coordinator.
         #[derive(Debug, Clone, PartialEq)]
-        #[expect(missing_docs, reason = "GroupKind has the same names")]
         pub enum GroupRequest { $($kind($request),)* }
 
         impl GroupRequest {
-            /// Its kind.
             #[must_use]
             pub fn kind(&self) -> GroupKind {
                 match self { $(GroupRequest::$kind(_) => GroupKind::$kind,)* }
@@ -49,7 +46,6 @@ macro_rules! group_apis {
 
         /// A response of the coordinator.
         #[derive(Debug, Clone, PartialEq)]
-        #[expect(missing_docs, reason = "GroupKind has the same names")]
         pub enum GroupResponse { $($kind($response),)* }
 
         impl GroupResponse {

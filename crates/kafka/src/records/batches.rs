@@ -6,7 +6,6 @@ use crate::compress::{CompressError, Compression, Decompressor};
 /// A batch, in place.
 #[derive(Debug, Clone, Copy)]
 pub struct RecordBatch<'a> {
-    /// Its header.
     pub header: BatchHeader,
     bytes: &'a [u8],
 }

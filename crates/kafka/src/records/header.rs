@@ -139,7 +139,6 @@ impl Attributes {
     }
 }
 
-/// The header of a batch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BatchHeader {
     /// Offset of the first record when the batch was written.
@@ -160,11 +159,9 @@ pub struct BatchHeader {
     pub max_timestamp_ms: i64,
     /// Producer id; −1 without idempotence.
     pub producer_id: i64,
-    /// Producer epoch.
     pub producer_epoch: i16,
     /// Sequence number of the first record; −1 without idempotence.
     pub base_sequence: i32,
-    /// Number of records.
     pub records: u32,
 }
 

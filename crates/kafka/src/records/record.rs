@@ -95,7 +95,6 @@ pub struct Record<'a> {
     pub offset: i64,
     /// CreateTime or LogAppendTime, in milliseconds since 1970.
     pub timestamp_ms: i64,
-    /// Its key.
     pub key: Option<&'a [u8]>,
     /// Its value; `None`: a tombstone.
     pub value: Option<&'a [u8]>,
@@ -103,12 +102,10 @@ pub struct Record<'a> {
     header_bytes: &'a [u8],
 }
 
-/// A header of a record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RecordHeaderRef<'a> {
     /// Its key: UTF-8 according to Kafka, unchecked.
     pub name: &'a [u8],
-    /// Its value.
     pub value: Option<&'a [u8]>,
 }
 

@@ -21,7 +21,6 @@ pub enum Mechanism {
 }
 
 impl Mechanism {
-    /// All mechanisms.
     pub const ALL: [Mechanism; 3] = [
         Mechanism::Plain,
         Mechanism::ScramSha256,
@@ -61,11 +60,8 @@ impl FromStr for Mechanism {
 /// Credentials of this client.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Credentials {
-    /// The mechanism.
     pub mechanism: Mechanism,
-    /// The user.
     pub user: String,
-    /// The password.
     pub password: String,
 }
 

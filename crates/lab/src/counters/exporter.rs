@@ -22,7 +22,6 @@ struct Metric {
 }
 
 impl<'a> ExporterPage<'a> {
-    /// Parses a page.
     pub(crate) fn parse(text: &'a str) -> Result<ExporterPage<'a>, String> {
         let mut samples: BTreeMap<String, Vec<Sample<'a>>> = BTreeMap::new();
         for sample in text.lines().filter_map(sample) {

@@ -15,7 +15,6 @@ use super::CounterValue;
 pub struct BeanQuery {
     /// Name; `*` stands for any text in the value of a property.
     pub bean: String,
-    /// Attributes.
     pub attributes: Vec<String>,
 }
 
@@ -123,7 +122,6 @@ impl BeanValues {
         }
     }
 
-    /// The values of a source.
     pub(crate) fn find(&self, from: &JmxSource) -> Result<Vec<CounterValue>, String> {
         let pattern = Pattern::of(&Bean::parse(&from.bean)?)?;
         let mut all = Vec::new();

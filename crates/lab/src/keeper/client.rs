@@ -26,12 +26,10 @@ const ANSWER_LIMIT: Duration = Duration::from_secs(10);
 /// Timeout of a shutdown: a keeper kills everything within 2 s.
 const SHUTDOWN_LIMIT: Duration = Duration::from_secs(4);
 
-/// A process that has exited.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ProcessExit {
     /// Its process id.
     pub pid: u32,
-    /// How it exited.
     pub how: ExitStatus,
     /// The last lines of its output.
     pub tail: Vec<String>,

@@ -137,10 +137,7 @@ pub enum ExitStatus {
     /// Terminated by this signal.
     Signal(i32),
     /// Killed by the kernel at its memory limit.
-    Memory {
-        /// The limit.
-        limit_bytes: u64,
-    },
+    Memory { limit_bytes: u64 },
 }
 
 impl std::fmt::Display for ExitStatus {

@@ -94,7 +94,6 @@ impl LocalAgent {
         Ok(message)
     }
 
-    /// How its process exited, if it has.
     fn exit(&self) -> Result<Option<crate::keeper::ProcessExit>, LabError> {
         super::lock(&self.keeper).exit_of(&self.name)
     }

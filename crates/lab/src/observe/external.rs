@@ -10,7 +10,6 @@ use crate::environment::{InstanceCounters, Observation};
 
 /// An external part to be observed.
 pub(crate) struct ObservedExternal {
-    /// Its name.
     pub instance: String,
     /// Its address, as text.
     pub software: String,

@@ -8,11 +8,9 @@ use tare_record::record::PodUsage;
 /// A pod with a network namespace, and its instances.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ObservedPod {
-    /// Its name.
     pub pod: String,
     /// A process in it, as the host sees it: its `/proc` shows the pod's counters.
     pub pid: u32,
-    /// All instances in it.
     pub instances: Vec<String>,
 }
 

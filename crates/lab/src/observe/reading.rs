@@ -83,7 +83,6 @@ impl ProcessReading {
         ticks_ns(self.stat.system_ticks + children)
     }
 
-    /// Number of threads.
     pub(crate) fn threads(&self) -> u32 {
         self.stat.threads
     }

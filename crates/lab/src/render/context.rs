@@ -18,7 +18,6 @@ use super::Login;
 pub struct Context {
     /// Name of the instance.
     pub name: String,
-    /// Its role.
     pub role: InstanceRole,
     /// Pod it runs in.
     pub pod: String,
@@ -48,7 +47,6 @@ pub struct Context {
     pub cpus: Vec<u32>,
     /// All its settings, including defaults.
     pub settings: Settings,
-    /// Settings of the workload.
     pub workload: Settings,
     /// Its certificate, when one of its hops or edges needs it.
     pub identity: Option<Identity>,
@@ -65,7 +63,6 @@ pub struct Exempt {
     pub mark: u32,
     /// First of the source ports.
     pub first_port: u16,
-    /// Last of them.
     pub last_port: u16,
 }
 
@@ -115,9 +112,7 @@ pub struct RouteContext {
 /// Address at which a caller reaches the called part: that of the caller's own sidecar, if it has one.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Advertise {
-    /// Address.
     pub address: IpAddr,
-    /// Port.
     pub port: u16,
 }
 
@@ -162,9 +157,7 @@ pub struct Upstream {
 pub struct Peer {
     /// Its index, from 0.
     pub index: u32,
-    /// Its name.
     pub name: String,
-    /// Its address.
     pub address: IpAddr,
     /// Its admin page.
     pub admin: SocketAddr,

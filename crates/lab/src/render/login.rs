@@ -16,9 +16,7 @@ const WITHHELD: &[u8] = b"[withheld]";
 /// User and password of one instance. Templates see both.
 #[derive(Clone, PartialEq, Eq, Serialize)]
 pub struct Login {
-    /// The user.
     pub user: String,
-    /// The password.
     pub password: String,
 }
 

@@ -40,7 +40,6 @@ pub struct SeriesNames {
 }
 
 impl SeriesNames {
-    /// Name of a request.
     #[must_use]
     pub fn request(&self, number: u16) -> &str {
         self.requests
@@ -54,7 +53,6 @@ impl SeriesNames {
         self.classes.get(usize::from(number).checked_sub(1)?)
     }
 
-    /// The tag of a series.
     #[must_use]
     pub fn tag(&self, series: &Series) -> String {
         let role = &self.role;

@@ -78,7 +78,6 @@ struct WorkerState {
 pub struct AggregatedLoad {
     /// The logs and their totals.
     pub logs: HistogramLogs,
-    /// Names of the series.
     pub names: SeriesNames,
     /// Results of the workers.
     pub ends: Vec<WorkerEnd>,

@@ -25,7 +25,6 @@ pub struct SharedCount {
 }
 
 impl SharedCount {
-    /// A number of exchanges for a number of workers.
     #[must_use]
     pub fn new(exchanges: u64, workers: u32) -> Arc<Self> {
         Arc::new(Self {

@@ -104,7 +104,6 @@ impl Arrivals {
         }
     }
 
-    /// The start of the window.
     #[must_use]
     pub fn window_start_ns(&self) -> u64 {
         match self {

@@ -13,14 +13,12 @@ use super::trace::{ArrivalTrace, TraceError};
 pub enum ArrivalSchedule {
     /// A constant gap.
     Even {
-        /// The gap.
         gap_ns: f64,
     },
     /// A start whenever the integral of a rate has grown by one.
     Profile(RateProfile),
     /// A start whenever it has grown by an exponential step of mean one.
     Random(PoissonSchedule),
-    /// As recorded.
     Recorded(Arc<ArrivalTrace>),
 }
 

@@ -16,7 +16,6 @@ const BYTES_MAX: u64 = 4_000_000_000;
 
 /// Why a recording cannot be used.
 #[derive(Debug, Error)]
-#[expect(missing_docs, reason = "the messages say it")]
 pub enum TraceError {
     #[error("the recording: {0}")]
     Read(String),

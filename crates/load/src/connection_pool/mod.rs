@@ -63,7 +63,6 @@ pub(crate) enum State<X> {
 /// The exchange on a connection.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Exchange<X> {
-    /// The exchange.
     pub due: DueExchange,
     /// When the connection took it: the timeout counts from here.
     pub begun_ns: u64,

@@ -11,16 +11,13 @@ use crate::client::{
 
 /// A protocol with one exchange at a time on a connection. Such a type is a [`Client`].
 pub(crate) trait PooledProtocol {
-    /// Its state of a connection.
     type Conn: ConnectionState;
     /// Its state of an exchange.
     type Own: Copy;
     /// What is wrong with exchanges that are in flight when the drain ends.
     const UNFINISHED: &'static str = "no complete response when the drain ended";
 
-    /// Its connections.
     fn pool(&self) -> &ConnectionPool<Self::Conn, Self::Own>;
-    /// Its connections.
     fn pool_mut(&mut self) -> &mut ConnectionPool<Self::Conn, Self::Own>;
     /// Begins an exchange on a free connection.
     fn begin(

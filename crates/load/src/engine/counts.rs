@@ -65,7 +65,6 @@ impl ExchangeCounts {
 /// Exchanges that waited for one cause.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Waits {
-    /// How many.
     pub count: u64,
     /// Total waiting time.
     pub total_ns: u64,
@@ -84,9 +83,7 @@ pub enum ArrivalKind {
 /// Exchanges of sessions, and sessions that ended.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct SessionTotals {
-    /// Exchanges of the window.
     pub window: ExchangeCounts,
-    /// All of them.
     pub all: ExchangeCounts,
     /// Sessions that ended in the window, whenever they began.
     pub ended_in_window: u64,
@@ -126,7 +123,6 @@ impl Statuses {
 /// Everything one worker counts.
 #[derive(Debug, Clone, Default)]
 pub struct WorkerCounts {
-    /// Of the window.
     pub window: ExchangeCounts,
     /// Of the whole load, warm-up and drain included.
     pub all: ExchangeCounts,
@@ -159,7 +155,6 @@ pub struct WorkerCounts {
 }
 
 impl WorkerCounts {
-    /// The exchanges of the window.
     #[must_use]
     pub fn exchanges_of_window(&self) -> &ExchangeCounts {
         match self.released {
@@ -168,7 +163,6 @@ impl WorkerCounts {
         }
     }
 
-    /// All exchanges.
     #[must_use]
     pub fn exchanges(&self) -> &ExchangeCounts {
         match self.released {

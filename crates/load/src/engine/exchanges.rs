@@ -11,13 +11,11 @@ pub struct Exchange {
     pub released_ns: u64,
     /// First byte of a response read in several pieces; 0 otherwise.
     pub first_ns: u64,
-    /// Request number.
     pub request: u16,
     /// Exchanges of the batch still in flight; 1 without batching.
     pub count: u32,
 }
 
-/// The slab.
 #[derive(Debug)]
 pub struct ExchangeSlab {
     slots: Vec<Option<Exchange>>,

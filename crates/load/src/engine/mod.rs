@@ -122,7 +122,6 @@ impl<C: Client> Engine<C> {
         }
     }
 
-    /// Opens the connections.
     pub fn open(&mut self, io: &mut impl ConnectionIo) {
         let Self { client, state } = self;
         client.start(&mut EngineOutlet { io, state });
@@ -139,7 +138,6 @@ impl<C: Client> Engine<C> {
         self.state.recorder.begin(start_ns);
     }
 
-    /// The recorder of exchanges.
     #[must_use]
     pub fn recorder(&self) -> &ExchangeRecorder {
         &self.state.recorder
@@ -232,7 +230,6 @@ impl<C: Client> Engine<C> {
         }
     }
 
-    /// A connection is open.
     pub fn connected(&mut self, conn: ConnId, opening: &Connected, io: &mut impl ConnectionIo) {
         let Self { client, state } = self;
         state.slot_opened(conn);

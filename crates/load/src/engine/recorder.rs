@@ -295,7 +295,6 @@ impl ExchangeRecorder {
         }
     }
 
-    /// Records an arrival of records.
     #[inline]
     pub fn records(&mut self, records: &RecordArrivals) {
         let window = self.window_start_ns..self.arrivals.window_end_ns();

@@ -14,9 +14,7 @@ pub enum RequestSelector {
         /// Random numbers.
         random: Random,
     },
-    /// In turn.
     InTurn {
-        /// The next one.
         next: u64,
         /// Distance to the one after it: the workers share the sequence.
         step: u64,

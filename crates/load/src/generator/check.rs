@@ -26,7 +26,6 @@ const SAMPLE_EVERY_NS_MIN: u64 = 10_000_000;
 
 /// Why a plan is invalid.
 #[derive(Debug, Error)]
-#[expect(missing_docs, reason = "the messages say it")]
 pub enum PlanError {
     #[error(
         "the load plan has version {found}, this agent reads version {FORMAT_VERSION}: use the same tare on both sides"
@@ -73,7 +72,6 @@ impl PlanError {
     }
 }
 
-/// Names of all protocols.
 fn known_protocols() -> String {
     let names: Vec<&str> = protocols::ALL.iter().map(|one| one.info.name).collect();
     names.join(", ")

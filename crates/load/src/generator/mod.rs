@@ -80,7 +80,6 @@ pub struct Outcome {
 
 /// Why a load could not be run.
 #[derive(Debug, Error)]
-#[expect(missing_docs, reason = "the messages say it")]
 pub enum LoadError {
     /// The plan is invalid.
     #[error(transparent)]
@@ -182,7 +181,6 @@ pub(crate) struct Launch<'a, 'o> {
 }
 
 impl Launch<'_, '_> {
-    /// Options of the client.
     pub fn options<O: ClientOptions>(&self) -> Result<O, PlanError> {
         let options = self.plan.load.client.options();
         options.map_err(PlanError::Invalid)

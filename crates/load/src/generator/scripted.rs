@@ -41,7 +41,6 @@ impl Session {
         })
     }
 
-    /// The session for one worker.
     pub(super) fn scripted(&self, worker: u32, workers: u32) -> SessionRequests {
         SessionRequests::new(SessionRequestsPlan {
             program: Arc::clone(&self.program),

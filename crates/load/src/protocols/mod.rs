@@ -42,7 +42,6 @@ macro_rules! protocol_counters {
 }
 pub(crate) use protocol_counters;
 
-/// All protocols.
 pub static ALL: [&Protocol; 9] = [
     &http1::PROTOCOL,
     &http2::PROTOCOL,
@@ -60,7 +59,6 @@ pub static ALL: [&Protocol; 9] = [
 pub struct Protocol {
     /// What planning knows of it.
     pub info: ProtocolInfo,
-    /// Its URL schemes.
     pub schemes: &'static [UrlScheme],
     /// JSON Schema of its options; `None`: it has none.
     pub options: Option<fn() -> Value>,
@@ -72,20 +70,17 @@ pub struct Protocol {
     pub(crate) sockets: SocketKind,
     /// When its connections are opened.
     pub(crate) connects: Connects,
-    /// Runs a load of it.
     pub(crate) run: fn(Launch<'_, '_>) -> Result<Outcome, LoadError>,
 }
 
 /// Flags of the command line for the options of a protocol.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Flags {
-    /// One for each option, with its name.
     OfOptions,
     /// Of the command line itself: with names that users of other tools know.
     Own,
 }
 
-/// A URL scheme.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct UrlScheme {
     /// Its name, before `://`.
@@ -94,7 +89,6 @@ pub struct UrlScheme {
     pub tls: UrlTls,
     /// Default port.
     pub port: Option<u16>,
-    /// Servers that a URL names.
     pub servers: UrlServers,
     /// How a URL with TLS is written, for messages.
     pub secured: Option<&'static str>,
@@ -103,18 +97,14 @@ pub struct UrlScheme {
 /// When TLS is used with a URL scheme.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum UrlTls {
-    /// Always.
     Always,
-    /// Never.
     Never,
     /// With `tls=true` or `ssl=true` in the query.
     ByQuery,
 }
 
-/// Servers that a URL names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum UrlServers {
-    /// One.
     One,
     /// A list, separated by commas, of which any one is enough.
     Several,
@@ -134,7 +124,6 @@ pub(crate) enum SocketKind {
 pub enum Security {
     /// Plaintext.
     Plain,
-    /// TLS.
     Tls,
 }
 
@@ -152,9 +141,7 @@ impl Security {
 /// When connections are opened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Connects {
-    /// Before the load.
     BeforeLoad,
-    /// For each exchange.
     PerExchange,
 }
 
@@ -190,7 +177,6 @@ impl UrlScheme {
     }
 }
 
-/// A protocol by its name.
 #[must_use]
 pub fn find(name: &str) -> Option<&'static Protocol> {
     ALL.into_iter().find(|protocol| protocol.info.name == name)
@@ -257,7 +243,6 @@ const fn without_options(
     }
 }
 
-/// Checks that a number is in a range.
 fn check_range<N: PartialOrd + std::fmt::Display>(
     what: &str,
     value: N,

@@ -27,10 +27,7 @@ pub enum DryRunStep {
         ns: u64,
     },
     /// It would fail.
-    Fails {
-        /// Why.
-        why: String,
-    },
+    Fails { why: String },
     /// The session would continue; the rest is not shown.
     GoesOn,
 }

@@ -10,7 +10,6 @@ use crate::template::{Filler, RenderContext, RenderError, Value};
 /// Operations between two requests at most: more is taken as an endless loop.
 const OPS_MAX: u32 = 100_000;
 
-/// State of a session.
 #[derive(Debug, Default)]
 pub struct SessionState {
     at: usize,

@@ -138,7 +138,6 @@ impl Program {
         Ok(compiler.program)
     }
 
-    /// Number of requests.
     #[must_use]
     pub fn requests(&self) -> usize {
         self.steps.len()

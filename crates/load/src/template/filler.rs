@@ -40,7 +40,6 @@ impl FillerStart {
         }
     }
 
-    /// The filler of one worker.
     pub(crate) fn filler(&self, worker: u32, workers: u32) -> Filler {
         let tables = Arc::clone(&self.tables);
         Filler::new(self.seed, (worker, workers), tables, self.cycles, self.now)
@@ -148,7 +147,6 @@ impl Filler {
         write_date(moment, format, escaping, out)
     }
 
-    /// All tables.
     #[must_use]
     pub fn tables(&self) -> &[Table] {
         &self.tables

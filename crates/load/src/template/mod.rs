@@ -24,7 +24,6 @@ pub use value::Value;
 
 /// Why a template cannot be compiled.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
-#[expect(missing_docs, reason = "the messages say it")]
 pub enum CompileError {
     /// A syntax error.
     #[error(transparent)]
@@ -43,7 +42,6 @@ pub enum CompileError {
 
 /// Why a template cannot be rendered now.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
-#[expect(missing_docs, reason = "the messages say it")]
 pub enum RenderError {
     #[error("variable {0:?} has no value: capture or set it before, or ask for it with if")]
     NoValue(Arc<str>),

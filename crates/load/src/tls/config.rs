@@ -20,7 +20,6 @@ use super::session_cache::SessionCache;
 
 /// Why the TLS configuration of a plan is not usable.
 #[derive(Debug, Error)]
-#[expect(missing_docs, reason = "the messages say it")]
 pub enum TlsError {
     /// Certificates or a key that cannot be used.
     #[error(transparent)]

@@ -35,7 +35,6 @@ pub enum TlsFailure {
 }
 
 impl TlsFailure {
-    /// The error class.
     #[must_use]
     pub fn class(self) -> ErrorClass {
         let of = ErrorClass::of;
@@ -169,7 +168,6 @@ impl fmt::Display for TlsFailure {
     }
 }
 
-/// Name and code of an alert.
 fn alert(code: u8) -> impl fmt::Display {
     struct Named(u8);
     impl fmt::Display for Named {

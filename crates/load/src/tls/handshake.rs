@@ -26,7 +26,6 @@ pub struct Handshake {
 
 /// A completed handshake.
 pub struct HandshakeResult {
-    /// The session.
     pub session: Session,
     /// Application data received together with the end of the handshake.
     pub early: Vec<u8>,

@@ -31,7 +31,6 @@ pub enum Content {
 }
 
 impl Content {
-    /// From its number on the wire.
     pub fn from_wire(number: u8) -> Option<Self> {
         match number {
             20 => Some(Content::ChangeCipherSpec),

@@ -62,9 +62,7 @@ pub struct WorkerPlan {
     pub open_over_ns: u64,
     /// Whether to spin before starts.
     pub spin: SpinRule,
-    /// Its scheduling.
     pub scheduling: SchedulingPolicy,
-    /// Number of its connections.
     pub connections: usize,
     /// Sockets of its connections.
     pub(crate) sockets: SocketKind,

@@ -16,16 +16,13 @@ const TABLES_OUT_MAX: usize = 64;
 /// Counter of datagrams that arrived at a full receive buffer.
 const DROPPED_BY_GENERATOR: &str = "datagrams-dropped-by-generator";
 
-/// One message of a worker.
 #[derive(Debug)]
 pub enum WorkerMessage {
     /// Its connections are open, or it gave up opening them.
     ConnectionsOpened(ConnectionsOpened),
     /// A table of observations, to be emptied and returned.
     Table {
-        /// Which worker.
         worker: usize,
-        /// The table.
         table: HistogramTable,
     },
     /// A sample has ended; its tables were sent before.
@@ -48,7 +45,6 @@ pub struct ConnectionsOpened {
 /// Sample of a worker.
 #[derive(Debug, Clone, Copy)]
 pub struct Tick {
-    /// Which worker.
     pub worker: usize,
     /// Index of the sample, from 0.
     pub number: u64,
@@ -69,9 +65,7 @@ pub struct Tick {
 /// Result of a worker.
 #[derive(Debug, Clone)]
 pub struct WorkerEnd {
-    /// Which worker.
     pub worker: usize,
-    /// Its counts.
     pub counts: WorkerCounts,
     /// What it used in the window.
     pub usage: Usage,

@@ -44,7 +44,6 @@ const SLEEP_NS_MIN: u64 = 1_000;
 /// A longer turn of a spin was not spun: the thread had no core for some of it. A turn takes under a microsecond.
 const TURN_NS_MAX: u64 = 20_000;
 
-/// An empty event.
 const EMPTY: epoll::Event = epoll::Event {
     flags: EventFlags::empty(),
     data: EventData::new_u64(0),

@@ -74,7 +74,6 @@ pub struct Sockets {
     reach: AddressPolicy,
     pub(super) kind: SocketKind,
     pub(super) tls: Option<TlsState>,
-    /// Bytes sent.
     pub bytes_sent: u64,
     /// Datagrams that closed sockets had no space for.
     dropped_datagrams: u64,

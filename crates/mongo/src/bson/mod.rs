@@ -21,7 +21,6 @@ pub const DEPTH_MAX: usize = 100;
 pub const DOCUMENT_BYTES_MAX: usize = 16 * 1024 * 1024;
 
 /// Type bytes (bsonspec.org).
-#[expect(missing_docs, reason = "the names are those of the specification")]
 pub mod kind {
     pub const DOUBLE: u8 = 0x01;
     pub const STRING: u8 = 0x02;

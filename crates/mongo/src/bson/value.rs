@@ -6,7 +6,6 @@ use super::{Doc, kind};
 
 /// A value, borrowed from its document.
 #[derive(Debug, Clone, Copy, PartialEq)]
-#[expect(missing_docs, reason = "the names are those of the specification")]
 pub enum Value<'a> {
     Double(f64),
     String(&'a str),
@@ -91,7 +90,6 @@ impl<'a> Value<'a> {
         }
     }
 
-    /// A string.
     #[must_use]
     pub fn as_str(&self) -> Option<&'a str> {
         match *self {
@@ -109,7 +107,6 @@ impl<'a> Value<'a> {
         }
     }
 
-    /// An array.
     #[must_use]
     pub fn as_array(&self) -> Option<Doc<'a>> {
         match *self {

@@ -68,7 +68,6 @@ impl Writer<'_> {
         self
     }
 
-    /// A string.
     pub fn str(&mut self, key: &str, text: &str) -> &mut Self {
         self.value(key, Value::String(text))
     }
@@ -107,7 +106,6 @@ impl Writer<'_> {
         self
     }
 
-    /// An array.
     pub fn array(&mut self, key: &str, write: impl FnOnce(&mut ArrayWriter<'_>)) -> &mut Self {
         document(self.key(kind::ARRAY, key), |writer| {
             write(&mut ArrayWriter {

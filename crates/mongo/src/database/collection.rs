@@ -49,7 +49,6 @@ impl Collection {
         self.indexes.len()
     }
 
-    /// All documents.
     pub(crate) fn documents(&self) -> impl Iterator<Item = Doc<'_>> {
         self.documents.values().map(|doc| Doc::trusted(doc))
     }

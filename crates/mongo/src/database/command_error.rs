@@ -8,7 +8,6 @@ macro_rules! codes {
     ($($name:ident = $number:literal,)*) => {
         /// Codes of MongoDB (src/mongo/base/error_codes.yml) that this database returns.
         #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-        #[expect(missing_docs, reason = "the names are MongoDB's")]
         pub enum Code { $($name,)* }
 
         impl Code {

@@ -91,7 +91,6 @@ impl IndexSpec {
         })
     }
 
-    /// The names of its fields.
     pub(crate) fn fields(&self) -> impl Iterator<Item = &str> {
         Doc::trusted(&self.pattern).iter().map(|(field, _)| field)
     }

@@ -60,13 +60,11 @@ impl Default for Limits {
 /// Context of a command: connection and time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Context {
-    /// Connection id.
     pub connection: i64,
     /// Milliseconds since 1970.
     pub now_ms: i64,
 }
 
-/// The outcome of a command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CommandOutcome {
     /// The kind of operation.

@@ -11,7 +11,6 @@ macro_rules! operations {
     ($($name:ident = $command:literal,)*) => {
         /// A kind of operation, for counters.
         #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-        #[expect(missing_docs, reason = "the names are MongoDB's")]
         pub enum Operation {
             $($name,)*
             /// Every other command, known or not.

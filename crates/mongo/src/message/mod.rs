@@ -19,7 +19,6 @@ pub const HEADER_BYTES: usize = 16;
 /// Largest message; MongoDB's `maxMessageSizeBytes`.
 pub const MESSAGE_BYTES_MAX: usize = 48_000_000;
 
-/// Opcodes.
 pub mod opcode {
     /// Reply to OP_QUERY.
     pub const REPLY: i32 = 1;
@@ -64,7 +63,6 @@ pub struct Header {
     pub request_id: i32,
     /// The id of the request; 0 in requests.
     pub response_to: i32,
-    /// The opcode.
     pub opcode: i32,
 }
 

@@ -56,7 +56,6 @@ impl<'a> Msg<'a> {
         })
     }
 
-    /// The document sequence of this name.
     #[must_use]
     pub fn sequence(&self, name: &str) -> Option<Documents<'a>> {
         let mut rest = self.sections;

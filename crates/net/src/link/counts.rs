@@ -15,16 +15,13 @@ pub struct Counts {
     pub back: DirectionCounts,
 }
 
-/// One direction.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DirectionCounts {
     /// Packets that entered, as they would be on a wire.
     pub entered_packets: u64,
-    /// Bytes of them.
     pub entered_bytes: u64,
     /// Packets handed to the other end.
     pub passed_packets: u64,
-    /// Bytes of them.
     pub passed_bytes: u64,
     /// Writes that it took: several packets of a stream cross as one piece.
     pub passed_pieces: u64,

@@ -54,7 +54,6 @@ pub enum LinkError {
         "cannot make the device {device}: {error}; network administration in the namespace is needed (root, or a user namespace that owns it)"
     )]
     NoDevice {
-        /// Its name.
         device: String,
         /// The kernel's error.
         error: io::Error,

@@ -21,15 +21,12 @@ pub struct LinkOrders {
     pub links: Vec<LinkOrder>,
 }
 
-/// One link.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LinkOrder {
-    /// Its name.
     pub name: String,
     /// The namespaces of its ends, a and b: `/proc/PID/ns/net`, or `/proc/self/fd/N` for an inherited descriptor.
     pub namespaces: [PathBuf; 2],
-    /// Its plan.
     pub plan: LinkPlan,
 }
 
@@ -57,9 +54,7 @@ pub enum LinkEvent {
 /// Counts of one link.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NamedCounts {
-    /// Its name.
     pub name: String,
-    /// Its counts.
     #[serde(flatten)]
     pub counts: Counts,
 }

@@ -92,7 +92,6 @@ impl Tun {
         (&self.file).read(buffer)
     }
 
-    /// Writes one piece.
     pub(super) fn write(&self, piece: &[u8]) -> io::Result<usize> {
         io::Write::write(&mut &self.file, piece)
     }

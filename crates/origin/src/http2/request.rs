@@ -20,7 +20,6 @@ const REMEMBERED_BYTES_MAX: usize = 1024;
 /// Limit of fields of one block.
 const FIELDS_MAX: usize = 256;
 
-/// A request.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Request {
     pub kind: RequestKind,

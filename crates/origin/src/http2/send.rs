@@ -29,7 +29,6 @@ enum Pushed {
     /// The connection's window is used up.
     NoWindow,
     More,
-    /// It was reset.
     Reset,
     /// Its headers have the time when they were sent: the output has to be sent now.
     Now,

@@ -53,7 +53,6 @@ pub enum SessionTickets {
     Off,
 }
 
-/// Versions of TLS.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum TlsVersions {
     /// 1.2 and 1.3.

@@ -27,7 +27,6 @@ pub enum EarlyStop {
     RateLost,
     /// More exchanges exceed the limit than the tail condition allows.
     TailLost {
-        /// The limit.
         limit_ns: f64,
         /// Lower bound of their number.
         late: u64,

@@ -40,16 +40,12 @@ impl Rules {
     }
 }
 
-/// One probe.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Probe {
-    /// Its rate.
     pub rate_per_s: f64,
-    /// Its verdict.
     pub verdict: ProbeVerdict,
 }
 
-/// The purpose of a probe.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ProbePurpose {
     /// No rate failed yet.
@@ -70,12 +66,7 @@ pub enum ProbePurpose {
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Step {
     /// Probe this rate.
-    Probe {
-        /// The rate.
-        rate_per_s: f64,
-        /// The purpose.
-        why: ProbePurpose,
-    },
+    Probe { rate_per_s: f64, why: ProbePurpose },
     /// The search has ended.
     Done(Answer),
 }

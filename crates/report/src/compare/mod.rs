@@ -25,7 +25,6 @@ pub use text::{markdown, terminal};
 /// What to do with runs that are not comparable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OnMismatch {
-    /// Refuse.
     Refuse,
     /// Compare, and list what differs.
     Compare,
@@ -34,7 +33,6 @@ pub enum OnMismatch {
 /// Why two runs are not compared.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 pub enum CompareError {
-    /// They are not comparable.
     #[error("the runs are not comparable: {}; with --force they are compared all the same, and the differences are yours to explain", .0.join("; "))]
     NotComparable(Vec<String>),
     /// They have no cell in common.
@@ -59,7 +57,6 @@ pub struct RunComparison {
     pub rows: Vec<Row>,
 }
 
-/// A run by name.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct RunName {
     /// Folder name.
@@ -73,13 +70,9 @@ pub struct RunName {
 /// One metric of one cell in both runs.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Row {
-    /// Level.
     pub level: String,
-    /// Arm.
     pub arm: String,
-    /// Metric.
     pub metric: Metric,
-    /// Unit.
     pub unit: Unit,
     /// Primary or descriptive.
     pub family: Family,
@@ -91,11 +84,8 @@ pub struct Row {
     pub ratio: Option<Interval>,
     /// Difference in the metric's unit.
     pub added: Option<Interval>,
-    /// Outcome.
     pub outcome: Outcome,
-    /// The ratio, as text.
     pub ratio_text: String,
-    /// The outcome, as text.
     pub outcome_text: String,
 }
 

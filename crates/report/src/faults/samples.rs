@@ -16,11 +16,9 @@ const SAMPLES_MAX: usize = 1 << 20;
 pub struct Sample {
     /// Its end, from the start of the warm-up.
     pub offset_ns: u64,
-    /// Its length.
     pub length_ns: u64,
     /// Successful exchanges.
     pub ok: u64,
-    /// Errors.
     pub errors: u64,
     /// Largest latency.
     pub slowest_ns: Option<u64>,

@@ -26,7 +26,6 @@ pub struct Clauses {
     cost: Vec<String>,
     /// Metrics that change by less than the margin, each with the margin.
     same: Vec<(String, String)>,
-    /// Undecided metrics.
     undecided: UndecidedMetrics,
     /// Sentence: one of the two arms was repeated far more often.
     repeats: Option<String>,

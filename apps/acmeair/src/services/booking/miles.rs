@@ -213,7 +213,6 @@ impl Miles {
         ]
     }
 
-    /// Writes the metrics.
     pub fn write(&self, page: &mut MetricsPage) {
         self.flight.write(page);
         self.customer.write(page);

@@ -12,7 +12,6 @@ pub const MESSAGE_BYTES_MAX: u32 = 64 << 20;
 
 /// Why the messages of a response are not the expected ones.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
-#[expect(missing_docs, reason = "the messages say it")]
 pub enum MessageError {
     #[error("the message is compressed (flag {flag}), which was not offered")]
     Compressed { flag: u8 },

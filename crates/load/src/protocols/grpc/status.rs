@@ -60,7 +60,6 @@ pub fn code_class(code: u16) -> ErrorClass {
 /// A status as text: code, name, and the server's message, percent-decoded.
 #[derive(Debug, Clone, Copy)]
 pub struct StatusText<'m> {
-    /// The code.
     pub code: u16,
     /// The message as sent.
     pub message: &'m [u8],

@@ -38,7 +38,6 @@ impl<P> ConnectionState for Conn<P> {
     }
 }
 
-/// The client.
 #[derive(Debug)]
 pub struct Http1Client<R: Requests = Arc<[Prepared]>> {
     requests: R,

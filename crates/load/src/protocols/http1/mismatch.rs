@@ -10,7 +10,6 @@ use crate::client::ErrorClass;
 
 /// Why a complete response is not the expected one.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
-#[expect(missing_docs, reason = "the messages say it")]
 pub enum ResponseMismatch {
     #[error("the server answered with status {0}")]
     Status(u16),
@@ -28,7 +27,6 @@ pub enum ResponseMismatch {
 
 /// Why a capture failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
-#[expect(missing_docs, reason = "the messages say it")]
 pub enum CaptureError {
     #[error("the answer does not have it; with `missing: unset` the session would go on")]
     Missing,

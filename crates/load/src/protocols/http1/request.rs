@@ -52,7 +52,6 @@ impl Expected {
 
 /// Why a request cannot be sent.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
-#[expect(missing_docs, reason = "the messages say it")]
 pub enum RequestError {
     #[error("{0:?} is not an http method: use letters only, such as GET")]
     Method(String),

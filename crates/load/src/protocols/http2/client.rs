@@ -65,7 +65,6 @@ protocol_counters! {
 /// Receive windows that the client grants to the server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Windows {
-    /// Of each stream.
     pub stream_bytes: u32,
     /// Of each connection; not less than the 65,535 that every connection starts with.
     pub connection_bytes: u32,
@@ -92,7 +91,6 @@ pub struct QueuedExchange {
 /// Configuration of a client.
 #[derive(Debug)]
 pub struct Http2Plan<D: StreamProtocol> {
-    /// The requests.
     pub requests: Arc<[D::Request]>,
     /// The connections. The connect timeout includes the wait for the server's SETTINGS.
     pub connections: PoolConfig,

@@ -10,13 +10,11 @@ use super::hpack::HpackError;
 pub enum Scope {
     /// One stream: reset it, the others go on.
     Stream,
-    /// The connection.
     Connection,
 }
 
 /// A protocol error of the server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
-#[expect(missing_docs, reason = "the messages say it")]
 pub enum CodecError {
     #[error(
         "the server answers in http/1: it does not speak http/2 on this port; use http/1.1, or enable http/2 there"

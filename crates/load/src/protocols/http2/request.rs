@@ -16,7 +16,6 @@ use crate::protocols::http1::request::{
 pub struct Prepared {
     /// The header block. It does not depend on the state of a connection's dynamic table.
     pub block: Box<[u8]>,
-    /// The body.
     pub body: Box<[u8]>,
     /// Whether the response can have a body.
     pub kind: RequestKind,
@@ -26,7 +25,6 @@ pub struct Prepared {
 
 /// Why a request cannot be sent.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
-#[expect(missing_docs, reason = "the messages say it")]
 pub enum RequestError {
     /// An error that any version of HTTP has.
     #[error(transparent)]

@@ -25,7 +25,6 @@ pub struct Outgoing<'r> {
 /// A complete response whose length was checked.
 #[derive(Debug, Clone, Copy)]
 pub struct HttpResponse<'a> {
-    /// Its status.
     pub status: u16,
     /// The header section.
     pub head: FieldSection,

@@ -37,7 +37,6 @@ fn kebab_case(name: &str) -> String {
 pub enum RetryAction {
     /// Refresh metadata, then retry.
     Refresh,
-    /// Retry.
     Retry,
     /// Not retriable.
     GiveUp,

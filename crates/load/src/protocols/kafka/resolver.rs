@@ -8,7 +8,6 @@ use std::sync::{Arc, Mutex, PoisonError};
 /// The state of a lookup.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Lookup {
-    /// Its address.
     Address(IpAddr),
     /// The lookup is under way: ask again.
     Pending,

@@ -11,7 +11,6 @@ use crate::client::ErrorClass;
 /// MongoDB's error code DuplicateKey.
 const DUPLICATE_KEY: i64 = 11000;
 
-/// An error of a response, or in one.
 #[derive(Debug, Clone, Copy, PartialEq, Error)]
 pub(super) enum ResponseError<'a> {
     /// The server reports an error.

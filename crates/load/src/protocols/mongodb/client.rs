@@ -14,9 +14,7 @@ use crate::connection_pool::{ConnectionPool, ConnectionState, PoolConfig, Pooled
 pub struct MongodbPlan {
     /// The operations of the plan's requests.
     pub operations: Arc<[Operation]>,
-    /// Its connections.
     pub connections: PoolConfig,
-    /// Its documents.
     pub documents: Documents,
 }
 

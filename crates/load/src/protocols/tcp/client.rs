@@ -38,7 +38,6 @@ impl ConnectionState for Conn {
 pub struct Transfer {
     /// Bytes that the kernel has not accepted yet.
     pub unsent_bytes: u64,
-    /// Bytes received.
     pub received_bytes: u64,
     /// Offset of the first byte of the response that differs from the pattern.
     pub wrong_at: Option<u64>,

@@ -10,7 +10,6 @@ use std::ptr::{self, NonNull};
 use std::slice;
 use std::sync::Arc;
 
-/// Bytes of a block.
 pub(in crate::link) const BLOCK_BYTES: usize = 1 << 18;
 
 /// Zeroed memory of its own. The kernel provides a page when it is first used.

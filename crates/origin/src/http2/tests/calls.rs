@@ -54,7 +54,6 @@ pub fn unary(stream: u32, message: &[u8]) -> Vec<u8> {
     call(stream, ECHO, message)
 }
 
-/// The messages of an answer.
 fn messages(answer: &Answer) -> Vec<Vec<u8>> {
     let (mut rest, mut messages) = (&answer.body[..], Vec::new());
     while let Some((prefix, behind)) = rest.split_first_chunk::<5>() {

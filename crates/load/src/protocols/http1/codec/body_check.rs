@@ -25,7 +25,6 @@ pub struct BodyProgress {
 
 /// Why a body is not the expected one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
-#[expect(missing_docs, reason = "the messages say it")]
 pub enum BodyMismatch {
     #[error("the body has {got_bytes} bytes instead of {expected_bytes}")]
     Length { expected_bytes: u64, got_bytes: u64 },

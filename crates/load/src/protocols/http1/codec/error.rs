@@ -6,7 +6,6 @@ use thiserror::Error;
 ///
 /// After any of these the boundary of the next response is unknown: close the connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
-#[expect(missing_docs, reason = "the messages say it")]
 pub enum CodecError {
     #[error("unsolicited bytes from the server; check its content-length")]
     UnexpectedBytes,

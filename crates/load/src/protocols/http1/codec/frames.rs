@@ -18,7 +18,6 @@ pub enum RequestKind {
 pub struct Limits {
     /// Bytes of one head, and of one trailer section.
     pub head_bytes_max: usize,
-    /// Bytes of one body.
     pub body_bytes_max: u64,
     /// Interim (1xx) responses before one final response.
     pub interim_max: u32,

@@ -56,7 +56,6 @@ pub(super) struct Watch {
 /// Which part of a head is kept.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Keep {
-    /// Nothing.
     #[default]
     Nothing,
     /// The value of this header.

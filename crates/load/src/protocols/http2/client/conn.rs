@@ -33,7 +33,6 @@ pub(super) const TABLE_BYTES_DEFAULT: u32 = 4096;
 pub enum State {
     /// Not connected.
     Closed,
-    /// Connecting.
     Connecting {
         /// When the attempt times out.
         deadline_ns: u64,

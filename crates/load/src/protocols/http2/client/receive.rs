@@ -20,7 +20,6 @@ const BODY_BYTES_MAX: u64 = 16 << 30;
 
 /// Context of the events of one read.
 pub struct EventContext<'a, D: StreamProtocol> {
-    /// All requests.
     pub requests: &'a [D::Request],
     /// The wait queue, for exchanges that the server did not process.
     pub waiting: &'a mut VecDeque<QueuedExchange>,

@@ -59,7 +59,6 @@ pub enum Event<'b> {
     SettingsAck,
     /// A complete header block.
     Headers {
-        /// Its stream.
         stream: u32,
         /// Whether it is the last of its stream.
         end: StreamEnd,
@@ -67,15 +66,9 @@ pub enum Event<'b> {
         section: FieldSection,
     },
     /// A header block with an invalid field.
-    InvalidHeaders {
-        /// Its stream.
-        stream: u32,
-        /// The error.
-        error: CodecError,
-    },
+    InvalidHeaders { stream: u32, error: CodecError },
     /// The next slice of a body; empty if only padding or the end arrived.
     Data {
-        /// Its stream.
         stream: u32,
         /// The bytes.
         slice: &'b [u8],
@@ -85,19 +78,13 @@ pub enum Event<'b> {
         end: StreamEnd,
     },
     /// RST_STREAM.
-    Reset {
-        /// The stream.
-        stream: u32,
-        /// The error code.
-        code: ErrorCode,
-    },
+    Reset { stream: u32, code: ErrorCode },
     /// A PING, to be acknowledged.
     Ping([u8; 8]),
     /// GOAWAY: streams above the last one were not processed.
     GoAway {
         /// The last stream processed.
         last_stream: u32,
-        /// The error code.
         code: ErrorCode,
     },
     /// More send window.
@@ -108,12 +95,7 @@ pub enum Event<'b> {
         increment: u32,
     },
     /// An error that ends one stream only.
-    StreamError {
-        /// The stream.
-        stream: u32,
-        /// The error.
-        error: CodecError,
-    },
+    StreamError { stream: u32, error: CodecError },
 }
 
 /// Whether a frame is the last of its stream.
@@ -121,7 +103,6 @@ pub enum Event<'b> {
 pub enum StreamEnd {
     /// More follows.
     Open,
-    /// It is the last.
     Last,
 }
 

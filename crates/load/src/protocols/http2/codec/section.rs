@@ -24,7 +24,6 @@ pub struct FieldSection {
     pub grpc_status: GrpcStatus,
 }
 
-/// A content type.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum ContentType {
     /// Not stated.
@@ -42,7 +41,6 @@ pub enum GrpcStatus {
     /// Not stated.
     #[default]
     Absent,
-    /// Its code.
     Code(u16),
     /// Stated, but not a number.
     Malformed,

@@ -46,7 +46,6 @@ pub(super) enum Purpose {
 /// Whether a request has a response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ExpectsResponse {
-    /// It has.
     Yes,
     /// It has none (`acks` 0): it is complete when it is written.
     No,

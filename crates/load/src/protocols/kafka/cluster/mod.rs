@@ -88,26 +88,20 @@ impl ClusterPlan {
 #[derive(Debug, Clone, PartialEq)]
 pub enum Event {
     /// A connection to a broker is ready for requests.
-    Opened {
-        /// Which broker.
-        broker: u32,
-    },
+    Opened { broker: u32 },
     /// A request failed: its connection was closed, or it timed out.
     Lost {
-        /// Which broker.
         broker: u32,
         /// The owner's token of the request.
         token: u32,
         /// When its first byte was written; `None`: none was, and the broker has not seen it.
         sent_ns: Option<u64>,
-        /// The error class.
         class: ErrorClass,
         /// The error message.
         why: Arc<str>,
     },
     /// A request that expects no response was written.
     Written {
-        /// Which broker.
         broker: u32,
         /// The owner's token of the request.
         token: u32,

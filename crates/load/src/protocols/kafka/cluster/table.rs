@@ -4,7 +4,6 @@ use tare_kafka::kafka_protocol::messages::metadata_response::MetadataResponseTop
 
 use crate::protocols::kafka::errors::ErrorCode;
 
-/// A partition.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Partition {
     /// The leader, by its index in the cluster layer; `None` while there is none.
@@ -13,10 +12,8 @@ pub struct Partition {
     pub epoch: i32,
 }
 
-/// A topic.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Topic {
-    /// Its name.
     pub name: String,
     /// The topic's error in the last metadata.
     pub error: ErrorCode,

@@ -5,10 +5,8 @@ use tare_kafka::fetch::{FetchLimits, FetchRequest, FetchScanner, PartitionToFetc
 use super::cursor::PartitionCursor;
 use crate::client::{DueExchange, ErrorClass, WaitCause};
 
-/// A fetch in flight.
 #[derive(Debug, Clone, Copy)]
 pub struct InFlightFetch {
-    /// Its exchange.
     pub due: DueExchange,
     /// Why it was not sent immediately.
     pub waited: Option<WaitCause>,
@@ -19,7 +17,6 @@ pub struct InFlightFetch {
 /// The first failure of a fetch.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FetchFailure {
-    /// The error class.
     pub class: ErrorClass,
     /// The error message.
     pub words: String,

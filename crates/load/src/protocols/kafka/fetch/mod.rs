@@ -61,9 +61,7 @@ const MS: u64 = 1_000_000;
 /// Configuration of a consumer.
 #[derive(Debug, Clone)]
 pub struct FetchPlan {
-    /// The cluster.
     pub cluster: ClusterPlan,
-    /// What is fetched.
     pub spec: FetchSpec,
     /// This worker's index, and the number of workers.
     pub worker: (u32, u32),

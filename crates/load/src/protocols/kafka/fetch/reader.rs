@@ -30,7 +30,6 @@ const UNPACKED_MAX_BYTES: usize = 32 << 20;
 protocol_counters! {
     /// Counters of a consumer.
     pub struct FetchCounts {
-        /// Batches.
         batches = "record-batches",
         /// Records, as reported to the engine.
         records = "records",

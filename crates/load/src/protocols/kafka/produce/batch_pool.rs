@@ -35,7 +35,6 @@ pub(super) struct Slot {
     topic: usize,
 }
 
-/// The pool.
 #[derive(Debug)]
 pub(super) struct BatchPool {
     slots: Vec<Slot>,

@@ -254,7 +254,6 @@ pub(super) fn murmur2(bytes: &[u8]) -> u32 {
     hash ^ (hash >> 15)
 }
 
-/// The partition of a key.
 #[inline]
 pub(super) fn partition_of(key: &[u8], partitions: usize) -> usize {
     (murmur2(key) & 0x7fff_ffff) as usize % partitions.max(1)

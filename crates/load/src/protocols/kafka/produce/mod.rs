@@ -57,9 +57,7 @@ pub const APIS: &[Api] = &[
 /// Configuration of a producer.
 #[derive(Debug)]
 pub struct ProducePlan {
-    /// The cluster.
     pub cluster: ClusterPlan,
-    /// What is produced.
     pub spec: ProduceSpec,
     /// Contents of the records, for each of the cluster's topics.
     pub contents: Vec<Contents>,

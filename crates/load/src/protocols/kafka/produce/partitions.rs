@@ -11,7 +11,6 @@ use crate::client::Outlet;
 /// Limit of gaps among acknowledged records; each is a batch that failed.
 const GAPS_MAX: usize = 1 << 16;
 
-/// A partition.
 #[derive(Debug)]
 pub(super) struct Partition {
     /// Index of its topic.
