@@ -184,23 +184,49 @@ fn crate_arrows_never_turn_back() {
 /// counters and in the report.
 #[test]
 fn a_counter_is_counted_listed_and_shown_in_a_file_each() {
-    let uses = |path: &PathBuf| {
-        let text = fs::read_to_string(path).unwrap();
-        text.contains("timestamps_before_send")
-    };
-    let sources = rust_files().into_iter().filter(uses).map(|path| {
-        let name = path.strip_prefix(root()).unwrap();
-        name.display().to_string()
-    });
-    let product: Vec<_> = sources
-        .filter(|name| name.contains("/src/") && !name.ends_with("tests.rs"))
-        .collect();
+    let mut product = files_that_name("none", &["timestamps_before_send"]);
+    product.retain(|name| !name.ends_with("tests.rs"));
     let places = [
         "crates/load/src/engine/recorder.rs",
         "crates/record/src/agent/counts.rs",
         "crates/report/src/tables/figures.rs",
     ];
     assert_eq!(product, places);
+}
+
+/// Product files outside of `own` that hold one of these texts.
+fn files_that_name(own: &str, texts: &[&str]) -> Vec<String> {
+    let names = rust_files().into_iter().filter_map(|path| {
+        let text = fs::read_to_string(&path).unwrap();
+        let name = path.strip_prefix(root()).unwrap().display().to_string();
+        let is_there = texts.iter().any(|one| text.contains(one));
+        (is_there && name.contains("/src/") && !name.starts_with(own)).then_some(name)
+    });
+    names.collect()
+}
+
+/// `study_summary` stands for all sections of the report, and CSV for all outputs.
+#[test]
+fn a_section_of_the_report_and_an_output_are_named_in_two_files_each() {
+    let section = files_that_name(
+        "crates/report/src/study_summary",
+        &["study_summary::table", "mod study_summary;"],
+    );
+    assert_eq!(
+        section,
+        ["crates/report/src/lib.rs", "crates/report/src/tables.rs"]
+    );
+    let output = files_that_name(
+        "crates/report/src/csv.rs",
+        &["tare_report::csv", "mod csv;"],
+    );
+    assert_eq!(
+        output,
+        [
+            "crates/cli/src/commands/report.rs",
+            "crates/report/src/lib.rs"
+        ]
+    );
 }
 
 #[test]
