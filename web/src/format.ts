@@ -77,6 +77,8 @@ export function scaleFor(unit: Unit, largest: Maybe): Scale {
       return { label: "MB/s", per: 1e6 };
     case "cpu-seconds-per1000":
       return { label: "CPU-s per 1000", per: 1 };
+    case "cores":
+      return { label: "cores", per: 1 };
   }
 }
 

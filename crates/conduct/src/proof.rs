@@ -70,12 +70,25 @@ pub fn prove(
         }
         set_edge(&mut proofs[first..], edge);
     }
+    proofs.extend(accepted_configurations(&arm.topology, &deltas));
     for ext_authz in &arm.topology.ext_authz {
         let first = proofs.len();
         proofs.extend(ext_authz::prove(arm, cell, ext_authz, sent, &deltas));
         set_edge(&mut proofs[first..], &ext_authz.edge);
     }
     proofs
+}
+
+/// Proofs that no proxy of a mesh has rejected a configuration since the start: it would go on with an older one, or none.
+fn accepted_configurations(topology: &Topology, deltas: &Deltas<'_>) -> Vec<Proof> {
+    const WHAT: &str = "config-rejections";
+    let since_start = deltas.since_start();
+    let control_plane = topology.mesh.iter().flat_map(|mesh| &mesh.control_plane);
+    let counted = control_plane
+        .filter_map(|instance| Some((instance, since_start.of(instance, WHAT, "")?)));
+    counted
+        .map(|(instance, rejected)| exactly(instance, WHAT, 0, Some(rejected)))
+        .collect()
 }
 
 fn set_edge(proofs: &mut [Proof], edge: &str) {

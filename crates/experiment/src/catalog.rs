@@ -1,12 +1,12 @@
 //! What experiments can use: directories of target and workload folders, and protocols. Later directories take precedence, so a
 //! user's folder replaces a built-in one.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use tare_record::protocol::Protocols;
 
-use crate::def::WorkloadDef;
+use crate::def::{MeshDef, WorkloadDef};
 use crate::document;
 use crate::problem::Problems;
 use crate::target::TargetDef;
@@ -14,6 +14,8 @@ use crate::yaml::{Mark, Node};
 
 /// File that makes a folder a target folder.
 pub const TARGET_FILE: &str = "target.yaml";
+/// File that makes a folder of targets a mesh.
+pub const MESH_FILE: &str = "mesh.yaml";
 
 /// Directories of target and workload folders, and the protocols of edges and loads.
 #[derive(Debug, Clone)]
@@ -68,6 +70,20 @@ impl Target {
             folder: folder.to_owned(),
         })
     }
+
+    /// Its further programs, each as a target: they are fetched, and chosen by the user, by names of their own.
+    pub fn programs(&self) -> impl Iterator<Item = Target> + '_ {
+        self.def.programs.iter().map(|(name, program)| Target {
+            def: TargetDef {
+                target: name.clone(),
+                get: program.get.clone(),
+                version: program.version.clone(),
+                programs: BTreeMap::new(),
+                ..self.def.clone()
+            },
+            folder: self.folder.clone(),
+        })
+    }
 }
 
 impl Catalog {
@@ -80,7 +96,48 @@ impl Catalog {
     /// Names of all targets.
     #[must_use]
     pub fn target_names(&self) -> Vec<String> {
-        names(&self.targets, TARGET_FILE)
+        names(&self.target_collections(), TARGET_FILE)
+    }
+
+    /// Names of all meshes.
+    #[must_use]
+    pub fn mesh_names(&self) -> Vec<String> {
+        names(&self.targets, MESH_FILE)
+    }
+
+    /// Whether there is a mesh of this name.
+    #[must_use]
+    pub fn is_mesh(&self, name: &str) -> bool {
+        find(&self.targets, name, MESH_FILE).is_some()
+    }
+
+    /// Reads a mesh; `None`: there is no such folder.
+    ///
+    /// # Errors
+    /// Problems of its file.
+    pub fn mesh(&self, name: &str) -> Result<Option<MeshDef>, Problems> {
+        let Some(path) = find(&self.targets, name, MESH_FILE) else {
+            return Ok(None);
+        };
+        let file = path.display().to_string();
+        let (def, root) = document::read::<MeshDef>(&file, &document::read_text(&path)?)?;
+        if def.mesh.0 != name {
+            let message = format!("the folder is called \"{name}\": write mesh: {name}");
+            return Err(Problems::one(&file, root.mark_at(&["mesh"]), message));
+        }
+        Ok(Some(def))
+    }
+
+    /// The target directories, and after each one the folders of meshes in it.
+    fn target_collections(&self) -> Vec<PathBuf> {
+        let mut all = Vec::new();
+        for directory in &self.targets {
+            all.push(directory.clone());
+            let one = std::slice::from_ref(directory);
+            let meshes = names(one, MESH_FILE).into_iter();
+            all.extend(meshes.map(|mesh| directory.join(mesh)));
+        }
+        all
     }
 
     /// Reads a workload; `None`: there is no such folder.
@@ -107,7 +164,7 @@ impl Catalog {
     /// # Errors
     /// Problems of its file.
     pub fn target(&self, name: &str) -> Result<Option<Target>, Problems> {
-        let file = find(&self.targets, name, TARGET_FILE);
+        let file = find(&self.target_collections(), name, TARGET_FILE);
         let folder = file.as_deref().and_then(Path::parent);
         folder.map(Target::load).transpose()
     }

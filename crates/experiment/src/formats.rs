@@ -3,7 +3,7 @@
 use tare_record::schemas::{SHAPES, Shape};
 
 use crate::clusters::ClustersDef;
-use crate::def::{ExperimentDef, WorkloadDef};
+use crate::def::{ExperimentDef, MeshDef, WorkloadDef};
 use crate::script::{RequestsDef, SessionDef};
 use crate::target::TargetDef;
 
@@ -15,6 +15,7 @@ const DEFINITIONS: &[Shape] = &[
     ),
     Shape::of::<WorkloadDef>("workload", "a workload folder's workload.yaml"),
     Shape::of::<TargetDef>("target", "a target folder's target.yaml"),
+    Shape::of::<MeshDef>("mesh", "mesh.yaml of a folder of targets that form a mesh"),
     Shape::of::<RequestsDef>(
         "requests",
         "a file of plain requests, `tare load --requests`",

@@ -34,11 +34,17 @@ pub struct TargetDef {
     pub get: Vec<Get>,
     /// How to find out its version. Without one there are no results.
     pub version: VersionDef,
+    /// Where to get its software, if that cannot be fetched: a sentence. Arms that need it are listed as not run where it is
+    /// missing.
+    pub missing: Option<String>,
+    /// Further programs that an instance needs. Templates see `programs.NAME`, the path.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub programs: BTreeMap<String, ProgramDef>,
     /// Roles that it can have in a test bed.
     #[schemars(length(min = 1))]
     pub roles: Vec<InstanceRole>,
-    /// Protocols that it supports on an edge: `tcp`, `http1`, `http2`, `grpc`, …
-    #[schemars(length(min = 1))]
+    /// Protocols that it supports on an edge: `tcp`, `http1`, `http2`, `grpc`, … Left out for a control plane.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub speaks: Vec<String>,
     /// Protocols that it forwards without counting operations, each with the reason, which reports show instead of zeros.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
@@ -60,6 +66,9 @@ pub struct TargetDef {
     /// How its own traffic is excluded from redirection. Default: group.
     #[serde(default)]
     pub exempt: ExemptBy,
+    /// Who sets the rules that redirect traffic to it. Default: tare.
+    #[serde(default)]
+    pub redirect_rules: RedirectRules,
     /// Settings that an experiment may change, with their defaults.
     #[serde(default)]
     pub settings: BTreeMap<String, SettingDef>,
@@ -113,6 +122,17 @@ pub enum RedirectPorts {
     PerDirection,
     /// One per edge, for a sidecar that cannot tell edges apart by original destination; other traffic goes to 15001 and 15006.
     PerEdge,
+}
+
+/// Who sets the rules that redirect a pod's traffic to a sidecar.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum RedirectRules {
+    /// Tare.
+    #[default]
+    Tare,
+    /// The target itself, by a command of `prepare`; templates see `redirect`, what the rules must leave out.
+    Own,
 }
 
 fn plaintext_only() -> Vec<Security> {
@@ -204,6 +224,17 @@ pub struct MavenDef {
     pub once: Vec<StepDef>,
 }
 
+/// A further program of a target.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ProgramDef {
+    /// Sources of the program, in order of preference.
+    #[schemars(length(min = 1))]
+    pub get: Vec<Get>,
+    /// How to find out its version.
+    pub version: VersionDef,
+}
+
 /// A program of a Go module; it gets the target's name.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -219,9 +250,15 @@ pub struct GoDef {
     /// Build tags.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tags: Vec<String>,
+    /// Values of string variables that the linker sets: `path/of/package.Variable` → text.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub variables: BTreeMap<String, String>,
     /// Files to write before the build: path in the module → content.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub files: BTreeMap<String, String>,
+    /// Files of the module to keep in the folder of the program, by their paths in the module.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub keep: Vec<String>,
 }
 
 /// How to find out the version of the software.

@@ -103,6 +103,29 @@ impl Node {
         self.entry(key).map(|entry| &entry.value)
     }
 
+    /// The value of a key for changes, if any.
+    pub fn get_mut(&mut self, key: &str) -> Option<&mut Node> {
+        let Value::Map(entries) = &mut self.value else {
+            return None;
+        };
+        let mut entries = entries.iter_mut();
+        Some(&mut entries.find(|entry| entry.key == key)?.value)
+    }
+
+    /// An empty map.
+    #[must_use]
+    pub fn map(mark: Mark) -> Node {
+        let value = Value::Map(Vec::new());
+        Node { mark, value }
+    }
+
+    /// A text.
+    #[must_use]
+    pub fn text_at(mark: Mark, text: &str) -> Node {
+        let value = Value::Text(text.to_owned());
+        Node { mark, value }
+    }
+
     /// The text, if the value is one.
     #[must_use]
     pub fn text(&self) -> Option<&str> {
@@ -162,10 +185,7 @@ impl Node {
                 entry.value.set(rest, key_mark, value);
                 return;
             }
-            let mut made = Node {
-                mark: key_mark,
-                value: Value::Map(Vec::new()),
-            };
+            let mut made = Node::map(key_mark);
             made.set(rest, key_mark, value);
             entries.push(Entry {
                 key: (*first).to_owned(),

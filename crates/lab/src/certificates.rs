@@ -13,7 +13,7 @@ use rcgen::{
 };
 
 use crate::LabError;
-use crate::render::Identity;
+use crate::render::{CaFiles, Identity};
 
 /// Validity starts this long ago: clocks in namespaces and containers may differ a little.
 const BACKDATED: Duration = Duration::from_secs(60 * 60);
@@ -41,7 +41,8 @@ impl Authority {
         let subject = format!("Tare run {run}");
         let make = || -> Result<_, rcgen::Error> {
             let mut params = params(&subject, Vec::new());
-            params.is_ca = IsCa::Ca(BasicConstraints::Constrained(0));
+            // One CA below it: that of a mesh.
+            params.is_ca = IsCa::Ca(BasicConstraints::Constrained(1));
             params.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign];
             let key = KeyPair::generate_for(&PKCS_ECDSA_P256_SHA256)?;
             CertifiedIssuer::self_signed(params, key)
@@ -95,6 +96,40 @@ impl Authority {
             uri,
             host: instance.to_owned(),
         })
+    }
+}
+
+impl Authority {
+    /// Issues the certificate of a CA, by which a control plane issues certificates to the proxies of its mesh, and writes it
+    /// into `folder` (readable by the owner only): `ca-cert.pem`, `ca-key.pem`, `root-cert.pem`, `cert-chain.pem`.
+    ///
+    /// # Errors
+    /// When it cannot be made or written.
+    pub fn issue_ca(&self, instance: &str, folder: &Path) -> Result<CaFiles, LabError> {
+        let make = || -> Result<_, rcgen::Error> {
+            let mut params = params(&format!("CA of {instance}"), Vec::new());
+            params.is_ca = IsCa::Ca(BasicConstraints::Constrained(0));
+            params.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign];
+            let key = KeyPair::generate_for(&PKCS_ECDSA_P256_SHA256)?;
+            let certificate = params.signed_by(&key, &self.issuer)?;
+            Ok((certificate.pem(), key.serialize_pem()))
+        };
+        let (certificate, key) = make().map_err(|error| refused(instance, &error))?;
+        let root = self.issuer.pem();
+        let chain = format!("{certificate}{root}");
+        Ok(CaFiles {
+            folder: folder.to_owned(),
+            certificate: write(folder, "ca-cert.pem", &certificate)?,
+            key: write(folder, "ca-key.pem", &key)?,
+            chain: write(folder, "cert-chain.pem", &chain)?,
+            root: write(folder, "root-cert.pem", &root)?,
+        })
+    }
+
+    /// The root certificate, as PEM.
+    #[must_use]
+    pub fn root_pem(&self) -> String {
+        self.issuer.pem()
     }
 }
 

@@ -22,14 +22,14 @@ use std::sync::{Arc, Mutex};
 use tare_record::load::AddressPolicy;
 use tare_record::plan::{Addressing, Limits};
 use tare_record::record::EnvironmentRecord;
-use tare_record::topology::{SiteLink, Topology};
+use tare_record::topology::{InstanceRole, SiteLink, Topology};
 
 use crate::certificates::Authority;
 use crate::doctor;
 use crate::environment::{Environment, TestBed, TestBedPlan};
 use crate::fetch::{Fetcher, Software};
 use crate::keeper::{self, CgroupLimits, Keeper, SharedKeeper, lock};
-use crate::targets::Targets;
+use crate::targets::{Target, Targets};
 use crate::{LabError, calibrate, process, render};
 pub use addresses::{Addresses, free_port};
 use pods::Network;
@@ -165,9 +165,11 @@ impl Local {
             let target = self.options.targets.get(&instance.target)?;
             let of_target = layout::Needs {
                 ports: target.def.ports.clone(),
+                programs: target.def.programs.keys().cloned().collect(),
                 instances: target.def.instances,
                 redirects: target.def.redirects,
                 exempt: target.def.exempt,
+                redirect_rules: target.def.redirect_rules,
             };
             needs.insert(instance.target.clone(), of_target);
         }
@@ -212,10 +214,14 @@ impl Environment for Local {
         progress: &mut dyn FnMut(&str),
     ) -> Result<(), LabError> {
         for name in targets.iter().filter(|name| *name != AGENT) {
-            if !self.software.contains_key(name) {
-                let target = self.options.targets.get(name)?;
-                let software = self.options.fetcher.provide(target, progress)?;
-                self.software.insert(name.clone(), software);
+            let target = self.options.targets.get(name)?;
+            let further: Vec<Target> = target.programs().collect();
+            for one in std::iter::once(target).chain(&further) {
+                let name = &one.def.target;
+                if !self.software.contains_key(name) {
+                    let software = self.options.fetcher.provide(one, progress)?;
+                    self.software.insert(name.clone(), software);
+                }
             }
         }
         Ok(())
@@ -316,12 +322,22 @@ impl Local {
         if let Some(memory) = &memory {
             make_folder(memory)?;
         }
+        if plan.topology.mesh.is_some() {
+            let file = folder.join(layout::ROOT_CERTIFICATE);
+            let what = format!("write {}", file.display());
+            std::fs::write(&file, self.authority.root_pem()).map_err(LabError::io(what))?;
+        }
         for context in &mut layout.contexts {
             make_folder(&context.dir)?;
             if let Some(memory) = &context.memory {
                 make_folder(memory)?;
             }
             context.identity = identities.remove(&context.name);
+            if context.role == InstanceRole::ControlPlane {
+                let keys = folder.join(format!("{}.ca", context.name));
+                make_folder(&keys)?;
+                context.ca = Some(self.authority.issue_ca(&context.name, &keys)?);
+            }
         }
         for (context, instance) in layout.contexts.iter().zip(plan.topology.parts()) {
             let target = self.options.targets.get(&instance.target)?;

@@ -22,7 +22,8 @@ use crate::probe::ReadinessProbe;
 use crate::targets::Target;
 
 pub use context::{
-    Advertise, Context, Exempt, Identity, Listen, Peer, RouteContext, Upstream, edge_id,
+    Advertise, CaFiles, Context, Exempt, Identity, Listen, MeshCaller, MeshContext, MeshGatewayRoute, MeshInstance,
+    MeshPort, MeshProxy, MeshService, Peer, RedirectExclusions, RouteContext, Upstream, edge_id,
 };
 pub use login::Login;
 use templates::Templates;
@@ -301,6 +302,23 @@ fn counters(
                     let extra = Value::from_pairs([("edge", route.id.clone())]);
                     from.pointer = templates.text_with(key, &from.pointer, &extra)?;
                     add(Some(&route.edge), CounterSource::Json(from));
+                }
+                continue;
+            }
+            CounterSource::Prometheus(from) if from.is_per_route() => {
+                for route in &context.routes {
+                    let route_value = Value::from_pairs([("route", Value::from(Serde(route)))]);
+                    let mut from = from.clone();
+                    from.url = text(&from.url)?;
+                    let mut applies = true;
+                    for value in from.only.values_mut() {
+                        let rendered = templates.text_with(key, value, &route_value)?;
+                        rendered.trim().clone_into(value);
+                        applies &= !value.is_empty();
+                    }
+                    if applies {
+                        add(Some(&route.edge), CounterSource::Prometheus(from));
+                    }
                 }
                 continue;
             }

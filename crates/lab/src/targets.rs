@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use tare_experiment::catalog::TARGET_FILE;
+use tare_experiment::catalog::{MESH_FILE, TARGET_FILE};
 pub use tare_experiment::catalog::Target;
 use tare_experiment::problem::hint;
 
@@ -23,17 +23,29 @@ impl Targets {
     pub fn load(builtin: &Path, extra: &[PathBuf]) -> Result<Targets, LabError> {
         let mut targets = Targets::default();
         for collection in std::iter::once(builtin).chain(extra.iter().map(PathBuf::as_path)) {
-            let unreadable = || format!("read the targets in {}", collection.display());
-            for entry in fs::read_dir(collection).map_err(LabError::io(unreadable()))? {
-                let folder = entry.map_err(LabError::io(unreadable()))?.path();
-                if folder.join(TARGET_FILE).is_file() {
-                    check_target(collection, &folder)?;
-                    let target = Target::load(&folder)?;
-                    targets.0.insert(target.def.target.clone(), target);
-                }
+            for mesh in targets.add(collection)? {
+                check_target(collection, &mesh)?;
+                targets.add(&mesh)?;
             }
         }
         Ok(targets)
+    }
+
+    /// Adds the targets of a folder; returns the folders of meshes in it.
+    fn add(&mut self, collection: &Path) -> Result<Vec<PathBuf>, LabError> {
+        let unreadable = || format!("read the targets in {}", collection.display());
+        let mut meshes = Vec::new();
+        for entry in fs::read_dir(collection).map_err(LabError::io(unreadable()))? {
+            let folder = entry.map_err(LabError::io(unreadable()))?.path();
+            if folder.join(TARGET_FILE).is_file() {
+                check_target(collection, &folder)?;
+                let target = Target::load(&folder)?;
+                self.0.insert(target.def.target.clone(), target);
+            } else if folder.join(MESH_FILE).is_file() {
+                meshes.push(folder);
+            }
+        }
+        Ok(meshes)
     }
 
     /// A target by name.

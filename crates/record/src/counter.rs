@@ -72,7 +72,8 @@ pub struct PrometheusSource {
     /// Label whose value distinguishes series (a version, a cipher).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub label: Option<String>,
-    /// Labels that samples must have, with their values.
+    /// Labels that samples must have, with their values. A value may be a template with `route`: the counter is then read once per
+    /// route, and not for routes for which a value is empty.
     #[serde(default, rename = "where", skip_serializing_if = "BTreeMap::is_empty")]
     pub only: BTreeMap<String, String>,
     /// Meaning of a missing metric. Default: unknown.
@@ -81,6 +82,14 @@ pub struct PrometheusSource {
     /// Whether reading the page increases the counter. Default: free.
     #[serde(default)]
     pub reading: ReadingCost,
+}
+
+impl PrometheusSource {
+    /// Whether it is read once per route.
+    #[must_use]
+    pub fn is_per_route(&self) -> bool {
+        self.only.values().any(|value| value.contains("{{") || value.contains("{%"))
+    }
 }
 
 /// Numbers in a JSON page.
@@ -189,6 +198,10 @@ pub const COUNTERS: &[(&str, &str)] = &[
     (
         "unknown-names",
         "connections that were refused since no edge has the server name they asked for",
+    ),
+    (
+        "config-rejections",
+        "configurations from this control plane that a proxy rejected",
     ),
     ("tls-handshakes", "TLS handshakes done as server"),
     ("tls-version", "the same, by version"),

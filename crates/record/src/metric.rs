@@ -83,6 +83,10 @@ metrics! {
     ProxyCpu: "CPU per 1000, busiest proxy", CpuSecondsPer1000;
     /// Peak resident memory of the largest proxy.
     ProxyMemory: "peak memory, largest proxy", Bytes;
+    /// Cores that the control plane of the mesh uses, on average over the window.
+    ControlPlaneCpu: "CPU, control plane", Cores;
+    /// Sum of the peak resident memory of the control plane's instances.
+    ControlPlaneMemory: "peak memory, control plane", Bytes;
 }
 
 /// Unit of a metric's value.
@@ -99,6 +103,8 @@ pub enum Unit {
     CpuSecondsPer1000,
     /// Bytes.
     Bytes,
+    /// CPU-seconds per second.
+    Cores,
 }
 
 impl Metric {
@@ -116,6 +122,8 @@ impl Metric {
             Metric::MeshCpu
                 | Metric::ProxyCpu
                 | Metric::ProxyMemory
+                | Metric::ControlPlaneCpu
+                | Metric::ControlPlaneMemory
                 | Metric::RecordsWritten
                 | Metric::BytesWritten
                 | Metric::RecordsRead

@@ -28,6 +28,9 @@ pub struct Topology {
     /// External parts: routes lead there, nothing is started.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub external: Vec<External>,
+    /// Mesh whose control plane configures proxies of the arm.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mesh: Option<Mesh>,
 }
 
 impl Topology {
@@ -51,6 +54,24 @@ pub struct ExtAuthz {
     pub share_setting: Option<String>,
     /// Share of requests (0 to 1), unless a cell varies that setting.
     pub share: f64,
+}
+
+/// A mesh: a control plane and the proxies that get their configuration from it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Mesh {
+    /// Name of the mesh: `istio`.
+    pub name: String,
+    /// Security between its proxies.
+    pub security: Security,
+    /// Host name of the control plane in the pods of its proxies.
+    pub host: String,
+    /// Instances of the control plane.
+    pub control_plane: Vec<String>,
+    /// Instances that only the control plane needs.
+    pub support: Vec<String>,
+    /// Instances of its proxies.
+    pub proxies: Vec<String>,
 }
 
 /// A pod: processes with a common address, as in Kubernetes.
@@ -100,13 +121,29 @@ pub enum InstanceRole {
     Sni,
     /// A proxy in front of a part.
     Ingress,
+    /// A program that configures the proxies of a mesh.
+    ControlPlane,
+    /// A program of Tare that replaces a part of a mesh's usual surroundings. It is in no sum.
+    Support,
 }
 
 impl InstanceRole {
     /// Whether it forwards traffic of others.
     #[must_use]
     pub fn is_proxy(self) -> bool {
-        !matches!(self, InstanceRole::App | InstanceRole::Agent)
+        matches!(
+            self,
+            InstanceRole::Sidecar
+                | InstanceRole::Gateway
+                | InstanceRole::Sni
+                | InstanceRole::Ingress
+        )
+    }
+
+    /// Whether it carries no traffic of the workload.
+    #[must_use]
+    pub fn is_mesh(self) -> bool {
+        matches!(self, InstanceRole::ControlPlane | InstanceRole::Support)
     }
 }
 

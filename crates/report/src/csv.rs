@@ -104,6 +104,7 @@ fn unit(unit: Unit) -> &'static str {
         Unit::PerSecond => "per s",
         Unit::BytesPerSecond => "bytes per s",
         Unit::CpuSecondsPer1000 => "CPU-s per 1000",
+        Unit::Cores => "cores",
         Unit::Bytes => "bytes",
     }
 }

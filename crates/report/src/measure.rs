@@ -108,19 +108,34 @@ fn record_metric(record: &TrialRecord, metric: Metric) -> Option<MaybeLowerBound
         Metric::ProxyMemory => {
             largest(proxies(record).map(|part| part.rss_peak_bytes)).map(|bytes| bytes as f64)
         }
+        Metric::ControlPlaneCpu => control_plane_cores(record),
+        Metric::ControlPlaneMemory => {
+            total(control_plane(record).map(|part| part.rss_peak_bytes)).map(|bytes| bytes as f64)
+        }
         _ => None,
     }
     .map(MaybeLowerBound::exact)
 }
 
-/// Whether an instance is under test: not an agent, a link or the conductor.
+/// Whether an instance is under test: not an agent, a link, the conductor, or a program that supports a mesh.
 pub fn is_under_test(part: &PartUsage) -> bool {
-    !["agent", "link", "conductor"].contains(&part.role.as_str())
+    !["agent", "link", "conductor", "support"].contains(&part.role.as_str())
 }
 
-/// Proxies: instances under test that are not applications.
+/// Proxies: instances under test that are neither applications nor a control plane.
 fn proxies(record: &TrialRecord) -> impl Iterator<Item = &PartUsage> {
-    under_test(record).filter(|part| part.role != "app")
+    under_test(record).filter(|part| !["app", "control-plane"].contains(&part.role.as_str()))
+}
+
+fn control_plane(record: &TrialRecord) -> impl Iterator<Item = &PartUsage> {
+    under_test(record).filter(|part| part.role == "control-plane")
+}
+
+/// Cores that the control plane used in the window.
+fn control_plane_cores(record: &TrialRecord) -> Option<f64> {
+    let cpu_ns = total(control_plane(record).map(|part| part.cpu_ns))?;
+    let window_ns = record.machine.as_ref()?.window_ns;
+    (window_ns > 0).then(|| cpu_ns as f64 / window_ns as f64)
 }
 
 /// The largest of several amounts; `None` if there are none, one was not observed, or the largest is 0.

@@ -70,9 +70,12 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
                 names.iter().map(|name| targets.get(name)).collect();
             let named = named.map_err(classify_lab_error)?;
             for target in &named {
-                fetcher.provide(target, &mut |what| {
-                    say(format_args!("{}: {what}", target.def.target))
-                })?;
+                let further: Vec<Target> = target.programs().collect();
+                for one in std::iter::once(*target).chain(&further) {
+                    fetcher.provide(one, &mut |what| {
+                        say(format_args!("{}: {what}", one.def.target))
+                    })?;
+                }
             }
             named
         }

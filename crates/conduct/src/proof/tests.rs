@@ -58,6 +58,7 @@ pub(in crate::proof) fn arm(instances: Vec<Instance>, routes: Vec<Route>) -> Arm
             routes,
             ext_authz: Vec::new(),
             external: Vec::new(),
+            mesh: None,
         },
     }
 }
@@ -133,6 +134,7 @@ fn proofs_of(
         routes,
         ext_authz: Vec::new(),
         external: Vec::new(),
+        mesh: None,
     };
     let deltas = Deltas {
         before: &[],

@@ -65,6 +65,7 @@ pub fn plan() -> Plan {
             }],
             ext_authz: Vec::new(),
             external: Vec::new(),
+            mesh: None,
         },
         ..sample_arm()
     };
@@ -161,6 +162,7 @@ fn sample_arm() -> Arm {
             routes: Vec::new(),
             ext_authz: Vec::new(),
             external: Vec::new(),
+            mesh: None,
         },
     }
 }

@@ -8,7 +8,7 @@ use tare_record::name::{EdgePattern, ExcludeText, Name};
 use tare_record::plan::Subject;
 use tare_record::topology::{InstanceRole, Security, Settings};
 
-use super::OneOrSeveral;
+use super::{MeshUse, OneOrSeveral};
 
 /// One of the configurations that are compared. An arm without sidecars and hops has no proxies.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -23,6 +23,9 @@ pub struct ArmDef {
     pub subject: Option<SubjectDef>,
     /// Proxies in the pods of parts, at most one in each. A sidecar takes every edge of its part unless the edge is excluded.
     pub sidecars: Option<OneOrSeveral<SidecarDef>>,
+    /// Mesh with a control plane: `istio`, or `{use: istio, on: services, security: disable, settings: {…}}`. It has sidecars of
+    /// its own, so `sidecars` is left out.
+    pub mesh: Option<MeshUse>,
     /// Further proxies on single edges, in the order in which a call passes them: `{"*->database": [{hop: gateway, proxy:
     /// envoy}]}`.
     #[serde(default)]
@@ -144,7 +147,7 @@ pub struct HopDef {
     pub hop: HopRole,
     /// Name of the instance. Default: the role. Hops of one name are one process.
     pub name: Option<Name>,
-    /// Target of the proxy: the name of a target folder.
+    /// Target of the proxy: the name of a target folder, or of a mesh, whose gateway it then is.
     pub proxy: Name,
     /// Security of the connection into this hop: `plaintext` or `mtls`. Default: plaintext.
     pub security: Option<HopSecurity>,

@@ -9,11 +9,13 @@ use serde::{Deserialize, Serialize};
 mod arm;
 mod experiment;
 mod load;
+mod mesh;
 mod workload;
 
 pub use arm::*;
 pub use experiment::*;
 pub use load::*;
+pub use mesh::*;
 pub use workload::*;
 
 /// One, or a list.

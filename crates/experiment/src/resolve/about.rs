@@ -112,7 +112,11 @@ fn hops(scope: &mut Scope<'_>, topology: &Topology) -> Vec<String> {
             InstanceRole::Gateway => "gateway",
             InstanceRole::Sni => "SNI proxy",
             InstanceRole::Ingress => "ingress",
-            InstanceRole::App | InstanceRole::Agent | InstanceRole::Sidecar => continue,
+            InstanceRole::App
+            | InstanceRole::Agent
+            | InstanceRole::Sidecar
+            | InstanceRole::ControlPlane
+            | InstanceRole::Support => continue,
         };
         let title = &title_of(scope, &instance.target);
         let mut edges: Vec<String> = Vec::new();

@@ -12,6 +12,7 @@ mod faults;
 mod lacking;
 mod levels;
 mod load;
+mod mesh;
 mod pacing;
 mod prepare;
 mod published;
@@ -77,6 +78,8 @@ pub struct ResolveOptions {
     pub addressing: Option<Addressing>,
     /// Whether traffic can be redirected on this machine.
     pub redirection: Redirection,
+    /// Targets whose software is missing and cannot be fetched, each with where to get it.
+    pub absent: BTreeMap<String, String>,
     /// Addresses of external parts, by part.
     pub external: BTreeMap<String, Vec<String>>,
     /// Allowed addresses of external parts.
@@ -95,6 +98,7 @@ impl ResolveOptions {
             baseline_runs: None,
             addressing: None,
             redirection: Redirection::Possible,
+            absent: BTreeMap::new(),
             external: BTreeMap::new(),
             reach: AddressPolicy::Private,
         }
@@ -186,6 +190,7 @@ struct Scope<'a> {
     file: &'a str,
     form: Form,
     redirection: Redirection,
+    absent: BTreeMap<String, String>,
     /// External parts.
     external: Rc<Externals>,
     schema: &'a serde_json::Value,
@@ -257,13 +262,15 @@ fn in_form(
         file: &source.file,
         form: choices.form,
         redirection: choices.redirection.clone(),
+        absent: choices.absent.clone(),
         external: Rc::default(),
         schema,
         catalog,
         problems: Problems::default(),
         targets: BTreeMap::new(),
     };
-    let root = merge_quick(&mut scope, written, choices.form);
+    let mut root = merge_quick(&mut scope, written, choices.form);
+    mesh::expand(&mut scope, &mut root);
     let def: ExperimentDef = match document::fill(&source.file, schema, &root) {
         Ok(def) => def,
         Err(problems) => {
@@ -321,6 +328,7 @@ fn plan(
     let waterfall = waterfall::sequences(scope, input, &arms, compare);
     let mut notes = about::uncounted(scope, &arms, &routing::edges_of(folder));
     notes.extend(scope.external.notes());
+    notes.extend(mesh::notes(scope, &arms));
     let digest = digest(&source.text);
     Plan {
         version: FORMAT_VERSION,

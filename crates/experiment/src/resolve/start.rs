@@ -31,7 +31,9 @@ pub(super) fn in_start_order(drafts: &InstanceDrafts, routes: &[Route]) -> Vec<I
     sidecars_first(drafts, &mut next);
     let mut order: Vec<&str> = Vec::new();
     let mut seen: BTreeSet<&str> = BTreeSet::new();
-    for draft in &drafts.all {
+    // A mesh hands out configuration before its proxies start.
+    let of_mesh = drafts.all.iter().filter(|draft| draft.role.is_mesh());
+    for draft in of_mesh.chain(&drafts.all) {
         visit(&draft.name, &next, &mut seen, &mut order);
     }
     order

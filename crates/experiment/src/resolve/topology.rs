@@ -69,6 +69,7 @@ impl TopologyBuilder<'_, '_> {
         self.parts(&mut drafts);
         self.sidecars(&mut drafts);
         self.hops(&mut drafts);
+        let mesh = self.mesh(&mut drafts);
         self.instance_settings(&mut drafts);
         lacking::note(self.scope, (self.arm, self.node), self.edges, &mut drafts);
         let authz_drafts = ext_authz::drafts(self.scope, self.of_targets, self.node, &mut drafts);
@@ -83,6 +84,7 @@ impl TopologyBuilder<'_, '_> {
             routes,
             ext_authz,
             external: self.scope.external.all().cloned().collect(),
+            mesh,
         };
         Arm {
             name: self.arm.name.0.clone(),
@@ -95,10 +97,21 @@ impl TopologyBuilder<'_, '_> {
                 Some(subject) => subject.subject(),
                 None => Subject::singular(self.arm.name.0.clone()),
             },
-            requires: self.scope.redirection.needs(self.arm).or_else(|| {
-                let lacking = &drafts.lacking;
-                (!lacking.is_empty()).then(|| crate::problem::list(lacking))
-            }),
+            requires: self
+                .scope
+                .redirection
+                .needs(self.arm)
+                .or_else(|| {
+                    let lacking = &drafts.lacking;
+                    (!lacking.is_empty()).then(|| crate::problem::list(lacking))
+                })
+                .or_else(|| {
+                    let mut started = drafts.started();
+                    started.find_map(|draft| {
+                        let where_to_get = self.scope.absent.get(&draft.target)?;
+                        Some(format!("the software of {}: {where_to_get}", draft.target))
+                    })
+                }),
             excluded: self.excluded(),
             topology,
         }

@@ -88,7 +88,16 @@ impl TargetCheck<'_> {
     fn run(&mut self) {
         let def = self.def;
         for (index, get) in def.get.iter().enumerate() {
-            self.source(get, &index.to_string());
+            self.source(get, &["get", &index.to_string()]);
+        }
+        for (name, program) in &def.programs {
+            for (index, get) in program.get.iter().enumerate() {
+                self.source(get, &["programs", name, "get", &index.to_string()]);
+            }
+        }
+        if def.speaks.is_empty() && def.roles.iter().any(|role| !role.is_mesh()) {
+            let message = "it has no protocols: list them in `speaks`, or give it the role control-plane or support alone";
+            self.wrong(&["roles"], message);
         }
         self.steps(&def.prepare, &["prepare"]);
         self.limit(def.stop.grace, &["stop", "grace"]);
@@ -138,12 +147,12 @@ impl TargetCheck<'_> {
         }
     }
 
-    fn source(&mut self, get: &Get, index: &str) {
+    fn source(&mut self, get: &Get, place: &[&str]) {
         match get {
             Get::Pip(pip) => {
                 for (machine, sum) in &pip.sha256 {
                     if sum.len() != 64 || !sum.chars().all(|c| c.is_ascii_hexdigit()) {
-                        let path = ["get", index, "pip", "sha256", machine];
+                        let path = [place, &["pip", "sha256", machine.as_str()]].concat();
                         self.wrong(&path, "a SHA-256 has 64 hexadecimal digits");
                     }
                 }
@@ -152,7 +161,8 @@ impl TargetCheck<'_> {
                 for (key, all) in [("artifacts", &maven.artifacts), ("agents", &maven.agents)] {
                     for (at, coordinates) in all.iter().enumerate() {
                         if !names_archive(coordinates) {
-                            let path = ["get", index, "maven", key, &at.to_string()];
+                            let at = at.to_string();
+                            let path = [place, &["maven", key, at.as_str()]].concat();
                             let message = format!(
                                 "`{coordinates}` names no archive: write group:name:version, or group:name:version:classifier"
                             );
@@ -160,7 +170,7 @@ impl TargetCheck<'_> {
                         }
                     }
                 }
-                self.steps(&maven.once, &["get", index, "maven", "once"]);
+                self.steps(&maven.once, &[place, &["maven", "once"]].concat());
             }
             _ => {}
         }

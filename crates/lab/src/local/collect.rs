@@ -21,17 +21,18 @@ pub(crate) fn collect(
     into: &Path,
 ) -> Result<Vec<PathBuf>, LabError> {
     let mut copied = Vec::new();
-    copy_plain_files(folder, into, &|_| true, (None, &mut copied))?;
+    // A control plane has those of its proxies.
+    let logins: Vec<&Login> = rendered.iter().map(|one| &one.login).collect();
+    copy_plain_files(folder, into, &|_| true, (&logins, &mut copied))?;
     for one in rendered {
         let into = into.join(&one.instance);
         let is_log = |name: &str| Path::new(name).extension().is_some_and(|e| e == "log");
-        let login = Some(&one.login);
-        copy_plain_files(&one.dir, &into, &is_log, (login, &mut copied))?;
+        copy_plain_files(&one.dir, &into, &is_log, (&logins, &mut copied))?;
         for file in &one.files {
             copy_into(
                 &one.dir.join(&file.name),
                 &into.join(&file.name),
-                (login, &mut copied),
+                (&logins, &mut copied),
             )?;
         }
     }
@@ -42,7 +43,7 @@ fn copy_plain_files(
     from: &Path,
     into: &Path,
     wanted: &dyn Fn(&str) -> bool,
-    (login, copied): (Option<&Login>, &mut Vec<PathBuf>),
+    (logins, copied): (&[&Login], &mut Vec<PathBuf>),
 ) -> Result<(), LabError> {
     let entries = fs::read_dir(from).map_err(LabError::io(format!("read {}", from.display())))?;
     let mut files: Vec<PathBuf> = entries
@@ -56,7 +57,7 @@ fn copy_plain_files(
         let Some(name) = file.file_name() else {
             continue;
         };
-        copy_into(&file, &into.join(name), (login, &mut *copied))?;
+        copy_into(&file, &into.join(name), (logins, &mut *copied))?;
     }
     Ok(())
 }
@@ -64,7 +65,7 @@ fn copy_plain_files(
 fn copy_into(
     from: &Path,
     to: &Path,
-    (login, copied): (Option<&Login>, &mut Vec<PathBuf>),
+    (logins, copied): (&[&Login], &mut Vec<PathBuf>),
 ) -> Result<(), LabError> {
     if copied.len() >= FILES_MAX {
         return Ok(());
@@ -72,7 +73,7 @@ fn copy_into(
     if let Some(folder) = to.parent() {
         fs::create_dir_all(folder).map_err(LabError::io(format!("make {}", folder.display())))?;
     }
-    if copy(from, to, login)? == Copied::Yes {
+    if copy(from, to, logins)? == Copied::Yes {
         copied.push(to.to_owned());
     }
     Ok(())
@@ -85,7 +86,7 @@ enum Copied {
     Withheld,
 }
 
-fn copy(from: &Path, to: &Path, login: Option<&Login>) -> Result<Copied, LabError> {
+fn copy(from: &Path, to: &Path, logins: &[&Login]) -> Result<Copied, LabError> {
     let mut bytes = Vec::new();
     let file = File::open(from).map_err(LabError::io(format!("read {}", from.display())))?;
     let size = file.metadata().map(|meta| meta.len()).unwrap_or_default();
@@ -95,7 +96,7 @@ fn copy(from: &Path, to: &Path, login: Option<&Login>) -> Result<Copied, LabErro
     if bytes.windows(KEY_WORDS.len()).any(|part| part == KEY_WORDS) {
         return Ok(Copied::Withheld);
     }
-    if let Some(login) = login {
+    for login in logins {
         login.withhold(&mut bytes);
     }
     if size > FILE_BYTES_MAX {
@@ -127,7 +128,7 @@ mod tests {
         let login = Login::random().unwrap();
         let properties = format!("user=u\npassword={}\n", login.password);
         fs::write(from.join("with.properties"), properties).unwrap();
-        copy_plain_files(&from, &into, &|_| true, (Some(&login), &mut copied)).unwrap();
+        copy_plain_files(&from, &into, &|_| true, (&[&login], &mut copied)).unwrap();
         let names = ["long.log", "proxy.cfg", "with.properties"];
         assert_eq!(copied, names.map(|name| into.join(name)));
         let kept = fs::read_to_string(into.join("with.properties")).unwrap();

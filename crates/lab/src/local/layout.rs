@@ -1,6 +1,7 @@
 //! Assigns addresses, ports, certificates and redirect rules to the instances of a topology.
 
 mod captured;
+mod mesh;
 mod names;
 mod views;
 
@@ -8,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
 
-use tare_experiment::target::{ExemptBy, Instances, RedirectPorts};
+use tare_experiment::target::{ExemptBy, Instances, RedirectPorts, RedirectRules};
 use tare_net::capture::{Capture, Exemption};
 use tare_record::load::Endpoint;
 use tare_record::text::shown;
@@ -20,6 +21,7 @@ use crate::certificates::spiffe;
 use crate::environment::TestBedPlan;
 use crate::render::{Context, Listen, Login, Peer};
 
+pub(crate) use mesh::ROOT_CERTIFICATE;
 pub(crate) use names::{Names, hosts_file};
 
 /// Longest name; a file's name has at most 255 bytes.
@@ -55,11 +57,15 @@ pub(crate) struct LayoutInputs<'a> {
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Needs {
     pub ports: Vec<String>,
+    /// Names of its further programs.
+    pub programs: Vec<String>,
     pub instances: Instances,
     /// Ports to which redirected traffic is sent.
     pub redirects: RedirectPorts,
     /// How its own traffic can be recognised.
     pub exempt: ExemptBy,
+    /// Who sets the redirect rules.
+    pub redirect_rules: RedirectRules,
 }
 
 /// Whether traffic can be redirected.
@@ -107,7 +113,16 @@ pub(crate) fn compute(
     for instance in topology.parts() {
         contexts.push(context(plan, instance, &listeners, inputs)?);
     }
-    let names = names::names(topology, &listeners, &mut contexts, inputs.redirect)?;
+    let mut names = names::names(topology, &listeners, &mut contexts, inputs.redirect)?;
+    if let Some(mesh) = mesh::mesh(topology, &listeners, &contexts, (inputs.run, inputs.folder))? {
+        mesh::add_names(&mut names, &mesh);
+        for context in &mut contexts {
+            let is_proxy = mesh.proxies.iter().any(|proxy| proxy.name == context.name);
+            if is_proxy || context.role.is_mesh() {
+                context.mesh = Some(mesh.clone());
+            }
+        }
+    }
     let all = contexts.clone();
     for (index, context) in contexts.iter_mut().enumerate() {
         context.admin_socket = inputs.sockets.with_extension(format!("a{index}"));
@@ -127,8 +142,9 @@ pub(crate) fn compute(
         .filter(|instance| inputs.is_cluster(&instance.target))
         .map(|instance| instance.name.clone())
         .collect();
-    let captured = captured::captured(plan, &contexts, inputs.exemption)?;
+    let mut captured = captured::captured(plan, &contexts, inputs.exemption)?;
     captured::exempt(topology, &mut contexts, &captured, inputs)?;
+    captured::own_rules(topology, &mut contexts, &mut captured, inputs)?;
     Ok(Layout {
         contexts,
         identified,
@@ -407,6 +423,12 @@ fn context(
             "the target `{target}` was not provided before it was placed"
         ))
     })?;
+    let further = inputs.needs.get(&instance.target);
+    let further = further.map_or(&[][..], |needs| &needs.programs);
+    let programs = further
+        .iter()
+        .filter_map(|name| Some((name.clone(), inputs.programs.get(name)?.clone())))
+        .collect();
     let mut settings = plan
         .targets
         .get(&instance.target)
@@ -420,10 +442,14 @@ fn context(
         role: instance.role,
         pod: instance.pod.clone(),
         bin: program.clone(),
+        programs,
         log: dir.join(super::LOG),
         dir,
         memory: inputs.memory.map(|memory| memory.join(&instance.name)),
         exempt: None,
+        redirect: None,
+        mesh: None,
+        ca: None,
         ports,
         address,
         admin,

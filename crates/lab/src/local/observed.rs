@@ -109,5 +109,7 @@ pub(super) fn role_name(role: InstanceRole) -> &'static str {
         InstanceRole::Gateway => "gateway",
         InstanceRole::Sni => "sni",
         InstanceRole::Ingress => "ingress",
+        InstanceRole::ControlPlane => "control-plane",
+        InstanceRole::Support => "support",
     }
 }

@@ -277,6 +277,12 @@ impl TestBed for LocalTestBed {
             // not wait for each other.
             let context = &self.placed.layout.contexts[index];
             let is_app = context.role == InstanceRole::App;
+            // Proxies get their configuration from the control plane at their start.
+            if context.role.is_mesh() {
+                self.start_instance(index)?;
+                timer.wait_ready(self, index, waiting)?;
+                continue;
+            }
             let clustered = self.placed.layout.clustered.contains(&context.name);
             if is_app {
                 // Members of a cluster become ready together: none waits for another.

@@ -1,7 +1,7 @@
 //! Context of the templates: one instance with its addresses and the edges that pass through it.
 
 use std::collections::BTreeMap;
-use std::net::{IpAddr, SocketAddr};
+use std::net::{IpAddr, SocketAddr, SocketAddrV4};
 use std::path::PathBuf;
 
 use serde::Serialize;
@@ -23,6 +23,8 @@ pub struct Context {
     pub pod: String,
     /// Its program.
     pub bin: PathBuf,
+    /// Its further programs by name.
+    pub programs: BTreeMap<String, PathBuf>,
     /// Folder of the instance for rendered files, logs and sockets; exists.
     pub dir: PathBuf,
     /// File for its output (both streams).
@@ -43,6 +45,15 @@ pub struct Context {
     pub memory: Option<PathBuf>,
     /// How a sidecar with redirected traffic marks its own; `None`: its group identifies it.
     pub exempt: Option<Exempt>,
+    /// What the rules that redirect its traffic must leave out; only for a target that sets them itself.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub redirect: Option<RedirectExclusions>,
+    /// The mesh that it belongs to, as a proxy or as a part of the control plane.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mesh: Option<MeshContext>,
+    /// The CA of a control plane.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ca: Option<CaFiles>,
     /// Cores it may use; empty: all.
     pub cpus: Vec<u32>,
     /// All its settings, including defaults.
@@ -54,6 +65,139 @@ pub struct Context {
     pub routes: Vec<RouteContext>,
     /// Instances of the same target in the same part or hop, including itself, in the same order for all.
     pub peers: Vec<Peer>,
+}
+
+/// Files of a CA that issues certificates to the proxies of a mesh (PEM).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct CaFiles {
+    /// Folder of the files: `ca-cert.pem`, `ca-key.pem`, `cert-chain.pem`, `root-cert.pem`.
+    pub folder: PathBuf,
+    /// Its certificate.
+    pub certificate: PathBuf,
+    pub key: PathBuf,
+    /// Its certificate and the root's.
+    pub chain: PathBuf,
+    /// The root certificate, which proxies trust.
+    pub root: PathBuf,
+}
+
+/// What a sidecar's own redirect rules must leave out; ports and ranges are separated by commas.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct RedirectExclusions {
+    /// Destination ports, of either direction.
+    pub ports: String,
+    /// Ranges of destination addresses: `10.0.0.0/8`.
+    pub ranges: String,
+    /// Single destinations, each `address:port`.
+    pub servers: Vec<SocketAddrV4>,
+    /// Whether traffic to the pod is redirected.
+    pub inbound: bool,
+    /// Whether traffic of the pod is redirected.
+    pub outbound: bool,
+}
+
+/// A mesh: its control plane, its proxies, and the services that they call.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct MeshContext {
+    pub name: String,
+    /// Name of the run, for a namespace.
+    pub run: String,
+    /// `mtls` or `plaintext` between its proxies.
+    pub security: Security,
+    /// Host name of the control plane in the pods of its proxies.
+    pub host: String,
+    pub control_plane: Vec<MeshInstance>,
+    pub support: Vec<MeshInstance>,
+    pub proxies: Vec<MeshProxy>,
+    /// Called instances that proxies of the mesh lead to.
+    pub services: Vec<MeshService>,
+    /// Routes with a gateway of the mesh.
+    pub gateway_routes: Vec<MeshGatewayRoute>,
+    /// File with the root certificate, which its proxies trust.
+    pub root_certificate: PathBuf,
+}
+
+/// A member of the control plane.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct MeshInstance {
+    pub name: String,
+    pub address: IpAddr,
+    pub admin: SocketAddr,
+    pub ports: BTreeMap<String, u16>,
+}
+
+/// A proxy of a mesh.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct MeshProxy {
+    pub name: String,
+    pub role: InstanceRole,
+    pub pod: String,
+    pub address: IpAddr,
+    /// Name of the service account: that of its pod.
+    pub account: String,
+    /// Secret by which the control plane knows it.
+    pub token: String,
+}
+
+/// A called instance, and where it listens.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct MeshService {
+    pub name: String,
+    /// Name of its part, by which all its instances are called.
+    pub part: String,
+    /// Host name, if it is outside of the mesh.
+    pub host_name: Option<String>,
+    pub pod: String,
+    pub address: IpAddr,
+    /// Its sidecar of this mesh, if it has one.
+    pub sidecar: Option<String>,
+    pub ports: Vec<MeshPort>,
+}
+
+/// A port of a called instance: one edge.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct MeshPort {
+    pub port: u16,
+    pub protocol: String,
+    pub edge: String,
+    pub edge_security: Security,
+    /// Security of the segment to the called instance's sidecar.
+    pub security: Security,
+    /// Proxies of the mesh that call this port.
+    pub callers: Vec<MeshCaller>,
+}
+
+/// A proxy that calls a port.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct MeshCaller {
+    pub account: String,
+    pub role: InstanceRole,
+}
+
+/// A route through a gateway of the mesh.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct MeshGatewayRoute {
+    pub edge: String,
+    pub id: String,
+    /// Pod of the caller.
+    pub caller: String,
+    pub gateway: String,
+    /// Where the gateway listens for it.
+    pub address: IpAddr,
+    pub port: u16,
+    /// Security of the segment to the gateway.
+    pub security: Security,
+    pub service: String,
+    /// Host name of the called instance, if it is outside of the mesh.
+    pub host_name: Option<String>,
+    /// Where the called instance listens.
+    pub service_address: IpAddr,
+    pub service_port: u16,
+    /// What the gateway calls: the called instance, or a proxy before it.
+    pub next_address: IpAddr,
+    pub next_port: u16,
+    pub protocol: String,
+    pub edge_security: Security,
 }
 
 /// What is not redirected: packets with the mark, and connections from these source ports.

@@ -52,6 +52,8 @@ pub fn object(metric: Metric) -> &'static str {
         Metric::MeshCpu => "CPU of all proxies",
         Metric::ProxyCpu => "CPU of the busiest proxy",
         Metric::ProxyMemory => "memory of the largest proxy",
+        Metric::ControlPlaneCpu => "CPU of the control plane",
+        Metric::ControlPlaneMemory => "memory of the control plane",
         Metric::P90 | Metric::P99 | Metric::P999 => metric.label(),
     }
 }

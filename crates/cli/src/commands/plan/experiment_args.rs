@@ -1,13 +1,14 @@
 //! The arguments that `plan` and `run` share: the experiment, its form, and overrides.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use clap::builder::TypedValueParser;
+use tare_experiment::catalog::Catalog;
 use tare_experiment::find::Library;
 use tare_experiment::resolve::{Redirection, ResolveOptions, resolve};
-use tare_lab::fetch;
+use tare_lab::fetch::{self, Fetcher};
 use tare_record::plan::{Addressing, BaselineRuns, Form, Plan};
 use tare_record::topology::Interception;
 
@@ -113,7 +114,11 @@ impl ExperimentArgs {
         };
         let source = library.find(name).map_err(bad_input)?;
         let mut choices = self.choices()?;
-        let plan = resolve(&source, &library.catalog, &choices).map_err(bad_input)?;
+        let mut plan = resolve(&source, &library.catalog, &choices).map_err(bad_input)?;
+        choices.absent = absent(&plan, &library.catalog)?;
+        if !choices.absent.is_empty() {
+            plan = resolve(&source, &library.catalog, &choices).map_err(bad_input)?;
+        }
         if !redirects(&plan) {
             return Ok(plan);
         }
@@ -143,10 +148,31 @@ impl ExperimentArgs {
             baseline_runs: self.no_aa.then_some(BaselineRuns::Once),
             addressing: self.addressing,
             redirection: Redirection::Possible,
+            absent: BTreeMap::new(),
             external: external(&self.external)?,
             reach: self.allow_public_target.into(),
         })
     }
+}
+
+/// Targets of a plan whose software is missing and cannot be fetched, each with where to get it.
+fn absent(plan: &Plan, catalog: &Catalog) -> anyhow::Result<BTreeMap<String, String>> {
+    let mut absent = BTreeMap::new();
+    let instances = plan.arms.iter().flat_map(|arm| &arm.topology.instances);
+    let names: BTreeSet<&str> = instances.map(|instance| instance.target.as_str()).collect();
+    for name in names {
+        let Some(target) = catalog.target(name).map_err(bad_input)? else {
+            continue;
+        };
+        let Some(where_to_get) = &target.def.missing else {
+            continue;
+        };
+        // A program that the user has chosen and that does not work is an error, not a missing one.
+        if Fetcher::from_env()?.find(&target)?.is_none() {
+            absent.insert(name.to_owned(), where_to_get.clone());
+        }
+    }
+    Ok(absent)
 }
 
 /// Parses `PART=HOST:PORT,…` of --external.

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::{SocketAddr, SocketAddrV4};
 
-use tare_experiment::target::{ExemptBy, RedirectPorts};
+use tare_experiment::target::{ExemptBy, RedirectPorts, RedirectRules};
 use tare_net::capture::{
     Capture, Direction, Exemption, INBOUND_PORT, OUTBOUND_PORT, SIDECAR_MARK, SIDECAR_PORTS, Sent,
 };
@@ -13,7 +13,7 @@ use tare_record::topology::{Instance, Interception, Route, Topology};
 use super::{LayoutInputs, Needs, address_of, chain, find};
 use crate::LabError;
 use crate::environment::TestBedPlan;
-use crate::render::{Context, Exempt};
+use crate::render::{Context, Exempt, RedirectExclusions};
 
 /// Redirect rules of an arm.
 #[derive(Debug, Default)]
@@ -172,6 +172,37 @@ pub(super) fn exempt(
             mark: SIDECAR_MARK,
             first_port,
             last_port,
+        });
+    }
+    Ok(())
+}
+
+/// Hands the redirect rules of a pod over to its sidecar, where that sets them itself.
+pub(super) fn own_rules(
+    topology: &Topology,
+    contexts: &mut [Context],
+    captured: &mut Captured,
+    inputs: &LayoutInputs<'_>,
+) -> Result<(), LabError> {
+    for context in contexts {
+        if !captured.instances.contains(&context.name) {
+            continue;
+        }
+        let target = &find(topology, &context.name)?.target;
+        let own = |needs: &Needs| needs.redirect_rules == RedirectRules::Own;
+        if !inputs.needs.get(target).is_some_and(own) {
+            continue;
+        }
+        let Some(rules) = captured.pods.remove(&context.pod) else {
+            continue;
+        };
+        let list = |all: Vec<String>| all.join(",");
+        context.redirect = Some(RedirectExclusions {
+            ports: list(rules.ports.iter().map(u16::to_string).collect()),
+            ranges: list(rules.ranges.iter().cloned().collect()),
+            servers: rules.servers.iter().copied().collect(),
+            inbound: rules.directions.contains(&Direction::Inbound),
+            outbound: rules.directions.contains(&Direction::Outbound),
         });
     }
     Ok(())

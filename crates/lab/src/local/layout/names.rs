@@ -1,6 +1,6 @@
 //! Host names of parts outside of the mesh: sent by their callers, resolved in each pod.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::net::IpAddr;
 
@@ -10,8 +10,8 @@ use super::{Listeners, Redirect, find};
 use crate::LabError;
 use crate::render::Context;
 
-/// Pod → host name → addresses.
-pub(crate) type Names = BTreeMap<String, BTreeMap<String, BTreeSet<IpAddr>>>;
+/// Pod → host name → addresses, in the order in which they are tried.
+pub(crate) type Names = BTreeMap<String, BTreeMap<String, Vec<IpAddr>>>;
 
 /// Adds host names to the contexts; returns their addresses per pod: those of the caller's first hop.
 ///
@@ -36,7 +36,10 @@ pub(super) fn names(
         let pod = find(topology, &route.from)?.pod.clone();
         if let Some(first) = listeners.at(route, 1) {
             let known = names.entry(pod).or_default();
-            known.entry(host.clone()).or_default().insert(first.address);
+            let addresses = known.entry(host.clone()).or_default();
+            if !addresses.contains(&first.address) {
+                addresses.push(first.address);
+            }
         }
         let passing = contexts.iter_mut().flat_map(|context| &mut context.routes);
         for known in passing.filter(|known| known.edge == route.edge && known.host == route.to) {
@@ -62,7 +65,7 @@ fn refuse_routing_by_name(topology: &Topology, route: &Route, host: &str) -> Res
 }
 
 /// A pod's `/etc/hosts`.
-pub(crate) fn hosts_file(names: &BTreeMap<String, BTreeSet<IpAddr>>) -> String {
+pub(crate) fn hosts_file(names: &BTreeMap<String, Vec<IpAddr>>) -> String {
     let mut text = String::from("127.0.0.1 localhost\n");
     for (name, addresses) in names {
         for address in addresses {

@@ -1,0 +1,80 @@
+//! Definition of a mesh, and its use in an arm.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use tare_record::name::{ExcludeText, Name};
+use tare_record::topology::Settings;
+
+use super::PartSelector;
+
+/// A mesh: a folder of targets with a file `mesh.yaml`, which says what each of them is.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(extend("x-word" = "the mesh"))]
+pub struct MeshDef {
+    /// Name of the mesh, the name of its folder.
+    pub mesh: Name,
+    /// Name in texts: `Istio`.
+    pub title: String,
+    /// One line: what it is.
+    pub about: String,
+    /// Target of the control plane.
+    pub control_plane: Name,
+    /// Host name by which its proxies reach the control plane.
+    #[schemars(length(min = 1))]
+    pub host: String,
+    /// Targets that only the control plane needs, one instance each, started before it.
+    #[serde(default)]
+    pub support: Vec<Name>,
+    /// Target of its sidecars and gateways.
+    pub proxy: Name,
+    /// What results must say about it, sentences for the report.
+    #[serde(default)]
+    pub notes: Vec<String>,
+}
+
+/// A mesh in an arm: by name, with sidecars beside all parts, mTLS between them, and redirected traffic; or with what differs.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(untagged)]
+pub enum MeshUse {
+    /// By name.
+    Name(Name),
+    /// With what differs.
+    With(MeshWith),
+}
+
+/// A mesh with what differs from its defaults.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(extend("x-word" = "mesh"))]
+pub struct MeshWith {
+    /// Name of the mesh.
+    #[serde(rename = "use")]
+    pub name: Name,
+    /// Parts with a sidecar: a list of names, `services` or `all`. Default: all.
+    pub on: Option<PartSelector>,
+    /// Security between its proxies: `strict` (mTLS) or `disable` (plaintext). Default: strict.
+    pub security: Option<MeshSecurity>,
+    /// Instances of the control plane. Default: 1.
+    #[schemars(range(min = 1, max = 16))]
+    pub replicas: Option<u32>,
+    /// Traffic that bypasses the sidecars: edges (`*->database`), parts, ports (`port:9092`), address ranges (`10.0.0.0/8`).
+    #[serde(default)]
+    pub exclude: Vec<ExcludeText>,
+    /// Protocol that sidecars treat traffic as: the edge's own, or `tcp` (opaque bytes). Default: the edge's own.
+    #[serde(rename = "as")]
+    pub treat_as: Option<String>,
+    /// Settings of the mesh: those of its control plane and of its proxies.
+    #[serde(default)]
+    pub settings: Settings,
+}
+
+/// Security between the proxies of a mesh, in Istio's words.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum MeshSecurity {
+    /// mTLS, and nothing else is accepted.
+    Strict,
+    /// Plaintext.
+    Disable,
+}

@@ -1,0 +1,115 @@
+//! Meshes: their sidecars, gateways and control planes in an arm, and what is said about one that cannot be.
+
+use tare_record::plan::Form;
+use tare_record::topology::{InstanceRole, Interception, Security};
+
+use crate::bench::{changed, plan, resolved};
+
+const GOOD: &str = "\
+question: What does a mesh cost?
+workload: echo
+arms:
+  - name: direct
+  - name: meshed
+    mesh: istio
+load: {rate: 400, duration: 3s}
+";
+
+#[test]
+fn a_mesh_gives_every_part_a_sidecar_with_mtls_and_redirected_traffic() {
+    let topology = &resolved(GOOD, Form::Full).arms[1].topology;
+    let mesh = topology.mesh.as_ref().unwrap();
+    assert_eq!(mesh.name, "istio");
+    assert_eq!(mesh.security, Security::Mtls);
+    assert_eq!(mesh.control_plane, ["istiod"]);
+    assert_eq!(mesh.support, ["kubernetes-api"]);
+    assert_eq!(mesh.proxies, ["client-sidecar", "server-sidecar"]);
+    let [route] = topology.routes.as_slice() else {
+        panic!("{:?}", topology.routes);
+    };
+    let securities: Vec<Security> = route.segments.iter().map(|one| one.security).collect();
+    let (plain, mtls) = (Security::Plaintext, Security::Mtls);
+    assert_eq!(securities, [plain, mtls, plain]);
+    assert_eq!(route.segments[0].interception, Interception::Redirect);
+    assert_eq!(route.segments[1].interception, Interception::Redirect);
+}
+
+#[test]
+fn the_control_plane_starts_before_its_proxies_in_pods_of_its_own() {
+    let text = changed(GOOD, "mesh: istio", "mesh: {use: istio, replicas: 2}");
+    let topology = &resolved(&text, Form::Full).arms[1].topology;
+    let names: Vec<&str> = topology.instances.iter().map(|one| one.name.as_str()).collect();
+    let expected = ["kubernetes-api", "istiod-1", "istiod-2"];
+    assert_eq!(names[..3], expected);
+    for instance in &topology.instances[..3] {
+        assert_eq!(instance.pod, instance.name);
+        assert!(instance.role.is_mesh(), "{:?}", instance.role);
+    }
+    assert_eq!(topology.instances[1].role, InstanceRole::ControlPlane);
+}
+
+#[test]
+fn settings_of_a_mesh_reach_the_target_that_has_them() {
+    let with = "mesh: {use: istio, settings: {concurrency: 2, access_log: true}}";
+    let text = changed(GOOD, "mesh: istio", with);
+    let topology = &resolved(&text, Form::Full).arms[1].topology;
+    for instance in &topology.instances {
+        let has = |name: &str| instance.settings.contains_key(name);
+        let is_proxy = instance.role == InstanceRole::Sidecar;
+        let is_control_plane = instance.role == InstanceRole::ControlPlane;
+        assert_eq!(has("concurrency"), is_proxy, "{}", instance.name);
+        assert_eq!(has("access_log"), is_control_plane, "{}", instance.name);
+    }
+}
+
+#[test]
+fn a_mesh_without_security_is_plaintext_between_its_proxies() {
+    let text = changed(GOOD, "mesh: istio", "mesh: {use: istio, security: disable}");
+    let topology = &resolved(&text, Form::Full).arms[1].topology;
+    assert_eq!(topology.mesh.as_ref().unwrap().security, Security::Plaintext);
+    let mut segments = topology.routes.iter().flat_map(|route| &route.segments);
+    assert!(segments.all(|segment| segment.security == Security::Plaintext));
+}
+
+#[test]
+fn a_gateway_of_a_mesh_is_one_of_its_proxies() {
+    let with = "mesh: istio\n    via: {\"client->server\": [{hop: gateway, proxy: istio, security: mtls}]}";
+    let topology = &resolved(&changed(GOOD, "mesh: istio", with), Form::Full).arms[1].topology;
+    let proxies = &topology.mesh.as_ref().unwrap().proxies;
+    assert_eq!(proxies, &["client-sidecar", "server-sidecar", "gateway"]);
+    let mut instances = topology.instances.iter();
+    let gateway = instances.find(|one| one.name == "gateway").unwrap();
+    assert_eq!((gateway.target.as_str(), gateway.role), ("istio-proxy", InstanceRole::Gateway));
+}
+
+#[test]
+fn results_say_what_a_mesh_here_lacks_against_a_release() {
+    let notes = resolved(GOOD, Form::Full).notes;
+    assert!(notes.iter().any(|note| note.contains("istio.stats")), "{notes:?}");
+}
+
+#[test]
+fn what_a_mesh_cannot_be_is_refused_with_its_place() {
+    for (with, said) in [
+        ("mesh: istoi", "unknown mesh \"istoi\": did you mean \"istio\"?"),
+        (
+            "mesh: istio\n    sidecars: {on: all, proxy: envoy}",
+            "mesh istio has sidecars of its own: leave `sidecars` out",
+        ),
+        (
+            "mesh: {use: istio, settings: {acces_log: true}}",
+            "mesh istio has no setting \"acces_log\": did you mean \"access_log\"?",
+        ),
+        (
+            "via: {\"client->server\": [{hop: gateway, proxy: istio}]}",
+            "add `mesh: istio` to the arm",
+        ),
+        ("mesh: {use: istio, replicas: 0}", "replicas"),
+        ("mesh: {use: istio, settings: {concurrency: many}}", "concurrency"),
+    ] {
+        let text = changed(GOOD, "mesh: istio", with);
+        let message = plan(&text, Form::Full).unwrap_err().to_string();
+        assert!(message.contains(said), "{with}: {message}");
+        assert!(message.contains("case.yaml:"), "{message}");
+    }
+}
