@@ -264,7 +264,7 @@ impl<C: Client> Worker<C> {
         if self.io.sockets.remove(key) {
             self.problem = Some(why);
             self.abort_if_permanent(why);
-            self.engine.closed(key.conn, why, &mut self.io.sockets);
+            self.engine.on_closed(key.conn, why, &mut self.io.sockets);
         }
     }
 
@@ -287,7 +287,7 @@ impl<C: Client> Worker<C> {
                 Some(Ok(())) => {
                     if let Some(opening) = self.io.sockets.opening(key, None) {
                         self.engine
-                            .connected(key.conn, &opening, &mut self.io.sockets);
+                            .on_connected(key.conn, &opening, &mut self.io.sockets);
                     }
                 }
             }
@@ -310,7 +310,8 @@ impl<C: Client> Worker<C> {
     #[cold]
     fn flush(&mut self, key: SocketKey) {
         if let Some(at_ns) = self.io.sockets.flush(key) {
-            self.engine.wrote(key.conn, at_ns, &mut self.io.sockets);
+            self.engine
+                .on_write_started(key.conn, at_ns, &mut self.io.sockets);
         }
     }
 
@@ -338,7 +339,7 @@ impl<C: Client> Worker<C> {
             }
             let stamp = io.stamp(&received, written_ns);
             io.bytes_received += received.bytes as u64;
-            self.engine.bytes(
+            self.engine.on_bytes(
                 key.conn,
                 &io.buffer[..received.bytes],
                 stamp,

@@ -69,7 +69,7 @@ impl TlsState {
     }
 
     /// Sets the server name of a slot. For a host that cannot be in a certificate, the plan's name is used.
-    pub fn name(&mut self, conn: ConnId, host: &str) {
+    pub fn set_server_name(&mut self, conn: ConnId, host: &str) {
         match self.client.name_of(host) {
             Some(name) => self.named.insert(conn.0, name),
             None => self.named.remove(&conn.0),
@@ -314,21 +314,23 @@ impl<C: Client> Worker<C> {
             match io.sockets.open(key, &mut io.buffer[at..all])? {
                 TlsRead::Data { from, to, used } => {
                     let data = &io.buffer[at + from..at + to];
-                    self.engine.bytes(key.conn, data, stamp, &mut io.sockets);
+                    self.engine.on_bytes(key.conn, data, stamp, &mut io.sockets);
                     at += used;
                 }
                 TlsRead::Nothing { used, told } => {
                     if told == PostHandshake::Ticket {
-                        self.engine.resumable(key.conn, &mut io.sockets);
+                        self.engine.on_session_ticket(key.conn, &mut io.sockets);
                     }
                     at += used;
                 }
                 TlsRead::HandshakeDone { early } => {
                     let opening = io.sockets.opening(key, Some(stamp))?;
-                    self.engine.connected(key.conn, &opening, &mut io.sockets);
+                    self.engine
+                        .on_connected(key.conn, &opening, &mut io.sockets);
                     if !early.is_empty() {
                         io.sockets.live(key)?;
-                        self.engine.bytes(key.conn, &early, stamp, &mut io.sockets);
+                        self.engine
+                            .on_bytes(key.conn, &early, stamp, &mut io.sockets);
                     }
                     at = all;
                 }

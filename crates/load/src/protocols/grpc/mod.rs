@@ -25,7 +25,7 @@ use super::http2::codec::{ContentType, GrpcStatus};
 use super::http2::stream_protocol::{HttpResponse, Outgoing, StreamProtocol};
 use super::http2::{STREAMS, check_streams, client_of};
 use super::{Protocol, Security};
-use crate::client::{ErrorClass, Outcome, Status};
+use crate::client::{ErrorClass, ExchangeOutcome, Status};
 use crate::generator::{self, Launch, LoadError, prepare};
 
 /// gRPC calls over HTTP/2. A request's path is `/package.Service/Method` and its body the message (or several); the expected status
@@ -135,17 +135,17 @@ impl StreamProtocol for Grpc {
         call: &Call,
         messages: &Messages,
         answer: &HttpResponse<'_>,
-        tell: impl FnOnce(Outcome, &dyn Display),
+        tell: impl FnOnce(ExchangeOutcome, &dyn Display),
     ) {
         // A proxy may answer in plain HTTP: report its status rather than the missing gRPC fields.
         if answer.status != 200 {
             let example = format_args!("the server answered with http status {}", answer.status);
             let status_class = ResponseMismatch::Status(answer.status).class();
-            return tell(Outcome::Wrong(status_class), &example);
+            return tell(ExchangeOutcome::Failed(status_class), &example);
         }
         if answer.head.content_type != ContentType::Grpc {
             return tell(
-                Outcome::Wrong(CONTENT_TYPE),
+                ExchangeOutcome::Failed(CONTENT_TYPE),
                 &"the answer's content-type is not application/grpc",
             );
         }
@@ -154,13 +154,13 @@ impl StreamProtocol for Grpc {
             GrpcStatus::Code(code) => code,
             GrpcStatus::Absent => {
                 return tell(
-                    Outcome::Wrong(NO_STATUS),
+                    ExchangeOutcome::Failed(NO_STATUS),
                     &"the answer ends without a grpc-status",
                 );
             }
             GrpcStatus::Malformed => {
                 return tell(
-                    Outcome::Wrong(NO_STATUS),
+                    ExchangeOutcome::Failed(NO_STATUS),
                     &"the grpc-status is not a number",
                 );
             }
@@ -176,21 +176,23 @@ impl StreamProtocol for Grpc {
                 code,
                 message: answer.message,
             };
-            return tell(Outcome::Wrong(code_class(code)), &text);
+            return tell(ExchangeOutcome::Failed(code_class(code)), &text);
         }
         if code != 0 {
-            return tell(Outcome::Ok(Status::NONE), &"");
+            return tell(ExchangeOutcome::Ok(Status::NONE), &"");
         }
         match messages.finish(call.answers) {
-            Ok(()) => tell(Outcome::Ok(Status::NONE), &""),
+            Ok(()) => tell(ExchangeOutcome::Ok(Status::NONE), &""),
             Err(error @ MessageError::Body { .. }) => {
-                tell(Outcome::Wrong(ErrorClass::WRONG_BODY), &error)
+                tell(ExchangeOutcome::Failed(ErrorClass::WRONG_BODY), &error)
             }
-            Err(error @ MessageError::Count { .. }) => tell(Outcome::Wrong(MESSAGE_COUNT), &error),
+            Err(error @ MessageError::Count { .. }) => {
+                tell(ExchangeOutcome::Failed(MESSAGE_COUNT), &error)
+            }
             Err(error @ MessageError::Compressed { .. }) => {
-                tell(Outcome::Wrong(COMPRESSED), &error)
+                tell(ExchangeOutcome::Failed(COMPRESSED), &error)
             }
-            Err(error) => tell(Outcome::Wrong(ErrorClass::MALFORMED), &error),
+            Err(error) => tell(ExchangeOutcome::Failed(ErrorClass::MALFORMED), &error),
         }
     }
 }

@@ -6,7 +6,7 @@ use tare_record::load::MessagePace;
 
 use super::codec::FieldSection;
 use super::request::Prepared;
-use crate::client::{Outcome, Status};
+use crate::client::{ExchangeOutcome, Status};
 use crate::protocols::http1::codec::{BodyProgress, RequestKind};
 
 /// An encoded request.
@@ -70,7 +70,7 @@ pub trait StreamProtocol: Debug {
         request: &Self::Request,
         progress: &Self::Progress,
         answer: &HttpResponse<'_>,
-        tell: impl FnOnce(Outcome, &dyn Display),
+        tell: impl FnOnce(ExchangeOutcome, &dyn Display),
     );
 }
 
@@ -102,11 +102,11 @@ impl StreamProtocol for Http {
         request: &Prepared,
         progress: &BodyProgress,
         answer: &HttpResponse<'_>,
-        tell: impl FnOnce(Outcome, &dyn Display),
+        tell: impl FnOnce(ExchangeOutcome, &dyn Display),
     ) {
         match request.expected.judge(progress, answer.status) {
-            Ok(()) => tell(Outcome::Ok(Status::http(answer.status)), &""),
-            Err(mismatch) => tell(Outcome::Wrong(mismatch.class()), &mismatch),
+            Ok(()) => tell(ExchangeOutcome::Ok(Status::http(answer.status)), &""),
+            Err(mismatch) => tell(ExchangeOutcome::Failed(mismatch.class()), &mismatch),
         }
     }
 }

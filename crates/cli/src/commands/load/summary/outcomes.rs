@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use tare_load::Outcome;
 use tare_record::agent::{ErrorSource, LoadResult, OutcomeCount};
-use tare_record::shown::shown;
+use tare_record::escape::escape_line;
 use tare_report::quantity;
 use tare_report::terminal::wrap;
 
@@ -37,7 +37,7 @@ pub(super) fn outcomes(out: &mut SummaryWriter, outcome: &Outcome) {
         let bar = bar(seen.count, all, BAR_WIDTH);
         let line = format!(
             "  {:<18} {:>9} {:>8}  {latency}  {}",
-            shown(class),
+            escape_line(class),
             seen.count,
             quantity::percent(seen.count as f64 / all.max(1) as f64),
             out.paint.drawn(&bar),
@@ -48,7 +48,7 @@ pub(super) fn outcomes(out: &mut SummaryWriter, outcome: &Outcome) {
     for error in &result.connection_errors {
         out.plain(&format!(
             "  {:<18} {:>9}  (of connections)",
-            shown(&error.class),
+            escape_line(&error.class),
             error.count
         ));
         let seen = Seen {
@@ -92,7 +92,7 @@ fn blame(out: &mut SummaryWriter, seen: &Seen<'_>) {
     };
     let example = seen
         .example
-        .map_or_else(String::new, |example| format!(": {}", shown(example)));
+        .map_or_else(String::new, |example| format!(": {}", escape_line(example)));
     let words = out.paint.bad(&format!("fault of {whose}"));
     let words = wrap(&format!("    {words}{example}"), out.width, 4);
     out.plain(&words);
@@ -107,7 +107,7 @@ fn start_of(fingerprint: &str) -> &str {
 pub(super) fn opening(out: &mut SummaryWriter, outcome: &Outcome) {
     for tls in &outcome.result.tls {
         let seen = &tls.seen;
-        let part = |part: &Option<String>| shown(part.as_deref().unwrap_or(MISSING)).into_owned();
+        let part = |part: &Option<String>| escape_line(part.as_deref().unwrap_or(MISSING)).into_owned();
         let words = format!(
             "{} full and {} resumed handshakes: TLS {}, {}, group {}, ALPN {}, certificate {}",
             tls.full,

@@ -307,7 +307,7 @@ impl Cluster {
     fn retry_at(&mut self, at_ns: u64, out: &mut impl Outlet) {
         if at_ns < self.retry_ns {
             self.retry_ns = at_ns;
-            out.timer(RETRY, at_ns);
+            out.set_timer(RETRY, at_ns);
         }
     }
 

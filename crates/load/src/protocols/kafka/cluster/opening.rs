@@ -54,7 +54,7 @@ impl Cluster {
             connection.address = Some(address);
             connection.state = State::Connecting { deadline_ns };
             self.deadlines.watch(deadline_ns, out);
-            out.name(ConnId(at), &connection.host);
+            out.set_server_name(ConnId(at), &connection.host);
             out.connect(ConnId(at), address);
         }
     }

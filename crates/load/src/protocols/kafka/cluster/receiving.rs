@@ -12,7 +12,7 @@ use tare_kafka::kafka_protocol::protocol::Request;
 use super::Cluster;
 use super::connection::{self, BrokerConnection, ExpectsResponse, Purpose, State};
 use super::login;
-use crate::client::{Bound, ConnId, ErrorClass, Outlet};
+use crate::client::{ConnId, ErrorClass, Outlet, TimestampBound};
 use crate::protocols::kafka::frame_reader::{Frame, FramePart};
 use crate::protocols::kafka::versions::{METADATA, Versions};
 
@@ -30,7 +30,7 @@ pub struct BrokerResponse<'a> {
     /// When the request's first byte was written.
     pub sent_ns: u64,
     /// Whether its arrival time is exact or an upper bound.
-    pub bound: Bound,
+    pub bound: TimestampBound,
 }
 
 /// A response, or a piece of one.
@@ -58,7 +58,7 @@ pub struct Piece<'a> {
     /// When the request's first byte was written.
     pub sent_ns: u64,
     /// Whether its arrival time is exact or an upper bound.
-    pub bound: Bound,
+    pub bound: TimestampBound,
 }
 
 /// Limit of buffered incomplete responses, of all brokers together.
@@ -161,14 +161,18 @@ impl Cluster {
             self.recycle(at, frame);
             return settled.map(|()| None);
         };
-        let is_only = pending.bound == Bound::Exact && input.is_empty();
+        let is_only = pending.bound == TimestampBound::Exact && input.is_empty();
         Ok(Some(Received::BrokerResponse(BrokerResponse {
             broker: at,
             token,
             version,
             frame,
             sent_ns: pending.sent_ns.unwrap_or(pending.begun_ns),
-            bound: if is_only { Bound::Exact } else { Bound::Upper },
+            bound: if is_only {
+                TimestampBound::Exact
+            } else {
+                TimestampBound::Upper
+            },
         })))
     }
 
@@ -191,7 +195,7 @@ impl Cluster {
         let Purpose::Owner { token, .. } = pending.purpose else {
             return Err(ProtocolError::UnknownCorrelation(correlation));
         };
-        let is_only = pending.bound == Bound::Exact && input.is_empty();
+        let is_only = pending.bound == TimestampBound::Exact && input.is_empty();
         Ok(Some(Received::Piece(Piece {
             broker: at,
             token,
@@ -199,7 +203,11 @@ impl Cluster {
             bytes,
             left,
             sent_ns: pending.sent_ns.unwrap_or(pending.begun_ns),
-            bound: if is_only { Bound::Exact } else { Bound::Upper },
+            bound: if is_only {
+                TimestampBound::Exact
+            } else {
+                TimestampBound::Upper
+            },
         })))
     }
 

@@ -26,7 +26,9 @@ use self::reader::FetchReader;
 use super::cluster::{Cluster, ClusterPlan, Event, Piece, TIMER_OWNER};
 use super::versions::Api;
 use crate::arrivals::NEVER;
-use crate::client::{Done, DueExchange, Outcome, Outlet, Stamp, Status, TimerId, WaitCause};
+use crate::client::{
+    Completion, DueExchange, ExchangeOutcome, Outlet, Stamp, Status, TimerId, WaitCause,
+};
 
 /// The requests of a consumer.
 pub const APIS: [Api; 9] = [
@@ -326,7 +328,7 @@ impl Fetch {
         if let Some(frame_bytes) = piece.total_bytes {
             broker_fetch.scanner.begin(frame_bytes);
             if piece.left > 0 {
-                out.first_byte(in_flight.due.ticket, stamp.arrived_ns);
+                out.record_first_byte(in_flight.due.ticket, stamp.arrived_ns);
             }
         }
         let is_stale = in_flight.assignment != *assignment;
@@ -369,13 +371,13 @@ impl Fetch {
         let words = failure
             .as_ref()
             .map_or("", |failure| failure.words.as_str());
-        out.done(
+        out.complete(
             in_flight.due.ticket,
-            &Done {
+            &Completion {
                 outcome: failure
                     .as_ref()
-                    .map_or(Outcome::Ok(Status::NONE), |failure| {
-                        Outcome::Wrong(failure.class)
+                    .map_or(ExchangeOutcome::Ok(Status::NONE), |failure| {
+                        ExchangeOutcome::Failed(failure.class)
                     }),
                 sent_ns: Some(piece.sent_ns),
                 ended: stamp,
