@@ -16,7 +16,7 @@ use tare_stats::random::Random;
 use crate::agent_plans::MeasuredCost;
 use crate::durations::now_unix_us;
 use crate::error::{TrialError, is_infrastructure};
-use crate::event::{Enough, Event, Progress, TrialObserver, Watcher};
+use crate::event::{Event, StopDecision, TrialObserver, TrialProgress, Watcher};
 use crate::folder::{ENVIRONMENT, PLAN, RunFolder, STATE};
 use crate::order::{Slot, block_order, check_runnable};
 use crate::test_beds::{PlannedTrial, TestBeds};
@@ -25,7 +25,7 @@ use crate::{ConductError, capacity};
 
 /// Options of a run.
 #[derive(Debug, Clone)]
-pub struct Options {
+pub struct RunOptions {
     /// Folder that holds the runs.
     pub out: PathBuf,
     /// Name of the run's folder.
@@ -40,7 +40,7 @@ pub struct Options {
 
 /// How a run ended.
 #[derive(Debug)]
-pub struct Outcome {
+pub struct RunOutcome {
     /// The run folder.
     pub folder: PathBuf,
     /// Its final state.
@@ -56,12 +56,12 @@ pub struct Outcome {
 pub fn run(
     plan: &Plan,
     environment: &mut dyn Environment,
-    options: &Options,
+    options: &RunOptions,
     watcher: &mut dyn Watcher,
-) -> Result<Outcome, ConductError> {
+) -> Result<RunOutcome, ConductError> {
     check_runnable(plan)?;
     provide(plan, environment, watcher)?;
-    watcher.hear(&Event::Preparing("looking at this machine"));
+    watcher.on_event(&Event::Preparing("looking at this machine"));
     let described = environment.describe()?;
     let folder = RunFolder::create(&options.out, &options.name)?;
     folder.write(ENVIRONMENT, &described)?;
@@ -97,7 +97,7 @@ pub fn resume(
     times: Times,
     environment: &mut dyn Environment,
     watcher: &mut dyn Watcher,
-) -> Result<Outcome, ConductError> {
+) -> Result<RunOutcome, ConductError> {
     let folder = RunFolder::open(path)?;
     let plan = folder.plan()?;
     let mut state = folder.state()?;
@@ -142,7 +142,7 @@ fn provide(
         .collect();
     let targets: Vec<String> = targets.into_iter().collect();
     environment.provide(&targets, &mut |words| {
-        watcher.hear(&Event::Preparing(words));
+        watcher.on_event(&Event::Preparing(words));
     })?;
     arms().try_for_each(|arm| Ok(environment.resolve_external(&arm.topology)?))
 }
@@ -181,7 +181,7 @@ impl<'a> Conductor<'a> {
         }
     }
 
-    fn conduct(mut self, mut state: RunState) -> Result<Outcome, ConductError> {
+    fn conduct(mut self, mut state: RunState) -> Result<RunOutcome, ConductError> {
         self.folder.write(STATE, &state)?;
         self.records = self.folder.records()?;
         self.started_arms = self
@@ -210,7 +210,7 @@ impl<'a> Conductor<'a> {
         if self.plan.cells.iter().any(|cell| !cell.faults.is_empty()) {
             learned.trials.clear();
         }
-        Ok(Outcome {
+        Ok(RunOutcome {
             folder: self.folder.path().to_owned(),
             progress: state.state,
             times: learned,
@@ -226,7 +226,7 @@ impl<'a> Conductor<'a> {
         let blocks = self.plan.blocks;
         let slots = block_order(&self.plan, 1).len() as u32;
         let done = (1..=blocks.max).filter(|&b| self.is_complete(b)).count() as u32;
-        self.watcher.hear(&Event::Started {
+        self.watcher.on_event(&Event::Started {
             folder: self.folder.path(),
             trials: slots * blocks.max,
             done: slots * done,
@@ -237,7 +237,7 @@ impl<'a> Conductor<'a> {
                 if let BlockEnd::Interrupted = self.block(block)? {
                     return Ok((BlockEnd::Interrupted, None));
                 }
-                self.watcher.hear(&Event::BlockDone {
+                self.watcher.on_event(&Event::BlockDone {
                     folder: self.folder.path(),
                     block,
                     of: blocks.max,
@@ -246,7 +246,7 @@ impl<'a> Conductor<'a> {
             if blocks.until.is_some()
                 && block >= blocks.min
                 && block < blocks.max
-                && let Enough::Yes(reason) = self.watcher.enough(self.folder.path())
+                && let StopDecision::Stop(reason) = self.watcher.should_stop(self.folder.path())
             {
                 return Ok((BlockEnd::Complete, Some(reason)));
             }
@@ -318,14 +318,14 @@ impl<'a> Conductor<'a> {
         let begun = Instant::now();
         let beds_before = self.beds.durations.beds;
         let left = self.left(block, left_in_block);
-        let progress = Progress {
+        let progress = TrialProgress {
             block,
             blocks: self.plan.blocks.max,
             slot,
             attempt,
             left,
         };
-        self.watcher.hear(&Event::TrialStarted(&progress));
+        self.watcher.on_event(&Event::TrialStarted(&progress));
         match self.measure(&cell, slot, &path, &progress, &mut record)? {
             Trial::Interrupted => return Ok(None),
             Trial::Recorded => {}
@@ -338,7 +338,7 @@ impl<'a> Conductor<'a> {
         }
         record.took_ns = took.as_nanos() as u64;
         self.folder.write_record(&record)?;
-        self.watcher.hear(&Event::TrialDone(&record));
+        self.watcher.on_event(&Event::TrialDone(&record));
         let status = record.status.clone();
         if let TrialStatus::Failed { .. } = status {
             // The test bed may be broken: the next trial gets a new one.
@@ -366,7 +366,7 @@ impl<'a> Conductor<'a> {
         cell: &Cell,
         slot: &Slot,
         path: &std::path::Path,
-        progress: &Progress<'_>,
+        progress: &TrialProgress<'_>,
         record: &mut TrialRecord,
     ) -> Result<Trial, ConductError> {
         if self.watcher.interrupted() {
@@ -383,7 +383,7 @@ impl<'a> Conductor<'a> {
         let logs = self.folder.path().join("testbeds");
         let watcher = &mut *self.watcher;
         let mut waiting = |instance: &str, waited| {
-            watcher.hear(&Event::Starting(progress, instance, waited));
+            watcher.on_event(&Event::Starting(progress, instance, waited));
         };
         let started = self
             .beds
@@ -480,19 +480,20 @@ fn load_duration(cell: &Cell) -> Duration {
 /// Forwards the steps and samples of a trial to the watcher; without progress, the interruption alone.
 pub(crate) struct ForwardToWatcher<'a, 'p> {
     pub watcher: &'a mut dyn Watcher,
-    pub progress: Option<&'a Progress<'p>>,
+    pub progress: Option<&'a TrialProgress<'p>>,
 }
 
 impl TrialObserver for ForwardToWatcher<'_, '_> {
     fn step(&mut self, name: &str) {
         if let Some(progress) = self.progress {
-            self.watcher.hear(&Event::Step(progress, name));
+            self.watcher.on_event(&Event::Step(progress, name));
         }
     }
 
     fn sample(&mut self, role: &str, sample: &Sample) {
         if let Some(progress) = self.progress {
-            self.watcher.hear(&Event::Sampled(progress, role, sample));
+            self.watcher
+                .on_event(&Event::Sampled(progress, role, sample));
         }
     }
 

@@ -13,7 +13,7 @@ mod scripted;
 use std::time::Duration;
 
 use scripted::{Fate, Lab, Memory, plan};
-use tare_conduct::{Options, Outcome, RunFolder, block_order, resume, run};
+use tare_conduct::{RunFolder, RunOptions, RunOutcome, block_order, resume, run};
 use tare_experiment::estimate::Times;
 use tare_record::agent::LoadEnd;
 use tare_record::external::External;
@@ -39,8 +39,8 @@ fn bench(fates: &[Fate]) -> Bench {
 }
 
 impl Bench {
-    fn run(&mut self, plan: &Plan) -> Outcome {
-        let options = Options {
+    fn run(&mut self, plan: &Plan) -> RunOutcome {
+        let options = RunOptions {
             out: self.out.path().to_owned(),
             name: "test".into(),
             command: vec!["tare".into()],
@@ -50,7 +50,7 @@ impl Bench {
         run(plan, &mut self.lab, &options, &mut self.watcher).unwrap()
     }
 
-    fn records(&self, outcome: &Outcome) -> Vec<tare_record::record::TrialRecord> {
+    fn records(&self, outcome: &RunOutcome) -> Vec<tare_record::record::TrialRecord> {
         RunFolder::open(&outcome.folder).unwrap().records().unwrap()
     }
 }
@@ -121,7 +121,7 @@ fn what_cannot_be_proved_of_an_external_part_stands_in_every_record() {
 fn an_external_part_that_is_not_there_ends_a_run_before_it_begins() {
     let mut bench = bench(&[]);
     bench.lab.nowhere = true;
-    let options = Options {
+    let options = RunOptions {
         out: bench.out.path().join("runs"),
         name: "test".into(),
         command: vec!["tare".into()],
@@ -379,7 +379,7 @@ fn a_trial_whose_generator_got_no_turn_is_unfit_and_no_failure_of_the_target() {
 #[test]
 fn an_arm_that_never_comes_up_ends_the_run_before_anything_is_measured_with_it() {
     let mut bench = bench(&[Fate::NoStart]);
-    let options = Options {
+    let options = RunOptions {
         out: bench.out.path().to_owned(),
         name: "test".into(),
         command: Vec::new(),
@@ -545,7 +545,7 @@ fn a_level_beyond_what_is_carried_is_left_out_before_the_first_block() {
 
     // What is known is not measured again, and a level below it stays.
     let mut second = bench(&[]);
-    let options = Options {
+    let options = RunOptions {
         out: second.out.path().to_owned(),
         name: "test".into(),
         command: Vec::new(),
@@ -573,7 +573,7 @@ fn without_the_baseline_or_with_nothing_but_it_there_is_nothing_to_compare() {
         let mut plan = plan();
         plan.arms[lacking].requires = Some("what is not here".into());
         let mut bench = bench(&[]);
-        let options = Options {
+        let options = RunOptions {
             out: bench.out.path().to_owned(),
             name: "test".into(),
             command: Vec::new(),

@@ -303,8 +303,8 @@ impl Local {
             external: &external,
         };
         let mut layout = layout::compute(plan, &mut inputs)?;
-        for (pod, capture) in &layout.captures {
-            pods.capture(pod, capture)?;
+        for (pod, rules) in &layout.redirects {
+            pods.redirect(pod, rules)?;
         }
         for (pod, names) in &layout.names {
             let file = placed::hosts_of(&folder, pod);

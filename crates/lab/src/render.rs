@@ -183,14 +183,14 @@ pub fn render(target: &Target, context: &Context) -> Result<Rendered, LabError> 
 fn check_texts(context: &Context) -> Result<(), LabError> {
     let all = serde_json::to_value(context);
     let all = all.map_err(|error| LabError::Plan(format!("{}: {error}", context.name)))?;
-    match tare_record::text::every(&all, &mut |text| {
+    match tare_record::text::find_in_strings(&all, &mut |text| {
         let held = text.chars().any(tare_record::text::is_control);
-        held.then(|| tare_record::text::shown(text))
+        held.then(|| tare_record::text::preview(text))
     }) {
         None => Ok(()),
         Some(found) => Err(LabError::Plan(format!(
             "`{found}` of {} holds a control character, which no configuration may have: take it out",
-            tare_record::text::shown(&context.name)
+            tare_record::text::preview(&context.name)
         ))),
     }
 }

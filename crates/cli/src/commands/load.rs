@@ -26,10 +26,10 @@ use anyhow::Context;
 use tare_load::session::DryRunStep;
 use tare_load::{EndSignals, LoadError, Outcome, Progress, StopHandle};
 use tare_record::agent::{LoadEnd, LoadResult, Sample};
+use tare_record::escape::escape_line;
 use tare_record::event::LoadEvent;
 use tare_record::load::{LoadPlan, Stop};
 use tare_record::load_report::{AssertionOutcome, AssertionReport};
-use tare_record::shown::shown;
 use tare_record::units::Period;
 
 use crate::exit::{Exit, bad_input, unmeasured};
@@ -113,7 +113,7 @@ fn dry_run(plan: &LoadPlan) -> anyhow::Result<ExitCode> {
     for one in &steps {
         match one {
             DryRunStep::Sends { name, bytes } => {
-                writeln!(text, "── {}", shown(name))?;
+                writeln!(text, "── {}", escape_line(name))?;
                 for line in String::from_utf8_lossy(bytes).lines() {
                     writeln!(text, "   {line}")?;
                 }
@@ -122,7 +122,7 @@ fn dry_run(plan: &LoadPlan) -> anyhow::Result<ExitCode> {
                 writeln!(text, "── pause of {}", Period(Duration::from_nanos(*ns)))?;
             }
             DryRunStep::Fails { why } => {
-                writeln!(text, "── fails: {}", shown(why))?;
+                writeln!(text, "── fails: {}", escape_line(why))?;
                 exit = Exit::Failed;
             }
             DryRunStep::GoesOn => writeln!(text, "── and so on")?,

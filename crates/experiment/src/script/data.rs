@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use tare_record::files;
 use tare_record::load::template::is_name;
 use tare_record::load::{TABLE_BYTES_MAX, Table};
-use tare_record::named;
 
 use super::Scope;
 use super::def::DataDef;
@@ -57,7 +57,7 @@ fn written(def: &DataDef) -> Rows {
 }
 
 fn from_file(folder: &Path, name: &str) -> Result<Rows, String> {
-    let bytes = named::read_below(folder, name, TABLE_BYTES_MAX as u64)?;
+    let bytes = files::read_inside(folder, name, TABLE_BYTES_MAX as u64)?;
     let text = String::from_utf8(bytes).map_err(|_| format!("{name} is no UTF-8 text"))?;
     let ending = Path::new(name).extension();
     let ending = ending.and_then(|ending| ending.to_str());

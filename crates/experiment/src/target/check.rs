@@ -42,13 +42,13 @@ impl TargetDef {
         let target = &self.target;
         let Some(setting) = self.settings.get(name) else {
             let hint = hint(name, self.settings.keys());
-            let name = text::shown(name);
+            let name = text::preview(name);
             return Err(format!(
                 "target \"{target}\" has no setting \"{name}\"{hint}"
             ));
         };
         rejection(setting, value).map_or(Ok(()), |wanted| {
-            let found = text::shown(&value.to_string());
+            let found = text::preview(&value.to_string());
             Err(format!(
                 "target {target}: setting `{name}` must be {wanted}, not {found}"
             ))
@@ -284,7 +284,7 @@ pub(crate) fn check_counter(
     let known = COUNTERS.iter().chain(more).map(|(known, _)| *known);
     if !name.starts_with("x-") && !known.clone().any(|known| known == name) {
         let hint = hint(name, known);
-        let name = text::shown(name);
+        let name = text::preview(name);
         let message = format!("unknown counter \"{name}\"{hint} (names of your own begin with x-)");
         return Err(("name", message));
     }
@@ -318,7 +318,7 @@ fn rejection(setting: &SettingDef, value: &Value) -> Option<String> {
     let Ok(whole) = whole(pattern) else {
         return Some(format!("a text, and `{pattern}` is no pattern"));
     };
-    text::every(value, &mut |text| {
+    text::find_in_strings(value, &mut |text| {
         let message = format!("a text that `{pattern}` matches from end to end");
         (!whole.is_match(text)).then_some(message)
     })

@@ -10,10 +10,10 @@ use rustix::event::{PollFd, PollFlags, poll};
 use rustix::net::{AddressFamily, SocketFlags, SocketType};
 use rustix::time::Timespec;
 use tare_net::Switch;
-use tare_net::capture::{self, Capture};
 use tare_net::enclosure;
 use tare_net::link::{Link, LinkPlan, Pool, round_trips_while};
 use tare_net::namespace::Namespace;
+use tare_net::redirect::{self, RedirectRules};
 use tare_net::site::{self, Site};
 
 use super::protocol::LinkCounts;
@@ -124,14 +124,14 @@ impl Pods {
     }
 
     /// Redirects a pod's traffic to its sidecar.
-    pub(crate) fn capture(&self, pod: &str, capture: &Capture) -> Result<(), String> {
-        if capture.exemption != capture::exemption_in(std::process::id()) {
+    pub(crate) fn redirect(&self, pod: &str, rules: &RedirectRules) -> Result<(), String> {
+        if rules.exemption != redirect::exemption_in(std::process::id()) {
             return Err(String::from(
                 "the sidecars' own traffic would be captured, too: they cannot have a group of their own here",
             ));
         }
         let network = self.find(pod)?;
-        capture.set(network).map_err(|error| error.to_string())
+        rules.apply(network).map_err(|error| error.to_string())
     }
 
     fn find(&self, pod: &str) -> Result<&Namespace, String> {

@@ -278,8 +278,8 @@ impl<'a> Server<'a> {
             }
             Order::Links => self.with_pods(|pods| pods.counts()).map(|all| (None, all)),
             Order::Detach { pod } => self.with_pods(|pods| pods.detach(&pod)).map(empty_reply),
-            Order::Capture { pod, capture } => self
-                .with_pods(|pods| pods.capture(&pod, &capture))
+            Order::Redirect { pod, rules } => self
+                .with_pods(|pods| pods.redirect(&pod, &rules))
                 .map(empty_reply),
             Order::Socket { pod } => self.with_pods(|pods| pods.socket(&pod)).map(|socket| {
                 self.outbound.push_socket(socket);

@@ -10,10 +10,10 @@ use tare_kafka::sasl::Credentials;
 use tare_kafka_admin::client::{Address, Cluster, Settings, Tls};
 use tare_record::counter::CounterSource;
 use tare_record::external::{External, ExternalMetrics, split};
+use tare_record::files::password_in;
 use tare_record::load::{self, AddressPolicy};
-use tare_record::named::password_in;
 use tare_record::protocol;
-use tare_record::text::shown;
+use tare_record::text::preview;
 use tare_record::topology::{Security, Topology};
 
 use crate::LabError;
@@ -87,7 +87,7 @@ impl ResolvedNames {
             return Ok(*known);
         }
         let next = "start it, or correct its address";
-        let unknown = |why: String| format!("{} has no address ({why}); {next}", shown(at));
+        let unknown = |why: String| format!("{} has no address ({why}); {next}", preview(at));
         let name = split(at).ok_or_else(|| unknown(String::from("write HOST:PORT")))?;
         let addresses = name.to_socket_addrs();
         let addresses = addresses.map_err(|error| unknown(error.to_string()))?;
@@ -115,7 +115,7 @@ impl ResolvedNames {
             }
         };
         let rest = url.strip_prefix("http://");
-        let rest = rest.ok_or_else(|| format!("{} is no http:// address", shown(url)))?;
+        let rest = rest.ok_or_else(|| format!("{} is no http:// address", preview(url)))?;
         let (authority, path) = match rest.find('/') {
             Some(at) => rest.split_at(at),
             None => (rest, "/"),

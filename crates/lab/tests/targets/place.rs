@@ -12,7 +12,7 @@ use tare_lab::render::{
     Advertise, Context, Identity, Listen, Login, Peer, Rendered, RouteContext, Upstream, edge_id,
 };
 use tare_lab::targets::{Target, Targets, builtin_folder};
-use tare_net::capture::{Direction, INBOUND_PORT, OUTBOUND_PORT};
+use tare_net::redirect::{INBOUND_PORT, OUTBOUND_PORT, TrafficDirection};
 use tare_record::topology::{InstanceRole, Interception, Security, Settings};
 
 pub fn targets() -> Targets {
@@ -152,8 +152,8 @@ pub fn fixed(target: &Target, case: &Case) -> Context {
             peers: Vec::new(),
             captured: match (case.interception, port) {
                 (Interception::Explicit, _) => None,
-                (Interception::Redirect, 8080) => Some(Direction::Outbound),
-                (Interception::Redirect, _) => Some(Direction::Inbound),
+                (Interception::Redirect, 8080) => Some(TrafficDirection::Outbound),
+                (Interception::Redirect, _) => Some(TrafficDirection::Inbound),
             },
             capture_port: match (case.interception, target.def.redirects) {
                 (Interception::Explicit, _) => None,

@@ -1,7 +1,7 @@
 //! `tare kafka verify`: checks whether all replicas hold the same records.
 
 use tare_kafka_admin::admin::{Admin, ComparisonResult, Progress, ReplicaComparison};
-use tare_record::shown::shown;
+use tare_record::escape::escape_line;
 use tare_report::quantity;
 
 use crate::exit::{Exit, bad_input};
@@ -139,7 +139,7 @@ impl Line {
             let _ = self.0.clear_line();
             let _ = self
                 .0
-                .write_str(&format!("{}-{partition}: {done} %", shown(topic)));
+                .write_str(&format!("{}-{partition}: {done} %", escape_line(topic)));
         }
     }
 

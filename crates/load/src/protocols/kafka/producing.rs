@@ -8,8 +8,8 @@ use tare_kafka::audit::VALUE_BYTES_MIN;
 use tare_kafka::batch::RecordHeader;
 use tare_kafka::sasl::Credentials;
 use tare_kafka::send_time::SendTimestamps;
+use tare_record::files::password_in;
 use tare_record::load::{Acks, Keys, LoadPlan, LoginSpec, Payloads, ProduceSpec, RequestSpec};
-use tare_record::named::password_in;
 use tare_stats::random::Random;
 
 use super::ClusterPlan;

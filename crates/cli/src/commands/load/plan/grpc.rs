@@ -7,10 +7,10 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use tare_http2_frames::grpc::{HEALTH_METHOD, health_question, serving_answer};
 use tare_proto::{Method, MethodName, ServiceDescriptors};
+use tare_record::files::{USER_FILE_BYTES_MAX, read_user_file, read_user_text};
 use tare_record::load::{
     Body, CallKind, CallSpec, Deadline, ExpectBody, ExpectStatus, MessagePace, RequestSpec,
 };
-use tare_record::files::{USER_FILE_BYTES_MAX, read_user_file, read_user_text};
 
 use super::super::args::{Args, GrpcArgs};
 use super::super::grpc_server::GrpcServer;
@@ -165,7 +165,9 @@ fn messages(grpc: &GrpcArgs, method: Option<&Method>) -> anyhow::Result<Option<V
 fn text_of(data: &str) -> anyhow::Result<String> {
     match data.strip_prefix('@') {
         None => Ok(data.to_owned()),
-        Some(file) => read_user_text(Path::new(file), USER_FILE_BYTES_MAX).map_err(anyhow::Error::msg),
+        Some(file) => {
+            read_user_text(Path::new(file), USER_FILE_BYTES_MAX).map_err(anyhow::Error::msg)
+        }
     }
 }
 

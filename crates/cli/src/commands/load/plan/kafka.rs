@@ -3,11 +3,11 @@
 use anyhow::{Context, bail};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use tare_record::files::{USER_FILE_BYTES_MAX, read_user_file};
 use tare_record::load::{
     Acks, Body, FetchDepth, FetchEnd, FetchFrom, FetchShare, FetchSpec, FetchUntil, LoginSpec,
     Payloads, ProduceSpec, RequestSpec, Stop,
 };
-use tare_record::files::{USER_FILE_BYTES_MAX, read_user_file};
 use tare_record::units::Size;
 
 use super::super::args::{Args, KafkaArgs};

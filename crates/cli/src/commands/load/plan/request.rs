@@ -4,8 +4,8 @@ use anyhow::{Context, bail};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use tare_experiment::script;
-use tare_record::load::{Body, Expect, ExpectBody, ExpectStatus, Mix, RequestSpec, TemplateMode};
 use tare_record::files::{USER_FILE_BYTES_MAX, read_user_file};
+use tare_record::load::{Body, Expect, ExpectBody, ExpectStatus, Mix, RequestSpec, TemplateMode};
 
 use super::super::args::{Args, RequestArgs};
 use super::super::target::LoadUrl;

@@ -7,10 +7,10 @@ use std::path::Path;
 use anyhow::{Context, bail};
 use serde::Deserialize;
 use tare_experiment::script::Script;
+use tare_record::files::{FILE_BYTES_MAX, read_inside, read_user_text};
 use tare_record::load::{
     Body, Expect, ExpectBody, ExpectStatus, Mix, Order, RequestSpec, TemplateMode,
 };
-use tare_record::files::{FILE_BYTES_MAX, read_inside, read_user_text};
 
 use super::super::args::RequestArgs;
 use super::super::target::LoadUrl;

@@ -107,7 +107,8 @@ fn start_of(fingerprint: &str) -> &str {
 pub(super) fn opening(out: &mut SummaryWriter, outcome: &Outcome) {
     for tls in &outcome.result.tls {
         let seen = &tls.seen;
-        let part = |part: &Option<String>| escape_line(part.as_deref().unwrap_or(MISSING)).into_owned();
+        let part =
+            |part: &Option<String>| escape_line(part.as_deref().unwrap_or(MISSING)).into_owned();
         let words = format!(
             "{} full and {} resumed handshakes: TLS {}, {}, group {}, ALPN {}, certificate {}",
             tls.full,
