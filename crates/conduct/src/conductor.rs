@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use tare_experiment::estimate::Times;
+use tare_experiment::estimate::StartupTimes;
 use tare_lab::LabError;
 use tare_lab::environment::Environment;
 use tare_record::agent::Sample;
@@ -35,7 +35,7 @@ pub struct RunOptions {
     /// Capacity of this machine, when an earlier run has measured it.
     pub capacity: Option<Capacity>,
     /// Start and overhead times of earlier runs.
-    pub times: Times,
+    pub times: StartupTimes,
 }
 
 /// How a run ended.
@@ -46,7 +46,7 @@ pub struct RunOutcome {
     /// Its final state.
     pub progress: RunProgress,
     /// Start and overhead times of this run.
-    pub times: Times,
+    pub times: StartupTimes,
 }
 
 /// Runs a plan from its first block.
@@ -94,7 +94,7 @@ pub fn run(
 /// As [`run`], and when the folder is no run, is in use, or belongs to another machine.
 pub fn resume(
     path: &std::path::Path,
-    times: Times,
+    times: StartupTimes,
     environment: &mut dyn Environment,
     watcher: &mut dyn Watcher,
 ) -> Result<RunOutcome, ConductError> {

@@ -178,7 +178,7 @@ impl Local {
     fn identities(
         &self,
         layout: &layout::Layout,
-        pods: &pods::Pods,
+        pods: &pods::TestBedPods,
         folder: &Path,
     ) -> Result<BTreeMap<String, render::Identity>, LabError> {
         let mut identities = BTreeMap::new();

@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use minijinja::Value;
 use minijinja::value::Serde;
-use tare_experiment::target::{ReadyDef, StepDef, StopDef};
+use tare_experiment::target::{CommandDef, ReadyDef, StopDef};
 use tare_record::counter::{CounterDef, CounterKind, CounterSource};
 
 use crate::LabError;
@@ -34,7 +34,7 @@ pub struct Rendered {
     /// Files for its folder.
     pub files: Vec<RenderedFile>,
     /// Commands before the start, in order; their words are rendered.
-    pub prepare: Vec<StepDef>,
+    pub prepare: Vec<CommandDef>,
     /// The command.
     pub start: Vec<String>,
     /// Its environment variables.
@@ -147,7 +147,7 @@ pub fn render(target: &Target, context: &Context) -> Result<Rendered, LabError> 
     let mut prepare = Vec::new();
     for step in &def.prepare {
         let command = templates.words(&key("prepare"), &step.command)?;
-        prepare.push(StepDef {
+        prepare.push(CommandDef {
             command,
             ..step.clone()
         });

@@ -18,7 +18,7 @@ use tare_load::client::{
     Outlet, Stamp, TimerId, Written,
 };
 use tare_load::protocols::http1::client::Http1Client;
-use tare_load::{Progress, StopHandle, run_over};
+use tare_load::{LoadProgress, StopHandle, run_over};
 use tare_record::FORMAT_VERSION;
 use tare_record::load::{
     AddressPolicy, Body, ClientSpec, ConnectionRules, Cores, Endpoint, Expect, ExpectBody,
@@ -34,12 +34,12 @@ const BEYOND_MIN: usize = 10;
 
 /// What both sides say of one exchange, in nanoseconds.
 #[derive(Clone, Copy)]
-struct Told {
+struct Observation {
     reported: u64,
     own: u64,
 }
 
-type Log = Arc<Mutex<Vec<Told>>>;
+type Log = Arc<Mutex<Vec<Observation>>>;
 
 /// A client over the pool: reads `Tare-Timestamps` on its way in, and what the pool reports on its way out.
 struct Witness {
@@ -97,7 +97,7 @@ impl<O: Outlet> Outlet for Watched<'_, O> {
         {
             let reported = done.ended.arrived_ns.saturating_sub(sent_ns);
             let mut log = self.log.lock().unwrap_or_else(PoisonError::into_inner);
-            log.push(Told { reported, own });
+            log.push(Observation { reported, own });
         }
         self.out.complete(ticket, done);
     }
@@ -224,7 +224,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let outcome = run_over(
         &plan(address.parse()?, rate, seconds, behaviour),
         &StopHandle::new(),
-        &mut |_: Progress| ControlFlow::Continue(()),
+        &mut |_: LoadProgress| ControlFlow::Continue(()),
         |pool| Witness {
             pool,
             log: Arc::clone(&log),
@@ -234,7 +234,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let skip = (rate * SKIPPED_SECONDS) as usize;
     let counted = told.get(skip..).unwrap_or_default();
     let signed = |ns: u64| i64::try_from(ns).unwrap_or(i64::MAX);
-    let of = |value: fn(&Told) -> u64| counted.iter().map(|t| signed(value(t))).collect();
+    let of = |value: fn(&Observation) -> u64| counted.iter().map(|t| signed(value(t))).collect();
     let difference = counted
         .iter()
         .map(|t| signed(t.reported) - signed(t.own))

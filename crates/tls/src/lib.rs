@@ -48,7 +48,7 @@ pub fn verifier(
     provider: &Arc<CryptoProvider>,
 ) -> Result<Arc<dyn ServerCertVerifier>, TrustError> {
     let policy = match trust {
-        Trust::Any => Policy::Anybody,
+        Trust::Any => Policy::Any,
         Trust::System => authorities_policy(system()?, Vec::new(), provider)?,
         Trust::File { path } => {
             let (roots, named) = file(path)?;
@@ -141,7 +141,7 @@ struct Verifier {
 #[derive(Debug)]
 enum Policy {
     /// Any certificate. That the peer has its key is still verified, by the handshake signatures.
-    Anybody,
+    Any,
     /// Certificates signed by the authorities, and those in the CA file themselves: `openssl req -x509` creates certificates
     /// with the CA extension, and test servers use them as their own.
     Authorities {

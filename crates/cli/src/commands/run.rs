@@ -6,7 +6,7 @@ use std::process::ExitCode;
 
 use anyhow::Context;
 use tare_conduct::{Event, RunOptions, RunOutcome, Watcher};
-use tare_experiment::estimate::Times;
+use tare_experiment::estimate::StartupTimes;
 use tare_experiment::problem::list;
 use tare_lab::doctor::OtherPrograms;
 use tare_lab::fetch::Fetcher;
@@ -140,7 +140,7 @@ pub(super) fn local(
 }
 
 /// Options of a new run; its folder is `<out>/<time>-<experiment>`.
-fn options(args: &Args, plan: &Plan, times: Times) -> RunOptions {
+fn options(args: &Args, plan: &Plan, times: StartupTimes) -> RunOptions {
     let stem = plan.experiment.rsplit('/').next().unwrap_or("run");
     let now = jiff::ZonedDateTime::now()
         .strftime("%Y-%m-%dT%H-%M-%S")

@@ -8,7 +8,7 @@ use tare_record::files;
 use tare_record::load::{ClientSpec, ConnectionRules, LoadSpec, Pacing, RequestSpec};
 use tare_record::name::EdgePattern;
 use tare_record::plan::{Edge, PartKind, RoleLoad};
-use tare_record::protocol::{self, LoadInfo, Requests};
+use tare_record::protocol::{self, LoadInfo, RequestUse};
 use tare_record::topology::Settings;
 use tare_record::units::Period;
 
@@ -317,10 +317,10 @@ fn check_requests(
     requests: &[RequestSpec],
 ) -> Result<(), String> {
     match load.map(|load| load.requests) {
-        Some(Requests::One) if requests.len() > 1 => Err(format!(
+        Some(RequestUse::One) if requests.len() > 1 => Err(format!(
             "over {name} all exchanges are of one size: give the workload just one request"
         )),
-        Some(Requests::Operations(known)) => {
+        Some(RequestUse::Operations(known)) => {
             let unknown = |request: &&RequestSpec| !known.contains(&request.method.as_str());
             requests.iter().find(unknown).map_or(Ok(()), |request| {
                 Err(format!(

@@ -140,7 +140,7 @@ fn of_model(file: &str, model: LoadModel, def: &LoadDef, stop: Stop) -> Result<P
 
 fn steps(def: &LoadDef) -> Option<Vec<RateStep>> {
     let steps = def.steps.as_deref().filter(|steps| !steps.is_empty())?;
-    let one = |step: &crate::def::StepDef| RateStep {
+    let one = |step: &crate::def::RateStepDef| RateStep {
         rate_per_s: step.rate,
         length_ns: step.length.as_ns(),
     };

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use tare_record::files;
 use tare_record::load::template::is_name;
-use tare_record::load::{TABLE_BYTES_MAX, Table};
+use tare_record::load::{DataTable, TABLE_BYTES_MAX};
 
 use super::Scope;
 use super::def::DataDef;
@@ -32,7 +32,7 @@ pub(super) fn read(scope: &mut Scope<'_>, data: &BTreeMap<String, DataDef>, root
         };
         let read = read.and_then(|(columns, rows)| check(columns, rows));
         match read {
-            Ok((columns, rows)) => scope.tables.push(Table {
+            Ok((columns, rows)) => scope.tables.push(DataTable {
                 name: name.clone(),
                 columns,
                 rows,

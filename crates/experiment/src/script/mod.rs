@@ -42,7 +42,7 @@ struct Scope<'a> {
     /// Folder of data files and bodies.
     folder: &'a Path,
     problems: Problems,
-    tables: Vec<tare_record::load::Table>,
+    tables: Vec<tare_record::load::DataTable>,
     /// Variables that a previous step may have set.
     known: Vec<String>,
     /// Names of requests so far.

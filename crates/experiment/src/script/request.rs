@@ -5,7 +5,7 @@ use std::path::Path;
 
 use tare_record::files;
 use tare_record::load::session::SESSION_NAME;
-use tare_record::load::template::{Delimiter, Encoding, Piece, With, parse};
+use tare_record::load::template::{Delimiter, Encoding, TemplatePiece, ValueSource, parse};
 use tare_record::load::{Body, Expect, ExpectBody, ExpectStatus, RequestSpec, TemplateMode};
 
 use super::Scope;
@@ -189,18 +189,20 @@ pub(super) fn check_text(
         Err(error) => return scope.problem(mark, error.to_string()),
     };
     for piece in pieces {
-        let Piece::Fill(fill) = piece else { continue };
+        let TemplatePiece::Placeholder(fill) = piece else {
+            continue;
+        };
         debug_assert!(matches!(
             fill.encoding,
             Encoding::Contextual | Encoding::Raw
         ));
         match fill.with {
-            With::Variable(name) if !scope.known.contains(&name) => {
+            ValueSource::Variable(name) if !scope.known.contains(&name) => {
                 let hint = hint(&name, &scope.known);
                 let message = format!("no step before captures or sets \"{name}\"{hint}");
                 scope.problem(mark, message);
             }
-            With::Column { table, column } => {
+            ValueSource::Column { table, column } => {
                 let known = scope.tables.iter().find(|known| known.name == table);
                 let message = match known {
                     None => {

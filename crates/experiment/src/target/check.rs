@@ -10,7 +10,7 @@ use tare_record::text;
 use tare_record::topology::Settings;
 use tare_record::units::Period;
 
-use super::{Bean, ExtAuthzDef, Get, JmxDef, SettingDef, StepDef, TargetDef};
+use super::{Bean, CommandDef, ExtAuthzDef, Get, JmxDef, SettingDef, TargetDef};
 use crate::document;
 use crate::problem::{Problems, hint};
 use crate::yaml::Node;
@@ -130,7 +130,7 @@ impl TargetCheck<'_> {
         }
     }
 
-    fn steps(&mut self, steps: &[StepDef], path: &[&str]) {
+    fn steps(&mut self, steps: &[CommandDef], path: &[&str]) {
         for (index, step) in steps.iter().enumerate() {
             let index = index.to_string();
             let path = [path, &[index.as_str(), "timeout"]].concat();

@@ -25,7 +25,7 @@ const ECHOES: u64 = 1100;
 const PODS_MAX: usize = 500;
 
 /// The network of a run, in the keeper's namespaces.
-pub(crate) struct Pods {
+pub(crate) struct PodNetworks {
     switch: Switch,
     /// Links between sites; with sites, pods are attached to these instead of the switch.
     links: Vec<([u8; 2], Link)>,
@@ -37,11 +37,11 @@ pub(crate) struct Pods {
     outer_proc: OwnedFd,
 }
 
-impl Pods {
+impl PodNetworks {
     /// Sets up what all pods share; this process must be process 1 of new namespaces.
-    pub(crate) fn new() -> Result<Pods, LabError> {
+    pub(crate) fn new() -> Result<PodNetworks, LabError> {
         let outer_proc = enclosure::mount_own_proc()?;
-        Ok(Pods {
+        Ok(PodNetworks {
             switch: Switch::new()?,
             links: Vec::new(),
             pool: Arc::default(),

@@ -4,7 +4,7 @@ use std::net::Ipv4Addr;
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
-use tare_net::link::{Counts, LinkPlan};
+use tare_net::link::{CountsPerDirection, LinkPlan};
 use tare_net::redirect::RedirectRules;
 
 use crate::cgroup::limit_groups::CgroupLimits;
@@ -49,7 +49,7 @@ pub struct LinkCounts {
     /// Its sites by number, in the order of the request.
     pub sites: [u8; 2],
     /// Packets that crossed it, and drops by cause.
-    pub counts: Counts,
+    pub counts: CountsPerDirection,
 }
 
 /// A request of the conductor.

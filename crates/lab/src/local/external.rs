@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tare_kafka::sasl::Credentials;
-use tare_kafka_admin::client::{Address, Cluster, Settings, Tls};
+use tare_kafka_admin::client::{Address, ClientSettings, Cluster, Tls};
 use tare_record::counter::CounterSource;
 use tare_record::external::{External, ExternalMetrics, split};
 use tare_record::files::password_in;
@@ -224,7 +224,7 @@ pub(super) fn brokers(
     found: &BTreeMap<String, ExternalAddress>,
     part: &str,
     reach: AddressPolicy,
-) -> Result<Option<(Vec<Address>, Settings)>, LabError> {
+) -> Result<Option<(Vec<Address>, ClientSettings)>, LabError> {
     let of_part = || found.values().filter(|found| found.def.part == part);
     let Some(first) = of_part().next() else {
         return Ok(None);
@@ -237,7 +237,7 @@ pub(super) fn brokers(
     Ok(Some((at.collect(), settings(&first.def, reach)?)))
 }
 
-fn settings(def: &External, reach: AddressPolicy) -> Result<Settings, LabError> {
+fn settings(def: &External, reach: AddressPolicy) -> Result<ClientSettings, LabError> {
     let sasl = def.sasl.as_ref().map(|login| -> Result<_, String> {
         Ok(Credentials {
             mechanism: login.mechanism.parse()?,
@@ -245,13 +245,13 @@ fn settings(def: &External, reach: AddressPolicy) -> Result<Settings, LabError> 
             password: password_in(&login.password_file)?,
         })
     });
-    Ok(Settings {
+    Ok(ClientSettings {
         client_id: String::from("tare-lab"),
         tls: def.tls.as_ref().map(tls),
         sasl: sasl.transpose().map_err(|reason| wrong(def, reason))?,
         reach,
         request_timeout: ANSWER,
-        ..Settings::default()
+        ..ClientSettings::default()
     })
 }
 

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
 
-use tare_experiment::target::{ExemptBy, Instances, RedirectPorts};
+use tare_experiment::target::{ExemptBy, InstanceMode, RedirectPorts};
 use tare_net::redirect::{Exemption, RedirectRules};
 use tare_record::load::Endpoint;
 use tare_record::text::preview;
@@ -55,7 +55,7 @@ pub(crate) struct LayoutInputs<'a> {
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Needs {
     pub ports: Vec<String>,
-    pub instances: Instances,
+    pub instances: InstanceMode,
     /// Ports to which redirected traffic is sent.
     pub redirects: RedirectPorts,
     /// How its own traffic can be recognised.
@@ -143,7 +143,7 @@ pub(crate) fn compute(
 impl LayoutInputs<'_> {
     fn is_cluster(&self, target: &str) -> bool {
         let needs = self.needs.get(target);
-        needs.is_some_and(|needs| needs.instances == Instances::Cluster)
+        needs.is_some_and(|needs| needs.instances == InstanceMode::Cluster)
     }
 }
 

@@ -142,8 +142,8 @@ impl Network {
         test_bed: &str,
         folder: &Path,
         keeper: &SharedKeeper,
-    ) -> Result<Pods, LabError> {
-        let mut pods = Pods {
+    ) -> Result<TestBedPods, LabError> {
+        let mut pods = TestBedPods {
             keeper: Arc::clone(keeper),
             sites: self.sites.clone(),
             test_bed: test_bed.to_owned(),
@@ -205,7 +205,7 @@ fn site_address(sites: &[String], site: &str, number: u16) -> Option<Ipv4Addr> {
 }
 
 /// The pods of one test bed. Dropping it releases their network namespaces, which end with the last process in them.
-pub(crate) struct Pods {
+pub(crate) struct TestBedPods {
     keeper: SharedKeeper,
     sites: Vec<String>,
     test_bed: String,
@@ -216,7 +216,7 @@ pub(crate) struct Pods {
     numbers: Vec<PodNumber>,
 }
 
-impl Pods {
+impl TestBedPods {
     fn keeper_name(&self, pod: &str) -> String {
         format!("{}/{pod}", self.test_bed)
     }
@@ -257,7 +257,7 @@ impl Pods {
     }
 }
 
-impl Drop for Pods {
+impl Drop for TestBedPods {
     fn drop(&mut self) {
         for pod in &self.attached {
             // If the keeper is gone, so are the pods.

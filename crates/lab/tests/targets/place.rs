@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use serde_json::Value;
-use tare_experiment::target::{Instances, RedirectPorts, SettingDef, TargetDef};
+use tare_experiment::target::{InstanceMode, RedirectPorts, SettingDef, TargetDef};
 use tare_lab::fetch::{Fetcher, Software};
 use tare_lab::render::{
     Advertise, Context, Identity, Listen, Login, Peer, Rendered, RouteContext, Upstream, edge_id,
@@ -112,7 +112,7 @@ pub fn cases(target: &Target) -> Vec<Case> {
                     });
                 }
             }
-            InstanceRole::App if def.instances == Instances::Cluster => {
+            InstanceRole::App if def.instances == InstanceMode::Cluster => {
                 cases.extend(def.security.iter().map(|link| case(role, first, *link)));
                 cases.push(Case {
                     settings: Some(("otherwise", otherwise(def))),
@@ -187,7 +187,7 @@ pub fn fixed(target: &Target, case: &Case) -> Context {
         route("web", "database", 8081),
     ];
     routes.extend(asked);
-    let cluster = target.def.instances == Instances::Cluster;
+    let cluster = target.def.instances == InstanceMode::Cluster;
     let ports: BTreeMap<String, u16> = target.def.ports.iter().cloned().zip(16_000..).collect();
     if cluster {
         routes.push(RouteContext {

@@ -37,7 +37,7 @@ pub enum TraceError {
     #[error("the recording {file}: {source}")]
     Log {
         file: String,
-        source: tare_stats::hlog::ReadError,
+        source: tare_stats::hlog::HlogError,
     },
 }
 

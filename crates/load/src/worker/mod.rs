@@ -16,7 +16,7 @@ use tare_record::load::AddressPolicy;
 
 use meter::UsageMeter;
 pub use reporting::{ConnectionsOpened, Tick, WorkerEnd, WorkerMessage};
-use sleep::{EVENTS_MAX, Sleeper, Until};
+use sleep::{EVENTS_MAX, Sleeper, WakeTimes};
 pub use sleep::{SchedulingPolicy, SpinRule};
 use sockets::{SocketKey, Sockets};
 
@@ -201,12 +201,12 @@ impl<C: Client> Worker<C> {
             return Ok(());
         }
         let until = if self.io.again.is_empty() {
-            Until {
+            WakeTimes {
                 start_ns: self.engine.next_start_ns(),
                 other_ns: self.next_other_ns(),
             }
         } else {
-            Until {
+            WakeTimes {
                 start_ns: 0,
                 other_ns: 0,
             }

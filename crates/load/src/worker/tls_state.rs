@@ -10,8 +10,8 @@ use super::sockets::{SocketKey, Sockets};
 use super::{BUFFER_BYTES, Ending, RECEIVES_MAX, Worker};
 use crate::client::{Client, Closed, ConnId, Stamp, Written};
 use crate::tls::{
-    Handshake, HandshakeResult, PostHandshake, Progress, RECORD_MAX, Session, Step, TlsClient,
-    TlsFailure,
+    Decrypted, Handshake, HandshakeProgress, HandshakeResult, PostHandshake, RECORD_MAX, Session,
+    TlsClient, TlsFailure,
 };
 
 const _: () = assert!(
@@ -186,8 +186,8 @@ impl Sockets {
         let (opened, finished) = match self.layer(key)? {
             TlsLayer::Established(session) => (open(session, wire, &mut out), false),
             TlsLayer::Handshaking(handshake) => match handshake.proceed(wire, &mut out) {
-                Ok(Progress::Waiting) => (TlsRead::Waiting, false),
-                Ok(Progress::Done) => (TlsRead::Waiting, true),
+                Ok(HandshakeProgress::Waiting) => (TlsRead::Waiting, false),
+                Ok(HandshakeProgress::Done) => (TlsRead::Waiting, true),
                 Err(failure) => (TlsRead::Ended(Closed::Tls(failure)), false),
             },
         };
@@ -256,13 +256,13 @@ impl Sockets {
 #[inline]
 fn open(session: &mut Session, wire: &mut [u8], out: &mut Vec<u8>) -> TlsRead {
     match session.open(wire, out) {
-        Ok(Step::Data { from, to, used }) => TlsRead::Data { from, to, used },
-        Ok(Step::Nothing { used, told }) => TlsRead::Nothing { used, told },
-        Ok(Step::Incomplete) => {
+        Ok(Decrypted::Data { from, to, used }) => TlsRead::Data { from, to, used },
+        Ok(Decrypted::Nothing { used, told }) => TlsRead::Nothing { used, told },
+        Ok(Decrypted::Incomplete) => {
             session.hold(wire);
             TlsRead::Waiting
         }
-        Ok(Step::Closed) => TlsRead::Ended(Closed::Eof),
+        Ok(Decrypted::Closed) => TlsRead::Ended(Closed::Eof),
         Err(failure) => TlsRead::Ended(Closed::Tls(failure)),
     }
 }

@@ -27,7 +27,7 @@ pub static PROTOCOL: Protocol = Protocol {
     )
 };
 
-fn run(launch: Launch<'_, '_>) -> Result<generator::Outcome, LoadError> {
+fn run(launch: Launch<'_, '_>) -> Result<generator::LoadOutcome, LoadError> {
     let setup = launch.setup;
     let resumes = match &setup.load.transport {
         Transport::Tcp => false,

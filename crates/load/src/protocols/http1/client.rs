@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::codec::{Codec, CodecError, End, Event, HeadCache, Limits};
 use super::request::Prepared;
-use super::requests::Requests;
+use super::requests::RequestSource;
 use crate::client::{
     Closed, DueExchange, ErrorClass, ExchangeOutcome, Outlet, Stamp, Status, WaitCause,
 };
@@ -41,13 +41,13 @@ impl<P> ConnectionState for Conn<P> {
 }
 
 #[derive(Debug)]
-pub struct Http1Client<R: Requests = Arc<[Prepared]>> {
+pub struct Http1Client<R: RequestSource = Arc<[Prepared]>> {
     requests: R,
     pool: ConnectionPool<Conn<R::Progress>, ()>,
     heads: HeadCache,
 }
 
-impl<R: Requests> Http1Client<R> {
+impl<R: RequestSource> Http1Client<R> {
     /// A client that has not started.
     #[must_use]
     pub fn new(requests: R, connections: &PoolConfig) -> Self {
@@ -132,7 +132,7 @@ impl<R: Requests> Http1Client<R> {
     }
 }
 
-impl<R: Requests> PooledProtocol for Http1Client<R> {
+impl<R: RequestSource> PooledProtocol for Http1Client<R> {
     type Conn = Conn<R::Progress>;
     type Own = ();
 

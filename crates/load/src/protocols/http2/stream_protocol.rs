@@ -24,7 +24,7 @@ pub struct Outgoing<'r> {
 
 /// A complete response whose length was checked.
 #[derive(Debug, Clone, Copy)]
-pub struct HttpResponse<'a> {
+pub struct StreamResponse<'a> {
     pub status: u16,
     /// The header section.
     pub head: FieldSection,
@@ -69,7 +69,7 @@ pub trait StreamProtocol: Debug {
     fn judge(
         request: &Self::Request,
         progress: &Self::Progress,
-        answer: &HttpResponse<'_>,
+        answer: &StreamResponse<'_>,
         tell: impl FnOnce(ExchangeOutcome, &dyn Display),
     );
 }
@@ -101,7 +101,7 @@ impl StreamProtocol for Http {
     fn judge(
         request: &Prepared,
         progress: &BodyProgress,
-        answer: &HttpResponse<'_>,
+        answer: &StreamResponse<'_>,
         tell: impl FnOnce(ExchangeOutcome, &dyn Display),
     ) {
         match request.expected.judge(progress, answer.status) {

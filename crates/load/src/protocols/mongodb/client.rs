@@ -5,7 +5,7 @@ use std::sync::Arc;
 use tare_mongo::message::Header;
 
 use super::answer::{ResponseError, check_preload, check_response};
-use super::documents::{Documents, Operation, SentOperation};
+use super::documents::{DocumentSource, Operation, SentOperation};
 use crate::client::{ConnId, DueExchange, ExchangeOutcome, Outlet, Stamp, Status, WaitCause};
 use crate::connection_pool::{ConnectionPool, ConnectionState, PoolConfig, PooledProtocol, State};
 
@@ -15,14 +15,14 @@ pub struct MongodbPlan {
     /// The operations of the plan's requests.
     pub operations: Arc<[Operation]>,
     pub connections: PoolConfig,
-    pub documents: Documents,
+    pub documents: DocumentSource,
 }
 
 /// The client.
 #[derive(Debug)]
 pub struct Mongodb {
     operations: Arc<[Operation]>,
-    documents: Documents,
+    documents: DocumentSource,
     pool: ConnectionPool<Conn, SentOperation>,
     /// The message being written.
     message: Vec<u8>,

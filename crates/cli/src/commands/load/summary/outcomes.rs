@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use tare_load::Outcome;
+use tare_load::LoadOutcome;
 use tare_record::agent::{ErrorSource, LoadResult, OutcomeCount};
 use tare_record::escape::escape_line;
 use tare_report::quantity;
@@ -16,7 +16,7 @@ use crate::values::{MISSING, bytes, quantile, time};
 const BAR_WIDTH: usize = 10;
 
 /// Counts by stage, then each outcome class with latency, the party to blame, and an example.
-pub(super) fn outcomes(out: &mut SummaryWriter, outcome: &Outcome) {
+pub(super) fn outcomes(out: &mut SummaryWriter, outcome: &LoadOutcome) {
     let result = &outcome.result;
     out.line(
         "requests",
@@ -104,7 +104,7 @@ fn start_of(fingerprint: &str) -> &str {
 }
 
 /// Negotiated TLS parameters, and times of the connections that were opened before the window.
-pub(super) fn opening(out: &mut SummaryWriter, outcome: &Outcome) {
+pub(super) fn opening(out: &mut SummaryWriter, outcome: &LoadOutcome) {
     for tls in &outcome.result.tls {
         let seen = &tls.seen;
         let part =

@@ -6,7 +6,7 @@ use tare_record::load::MessagePace;
 
 use super::super::codec::{Event, FieldSection, StreamEnd, frame};
 use super::super::error::CodecError;
-use super::super::stream_protocol::{HttpResponse, StreamProtocol};
+use super::super::stream_protocol::{StreamProtocol, StreamResponse};
 use super::QueuedExchange;
 use super::conn::{CloseReason, Conn};
 use crate::client::{ErrorClass, ExchangeOutcome, Outlet, Stamp, TimestampBound};
@@ -289,7 +289,7 @@ impl<D: StreamProtocol> Conn<D> {
         }
         self.answers += 1;
         let finished = self.close_stream(slot, CloseReason::Ended);
-        let answer = HttpResponse {
+        let answer = StreamResponse {
             status: head.status.unwrap_or_default(),
             head,
             trailers,

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::fmt;
 use std::net::SocketAddr;
 
-use tare_kafka::sasl::Login;
+use tare_kafka::sasl::Authentication;
 
 use crate::client::TimestampBound;
 use crate::connection_pool::Backoff;
@@ -96,7 +96,7 @@ pub(super) struct BrokerConnection {
     pub api_versions_version: i16,
     /// Responses received since it was opened.
     pub answers: u64,
-    pub login: Option<Login>,
+    pub login: Option<Authentication>,
 }
 
 impl BrokerConnection {

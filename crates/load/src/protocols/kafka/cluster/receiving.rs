@@ -35,16 +35,16 @@ pub struct BrokerResponse<'a> {
 
 /// A response, or a piece of one.
 #[derive(Debug)]
-pub enum Received<'a> {
+pub enum ReceivedResponse<'a> {
     /// A complete response.
     BrokerResponse(BrokerResponse<'a>),
     /// A piece of a streamed response.
-    Piece(Piece<'a>),
+    Piece(ResponsePiece<'a>),
 }
 
 /// A piece of a streamed response.
 #[derive(Debug, Clone, Copy)]
-pub struct Piece<'a> {
+pub struct ResponsePiece<'a> {
     /// The broker it came from.
     pub broker: u32,
     /// The owner's token of the request.
@@ -87,8 +87,8 @@ impl Cluster {
         out: &mut impl Outlet,
     ) -> Option<BrokerResponse<'a>> {
         match self.take_streamed(at, input, out, |_| false)? {
-            Received::BrokerResponse(response) => Some(response),
-            Received::Piece(_) => None,
+            ReceivedResponse::BrokerResponse(response) => Some(response),
+            ReceivedResponse::Piece(_) => None,
         }
     }
 
@@ -99,7 +99,7 @@ impl Cluster {
         input: &mut &'a [u8],
         out: &mut impl Outlet,
         is_streamed: impl Fn(u32) -> bool,
-    ) -> Option<Received<'a>> {
+    ) -> Option<ReceivedResponse<'a>> {
         loop {
             let connection = &mut self.connections[at as usize];
             if connection.state == State::Closed {
@@ -148,7 +148,7 @@ impl Cluster {
         frame: Frame<'a>,
         input: &mut &'a [u8],
         out: &mut impl Outlet,
-    ) -> Result<Option<Received<'a>>, ProtocolError> {
+    ) -> Result<Option<ReceivedResponse<'a>>, ProtocolError> {
         let correlation = frame::correlation(&frame).ok_or(ProtocolError::NoCorrelation)?;
         let connection = &mut self.connections[at as usize];
         let pending = connection
@@ -162,7 +162,7 @@ impl Cluster {
             return settled.map(|()| None);
         };
         let is_only = pending.bound == TimestampBound::Exact && input.is_empty();
-        Ok(Some(Received::BrokerResponse(BrokerResponse {
+        Ok(Some(ReceivedResponse::BrokerResponse(BrokerResponse {
             broker: at,
             token,
             version,
@@ -182,7 +182,7 @@ impl Cluster {
         (correlation, total_bytes, left): (i32, Option<usize>, usize),
         bytes: &'a [u8],
         input: &[u8],
-    ) -> Result<Option<Received<'a>>, ProtocolError> {
+    ) -> Result<Option<ReceivedResponse<'a>>, ProtocolError> {
         let connection = &mut self.connections[at as usize];
         let pending = match left {
             0 => {
@@ -196,7 +196,7 @@ impl Cluster {
             return Err(ProtocolError::UnknownCorrelation(correlation));
         };
         let is_only = pending.bound == TimestampBound::Exact && input.is_empty();
-        Ok(Some(Received::Piece(Piece {
+        Ok(Some(ReceivedResponse::Piece(ResponsePiece {
             broker: at,
             token,
             total_bytes,

@@ -12,7 +12,7 @@ use crate::client::{
     Status, TimerId, TimestampBound,
 };
 use crate::engine::sim::{MS, S, Sim, rate};
-use crate::protocols::Security;
+use crate::protocols::ConnectionSecurity;
 use crate::protocols::kafka::resolver::{Lookup, Resolve};
 use crate::protocols::kafka::send_queue::NoSegments;
 use crate::protocols::kafka::sim::Brokers;
@@ -42,7 +42,7 @@ pub fn plan(seeds: &[u16]) -> ClusterPlan {
         request_timeout_ns: S,
         names: Arc::new(NoNames),
         address_overrides: Arc::new([]),
-        security: Security::Plain,
+        security: ConnectionSecurity::Plain,
         login: None,
     }
 }

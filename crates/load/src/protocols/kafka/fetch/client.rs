@@ -4,7 +4,7 @@ use super::cursor::PartitionCursor;
 use super::{FETCH, Fetch, OFFSETS, WAKE};
 use crate::arrivals::NEVER;
 use crate::client::{Client, Closed, ConnId, DueExchange, Outlet, Stamp, TimerId};
-use crate::protocols::kafka::cluster::Received;
+use crate::protocols::kafka::cluster::ReceivedResponse;
 use crate::protocols::kafka::send_queue::NoSegments;
 
 impl Client for Fetch {
@@ -53,8 +53,8 @@ impl Client for Fetch {
         let streams = |token| token == FETCH;
         while let Some(taken) = self.cluster.take_streamed(conn.0, &mut input, out, streams) {
             match taken {
-                Received::Piece(piece) => self.piece(&piece, stamp, out),
-                Received::BrokerResponse(answer) => {
+                ReceivedResponse::Piece(piece) => self.piece(&piece, stamp, out),
+                ReceivedResponse::BrokerResponse(answer) => {
                     match answer.token {
                         OFFSETS => self.on_offsets(&answer, out),
                         _ => self.on_group_response(&answer, out),

@@ -23,7 +23,7 @@ use self::broker_fetch::{BrokerFetch, InFlightFetch};
 use self::cursor::{EARLIEST, LATEST, PartitionCursor};
 use self::membership::Membership;
 use self::reader::FetchReader;
-use super::cluster::{Cluster, ClusterPlan, Event, Piece, TIMER_OWNER};
+use super::cluster::{Cluster, ClusterPlan, Event, ResponsePiece, TIMER_OWNER};
 use super::versions::Api;
 use crate::arrivals::NEVER;
 use crate::client::{
@@ -313,7 +313,7 @@ impl Fetch {
     }
 
     /// Handles a piece of a fetch response.
-    fn piece(&mut self, piece: &Piece<'_>, stamp: Stamp, out: &mut impl Outlet) {
+    fn piece(&mut self, piece: &ResponsePiece<'_>, stamp: Stamp, out: &mut impl Outlet) {
         let Self {
             broker_fetches,
             reader,
@@ -362,7 +362,7 @@ impl Fetch {
     }
 
     /// A fetch response is complete.
-    fn on_response(&mut self, piece: &Piece<'_>, stamp: Stamp, out: &mut impl Outlet) {
+    fn on_response(&mut self, piece: &ResponsePiece<'_>, stamp: Stamp, out: &mut impl Outlet) {
         let broker_fetch = &mut self.broker_fetches[piece.broker as usize];
         let failure = broker_fetch.response.failure.take();
         let Some(in_flight) = broker_fetch.in_flight.take() else {

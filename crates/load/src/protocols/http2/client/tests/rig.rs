@@ -16,7 +16,7 @@ use crate::client::{
 };
 use crate::connection_pool::PoolConfig;
 use crate::engine::sim::connections;
-use crate::protocols::Security;
+use crate::protocols::ConnectionSecurity;
 
 pub const MS: u64 = 1_000_000;
 pub const TIMEOUT_NS: u64 = 1_000 * MS;
@@ -192,7 +192,7 @@ pub fn requests() -> Arc<[Prepared]> {
     ];
     specs
         .iter()
-        .map(|spec| Prepared::new(spec, "here", Security::Plain).unwrap())
+        .map(|spec| Prepared::new(spec, "here", ConnectionSecurity::Plain).unwrap())
         .collect()
 }
 
