@@ -68,7 +68,7 @@ pub struct TargetDef {
     pub exempt: ExemptBy,
     /// Who sets the rules that redirect traffic to it. Default: tare.
     #[serde(default)]
-    pub redirect_rules: RedirectRules,
+    pub redirect_rules: RedirectSetup,
     /// Settings that an experiment may change, with their defaults.
     #[serde(default)]
     pub settings: BTreeMap<String, SettingDef>,
@@ -77,7 +77,7 @@ pub struct TargetDef {
     pub render: BTreeMap<String, String>,
     /// Commands to run before the start, in order; each must succeed.
     #[serde(default)]
-    pub prepare: Vec<StepDef>,
+    pub prepare: Vec<CommandDef>,
     /// Command line; each word is a template, and words that render to nothing are dropped.
     #[schemars(length(min = 1))]
     pub start: Vec<String>,
@@ -99,7 +99,7 @@ pub struct TargetDef {
     pub ext_authz: Vec<ExtAuthzDef>,
     /// Whether several instances form a cluster. Default: single.
     #[serde(default)]
-    pub instances: Instances,
+    pub instances: InstanceMode,
 }
 
 /// How a sidecar's own traffic is excluded from redirection.
@@ -127,7 +127,7 @@ pub enum RedirectPorts {
 /// Who sets the rules that redirect a pod's traffic to a sidecar.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-pub enum RedirectRules {
+pub enum RedirectSetup {
     /// Tare.
     #[default]
     Tare,
@@ -221,7 +221,7 @@ pub struct MavenDef {
     /// Commands to run once after the download, in the archives' folder; words see `{{ bin }}`, the folder's path from then
     /// on, and `{{ folder }}`, the target folder.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub once: Vec<StepDef>,
+    pub once: Vec<CommandDef>,
 }
 
 /// A further program of a target.
@@ -292,7 +292,7 @@ pub struct SettingDef {
 /// A command to run before the start.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct StepDef {
+pub struct CommandDef {
     /// Name of the step and of its log.
     pub name: String,
     /// Command line; each word is a template.
@@ -370,7 +370,7 @@ pub enum StopSignal {
 /// Whether several instances form a cluster.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-pub enum Instances {
+pub enum InstanceMode {
     /// Independent instances.
     #[default]
     Single,

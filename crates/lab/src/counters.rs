@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use regex::Regex;
 use tare_record::counter::{
-    CommandSource, CounterSource, JmxSource, JsonSource, Missing, ReadingCost,
+    CommandSource, CounterSource, IfAbsent, JmxSource, JsonSource, ReadingCost,
 };
 
 use crate::LabError;
@@ -151,7 +151,7 @@ impl CounterReader {
         let CounterSource::Prometheus(from) = &counter.source else {
             return found;
         };
-        if from.missing == Missing::Unknown || from.label.is_some() {
+        if from.missing == IfAbsent::Unknown || from.label.is_some() {
             return found;
         }
         if from.edge.is_none() {
@@ -270,7 +270,7 @@ fn json_number(text: &str, from: &JsonSource) -> Result<Vec<CounterValue>, Strin
                 .as_f64()
                 .ok_or_else(|| format!("`{}` is no number", from.pointer))?,
         ),
-        None if from.missing == Missing::Zero => Some(0.0),
+        None if from.missing == IfAbsent::Zero => Some(0.0),
         None => None,
     };
     let found = |value| CounterValue {

@@ -182,16 +182,16 @@ pub(super) fn check(code: i16, said: Option<&StrBytes>, what: impl fmt::Display)
 
 /// How one of several things went.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
-pub struct Outcome {
+pub struct ItemResult {
     /// What it was about: a topic, a partition, a group.
     pub name: String,
     /// Why not; nothing when it is done.
     pub refusal: Option<Refusal>,
 }
 
-impl Outcome {
-    pub(super) fn of(name: impl Into<String>, code: i16, said: Option<&StrBytes>) -> Outcome {
-        Outcome {
+impl ItemResult {
+    pub(super) fn of(name: impl Into<String>, code: i16, said: Option<&StrBytes>) -> ItemResult {
+        ItemResult {
             name: name.into(),
             refusal: Refusal::of(code, said),
         }
@@ -208,7 +208,7 @@ impl Outcome {
     ///
     /// # Errors
     /// If one has failed.
-    pub fn all(outcomes: &[Outcome]) -> Result<()> {
+    pub fn all(outcomes: &[ItemResult]) -> Result<()> {
         let mut errors = outcomes
             .iter()
             .filter_map(|one| Some(one.refusal.clone()?.about(&one.name)));

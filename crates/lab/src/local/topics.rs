@@ -6,8 +6,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use tare_kafka::audit::DeliveryAudit;
-use tare_kafka_admin::admin::{Admin, AdminError, Mode, NewTopic, Outcome, PartitionLayout};
-use tare_kafka_admin::client::{self, Address, RetryBackoff, Settings};
+use tare_kafka_admin::admin::{Admin, AdminError, ItemResult, Mode, NewTopic, PartitionLayout};
+use tare_kafka_admin::client::{self, Address, ClientSettings, RetryBackoff};
 use tare_kafka_admin::reassignment::PartitionReassignment;
 use tare_record::agent::Acknowledged;
 use tare_record::plan::PreparedTopic;
@@ -28,7 +28,7 @@ const WITHIN: Duration = Duration::from_secs(60);
 /// Connection settings for the brokers of a step.
 struct Brokers {
     at: Vec<Address>,
-    settings: Settings,
+    settings: ClientSettings,
 }
 
 impl Brokers {
@@ -72,11 +72,11 @@ impl Brokers {
             let none = || std::io::Error::from(std::io::ErrorKind::NotFound);
             connector.ok_or_else(none)?.connect(to, within)
         };
-        let settings = Settings {
+        let settings = ClientSettings {
             client_id: "tare-lab".to_owned(),
             connector: client::Connector::Custom(Arc::new(dial)),
             request_timeout: ANSWER,
-            ..Settings::default()
+            ..ClientSettings::default()
         };
         Ok(Brokers { at, settings })
     }
@@ -112,7 +112,7 @@ impl TopicAdministration for LocalTestBed {
             // The names of a test bed's topics are used once: a topic that exists was created by the first attempt.
             created.retain(|outcome| !outcome.is_existing_topic());
         }
-        Outcome::all(&created).map_err(failed)?;
+        ItemResult::all(&created).map_err(failed)?;
         let until = Instant::now() + WITHIN;
         // Brokers learn of it one by one; a client may ask any of them.
         let known = all.into_iter().try_for_each(|broker| {
@@ -220,7 +220,7 @@ fn delete(placed: &PlacedTestBed, topic: &PreparedTopic) -> Result<(), LabError>
     let mut admin = Brokers::of(placed, topic)?.connect().map_err(failed)?;
     let deleted = admin.delete_topics(&[&topic.topic]);
     deleted
-        .and_then(|outcomes| Outcome::all(&outcomes))
+        .and_then(|outcomes| ItemResult::all(&outcomes))
         .map_err(failed)
 }
 

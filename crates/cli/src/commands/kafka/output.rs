@@ -3,8 +3,8 @@
 use std::io::{BufRead, IsTerminal, Write, stderr, stdin};
 
 use serde::Serialize;
-use tare_kafka_admin::admin::Outcome;
-use tare_record::shown::shown;
+use tare_kafka_admin::admin::ItemResult;
+use tare_record::escape::escape_line;
 
 use crate::exit::bad_input;
 use crate::screen::{print, print_json};
@@ -26,7 +26,7 @@ impl CommonArgs {
     }
 
     /// Prints the outcomes of several operations; a refused one makes the command fail.
-    pub fn show_outcomes(&self, outcomes: &[Outcome], done: &str) -> anyhow::Result<()> {
+    pub fn show_outcomes(&self, outcomes: &[ItemResult], done: &str) -> anyhow::Result<()> {
         self.show(&outcomes, |outcomes| {
             let mut succeeded = outcomes.iter().filter(|one| one.refusal.is_none());
             succeeded.try_for_each(|one| print(&format!("{}: {done}\n", one.name)))
@@ -52,7 +52,7 @@ impl CommonArgs {
             )));
         }
         // An error means that standard error is closed; the answer counts all the same.
-        let _ = write!(stderr(), "{}? [y/N] ", shown(what));
+        let _ = write!(stderr(), "{}? [y/N] ", escape_line(what));
         let mut line = String::new();
         stdin().lock().read_line(&mut line)?;
         match line.trim().to_lowercase().as_str() {

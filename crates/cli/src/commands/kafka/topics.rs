@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use tare_kafka_admin::admin::{
-    Admin, ConfigSource, Mode, NewTopic, Outcome, PartitionLayout, Resource, TopicDescription,
+    Admin, ConfigSource, ItemResult, Mode, NewTopic, PartitionLayout, Resource, TopicDescription,
 };
 
 use crate::exit::bad_input;
@@ -121,7 +121,7 @@ pub fn run(admin: &mut Admin, args: &Args, common: &CommonArgs) -> anyhow::Resul
         } => {
             let placed = assignment.as_deref().map(lists).transpose()?;
             admin.create_partitions(topic, *partitions, placed.as_deref(), Mode::Apply)?;
-            let done = Outcome {
+            let done = ItemResult {
                 name: topic.clone(),
                 refusal: None,
             };

@@ -8,7 +8,7 @@ use kafka_protocol::messages::{DeleteGroupsRequest, FindCoordinatorRequest, List
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::error::{AdminError, Outcome, Result, check};
+use super::error::{AdminError, ItemResult, Result, check};
 use super::{Admin, group_id, str_bytes};
 
 pub use describe::{GroupDescription, GroupMember};
@@ -65,7 +65,7 @@ impl Admin {
     ///
     /// # Errors
     /// If no broker answers; what the cluster refuses is in the outcomes.
-    pub fn delete_groups<S: AsRef<str>>(&mut self, names: &[S]) -> Result<Vec<Outcome>> {
+    pub fn delete_groups<S: AsRef<str>>(&mut self, names: &[S]) -> Result<Vec<ItemResult>> {
         let mut outcomes = Vec::new();
         for name in names {
             let name = name.as_ref();
@@ -82,7 +82,7 @@ impl Admin {
                 Err(error) => return Err(error),
             };
             let name = name.to_owned();
-            outcomes.push(Outcome { name, refusal });
+            outcomes.push(ItemResult { name, refusal });
         }
         Ok(outcomes)
     }
