@@ -104,7 +104,7 @@ fn what_a_mesh_cannot_be_is_refused_with_its_place() {
             "via: {\"client->server\": [{hop: gateway, proxy: istio}]}",
             "add `mesh: istio` to the arm",
         ),
-        ("mesh: {use: istio, replicas: 0}", "replicas"),
+        ("mesh: {use: istio, replicas: 0}", "0 is below 1"),
         ("mesh: {use: istio, settings: {concurrency: many}}", "concurrency"),
     ] {
         let text = changed(GOOD, "mesh: istio", with);

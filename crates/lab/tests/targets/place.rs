@@ -1,7 +1,7 @@
 //! Contexts for tests: one instance in a made-up or a real place.
 
 use std::collections::BTreeMap;
-use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, SocketAddrV4, TcpListener};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -9,7 +9,9 @@ use serde_json::Value;
 use tare_experiment::target::{InstanceMode, RedirectPorts, SettingDef, TargetDef};
 use tare_lab::fetch::{Fetcher, Software};
 use tare_lab::render::{
-    Advertise, Context, Identity, Listen, Login, Peer, Rendered, RouteContext, Upstream, edge_id,
+    Advertise, CaFiles, Context, Identity, Listen, Login, MeshCaller, MeshContext, MeshGatewayRoute,
+    MeshInstance, MeshPort, MeshProxy, MeshService, Peer, RedirectExclusions, Rendered, RouteContext,
+    Upstream, edge_id,
 };
 use tare_lab::targets::{Target, Targets, builtin_folder};
 use tare_net::redirect::{INBOUND_PORT, OUTBOUND_PORT, TrafficDirection};
@@ -86,7 +88,15 @@ pub fn cases(target: &Target) -> Vec<Case> {
         interception: Interception::Explicit,
     };
     let mut cases = Vec::new();
-    let first = &def.speaks[0];
+    let Some(first) = def.speaks.first() else {
+        // A program of a control plane carries no traffic.
+        let usual = case(def.roles[0], "tcp", Security::Plaintext);
+        let settings = Some(("otherwise", otherwise(def)));
+        return match def.settings.is_empty() {
+            true => vec![usual],
+            false => vec![usual.clone(), Case { settings, ..usual }],
+        };
+    };
     let last_link = def.security[def.security.len() - 1];
     for &role in &def.roles {
         match role {
@@ -223,6 +233,27 @@ pub fn fixed(target: &Target, case: &Case) -> Context {
         memory: Some(PathBuf::from("/dev/shm/tare/middle")),
         peers: peers.collect(),
         ports,
+        programs: target
+            .def
+            .programs
+            .keys()
+            .map(|name| (name.clone(), PathBuf::from(format!("/opt/{name}"))))
+            .collect(),
+        redirect: (case.interception == Interception::Redirect).then(|| RedirectExclusions {
+            ports: "9092".to_owned(),
+            ranges: "10.9.0.0/16".to_owned(),
+            servers: vec![SocketAddrV4::new(Ipv4Addr::new(127, 60, 0, 9), 27017)],
+            inbound: true,
+            outbound: true,
+        }),
+        mesh: Some(mesh(target, address, case)),
+        ca: Some(CaFiles {
+            folder: keys.to_owned(),
+            certificate: keys.join("ca-cert.pem"),
+            key: keys.join("ca-key.pem"),
+            chain: keys.join("cert-chain.pem"),
+            root: keys.join("root-cert.pem"),
+        }),
         exempt: None,
         cpus: vec![0],
         settings,
@@ -236,6 +267,90 @@ pub fn fixed(target: &Target, case: &Case) -> Context {
             authority: keys.join("authority.pem"),
         }),
         routes,
+    }
+}
+
+/// A made-up mesh: a client that calls two services, one of them outside of the mesh and through a gateway.
+fn mesh(target: &Target, address: IpAddr, case: &Case) -> MeshContext {
+    let at = |last: u8| IpAddr::V4(Ipv4Addr::new(127, 60, 1, last));
+    let member = |name: &str, last: u8| MeshInstance {
+        name: name.to_owned(),
+        address: at(last),
+        admin: SocketAddr::new(at(last), 15_000),
+        ports: [("api".to_owned(), 16_000)].into(),
+    };
+    let proxy = |name: &str, role: InstanceRole, pod: &str, address: IpAddr| MeshProxy {
+        name: name.to_owned(),
+        role,
+        pod: pod.to_owned(),
+        address,
+        account: pod.to_owned(),
+        token: format!("token-of-{pod}"),
+    };
+    let port = |port: u16, protocol: &str, edge: &str, security: Security| MeshPort {
+        port,
+        protocol: protocol.to_owned(),
+        edge: edge.to_owned(),
+        edge_security: Security::Plaintext,
+        security,
+        callers: vec![MeshCaller {
+            account: "client".to_owned(),
+            role: InstanceRole::Sidecar,
+        }],
+    };
+    let service = |name: &str, last: u8, sidecar: Option<&str>, ports: Vec<MeshPort>| MeshService {
+        name: name.to_owned(),
+        part: name.to_owned(),
+        host_name: sidecar.is_none().then(|| format!("{name}.example")),
+        pod: name.to_owned(),
+        address: at(last),
+        sidecar: sidecar.map(str::to_owned),
+        ports,
+    };
+    let security = match case.link {
+        Security::Plaintext if target.def.speaks.is_empty() => Security::Mtls,
+        other => other,
+    };
+    MeshContext {
+        name: "mesh".to_owned(),
+        run: "run".to_owned(),
+        security,
+        host: "control-plane.mesh.svc".to_owned(),
+        control_plane: vec![member("control-plane-1", 1), member("control-plane-2", 2)],
+        support: vec![member("support", 3)],
+        proxies: vec![
+            proxy("middle", case.role, "middle", address),
+            proxy("server-sidecar", InstanceRole::Sidecar, "server", at(4)),
+            proxy("gateway", InstanceRole::Gateway, "gateway", at(6)),
+        ],
+        services: vec![
+            service("server", 4, Some("server-sidecar"), vec![
+                port(8080, "http1", "client->server", security),
+                port(8082, "grpc", "web->server", Security::Plaintext),
+                port(8083, "tcp", "client->server", security),
+            ]),
+            service("database", 5, None, vec![
+                port(8081, "tcp", "web->database", Security::Plaintext),
+            ]),
+        ],
+        gateway_routes: vec![MeshGatewayRoute {
+            edge: "web->database".to_owned(),
+            id: "web__database".to_owned(),
+            caller: "web".to_owned(),
+            gateway: "gateway".to_owned(),
+            address: at(6),
+            port: 20_000,
+            security,
+            service: "database".to_owned(),
+            host_name: Some("database.example".to_owned()),
+            service_address: at(5),
+            service_port: 8081,
+            next_address: at(6),
+            next_port: 20_001,
+            protocol: "tcp".to_owned(),
+            edge_security: Security::Tls,
+        }],
+        root_certificate: PathBuf::from("/run/tare/root-cert.pem"),
     }
 }
 
