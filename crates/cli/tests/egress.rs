@@ -97,7 +97,7 @@ fn five_ways_to_a_database_outside_of_the_mesh_are_taken_and_proven() {
         assert!(record.load[0].ok > 0 && record.load[0].errors == 0, "{arm}");
         let sidecar = of_database(record, "flight-sidecar");
         assert_eq!(
-            has(&sidecar, "unknown-connections"),
+            has(&sidecar, "unmatched-connections"),
             *arm == "bypass",
             "{arm}: {sidecar:?}"
         );

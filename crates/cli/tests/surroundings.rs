@@ -187,7 +187,7 @@ fn a_python_module_that_lies_around_is_not_pythons() {
     let place = Place::new();
     let sum = "0".repeat(64);
     let wheel = format!(
-        "{{pip: {{package: no-such-package, version: '1', member: x, sha256: {{{}: '{sum}'}}}}}}",
+        "{{pip: {{package: no-such-package, version: '1', program: x, sha256: {{{}: '{sum}'}}}}}}",
         std::env::consts::ARCH
     );
     place.target(&wheel);

@@ -436,7 +436,7 @@ fn negotiated(end: &LinkEnd<'_>, security: Security, deltas: &Deltas<'_>) -> Vec
         let (all, shown) = (total("tls-handshakes"), total("tls-client-certificates"));
         proofs.push(match all.zip(shown) {
             Some((all, shown)) => exactly(stop, "tls-client-certificates", all as u64, Some(shown)),
-            None => exactly(stop, "tls-no-certificate", 0, total("tls-no-certificate")),
+            None => exactly(stop, "tls-no-client-certificate", 0, total("tls-no-client-certificate")),
         });
     }
     if let Some(failures) = total("tls-failures") {

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use regex::Regex;
 use tare_record::counter::{
-    CommandSource, CounterSource, JmxSource, JsonSource, Missing, ReadingCost,
+    CommandSource, CounterSource, JmxSource, JsonSource, Missing,
 };
 
 use crate::LabError;
@@ -90,15 +90,15 @@ impl CounterReader {
     pub fn read(&mut self) -> Result<InstanceCounters, LabError> {
         let (connector, login) = (&self.connector, self.login.as_ref());
         let mut pages: BTreeMap<String, Result<String, String>> = BTreeMap::new();
-        let mut page = |url: &str, cost: ReadingCost, parse: &dyn Fn(&str) -> Found| -> Found {
+        let mut page = |url: &str, is_self_counted: bool, parse: &dyn Fn(&str) -> Found| -> Found {
             let text = pages.entry(url.to_owned()).or_insert_with(|| {
                 *self.own_readings.entry(url.to_owned()).or_default() += 1;
                 let json_body = None;
                 fetch(connector, url, RequestOptions { json_body, login })
             });
-            let own = match cost {
-                ReadingCost::Free => 0,
-                ReadingCost::CountsOne => self.own_readings.get(url).copied().unwrap_or(0),
+            let own = match is_self_counted {
+                false => 0,
+                true => self.own_readings.get(url).copied().unwrap_or(0),
             };
             let mut found = parse(text.as_ref().map_err(Clone::clone)?)?;
             for found in &mut found {
@@ -110,13 +110,13 @@ impl CounterReader {
         let mut all = Vec::new();
         for counter in &self.counters {
             let found = match &counter.source {
-                CounterSource::Prometheus(from) => page(&from.url, from.reading, &|text| {
+                CounterSource::Prometheus(from) => page(&from.url, from.self_counted, &|text| {
                     Ok(prometheus::find(text, from))
                 }),
                 CounterSource::Json(from) => {
-                    page(&from.url, from.reading, &|text| json_number(text, from))
+                    page(&from.url, from.self_counted, &|text| json_number(text, from))
                 }
-                CounterSource::Text(from) => page(&from.url, from.reading, &|text| {
+                CounterSource::Text(from) => page(&from.url, from.self_counted, &|text| {
                     by_pattern(text, &from.pattern)
                 }),
                 CounterSource::Jmx(from) => {

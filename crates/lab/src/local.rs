@@ -166,8 +166,8 @@ impl Local {
             let of_target = layout::Needs {
                 ports: target.def.ports.clone(),
                 instances: target.def.instances,
-                redirects: target.def.redirects,
-                exempt: target.def.exempt,
+                redirect_ports: target.def.redirect_ports,
+                exempt_by: target.def.exempt_by,
             };
             needs.insert(instance.target.clone(), of_target);
         }
@@ -196,8 +196,8 @@ impl Local {
             make_folder(&keys)?;
             let mut also = vec![layout::stem(name)];
             let routes = context.iter().flat_map(|context| &context.routes);
-            let called = routes.filter(|route| route.host == *name);
-            also.extend(called.filter_map(|route| route.name.as_deref()).take(1));
+            let called = routes.filter(|route| route.service == *name);
+            also.extend(called.filter_map(|route| route.hostname.as_deref()).take(1));
             let identity = self.authority.issue(name, &also, &addresses, &keys)?;
             identities.insert(name.clone(), identity);
         }

@@ -144,7 +144,7 @@ impl<'a> Edge<'a> {
 
     /// Proof that no client asked a proxy for a server name (SNI) that no edge has.
     fn no_unmatched_sni(&'a self, proxies: &[&'a str]) -> Option<Proof> {
-        const WHAT: &str = "unknown-names";
+        const WHAT: &str = "unmatched-sni";
         let lifetime = self.lifetime(proxies);
         let found = lifetime.delta(WHAT)?;
         Some(exactly(&lifetime.name(), WHAT, 0, Some(found)))
@@ -161,7 +161,7 @@ fn bytes_of(own: Security) -> u64 {
 
 /// Proofs that the callers' sidecars, where the edge bypasses them, have seen none of its connections.
 fn bypassed(topology: &Topology, routes: &[&Route], edge: &Edge<'_>) -> Vec<Proof> {
-    const WHAT: &str = "unknown-connections";
+    const WHAT: &str = "unmatched-connections";
     let mut proofs = Vec::new();
     for route in routes {
         let caller = topology.instances.iter().find(|i| i.name == route.from);

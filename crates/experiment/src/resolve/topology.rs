@@ -191,8 +191,8 @@ impl TopologyBuilder<'_, '_> {
             self.scope.problem(mark, message);
         }
         for edge in self.edges.iter().filter(|edge| edge.to == part) {
-            if !def.speaks.contains(&edge.protocol) {
-                let message = routing::not_spoken(target, &edge.protocol, edge, &def.speaks);
+            if !def.protocols.contains(&edge.protocol) {
+                let message = routing::not_spoken(target, &edge.protocol, edge, &def.protocols);
                 self.scope.problem(mark, message);
             }
         }
@@ -225,7 +225,7 @@ impl TopologyBuilder<'_, '_> {
         if let Some(written) = node.get("settings") {
             draft.settings = levels::settings(self.scope, proxy, mark, written);
         }
-        draft.speaks.clone_from(&target.speaks);
+        draft.protocols.clone_from(&target.protocols);
         draft.mark = Some(mark);
         draft.treat_as = treat_as.map(|asked| (asked.clone(), node.mark_at(&["as"])));
         Some((target, draft))

@@ -149,7 +149,7 @@ impl TargetCheck<'_> {
                 }
             }
             Get::Maven(maven) => {
-                for (key, all) in [("artifacts", &maven.artifacts), ("agents", &maven.agents)] {
+                for (key, all) in [("artifacts", &maven.artifacts), ("java_agents", &maven.java_agents)] {
                     for (at, coordinates) in all.iter().enumerate() {
                         if !names_archive(coordinates) {
                             let path = ["get", index, "maven", key, &at.to_string()];
@@ -160,7 +160,7 @@ impl TargetCheck<'_> {
                         }
                     }
                 }
-                self.steps(&maven.once, &["get", index, "maven", "once"]);
+                self.steps(&maven.after_fetch, &["get", index, "maven", "after_fetch"]);
             }
             _ => {}
         }
@@ -236,7 +236,7 @@ impl TargetCheck<'_> {
             }
         }
         for (at, word) in server.protocols.iter().enumerate() {
-            if !def.speaks.contains(word) {
+            if !def.protocols.contains(word) {
                 let message =
                     format!("{name} is asked about {word}, which the target does not speak");
                 let path = ["ext_authz", index, "protocols", &at.to_string()];

@@ -26,7 +26,7 @@ pub(crate) fn bean_queries<'a>(
     let mut all = Vec::new();
     for from in sources {
         let bean = Bean::parse(&from.bean)?.asked();
-        let wanted = [Some(&from.attribute), from.times.as_ref()];
+        let wanted = [Some(&from.attribute), from.multiply_by.as_ref()];
         let wanted = wanted.into_iter().flatten();
         add(&mut all, bean, wanted.map(|path| split(path).0.to_owned()));
     }
@@ -129,9 +129,9 @@ impl BeanValues {
             let Some(label) = pattern.label(name) else {
                 continue;
             };
-            let factor = match &from.times {
+            let factor = match &from.multiply_by {
                 None => Some(1.0),
-                Some(times) => number(attributes, times)?,
+                Some(factor) => number(attributes, factor)?,
             };
             let value = number(attributes, &from.attribute)?;
             all.extend(value.zip(factor).map(|(value, factor)| CounterValue {
@@ -269,11 +269,11 @@ impl Pattern {
 mod tests {
     use super::*;
 
-    fn source(bean: &str, attribute: &str, times: Option<&str>) -> JmxSource {
+    fn source(bean: &str, attribute: &str, multiply_by: Option<&str>) -> JmxSource {
         JmxSource {
             bean: bean.to_owned(),
             attribute: attribute.to_owned(),
-            times: times.map(str::to_owned),
+            multiply_by: multiply_by.map(str::to_owned),
         }
     }
 

@@ -145,10 +145,10 @@ impl ExternalAddress {
             address: self.address.ip(),
             port: self.address.port(),
             security: Security::Plaintext,
-            peer: None,
-            peers: Vec::new(),
-            captured: None,
-            capture_port: None,
+            peer_identity: None,
+            peer_identities: Vec::new(),
+            redirected: None,
+            redirect_port: None,
         }
     }
 

@@ -57,9 +57,9 @@ pub(crate) struct Needs {
     pub ports: Vec<String>,
     pub instances: Instances,
     /// Ports to which redirected traffic is sent.
-    pub redirects: RedirectPorts,
+    pub redirect_ports: RedirectPorts,
     /// How its own traffic can be recognised.
-    pub exempt: ExemptBy,
+    pub exempt_by: ExemptBy,
 }
 
 /// Whether traffic can be redirected.
@@ -332,15 +332,15 @@ impl Listeners {
             self.places.insert((route_key(route), end), called.clone());
             return Ok(Listen {
                 security,
-                peer,
-                captured: Some(captured),
-                capture_port: Some(captured::port(instance, captured, inputs)?),
+                peer_identity: peer,
+                redirected: Some(captured),
+                redirect_port: Some(captured::port(instance, captured, inputs)?),
                 ..called
             });
         }
         let may_share = position + 1 == chain.len();
         // The first hop has its address by now, unless the kernel redirects the caller.
-        let first_hop = self.at(route, 1).filter(|first| first.captured.is_none());
+        let first_hop = self.at(route, 1).filter(|first| first.redirected.is_none());
         let first_hop = first_hop.map(|first| SocketAddr::from((first.address, first.port)));
         let key = ListenerKey {
             instance: name.to_owned(),
@@ -362,10 +362,10 @@ impl Listeners {
             address,
             port: (inputs.port)(address)?,
             security,
-            peer: key.peer.clone(),
-            peers: Vec::new(),
-            captured: None,
-            capture_port: None,
+            peer_identity: key.peer.clone(),
+            peer_identities: Vec::new(),
+            redirected: None,
+            redirect_port: None,
         };
         if may_share {
             self.shared.push((key, listen.clone()));

@@ -13,7 +13,7 @@ about: A Java process
 get: [{path: app}]
 version: {command: ["{{ bin }}"], pattern: '(\d+)'}
 roles: [app]
-speaks: [tcp]
+protocols: [tcp]
 start: ["{{ bin }}"]
 ready: {tcp: "{{ listen }}", timeout: 5s}
 counters:

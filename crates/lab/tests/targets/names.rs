@@ -113,8 +113,8 @@ fn routes_by_name(target: &str, role: InstanceRole, last: u8) {
     // TLS was not ended on the way: the called part saw the client's own first words.
     let seen = thread.join().unwrap();
     assert_eq!(seen[0], 22, "no TLS handshake: {seen:?}");
-    let readings = read_until(&mut proxy, "unknown-names", 1.0);
-    assert_eq!(value(&readings, "unknown-names"), 1.0, "{readings:?}");
+    let readings = read_until(&mut proxy, "unmatched-sni", 1.0);
+    assert_eq!(value(&readings, "unmatched-sni"), 1.0, "{readings:?}");
     // The last may end between a look at the log and one at what is open: then it is in neither.
     let least = 2.0 * seen.len() as f64;
     let readings = read_while(&mut proxy, |readings| {
@@ -181,5 +181,5 @@ fn nginx_tells_what_connections_carried_that_are_still_open() {
     }
     let readings = read_until(&mut proxy, "connections", 1.0);
     assert_eq!(value(&readings, "connections"), 1.0, "{readings:?}");
-    assert_eq!(value(&readings, "unknown-names"), 0.0, "{readings:?}");
+    assert_eq!(value(&readings, "unmatched-sni"), 0.0, "{readings:?}");
 }

@@ -86,17 +86,17 @@ pub fn cases(target: &Target) -> Vec<Case> {
         interception: Interception::Explicit,
     };
     let mut cases = Vec::new();
-    let first = &def.speaks[0];
+    let first = &def.protocols[0];
     let last_link = def.security[def.security.len() - 1];
     for &role in &def.roles {
         match role {
             InstanceRole::Sni => cases.push(case(role, "tcp", Security::Plaintext)),
             InstanceRole::Sidecar => {
-                for protocol in &def.speaks {
+                for protocol in &def.protocols {
                     cases.push(case(role, protocol, last_link));
                 }
                 for &link in &def.security {
-                    let protocol = def.speaks.iter().find(|name| *name == "http1");
+                    let protocol = def.protocols.iter().find(|name| *name == "http1");
                     cases.push(case(role, protocol.unwrap_or(first), link));
                 }
                 for protocol in ["tcp", "http1"] {
@@ -120,7 +120,7 @@ pub fn cases(target: &Target) -> Vec<Case> {
                 });
             }
             _ => {
-                let protocol = def.speaks.iter().find(|name| *name == "http1");
+                let protocol = def.protocols.iter().find(|name| *name == "http1");
                 cases.push(case(role, protocol.unwrap_or(first), def.security[0]));
             }
         }
@@ -141,8 +141,8 @@ pub fn fixed(target: &Target, case: &Case) -> Context {
         from: from.to_owned(),
         protocol: case.protocol.clone(),
         edge_security: if app { case.link } else { Security::Plaintext },
-        host: to.to_owned(),
-        name: None,
+        service: to.to_owned(),
+        hostname: None,
         listen: Some(Listen {
             address,
             port,
@@ -155,7 +155,7 @@ pub fn fixed(target: &Target, case: &Case) -> Context {
                 (Interception::Redirect, 8080) => Some(Direction::Outbound),
                 (Interception::Redirect, _) => Some(Direction::Inbound),
             },
-            capture_port: match (case.interception, target.def.redirects) {
+            capture_port: match (case.interception, target.def.redirect_ports) {
                 (Interception::Explicit, _) => None,
                 (Interception::Redirect, RedirectPorts::PerEdge) => Some(port + 20000),
                 (Interception::Redirect, RedirectPorts::PerDirection) if port == 8080 => {
@@ -233,7 +233,7 @@ pub fn fixed(target: &Target, case: &Case) -> Context {
             certificate: keys.join("certificate.pem"),
             key: keys.join("key.pem"),
             bundle: keys.join("bundle.pem"),
-            authority: keys.join("authority.pem"),
+            ca: keys.join("ca.pem"),
         }),
         routes,
     }
@@ -248,14 +248,14 @@ pub fn asked_route(by: &str, name: &str, to: SocketAddr) -> RouteContext {
         from: by.to_owned(),
         protocol: "http1".to_owned(),
         edge_security: Security::Plaintext,
-        host: format!("{by}-{name}"),
-        name: None,
+        service: format!("{by}-{name}"),
+        hostname: None,
         listen: None,
         upstream: Some(Upstream {
             address: to.ip(),
             port: to.port(),
             security: Security::Plaintext,
-            peer: None,
+            peer_identity: None,
             peer_host: None,
         }),
         advertise: None,

@@ -200,14 +200,14 @@ fn a_sidecar_that_is_to_be_passed_by_must_have_passed_nothing_on() {
         )
     };
     let sidecar =
-        |connections| counted_by("flight-sidecar", &[("unknown-connections", connections)]);
+        |connections| counted_by("flight-sidecar", &[("unmatched-connections", connections)]);
     assert_eq!(
         broken(&arm, &[], &[database(), sidecar(0.0)]),
         Vec::<String>::new()
     );
     assert_eq!(
         broken(&arm, &[], &[database(), sidecar(9.0)]),
-        ["flight-sidecar unknown-connections: 9 for 0"]
+        ["flight-sidecar unmatched-connections: 9 for 0"]
     );
 }
 
@@ -217,7 +217,7 @@ fn names_that_were_refused_and_links_without_the_tls_they_should_have_are_found(
     let carried = [("connections", 9.0), ("bytes-received", 30_000.0)];
     let sidecar = |refused| {
         let mut all = carried.to_vec();
-        all.push(("unknown-names", refused));
+        all.push(("unmatched-sni", refused));
         counted_by("flight-sidecar", &all)
     };
     let gateway = |shown| {
@@ -240,7 +240,7 @@ fn names_that_were_refused_and_links_without_the_tls_they_should_have_are_found(
     assert_eq!(
         broken(&arm, &[], &[sidecar(2.0), gateway(8.0)]),
         [
-            "flight-sidecar unknown-names: 2 for 0",
+            "flight-sidecar unmatched-sni: 2 for 0",
             "gateway tls-client-certificates: 8 for 9"
         ]
     );

@@ -10,7 +10,7 @@ get:
   - path: fast-proxy
 version: {command: ["{{ bin }}", -v], pattern: 'version (\S+)'}
 roles: [sidecar]
-speaks: [http1]
+protocols: [http1]
 settings:
   workers: {default: 1, about: Threads}
   mode: {default: small, about: Mode, one_of: [small, large]}
@@ -40,11 +40,11 @@ fn a_definition_survives_being_written_and_read_again() {
 
 #[test]
 fn an_unknown_key_is_told_with_its_place_and_the_nearest_one() {
-    let said = complaint("speaks:", "speeks:");
+    let said = complaint("protocols:", "protocls:");
     let (missing, unknown) = said.split_once('\n').unwrap();
-    assert!(missing.contains("key \"speaks\" is missing"), "{said}");
+    assert!(missing.contains("key \"protocols\" is missing"), "{said}");
     assert!(unknown.starts_with("t/target.yaml:8:1: "), "{said}");
-    assert!(unknown.contains("did you mean \"speaks\"?"), "{said}");
+    assert!(unknown.contains("did you mean \"protocols\"?"), "{said}");
 }
 
 #[test]
