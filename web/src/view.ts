@@ -39,10 +39,10 @@ export type Metric =
   | "service-median"
   | "service-p99"
   | "throughput"
-  | "records-written"
-  | "bytes-written"
-  | "records-read"
-  | "bytes-read"
+  | "records-produced"
+  | "bytes-produced"
+  | "records-consumed"
+  | "bytes-consumed"
   | "cpu"
   | "cpu-total"
   | "memory"
@@ -603,11 +603,11 @@ export interface MachineView {
   /**
    * Busy share of the parts' cores, background load and other arms included.
    */
-  part_cores_busy?: number | null;
+  target_cores_busy?: number | null;
   /**
    * Share of the parts' cores used by background load; of all cores where agents have none of their own.
    */
-  background_part_share?: number | null;
+  background_target_share?: number | null;
   /**
    * Share of the agents' cores used by background load.
    */

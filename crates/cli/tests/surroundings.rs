@@ -233,10 +233,10 @@ fn what_a_stranger_says_of_a_bed_signals_prints_and_enters_nothing() {
     fs::create_dir(&folder).unwrap();
     fs::set_permissions(&folder, Permissions::from_mode(0o700)).unwrap();
     let standing = LabState {
-        holder_pid: pid,
-        holder_started_ticks: process::stat(pid).unwrap().started_ticks,
+        owner_pid: pid,
+        owner_started_ticks: process::stat(pid).unwrap().started_ticks,
         addressing: "namespaces".into(),
-        inhabitants: vec![PodProcess {
+        processes: vec![PodProcess {
             pod: "server".into(),
             address: "10.0.0.1".into(),
             instance: "server".into(),
@@ -278,10 +278,10 @@ fn a_process_that_has_left_its_number_in_a_bed_is_not_entered() {
     fs::set_permissions(&folder, Permissions::from_mode(0o700)).unwrap();
     let pid = holder.0.id();
     let standing = LabState {
-        holder_pid: pid,
-        holder_started_ticks: process::stat(pid).unwrap().started_ticks,
+        owner_pid: pid,
+        owner_started_ticks: process::stat(pid).unwrap().started_ticks,
         addressing: "namespaces".into(),
-        inhabitants: vec![PodProcess {
+        processes: vec![PodProcess {
             pod: "server".into(),
             address: String::new(),
             instance: "server".into(),

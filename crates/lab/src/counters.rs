@@ -9,9 +9,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use regex::Regex;
-use tare_record::counter::{
-    CommandSource, CounterSource, JmxSource, JsonSource, Missing,
-};
+use tare_record::counter::{CommandSource, CounterSource, JmxSource, JsonSource, Missing};
 
 use crate::LabError;
 use crate::connector::Connector;
@@ -113,9 +111,9 @@ impl CounterReader {
                 CounterSource::Prometheus(from) => page(&from.url, from.self_counted, &|text| {
                     Ok(prometheus::find(text, from))
                 }),
-                CounterSource::Json(from) => {
-                    page(&from.url, from.self_counted, &|text| json_number(text, from))
-                }
+                CounterSource::Json(from) => page(&from.url, from.self_counted, &|text| {
+                    json_number(text, from)
+                }),
                 CounterSource::Text(from) => page(&from.url, from.self_counted, &|text| {
                     by_pattern(text, &from.pattern)
                 }),
@@ -262,13 +260,13 @@ fn from_command(connector: &Connector, from: &CommandSource) -> Found {
 
 /// The number of a source; a value that is no number is an error, not a zero.
 fn json_number(text: &str, from: &JsonSource) -> Result<Vec<CounterValue>, String> {
-    let page: serde_json::Value =
-        serde_json::from_str(text).map_err(|error| format!("{} is no JSON: {error}", from.url))?;
+    let page: serde_json::Value = serde_json::from_str(text)
+        .map_err(|error| format!("{} is not valid JSON: {error}", from.url))?;
     let value = match page.pointer(&from.pointer) {
         Some(value) => Some(
             value
                 .as_f64()
-                .ok_or_else(|| format!("`{}` is no number", from.pointer))?,
+                .ok_or_else(|| format!("`{}` is not a number", from.pointer))?,
         ),
         None if from.missing == Missing::Zero => Some(0.0),
         None => None,
@@ -292,7 +290,7 @@ fn by_pattern(text: &str, pattern: &str) -> Result<Vec<CounterValue>, String> {
             label: group("label"),
             value: value
                 .parse()
-                .map_err(|_| format!("`{value}`, found by `{pattern}`, is no number"))?,
+                .map_err(|_| format!("`{value}`, found by `{pattern}`, is not a number"))?,
         });
     }
     Ok(all)

@@ -273,7 +273,7 @@ fn parse(bytes: &[u8]) -> Result<HttpResponse, String> {
                 return Err("the answer was cut off".to_owned());
             }
             Some(Ok(length)) => body[..length].to_vec(),
-            Some(Err(_)) => return Err("its content-length is no number".to_owned()),
+            Some(Err(_)) => return Err("its content-length is not a number".to_owned()),
             None => body.to_vec(),
         }
     };

@@ -242,15 +242,13 @@ impl Environment for Local {
         record.facts.insert(String::from("addressing"), reason);
         if self.network.word() == "loopback" {
             let who = "every user of this machine: the ports of targets are on its loopback (see `addressing`)";
-            let fact = String::from("who can reach targets");
+            let fact = String::from("targets-reachable-by");
             record.facts.insert(fact, who.to_owned());
         }
         let lies = doctor::file_system(&self.folder);
-        record
-            .facts
-            .insert(String::from("files of instances"), lies);
+        record.facts.insert(String::from("instance-files-on"), lies);
         if let Some(how) = self.network.exemption_in_words() {
-            record.facts.insert(String::from("redirected traffic"), how);
+            record.facts.insert(String::from("redirected-traffic"), how);
         }
         for (at, address) in self.found.known() {
             let found = format!("{address}, not started by Tare");
@@ -273,10 +271,10 @@ impl Local {
     pub fn test_bed(&mut self, plan: &TestBedPlan) -> Result<LocalTestBed, LabError> {
         let programs = self.programs(plan)?;
         let external = self.find_external(&plan.topology)?;
-        lock(&self.keeper).pin(&plan.placement.part_cpus)?;
-        process::pin_own_threads(&plan.placement.part_cpus).map_err(LabError::io(format!(
+        lock(&self.keeper).pin(&plan.placement.target_cpus)?;
+        process::pin_own_threads(&plan.placement.target_cpus).map_err(LabError::io(format!(
             "run on the cores {:?} (see `placement:`)",
-            plan.placement.part_cpus
+            plan.placement.target_cpus
         )))?;
         self.test_beds += 1;
         let name = format!("{}-{}", self.test_beds, plan.name);

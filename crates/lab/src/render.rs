@@ -255,7 +255,8 @@ fn probe(
             ReadinessProbe::Kafka {
                 at: templates.text(key, at)?,
                 brokers: brokers.parse().map_err(|_| {
-                    let reason = format!("`brokers` comes out as `{brokers}`, which is no number");
+                    let reason =
+                        format!("`brokers` comes out as `{brokers}`, which is not a number");
                     wrong(key, reason)
                 })?,
             }

@@ -173,7 +173,7 @@ pub const COUNTERS: &[(&str, &str)] = &[
     ("upstream-bytes-sent", "bytes to called parts"),
     (
         "unmatched-connections",
-        "captured connections that belong to no edge",
+        "redirected connections that belong to no edge",
     ),
     (
         "unmatched-sni",

@@ -37,7 +37,7 @@ pub fn below(folder: &Path, name: &str) -> Result<PathBuf, String> {
         ));
     }
     if !path.is_file() {
-        return Err(format!("{shown} is no regular file: name one"));
+        return Err(format!("{shown} is not a regular file: name one"));
     }
     Ok(path)
 }
@@ -66,7 +66,7 @@ pub fn read_given(path: &Path, bytes_max: u64) -> Result<Vec<u8>, String> {
 /// As [`read_given`], and if it is not UTF-8.
 pub fn text_given(path: &Path, bytes_max: u64) -> Result<String, String> {
     let bytes = read_given(path, bytes_max)?;
-    String::from_utf8(bytes).map_err(|_| format!("{} is no UTF-8 text", path.display()))
+    String::from_utf8(bytes).map_err(|_| format!("{} is not valid UTF-8 text", path.display()))
 }
 
 /// Reads the password from a file that the user names: its first line.

@@ -84,7 +84,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let mut progress = ProgressWatcher::new(&plan, output, interruption.clone());
     progress.other_programs(&other_programs);
     for (what, why) in not_run(&plan) {
-        progress.hear(&Event::Told(&format!("{what} is left out: {why}")));
+        progress.hear(&Event::Told(&format!("{what} is skipped: {why}")));
     }
     for (one, arms) in plan.not_proved() {
         let said = format!("not proved, {} in {}", one.in_words(), list(&arms));

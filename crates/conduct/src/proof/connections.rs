@@ -237,7 +237,7 @@ fn copies(routes: &[&Route], edge: &Edge<'_>) -> Vec<Proof> {
 pub(super) fn at_least(instance: &str, what: &str, least: u64, found: Option<f64>) -> Proof {
     Proof {
         expected: format!("at least {least}"),
-        holds: found.is_some_and(|found| found >= least as f64),
+        passed: found.is_some_and(|found| found >= least as f64),
         ..exactly(instance, what, least, found)
     }
 }
@@ -253,7 +253,7 @@ fn approximately(
     let slack = slack.max(expected * SLACK).floor();
     Proof {
         expected: format!("{expected:.0} ± {slack:.0}"),
-        holds: found.is_some_and(|found| (found - expected).abs() <= slack),
+        passed: found.is_some_and(|found| (found - expected).abs() <= slack),
         ..exactly(instance, what, 0, found)
     }
 }

@@ -83,7 +83,7 @@ fn check(instance: &str, what: &str, passed: u64, share: f64, delta: Option<f64>
     );
     Proof {
         expected: format!("{low:.0} to {high:.0} ({:.0} % of {passed})", share * 100.0),
-        holds: delta.is_some_and(|delta| (low..=high).contains(&delta)),
+        passed: delta.is_some_and(|delta| (low..=high).contains(&delta)),
         ..exactly(instance, what, passed, delta)
     }
 }

@@ -338,7 +338,7 @@ impl TopologyBuilder<'_, '_> {
             }
             let name = hop_name(hop);
             if proxies.contains(&name) {
-                let message = format!("\"{name}\" stands twice on edge {}", edge.name());
+                let message = format!("duplicate \"{name}\" on edge {}", edge.name());
                 self.scope.problem(*mark, message);
             }
             proxies.push(name);

@@ -185,7 +185,7 @@ impl TopologyBuilder<'_, '_> {
         };
         if !def.roles.contains(&InstanceRole::App) {
             let message = format!(
-                "target \"{target}\" cannot play part \"{part}\": its roles are {}",
+                "target \"{target}\" cannot run as part \"{part}\": its roles are {}",
                 routing::roles_of(&def)
             );
             self.scope.problem(mark, message);

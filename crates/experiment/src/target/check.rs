@@ -125,7 +125,7 @@ impl TargetCheck<'_> {
 
     fn limit(&mut self, limit: Period, path: &[&str]) {
         if limit.0 == Duration::ZERO {
-            let message = "0 is no time limit: write a time above 0, such as 5s";
+            let message = "invalid timeout 0: write a time above 0, such as 5s";
             self.wrong(path, message);
         }
     }
@@ -149,7 +149,10 @@ impl TargetCheck<'_> {
                 }
             }
             Get::Maven(maven) => {
-                for (key, all) in [("artifacts", &maven.artifacts), ("java_agents", &maven.java_agents)] {
+                for (key, all) in [
+                    ("artifacts", &maven.artifacts),
+                    ("java_agents", &maven.java_agents),
+                ] {
                     for (at, coordinates) in all.iter().enumerate() {
                         if !names_archive(coordinates) {
                             let path = ["get", index, "maven", key, &at.to_string()];
@@ -259,7 +262,7 @@ impl TargetCheck<'_> {
         }
         for (index, rule) in jmx.exported.iter().enumerate() {
             if let Err(error) = Regex::new(&rule.bean) {
-                let message = format!("the `bean` of {} is no pattern: {error}", rule.metric);
+                let message = format!("invalid pattern in the `bean` of {}: {error}", rule.metric);
                 let path = ["jmx", "exported", &index.to_string(), "bean"];
                 self.wrong(&path, message);
             }
@@ -316,7 +319,7 @@ fn rejection(setting: &SettingDef, value: &Value) -> Option<String> {
     }
     let pattern = setting.pattern.as_deref()?;
     let Ok(whole) = whole(pattern) else {
-        return Some(format!("a text, and `{pattern}` is no pattern"));
+        return Some(format!("a text, and the pattern `{pattern}` is invalid"));
     };
     text::every(value, &mut |text| {
         let message = format!("a text that `{pattern}` matches from end to end");

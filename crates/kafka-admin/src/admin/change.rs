@@ -15,7 +15,7 @@ use kafka_protocol::messages::{
     CreatePartitionsRequest, CreateTopicsRequest, DeleteTopicsRequest, ElectLeadersRequest,
 };
 
-use super::error::{Outcome, Result, check};
+use super::error::{ItemResult, Result, check};
 use super::{Admin, broker_ids, str_bytes, topic_name};
 
 /// Whether a change is applied or only validated.
@@ -53,7 +53,7 @@ impl Admin {
     ///
     /// # Errors
     /// If no broker answers; what the cluster refuses is in the outcomes.
-    pub fn create_topics(&mut self, topics: &[NewTopic], mode: Mode) -> Result<Vec<Outcome>> {
+    pub fn create_topics(&mut self, topics: &[NewTopic], mode: Mode) -> Result<Vec<ItemResult>> {
         let request = CreateTopicsRequest::default()
             .with_topics(topics.iter().map(creatable).collect())
             .with_timeout_ms(self.timeout_ms())
@@ -63,7 +63,7 @@ impl Admin {
         Ok(topics
             .map(|one| {
                 let name = one.name.to_string();
-                Outcome::of(name, one.error_code, one.error_message.as_ref())
+                ItemResult::of(name, one.error_code, one.error_message.as_ref())
             })
             .collect())
     }
@@ -106,7 +106,7 @@ impl Admin {
     ///
     /// # Errors
     /// If no broker answers; what the cluster refuses is in the outcomes.
-    pub fn delete_topics<S: AsRef<str>>(&mut self, names: &[S]) -> Result<Vec<Outcome>> {
+    pub fn delete_topics<S: AsRef<str>>(&mut self, names: &[S]) -> Result<Vec<ItemResult>> {
         let states = names
             .iter()
             .map(|name| DeleteTopicState::default().with_name(Some(topic_name(name.as_ref()))));
@@ -119,7 +119,7 @@ impl Admin {
             .map(|one| {
                 let name = one.name.as_ref().map(|name| name.to_string());
                 let message = one.error_message.as_ref();
-                Outcome::of(name.unwrap_or_default(), one.error_code, message)
+                ItemResult::of(name.unwrap_or_default(), one.error_code, message)
             })
             .collect())
     }
@@ -131,7 +131,7 @@ impl Admin {
     pub fn elect_preferred(
         &mut self,
         partitions: Option<&BTreeMap<String, Vec<i32>>>,
-    ) -> Result<Vec<Outcome>> {
+    ) -> Result<Vec<ItemResult>> {
         let topic = |(topic, partitions): (&String, &Vec<i32>)| {
             TopicPartitions::default()
                 .with_topic(topic_name(topic))
@@ -151,7 +151,7 @@ impl Admin {
                 if one.error_code != ResponseError::ElectionNotNeeded.code() {
                     let name = format!("{}-{}", topic.topic.as_str(), one.partition_id);
                     let message = one.error_message.as_ref();
-                    outcomes.push(Outcome::of(name, one.error_code, message));
+                    outcomes.push(ItemResult::of(name, one.error_code, message));
                 }
             }
         }

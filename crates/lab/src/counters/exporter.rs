@@ -33,7 +33,7 @@ impl<'a> ExporterPage<'a> {
             }
         }
         match samples.is_empty() {
-            true => Err("what answers is no page in the text format of Prometheus: give the path of that page, usually /metrics".to_owned()),
+            true => Err("what answers is not a page in the text format of Prometheus: give the path of that page, usually /metrics".to_owned()),
             false => Ok(ExporterPage { samples }),
         }
     }

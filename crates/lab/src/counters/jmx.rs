@@ -89,7 +89,8 @@ impl BeanValues {
     /// Parses the answer to these queries.
     pub(crate) fn parse(text: &str, bean_queries: &[BeanQuery]) -> Result<BeanValues, String> {
         let no_list = "what answers does not tell of management beans";
-        let page = serde_json::from_str(text).map_err(|_| format!("{no_list}: it is no JSON"))?;
+        let page =
+            serde_json::from_str(text).map_err(|_| format!("{no_list}: it is not valid JSON"))?;
         let all = match page {
             Value::Array(all) if all.len() == bean_queries.len() => all,
             other => return Err(error_text(&other).unwrap_or_else(|| no_list.to_owned())),
@@ -171,7 +172,7 @@ fn number(attributes: &Map<String, Value>, path: &str) -> Result<Option<f64>, St
         None | Some(Value::Null) => Ok(None),
         Some(value) => match value.as_f64() {
             Some(number) => Ok(Some(number)),
-            None => Err(format!("the attribute `{path}` is no number")),
+            None => Err(format!("the attribute `{path}` is not a number")),
         },
     }
 }

@@ -171,7 +171,8 @@ impl<'a> Archives<'a> {
         let mut dependencies = String::new();
         let alone = "<exclusions><exclusion><groupId>*</groupId><artifactId>*</artifactId></exclusion></exclusions>";
         let with = self.def.artifacts.iter().map(|one| (one, ""));
-        for (coordinates, exclusions) in with.chain(self.def.java_agents.iter().map(|one| (one, alone)))
+        for (coordinates, exclusions) in
+            with.chain(self.def.java_agents.iter().map(|one| (one, alone)))
         {
             let words: Vec<&str> = coordinates.split(':').collect();
             let [group, name, version, classifier @ ..] = words.as_slice() else {
@@ -283,7 +284,7 @@ fn parse_lock(text: &str) -> Result<BTreeMap<String, String>, String> {
             let (sum, name) = line
                 .split_once("  ")
                 .filter(|(sum, _)| sum.len() == 64)
-                .ok_or_else(|| format!("`{line}` in the lock is no line of sha256sum"))?;
+                .ok_or_else(|| format!("`{line}` in the lock is not a line of sha256sum"))?;
             Ok((name.to_owned(), sum.to_ascii_lowercase()))
         })
         .collect()

@@ -115,7 +115,7 @@ impl ResolvedNames {
             }
         };
         let rest = url.strip_prefix("http://");
-        let rest = rest.ok_or_else(|| format!("{} is no http:// address", shown(url)))?;
+        let rest = rest.ok_or_else(|| format!("invalid URL {}: write http://…", shown(url)))?;
         let (authority, path) = match rest.find('/') {
             Some(at) => rest.split_at(at),
             None => (rest, "/"),

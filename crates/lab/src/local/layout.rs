@@ -429,7 +429,7 @@ fn context(
         admin,
         admin_socket: PathBuf::new(),
         login: Login::random()?,
-        cpus: plan.placement.part_cpus.clone(),
+        cpus: plan.placement.target_cpus.clone(),
         settings,
         workload: plan.workload.clone(),
         identity: None,
@@ -527,7 +527,7 @@ fn check_names(plan: &TestBedPlan) -> Result<(), LabError> {
     match wrong {
         None => Ok(()),
         Some(wrong) => Err(LabError::Plan(format!(
-            "`{}` in the plan is no name: use letters, digits and hyphens",
+            "`{}` in the plan is not a name: use letters, digits and hyphens",
             shown(wrong)
         ))),
     }

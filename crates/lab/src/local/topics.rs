@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use tare_kafka::audit::DeliveryAudit;
-use tare_kafka_admin::admin::{Admin, AdminError, Mode, NewTopic, Outcome, PartitionLayout};
+use tare_kafka_admin::admin::{Admin, AdminError, ItemResult, Mode, NewTopic, PartitionLayout};
 use tare_kafka_admin::client::{self, Address, RetryBackoff, Settings};
 use tare_kafka_admin::reassignment::PartitionReassignment;
 use tare_record::agent::Acknowledged;
@@ -112,7 +112,7 @@ impl TopicAdministration for LocalTestBed {
             // The names of a test bed's topics are used once: a topic that exists was created by the first attempt.
             created.retain(|outcome| !outcome.is_existing_topic());
         }
-        Outcome::all(&created).map_err(failed)?;
+        ItemResult::all(&created).map_err(failed)?;
         let until = Instant::now() + WITHIN;
         // Brokers learn of it one by one; a client may ask any of them.
         let known = all.into_iter().try_for_each(|broker| {
@@ -220,7 +220,7 @@ fn delete(placed: &PlacedTestBed, topic: &PreparedTopic) -> Result<(), LabError>
     let mut admin = Brokers::of(placed, topic)?.connect().map_err(failed)?;
     let deleted = admin.delete_topics(&[&topic.topic]);
     deleted
-        .and_then(|outcomes| Outcome::all(&outcomes))
+        .and_then(|outcomes| ItemResult::all(&outcomes))
         .map_err(failed)
 }
 
@@ -236,10 +236,10 @@ fn elect(mut admin: Admin, topic: String) -> Result<String, AdminError> {
     }
     let count = others.len();
     let outcomes = admin.elect_preferred(Some(&BTreeMap::from([(topic, others)])))?;
-    let refused = outcomes.iter().find_map(|one| one.refusal.as_ref());
+    let refused = outcomes.iter().find_map(|one| one.error.as_ref());
     match refused {
-        Some(refusal) => Err(AdminError::Input(format!(
-            "not every preferred leader leads: {refusal}"
+        Some(error) => Err(AdminError::Input(format!(
+            "not every preferred leader leads: {error}"
         ))),
         None => Ok(format!("{count} partitions have another leader")),
     }

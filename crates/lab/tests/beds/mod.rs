@@ -95,7 +95,7 @@ pub fn plan(target: &str, proxies: &[&str]) -> TestBedPlan {
         targets: BTreeMap::new(),
         placement: Placement {
             agent_cpus: Vec::new(),
-            part_cpus: Vec::new(),
+            target_cpus: Vec::new(),
         },
         limits: BTreeMap::new(),
         excluded: Vec::new(),

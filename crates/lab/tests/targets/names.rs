@@ -102,7 +102,7 @@ fn routes_by_name(target: &str, role: InstanceRole, last: u8) {
     let mut proxy = start_with(target, &software, "tcp", &stand, &authority, |context| {
         context.role = role;
         context.routes[0].edge_security = Security::Tls;
-        context.routes[0].name = Some(NAME.to_owned());
+        context.routes[0].hostname = Some(NAME.to_owned());
     });
     let said = |proxy: &Proxy| text(&proxy.output);
     assert_eq!(ask(proxy.entry, NAME), ANSWER, "{}", said(&proxy));
@@ -154,7 +154,7 @@ fn nginx_tells_what_connections_carried_that_are_still_open() {
     let mut proxy = start_with(target, &software, "tcp", &stand, &authority, |context| {
         context.role = InstanceRole::Sni;
         context.routes[0].edge_security = Security::Tls;
-        context.routes[0].name = Some(NAME.to_owned());
+        context.routes[0].hostname = Some(NAME.to_owned());
     });
     let words = hello(NAME);
     let mut near = TcpStream::connect(proxy.entry).unwrap();

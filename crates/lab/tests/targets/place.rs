@@ -147,15 +147,15 @@ pub fn fixed(target: &Target, case: &Case) -> Context {
             address,
             port,
             security: if app { Security::Plaintext } else { case.link },
-            peer: (!app && case.link == Security::Mtls)
+            peer_identity: (!app && case.link == Security::Mtls)
                 .then(|| format!("spiffe://tare/ns/run/sa/{from}-sidecar")),
-            peers: Vec::new(),
-            captured: match (case.interception, port) {
+            peer_identities: Vec::new(),
+            redirected: match (case.interception, port) {
                 (Interception::Explicit, _) => None,
                 (Interception::Redirect, 8080) => Some(Direction::Outbound),
                 (Interception::Redirect, _) => Some(Direction::Inbound),
             },
-            capture_port: match (case.interception, target.def.redirect_ports) {
+            redirect_port: match (case.interception, target.def.redirect_ports) {
                 (Interception::Explicit, _) => None,
                 (Interception::Redirect, RedirectPorts::PerEdge) => Some(port + 20000),
                 (Interception::Redirect, RedirectPorts::PerDirection) if port == 8080 => {
@@ -168,7 +168,7 @@ pub fn fixed(target: &Target, case: &Case) -> Context {
             address: next,
             port,
             security: case.link,
-            peer: (case.link != Security::Plaintext)
+            peer_identity: (case.link != Security::Plaintext)
                 .then(|| format!("spiffe://tare/ns/run/sa/{to}-sidecar")),
             peer_host: (case.link != Security::Plaintext).then(|| format!("{to}-sidecar")),
         }),

@@ -157,7 +157,8 @@ pub fn start_with(
                 address: stand.to.ip(),
                 port: stand.to.port(),
                 security: stand.upstream,
-                peer_identity: (stand.upstream != Security::Plaintext).then(|| uri("server-sidecar")),
+                peer_identity: (stand.upstream != Security::Plaintext)
+                    .then(|| uri("server-sidecar")),
                 peer_host: (stand.upstream != Security::Plaintext)
                     .then(|| "server-sidecar".to_owned()),
             }),

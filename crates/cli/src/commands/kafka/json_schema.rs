@@ -6,7 +6,7 @@ use tare_experiment::clusters::ClusterDef;
 use tare_kafka_admin::admin::reassign::{OngoingReassignment, Throttles};
 use tare_kafka_admin::admin::{
     BrokerDescription, ClusterDescription, Config, GroupDescription, GroupLag, GroupListing,
-    LogDir, Outcome, ReplicaComparison, Reset, Resource, TopicDescription,
+    ItemResult, LogDir, ReplicaComparison, Reset, Resource, TopicDescription,
 };
 use tare_kafka_admin::reassignment::ReassignmentPlan;
 use tare_record::schemas::{Shape, schema_of};
@@ -36,15 +36,15 @@ pub struct Outputs {
     /// `topics describe`
     topics_describe: Vec<DescribedTopic>,
     /// `topics create`
-    topics_create: Vec<Outcome>,
+    topics_create: Vec<ItemResult>,
     /// `topics delete`
-    topics_delete: Vec<Outcome>,
+    topics_delete: Vec<ItemResult>,
     /// `topics add-partitions`
-    topics_grow: Vec<Outcome>,
+    topics_grow: Vec<ItemResult>,
     /// `configs get` and `topics config`; `configs set` prints the same after the change
     configs: Vec<Configured>,
     /// `elect`: partitions whose leader changed, or could not
-    elect: Vec<Outcome>,
+    elect: Vec<ItemResult>,
     /// `reassign plan`, and the file that `reassign run` reads
     reassign_plan: ReassignmentPlan,
     /// `reassign show`, and a line of `reassign watch`
@@ -52,7 +52,7 @@ pub struct Outputs {
     /// `reassign run`: the plan that was begun
     reassign_run: ReassignmentPlan,
     /// `reassign cancel`
-    reassign_cancel: Vec<Outcome>,
+    reassign_cancel: Vec<ItemResult>,
     /// `reassign unthrottle`: the limits that were taken away
     reassign_unthrottle: Throttles,
     /// `groups list`
@@ -62,7 +62,7 @@ pub struct Outputs {
     /// `groups lag`
     groups_lag: Vec<GroupLag>,
     /// `groups delete`
-    groups_delete: Vec<Outcome>,
+    groups_delete: Vec<ItemResult>,
     /// `groups reset`
     groups_reset: Vec<Reset>,
     /// `log-dirs`

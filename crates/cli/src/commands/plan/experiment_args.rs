@@ -8,7 +8,7 @@ use clap::builder::TypedValueParser;
 use tare_experiment::find::Library;
 use tare_experiment::resolve::{Redirection, ResolveOptions, resolve};
 use tare_lab::fetch;
-use tare_record::plan::{Addressing, BaselineRuns, Form, Plan};
+use tare_record::plan::{Addressing, Form, Plan};
 use tare_record::topology::Interception;
 
 use crate::arguments::words;
@@ -140,7 +140,7 @@ impl ExperimentArgs {
             cores: allowed_cores(Path::new("/proc/self/status")),
             blocks: self.blocks,
             seed: self.seed,
-            baseline_runs: self.no_aa.then_some(BaselineRuns::Once),
+            aa_check: self.no_aa.then_some(false),
             addressing: self.addressing,
             redirection: Redirection::Possible,
             external: external(&self.external)?,

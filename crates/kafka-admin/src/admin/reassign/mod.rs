@@ -15,7 +15,7 @@ use serde::Serialize;
 
 use crate::reassignment::{CandidateBroker, PartitionReassignment, ReplicaAssignment};
 
-use super::error::{AdminError, Outcome, Result, check};
+use super::error::{AdminError, ItemResult, Result, check};
 use super::offsets::Key;
 use super::{Admin, broker_ids, by_topic, ids};
 
@@ -104,7 +104,7 @@ impl Admin {
             .map(|one| ((one.topic.clone(), one.partition), Some(&one.to[..])));
         let done = self
             .alter(&targets.collect())
-            .and_then(|outcomes| Outcome::all(&outcomes));
+            .and_then(|outcomes| ItemResult::all(&outcomes));
         if done.is_err()
             && let Some(throttles) = &throttles
         {
@@ -148,12 +148,15 @@ impl Admin {
     ///
     /// # Errors
     /// If no broker answers; what the cluster refuses is in the outcomes.
-    pub fn cancel_reassignments(&mut self, partitions: &[(String, i32)]) -> Result<Vec<Outcome>> {
+    pub fn cancel_reassignments(
+        &mut self,
+        partitions: &[(String, i32)],
+    ) -> Result<Vec<ItemResult>> {
         let targets = partitions.iter().map(|key| (key.clone(), None));
         self.alter(&targets.collect())
     }
 
-    fn alter(&mut self, targets: &BTreeMap<Key, Option<&[i32]>>) -> Result<Vec<Outcome>> {
+    fn alter(&mut self, targets: &BTreeMap<Key, Option<&[i32]>>) -> Result<Vec<ItemResult>> {
         let partitions = targets.iter().map(|((topic, partition), replicas)| {
             let one = ReassignablePartition::default()
                 .with_partition_index(*partition)
@@ -178,7 +181,7 @@ impl Admin {
         for topic in &answer.responses {
             for one in &topic.partitions {
                 let name = format!("{}-{}", topic.name.as_str(), one.partition_index);
-                outcomes.push(Outcome::of(
+                outcomes.push(ItemResult::of(
                     name,
                     one.error_code,
                     one.error_message.as_ref(),

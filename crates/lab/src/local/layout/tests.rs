@@ -40,7 +40,7 @@ fn plan() -> TestBedPlan {
         )]),
         placement: tare_record::plan::Placement {
             agent_cpus: vec![1],
-            part_cpus: vec![0],
+            target_cpus: vec![0],
         },
         limits: BTreeMap::new(),
         excluded: Vec::new(),
@@ -66,7 +66,7 @@ fn placed_with(
         .collect();
     let programs = ["echo", "proxy"].map(|name| (name.to_owned(), PathBuf::from(name)));
     let proxy = Needs {
-        redirect_ports: redirects,
+        redirect_ports,
         ..Needs::default()
     };
     let needs = BTreeMap::from([(String::from("proxy"), proxy)]);
@@ -130,7 +130,10 @@ fn a_mutual_link_names_both_ends_and_only_they_get_certificates() {
     let near = of(&layout, "client-sidecar").routes[0].clone();
     let far = of(&layout, "server-sidecar").routes[0].clone();
     let upstream = near.upstream.unwrap();
-    assert_eq!(upstream.peer_identity.unwrap(), spiffe("r1", "server-sidecar"));
+    assert_eq!(
+        upstream.peer_identity.unwrap(),
+        spiffe("r1", "server-sidecar")
+    );
     assert_eq!(upstream.peer_host.unwrap(), "server-sidecar");
     assert_eq!(
         far.listen.unwrap().peer_identity.unwrap(),
@@ -343,7 +346,10 @@ fn a_received_plan_has_names_and_no_paths_or_lines_in_their_place() {
             let mut plan = plan();
             change(&mut plan, text.to_owned());
             let said = placed(&plan).unwrap_err().to_string();
-            assert!(said.contains("in the plan is no name"), "{text:?}: {said}");
+            assert!(
+                said.contains("in the plan is not a name"),
+                "{text:?}: {said}"
+            );
             assert!(!said.contains(['\n', '\r', '\0']), "{said:?}");
         }
     }
