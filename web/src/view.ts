@@ -111,7 +111,7 @@ export type ColumnKind = "group" | "name" | "figure" | "words";
 /**
  * Grade of a check.
  */
-export type Grade = "good" | "limits" | "prevents";
+export type Grade = "ok" | "warning" | "error";
 
 /**
  * Everything that a report shows. Renderers compute no statistics.
@@ -1225,7 +1225,7 @@ export interface TrialRow {
   /**
    * 0, or 1 for the second measurement of the baseline.
    */
-  copy: number;
+  aa_copy: number;
   /**
    * 0, or 1 for a repetition.
    */
@@ -1423,7 +1423,7 @@ export interface Check {
   unit?: string | null;
   grade: Grade;
   /**
-   * What it means for measurements and how to mend it, unless the grade is good.
+   * What it means for measurements and how to mend it, unless the grade is ok.
    */
   advice?: string | null;
 }

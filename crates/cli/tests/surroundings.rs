@@ -78,7 +78,7 @@ impl Place {
 
     fn target(&self, get: &str) {
         let text = format!(
-            "target: trap\nabout: leaves a mark\nget: [{get}]\nversion: {{command: [sh, -c, 'touch {}; echo version 1'], pattern: 'version (\\S+)'}}\nroles: [app]\nspeaks: [http1]\nstart: [x]\nready: {{tcp: x, timeout: 1s}}\n",
+            "target: trap\nabout: leaves a mark\nget: [{get}]\nversion: {{command: [sh, -c, 'touch {}; echo version 1'], pattern: 'version (\\S+)'}}\nroles: [app]\nprotocols: [http1]\nstart: [x]\nready: {{tcp: x, timeout: 1s}}\n",
             self.mark().display()
         );
         let file = self.path("library/targets/trap/target.yaml");

@@ -115,7 +115,7 @@ mod tests {
             assert!(said.contains("of its own folder only"), "{bad}: {said}");
         }
         for odd in ["deeper", ".", ""] {
-            assert!(read(odd).unwrap_err().contains("no regular file"), "{odd}");
+            assert!(read(odd).unwrap_err().contains("not a regular file"), "{odd}");
         }
         assert!(read("none").unwrap_err().contains("cannot be read"));
         fs::write(own.join("long"), "12345").unwrap();

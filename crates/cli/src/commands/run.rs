@@ -108,7 +108,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         }
         Err(error) => {
             if let Some(folder) = progress.folder() {
-                print_resume_hint(&args, folder, "broken off");
+                print_resume_hint(&args, folder, "failed");
             }
             Err(error.into())
         }

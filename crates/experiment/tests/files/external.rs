@@ -356,7 +356,7 @@ fn a_counter_is_a_page_and_nothing_that_runs_or_reads_files() {
         refused_part(
             &counter(&format!("{{prometheus: {{url: \"{url}\", metric: m}}}}")),
             &said(&format!(
-                "\"{url}\" is not a page that can be read: write http://HOST:PORT/PATH"
+                "invalid URL \"{url}\": write http://HOST:PORT/PATH"
             )),
         );
     }

@@ -213,7 +213,7 @@ fn factors_are_checked_as_if_their_values_stood_in_the_file() {
     assert_eq!(
         with("load.rat: [400]"),
         [
-            "case.yaml:8:11: unknown key \"rat\" in load: known are use, edge, count, model, from, to, ramp_duration, steps, interarrival, recording, speed, at_end, clients, think, think_distribution, connections, requests_per_connection, connect_ramp, exchanges, warmup, timeout, workers, spin, sched and sample_interval"
+            "case.yaml:8:11: unknown key \"rat\" in load: known are use, edge, agents, model, from, to, ramp_duration, steps, interarrival, recording, speed, at_end, clients, think_time, think_distribution, connections, requests_per_connection, connect_ramp, requests, warmup, timeout, workers, spin, sched and sample_interval"
         ]
     );
     assert_eq!(

@@ -336,7 +336,7 @@ fn what_a_command_says_is_read_and_its_failure_told() {
         read("echo n=x")
             .unwrap_err()
             .to_string()
-            .contains("no number")
+            .contains("not a number")
     );
     assert!(
         read("echo broken >&2; exit 1")

@@ -40,7 +40,7 @@ impl Place {
 }
 
 fn target(get: Vec<Get>) -> Target {
-    let text = "target: my-proxy\nabout: x\nget: [self]\nversion: {command: ['{{ bin }}', -v], pattern: 'version (\\S+)'}\nroles: [sidecar]\nspeaks: [tcp]\nstart: [x]\nready: {tcp: x, timeout: 1s}\n";
+    let text = "target: my-proxy\nabout: x\nget: [self]\nversion: {command: ['{{ bin }}', -v], pattern: 'version (\\S+)'}\nroles: [sidecar]\nprotocols: [tcp]\nstart: [x]\nready: {tcp: x, timeout: 1s}\n";
     let mut def = tare_experiment::target::TargetDef::from_yaml(text, Path::new("t")).unwrap();
     def.get = get;
     Target {

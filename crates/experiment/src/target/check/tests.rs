@@ -72,7 +72,7 @@ fn a_probe_must_be_exactly_one_and_limited() {
         "grpc: \"{{ listen }}\", service: a.B",
     );
     assert_eq!(read(&asked).unwrap().ready.service.as_deref(), Some("a.B"));
-    assert!(complaint("timeout: 5s", "timeout: 0s").contains("no time limit"));
+    assert!(complaint("timeout: 5s", "timeout: 0s").contains("invalid timeout 0"));
     assert!(complaint(", timeout: 5s", "").contains("timeout"));
 }
 
@@ -169,7 +169,7 @@ fn counters_of_beans_need_to_be_told_how_beans_are_asked() {
             "did you mean \"requests\"?",
         ),
         ("remote: [java]", "remote: []", "the list is empty"),
-        ("bean: 'a'", "bean: '('", "no pattern"),
+        ("bean: 'a'", "bean: '('", "invalid pattern"),
         ("metric: m", "metric: m, scale: 0", "above 0"),
     ] {
         assert!(jmx.contains(from), "the test replaces nothing: {from}");

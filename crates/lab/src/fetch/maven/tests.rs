@@ -18,7 +18,7 @@ fn def() -> MavenDef {
 }
 
 fn target(folder: &Path) -> Target {
-    let text = "target: x\nabout: x\nget: [self]\nversion: {command: [x], pattern: x}\nroles: [app]\nspeaks: [tcp]\nstart: [x]\nready: {tcp: x, timeout: 1s}\n";
+    let text = "target: x\nabout: x\nget: [self]\nversion: {command: [x], pattern: x}\nroles: [app]\nprotocols: [tcp]\nstart: [x]\nready: {tcp: x, timeout: 1s}\n";
     Target {
         def: TargetDef::from_yaml(text, Path::new("t")).unwrap(),
         folder: folder.to_owned(),
