@@ -2,7 +2,7 @@
 import type { View } from "./view";
 
 /** Version of the view model that this page draws. */
-export const VERSION = 4;
+export const VERSION = 5;
 
 /** The view, or why there is none. */
 export type Read = { view: View } | { problem: string };

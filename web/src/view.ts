@@ -39,10 +39,10 @@ export type Metric =
   | "service-median"
   | "service-p99"
   | "throughput"
-  | "records-written"
-  | "bytes-written"
-  | "records-read"
-  | "bytes-read"
+  | "records-produced"
+  | "bytes-produced"
+  | "records-consumed"
+  | "bytes-consumed"
   | "cpu"
   | "cpu-total"
   | "memory"
@@ -111,7 +111,7 @@ export type ColumnKind = "group" | "name" | "figure" | "words";
 /**
  * Grade of a check.
  */
-export type Grade = "good" | "limits" | "prevents";
+export type Grade = "ok" | "warning" | "error";
 
 /**
  * Everything that a report shows. Renderers compute no statistics.
@@ -603,11 +603,11 @@ export interface MachineView {
   /**
    * Busy share of the parts' cores, background load and other arms included.
    */
-  part_cores_busy?: number | null;
+  target_cores_busy?: number | null;
   /**
    * Share of the parts' cores used by background load; of all cores where agents have none of their own.
    */
-  background_part_share?: number | null;
+  background_target_share?: number | null;
   /**
    * Share of the agents' cores used by background load.
    */
@@ -1225,7 +1225,7 @@ export interface TrialRow {
   /**
    * 0, or 1 for the second measurement of the baseline.
    */
-  copy: number;
+  aa_copy: number;
   /**
    * 0, or 1 for a repetition.
    */
@@ -1423,7 +1423,7 @@ export interface Check {
   unit?: string | null;
   grade: Grade;
   /**
-   * What it means for measurements and how to mend it, unless the grade is good.
+   * What it means for measurements and how to mend it, unless the grade is ok.
    */
   advice?: string | null;
 }

@@ -119,7 +119,7 @@ pub enum TokenError {
     #[error("the token was signed by another key")]
     UnknownKey,
     /// It is malformed, tampered with or expired.
-    #[error("the token is no good ({0})")]
+    #[error("invalid token ({0})")]
     Refused(String),
 }
 

@@ -6,10 +6,10 @@ use serving::ServingError;
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
     /// The address of another service is invalid.
-    #[error("{0:?} is no address of a service; write host:port")]
+    #[error("invalid service address {0:?}; write host:port")]
     Address(String),
     /// The name of a method is invalid.
-    #[error("{0:?} is no path of a method; this is a mistake in the table of emojis")]
+    #[error("invalid method path {0:?}; this is a mistake in the table of emojis")]
     Method(String),
     /// An error common to all services.
     #[error(transparent)]

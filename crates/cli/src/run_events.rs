@@ -41,7 +41,7 @@ pub fn line(event: &Event<'_>) -> RunEvent {
             block: record.block,
             arm: record.arm.clone(),
             level: record.level.clone(),
-            copy: record.copy,
+            aa_copy: record.aa_copy,
             attempt: record.attempt,
             status: record.status.clone(),
         },
@@ -58,7 +58,7 @@ fn position(at: &TrialProgress<'_>) -> TrialPosition {
         blocks: at.blocks,
         arm: at.slot.arm.clone(),
         level: at.slot.level.clone(),
-        copy: at.slot.copy,
+        aa_copy: at.slot.copy,
         attempt: at.attempt,
         left_ns: at.left.as_nanos() as u64,
     }
@@ -96,7 +96,7 @@ mod tests {
         assert_eq!(line["source"], "client");
         assert_eq!(line["sample"]["ok"], 7);
         let at = &line["at"];
-        assert_eq!((&at["block"], &at["copy"]), (&2.into(), &1.into()));
+        assert_eq!((&at["block"], &at["aa_copy"]), (&2.into(), &1.into()));
         assert_eq!(at["left_ns"], 3_000_000_000_u64);
     }
 }

@@ -200,8 +200,8 @@ fn records_from_the_future_are_counted_and_shown() {
     let report: LoadReport = serde_json::from_str(&read(&["--json"])).unwrap();
     let records = report.result.records.unwrap();
     // A batch of a hundred has one age.
-    assert!(records.negative_ages >= 10, "{records:?}");
-    assert_eq!(records.negative_ages, records.total / 100);
+    assert!(records.negative_end_to_end >= 10, "{records:?}");
+    assert_eq!(records.negative_end_to_end, records.total / 100);
     let ages = report
         .latency_ns
         .keys()

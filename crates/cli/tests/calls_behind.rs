@@ -25,7 +25,7 @@ fn run(folder: &Path, arms: &str, load: &str) -> Vec<TrialRecord> {
          arms:\n{arms}\
          load: {{model: constant, rate: 60, duration: 300ms, warmup: 100ms, connections: 4, timeout: 20s{load}}}\n\
          addressing: loopback\n\
-         baseline_runs: once\n\
+         aa_check: false\n\
          blocks: 1\n\
          seed: 11\n"
     );
@@ -46,9 +46,9 @@ fn run(folder: &Path, arms: &str, load: &str) -> Vec<TrialRecord> {
 /// Whether an instance was found to have counted exactly `calls` of `what`.
 fn has(proofs: &[Proof], instance: &str, what: &str, calls: u64) -> bool {
     proofs.iter().any(|proof| {
-        (proof.instance.as_str(), proof.what.as_str()) == (instance, what)
-            && proof.found == calls.to_string()
-            && proof.holds
+        (proof.instance.as_str(), proof.check.as_str()) == (instance, what)
+            && proof.actual == calls.to_string()
+            && proof.passed
     })
 }
 
@@ -56,11 +56,11 @@ fn has(proofs: &[Proof], instance: &str, what: &str, calls: u64) -> bool {
 fn real_envoy_and_haproxy_carry_exactly_the_calls_that_follow_from_the_requests() {
     let _turn = turn();
     let folder = tempfile::tempdir().unwrap();
-    let arms = "  - {name: none}\n  \
+    let arms = "  - {name: direct}\n  \
         - {name: envoy, sidecars: {on: services, proxy: envoy, security: mtls}}\n  \
         - {name: haproxy, sidecars: {on: services, proxy: haproxy, security: mtls}}\n";
     let records = run(folder.path(), arms, "");
-    for arm in ["none", "envoy", "haproxy"] {
+    for arm in ["direct", "envoy", "haproxy"] {
         let record = records.iter().find(|record| record.arm == arm).unwrap();
         assert!(
             matches!(record.status, TrialStatus::Fit | TrialStatus::Unfit { .. }),
@@ -85,12 +85,12 @@ fn real_envoy_and_haproxy_carry_exactly_the_calls_that_follow_from_the_requests(
             has(proofs, "web", "upstream-requests", votes),
             "{arm}: {proofs:?}"
         );
-        if arm != "none" {
+        if arm != "direct" {
             for (sidecar, calls) in [("emoji-sidecar", lists + votes), ("voting-sidecar", votes)] {
                 assert!(has(proofs, sidecar, "requests", calls), "{arm}: {proofs:?}");
-                let version = |p: &&Proof| p.instance == sidecar && p.what == "tls-version";
+                let version = |p: &&Proof| p.instance == sidecar && p.check == "tls-version";
                 let version = proofs.iter().find(version);
-                assert_eq!(version.unwrap().found, "TLSv1.3", "{arm}");
+                assert_eq!(version.unwrap().actual, "TLSv1.3", "{arm}");
             }
         }
     }
@@ -100,7 +100,7 @@ fn real_envoy_and_haproxy_carry_exactly_the_calls_that_follow_from_the_requests(
 fn the_leaderboard_makes_a_hundred_and_one_calls_and_each_is_counted() {
     let _turn = turn();
     let folder = tempfile::tempdir().unwrap();
-    let arms = "  - {name: none}\n  - {name: again}\n";
+    let arms = "  - {name: direct}\n  - {name: again}\n";
     let records = run(folder.path(), arms, ", use: leaderboard");
     for record in &records {
         let sent = record.load[0].requests_sent_total;
@@ -122,7 +122,7 @@ fn an_application_that_makes_other_calls_than_its_workload_says_makes_a_trial_in
     let _turn = turn();
     let folder = tempfile::tempdir().unwrap();
     // Nobody has voted yet, so the leaderboard looks up fewer emojis than the workload says.
-    let arms = "  - {name: none}\n  - {name: bare, settings: {voting: {votes: 0}}}\n";
+    let arms = "  - {name: direct}\n  - {name: bare, settings: {voting: {votes: 0}}}\n";
     let records = run(folder.path(), arms, ", use: leaderboard");
     let of = |arm: &str| records.iter().find(|record| record.arm == arm).unwrap();
     let TrialStatus::Invalid { reasons } = &of("bare").status else {
@@ -132,5 +132,5 @@ fn an_application_that_makes_other_calls_than_its_workload_says_makes_a_trial_in
         reasons.iter().any(|reason| reason.contains("emoji")),
         "{reasons:?}"
     );
-    assert!(!matches!(of("none").status, TrialStatus::Invalid { .. }));
+    assert!(!matches!(of("direct").status, TrialStatus::Invalid { .. }));
 }

@@ -215,7 +215,7 @@ fn the_loss_found_over_a_link_is_the_loss_that_was_asked_for() {
         );
         let proofs = &record.proofs;
         assert!(
-            !proofs.is_empty() && proofs.iter().all(|proof| proof.holds),
+            !proofs.is_empty() && proofs.iter().all(|proof| proof.passed),
             "{proofs:?}"
         );
     }

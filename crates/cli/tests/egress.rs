@@ -32,7 +32,7 @@ fn run(folder: &Path, arms: &[(&str, String)]) -> Vec<TrialRecord> {
          arms:\n{}\
          targets: {{acmeair: {{customers: 200}}}}\n\
          load: {{use: query, model: constant, rate: 40, duration: 500ms, warmup: 100ms, connections: 4, timeout: 5s}}\n\
-         baseline_runs: once\n\
+         aa_check: false\n\
          blocks: 1\n\
          seed: 11\n",
         arms.concat()
@@ -64,7 +64,9 @@ fn of_database<'a>(record: &'a TrialRecord, instance: &str) -> Vec<&'a Proof> {
 }
 
 fn has(proofs: &[&Proof], what: &str) -> bool {
-    proofs.iter().any(|proof| proof.what == what && proof.holds)
+    proofs
+        .iter()
+        .any(|proof| proof.check == what && proof.passed)
 }
 
 #[test]
@@ -87,7 +89,7 @@ fn five_ways_to_a_database_outside_of_the_mesh_are_taken_and_proven() {
     let records = run(folder.path(), &arms);
     for (arm, _) in &arms {
         let record = of(&records, arm);
-        let broken: Vec<&Proof> = record.proofs.iter().filter(|proof| !proof.holds).collect();
+        let broken: Vec<&Proof> = record.proofs.iter().filter(|proof| !proof.passed).collect();
         assert!(
             matches!(record.status, TrialStatus::Fit | TrialStatus::Unfit { .. }),
             "{arm}: {:?} {broken:?}",
@@ -97,7 +99,7 @@ fn five_ways_to_a_database_outside_of_the_mesh_are_taken_and_proven() {
         assert!(record.load[0].ok > 0 && record.load[0].errors == 0, "{arm}");
         let sidecar = of_database(record, "flight-sidecar");
         assert_eq!(
-            has(&sidecar, "unknown-connections"),
+            has(&sidecar, "unmatched-connections"),
             *arm == "bypass",
             "{arm}: {sidecar:?}"
         );

@@ -59,14 +59,14 @@ fn all_held(records: &[TrialRecord]) {
             record.arm,
             record.status
         );
-        assert!(record.proofs.iter().all(|proof| proof.holds));
+        assert!(record.proofs.iter().all(|proof| proof.passed));
         assert!(record.load[0].ok > 0);
     }
 }
 
 fn proof<'a>(record: &'a TrialRecord, instance: &str, what: &str) -> &'a str {
     let mut proofs = record.proofs.iter();
-    let found = proofs.find(|proof| proof.instance == instance && proof.what == what);
+    let found = proofs.find(|proof| proof.instance == instance && proof.check == what);
     let found = found.unwrap_or_else(|| panic!("no {what} of {instance}: {:?}", record.proofs));
     &found.expected
 }
@@ -109,7 +109,7 @@ fn a_service_that_runs_already_is_measured_with_and_without_a_proxy_and_left_alo
         .unwrap_or_else(|| panic!("{said}"));
     for words in [
         &format!("not proved, {at_server}"),
-        "arm both is left out: needs a sidecar beside server (external)",
+        "arm both is skipped: needs a sidecar beside server (external)",
     ] {
         assert!(
             said.find(words).is_some_and(|at| at < begun),
@@ -156,7 +156,7 @@ fn a_service_that_runs_already_is_measured_with_and_without_a_proxy_and_left_alo
             ("server", sent as f64)
         );
         let server = record
-            .parts
+            .instances
             .iter()
             .find(|part| part.instance == "server")
             .unwrap();

@@ -42,7 +42,7 @@ fn up(arguments: &[&str]) -> (Holder, Value) {
 fn of(pid: u32) -> Option<Value> {
     let output = finish(&mut tare(&["lab", "ps", "--json"]), LIMIT);
     let all: Vec<Value> = serde_json::from_str(&stdout(&output)).unwrap();
-    all.into_iter().find(|one| one["holder_pid"] == pid)
+    all.into_iter().find(|one| one["owner_pid"] == pid)
 }
 
 fn lab(pid: u32, words: &[&str]) -> std::process::Output {
@@ -101,9 +101,9 @@ fn a_pod_of_a_namespace_sees_its_own_devices_only_and_a_killed_holder_leaves_not
     let (mut holder, standing) = up(&["direct", "--addressing", "namespaces"]);
     let pid = holder.0.id();
     let kept = kept_by(keeper_of(pid).unwrap());
-    let inhabitants = standing["inhabitants"].as_array().unwrap();
+    let processes = standing["processes"].as_array().unwrap();
     let address = |pod: &str| {
-        let mut of_pod = inhabitants.iter().filter(|one| one["pod"] == pod);
+        let mut of_pod = processes.iter().filter(|one| one["pod"] == pod);
         of_pod.next().unwrap()["address"]
             .as_str()
             .unwrap()

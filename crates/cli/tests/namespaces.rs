@@ -1,4 +1,4 @@
-//! Runs in network namespaces with the real Envoy and HAProxy: captured traffic, distance, limits, what is observed, and nothing
+//! Runs in network namespaces with the real Envoy and HAProxy: redirected traffic, distance, limits, what is observed, and nothing
 //! left by a kill.
 #![allow(
     clippy::unwrap_used,
@@ -42,10 +42,10 @@ fn experiment(folder: &Path, arms: &str) -> PathBuf {
     small_experiment("1s", folder, arms, 1)
 }
 
-const TOLD: &str =
-    "  - {name: told, sidecars: {on: [client, server], proxy: envoy, security: mtls}}\n";
-const LIGHT: &str = "  - {name: light, sidecars: {on: [client, server], proxy: haproxy, security: mtls, interception: redirect}}\n";
-const CAPTURED: &str = "  - {name: captured, sidecars: {on: [client, server], proxy: envoy, security: mtls, interception: redirect}}\n";
+const EXPLICIT: &str =
+    "  - {name: explicit, sidecars: {on: [client, server], proxy: envoy, security: mtls}}\n";
+const HAPROXY: &str = "  - {name: haproxy, sidecars: {on: [client, server], proxy: haproxy, security: mtls, interception: redirect}}\n";
+const REDIRECT: &str = "  - {name: redirect, sidecars: {on: [client, server], proxy: envoy, security: mtls, interception: redirect}}\n";
 
 fn text(path: &Path) -> &str {
     path.to_str().unwrap()
@@ -65,10 +65,10 @@ fn sent_by(record: &TrialRecord, pod: &str) -> u64 {
 }
 
 #[test]
-fn captured_and_told_traffic_takes_the_same_way_through_real_sidecars_and_is_proven() {
+fn redirected_and_explicit_traffic_takes_the_same_way_through_real_sidecars_and_is_proven() {
     let _turn = turn();
     let folder = tempfile::tempdir().unwrap();
-    let file = experiment(folder.path(), &format!("{TOLD}{CAPTURED}{LIGHT}"));
+    let file = experiment(folder.path(), &format!("{EXPLICIT}{REDIRECT}{HAPROXY}"));
     let out = folder.path().join("runs");
     let output = finish(&mut run_in("namespaces", &file, &out), LIMIT);
     let said = stderr(&output);
@@ -78,7 +78,7 @@ fn captured_and_told_traffic_takes_the_same_way_through_real_sidecars_and_is_pro
     assert_eq!(environment.addressing, "namespaces");
     assert_eq!(environment.facts["addressing"], "asked for");
     let records = records(&run);
-    for arm in ["direct", "told", "captured", "light"] {
+    for arm in ["direct", "explicit", "redirect", "haproxy"] {
         let record = records.iter().find(|record| record.arm == arm).unwrap();
         assert!(
             matches!(record.status, TrialStatus::Fit | TrialStatus::Unfit { .. }),
@@ -86,7 +86,7 @@ fn captured_and_told_traffic_takes_the_same_way_through_real_sidecars_and_is_pro
             record.status,
             record.proofs
         );
-        assert!(record.proofs.iter().all(|proof| proof.holds), "{arm}");
+        assert!(record.proofs.iter().all(|proof| proof.passed), "{arm}");
         // Each request leaves the client's pod in a packet at least; the two windows differ at their ends, by less than half of them.
         // Those that a busy machine answered after the window left after it, too.
         let ok = record.load[0].completed_in_window.ok;
@@ -97,7 +97,7 @@ fn captured_and_told_traffic_takes_the_same_way_through_real_sidecars_and_is_pro
             let proof = record
                 .proofs
                 .iter()
-                .find(|proof| proof.instance == "server-sidecar" && proof.what == "requests");
+                .find(|proof| proof.instance == "server-sidecar" && proof.check == "requests");
             assert!(proof.is_some(), "{arm} has no proof of its server sidecar");
         }
     }
@@ -110,7 +110,7 @@ const ROUND_TRIP_NS: u64 = 6_000_000;
 fn a_run_at_two_sites_feels_the_distance_and_records_it_with_what_crossed_it() {
     let _turn = turn();
     let folder = tempfile::tempdir().unwrap();
-    let file = experiment(folder.path(), CAPTURED);
+    let file = experiment(folder.path(), REDIRECT);
     let sites = "addressing: namespaces\n\
          sites:\n  pods: {east: [client], west: [server]}\n  \
          links: [{between: [east, west], round_trip: 6ms}]\n";
@@ -131,7 +131,7 @@ fn a_run_at_two_sites_feels_the_distance_and_records_it_with_what_crossed_it() {
     for arm in ["direct", "captured"] {
         let record = records.iter().find(|record| record.arm == arm).unwrap();
         assert!(
-            record.proofs.iter().all(|proof| proof.holds),
+            record.proofs.iter().all(|proof| proof.passed),
             "{arm}: {:?}",
             record.proofs
         );
@@ -152,7 +152,13 @@ fn a_run_at_two_sites_feels_the_distance_and_records_it_with_what_crossed_it() {
             assert_carried(way, ok);
         }
         // What made the distance is booked apart from whom it is a part of.
-        let part = |role: &str| record.parts.iter().find(|part| part.role == role).unwrap();
+        let part = |role: &str| {
+            record
+                .instances
+                .iter()
+                .find(|part| part.role == role)
+                .unwrap()
+        };
         let (links, conductor) = (part("link"), part("conductor"));
         // Two threads each way.
         assert_eq!(links.threads, Some(4), "{arm}");
@@ -201,7 +207,7 @@ fn least_latency_ns(run: &Path, trial: u32) -> u64 {
 fn a_run_over_a_link_that_loses_packets_killed_at_any_moment_leaves_nothing() {
     let _turn = turn();
     let folder = tempfile::tempdir().unwrap();
-    let file = experiment(folder.path(), CAPTURED);
+    let file = experiment(folder.path(), REDIRECT);
     let sites = "addressing: namespaces\n\
          sites:\n  pods: {east: [client], west: [server]}\n  \
          links: [{between: [east, west], round_trip: 6ms, loss: 1%}]\n";
@@ -258,7 +264,7 @@ fn a_part_held_back_by_its_limit_shows_it_in_the_record_and_in_every_report() {
          factors: {load.clients: [3, 4]}\n\
          load: {model: closed, duration: 3s, warmup: 100ms, timeout: 2s}\n\
          limits: {server: {cpu: 0.02, memory: 64MiB}}\n\
-         baseline_runs: once\n\
+         aa_check: false\n\
          blocks: 1\n\
          seed: 11\n";
     fs::write(&file, experiment).unwrap();
@@ -276,7 +282,7 @@ fn a_part_held_back_by_its_limit_shows_it_in_the_record_and_in_every_report() {
     let records = records(&run);
     let last = records.last().unwrap();
     let part = |name: &str| {
-        last.parts
+        last.instances
             .iter()
             .find(|part| part.instance == name)
             .unwrap()
@@ -320,7 +326,7 @@ fn a_proxy_that_cannot_take_redirected_traffic_is_refused_by_name_before_anythin
         said.contains("nginx") && said.contains("interception: explicit"),
         "{said}"
     );
-    let file = experiment(folder.path(), CAPTURED);
+    let file = experiment(folder.path(), REDIRECT);
     let output = finish(&mut run_in("loopback", &file, &out), LIMIT);
     let said = stderr(&output);
     assert!(
@@ -335,7 +341,7 @@ fn a_run_killed_at_any_of_20_moments_leaves_neither_process_nor_file_nor_device(
     let before = devices();
     for round in 0..20_u64 {
         let folder = tempfile::tempdir().unwrap();
-        let file = experiment(folder.path(), CAPTURED);
+        let file = experiment(folder.path(), REDIRECT);
         let out = folder.path().join("runs");
         let mut run = run_in("namespaces", &file, &out)
             .stdout(Stdio::null())

@@ -70,7 +70,7 @@ fn at_the_shop(audit: u16) -> (Vec<TrialRecord>, String) {
 workload: shop
 arms: [{name: direct}, {name: sidecar, sidecars: {on: services, proxy: envoy}}]
 load: {clients: 3, duration: 1s, warmup: 100ms, timeout: 5s}
-baseline_runs: once
+aa_check: false
 blocks: 1
 ";
     let workloads = ["--workloads", workloads.to_str().unwrap()];
@@ -108,16 +108,16 @@ fn what_prepares_and_audits_a_session_is_asked_over_its_way_and_counted_by_nobod
             .iter()
             .find(|proof| proof.instance == "web")
             .unwrap();
-        assert_eq!(web.found, load.requests_sent_total.to_string());
+        assert_eq!(web.actual, load.requests_sent_total.to_string());
         assert!(
-            record.proofs.iter().all(|proof| proof.holds),
+            record.proofs.iter().all(|proof| proof.passed),
             "{:?}",
             record.proofs
         );
         let [audit] = &record.audits[..] else {
             panic!("{:?}", record.audits)
         };
-        assert_eq!((audit.found.as_str(), audit.holds), ("200", true));
+        assert_eq!((audit.actual.as_str(), audit.passed), ("200", true));
     }
     if records.iter().any(|record| record.status.is_fit()) {
         assert!(report.contains("each request by itself"), "{report}");
@@ -136,7 +136,7 @@ arms: [{name: direct}]
 compare: levels
 factors: {load.rate: [20, 40]}
 load: {duration: 1s, warmup: 0s, connections: 4, timeout: 5s}
-baseline_runs: once
+aa_check: false
 blocks: 1
 ";
     let workloads = ["--workloads", workloads.to_str().unwrap()];
@@ -183,7 +183,7 @@ arms: [{name: direct}]
 compare: levels
 factors: {load.clients: [1, 12]}
 load: {duration: 1s, warmup: 200ms}
-baseline_runs: once
+aa_check: false
 blocks: 1
 ";
     let (records, _) = run(folder.path(), experiment, &[]);
@@ -192,7 +192,7 @@ blocks: 1
         let record = of_level.collect::<Vec<_>>().pop().unwrap();
         let unfit = matches!(record.status, TrialStatus::Unfit { .. });
         assert!(record.status.is_fit() || unfit, "{:?}", record.status);
-        assert!(record.audits[0].holds, "{:?}", record.audits);
+        assert!(record.audits[0].passed, "{:?}", record.audits);
         let load = &record.load[0];
         assert_eq!(
             (load.errors, load.unfinished),
@@ -216,8 +216,8 @@ blocks: 1
         assert_eq!(told("booking", "breaker-openings", ""), 0);
         assert!(told("database", "operations", "find") >= sent("query"));
         let flight = record.proofs.iter().find(|proof| {
-            proof.edge.as_deref() == Some("booking->flight") && proof.what == "upstream-requests"
+            proof.edge.as_deref() == Some("booking->flight") && proof.check == "upstream-requests"
         });
-        assert_eq!(flight.unwrap().found, miles.to_string());
+        assert_eq!(flight.unwrap().actual, miles.to_string());
     }
 }

@@ -71,7 +71,7 @@ fn real_envoy_nginx_and_haproxy_carry_exactly_what_was_sent_and_the_run_ends_wit
             record.block,
             record.status
         );
-        assert!(record.proofs.iter().all(|proof| proof.holds));
+        assert!(record.proofs.iter().all(|proof| proof.passed));
         assert!(record.load[0].ok > 0);
     }
     let of = |arm: &str| records.iter().find(|record| record.arm == arm).unwrap();
@@ -80,11 +80,15 @@ fn real_envoy_nginx_and_haproxy_carry_exactly_what_was_sent_and_the_run_ends_wit
         .proofs
         .iter()
         .find(|p| p.instance == "client-sidecar");
-    assert_eq!(proof.unwrap().found, sent);
+    assert_eq!(proof.unwrap().actual, sent);
     for arm in ["envoy-mtls", "haproxy-mtls"] {
-        let version = of(arm).proofs.iter().find(|p| p.what == "tls-version");
-        assert_eq!(version.unwrap().found, "TLSv1.3", "{arm}");
-        let parts: Vec<&str> = of(arm).parts.iter().map(|p| p.instance.as_str()).collect();
+        let version = of(arm).proofs.iter().find(|p| p.check == "tls-version");
+        assert_eq!(version.unwrap().actual, "TLSv1.3", "{arm}");
+        let parts: Vec<&str> = of(arm)
+            .instances
+            .iter()
+            .map(|p| p.instance.as_str())
+            .collect();
         for part in ["client", "client-sidecar", "server", "server-sidecar"] {
             assert!(parts.contains(&part), "{arm} has no {part} among {parts:?}");
         }
@@ -153,7 +157,7 @@ fn a_proxy_in_a_folder_of_the_users_own_runs_without_recompiling() {
         .iter()
         .find(|p| p.instance == "client-sidecar");
     assert_eq!(
-        proof.unwrap().found,
+        proof.unwrap().actual,
         mine[0].load[0].requests_sent_total.to_string()
     );
 }
@@ -216,7 +220,7 @@ fn complete_blocks(records: &[tare_record::record::TrialRecord]) -> Vec<u32> {
                 records.iter().any(|r| {
                     r.block == *block
                         && r.arm == *arm
-                        && r.copy == *copy
+                        && r.aa_copy == *copy
                         && !r.superseded
                         && (r.status.is_fit() || r.attempt > 0)
                 })
@@ -275,7 +279,7 @@ fn what_an_arm_needs_and_is_not_there_is_said_before_anything_is_measured() {
     let out = folder.path().join("runs");
     let output = finish(&mut tare(&["run", text(&file), "--out", text(&out)]), LIMIT);
     let said = stderr(&output);
-    let left_out = said.find("arm far is left out: needs a cluster, which is not there");
+    let left_out = said.find("arm far is skipped: needs a cluster, which is not there");
     let begun = said
         .find("trials · records in")
         .unwrap_or_else(|| panic!("{said}"));

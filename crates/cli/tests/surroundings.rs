@@ -78,7 +78,7 @@ impl Place {
 
     fn target(&self, get: &str) {
         let text = format!(
-            "target: trap\nabout: leaves a mark\nget: [{get}]\nversion: {{command: [sh, -c, 'touch {}; echo version 1'], pattern: 'version (\\S+)'}}\nroles: [app]\nspeaks: [http1]\nstart: [x]\nready: {{tcp: x, timeout: 1s}}\n",
+            "target: trap\nabout: leaves a mark\nget: [{get}]\nversion: {{command: [sh, -c, 'touch {}; echo version 1'], pattern: 'version (\\S+)'}}\nroles: [app]\nprotocols: [http1]\nstart: [x]\nready: {{tcp: x, timeout: 1s}}\n",
             self.mark().display()
         );
         let file = self.path("library/targets/trap/target.yaml");
@@ -187,7 +187,7 @@ fn a_python_module_that_lies_around_is_not_pythons() {
     let place = Place::new();
     let sum = "0".repeat(64);
     let wheel = format!(
-        "{{pip: {{package: no-such-package, version: '1', member: x, sha256: {{{}: '{sum}'}}}}}}",
+        "{{pip: {{package: no-such-package, version: '1', program: x, sha256: {{{}: '{sum}'}}}}}}",
         std::env::consts::ARCH
     );
     place.target(&wheel);
@@ -233,10 +233,10 @@ fn what_a_stranger_says_of_a_bed_signals_prints_and_enters_nothing() {
     fs::create_dir(&folder).unwrap();
     fs::set_permissions(&folder, Permissions::from_mode(0o700)).unwrap();
     let standing = LabState {
-        holder_pid: pid,
-        holder_started_ticks: process::stat(pid).unwrap().started_ticks,
+        owner_pid: pid,
+        owner_started_ticks: process::stat(pid).unwrap().started_ticks,
         addressing: "namespaces".into(),
-        inhabitants: vec![PodProcess {
+        processes: vec![PodProcess {
             pod: "server".into(),
             address: "10.0.0.1".into(),
             instance: "server".into(),
@@ -278,10 +278,10 @@ fn a_process_that_has_left_its_number_in_a_bed_is_not_entered() {
     fs::set_permissions(&folder, Permissions::from_mode(0o700)).unwrap();
     let pid = holder.0.id();
     let standing = LabState {
-        holder_pid: pid,
-        holder_started_ticks: process::stat(pid).unwrap().started_ticks,
+        owner_pid: pid,
+        owner_started_ticks: process::stat(pid).unwrap().started_ticks,
         addressing: "namespaces".into(),
-        inhabitants: vec![PodProcess {
+        processes: vec![PodProcess {
             pod: "server".into(),
             address: String::new(),
             instance: "server".into(),

@@ -37,7 +37,7 @@ pub(crate) fn skip_levels_above(
         kept.skip_levels_above(capacity);
     }
     for left in &kept.skipped_levels {
-        let message = format!("{} is left out: {}", left.level, left.reason);
+        let message = format!("{} is skipped: {}", left.level, left.reason);
         watcher.on_event(&Event::Note(&message));
     }
     check_runnable(&kept)?;

@@ -311,7 +311,7 @@ impl<'a> Conductor<'a> {
             block,
             arm: slot.arm.clone(),
             level: slot.level.clone(),
-            copy: slot.copy,
+            aa_copy: slot.copy,
             attempt,
             ..trial::draft(number)
         };
@@ -462,7 +462,7 @@ fn arm_of<'a>(plan: &'a Plan, slot: &Slot) -> Result<&'a Arm, ConductError> {
 }
 
 fn is_of(record: &TrialRecord, slot: &Slot) -> bool {
-    record.arm == slot.arm && record.level == slot.level && record.copy == slot.copy
+    record.arm == slot.arm && record.level == slot.level && record.aa_copy == slot.copy
 }
 
 /// Warm-up and window of the longest load; a stop rule without a duration counts as no window.

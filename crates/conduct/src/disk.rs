@@ -91,7 +91,7 @@ pub(crate) fn open_lock(path: &Path) -> io::Result<File> {
         .open(path)?;
     match file.metadata()?.is_file() {
         true => Ok(file),
-        false => Err(io::Error::other("it is no regular file: remove it")),
+        false => Err(io::Error::other("it is not a regular file: remove it")),
     }
 }
 

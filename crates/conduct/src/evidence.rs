@@ -49,9 +49,9 @@ fn settled_proofs(
     loop {
         let after = bed.counters()?;
         let proofs = proof::prove(plan, cell, sent, before, &after);
-        let mut broken = proofs.iter().filter(|proof| !proof.holds).peekable();
+        let mut broken = proofs.iter().filter(|proof| !proof.passed).peekable();
         let holds = broken.peek().is_none();
-        let may_settle = follows || broken.any(|proof| proof.what == COPIES);
+        let may_settle = follows || broken.any(|proof| proof.check == COPIES);
         if holds || !may_settle || Instant::now() >= deadline {
             return Ok((after, proofs));
         }
@@ -76,7 +76,7 @@ fn run_audit(audit: &Audit, bed: &mut dyn TestBed) -> Result<AuditResult, LabErr
     Ok(AuditResult {
         about: audit.about.clone(),
         request: format!("{} {}", request.method, request.path),
-        found,
-        holds,
+        actual: found,
+        passed: holds,
     })
 }

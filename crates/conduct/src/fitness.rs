@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use tare_record::plan::{Fitness, Placement};
-use tare_record::record::{BackgroundLoad, MachineUsage, PartUsage};
+use tare_record::record::{BackgroundLoad, InstanceUsage, MachineUsage};
 
 /// Share of the cores of instances and of agents that other programs used; `None` when the CPU time of a core, of an instance or
 /// of other arms is not known.
@@ -14,20 +14,20 @@ use tare_record::record::{BackgroundLoad, MachineUsage, PartUsage};
 pub fn background_load(
     placement: &Placement,
     machine: &MachineUsage,
-    parts: &[PartUsage],
+    parts: &[InstanceUsage],
 ) -> Option<BackgroundLoad> {
     let (agents, others): (Vec<_>, Vec<_>) = parts.iter().partition(|part| part.role == "agent");
     let agents_ns = cpu_ns(&agents)?;
     let others_ns = cpu_ns(&others)? + machine.other_arms_cpu_ns?;
-    let part_cores = cores_of_parts(placement, machine);
+    let target_cores = target_cores(placement, machine);
     if placement.agents_have_cores_of_their_own() {
         return Some(BackgroundLoad {
-            part_cores: background(machine, &part_cores, others_ns)?,
+            target_cores: background(machine, &target_cores, others_ns)?,
             agent_cores: Some(background(machine, &placement.agent_cpus, agents_ns)?),
         });
     }
     Some(BackgroundLoad {
-        part_cores: background(machine, &part_cores, agents_ns + others_ns)?,
+        target_cores: background(machine, &target_cores, agents_ns + others_ns)?,
         agent_cores: None,
     })
 }
@@ -35,24 +35,24 @@ pub fn background_load(
 /// Share of the cores of instances that instances of other arms used; of all cores where agents have none of their own.
 #[must_use]
 pub fn other_arms(placement: &Placement, machine: &MachineUsage) -> Option<f64> {
-    let cpus = cores_of_parts(placement, machine);
+    let cpus = target_cores(placement, machine);
     share(machine.other_arms_cpu_ns?, machine, &cpus)
 }
 
 /// The cores of instances; all cores where agents have none of their own.
-fn cores_of_parts(placement: &Placement, machine: &MachineUsage) -> Vec<u32> {
+fn target_cores(placement: &Placement, machine: &MachineUsage) -> Vec<u32> {
     if placement.agents_have_cores_of_their_own() {
-        return placement.part_cpus.clone();
+        return placement.target_cpus.clone();
     }
-    if placement.agent_cpus.is_empty() || placement.part_cpus.is_empty() {
+    if placement.agent_cpus.is_empty() || placement.target_cpus.is_empty() {
         return (0..machine.core_busy.len() as u32).collect();
     }
-    let both = placement.agent_cpus.iter().chain(&placement.part_cpus);
+    let both = placement.agent_cpus.iter().chain(&placement.target_cpus);
     let both: BTreeSet<u32> = both.copied().collect();
     both.into_iter().collect()
 }
 
-fn cpu_ns(parts: &[&PartUsage]) -> Option<u64> {
+fn cpu_ns(parts: &[&InstanceUsage]) -> Option<u64> {
     parts.iter().map(|part| part.cpu_ns).sum()
 }
 
@@ -75,9 +75,9 @@ fn share(cpu_ns: u64, machine: &MachineUsage, cpus: &[u32]) -> Option<f64> {
 pub fn is_saturated(fitness: &Fitness, placement: &Placement, machine: &MachineUsage) -> bool {
     let background = machine
         .background
-        .map_or(0.0, |background| background.part_cores);
+        .map_or(0.0, |background| background.target_cores);
     let others = background + machine.other_arms.unwrap_or(0.0);
-    mean(&machine.core_busy, &placement.part_cpus)
+    mean(&machine.core_busy, &placement.target_cpus)
         .is_some_and(|busy| busy - others > fitness.saturated_busy)
 }
 
@@ -94,10 +94,10 @@ mod tests {
 
     const SECOND_NS: u64 = 1_000_000_000;
 
-    fn placement(agent_cpus: &[u32], part_cpus: &[u32]) -> Placement {
+    fn placement(agent_cpus: &[u32], target_cpus: &[u32]) -> Placement {
         Placement {
             agent_cpus: agent_cpus.to_vec(),
-            part_cpus: part_cpus.to_vec(),
+            target_cpus: target_cpus.to_vec(),
         }
     }
 
@@ -111,11 +111,11 @@ mod tests {
         }
     }
 
-    fn part(role: &str, share: f64) -> PartUsage {
-        PartUsage {
+    fn part(role: &str, share: f64) -> InstanceUsage {
+        InstanceUsage {
             role: role.into(),
             cpu_ns: Some((share * SECOND_NS as f64) as u64),
-            ..PartUsage::default()
+            ..InstanceUsage::default()
         }
     }
 
@@ -133,7 +133,7 @@ mod tests {
         ];
         let machine = machine(&[0.92, 0.4], &[0.11, 0.05]);
         let found = background_load(&placement(&[1], &[0]), &machine, &parts).unwrap();
-        assert!(is_near(found.part_cores, 0.3), "{found:?}");
+        assert!(is_near(found.target_cores, 0.3), "{found:?}");
         assert!(is_near(found.agent_cores.unwrap(), 0.1), "{found:?}");
     }
 
@@ -143,7 +143,7 @@ mod tests {
         machine.steal_share = Some(0.1);
         let parts = [part("app", 0.9), part("agent", 0.0)];
         let found = background_load(&placement(&[1], &[0]), &machine, &parts).unwrap();
-        assert!(is_near(found.part_cores, 0.0), "{found:?}");
+        assert!(is_near(found.target_cores, 0.0), "{found:?}");
     }
 
     #[test]
@@ -151,10 +151,10 @@ mod tests {
         let parts = [part("app", 0.4), part("agent", 0.2)];
         let machine = machine(&[0.8, 0.4, 0.9], &[0.0, 0.0, 0.0]);
         let shared = background_load(&placement(&[1], &[0, 1]), &machine, &parts).unwrap();
-        assert!(is_near(shared.part_cores, 0.3), "{shared:?}");
+        assert!(is_near(shared.target_cores, 0.3), "{shared:?}");
         assert_eq!(shared.agent_cores, None);
         let anywhere = background_load(&placement(&[], &[]), &machine, &parts).unwrap();
-        assert!(is_near(anywhere.part_cores, 0.5), "{anywhere:?}");
+        assert!(is_near(anywhere.target_cores, 0.5), "{anywhere:?}");
     }
 
     #[test]
@@ -164,7 +164,7 @@ mod tests {
         machine.other_arms_cpu_ns = Some(SECOND_NS / 5);
         let near = placement(&[0], &[1]);
         let found = background_load(&near, &machine, &parts).unwrap();
-        assert!(is_near(found.part_cores, 0.3), "{found:?}");
+        assert!(is_near(found.target_cores, 0.3), "{found:?}");
         assert!(is_near(found.agent_cores.unwrap(), 0.0), "{found:?}");
         assert!(is_near(other_arms(&near, &machine).unwrap(), 0.2));
         // Of both cores where nobody has one of its own.
@@ -179,12 +179,12 @@ mod tests {
     fn what_is_not_known_is_not_nothing_and_more_of_ours_than_busy_is() {
         let near = placement(&[1], &[0]);
         let machine = machine(&[0.3, 0.3], &[0.0, 0.0]);
-        let unknown = PartUsage::default();
+        let unknown = InstanceUsage::default();
         assert_eq!(background_load(&near, &machine, &[unknown]), None);
         assert_eq!(background_load(&near, &MachineUsage::default(), &[]), None);
         let more = [part("app", 0.35), part("agent", 0.3)];
         let found = background_load(&near, &machine, &more).unwrap();
-        assert_eq!(found.part_cores, 0.0);
+        assert_eq!(found.target_cores, 0.0);
     }
 
     #[test]
@@ -194,7 +194,7 @@ mod tests {
         let fitness = Fitness::default();
         assert!(is_saturated(&fitness, &near, &machine));
         machine.background = Some(BackgroundLoad {
-            part_cores: 0.3,
+            target_cores: 0.3,
             agent_cores: Some(0.0),
         });
         assert!(!is_saturated(&fitness, &near, &machine));

@@ -1,6 +1,6 @@
 //! What of a plan is measured here, and in which order: arms in random order within a block, levels within an arm.
 
-use tare_record::plan::{Arm, BaselineRuns, Compare, Plan};
+use tare_record::plan::{Arm, Compare, Plan};
 use tare_stats::random::Random;
 
 use crate::ConductError;
@@ -44,7 +44,7 @@ fn arm_visits(plan: &Plan) -> Vec<(String, u32, Vec<String>)> {
         .filter(|arm| arm.requires.is_none())
         .map(|arm| (arm.name.clone(), 0, all.clone()))
         .collect();
-    if plan.baseline_runs == BaselineRuns::Twice
+    if plan.aa_check
         && let Some((first, _, _)) = arm_visits.first().cloned()
     {
         arm_visits.push((first, 1, all));

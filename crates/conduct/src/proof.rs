@@ -84,8 +84,8 @@ fn accepted_configurations(topology: &Topology, deltas: &Deltas<'_>) -> Vec<Proo
     const WHAT: &str = "config-rejections";
     let since_start = deltas.since_start();
     let control_plane = topology.mesh.iter().flat_map(|mesh| &mesh.control_plane);
-    let counted = control_plane
-        .filter_map(|instance| Some((instance, since_start.of(instance, WHAT, "")?)));
+    let counted =
+        control_plane.filter_map(|instance| Some((instance, since_start.of(instance, WHAT, "")?)));
     counted
         .map(|(instance, rejected)| exactly(instance, WHAT, 0, Some(rejected)))
         .collect()
@@ -320,7 +320,7 @@ impl<'a> InstanceGroup<'a> {
         }
         Proof {
             expected: format!("{least} to {most}"),
-            holds: delta.is_some_and(|delta| (least as f64..=most as f64).contains(&delta)),
+            passed: delta.is_some_and(|delta| (least as f64..=most as f64).contains(&delta)),
             ..exactly(&self.name(), what, least, delta)
         }
     }
@@ -449,7 +449,12 @@ fn negotiated(end: &LinkEnd<'_>, security: Security, deltas: &Deltas<'_>) -> Vec
         let (all, shown) = (total("tls-handshakes"), total("tls-client-certificates"));
         proofs.push(match all.zip(shown) {
             Some((all, shown)) => exactly(stop, "tls-client-certificates", all as u64, Some(shown)),
-            None => exactly(stop, "tls-no-certificate", 0, total("tls-no-certificate")),
+            None => exactly(
+                stop,
+                "tls-no-client-certificate",
+                0,
+                total("tls-no-client-certificate"),
+            ),
         });
     }
     if let Some(failures) = total("tls-failures") {
@@ -462,14 +467,14 @@ fn exactly(instance: &str, what: &str, expected: u64, delta: Option<f64>) -> Pro
     Proof {
         instance: instance.to_owned(),
         edge: None,
-        what: what.to_owned(),
+        check: what.to_owned(),
         expected: expected.to_string(),
-        found: delta.map_or_else(
+        actual: delta.map_or_else(
             || "no such counter".to_owned(),
             |delta| format!("{delta:.0}"),
         ),
         // Counters are whole numbers below 2^53, so the comparison is exact.
-        holds: delta == Some(expected as f64),
+        passed: delta == Some(expected as f64),
     }
 }
 
@@ -478,17 +483,17 @@ fn only_label(instance: &str, what: &str, expected: &str, found: Option<Vec<Stri
     Proof {
         instance: instance.to_owned(),
         edge: None,
-        what: what.to_owned(),
+        check: what.to_owned(),
         expected: expected.to_owned(),
-        holds: found.as_deref().is_some_and(|found| found == [expected]),
-        found: join_labels(found),
+        passed: found.as_deref().is_some_and(|found| found == [expected]),
+        actual: join_labels(found),
     }
 }
 
 /// Proof that the counter has exactly one label, whichever it is.
 fn single_label(instance: &str, what: &str, found: Vec<String>) -> Proof {
     Proof {
-        holds: found.len() == 1,
+        passed: found.len() == 1,
         ..only_label(instance, what, "one", Some(found))
     }
 }

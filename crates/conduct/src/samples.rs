@@ -26,7 +26,7 @@ static COLUMNS: [Column; 12] = [
 static RECORD_COLUMNS: [Column; 6] = [
     ("records", |s| Some(s.records?.count)),
     ("record_bytes", |s| Some(s.records?.bytes)),
-    ("backlog_records", |s| s.records?.backlog),
+    ("consumer_lag_records", |s| s.records?.consumer_lag),
     ("end_to_end_p50_ns", |s| s.records?.end_to_end_p50_ns),
     ("end_to_end_p99_ns", |s| s.records?.end_to_end_p99_ns),
     ("end_to_end_max_ns", |s| s.records?.end_to_end_max_ns),
@@ -93,7 +93,7 @@ mod tests {
             records: Some(RecordSample {
                 count: 5,
                 bytes: 50,
-                backlog: Some(3),
+                consumer_lag: Some(3),
                 ..RecordSample::default()
             }),
             ..Sample::default()

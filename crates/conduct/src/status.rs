@@ -29,7 +29,7 @@ pub(crate) fn judge(
         Some(machine) => {
             // An external part may have run on these cores: that is not known.
             machine.background = match record.not_proved.is_empty() {
-                true => fitness::background_load(&plan.placement, machine, &record.parts),
+                true => fitness::background_load(&plan.placement, machine, &record.instances),
                 false => None,
             };
             machine.other_arms = fitness::other_arms(&plan.placement, machine);
@@ -81,17 +81,17 @@ fn incomplete_load(result: &LoadResult) -> Option<String> {
 
 /// Proofs and audits that failed.
 fn failed_checks(record: &TrialRecord) -> impl Iterator<Item = String> {
-    let proofs = record.proofs.iter().filter(|proof| !proof.holds);
+    let proofs = record.proofs.iter().filter(|proof| !proof.passed);
     let proofs = proofs.map(|p| {
         let over = p.edge.as_ref();
         let over = over.map_or_else(String::new, |edge| format!(" over {edge}"));
         format!(
             "{} {}{over}: {} instead of {}",
-            p.instance, p.what, p.found, p.expected
+            p.instance, p.check, p.actual, p.expected
         )
     });
-    let audits = record.audits.iter().filter(|audit| !audit.holds);
-    proofs.chain(audits.map(|audit| format!("audit {}: {}", audit.request, audit.found)))
+    let audits = record.audits.iter().filter(|audit| !audit.passed);
+    proofs.chain(audits.map(|audit| format!("audit {}: {}", audit.request, audit.actual)))
 }
 
 /// Fills in CPU and memory of agents that exited before they could be read, from their own results.
@@ -107,7 +107,11 @@ fn fill_usage_from_agents(cell: &Cell, record: &mut TrialRecord) {
             1 => role.instance.clone(),
             more => format!("{}-{more}", role.instance),
         };
-        if let Some(part) = record.parts.iter_mut().find(|part| part.instance == name) {
+        if let Some(part) = record
+            .instances
+            .iter_mut()
+            .find(|part| part.instance == name)
+        {
             let own = &result.generator;
             part.cpu_ns.get_or_insert(own.cpu_ns);
             part.rss_peak_bytes.get_or_insert(own.peak_rss_bytes);

@@ -90,7 +90,7 @@ pub(crate) fn observe(
         usage = Some(observation.finish()?);
     }
     if let Some((parts, machine)) = usage {
-        (record.parts, record.machine) = (parts, Some(machine));
+        (record.instances, record.machine) = (parts, Some(machine));
     }
     Ok(())
 }

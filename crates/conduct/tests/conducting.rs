@@ -66,7 +66,7 @@ fn every_block_measures_every_cell_and_the_baseline_twice() {
         let mut slots: Vec<(String, u32)> = records
             .iter()
             .filter(|record| record.block == block)
-            .map(|record| (record.arm.clone(), record.copy))
+            .map(|record| (record.arm.clone(), record.aa_copy))
             .collect();
         slots.sort();
         let expected = [("direct", 0), ("direct", 1), ("sidecar", 0)];
@@ -272,8 +272,8 @@ fn an_unfit_trial_is_repeated_once_at_the_end_of_its_block_and_both_stay() {
     let repeat = &records[3];
     assert_eq!((repeat.block, repeat.attempt), (1, 1));
     assert_eq!(
-        (&repeat.arm, repeat.copy),
-        (&records[0].arm, records[0].copy)
+        (&repeat.arm, repeat.aa_copy),
+        (&records[0].arm, records[0].aa_copy)
     );
     assert!(repeat.status.is_fit());
 }
@@ -321,7 +321,7 @@ fn a_proxy_that_saw_too_few_requests_makes_the_trial_invalid() {
     assert_eq!(invalid[0].arm, "sidecar");
     let proof = &invalid[0].proofs[0];
     assert_eq!(
-        (proof.expected.as_str(), proof.found.as_str()),
+        (proof.expected.as_str(), proof.actual.as_str()),
         ("1000", "999")
     );
 }
@@ -422,7 +422,7 @@ fn an_interrupted_run_keeps_what_it_measured_and_resumes_with_the_interrupted_bl
     let order: Vec<_> = records
         .iter()
         .filter(|record| !record.superseded)
-        .map(|record| (record.block, record.arm.clone(), record.copy))
+        .map(|record| (record.block, record.arm.clone(), record.aa_copy))
         .collect();
     assert_eq!(order, whole);
     let state = RunFolder::open(&outcome.folder).unwrap().state().unwrap();
@@ -434,7 +434,7 @@ impl Bench {
     fn run_order(mut self, plan: &Plan) -> Vec<(u32, String, u32)> {
         let outcome = self.run(plan);
         let records = self.records(&outcome);
-        let order = records.into_iter().map(|r| (r.block, r.arm, r.copy));
+        let order = records.into_iter().map(|r| (r.block, r.arm, r.aa_copy));
         order.collect()
     }
 }
@@ -539,7 +539,7 @@ fn a_level_beyond_what_is_carried_is_left_out_before_the_first_block() {
     assert_eq!(first.lab.placed.lock().unwrap().len(), 10);
     let told = first.watcher.heard.first().unwrap();
     assert!(
-        told.starts_with("900000/s is left out: sidecar sustains 1000000/s"),
+        told.starts_with("900000/s is skipped: sidecar sustains 1000000/s"),
         "{told}"
     );
 
@@ -618,12 +618,12 @@ fn a_trial_whose_audit_fails_is_invalid_with_the_words_of_the_audit() {
         panic!("{:?}", records[0].status)
     };
     assert_eq!(reasons, &["audit GET /books: 409: miles: 7 instead of 8"]);
-    assert!(!records[0].audits[0].holds);
+    assert!(!records[0].audits[0].passed);
     // Every trial is audited, once; one that holds keeps the evidence.
     assert_eq!(records.len(), 10);
     assert_eq!(*bench.lab.asked.lock().unwrap(), ["GET /books"; 10]);
     assert!(records[1].status.is_fit());
-    assert_eq!(records[1].audits[0].found, "200");
+    assert_eq!(records[1].audits[0].actual, "200");
 }
 
 #[test]

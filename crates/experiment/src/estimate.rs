@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use tare_record::load::LoadSpec;
-use tare_record::plan::{BaselineRuns, Capacity, Cell, Plan, Preparation, PrepareWhen, Restart};
+use tare_record::plan::{Capacity, Cell, Plan, Preparation, PrepareWhen, Restart};
 use tare_record::topology::Topology;
 
 /// Per trial: agent start, reading counters, drain, writing the record.
@@ -117,8 +117,8 @@ pub fn estimate(plan: &Plan, times: &StartupTimes) -> Estimate {
         }
         let cells = plan.cells.iter().filter(|cell| cell.arm == arm.name);
         let cells: Vec<&Cell> = cells.collect();
-        let repeats: u32 = match (index, plan.baseline_runs) {
-            (0, BaselineRuns::Twice) => 2,
+        let repeats: u32 = match (index, plan.aa_check) {
+            (0, true) => 2,
             _ => 1,
         };
         trials += u64::from(repeats) * cells.len() as u64;

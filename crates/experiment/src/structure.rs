@@ -137,7 +137,7 @@ impl<'a> Checker<'a> {
             None if node.value == Value::Null => {
                 format!("a value is missing here: one of {}", list(words))
             }
-            None => format!("{} stands here, not one of {}", describe(node), list(words)),
+            None => format!("expected one of {}, found {}", list(words), describe(node)),
         };
         let weight = match node.text() {
             Some(_) => WEIGHT_VALUE,
@@ -170,9 +170,9 @@ impl<'a> Checker<'a> {
         let text = match &node.value {
             Value::Null => format!("a value is missing here: {wanted}"),
             Value::Number(number) if kinds == ["string"] => {
-                format!("the number {number} stands here, not text: write \"{number}\"")
+                format!("expected text, found the number {number}: write \"{number}\"")
             }
-            _ => format!("{} stands here, not {wanted}", describe(node)),
+            _ => format!("expected {wanted}, found {}", describe(node)),
         };
         found.add(node.mark, WEIGHT_KIND, text);
         false

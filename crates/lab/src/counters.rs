@@ -9,9 +9,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use regex::Regex;
-use tare_record::counter::{
-    CommandSource, CounterSource, IfAbsent, JmxSource, JsonSource, ReadingCost,
-};
+use tare_record::counter::{CommandSource, CounterSource, IfAbsent, JmxSource, JsonSource};
 
 use crate::LabError;
 use crate::connector::Connector;
@@ -90,15 +88,15 @@ impl CounterReader {
     pub fn read(&mut self) -> Result<InstanceCounters, LabError> {
         let (connector, login) = (&self.connector, self.login.as_ref());
         let mut pages: BTreeMap<String, Result<String, String>> = BTreeMap::new();
-        let mut page = |url: &str, cost: ReadingCost, parse: &dyn Fn(&str) -> Found| -> Found {
+        let mut page = |url: &str, is_self_counted: bool, parse: &dyn Fn(&str) -> Found| -> Found {
             let text = pages.entry(url.to_owned()).or_insert_with(|| {
                 *self.own_readings.entry(url.to_owned()).or_default() += 1;
                 let json_body = None;
                 fetch(connector, url, RequestOptions { json_body, login })
             });
-            let own = match cost {
-                ReadingCost::Free => 0,
-                ReadingCost::CountsOne => self.own_readings.get(url).copied().unwrap_or(0),
+            let own = match is_self_counted {
+                false => 0,
+                true => self.own_readings.get(url).copied().unwrap_or(0),
             };
             let mut found = parse(text.as_ref().map_err(Clone::clone)?)?;
             for found in &mut found {
@@ -110,13 +108,13 @@ impl CounterReader {
         let mut all = Vec::new();
         for counter in &self.counters {
             let found = match &counter.source {
-                CounterSource::Prometheus(from) => page(&from.url, from.reading, &|text| {
+                CounterSource::Prometheus(from) => page(&from.url, from.self_counted, &|text| {
                     Ok(prometheus::find(text, from))
                 }),
-                CounterSource::Json(from) => {
-                    page(&from.url, from.reading, &|text| json_number(text, from))
-                }
-                CounterSource::Text(from) => page(&from.url, from.reading, &|text| {
+                CounterSource::Json(from) => page(&from.url, from.self_counted, &|text| {
+                    json_number(text, from)
+                }),
+                CounterSource::Text(from) => page(&from.url, from.self_counted, &|text| {
                     by_pattern(text, &from.pattern)
                 }),
                 CounterSource::Jmx(from) => {
@@ -262,13 +260,13 @@ fn from_command(connector: &Connector, from: &CommandSource) -> Found {
 
 /// The number of a source; a value that is no number is an error, not a zero.
 fn json_number(text: &str, from: &JsonSource) -> Result<Vec<CounterValue>, String> {
-    let page: serde_json::Value =
-        serde_json::from_str(text).map_err(|error| format!("{} is no JSON: {error}", from.url))?;
+    let page: serde_json::Value = serde_json::from_str(text)
+        .map_err(|error| format!("{} is not valid JSON: {error}", from.url))?;
     let value = match page.pointer(&from.pointer) {
         Some(value) => Some(
             value
                 .as_f64()
-                .ok_or_else(|| format!("`{}` is no number", from.pointer))?,
+                .ok_or_else(|| format!("`{}` is not a number", from.pointer))?,
         ),
         None if from.missing == IfAbsent::Zero => Some(0.0),
         None => None,
@@ -292,7 +290,7 @@ fn by_pattern(text: &str, pattern: &str) -> Result<Vec<CounterValue>, String> {
             label: group("label"),
             value: value
                 .parse()
-                .map_err(|_| format!("`{value}`, found by `{pattern}`, is no number"))?,
+                .map_err(|_| format!("`{value}`, found by `{pattern}`, is not a number"))?,
         });
     }
     Ok(all)

@@ -62,7 +62,7 @@ pub fn worst(checks: &[Check]) -> Grade {
         .iter()
         .map(|check| check.grade)
         .max()
-        .unwrap_or(Grade::Good)
+        .unwrap_or(Grade::Ok)
 }
 
 /// A check without a number.
@@ -72,7 +72,7 @@ fn check(name: &str, found: impl Into<String>) -> Check {
         found: found.into(),
         value: None,
         unit: None,
-        grade: Grade::Good,
+        grade: Grade::Ok,
         advice: None,
     }
 }
@@ -88,18 +88,18 @@ fn figure(name: &str, found: impl Into<String>, value: f64, unit: &str) -> Check
 /// Grades of checks; of several that apply, the last one counts.
 trait Graded {
     /// Limits a measurement if this holds, with advice.
-    fn limits_if(self, holds: bool, advice: impl Into<String>) -> Check;
+    fn warn_if(self, holds: bool, advice: impl Into<String>) -> Check;
     /// Prevents a measurement if this holds, with advice.
-    fn prevents_if(self, holds: bool, advice: impl Into<String>) -> Check;
+    fn fail_if(self, holds: bool, advice: impl Into<String>) -> Check;
 }
 
 impl Graded for Check {
-    fn limits_if(self, holds: bool, advice: impl Into<String>) -> Check {
-        graded(self, holds.then_some(Grade::Limits), advice)
+    fn warn_if(self, holds: bool, advice: impl Into<String>) -> Check {
+        graded(self, holds.then_some(Grade::Warning), advice)
     }
 
-    fn prevents_if(self, holds: bool, advice: impl Into<String>) -> Check {
-        graded(self, holds.then_some(Grade::Prevents), advice)
+    fn fail_if(self, holds: bool, advice: impl Into<String>) -> Check {
+        graded(self, holds.then_some(Grade::Error), advice)
     }
 }
 

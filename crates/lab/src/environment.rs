@@ -11,7 +11,7 @@ use tare_record::agent::{Acknowledged, AgentMessage};
 use tare_record::counter::CounterKind;
 use tare_record::load::{Endpoint, LoadPlan};
 use tare_record::plan::{Ask, Exclusion, Limits, Placement, PreparedTopic};
-use tare_record::record::{EnvironmentRecord, MachineUsage, PartUsage, ReadBackRecord};
+use tare_record::record::{EnvironmentRecord, InstanceUsage, MachineUsage, ReadBackRecord};
 use tare_record::topology::{Settings, Topology};
 
 use crate::LabError;
@@ -260,7 +260,7 @@ pub trait Observation: Send {
     ///
     /// # Errors
     /// What could not be read.
-    fn finish(self: Box<Self>) -> Result<(Vec<PartUsage>, MachineUsage), LabError>;
+    fn finish(self: Box<Self>) -> Result<(Vec<InstanceUsage>, MachineUsage), LabError>;
 }
 
 /// Response to a single request.

@@ -249,7 +249,7 @@ fn package(name: &str, program: &str) -> DebianDef {
     DebianDef {
         packages: vec![name.to_owned()],
         program: program.to_owned(),
-        needs: Vec::new(),
+        required_files: Vec::new(),
     }
 }
 

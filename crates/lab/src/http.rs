@@ -273,7 +273,7 @@ fn parse(bytes: &[u8]) -> Result<HttpResponse, String> {
                 return Err("the answer was cut off".to_owned());
             }
             Some(Ok(length)) => body[..length].to_vec(),
-            Some(Err(_)) => return Err("its content-length is no number".to_owned()),
+            Some(Err(_)) => return Err("its content-length is not a number".to_owned()),
             None => body.to_vec(),
         }
     };
@@ -289,7 +289,7 @@ fn unchunk(mut body: &[u8]) -> Result<Vec<u8>, String> {
         let (start, length) = match httparse::parse_chunk_size(body) {
             Ok(httparse::Status::Complete(found)) => found,
             Ok(httparse::Status::Partial) => return Err("the answer was cut off".to_owned()),
-            Err(_) => return Err("its chunks are broken".to_owned()),
+            Err(_) => return Err("its chunked encoding is malformed".to_owned()),
         };
         if length == 0 {
             return Ok(text);

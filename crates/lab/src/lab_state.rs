@@ -19,7 +19,7 @@ use crate::keeper;
 use crate::process::{self, ProcessStat};
 
 /// File in the keeper's folder.
-const FILE: &str = "standing.json";
+const FILE: &str = "lab.json";
 
 /// Maximum size of the file.
 const BYTES_MAX: u64 = 1 << 20;
@@ -28,16 +28,16 @@ const BYTES_MAX: u64 = 1 << 20;
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct LabState {
     /// Process that owns it: SIGTERM stops the test bed.
-    pub holder_pid: u32,
+    pub owner_pid: u32,
     /// Start of that process, in ticks after boot: its id may be reused.
-    pub holder_started_ticks: u64,
+    pub owner_started_ticks: u64,
     pub experiment: String,
     pub arm: String,
     pub level: String,
     /// `namespaces` or `loopback`.
     pub addressing: String,
     /// Processes in its pods.
-    pub inhabitants: Vec<PodProcess>,
+    pub processes: Vec<PodProcess>,
     /// Address of the first hop of callers, by edge.
     pub endpoints: BTreeMap<String, Vec<String>>,
 }
@@ -69,16 +69,16 @@ impl LabState {
             LabError::Plan(String::from("/proc does not show this process; mount it"))
         })?;
         Ok(LabState {
-            holder_pid: holder.pid,
-            holder_started_ticks: holder.started_ticks,
+            owner_pid: holder.pid,
+            owner_started_ticks: holder.started_ticks,
             ..LabState::default()
         })
     }
 
     /// The owner; `None`: it has exited, or is no Tare.
     fn holder(&self) -> Option<ProcessStat> {
-        let holder = process::stat(self.holder_pid)?;
-        let same = holder.is_alive() && holder.started_ticks == self.holder_started_ticks;
+        let holder = process::stat(self.owner_pid)?;
+        let same = holder.is_alive() && holder.started_ticks == self.owner_started_ticks;
         // The same program name as this process, whatever it is.
         let tare = process::stat(std::process::id())?.name;
         (same && holder.name == tare).then_some(holder)
@@ -94,7 +94,7 @@ impl LabState {
     /// Whether this process is a descendant of the owner.
     #[must_use]
     pub fn holds(&self, pid: u32) -> bool {
-        let holder = BTreeSet::from([self.holder_pid]);
+        let holder = BTreeSet::from([self.owner_pid]);
         process::with_descendants(&process::snapshot(), &holder).contains(&pid)
     }
 
@@ -122,7 +122,7 @@ pub fn all(base: Option<&Path>) -> Vec<LabState> {
         .filter_map(|entry| read(&entry.path()))
         .filter(|lab_state| lab_state.holder().is_some())
         .collect();
-    found.sort_by_key(|lab_state| lab_state.holder_pid);
+    found.sort_by_key(|lab_state| lab_state.owner_pid);
     found
 }
 
@@ -182,14 +182,14 @@ mod tests {
         ours.publish(&folder(base.path(), "tare-1-a")).unwrap();
         let parent = process::stat(std::os::unix::process::parent_id()).unwrap();
         for (name, pid, ticks) in [
-            ("tare-2-b", u32::MAX - 1, ours.holder_started_ticks),
+            ("tare-2-b", u32::MAX - 1, ours.owner_started_ticks),
             // Another process has got the number; it is no Tare.
-            ("tare-3-c", ours.holder_pid, ours.holder_started_ticks - 1),
+            ("tare-3-c", ours.owner_pid, ours.owner_started_ticks - 1),
             ("tare-4-d", parent.pid, parent.started_ticks),
         ] {
             let other = LabState {
-                holder_pid: pid,
-                holder_started_ticks: ticks,
+                owner_pid: pid,
+                owner_started_ticks: ticks,
                 ..ours.clone()
             };
             other.publish(&folder(base.path(), name)).unwrap();

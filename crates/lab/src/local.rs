@@ -167,8 +167,8 @@ impl Local {
                 ports: target.def.ports.clone(),
                 programs: target.def.programs.keys().cloned().collect(),
                 instances: target.def.instances,
-                redirects: target.def.redirects,
-                exempt: target.def.exempt,
+                redirect_ports: target.def.redirect_ports,
+                exempt_by: target.def.exempt_by,
                 redirect_rules: target.def.redirect_rules,
             };
             needs.insert(instance.target.clone(), of_target);
@@ -198,8 +198,8 @@ impl Local {
             make_folder(&keys)?;
             let mut also = vec![layout::stem(name)];
             let routes = context.iter().flat_map(|context| &context.routes);
-            let called = routes.filter(|route| route.host == *name);
-            also.extend(called.filter_map(|route| route.name.as_deref()).take(1));
+            let called = routes.filter(|route| route.service == *name);
+            also.extend(called.filter_map(|route| route.hostname.as_deref()).take(1));
             let identity = self.authority.issue(name, &also, &addresses, &keys)?;
             identities.insert(name.clone(), identity);
         }
@@ -248,15 +248,13 @@ impl Environment for Local {
         record.facts.insert(String::from("addressing"), reason);
         if self.network.word() == "loopback" {
             let who = "every user of this machine: the ports of targets are on its loopback (see `addressing`)";
-            let fact = String::from("who can reach targets");
+            let fact = String::from("targets-reachable-by");
             record.facts.insert(fact, who.to_owned());
         }
         let lies = doctor::file_system(&self.folder);
-        record
-            .facts
-            .insert(String::from("files of instances"), lies);
+        record.facts.insert(String::from("instance-files-on"), lies);
         if let Some(how) = self.network.exemption_in_words() {
-            record.facts.insert(String::from("redirected traffic"), how);
+            record.facts.insert(String::from("redirected-traffic"), how);
         }
         for (at, address) in self.found.known() {
             let found = format!("{address}, not started by Tare");
@@ -279,10 +277,10 @@ impl Local {
     pub fn test_bed(&mut self, plan: &TestBedPlan) -> Result<LocalTestBed, LabError> {
         let programs = self.programs(plan)?;
         let external = self.find_external(&plan.topology)?;
-        lock(&self.keeper).pin(&plan.placement.part_cpus)?;
-        process::pin_own_threads(&plan.placement.part_cpus).map_err(LabError::io(format!(
+        lock(&self.keeper).pin(&plan.placement.target_cpus)?;
+        process::pin_own_threads(&plan.placement.target_cpus).map_err(LabError::io(format!(
             "run on the cores {:?} (see `placement:`)",
-            plan.placement.part_cpus
+            plan.placement.target_cpus
         )))?;
         self.test_beds += 1;
         let name = format!("{}-{}", self.test_beds, plan.name);

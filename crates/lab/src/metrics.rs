@@ -363,7 +363,7 @@ fn place(way: MetricsWay, named: &str) -> Result<InstanceAddress, String> {
         return Err(wrong("metrics are not read over TLS"));
     }
     let url = match way {
-        MetricsWay::Jmx if named.contains('/') => return Err(wrong("this is no address")),
+        MetricsWay::Jmx if named.contains('/') => return Err(wrong("this is not an address")),
         _ if named.contains("://") => named.to_owned(),
         _ => format!("http://{named}"),
     };
@@ -378,7 +378,7 @@ fn place(way: MetricsWay, named: &str) -> Result<InstanceAddress, String> {
         return Err(wrong("this address has no port"));
     };
     if split(authority).is_none() {
-        return Err(wrong("this is no address"));
+        return Err(wrong("this is not an address"));
     }
     Ok(InstanceAddress {
         named: named.to_owned(),

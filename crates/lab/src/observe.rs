@@ -18,7 +18,7 @@ mod threads;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Instant;
 
-use tare_record::record::{MachineUsage, PartUsage, PodUsage};
+use tare_record::record::{InstanceUsage, MachineUsage, PodUsage};
 
 use crate::LabError;
 use crate::cgroup::{Controller, Group, Mounts, Throttling};
@@ -215,7 +215,7 @@ impl LocalObservation {
         Ok(self)
     }
 
-    fn machine_usage(&self, parts: &[PartUsage], other_arms_ns: Option<u64>) -> MachineUsage {
+    fn machine_usage(&self, parts: &[InstanceUsage], other_arms_ns: Option<u64>) -> MachineUsage {
         let own: Option<u64> = parts.iter().map(|part| part.cpu_ns).sum();
         let ours = own.zip(other_arms_ns).map(|(own, others)| own + others);
         let usage = match (&self.machine, MachineReading::take()) {
@@ -239,10 +239,11 @@ impl Observation for LocalObservation {
         }
     }
 
-    fn finish(mut self: Box<Self>) -> Result<(Vec<PartUsage>, MachineUsage), LabError> {
+    fn finish(mut self: Box<Self>) -> Result<(Vec<InstanceUsage>, MachineUsage), LabError> {
         self.tick();
         let all = process::snapshot();
-        let mut usages: Vec<PartUsage> = self.parts.iter().map(|part| part.finish(&all)).collect();
+        let mut usages: Vec<InstanceUsage> =
+            self.parts.iter().map(|part| part.finish(&all)).collect();
         if let Some(links) = &self.links {
             links.account_threads(&mut usages);
         }
@@ -280,7 +281,7 @@ impl PartObservation {
         self.rss_readings += 1;
     }
 
-    fn finish(&self, all: &[ProcessStat]) -> PartUsage {
+    fn finish(&self, all: &[ProcessStat]) -> InstanceUsage {
         let members = self.observed.members(all);
         let last = read_all(&members);
         let first = &self.first;
@@ -312,7 +313,7 @@ impl PartObservation {
         };
         let peak: Option<u64> = last.values().map(|reading| reading.peak_bytes).sum();
         let mean = self.rss_sum_bytes / u128::from(self.rss_readings.max(1));
-        PartUsage {
+        InstanceUsage {
             instance: self.observed.instance.clone(),
             role: self.observed.role.clone(),
             software: self.observed.software.clone(),

@@ -135,7 +135,7 @@ fn open(connector: &Connector, at: &str, limit: Duration) -> Result<TcpStream, S
         .to_socket_addrs()
         .ok()
         .and_then(|mut all| all.next())
-        .ok_or_else(|| format!("`{at}` is no address with a port"))?;
+        .ok_or_else(|| format!("`{at}` is not an address with a port"))?;
     connector
         .connect(address, limit)
         .map_err(|error| format!("no connection to {at}: {error}"))

@@ -22,8 +22,9 @@ use crate::probe::ReadinessProbe;
 use crate::targets::Target;
 
 pub use context::{
-    Advertise, CaFiles, Context, Exempt, Identity, Listen, MeshCaller, MeshContext, MeshGatewayRoute, MeshInstance,
-    MeshPort, MeshProxy, MeshService, Peer, RedirectExclusions, RouteContext, Upstream, edge_id,
+    Advertise, CaFiles, Context, Exempt, Identity, Listen, MeshCaller, MeshContext,
+    MeshGatewayRoute, MeshInstance, MeshPort, MeshProxy, MeshService, Peer, RedirectExclusions,
+    RouteContext, Upstream, edge_id,
 };
 pub use login::Login;
 use templates::Templates;
@@ -256,7 +257,8 @@ fn probe(
             ReadinessProbe::Kafka {
                 at: templates.text(key, at)?,
                 brokers: brokers.parse().map_err(|_| {
-                    let reason = format!("`brokers` comes out as `{brokers}`, which is no number");
+                    let reason =
+                        format!("`brokers` comes out as `{brokers}`, which is not a number");
                     wrong(key, reason)
                 })?,
             }

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use tare_experiment::catalog::{MESH_FILE, TARGET_FILE};
 pub use tare_experiment::catalog::Target;
+use tare_experiment::catalog::{MESH_FILE, TARGET_FILE};
 use tare_experiment::problem::hint;
 
 use crate::LabError;

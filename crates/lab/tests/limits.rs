@@ -245,8 +245,8 @@ fn a_bed_gives_its_parts_their_limits_and_tells_who_lost_a_process_to_one() {
     // Told once, and told although the part itself goes on.
     assert!(bed.unexpected_exits().is_empty());
     // It works on under its limit: who died may have done so within one period of it.
-    let inhabitants = bed.pod_processes().unwrap();
-    let server = inhabitants.iter().find(|one| one.instance == "server");
+    let processes = bed.pod_processes().unwrap();
+    let server = processes.iter().find(|one| one.instance == "server");
     let log = server.unwrap().log.clone().unwrap();
     assert!(within(LIMIT, || {
         std::fs::read_to_string(&log).is_ok_and(|text| text.contains("burnt"))

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use tare_lab::environment::Observation;
 use tare_lab::keeper::{Keeper, Spawn};
 use tare_lab::observe::{LocalObservation, ObservedInstance, OtherArms};
-use tare_record::record::PartUsage;
+use tare_record::record::InstanceUsage;
 
 const RIG: &str = env!("CARGO_BIN_EXE_lab-rig");
 
@@ -62,7 +62,7 @@ fn work_of_other_arms_is_told_apart_from_the_trials_own() {
 /// Observes the rig at work; returns what was found and what the processes say of themselves.
 ///
 /// Much work: what the rig uses to start and to look for its file is found as well, and a busy machine lets it look for long.
-fn observed(work: &str, milliseconds: u32) -> (PartUsage, u64) {
+fn observed(work: &str, milliseconds: u32) -> (InstanceUsage, u64) {
     let base = tempfile::tempdir().unwrap();
     let mut keeper = Keeper::start(RIG.as_ref(), Some(base.path())).unwrap();
     let pid = spawn(&mut keeper, "work", work, milliseconds);

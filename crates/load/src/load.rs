@@ -89,7 +89,7 @@ impl Load {
     pub fn clients(mut self, clients: u32) -> Self {
         self.plan.load.pacing = Pacing::Closed {
             clients,
-            think_ns: 0,
+            think_time_ns: 0,
             think_distribution: ThinkDistribution::None,
         };
         self.connections(clients)

@@ -28,7 +28,7 @@ use tare_origin::{
     Identity, OriginOptions, SessionTickets, StopHandle, TlsOptions, TlsVersions, bind,
 };
 use tare_record::load::{
-    ClientSpec, FetchDepth, FetchFrom, FetchShare, FetchSpec, FetchUntil, LoadPlan, Pacing,
+    ClientSpec, FetchAssignment, FetchDecode, FetchFrom, FetchSpec, FetchUntil, LoadPlan, Pacing,
     ProduceSpec, Resumption, Stop, TlsSpec, TlsVersion, Transport, Trust,
 };
 
@@ -226,8 +226,8 @@ fn a_worker_allocates_per_sample_and_not_per_exchange_on_any_protocol_and_transp
 fn clients_of_kafka_allocate_per_sample_and_not_per_exchange() {
     let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
     for (name, client) in [
-        ("kafka-fetch by batches", reading(FetchDepth::Batches)),
-        ("kafka-fetch by records", reading(FetchDepth::Records)),
+        ("kafka-fetch by batches", reading(FetchDecode::Batches)),
+        ("kafka-fetch by records", reading(FetchDecode::Records)),
         ("kafka-produce", writing()),
     ] {
         let mut plan = plan(broker::broker());
@@ -253,19 +253,19 @@ fn check(name: &str, mut plan: LoadPlan) {
     );
 }
 
-fn reading(depth: FetchDepth) -> ClientSpec {
+fn reading(decode: FetchDecode) -> ClientSpec {
     let fetch = FetchSpec {
         topics: vec![broker::TOPIC.into()],
         client_id: "tare".into(),
         in_flight_max: 1,
-        share: FetchShare::Assigned,
+        assignment: FetchAssignment::Static,
         from: FetchFrom::Start,
         min_bytes: 1,
         max_wait_ms: 500,
         max_bytes: 50 << 20,
         partition_max_bytes: 1 << 20,
         check_crc: true,
-        depth,
+        decode,
         until: FetchUntil::default(),
         sasl: None,
         ..FetchSpec::default()

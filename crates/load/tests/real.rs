@@ -85,7 +85,7 @@ fn a_closed_loop_and_a_full_speed_by_count_are_exact_too() {
     for pacing in [
         Pacing::Closed {
             clients: 3,
-            think_ns: MS,
+            think_time_ns: MS,
             think_distribution: ThinkDistribution::None,
         },
         Pacing::Max,

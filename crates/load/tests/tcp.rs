@@ -129,7 +129,7 @@ fn a_server_that_hangs_up_on_an_exchange_is_the_peers_fault() {
     plan.load.stop = Stop::Count { exchanges: 10 };
     plan.load.pacing = Pacing::Closed {
         clients: 1,
-        think_ns: 0,
+        think_time_ns: 0,
         think_distribution: tare_record::load::ThinkDistribution::None,
     };
     let outcome = measure(&plan);

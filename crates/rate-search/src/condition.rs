@@ -121,8 +121,9 @@ impl LoadMetric {
                 .parse::<Period>()
                 .map(|period| period.as_ns() as f64)
                 .map_err(|error| error.to_string()),
-            LoadMetric::Rate => number(text.trim_end_matches("/s"))
-                .ok_or_else(|| format!("{text:?} is no rate: write answers a second, as in 1000")),
+            LoadMetric::Rate => number(text.trim_end_matches("/s")).ok_or_else(|| {
+                format!("invalid rate {text:?}: write answers a second, as in 1000")
+            }),
             LoadMetric::Errors => number(text)
                 .filter(|count| count.fract() == 0.0)
                 .ok_or_else(|| {

@@ -77,8 +77,8 @@ pub struct RecordSample {
     pub count: u64,
     /// Bytes of the records; see [`RecordCounts`] for which.
     pub bytes: u64,
-    /// Lag: records that were available and not yet read at the end of the sample; `None`: unknown.
-    pub backlog: Option<u64>,
+    /// Consumer lag: records that were available and not yet read at the end of the sample; `None`: unknown.
+    pub consumer_lag: Option<u64>,
     /// End-to-end latency (intended sending to arrival), median; `None` where records have no timestamp.
     pub end_to_end_p50_ns: Option<u64>,
     /// End-to-end latency, 99th percentile.
@@ -441,17 +441,17 @@ pub struct RecordFlow {
     pub count: u64,
     /// Bytes of keys and values, or of whole batches where a consumer does not decode them; `None`: unknown.
     pub bytes: Option<u64>,
-    /// Records with a negative age among those read, see [`RecordCounts`]; `None` for written ones.
+    /// Of these, records with a negative end-to-end latency, see [`RecordCounts`]; `None` for produced ones.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub negative_ages: Option<u64>,
+    pub negative_end_to_end: Option<u64>,
 }
 
 /// Direction of a record flow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum RecordDirection {
-    /// Written by the agent.
-    Written,
-    /// Read by the agent.
-    Read,
+    /// Written by the agent (a producer).
+    Produced,
+    /// Read by the agent (a consumer).
+    Consumed,
 }

@@ -79,16 +79,18 @@ pub struct PrometheusSource {
     /// Meaning of a missing metric. Default: unknown.
     #[serde(default)]
     pub missing: IfAbsent,
-    /// Whether reading the page increases the counter. Default: free.
+    /// Whether the counter counts requests for this page, too; Tare subtracts its own. Default: false.
     #[serde(default)]
-    pub reading: ReadingCost,
+    pub self_counted: bool,
 }
 
 impl PrometheusSource {
     /// Whether it is read once per route.
     #[must_use]
     pub fn is_per_route(&self) -> bool {
-        self.only.values().any(|value| value.contains("{{") || value.contains("{%"))
+        self.only
+            .values()
+            .any(|value| value.contains("{{") || value.contains("{%"))
     }
 }
 
@@ -103,9 +105,9 @@ pub struct JsonSource {
     /// Meaning of a missing number. Default: unknown.
     #[serde(default)]
     pub missing: IfAbsent,
-    /// Whether reading the page increases the counter. Default: free.
+    /// Whether the counter counts requests for this page, too; Tare subtracts its own. Default: false.
     #[serde(default)]
-    pub reading: ReadingCost,
+    pub self_counted: bool,
 }
 
 /// Numbers in a text page.
@@ -116,9 +118,9 @@ pub struct TextSource {
     pub url: String,
     /// Regular expression with the group `value`, and optionally `edge` and `label`.
     pub pattern: String,
-    /// Whether reading the page increases the counter. Default: free.
+    /// Whether the counter counts requests for this page, too; Tare subtracts its own. Default: false.
     #[serde(default)]
-    pub reading: ReadingCost,
+    pub self_counted: bool,
 }
 
 /// Lines of a log file of the software.
@@ -151,7 +153,7 @@ pub struct JmxSource {
     /// Attribute; `Attribute/key` for a composite one.
     pub attribute: String,
     /// Attribute to multiply by: mean × count = sum.
-    pub times: Option<String>,
+    pub multiply_by: Option<String>,
 }
 
 /// Meaning of a counter that is missing from its page.
@@ -163,17 +165,6 @@ pub enum IfAbsent {
     Unknown,
     /// Zero: the software shows it from the first event on.
     Zero,
-}
-
-/// Whether reading a page is counted by the software itself.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum ReadingCost {
-    /// Not counted.
-    #[default]
-    Free,
-    /// Each reading adds 1, itself included; Tare subtracts its own readings.
-    CountsOne,
 }
 
 /// Names of counters that Tare knows, with what they count.
@@ -192,11 +183,11 @@ pub const COUNTERS: &[(&str, &str)] = &[
     ("upstream-bytes-received", "bytes from called parts"),
     ("upstream-bytes-sent", "bytes to called parts"),
     (
-        "unknown-connections",
-        "captured connections that belong to no edge",
+        "unmatched-connections",
+        "redirected connections that belong to no edge",
     ),
     (
-        "unknown-names",
+        "unmatched-sni",
         "connections that were refused since no edge has the server name they asked for",
     ),
     (
@@ -216,7 +207,7 @@ pub const COUNTERS: &[(&str, &str)] = &[
         "of the handshakes, those in which the caller showed a certificate that was accepted",
     ),
     (
-        "tls-no-certificate",
+        "tls-no-client-certificate",
         "handshakes in which the caller showed no certificate",
     ),
     (

@@ -109,7 +109,7 @@ pub enum RunEvent {
         /// Level.
         level: String,
         /// 0; 1 for the second measurement of the baseline (A/A check).
-        copy: u32,
+        aa_copy: u32,
         /// 0; 1 for a repeat.
         attempt: u32,
         /// Status of the trial.
@@ -138,7 +138,7 @@ pub struct TrialPosition {
     /// Level.
     pub level: String,
     /// 0; 1 for the second measurement of the baseline (A/A check).
-    pub copy: u32,
+    pub aa_copy: u32,
     /// 0; 1 for a repeat.
     pub attempt: u32,
     /// Estimate of the time to the end of the run.
@@ -184,7 +184,7 @@ mod tests {
             block: 1,
             arm: "direct".into(),
             level: "400/s".into(),
-            copy: 0,
+            aa_copy: 0,
             attempt: 0,
             status: TrialStatus::Fit,
         };

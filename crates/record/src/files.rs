@@ -37,7 +37,7 @@ pub fn resolve_inside(folder: &Path, name: &str) -> Result<PathBuf, String> {
         ));
     }
     if !path.is_file() {
-        return Err(format!("{shown} is no regular file: name one"));
+        return Err(format!("{shown} is not a regular file: name one"));
     }
     Ok(path)
 }
@@ -66,7 +66,7 @@ pub fn read_user_file(path: &Path, bytes_max: u64) -> Result<Vec<u8>, String> {
 /// As [`read_user_file`], and if it is not UTF-8.
 pub fn read_user_text(path: &Path, bytes_max: u64) -> Result<String, String> {
     let bytes = read_user_file(path, bytes_max)?;
-    String::from_utf8(bytes).map_err(|_| format!("{} is no UTF-8 text", path.display()))
+    String::from_utf8(bytes).map_err(|_| format!("{} is not valid UTF-8 text", path.display()))
 }
 
 /// Reads the password from a file that the user names: its first line.
@@ -119,7 +119,10 @@ mod tests {
             assert!(said.contains("of its own folder only"), "{bad}: {said}");
         }
         for odd in ["deeper", ".", ""] {
-            assert!(read(odd).unwrap_err().contains("no regular file"), "{odd}");
+            assert!(
+                read(odd).unwrap_err().contains("not a regular file"),
+                "{odd}"
+            );
         }
         assert!(read("none").unwrap_err().contains("cannot be read"));
         fs::write(own.join("long"), "12345").unwrap();

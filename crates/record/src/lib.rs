@@ -27,4 +27,4 @@ pub mod units;
 pub mod view;
 
 /// Version of all files and messages of this crate; raised when readers must change.
-pub const FORMAT_VERSION: u32 = 4;
+pub const FORMAT_VERSION: u32 = 5;

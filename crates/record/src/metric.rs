@@ -63,14 +63,14 @@ metrics! {
     ServiceP99: "service p99", Nanoseconds;
     /// Successful exchanges per second; for consumers whose fetches carry many records, records per second.
     Throughput: "throughput", PerSecond;
-    /// Acknowledged records written per second.
-    RecordsWritten: "records written", PerSecond;
+    /// Acknowledged records per second.
+    RecordsProduced: "records produced", PerSecond;
     /// Bytes of keys and values written per second.
-    BytesWritten: "bytes written", BytesPerSecond;
+    BytesProduced: "bytes produced", BytesPerSecond;
     /// Records read per second.
-    RecordsRead: "records read", PerSecond;
+    RecordsConsumed: "records consumed", PerSecond;
     /// Bytes of keys and values read per second, or of whole batches where records are not decoded.
-    BytesRead: "bytes read", BytesPerSecond;
+    BytesConsumed: "bytes consumed", BytesPerSecond;
     /// CPU-seconds per 1000 completed exchanges, of all parts without agents and conductor.
     Cpu: "CPU per 1000", CpuSecondsPer1000;
     /// CPU-seconds per 1000 completed exchanges, of everything that belongs to the trial.
@@ -124,10 +124,10 @@ impl Metric {
                 | Metric::ProxyMemory
                 | Metric::ControlPlaneCpu
                 | Metric::ControlPlaneMemory
-                | Metric::RecordsWritten
-                | Metric::BytesWritten
-                | Metric::RecordsRead
-                | Metric::BytesRead
+                | Metric::RecordsProduced
+                | Metric::BytesProduced
+                | Metric::RecordsConsumed
+                | Metric::BytesConsumed
         )
     }
 

@@ -158,7 +158,7 @@ fn check_name(text: &str) -> Option<String> {
         && !text.ends_with('-');
     (!good).then(|| {
         format!(
-            "\"{text}\" is no name: use small letters, digits and hyphens, at most {NAME_CHARS_MAX}"
+            "invalid name \"{text}\": use small letters, digits and hyphens, at most {NAME_CHARS_MAX}"
         )
     })
 }
@@ -174,7 +174,7 @@ pub fn check_format(format: &str, text: &str) -> Option<String> {
                     .iter()
                     .all(|side| *side == "*" || check_name(side).is_none())
             });
-            (!good).then(|| format!("\"{text}\" is no edge: write from->to, or *->to"))
+            (!good).then(|| format!("invalid edge \"{text}\": write from->to, or *->to"))
         }
         "exclude" => ExcludeText(text.to_owned()).meaning().is_none().then(|| {
             format!(

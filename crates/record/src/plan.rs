@@ -50,8 +50,8 @@ pub struct Plan {
     pub cells: Vec<Cell>,
     /// Number of blocks.
     pub blocks: Blocks,
-    /// Measurements of the baseline per block.
-    pub baseline_runs: BaselineRuns,
+    /// Whether the baseline is measured twice per block, and the two are compared (A/A check). Both count as the baseline.
+    pub aa_check: bool,
     /// When targets are restarted.
     pub restart: Restart,
     /// Least warm-up of the first trial on freshly started targets.
@@ -59,7 +59,7 @@ pub struct Plan {
     pub burn_in_ns: Option<u64>,
     /// Seed of every random order.
     pub seed: u64,
-    /// Cores of agents and parts.
+    /// Cores of agents and targets.
     pub placement: Placement,
     /// How pods get their addresses.
     pub addressing: Addressing,
@@ -334,16 +334,6 @@ pub struct Until {
     pub half_width: f64,
 }
 
-/// Measurements of the baseline per block.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum BaselineRuns {
-    /// Twice: the second is compared with the first (A/A check), and both count as the baseline.
-    Twice,
-    /// Once: no A/A check.
-    Once,
-}
-
 /// When targets are restarted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
@@ -368,23 +358,23 @@ pub enum Addressing {
     Auto,
 }
 
-/// Cores of agents and parts.
+/// Cores of agents and targets.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Placement {
     /// Cores of the agents; empty: no pinning (there is one core).
     pub agent_cpus: Vec<u32>,
     /// Cores of everything else.
-    pub part_cpus: Vec<u32>,
+    pub target_cpus: Vec<u32>,
 }
 
 impl Placement {
-    /// Whether agents have cores that no part uses.
+    /// Whether agents have cores that no target uses.
     #[must_use]
     pub fn agents_have_cores_of_their_own(&self) -> bool {
-        let shared = |cpu| self.part_cpus.contains(cpu);
+        let shared = |cpu| self.target_cpus.contains(cpu);
         !self.agent_cpus.is_empty()
-            && !self.part_cpus.is_empty()
+            && !self.target_cpus.is_empty()
             && !self.agent_cpus.iter().any(shared)
     }
 }

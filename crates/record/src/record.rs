@@ -24,7 +24,7 @@ pub struct TrialRecord {
     /// Level.
     pub level: String,
     /// 0, or 1 for the second measurement of the baseline in a block (A/A check).
-    pub copy: u32,
+    pub aa_copy: u32,
     /// 0, or 1 for the repetition of a trial that did not count.
     pub attempt: u32,
     /// Start of the trial, µs since the epoch.
@@ -40,7 +40,7 @@ pub struct TrialRecord {
     /// Results of the agents, without histograms; empty if nothing could be measured.
     pub load: Vec<LoadResult>,
     /// Resource usage of each instance within the window.
-    pub parts: Vec<PartUsage>,
+    pub instances: Vec<InstanceUsage>,
     /// Resource usage of the machine within the window.
     pub machine: Option<MachineUsage>,
     /// Path proof: checks that the traffic took the way that the arm defines.
@@ -72,9 +72,9 @@ pub struct AuditResult {
     /// Method and path of the request.
     pub request: String,
     /// Status of the response, and the response's text where it was not as expected.
-    pub found: String,
+    pub actual: String,
     /// Whether the response was as expected.
-    pub holds: bool,
+    pub passed: bool,
 }
 
 /// A target counter: a counter of an instance, from before the first request to after the last response.
@@ -126,7 +126,7 @@ impl TrialStatus {
 
 /// Resource usage of one instance, with all its processes, within the window. `None`: not available.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
-pub struct PartUsage {
+pub struct InstanceUsage {
     /// Name of the instance; `links` for the emulation of links, `conductor` for Tare itself.
     pub instance: String,
     /// Role: `app`, `agent`, `sidecar`, `gateway`, …, `link` (emulation of links), `conductor`.
@@ -212,7 +212,7 @@ pub struct MachineUsage {
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct BackgroundLoad {
     /// On the parts' cores; on all cores where agents have none of their own.
-    pub part_cores: f64,
+    pub target_cores: f64,
     /// On the agents' cores; `None`: agents have none of their own.
     pub agent_cores: Option<f64>,
 }
@@ -288,13 +288,13 @@ pub struct Proof {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub edge: Option<String>,
     /// What was checked: `requests`, `connections`, `tls-version`, …
-    pub what: String,
+    pub check: String,
     /// Expected value.
     pub expected: String,
     /// Actual value.
-    pub found: String,
+    pub actual: String,
     /// Whether the check passed.
-    pub holds: bool,
+    pub passed: bool,
 }
 
 /// Environment of a run, `environment.json`: machine, software, and limits of measurement.
@@ -379,7 +379,7 @@ pub struct Check {
     pub unit: Option<String>,
     /// Grade.
     pub grade: Grade,
-    /// What it means for measurements and how to mend it, unless the grade is good.
+    /// What it means for measurements and how to mend it, unless the grade is ok.
     pub advice: Option<String>,
 }
 
@@ -390,11 +390,11 @@ pub struct Check {
 #[serde(rename_all = "kebab-case")]
 pub enum Grade {
     /// No limit on measurements.
-    Good,
+    Ok,
     /// Limits the accuracy of measurements.
-    Limits,
+    Warning,
     /// Prevents measurements.
-    Prevents,
+    Error,
 }
 
 /// State of a run, `run.json`. It is rewritten when the run ends, so that a killed run remains `running`.

@@ -19,13 +19,13 @@ pub enum UnitError {
     #[error("\"{0}\" has no unit: write {1}")]
     NoUnit(String, &'static str),
     /// An unknown unit.
-    #[error("\"{0}\" is no unit: write {1}")]
+    #[error("invalid unit \"{0}\": write {1}")]
     UnknownUnit(String, &'static str),
     /// A negative number.
     #[error("\"{0}\" is negative")]
     Negative(String),
     /// Not a number.
-    #[error("\"{0}\" is no {1}: write {2}")]
+    #[error("invalid {1} \"{0}\": write {2}")]
     NoNumber(String, &'static str, &'static str),
     /// More than the limit.
     #[error("\"{0}\" is more than {1}")]
@@ -373,9 +373,9 @@ mod tests {
         let said = |text: &str| text.parse::<Period>().unwrap_err().to_string();
         assert!(said("3").contains("has no unit"));
         assert!(said("-3s").contains("negative"));
-        assert!(said("3 parsecs").contains("\"parsecs\" is no unit"));
-        assert!(said("").contains("is no time"));
-        assert!(said("soon").contains("is no time"));
+        assert!(said("3 parsecs").contains("invalid unit \"parsecs\""));
+        assert!(said("").contains("invalid time \"\""));
+        assert!(said("soon").contains("invalid time \"soon\""));
         assert!(said("90000h").contains("more than a month"));
     }
 
@@ -439,9 +439,9 @@ mod tests {
     fn bytes_and_bare_numbers_are_refused_in_words() {
         let said = |text: &str| text.parse::<BitRate>().unwrap_err().to_string();
         assert!(said("100").contains("has no unit"));
-        assert!(said("100MB/s").contains("\"MB/s\" is no unit: write a number with bit/s"));
+        assert!(said("100MB/s").contains("invalid unit \"MB/s\": write a number with bit/s"));
         assert!(said("-1Mbit/s").contains("negative"));
-        assert!(said("fast").contains("is no speed"));
+        assert!(said("fast").contains("invalid speed \"fast\""));
         assert!(said("2000Gbit/s").contains("more than 1000 Gbit/s"));
     }
 }

@@ -332,9 +332,9 @@ pub struct MachineView {
     /// Share of all cores' time stolen by the hypervisor.
     pub steal_share: Option<f64>,
     /// Busy share of the parts' cores, background load and other arms included.
-    pub part_cores_busy: Option<f64>,
+    pub target_cores_busy: Option<f64>,
     /// Share of the parts' cores used by background load; of all cores where agents have none of their own.
-    pub background_part_share: Option<f64>,
+    pub background_target_share: Option<f64>,
     /// Share of the agents' cores used by background load.
     pub background_agent_share: Option<f64>,
     /// Share of the parts' cores used by instances of other arms; of all cores where agents have none of their own.
@@ -389,7 +389,7 @@ pub struct TrialRow {
     /// Level.
     pub level: String,
     /// 0, or 1 for the second measurement of the baseline.
-    pub copy: u32,
+    pub aa_copy: u32,
     /// 0, or 1 for a repetition.
     pub attempt: u32,
     /// Status: `fit`, `unfit`, `invalid`, `failed`, `superseded`.

@@ -1,7 +1,7 @@
 //! A/A check: the baseline measured twice in every block. A difference between the copies is an error of the machine or the
 //! generator.
 
-use tare_record::plan::{BaselineRuns, Plan};
+use tare_record::plan::Plan;
 use tare_record::view::{BaselineCheck, BaselineDifference};
 use tare_stats::outcome::{Extent, Outcome};
 use tare_stats::paired::{
@@ -16,7 +16,7 @@ use crate::trials::Trials;
 /// or with too few blocks.
 pub fn check(plan: &Plan, trials: &Trials<'_>) -> Option<BaselineCheck> {
     let arm = plan.arms.first()?;
-    if plan.baseline_runs == BaselineRuns::Once {
+    if !plan.aa_check {
         return None;
     }
     let family = ComparisonFamily::new(1, plan.levels.len(), plan.primary.len());

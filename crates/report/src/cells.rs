@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use tare_record::agent::{GeneratorCounts, OutcomeCount};
 use tare_record::metric::Metric;
 use tare_record::plan::Plan;
-use tare_record::record::{PartUsage, TrialRecord};
+use tare_record::record::{InstanceUsage, TrialRecord};
 use tare_record::view::{CellView, Figure, GeneratorView, PartView, TimePoint};
 use tare_stats::knee::{Knee, Saturation, knee};
 
@@ -200,32 +200,33 @@ fn over_time(fit: &[&TrialMetrics<'_>]) -> Vec<TimePoint> {
 
 /// Resource usage of each instance, medians over blocks, in the order of the records.
 fn parts(records: &[&TrialRecord]) -> Vec<PartView> {
-    let all = records.iter().flat_map(|r| &r.parts);
+    let all = records.iter().flat_map(|r| &r.instances);
     let names = distinct(all.map(|part| part.instance.as_str())).into_iter();
     names.filter_map(|name| part(name, records)).collect()
 }
 
 fn part(name: &str, records: &[&TrialRecord]) -> Option<PartView> {
-    let seen: Vec<(&TrialRecord, &PartUsage)> = records
+    let seen: Vec<(&TrialRecord, &InstanceUsage)> = records
         .iter()
-        .filter_map(|r| Some((*r, r.parts.iter().find(|part| part.instance == name)?)))
+        .filter_map(|r| Some((*r, r.instances.iter().find(|part| part.instance == name)?)))
         .collect();
     let (_, first) = seen.first()?;
-    let per_1000 = |amount: fn(&PartUsage) -> Option<f64>| {
+    let per_1000 = |amount: fn(&InstanceUsage) -> Option<f64>| {
         median(
             seen.iter()
                 .map(|(r, p)| measure::per_1000(r, amount(p)?))
                 .collect(),
         )
     };
-    let per_window = |amount: fn(&PartUsage) -> Option<u64>| {
+    let per_window = |amount: fn(&InstanceUsage) -> Option<u64>| {
         median(
             seen.iter()
                 .map(|(r, p)| Some(amount(p)? as f64 / window_ns(r).filter(|ns| *ns > 0)? as f64))
                 .collect(),
         )
     };
-    let switches = |p: &PartUsage| Some((p.switches_voluntary? + p.switches_involuntary?) as f64);
+    let switches =
+        |p: &InstanceUsage| Some((p.switches_voluntary? + p.switches_involuntary?) as f64);
     Some(PartView {
         instance: name.to_string(),
         role: first.role.clone(),

@@ -20,7 +20,7 @@ pub fn csv(view: &View) -> String {
                     line(
                         &mut text,
                         at,
-                        figure.metric.label(),
+                        &figure.metric.name(),
                         *value,
                         unit(figure.unit),
                     );
@@ -78,7 +78,7 @@ fn waterfall_lines(text: &mut String, view: &WaterfallView, sequence: &Waterfall
     let steps = sequence.steps.iter();
     let added = steps.map(|step| (step.what.as_str(), step.arm.as_str(), step.added));
     let last = sequence.steps.last().map(|step| step.arm.as_str());
-    let total = ("all", last.unwrap_or_default(), sequence.total);
+    let total = ("total", last.unwrap_or_default(), sequence.total);
     for (what, arm, interval) in added.chain([total]) {
         let Some(interval) = interval else { continue };
         for (end, value) in [
@@ -86,7 +86,9 @@ fn waterfall_lines(text: &mut String, view: &WaterfallView, sequence: &Waterfall
             (", low", interval.low),
             (", high", interval.high),
         ] {
-            let metric = format!("{}: {what} adds{end} ({})", view.label, sequence.name);
+            let verb = if what == "total" { "added" } else { "adds" };
+            let name = view.metric.name();
+            let metric = format!("{name}: {what} {verb}{end} ({})", sequence.name);
             line(
                 text,
                 [&view.level, arm, ""],

@@ -1,7 +1,7 @@
 //! Machine, versions and settings as titled lists.
 
 use tare_record::load::{Pacing, SessionSpec, Stop};
-use tare_record::plan::{Addressing, BaselineRuns, Plan, Restart, RoleLoad};
+use tare_record::plan::{Addressing, Plan, Restart, RoleLoad};
 use tare_record::record::EnvironmentRecord;
 use tare_record::text::value_of;
 use tare_record::view::FactGroup;
@@ -90,9 +90,9 @@ fn design(plan: &Plan, environment: Option<&EnvironmentRecord>) -> FactGroup {
         || "as every trial's".to_string(),
         |ns| quantity::value(Unit::Nanoseconds, ns as f64),
     );
-    let baseline = match plan.baseline_runs {
-        BaselineRuns::Twice => "twice in each block",
-        BaselineRuns::Once => "once in each block",
+    let baseline = match plan.aa_check {
+        true => "twice in each block",
+        false => "once in each block",
     };
     let primary: Vec<&str> = plan.primary.iter().map(|metric| metric.label()).collect();
     let cpus = |cpus: &[u32]| match cpus {
@@ -121,7 +121,10 @@ fn design(plan: &Plan, environment: Option<&EnvironmentRecord>) -> FactGroup {
         fact("margin", quantity::margin(plan)),
         fact("placement", addressing(plan, environment)),
         fact("cores of the agents", cpus(&plan.placement.agent_cpus)),
-        fact("cores of everything else", cpus(&plan.placement.part_cpus)),
+        fact(
+            "cores of everything else",
+            cpus(&plan.placement.target_cpus),
+        ),
     ];
     let external = plan.external().into_iter();
     facts.extend(external.map(|one| {

@@ -1,7 +1,7 @@
 //! Comparisons: metrics laid out by block → overheads with verdicts of the statistics.
 
 use tare_record::metric::{Metric, Unit};
-use tare_record::plan::{BaselineRuns, Compare, Plan};
+use tare_record::plan::{Compare, Plan};
 use tare_record::view::{FailureView, Family, Interval, Noise, Outcome, Overhead};
 use tare_stats::outcome::{self as judged, Extent, MORE_BLOCKS_MAX, Margin, MoreBlocks};
 use tare_stats::paired::{
@@ -96,8 +96,8 @@ pub fn judge(plan: &Plan, trials: &Trials<'_>) -> Judged {
 
 fn groups(plan: &Plan, trials: &Trials<'_>) -> Vec<Group> {
     let cell = |arm: &str, level: &str| (arm.to_string(), level.to_string());
-    let copies_of = |arm: usize| match plan.baseline_runs {
-        BaselineRuns::Twice if arm == 0 => BaselineCopies::Two,
+    let copies_of = |arm: usize| match plan.aa_check {
+        true if arm == 0 => BaselineCopies::Two,
         _ => BaselineCopies::One,
     };
     let was_run = |arm: &str| trials.cells.keys().any(|(name, _)| name == arm);

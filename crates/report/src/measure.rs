@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use tare_record::agent::{LoadResult, RecordDirection, RecordFlow};
 use tare_record::metric::Metric;
-use tare_record::record::{PartUsage, TrialRecord};
+use tare_record::record::{InstanceUsage, TrialRecord};
 use tare_record::view::TimePoint;
 use tare_stats::Latencies;
 
@@ -94,12 +94,12 @@ fn record_metric(record: &TrialRecord, metric: Metric) -> Option<MaybeLowerBound
     let cpu = |cpu_ns: Option<u64>| per_1000(record, cpu_ns? as f64 / 1e9);
     match metric {
         Metric::Throughput => throughput(record),
-        Metric::RecordsWritten => flow(record, RecordDirection::Written, |flow| Some(flow.count)),
-        Metric::BytesWritten => flow(record, RecordDirection::Written, |flow| flow.bytes),
-        Metric::RecordsRead => flow(record, RecordDirection::Read, |flow| Some(flow.count)),
-        Metric::BytesRead => flow(record, RecordDirection::Read, |flow| flow.bytes),
+        Metric::RecordsProduced => flow(record, RecordDirection::Produced, |flow| Some(flow.count)),
+        Metric::BytesProduced => flow(record, RecordDirection::Produced, |flow| flow.bytes),
+        Metric::RecordsConsumed => flow(record, RecordDirection::Consumed, |flow| Some(flow.count)),
+        Metric::BytesConsumed => flow(record, RecordDirection::Consumed, |flow| flow.bytes),
         Metric::Cpu => cpu(total(under_test(record).map(|part| part.cpu_ns))),
-        Metric::CpuTotal => cpu(total(record.parts.iter().map(|part| part.cpu_ns))),
+        Metric::CpuTotal => cpu(total(record.instances.iter().map(|part| part.cpu_ns))),
         Metric::Memory => total(under_test(record).map(|part| part.rss_peak_bytes))
             .filter(|bytes| *bytes > 0)
             .map(|bytes| bytes as f64),
@@ -118,16 +118,16 @@ fn record_metric(record: &TrialRecord, metric: Metric) -> Option<MaybeLowerBound
 }
 
 /// Whether an instance is under test: not an agent, a link, the conductor, or a program that supports a mesh.
-pub fn is_under_test(part: &PartUsage) -> bool {
+pub fn is_under_test(part: &InstanceUsage) -> bool {
     !["agent", "link", "conductor", "support"].contains(&part.role.as_str())
 }
 
 /// Proxies: instances under test that are neither applications nor a control plane.
-fn proxies(record: &TrialRecord) -> impl Iterator<Item = &PartUsage> {
+fn proxies(record: &TrialRecord) -> impl Iterator<Item = &InstanceUsage> {
     under_test(record).filter(|part| !["app", "control-plane"].contains(&part.role.as_str()))
 }
 
-fn control_plane(record: &TrialRecord) -> impl Iterator<Item = &PartUsage> {
+fn control_plane(record: &TrialRecord) -> impl Iterator<Item = &InstanceUsage> {
     under_test(record).filter(|part| part.role == "control-plane")
 }
 
@@ -144,8 +144,8 @@ fn largest(amounts: impl Iterator<Item = Option<u64>>) -> Option<u64> {
     all?.into_iter().max().filter(|largest| *largest > 0)
 }
 
-fn under_test(record: &TrialRecord) -> impl Iterator<Item = &PartUsage> {
-    record.parts.iter().filter(|part| is_under_test(part))
+fn under_test(record: &TrialRecord) -> impl Iterator<Item = &InstanceUsage> {
+    record.instances.iter().filter(|part| is_under_test(part))
 }
 
 /// The sum over parts; `None` if one was not observed, or there are no parts.

@@ -98,14 +98,14 @@ pub fn host(source: &TableInputs<'_>) -> Vec<Table> {
             }),
             (column("steal", "steal"), |of| share(of.machine.steal_share)),
             (column("parts' cores busy", "parts' cores busy"), |of| {
-                share(of.machine.part_cores_busy)
+                share(of.machine.target_cores_busy)
             }),
             (
                 column(
                     "background, parts' cores",
                     "other programs on the parts' cores",
                 ),
-                |of| share(of.machine.background_part_share),
+                |of| share(of.machine.background_target_share),
             ),
             (
                 column(
@@ -149,14 +149,14 @@ pub fn machine(placement: &Placement, records: &[&TrialRecord]) -> MachineView {
     MachineView {
         softirq_share: figure(&|_, machine| machine.softirq_share),
         steal_share: figure(&|_, machine| machine.steal_share),
-        part_cores_busy: figure(&|_, machine| part_cores_busy(placement, machine)),
-        background_part_share: figure(&|_, machine| Some(machine.background?.part_cores)),
+        target_cores_busy: figure(&|_, machine| target_cores_busy(placement, machine)),
+        background_target_share: figure(&|_, machine| Some(machine.background?.target_cores)),
         background_agent_share: figure(&|_, machine| machine.background?.agent_cores),
         other_arms_share: figure(&|_, machine| machine.other_arms),
         busiest_core: figure(&|_, machine| machine.core_busy.iter().copied().reduce(f64::max)),
         throttled_share: figure(&|record, machine| {
             let worst = record
-                .parts
+                .instances
                 .iter()
                 .filter_map(|part| part.throttled_ns)
                 .max();
@@ -166,10 +166,10 @@ pub fn machine(placement: &Placement, records: &[&TrialRecord]) -> MachineView {
 }
 
 /// Mean busy share of the parts' cores; of all cores without placement.
-fn part_cores_busy(placement: &Placement, machine: &MachineUsage) -> Option<f64> {
+fn target_cores_busy(placement: &Placement, machine: &MachineUsage) -> Option<f64> {
     let cores = &machine.core_busy;
     let of = |cpu: &u32| cores.get(*cpu as usize).copied();
-    let (sum, count) = match placement.part_cpus.as_slice() {
+    let (sum, count) = match placement.target_cpus.as_slice() {
         [] => (Some(cores.iter().sum::<f64>()), cores.len()),
         cpus => (cpus.iter().map(of).sum(), cpus.len()),
     };

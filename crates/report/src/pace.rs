@@ -67,18 +67,18 @@ pub fn words(pacing: &Pacing) -> String {
         }
         Pacing::Closed {
             clients,
-            think_ns,
+            think_time_ns,
             think_distribution,
         } => {
             let clients = quantity::counted(u64::from(*clients), "client", "clients");
-            let pause = match (think_ns, think_distribution) {
+            let pause = match (think_time_ns, think_distribution) {
                 (0, _) => String::new(),
-                (_, ThinkDistribution::None) => format!(", pausing {}", period(*think_ns)),
+                (_, ThinkDistribution::None) => format!(", pausing {}", period(*think_time_ns)),
                 (_, ThinkDistribution::Uniform) => {
-                    format!(", pausing 0 to {}", period(think_ns.saturating_mul(2)))
+                    format!(", pausing 0 to {}", period(think_time_ns.saturating_mul(2)))
                 }
                 (_, ThinkDistribution::Exponential) => {
-                    let mean = period(*think_ns);
+                    let mean = period(*think_time_ns);
                     format!(", pausing {mean} on average (exponentially)")
                 }
             };
@@ -130,7 +130,7 @@ mod tests {
         );
         let thinking = Pacing::Closed {
             clients: 1,
-            think_ns: 5_000_000,
+            think_time_ns: 5_000_000,
             think_distribution: ThinkDistribution::Uniform,
         };
         assert_eq!(

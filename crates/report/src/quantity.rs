@@ -146,12 +146,6 @@ pub fn mean_and_deviation(unit: Unit, mean: f64, deviation: f64) -> String {
     format!("{mean} ± {deviation}{}", scale.word)
 }
 
-/// CPU-seconds per 1000 exchanges as cores at 1000 exchanges a second, which is the same number: `0.42 cores (0.41–0.43)`.
-#[must_use]
-pub fn cores(interval: &Interval, sign: Sign) -> String {
-    with_interval(interval, 1.0, " cores", sign)
-}
-
 /// A difference of two shares with its interval: `3.2 percentage points (3.0–3.4)`.
 #[must_use]
 pub fn points(difference: &Interval) -> String {

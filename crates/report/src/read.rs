@@ -171,9 +171,9 @@ fn check_slots(trials: &[Trial]) -> Result<(), ReadError> {
         if record.superseded || !record.status.is_fit() {
             continue;
         }
-        let slot = (record.block, &record.arm, &record.level, record.copy);
+        let slot = (record.block, &record.arm, &record.level, record.aa_copy);
         if let Some(first) = known.insert(slot, trial) {
-            let copy = match record.copy {
+            let copy = match record.aa_copy {
                 0 => "",
                 _ => ", second copy",
             };

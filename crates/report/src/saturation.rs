@@ -50,7 +50,7 @@ pub fn knee(plan: &Plan, view: &View) -> Option<String> {
         let failed = cell_of(level, arm).map(|cell| &cell.failed);
         if let Some(failed) = failed.filter(|one| one.no_verdict.contains(&Metric::Throughput)) {
             return Some(format!(
-                "No knee of {arm} is named: {} of the {} failed at {}.",
+                "Knee of {arm} not determined: {} of the {} failed at {}.",
                 failed.text, failed.what, level.name
             ));
         }
@@ -66,7 +66,7 @@ pub fn knee(plan: &Plan, view: &View) -> Option<String> {
         .find(|(_, carried)| *carried >= KNEE_SHARE * most)?;
     let figure = quantity::figure(Unit::PerSecond, Some(MaybeLowerBound::exact(carried)));
     Some(if clients == last {
-        format!("{arm} carries most with {last} clients ({figure}): its knee may lie beyond them.")
+        format!("{arm} peaks at {last} clients ({figure}): its knee may lie beyond them.")
     } else {
         format!(
             "The knee of {arm} lies at {clients} clients ({figure}): more of them bring hardly more answers. From there on latency tells how long they \

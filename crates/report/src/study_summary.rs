@@ -69,7 +69,7 @@ pub fn table(source: &TableInputs<'_>) -> Vec<Table> {
     }
     let dropped = match dropped_texts.as_slice() {
         [] => format!(
-            "No block was left out: there are no more than {}.",
+            "No block was excluded: there are no more than {}.",
             requested.keep
         ),
         dropped_texts => format!("Left out: {}.", dropped_texts.join("; ")),
@@ -80,7 +80,7 @@ pub fn table(source: &TableInputs<'_>) -> Vec<Table> {
 
 fn words(keep: u32) -> String {
     format!(
-        "of more than {keep} blocks those with the largest maximum of the baseline are left out, in all arms, until {keep} are left; \
+        "of more than {keep} blocks those with the largest maximum of the baseline are excluded, in all arms, until {keep} remain; \
          mean ± standard deviation of the rest. A rule of the published study, shown on request: our intervals and the verdict use every block"
     )
 }

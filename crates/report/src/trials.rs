@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use tare_record::metric::Metric;
-use tare_record::plan::{Arm, BaselineRuns, Plan};
+use tare_record::plan::{Arm, Plan};
 use tare_record::record::{RunProgress, TrialStatus};
 use tare_record::view::{FailedShare, TrialRow};
 
@@ -67,11 +67,7 @@ impl Attempts {
 
 /// Number of copies of an arm in each block.
 fn copies(plan: &Plan, arm: usize) -> u32 {
-    if arm == 0 && plan.baseline_runs == BaselineRuns::Twice {
-        2
-    } else {
-        1
-    }
+    if arm == 0 && plan.aa_check { 2 } else { 1 }
 }
 
 /// Arms with at least one trial.
@@ -111,7 +107,7 @@ fn is_complete_block(run: &Run, block: u32) -> bool {
     let settled: BTreeSet<(&str, &str, u32)> = current(run)
         .map(|trial| &trial.record)
         .filter(|record| record.block == block && (record.status.is_fit() || record.attempt > 0))
-        .map(|record| (record.arm.as_str(), record.level.as_str(), record.copy))
+        .map(|record| (record.arm.as_str(), record.level.as_str(), record.aa_copy))
         .collect();
     let arms = arms_run(run);
     // An arm whose requirements are not met is not run; every other one is run in every block.
@@ -169,7 +165,7 @@ pub fn trials(run: &Run) -> Trials<'_> {
             continue;
         }
         let has_room = all.merged.len() < MERGED_MAX || all.merged.contains_key(&cell);
-        if let Some(latency) = latency.as_ref().filter(|_| record.copy == 0 && has_room)
+        if let Some(latency) = latency.as_ref().filter(|_| record.aa_copy == 0 && has_room)
             && let Err(error) = all.merged.entry(cell.clone()).or_default().add(latency)
         {
             all.skipped
@@ -178,7 +174,7 @@ pub fn trials(run: &Run) -> Trials<'_> {
         all.cells
             .entry(cell)
             .or_default()
-            .insert((record.block, record.copy), measured);
+            .insert((record.block, record.aa_copy), measured);
     }
     for (cell, measured) in &all.cells {
         let records: Vec<_> = measured.values().map(|one| one.record).collect();
@@ -197,7 +193,7 @@ fn count_attempts(run: &Run, all: &mut Trials<'_>) {
             record.arm.as_str(),
             record.level.as_str(),
             record.block,
-            record.copy,
+            record.aa_copy,
         );
         let last = last_attempts.entry(slot).or_default();
         *last = record.attempt.max(*last);
@@ -273,7 +269,7 @@ fn row(run: &Run, trial: &Trial, measured: &TrialMetrics<'_>, counts: bool) -> T
         block: record.block,
         arm: record.arm.clone(),
         level: record.level.clone(),
-        copy: record.copy,
+        aa_copy: record.aa_copy,
         attempt: record.attempt,
         status: status.into(),
         reasons,
@@ -287,7 +283,7 @@ fn row(run: &Run, trial: &Trial, measured: &TrialMetrics<'_>, counts: bool) -> T
         p99_ns: at(Metric::P99).map(|ns| ns as u64),
         throughput_per_s: at(Metric::Throughput),
         lateness_p99_ns: lateness,
-        proofs_held: record.proofs.iter().filter(|proof| proof.holds).count() as u32,
+        proofs_held: record.proofs.iter().filter(|proof| proof.passed).count() as u32,
         proofs_made: record.proofs.len() as u32,
     }
 }

@@ -229,7 +229,7 @@ fn beyond_knee(trials: &Trials<'_>, name: &(String, String)) -> Option<String> {
     let (beyond, at) = (count(Knee::Beyond), count(Knee::At));
     if beyond * 2 >= places.len() {
         Some(format!(
-            "{} did not carry the offered rate in {beyond} of {} trials",
+            "{}: offered rate not achieved in {beyond} of {} trials",
             name.0,
             places.len()
         ))

@@ -69,7 +69,7 @@ interface Column {
 /** Metrics of which something is known in one of these cells. */
 function known(view: View, cells: readonly (CellView | undefined)[]): View["metrics"] {
   const has = (metric: string) => cells.some((cell) => cell?.figures.some((item) => item.metric === metric && present(item.value)));
-  const optional = new Set(["records-written", "bytes-written", "records-read", "bytes-read"]);
+  const optional = new Set(["records-produced", "bytes-produced", "records-consumed", "bytes-consumed"]);
   return view.metrics.filter(({ metric }) => !optional.has(metric) || has(metric));
 }
 
@@ -105,7 +105,7 @@ function FiguresTable({ view, label, columns }: { view: View; label: string; col
 }
 
 function copiesOf(view: View, arm: string, level: string): number {
-  return view.trials.filter((trial) => trial.arm === arm && trial.level === level && trial.copy > 0).length;
+  return view.trials.filter((trial) => trial.arm === arm && trial.level === level && trial.aa_copy > 0).length;
 }
 
 function Head({ view, name }: { view: View; name: string }): JSX.Element {

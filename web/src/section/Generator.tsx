@@ -14,7 +14,7 @@ const KEYS: readonly LegendEntry[] = [
 ];
 
 const HOW =
-  "How to read: the further the squares lie left of the circles, the smaller our own error. Where they meet, the generator was part of what it measured.";
+  "How to read: the further the squares lie left of the circles, the smaller the generator’s lateness is against what it measured. Lateness is in no latency, but late starts come in bursts.";
 
 /** The section about the generator. */
 export function Generator({ view, layout }: { view: View; layout: Layout }): JSX.Element {

@@ -136,7 +136,7 @@ async fn update(
     customers.keyring.must_be(&headers, &id).await?;
     let sent: Customer = serde_json::from_slice(&body).map_err(|error| {
         ApiError::Malformed(format!(
-            "the body is no customer with its password: {error}"
+            "the body is not a customer with a password: {error}"
         ))
     })?;
     if sent.id != id {

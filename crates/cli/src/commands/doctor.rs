@@ -48,8 +48,8 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         print(&text(&record))?;
     }
     let exit = match doctor::worst(&record.checks) {
-        Grade::Prevents => Exit::Environment,
-        Grade::Good | Grade::Limits => Exit::Done,
+        Grade::Error => Exit::Environment,
+        Grade::Ok | Grade::Warning => Exit::Done,
     };
     Ok(exit.into())
 }
@@ -76,15 +76,15 @@ fn check_target(
             let version = software.version;
             let found = format!("{} ({})", version.version, version.source);
             there.insert(of.clone(), version);
-            (found, Grade::Good, None)
+            (found, Grade::Ok, None)
         }
         Ok(None) => {
             let found = "not here yet; fetched when an experiment needs it";
-            (found.to_owned(), Grade::Good, None)
+            (found.to_owned(), Grade::Ok, None)
         }
         Err(error) => {
             let advice = format!("{error}; experiments without {of} still run");
-            ("not usable".to_owned(), Grade::Limits, Some(advice))
+            ("not usable".to_owned(), Grade::Warning, Some(advice))
         }
     };
     Check {
@@ -128,10 +128,10 @@ fn text(record: &EnvironmentRecord) -> String {
 fn capacity_text(record: &EnvironmentRecord) -> String {
     let Some(calibration) = &record.calibration else {
         return String::from(
-            "\nwhat network and disk carry was not measured in the last 24 hours: --calibrate does it\n",
+            "\nthroughput of network and disk not measured in the last 24 hours: use --calibrate\n",
         );
     };
-    let mut text = String::from("\nwhat this machine carries with nothing on it\n");
+    let mut text = String::from("\nbaseline of this machine: throughput without load\n");
     for (what, found) in calibration.in_words() {
         text.push_str(&format!("  {what}: {found}\n"));
     }
@@ -140,8 +140,8 @@ fn capacity_text(record: &EnvironmentRecord) -> String {
 
 fn mark(grade: Grade) -> &'static str {
     match grade {
-        Grade::Good => "good",
-        Grade::Limits => "limits",
-        Grade::Prevents => "PREVENTS",
+        Grade::Ok => "ok",
+        Grade::Warning => "warning",
+        Grade::Error => "ERROR",
     }
 }

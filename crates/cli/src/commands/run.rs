@@ -84,7 +84,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let mut progress = ProgressWatcher::new(&plan, output, interruption.clone());
     progress.other_programs(&other_programs);
     for (what, why) in not_run(&plan) {
-        progress.on_event(&Event::Note(&format!("{what} is left out: {why}")));
+        progress.on_event(&Event::Note(&format!("{what} is skipped: {why}")));
     }
     for (one, arms) in plan.not_proved() {
         let said = format!("not proved, {} in {}", one.in_words(), list(&arms));
@@ -108,7 +108,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         }
         Err(error) => {
             if let Some(folder) = progress.folder() {
-                print_resume_hint(&args, folder, "broken off");
+                print_resume_hint(&args, folder, "failed");
             }
             Err(error.into())
         }

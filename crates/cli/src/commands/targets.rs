@@ -46,7 +46,7 @@ struct TargetRow<'a> {
     target: &'a str,
     about: &'a str,
     roles: &'a [InstanceRole],
-    speaks: &'a [String],
+    protocols: &'a [String],
     security: &'a [Security],
     /// Sources of its software, in the order of trying.
     get: Vec<String>,
@@ -110,7 +110,7 @@ fn row<'a>(target: &'a Target, fetcher: &Fetcher) -> TargetRow<'a> {
         target: &def.target,
         about: &def.about,
         roles: &def.roles,
-        speaks: &def.speaks,
+        protocols: &def.protocols,
         security: &def.security,
         get: def.get.iter().map(source).collect(),
         folder: target.folder.display().to_string(),
@@ -150,7 +150,7 @@ fn text(rows: &[TargetRow<'_>]) -> String {
             maybe(version),
             source.unwrap_or_else(|| format!("from {}", row.get.join(", or "))),
             words(row.roles),
-            row.speaks.join(" "),
+            row.protocols.join(" "),
             words(row.security),
         ]
     });

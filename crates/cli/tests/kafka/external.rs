@@ -15,7 +15,7 @@ const LIMIT: std::time::Duration = std::time::Duration::from_secs(300);
 /// An experiment in a folder with what the brokers want to be shown.
 fn experiment(bed: &Bed, folder: &Path, arms: &str, broker: &str) -> PathBuf {
     let client = bed.cluster.client();
-    fs::copy(&client.authority, folder.join("ca.pem")).unwrap();
+    fs::copy(&client.ca, folder.join("ca.pem")).unwrap();
     fs::write(folder.join("password"), "tare-secret\n").unwrap();
     let path = folder.join("mine.yaml");
     let text = format!(
@@ -61,7 +61,7 @@ fn wait_for_topics(bed: &Bed, left: &[&str]) {
 
 fn held(record: &TrialRecord, what: &str) -> bool {
     let mut proofs = record.proofs.iter();
-    proofs.any(|proof| proof.what == what && proof.holds)
+    proofs.any(|proof| proof.check == what && proof.passed)
 }
 
 #[test]
@@ -93,7 +93,7 @@ fn a_cluster_that_runs_already_is_written_to_over_its_tls_with_and_without_a_pro
                 record.status
             );
             assert!(
-                record.proofs.iter().all(|proof| proof.holds),
+                record.proofs.iter().all(|proof| proof.passed),
                 "{:?}",
                 record.proofs
             );

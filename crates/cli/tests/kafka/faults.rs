@@ -13,7 +13,7 @@ question: What does a producer notice of all this?
 workload: {use: kafka, brokers: 3, partitions: 3, replicas: 3, acks: all, idempotence: true}
 targets: {kafka: {min_insync_replicas: 2, session_timeout_ms: 2000, log_dir: memory, jit: C1}}
 arms: [{name: disturbed}]
-baseline_runs: once
+aa_check: false
 prepare: [topic]
 load: {use: produce, rate: 500, duration: 10s, warmup: 500ms, timeout: 30s, sample_interval: 100ms}
 faults:
@@ -72,7 +72,10 @@ fn a_run_kills_moves_and_holds_brokers_and_reads_back_everything_that_was_acknow
         assert!(found.violations.is_empty());
         assert!(record.load[0].protocol_counts["retries"] > 0);
         // Nothing is known of what a part consumed that was ended meanwhile.
-        let part = record.parts.iter().find(|part| part.instance == killed[0]);
+        let part = record
+            .instances
+            .iter()
+            .find(|part| part.instance == killed[0]);
         assert_eq!(part.and_then(|part| part.cpu_ns), None);
     }
     // Lines end where the terminal does.

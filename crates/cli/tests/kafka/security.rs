@@ -8,8 +8,7 @@ use crate::rig::{finish, stderr, stdout};
 
 fn paths(bed: &Bed) -> [String; 3] {
     let client = bed.cluster.client();
-    [&client.authority, &client.certificate, &client.key]
-        .map(|path| Path::new(path).display().to_string())
+    [&client.ca, &client.certificate, &client.key].map(|path| Path::new(path).display().to_string())
 }
 
 fn with_password(bed: &Bed, words: &[&str], password: &str) -> Output {

@@ -38,10 +38,7 @@ fn a_topic_lives_from_create_to_delete() {
         "-c",
         "retention.ms=100000",
     ];
-    assert_eq!(
-        bed.json(&create),
-        json!([{"name": "life", "refusal": null}])
-    );
+    assert_eq!(bed.json(&create), json!([{"name": "life", "error": null}]));
     let (code, words) = bed.refused(&create);
     assert_eq!(code, Some(2), "{words}");
     assert!(words.contains("already exists"), "{words}");
@@ -55,7 +52,11 @@ fn a_topic_lives_from_create_to_delete() {
     let set = &topic["configs"][0];
     assert_eq!(
         (&set["name"], &set["value"], &set["source"]),
-        (&json!("retention.ms"), &json!("100000"), &json!("topic"))
+        (
+            &json!("retention.ms"),
+            &json!("100000"),
+            &json!("dynamic-topic")
+        )
     );
     assert_narrow(&bed.text(&["topics", "describe", "life"]));
     assert!(bed.text(&["topics", "list"]).contains("life"));
@@ -123,7 +124,7 @@ fn what_cannot_be_is_refused_with_the_next_step() {
 fn a_topic_is_placed_as_said_and_a_dry_run_makes_none() {
     let bed = bed();
     let dry = ["topics", "create", "dry", "--dry-run"];
-    assert_eq!(bed.json(&dry)[0]["refusal"], Value::Null);
+    assert_eq!(bed.json(&dry)[0]["error"], Value::Null);
     let (code, _) = bed.refused(&["topics", "describe", "dry"]);
     assert_eq!(code, Some(2));
     bed.text(&["topics", "create", "placed", "--assignment", "3:1,2:3"]);
@@ -140,7 +141,7 @@ fn a_broker_has_its_settings_and_a_secret_stays_one() {
     let all = shown[0]["configs"].as_array().unwrap();
     let of = |name: &str| all.iter().find(|one| one["name"] == name).unwrap();
     assert_eq!(of("broker.rack")["value"], "rack-1");
-    assert_eq!(of("broker.rack")["source"], "file");
+    assert_eq!(of("broker.rack")["source"], "static-broker");
     let secrets: Vec<_> = all
         .iter()
         .filter(|one| one["is_sensitive"] == true)

@@ -144,7 +144,7 @@ impl<'a> Edge<'a> {
 
     /// Proof that no client asked a proxy for a server name (SNI) that no edge has.
     fn no_unmatched_sni(&'a self, proxies: &[&'a str]) -> Option<Proof> {
-        const WHAT: &str = "unknown-names";
+        const WHAT: &str = "unmatched-sni";
         let lifetime = self.lifetime(proxies);
         let found = lifetime.delta(WHAT)?;
         Some(exactly(&lifetime.name(), WHAT, 0, Some(found)))
@@ -161,7 +161,7 @@ fn bytes_of(own: Security) -> u64 {
 
 /// Proofs that the callers' sidecars, where the edge bypasses them, have seen none of its connections.
 fn bypassed(topology: &Topology, routes: &[&Route], edge: &Edge<'_>) -> Vec<Proof> {
-    const WHAT: &str = "unknown-connections";
+    const WHAT: &str = "unmatched-connections";
     let mut proofs = Vec::new();
     for route in routes {
         let caller = topology.instances.iter().find(|i| i.name == route.from);
@@ -237,7 +237,7 @@ fn copies(routes: &[&Route], edge: &Edge<'_>) -> Vec<Proof> {
 pub(super) fn at_least(instance: &str, what: &str, least: u64, found: Option<f64>) -> Proof {
     Proof {
         expected: format!("at least {least}"),
-        holds: found.is_some_and(|found| found >= least as f64),
+        passed: found.is_some_and(|found| found >= least as f64),
         ..exactly(instance, what, least, found)
     }
 }
@@ -253,7 +253,7 @@ fn approximately(
     let slack = slack.max(expected * SLACK).floor();
     Proof {
         expected: format!("{expected:.0} ± {slack:.0}"),
-        holds: found.is_some_and(|found| (found - expected).abs() <= slack),
+        passed: found.is_some_and(|found| (found - expected).abs() <= slack),
         ..exactly(instance, what, 0, found)
     }
 }

@@ -54,13 +54,13 @@ fn at_both_ends(route: &Route, arrived: Option<f64>, deltas: &Deltas<'_>) -> Vec
     if let (Some(queries), Some(arrived)) = (queries, arrived) {
         proofs.push(exactly(
             &route.from,
-            "questions",
+            "authz-requests",
             arrived as u64,
             Some(queries),
         ));
     }
     if let Some(retries) = deltas.of(&route.from, "retries", &route.edge) {
-        proofs.push(exactly(&route.from, "questions-again", 0, Some(retries)));
+        proofs.push(exactly(&route.from, "authz-retries", 0, Some(retries)));
     }
     proofs
 }
@@ -83,7 +83,7 @@ fn check(instance: &str, what: &str, passed: u64, share: f64, delta: Option<f64>
     );
     Proof {
         expected: format!("{low:.0} to {high:.0} ({:.0} % of {passed})", share * 100.0),
-        holds: delta.is_some_and(|delta| (low..=high).contains(&delta)),
+        passed: delta.is_some_and(|delta| (low..=high).contains(&delta)),
         ..exactly(instance, what, passed, delta)
     }
 }

@@ -76,7 +76,7 @@ fn of_agent(
                 1 => "1".to_owned(),
                 several => format!("1 to {several}"),
             },
-            holds: (1..=servers.len()).contains(&certificates),
+            passed: (1..=servers.len()).contains(&certificates),
             ..exactly(agent_role, "tls-server-certificates", 1, found)
         });
     }

@@ -168,8 +168,8 @@ fn others_may_call_what_is_external_but_what_was_sent_has_arrived() {
         proofs.remove(0)
     };
     assert_eq!(proof(13.0).expected, "at least 13");
-    assert!(proof(13.0).holds && proof(20.0).holds);
-    assert!(!proof(12.0).holds);
+    assert!(proof(13.0).passed && proof(20.0).passed);
+    assert!(!proof(12.0).passed);
 }
 
 #[test]
@@ -202,7 +202,7 @@ fn an_inner_edge_must_have_seen_exactly_the_calls_behind_the_requests() {
     let proofs = proofs_of(routes(), &cell(), &all, after(13.0));
     let told: Vec<String> = proofs
         .iter()
-        .map(|proof| format!("{} {} {}", proof.instance, proof.what, proof.expected))
+        .map(|proof| format!("{} {} {}", proof.instance, proof.check, proof.expected))
         .collect();
     let expected = [
         "web-sidecar requests 13",
@@ -213,11 +213,11 @@ fn an_inner_edge_must_have_seen_exactly_the_calls_behind_the_requests() {
         "web upstream-requests 10",
     ];
     assert_eq!(told, expected);
-    assert!(proofs.iter().all(|proof| proof.holds), "{proofs:?}");
+    assert!(proofs.iter().all(|proof| proof.passed), "{proofs:?}");
     // One call too many at the called part, one too few, and the trial is not valid.
     for wrong in [12.0, 14.0] {
         let proofs = proofs_of(routes(), &cell(), &all, after(wrong));
-        let broken: Vec<&Proof> = proofs.iter().filter(|proof| !proof.holds).collect();
+        let broken: Vec<&Proof> = proofs.iter().filter(|proof| !proof.passed).collect();
         assert_eq!(broken.len(), 1, "{broken:?}");
         assert_eq!(broken[0].instance, "emoji");
     }
@@ -231,7 +231,7 @@ fn a_datagram_that_was_lost_need_not_have_arrived() {
         sent[0].lost = lost;
         let after = vec![counters("web", vec![reading("requests", None, found)])];
         let proofs = proofs_of(routes.clone(), &cell(), &sent, after);
-        proofs.iter().all(|proof| proof.holds) && !proofs.is_empty()
+        proofs.iter().all(|proof| proof.passed) && !proofs.is_empty()
     };
     assert!(holds(13.0, 0) && !holds(11.0, 0));
     assert!(holds(13.0, 2) && holds(11.0, 2) && !holds(10.0, 2) && !holds(14.0, 2));
@@ -247,7 +247,7 @@ fn a_request_that_failed_may_have_made_its_calls_or_not() {
         )];
         let proofs = proofs_of(routes.clone(), &cell(), &sent((10, 8), (3, 3)), after);
         assert_eq!(proofs[0].expected, "8 to 10");
-        proofs[0].holds
+        proofs[0].passed
     };
     assert_eq!(
         [7.0, 8.0, 10.0, 11.0].map(holds),
@@ -272,7 +272,7 @@ fn replicas_share_the_calls_of_an_edge_between_them() {
     let after = vec![of("web-1-sidecar", 6.0), of("web-2-sidecar", 7.0)];
     let proofs = proofs_of(routes, &cell(), &sent((10, 10), (3, 3)), after);
     assert_eq!(proofs[0].instance, "web-1-sidecar + web-2-sidecar");
-    assert_eq!((proofs[0].found.as_str(), proofs[0].holds), ("13", true));
+    assert_eq!((proofs[0].actual.as_str(), proofs[0].passed), ("13", true));
 }
 
 #[test]

@@ -11,7 +11,7 @@ fn placed() -> Plan {
     let mut plan = plan();
     plan.placement = Placement {
         agent_cpus: vec![1],
-        part_cpus: vec![0],
+        target_cpus: vec![0],
     };
     plan
 }
@@ -72,7 +72,7 @@ fn cores_are_an_agents_own_where_nothing_else_is_placed_and_they_suffice() {
     let cores = |plan: &Plan| told(plan)[0].0;
     assert_eq!(cores(&placed()), Cores::Dedicated);
     let mut shared = placed();
-    shared.placement.part_cpus = vec![0, 1];
+    shared.placement.target_cpus = vec![0, 1];
     assert_eq!(cores(&shared), Cores::Shared);
     // One core for everything.
     assert_eq!(cores(&plan()), Cores::Shared);
@@ -96,7 +96,7 @@ fn a_record_says_what_others_took_and_that_does_not_make_the_parts_saturated() {
     for record in bench.records(&outcome) {
         let background = record.machine.unwrap().background.unwrap();
         assert!(
-            (background.part_cores - 0.25).abs() < 1e-6,
+            (background.target_cores - 0.25).abs() < 1e-6,
             "{background:?}"
         );
         let agents = background.agent_cores.unwrap();
@@ -118,7 +118,7 @@ fn a_record_tells_instances_of_other_arms_apart_from_other_programs() {
         assert_eq!(machine.other_arms_cpu_ns, Some(200_000));
         assert!(is_near(machine.other_arms.unwrap(), 0.2), "{machine:?}");
         let background = machine.background.unwrap();
-        assert!(is_near(background.part_cores, 0.05), "{background:?}");
+        assert!(is_near(background.target_cores, 0.05), "{background:?}");
         assert!(is_near(background.agent_cores.unwrap(), 0.1));
         assert!(record.status.is_fit() && !record.saturated);
     }

@@ -1,7 +1,7 @@
 //! What is made before trials, filled and taken back; and several agents that share a role.
 
 use tare_record::load::Stop;
-use tare_record::plan::{BaselineRuns, Blocks, Preparation, PrepareWhen, Restart};
+use tare_record::plan::{Blocks, Preparation, PrepareWhen, Restart};
 use tare_record::record::TrialStatus;
 
 use super::bench;
@@ -54,7 +54,7 @@ fn what_is_made_for_a_trial_is_taken_back_and_what_is_made_for_a_bed_is_made_and
         max: 2,
         until: None,
     };
-    plan.baseline_runs = BaselineRuns::Once;
+    plan.aa_check = false;
     plan.restart = Restart::Run;
     plan.arms.truncate(1);
     plan.cells.truncate(1);

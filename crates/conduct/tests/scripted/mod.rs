@@ -24,7 +24,7 @@ use tare_record::agent::{
 use tare_record::counter::CounterKind;
 use tare_record::load::{Endpoint, LoadPlan};
 use tare_record::plan::{Ask, PreparedTopic};
-use tare_record::record::{EnvironmentRecord, MachineUsage, PartUsage, ReadBackRecord};
+use tare_record::record::{EnvironmentRecord, InstanceUsage, MachineUsage, ReadBackRecord};
 use tare_record::topology::Topology;
 
 pub use plan::plan;
@@ -410,12 +410,12 @@ struct Usage {
 impl Observation for Usage {
     fn tick(&mut self) {}
 
-    fn finish(self: Box<Self>) -> Result<(Vec<PartUsage>, MachineUsage), LabError> {
-        let part = |role: &str, share: f64| PartUsage {
+    fn finish(self: Box<Self>) -> Result<(Vec<InstanceUsage>, MachineUsage), LabError> {
+        let part = |role: &str, share: f64| InstanceUsage {
             instance: role.into(),
             role: role.into(),
             cpu_ns: Some((share * WINDOW_NS as f64) as u64),
-            ..PartUsage::default()
+            ..InstanceUsage::default()
         };
         let machine = MachineUsage {
             window_ns: WINDOW_NS,
@@ -570,7 +570,7 @@ impl Watcher for Memory {
                 self.trials += 1;
                 self.heard.push(format!(
                     "{}/{}/{}/{}",
-                    record.block, record.arm, record.copy, record.attempt
+                    record.block, record.arm, record.aa_copy, record.attempt
                 ));
             }
             Event::TrialStarted(progress) => self.left.push(progress.left),

@@ -10,7 +10,7 @@ use tare_record::metric::Metric;
 use tare_record::metrics_source::MetricsSourceDef;
 use tare_record::name::Name;
 use tare_record::plan::{
-    Addressing, BaselineRuns, BeyondKnee, Blocks, Compare, Fitness, Need, Outliers, Restart,
+    Addressing, BeyondKnee, Blocks, Compare, Fitness, Need, Outliers, Restart,
 };
 use tare_record::topology::Settings;
 use tare_record::units::{BitRate, Period, Share, Size};
@@ -66,7 +66,7 @@ pub struct ExperimentDef {
     /// Seed of every random order. Default: derived from the text of the file. The plan records it.
     #[schemars(range(max = 9_007_199_254_740_991_u64))]
     pub seed: Option<u64>,
-    /// Cores of agents and parts. Default: agents on the last core, everything else on the others; with one core, no pinning.
+    /// Cores of agents and targets. Default: agents on the last core, everything else on the others; with one core, no pinning.
     pub placement: Option<PlacementDef>,
     /// How pods get their addresses. Default: auto (network namespaces where the machine allows them, else loopback).
     pub addressing: Option<Addressing>,
@@ -86,8 +86,9 @@ pub struct ExperimentDef {
     /// 0.1%"`.
     #[serde(default)]
     pub assert: Vec<String>,
-    /// Measurements of the baseline per block. The second is compared with the first: an A/A check. Default: twice.
-    pub baseline_runs: Option<BaselineRuns>,
+    /// Whether the baseline is measured twice per block, and the second measurement compared with the first (A/A check).
+    /// Default: true.
+    pub aa_check: Option<bool>,
     /// Limits beyond which a trial is unfit.
     #[serde(default)]
     pub fitness: Fitness,
@@ -147,15 +148,15 @@ pub enum BlocksDef {
     Range(Blocks),
 }
 
-/// Cores of agents and parts.
+/// Cores of agents and targets.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(extend("x-word" = "placement"))]
 pub struct PlacementDef {
     /// Cores of the agents. Default: the last core.
-    pub agent: Option<CpuList>,
+    pub agents: Option<CpuList>,
     /// Cores of everything else. Default: all others.
-    pub parts: Option<CpuList>,
+    pub targets: Option<CpuList>,
 }
 
 /// Core numbers, from 0.
@@ -246,8 +247,8 @@ pub struct QuickDef {
     pub primary: Option<Vec<Metric>>,
     /// Margin: relative difference that is too small to matter.
     pub margin: Option<Share>,
-    /// Measurements of the baseline per block.
-    pub baseline_runs: Option<BaselineRuns>,
+    /// Whether the baseline is measured twice per block (A/A check).
+    pub aa_check: Option<bool>,
 }
 
 /// A fault, injected at one time. Exactly one of the keys besides `at` says which.

@@ -30,7 +30,7 @@ pub struct LoadDef {
     pub edge: Option<EdgePattern>,
     /// Number of agents that generate this load together, each with its own connections; 0 leaves the role out. Default: 1.
     #[schemars(range(min = 0, max = 64))]
-    pub count: Option<u32>,
+    pub agents: Option<u32>,
     /// When exchanges start. Default, by the keys that are given: constant with a `rate`, max with `rate: max`, ramp with `to`,
     /// steps with `steps`, replay with a `recording`, closed with `clients`.
     pub model: Option<LoadModel>,
@@ -61,22 +61,22 @@ pub struct LoadDef {
     #[schemars(range(min = 1, max = 100_000))]
     pub clients: Option<u32>,
     /// Thinking time of a client between an answer and its next request (model closed). Default: none.
-    pub think: Option<Period>,
-    /// Distribution of thinking times, with `think` as mean (model closed). Default: none (all alike).
+    pub think_time: Option<Period>,
+    /// Distribution of thinking times, with `think_time` as mean (model closed). Default: none (all alike).
     pub think_distribution: Option<ThinkDistribution>,
     /// Number of connections of each agent. Default: 16; in a closed loop, the number of clients.
     #[schemars(range(min = 1, max = 100_000))]
     pub connections: Option<u32>,
     /// Exchanges after which a connection is closed and reopened. Default: connections are kept.
     #[schemars(range(min = 1))]
-    pub exchanges_per_connection: Option<u64>,
+    pub requests_per_connection: Option<u64>,
     /// Time over which connections are opened, one after the other, before the load. Default: all at once.
     pub connect_ramp: Option<Period>,
     /// Length of the window. Default: that of all steps, else 10s.
     pub duration: Option<Period>,
     /// End the window after this many exchanges instead of after `duration`.
     #[schemars(range(min = 1))]
-    pub exchanges: Option<u64>,
+    pub requests: Option<u64>,
     /// Warm-up: exchanges intended in this time before the window are sent but not counted. Default: 1s.
     pub warmup: Option<Period>,
     /// Timeout of an exchange, of a connection attempt and of the drain. Default: 10s.

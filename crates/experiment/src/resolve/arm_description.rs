@@ -169,7 +169,7 @@ pub(super) fn uncounted(scope: &mut Scope<'_>, arms: &[Arm], edges: &[Edge]) -> 
                 let Some(target) = scope.target(&instance.target, Mark::START) else {
                     continue;
                 };
-                let Some(reason) = target.uncounted.get(&edge.protocol) else {
+                let Some(reason) = target.uncounted_protocols.get(&edge.protocol) else {
                     continue;
                 };
                 let note = format!(

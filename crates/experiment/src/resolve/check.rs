@@ -107,7 +107,7 @@ impl WorkloadCheck<'_> {
             let setting = self.def.settings.get(key);
             if setting.is_none_or(|setting| setting.kind != SettingKind::Integer) {
                 let hint = hint(key, self.def.settings.keys());
-                let message = format!("\"{key}\" is no setting of kind integer{hint}");
+                let message = format!("not a setting of kind integer: \"{key}\"{hint}");
                 self.wrong(&["parts", name, "count"], message);
             }
         }
@@ -129,7 +129,7 @@ impl WorkloadCheck<'_> {
                 self.wrong(&place, "a workload's edge leads to one part, not to *");
             }
             if seen.contains(&(from, to)) {
-                self.wrong(&place, format!("edge \"{from}->{to}\" is given twice"));
+                self.wrong(&place, format!("duplicate edge \"{from}->{to}\""));
             }
             seen.push((from, to));
             self.protocol(&edge.protocol, &["edges", &index, "protocol"]);
@@ -203,8 +203,7 @@ impl WorkloadCheck<'_> {
         let place = ["loads", name, "session"];
         let Some(session) = &load.session else {
             if !load.calls.is_empty() {
-                let message =
-                    "only a session's calls stand here: write those of a request beside it";
+                let message = "unexpected `calls`: a load has them with a session only; write those of a request in the request";
                 self.wrong(&["loads", name, "calls"], message);
             }
             return;

@@ -87,7 +87,8 @@ fn check_server(scope: &mut Scope<'_>, ask: &ExtAuthzDef, mark: Mark) {
     let Some(target) = scope.target(&ask.target, mark) else {
         return;
     };
-    let fits = target.roles.contains(&InstanceRole::App) && target.speaks.contains(&ask.protocol);
+    let fits =
+        target.roles.contains(&InstanceRole::App) && target.protocols.contains(&ask.protocol);
     if !fits {
         let message = format!(
             "target \"{}\" cannot be asked in {} as a part of its own",

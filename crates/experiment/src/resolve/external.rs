@@ -264,7 +264,7 @@ fn addresses(
         match split(at) {
             None => {
                 let message = format!(
-                    "\"{}\" is no address: write HOST:PORT, such as 127.0.0.1:8080 or [::1]:8080",
+                    "invalid address \"{}\": write HOST:PORT, such as 127.0.0.1:8080 or [::1]:8080",
                     preview(at)
                 );
                 written.wrong(scope, &place, message);
@@ -276,7 +276,7 @@ fn addresses(
             }
         }
         if all[..index].contains(at) {
-            written.wrong(scope, &place, format!("{at} is given twice"));
+            written.wrong(scope, &place, format!("duplicate {at}"));
         }
     }
     Some((*all).clone())

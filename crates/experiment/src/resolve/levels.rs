@@ -123,7 +123,7 @@ fn check_factor(
             .iter()
             .any(|other| other.value == value.value)
         {
-            let message = format!("factor \"{key}\" has this value twice");
+            let message = format!("duplicate value of factor \"{key}\"");
             scope.problem(value.mark, message);
         }
     }
@@ -328,10 +328,10 @@ fn level_name(keys: &[&str], values: &[(String, &Node)], def: &ExperimentDef) ->
 
 /// Last word of a key, or the whole key if another factor has the same last word.
 fn short_key<'k>(key: &'k str, keys: &[&str]) -> &'k str {
-    // `load.producers.count` becomes `producers`.
+    // `load.producers.agents` becomes `producers`.
     if let Some(role) = key
         .strip_prefix("load.")
-        .and_then(|rest| rest.strip_suffix(".count"))
+        .and_then(|rest| rest.strip_suffix(".agents"))
     {
         return role;
     }
@@ -355,6 +355,6 @@ fn name_of_fixed(def: &ExperimentDef) -> String {
             (None, Some(clients)) => number_of(&clients.to_string(), "client"),
             (Some(RateDef::Word(RateWord::Max)), _) | (None, None) => String::from(MAX_RATE),
         },
-        LoadSection::Roles(_) => String::from("as written"),
+        LoadSection::Roles(_) => String::from("default"),
     }
 }

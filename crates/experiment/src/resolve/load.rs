@@ -104,7 +104,7 @@ pub(super) fn roles(
         instance,
     } in uses(scope, input)
     {
-        let agents = role.def.count.unwrap_or(1);
+        let agents = role.def.agents.unwrap_or(1);
         let protocol = kind.protocol.as_deref().unwrap_or(&edge.protocol);
         let Some(mut load) = spec(scope, input, &role, (kind, protocol), resolved) else {
             continue;
@@ -128,8 +128,8 @@ pub(super) fn roles(
         });
     }
     let mut roles = listed(&def.load).into_iter();
-    if loads.is_empty() && roles.all(|role| role.def.count == Some(0)) {
-        let message = "no role has an agent: let `count` of one be 1 or more";
+    if loads.is_empty() && roles.all(|role| role.def.agents == Some(0)) {
+        let message = "no role has an agent: let `agents` of one be 1 or more";
         scope.problem(root.key_mark_at(&["load"]), message);
     }
     loads
@@ -265,12 +265,12 @@ fn spec(
         }
     };
     let connections = ConnectionRules {
-        exchanges_max: def.exchanges_per_connection,
+        exchanges_max: def.requests_per_connection,
         open_over_ns: ns(def.connect_ramp, 0),
     };
     if let Some(Err(message)) = load.map(|load| load.check_connections(protocol, &connections)) {
         let key = match connections.exchanges_max {
-            Some(_) => "exchanges_per_connection",
+            Some(_) => "requests_per_connection",
             None => "connect_ramp",
         };
         scope.problem(at(root, role, key), message);
@@ -324,7 +324,7 @@ fn check_requests(
             let unknown = |request: &&RequestSpec| !known.contains(&request.method.as_str());
             requests.iter().find(unknown).map_or(Ok(()), |request| {
                 Err(format!(
-                    "request \"{}\": {} is no operation of {name}: use {}",
+                    "request \"{}\": unknown operation {} of {name}: use {}",
                     request.name,
                     request.method,
                     known.join(", ")

@@ -45,7 +45,11 @@ fn expand_arm(scope: &mut Scope<'_>, arm: &mut Node) {
             scope.problem(sidecars.key_mark, message);
             return;
         }
-        arm.set(&["sidecars"], mark, sidecars(def, written, &proxy_settings, mark));
+        arm.set(
+            &["sidecars"],
+            mark,
+            sidecars(def, written, &proxy_settings, mark),
+        );
     }
     let Some(via) = arm.get_mut("via") else {
         return;
@@ -58,7 +62,12 @@ fn expand_arm(scope: &mut Scope<'_>, arm: &mut Node) {
             continue;
         };
         for hop in hops {
-            hop_of(scope, mesh.as_ref().map(|(def, _)| def), &proxy_settings, hop);
+            hop_of(
+                scope,
+                mesh.as_ref().map(|(def, _)| def),
+                &proxy_settings,
+                hop,
+            );
         }
     }
 }
@@ -151,7 +160,9 @@ fn settings(scope: &mut Scope<'_>, def: &MeshDef, written: &Node, of: &[&str]) -
     };
     let mut known = Vec::new();
     let mut wanted = Vec::new();
-    let all = [&def.proxy, &def.control_plane].into_iter().chain(&def.support);
+    let all = [&def.proxy, &def.control_plane]
+        .into_iter()
+        .chain(&def.support);
     for target in all {
         if let Some(target) = scope.target(target, written.mark) {
             let names = target.settings.keys().cloned();
@@ -167,7 +178,10 @@ fn settings(scope: &mut Scope<'_>, def: &MeshDef, written: &Node, of: &[&str]) -
         } else if !known.contains(&entry.key) {
             let (name, key) = (&def.mesh, &entry.key);
             let hint = hint(key, known.iter().map(String::as_str));
-            scope.problem(entry.key_mark, format!("mesh {name} has no setting \"{key}\"{hint}"));
+            scope.problem(
+                entry.key_mark,
+                format!("mesh {name} has no setting \"{key}\"{hint}"),
+            );
         }
     }
     found

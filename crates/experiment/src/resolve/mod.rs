@@ -43,9 +43,7 @@ use external::Externals;
 use site_links::Sites;
 use tare_record::FORMAT_VERSION;
 use tare_record::load::AddressPolicy;
-use tare_record::plan::{
-    Addressing, BaselineRuns, Compare, Form, Level, Plan, Restart, WorkloadPlan,
-};
+use tare_record::plan::{Addressing, Compare, Form, Level, Plan, Restart, WorkloadPlan};
 use tare_record::schemas::schema_of;
 use tare_record::topology::Interception;
 use tare_record::units::Period;
@@ -73,7 +71,7 @@ pub struct ResolveOptions {
     /// Seed.
     pub seed: Option<u64>,
     /// Measurements of the baseline per block.
-    pub baseline_runs: Option<BaselineRuns>,
+    pub aa_check: Option<bool>,
     /// Addressing.
     pub addressing: Option<Addressing>,
     /// Whether traffic can be redirected on this machine.
@@ -95,7 +93,7 @@ impl ResolveOptions {
             cores,
             blocks: None,
             seed: None,
-            baseline_runs: None,
+            aa_check: None,
             addressing: None,
             redirection: Redirection::Possible,
             absent: BTreeMap::new(),
@@ -349,10 +347,7 @@ fn plan(
         compare,
         cells,
         blocks: run_settings::blocks(scope, input, choices),
-        baseline_runs: choices
-            .baseline_runs
-            .or(def.baseline_runs)
-            .unwrap_or(BaselineRuns::Twice),
+        aa_check: choices.aa_check.or(def.aa_check).unwrap_or(true),
         restart: def.restart.unwrap_or(Restart::Block),
         burn_in_ns: run_settings::burn_in(scope, input),
         placement: run_settings::placement(scope, input, &choices.cores),
@@ -483,7 +478,7 @@ fn check_arm_names(scope: &mut Scope<'_>, Input { root, def, .. }: Input<'_>, co
             .position(|other| other.name == arm.name)
         {
             let line = root.mark_at(&["arms", &first.to_string(), "name"]).line;
-            let message = format!("arm \"{}\" is given twice: first in line {line}", arm.name);
+            let message = format!("duplicate arm \"{}\": first in line {line}", arm.name);
             scope.problem(root.mark_at(&["arms", &index.to_string(), "name"]), message);
         }
     }

@@ -30,7 +30,7 @@ fn keys(def: &LoadDef) -> [(&'static str, bool, &'static [LoadModel]); 13] {
         ("speed", def.speed.is_some(), &[Replay]),
         ("at_end", def.at_end.is_some(), &[Replay]),
         ("clients", def.clients.is_some(), &[Closed]),
-        ("think", def.think.is_some(), &[Closed]),
+        ("think_time", def.think_time.is_some(), &[Closed]),
         (
             "think_distribution",
             def.think_distribution.is_some(),
@@ -131,7 +131,7 @@ fn of_model(file: &str, model: LoadModel, def: &LoadDef, stop: Stop) -> Result<P
         }
         LoadModel::Closed => Pacing::Closed {
             clients: def.clients.ok_or_else(|| missing("clients"))?,
-            think_ns: def.think.map_or(0, Period::as_ns),
+            think_time_ns: def.think_time.map_or(0, Period::as_ns),
             think_distribution: def.think_distribution.unwrap_or(ThinkDistribution::None),
         },
         LoadModel::Max => Pacing::Max,
@@ -152,15 +152,15 @@ fn beside(experiment: &str, file: &str) -> Result<String, String> {
     let folder = Path::new(experiment).parent().unwrap_or(Path::new(""));
     let path = files::resolve_inside(folder, file)?.into_os_string();
     let text = path.into_string();
-    text.map_err(|_| format!("{file} stands in a folder whose name is no UTF-8 text"))
+    text.map_err(|_| format!("{file} stands in a folder whose name is not valid UTF-8 text"))
 }
 
 /// Resolves the stop condition of a role.
 pub(super) fn stop(scope: &mut Scope<'_>, root: &Node, role: &Role<'_>) -> Option<Stop> {
-    match (role.def.exchanges, role.def.duration) {
+    match (role.def.requests, role.def.duration) {
         (Some(_), Some(_)) => {
-            let message = "duration and exchanges both end the window: take one of them out";
-            scope.reject(at(root, role, "exchanges"), message)
+            let message = "duration and requests both end the window: take one of them out";
+            scope.reject(at(root, role, "requests"), message)
         }
         (Some(exchanges), None) => Some(Stop::Count { exchanges }),
         (None, Some(duration)) if duration.0.is_zero() => scope.reject(

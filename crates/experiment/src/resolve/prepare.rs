@@ -122,7 +122,7 @@ fn topic(
             kind: Some(filled.load.clone()),
             model: Some(LoadModel::Max),
             connections: Some(1),
-            exchanges: Some(number(&filled.records, settings)?),
+            requests: Some(number(&filled.records, settings)?),
             warmup: Some(Period(Duration::ZERO)),
             timeout: Some(Period(FILL_TIMEOUT)),
             ..LoadDef::default()
@@ -152,5 +152,5 @@ fn number<T: FromStr + From<u8> + PartialOrd>(
     let filled = request::fill(text, settings)?;
     let number = filled.parse::<T>().ok();
     let number = number.filter(|number| *number > T::from(0));
-    number.ok_or_else(|| format!("\"{filled}\" is no number above 0"))
+    number.ok_or_else(|| format!("\"{filled}\" is not a number above 0"))
 }

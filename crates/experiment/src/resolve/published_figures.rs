@@ -102,7 +102,7 @@ pub(super) fn number(metric: Metric, value: &ValueDef) -> Result<f64, String> {
             .map(|size| size.0 as f64)
             .map_err(|error| error.to_string()),
         _ => Err(format!(
-            "\"{text}\" is no value of {}: write a number",
+            "invalid value \"{text}\" of {}: write a number",
             metric.label()
         )),
     }

@@ -34,7 +34,7 @@ pub(super) struct InstanceDraft {
     /// Host name by which it is called, if not its own name.
     pub host: Option<String>,
     /// Protocols that a proxy supports.
-    pub speaks: Vec<String>,
+    pub protocols: Vec<String>,
     /// Definition of a sidecar.
     pub sidecar: Option<SidecarDef>,
     /// Position of a proxy's definition.
@@ -60,7 +60,7 @@ impl InstanceDraft {
             external: false,
             settings: Settings::new(),
             host: None,
-            speaks: Vec::new(),
+            protocols: Vec::new(),
             sidecar: None,
             mark: None,
             treat_as: None,
@@ -188,11 +188,11 @@ pub(super) fn check_proxy(
 }
 
 /// What is said of a target that does not support the protocol of an edge.
-pub(super) fn not_spoken(target: &str, protocol: &str, edge: &Edge, speaks: &[String]) -> String {
+pub(super) fn not_spoken(target: &str, protocol: &str, edge: &Edge, known: &[String]) -> String {
     format!(
         "target \"{target}\" does not speak {protocol} (edge {}): it speaks {}",
         edge.name(),
-        list(speaks)
+        list(known)
     )
 }
 
@@ -338,7 +338,7 @@ impl TopologyBuilder<'_, '_> {
             }
             let name = hop_name(hop);
             if proxies.contains(&name) {
-                let message = format!("\"{name}\" stands twice on edge {}", edge.name());
+                let message = format!("duplicate \"{name}\" on edge {}", edge.name());
                 self.scope.problem(*mark, message);
             }
             proxies.push(name);
@@ -435,12 +435,12 @@ impl TopologyBuilder<'_, '_> {
             }
             let requested = draft.treat_as.as_ref();
             let wanted = requested.map_or(visible, |(requested, _)| requested.as_str());
-            let speaks = |protocol: &str| draft.speaks.iter().any(|known| known == protocol);
+            let speaks = |protocol: &str| draft.protocols.iter().any(|known| known == protocol);
             let as_tcp = over_tcp(wanted) == Some(OverTcp::Usual) && speaks(TCP);
             if wanted == TCP && speaks(TCP) || as_tcp && !speaks(wanted) {
                 TCP.clone_into(&mut seen);
             } else if !speaks(wanted) {
-                let message = not_spoken(&draft.target, wanted, edge, &draft.speaks);
+                let message = not_spoken(&draft.target, wanted, edge, &draft.protocols);
                 self.scope.problem(mark, message);
             }
         }

@@ -63,18 +63,18 @@ pub(super) fn placement(
     Input { root, def, .. }: Input<'_>,
     cores: &[u32],
 ) -> Placement {
-    let (agent_cpus, part_cpus) = match cores.split_last() {
+    let (agent_cpus, target_cpus) = match cores.split_last() {
         Some((last, others)) if !others.is_empty() => (vec![*last], others.to_vec()),
         _ => (Vec::new(), Vec::new()),
     };
     let mut placement = Placement {
         agent_cpus,
-        part_cpus,
+        target_cpus,
     };
     let Some(written) = &def.placement else {
         return placement;
     };
-    for (key, list) in [("agent", &written.agent), ("parts", &written.parts)] {
+    for (key, list) in [("agents", &written.agents), ("targets", &written.targets)] {
         for (index, core) in list.iter().flatten().enumerate() {
             if !cores.contains(core) {
                 let known: Vec<String> = cores.iter().map(u32::to_string).collect();
@@ -87,13 +87,13 @@ pub(super) fn placement(
             }
         }
     }
-    if let Some(agent) = &written.agent {
-        placement.agent_cpus.clone_from(agent);
-        placement.part_cpus = cores.to_vec();
-        placement.part_cpus.retain(|core| !agent.contains(core));
+    if let Some(agents) = &written.agents {
+        placement.agent_cpus.clone_from(agents);
+        placement.target_cpus = cores.to_vec();
+        placement.target_cpus.retain(|core| !agents.contains(core));
     }
-    if let Some(parts) = &written.parts {
-        placement.part_cpus.clone_from(parts);
+    if let Some(targets) = &written.targets {
+        placement.target_cpus.clone_from(targets);
     }
     placement
 }
@@ -146,7 +146,7 @@ pub(super) fn primary(scope: &mut Scope<'_>, Input { root, def, .. }: Input<'_>)
     };
     for (index, metric) in written.iter().enumerate() {
         if written[..index].contains(metric) {
-            let message = format!("{} is given twice", metric.label());
+            let message = format!("duplicate {}", metric.label());
             scope.problem(root.mark_at(&["primary", &index.to_string()]), message);
         }
     }

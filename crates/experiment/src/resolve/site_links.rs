@@ -52,7 +52,7 @@ impl<'d> Sites<'d> {
             scope.problem(root.key_mark_at(&["sites"]), message);
         }
         if def.pods.len() < 2 {
-            let message = "one site is no distance: name two or more, or leave the sites out";
+            let message = "only one site: name two or more, or leave the sites out";
             scope.problem(sites.mark, message);
         }
         for (site, pods) in &def.pods {
@@ -159,7 +159,7 @@ fn links(scope: &mut Scope<'_>, root: &Node, written: &SitesDef, arms: &[Arm]) -
             continue;
         };
         if let Some(twice) = links.iter().find(|link| link.between == between) {
-            let message = format!("the link {} is given twice", twice.name());
+            let message = format!("duplicate link {}", twice.name());
             scope.problem(root.mark_at(&["sites", "links", &index]), message);
         }
         links.extend(link(scope, root, &index, def, between));
@@ -196,10 +196,7 @@ fn ends(
 ) -> Option<[String; 2]> {
     let mark = root.mark_at(&["sites", "links", index, "between"]);
     let [one, other] = def.between.as_slice() else {
-        let message = format!(
-            "a link is between two sites, {} stand here",
-            def.between.len()
-        );
+        let message = format!("a link is between two sites, found {}", def.between.len());
         return scope.reject(mark, message);
     };
     if one == other {
@@ -229,7 +226,7 @@ fn link(
         (Some(both), None) => both.as_ns() / 2,
         (None, Some(one)) => one.as_ns(),
         (Some(_), Some(_)) => {
-            let message = "round_trip and one_way both stand here: one of them decides";
+            let message = "round_trip and one_way exclude each other: leave one out";
             return scope.reject(place("one_way"), message);
         }
         (None, None) => {

@@ -200,14 +200,14 @@ impl TopologyBuilder<'_, '_> {
         };
         if !def.roles.contains(&InstanceRole::App) {
             let message = format!(
-                "target \"{target}\" cannot play part \"{part}\": its roles are {}",
+                "target \"{target}\" cannot run as part \"{part}\": its roles are {}",
                 routing::roles_of(&def)
             );
             self.scope.problem(mark, message);
         }
         for edge in self.edges.iter().filter(|edge| edge.to == part) {
-            if !def.speaks.contains(&edge.protocol) {
-                let message = routing::not_spoken(target, &edge.protocol, edge, &def.speaks);
+            if !def.protocols.contains(&edge.protocol) {
+                let message = routing::not_spoken(target, &edge.protocol, edge, &def.protocols);
                 self.scope.problem(mark, message);
             }
         }
@@ -240,7 +240,7 @@ impl TopologyBuilder<'_, '_> {
         if let Some(written) = node.get("settings") {
             draft.settings = levels::settings(self.scope, proxy, mark, written);
         }
-        draft.speaks.clone_from(&target.speaks);
+        draft.protocols.clone_from(&target.protocols);
         draft.mark = Some(mark);
         draft.treat_as = treat_as.map(|asked| (asked.clone(), node.mark_at(&["as"])));
         Some((target, draft))

@@ -35,7 +35,7 @@ pub(super) fn sequences(
             let at = root.mark_at(&["waterfall", &index, "arms", &place.to_string()]);
             let (arm, adding) = written.parts();
             if kept.contains(&arm.0) {
-                let message = format!("arm \"{arm}\" stands twice in this sequence");
+                let message = format!("duplicate arm \"{arm}\" in this sequence");
                 scope.problem(at, message);
             } else if known.contains(&arm.0.as_str()) {
                 if can_run(arm) {

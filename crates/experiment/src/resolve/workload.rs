@@ -26,7 +26,7 @@ pub(super) const AGENT: &str = "agent";
 /// Checks and normalises the value of a setting: sizes become bytes, durations their shortest text.
 pub(super) fn setting_value(def: &WorkloadSettingDef, value: &Json) -> Result<Json, String> {
     let text = text_of(value);
-    let wrong = |wanted: &str| format!("{} stands here, not {wanted}", preview(&value.to_string()));
+    let wrong = |wanted: &str| format!("expected {wanted}, found {}", preview(&value.to_string()));
     let unit = |error: tare_record::units::UnitError| error.to_string();
     match def.kind {
         SettingKind::Size => text.parse::<Size>().map(|size| size.0.into()).map_err(unit),

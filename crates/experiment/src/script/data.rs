@@ -21,7 +21,7 @@ pub(super) fn read(scope: &mut Scope<'_>, data: &BTreeMap<String, DataDef>, root
         if !is_name(name) {
             scope.problem(
                 place,
-                format!("\"{name}\" is no name: use letters, digits, - and _"),
+                format!("invalid name \"{name}\": use letters, digits, - and _"),
             );
             continue;
         }
@@ -58,7 +58,7 @@ fn written(def: &DataDef) -> Rows {
 
 fn from_file(folder: &Path, name: &str) -> Result<Rows, String> {
     let bytes = files::read_inside(folder, name, TABLE_BYTES_MAX as u64)?;
-    let text = String::from_utf8(bytes).map_err(|_| format!("{name} is no UTF-8 text"))?;
+    let text = String::from_utf8(bytes).map_err(|_| format!("{name} is not valid UTF-8 text"))?;
     let ending = Path::new(name).extension();
     let ending = ending.and_then(|ending| ending.to_str());
     rows(&text, ending.unwrap_or_default()).map_err(|message| format!("{name}: {message}"))
@@ -79,7 +79,7 @@ pub fn rows(text: &str, ending: &str) -> Result<Rows, String> {
 fn check(columns: Vec<String>, rows: Vec<Vec<String>>) -> Result<Rows, String> {
     if let Some(column) = columns.iter().find(|column| !is_name(column)) {
         return Err(format!(
-            "column \"{column}\" is no name: use letters, digits, - and _"
+            "invalid column name \"{column}\": use letters, digits, - and _"
         ));
     }
     if rows.is_empty() {
@@ -104,7 +104,7 @@ fn json_lines(text: &str) -> Result<Rows, String> {
     for (at, line) in lines {
         let number = at + 1;
         let object: serde_json::Map<String, serde_json::Value> = serde_json::from_str(line)
-            .map_err(|error| format!("line {number} is no JSON object: {error}"))?;
+            .map_err(|error| format!("line {number} is not a JSON object: {error}"))?;
         if columns.is_empty() {
             columns = object.keys().cloned().collect();
         }

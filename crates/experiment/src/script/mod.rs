@@ -136,7 +136,7 @@ pub fn session_beside(file: &Path, name: &str) -> Result<Script, Problems> {
     let refuse = |message: String| Problems::one(&shown, Mark::START, message);
     let bytes = files::read_inside(folder, name, FILE_BYTES_MAX as u64).map_err(refuse)?;
     let text = String::from_utf8(bytes);
-    let text = text.map_err(|_| refuse("it is no UTF-8 text".into()))?;
+    let text = text.map_err(|_| refuse("it is not valid UTF-8 text".into()))?;
     session_of(&shown, path.parent().unwrap_or(Path::new("")), &text)
 }
 

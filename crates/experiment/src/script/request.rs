@@ -146,7 +146,7 @@ fn read_body(folder: &Path, file: &str) -> Result<Body, String> {
     match String::from_utf8(bytes) {
         Ok(text) => Ok(Body::Text { text }),
         Err(_) => Err(format!(
-            "{file} is no UTF-8 text; binary bodies are possible with --body-file only"
+            "{file} is not valid UTF-8 text; binary bodies are possible with --body-file only"
         )),
     }
 }

@@ -164,7 +164,7 @@ fn capture(scope: &mut Scope<'_>, name: &str, def: &CaptureDef, mark: Mark) -> O
     };
     if let Some(pointer) = pointer.filter(|text| !text.is_empty() && !text.starts_with('/')) {
         let message = format!(
-            "\"{pointer}\" is no JSON pointer: write /{}",
+            "\"{pointer}\" is not a JSON pointer: write /{}",
             pointer.replace('.', "/")
         );
         scope.problem(mark, message);
@@ -182,7 +182,7 @@ fn add_variable(scope: &mut Scope<'_>, name: &str, mark: Mark) {
     if !is_name(name) {
         scope.problem(
             mark,
-            format!("\"{name}\" is no name: use letters, digits, - and _"),
+            format!("invalid name \"{name}\": use letters, digits, - and _"),
         );
     } else if words.contains(&name) {
         scope.problem(
@@ -254,7 +254,7 @@ fn repeated(
                 (Some(least), Some(most)) if least <= most => (least, most),
                 _ => {
                     let message = format!(
-                        "\"{text}\" is no number of times: write 5 or 2..5 (at most {TIMES_MAX})"
+                        "invalid number of times \"{text}\": write 5 or 2..5 (at most {TIMES_MAX})"
                     );
                     return scope.reject(node.mark_at(&["loop"]), message);
                 }

@@ -210,7 +210,7 @@ fn bodies_and_data_are_regular_files_of_the_script_s_own_folder() {
         ("/etc/shadow", "of its own folder only"),
         ("/dev/zero", "of its own folder only"),
         (&absolute, "of its own folder only"),
-        (".", "no regular file"),
+        (".", "not a regular file"),
         ("long.csv", "at most 16777216 bytes"),
     ] {
         let said = body(name).unwrap_err().to_string();

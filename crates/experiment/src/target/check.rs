@@ -95,8 +95,8 @@ impl TargetCheck<'_> {
                 self.source(get, &["programs", name, "get", &index.to_string()]);
             }
         }
-        if def.speaks.is_empty() && def.roles.iter().any(|role| !role.is_mesh()) {
-            let message = "it has no protocols: list them in `speaks`, or give it the role control-plane or support alone";
+        if def.protocols.is_empty() && def.roles.iter().any(|role| !role.is_mesh()) {
+            let message = "it has no protocols: list them in `protocols`, or give it the role control-plane or support alone";
             self.wrong(&["roles"], message);
         }
         self.steps(&def.prepare, &["prepare"]);
@@ -134,7 +134,7 @@ impl TargetCheck<'_> {
 
     fn limit(&mut self, limit: Period, path: &[&str]) {
         if limit.0 == Duration::ZERO {
-            let message = "0 is no time limit: write a time above 0, such as 5s";
+            let message = "invalid timeout 0: write a time above 0, such as 5s";
             self.wrong(path, message);
         }
     }
@@ -158,7 +158,10 @@ impl TargetCheck<'_> {
                 }
             }
             Get::Maven(maven) => {
-                for (key, all) in [("artifacts", &maven.artifacts), ("agents", &maven.agents)] {
+                for (key, all) in [
+                    ("artifacts", &maven.artifacts),
+                    ("java_agents", &maven.java_agents),
+                ] {
                     for (at, coordinates) in all.iter().enumerate() {
                         if !names_archive(coordinates) {
                             let at = at.to_string();
@@ -170,7 +173,10 @@ impl TargetCheck<'_> {
                         }
                     }
                 }
-                self.steps(&maven.once, &[place, &["maven", "once"]].concat());
+                self.steps(
+                    &maven.after_fetch,
+                    &[place, &["maven", "after_fetch"]].concat(),
+                );
             }
             _ => {}
         }
@@ -246,7 +252,7 @@ impl TargetCheck<'_> {
             }
         }
         for (at, word) in server.protocols.iter().enumerate() {
-            if !def.speaks.contains(word) {
+            if !def.protocols.contains(word) {
                 let message =
                     format!("{name} is asked about {word}, which the target does not speak");
                 let path = ["ext_authz", index, "protocols", &at.to_string()];
@@ -269,7 +275,7 @@ impl TargetCheck<'_> {
         }
         for (index, rule) in jmx.exported.iter().enumerate() {
             if let Err(error) = Regex::new(&rule.bean) {
-                let message = format!("the `bean` of {} is no pattern: {error}", rule.metric);
+                let message = format!("invalid pattern in the `bean` of {}: {error}", rule.metric);
                 let path = ["jmx", "exported", &index.to_string(), "bean"];
                 self.wrong(&path, message);
             }
@@ -326,7 +332,7 @@ fn rejection(setting: &SettingDef, value: &Value) -> Option<String> {
     }
     let pattern = setting.pattern.as_deref()?;
     let Ok(whole) = whole(pattern) else {
-        return Some(format!("a text, and `{pattern}` is no pattern"));
+        return Some(format!("a text, and the pattern `{pattern}` is invalid"));
     };
     text::find_in_strings(value, &mut |text| {
         let message = format!("a text that `{pattern}` matches from end to end");

@@ -72,7 +72,7 @@ impl Bean {
         let properties = properties(list).ok_or_else(|| wrong("has a property without value"))?;
         let stray = |text: &str| text.contains(['<', '>', '*', '"', '\t', '\n']);
         if domain.is_empty() || stray(domain) || properties.iter().any(|(key, _)| stray(key)) {
-            return Err(wrong("is no name of beans"));
+            return Err(wrong("is not a name of beans"));
         }
         let mut labels = 0;
         for (_, value) in &properties {
@@ -88,7 +88,7 @@ impl Bean {
                 }
             };
             if around.contains(['<', '>', '"', '\t', '\n']) {
-                return Err(wrong("is no name of beans"));
+                return Err(wrong("is not a name of beans"));
             }
         }
         match labels {

@@ -304,14 +304,14 @@ fn it_is_said_where_a_part_is_and_that_once() {
         refused_part(
             wrong,
             &format!(
-                "case.yaml:9:11: \"{}\" is no address: write HOST:PORT, such as 127.0.0.1:8080 or [::1]:8080",
+                "case.yaml:9:11: invalid address \"{}\": write HOST:PORT, such as 127.0.0.1:8080 or [::1]:8080",
                 wrong.trim_matches('"')
             ),
         );
     }
     refused_part(
         "{addresses: [127.0.0.1:1, 127.0.0.1:1]}",
-        "case.yaml:9:37: 127.0.0.1:1 is given twice",
+        "case.yaml:9:37: duplicate 127.0.0.1:1",
     );
     refused_part(
         "{address: 127.0.0.1:1, host: \"a b\"}",
@@ -356,7 +356,7 @@ fn a_counter_is_a_page_and_nothing_that_runs_or_reads_files() {
         refused_part(
             &counter(&format!("{{prometheus: {{url: \"{url}\", metric: m}}}}")),
             &said(&format!(
-                "\"{url}\" is no page that can be read: write http://HOST:PORT/PATH"
+                "invalid URL \"{url}\": write http://HOST:PORT/PATH"
             )),
         );
     }
@@ -366,7 +366,7 @@ fn a_counter_is_a_page_and_nothing_that_runs_or_reads_files() {
     );
     refused_part(
         &counter("{text: {url: \"http://{host}:1/\", pattern: \"(?<value>\"}}"),
-        &said("\"(?<value>\" is no pattern: error: unclosed group"),
+        &said("invalid pattern \"(?<value>\": error: unclosed group"),
     );
     refused_part(
         &counter("{prometheus: {url: \"http://169.254.169.254:80/\", metric: m}}"),

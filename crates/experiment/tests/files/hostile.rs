@@ -143,7 +143,7 @@ fn foreign() -> [(&'static str, &'static str); 5] {
         ("link", other),
         ("/etc/passwd", other),
         ("/dev/zero", other),
-        (".", "no regular file"),
+        (".", "not a regular file"),
     ]
 }
 

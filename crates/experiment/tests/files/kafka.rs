@@ -3,7 +3,7 @@
 use tare_experiment::find::Library;
 use tare_experiment::resolve::{ResolveOptions, resolve};
 use tare_record::load::{
-    Acks, Body, FetchDepth, FetchEnd, FetchSpec, Pacing, ProduceSpec, Shard, Stop,
+    Acks, Body, FetchDecode, FetchEnd, FetchSpec, Pacing, ProduceSpec, Shard, Stop,
 };
 use tare_record::plan::{Form, Need, Plan, Preparation, PrepareWhen, PublishedFigure};
 
@@ -121,8 +121,8 @@ fn a_backlog_is_written_once_for_a_cluster_by_a_load_of_so_many_records_and_read
         let fetch: FetchSpec = role.load.client.options().unwrap();
         assert_eq!(fetch.topics, std::slice::from_ref(topic));
         assert_eq!(
-            (fetch.at_end, fetch.depth),
-            (FetchEnd::Again, FetchDepth::Records)
+            (fetch.at_end, fetch.decode),
+            (FetchEnd::Repeat, FetchDecode::Records)
         );
     }
     let needs: Vec<_> = plan.published.iter().map(|one| one.requires).collect();

@@ -38,7 +38,11 @@ fn a_mesh_gives_every_part_a_sidecar_with_mtls_and_redirected_traffic() {
 fn the_control_plane_starts_before_its_proxies_in_pods_of_its_own() {
     let text = changed(GOOD, "mesh: istio", "mesh: {use: istio, replicas: 2}");
     let topology = &resolved(&text, Form::Full).arms[1].topology;
-    let names: Vec<&str> = topology.instances.iter().map(|one| one.name.as_str()).collect();
+    let names: Vec<&str> = topology
+        .instances
+        .iter()
+        .map(|one| one.name.as_str())
+        .collect();
     let expected = ["kubernetes-api", "istiod-1", "istiod-2"];
     assert_eq!(names[..3], expected);
     for instance in &topology.instances[..3] {
@@ -66,7 +70,10 @@ fn settings_of_a_mesh_reach_the_target_that_has_them() {
 fn a_mesh_without_security_is_plaintext_between_its_proxies() {
     let text = changed(GOOD, "mesh: istio", "mesh: {use: istio, security: disable}");
     let topology = &resolved(&text, Form::Full).arms[1].topology;
-    assert_eq!(topology.mesh.as_ref().unwrap().security, Security::Plaintext);
+    assert_eq!(
+        topology.mesh.as_ref().unwrap().security,
+        Security::Plaintext
+    );
     let mut segments = topology.routes.iter().flat_map(|route| &route.segments);
     assert!(segments.all(|segment| segment.security == Security::Plaintext));
 }
@@ -79,19 +86,28 @@ fn a_gateway_of_a_mesh_is_one_of_its_proxies() {
     assert_eq!(proxies, &["client-sidecar", "server-sidecar", "gateway"]);
     let mut instances = topology.instances.iter();
     let gateway = instances.find(|one| one.name == "gateway").unwrap();
-    assert_eq!((gateway.target.as_str(), gateway.role), ("istio-proxy", InstanceRole::Gateway));
+    assert_eq!(
+        (gateway.target.as_str(), gateway.role),
+        ("istio-proxy", InstanceRole::Gateway)
+    );
 }
 
 #[test]
 fn results_say_what_a_mesh_here_lacks_against_a_release() {
     let notes = resolved(GOOD, Form::Full).notes;
-    assert!(notes.iter().any(|note| note.contains("istio.stats")), "{notes:?}");
+    assert!(
+        notes.iter().any(|note| note.contains("istio.stats")),
+        "{notes:?}"
+    );
 }
 
 #[test]
 fn what_a_mesh_cannot_be_is_refused_with_its_place() {
     for (with, said) in [
-        ("mesh: istoi", "unknown mesh \"istoi\": did you mean \"istio\"?"),
+        (
+            "mesh: istoi",
+            "unknown mesh \"istoi\": did you mean \"istio\"?",
+        ),
         (
             "mesh: istio\n    sidecars: {on: all, proxy: envoy}",
             "mesh istio has sidecars of its own: leave `sidecars` out",
@@ -105,7 +121,10 @@ fn what_a_mesh_cannot_be_is_refused_with_its_place() {
             "add `mesh: istio` to the arm",
         ),
         ("mesh: {use: istio, replicas: 0}", "0 is below 1"),
-        ("mesh: {use: istio, settings: {concurrency: many}}", "concurrency"),
+        (
+            "mesh: {use: istio, settings: {concurrency: many}}",
+            "concurrency",
+        ),
     ] {
         let text = changed(GOOD, "mesh: istio", with);
         let message = plan(&text, Form::Full).unwrap_err().to_string();

@@ -64,7 +64,7 @@ fn an_unknown_key_names_its_place_and_the_nearest() {
     changed(
         "question:",
         "qestion: why?\nquestion:",
-        "case.yaml:1:1: unknown key \"qestion\" in the experiment: known are compare, factors, beyond_knee, targets, external, prepare, faults, read_back, restart, burn_in, blocks, seed, placement, addressing, sites, limits, primary, margin, margin_absolute, assert, baseline_runs, fitness, waterfall, per_request_level, outliers and quick",
+        "case.yaml:1:1: unknown key \"qestion\" in the experiment: known are compare, factors, beyond_knee, targets, external, prepare, faults, read_back, restart, burn_in, blocks, seed, placement, addressing, sites, limits, primary, margin, margin_absolute, assert, aa_check, fitness, waterfall, per_request_level, outliers and quick",
     );
 }
 
@@ -73,7 +73,7 @@ fn an_arm_that_stands_twice_points_at_both() {
     changed(
         "name: direct",
         "name: both",
-        "case.yaml:5:11: arm \"both\" is given twice: first in line 4",
+        "case.yaml:5:11: duplicate arm \"both\": first in line 4",
     );
 }
 
@@ -193,7 +193,7 @@ fn a_target_that_cannot_do_what_is_asked_says_what_it_can() {
     changed(
         "    sidecars: {on: all, proxy: envoy}",
         "    parts: {server: envoy}",
-        "case.yaml:6:21: target \"envoy\" cannot play part \"server\": its roles are sidecar, gateway and ingress",
+        "case.yaml:6:21: target \"envoy\" cannot run as part \"server\": its roles are sidecar, gateway and ingress",
     );
 }
 
@@ -213,7 +213,7 @@ fn factors_are_checked_as_if_their_values_stood_in_the_file() {
     assert_eq!(
         with("load.rat: [400]"),
         [
-            "case.yaml:8:11: unknown key \"rat\" in load: known are use, edge, count, model, from, to, ramp_duration, steps, interarrival, recording, speed, at_end, clients, think, think_distribution, connections, exchanges_per_connection, connect_ramp, exchanges, warmup, timeout, workers, spin, sched and sample_interval"
+            "case.yaml:8:11: unknown key \"rat\" in load: known are use, edge, agents, model, from, to, ramp_duration, steps, interarrival, recording, speed, at_end, clients, think_time, think_distribution, connections, requests_per_connection, connect_ramp, requests, warmup, timeout, workers, spin, sched and sample_interval"
         ]
     );
     assert_eq!(
@@ -234,7 +234,7 @@ fn factors_are_checked_as_if_their_values_stood_in_the_file() {
     );
     assert_eq!(
         with("load.rate: [7, 7]"),
-        ["case.yaml:8:26: factor \"load.rate\" has this value twice"]
+        ["case.yaml:8:26: duplicate value of factor \"load.rate\""]
     );
     let many: Vec<String> = (1..=200).map(|n| n.to_string()).collect();
     let many = many.join(", ");
@@ -256,7 +256,7 @@ fn a_key_that_stands_twice_is_a_mistake() {
     changed(
         "rate: 400",
         "rate: 400, rate: 500",
-        "case.yaml:7:19: key \"rate\" is given twice: first in line 7",
+        "case.yaml:7:19: duplicate key \"rate\": first in line 7",
     );
 }
 
@@ -310,7 +310,7 @@ fn load_that_contradicts_itself_is_a_mistake() {
     changed(
         "rate: 400, duration: 3s",
         "clients: [3]",
-        "case.yaml:7:17: a list stands here, not a whole number",
+        "case.yaml:7:17: expected a whole number, found a list",
     );
 }
 
@@ -365,7 +365,7 @@ loads: {default: {edge: server->client}}
     assert_eq!(
         said,
         [
-            ":3:80: \"many\" is no setting of kind integer: known are delay and server",
+            ":3:80: not a setting of kind integer: \"many\": known are delay and server",
             ":5:38: unknown protocol \"htp1\": did you mean \"http1\"?",
             ":6:12: unknown part \"sever\": did you mean \"server\"?",
             ":8:3: \"server\" is a part already: call the setting something else",

@@ -179,7 +179,7 @@ fn a_session_that_does_not_fit_its_workload_is_refused_with_the_place() {
         (
             "requests: [{name: a}], calls: {a: {}}",
             user,
-            "only a session's calls stand here",
+            "unexpected `calls`",
         ),
         (
             "session: user.yaml, calls: {home: {web->stor: 1}, cart: {}}",

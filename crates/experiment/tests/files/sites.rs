@@ -115,7 +115,7 @@ fn a_pod_stands_at_one_site_and_every_pod_does() {
         "{east: [client], west: [server]}",
         "{east: [client, server]}",
         &[
-            "case.yaml:9:3: one site is no distance: name two or more, or leave the sites out",
+            "case.yaml:9:3: only one site: name two or more, or leave the sites out",
             "case.yaml:11:18: unknown site \"west\": did you mean \"east\"?",
         ],
     );
@@ -135,7 +135,7 @@ fn there_is_one_link_between_every_two_sites() {
         GOOD,
         "    - {between: [west, east], round_trip: 24ms}\n",
         "    - {between: [west, east], round_trip: 24ms}\n    - {between: [east, west], one_way: 1ms}\n",
-        &["case.yaml:12:7: the link east-west is given twice"],
+        &["case.yaml:12:7: duplicate link east-west"],
     );
     refused(
         GOOD,
@@ -150,7 +150,7 @@ fn there_is_one_link_between_every_two_sites() {
         GOOD,
         "[west, east]",
         "[west, east, north]",
-        &["case.yaml:11:17: a link is between two sites, 3 stand here"],
+        &["case.yaml:11:17: a link is between two sites, found 3"],
     );
 }
 
@@ -166,7 +166,7 @@ fn a_link_says_how_far_it_is_once_and_only_what_is_possible() {
         GOOD,
         "24ms",
         "24ms, one_way: 12ms",
-        &["case.yaml:11:58: round_trip and one_way both stand here: one of them decides"],
+        &["case.yaml:11:58: round_trip and one_way exclude each other: leave one out"],
     );
     refused(
         GOOD,
@@ -199,7 +199,7 @@ fn a_link_says_how_far_it_is_once_and_only_what_is_possible() {
         "24ms",
         "24ms, rate: 100MB/s",
         &[
-            "case.yaml:11:55: \"MB/s\" is no unit: write a number with bit/s, kbit/s, Mbit/s or Gbit/s, such as 1Gbit/s",
+            "case.yaml:11:55: invalid unit \"MB/s\": write a number with bit/s, kbit/s, Mbit/s or Gbit/s, such as 1Gbit/s",
         ],
     );
 }

@@ -216,9 +216,9 @@ fn one_core_places_everything_everywhere() {
             .unwrap()
             .placement
     };
-    assert!(on(vec![0]).agent_cpus.is_empty() && on(vec![0]).part_cpus.is_empty());
+    assert!(on(vec![0]).agent_cpus.is_empty() && on(vec![0]).target_cpus.is_empty());
     assert_eq!(on(vec![0, 1, 5]).agent_cpus, [5]);
-    assert_eq!(on(vec![0, 1, 5]).part_cpus, [0, 1]);
+    assert_eq!(on(vec![0, 1, 5]).target_cpus, [0, 1]);
 }
 
 #[test]
@@ -285,7 +285,7 @@ fn every_pace_can_be_written_and_has_its_window() {
         "{file}"
     );
     assert_eq!((speed, at_end), (2.0, AtEnd::Repeat));
-    let (closed, _) = paced("clients: 4, think: 10ms, think_distribution: uniform").unwrap();
+    let (closed, _) = paced("clients: 4, think_time: 10ms, think_distribution: uniform").unwrap();
     assert!(
         matches!(closed, Pacing::Closed { think_distribution, .. } if think_distribution == ThinkDistribution::Uniform)
     );
@@ -298,5 +298,5 @@ fn keys_of_another_pace_and_missing_ones_are_mistakes() {
     assert!(wrong("to: 5").contains("model ramp needs from"));
     assert!(wrong("rate: 5, speed: 2").contains("speed belongs to model replay"));
     assert!(wrong("model: max, clients: 2").contains("clients belongs to model closed"));
-    assert!(wrong("from: 1, to: 5, exchanges: 9").contains("needs the time it goes over"));
+    assert!(wrong("from: 1, to: 5, requests: 9").contains("needs the time it goes over"));
 }

@@ -63,7 +63,7 @@ fn what_is_no_sequence_is_refused() {
     refused(
         forward,
         "[direct, client, direct]",
-        "arm \"direct\" stands twice in this sequence",
+        "duplicate arm \"direct\" in this sequence",
     );
     refused(forward, "[direct]", "2");
     refused("at-once", "forward", "two sequences are called \"forward\"");

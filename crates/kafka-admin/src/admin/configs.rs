@@ -64,22 +64,22 @@ impl fmt::Display for Resource {
     }
 }
 
-/// Where a value comes from.
+/// Where a value comes from, by Kafka's names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum ConfigSource {
     /// Set on the topic.
-    Topic,
+    DynamicTopic,
     /// Set on this broker while it runs.
-    Broker,
+    DynamicBroker,
     /// Set for all brokers while they run.
-    Brokers,
+    DynamicDefaultBroker,
     /// The broker's file.
-    File,
+    StaticBroker,
     /// Kafka's own default.
     Default,
     /// Set on the group.
-    Group,
+    DynamicGroup,
     /// Something newer than this program.
     Other,
 }
@@ -87,12 +87,12 @@ pub enum ConfigSource {
 impl ConfigSource {
     fn of(number: i8) -> ConfigSource {
         match number {
-            1 => ConfigSource::Topic,
-            2 => ConfigSource::Broker,
-            3 => ConfigSource::Brokers,
-            4 => ConfigSource::File,
+            1 => ConfigSource::DynamicTopic,
+            2 => ConfigSource::DynamicBroker,
+            3 => ConfigSource::DynamicDefaultBroker,
+            4 => ConfigSource::StaticBroker,
             5 => ConfigSource::Default,
-            8 => ConfigSource::Group,
+            8 => ConfigSource::DynamicGroup,
             _ => ConfigSource::Other,
         }
     }

@@ -23,12 +23,12 @@ pub enum AdminError {
     #[error(transparent)]
     DeliveryAudit(#[from] AuditError),
     /// The cluster returned an error.
-    #[error("{what}: {refusal}")]
+    #[error("{what}: {error}")]
     Refused {
         /// The operation or resource.
         what: String,
         /// The error.
-        refusal: Refusal,
+        error: ApiError,
     },
     /// The request is invalid for this cluster.
     #[error("{0}")]
@@ -49,7 +49,7 @@ impl AdminError {
     pub fn is_input(&self) -> bool {
         match self {
             AdminError::Input(_) => true,
-            AdminError::Refused { refusal, .. } => refusal.is_input(),
+            AdminError::Refused { error, .. } => error.is_input(),
             AdminError::Client(_) | AdminError::DeliveryAudit(_) | AdminError::Late { .. } => false,
         }
     }
@@ -57,18 +57,18 @@ impl AdminError {
 
 /// An error of the protocol, with the broker's words and the next step.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
-pub struct Refusal {
+pub struct ApiError {
     /// Its number in the protocol.
     pub code: i16,
     /// Its name.
     pub name: String,
     /// What the broker said about it.
-    pub said: Option<String>,
+    pub message: Option<String>,
 }
 
-impl fmt::Display for Refusal {
+impl fmt::Display for ApiError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.said {
+        match &self.message {
             Some(said) => write!(f, "{} ({})", said.trim_end_matches('.'), self.name)?,
             None => f.write_str(&self.name)?,
         }
@@ -79,14 +79,14 @@ impl fmt::Display for Refusal {
     }
 }
 
-impl Refusal {
+impl ApiError {
     /// From the error code and message of a response; `None` for code 0.
-    pub(super) fn of(code: i16, said: Option<&StrBytes>) -> Option<Refusal> {
+    pub(super) fn of(code: i16, said: Option<&StrBytes>) -> Option<ApiError> {
         let error = ResponseError::try_from_code(code)?;
-        Some(Refusal {
+        Some(ApiError {
             code,
             name: error.to_string(),
-            said: said
+            message: said
                 .filter(|said| !said.is_empty())
                 .map(|said| said.to_string()),
         })
@@ -96,7 +96,7 @@ impl Refusal {
     pub(super) fn about(self, what: impl fmt::Display) -> AdminError {
         AdminError::Refused {
             what: what.to_string(),
-            refusal: self,
+            error: self,
         }
     }
 
@@ -177,7 +177,7 @@ impl Refusal {
 
 /// Fails if a response has an error code.
 pub(super) fn check(code: i16, said: Option<&StrBytes>, what: impl fmt::Display) -> Result<()> {
-    Refusal::of(code, said).map_or(Ok(()), |refusal| Err(refusal.about(what)))
+    ApiError::of(code, said).map_or(Ok(()), |error| Err(error.about(what)))
 }
 
 /// How one of several things went.
@@ -186,21 +186,21 @@ pub struct ItemResult {
     /// What it was about: a topic, a partition, a group.
     pub name: String,
     /// Why not; nothing when it is done.
-    pub refusal: Option<Refusal>,
+    pub error: Option<ApiError>,
 }
 
 impl ItemResult {
     pub(super) fn of(name: impl Into<String>, code: i16, said: Option<&StrBytes>) -> ItemResult {
         ItemResult {
             name: name.into(),
-            refusal: Refusal::of(code, said),
+            error: ApiError::of(code, said),
         }
     }
 
     /// Whether a topic was not created because it exists (TopicAlreadyExists).
     #[must_use]
     pub fn is_existing_topic(&self) -> bool {
-        let code = self.refusal.as_ref().map(|error| error.code);
+        let code = self.error.as_ref().map(|error| error.code);
         code == Some(ResponseError::TopicAlreadyExists.code())
     }
 
@@ -211,7 +211,7 @@ impl ItemResult {
     pub fn all(outcomes: &[ItemResult]) -> Result<()> {
         let mut errors = outcomes
             .iter()
-            .filter_map(|one| Some(one.refusal.clone()?.about(&one.name)));
+            .filter_map(|one| Some(one.error.clone()?.about(&one.name)));
         errors.next().map_or(Ok(()), Err)
     }
 }

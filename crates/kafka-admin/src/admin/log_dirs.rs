@@ -5,7 +5,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::Admin;
-use super::error::{Refusal, Result, check};
+use super::error::{ApiError, Result, check};
 
 /// A folder of a broker.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
@@ -15,7 +15,7 @@ pub struct LogDir {
     /// Its path there.
     pub path: String,
     /// Why it cannot be used.
-    pub refusal: Option<Refusal>,
+    pub error: Option<ApiError>,
     /// Size of the file system; unknown to brokers before 3.3.
     pub total_bytes: Option<i64>,
     /// What is free of it.
@@ -76,7 +76,7 @@ impl Admin {
                 found.push(LogDir {
                     broker,
                     path: dir.log_dir.to_string(),
-                    refusal: Refusal::of(dir.error_code, None),
+                    error: ApiError::of(dir.error_code, None),
                     total_bytes: (dir.total_bytes >= 0).then_some(dir.total_bytes),
                     usable_bytes: (dir.usable_bytes >= 0).then_some(dir.usable_bytes),
                     partitions,

@@ -22,7 +22,7 @@ use crate::client::{Address, ClientError, ClientSettings, Cluster, RetryBackoff}
 pub use change::{Mode, NewTopic, PartitionLayout};
 pub use configs::{Config, ConfigOp, ConfigSource, Resource};
 pub use describe::{BrokerDescription, ClusterDescription};
-pub use error::{AdminError, ItemResult, Refusal, Result};
+pub use error::{AdminError, ApiError, ItemResult, Result};
 pub use groups::{
     GroupDescription, GroupLag, GroupListing, GroupMember, PartitionLag, Reset, ResetTo,
 };
@@ -66,8 +66,8 @@ impl Admin {
         let mut patience = RetryBackoff::of(self.cluster.settings().request_timeout);
         loop {
             match act(self) {
-                Err(AdminError::Refused { refusal, .. })
-                    if refusal.is_retriable() && patience.wait() => {}
+                Err(AdminError::Refused { error, .. })
+                    if error.is_retriable() && patience.wait() => {}
                 done => return done,
             }
         }

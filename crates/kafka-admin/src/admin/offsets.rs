@@ -7,7 +7,7 @@ use kafka_protocol::messages::list_offsets_request::{ListOffsetsPartition, ListO
 
 use crate::client::RetryBackoff;
 
-use super::error::{AdminError, Refusal, Result};
+use super::error::{AdminError, ApiError, Result};
 use super::{Admin, by_topic};
 
 /// Topic and partition.
@@ -74,17 +74,17 @@ impl Admin {
                 for topic in &answer.topics {
                     for one in &topic.partitions {
                         let key = (topic.name.to_string(), one.partition_index);
-                        match Refusal::of(one.error_code, None) {
+                        match ApiError::of(one.error_code, None) {
                             None if one.offset >= 0 => {
                                 found.insert(key, one.offset);
                             }
                             None => {}
-                            Some(refusal) if refusal.is_retriable() => {
-                                last = refusal.to_string();
+                            Some(error) if error.is_retriable() => {
+                                last = error.to_string();
                                 retry.push(key);
                             }
-                            Some(refusal) => {
-                                return Err(refusal.about(format!("{}-{}", key.0, key.1)));
+                            Some(error) => {
+                                return Err(error.about(format!("{}-{}", key.0, key.1)));
                             }
                         }
                     }

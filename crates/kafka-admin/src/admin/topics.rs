@@ -138,7 +138,7 @@ impl Admin {
                     format!("{behind} partitions did not come in sync")
                 }
                 // A topic that was just created is not known to every broker yet.
-                Err(AdminError::Refused { refusal, .. }) if refusal.is_retriable() => {
+                Err(AdminError::Refused { error, .. }) if error.is_retriable() => {
                     "the topics did not appear".to_owned()
                 }
                 Err(error) => return Err(error),

@@ -48,7 +48,7 @@ impl Scram {
     }
 
     pub fn proceed(&mut self, user: &str, answer: &[u8]) -> Result<SaslStep, SaslError> {
-        let answer = std::str::from_utf8(answer).map_err(|_| self.malformed("it is no text"))?;
+        let answer = std::str::from_utf8(answer).map_err(|_| self.malformed("it is not text"))?;
         if let Some(reason) = field(answer, "e=") {
             return Err(SaslError::Refused(user.to_owned(), reason.to_owned()));
         }

@@ -36,7 +36,7 @@ fn a_certificate_names_its_instance_three_ways_and_is_signed_by_the_runs_authori
     ] {
         assert!(text.contains(part), "{part} is not in\n{text}");
     }
-    let authority = identity.authority.to_str().unwrap();
+    let authority = identity.ca.to_str().unwrap();
     let verified = openssl(&["verify", "-x509_strict", "-CAfile", authority, certificate]);
     assert!(verified.success, "{}", verified.text());
 }
@@ -52,7 +52,7 @@ fn another_runs_authority_does_not_vouch_for_it() {
         .unwrap()
         .issue("x", &[], &[], two.path())
         .unwrap();
-    let authority = other.authority.to_str().unwrap();
+    let authority = other.ca.to_str().unwrap();
     let verified = openssl(&[
         "verify",
         "-CAfile",
@@ -84,7 +84,7 @@ fn a_certificate_is_valid_from_an_hour_ago_for_a_week() {
             .as_secs()
             - 3000
     );
-    let authority = identity.authority.to_str().unwrap();
+    let authority = identity.ca.to_str().unwrap();
     let verified = openssl(&[
         "verify",
         "-attime",

@@ -33,7 +33,7 @@ impl<'a> ExporterPage<'a> {
             }
         }
         match samples.is_empty() {
-            true => Err("what answers is no page in the text format of Prometheus: give the path of that page, usually /metrics".to_owned()),
+            true => Err("what answers is not a page in the text format of Prometheus: give the path of that page, usually /metrics".to_owned()),
             false => Ok(ExporterPage { samples }),
         }
     }
@@ -47,9 +47,9 @@ impl<'a> ExporterPage<'a> {
         let mut all = Vec::new();
         for (choice, bean) in Bean::parse(&from.bean)?.spelled() {
             let values = self.values(&bean, &from.attribute, rules)?;
-            let factors = match &from.times {
+            let factors = match &from.multiply_by {
                 None => None,
-                Some(times) => Some(self.values(&bean, times, rules)?),
+                Some(factor) => Some(self.values(&bean, factor, rules)?),
             };
             for (label, value) in values {
                 let factor = match &factors {

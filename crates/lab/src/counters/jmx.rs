@@ -26,7 +26,7 @@ pub(crate) fn bean_queries<'a>(
     let mut all = Vec::new();
     for from in sources {
         let bean = Bean::parse(&from.bean)?.asked();
-        let wanted = [Some(&from.attribute), from.times.as_ref()];
+        let wanted = [Some(&from.attribute), from.multiply_by.as_ref()];
         let wanted = wanted.into_iter().flatten();
         add(&mut all, bean, wanted.map(|path| split(path).0.to_owned()));
     }
@@ -89,7 +89,8 @@ impl BeanValues {
     /// Parses the answer to these queries.
     pub(crate) fn parse(text: &str, bean_queries: &[BeanQuery]) -> Result<BeanValues, String> {
         let no_list = "what answers does not tell of management beans";
-        let page = serde_json::from_str(text).map_err(|_| format!("{no_list}: it is no JSON"))?;
+        let page =
+            serde_json::from_str(text).map_err(|_| format!("{no_list}: it is not valid JSON"))?;
         let all = match page {
             Value::Array(all) if all.len() == bean_queries.len() => all,
             other => return Err(error_text(&other).unwrap_or_else(|| no_list.to_owned())),
@@ -129,9 +130,9 @@ impl BeanValues {
             let Some(label) = pattern.label(name) else {
                 continue;
             };
-            let factor = match &from.times {
+            let factor = match &from.multiply_by {
                 None => Some(1.0),
-                Some(times) => number(attributes, times)?,
+                Some(factor) => number(attributes, factor)?,
             };
             let value = number(attributes, &from.attribute)?;
             all.extend(value.zip(factor).map(|(value, factor)| CounterValue {
@@ -171,7 +172,7 @@ fn number(attributes: &Map<String, Value>, path: &str) -> Result<Option<f64>, St
         None | Some(Value::Null) => Ok(None),
         Some(value) => match value.as_f64() {
             Some(number) => Ok(Some(number)),
-            None => Err(format!("the attribute `{path}` is no number")),
+            None => Err(format!("the attribute `{path}` is not a number")),
         },
     }
 }
@@ -269,11 +270,11 @@ impl Pattern {
 mod tests {
     use super::*;
 
-    fn source(bean: &str, attribute: &str, times: Option<&str>) -> JmxSource {
+    fn source(bean: &str, attribute: &str, multiply_by: Option<&str>) -> JmxSource {
         JmxSource {
             bean: bean.to_owned(),
             attribute: attribute.to_owned(),
-            times: times.map(str::to_owned),
+            multiply_by: multiply_by.map(str::to_owned),
         }
     }
 

@@ -50,7 +50,7 @@ pub(super) fn count(from: &LogSource) -> Result<Vec<CounterValue>, String> {
         let value = match group("value") {
             Some(value) => value
                 .parse()
-                .map_err(|_| format!("`{value}` in {} is no number", from.file))?,
+                .map_err(|_| format!("invalid number `{value}` in {}", from.file))?,
             None => 1.0,
         };
         *sums.entry((group("edge"), group("label"))).or_default() += value;

@@ -21,7 +21,7 @@ fn prometheus(url: &str) -> PrometheusSource {
         label: None,
         only: BTreeMap::new(),
         missing: IfAbsent::Unknown,
-        reading: ReadingCost::Free,
+        self_counted: false,
     }
 }
 
@@ -177,7 +177,7 @@ fn a_counter_that_counts_its_own_readings_is_told_without_them() {
     let source = CounterSource::Text(TextSource {
         url,
         pattern: r"requests (?<value>\d+)".to_owned(),
-        reading: ReadingCost::CountsOne,
+        self_counted: true,
     });
     let mut reader = reader(vec![("requests", source)], &[("a__b", "a->b")]);
     assert_eq!(only(&reader.read().unwrap().readings, "requests"), 0.0);
@@ -199,7 +199,7 @@ fn a_number_in_json_is_found_by_its_pointer() {
             url: url.clone(),
             pointer: pointer.to_owned(),
             missing,
-            reading: ReadingCost::Free,
+            self_counted: false,
         })
     };
     let sources = vec![
@@ -226,7 +226,7 @@ fn all_beans_are_asked_at_once_with_the_login() {
         CounterSource::Jmx(JmxSource {
             bean: bean.to_owned(),
             attribute: "Count".to_owned(),
-            times: None,
+            multiply_by: None,
         })
     };
     let sources = [source("m:name=In"), source("m:name=In,topic=<*>")];
@@ -267,7 +267,7 @@ fn malformed_input_is_an_error_that_names_instance_and_counter() {
             url,
             pointer: "/n".to_owned(),
             missing: IfAbsent::Zero,
-            reading: ReadingCost::Free,
+            self_counted: false,
         });
         let said = reader(vec![("requests", source)], &[])
             .read()
@@ -336,7 +336,7 @@ fn what_a_command_says_is_read_and_its_failure_told() {
         read("echo n=x")
             .unwrap_err()
             .to_string()
-            .contains("no number")
+            .contains("not a number")
     );
     assert!(
         read("echo broken >&2; exit 1")

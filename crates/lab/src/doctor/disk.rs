@@ -34,11 +34,11 @@ pub(crate) fn space(out: &Path) -> Check {
         "a run needs {SPACE_NEEDED_MB:.0} MB: free some or choose another folder (--out DIR)"
     );
     figure("space", found, free_mb, "MB")
-        .limits_if(
+        .warn_if(
             free_mb < SPACE_WANTED_MB,
             "long runs with many levels may fill the disk: free some",
         )
-        .prevents_if(free_mb < SPACE_NEEDED_MB, advice)
+        .fail_if(free_mb < SPACE_NEEDED_MB, advice)
 }
 
 /// Synced write speed in the folder of the runs.
@@ -47,12 +47,12 @@ pub(crate) fn speed(out: &Path) -> Check {
     match try_writing(&folder) {
         Err(error) => {
             let found = format!("cannot write in {}: {error}", folder.display());
-            check("disk", found).prevents_if(
+            check("disk", found).fail_if(
                 true,
                 "records are written there: correct the permissions or choose another folder (--out DIR)",
             )
         }
-        Ok(speed) => figure("disk", format!("{speed:.0} MB/s, synced"), speed, "MB/s").limits_if(
+        Ok(speed) => figure("disk", format!("{speed:.0} MB/s, synced"), speed, "MB/s").warn_if(
             speed < SPEED_MIN,
             "targets that write to disk are limited by it: choose a faster one (--out DIR), stop other writers",
         ),

@@ -97,7 +97,7 @@ impl OtherPrograms {
         let all: f64 = self.cores.iter().sum();
         let result = |found: String| figure("others", found, all, "cores");
         match self.in_words() {
-            Some(found) => result(found).limits_if(
+            Some(found) => result(found).warn_if(
                 true,
                 "intervals will be wider: stop them, or wait until they are done",
             ),
@@ -130,8 +130,8 @@ fn steal_check(steal: Option<f64>) -> Check {
     let Some(share) = steal else {
         return check("steal", "not shown by this kernel");
     };
-    let found = format!("{:.1} % of time stolen", share * 100.0);
-    figure("steal", found, share, "share").limits_if(
+    let found = format!("{:.1} % steal time", share * 100.0);
+    figure("steal", found, share, "share").warn_if(
         share > STEAL_MAX,
         "the host gives the processor to others: measure on dedicated cores, or trust only what repeats",
     )
@@ -143,7 +143,7 @@ fn load_check(average: Option<f64>) -> Check {
     };
     let cores = std::thread::available_parallelism().map_or(1.0, |n| n.get() as f64);
     let found = format!("load average {average:.2} over a minute");
-    figure("load", found, average, "processes").limits_if(
+    figure("load", found, average, "processes").warn_if(
         average > cores / 2.0,
         "the machine was busy in the last minute: let it come to rest first",
     )
@@ -182,7 +182,7 @@ mod tests {
             "other programs use 34 % of core 0 and 12 % of core 1 now (python3 (pid 7) 30 %, cc (pid 9) 11 %)"
         );
         let check = two.check();
-        assert_eq!(check.grade, Grade::Limits);
+        assert_eq!(check.grade, Grade::Warning);
         assert!((check.value.unwrap() - 0.46).abs() < 1e-9);
         // Processes too short to be seen: the cores alone.
         assert_eq!(
@@ -204,9 +204,9 @@ mod tests {
     fn next_to_nothing_is_not_worth_a_word_and_unknown_is_not_nothing() {
         let quiet = others(&[0.04, 0.01], &[]);
         assert_eq!(quiet.in_words(), None);
-        assert_eq!(quiet.check().grade, Grade::Good);
+        assert_eq!(quiet.check().grade, Grade::Ok);
         let unknown = others(&[], &[]).check();
         assert_eq!(unknown.value, None);
-        assert_eq!(unknown.grade, Grade::Good);
+        assert_eq!(unknown.grade, Grade::Ok);
     }
 }

@@ -21,11 +21,11 @@ const MEMORY_NEEDED_MB: f64 = 200.0;
 pub(crate) fn cores() -> Check {
     let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
     figure("cores", format!("{cores} usable"), cores as f64, "cores")
-        .limits_if(
+        .warn_if(
             cores < 4,
             "the agent has one core, all parts share the rest: they saturate early, so compare at modest rates",
         )
-        .limits_if(
+        .warn_if(
             cores < 2,
             "the agent shares the core with what it measures: intervals will be wide; use two or more",
         )
@@ -36,7 +36,7 @@ pub(crate) fn quota() -> Check {
     match (cpu_quota(), memory_quota()) {
         (Some(cores), _) => {
             let found = format!("the control group allows {cores:.2} cores");
-            figure("quota", found, cores, "cores").limits_if(
+            figure("quota", found, cores, "cores").warn_if(
                 true,
                 "parts are stopped in the middle when it is used up: remove the CPU limit of the container",
             )
@@ -112,7 +112,7 @@ pub(crate) fn governor() -> Check {
             "none (the host or the firmware sets the frequency)",
         ),
         [one] if one == "performance" => check("governor", "performance"),
-        several => check("governor", several.join(", ")).limits_if(
+        several => check("governor", several.join(", ")).warn_if(
             true,
             "the frequency follows the load, so a light load looks slow: cpupower frequency-set -g performance",
         ),
@@ -126,7 +126,7 @@ pub(crate) fn clock_source() -> Check {
         return check("clock", "not shown by this kernel");
     };
     let source = source.trim();
-    check("clock", source).limits_if(
+    check("clock", source).warn_if(
         ["hpet", "acpi_pm", "jiffies", "refined-jiffies"].contains(&source),
         "reading this clock costs a microsecond or more each time: boot with clocksource=tsc if the processor has a stable one",
     )
@@ -136,7 +136,7 @@ pub(crate) fn clock_source() -> Check {
 pub(crate) fn addresses() -> Check {
     let pod = IpAddr::from(Ipv4Addr::new(127, 77, 0, 1));
     if let Err(error) = TcpListener::bind((pod, 0)) {
-        return check("addresses", format!("{pod} cannot be used: {error}")).prevents_if(
+        return check("addresses", format!("{pod} cannot be used: {error}")).fail_if(
             true,
             "every pod needs an address of 127.0.0.0/8: give the device lo the address 127.0.0.1/8",
         );
@@ -148,7 +148,7 @@ pub(crate) fn addresses() -> Check {
     };
     let ports = high.saturating_sub(low) + 1;
     let found = format!("127.0.0.0/8 is usable, {ports} ports for callers");
-    figure("addresses", found, f64::from(ports), "ports").limits_if(
+    figure("addresses", found, f64::from(ports), "ports").warn_if(
         ports < 20_000,
         "many connections use up the ports: sysctl -w net.ipv4.ip_local_port_range='32768 60999'",
     )
@@ -164,11 +164,11 @@ pub(crate) fn descriptors() -> Check {
     let soft = limit.current.unwrap_or(hard);
     let found = format!("{hard} per process (soft limit {soft}; Tare raises it)");
     figure("descriptors", found, hard as f64, "files")
-        .limits_if(
+        .warn_if(
             hard < DESCRIPTORS_WANTED,
             "loads with thousands of connections need more: ulimit -Hn 20000, or LimitNOFILE of the service",
         )
-        .prevents_if(
+        .fail_if(
             hard < DESCRIPTORS_NEEDED,
             "raise the hard limit: ulimit -Hn 20000",
         )
@@ -183,11 +183,11 @@ pub(crate) fn memory() -> Check {
     let mb = (available * 1024) as f64 / 1e6;
     let found = format!("{:.1} GB available", mb / 1000.0);
     figure("memory", found, mb, "MB")
-        .limits_if(
+        .warn_if(
             mb < MEMORY_WANTED_MB,
             "larger targets may be killed for want of memory: free some",
         )
-        .prevents_if(
+        .fail_if(
             mb < MEMORY_NEEDED_MB,
             "proxies and histograms need more: free some memory",
         )
@@ -200,7 +200,7 @@ pub(crate) fn distance() -> Check {
             "distance",
             "sites can lie apart: by Tare's own link (TUN), the same on every machine",
         ),
-        Err(error) => check("distance", "sites cannot lie apart").limits_if(
+        Err(error) => check("distance", "sites cannot lie apart").warn_if(
             true,
             format!("experiments without sites still run; {error}"),
         ),
@@ -227,14 +227,14 @@ pub(crate) fn observation() -> Check {
         );
     }
     let found = format!("not to be had: {}", missing.join(", "));
-    check("observation", found).limits_if(true, "those figures are shown as –")
+    check("observation", found).warn_if(true, "those figures are shown as –")
 }
 
 /// Whether a program is installed.
 pub(crate) fn required_program(required_program: &RequiredProgram) -> Check {
     match locate(&required_program.program) {
         Some(path) => check(&required_program.program, path.display().to_string()),
-        None => check(&required_program.program, "missing").limits_if(
+        None => check(&required_program.program, "missing").warn_if(
             true,
             format!(
                 "needed for {}: apt-get install {}",

@@ -33,14 +33,14 @@ const SOCKET_LIMIT: Duration = Duration::from_secs(1);
 pub(crate) fn timer() -> Check {
     // In a thread of its own: the timer slack is per thread.
     let Ok(late) = std::thread::spawn(sleep_lateness).join() else {
-        return check("timer", "not measured").limits_if(true, "the measuring thread failed");
+        return check("timer", "not measured").warn_if(true, "the measuring thread failed");
     };
     let Some(spread) = Spread::of(late) else {
-        return check("timer", "not measured").limits_if(true, "the clock could not be read");
+        return check("timer", "not measured").warn_if(true, "the clock could not be read");
     };
     let found = format!("sleeps end late by {spread}");
     let tail = spread.p99.unwrap_or(spread.max);
-    figure("timer", found, micros(tail), "µs").limits_if(
+    figure("timer", found, micros(tail), "µs").warn_if(
         tail > LATENESS_P99_MAX,
         "exchanges start late, which is taken off their latency: stop other work, leave a core to the agent, forbid deep sleep (cpupower idle-set -D 10)",
     )
@@ -69,7 +69,7 @@ fn scheduled(fifo: bool, niceness: bool) -> Check {
         word(fifo),
         word(niceness)
     );
-    check("scheduling", found).limits_if(
+    check("scheduling", found).warn_if(
         !fifo,
         "the generator waits for its core when other programs run: run as root, or allow it (`ulimit -r 1`, CAP_SYS_NICE; in a control group of version 1, cpu.rt_runtime_us)",
     )
@@ -107,17 +107,17 @@ fn now() -> Duration {
 /// Round-trip time between two threads over TCP.
 pub(crate) fn loopback() -> Check {
     match round_trips() {
-        Err(error) => check("loopback", format!("no round trip: {error}")).prevents_if(
+        Err(error) => check("loopback", format!("no round trip: {error}")).fail_if(
             true,
             "TCP over 127.0.0.1 must work: look at firewall and container settings",
         ),
         Ok(trips) => {
             let Some(spread) = Spread::of(trips) else {
                 return check("loopback", "no round trip in time")
-                    .limits_if(true, "the machine is too busy: stop other work");
+                    .warn_if(true, "the machine is too busy: stop other work");
             };
             let found = format!("round trip {spread}");
-            figure("loopback", found, micros(spread.p50), "µs").limits_if(
+            figure("loopback", found, micros(spread.p50), "µs").warn_if(
                 spread.p50 > ROUND_TRIP_P50_MAX,
                 "small differences drown in this: stop other work, forbid deep sleep",
             )
@@ -149,12 +149,16 @@ pub(crate) fn stamps() -> Check {
         sys::receive_stamp(&far)
     });
     match stamped {
-        Ok(Some(_)) => check("stamps", "the kernel stamps arrivals"),
-        Ok(None) => check("stamps", "the kernel does not stamp arrivals of TCP").limits_if(
+        Ok(Some(_)) => check("timestamps", "the kernel timestamps received data"),
+        Ok(None) => check(
+            "timestamps",
+            "the kernel does not timestamp received TCP data",
+        )
+        .warn_if(
             true,
-            "arrival is taken from Tare's own clock and has its delays in it; a kernel from 4.17 on stamps",
+            "arrival is read from the clock by Tare, later than it was; use kernel 4.17 or newer",
         ),
-        Err(error) => check("stamps", format!("not to be had: {error}")).limits_if(
+        Err(error) => check("timestamps", format!("not available: {error}")).warn_if(
             true,
             "arrival is taken from Tare's own clock and has its delays in it",
         ),
@@ -213,7 +217,7 @@ mod tests {
         assert_eq!(rustix::process::getpriority_process(None).unwrap(), before);
         let refused = scheduled(false, true);
         assert_eq!(refused.found, "SCHED_FIFO refused, niceness -10 allowed");
-        assert_eq!(refused.grade, Grade::Limits);
-        assert_eq!(scheduled(true, true).grade, Grade::Good);
+        assert_eq!(refused.grade, Grade::Warning);
+        assert_eq!(scheduled(true, true).grade, Grade::Ok);
     }
 }

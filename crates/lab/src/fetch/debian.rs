@@ -24,7 +24,11 @@ const POLICY_TEXT: &str =
 /// The program, if it and its required files are installed.
 pub(super) fn installed(package: &DebianDef) -> Option<ProgramPath> {
     let bin = locate(&package.program)?;
-    if !package.needs.iter().all(|file| Path::new(file).exists()) {
+    if !package
+        .required_files
+        .iter()
+        .all(|file| Path::new(file).exists())
+    {
         return None;
     }
     let source = owner(&bin).unwrap_or_else(|| "path".to_owned());
@@ -92,7 +96,7 @@ pub(super) fn install(
     }
     installed(package).ok_or_else(|| {
         let files = package
-            .needs
+            .required_files
             .iter()
             .filter(|file| !Path::new(file).exists());
         let program = locate(&package.program)

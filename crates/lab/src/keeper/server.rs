@@ -343,7 +343,7 @@ impl<'a> Server<'a> {
             return Err(format!("{name} has already ended"));
         }
         let signal =
-            Signal::from_named_raw(signal).ok_or_else(|| format!("{signal} is no signal"))?;
+            Signal::from_named_raw(signal).ok_or_else(|| format!("invalid signal {signal}"))?;
         rustix::process::kill_process(child.pid, signal)
             .map(|()| (None, Vec::new()))
             .map_err(|error| format!("cannot signal {name}: {error}"))

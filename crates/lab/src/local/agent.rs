@@ -85,7 +85,7 @@ impl LocalAgent {
     fn message(&mut self, line: &[u8]) -> Result<AgentMessage, LabError> {
         let message = serde_json::from_slice(line).map_err(|error| {
             let start = String::from_utf8_lossy(&line[..line.len().min(80)]).into_owned();
-            self.wrong(format!("it wrote what is no message ({error}): {start}"))
+            self.wrong(format!("it wrote an invalid message ({error}): {start}"))
         })?;
         self.reported |= matches!(
             message,

@@ -115,7 +115,7 @@ impl ResolvedNames {
             }
         };
         let rest = url.strip_prefix("http://");
-        let rest = rest.ok_or_else(|| format!("{} is no http:// address", preview(url)))?;
+        let rest = rest.ok_or_else(|| format!("invalid URL {}: write http://…", preview(url)))?;
         let (authority, path) = match rest.find('/') {
             Some(at) => rest.split_at(at),
             None => (rest, "/"),
@@ -145,10 +145,10 @@ impl ExternalAddress {
             address: self.address.ip(),
             port: self.address.port(),
             security: Security::Plaintext,
-            peer: None,
-            peers: Vec::new(),
-            captured: None,
-            capture_port: None,
+            peer_identity: None,
+            peer_identities: Vec::new(),
+            redirected: None,
+            redirect_port: None,
         }
     }
 

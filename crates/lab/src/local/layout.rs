@@ -61,9 +61,9 @@ pub(crate) struct Needs {
     pub programs: Vec<String>,
     pub instances: InstanceMode,
     /// Ports to which redirected traffic is sent.
-    pub redirects: RedirectPorts,
+    pub redirect_ports: RedirectPorts,
     /// How its own traffic can be recognised.
-    pub exempt: ExemptBy,
+    pub exempt_by: ExemptBy,
     /// Who sets the redirect rules.
     pub redirect_rules: RedirectSetup,
 }
@@ -348,15 +348,15 @@ impl Listeners {
             self.places.insert((route_key(route), end), called.clone());
             return Ok(Listen {
                 security,
-                peer,
-                captured: Some(captured),
-                capture_port: Some(redirect::port(instance, captured, inputs)?),
+                peer_identity: peer,
+                redirected: Some(captured),
+                redirect_port: Some(redirect::port(instance, captured, inputs)?),
                 ..called
             });
         }
         let may_share = position + 1 == chain.len();
         // The first hop has its address by now, unless the kernel redirects the caller.
-        let first_hop = self.at(route, 1).filter(|first| first.captured.is_none());
+        let first_hop = self.at(route, 1).filter(|first| first.redirected.is_none());
         let first_hop = first_hop.map(|first| SocketAddr::from((first.address, first.port)));
         let key = ListenerKey {
             instance: name.to_owned(),
@@ -378,10 +378,10 @@ impl Listeners {
             address,
             port: (inputs.port)(address)?,
             security,
-            peer: key.peer.clone(),
-            peers: Vec::new(),
-            captured: None,
-            capture_port: None,
+            peer_identity: key.peer.clone(),
+            peer_identities: Vec::new(),
+            redirected: None,
+            redirect_port: None,
         };
         if may_share {
             self.shared.push((key, listen.clone()));
@@ -455,7 +455,7 @@ fn context(
         admin,
         admin_socket: PathBuf::new(),
         login: Login::random()?,
-        cpus: plan.placement.part_cpus.clone(),
+        cpus: plan.placement.target_cpus.clone(),
         settings,
         workload: plan.workload.clone(),
         identity: None,
@@ -553,7 +553,7 @@ fn check_names(plan: &TestBedPlan) -> Result<(), LabError> {
     match wrong {
         None => Ok(()),
         Some(wrong) => Err(LabError::Plan(format!(
-            "`{}` in the plan is no name: use letters, digits and hyphens",
+            "`{}` in the plan is not a name: use letters, digits and hyphens",
             preview(wrong)
         ))),
     }

@@ -101,7 +101,7 @@ impl PlacedTestBed {
         if let (Some(own @ (Security::Tls | Security::Mtls)), Some(identity)) = (own, identity) {
             plan.load.transport = Transport::Tls(TlsSpec {
                 trust: Trust::File {
-                    path: identity.authority.display().to_string(),
+                    path: identity.ca.display().to_string(),
                 },
                 identity: (own == Security::Mtls).then(|| load::Identity {
                     certificate: identity.certificate.display().to_string(),

@@ -135,7 +135,7 @@ impl LocalTestBed {
             argv: argv.to_vec(),
             env: placed::base_environment(dir),
             cwd: dir.to_owned(),
-            cpus: self.placed.plan.placement.part_cpus.clone(),
+            cpus: self.placed.plan.placement.target_cpus.clone(),
             output: dir.join(log),
             output_bytes_max: LOG_BYTES_MAX,
             nofile: Some(FILES_MAX),

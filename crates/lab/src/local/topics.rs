@@ -236,10 +236,10 @@ fn elect(mut admin: Admin, topic: String) -> Result<String, AdminError> {
     }
     let count = others.len();
     let outcomes = admin.elect_preferred(Some(&BTreeMap::from([(topic, others)])))?;
-    let refused = outcomes.iter().find_map(|one| one.refusal.as_ref());
+    let refused = outcomes.iter().find_map(|one| one.error.as_ref());
     match refused {
-        Some(refusal) => Err(AdminError::Input(format!(
-            "not every preferred leader leads: {refusal}"
+        Some(error) => Err(AdminError::Input(format!(
+            "not every preferred leader leads: {error}"
         ))),
         None => Ok(format!("{count} partitions have another leader")),
     }

@@ -13,7 +13,7 @@ about: A Java process
 get: [{path: app}]
 version: {command: ["{{ bin }}"], pattern: '(\d+)'}
 roles: [app]
-speaks: [tcp]
+protocols: [tcp]
 start: ["{{ bin }}"]
 ready: {tcp: "{{ listen }}", timeout: 5s}
 counters:
@@ -83,7 +83,7 @@ fn addresses_have_a_port_and_a_usual_path() {
         (Jolokia, "http://ann:secret@k1:80/", "password"),
         (Jolokia, "ftp://k1:80/", "http://"),
         (Prometheus, "k1:0", "no port"),
-        (Prometheus, "::1:80", "no address"),
+        (Prometheus, "::1:80", "not an address"),
         (Prometheus, "http://unix:/tmp/a:/b", "no port"),
         (Prometheus, "k1:80/a b", "blanks"),
         (
@@ -91,8 +91,8 @@ fn addresses_have_a_port_and_a_usual_path() {
             "service:jmx:rmi:///jndi/rmi://k1:9999/jmxrmi",
             "HOST:PORT",
         ),
-        (Jmx, "k 1:9999", "no address"),
-        (Jmx, ":9999", "no address"),
+        (Jmx, "k 1:9999", "not an address"),
+        (Jmx, ":9999", "not an address"),
     ] {
         let refused = at(way, wrong).unwrap_err();
         assert!(
@@ -142,7 +142,7 @@ fn those_who_do_not_answer_as_they_should_are_told_with_the_next_step() {
         (page("401 No", ""), "--metrics-user"),
         (page("404 None", ""), "whole address"),
         (page("500 Broken", ""), "status 500"),
-        (page("200 OK", "<html>"), "no JSON"),
+        (page("200 OK", "<html>"), "not valid JSON"),
         (page("200 OK", r#"[{"status": 404}]"#), "right process"),
         (
             page("200 OK", r#"[{"status": 403, "error": "not you"}]"#),

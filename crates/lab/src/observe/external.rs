@@ -1,7 +1,7 @@
 //! Resource usage of external parts between two moments, as far as they report it; the rest is unknown.
 
 use tare_record::external::{CPU_SECONDS, MEMORY_BYTES};
-use tare_record::record::{MachineUsage, PartUsage};
+use tare_record::record::{InstanceUsage, MachineUsage};
 
 use super::LocalObservation;
 use crate::LabError;
@@ -41,7 +41,7 @@ impl Observation for WithExternal {
         self.own.tick();
     }
 
-    fn finish(self: Box<Self>) -> Result<(Vec<PartUsage>, MachineUsage), LabError> {
+    fn finish(self: Box<Self>) -> Result<(Vec<InstanceUsage>, MachineUsage), LabError> {
         let WithExternal { own, external } = *self;
         let (mut parts, mut machine) = Box::new(own).finish()?;
         for (mut observed, first) in external {
@@ -64,7 +64,7 @@ impl ObservedExternal {
         &self,
         first: Option<&InstanceCounters>,
         last: Option<&InstanceCounters>,
-    ) -> PartUsage {
+    ) -> InstanceUsage {
         let of = |counters: Option<&InstanceCounters>, name: &str| -> Option<f64> {
             let readings = &counters?.readings;
             let found = readings.iter().filter(|reading| reading.name == name);
@@ -77,14 +77,14 @@ impl ObservedExternal {
         let cpu_s = cpu_s.map(|(last, first)| last - first);
         let cpu_s = cpu_s.filter(|grown| *grown >= 0.0);
         let memory = of(first, MEMORY_BYTES).zip(of(last, MEMORY_BYTES));
-        PartUsage {
+        InstanceUsage {
             instance: self.instance.clone(),
             role: String::from("app"),
             software: self.software.clone(),
             cpu_ns: cpu_s.map(|seconds| (seconds * 1e9) as u64),
             rss_mean_bytes: memory.map(|(first, last)| ((first + last) / 2.0) as u64),
             rss_peak_bytes: memory.map(|(first, last)| first.max(last) as u64),
-            ..PartUsage::default()
+            ..InstanceUsage::default()
         }
     }
 }

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex};
 
 use tare_net::link::{DirectionCounts, THREADS};
-use tare_record::record::{LinkDirectionUsage, LinkUsage, PartUsage};
+use tare_record::record::{InstanceUsage, LinkDirectionUsage, LinkUsage};
 
 use super::threads::{ThreadsReading, subtract};
 use crate::LabError;
@@ -35,7 +35,7 @@ impl LinkObservation {
     }
 
     /// Accounts the CPU time of the links to an entry of their own instead of the conductor, whose process runs them.
-    pub(super) fn account_threads(&self, parts: &mut Vec<PartUsage>) {
+    pub(super) fn account_threads(&self, parts: &mut Vec<InstanceUsage>) {
         let Some(found) = self.observed.threads().since(&self.threads) else {
             return;
         };
@@ -43,7 +43,7 @@ impl LinkObservation {
         if let Some(conductor) = place.map(|place| &mut parts[place]) {
             subtract(conductor, &found);
         }
-        let links = PartUsage {
+        let links = InstanceUsage {
             instance: String::from("links"),
             role: String::from("link"),
             software: format!("tare {}", env!("CARGO_PKG_VERSION")),

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fs;
 
-use tare_record::record::PartUsage;
+use tare_record::record::InstanceUsage;
 
 use super::reading::{thread_ids, ticks_ns};
 use crate::process::{self, field};
@@ -37,7 +37,7 @@ impl ThreadsReading {
     }
 
     /// Usage of the threads that exist in both readings; `None`: there are none, or the kernel does not show it.
-    pub(super) fn since(&self, first: &ThreadsReading) -> Option<PartUsage> {
+    pub(super) fn since(&self, first: &ThreadsReading) -> Option<InstanceUsage> {
         let both: Vec<(&ThreadReading, &ThreadReading)> = self
             .0
             .iter()
@@ -50,7 +50,7 @@ impl ThreadsReading {
             let pairs = both.iter();
             Some(pairs.map(|(l, f)| value(l).saturating_sub(value(f))).sum())
         };
-        Some(PartUsage {
+        Some(InstanceUsage {
             cpu_ns: grown(|thread| thread.ran_ns),
             run_queue_wait_ns: grown(|thread| thread.queued_ns),
             user_ns: grown(|thread| thread.user_ns),
@@ -58,7 +58,7 @@ impl ThreadsReading {
             switches_voluntary: grown(|thread| thread.voluntary),
             switches_involuntary: grown(|thread| thread.involuntary),
             threads: u32::try_from(both.len()).ok(),
-            ..PartUsage::default()
+            ..InstanceUsage::default()
         })
     }
 }
@@ -91,7 +91,7 @@ fn ran_and_queued(schedstat: &str) -> Option<(u64, u64)> {
 }
 
 /// Subtracts the usage of threads from that of their process.
-pub(super) fn subtract(part: &mut PartUsage, threads: &PartUsage) {
+pub(super) fn subtract(part: &mut InstanceUsage, threads: &InstanceUsage) {
     let pairs = [
         (&mut part.cpu_ns, threads.cpu_ns),
         (&mut part.run_queue_wait_ns, threads.run_queue_wait_ns),
@@ -161,10 +161,10 @@ mod tests {
 
     #[test]
     fn what_is_taken_off_a_part_leaves_the_rest_and_what_is_not_known_unknown() {
-        let of = |cpu_ns, threads| PartUsage {
+        let of = |cpu_ns, threads| InstanceUsage {
             cpu_ns,
             threads,
-            ..PartUsage::default()
+            ..InstanceUsage::default()
         };
         let mut part = of(Some(100), Some(5));
         subtract(&mut part, &of(Some(30), Some(4)));

@@ -13,7 +13,7 @@ use super::Login;
 /// An instance with its addresses. The environment fills it in; templates read it.
 ///
 /// Templates also see three shortcuts: `listen` (`address:port` of the first route that listens
-/// here), `listens` (each listening address once) and, in each route, `id`.
+/// here), `listen_addresses` (each listening address once) and, in each route, `id`.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Context {
     /// Name of the instance.
@@ -146,7 +146,7 @@ pub struct MeshService {
     /// Name of its part, by which all its instances are called.
     pub part: String,
     /// Host name, if it is outside of the mesh.
-    pub host_name: Option<String>,
+    pub hostname: Option<String>,
     pub pod: String,
     pub address: IpAddr,
     /// Its sidecar of this mesh, if it has one.
@@ -189,7 +189,7 @@ pub struct MeshGatewayRoute {
     pub security: Security,
     pub service: String,
     /// Host name of the called instance, if it is outside of the mesh.
-    pub host_name: Option<String>,
+    pub hostname: Option<String>,
     /// Where the called instance listens.
     pub service_address: IpAddr,
     pub service_port: u16,
@@ -224,7 +224,7 @@ pub struct Identity {
     /// Certificate and key in one file, for software that needs that.
     pub bundle: PathBuf,
     /// CA certificates that it trusts.
-    pub authority: PathBuf,
+    pub ca: PathBuf,
 }
 
 /// An edge from the point of view of this instance.
@@ -241,10 +241,10 @@ pub struct RouteContext {
     /// End-to-end security of the application itself, inside that of the hops.
     pub edge_security: Security,
     /// Name of the called instance, sent as `Host` and as server name.
-    pub host: String,
+    pub service: String,
     /// Host name by which callers call the part and which they send as server name; only if it has one and it resolves
     /// in their pods.
-    pub name: Option<String>,
+    pub hostname: Option<String>,
     /// Listening address; `None` for the caller itself.
     pub listen: Option<Listen>,
     /// Next hop; `None` for the called part itself.
@@ -270,15 +270,15 @@ pub struct Listen {
     /// Security of incoming connections.
     pub security: Security,
     /// SPIFFE identity required of the caller (mtls).
-    pub peer: Option<String>,
+    pub peer_identity: Option<String>,
     /// The identities of all callers, if there are several.
-    pub peers: Vec<String>,
+    pub peer_identities: Vec<String>,
     /// `outbound` or `inbound`: the connection is redirected by the kernel, and address and port are its original
     /// destination; `None`: it is not redirected.
-    pub captured: Option<TrafficDirection>,
+    pub redirected: Option<TrafficDirection>,
     /// Port to which the kernel redirects it, on any address: that of the direction, or one of this edge's own where
-    /// the target requires it (`redirects: per-edge`); `None`: it is not redirected.
-    pub capture_port: Option<u16>,
+    /// the target requires it (`redirect_ports: per-edge`); `None`: it is not redirected.
+    pub redirect_port: Option<u16>,
 }
 
 /// The next hop of an edge.
@@ -291,7 +291,7 @@ pub struct Upstream {
     /// Security of outgoing connections.
     pub security: Security,
     /// SPIFFE identity required of the next hop (tls, mtls).
-    pub peer: Option<String>,
+    pub peer_identity: Option<String>,
     /// DNS name in the certificate of the next hop (tls, mtls).
     pub peer_host: Option<String>,
 }

@@ -25,11 +25,11 @@ pub(super) struct Templates<'a> {
 /// Additional values for templates.
 #[derive(Serialize)]
 struct Shortcuts {
-    /// `address:port` of the first route that listens here.
+    /// `address:port` of the first route that listen_addresses here.
     #[serde(skip_serializing_if = "Option::is_none")]
     listen: Option<String>,
-    /// Each `address:port` that listens here, once.
-    listens: Vec<String>,
+    /// Each `address:port` that listen_addresses here, once.
+    listen_addresses: Vec<String>,
     /// Parts of `admin`, for software that wants them apart.
     admin_address: String,
     admin_port: u16,
@@ -56,20 +56,20 @@ impl Templates<'_> {
         engine.set_syntax(syntax);
         let root = folder.to_owned();
         engine.set_loader(move |name| load(&root, name));
-        let mut listens: Vec<String> = Vec::new();
+        let mut listen_addresses: Vec<String> = Vec::new();
         for listen in context
             .routes
             .iter()
             .filter_map(|route| route.listen.as_ref())
         {
             let at = std::net::SocketAddr::new(listen.address, listen.port).to_string();
-            if !listens.contains(&at) {
-                listens.push(at);
+            if !listen_addresses.contains(&at) {
+                listen_addresses.push(at);
             }
         }
         let shortcuts = Shortcuts {
-            listen: listens.first().cloned(),
-            listens,
+            listen: listen_addresses.first().cloned(),
+            listen_addresses,
             admin_address: context.admin.ip().to_string(),
             admin_port: context.admin.port(),
             descriptors: rustix::process::getrlimit(rustix::process::Resource::Nofile)

@@ -16,7 +16,7 @@ about: A test
 get: [{path: t}]
 version: {command: ["{{ bin }}"], pattern: '(\d+)'}
 roles: [sidecar]
-speaks: [http1]
+protocols: [http1]
 settings:
   mode: {default: small, about: Mode, pattern: '[a-z]+'}
   extra: {default: false, about: Extra}
@@ -77,16 +77,16 @@ fn context() -> Context {
             from: "client".to_owned(),
             protocol: "http1".to_owned(),
             edge_security: Security::Plaintext,
-            host: "server".to_owned(),
-            name: None,
+            service: "server".to_owned(),
+            hostname: None,
             listen: Some(Listen {
                 address,
                 port: 8080,
                 security: Security::Plaintext,
-                peer: None,
-                peers: Vec::new(),
-                captured: None,
-                capture_port: None,
+                peer_identity: None,
+                peer_identities: Vec::new(),
+                redirected: None,
+                redirect_port: None,
             }),
             upstream: None,
             advertise: None,
@@ -194,7 +194,7 @@ fn what_a_template_sees_begins_no_line_of_its_own() {
     let changes: [Change; 5] = [
         |context| context.name.push('\n'),
         |context| context.pod.push('\r'),
-        |context| context.routes[0].host.push('\u{2028}'),
+        |context| context.routes[0].service.push('\u{2028}'),
         |context| context.routes[0].edge.push('\0'),
         |context| {
             let text = json!(["a", {"b\nc": 1}]);

@@ -8,7 +8,7 @@ fn target(collection: &Path, name: &str, about: &str) {
     let folder = collection.join(name);
     fs::create_dir_all(&folder).unwrap();
     let text = format!(
-        "target: {name}\nabout: {about}\nget: [self]\nversion: {{command: [x], pattern: x}}\nroles: [app]\nspeaks: [http1]\nstart: [x]\nready: {{tcp: x, timeout: 1s}}\n"
+        "target: {name}\nabout: {about}\nget: [self]\nversion: {{command: [x], pattern: x}}\nroles: [app]\nprotocols: [http1]\nstart: [x]\nready: {{tcp: x, timeout: 1s}}\n"
     );
     fs::write(folder.join("target.yaml"), text).unwrap();
 }

@@ -95,7 +95,7 @@ pub fn plan(target: &str, proxies: &[&str]) -> TestBedPlan {
         targets: BTreeMap::new(),
         placement: Placement {
             agent_cpus: Vec::new(),
-            part_cpus: Vec::new(),
+            target_cpus: Vec::new(),
         },
         limits: BTreeMap::new(),
         excluded: Vec::new(),
@@ -147,7 +147,7 @@ impl Rig {
         let folder = self.path("targets").join(name);
         std::fs::create_dir_all(&folder).unwrap();
         let text = format!(
-            "target: {name}\nabout: of the rig\nget: [self]\nversion: {{command: ['{{{{ bin }}}}', --version], pattern: 'rig (\\S+)'}}\nroles: [app, sidecar]\nspeaks: [tcp]\n{more}start: {start}\nready: {ready}\n"
+            "target: {name}\nabout: of the rig\nget: [self]\nversion: {{command: ['{{{{ bin }}}}', --version], pattern: 'rig (\\S+)'}}\nroles: [app, sidecar]\nprotocols: [tcp]\n{more}start: {start}\nready: {ready}\n"
         );
         std::fs::write(folder.join("target.yaml"), text).unwrap();
         std::fs::write(folder.join("note.j2"), "I am {{ name }}").unwrap();

@@ -177,7 +177,7 @@ fn check(name: &str, protocol: &str, link: Security) {
     };
     assert_eq!(shown.unwrap_or(0.0), expected, "{server:?}");
     assert_eq!(
-        grown(&server.0, &server.1, "tls-no-certificate").unwrap_or(0.0),
+        grown(&server.0, &server.1, "tls-no-client-certificate").unwrap_or(0.0),
         handshakes - expected
     );
 }

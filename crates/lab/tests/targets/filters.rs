@@ -101,7 +101,7 @@ fn through_policy(protocol: &str, peer: Option<&str>, last: u8) -> Vec<u16> {
     let proxy = sidecar(&app, protocol, last, |context| {
         context.settings.insert("rbac".to_owned(), json!(true));
         let listen = context.routes[0].listen.as_mut().unwrap();
-        listen.peer = peer.map(str::to_owned);
+        listen.peer_identity = peer.map(str::to_owned);
     });
     send(proxy.entry, 1)
 }

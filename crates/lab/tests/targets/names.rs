@@ -102,7 +102,7 @@ fn routes_by_name(target: &str, role: InstanceRole, last: u8) {
     let mut proxy = start_with(target, &software, "tcp", &stand, &authority, |context| {
         context.role = role;
         context.routes[0].edge_security = Security::Tls;
-        context.routes[0].name = Some(NAME.to_owned());
+        context.routes[0].hostname = Some(NAME.to_owned());
     });
     let said = |proxy: &Proxy| text(&proxy.output);
     assert_eq!(ask(proxy.entry, NAME), ANSWER, "{}", said(&proxy));
@@ -113,8 +113,8 @@ fn routes_by_name(target: &str, role: InstanceRole, last: u8) {
     // TLS was not ended on the way: the called part saw the client's own first words.
     let seen = thread.join().unwrap();
     assert_eq!(seen[0], 22, "no TLS handshake: {seen:?}");
-    let readings = read_until(&mut proxy, "unknown-names", 1.0);
-    assert_eq!(value(&readings, "unknown-names"), 1.0, "{readings:?}");
+    let readings = read_until(&mut proxy, "unmatched-sni", 1.0);
+    assert_eq!(value(&readings, "unmatched-sni"), 1.0, "{readings:?}");
     // The last may end between a look at the log and one at what is open: then it is in neither.
     let least = 2.0 * seen.len() as f64;
     let readings = read_while(&mut proxy, |readings| {
@@ -154,7 +154,7 @@ fn nginx_tells_what_connections_carried_that_are_still_open() {
     let mut proxy = start_with(target, &software, "tcp", &stand, &authority, |context| {
         context.role = InstanceRole::Sni;
         context.routes[0].edge_security = Security::Tls;
-        context.routes[0].name = Some(NAME.to_owned());
+        context.routes[0].hostname = Some(NAME.to_owned());
     });
     let words = hello(NAME);
     let mut near = TcpStream::connect(proxy.entry).unwrap();
@@ -181,5 +181,5 @@ fn nginx_tells_what_connections_carried_that_are_still_open() {
     }
     let readings = read_until(&mut proxy, "connections", 1.0);
     assert_eq!(value(&readings, "connections"), 1.0, "{readings:?}");
-    assert_eq!(value(&readings, "unknown-names"), 0.0, "{readings:?}");
+    assert_eq!(value(&readings, "unmatched-sni"), 0.0, "{readings:?}");
 }

@@ -9,9 +9,9 @@ use serde_json::Value;
 use tare_experiment::target::{InstanceMode, RedirectPorts, SettingDef, TargetDef};
 use tare_lab::fetch::{Fetcher, Software};
 use tare_lab::render::{
-    Advertise, CaFiles, Context, Identity, Listen, Login, MeshCaller, MeshContext, MeshGatewayRoute,
-    MeshInstance, MeshPort, MeshProxy, MeshService, Peer, RedirectExclusions, Rendered, RouteContext,
-    Upstream, edge_id,
+    Advertise, CaFiles, Context, Identity, Listen, Login, MeshCaller, MeshContext,
+    MeshGatewayRoute, MeshInstance, MeshPort, MeshProxy, MeshService, Peer, RedirectExclusions,
+    Rendered, RouteContext, Upstream, edge_id,
 };
 use tare_lab::targets::{Target, Targets, builtin_folder};
 use tare_net::redirect::{INBOUND_PORT, OUTBOUND_PORT, TrafficDirection};
@@ -88,7 +88,7 @@ pub fn cases(target: &Target) -> Vec<Case> {
         interception: Interception::Explicit,
     };
     let mut cases = Vec::new();
-    let Some(first) = def.speaks.first() else {
+    let Some(first) = def.protocols.first() else {
         // A program of a control plane carries no traffic.
         let usual = case(def.roles[0], "tcp", Security::Plaintext);
         let settings = Some(("otherwise", otherwise(def)));
@@ -102,11 +102,11 @@ pub fn cases(target: &Target) -> Vec<Case> {
         match role {
             InstanceRole::Sni => cases.push(case(role, "tcp", Security::Plaintext)),
             InstanceRole::Sidecar => {
-                for protocol in &def.speaks {
+                for protocol in &def.protocols {
                     cases.push(case(role, protocol, last_link));
                 }
                 for &link in &def.security {
-                    let protocol = def.speaks.iter().find(|name| *name == "http1");
+                    let protocol = def.protocols.iter().find(|name| *name == "http1");
                     cases.push(case(role, protocol.unwrap_or(first), link));
                 }
                 for protocol in ["tcp", "http1"] {
@@ -130,7 +130,7 @@ pub fn cases(target: &Target) -> Vec<Case> {
                 });
             }
             _ => {
-                let protocol = def.speaks.iter().find(|name| *name == "http1");
+                let protocol = def.protocols.iter().find(|name| *name == "http1");
                 cases.push(case(role, protocol.unwrap_or(first), def.security[0]));
             }
         }
@@ -151,21 +151,21 @@ pub fn fixed(target: &Target, case: &Case) -> Context {
         from: from.to_owned(),
         protocol: case.protocol.clone(),
         edge_security: if app { case.link } else { Security::Plaintext },
-        host: to.to_owned(),
-        name: None,
+        service: to.to_owned(),
+        hostname: None,
         listen: Some(Listen {
             address,
             port,
             security: if app { Security::Plaintext } else { case.link },
-            peer: (!app && case.link == Security::Mtls)
+            peer_identity: (!app && case.link == Security::Mtls)
                 .then(|| format!("spiffe://tare/ns/run/sa/{from}-sidecar")),
-            peers: Vec::new(),
-            captured: match (case.interception, port) {
+            peer_identities: Vec::new(),
+            redirected: match (case.interception, port) {
                 (Interception::Explicit, _) => None,
                 (Interception::Redirect, 8080) => Some(TrafficDirection::Outbound),
                 (Interception::Redirect, _) => Some(TrafficDirection::Inbound),
             },
-            capture_port: match (case.interception, target.def.redirects) {
+            redirect_port: match (case.interception, target.def.redirect_ports) {
                 (Interception::Explicit, _) => None,
                 (Interception::Redirect, RedirectPorts::PerEdge) => Some(port + 20000),
                 (Interception::Redirect, RedirectPorts::PerDirection) if port == 8080 => {
@@ -178,7 +178,7 @@ pub fn fixed(target: &Target, case: &Case) -> Context {
             address: next,
             port,
             security: case.link,
-            peer: (case.link != Security::Plaintext)
+            peer_identity: (case.link != Security::Plaintext)
                 .then(|| format!("spiffe://tare/ns/run/sa/{to}-sidecar")),
             peer_host: (case.link != Security::Plaintext).then(|| format!("{to}-sidecar")),
         }),
@@ -264,7 +264,7 @@ pub fn fixed(target: &Target, case: &Case) -> Context {
             certificate: keys.join("certificate.pem"),
             key: keys.join("key.pem"),
             bundle: keys.join("bundle.pem"),
-            authority: keys.join("authority.pem"),
+            ca: keys.join("ca.pem"),
         }),
         routes,
     }
@@ -301,14 +301,14 @@ fn mesh(target: &Target, address: IpAddr, case: &Case) -> MeshContext {
     let service = |name: &str, last: u8, sidecar: Option<&str>, ports: Vec<MeshPort>| MeshService {
         name: name.to_owned(),
         part: name.to_owned(),
-        host_name: sidecar.is_none().then(|| format!("{name}.example")),
+        hostname: sidecar.is_none().then(|| format!("{name}.example")),
         pod: name.to_owned(),
         address: at(last),
         sidecar: sidecar.map(str::to_owned),
         ports,
     };
     let security = match case.link {
-        Security::Plaintext if target.def.speaks.is_empty() => Security::Mtls,
+        Security::Plaintext if target.def.protocols.is_empty() => Security::Mtls,
         other => other,
     };
     MeshContext {
@@ -324,14 +324,22 @@ fn mesh(target: &Target, address: IpAddr, case: &Case) -> MeshContext {
             proxy("gateway", InstanceRole::Gateway, "gateway", at(6)),
         ],
         services: vec![
-            service("server", 4, Some("server-sidecar"), vec![
-                port(8080, "http1", "client->server", security),
-                port(8082, "grpc", "web->server", Security::Plaintext),
-                port(8083, "tcp", "client->server", security),
-            ]),
-            service("database", 5, None, vec![
-                port(8081, "tcp", "web->database", Security::Plaintext),
-            ]),
+            service(
+                "server",
+                4,
+                Some("server-sidecar"),
+                vec![
+                    port(8080, "http1", "client->server", security),
+                    port(8082, "grpc", "web->server", Security::Plaintext),
+                    port(8083, "tcp", "client->server", security),
+                ],
+            ),
+            service(
+                "database",
+                5,
+                None,
+                vec![port(8081, "tcp", "web->database", Security::Plaintext)],
+            ),
         ],
         gateway_routes: vec![MeshGatewayRoute {
             edge: "web->database".to_owned(),
@@ -342,7 +350,7 @@ fn mesh(target: &Target, address: IpAddr, case: &Case) -> MeshContext {
             port: 20_000,
             security,
             service: "database".to_owned(),
-            host_name: Some("database.example".to_owned()),
+            hostname: Some("database.example".to_owned()),
             service_address: at(5),
             service_port: 8081,
             next_address: at(6),
@@ -363,14 +371,14 @@ pub fn asked_route(by: &str, name: &str, to: SocketAddr) -> RouteContext {
         from: by.to_owned(),
         protocol: "http1".to_owned(),
         edge_security: Security::Plaintext,
-        host: format!("{by}-{name}"),
-        name: None,
+        service: format!("{by}-{name}"),
+        hostname: None,
         listen: None,
         upstream: Some(Upstream {
             address: to.ip(),
             port: to.port(),
             security: Security::Plaintext,
-            peer: None,
+            peer_identity: None,
             peer_host: None,
         }),
         advertise: None,

@@ -261,7 +261,7 @@ impl Aggregator {
             records: pending.records.map(|records| RecordSample {
                 count: records.total,
                 bytes: records.bytes_total,
-                backlog: pending.backlog,
+                consumer_lag: pending.backlog,
                 end_to_end_p50_ns: histograms.end_to_end.quantile_ns(0.5),
                 end_to_end_p99_ns: histograms.end_to_end.quantile_ns(0.99),
                 end_to_end_max_ns: histograms.end_to_end.max_ns(),

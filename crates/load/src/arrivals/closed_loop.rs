@@ -121,10 +121,10 @@ impl Ready {
 
     /// `count` clients pause from now on.
     #[inline]
-    fn pause(&mut self, now_ns: u64, think_ns: u64, count: u32) {
+    fn pause(&mut self, now_ns: u64, think_time_ns: u64, count: u32) {
         match self {
             Ready::Alike(at_ns) => {
-                let ready_ns = now_ns.saturating_add(think_ns);
+                let ready_ns = now_ns.saturating_add(think_time_ns);
                 // Ends arrive in order except for the last microsecond: this keeps the queue sorted.
                 match at_ns.back_mut() {
                     Some((last_ns, of)) if *last_ns >= ready_ns => *of += count,
@@ -142,7 +142,7 @@ impl Ready {
                         ThinkDistribution::Uniform => 2.0 * random.unit(),
                         ThinkDistribution::Exponential => random.exponential(),
                     };
-                    let pause_ns = (think_ns as f64 * share).round() as u64;
+                    let pause_ns = (think_time_ns as f64 * share).round() as u64;
                     at_ns.push(Reverse(now_ns.saturating_add(pause_ns)));
                 }
             }
@@ -153,7 +153,7 @@ impl Ready {
 /// Clients of one worker in a closed loop.
 #[derive(Debug)]
 pub struct ClosedLoop {
-    think_ns: u64,
+    think_time_ns: u64,
     ready: Ready,
     clients: usize,
     warmup_ns: u64,
@@ -167,7 +167,7 @@ impl ClosedLoop {
     #[must_use]
     pub fn new(
         clients: usize,
-        think_ns: u64,
+        think_time_ns: u64,
         warmup_ns: u64,
         stop: Stop,
         shared: &Arc<SharedCount>,
@@ -182,7 +182,7 @@ impl ClosedLoop {
             Stop::Interrupted => Limit::At(NEVER),
         };
         Self {
-            think_ns,
+            think_time_ns,
             ready: Ready::Alike(VecDeque::with_capacity(clients)),
             clients,
             warmup_ns,
@@ -202,9 +202,9 @@ impl ClosedLoop {
     pub(super) fn begin(&mut self, start_ns: u64) {
         self.start_ns = start_ns;
         let clients = self.clients.max(1) as u64;
-        let spread_ns = match self.think_ns {
+        let spread_ns = match self.think_time_ns {
             0 => (clients * STAGGER_GAP_NS).min(STAGGER_NS_MAX),
-            think_ns => think_ns,
+            think_time_ns => think_time_ns,
         };
         self.ready
             .begin((0..self.clients as u64).map(|client| start_ns + spread_ns * client / clients));
@@ -253,7 +253,7 @@ impl ClosedLoop {
 
     #[inline]
     pub(super) fn ended(&mut self, at_ns: u64, count: u32) {
-        self.ready.pause(at_ns, self.think_ns, count);
+        self.ready.pause(at_ns, self.think_time_ns, count);
     }
 
     pub(super) fn end_window_at(&mut self, end_ns: u64) {

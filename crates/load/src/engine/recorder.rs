@@ -317,7 +317,7 @@ impl ExchangeRecorder {
     pub fn record_age(&mut self, aged: &RecordAge) {
         let Ok(age_ns) = u64::try_from(aged.age_ns) else {
             let counts = self.counts.records.get_or_insert_default();
-            counts.negative_ages += 1;
+            counts.negative_end_to_end += 1;
             return;
         };
         let window = self.window_start_ns..self.arrivals.window_end_ns();

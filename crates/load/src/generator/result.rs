@@ -111,17 +111,17 @@ pub(crate) fn assemble(
 fn flow(client: &ClientSpec, result: &LoadResult) -> Option<RecordFlow> {
     if let Some(records) = result.records {
         return Some(RecordFlow {
-            direction: RecordDirection::Read,
+            direction: RecordDirection::Consumed,
             count: records.in_window,
             bytes: Some(records.bytes_in_window),
-            negative_ages: Some(records.negative_ages),
+            negative_end_to_end: Some(records.negative_end_to_end),
         });
     }
     client.writes_records().then(|| RecordFlow {
-        direction: RecordDirection::Written,
+        direction: RecordDirection::Produced,
         count: result.completed_in_window.ok,
         bytes: written_bytes(result),
-        negative_ages: None,
+        negative_end_to_end: None,
     })
 }
 

@@ -96,7 +96,7 @@ impl Setup {
         let LoadSpec {
             warmup_ns, stop, ..
         } = self.load;
-        let (clients, think_ns, spread) = match (&self.schedule, &self.load.pacing) {
+        let (clients, think_time_ns, spread) = match (&self.schedule, &self.load.pacing) {
             (Some(schedule), _) => {
                 let open_loop =
                     OpenLoop::new(schedule.clone(), warmup_ns, stop, worker, self.workers);
@@ -106,16 +106,16 @@ impl Setup {
                 None,
                 &Pacing::Closed {
                     clients,
-                    think_ns,
+                    think_time_ns,
                     think_distribution,
                 },
             ) => {
                 let clients = share(clients, self.workers, worker) as usize;
-                (clients, think_ns, think_distribution)
+                (clients, think_time_ns, think_distribution)
             }
             (None, _) => (capacity, 0, ThinkDistribution::None),
         };
-        let closed_loop = ClosedLoop::new(clients, think_ns, warmup_ns, stop, &self.shared);
+        let closed_loop = ClosedLoop::new(clients, think_time_ns, warmup_ns, stop, &self.shared);
         Arrivals::ClosedLoop(match spread {
             ThinkDistribution::None => closed_loop,
             ThinkDistribution::Uniform | ThinkDistribution::Exponential => {

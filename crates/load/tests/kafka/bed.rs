@@ -21,9 +21,9 @@ use tare_record::FORMAT_VERSION;
 use tare_record::agent::{Acknowledged, Sample};
 use tare_record::load::{
     AddressPolicy, Body, ClientOptions, ClientSpec, ConnectionRules, Cores, Endpoint, Expect,
-    ExpectBody, ExpectStatus, FetchDepth, FetchFrom, FetchShare, FetchSpec, FetchUntil, LoadPlan,
-    LoadSpec, LoginSpec, Mix, Pacing, ProduceSpec, RequestSpec, Resumption, Sched, SerialSpec,
-    Spin, Stop, TlsSpec, TlsVersion, Transport, Trust,
+    ExpectBody, ExpectStatus, FetchAssignment, FetchDecode, FetchFrom, FetchSpec, FetchUntil,
+    LoadPlan, LoadSpec, LoginSpec, Mix, Pacing, ProduceSpec, RequestSpec, Resumption, Sched,
+    SerialSpec, Spin, Stop, TlsSpec, TlsVersion, Transport, Trust,
 };
 use tare_test_cluster::Cluster;
 
@@ -163,7 +163,7 @@ impl Stand {
     pub fn create(&mut self, topic: NewTopic) {
         let outcomes = self.admin.create_topics(&[topic], Mode::Apply).unwrap();
         assert!(
-            outcomes.iter().all(|one| one.refusal.is_none()),
+            outcomes.iter().all(|one| one.error.is_none()),
             "{outcomes:?}"
         );
     }
@@ -300,14 +300,14 @@ pub fn consumer(at: &[SocketAddr], topic: &str) -> LoadPlan {
         topics: vec![topic.to_owned()],
         client_id: "tare".into(),
         in_flight_max: 8,
-        share: FetchShare::Assigned,
+        assignment: FetchAssignment::Static,
         from: FetchFrom::Start,
         min_bytes: 1,
         max_wait_ms: 200,
         max_bytes: 50 << 20,
         partition_max_bytes: 1 << 20,
         check_crc: true,
-        depth: FetchDepth::Batches,
+        decode: FetchDecode::Batches,
         until: FetchUntil {
             records: None,
             backlog: true,
@@ -346,7 +346,7 @@ pub fn fetch(plan: &mut LoadPlan) -> Changed<'_, FetchSpec> {
 /// A member of a group, which ends when it has read what was there.
 pub fn member(at: &[SocketAddr], topic: &str, group: &str) -> LoadPlan {
     let mut plan = consumer(at, topic);
-    fetch(&mut plan).share = FetchShare::Group {
+    fetch(&mut plan).assignment = FetchAssignment::Group {
         group: group.into(),
         assignors: vec!["range".into(), "sticky".into()],
         commit_every_ms: Some(1000),
@@ -464,7 +464,7 @@ impl Running {
 }
 
 pub fn tls(cluster: &Cluster) -> Transport {
-    let authority = cluster.client().authority.display().to_string();
+    let authority = cluster.client().ca.display().to_string();
     trusting(Trust::File { path: authority })
 }
 

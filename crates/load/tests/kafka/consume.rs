@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use tare_record::load::{Codec, FetchDepth, FetchFrom, FetchUntil, Keys, Pacing, Stop};
+use tare_record::load::{Codec, FetchDecode, FetchFrom, FetchUntil, Keys, Pacing, Stop};
 use tare_test_cluster::Cluster;
 
 use crate::bed::{
@@ -25,23 +25,23 @@ fn a_backlog_is_read_once_in_whatever_way_it_is_looked_at() {
         let outcome = run(&plan).unwrap();
         assert_eq!(outcome.result.ok, 30_000);
     }
-    for (depth, workers) in [
-        (FetchDepth::Batches, 1),
-        (FetchDepth::Batches, 2),
-        (FetchDepth::Records, 1),
+    for (decode, workers) in [
+        (FetchDecode::Batches, 1),
+        (FetchDecode::Batches, 2),
+        (FetchDecode::Records, 1),
     ] {
         let mut plan = consumer(&plain, "backlog");
         by_workers(&mut plan, workers);
-        fetch(&mut plan).depth = depth;
+        fetch(&mut plan).decode = decode;
         let (samples, outcome) = Running::start(plan).samples();
-        let words = format!("{depth:?} by {workers}: {:?}", outcome.result.outcomes);
+        let words = format!("{decode:?} by {workers}: {:?}", outcome.result.outcomes);
         assert_eq!(records(&outcome), 60_000, "{words}");
         assert_eq!(count(&outcome, "records"), 60_000, "{words}");
         assert_eq!(count(&outcome, "corrupt-batches"), 0, "{words}");
         assert_eq!(outcome.result.errors, 0, "{words}");
         let last = samples.last().and_then(|sample| sample.records).unwrap();
-        assert_eq!(last.backlog, Some(0), "{words}");
-        if depth == FetchDepth::Records {
+        assert_eq!(last.consumer_lag, Some(0), "{words}");
+        if decode == FetchDecode::Records {
             let bytes = outcome.result.records.unwrap().bytes_total;
             assert_eq!(bytes, 60_000 * (VALUE_BYTES + 5), "keys and values");
         }
@@ -166,7 +166,7 @@ fn what_is_left_to_read_is_told_over_time() {
     assert_eq!(records(&outcome), 6000);
     let lag: Vec<u64> = samples
         .iter()
-        .filter_map(|sample| sample.records?.backlog)
+        .filter_map(|sample| sample.records?.consumer_lag)
         .collect();
     assert!(lag.len() >= 3 && lag.is_sorted_by(|a, b| a >= b), "{lag:?}");
     assert!(lag.iter().any(|left| (1..6000).contains(left)), "{lag:?}");

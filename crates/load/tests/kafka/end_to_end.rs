@@ -1,7 +1,7 @@
 //! Records timed from their intended sending to their arrival: none is left out, and the linger is in it.
 
 use tare_load::LoadOutcome;
-use tare_record::load::{FetchDepth, FetchFrom, FetchUntil, Pacing};
+use tare_record::load::{FetchDecode, FetchFrom, FetchUntil, Pacing};
 
 use crate::bed::{
     Running, S, Stand, bed, consumer, count, fetch, produce, producer, records, run, written,
@@ -18,7 +18,7 @@ fn timed(topic: &str, rate_per_s: f64, total: u64, linger_ns: u64) -> LoadOutcom
     let mut reading = consumer(&plain, topic);
     let mut spec = fetch(&mut reading);
     spec.from = FetchFrom::End;
-    spec.depth = FetchDepth::Stamps { run: RUN };
+    spec.decode = FetchDecode::Timestamps { run: RUN };
     spec.until = FetchUntil {
         records: Some(total),
         backlog: false,
@@ -29,7 +29,7 @@ fn timed(topic: &str, rate_per_s: f64, total: u64, linger_ns: u64) -> LoadOutcom
     // Of another run: read, and not counted.
     written(&plain, topic, 300);
     let mut writing = producer(&plain, topic, Pacing::Constant { rate_per_s }, total);
-    produce(&mut writing).stamps_of_run = Some(RUN);
+    produce(&mut writing).timestamp_run = Some(RUN);
     produce(&mut writing).linger_ns = linger_ns;
     assert_eq!(run(&writing).unwrap().result.ok, total);
     let outcome = reading.outcome().unwrap();

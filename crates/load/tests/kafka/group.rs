@@ -1,6 +1,6 @@
 //! Groups of consumers on real brokers: members share the partitions, come and go, and each record is read once.
 
-use tare_record::load::{FetchShare, FetchUntil, LoadPlan, Pacing};
+use tare_record::load::{FetchAssignment, FetchUntil, LoadPlan, Pacing};
 
 use crate::bed::{
     Running, Stand, bed, by_workers, count, fetch, member, producer, records, refusal, run, written,
@@ -36,7 +36,7 @@ fn members_of_one_load_share_the_partitions() {
         let mut plan = member(&plain, "shared", &format!("by-{assignor}"));
         by_workers(&mut plan, workers);
         let mut fetching = fetch(&mut plan);
-        let FetchShare::Group { assignors, .. } = &mut fetching.share else {
+        let FetchAssignment::Group { assignors, .. } = &mut fetching.assignment else {
             panic!("no group");
         };
         *assignors = vec![assignor.to_owned()];
@@ -86,7 +86,7 @@ fn who_comes_and_goes_while_records_come_makes_no_record_be_read_twice() {
         read >= of_first
             && sample
                 .records
-                .is_some_and(|records| records.count == 0 && records.backlog == Some(0))
+                .is_some_and(|records| records.count == 0 && records.consumer_lag == Some(0))
     });
     let first = first.end();
     assert_eq!(records(&first) + records(&second), 12_000);
@@ -104,11 +104,11 @@ fn what_the_coordinator_will_not_have_is_told_with_the_next_step() {
     let plain = cluster.at("plain");
     Stand::new(&plain).topic("refused", &[]);
     let share = |plan: &mut LoadPlan, way: &str, session_ms| {
-        let FetchShare::Group {
+        let FetchAssignment::Group {
             assignors,
             session_timeout_ms,
             ..
-        } = &mut fetch(plan).share
+        } = &mut fetch(plan).assignment
         else {
             panic!("no group");
         };

@@ -15,7 +15,7 @@ use tare_kafka::records::{BatchDecompressor, Batches};
 use tare_kafka_admin::admin::OffsetSpec;
 use tare_lab::fetch::Fetcher;
 use tare_lab::targets::Target;
-use tare_record::load::{Codec, FetchDepth, Keys, Pacing, Payloads};
+use tare_record::load::{Codec, FetchDecode, Keys, Pacing, Payloads};
 
 use crate::bed::{
     PARTITIONS, Stand, bed, consumer, count, fetch, produce, producer, records, run, unix_ms,
@@ -249,14 +249,14 @@ fn what_kafkas_console_producer_writes_tare_reads() {
             bytes += (key(number).len() + value(name, number).len()) as u64;
         }
         // And so does a load: by the heads of batches, and record by record.
-        for depth in [FetchDepth::Batches, FetchDepth::Records] {
+        for decode in [FetchDecode::Batches, FetchDecode::Records] {
             let mut plan = consumer(&plain, &topic);
-            fetch(&mut plan).depth = depth;
+            fetch(&mut plan).decode = decode;
             let outcome = run(&plan).unwrap();
             assert_eq!(records(&outcome), RECORDS as u64, "{name}");
             assert_eq!(count(&outcome, "corrupt-batches"), 0, "{name}");
             assert_eq!(count(&outcome, "invalid-batches"), 0, "{name}");
-            if depth == FetchDepth::Records {
+            if decode == FetchDecode::Records {
                 assert_eq!(outcome.result.records.unwrap().bytes_total, bytes, "{name}");
             }
         }

@@ -98,10 +98,10 @@ pub struct RecordCounts {
     pub bytes_total: u64,
     /// Last arrival within the window, since its start.
     pub last_arrival_ns: u64,
-    /// Records with a negative age: the timestamp is later than the arrival, so the clocks differ or one was set. They are in no
+    /// Records with a negative end-to-end latency: the timestamp is later than the arrival, so the clocks differ or one was set. They are in no
     /// histogram.
     #[serde(default)]
-    pub negative_ages: u64,
+    pub negative_end_to_end: u64,
 }
 
 impl AddAssign for RecordCounts {
@@ -111,7 +111,7 @@ impl AddAssign for RecordCounts {
         self.bytes_in_window += other.bytes_in_window;
         self.bytes_total += other.bytes_total;
         self.last_arrival_ns = self.last_arrival_ns.max(other.last_arrival_ns);
-        self.negative_ages += other.negative_ages;
+        self.negative_end_to_end += other.negative_end_to_end;
     }
 }
 

@@ -16,7 +16,7 @@ pub struct FetchSpec {
     /// Greatest number of concurrent fetches per worker. There is one per broker that leads partitions of the worker.
     pub in_flight_max: u16,
     /// Partition assignment.
-    pub share: FetchShare,
+    pub assignment: FetchAssignment,
     /// Start offset.
     pub from: FetchFrom,
     /// Bytes for which a broker waits before it responds (`fetch.min.bytes`) …
@@ -30,7 +30,7 @@ pub struct FetchSpec {
     /// Whether checksums (CRC) of batches are verified.
     pub check_crc: bool,
     /// How far received batches are decoded.
-    pub depth: FetchDepth,
+    pub decode: FetchDecode,
     /// What ends the load before its stop condition.
     pub until: FetchUntil,
     /// What follows the last record of a partition.
@@ -43,10 +43,10 @@ pub struct FetchSpec {
 
 /// Partition assignment: static, or by a consumer group.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(tag = "share", rename_all = "kebab-case", deny_unknown_fields)]
-pub enum FetchShare {
+#[serde(tag = "assignment", rename_all = "kebab-case", deny_unknown_fields)]
+pub enum FetchAssignment {
     /// Static: partitions are distributed over the workers.
-    Assigned,
+    Static,
     /// By a consumer group, of which each worker is a member.
     Group {
         /// Group ID.
@@ -77,14 +77,14 @@ pub enum FetchFrom {
 
 /// How far received batches are decoded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(tag = "depth", rename_all = "kebab-case", deny_unknown_fields)]
-pub enum FetchDepth {
+#[serde(tag = "decode", rename_all = "kebab-case", deny_unknown_fields)]
+pub enum FetchDecode {
     /// Batch headers only: records are counted by header.
     Batches,
     /// Each record, decompressed: bytes of keys and values are counted.
     Records,
     /// Each record, for the timestamp in it, from which end-to-end latency is computed.
-    Stamps {
+    Timestamps {
         /// Number of the run whose records count.
         run: u64,
     },
@@ -108,7 +108,7 @@ pub enum FetchEnd {
     #[default]
     Wait,
     /// Read the partition again from where it was begun: a stored backlog lasts as long as the load.
-    Again,
+    Repeat,
 }
 
 /// Concurrent fetches per worker: more than most clusters have brokers. What is too many is not used.
@@ -121,14 +121,14 @@ impl Default for FetchSpec {
             topics: Vec::new(),
             client_id: "tare".into(),
             in_flight_max: AT_ONCE,
-            share: FetchShare::Assigned,
+            assignment: FetchAssignment::Static,
             from: FetchFrom::Start,
             min_bytes: 1,
             max_wait_ms: 500,
             max_bytes: 50 << 20,
             partition_max_bytes: 1 << 20,
             check_crc: true,
-            depth: FetchDepth::Batches,
+            decode: FetchDecode::Batches,
             until: FetchUntil::default(),
             at_end: FetchEnd::Wait,
             sasl: None,

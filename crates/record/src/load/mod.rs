@@ -18,7 +18,7 @@ pub mod template;
 mod transport;
 
 pub use client::{ClientOptions, ClientSpec, ConnectionRules};
-pub use fetch::{FetchDepth, FetchEnd, FetchFrom, FetchShare, FetchSpec, FetchUntil};
+pub use fetch::{FetchAssignment, FetchDecode, FetchEnd, FetchFrom, FetchSpec, FetchUntil};
 pub use grpc::{CallKind, CallSpec, Deadline, MessagePace};
 pub use pacing::{AtEnd, Interarrival, Pacing, RateStep, Shard, ThinkDistribution};
 pub use produce::{Acks, Codec, Keys, LoginSpec, Partitioner, Payloads, ProduceSpec, SerialSpec};

@@ -59,7 +59,7 @@ pub enum Pacing {
         /// Clients, each with at most one exchange in flight.
         clients: u32,
         /// Mean thinking time of a client between a response and its next request.
-        think_ns: u64,
+        think_time_ns: u64,
         /// Distribution of thinking times.
         #[serde(default)]
         think_distribution: ThinkDistribution,

@@ -35,7 +35,7 @@ pub struct ProduceSpec {
     /// Payloads of the records, in turn.
     pub payloads: Payloads,
     /// Number of the run in the records' timestamps, for end-to-end latency; `None`: records have no timestamps.
-    pub stamps_of_run: Option<u64>,
+    pub timestamp_run: Option<u64>,
     /// Numbering of records, so that acknowledged ones can be verified by reading them back; `None`: not numbered.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub serials: Option<SerialSpec>,
@@ -158,7 +158,7 @@ impl Default for ProduceSpec {
             partitioner: Partitioner::Sticky,
             keys: Keys::None,
             payloads: Payloads::Body,
-            stamps_of_run: None,
+            timestamp_run: None,
             serials: None,
             sasl: None,
         }

@@ -101,7 +101,7 @@ fn wrong(text: &str, what: &str) -> TemplateError {
 }
 
 fn no_name(text: &str) -> TemplateError {
-    wrong(text, "is no name: use letters, digits, - and _")
+    wrong(text, "is not a name: use letters, digits, - and _")
 }
 
 /// Parses a template.
@@ -199,7 +199,7 @@ fn with(words: &str) -> Result<ValueSource, TemplateError> {
             .ok_or_else(|| {
                 wrong(
                     digits,
-                    "is no number of digits: write hex:16 (at most 4096)",
+                    "is not a number of digits: write hex:16 (at most 4096)",
                 )
             }),
         Some(("choice", items)) => Ok(ValueSource::Choice(list(items)?)),
@@ -229,7 +229,7 @@ fn with(words: &str) -> Result<ValueSource, TemplateError> {
 
 /// `1..1000`, or `0001..1000` for at least four digits.
 fn int(range: &str) -> Result<ValueSource, TemplateError> {
-    let wrong = || wrong(range, "is no range: write int:1..1000");
+    let wrong = || wrong(range, "is not a range: write int:1..1000");
     let (least_text, most_text) = range.split_once("..").ok_or_else(wrong)?;
     let (least_text, most_text) = (least_text.trim(), most_text.trim());
     let least: i64 = least_text.parse().map_err(|_| wrong())?;
@@ -253,7 +253,7 @@ fn int(range: &str) -> Result<ValueSource, TemplateError> {
 fn date(day: &str) -> Result<ValueSource, TemplateError> {
     let (days, format) = day.split_once(':').unwrap_or((day, "%Y-%m-%d"));
     let no_day = || {
-        let form = "is no day: write date, date:+3, date:+0..5 or date:+0..5:%Y-%m-%d";
+        let form = "is not a day: write date, date:+3, date:+0..5 or date:+0..5:%Y-%m-%d";
         wrong(day, form)
     };
     let (from, to) = days.split_once("..").unwrap_or((days, days));
@@ -273,7 +273,7 @@ fn date(day: &str) -> Result<ValueSource, TemplateError> {
                 .next()
                 .is_some_and(|next| "YmdbaHMS%".contains(next))
         {
-            let letters = "is no part of a date: use %Y, %m, %d, %b, %a, %H, %M, %S and %%";
+            let letters = "is not a part of a date: use %Y, %m, %d, %b, %a, %H, %M, %S and %%";
             return Err(wrong(format, letters));
         }
     }

@@ -76,7 +76,7 @@ fn loop_kind(plan: &Plan, (arm, level): &CellName) -> LoopKind {
 fn what(records: &[&TrialRecord]) -> &'static str {
     let written = |role: &LoadResult| {
         let flow = role.flow.as_ref();
-        flow.is_some_and(|flow| flow.direction == RecordDirection::Written)
+        flow.is_some_and(|flow| flow.direction == RecordDirection::Produced)
     };
     let mut roles = roles(records).peekable();
     match roles.peek().is_some() && roles.all(written) {
@@ -327,7 +327,7 @@ pub fn table(source: &TableInputs<'_>) -> Vec<Table> {
                     false => text(&one.against_level),
                 }),
                 words("failed", |one| share_cell(&one.failed)),
-                words("there", |one| share_cell(&one.against_failed)),
+                words("failed in baseline", |one| share_cell(&one.against_failed)),
                 figure("difference", |one| text(&one.difference_text)),
                 words("no verdict on", |one| {
                     let metrics = one.no_verdict.iter().map(|metric| metric.label());

@@ -15,7 +15,7 @@ pub fn level(source: &TableInputs<'_>) -> Vec<Table> {
     }
     let what = exchanges(source.view);
     let cpu = format!("CPU-seconds per 1000 {what}");
-    let all = "all: what is under test";
+    let all = "under test: without agents and Tare";
     let levels = source.view.levels.iter();
     let measured = levels.filter(|level| level.cells.iter().any(|cell| !cell.parts.is_empty()));
     measured
@@ -71,7 +71,7 @@ fn wide(
         TableColumn::figure(*instance).omit(u8::from(*instance == "conductor"))
     });
     let mut table = costs(level, layout, title)
-        .columns([TableColumn::name("arm"), TableColumn::figure("all")])
+        .columns([TableColumn::name("arm"), TableColumn::figure("under test")])
         .columns(columns);
     for cell in &level.cells {
         let total = [Metric::Cpu, Metric::Memory].map(|metric| figure_text(cell, metric).into());
@@ -121,7 +121,7 @@ fn instances<'a>(
 
 /// Levels compared: cores and peak memory of each part.
 pub fn used(source: &TableInputs<'_>) -> Vec<Table> {
-    let title = "what each part used: CPU and peak memory";
+    let title = "CPU and peak memory by part";
     let table = Table::new("used-by-parts", "CPU and memory per part", title);
     of_parts(source, table, |part| {
         let memory = part.rss_peak_bytes;
@@ -134,7 +134,7 @@ pub fn used(source: &TableInputs<'_>) -> Vec<Table> {
 
 /// Levels compared: disk writes and network packets of each part.
 pub fn moved(source: &TableInputs<'_>) -> Vec<Table> {
-    let title = "what each part moved: bytes written to disk, packets in and out";
+    let title = "disk and network I/O by part: bytes written, packets in and out";
     let table = Table::new("moved-by-parts", "CPU and memory per part", title);
     of_parts(source, table, |part| {
         let (disk, packets) = (part.disk_write_per_s, part.packets_per_s);
@@ -202,9 +202,7 @@ pub fn parts(source: &TableInputs<'_>) -> Vec<Table> {
             }),
             figure("peak memory", |part| bytes(part.rss_peak_bytes)),
             figure("mean memory", |part| bytes(part.rss_mean_bytes)),
-            figure("waiting for a core", |part| {
-                share(part.run_queue_wait_share)
-            }),
+            figure("run-queue wait", |part| share(part.run_queue_wait_share)),
             figure("switches per 1000", |part| {
                 cell(part.switches_per_1000, quantity::count)
             }),

@@ -16,10 +16,10 @@ const COLUMNS: [(Metric, &str, [u8; 2]); 11] = [
     (Metric::P999, "p99.9", [3, 1]),
     (Metric::Max, "max", [0, 1]),
     (Metric::Throughput, "throughput", [0, 0]),
-    (Metric::RecordsWritten, "records written", [0, 0]),
-    (Metric::BytesWritten, "bytes written", [0, 0]),
-    (Metric::RecordsRead, "records read", [0, 0]),
-    (Metric::BytesRead, "bytes read", [0, 0]),
+    (Metric::RecordsProduced, "records produced", [0, 0]),
+    (Metric::BytesProduced, "bytes produced", [0, 0]),
+    (Metric::RecordsConsumed, "records consumed", [0, 0]),
+    (Metric::BytesConsumed, "bytes consumed", [0, 0]),
     (Metric::Memory, "memory", [1, 2]),
 ];
 
@@ -30,7 +30,7 @@ fn known<'a>(cells: impl Iterator<Item = &'a CellView> + Clone) -> Vec<Metric> {
             .clone()
             .any(|cell| figure_text(cell, metric) != MISSING)
     };
-    let has_records = has(Metric::RecordsWritten) || has(Metric::RecordsRead);
+    let has_records = has(Metric::RecordsProduced) || has(Metric::RecordsConsumed);
     let metrics = COLUMNS.iter().map(|(metric, ..)| *metric);
     metrics
         .filter(|metric| has(*metric) && !(has_records && *metric == Metric::Throughput))
@@ -141,7 +141,7 @@ pub fn of_one_arm(source: &TableInputs<'_>, table: Table) -> Table {
 pub fn exchanges(view: &View) -> &'static str {
     let mut cells = view.levels.iter().flat_map(|level| &level.cells);
     let has_records = cells.any(|cell| {
-        [Metric::RecordsWritten, Metric::RecordsRead]
+        [Metric::RecordsProduced, Metric::RecordsConsumed]
             .iter()
             .any(|metric| figure_text(cell, *metric) != MISSING)
     });

@@ -59,7 +59,7 @@ fn every(source: &TableInputs<'_>) -> Table {
             figure("trial", |row| row.trial.to_string().into()),
             figure("block", |row| row.block.to_string().into()),
             name("arm", |row| {
-                let copy = (row.copy > 0).then(|| format!("copy {}", row.copy));
+                let copy = (row.aa_copy > 0).then(|| format!("copy {}", row.aa_copy));
                 TableCell::from(row.arm.as_str()).detail(copy.unwrap_or_default())
             }),
             name("level", |row| text(&row.level)),
@@ -95,11 +95,11 @@ fn checks(source: &TableInputs<'_>) -> Table {
             name("check", |check| text(&check.name)),
             name("grade", |check| {
                 let grade = match check.grade {
-                    Grade::Good => "good",
-                    Grade::Limits => "limits",
-                    Grade::Prevents => "prevents",
+                    Grade::Ok => "ok",
+                    Grade::Warning => "warning",
+                    Grade::Error => "error",
                 };
-                TableCell::from(grade).marked(check.grade != Grade::Good)
+                TableCell::from(grade).marked(check.grade != Grade::Ok)
             }),
             words("found", |check| text(&check.found)),
             words("what to do", |check| {

@@ -1,6 +1,6 @@
 //! Clauses on overheads: subject, verb, metric and amount.
 
-use tare_record::metric::Metric;
+use tare_record::metric::{Metric, Unit};
 use tare_record::plan::{GrammaticalNumber, Subject};
 use tare_record::view::{Interval, Outcome, Overhead};
 
@@ -22,7 +22,7 @@ pub fn capitalize(words: &str) -> String {
 pub struct Clauses {
     /// "adds 0.31 ms (0.28–0.34) to the median".
     latency: Vec<String>,
-    /// "costs 0.42 cores (0.41–0.43) per 1000 requests/s".
+    /// "costs 0.42 s (0.41–0.43) of CPU per 1000 requests".
     cost: Vec<String>,
     /// Metrics that change by less than the margin, each with the margin.
     same: Vec<(String, String)>,
@@ -42,10 +42,10 @@ pub fn object(metric: Metric) -> &'static str {
         Metric::ServiceMedian => "the median service time",
         Metric::ServiceP99 => "the service time's p99",
         Metric::Throughput => "throughput",
-        Metric::RecordsWritten => "records written",
-        Metric::BytesWritten => "bytes written",
-        Metric::RecordsRead => "records read",
-        Metric::BytesRead => "bytes read",
+        Metric::RecordsProduced => "records produced",
+        Metric::BytesProduced => "bytes produced",
+        Metric::RecordsConsumed => "records consumed",
+        Metric::BytesConsumed => "bytes consumed",
         Metric::Cpu => "CPU",
         Metric::CpuTotal => "CPU of all parts",
         Metric::Memory => "memory",
@@ -221,17 +221,18 @@ fn is_cost(metric: Metric) -> bool {
     )
 }
 
-/// A difference, with CPU as cores at a rate: "+0.42 cores (0.41–0.43) per 1000 requests/s".
+/// A difference, with its unit for CPU: "+0.42 s (0.41–0.43) per 1000 requests".
 pub fn added_text(overhead: &Overhead, exchanges: &str) -> String {
     match (overhead.metric, &overhead.added) {
-        (Metric::Cpu | Metric::CpuTotal, Some(added)) => cores(added, exchanges, Sign::Shown),
+        (Metric::Cpu | Metric::CpuTotal, Some(added)) => cpu_added(added, exchanges),
         _ => overhead.added_text.clone(),
     }
 }
 
-/// CPU as cores at a rate: "0.42 cores (0.41–0.43) per 1000 requests/s".
-pub fn cores(added: &Interval, exchanges: &str, sign: Sign) -> String {
-    format!("{} per 1000 {exchanges}/s", quantity::cores(added, sign))
+/// A difference of CPU: "+0.42 s (0.41–0.43) per 1000 requests".
+pub fn cpu_added(added: &Interval, exchanges: &str) -> String {
+    let seconds = quantity::difference(Unit::CpuSecondsPer1000, added, Sign::Shown);
+    format!("{seconds} per 1000 {exchanges}")
 }
 
 /// "changes the median and p99 by less than 5 %": metrics of one margin together.
@@ -288,12 +289,12 @@ pub fn added_clause(
                 _ => " over all parts",
             };
             let cost = verb(number, if grows { "cost" } else { "save" });
-            format!("{cost} {}{whose}", cores(added, exchanges, Sign::Spoken))
+            format!("{cost} {amount} of CPU per 1000 {exchanges}{whose}")
         }
         Metric::Memory if grows => format!("{} {amount} of memory", verb(number, "take")),
         Metric::Memory => format!("{} {amount} of memory", verb(number, "save")),
         _ if grows => format!("{} {amount} to {name}", verb(number, "add")),
-        _ => format!("{} {amount} off {name}", verb(number, "take")),
+        _ => format!("{} {name} by {amount}", verb(number, "reduce")),
     }
 }
 

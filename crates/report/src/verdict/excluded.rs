@@ -46,8 +46,8 @@ pub fn excluded_trials(run: &Run) -> Vec<String> {
         .map(|group| group.count)
         .sum();
     if others > 0 {
-        let trials = quantity::counted(others, "trial was", "trials were");
-        texts.push(format!("{trials} failed for other reasons, and left out."));
+        let trials = quantity::counted(others, "trial", "trials");
+        texts.push(format!("{trials} discarded as failed, for other reasons."));
     }
     texts
 }
@@ -61,12 +61,12 @@ impl Excluded<'_> {
     }
 
     fn text(&self) -> String {
-        let trials = quantity::counted(self.count, "trial was", "trials were");
+        let trials = quantity::counted(self.count, "trial", "trials");
         let cause = self.cause.as_ref();
-        let cause = cause.map_or_else(String::new, |cause| format!("{cause}; "));
+        let cause = cause.map_or_else(String::new, |cause| format!(": {cause}"));
         let reason = self.reason.map(|reason| format!(": {reason}"));
         format!(
-            "{trials} {} ({cause}trial {}{}) and left out.",
+            "{trials} discarded as {}{cause} (trial {}{}).",
             self.status,
             self.trial,
             reason.unwrap_or_default()
@@ -113,8 +113,8 @@ fn limit(record: &TrialRecord) -> &'static str {
 
 /// Kinds of checks that failed. Reasons that are neither proofs nor audits are those of the read-back.
 fn failed_checks(record: &TrialRecord, reasons: &[String]) -> String {
-    let proofs = record.proofs.iter().filter(|proof| !proof.holds).count();
-    let audits = record.audits.iter().filter(|audit| !audit.holds).count();
+    let proofs = record.proofs.iter().filter(|proof| !proof.passed).count();
+    let audits = record.audits.iter().filter(|audit| !audit.passed).count();
     let read_back = reasons.len().saturating_sub(proofs + audits);
     let kinds = [
         (proofs, "a path proof"),

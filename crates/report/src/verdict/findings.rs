@@ -6,10 +6,10 @@ use tare_record::view::{
     AssertionOutcome, Family, Outcome, Overhead, Sentence, SentenceKind, View, ViewState,
 };
 
-use super::clauses::{Clauses, added_text, capitalize, cores, list, metric_name, object, subject};
+use super::clauses::{Clauses, added_text, capitalize, list, metric_name, object, subject};
 use super::{at_level, caveats, failures, level_words, levels, reasons, sentence, waterfall};
 use crate::failures::is_unjudged;
-use crate::quantity::{self, Sign};
+use crate::quantity;
 use crate::saturation;
 use crate::steps::steps;
 use crate::tables::figures::exchanges;
@@ -131,7 +131,7 @@ fn arm_sentences(plan: &Plan, view: &View) -> Vec<String> {
     texts
 }
 
-/// What each step adds to the arm it extends: "On top of both-sidecars, mTLS costs 0.06 cores (0.05–0.07) per 1000 requests/s".
+/// What each step adds to the arm it extends: "On top of both-sidecars, mTLS costs 0.06 s (0.05–0.07) of CPU per 1000 requests".
 fn step_sentences(plan: &Plan, view: &View, level: &str, at: &str) -> Vec<String> {
     let mut texts = Vec::new();
     // Steps of a waterfall have sentences of their own.
@@ -252,7 +252,7 @@ fn how_to_read(plan: &Plan, view: &View, sentences: &[Sentence]) -> Option<Strin
     ))
 }
 
-/// The figures of the baseline at the main level: " (median 0.312 ms, CPU 0.142 cores per 1000 requests/s at 2000 requests/s)".
+/// The figures of the baseline at the main level: " (median 0.312 ms, CPU 0.142 s per 1000 requests at 2000 requests/s)".
 fn baseline_figures(plan: &Plan, view: &View) -> Option<String> {
     let level = main_level(view)?;
     let of = |metric: &Metric| {
@@ -262,11 +262,10 @@ fn baseline_figures(plan: &Plan, view: &View) -> Option<String> {
         })?;
         let value = found.base?;
         let value = match metric {
-            Metric::Cpu | Metric::CpuTotal => cores(
-                &quantity::interval(value, None),
-                exchanges(view),
-                Sign::Spoken,
-            ),
+            Metric::Cpu | Metric::CpuTotal => {
+                let seconds = quantity::value(found.unit, value);
+                format!("{seconds} per 1000 {}", exchanges(view))
+            }
             _ => quantity::value(found.unit, value),
         };
         Some(format!("{} {value}", metric_name(*metric)))

@@ -1,4 +1,4 @@
-//! Sentences on levels compared: "With 3 replicas, against 1: records written fall to × 0.61 (0.58–0.64)".
+//! Sentences on levels compared: "With 3 replicas, against 1: records produced fall to × 0.61 (0.58–0.64)".
 
 use tare_record::metric::Metric;
 use tare_record::plan::{Level, Plan};
@@ -138,11 +138,14 @@ fn sentence(
     })
 }
 
-/// Whether a metric's name is a plural: "records written fall".
+/// Whether a metric's name is a plural: "records produced fall".
 fn is_plural(metric: Metric) -> bool {
     matches!(
         metric,
-        Metric::RecordsWritten | Metric::BytesWritten | Metric::RecordsRead | Metric::BytesRead
+        Metric::RecordsProduced
+            | Metric::BytesProduced
+            | Metric::RecordsConsumed
+            | Metric::BytesConsumed
     )
 }
 
@@ -185,7 +188,7 @@ fn level_phrase(plan: &Plan, level: &Level, place: Place) -> String {
             Place::Object => rate,
         };
     }
-    // `load.producers.count` counts producers.
+    // `load.producers.agents` counts producers.
     let key = key.strip_suffix(".count").unwrap_or(key);
     let noun = key.rsplit('.').next().unwrap_or(key);
     let Some(number) = value.as_f64() else {

@@ -69,7 +69,7 @@ fn progress(view: &View) -> Option<String> {
         RunProgress::Failed => "The run failed",
     };
     Some(format!(
-        "{ended}{reason}: {} of {} blocks are whole.",
+        "{ended}{reason}: {} of {} blocks are complete.",
         view.run.blocks_complete, view.run.blocks_planned
     ))
 }
@@ -83,12 +83,13 @@ fn rate(run: &Run, view: &View) -> Vec<String> {
             .filter(|cell| cell.trials_fit > 0 && !cell.rate_reached)
         {
             texts.push(format!(
-                "OFFERED RATE NOT REACHED: {}{} did not carry {}; its latency is not that of this rate.",
+                "OFFERED RATE NOT ACHIEVED: {}{}, offered {}; its latency is not valid for this rate.",
                 cell.arm,
                 at_level(&run.plan, &level.name),
                 quantity::figure(
                     tare_record::metric::Unit::PerSecond,
-                    cell.offered_per_s.map(crate::latency::MaybeLowerBound::exact)
+                    cell.offered_per_s
+                        .map(crate::latency::MaybeLowerBound::exact)
                 ),
             ));
         }
@@ -131,7 +132,7 @@ fn unverified_paths(run: &Run) -> Option<String> {
 /// Levels that the plan skips.
 fn skipped_levels(run: &Run) -> Vec<String> {
     let left = run.plan.skipped_levels.iter();
-    left.map(|left| format!("{} was left out: {}.", left.level, left.reason))
+    left.map(|left| format!("{} was skipped: {}.", left.level, left.reason))
         .collect()
 }
 
@@ -168,8 +169,8 @@ fn max_rate(levels: &[&LevelView]) -> Option<String> {
     let full: u32 = cells().map(|cell| cell.trials_saturated).sum();
     (full > 0).then(|| {
         format!(
-            "The parts' cores were full in {full} of {fit} trials at max rate, as such a load is meant to fill them: throughput is what \
-             this machine carries, and latency is mostly waiting."
+            "The parts' cores were saturated in {full} of {fit} trials at max rate, as such a load is meant to fill them: throughput is the \
+             capacity of this machine, and latency is mostly waiting."
         )
     })
 }
@@ -227,7 +228,7 @@ fn machine(run: &Run) -> Vec<String> {
         )
     };
     let mut texts = Vec::new();
-    let parts = usage(|machine| Some(machine.background?.part_cores));
+    let parts = usage(|machine| Some(machine.background?.target_cores));
     let agents = usage(|machine| machine.background?.agent_cores);
     let noticed = |share: &f64| *share > BACKGROUND_SHARE;
     if parts.iter().chain(&agents).any(noticed) {
@@ -274,7 +275,7 @@ fn busy_cores(run: &Run, view: &View) -> Vec<String> {
     for level in &view.levels {
         let cells = level.cells.iter();
         let all = cells.filter_map(|cell| {
-            let busy = cell.machine.part_cores_busy?;
+            let busy = cell.machine.target_cores_busy?;
             Some((cell, busy, used_by_others(cell)))
         });
         let full = all.filter(|(_, busy, others)| {
@@ -301,7 +302,7 @@ fn used_by_others(cell: &CellView) -> Vec<String> {
         Some(format!("{:.0} points of it {who}", share * 100.0))
     };
     let programs = noticed(
-        machine.background_part_share,
+        machine.background_target_share,
         BACKGROUND_SHARE,
         "other programs",
     );
@@ -403,7 +404,7 @@ fn skipped(view: &View) -> Option<String> {
     (!named.is_empty()).then(|| {
         let files = quantity::counted(view.unreadable_files.len() as u64, "file", "files");
         format!(
-            "{files} could not be read and left out: {}{more}.",
+            "{files} could not be read and skipped: {}{more}.",
             named.join("; ")
         )
     })

@@ -5,7 +5,7 @@ use tare_record::plan::{GrammaticalNumber, Plan};
 use tare_record::view::{Interval, View, WaterfallSequence, WaterfallStep, WaterfallView};
 
 use super::at_level;
-use super::clauses::{added_clause, capitalize, cores, list, object};
+use super::clauses::{added_clause, capitalize, cpu_added, list, object};
 use crate::quantity::{self, Sign};
 
 /// Whether an arm belongs to a waterfall, and so has no sentence of its own.
@@ -86,7 +86,7 @@ fn total(plan: &Plan, waterfalls: &[&WaterfallView], level: &str) -> Option<Stri
     clauses.sentence(&who, &at_level(plan, level))
 }
 
-/// "On top of sidecars, mTLS adds 0.08 ms (0.06–0.10) to the mean and costs 0.05 cores (0.04–0.06) per 1000 requests/s."
+/// "On top of sidecars, mTLS adds 0.08 ms (0.06–0.10) to the mean and costs 0.05 s (0.04–0.06) of CPU per 1000 requests."
 fn step(waterfalls: &[&WaterfallView], place: usize) -> Option<String> {
     let of = |one: &&WaterfallView| -> Option<(Metric, WaterfallStep)> {
         let step = one.sequences.first()?.steps.get(place)?;
@@ -134,7 +134,7 @@ impl StepClauses {
                 clauses.clauses.push(clause);
             } else {
                 let amount = match metric {
-                    Metric::Cpu => cores(&added, "requests", Sign::Shown),
+                    Metric::Cpu => cpu_added(&added, "requests"),
                     _ => quantity::difference(metric.unit(), &added, Sign::Shown),
                 };
                 clauses

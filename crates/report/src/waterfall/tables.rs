@@ -25,7 +25,7 @@ pub fn tables(source: &TableInputs<'_>) -> Vec<Table> {
 fn steps(view: &WaterfallView, sequence: &WaterfallSequence) -> Table {
     let blocks = quantity::counted(u64::from(sequence.blocks), "block", "blocks");
     let (label, name) = (&view.label, &sequence.name);
-    let title = format!("what adds up to the {label}, order {name} ({blocks})");
+    let title = format!("{label}, order {name} ({blocks})");
     let mut table = Table::new("waterfall-steps", "Waterfall", title)
         .only(&Output::TEXT)
         .columns([

@@ -166,7 +166,7 @@ fn a_link_that_was_not_as_asked_for_is_told() {
     let run = at_two_sites().edit(|record, _| {
         let east = &mut record.machine.as_mut().unwrap().links[0].directions[0];
         east.late_writes = 40;
-        if record.block == 2 && record.arm == "direct" && record.copy == 0 {
+        if record.block == 2 && record.arm == "direct" && record.aa_copy == 0 {
             east.no_buffer_packets = 3;
             east.overflowed_packets = Some(4);
         }
@@ -188,7 +188,7 @@ fn a_link_that_was_not_as_asked_for_is_told() {
 #[test]
 fn what_makes_the_distance_is_shown_and_is_no_part_of_what_is_measured() {
     let with_links = small().edit(|record, _| {
-        record.parts.push(tare_record::record::PartUsage {
+        record.instances.push(tare_record::record::InstanceUsage {
             instance: "links".into(),
             role: "link".into(),
             cpu_ns: Some(400_000_000),
@@ -334,7 +334,7 @@ fn a_level_that_was_left_out_and_the_addressing_that_was_chosen_are_told() {
     let warnings = sentences(&view, SentenceKind::Warning);
     assert!(
         warnings
-            .contains(&"2000/s was left out: both-sidecars-mtls sustains 1450/s at max rate here."),
+            .contains(&"2000/s was skipped: both-sidecars-mtls sustains 1450/s at max rate here."),
         "{warnings:?}"
     );
     let facts: Vec<&(String, String)> = view.facts.iter().flat_map(|group| &group.facts).collect();

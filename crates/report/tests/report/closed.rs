@@ -26,7 +26,7 @@ fn with_clients(plan: &mut Plan) {
     for role in plan.cells.iter_mut().flat_map(|cell| &mut cell.load) {
         role.load.pacing = Pacing::Closed {
             clients: 1,
-            think_ns: 0,
+            think_time_ns: 0,
             think_distribution: ThinkDistribution::None,
         };
     }
@@ -60,7 +60,7 @@ fn throughput_that_still_grows_with_the_last_clients_has_no_knee_here() {
     assert!(
         notes
             .iter()
-            .any(|note| note.starts_with("direct carries most with 60 clients (400/s)")),
+            .any(|note| note.starts_with("direct peaks at 60 clients (400/s)")),
         "{notes:?}"
     );
 }

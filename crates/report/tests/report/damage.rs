@@ -68,7 +68,7 @@ fn trials_of_a_block_that_was_measured_again_do_not_count() {
     let mut record: serde_json::Value = serde_json::from_str(&text).unwrap();
     record["trial"] = 51.into();
     record["superseded"] = true.into();
-    record["parts"][0]["cpu_ns"] = 1.into();
+    record["instances"][0]["cpu_ns"] = 1.into();
     fs::write(extra.join("record.json"), record.to_string()).unwrap();
     let after = tare_report::view(&tare_report::read(&folder).unwrap());
     assert_eq!(after.overheads, before.overheads);
@@ -247,7 +247,7 @@ fn a_slot_with_two_trials_that_count_is_refused_with_both_names() {
     assert!(write("superseded", true.into()).is_ok());
     write("superseded", false.into()).err().unwrap();
     // Another copy of the baseline is a slot of its own.
-    assert!(write("copy", 7.into()).is_ok());
+    assert!(write("aa_copy", 7.into()).is_ok());
 }
 
 /// One block of five short trials.

@@ -382,7 +382,7 @@ fn producers_whose_records_fail_have_no_verdict_on_what_they_write_at_full_speed
         "direct",
         "direct",
         "producers=3",
-        Metric::RecordsWritten,
+        Metric::RecordsProduced,
     );
     assert_eq!(
         written.outcome_text,
@@ -393,7 +393,7 @@ fn producers_whose_records_fail_have_no_verdict_on_what_they_write_at_full_speed
         findings,
         [
             "direct at producers=3: 10 % of the records failed (10 % not enough replicas by the target), against 0 % at producers=1, \
-             10.0 percentage points (8.9–11.1) more; no verdict on records written."
+             10.0 percentage points (8.9–11.1) more; no verdict on records produced."
         ]
     );
     assert!(
@@ -427,7 +427,7 @@ fn clients_that_are_refused_have_no_knee_and_no_verdict_on_throughput() {
     );
     let notes = sentences(&view, SentenceKind::Note);
     assert!(
-        notes.contains(&"No knee of direct is named: 2.5 % of the requests failed at 405/s."),
+        notes.contains(&"Knee of direct not determined: 2.5 % of the requests failed at 405/s."),
         "{notes:?}"
     );
     assert!(

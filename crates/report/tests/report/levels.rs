@@ -14,7 +14,7 @@ fn published(figure: PublishedFigure, requires: Option<Need>) -> Published {
     Published {
         arm: "producers=3".into(),
         against: "producers=1".into(),
-        metric: Metric::RecordsWritten,
+        metric: Metric::RecordsProduced,
         level: None,
         figure,
         requires,
@@ -52,10 +52,10 @@ pub fn producers() -> SampleRun {
         },
     ];
     run.plan_edit = Some(|plan: &mut Plan| {
-        plan.primary = vec![Metric::RecordsWritten];
+        plan.primary = vec![Metric::RecordsProduced];
         for (level, count) in plan.levels.iter_mut().zip([1, 3]) {
             level.name = format!("producers={count}");
-            level.values = [("load.producers.count".into(), count.into())].into();
+            level.values = [("load.producers.agents".into(), count.into())].into();
         }
         for cell in &mut plan.cells {
             cell.level = renamed(&cell.level);
@@ -69,10 +69,10 @@ pub fn producers() -> SampleRun {
         // A little scatter: without any there is no interval to speak of.
         let count = role.ok + u64::from(record.trial % 3);
         role.flow = Some(RecordFlow {
-            direction: RecordDirection::Written,
+            direction: RecordDirection::Produced,
             count,
             bytes: Some(count * 100),
-            negative_ages: None,
+            negative_end_to_end: None,
         });
         tell(record);
     })
@@ -110,7 +110,7 @@ fn a_level_is_told_as_a_share_of_the_first_and_drawn_against_the_factor() {
     let view = view_of(&producers());
     let first = sentences(&view, SentenceKind::Finding)[0];
     assert!(
-        first.starts_with("With 3 producers, against 1: records written rise to × 1.5")
+        first.starts_with("With 3 producers, against 1: records produced rise to × 1.5")
             && first.ends_with(")."),
         "{first}"
     );
@@ -119,7 +119,7 @@ fn a_level_is_told_as_a_share_of_the_first_and_drawn_against_the_factor() {
     };
     assert_eq!(
         (drawn.factor.as_str(), drawn.metric),
-        ("load.producers.count", Metric::RecordsWritten)
+        ("load.producers.agents", Metric::RecordsProduced)
     );
     let points = &drawn.lines[0].points;
     let at: Vec<_> = points.iter().map(|point| point.at).collect();
@@ -130,8 +130,8 @@ fn a_level_is_told_as_a_share_of_the_first_and_drawn_against_the_factor() {
     assert!((theirs / one.estimate - 2.73).abs() < 1e-9, "{theirs}");
     let text = shown(&view);
     for wanted in [
-        "records written",
-        "bytes written",
+        "records produced",
+        "bytes produced",
         "compared against producers=1",
         "× 1.5",
     ] {
@@ -216,17 +216,17 @@ fn a_busy_agent_fills_the_machine_as_well_as_busy_parts_do() {
 fn records_and_their_bytes_count_by_their_way_and_cost_is_per_record() {
     let view = view_of(&producers());
     let value = |metric| figure(&view, "direct", "producers=1", metric).value;
-    let written = value(Metric::RecordsWritten).unwrap();
-    assert!((value(Metric::BytesWritten).unwrap() / written - 100.0).abs() < 1e-9);
+    let written = value(Metric::RecordsProduced).unwrap();
+    assert!((value(Metric::BytesProduced).unwrap() / written - 100.0).abs() < 1e-9);
     assert_eq!(value(Metric::Throughput), Some(written));
-    assert_eq!(value(Metric::RecordsRead), None);
+    assert_eq!(value(Metric::RecordsConsumed), None);
     let read = view_of(&producers().edit(|record, _| {
         let role = &mut record.load[0];
         role.flow = Some(RecordFlow {
-            direction: RecordDirection::Read,
+            direction: RecordDirection::Consumed,
             count: role.ok * 1000,
             bytes: None,
-            negative_ages: Some(0),
+            negative_end_to_end: Some(0),
         });
     }));
     let cost = |view: &View| {
@@ -239,7 +239,7 @@ fn records_and_their_bytes_count_by_their_way_and_cost_is_per_record() {
         (ratio - 1000.0).abs() < 10.0,
         "a fetch brings many records: {ratio}"
     );
-    let read = figure(&read, "direct", "producers=1", Metric::BytesRead);
+    let read = figure(&read, "direct", "producers=1", Metric::BytesConsumed);
     assert_eq!(read.value, None, "what is not known is not 0");
 }
 

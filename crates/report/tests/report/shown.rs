@@ -20,7 +20,7 @@ fn measured() -> View {
     let run = SampleRun::sidecar().edit(|record, _| {
         if record.trial == 17 {
             record.status = TrialStatus::Unfit {
-                reasons: vec!["lateness p99 212 µs > 100 µs".into()],
+                reasons: vec!["only 989 of 1000 intended starts were released".into()],
             };
         }
     });

@@ -78,8 +78,8 @@ fn an_arm_that_extends_another_is_compared_with_it_too() {
     );
     assert!(sentences(&view, SentenceKind::Finding).iter().any(|s| {
         s.starts_with("On top of both-sidecars, mTLS adds ")
-            && s.contains(" cores (")
-            && s.contains(") per 1000 requests/s")
+            && s.contains(" s (")
+            && s.contains(") of CPU per 1000 requests")
     }));
 }
 
@@ -187,7 +187,7 @@ fn unanswered_exchanges_turn_the_quantiles_they_reach_into_bounds() {
     assert!(
         warnings
             .iter()
-            .any(|w| w.starts_with("OFFERED RATE NOT REACHED: client-sidecar at 2000")),
+            .any(|w| w.starts_with("OFFERED RATE NOT ACHIEVED: client-sidecar at 2000")),
         "{warnings:?}"
     );
 }
@@ -241,7 +241,7 @@ fn what_was_not_measured_was_neither_reached_nor_free() {
             };
         } else if record.arm == "both-sidecars" {
             record
-                .parts
+                .instances
                 .retain(|part| part.role == "agent" || part.role == "conductor");
         }
     }));
@@ -345,7 +345,7 @@ fn what_else_the_machine_did_is_said() {
         if let Some(machine) = record.machine.as_mut() {
             machine.core_busy[0] = 0.92;
             machine.background = Some(BackgroundLoad {
-                part_cores: 0.3,
+                target_cores: 0.3,
                 agent_cores: Some(0.12),
             });
             machine.steal_share = Some(0.05);
@@ -376,7 +376,7 @@ fn instances_of_other_arms_are_said_apart_from_other_programs() {
         if let Some(machine) = record.machine.as_mut() {
             machine.core_busy[0] = 0.92;
             machine.background = Some(BackgroundLoad {
-                part_cores: 0.03,
+                target_cores: 0.03,
                 agent_cores: Some(0.0),
             });
             machine.other_arms = Some(0.18);

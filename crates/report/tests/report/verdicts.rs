@@ -3,7 +3,6 @@
 use tare_record::agent::LoadEnd;
 use tare_record::load::session::{Cookies, SessionSpec};
 use tare_record::metric::Metric;
-use tare_record::plan::BaselineRuns;
 use tare_record::record::{AuditResult, TrialStatus};
 use tare_record::view::{Outcome, SentenceKind, View};
 
@@ -61,7 +60,7 @@ fn a_trial_that_does_not_count_is_reported_with_the_cause_in_its_record() {
         let reasons = |first: &str| vec![first.to_owned()];
         match record.trial {
             2 | 3 => {
-                record.proofs[0].holds = false;
+                record.proofs[0].passed = false;
                 record.status = TrialStatus::Invalid {
                     reasons: reasons("server requests over client->server: 9 instead of 10"),
                 };
@@ -70,8 +69,8 @@ fn a_trial_that_does_not_count_is_reported_with_the_cause_in_its_record() {
                 record.audits.push(AuditResult {
                     about: "every booking is stored".into(),
                     request: "GET /sum".into(),
-                    found: "409".into(),
-                    holds: false,
+                    actual: "409".into(),
+                    passed: false,
                 });
                 record.status = TrialStatus::Invalid {
                     reasons: reasons("audit GET /sum: 409"),
@@ -106,19 +105,19 @@ fn a_trial_that_does_not_count_is_reported_with_the_cause_in_its_record() {
     let warnings = sentences(&view, SentenceKind::Warning);
     let excluded: Vec<&str> = warnings
         .into_iter()
-        .filter(|text| text.ends_with("left out."))
+        .filter(|text| text.contains(" discarded as "))
         .collect();
     assert_eq!(
         excluded,
         [
-            "1 trial was unfit (a load ended early; trial 6: the load of role client was aborted: no group) and left out.",
-            "2 trials were invalid (a path proof failed; trial 2: server requests over client->server: 9 instead of 10) and left out.",
-            "1 trial was invalid (an audit failed; trial 4: audit GET /sum: 409) and left out.",
-            "1 trial was invalid (the read-back failed; trial 5: 3 of 100 acknowledged records are lost (97 read back)) and left out.",
-            "2 trials were failed (trial 7: no request succeeded; most failed with refused (no example)) and left out.",
-            "1 trial was failed (trial 9: the step `9`: refused) and left out.",
-            "1 trial was failed (trial 10: the step `10`: refused) and left out.",
-            "2 trials were failed for other reasons, and left out.",
+            "1 trial discarded as unfit: a load ended early (trial 6: the load of role client was aborted: no group).",
+            "2 trials discarded as invalid: a path proof failed (trial 2: server requests over client->server: 9 instead of 10).",
+            "1 trial discarded as invalid: an audit failed (trial 4: audit GET /sum: 409).",
+            "1 trial discarded as invalid: the read-back failed (trial 5: 3 of 100 acknowledged records are lost (97 read back)).",
+            "2 trials discarded as failed (trial 7: no request succeeded; most failed with refused (no example)).",
+            "1 trial discarded as failed (trial 9: the step `9`: refused).",
+            "1 trial discarded as failed (trial 10: the step `10`: refused).",
+            "2 trials discarded as failed, for other reasons.",
         ]
     );
 }
@@ -170,8 +169,8 @@ fn the_baseline_measured_twice_is_one_quiet_line_unless_it_differs_from_itself()
         "{notes:?}"
     );
     let biased = view_of(&SampleRun::sidecar().edit(|record, _| {
-        if record.copy == 1 && record.level == "2000/s" {
-            for part in &mut record.parts {
+        if record.aa_copy == 1 && record.level == "2000/s" {
+            for part in &mut record.instances {
                 part.cpu_ns = part.cpu_ns.map(|ns| ns + ns / 4);
             }
         }
@@ -195,7 +194,7 @@ fn the_baseline_measured_twice_is_one_quiet_line_unless_it_differs_from_itself()
     };
     assert_eq!((margin(&view), margin(&biased)), (0.05, 0.05));
     let once = view_of(&SampleRun {
-        baseline_runs: BaselineRuns::Once,
+        aa_check: false,
         ..SampleRun::sidecar()
     });
     assert_eq!(once.baseline_check, None);

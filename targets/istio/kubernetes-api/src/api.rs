@@ -26,14 +26,20 @@ const KINDS: &[(&str, &str)] = &[
     ("ingresses", "Ingress"),
     ("ingressclasses", "IngressClass"),
     ("leases", "Lease"),
-    ("mutatingwebhookconfigurations", "MutatingWebhookConfiguration"),
+    (
+        "mutatingwebhookconfigurations",
+        "MutatingWebhookConfiguration",
+    ),
     ("namespaces", "Namespace"),
     ("nodes", "Node"),
     ("pods", "Pod"),
     ("secrets", "Secret"),
     ("serviceaccounts", "ServiceAccount"),
     ("services", "Service"),
-    ("validatingwebhookconfigurations", "ValidatingWebhookConfiguration"),
+    (
+        "validatingwebhookconfigurations",
+        "ValidatingWebhookConfiguration",
+    ),
 ];
 
 /// The API and what it keeps.
@@ -116,7 +122,10 @@ async fn answer(
     let path = uri.path();
     let Some(place) = Place::parse(path) else {
         return match path {
-            "/version" => as_json(200, &json!({"major": "1", "minor": "34", "gitVersion": "v1.34.4"})),
+            "/version" => as_json(
+                200,
+                &json!({"major": "1", "minor": "34", "gitVersion": "v1.34.4"}),
+            ),
             "/readyz" | "/livez" | "/healthz" => "ok".into_response(),
             _ => refused(Refusal::NotFound),
         };
@@ -145,7 +154,9 @@ fn read(
         let list = json!({"kind": "APIResourceList", "groupVersion": place.group_version, "resources": []});
         return as_json(200, &list);
     }
-    let accepted = headers.get(header::ACCEPT).and_then(|value| value.to_str().ok());
+    let accepted = headers
+        .get(header::ACCEPT)
+        .and_then(|value| value.to_str().ok());
     let is_metadata = accepted.is_some_and(|value| value.contains("PartialObjectMetadata"));
     let (kind, version) = match is_metadata {
         true => ("PartialObjectMetadata", "meta.k8s.io/v1"),
@@ -183,7 +194,10 @@ fn watch(kind: &str, version: &str, parameters: &Parameters) -> Response {
             },
         },
     });
-    let first = parameters.send_initial_events.as_deref().is_some_and(is_true);
+    let first = parameters
+        .send_initial_events
+        .as_deref()
+        .is_some_and(is_true);
     let first = first.then(|| Bytes::from(format!("{bookmark}\n")));
     let length = Duration::from_secs(parameters.timeout_s.unwrap_or(WATCH_S).min(WATCH_S));
     let events = stream::unfold(Some(first), move |state| async move {
@@ -250,7 +264,10 @@ mod tests {
     #[test]
     fn paths_of_both_forms_have_a_resource_and_a_name() {
         let core = Place::parse("/api/v1/namespaces/istio-system/configmaps/leader").unwrap();
-        assert_eq!((core.group_version.as_str(), core.resource, core.name), ("v1", "configmaps", Some("leader")));
+        assert_eq!(
+            (core.group_version.as_str(), core.resource, core.name),
+            ("v1", "configmaps", Some("leader"))
+        );
         let group = Place::parse("/apis/networking.istio.io/v1/gateways").unwrap();
         assert_eq!(group.group_version, "networking.istio.io/v1");
         assert_eq!((group.resource, group.name), ("gateways", None));

@@ -54,7 +54,9 @@ impl Objects {
     /// When it has no name, is there already, or there are too many.
     pub fn create(&mut self, collection: &str, object: Value) -> Result<Value, Refusal> {
         let name = object.pointer("/metadata/name").and_then(Value::as_str);
-        let name = name.filter(|name| !name.is_empty()).ok_or(Refusal::Invalid)?;
+        let name = name
+            .filter(|name| !name.is_empty())
+            .ok_or(Refusal::Invalid)?;
         let path = format!("{collection}/{name}");
         if self.by_path.contains_key(&path) {
             return Err(Refusal::AlreadyExists);
@@ -80,9 +82,14 @@ impl Objects {
 
     fn write(&mut self, path: &str, mut object: Value) -> Result<Value, Refusal> {
         self.version += 1;
-        let metadata = object.pointer_mut("/metadata").and_then(Value::as_object_mut);
+        let metadata = object
+            .pointer_mut("/metadata")
+            .and_then(Value::as_object_mut);
         let metadata = metadata.ok_or(Refusal::Invalid)?;
-        metadata.insert(String::from("resourceVersion"), json!(self.version.to_string()));
+        metadata.insert(
+            String::from("resourceVersion"),
+            json!(self.version.to_string()),
+        );
         self.by_path.insert(path.to_owned(), object.clone());
         Ok(object)
     }
@@ -97,17 +104,28 @@ mod tests {
         let mut objects = Objects::default();
         let lease = json!({"metadata": {"name": "leader"}, "spec": {"holder": "one"}});
         let created = objects.create("/leases", lease.clone()).unwrap();
-        assert_eq!(objects.create("/leases", lease), Err(Refusal::AlreadyExists));
+        assert_eq!(
+            objects.create("/leases", lease),
+            Err(Refusal::AlreadyExists)
+        );
         let renewed = objects.replace("/leases/leader", created.clone()).unwrap();
         assert_ne!(renewed, created);
-        assert_eq!(objects.replace("/leases/leader", created), Err(Refusal::Conflict));
+        assert_eq!(
+            objects.replace("/leases/leader", created),
+            Err(Refusal::Conflict)
+        );
         assert_eq!(objects.get("/leases/leader"), Some(&renewed));
     }
 
     #[test]
     fn objects_without_name_or_place_are_refused() {
         let mut objects = Objects::default();
-        for object in [json!(null), json!({}), json!({"metadata": {"name": ""}}), json!([])] {
+        for object in [
+            json!(null),
+            json!({}),
+            json!({"metadata": {"name": ""}}),
+            json!([]),
+        ] {
             assert_eq!(objects.create("/x", object), Err(Refusal::Invalid));
         }
         let object = json!({"metadata": {"name": "a"}});

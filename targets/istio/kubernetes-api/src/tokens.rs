@@ -53,10 +53,18 @@ impl Tokens {
     #[must_use]
     pub fn review(&self, mut review: Value) -> Value {
         let spec = review.get("spec").cloned().unwrap_or_default();
-        let presented = spec.get("token").and_then(Value::as_str).unwrap_or_default();
+        let presented = spec
+            .get("token")
+            .and_then(Value::as_str)
+            .unwrap_or_default();
         let found = self.0.iter().find(|known| known.token == presented);
         let status = match found.filter(|_| !presented.is_empty()) {
-            Some(Token { namespace, account, pod, .. }) => json!({
+            Some(Token {
+                namespace,
+                account,
+                pod,
+                ..
+            }) => json!({
                 "authenticated": true,
                 "audiences": spec.get("audiences").cloned().unwrap_or_default(),
                 "user": {
@@ -79,24 +87,35 @@ mod tests {
     use super::*;
 
     fn tokens() -> Tokens {
-        let text = r#"[{"token": "t1", "namespace": "tare", "account": "server", "pod": "server"}]"#;
+        let text =
+            r#"[{"token": "t1", "namespace": "tare", "account": "server", "pod": "server"}]"#;
         Tokens::parse(text).unwrap()
     }
 
     #[test]
     fn a_known_token_is_that_of_its_service_account() {
-        let review = json!({"kind": "TokenReview", "spec": {"token": "t1", "audiences": ["istio-ca"]}});
+        let review =
+            json!({"kind": "TokenReview", "spec": {"token": "t1", "audiences": ["istio-ca"]}});
         let reviewed = tokens().review(review);
         let status = &reviewed["status"];
         assert_eq!(status["authenticated"], true);
-        assert_eq!(status["user"]["username"], "system:serviceaccount:tare:server");
+        assert_eq!(
+            status["user"]["username"],
+            "system:serviceaccount:tare:server"
+        );
         assert_eq!(status["audiences"], json!(["istio-ca"]));
         assert_eq!(reviewed["kind"], "TokenReview");
     }
 
     #[test]
     fn unknown_empty_and_absent_tokens_are_refused() {
-        for spec in [json!({"token": "t2"}), json!({"token": ""}), json!({}), json!(null), json!(7)] {
+        for spec in [
+            json!({"token": "t2"}),
+            json!({"token": ""}),
+            json!({}),
+            json!(null),
+            json!(7),
+        ] {
             let reviewed = tokens().review(json!({"spec": spec}));
             assert_eq!(reviewed["status"]["authenticated"], false, "{reviewed}");
         }

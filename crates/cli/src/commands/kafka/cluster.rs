@@ -167,8 +167,8 @@ fn show_log_dir(dir: &LogDir, by_partition: bool) -> anyhow::Result<()> {
         maybe(dir.usable_bytes.map(|count| bytes(count as f64))),
         maybe(dir.total_bytes.map(|count| bytes(count as f64))),
     ))?;
-    if let Some(refusal) = &dir.refusal {
-        print(&format!("  cannot be used: {refusal}\n"))?;
+    if let Some(error) = &dir.error {
+        print(&format!("  cannot be used: {error}\n"))?;
     }
     let mut rows: Vec<(String, i64, i64)> = Vec::new();
     for one in &dir.partitions {

@@ -158,12 +158,12 @@ fn is_set(config: &Config) -> bool {
 
 fn source(source: ConfigSource) -> &'static str {
     match source {
-        ConfigSource::Topic => "topic",
-        ConfigSource::Broker => "broker",
-        ConfigSource::Brokers => "all brokers",
-        ConfigSource::File => "broker's file",
+        ConfigSource::DynamicTopic => "topic",
+        ConfigSource::DynamicBroker => "broker",
+        ConfigSource::DynamicDefaultBroker => "all brokers",
+        ConfigSource::StaticBroker => "broker's file",
         ConfigSource::Default => "default",
-        ConfigSource::Group => "group",
+        ConfigSource::DynamicGroup => "group",
         ConfigSource::Other => "elsewhere",
     }
 }

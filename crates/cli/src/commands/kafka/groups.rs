@@ -114,7 +114,7 @@ pub fn run(admin: &mut Admin, args: &Args, common: &CommonArgs) -> anyhow::Resul
             let mut names = names.clone();
             if names.is_empty() {
                 let mut groups = admin.groups()?;
-                groups.retain(|group| ["consumer", ""].contains(&group.protocol.as_str()));
+                groups.retain(|group| ["consumer", ""].contains(&group.protocol_type.as_str()));
                 names.extend(groups.into_iter().map(|group| group.name));
             }
             let lags: Result<Vec<_>, _> = names.iter().map(|name| admin.group_lag(name)).collect();
@@ -140,12 +140,12 @@ fn show(groups: &[GroupListing]) -> anyhow::Result<()> {
         vec![
             group.name.clone(),
             group.state.clone(),
-            group.kind.clone(),
-            group.protocol.clone(),
+            group.group_type.clone(),
+            group.protocol_type.clone(),
             group.coordinator.to_string(),
         ]
     });
-    let header = ["group", "state", "kind", "protocol", "coordinator #"];
+    let header = ["group", "state", "type", "protocol", "coordinator #"];
     table(&header, rows)
 }
 
@@ -154,7 +154,7 @@ fn describe(group: &GroupDescription) -> anyhow::Result<()> {
         "{} · {} · {} · coordinator broker {} · assignor {}\n",
         group.name,
         group.state,
-        group.kind,
+        group.group_type,
         group.coordinator,
         maybe(group.assignor.as_ref())
     ))?;
@@ -163,18 +163,18 @@ fn describe(group: &GroupDescription) -> anyhow::Result<()> {
     }
     let rows = group.members.iter().map(|member| {
         let assigned: Vec<String> = member
-            .assigned
+            .assignment
             .iter()
             .map(|(topic, partitions)| format!("{topic} {}", list(partitions)))
             .collect();
         vec![
-            member.client.clone(),
+            member.client_id.clone(),
             member.host.clone(),
             member.id.clone(),
             assigned.join("; "),
         ]
     });
-    table(&["client", "host", "member", "assigned"], rows)
+    table(&["client", "host", "member", "assignment"], rows)
 }
 
 fn show_lag(one: &GroupLag) -> anyhow::Result<()> {
@@ -193,7 +193,7 @@ fn show_lag(one: &GroupLag) -> anyhow::Result<()> {
             maybe(row.committed),
             maybe(row.end),
             maybe(row.lag),
-            maybe(member.map(|member| &member.client)),
+            maybe(member.map(|member| &member.client_id)),
         ]
     });
     let header = ["partition", "committed #", "end #", "lag #", "client"];

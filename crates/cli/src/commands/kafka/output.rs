@@ -28,12 +28,12 @@ impl CommonArgs {
     /// Prints the outcomes of several operations; a refused one makes the command fail.
     pub fn show_outcomes(&self, outcomes: &[ItemResult], done: &str) -> anyhow::Result<()> {
         self.show(&outcomes, |outcomes| {
-            let mut succeeded = outcomes.iter().filter(|one| one.refusal.is_none());
+            let mut succeeded = outcomes.iter().filter(|one| one.error.is_none());
             succeeded.try_for_each(|one| print(&format!("{}: {done}\n", one.name)))
         })?;
         let refused: Vec<String> = outcomes
             .iter()
-            .filter_map(|one| Some(format!("{}: {}", one.name, one.refusal.as_ref()?)))
+            .filter_map(|one| Some(format!("{}: {}", one.name, one.error.as_ref()?)))
             .collect();
         match refused.is_empty() {
             true => Ok(()),

@@ -123,7 +123,7 @@ pub fn run(admin: &mut Admin, args: &Args, common: &CommonArgs) -> anyhow::Resul
             admin.create_partitions(topic, *partitions, placed.as_deref(), Mode::Apply)?;
             let done = ItemResult {
                 name: topic.clone(),
-                refusal: None,
+                error: None,
             };
             common.show_outcomes(&[done], &format!("has {partitions} partitions now"))
         }
@@ -185,7 +185,7 @@ fn described(admin: &mut Admin, names: &[String]) -> anyhow::Result<Vec<Describe
     let described = topics.into_iter().map(|topic| {
         let resource = Resource::Topic(topic.name.clone());
         let mut configs = configs.remove(&resource).unwrap_or_default();
-        configs.retain(|config| config.source == ConfigSource::Topic);
+        configs.retain(|config| config.source == ConfigSource::DynamicTopic);
         DescribedTopic { topic, configs }
     });
     Ok(described.collect())

@@ -38,15 +38,15 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     for one in &meant {
         while lab_state::all(None)
             .iter()
-            .any(|left| left.holder_pid == one.holder_pid)
+            .any(|left| left.owner_pid == one.owner_pid)
         {
             if begun.elapsed() > LIMIT {
                 bail!(
                     "process {} still holds {} after {} s: end it with `kill -9 {}`, nothing of the bed outlives it",
-                    one.holder_pid,
+                    one.owner_pid,
                     one.arm,
                     LIMIT.as_secs(),
-                    one.holder_pid
+                    one.owner_pid
                 );
             }
             std::thread::sleep(PAUSE);

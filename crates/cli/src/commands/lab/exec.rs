@@ -22,13 +22,13 @@ pub struct Args {
 /// Replaces this process by the command; returns only when that fails.
 pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let standing = args.which.one()?;
-    let inhabitants = processes_in_pod(&standing, &args.pod)?;
+    let processes = processes_in_pod(&standing, &args.pod)?;
     // The PID of a process that has exited may have been reused by a foreign one.
-    let pids = inhabitants.iter().filter_map(|one| one.pid);
+    let pids = processes.iter().filter_map(|one| one.pid);
     let pid = pids.into_iter().find(|pid| standing.holds(*pid));
     match pid {
         _ if standing.addressing == "loopback" => {
-            let address = inhabitants.first().map(|one| one.address.as_str());
+            let address = processes.first().map(|one| one.address.as_str());
             say(format_args!(
                 "with addressing loopback a pod has no network of its own: it is {} here",
                 address.unwrap_or("an address")

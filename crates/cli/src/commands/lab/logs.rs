@@ -37,9 +37,9 @@ pub struct Args {
 pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let interruption = Interruption::listen()?;
     let standing = args.which.one()?;
-    let inhabitants = processes_in_pod(&standing, &args.pod)?;
+    let processes = processes_in_pod(&standing, &args.pod)?;
     let mut logs = Vec::new();
-    for one in &inhabitants {
+    for one in &processes {
         if let Some(path) = &one.log {
             let file =
                 File::open(path).with_context(|| format!("cannot read {}", path.display()))?;

@@ -78,7 +78,7 @@ impl LabSelector {
     fn one(&self) -> anyhow::Result<LabState> {
         let mut all = lab_state::all(None);
         if let Some(pid) = self.pid {
-            all.retain(|one| one.holder_pid == pid);
+            all.retain(|one| one.owner_pid == pid);
         }
         match (all.len(), all.pop()) {
             (1, Some(one)) => Ok(one),
@@ -94,7 +94,7 @@ impl LabSelector {
 
 /// The processes in a pod, or those of an instance of this name.
 fn processes_in_pod<'a>(standing: &'a LabState, name: &str) -> anyhow::Result<Vec<&'a PodProcess>> {
-    let all = &standing.inhabitants;
+    let all = &standing.processes;
     let named: Vec<&PodProcess> = all.iter().filter(|one| one.instance == name).collect();
     if !named.is_empty() {
         return Ok(named);

@@ -38,9 +38,9 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
 pub fn text(standing: &LabState) -> String {
     let mut page = format!(
         "{} · {} · {} · {} · held by process {}\n\n",
-        standing.experiment, standing.arm, standing.level, standing.addressing, standing.holder_pid
+        standing.experiment, standing.arm, standing.level, standing.addressing, standing.owner_pid
     );
-    let rows = standing.inhabitants.iter().map(|one| {
+    let rows = standing.processes.iter().map(|one| {
         vec![
             one.pod.clone(),
             one.address.clone(),

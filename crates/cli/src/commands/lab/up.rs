@@ -78,7 +78,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         arm: arm.name.clone(),
         level: cell.level.clone(),
         addressing: local.addressing().to_owned(),
-        inhabitants: bed.pod_processes()?,
+        processes: bed.pod_processes()?,
         endpoints: endpoints(arm, &bed)?,
         ..LabState::of_this_process()?
     };

@@ -92,7 +92,7 @@ fn null_load(plan: &LoadPlan) -> LoadSpec {
         },
         (None, Pacing::Closed { clients, .. }) => Pacing::Closed {
             clients: (*clients).clamp(1, connections),
-            think_ns: 0,
+            think_time_ns: 0,
             think_distribution: ThinkDistribution::None,
         },
         (None, _) => Pacing::Max,
@@ -340,7 +340,7 @@ mod tests {
         assert_eq!(wanted.requests[0].body, Body::Filler { bytes: 500 });
         let closed = Pacing::Closed {
             clients: 7,
-            think_ns: 1_000_000_000,
+            think_time_ns: 1_000_000_000,
             think_distribution: ThinkDistribution::Uniform,
         };
         let wanted = null_load(&plan(closed, Body::None));
@@ -348,7 +348,7 @@ mod tests {
             wanted.pacing,
             Pacing::Closed {
                 clients: 7,
-                think_ns: 0,
+                think_time_ns: 0,
                 think_distribution: ThinkDistribution::None,
             }
         );

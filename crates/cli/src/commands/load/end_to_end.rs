@@ -11,7 +11,7 @@ use tare_load::{LoadError, LoadOutcome, LoadProgress, StopHandle};
 use tare_record::agent::Sample;
 use tare_record::event::LoadEvent;
 use tare_record::load::{
-    Body, ClientSpec, FetchDepth, FetchFrom, FetchUntil, LoadPlan, Mix, Pacing, Payloads,
+    Body, ClientSpec, FetchDecode, FetchFrom, FetchUntil, LoadPlan, Mix, Pacing, Payloads,
     ProduceSpec, Stop,
 };
 use tare_stats::Latencies;
@@ -157,7 +157,7 @@ fn add_timestamps(plan: &mut LoadPlan, run: u64) -> anyhow::Result<String> {
         );
     }
     let topic = request.path.trim_start_matches('/').to_owned();
-    produce.stamps_of_run = Some(run);
+    produce.timestamp_run = Some(run);
     plan.load.client.set(&produce);
     Ok(topic)
 }
@@ -166,7 +166,7 @@ fn add_timestamps(plan: &mut LoadPlan, run: u64) -> anyhow::Result<String> {
 fn consumer(args: &Args, producer: &LoadPlan, topic: &str, run: u64) -> anyhow::Result<LoadPlan> {
     let mut fetch = plan::fetch_spec(args, topic)?;
     fetch.from = FetchFrom::End;
-    fetch.depth = FetchDepth::Stamps { run };
+    fetch.decode = FetchDecode::Timestamps { run };
     fetch.until = FetchUntil::default();
     let mut consumer = producer.clone();
     consumer.role = "consumer".into();

@@ -2,7 +2,7 @@
 
 use tare_load::protocols::tcp::{Direction, TcpExchange};
 use tare_record::agent::LoadResult;
-use tare_record::load::{Body, FetchDepth, FetchSpec, LoadSpec, Payloads, ProduceSpec};
+use tare_record::load::{Body, FetchDecode, FetchSpec, LoadSpec, Payloads, ProduceSpec};
 use tare_record::metric::Unit;
 use tare_report::quantity;
 
@@ -14,7 +14,7 @@ pub fn words(load: &LoadSpec, result: &LoadResult) -> Option<String> {
         return Some(format!("throughput   {}", records(result)));
     }
     if let Some(fetch) = load.client.get::<FetchSpec>() {
-        return Some(read(fetch.depth, result));
+        return Some(read(fetch.decode, result));
     }
     let Some(TcpExchange::Throughput {
         direction,
@@ -42,7 +42,7 @@ pub fn words(load: &LoadSpec, result: &LoadResult) -> Option<String> {
 }
 
 /// Records read, as Kafka's own tool counts them: from the start to the last record.
-fn read(depth: FetchDepth, result: &LoadResult) -> String {
+fn read(decode: FetchDecode, result: &LoadResult) -> String {
     let records = result.records.unwrap_or_default();
     let seconds = records.last_arrival_ns as f64 / 1e9;
     if records.in_window == 0 || seconds <= 0.0 {
@@ -51,9 +51,9 @@ fn read(depth: FetchDepth, result: &LoadResult) -> String {
             quantity::span(result.window_ns)
         );
     }
-    let of = match depth {
-        FetchDepth::Batches => "of batches",
-        FetchDepth::Records | FetchDepth::Stamps { .. } => "of keys and values",
+    let of = match decode {
+        FetchDecode::Batches => "of batches",
+        FetchDecode::Records | FetchDecode::Timestamps { .. } => "of keys and values",
     };
     let mib = f64::from(1 << 20);
     let bytes = records.bytes_in_window as f64;
@@ -81,11 +81,11 @@ fn read(depth: FetchDepth, result: &LoadResult) -> String {
             quantity::counted(count("group-commits"), "commit", "commits")
         ));
     }
-    if records.negative_ages > 0 {
+    if records.negative_end_to_end > 0 {
         lines.push(format!(
-            "ages         {} below zero, because clocks differ: they are in no figure, and the others are wrong\n             \
+            "end to end   {} negative latencies, because clocks differ: they are in no figure, and the others are wrong\n             \
              by as much; set the clocks by one time source",
-            records.negative_ages
+            records.negative_end_to_end
         ));
     }
     let corrupt = count("corrupt-batches") + count("invalid-batches");

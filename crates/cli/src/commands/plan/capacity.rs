@@ -62,7 +62,7 @@ pub fn words(plan: &Plan, known: Option<&Capacity>) -> Option<String> {
     }
     let Some(capacity) = known else {
         return Some(format!(
-            "before the first block {} will be run at max rate: levels above 80 % of what they sustain are left out",
+            "before the first block {} will be run at max rate: levels above 80 % of what they sustain are skipped",
             plan.arms_with_most_proxies().join(" and ")
         ));
     };
@@ -76,7 +76,7 @@ pub fn words(plan: &Plan, known: Option<&Capacity>) -> Option<String> {
                 .iter()
                 .map(|left| left.level.as_str())
                 .collect();
-            format!("{} will be left out: {}", levels.join(", "), first.reason)
+            format!("{} will be skipped: {}", levels.join(", "), first.reason)
         }
     })
 }

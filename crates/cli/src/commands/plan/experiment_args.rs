@@ -9,7 +9,7 @@ use tare_experiment::catalog::Catalog;
 use tare_experiment::find::Library;
 use tare_experiment::resolve::{Redirection, ResolveOptions, resolve};
 use tare_lab::fetch::{self, Fetcher};
-use tare_record::plan::{Addressing, BaselineRuns, Form, Plan};
+use tare_record::plan::{Addressing, Form, Plan};
 use tare_record::topology::Interception;
 
 use crate::arguments::words;
@@ -145,7 +145,7 @@ impl ExperimentArgs {
             cores: allowed_cores(Path::new("/proc/self/status")),
             blocks: self.blocks,
             seed: self.seed,
-            baseline_runs: self.no_aa.then_some(BaselineRuns::Once),
+            aa_check: self.no_aa.then_some(false),
             addressing: self.addressing,
             redirection: Redirection::Possible,
             absent: BTreeMap::new(),

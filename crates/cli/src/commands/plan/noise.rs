@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use tare_record::metric::Metric;
-use tare_record::plan::{BaselineRuns, Compare, Plan};
+use tare_record::plan::{Compare, Plan};
 use tare_record::view::Noise;
 use tare_stats::paired::{BaselineCopies, ComparisonFamily};
 use tare_stats::power::{Design, detectable};
@@ -69,9 +69,9 @@ pub fn detectable_with(plan: &Plan, noise: &[Noise]) -> Vec<Detectable> {
     let family = ComparisonFamily::new(compared, tables, plan.primary.len());
     let design = Design {
         blocks: plan.blocks.max as usize,
-        copies: match plan.baseline_runs {
-            BaselineRuns::Twice => BaselineCopies::Two,
-            BaselineRuns::Once => BaselineCopies::One,
+        copies: match plan.aa_check {
+            true => BaselineCopies::Two,
+            false => BaselineCopies::One,
         },
     };
     noise

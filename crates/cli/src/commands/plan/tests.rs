@@ -213,7 +213,7 @@ fn levels_beyond_what_is_carried_are_told_before_anything_runs() {
     let beyond = told(&plan, Some(&capacity));
     assert!(
         beyond.contains(
-            "2000/s will be left out: both-sidecars-mtls sustains 2499/s at max rate here"
+            "2000/s will be skipped: both-sidecars-mtls sustains 2499/s at max rate here"
         ),
         "{beyond}"
     );

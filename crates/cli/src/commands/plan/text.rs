@@ -8,8 +8,8 @@ use tare_experiment::estimate::{StartupTimes, estimate};
 use tare_experiment::problem::list;
 use tare_record::load::{LoadSpec, Pacing, Stop};
 use tare_record::plan::{
-    Addressing, Arm, BaselineRuns, Capacity, Compare, Form, Guarantee, Plan, PlannedFault,
-    Published, PublishedFigure, Restart, RoleLoad,
+    Addressing, Arm, Capacity, Compare, Form, Guarantee, Plan, PlannedFault, Published,
+    PublishedFigure, Restart, RoleLoad,
 };
 use tare_report::{pace, quantity};
 
@@ -227,9 +227,9 @@ fn order(plan: &Plan) -> String {
             quantity::percent(until.half_width)
         ),
     };
-    let twice = match plan.baseline_runs {
-        BaselineRuns::Twice => "; the baseline runs twice in each (A/A check)",
-        BaselineRuns::Once => "; the baseline runs once in each",
+    let twice = match plan.aa_check {
+        true => "; the baseline runs twice in each (A/A check)",
+        false => "; the baseline runs once in each",
     };
     format!(
         "{blocks}, each a pass over all cells: arms in random order, levels in random order within an arm (seed {}){twice}",
@@ -271,7 +271,7 @@ fn placement(plan: &Plan) -> String {
     format!(
         "load from {}, everything else on {}; {addressing}",
         cores(&plan.placement.agent_cpus),
-        cores(&plan.placement.part_cpus)
+        cores(&plan.placement.target_cpus)
     )
 }
 

@@ -90,12 +90,12 @@ fn broken(arm: &Arm, before: &[InstanceCounters], after: &[InstanceCounters]) ->
     let deltas = Deltas { before, after };
     let proofs = prove(arm, &cell(), &routes, Some(&traffic), &deltas);
     assert!(!proofs.is_empty());
-    let failed = proofs.iter().filter(|proof| !proof.holds);
+    let failed = proofs.iter().filter(|proof| !proof.passed);
     failed
         .map(|proof| {
             format!(
                 "{} {}: {} for {}",
-                proof.instance, proof.what, proof.found, proof.expected
+                proof.instance, proof.check, proof.actual, proof.expected
             )
         })
         .collect()
@@ -200,14 +200,14 @@ fn a_sidecar_that_is_to_be_passed_by_must_have_passed_nothing_on() {
         )
     };
     let sidecar =
-        |connections| counted_by("flight-sidecar", &[("unknown-connections", connections)]);
+        |connections| counted_by("flight-sidecar", &[("unmatched-connections", connections)]);
     assert_eq!(
         broken(&arm, &[], &[database(), sidecar(0.0)]),
         Vec::<String>::new()
     );
     assert_eq!(
         broken(&arm, &[], &[database(), sidecar(9.0)]),
-        ["flight-sidecar unknown-connections: 9 for 0"]
+        ["flight-sidecar unmatched-connections: 9 for 0"]
     );
 }
 
@@ -217,7 +217,7 @@ fn names_that_were_refused_and_links_without_the_tls_they_should_have_are_found(
     let carried = [("connections", 9.0), ("bytes-received", 30_000.0)];
     let sidecar = |refused| {
         let mut all = carried.to_vec();
-        all.push(("unknown-names", refused));
+        all.push(("unmatched-sni", refused));
         counted_by("flight-sidecar", &all)
     };
     let gateway = |shown| {
@@ -240,7 +240,7 @@ fn names_that_were_refused_and_links_without_the_tls_they_should_have_are_found(
     assert_eq!(
         broken(&arm, &[], &[sidecar(2.0), gateway(8.0)]),
         [
-            "flight-sidecar unknown-names: 2 for 0",
+            "flight-sidecar unmatched-sni: 2 for 0",
             "gateway tls-client-certificates: 8 for 9"
         ]
     );
@@ -257,7 +257,7 @@ fn nothing_is_claimed_of_an_edge_that_need_not_have_been_called() {
         after: &after,
     };
     let proofs = prove(&arm, &cell(), &routes, None, &deltas);
-    assert!(proofs.iter().all(|proof| proof.holds), "{proofs:?}");
+    assert!(proofs.iter().all(|proof| proof.passed), "{proofs:?}");
     assert!(
         proofs.iter().all(|proof| proof.instance == "gateway"),
         "{proofs:?}"
@@ -310,7 +310,7 @@ fn peers_have_copied_no_more_than_their_sidecars_handed_to_both_sides() {
         };
         let proofs = copies(&routes, &edge);
         assert_eq!(proofs.len(), 1, "two has no counters");
-        !proofs[0].holds
+        !proofs[0].passed
     };
     assert!(!broken(151_000.0));
     // Enough for the bytes copied, but not for those given out, too.
@@ -332,10 +332,10 @@ fn handshakes_between_peers_are_none_of_the_plaintext_before_their_sidecars() {
     };
     let arm = arm(&[], None);
     let claims_none = |proofs: Vec<Proof>| -> Vec<String> {
-        let none = |proof: &Proof| proof.what.ends_with("tls-handshakes") && proof.expected == "0";
+        let none = |proof: &Proof| proof.check.ends_with("tls-handshakes") && proof.expected == "0";
         let claims = proofs.into_iter().filter(none);
         claims
-            .map(|proof| format!("{} {}", proof.instance, proof.what))
+            .map(|proof| format!("{} {}", proof.instance, proof.check))
             .collect()
     };
     let both_ways = prove_links(&arm, &cell(), &routes, &deltas);

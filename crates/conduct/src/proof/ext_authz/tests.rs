@@ -3,7 +3,7 @@
 use super::*;
 
 fn holds(passed: u64, share: f64, delta: f64) -> bool {
-    check("authorizer", "requests", passed, share, Some(delta)).holds
+    check("authorizer", "requests", passed, share, Some(delta)).passed
 }
 
 #[test]
@@ -18,8 +18,8 @@ fn none_and_all_are_exact_and_a_share_is_within_six_deviations() {
 #[test]
 fn a_server_that_counts_nothing_proves_nothing() {
     let proof = check("authorizer", "requests", 10, 0.5, None);
-    assert!(!proof.holds);
-    assert_eq!(proof.found, "no such counter");
+    assert!(!proof.passed);
+    assert_eq!(proof.actual, "no such counter");
     assert_eq!(proof.expected, "0 to 10 (50 % of 10)");
 }
 

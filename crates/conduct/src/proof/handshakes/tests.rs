@@ -66,8 +66,8 @@ fn broken(own: Security, sent: &[SentTraffic]) -> Vec<String> {
     let routes = routes(own);
     let routes: Vec<&Route> = routes.iter().collect();
     let proofs = of_agents(&arm(), &cell(), &routes, sent);
-    let broken = proofs.into_iter().filter(|proof| !proof.holds);
-    broken.map(|proof| proof.what).collect()
+    let broken = proofs.into_iter().filter(|proof| !proof.passed);
+    broken.map(|proof| proof.check).collect()
 }
 
 #[test]
@@ -119,8 +119,8 @@ fn an_external_server_chooses_version_and_certificates_itself_but_one_version_fo
         let routes: Vec<&Route> = routes.iter().collect();
         let proofs = of_agents(&arm, &cell(), &routes, sent);
         assert!(!proofs.is_empty());
-        let broken = proofs.into_iter().filter(|proof| !proof.holds);
-        broken.map(|proof| proof.what).collect()
+        let broken = proofs.into_iter().filter(|proof| !proof.passed);
+        broken.map(|proof| proof.check).collect()
     };
     let older = || {
         vec![
@@ -184,8 +184,8 @@ fn a_listener_took_what_agents_opened_and_holds_nothing_but_the_arms_version() {
         let accepted_connections = accepted_connections(&[], &routes, &sent, &deltas).unwrap();
         let held = of_listener(&arm(), &cell(), &routes, &deltas);
         (
-            accepted_connections.holds,
-            held.iter().map(|proof| proof.holds).collect::<Vec<_>>(),
+            accepted_connections.passed,
+            held.iter().map(|proof| proof.passed).collect::<Vec<_>>(),
         )
     };
     assert_eq!(found(&routes_tls, 7.0, Some("TLSv1.3")), (true, vec![true]));
@@ -230,8 +230,8 @@ fn a_broker_that_a_fault_ends_counts_from_its_restart() {
     };
     // Four connections were opened: one before the kill, which the new process does not know.
     let proof = accepted(&[fault("broker-1")], (2.0, 51.0));
-    assert!(proof.holds, "{proof:?}");
-    assert_eq!(proof.found, "3");
-    assert!(!accepted(&[fault("producer")], (2.0, 51.0)).holds);
-    assert!(!accepted(&[fault("broker-1")], (0.0, 50.0)).holds);
+    assert!(proof.passed, "{proof:?}");
+    assert_eq!(proof.actual, "3");
+    assert!(!accepted(&[fault("producer")], (2.0, 51.0)).passed);
+    assert!(!accepted(&[fault("broker-1")], (0.0, 50.0)).passed);
 }

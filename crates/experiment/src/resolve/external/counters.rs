@@ -114,7 +114,7 @@ fn source(
                 // The last line of the error is the message; the lines before show the position.
                 let message = error.to_string();
                 let message = message.lines().last().unwrap_or_default();
-                format!("\"{}\" is no pattern: {message}", preview(&page.pattern))
+                format!("invalid pattern \"{}\": {message}", preview(&page.pattern))
             })?;
             &mut page.url
         }
@@ -151,7 +151,7 @@ fn page(url: &str, at: &str, addresses: usize, reach: AddressPolicy) -> Result<S
     match host.filter(|_| url.len() <= URL_BYTES_MAX && url.chars().all(fits)) {
         Some(host) => within(host, reach).map(|()| url.clone()),
         None => Err(format!(
-            "\"{}\" is no page that can be read: write http://HOST:PORT/PATH",
+            "invalid URL \"{}\": write http://HOST:PORT/PATH",
             preview(&url)
         )),
     }

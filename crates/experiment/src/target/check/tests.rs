@@ -10,7 +10,7 @@ get:
   - path: fast-proxy
 version: {command: ["{{ bin }}", -v], pattern: 'version (\S+)'}
 roles: [sidecar]
-speaks: [http1]
+protocols: [http1]
 settings:
   workers: {default: 1, about: Threads}
   mode: {default: small, about: Mode, one_of: [small, large]}
@@ -40,11 +40,11 @@ fn a_definition_survives_being_written_and_read_again() {
 
 #[test]
 fn an_unknown_key_is_told_with_its_place_and_the_nearest_one() {
-    let said = complaint("speaks:", "speeks:");
+    let said = complaint("protocols:", "protocls:");
     let (missing, unknown) = said.split_once('\n').unwrap();
-    assert!(missing.contains("key \"speaks\" is missing"), "{said}");
+    assert!(missing.contains("key \"protocols\" is missing"), "{said}");
     assert!(unknown.starts_with("t/target.yaml:8:1: "), "{said}");
-    assert!(unknown.contains("did you mean \"speaks\"?"), "{said}");
+    assert!(unknown.contains("did you mean \"protocols\"?"), "{said}");
 }
 
 #[test]
@@ -72,7 +72,7 @@ fn a_probe_must_be_exactly_one_and_limited() {
         "grpc: \"{{ listen }}\", service: a.B",
     );
     assert_eq!(read(&asked).unwrap().ready.service.as_deref(), Some("a.B"));
-    assert!(complaint("timeout: 5s", "timeout: 0s").contains("no time limit"));
+    assert!(complaint("timeout: 5s", "timeout: 0s").contains("invalid timeout 0"));
     assert!(complaint(", timeout: 5s", "").contains("timeout"));
 }
 
@@ -169,7 +169,7 @@ fn counters_of_beans_need_to_be_told_how_beans_are_asked() {
             "did you mean \"requests\"?",
         ),
         ("remote: [java]", "remote: []", "the list is empty"),
-        ("bean: 'a'", "bean: '('", "no pattern"),
+        ("bean: 'a'", "bean: '('", "invalid pattern"),
         ("metric: m", "metric: m, scale: 0", "above 0"),
     ] {
         assert!(jmx.contains(from), "the test replaces nothing: {from}");

@@ -21,7 +21,7 @@ pub struct GroupDescription {
     /// Its state, as the broker calls it.
     pub state: String,
     /// `classic` or `consumer`.
-    pub kind: String,
+    pub group_type: String,
     /// How partitions are given to members.
     pub assignor: Option<String>,
     /// The broker that keeps it.
@@ -36,13 +36,13 @@ pub struct GroupMember {
     /// Its number.
     pub id: String,
     /// Its own name, when it stays the same over restarts.
-    pub instance: Option<String>,
+    pub group_instance_id: Option<String>,
     /// How the client calls itself.
-    pub client: String,
+    pub client_id: String,
     /// Where it connects from.
     pub host: String,
     /// What it reads: topic and partitions.
-    pub assigned: Vec<(String, Vec<i32>)>,
+    pub assignment: Vec<(String, Vec<i32>)>,
 }
 
 impl Admin {
@@ -96,10 +96,10 @@ fn consumer_group(
 ) -> GroupDescription {
     let member = |member: &consumer_group_describe_response::Member| GroupMember {
         id: member.member_id.to_string(),
-        instance: member.instance_id.as_ref().map(|id| id.to_string()),
-        client: member.client_id.to_string(),
+        group_instance_id: member.instance_id.as_ref().map(|id| id.to_string()),
+        client_id: member.client_id.to_string(),
         host: member.client_host.to_string(),
-        assigned: sorted(
+        assignment: sorted(
             member
                 .assignment
                 .topic_partitions
@@ -110,7 +110,7 @@ fn consumer_group(
     GroupDescription {
         name: group.group_id.to_string(),
         state: group.group_state.to_string(),
-        kind: "consumer".to_owned(),
+        group_type: "consumer".to_owned(),
         assignor: Some(group.assignor_name.to_string()).filter(|name| !name.is_empty()),
         coordinator,
         members: group.members.iter().map(member).collect(),
@@ -124,11 +124,11 @@ fn classic_group(
     let is_consumers = group.protocol_type.as_str() == "consumer";
     let member = |member: &describe_groups_response::DescribedGroupMember| GroupMember {
         id: member.member_id.to_string(),
-        instance: member.group_instance_id.as_ref().map(|id| id.to_string()),
-        client: member.client_id.to_string(),
+        group_instance_id: member.group_instance_id.as_ref().map(|id| id.to_string()),
+        client_id: member.client_id.to_string(),
         host: member.client_host.to_string(),
         // Other protocol types (Kafka Connect) have another format there.
-        assigned: match is_consumers {
+        assignment: match is_consumers {
             true => assigned(&member.member_assignment),
             false => Vec::new(),
         },
@@ -136,7 +136,7 @@ fn classic_group(
     GroupDescription {
         name: group.group_id.to_string(),
         state: group.group_state.to_string(),
-        kind: "classic".to_owned(),
+        group_type: "classic".to_owned(),
         assignor: Some(group.protocol_data.to_string()).filter(|name| !name.is_empty()),
         coordinator,
         members: group.members.iter().map(member).collect(),

@@ -61,7 +61,7 @@ impl Admin {
             rows.insert((topic, partition), one);
         }
         for member in &group.members {
-            for (topic, partitions) in &member.assigned {
+            for (topic, partitions) in &member.assignment {
                 for &partition in partitions {
                     let key = (topic.clone(), partition);
                     let one = rows.entry(key).or_insert_with(|| row(topic, partition));

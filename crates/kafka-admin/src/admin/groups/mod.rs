@@ -23,9 +23,9 @@ pub struct GroupListing {
     /// Its state, as the broker calls it.
     pub state: String,
     /// How its members agree: `classic` or `consumer`, or something newer.
-    pub kind: String,
+    pub group_type: String,
     /// What its members speak; `consumer` for consumers.
-    pub protocol: String,
+    pub protocol_type: String,
     /// The broker that keeps it.
     pub coordinator: i32,
 }
@@ -49,11 +49,11 @@ impl Admin {
             all.extend(answer.groups.iter().map(|group| GroupListing {
                 name: group.group_id.to_string(),
                 state: group.group_state.to_string(),
-                kind: match group.group_type.as_str() {
+                group_type: match group.group_type.as_str() {
                     "" => "classic".to_owned(),
                     kind => kind.to_lowercase(),
                 },
-                protocol: group.protocol_type.to_string(),
+                protocol_type: group.protocol_type.to_string(),
                 coordinator: broker,
             }));
         }
@@ -76,13 +76,13 @@ impl Admin {
                 let code = answer.results.first().map_or(0, |one| one.error_code);
                 check(code, None, name)
             });
-            let refusal = match done {
+            let error = match done {
                 Ok(()) => None,
-                Err(AdminError::Refused { refusal, .. }) => Some(refusal),
+                Err(AdminError::Refused { error, .. }) => Some(error),
                 Err(error) => return Err(error),
             };
             let name = name.to_owned();
-            outcomes.push(ItemResult { name, refusal });
+            outcomes.push(ItemResult { name, error });
         }
         Ok(outcomes)
     }

@@ -91,12 +91,12 @@ impl Admin {
             Ok(group) => Err(AdminError::Input(format!(
                 "group {name} has {} members, the first of them {} at {}: stop them first",
                 group.members.len(),
-                group.members[0].client,
+                group.members[0].client_id,
                 group.members[0].host
             ))),
             // The commit will create it.
-            Err(AdminError::Refused { refusal, .. })
-                if refusal.error() == Some(kafka_protocol::ResponseError::GroupIdNotFound) =>
+            Err(AdminError::Refused { error, .. })
+                if error.error() == Some(kafka_protocol::ResponseError::GroupIdNotFound) =>
             {
                 Ok(())
             }

@@ -91,8 +91,8 @@ impl Admin {
         let live: Vec<i32> = self.sites()?.iter().map(|site| site.broker).collect();
         let brokers: Vec<Resource> = live.iter().copied().map(Resource::Broker).collect();
         for (resource, configs) in self.configs(&brokers, Some(&RATES))? {
-            let rates =
-                values_from(&configs, ConfigSource::Broker).filter_map(|one| one.parse().ok());
+            let rates = values_from(&configs, ConfigSource::DynamicBroker)
+                .filter_map(|one| one.parse().ok());
             if let (Resource::Broker(id), Some(rate)) = (resource, rates.min()) {
                 throttles.brokers.insert(id, rate);
             }
@@ -108,7 +108,7 @@ impl Admin {
             let list = |key: &str| -> Vec<String> {
                 let named = configs.iter().filter(|config| config.name == key);
                 let named: Vec<Config> = named.cloned().collect();
-                values_from(&named, ConfigSource::Topic)
+                values_from(&named, ConfigSource::DynamicTopic)
                     .flat_map(|value| value.split(',').map(str::to_owned).collect::<Vec<_>>())
                     .filter(|one| !one.is_empty())
                     .collect()

@@ -2,11 +2,11 @@
 
 use super::*;
 
-fn source(bean: &str, attribute: &str, times: Option<&str>) -> JmxSource {
+fn source(bean: &str, attribute: &str, multiply_by: Option<&str>) -> JmxSource {
     JmxSource {
         bean: bean.to_owned(),
         attribute: attribute.to_owned(),
-        times: times.map(str::to_owned),
+        multiply_by: multiply_by.map(str::to_owned),
     }
 }
 

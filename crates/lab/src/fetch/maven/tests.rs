@@ -9,16 +9,16 @@ use crate::fetch::tests::write_program;
 fn def() -> MavenDef {
     MavenDef {
         artifacts: vec!["org.x:broker_2.13:4.3.1".to_owned()],
-        agents: vec!["org.y:agent:2.6.0:javaagent".to_owned()],
+        java_agents: vec!["org.y:agent:2.6.0:javaagent".to_owned()],
         lock: "maven.lock".to_owned(),
         java: 17,
         runtime: "some-java".to_owned(),
-        once: Vec::new(),
+        after_fetch: Vec::new(),
     }
 }
 
 fn target(folder: &Path) -> Target {
-    let text = "target: x\nabout: x\nget: [self]\nversion: {command: [x], pattern: x}\nroles: [app]\nspeaks: [tcp]\nstart: [x]\nready: {tcp: x, timeout: 1s}\n";
+    let text = "target: x\nabout: x\nget: [self]\nversion: {command: [x], pattern: x}\nroles: [app]\nprotocols: [tcp]\nstart: [x]\nready: {tcp: x, timeout: 1s}\n";
     Target {
         def: TargetDef::from_yaml(text, Path::new("t")).unwrap(),
         folder: folder.to_owned(),
@@ -74,13 +74,13 @@ fn step(name: &str, script: &str) -> CommandDef {
 fn archives_that_the_lock_knows_are_used() {
     let lock = format!("{A}  broker_2.13-4.3.1.jar\n{B}  agent-2.6.0-javaagent.jar\n");
     let mut def = def();
-    def.once = vec![step(
+    def.after_fetch = vec![step(
         "look",
         "test -e jars/broker_2.13-4.3.1.jar && test -e {{ bin }}/agents/agent-2.6.0-javaagent.jar && test -e {{ folder }}/maven.lock",
     )];
     let (_place, result) = fetched(&lock, &def);
     assert_eq!(result, Ok(()));
-    def.once[0].command = vec!["false".to_owned()];
+    def.after_fetch[0].command = vec!["false".to_owned()];
     let (_place, result) = fetched(&lock, &def);
     assert!(result.unwrap_err().contains("look"));
 }
@@ -91,7 +91,7 @@ fn steps_see_the_final_path_and_a_link_from_a_killed_fetch_is_no_folder() {
     fs::write(place.path().join("maven.lock"), "").unwrap();
     let target = target(place.path());
     let mut def = def();
-    def.once = vec![step("keep the path", "echo '{{ bin }}' > '{{ bin }}'/path")];
+    def.after_fetch = vec![step("keep the path", "echo '{{ bin }}' > '{{ bin }}'/path")];
     let archives = Archives::of(&def, &target, place.path());
     let folder = archives.folder().unwrap();
     let partial = folder.with_extension("partial");

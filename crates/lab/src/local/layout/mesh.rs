@@ -10,7 +10,8 @@ use super::names::Names;
 use super::{Listeners, chain, find, stem};
 use crate::LabError;
 use crate::render::{
-    Context, MeshCaller, MeshContext, MeshGatewayRoute, MeshInstance, MeshPort, MeshProxy, MeshService, edge_id,
+    Context, MeshCaller, MeshContext, MeshGatewayRoute, MeshInstance, MeshPort, MeshProxy,
+    MeshService, edge_id,
 };
 
 /// Name of the file with the root certificate in the folder of a test bed.
@@ -103,7 +104,10 @@ fn add_service(
         return Ok(());
     };
     let called = find(topology, &route.to)?;
-    let last = route.proxies.last().filter(|name| mesh.proxies.contains(name));
+    let last = route
+        .proxies
+        .last()
+        .filter(|name| mesh.proxies.contains(name));
     let beside = last.filter(|name| find(topology, name).is_ok_and(|one| one.pod == called.pod));
     // The last segment leads from the sidecar to its instance, the one before it to the sidecar.
     let before = route.segments.len().saturating_sub(2);
@@ -121,7 +125,7 @@ fn add_service(
             services.push(MeshService {
                 name: route.to.clone(),
                 part: stem(&route.to).to_owned(),
-                host_name: called.host.clone(),
+                hostname: called.host.clone(),
                 pod: called.pod.clone(),
                 address: listen.address,
                 sidecar: None,
@@ -134,7 +138,11 @@ fn add_service(
     if let Some(name) = beside {
         service.sidecar = Some(name.clone());
     }
-    match service.ports.iter_mut().find(|known| known.port == port.port) {
+    match service
+        .ports
+        .iter_mut()
+        .find(|known| known.port == port.port)
+    {
         None => service.ports.push(port),
         Some(known) => {
             for caller in port.callers {
@@ -189,7 +197,7 @@ fn through_gateway(
         port: listen.port,
         security: listen.security,
         service: route.to.clone(),
-        host_name: find(topology, &route.to)?.host.clone(),
+        hostname: find(topology, &route.to)?.host.clone(),
         service_address: called.address,
         service_port: called.port,
         next_address: next.address,

@@ -42,8 +42,8 @@ pub(super) fn names(
             }
         }
         let passing = contexts.iter_mut().flat_map(|context| &mut context.routes);
-        for known in passing.filter(|known| known.edge == route.edge && known.host == route.to) {
-            known.name = Some(host.clone());
+        for known in passing.filter(|known| known.edge == route.edge && known.service == route.to) {
+            known.hostname = Some(host.clone());
         }
     }
     Ok(names)

@@ -65,7 +65,7 @@ pub(super) fn port(
     inputs: &mut LayoutInputs<'_>,
 ) -> Result<u16, LabError> {
     let needs = inputs.needs.get(&sidecar.target);
-    if needs.is_some_and(|needs| needs.redirects == RedirectPorts::PerEdge) {
+    if needs.is_some_and(|needs| needs.redirect_ports == RedirectPorts::PerEdge) {
         let address = address_of(inputs, &sidecar.pod)?;
         return (inputs.port)(address);
     }
@@ -92,7 +92,7 @@ pub(super) fn redirections(
             .iter()
             .filter_map(|route| route.listen.as_ref());
         for listen in listeners {
-            let (Some(direction), Some(port)) = (listen.captured, listen.capture_port) else {
+            let (Some(direction), Some(port)) = (listen.redirected, listen.redirect_port) else {
                 continue;
             };
             captured.instances.insert(context.name.clone());
@@ -158,7 +158,7 @@ pub(super) fn exempt(
             continue;
         }
         let target = &find(topology, &context.name)?.target;
-        let can = |needs: &Needs| needs.exempt == ExemptBy::Itself;
+        let can = |needs: &Needs| needs.exempt_by == ExemptBy::MarkOrPort;
         if !inputs.needs.get(target).is_some_and(can) {
             return Err(LabError::Unsupported {
                 what: format!("redirected traffic for {} ({target})", context.name),

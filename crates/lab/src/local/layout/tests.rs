@@ -40,7 +40,7 @@ fn plan() -> TestBedPlan {
         )]),
         placement: tare_record::plan::Placement {
             agent_cpus: vec![1],
-            part_cpus: vec![0],
+            target_cpus: vec![0],
         },
         limits: BTreeMap::new(),
         excluded: Vec::new(),
@@ -58,7 +58,7 @@ fn placed_where(plan: &TestBedPlan, redirect: Redirect) -> Result<Layout, LabErr
 fn placed_with(
     plan: &TestBedPlan,
     redirect: Redirect,
-    redirects: RedirectPorts,
+    redirect_ports: RedirectPorts,
 ) -> Result<Layout, LabError> {
     let pods = plan.topology.pods.iter().zip(1..);
     let addresses = pods
@@ -66,7 +66,7 @@ fn placed_with(
         .collect();
     let programs = ["echo", "proxy"].map(|name| (name.to_owned(), PathBuf::from(name)));
     let proxy = Needs {
-        redirects,
+        redirect_ports,
         ..Needs::default()
     };
     let needs = BTreeMap::from([(String::from("proxy"), proxy)]);
@@ -130,13 +130,16 @@ fn a_mutual_link_names_both_ends_and_only_they_get_certificates() {
     let near = of(&layout, "client-sidecar").routes[0].clone();
     let far = of(&layout, "server-sidecar").routes[0].clone();
     let upstream = near.upstream.unwrap();
-    assert_eq!(upstream.peer.unwrap(), spiffe("r1", "server-sidecar"));
+    assert_eq!(
+        upstream.peer_identity.unwrap(),
+        spiffe("r1", "server-sidecar")
+    );
     assert_eq!(upstream.peer_host.unwrap(), "server-sidecar");
     assert_eq!(
-        far.listen.unwrap().peer.unwrap(),
+        far.listen.unwrap().peer_identity.unwrap(),
         spiffe("r1", "client-sidecar")
     );
-    assert_eq!(far.upstream.unwrap().peer, None);
+    assert_eq!(far.upstream.unwrap().peer_identity, None);
     let names: Vec<&str> = layout.identified.iter().map(String::as_str).collect();
     assert_eq!(names, ["client-sidecar", "server-sidecar"]);
 }
@@ -236,7 +239,7 @@ fn redirected_callers_are_told_where_the_called_part_is_and_the_kernel_does_the_
         ("server-sidecar", TrafficDirection::Inbound),
     ] {
         let listen = listen(name, 0);
-        assert_eq!(listen.captured, Some(direction));
+        assert_eq!(listen.redirected, Some(direction));
         assert_eq!((listen.address, listen.port), (server.address, server.port));
         assert!(layout.capturing.contains(name));
         let upstream = of(&layout, name).routes[0].upstream.clone().unwrap();
@@ -282,7 +285,7 @@ fn a_proxy_that_cannot_tell_edges_apart_at_one_port_gets_one_for_each() {
         ("server-sidecar", "server", TrafficDirection::Inbound),
     ] {
         let listen = of(&layout, name).routes[0].listen.clone().unwrap();
-        let port = listen.capture_port.unwrap();
+        let port = listen.redirect_port.unwrap();
         assert_eq!(listen.port, server.port);
         // Nothing else in the pod has it.
         let admin = of(&layout, name).admin.port();
@@ -299,7 +302,7 @@ fn a_proxy_that_cannot_tell_edges_apart_at_one_port_gets_one_for_each() {
     }
     let shared = placed_where(&plan, Redirect::Possible).unwrap();
     let listen = of(&shared, "client-sidecar").routes[0].listen.clone();
-    assert_eq!(listen.unwrap().capture_port, Some(15001));
+    assert_eq!(listen.unwrap().redirect_port, Some(15001));
     assert!(shared.redirects["client"].sent.is_empty());
 }
 
@@ -349,7 +352,10 @@ fn a_received_plan_has_names_and_no_paths_or_lines_in_their_place() {
             let mut plan = plan();
             change(&mut plan, text.to_owned());
             let said = placed(&plan).unwrap_err().to_string();
-            assert!(said.contains("in the plan is no name"), "{text:?}: {said}");
+            assert!(
+                said.contains("in the plan is not a name"),
+                "{text:?}: {said}"
+            );
             assert!(!said.contains(['\n', '\r', '\0']), "{said:?}");
         }
     }

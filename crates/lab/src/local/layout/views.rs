@@ -22,8 +22,8 @@ pub(super) fn views(
             from: route.from.clone(),
             protocol: route.protocol.clone(),
             edge_security: route.edge_security,
-            host: route.to.clone(),
-            name: None,
+            service: route.to.clone(),
+            hostname: None,
             listen: listeners.at(route, position).cloned(),
             upstream: listeners.at(route, position + 1).map(|next| {
                 let called = chain[position + 1];
@@ -32,7 +32,7 @@ pub(super) fn views(
                     address: next.address,
                     port: next.port,
                     security: next.security,
-                    peer: shows.then(|| spiffe(run, called)),
+                    peer_identity: shows.then(|| spiffe(run, called)),
                     peer_host: shows.then(|| called.to_owned()),
                 }
             }),
@@ -54,8 +54,8 @@ pub(super) fn merged(routes: Vec<RouteContext>) -> Vec<RouteContext> {
     for route in routes {
         let same = all.iter_mut().find(|known| {
             let place = |route: &RouteContext| {
-                let listen = route.listen.as_ref().filter(|l| l.captured.is_some())?;
-                Some((listen.address, listen.port, listen.captured))
+                let listen = route.listen.as_ref().filter(|l| l.redirected.is_some())?;
+                Some((listen.address, listen.port, listen.redirected))
             };
             place(known).is_some() && place(known) == place(&route) && known.edge == route.edge
         });
@@ -64,13 +64,13 @@ pub(super) fn merged(routes: Vec<RouteContext>) -> Vec<RouteContext> {
             continue;
         };
         if let (Some(known), Some(listen)) = (&mut known.listen, route.listen) {
-            if known.peers.is_empty() {
-                known.peers.extend(known.peer.clone());
+            if known.peer_identities.is_empty() {
+                known.peer_identities.extend(known.peer_identity.clone());
             }
-            known.peers.extend(listen.peer);
+            known.peer_identities.extend(listen.peer_identity);
         }
         let (part, _) = known.edge.split_once("->").unwrap_or_default();
-        known.id = edge_id(&format!("{part}->{}", known.host));
+        known.id = edge_id(&format!("{part}->{}", known.service));
         known.from = part.to_owned();
     }
     all

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
 use tare_kafka::group::Assignor;
-use tare_record::load::{FetchShare, FetchSpec, Pacing};
+use tare_record::load::{FetchAssignment, FetchSpec, Pacing};
 
 use super::ClusterPlan;
 use super::fetch::{self, ExcessFetches, Fetch, FetchPlan};
@@ -33,7 +33,7 @@ pub(super) fn check(fetch: &FetchSpec) -> Result<(), PlanError> {
     require(fits, "the size of a fetch", bytes, "1 byte to 100 MiB")?;
     let fits = fetch.until.records != Some(0);
     require(fits, "the number of records", 0, "at least 1")?;
-    if let FetchShare::Group { assignors, .. } = &fetch.share {
+    if let FetchAssignment::Group { assignors, .. } = &fetch.assignment {
         let is_known = |name: &String| Assignor::ALL.iter().any(|known| known.name() == name);
         let are_known = !assignors.is_empty() && assignors.iter().all(is_known);
         let names = assignors.join(",");

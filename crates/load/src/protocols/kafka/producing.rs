@@ -180,7 +180,7 @@ fn contents_of(
     let fits = spec.serials.is_none() || shortest >= VALUE_BYTES_MIN;
     let must = "at least 16 bytes where records are numbered to be read back";
     require(fits, "the length of a payload", shortest, must)?;
-    let stamps = spec.stamps_of_run.map(SendTimestamps::of_run);
+    let stamps = spec.timestamp_run.map(SendTimestamps::of_run);
     Ok(Contents::new(&values, &headers, spec.keys, stamps))
 }
 

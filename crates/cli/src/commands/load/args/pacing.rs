@@ -121,12 +121,12 @@ pub struct PacingArgs {
     pub clients: Option<u32>,
     /// Think time of a client between a response and its next request.
     #[arg(long, value_name = "TIME", default_value = "0", requires = "clients")]
-    pub think: Period,
+    pub think_time: Period,
     /// Distribution of think times.
-    #[arg(long, value_name = "DISTRIBUTION", default_value = "none", requires = "think", value_parser = words::<ThinkDistribution>(&[
-        ("none", "Constant: always --think"),
-        ("uniform", "Uniform between 0 and twice --think"),
-        ("exponential", "Exponential with mean --think"),
+    #[arg(long, value_name = "DISTRIBUTION", default_value = "none", requires = "think_time", value_parser = words::<ThinkDistribution>(&[
+        ("none", "Constant: always --think-time"),
+        ("uniform", "Uniform between 0 and twice --think-time"),
+        ("exponential", "Exponential with mean --think-time"),
     ]))]
     pub think_distribution: ThinkDistribution,
     /// Duration of the measurement: 10s, 2m; `forever` until Ctrl-C [default: that of the ramp, steps or recording, else 10s].

@@ -143,7 +143,7 @@ impl LiveState {
         let now = match (seconds > 0.0, sample.records) {
             (true, Some(records)) => {
                 let bytes = bytes(records.bytes as f64 / seconds);
-                let behind = records.backlog.map(|behind| format!(", lag {behind}"));
+                let behind = records.consumer_lag.map(|behind| format!(", lag {behind}"));
                 let records = per_s(records.count as f64 / seconds);
                 format!("records {records}, {bytes}/s{}", behind.unwrap_or_default())
             }

@@ -5,8 +5,8 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use tare_record::files::{USER_FILE_BYTES_MAX, read_user_file};
 use tare_record::load::{
-    Acks, Body, FetchDepth, FetchEnd, FetchFrom, FetchShare, FetchSpec, FetchUntil, LoginSpec,
-    Payloads, ProduceSpec, RequestSpec, Stop,
+    Acks, Body, FetchAssignment, FetchDecode, FetchEnd, FetchFrom, FetchSpec, FetchUntil,
+    LoginSpec, Payloads, ProduceSpec, RequestSpec, Stop,
 };
 use tare_record::units::Size;
 
@@ -116,7 +116,7 @@ fn produce_spec(args: &KafkaArgs) -> anyhow::Result<ProduceSpec> {
         partitioner: args.partitioner.unwrap_or(defaults.partitioner),
         keys: args.keys.unwrap_or(defaults.keys),
         payloads: payloads(args)?,
-        stamps_of_run: None,
+        timestamp_run: None,
         serials: None,
         sasl: login(args),
     })
@@ -188,9 +188,9 @@ pub fn fetch_spec(args: &Args, topic: &str) -> anyhow::Result<FetchSpec> {
             .clone()
             .unwrap_or_else(|| "tare".into()),
         in_flight_max: FETCHES_IN_FLIGHT,
-        share: match &consume.group {
-            None => FetchShare::Assigned,
-            Some(group) => FetchShare::Group {
+        assignment: match &consume.group {
+            None => FetchAssignment::Static,
+            Some(group) => FetchAssignment::Group {
                 group: group.clone(),
                 assignors: match &consume.assignor {
                     Some(assignor) => vec![assignor.clone()],
@@ -206,9 +206,9 @@ pub fn fetch_spec(args: &Args, topic: &str) -> anyhow::Result<FetchSpec> {
         max_bytes: size(consume.fetch_max_bytes, 50 << 20)?,
         partition_max_bytes: size(consume.max_partition_fetch_bytes, 1 << 20)?,
         check_crc: !consume.no_check_crcs,
-        depth: match consume.decode_records {
-            true => FetchDepth::Records,
-            false => FetchDepth::Batches,
+        decode: match consume.decode_records {
+            true => FetchDecode::Records,
+            false => FetchDecode::Batches,
         },
         until: FetchUntil {
             records: args.pacing.count,

@@ -53,7 +53,7 @@ pub(super) fn pacing(args: &PacingArgs) -> anyhow::Result<Pacing> {
         },
         (None, Some(clients)) => Pacing::Closed {
             clients,
-            think_ns: args.think.as_ns(),
+            think_time_ns: args.think_time.as_ns(),
             think_distribution: args.think_distribution,
         },
         (None, None) => Pacing::Max,

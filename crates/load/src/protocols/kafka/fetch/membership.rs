@@ -6,7 +6,7 @@ use tare_kafka::group::{
     Assigned, Assignor, CommitOffset, GroupEvent, GroupKind, GroupPlan, GroupRequest,
     GroupResponse, Member, Revocation, To,
 };
-use tare_record::load::{FetchShare, FetchSpec};
+use tare_record::load::{FetchAssignment, FetchSpec};
 
 use super::cursor::PartitionCursor;
 use super::{Fetch, GROUP};
@@ -30,12 +30,12 @@ pub struct Membership {
 impl Membership {
     /// The membership of a plan; `None` without a group.
     pub fn of(spec: &FetchSpec) -> Option<Self> {
-        let FetchShare::Group {
+        let FetchAssignment::Group {
             group,
             assignors,
             commit_every_ms,
             session_timeout_ms,
-        } = &spec.share
+        } = &spec.assignment
         else {
             return None;
         };

@@ -17,7 +17,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use tare_kafka::fetch::{self, BodyMode, CrcCheck, FetchLimits, FetchScanner, Isolation};
 use tare_kafka::group::GroupKind;
 use tare_kafka::kafka_protocol::messages::ApiKey;
-use tare_record::load::{FetchDepth, FetchEnd, FetchFrom, FetchSpec};
+use tare_record::load::{FetchDecode, FetchEnd, FetchFrom, FetchSpec};
 
 use self::broker_fetch::{BrokerFetch, InFlightFetch};
 use self::cursor::{EARLIEST, LATEST, PartitionCursor};
@@ -125,7 +125,7 @@ impl Fetch {
                 isolation: Isolation::Uncommitted,
             },
             broker_fetches: Vec::new(),
-            reader: FetchReader::new(&spec.topics, spec.depth, plan.realtime_offset_ns),
+            reader: FetchReader::new(&spec.topics, spec.decode, plan.realtime_offset_ns),
             group: Membership::of(spec),
             waiting: VecDeque::with_capacity(usize::from(spec.in_flight_max)),
             assignment: 0,
@@ -148,9 +148,9 @@ impl Fetch {
     }
 
     fn broker_fetch(&mut self, broker: u32) -> &mut BrokerFetch {
-        let bodies = match self.plan.spec.depth {
-            FetchDepth::Batches => BodyMode::Skip,
-            FetchDepth::Records | FetchDepth::Stamps { .. } => BodyMode::Keep,
+        let bodies = match self.plan.spec.decode {
+            FetchDecode::Batches => BodyMode::Skip,
+            FetchDecode::Records | FetchDecode::Timestamps { .. } => BodyMode::Keep,
         };
         let check = match self.plan.spec.check_crc {
             true => CrcCheck::On,
@@ -387,7 +387,7 @@ impl Fetch {
             },
         );
         self.layout_changed |= failure.is_some();
-        if self.plan.spec.at_end == FetchEnd::Again {
+        if self.plan.spec.at_end == FetchEnd::Repeat {
             self.rewind(piece.broker);
         }
         if std::mem::take(&mut self.reader.needs_metadata) {

@@ -6,7 +6,7 @@ use tare_kafka::fetch::{Event, PartitionHead, Scanned};
 use tare_kafka::records::BatchDecompressor;
 use tare_kafka::send_time::SendTimestamps;
 use tare_record::agent::ErrorSource;
-use tare_record::load::FetchDepth;
+use tare_record::load::FetchDecode;
 
 use super::broker_fetch::{FetchFailure, ResponseState};
 use super::cursor::{EARLIEST, LATEST, PartitionCursor};
@@ -78,14 +78,14 @@ struct Sum {
 }
 
 impl FetchReader {
-    pub fn new(topics: &[String], depth: FetchDepth, realtime_offset_ns: i128) -> Self {
+    pub fn new(topics: &[String], decode: FetchDecode, realtime_offset_ns: i128) -> Self {
         Self {
             cursors: Vec::new(),
             topics: topics.to_vec(),
             counts: FetchCounts::default(),
-            stamps: match depth {
-                FetchDepth::Stamps { run } => Some(SendTimestamps::of_run(run)),
-                FetchDepth::Batches | FetchDepth::Records => None,
+            stamps: match decode {
+                FetchDecode::Timestamps { run } => Some(SendTimestamps::of_run(run)),
+                FetchDecode::Batches | FetchDecode::Records => None,
             },
             unpacker: BatchDecompressor::new(UNPACKED_MAX_BYTES),
             realtime_offset_ns,

@@ -5,7 +5,9 @@ use std::sync::atomic::AtomicU64;
 
 use proptest::prelude::*;
 use tare_kafka::send_time::SendTimestamps;
-use tare_record::load::{FetchDepth, FetchEnd, FetchFrom, FetchShare, FetchSpec, FetchUntil, Stop};
+use tare_record::load::{
+    FetchAssignment, FetchDecode, FetchEnd, FetchFrom, FetchSpec, FetchUntil, Stop,
+};
 
 use super::{APIS, ExcessFetches, Fetch, FetchPlan};
 use crate::arrivals::{Arrivals, ClosedLoop, SharedCount};
@@ -21,14 +23,14 @@ pub fn spec() -> FetchSpec {
         topics: vec!["t".into()],
         client_id: "tare".into(),
         in_flight_max: 2,
-        share: FetchShare::Assigned,
+        assignment: FetchAssignment::Static,
         from: FetchFrom::Start,
         min_bytes: 1,
         max_wait_ms: 500,
         max_bytes: 1 << 20,
         partition_max_bytes: 1 << 20,
         check_crc: true,
-        depth: FetchDepth::Batches,
+        decode: FetchDecode::Batches,
         until: FetchUntil {
             records: None,
             backlog: true,
@@ -374,7 +376,7 @@ fn offsets_that_are_gone_are_looked_up_anew() {
 fn bytes_of_keys_and_values_are_counted_where_records_are_looked_at() {
     let mut world = sim(
         FetchSpec {
-            depth: FetchDepth::Records,
+            decode: FetchDecode::Records,
             ..spec()
         },
         filled(1, 3),
@@ -398,7 +400,7 @@ fn the_time_in_a_record_gives_its_age_to_the_nanosecond_and_others_do_not_count(
     let stamps = SendTimestamps::of_run(run_number);
     let mut world = sim(
         FetchSpec {
-            depth: FetchDepth::Stamps { run: run_number },
+            decode: FetchDecode::Timestamps { run: run_number },
             until: FetchUntil {
                 records: Some(2),
                 backlog: false,
@@ -441,7 +443,7 @@ fn an_age_below_zero_is_counted_and_neither_dropped_nor_made_zero() {
             .counts()
             .records
             .unwrap_or_default()
-            .negative_ages
+            .negative_end_to_end
     };
     // The records say a time 4 s behind the one at which they are read.
     let early = FetchPlan {
@@ -456,7 +458,7 @@ fn an_age_below_zero_is_counted_and_neither_dropped_nor_made_zero() {
     // So does the time from the intended sending.
     let stamps = SendTimestamps::of_run(7);
     let stamped = FetchSpec {
-        depth: FetchDepth::Stamps { run: 7 },
+        decode: FetchDecode::Timestamps { run: 7 },
         until: FetchUntil {
             records: Some(2),
             backlog: false,
@@ -502,7 +504,7 @@ fn a_right_that_is_lost_in_the_middle_ends_the_load_with_its_name() {
 
 fn group_spec() -> FetchSpec {
     FetchSpec {
-        share: FetchShare::Group {
+        assignment: FetchAssignment::Group {
             group: "g".into(),
             assignors: vec!["sticky".into(), "range".into()],
             commit_every_ms: Some(100),
@@ -562,7 +564,7 @@ fn after_a_rebalance_the_member_goes_on() {
 /// A member that commits, if at all, before a rebalance, and asks every 10 ms whether there is one.
 fn hasty_spec() -> FetchSpec {
     FetchSpec {
-        share: FetchShare::Group {
+        assignment: FetchAssignment::Group {
             group: "g".into(),
             assignors: vec!["range".into()],
             commit_every_ms: Some(1_000_000),
@@ -631,8 +633,8 @@ proptest! {
         brokers.consuming.refusals = refusals;
         brokers.consuming.broken_off = broken_off;
         let all = brokers.records() as u64;
-        let depth = if keep { FetchDepth::Records } else { FetchDepth::Batches };
-        let mut world = sim(FetchSpec { depth, partition_max_bytes, ..spec() }, brokers);
+        let decode = if keep { FetchDecode::Records } else { FetchDecode::Batches };
+        let mut world = sim(FetchSpec { decode, partition_max_bytes, ..spec() }, brokers);
         for (partition, node) in moves {
             world.run_until(world.net.now_ns + 3 * MS);
             world.net.far.move_leader(partition, node);
@@ -650,7 +652,7 @@ fn a_backlog_is_read_again_from_its_beginning_as_long_as_the_load_lasts() {
     let all = brokers.records() as u64;
     let again = FetchSpec {
         until: FetchUntil::default(),
-        at_end: FetchEnd::Again,
+        at_end: FetchEnd::Repeat,
         ..spec()
     };
     let mut world = sim(again, brokers);
@@ -666,7 +668,7 @@ fn a_backlog_is_read_again_from_its_beginning_as_long_as_the_load_lasts() {
 fn an_empty_topic_is_waited_at_and_not_asked_in_a_circle() {
     let again = FetchSpec {
         until: FetchUntil::default(),
-        at_end: FetchEnd::Again,
+        at_end: FetchEnd::Repeat,
         ..spec()
     };
     let mut world = sim(again, filled(5, 0));
