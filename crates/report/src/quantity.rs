@@ -54,6 +54,9 @@ fn decimals(value: f64, digits: i32) -> usize {
     // 9.996 becomes 10.0, not 10.00.
     let power = 10f64.powi(decimals);
     let rounded = (value.abs() * power).round() / power;
+    if rounded == 0.0 {
+        return 0;
+    }
     let lead = rounded.log10().floor() as i32;
     usize::try_from((digits - 1 - lead).clamp(0, DECIMALS_MAX)).unwrap_or(0)
 }
