@@ -48,11 +48,13 @@ export type Metric =
   | "memory"
   | "mesh-cpu"
   | "proxy-cpu"
-  | "proxy-memory";
+  | "proxy-memory"
+  | "control-plane-cpu"
+  | "control-plane-memory";
 /**
  * Unit of a metric's value.
  */
-export type Unit = "nanoseconds" | "per-second" | "bytes-per-second" | "cpu-seconds-per1000" | "bytes";
+export type Unit = "nanoseconds" | "per-second" | "bytes-per-second" | "cpu-seconds-per1000" | "bytes" | "cores";
 /**
  * Family of simultaneous intervals.
  */

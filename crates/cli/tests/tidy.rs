@@ -330,6 +330,12 @@ const SHARED_TYPE_NAMES: [(&str, &str); 23] = [
         "Identity",
         "a certificate with its key: in a plan, in a template, of the origin",
     ),
+    (
+        "Codec",
+        "bytes of a connection to messages, and compression of Kafka",
+    ),
+    ("Context", "of templates, of an aggregation of MongoDB"),
+    ("PlanError", "of a reassignment of Kafka, of a load"),
     ("Limits", "of what it limits: a codec, the origin, a plan"),
     ("MessageError", "of a gRPC message, of a MongoDB message"),
     (
