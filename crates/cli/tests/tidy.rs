@@ -296,7 +296,7 @@ fn names_that_were_replaced_do_not_come_back() {
 
 /// Public types of one name in more than one place: the name, and why each is the best name where it stands. A reader who
 /// searches for a type finds several of these, so a new one needs a reason.
-const SHARED_TYPE_NAMES: [(&str, &str); 23] = [
+const SHARED_TYPE_NAMES: [(&str, &str); 26] = [
     ("Args", "arguments of a command, in the command's module"),
     (
         "Assertion",
