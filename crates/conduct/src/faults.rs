@@ -95,6 +95,7 @@ impl<'a> Faults<'a> {
             FaultKind::Start { of } => (FaultAction::Start, of),
             FaultKind::Pause { of } => (FaultAction::Pause, of),
             FaultKind::Resume { of } => (FaultAction::Resume, of),
+            FaultKind::Change { of } => (FaultAction::Change, of),
             FaultKind::Elect { step } | FaultKind::Reassign { step } => {
                 let Some(topic) = self.topic(step) else {
                     return Ok(Vec::new());
@@ -116,11 +117,13 @@ impl<'a> Faults<'a> {
             .collect()
     }
 
-    /// The instances of a fault: kill, stop and pause draw a running one, start and resume take all that are down or paused.
+    /// The instances of a fault: kill, stop and pause draw a running one, start and resume take all that are down or paused, change takes all.
     fn choose(&mut self, action: FaultAction, of: &[String]) -> Vec<String> {
         let affected = match action {
             FaultAction::Start => &mut self.ended,
             FaultAction::Resume => &mut self.paused,
+            // One that is down says so.
+            FaultAction::Change => return of.to_vec(),
             FaultAction::Kill | FaultAction::Stop | FaultAction::Pause => {
                 let drawn = self.draw(of);
                 if let Some(one) = &drawn {

@@ -89,6 +89,9 @@ pub struct TargetDef {
     /// How to stop an instance.
     #[serde(default)]
     pub stop: StopDef,
+    /// Command that changes what a control plane hands out, and ends when all of its proxies have it; its last line says how that
+    /// went. Faults use it (`change`).
+    pub change: Option<CommandDef>,
     /// Counters of an instance.
     #[serde(default)]
     pub counters: Vec<CounterDef>,

@@ -234,6 +234,8 @@ pub enum FaultAction {
     Start,
     Pause,
     Resume,
+    /// Changes what a control plane hands out; done when all of its proxies have it.
+    Change,
 }
 
 /// A running agent.

@@ -45,6 +45,8 @@ pub struct Rendered {
     /// Its timeout.
     pub ready_within: Duration,
     pub stop: StopDef,
+    /// Command that changes its configuration.
+    pub change: Option<CommandDef>,
     pub counters: Vec<Counter>,
     /// Queries of its JMX beans, for counters that are read from them.
     pub beans: Option<Beans>,
@@ -154,6 +156,13 @@ pub fn render(target: &Target, context: &Context) -> Result<Rendered, LabError> 
             ..step.clone()
         });
     }
+    let change = match &def.change {
+        Some(step) => Some(CommandDef {
+            command: templates.words(&key("change"), &step.command)?,
+            ..step.clone()
+        }),
+        None => None,
+    };
     let mut env = Vec::new();
     for (name, value) in &def.env {
         env.push((name.clone(), templates.text(&key("env"), value)?));
@@ -167,6 +176,7 @@ pub fn render(target: &Target, context: &Context) -> Result<Rendered, LabError> 
         probe: probe(&templates, &key("ready"), &def.ready, &context)?,
         ready_within: def.ready.timeout.0,
         stop: def.stop.clone(),
+        change,
         counters,
         beans,
         edges: context
@@ -199,7 +209,8 @@ fn check_texts(context: &Context) -> Result<(), LabError> {
 
 /// Refuses passwords in commands: every user can read those, and records keep them with the environment.
 fn check_commands(rendered: &Rendered, key: &str) -> Result<(), LabError> {
-    let steps = rendered.prepare.iter().flat_map(|step| &step.command);
+    let steps = rendered.prepare.iter().chain(&rendered.change);
+    let steps = steps.flat_map(|step| &step.command);
     let asked = rendered
         .counters
         .iter()

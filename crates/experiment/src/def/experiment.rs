@@ -269,6 +269,8 @@ pub struct FaultDef {
     pub pause: Option<Name>,
     /// Resumes an instance (SIGCONT). A part: all of its instances that are paused.
     pub resume: Option<Name>,
+    /// Changes an object of a control plane. A part: all of its instances. Done when every proxy has its new configuration.
+    pub change: Option<Name>,
     /// Elects the preferred leaders of the topic that this preparation step creates.
     pub elect: Option<Name>,
     /// Moves each partition of the topic that this preparation step creates to the next broker.

@@ -84,13 +84,14 @@ fn fault(
     on(&def.start, |of| FaultKind::Start { of });
     on(&def.pause, |of| FaultKind::Pause { of });
     on(&def.resume, |of| FaultKind::Resume { of });
+    on(&def.change, |of| FaultKind::Change { of });
     let elect = def.elect.as_ref().map(topic);
     actions.extend(elect.map(|step| step.map(|step| FaultKind::Elect { step })));
     let reassign = def.reassign.as_ref().map(topic);
     actions.extend(reassign.map(|step| step.map(|step| FaultKind::Reassign { step })));
     if actions.len() != 1 {
         return Err(String::from(
-            "a fault does one thing: give one of kill, stop, start, pause, resume, elect and reassign",
+            "a fault does one thing: give one of kill, stop, start, pause, resume, change, elect and reassign",
         ));
     }
     actions.remove(0).map(|action| PlannedFault {
@@ -109,7 +110,8 @@ fn subjects(
     if instances.iter().any(|instance| instance.name == name) {
         return Ok(vec![name.to_owned()]);
     }
-    let is_part = folder.def.parts.contains_key(name);
+    let is_control_plane = |one: &Instance| one.role.is_mesh() && one.target == name;
+    let is_part = folder.def.parts.contains_key(name) || instances.iter().any(is_control_plane);
     let numbered = |instance: &&Instance| {
         let rest = instance.name.strip_prefix(name);
         let number = rest.and_then(|rest| rest.strip_prefix('-'));

@@ -8,7 +8,7 @@ use super::test_bed::LocalTestBed;
 use super::{SharedKeeper, lock};
 use crate::LabError;
 use crate::fault::FaultHandle;
-use crate::keeper;
+use crate::keeper::{self, ExitStatus};
 use crate::probe::Readiness;
 
 /// Timeout for a process to exit after SIGKILL or SIGTERM.
@@ -133,6 +133,45 @@ impl LocalTestBed {
         Ok(FaultHandle::done(
             resumed.map(|()| format!("{instance} resumed")),
         ))
+    }
+
+    /// Runs the command of an instance that changes its configuration.
+    pub(super) fn change(&mut self, instance: &str) -> Result<FaultHandle, LabError> {
+        if self.pid_of(instance).is_none() {
+            return Ok(FaultHandle::done(Err(format!("{instance} does not run"))));
+        }
+        let rendered = &self.placed.rendered;
+        let index = rendered.iter().position(|one| one.instance == instance);
+        let found = index.and_then(|index| Some((index, rendered[index].change.clone()?)));
+        let Some((index, step)) = found else {
+            let why = format!("the target of {instance} has no command `change`");
+            return Ok(FaultHandle::done(Err(why)));
+        };
+        self.changes += 1;
+        let (dir, log) = (&rendered[index].dir, format!("change-{}.log", self.changes));
+        let what = format!("{instance} (change {})", self.changes);
+        let pod = &self.placed.layout.contexts[index].pod;
+        let spawn = self.spawn(&what, pod, &step.command, (dir, &log));
+        lock(&self.placed.keeper).spawn(&spawn)?;
+        let keeper = Arc::clone(&self.placed.keeper);
+        let (instance, kept) = (instance.to_owned(), spawn.name);
+        FaultHandle::spawn("change", move || {
+            let exit = keeper::wait_for_exit(&keeper, &kept, step.timeout.0);
+            let stopped = lock(&keeper).stop(&kept, libc::SIGKILL, Duration::ZERO);
+            let exit = exit.map_err(|error| error.to_string())?;
+            stopped.map_err(|error| error.to_string())?;
+            let Some(exit) = exit else {
+                let seconds = step.timeout.0.as_secs();
+                return Err(format!(
+                    "the change of {instance} had not ended after {seconds} s"
+                ));
+            };
+            let last = exit.tail.last().cloned().unwrap_or_default();
+            match exit.how {
+                ExitStatus::Code(0) => Ok(format!("{instance}: {last}")),
+                how => Err(format!("{instance}: {last} ({how})")),
+            }
+        })
     }
 
     /// Sends a signal to the process of an instance, or to the agents of one.

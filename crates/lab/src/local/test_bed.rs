@@ -46,6 +46,8 @@ pub struct LocalTestBed {
     /// Agent processes by agent instance: name in the keeper and process id; some have exited.
     pub(super) agents: BTreeMap<String, Vec<(String, u32)>>,
     agents_started: u32,
+    /// Changes of configuration so far.
+    pub(super) changes: u32,
     pub(super) reported_exits: BTreeSet<String>,
     /// Instances that were stopped on purpose and not restarted.
     pub(super) ended: BTreeSet<String>,
@@ -74,6 +76,7 @@ impl LocalTestBed {
             started: Vec::new(),
             agents: BTreeMap::new(),
             agents_started: 0,
+            changes: 0,
             reported_exits: BTreeSet::new(),
             ended: BTreeSet::new(),
             paused: BTreeSet::new(),
@@ -326,6 +329,7 @@ impl TestBed for LocalTestBed {
             FaultAction::Start => self.restart(instance),
             FaultAction::Pause => self.pause(instance),
             FaultAction::Resume => self.resume(instance),
+            FaultAction::Change => self.change(instance),
         }
     }
 

@@ -44,6 +44,11 @@ pub enum FaultKind {
         /// Instances, of which those that are paused are resumed.
         of: Vec<String>,
     },
+    /// Changes what a control plane hands out.
+    Change {
+        /// Its instances.
+        of: Vec<String>,
+    },
     /// Elects the preferred leaders of a topic.
     Elect {
         /// Preparation step that creates the topic.
@@ -66,6 +71,7 @@ impl FaultKind {
             FaultKind::Start { .. } => "start",
             FaultKind::Pause { .. } => "pause",
             FaultKind::Resume { .. } => "resume",
+            FaultKind::Change { .. } => "change",
             FaultKind::Elect { .. } => "elect",
             FaultKind::Reassign { .. } => "reassign",
         }
@@ -89,6 +95,10 @@ impl FaultKind {
             FaultKind::Resume { of } => match of.as_slice() {
                 [one] => format!("resume {one}"),
                 _ => String::from("resume what is held"),
+            },
+            FaultKind::Change { of } => match of.as_slice() {
+                [one] => format!("change the configuration of {one}"),
+                _ => String::from("change the configuration of the control plane"),
             },
             FaultKind::Elect { step } => format!("elect the preferred leaders of {step}"),
             FaultKind::Reassign { step } => format!("reassign the partitions of {step}"),

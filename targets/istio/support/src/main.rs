@@ -1,25 +1,40 @@
-//! An empty Kubernetes API for a control plane that runs without a cluster: nothing is listed, tokens are reviewed.
+//! Programs of Tare beside Istio's control plane: an empty Kubernetes API, and changes with the time until all proxies have them.
 
 mod api;
+mod change;
 mod objects;
 mod tokens;
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
-use std::process::ExitCode;
 
 use anyhow::Context;
-use clap::Parser;
+use clap::{Parser, Subcommand};
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
 
 use api::Api;
+use change::ChangeArgs;
 use tokens::Tokens;
 
-/// An empty Kubernetes API: lists are empty, watches stay silent, created objects are kept in memory, tokens are reviewed.
+/// Programs beside Istio's control plane.
 #[derive(Debug, Parser)]
 #[command(version)]
 struct Args {
+    #[command(subcommand)]
+    action: Action,
+}
+
+#[derive(Debug, Subcommand)]
+enum Action {
+    /// An empty Kubernetes API: lists are empty, watches stay silent, created objects are kept in memory, tokens are reviewed.
+    KubernetesApi(ApiArgs),
+    /// Changes an object, and waits until every connected proxy has acknowledged its new configuration.
+    Change(ChangeArgs),
+}
+
+#[derive(Debug, clap::Args)]
+struct ApiArgs {
     /// Address to listen on; plain HTTP.
     #[arg(long, value_name = "ADDRESS:PORT")]
     listen: SocketAddr,
@@ -28,17 +43,14 @@ struct Args {
     tokens: PathBuf,
 }
 
-fn main() -> ExitCode {
-    match run(&Args::parse()) {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            eprintln!("kubernetes-api: {error:#}");
-            ExitCode::FAILURE
-        }
+fn main() -> anyhow::Result<()> {
+    match Args::parse().action {
+        Action::KubernetesApi(args) => serve(&args),
+        Action::Change(args) => change::run(&args),
     }
 }
 
-fn run(args: &Args) -> anyhow::Result<()> {
+fn serve(args: &ApiArgs) -> anyhow::Result<()> {
     let tokens = Tokens::read(&args.tokens)?;
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
