@@ -3,13 +3,13 @@
 use std::path::{Path, PathBuf};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use tare_conduct::{Enough, Event, Progress, Watcher};
+use tare_conduct::{Event, StopDecision, TrialProgress, Watcher};
 use tare_lab::doctor::OtherPrograms;
 use tare_record::agent::Sample;
+use tare_record::escape::{escape_line, escape_lines};
 use tare_record::event::RunEvent;
 use tare_record::plan::Plan;
 use tare_record::record::{TrialRecord, TrialStatus};
-use tare_record::shown::{shown, shown_lines};
 use tare_report::quantity;
 
 use crate::run_events;
@@ -54,7 +54,7 @@ impl ProgressWatcher {
             bar.set_style(style);
         }
         ProgressWatcher {
-            experiment: shown(short_name(&plan.experiment)).into_owned(),
+            experiment: escape_line(short_name(&plan.experiment)).into_owned(),
             output,
             bar,
             interruption,
@@ -76,7 +76,7 @@ impl ProgressWatcher {
         let text = format!("{words}: intervals will be wider");
         match self.output {
             ProgressOutput::JsonLines => print_line(&RunEvent::Note { text }),
-            _ => self.say(&shown_lines(&format!("{} · {text}", self.experiment))),
+            _ => self.say(&escape_lines(&format!("{} · {text}", self.experiment))),
         }
     }
 
@@ -102,7 +102,7 @@ impl ProgressWatcher {
         }
     }
 
-    fn position_text(&self, at: &Progress<'_>) -> String {
+    fn position_text(&self, at: &TrialProgress<'_>) -> String {
         let again = match (at.attempt, at.slot.copy) {
             (0, 0) => "",
             (0, _) => " (again, A/A check)",
@@ -113,21 +113,21 @@ impl ProgressWatcher {
             self.experiment,
             at.block,
             at.blocks,
-            shown(&at.slot.arm),
-            shown(&at.slot.level),
+            escape_line(&at.slot.arm),
+            escape_line(&at.slot.level),
             clock(at.left)
         )
     }
 
     /// Shows what a trial waits for, on a terminal only.
-    fn show_wait(&self, at: &Progress<'_>, what: &str) {
+    fn show_wait(&self, at: &TrialProgress<'_>, what: &str) {
         if self.output == ProgressOutput::Terminal {
-            let message = format!("{} · {}", self.position_text(at), shown(what));
+            let message = format!("{} · {}", self.position_text(at), escape_line(what));
             self.bar.set_message(message);
         }
     }
 
-    fn show_sample(&self, at: &Progress<'_>, sample: &Sample) {
+    fn show_sample(&self, at: &TrialProgress<'_>, sample: &Sample) {
         if self.output != ProgressOutput::Terminal {
             return;
         }
@@ -161,7 +161,7 @@ impl ProgressWatcher {
                 format!("failed: {reason}{tail}")
             }
         };
-        self.say(&shown_lines(&format!(
+        self.say(&escape_lines(&format!(
             "  block {} · {} · {}: {why}",
             record.block, record.arm, record.level
         )));
@@ -180,23 +180,23 @@ impl ProgressWatcher {
                     let view = tare_report::view(&run);
                     self.say(&tare_report::terminal::terminal(&view, screen));
                 }
-                Err(error) => self.say(&shown_lines(&format!("  (no table yet: {error})"))),
+                Err(error) => self.say(&escape_lines(&format!("  (no table yet: {error})"))),
             }
         }
     }
 }
 
 impl Watcher for ProgressWatcher {
-    fn hear(&mut self, event: &Event<'_>) {
+    fn on_event(&mut self, event: &Event<'_>) {
         if self.output == ProgressOutput::JsonLines {
             print_line(&run_events::line(event));
         }
         match event {
             Event::Preparing(words) => {
-                self.show_transient(format!("{} · {}", self.experiment, shown(words)))
+                self.show_transient(format!("{} · {}", self.experiment, escape_line(words)))
             }
-            Event::Told(words) => {
-                self.say(&format!("{} · {}", self.experiment, shown_lines(words)))
+            Event::Note(words) => {
+                self.say(&format!("{} · {}", self.experiment, escape_lines(words)))
             }
             Event::Started {
                 folder,
@@ -226,7 +226,7 @@ impl Watcher for ProgressWatcher {
         }
     }
 
-    fn enough(&mut self, folder: &Path) -> Enough {
+    fn should_stop(&mut self, folder: &Path) -> StopDecision {
         stopping_rule(&self.plan, folder)
     }
 
@@ -237,12 +237,12 @@ impl Watcher for ProgressWatcher {
 }
 
 /// Whether the intervals that the plan names are narrow enough by the records of a run folder, so that the run can end early.
-fn stopping_rule(plan: &Plan, folder: &Path) -> Enough {
+fn stopping_rule(plan: &Plan, folder: &Path) -> StopDecision {
     let Some(until) = plan.blocks.until else {
-        return Enough::No;
+        return StopDecision::Continue;
     };
     let Ok(run) = tare_report::read(folder) else {
-        return Enough::No;
+        return StopDecision::Continue;
     };
     let view = tare_report::view(&run);
     let widths: Vec<Option<f64>> = view
@@ -258,13 +258,13 @@ fn stopping_rule(plan: &Plan, folder: &Path) -> Enough {
         .iter()
         .all(|width| width.is_some_and(|width| width <= until.half_width));
     if narrow && !widths.is_empty() {
-        Enough::Yes(format!(
+        StopDecision::Stop(format!(
             "every interval's half-width of the {} is at most {}",
             until.metric.label(),
             quantity::percent(until.half_width)
         ))
     } else {
-        Enough::No
+        StopDecision::Continue
     }
 }
 

@@ -1,6 +1,6 @@
 //! Events of a run as lines of `tare run --json-lines`.
 
-use tare_conduct::{Event, Progress};
+use tare_conduct::{Event, TrialProgress};
 use tare_record::event::{RunEvent, TrialPosition};
 
 /// The line of an event.
@@ -9,7 +9,7 @@ pub fn line(event: &Event<'_>) -> RunEvent {
         Event::Preparing(what) => RunEvent::Preparing {
             what: (*what).to_owned(),
         },
-        Event::Told(text) => RunEvent::Note {
+        Event::Note(text) => RunEvent::Note {
             text: (*text).to_owned(),
         },
         Event::Started {
@@ -52,7 +52,7 @@ pub fn line(event: &Event<'_>) -> RunEvent {
     }
 }
 
-fn position(at: &Progress<'_>) -> TrialPosition {
+fn position(at: &TrialProgress<'_>) -> TrialPosition {
     TrialPosition {
         block: at.block,
         blocks: at.blocks,
@@ -80,7 +80,7 @@ mod tests {
             level: "400/s".into(),
             copy: 1,
         };
-        let at = Progress {
+        let at = TrialProgress {
             block: 2,
             blocks: 5,
             slot: &slot,

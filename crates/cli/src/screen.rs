@@ -6,7 +6,7 @@ use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use serde::Serialize;
-use tare_record::shown::{shown_json, shown_lines};
+use tare_record::escape::{escape_json, escape_lines};
 
 use tare_report::terminal::Screen;
 
@@ -34,20 +34,20 @@ pub fn screen(stream: &console::Term) -> Screen {
 
 /// Prints text that may contain foreign strings: control characters are escaped.
 pub fn print(text: &str) -> anyhow::Result<()> {
-    print_raw(&shown_lines(text))
+    print_raw(&escape_lines(text))
 }
 
 /// Prints a value as JSON.
 pub fn print_json(value: &impl Serialize) -> anyhow::Result<()> {
     let text = serde_json::to_string_pretty(value)?;
-    print_raw(&(shown_json(&text).into_owned() + "\n"))
+    print_raw(&(escape_json(&text).into_owned() + "\n"))
 }
 
 /// Prints a value as one line of JSON; breaks when nobody reads it, or when it cannot be written.
 pub fn print_event(event: &impl Serialize) -> ControlFlow<()> {
     let printed = serde_json::to_string(event)
         .map_err(anyhow::Error::from)
-        .and_then(|text| print_raw(&(shown_json(&text).into_owned() + "\n")));
+        .and_then(|text| print_raw(&(escape_json(&text).into_owned() + "\n")));
     match printed {
         Ok(()) if !is_closed() => ControlFlow::Continue(()),
         Ok(()) | Err(_) => ControlFlow::Break(()),
@@ -81,7 +81,7 @@ pub fn is_closed() -> bool {
 
 /// Prints a line to standard error; control characters are escaped.
 pub fn say(text: impl Display) {
-    say_raw(&shown_lines(&text.to_string()));
+    say_raw(&escape_lines(&text.to_string()));
 }
 
 /// Prints a line to standard error unchanged: foreign strings in it must be escaped already.

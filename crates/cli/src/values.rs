@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use comfy_table::{Cell, CellAlignment, ContentArrangement, Table, presets};
+use tare_record::escape::escape_line;
 use tare_record::metric::Unit;
-use tare_record::shown::shown;
 use tare_report::quantity;
 use tare_stats::{Latencies, Quantile};
 
@@ -103,7 +103,7 @@ fn drawn(header: &[&str], rows: impl IntoIterator<Item = Vec<String>>) -> Table 
                 true => CellAlignment::Right,
                 false => CellAlignment::Left,
             };
-            Cell::new(shown(&text)).set_alignment(side)
+            Cell::new(escape_line(&text)).set_alignment(side)
         });
         table.add_row(cells);
     }
@@ -139,14 +139,17 @@ mod tests {
 
     #[test]
     fn what_a_broker_or_client_calls_itself_is_shown_and_not_obeyed() {
-        use tare_record::shown::is_obeyed;
+        use tare_record::escape::is_terminal_control;
         let nasty = "g\u{1b}]0;owned\u{7}\r\nerror: \u{9b}2J\u{202e}x";
         let table = drawn(
             &["group", "lag #"],
             [vec![nasty.to_owned(), "3".to_owned()]],
         )
         .to_string();
-        assert!(!table.contains(|c| is_obeyed(c) && c != '\n'), "{table:?}");
+        assert!(
+            !table.contains(|c| is_terminal_control(c) && c != '\n'),
+            "{table:?}"
+        );
         assert!(table.contains(r"\u{1b}]0;owned"), "{table}");
         assert!(!table.contains("\nerror"), "{table}");
     }

@@ -24,8 +24,8 @@ use base64::engine::general_purpose::STANDARD;
 use fixture::{SampleRun, write_json};
 use rig::{finish, stderr, stdout, tare};
 use tare_record::FORMAT_VERSION;
+use tare_record::escape::is_terminal_control;
 use tare_record::record::{ReadBackRecord, TrialRecord};
-use tare_record::shown::is_obeyed;
 use tare_stats::hlog::Writer;
 use tare_stats::{Latencies, Range};
 
@@ -340,7 +340,7 @@ fn a_link_in_a_received_folder_is_never_written_through() {
 
 /// Nothing but text and line breaks.
 fn is_text(text: &str) -> bool {
-    !text.contains(|c| is_obeyed(c) && c != '\n' && c != '\t')
+    !text.contains(|c| is_terminal_control(c) && c != '\n' && c != '\t')
 }
 
 #[test]

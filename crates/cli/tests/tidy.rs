@@ -260,18 +260,21 @@ fn a_protocol_is_named_in_its_folder_and_in_the_list_of_protocols_alone() {
 }
 
 /// Names that a newcomer could not guess. What each became is in the history; docs/TERMS.md has the terms in use.
-const REPLACED_NAMES: &str = "AccountError as_published asked_per_s AskError AsPublished background_part_share backlog_records \
-    baseline_runs BaselineRuns Beds BehaviourValid Bell bring_back broke_off BrokeOff BrokerView buried bury BytesRead \
-    BytesWritten CannotBeTold capture_port carry_out Chooser connection_faults ConnectPlan core_unbooked CountsOne Deed Desk \
-    despair Dialler disordered DistanceView Disturbance DisturbanceView DisturbedTrial DrainState Ear EventDef EventMark \
-    EventRecord exchanges_per_connection Fed Fence FetchDepth FetchShare Figured Floods foreign_cpu_ns ForeignLoad forsake Gaps \
-    Ground GroupSummary Guarded Handshaken Heard heed_group holder_pid Impostor Inhabitant inhabitants Inlet InstrumentView \
+const REPLACED_NAMES: &str = "AccountError as_published asked_per_s AskError AsPublished background_part_share \
+    backlog_records baseline_runs BaselineRuns Beds BehaviourValid Bell bring_back broke_off BrokeOff BrokerView \
+    buried bury BytesRead BytesWritten CannotBeTold capture_port carry_out Chooser connection_faults ConnectPlan \
+    core_unbooked CountsOne Deed Desk despair Dialler disordered DistanceView Disturbance DisturbanceView \
+    DisturbedTrial done_some DrainState Ear EventDef EventMark EventRecord exchanges_per_connection Fed Fence \
+    FetchDepth FetchShare Figured Floods foreign_cpu_ns ForeignLoad forsake Gaps GIVEN_BYTES_MAX Ground GroupSummary \
+    Guarded Handshaken Heard heed_group holder_pid Impostor Inhabitant inhabitants Inlet InstrumentView is_obeyed \
     kept_per_s Lane Ledger limited_periods limits_if LinkDef Looped Meet missed_per_s MomentPoint negative_ages Noted \
-    nothing_to_tell Occasion open_over OursReport Outbox OwnDef part_cores part_cores_busy part_cpus PartUsage pay_debts \
-    Picture PlannedEvent PodDoor Precedence prevents_if Punctuality Ragged ReadingCost RecordsRead RecordsWritten RecordWay \
-    Rehearsed Remedy requests_at right_by_status Roster RUBBISH Rung say_goodbye Scene sent_again Shaken Shelf silent_ns \
-    Speaker Speaks stamped_by_us stamps_of_run Stay Storm Telescope think_ns think_spread TlsSeen ToldRow ToldView TopicView \
-    TryReport unasked_packets Unfilled unjudged Unlike Varied VerifyView Wanted WayUsage WayView Went Worked";
+    nothing_to_tell Occasion open_over OursReport Outbox OwnDef part_cores part_cores_busy part_cpus PartUsage \
+    pay_debts Picture PlannedEvent PodDoor Precedence prevents_if Punctuality Ragged read_below read_given \
+    ReadErrorKind ReadingCost RecordsRead RecordsWritten RecordWay Rehearsed Remedy requests_at resumable \
+    right_by_status Roster RUBBISH RUN_MAX Rung say_goodbye Scene sent_again Shaken Shelf shown_json shown_lines \
+    silent_ns Speaker Speaks stamped_by_us stamps_of_run Stay StepDef Storm Telescope text_given think_ns \
+    think_spread TlsSeen ToldRow ToldView TopicView TryReport unasked_packets Unfilled unjudged Unlike Varied \
+    VerifyView Wanted WayUsage WayView Went Worked";
 
 #[test]
 fn names_that_were_replaced_do_not_come_back() {
@@ -291,6 +294,109 @@ fn names_that_were_replaced_do_not_come_back() {
         found.extend(old.map(|word| (path.clone(), word.to_owned())));
     }
     assert!(found.is_empty(), "see docs/TERMS.md: {found:#?}");
+}
+
+/// Public types of one name in more than one place: the name, and why each is the best name where it stands. A reader who
+/// searches for a type finds several of these, so a new one needs a reason.
+const SHARED_TYPE_NAMES: [(&str, &str); 23] = [
+    ("Args", "arguments of a command, in the command's module"),
+    (
+        "Assertion",
+        "of an experiment, and of `tare load`: one concept, two sets of metrics",
+    ),
+    (
+        "Cluster",
+        "a Kafka cluster: of a load's client, of the administration, of a test",
+    ),
+    (
+        "CodecError",
+        "sibling modules of one shape: HTTP/1.1, HTTP/2",
+    ),
+    (
+        "Condition",
+        "`p99 < 5ms` of an objective, `if:` of a session",
+    ),
+    ("Conn", "a connection of the protocol in whose folder it is"),
+    (
+        "Connector",
+        "how sockets are opened: to brokers, from a pod",
+    ),
+    ("Difference", "of two figures, of two replicas"),
+    ("Direction", "of a transfer, of a difference"),
+    ("ErrorCode", "as RFC 9113 and Kafka call it"),
+    (
+        "Event",
+        "what a codec, a socket, a Kafka client or a run reports",
+    ),
+    (
+        "Identity",
+        "a certificate with its key: in a plan, in a template, of the origin",
+    ),
+    ("Limits", "of what it limits: a codec, the origin, a plan"),
+    ("MessageError", "of a gRPC message, of a MongoDB message"),
+    (
+        "Outcome",
+        "of a comparison, and of its row in the view (decision 0010)",
+    ),
+    ("Outgoing", "sibling modules of one shape: HTTP/1.1, HTTP/2"),
+    (
+        "Output",
+        "bytes to be sent on an HTTP/2 connection, where a table is shown",
+    ),
+    ("Prepared", "sibling modules of one shape: HTTP/1.1, HTTP/2"),
+    (
+        "RequestError",
+        "sibling modules of one shape: HTTP/1.1, HTTP/2",
+    ),
+    ("Rule", "of scripted peers in tests"),
+    ("StopHandle", "stops a load, stops the origin"),
+    ("Value", "of a session's variable, of YAML, of BSON"),
+    ("Writer", "of a histogram log, of BSON"),
+];
+
+/// The name of the public type that a line declares.
+fn public_type(line: &str) -> Option<&str> {
+    let rest = line.strip_prefix("pub ")?;
+    let (kind, rest) = rest.split_once(' ')?;
+    let end = rest.find(|letter: char| !letter.is_alphanumeric() && letter != '_');
+    let name = &rest[..end.unwrap_or(rest.len())];
+    ["struct", "enum", "trait", "type"]
+        .contains(&kind)
+        .then_some(name)
+}
+
+#[test]
+fn public_types_of_one_name_have_a_reason() {
+    let mut places: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    for path in files(&root().join("crates"), ".rs") {
+        let place = path.strip_prefix(root()).unwrap().display().to_string();
+        let stem = path.file_stem().unwrap().to_string_lossy();
+        if !place.contains("/src/") || place.contains("/tests/") || stem.ends_with("tests") {
+            continue;
+        }
+        let text = fs::read_to_string(&path).unwrap();
+        for name in text.lines().filter_map(public_type) {
+            places
+                .entry(name.to_owned())
+                .or_default()
+                .push(place.clone());
+        }
+    }
+    places.retain(|_, files| files.len() > 1);
+    let reason = |name: &str| SHARED_TYPE_NAMES.iter().any(|(known, _)| *known == name);
+    let without: Vec<_> = places.iter().filter(|(name, _)| !reason(name)).collect();
+    assert!(
+        without.is_empty(),
+        "rename one, or give a reason: {without:#?}"
+    );
+    let stale = SHARED_TYPE_NAMES
+        .iter()
+        .filter(|(name, _)| !places.contains_key(*name));
+    let stale: Vec<_> = stale.collect();
+    assert!(
+        stale.is_empty(),
+        "names that are not shared any more: {stale:#?}"
+    );
 }
 
 /// Phrases that a reader would not search for; docs/TERMS.md has the terms.

@@ -9,7 +9,7 @@ use std::process::Command;
 
 use fixture::SampleRun;
 use tare_record::metric::Metric;
-use tare_record::plan::{Assertion, AssertionSubject, Comparison, Plan};
+use tare_record::plan::{Assertion, AssertionSubject, Comparator, Plan};
 
 /// What `tare report` says of a run on standard error, and its exit code.
 fn report(run: &SampleRun, flags: &[&str]) -> (String, Option<i32>) {
@@ -45,7 +45,7 @@ fn claim(plan: &mut Plan, limit: f64) {
         arm: Some("both-sidecars-mtls".into()),
         level: None,
         of: AssertionSubject::Added(Metric::Cpu),
-        comparison: Comparison::Below,
+        comparison: Comparator::Below,
         limit,
     }];
 }

@@ -38,7 +38,7 @@ pub(crate) fn skip_levels_above(
     }
     for left in &kept.skipped_levels {
         let message = format!("{} is skipped: {}", left.level, left.reason);
-        watcher.hear(&Event::Told(&message));
+        watcher.on_event(&Event::Note(&message));
     }
     check_runnable(&kept)?;
     Ok(kept)
@@ -59,7 +59,7 @@ fn measure_capacity(
             continue;
         };
         let message = format!("measuring the capacity of this machine: {name} at max rate");
-        watcher.hear(&Event::Preparing(&message));
+        watcher.on_event(&Event::Preparing(&message));
         let arm_capacity = arm_capacity(plan, arm, cell, environment, folder, watcher)?;
         let lower = |so_far: &Capacity| Some(so_far.achieved_per_s) > arm_capacity;
         if let Some(achieved_per_s) = arm_capacity

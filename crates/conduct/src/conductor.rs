@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use tare_experiment::estimate::Times;
+use tare_experiment::estimate::StartupTimes;
 use tare_lab::LabError;
 use tare_lab::environment::Environment;
 use tare_record::agent::Sample;
@@ -16,7 +16,7 @@ use tare_stats::random::Random;
 use crate::agent_plans::MeasuredCost;
 use crate::durations::now_unix_us;
 use crate::error::{TrialError, is_infrastructure};
-use crate::event::{Enough, Event, Progress, TrialObserver, Watcher};
+use crate::event::{Event, StopDecision, TrialObserver, TrialProgress, Watcher};
 use crate::folder::{ENVIRONMENT, PLAN, RunFolder, STATE};
 use crate::order::{Slot, block_order, check_runnable};
 use crate::test_beds::{PlannedTrial, TestBeds};
@@ -25,7 +25,7 @@ use crate::{ConductError, capacity};
 
 /// Options of a run.
 #[derive(Debug, Clone)]
-pub struct Options {
+pub struct RunOptions {
     /// Folder that holds the runs.
     pub out: PathBuf,
     /// Name of the run's folder.
@@ -35,18 +35,18 @@ pub struct Options {
     /// Capacity of this machine, when an earlier run has measured it.
     pub capacity: Option<Capacity>,
     /// Start and overhead times of earlier runs.
-    pub times: Times,
+    pub times: StartupTimes,
 }
 
 /// How a run ended.
 #[derive(Debug)]
-pub struct Outcome {
+pub struct RunOutcome {
     /// The run folder.
     pub folder: PathBuf,
     /// Its final state.
     pub progress: RunProgress,
     /// Start and overhead times of this run.
-    pub times: Times,
+    pub times: StartupTimes,
 }
 
 /// Runs a plan from its first block.
@@ -56,12 +56,12 @@ pub struct Outcome {
 pub fn run(
     plan: &Plan,
     environment: &mut dyn Environment,
-    options: &Options,
+    options: &RunOptions,
     watcher: &mut dyn Watcher,
-) -> Result<Outcome, ConductError> {
+) -> Result<RunOutcome, ConductError> {
     check_runnable(plan)?;
     provide(plan, environment, watcher)?;
-    watcher.hear(&Event::Preparing("looking at this machine"));
+    watcher.on_event(&Event::Preparing("looking at this machine"));
     let described = environment.describe()?;
     let folder = RunFolder::create(&options.out, &options.name)?;
     folder.write(ENVIRONMENT, &described)?;
@@ -94,10 +94,10 @@ pub fn run(
 /// As [`run`], and when the folder is no run, is in use, or belongs to another machine.
 pub fn resume(
     path: &std::path::Path,
-    times: Times,
+    times: StartupTimes,
     environment: &mut dyn Environment,
     watcher: &mut dyn Watcher,
-) -> Result<Outcome, ConductError> {
+) -> Result<RunOutcome, ConductError> {
     let folder = RunFolder::open(path)?;
     let plan = folder.plan()?;
     let mut state = folder.state()?;
@@ -142,7 +142,7 @@ fn provide(
         .collect();
     let targets: Vec<String> = targets.into_iter().collect();
     environment.provide(&targets, &mut |words| {
-        watcher.hear(&Event::Preparing(words));
+        watcher.on_event(&Event::Preparing(words));
     })?;
     arms().try_for_each(|arm| Ok(environment.resolve_external(&arm.topology)?))
 }
@@ -181,7 +181,7 @@ impl<'a> Conductor<'a> {
         }
     }
 
-    fn conduct(mut self, mut state: RunState) -> Result<Outcome, ConductError> {
+    fn conduct(mut self, mut state: RunState) -> Result<RunOutcome, ConductError> {
         self.folder.write(STATE, &state)?;
         self.records = self.folder.records()?;
         self.started_arms = self
@@ -210,7 +210,7 @@ impl<'a> Conductor<'a> {
         if self.plan.cells.iter().any(|cell| !cell.faults.is_empty()) {
             learned.trials.clear();
         }
-        Ok(Outcome {
+        Ok(RunOutcome {
             folder: self.folder.path().to_owned(),
             progress: state.state,
             times: learned,
@@ -226,7 +226,7 @@ impl<'a> Conductor<'a> {
         let blocks = self.plan.blocks;
         let slots = block_order(&self.plan, 1).len() as u32;
         let done = (1..=blocks.max).filter(|&b| self.is_complete(b)).count() as u32;
-        self.watcher.hear(&Event::Started {
+        self.watcher.on_event(&Event::Started {
             folder: self.folder.path(),
             trials: slots * blocks.max,
             done: slots * done,
@@ -237,7 +237,7 @@ impl<'a> Conductor<'a> {
                 if let BlockEnd::Interrupted = self.block(block)? {
                     return Ok((BlockEnd::Interrupted, None));
                 }
-                self.watcher.hear(&Event::BlockDone {
+                self.watcher.on_event(&Event::BlockDone {
                     folder: self.folder.path(),
                     block,
                     of: blocks.max,
@@ -246,7 +246,7 @@ impl<'a> Conductor<'a> {
             if blocks.until.is_some()
                 && block >= blocks.min
                 && block < blocks.max
-                && let Enough::Yes(reason) = self.watcher.enough(self.folder.path())
+                && let StopDecision::Stop(reason) = self.watcher.should_stop(self.folder.path())
             {
                 return Ok((BlockEnd::Complete, Some(reason)));
             }
@@ -318,14 +318,14 @@ impl<'a> Conductor<'a> {
         let begun = Instant::now();
         let beds_before = self.beds.durations.beds;
         let left = self.left(block, left_in_block);
-        let progress = Progress {
+        let progress = TrialProgress {
             block,
             blocks: self.plan.blocks.max,
             slot,
             attempt,
             left,
         };
-        self.watcher.hear(&Event::TrialStarted(&progress));
+        self.watcher.on_event(&Event::TrialStarted(&progress));
         match self.measure(&cell, slot, &path, &progress, &mut record)? {
             Trial::Interrupted => return Ok(None),
             Trial::Recorded => {}
@@ -338,7 +338,7 @@ impl<'a> Conductor<'a> {
         }
         record.took_ns = took.as_nanos() as u64;
         self.folder.write_record(&record)?;
-        self.watcher.hear(&Event::TrialDone(&record));
+        self.watcher.on_event(&Event::TrialDone(&record));
         let status = record.status.clone();
         if let TrialStatus::Failed { .. } = status {
             // The test bed may be broken: the next trial gets a new one.
@@ -366,7 +366,7 @@ impl<'a> Conductor<'a> {
         cell: &Cell,
         slot: &Slot,
         path: &std::path::Path,
-        progress: &Progress<'_>,
+        progress: &TrialProgress<'_>,
         record: &mut TrialRecord,
     ) -> Result<Trial, ConductError> {
         if self.watcher.interrupted() {
@@ -383,7 +383,7 @@ impl<'a> Conductor<'a> {
         let logs = self.folder.path().join("testbeds");
         let watcher = &mut *self.watcher;
         let mut waiting = |instance: &str, waited| {
-            watcher.hear(&Event::Starting(progress, instance, waited));
+            watcher.on_event(&Event::Starting(progress, instance, waited));
         };
         let started = self
             .beds
@@ -480,19 +480,20 @@ fn load_duration(cell: &Cell) -> Duration {
 /// Forwards the steps and samples of a trial to the watcher; without progress, the interruption alone.
 pub(crate) struct ForwardToWatcher<'a, 'p> {
     pub watcher: &'a mut dyn Watcher,
-    pub progress: Option<&'a Progress<'p>>,
+    pub progress: Option<&'a TrialProgress<'p>>,
 }
 
 impl TrialObserver for ForwardToWatcher<'_, '_> {
     fn step(&mut self, name: &str) {
         if let Some(progress) = self.progress {
-            self.watcher.hear(&Event::Step(progress, name));
+            self.watcher.on_event(&Event::Step(progress, name));
         }
     }
 
     fn sample(&mut self, role: &str, sample: &Sample) {
         if let Some(progress) = self.progress {
-            self.watcher.hear(&Event::Sampled(progress, role, sample));
+            self.watcher
+                .on_event(&Event::Sampled(progress, role, sample));
         }
     }
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use tare_experiment::estimate::Times;
+use tare_experiment::estimate::StartupTimes;
 use tare_lab::environment::StartDuration;
 
 /// Now, in µs since the epoch, as in files and messages to agents.
@@ -37,17 +37,17 @@ impl Mean {
 #[derive(Debug, Default)]
 pub(crate) struct Durations {
     /// The best estimates so far.
-    pub times: Times,
+    pub times: StartupTimes,
     /// Total start time of test beds so far, burn-in included.
     pub beds: Duration,
     starts: BTreeMap<String, Mean>,
     trials: Mean,
     /// The times that this run has measured, to be kept for the next one.
-    pub learned: Times,
+    pub learned: StartupTimes,
 }
 
 impl Durations {
-    pub fn new(times: Times) -> Self {
+    pub fn new(times: StartupTimes) -> Self {
         Durations {
             times,
             ..Durations::default()
@@ -87,10 +87,10 @@ mod tests {
     #[test]
     fn what_this_run_takes_replaces_what_earlier_ones_took() {
         let before = |ms| [(String::from("kafka"), Duration::from_millis(ms))].into();
-        let mut took = Durations::new(Times {
+        let mut took = Durations::new(StartupTimes {
             starts: before(9_000),
             trials: before(4_000),
-            ..Times::default()
+            ..StartupTimes::default()
         });
         took.bed(
             &[part("envoy", 100), part("kafka", 8_900), part("kafka", 100)],

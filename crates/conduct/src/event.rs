@@ -14,7 +14,7 @@ pub enum Event<'a> {
     /// What is being prepared, as text.
     Preparing(&'a str),
     /// A note to the user before measuring begins, as text.
-    Told(&'a str),
+    Note(&'a str),
     /// The run folder exists; measuring begins.
     Started {
         /// The run folder.
@@ -25,13 +25,13 @@ pub enum Event<'a> {
         done: u32,
     },
     /// A trial begins.
-    TrialStarted(&'a Progress<'a>),
+    TrialStarted(&'a TrialProgress<'a>),
     /// An instance is being started for the trial; its name and the time waited so far.
-    Starting(&'a Progress<'a>, &'a str, Duration),
+    Starting(&'a TrialProgress<'a>, &'a str, Duration),
     /// A preparation step is running; its name.
-    Step(&'a Progress<'a>, &'a str),
+    Step(&'a TrialProgress<'a>, &'a str),
     /// A sample of the current trial or of a preparation step; the role or the step, and the sample.
-    Sampled(&'a Progress<'a>, &'a str, &'a Sample),
+    Sampled(&'a TrialProgress<'a>, &'a str, &'a Sample),
     /// A trial was measured and its record is on disk.
     TrialDone(&'a TrialRecord),
     /// All trials of a block are on disk.
@@ -45,9 +45,9 @@ pub enum Event<'a> {
     },
 }
 
-/// Progress of a run.
+/// Where the run is: the trial, and the time left.
 #[derive(Debug, Clone)]
-pub struct Progress<'a> {
+pub struct TrialProgress<'a> {
     /// Block, from 1.
     pub block: u32,
     /// Maximum number of blocks.
@@ -62,11 +62,11 @@ pub struct Progress<'a> {
 
 /// Whether the run may stop after the blocks measured so far.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Enough {
-    /// Continue.
-    No,
-    /// Stop, for this reason.
-    Yes(String),
+pub enum StopDecision {
+    /// Measure the next block.
+    Continue,
+    /// End the run, for this reason.
+    Stop(String),
 }
 
 /// Receives the progress of one trial.
@@ -79,10 +79,10 @@ pub(crate) trait TrialObserver {
 /// Receives the events of a run, and decides whether it ends early.
 pub trait Watcher {
     /// Handles an event; must not block for long.
-    fn hear(&mut self, event: &Event<'_>);
+    fn on_event(&mut self, event: &Event<'_>);
 
     /// Decides, between `blocks.min` and `blocks.max`, whether the intervals are narrow enough.
-    fn enough(&mut self, folder: &Path) -> Enough;
+    fn should_stop(&mut self, folder: &Path) -> StopDecision;
 
     /// Whether the user has interrupted the run.
     fn interrupted(&self) -> bool;

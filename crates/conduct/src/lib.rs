@@ -27,10 +27,10 @@ pub mod traffic;
 mod trial;
 mod window;
 
-pub use conductor::{Options, Outcome, resume, run};
+pub use conductor::{RunOptions, RunOutcome, resume, run};
 pub use disk::write_synced;
 pub use error::ConductError;
-pub use event::{Enough, Event, Progress, Watcher};
+pub use event::{Event, StopDecision, TrialProgress, Watcher};
 pub use folder::RunFolder;
 pub use order::{Slot, block_order};
 pub use test_beds::test_bed_plan;

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use tare_experiment::estimate::{Times, burn_in};
+use tare_experiment::estimate::{StartupTimes, burn_in};
 use tare_lab::LabError;
 use tare_lab::environment::{Environment, TestBed, TestBedPlan};
 use tare_record::plan::{Arm, Cell, Plan, Preparation, Restart};
@@ -63,7 +63,7 @@ pub(crate) struct PlannedTrial<'a> {
 
 impl TestBeds {
     /// No test bed runs yet.
-    pub fn new(times: Times) -> Self {
+    pub fn new(times: StartupTimes) -> Self {
         TestBeds {
             running: Vec::new(),
             durations: Durations::new(times),

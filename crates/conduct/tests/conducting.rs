@@ -13,8 +13,8 @@ mod scripted;
 use std::time::Duration;
 
 use scripted::{Fate, Lab, Memory, plan};
-use tare_conduct::{Options, Outcome, RunFolder, block_order, resume, run};
-use tare_experiment::estimate::Times;
+use tare_conduct::{RunFolder, RunOptions, RunOutcome, block_order, resume, run};
+use tare_experiment::estimate::StartupTimes;
 use tare_record::agent::LoadEnd;
 use tare_record::external::External;
 use tare_record::load::Pacing;
@@ -39,18 +39,18 @@ fn bench(fates: &[Fate]) -> Bench {
 }
 
 impl Bench {
-    fn run(&mut self, plan: &Plan) -> Outcome {
-        let options = Options {
+    fn run(&mut self, plan: &Plan) -> RunOutcome {
+        let options = RunOptions {
             out: self.out.path().to_owned(),
             name: "test".into(),
             command: vec!["tare".into()],
             capacity: None,
-            times: Times::default(),
+            times: StartupTimes::default(),
         };
         run(plan, &mut self.lab, &options, &mut self.watcher).unwrap()
     }
 
-    fn records(&self, outcome: &Outcome) -> Vec<tare_record::record::TrialRecord> {
+    fn records(&self, outcome: &RunOutcome) -> Vec<tare_record::record::TrialRecord> {
         RunFolder::open(&outcome.folder).unwrap().records().unwrap()
     }
 }
@@ -121,12 +121,12 @@ fn what_cannot_be_proved_of_an_external_part_stands_in_every_record() {
 fn an_external_part_that_is_not_there_ends_a_run_before_it_begins() {
     let mut bench = bench(&[]);
     bench.lab.nowhere = true;
-    let options = Options {
+    let options = RunOptions {
         out: bench.out.path().join("runs"),
         name: "test".into(),
         command: vec!["tare".into()],
         capacity: None,
-        times: Times::default(),
+        times: StartupTimes::default(),
     };
     let ended = run(
         &with_external(),
@@ -233,7 +233,7 @@ fn the_time_left_has_the_burn_in_of_a_bed_once_for_each_that_is_still_to_come_up
     let (once, always) = (left(Restart::Run), left(Restart::Block));
     assert_eq!(once.len(), 9);
     // Three beds, or nine: one for each arm and copy in each of three blocks.
-    let bed = Times::default().testbed_start(&plan().arms[0].topology);
+    let bed = StartupTimes::default().testbed_start(&plan().arms[0].topology);
     assert_eq!(once[0] + 6 * (bed + BURN_IN), always[0]);
 }
 
@@ -379,12 +379,12 @@ fn a_trial_whose_generator_got_no_turn_is_unfit_and_no_failure_of_the_target() {
 #[test]
 fn an_arm_that_never_comes_up_ends_the_run_before_anything_is_measured_with_it() {
     let mut bench = bench(&[Fate::NoStart]);
-    let options = Options {
+    let options = RunOptions {
         out: bench.out.path().to_owned(),
         name: "test".into(),
         command: Vec::new(),
         capacity: None,
-        times: Times::default(),
+        times: StartupTimes::default(),
     };
     let error = run(&plan(), &mut bench.lab, &options, &mut bench.watcher).unwrap_err();
     assert!(error.to_string().contains("does not come up"));
@@ -405,7 +405,7 @@ fn an_interrupted_run_keeps_what_it_measured_and_resumes_with_the_interrupted_bl
     let mut second = Memory::default();
     let outcome = resume(
         &outcome.folder,
-        Times::default(),
+        StartupTimes::default(),
         &mut bench.lab,
         &mut second,
     )
@@ -447,7 +447,7 @@ fn a_run_is_not_resumed_on_another_machine() {
     bench.lab.fingerprint = "another".into();
     let error = resume(
         &outcome.folder,
-        Times::default(),
+        StartupTimes::default(),
         &mut bench.lab,
         &mut Memory::default(),
     )
@@ -462,7 +462,7 @@ fn a_run_folder_that_is_in_use_is_refused() {
     let _held = RunFolder::open(&outcome.folder).unwrap();
     let error = resume(
         &outcome.folder,
-        Times::default(),
+        StartupTimes::default(),
         &mut bench.lab,
         &mut Memory::default(),
     )
@@ -545,7 +545,7 @@ fn a_level_beyond_what_is_carried_is_left_out_before_the_first_block() {
 
     // What is known is not measured again, and a level below it stays.
     let mut second = bench(&[]);
-    let options = Options {
+    let options = RunOptions {
         out: second.out.path().to_owned(),
         name: "test".into(),
         command: Vec::new(),
@@ -553,7 +553,7 @@ fn a_level_beyond_what_is_carried_is_left_out_before_the_first_block() {
             achieved_per_s: 2e6,
             ..capacity
         }),
-        times: Times::default(),
+        times: StartupTimes::default(),
     };
     let outcome = run(
         &two_levels(),
@@ -573,12 +573,12 @@ fn without_the_baseline_or_with_nothing_but_it_there_is_nothing_to_compare() {
         let mut plan = plan();
         plan.arms[lacking].requires = Some("what is not here".into());
         let mut bench = bench(&[]);
-        let options = Options {
+        let options = RunOptions {
             out: bench.out.path().to_owned(),
             name: "test".into(),
             command: Vec::new(),
             capacity: None,
-            times: Times::default(),
+            times: StartupTimes::default(),
         };
         let error = run(&plan, &mut bench.lab, &options, &mut bench.watcher).unwrap_err();
         let said = error.to_string();

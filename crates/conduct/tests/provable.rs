@@ -9,7 +9,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use tare_experiment::find::Library;
-use tare_experiment::resolve::{ResolveOptions, Source, resolve};
+use tare_experiment::resolve::{ExperimentSource, ResolveOptions, resolve};
 use tare_lab::targets::Targets;
 use tare_record::plan::{Arm, Form, Plan, RoleLoad};
 use tare_record::protocol::{Counted, counted};
@@ -27,7 +27,7 @@ fn plans() -> Vec<(String, Plan)> {
     for study in fs::read_dir(root().join("experiments")).unwrap() {
         for file in fs::read_dir(study.unwrap().path()).unwrap() {
             let file = file.unwrap().path();
-            let source = Source {
+            let source = ExperimentSource {
                 experiment: file.file_stem().unwrap().to_string_lossy().into_owned(),
                 file: file.display().to_string(),
                 text: fs::read_to_string(&file).unwrap(),

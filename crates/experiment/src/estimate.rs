@@ -20,7 +20,7 @@ const PER_TOPIC: Duration = Duration::from_secs(1);
 /// Durations measured in earlier runs on this machine.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Times {
+pub struct StartupTimes {
     /// Time that one more instance adds to the start of a test bed, by target.
     pub starts: BTreeMap<String, Duration>,
     /// Time of a trial besides its load, by experiment.
@@ -30,7 +30,7 @@ pub struct Times {
     pub usual: BTreeMap<String, Duration>,
 }
 
-impl Times {
+impl StartupTimes {
     /// Time to start a test bed; a constant is assumed for targets without a known time.
     #[must_use]
     pub fn testbed_start(&self, topology: &Topology) -> Duration {
@@ -105,7 +105,7 @@ pub struct Estimate {
 
 /// Estimates the duration of a plan.
 #[must_use]
-pub fn estimate(plan: &Plan, times: &Times) -> Estimate {
+pub fn estimate(plan: &Plan, times: &StartupTimes) -> Estimate {
     let (min, max) = (plan.blocks.min, plan.blocks.max);
     let (mut trials, mut once) = (0, capacity(plan, times));
     let mut measuring = Some(Duration::ZERO);
@@ -151,7 +151,7 @@ pub fn estimate(plan: &Plan, times: &Times) -> Estimate {
 }
 
 /// Time to measure the capacity.
-fn capacity(plan: &Plan, times: &Times) -> Duration {
+fn capacity(plan: &Plan, times: &StartupTimes) -> Duration {
     if !plan.may_skip_levels() {
         return Duration::ZERO;
     }

@@ -7,7 +7,7 @@ use tare_record::protocol::Protocols;
 use crate::catalog::Catalog;
 use crate::document;
 use crate::problem::{Problems, hint, list};
-use crate::resolve::Source;
+use crate::resolve::ExperimentSource;
 
 /// Directories of experiments, workloads and targets.
 #[derive(Debug, Clone)]
@@ -86,9 +86,9 @@ impl Library {
     ///
     /// # Errors
     /// If there is none or more than one (with the candidates), or it cannot be read.
-    pub fn find(&self, name: &str) -> Result<Source, FindError> {
+    pub fn find(&self, name: &str) -> Result<ExperimentSource, FindError> {
         let path = self.path(name)?;
-        Ok(Source {
+        Ok(ExperimentSource {
             experiment: name_of(&path, &self.experiments),
             file: path.display().to_string(),
             text: document::read_text(&path)?,

@@ -4,7 +4,7 @@
 //! of JSON Schema that those types produce is supported, with the formats of [`tare_record::units`] and [`tare_record::name`].
 
 use serde_json::Value as Json;
-use tare_record::text::shown;
+use tare_record::text::preview;
 use tare_record::{name, units};
 
 use crate::problem::{Problems, hint, list};
@@ -342,7 +342,7 @@ fn describe(node: &Node) -> String {
         Value::Null => String::from("nothing"),
         Value::Bool(value) => format!("\"{value}\""),
         Value::Number(number) => format!("the number {number}"),
-        Value::Text(text) => format!("\"{}\"", shown(text)),
+        Value::Text(text) => format!("\"{}\"", preview(text)),
         Value::List(_) => String::from("a list"),
         Value::Map(_) => String::from("a set of keys"),
     }

@@ -68,7 +68,7 @@ pub struct TargetDef {
     pub render: BTreeMap<String, String>,
     /// Commands to run before the start, in order; each must succeed.
     #[serde(default)]
-    pub prepare: Vec<StepDef>,
+    pub prepare: Vec<CommandDef>,
     /// Command line; each word is a template, and words that render to nothing are dropped.
     #[schemars(length(min = 1))]
     pub start: Vec<String>,
@@ -90,7 +90,7 @@ pub struct TargetDef {
     pub ext_authz: Vec<ExtAuthzDef>,
     /// Whether several instances form a cluster. Default: single.
     #[serde(default)]
-    pub instances: Instances,
+    pub instances: InstanceMode,
 }
 
 /// How a sidecar's own traffic is excluded from redirection.
@@ -201,7 +201,7 @@ pub struct MavenDef {
     /// Commands to run once after the download, in the archives' folder; words see `{{ bin }}`, the folder's path from then
     /// on, and `{{ folder }}`, the target folder.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub after_fetch: Vec<StepDef>,
+    pub after_fetch: Vec<CommandDef>,
 }
 
 /// A program of a Go module; it gets the target's name.
@@ -255,7 +255,7 @@ pub struct SettingDef {
 /// A command to run before the start.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct StepDef {
+pub struct CommandDef {
     /// Name of the step and of its log.
     pub name: String,
     /// Command line; each word is a template.
@@ -333,7 +333,7 @@ pub enum StopSignal {
 /// Whether several instances form a cluster.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-pub enum Instances {
+pub enum InstanceMode {
     /// Independent instances.
     #[default]
     Single,

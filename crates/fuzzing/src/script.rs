@@ -5,8 +5,8 @@ use std::fmt;
 use std::net::SocketAddr;
 
 use tare_load::client::{
-    Client, Closed, ConnId, Done, DueExchange, ErrorClass, ExchangeId, Outlet, Stamp, StampSource,
-    TimerId, Written,
+    Client, Closed, Completion, ConnId, DueExchange, ErrorClass, ExchangeId, Outlet, Stamp,
+    StampSource, TimerId, Written,
 };
 
 /// Upper limit of steps of one script: longer ones find nothing new.
@@ -70,11 +70,11 @@ impl Outlet for FakeNetwork {
         self.blocked.remove(&conn.0);
     }
 
-    fn timer(&mut self, timer: TimerId, at_ns: u64) {
+    fn set_timer(&mut self, timer: TimerId, at_ns: u64) {
         self.timers[usize::from(timer.0)] = Some(at_ns);
     }
 
-    fn done(&mut self, ticket: ExchangeId, done: &Done<'_>) {
+    fn complete(&mut self, ticket: ExchangeId, done: &Completion<'_>) {
         assert!(
             self.in_flight.remove(&ticket.0),
             "an exchange ends that is not under way"
@@ -97,7 +97,7 @@ pub fn run_script(mut client: impl Client, script: &[u8]) {
     let network = &mut network;
     let capacity = client.capacity();
     let mut tickets = 0;
-    client.start(network);
+    client.on_start(network);
     let mut rest = script;
     for _ in 0..STEPS_MAX {
         let [step, more @ ..] = rest else { break };
@@ -139,14 +139,14 @@ fn run_step(
                 *tickets += 1;
                 network.in_flight.insert(ticket.0);
                 let request = u16::from(step >> 3) % 2;
-                client.due(DueExchange { ticket, request }, network);
+                client.on_due(DueExchange { ticket, request }, network);
             }
         }
         1 => {
             if let Some(conn) = pick(&network.connecting) {
                 network.connecting.remove(&conn);
                 network.open.insert(conn);
-                client.connected(ConnId(conn), network);
+                client.on_connected(ConnId(conn), network);
             }
         }
         2 | 3 => {
@@ -161,7 +161,7 @@ fn run_step(
                     seen_ns: network.now_ns,
                     source: StampSource::Kernel,
                 };
-                client.bytes(ConnId(conn), bytes, stamp, network);
+                client.on_bytes(ConnId(conn), bytes, stamp, network);
             }
         }
         4 => {
@@ -172,7 +172,7 @@ fn run_step(
                 network.queued.remove(&conn);
                 network.blocked.remove(&conn);
                 let why = [Closed::Eof, Closed::Reset, Closed::Refused, Closed::NoPorts];
-                client.closed(ConnId(conn), why[usize::from(step >> 3) % 4], network);
+                client.on_closed(ConnId(conn), why[usize::from(step >> 3) % 4], network);
             }
         }
         5 => fire(client, network),
@@ -181,7 +181,7 @@ fn run_step(
             if let Some(conn) = pick(&network.queued) {
                 network.queued.remove(&conn);
                 let now_ns = network.now_ns;
-                client.wrote(ConnId(conn), now_ns, network);
+                client.on_write_started(ConnId(conn), now_ns, network);
             } else if let Some(conn) = pick(&network.blocked) {
                 network.blocked.remove(&conn);
                 client.on_writable(ConnId(conn), network);
@@ -198,6 +198,6 @@ fn fire(client: &mut impl Client, network: &mut FakeNetwork) {
     if let Some((at_ns, at)) = earliest {
         network.now_ns = network.now_ns.max(at_ns);
         network.timers[at] = None;
-        client.timer(TimerId(at as u8), network);
+        client.on_timer(TimerId(at as u8), network);
     }
 }

@@ -4,8 +4,8 @@ use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
 use tare_load::connection_pool::PoolConfig;
-use tare_load::protocols::Security;
-use tare_load::protocols::grpc::{Call, Grpc};
+use tare_load::protocols::ConnectionSecurity;
+use tare_load::protocols::grpc::{EncodedCall, Grpc};
 use tare_load::protocols::http1::client::Http1Client;
 use tare_load::protocols::http1::request::Prepared as Http1Request;
 use tare_load::protocols::http2::codec::Limits;
@@ -27,10 +27,10 @@ use tare_record::load::{
 use crate::script::{ADDRESS, run_script};
 
 /// Runs one input.
-pub type Run = fn(&[u8]);
+pub type FuzzTarget = fn(&[u8]);
 
 /// All fuzz targets. Codecs and servers must return without panic; in clients every exchange must also end once.
-pub const ALL: &[(&str, Run)] = &[
+pub const ALL: &[(&str, FuzzTarget)] = &[
     ("grpc_client", grpc_client),
     ("http1_client", http1_client),
     ("http1_codec", |data| {
@@ -122,7 +122,7 @@ fn requests() -> Vec<RequestSpec> {
 /// The gRPC client.
 fn grpc_client(data: &[u8]) {
     // Prepared once: a script is short, its requests are long.
-    static REQUESTS: LazyLock<Arc<[Call]>> = LazyLock::new(|| {
+    static REQUESTS: LazyLock<Arc<[EncodedCall]>> = LazyLock::new(|| {
         let ways = [
             (CallKind::Unary, 1, MessagePace::Unpaced),
             (CallKind::ClientStreaming, 50, MessagePace::Unpaced),
@@ -143,11 +143,11 @@ fn grpc_client(data: &[u8]) {
             ..CallSpec::default()
         });
         let ready = |(at, spec): (usize, &_)| {
-            Call::new(
+            EncodedCall::new(
                 spec,
                 &calls[at % calls.len()],
                 "fuzz",
-                Security::Plain,
+                ConnectionSecurity::Plain,
                 Duration::from_secs(1),
             )
             .ok()
@@ -180,7 +180,7 @@ fn http1_client(data: &[u8]) {
 fn http2_client(data: &[u8]) {
     // Prepared once: a script is short, its requests are long.
     static REQUESTS: LazyLock<Arc<[Http2Request]>> = LazyLock::new(|| {
-        let ready = |spec: &_| Http2Request::new(spec, "fuzz", Security::Plain).ok();
+        let ready = |spec: &_| Http2Request::new(spec, "fuzz", ConnectionSecurity::Plain).ok();
         requests().iter().filter_map(ready).collect()
     });
     run_script(Http2::<Http>::new(http2_plan(&REQUESTS)), data);
@@ -216,7 +216,7 @@ fn kafka_produce(data: &[u8]) {
             request_timeout_ns: 50_000,
             names: Arc::new(Loopback),
             address_overrides: Arc::new([]),
-            security: Security::Plain,
+            security: ConnectionSecurity::Plain,
             login: None,
         },
         spec: ProduceSpec {

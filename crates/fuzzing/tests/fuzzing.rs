@@ -14,7 +14,7 @@ use std::thread;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use tare_fuzzing::mutate::Mutator;
-use tare_fuzzing::targets::{ALL, Run};
+use tare_fuzzing::targets::{ALL, FuzzTarget};
 
 /// An input that takes longer than this hangs.
 const LIMIT: Duration = Duration::from_secs(30);
@@ -49,7 +49,7 @@ fn keep(name: &str, input: &[u8], what: &str) -> String {
 
 fn feed(
     name: &str,
-    run: Run,
+    run: FuzzTarget,
     seed: u64,
     until: Instant,
     fed: &CurrentInput,

@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 
 use tare_lab::keeper::{Keeper, Spawn};
 use tare_lab::local::Local;
-use tare_net::capture::{self, Capture, Direction};
 use tare_net::link::{DirectionPlan, LinkPlan};
+use tare_net::redirect::{self, RedirectRules, TrafficDirection};
 use tare_net::site::pod_address;
 use tare_record::topology::SiteLink;
 
@@ -38,13 +38,13 @@ fn address(number: u8) -> Ipv4Addr {
 
 /// Sends all traffic of all pods to sidecars.
 pub fn capture_all(keeper: &mut Keeper) {
-    let capture = Capture {
-        directions: [Direction::Outbound, Direction::Inbound].into(),
-        exemption: capture::exemption_in(keeper.inside_pid()),
-        ..Capture::default()
+    let rules = RedirectRules {
+        directions: [TrafficDirection::Outbound, TrafficDirection::Inbound].into(),
+        exemption: redirect::exemption_in(keeper.inside_pid()),
+        ..RedirectRules::default()
     };
     for number in 0..4 {
-        keeper.capture(&format!("pod-{number}"), &capture).unwrap();
+        keeper.redirect(&format!("pod-{number}"), &rules).unwrap();
     }
 }
 

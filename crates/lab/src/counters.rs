@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use regex::Regex;
-use tare_record::counter::{CommandSource, CounterSource, JmxSource, JsonSource, Missing};
+use tare_record::counter::{CommandSource, CounterSource, IfAbsent, JmxSource, JsonSource};
 
 use crate::LabError;
 use crate::connector::Connector;
@@ -149,7 +149,7 @@ impl CounterReader {
         let CounterSource::Prometheus(from) = &counter.source else {
             return found;
         };
-        if from.missing == Missing::Unknown || from.label.is_some() {
+        if from.missing == IfAbsent::Unknown || from.label.is_some() {
             return found;
         }
         if from.edge.is_none() {
@@ -268,7 +268,7 @@ fn json_number(text: &str, from: &JsonSource) -> Result<Vec<CounterValue>, Strin
                 .as_f64()
                 .ok_or_else(|| format!("`{}` is not a number", from.pointer))?,
         ),
-        None if from.missing == Missing::Zero => Some(0.0),
+        None if from.missing == IfAbsent::Zero => Some(0.0),
         None => None,
     };
     let found = |value| CounterValue {

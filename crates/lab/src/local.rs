@@ -178,7 +178,7 @@ impl Local {
     fn identities(
         &self,
         layout: &layout::Layout,
-        pods: &pods::Pods,
+        pods: &pods::TestBedPods,
         folder: &Path,
     ) -> Result<BTreeMap<String, render::Identity>, LabError> {
         let mut identities = BTreeMap::new();
@@ -301,8 +301,8 @@ impl Local {
             external: &external,
         };
         let mut layout = layout::compute(plan, &mut inputs)?;
-        for (pod, capture) in &layout.captures {
-            pods.capture(pod, capture)?;
+        for (pod, rules) in &layout.redirects {
+            pods.redirect(pod, rules)?;
         }
         for (pod, names) in &layout.names {
             let file = placed::hosts_of(&folder, pod);

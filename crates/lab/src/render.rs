@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use minijinja::Value;
 use minijinja::value::Serde;
-use tare_experiment::target::{ReadyDef, StepDef, StopDef};
+use tare_experiment::target::{CommandDef, ReadyDef, StopDef};
 use tare_record::counter::{CounterDef, CounterKind, CounterSource};
 
 use crate::LabError;
@@ -34,7 +34,7 @@ pub struct Rendered {
     /// Files for its folder.
     pub files: Vec<RenderedFile>,
     /// Commands before the start, in order; their words are rendered.
-    pub prepare: Vec<StepDef>,
+    pub prepare: Vec<CommandDef>,
     /// The command.
     pub start: Vec<String>,
     /// Its environment variables.
@@ -147,7 +147,7 @@ pub fn render(target: &Target, context: &Context) -> Result<Rendered, LabError> 
     let mut prepare = Vec::new();
     for step in &def.prepare {
         let command = templates.words(&key("prepare"), &step.command)?;
-        prepare.push(StepDef {
+        prepare.push(CommandDef {
             command,
             ..step.clone()
         });
@@ -183,14 +183,14 @@ pub fn render(target: &Target, context: &Context) -> Result<Rendered, LabError> 
 fn check_texts(context: &Context) -> Result<(), LabError> {
     let all = serde_json::to_value(context);
     let all = all.map_err(|error| LabError::Plan(format!("{}: {error}", context.name)))?;
-    match tare_record::text::every(&all, &mut |text| {
+    match tare_record::text::find_in_strings(&all, &mut |text| {
         let held = text.chars().any(tare_record::text::is_control);
-        held.then(|| tare_record::text::shown(text))
+        held.then(|| tare_record::text::preview(text))
     }) {
         None => Ok(()),
         Some(found) => Err(LabError::Plan(format!(
             "`{found}` of {} holds a control character, which no configuration may have: take it out",
-            tare_record::text::shown(&context.name)
+            tare_record::text::preview(&context.name)
         ))),
     }
 }

@@ -120,7 +120,7 @@ fn answer_all(engine: &mut Engine<Http1Client>, wire: &mut Instant, random: &mut
             seen_ns: wire.now_ns,
             source: StampSource::Kernel,
         };
-        engine.bytes(conn, ANSWER, stamp, wire);
+        engine.on_bytes(conn, ANSWER, stamp, wire);
     }
     if wire.written.is_empty() {
         wire.written = answered;
@@ -147,7 +147,7 @@ fn main() -> Result<(), Box<dyn Error>> {
             handshake_ns: None,
             stamp: Stamp::event(now_ns),
         };
-        engine.connected(conn, &opening, &mut wire);
+        engine.on_connected(conn, &opening, &mut wire);
     }
     engine.begin(wire.now_ns);
     // Behind the staggered start every client is under way.

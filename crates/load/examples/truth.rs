@@ -14,11 +14,11 @@ use std::ops::ControlFlow;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use tare_load::client::{
-    Client, Closed, ConnId, Done, DueExchange, ErrorClass, ExchangeId, Outcome, Outlet, Stamp,
-    TimerId, Written,
+    Client, Closed, Completion, ConnId, DueExchange, ErrorClass, ExchangeId, ExchangeOutcome,
+    Outlet, Stamp, TimerId, Written,
 };
 use tare_load::protocols::http1::client::Http1Client;
-use tare_load::{Progress, StopHandle, run_over};
+use tare_load::{LoadProgress, StopHandle, run_over};
 use tare_record::FORMAT_VERSION;
 use tare_record::load::{
     AddressPolicy, Body, ClientSpec, ConnectionRules, Cores, Endpoint, Expect, ExpectBody,
@@ -34,12 +34,12 @@ const BEYOND_MIN: usize = 10;
 
 /// What both sides say of one exchange, in nanoseconds.
 #[derive(Clone, Copy)]
-struct Told {
+struct Observation {
     reported: u64,
     own: u64,
 }
 
-type Log = Arc<Mutex<Vec<Told>>>;
+type Log = Arc<Mutex<Vec<Observation>>>;
 
 /// A client over the pool: reads `Tare-Timestamps` on its way in, and what the pool reports on its way out.
 struct Witness {
@@ -88,18 +88,18 @@ impl<O: Outlet> Outlet for Watched<'_, O> {
     fn close(&mut self, conn: ConnId) {
         self.out.close(conn);
     }
-    fn timer(&mut self, timer: TimerId, at_ns: u64) {
-        self.out.timer(timer, at_ns);
+    fn set_timer(&mut self, timer: TimerId, at_ns: u64) {
+        self.out.set_timer(timer, at_ns);
     }
-    fn done(&mut self, ticket: ExchangeId, done: &Done<'_>) {
-        if let (Outcome::Ok(_), Some(sent_ns), Some(own)) =
+    fn complete(&mut self, ticket: ExchangeId, done: &Completion<'_>) {
+        if let (ExchangeOutcome::Ok(_), Some(sent_ns), Some(own)) =
             (done.outcome, done.sent_ns, self.own.take())
         {
             let reported = done.ended.arrived_ns.saturating_sub(sent_ns);
             let mut log = self.log.lock().unwrap_or_else(PoisonError::into_inner);
-            log.push(Told { reported, own });
+            log.push(Observation { reported, own });
         }
-        self.out.done(ticket, done);
+        self.out.complete(ticket, done);
     }
     fn fault(&mut self, class: ErrorClass, example: &dyn fmt::Display) {
         self.out.fault(class, example);
@@ -119,8 +119,8 @@ impl Witness {
 }
 
 impl Client for Witness {
-    fn start(&mut self, out: &mut impl Outlet) {
-        self.pool.start(out);
+    fn on_start(&mut self, out: &mut impl Outlet) {
+        self.pool.on_start(out);
     }
     fn capacity(&self) -> usize {
         self.pool.capacity()
@@ -128,24 +128,24 @@ impl Client for Witness {
     fn is_open(&self) -> bool {
         self.pool.is_open()
     }
-    fn due(&mut self, due: DueExchange, out: &mut impl Outlet) {
-        self.pool.due(due, out);
+    fn on_due(&mut self, due: DueExchange, out: &mut impl Outlet) {
+        self.pool.on_due(due, out);
     }
-    fn connected(&mut self, conn: ConnId, out: &mut impl Outlet) {
-        self.pool.connected(conn, out);
+    fn on_connected(&mut self, conn: ConnId, out: &mut impl Outlet) {
+        self.pool.on_connected(conn, out);
     }
-    fn bytes(&mut self, conn: ConnId, bytes: &[u8], stamp: Stamp, out: &mut impl Outlet) {
+    fn on_bytes(&mut self, conn: ConnId, bytes: &[u8], stamp: Stamp, out: &mut impl Outlet) {
         let (pool, mut watched) = self.split(out, own_ns(bytes));
-        pool.bytes(conn, bytes, stamp, &mut watched);
+        pool.on_bytes(conn, bytes, stamp, &mut watched);
     }
-    fn wrote(&mut self, conn: ConnId, at_ns: u64, out: &mut impl Outlet) {
-        self.pool.wrote(conn, at_ns, out);
+    fn on_write_started(&mut self, conn: ConnId, at_ns: u64, out: &mut impl Outlet) {
+        self.pool.on_write_started(conn, at_ns, out);
     }
-    fn closed(&mut self, conn: ConnId, why: Closed, out: &mut impl Outlet) {
-        self.pool.closed(conn, why, out);
+    fn on_closed(&mut self, conn: ConnId, why: Closed, out: &mut impl Outlet) {
+        self.pool.on_closed(conn, why, out);
     }
-    fn timer(&mut self, timer: TimerId, out: &mut impl Outlet) {
-        self.pool.timer(timer, out);
+    fn on_timer(&mut self, timer: TimerId, out: &mut impl Outlet) {
+        self.pool.on_timer(timer, out);
     }
     fn abandon(&mut self, out: &mut impl Outlet) {
         self.pool.abandon(out);
@@ -224,7 +224,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let outcome = run_over(
         &plan(address.parse()?, rate, seconds, behaviour),
         &StopHandle::new(),
-        &mut |_: Progress| ControlFlow::Continue(()),
+        &mut |_: LoadProgress| ControlFlow::Continue(()),
         |pool| Witness {
             pool,
             log: Arc::clone(&log),
@@ -234,7 +234,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let skip = (rate * SKIPPED_SECONDS) as usize;
     let counted = told.get(skip..).unwrap_or_default();
     let signed = |ns: u64| i64::try_from(ns).unwrap_or(i64::MAX);
-    let of = |value: fn(&Told) -> u64| counted.iter().map(|t| signed(value(t))).collect();
+    let of = |value: fn(&Observation) -> u64| counted.iter().map(|t| signed(value(t))).collect();
     let difference = counted
         .iter()
         .map(|t| signed(t.reported) - signed(t.own))

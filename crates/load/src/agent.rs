@@ -13,7 +13,7 @@ use tare_record::load::LoadPlan;
 use thiserror::Error;
 
 use crate::control::StopHandle;
-use crate::generator::{LoadError, Progress, run};
+use crate::generator::{LoadError, LoadProgress, run};
 
 /// Why an agent ended without a result.
 #[derive(Debug, Error)]
@@ -43,14 +43,14 @@ pub fn run_agent(
     let mut broken = None;
     let outcome = run(plan, stop, &mut |progress| {
         let message = match progress {
-            Progress::Ready {
+            LoadProgress::Ready {
                 connections,
                 start_unix_us,
             } => AgentMessage::Ready {
                 connections,
                 start_unix_us,
             },
-            Progress::Sample(sample) => AgentMessage::Sample(sample),
+            LoadProgress::Sample(sample) => AgentMessage::Sample(sample),
         };
         match stream.write(&message) {
             Ok(()) => ControlFlow::Continue(()),

@@ -29,7 +29,7 @@ pub struct ExchangeId(pub u32);
 /// An exchange to start now.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DueExchange {
-    /// Passed back in [`Outlet::done`], exactly once.
+    /// Passed back in [`Outlet::complete`], exactly once.
     pub ticket: ExchangeId,
     /// Index of the request in the plan.
     pub request: u16,
@@ -75,10 +75,10 @@ impl Stamp {
 
 /// A batch of exchanges of one request that are due together, with the same intended start and release.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Run {
+pub struct ExchangeBatch {
     /// One ticket for all of them.
     pub due: DueExchange,
-    /// How many: at least 1, at most [`Client::RUN_MAX`].
+    /// How many: at least 1, at most [`Client::BATCH_MAX`].
     pub count: u32,
     /// Intended start.
     pub intended_ns: u64,
@@ -101,7 +101,7 @@ pub struct Connected {
 
 /// Whether a timestamp is the arrival of this exchange's last byte, or an upper bound of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Bound {
+pub enum TimestampBound {
     /// Only one exchange in flight on the connection.
     Exact,
     /// Several in flight: the kernel coalesces segments and keeps the last timestamp.
@@ -309,41 +309,41 @@ impl Status {
 
 /// How an exchange ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Outcome {
+pub enum ExchangeOutcome {
     /// With the expected response.
     Ok(Status),
     /// With another response, or with none.
-    Wrong(ErrorClass),
+    Failed(ErrorClass),
     /// The drain ended first.
     Unfinished,
 }
 
 /// The end of one exchange, or of several alike.
 #[derive(Clone, Copy)]
-pub struct Done<'a> {
+pub struct Completion<'a> {
     /// How it ended.
-    pub outcome: Outcome,
+    pub outcome: ExchangeOutcome,
     /// When its first byte was sent; `None` if none was.
     pub sent_ns: Option<u64>,
     /// Arrival of its last byte, or when it was given up.
     pub ended: Stamp,
     /// Whether that is exact or an upper bound.
-    pub bound: Bound,
+    pub bound: TimestampBound,
     /// Why it waited between release and send, if it did.
     pub waited: Option<WaitCause>,
     /// Error message; formatted once per class only.
     pub example: &'a dyn fmt::Display,
 }
 
-impl<'a> Done<'a> {
+impl<'a> Completion<'a> {
     /// The end of an exchange of which nothing was sent.
     #[must_use]
-    pub fn unsent(outcome: Outcome, ended: Stamp, example: &'a dyn fmt::Display) -> Self {
+    pub fn unsent(outcome: ExchangeOutcome, ended: Stamp, example: &'a dyn fmt::Display) -> Self {
         Self {
             outcome,
             sent_ns: None,
             ended,
-            bound: Bound::Exact,
+            bound: TimestampBound::Exact,
             waited: None,
             example,
         }
@@ -409,7 +409,7 @@ pub enum AgeKind {
 pub enum Written {
     /// The first byte was sent at this time; the rest follows by itself.
     Sent(u64),
-    /// The kernel takes none now: [`Client::wrote`] is called when the first byte is sent.
+    /// The kernel takes none now: [`Client::on_write_started`] is called when the first byte is sent.
     Queued,
 }
 
@@ -417,10 +417,10 @@ pub enum Written {
 pub trait Outlet {
     /// Current time.
     fn now_ns(&self) -> u64;
-    /// Opens a connection in a free slot; [`Client::connected`] or [`Client::closed`] follows.
+    /// Opens a connection in a free slot; [`Client::on_connected`] or [`Client::on_closed`] follows.
     fn connect(&mut self, conn: ConnId, address: SocketAddr);
     /// Sets the TLS server name for a slot, where the plan does not fix it.
-    fn name(&mut self, _conn: ConnId, _host: &str) {}
+    fn set_server_name(&mut self, _conn: ConnId, _host: &str) {}
     /// Sends bytes in order; only what the kernel does not take is copied. One write may be waiting unsent. A second one before
     /// it has begun closes the connection with [`Closed::RepliesUnread`]: the peer has responded to something that was not sent.
     fn write(&mut self, conn: ConnId, bytes: &[u8]) -> Written;
@@ -439,29 +439,29 @@ pub trait Outlet {
         self.close(conn);
     }
     /// Sets a timer, replacing its previous time.
-    fn timer(&mut self, timer: TimerId, at_ns: u64);
+    fn set_timer(&mut self, timer: TimerId, at_ns: u64);
     /// First byte of a response whose last byte is not read yet. Only the first call counts; responses read in one piece need
     /// none.
     #[inline]
-    fn first_byte(&mut self, _ticket: ExchangeId, _arrived_ns: u64) {}
+    fn record_first_byte(&mut self, _ticket: ExchangeId, _arrived_ns: u64) {}
     /// Ends an exchange.
-    fn done(&mut self, ticket: ExchangeId, done: &Done<'_>);
+    fn complete(&mut self, ticket: ExchangeId, done: &Completion<'_>);
     /// Ends `count` exchanges of a batch, all alike.
     #[inline]
-    fn done_some(&mut self, ticket: ExchangeId, count: u32, done: &Done<'_>) {
-        debug_assert_eq!(count, 1, "only who gives runs has them ended in parts");
-        self.done(ticket, done);
+    fn complete_some(&mut self, ticket: ExchangeId, count: u32, done: &Completion<'_>) {
+        debug_assert_eq!(count, 1, "only clients that take batches end them in parts");
+        self.complete(ticket, done);
     }
     /// Records the end of a nested exchange.
-    fn within(&mut self, _within: &NestedExchange, _done: &Done<'_>) {}
+    fn complete_nested(&mut self, _within: &NestedExchange, _done: &Completion<'_>) {}
     /// Ends a session that was released as an exchange; `series` is the request number it is recorded under.
-    fn session(&mut self, ticket: ExchangeId, _series: u16, done: &Done<'_>) {
-        self.done(ticket, done);
+    fn complete_session(&mut self, ticket: ExchangeId, _series: u16, done: &Completion<'_>) {
+        self.complete(ticket, done);
     }
     /// Records that arrived.
-    fn records(&mut self, _records: &RecordArrivals) {}
+    fn record_arrivals(&mut self, _records: &RecordArrivals) {}
     /// Age of a record that arrived.
-    fn aged(&mut self, _aged: &RecordAge) {}
+    fn record_age(&mut self, _aged: &RecordAge) {}
     /// Takes back an exchange that the client never started because the load is over.
     fn withdraw(&mut self, ticket: ExchangeId) {
         let _ = ticket;
@@ -472,24 +472,24 @@ pub trait Outlet {
 
 /// A protocol client: the state of its connections.
 pub trait Client {
-    /// Largest batch passed to [`Client::run`]. Clients that send batches set more than 1: equal exchanges are then handled
+    /// Largest batch passed to [`Client::on_batch`]. Clients that send batches set more than 1: equal exchanges are then handled
     /// together.
-    const RUN_MAX: u32 = 1;
+    const BATCH_MAX: u32 = 1;
     /// Shortest interval of wake-ups for starts that are fixed in advance. Each wake-up costs a system call; a client that
     /// batches loses nothing as long as this is far below its linger.
     const START_EVERY_NS: u64 = 0;
 
     /// Opens the connections.
-    fn start(&mut self, out: &mut impl Outlet);
+    fn on_start(&mut self, out: &mut impl Outlet);
     /// Exchanges it can have in flight: what "as fast as possible" keeps going.
     fn capacity(&self) -> usize;
     /// Whether everything planned could be sent now without waiting for a connection.
     fn is_open(&self) -> bool;
-    fn due(&mut self, due: DueExchange, out: &mut impl Outlet);
-    /// Exchanges are due together; only called where [`Client::RUN_MAX`] is more than 1.
+    fn on_due(&mut self, due: DueExchange, out: &mut impl Outlet);
+    /// Exchanges are due together; only called where [`Client::BATCH_MAX`] is more than 1.
     #[inline]
-    fn run(&mut self, run: Run, out: &mut impl Outlet) {
-        self.due(run.due, out);
+    fn on_batch(&mut self, batch: ExchangeBatch, out: &mut impl Outlet) {
+        self.on_due(batch.due, out);
     }
     /// Why the load is impossible, as far as known while connections are opened; later, why it cannot go on.
     fn problem(&self) -> Option<String> {
@@ -498,24 +498,24 @@ pub trait Client {
     /// All events at hand were passed: writes what was gathered. Not needed by clients that write immediately.
     #[inline]
     fn flush(&mut self, _out: &mut impl Outlet) {}
-    /// A connection is open, its TLS handshake done. Clients that need its times implement [`Client::opened`] instead.
-    fn connected(&mut self, conn: ConnId, out: &mut impl Outlet);
+    /// A connection is open, its TLS handshake done. Clients that need its times implement [`Client::on_connected_with`] instead.
+    fn on_connected(&mut self, conn: ConnId, out: &mut impl Outlet);
     /// The same with the times of connect and handshake; the engine calls only this one.
-    fn opened(&mut self, conn: ConnId, _opening: &Connected, out: &mut impl Outlet) {
-        self.connected(conn, out);
+    fn on_connected_with(&mut self, conn: ConnId, _opening: &Connected, out: &mut impl Outlet) {
+        self.on_connected(conn, out);
     }
     /// The server sent a TLS session ticket: a later connection can resume.
-    fn resumable(&mut self, _conn: ConnId, _out: &mut impl Outlet) {}
+    fn on_session_ticket(&mut self, _conn: ConnId, _out: &mut impl Outlet) {}
     /// Bytes arrived; `stamp` is the arrival of the last one.
-    fn bytes(&mut self, conn: ConnId, bytes: &[u8], stamp: Stamp, out: &mut impl Outlet);
+    fn on_bytes(&mut self, conn: ConnId, bytes: &[u8], stamp: Stamp, out: &mut impl Outlet);
     /// The first byte of the oldest queued write was sent.
-    fn wrote(&mut self, _conn: ConnId, _at_ns: u64, _out: &mut impl Outlet) {}
+    fn on_write_started(&mut self, _conn: ConnId, _at_ns: u64, _out: &mut impl Outlet) {}
     /// A connection that took fewer bytes than [`Outlet::try_write`] offered takes more now.
     fn on_writable(&mut self, _conn: ConnId, _out: &mut impl Outlet) {}
     /// A connection ended or could not be opened; its slot is free.
-    fn closed(&mut self, conn: ConnId, why: Closed, out: &mut impl Outlet);
+    fn on_closed(&mut self, conn: ConnId, why: Closed, out: &mut impl Outlet);
     /// A timer fired.
-    fn timer(&mut self, timer: TimerId, out: &mut impl Outlet);
+    fn on_timer(&mut self, timer: TimerId, out: &mut impl Outlet);
     /// Records on the servers that were not read yet; `None` where that is not known.
     fn backlog(&self) -> Option<u64> {
         None
@@ -532,6 +532,6 @@ pub trait Client {
     fn counts(&self, _tell: &mut dyn FnMut(&'static str, u64)) {}
     /// Reports which numbered records were acknowledged.
     fn acknowledged(&self, _tell: &mut dyn FnMut(Acknowledged)) {}
-    /// The drain is over: ends every exchange still held as [`Outcome::Unfinished`].
+    /// The drain is over: ends every exchange still held as [`ExchangeOutcome::Unfinished`].
     fn abandon(&mut self, out: &mut impl Outlet);
 }

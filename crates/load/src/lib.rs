@@ -59,7 +59,8 @@ pub use agent::{AgentError, abort_on_hangup, run_agent};
 pub use classes::{ClassNumbers, Classes};
 pub use control::StopHandle;
 pub use generator::{
-    LoadError, Observer, Outcome, PlanError, Progress, Tag, dry_run_plan, run, run_over, spread,
+    LoadError, LoadOutcome, LoadProgress, Observer, PlanError, Tag, dry_run_plan, run, run_over,
+    spread,
 };
 pub use load::{Load, UrlError};
 pub use sys::EndSignals;

@@ -12,7 +12,7 @@ use tare_record::load::{
 use thiserror::Error;
 
 use crate::control::StopHandle;
-use crate::generator::{LoadError, Outcome, run};
+use crate::generator::{LoadError, LoadOutcome, run};
 use crate::protocols::http1;
 use crate::protocols::http2::Http2Options;
 
@@ -170,7 +170,7 @@ impl Load {
     ///
     /// # Errors
     /// As [`run`].
-    pub fn run(&self) -> Result<Outcome, LoadError> {
+    pub fn run(&self) -> Result<LoadOutcome, LoadError> {
         run(&self.plan, &StopHandle::new(), &mut |_| {
             ControlFlow::Continue(())
         })

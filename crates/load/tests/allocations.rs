@@ -23,7 +23,7 @@ use std::thread::JoinHandle;
 
 use rig::{MS, plan, request};
 use tare_load::protocols::http2::Http2Options;
-use tare_load::{Progress, run};
+use tare_load::{LoadProgress, run};
 use tare_origin::{
     Identity, OriginOptions, SessionTickets, StopHandle, TlsOptions, TlsVersions, bind,
 };
@@ -116,7 +116,7 @@ fn between_samples(plan: &LoadPlan) -> Counted {
     };
     let mut seen = 0;
     let outcome = run(plan, &stop, &mut |progress| {
-        if let Progress::Sample(sample) = progress
+        if let LoadProgress::Sample(sample) = progress
             && !stop.is_ended()
         {
             seen += 1;

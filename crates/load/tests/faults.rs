@@ -305,7 +305,7 @@ fn what_is_unanswered_when_the_drain_ends_is_unfinished_at_its_age() {
     let stop = tare_load::StopHandle::new();
     let mut samples = 0;
     let outcome = tare_load::run(&plan, &stop, &mut |progress| {
-        if let tare_load::Progress::Sample(_) = progress {
+        if let tare_load::LoadProgress::Sample(_) = progress {
             samples += 1;
             match samples {
                 3 => stop.end(),

@@ -11,7 +11,7 @@ use std::ops::ControlFlow;
 use rig::nginx::Nginx;
 use tare_load::protocols::grpc::GrpcOptions;
 use tare_load::protocols::http2::Http2Options;
-use tare_load::{LoadError, Outcome, StopHandle, run};
+use tare_load::{LoadError, LoadOutcome, StopHandle, run};
 use tare_record::FORMAT_VERSION;
 use tare_record::load::{
     AddressPolicy, Body, CallSpec, ClientSpec, ConnectionRules, Cores, Endpoint, Expect,
@@ -24,7 +24,7 @@ fn measure(
     client: ClientSpec,
     exchanges: u64,
     request: RequestSpec,
-) -> Result<Outcome, LoadError> {
+) -> Result<LoadOutcome, LoadError> {
     let plan = LoadPlan {
         version: FORMAT_VERSION,
         role: "client".into(),

@@ -9,7 +9,7 @@ use std::thread::JoinHandle;
 use rig::nginx::Nginx;
 use rig::tls::{Authority, Validity, believing, tls_plan};
 use rig::{count, measure, try_measure};
-use tare_load::Outcome;
+use tare_load::LoadOutcome;
 use tare_load::protocols::grpc::GrpcOptions;
 use tare_load::protocols::http2::Http2Options;
 use tare_origin::{
@@ -62,7 +62,7 @@ fn exchanges(mut plan: LoadPlan, client: &ClientSpec, exchanges: u64) -> LoadPla
 }
 
 /// Full and resumed handshakes.
-fn handshakes(outcome: &Outcome) -> (u64, u64) {
+fn handshakes(outcome: &LoadOutcome) -> (u64, u64) {
     outcome
         .result
         .tls

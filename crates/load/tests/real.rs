@@ -13,7 +13,8 @@ use std::sync::atomic::Ordering;
 
 use rig::{MS, OK, Server, count, measure, plan, request, try_measure};
 use tare_load::{
-    AgentError, LoadError, Progress, SchedulingPolicy, StopHandle, abort_on_hangup, run, run_agent,
+    AgentError, LoadError, LoadProgress, SchedulingPolicy, StopHandle, abort_on_hangup, run,
+    run_agent,
 };
 use tare_record::agent::{AgentMessage, ErrorSource, LoadEnd};
 use tare_record::load::{
@@ -153,7 +154,7 @@ fn requests_are_chosen_by_weight_from_the_seed() {
     plan.load.requests[0].weight = 3.0;
     plan.load.stop = Stop::Count { exchanges: 400 };
     plan.load.pacing = Pacing::Max;
-    let shares = |outcome: &tare_load::Outcome| {
+    let shares = |outcome: &tare_load::LoadOutcome| {
         ["often", "seldom"].map(|name| outcome.totals[&format!("client.{name}.latency")].count())
     };
     let first = shares(&measure(&plan));
@@ -256,7 +257,7 @@ fn an_order_to_end_cuts_the_window_and_keeps_what_was_measured() {
     let stop = StopHandle::new();
     let mut samples = 0;
     let outcome = run(&plan, &stop, &mut |progress| {
-        if let Progress::Sample(_) = progress {
+        if let LoadProgress::Sample(_) = progress {
             samples += 1;
             if samples == 5 {
                 stop.end();

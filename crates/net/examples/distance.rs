@@ -21,7 +21,8 @@ use std::time::Duration;
 use rig::{Pair, permitted};
 use serde_json::{Value, json};
 use tare_net::link::{
-    Counts, DirectionPlan, Pool, Scheduling, connected, raise_tcp_buffers, round_trips, throughput,
+    CountsPerDirection, DirectionPlan, Pool, Scheduling, connected, raise_tcp_buffers, round_trips,
+    throughput,
 };
 
 /// 2 Gbit/s over 250 ms.
@@ -45,10 +46,10 @@ fn main() {
         loss: way.get("loss").and_then(Value::as_f64).unwrap_or_default(),
     };
     let seconds: f64 = words.next().expect("seconds").parse().expect("seconds");
-    let (mut scheduling, mut links) = (Scheduling::First, 1);
+    let (mut scheduling, mut links) = (Scheduling::RealTime, 1);
     for word in words {
         match word.as_str() {
-            "usual" => scheduling = Scheduling::Usual,
+            "usual" => scheduling = Scheduling::Default,
             number => links = number.parse().expect("usual, or a number of links"),
         }
     }
@@ -62,7 +63,8 @@ fn main() {
         raise_tcp_buffers(namespace.as_fd(), WINDOW_BYTES).unwrap();
     }
     let trips = round_trips(pairs[0].path(), ECHOES).unwrap();
-    let counts = || -> Vec<Counts> { pairs.iter().map(|pair| pair.link.counts()).collect() };
+    let counts =
+        || -> Vec<CountsPerDirection> { pairs.iter().map(|pair| pair.link.counts()).collect() };
     let after_trips = (counts(), link_cpu_ns());
     let bits_per_s = streams(&pairs, Duration::from_secs_f64(seconds));
     let stream_cpu_ns = link_cpu_ns() - after_trips.1;

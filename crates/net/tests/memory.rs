@@ -28,7 +28,7 @@ fn four(delay_ns: u64) -> (Vec<Pair>, Arc<Pool>) {
         ..DirectionPlan::default()
     };
     let pool = Arc::default();
-    let pairs = (0..4).map(|_| Pair::in_pool(&way, Scheduling::First, &pool));
+    let pairs = (0..4).map(|_| Pair::in_pool(&way, Scheduling::RealTime, &pool));
     (pairs.collect(), pool)
 }
 

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-pub use tare_record::plan::Comparison;
+pub use tare_record::plan::Comparator;
 use tare_record::units::{Period, Share};
 
 /// The names of metrics, for hints.
@@ -13,7 +13,7 @@ const METRICS: &str = "p50 … p99.99, max, mean, each also as response-p50 …,
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Condition {
     pub metric: LoadMetric,
-    pub comparison: Comparison,
+    pub comparison: Comparator,
     /// The limit: nanoseconds, answers per second, a count, or a share.
     pub limit: f64,
 }
@@ -57,7 +57,7 @@ impl FromStr for Condition {
 
     fn from_str(text: &str) -> Result<Self, String> {
         let (name, comparison, limit) =
-            Comparison::split(text).ok_or_else(|| match text.contains('=') {
+            Comparator::split(text).ok_or_else(|| match text.contains('=') {
                 true => "a measured value never equals another: compare with <, <=, > or >=",
                 false => "it compares nothing: write METRIC<LIMIT, as in p99<5ms or rate>=1000",
             })?;
@@ -175,7 +175,7 @@ mod tests {
             p99.metric,
             LoadMetric::Latency(TimeKind::Latency, Statistic::Quantile(0.99))
         );
-        assert_eq!((p99.comparison, p99.limit), (Comparison::Below, 5e6));
+        assert_eq!((p99.comparison, p99.limit), (Comparator::Below, 5e6));
         assert_eq!(
             read("service-p99.9 <= 1s").metric,
             LoadMetric::Latency(TimeKind::Service, Statistic::Quantile(99.9 / 100.0))
@@ -186,7 +186,7 @@ mod tests {
         );
         assert_eq!(read("rate>=1000/s").limit, 1000.0);
         assert_eq!(read("error-rate<0.1%").limit, 0.001);
-        assert_eq!(read("errors<=0").comparison, Comparison::AtMost);
+        assert_eq!(read("errors<=0").comparison, Comparator::AtMost);
     }
 
     #[test]

@@ -77,7 +77,7 @@ pub struct PrometheusSource {
     pub only: BTreeMap<String, String>,
     /// Meaning of a missing metric. Default: unknown.
     #[serde(default)]
-    pub missing: Missing,
+    pub missing: IfAbsent,
     /// Whether the counter counts requests for this page, too; Tare subtracts its own. Default: false.
     #[serde(default)]
     pub self_counted: bool,
@@ -93,7 +93,7 @@ pub struct JsonSource {
     pub pointer: String,
     /// Meaning of a missing number. Default: unknown.
     #[serde(default)]
-    pub missing: Missing,
+    pub missing: IfAbsent,
     /// Whether the counter counts requests for this page, too; Tare subtracts its own. Default: false.
     #[serde(default)]
     pub self_counted: bool,
@@ -148,7 +148,7 @@ pub struct JmxSource {
 /// Meaning of a counter that is missing from its page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-pub enum Missing {
+pub enum IfAbsent {
     /// No value: checks that need it cannot be made.
     #[default]
     Unknown,

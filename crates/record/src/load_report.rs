@@ -58,29 +58,29 @@ pub struct LatencyReport {
     /// Minimum.
     pub min: Option<u64>,
     /// Median. Quantiles are null with fewer than ten observations beyond them.
-    pub p50: Option<Figure>,
+    pub p50: Option<QuantileValue>,
     /// 75th percentile.
-    pub p75: Option<Figure>,
+    pub p75: Option<QuantileValue>,
     /// 90th percentile.
-    pub p90: Option<Figure>,
+    pub p90: Option<QuantileValue>,
     /// 95th percentile.
-    pub p95: Option<Figure>,
+    pub p95: Option<QuantileValue>,
     /// 99th percentile.
-    pub p99: Option<Figure>,
+    pub p99: Option<QuantileValue>,
     /// 99.9th percentile.
     #[serde(rename = "p99.9")]
-    pub p99_9: Option<Figure>,
+    pub p99_9: Option<QuantileValue>,
     /// 99.99th percentile.
     #[serde(rename = "p99.99")]
-    pub p99_99: Option<Figure>,
+    pub p99_99: Option<QuantileValue>,
     /// Maximum.
-    pub max: Option<Figure>,
+    pub max: Option<QuantileValue>,
 }
 
 /// A value, or a lower bound if unfinished exchanges enter into it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(untagged)]
-pub enum Figure {
+pub enum QuantileValue {
     /// The value.
     Exact(u64),
     /// Lower bound.

@@ -5,7 +5,7 @@ use std::path::Path;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::named::password_in;
+use crate::files::password_in;
 
 /// Source of metrics: exactly one of `jolokia`, `prometheus` and `jmx`, with an address per instance. Passwords are never in the
 /// file.

@@ -16,7 +16,7 @@ mod fault;
 mod fitness;
 mod preparation;
 
-pub use assertion::{Assertion, AssertionSubject, Comparison};
+pub use assertion::{Assertion, AssertionSubject, Comparator};
 pub use capacity::{BeyondKnee, Capacity, SkippedLevel};
 pub use fault::{FaultKind, Guarantee, PlannedFault, PreparedTopic, ReadBackPlan};
 pub use fitness::Fitness;

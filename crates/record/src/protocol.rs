@@ -22,7 +22,7 @@ pub struct LoadInfo {
     /// Checks the options of a client.
     pub check: fn(&ClientSpec) -> Result<(), String>,
     /// Whether exchanges differ by their requests.
-    pub requests: Requests,
+    pub requests: RequestUse,
     /// Whether the load says when its connections are opened and closed ([`ConnectionRules`]); else the protocol does.
     pub connection_rules: bool,
 }
@@ -45,7 +45,7 @@ impl LoadInfo {
 
 /// What the requests of a load are for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Requests {
+pub enum RequestUse {
     /// Each exchange sends one of them.
     Many,
     /// All exchanges are equal: one request gives their size.

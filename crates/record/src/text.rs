@@ -3,7 +3,7 @@
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use crate::shown::is_obeyed;
+use crate::escape::is_terminal_control;
 
 /// Longest text that may be inserted into a configuration.
 pub const CHARS_MAX: usize = 1024;
@@ -14,7 +14,7 @@ const SHOWN_MAX: usize = 60;
 /// bidirectional and zero-width characters.
 #[must_use]
 pub fn is_control(c: char) -> bool {
-    is_obeyed(c)
+    is_terminal_control(c)
         || matches!(
             c,
             '\u{2028}' | '\u{2029}' | '\u{200b}'..='\u{200d}' | '\u{feff}'
@@ -36,27 +36,29 @@ pub fn rejection(text: &str) -> Option<String> {
 /// The same for all texts in a value, keys included.
 #[must_use]
 pub fn rejection_in(value: &serde_json::Value) -> Option<String> {
-    every(value, &mut |text| rejection(text))
+    find_in_strings(value, &mut |text| rejection(text))
 }
 
 /// First result for any text in a value, keys included.
-pub fn every(
+pub fn find_in_strings(
     value: &serde_json::Value,
     find: &mut dyn FnMut(&str) -> Option<String>,
 ) -> Option<String> {
     match value {
         serde_json::Value::String(text) => find(text),
-        serde_json::Value::Array(items) => items.iter().find_map(|item| every(item, find)),
+        serde_json::Value::Array(items) => {
+            items.iter().find_map(|item| find_in_strings(item, find))
+        }
         serde_json::Value::Object(entries) => entries
             .iter()
-            .find_map(|(key, value)| find(key).or_else(|| every(value, find))),
+            .find_map(|(key, value)| find(key).or_else(|| find_in_strings(value, find))),
         _ => None,
     }
 }
 
 /// Shortens a text for messages and escapes its control characters.
 #[must_use]
-pub fn shown(text: &str) -> String {
+pub fn preview(text: &str) -> String {
     let mut shown = String::new();
     for c in text.chars().take(SHOWN_MAX) {
         match is_control(c) {

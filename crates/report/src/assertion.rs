@@ -10,7 +10,7 @@ use tare_stats::stopping::mean_interval;
 use crate::failures;
 use crate::judge::BOUNDED;
 use crate::quantity::{self, Sign};
-use crate::tables::{Source, name, text, words};
+use crate::tables::{TableInputs, name, text, words};
 use crate::trials::{CellName, Trials};
 
 /// Heading of the section on the page.
@@ -41,7 +41,7 @@ pub fn judge(plan: &Plan, trials: &Trials<'_>, overheads: &[Overhead]) -> Vec<As
 }
 
 /// The assertions with their outcomes.
-pub fn table(source: &Source<'_>) -> Vec<Table> {
+pub fn table(source: &TableInputs<'_>) -> Vec<Table> {
     let table = Table::new("assertion-outcomes", SECTION, "assertions")
         .note("Judged by the interval: passed or failed where the whole interval lies on one side of the limit, else undecided.")
         .fill(

@@ -4,7 +4,9 @@
 use tare_record::plan::Plan;
 use tare_record::view::{BaselineCheck, BaselineDifference};
 use tare_stats::outcome::{Extent, Outcome};
-use tare_stats::paired::{BaselineCopies, ComparisonInput, Family, MetricRole, Table};
+use tare_stats::paired::{
+    BaselineCopies, ComparisonFamily, ComparisonInput, MetricRole, PairedTable,
+};
 
 use crate::judge::{margin, ratio_interval, resolution, value};
 use crate::quantity::{self, Sign};
@@ -17,7 +19,7 @@ pub fn check(plan: &Plan, trials: &Trials<'_>) -> Option<BaselineCheck> {
     if !plan.aa_check {
         return None;
     }
-    let family = Family::new(1, plan.levels.len(), plan.primary.len());
+    let family = ComparisonFamily::new(1, plan.levels.len(), plan.primary.len());
     let mut check = BaselineCheck::default();
     for level in &plan.levels {
         let cell = (arm.name.clone(), level.name.clone());
@@ -26,7 +28,7 @@ pub fn check(plan: &Plan, trials: &Trials<'_>) -> Option<BaselineCheck> {
             let blocks = trials.blocks.iter();
             let rows: Vec<_> = blocks.map(|b| vec![copy(*b, 0), copy(*b, 1)]).collect();
             // Cannot fail: values are positive and all rows have two columns.
-            let Ok(table) = Table::new(BaselineCopies::One, 1, &rows) else {
+            let Ok(table) = PairedTable::new(BaselineCopies::One, 1, &rows) else {
                 continue;
             };
             let found = family.compare(&ComparisonInput {

@@ -1,7 +1,7 @@
 //! A view as CSV in long form: one value per line, for spreadsheets and statistics programs.
 
+use tare_record::escape::escape_line;
 use tare_record::metric::Unit;
-use tare_record::shown::shown;
 use tare_record::view::{Table, View, WaterfallSequence, WaterfallView};
 
 /// The view as CSV (RFC 4180 quoting, line feeds): level, arm, block, metric, value, unit. Values are unrounded; those that could
@@ -117,7 +117,7 @@ fn quoted(field: &str) -> String {
     } else {
         ""
     };
-    let field = format!("{apostrophe}{}", shown(field));
+    let field = format!("{apostrophe}{}", escape_line(field));
     if field.contains([',', '"']) {
         return format!("\"{}\"", field.replace('"', "\"\""));
     }

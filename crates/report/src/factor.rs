@@ -10,7 +10,7 @@ use crate::latency::MaybeLowerBound;
 use crate::quantity::{self, MISSING, Sign};
 use crate::saturation;
 use crate::study_summary::interval;
-use crate::tables::{Source, cell_of, figure_of};
+use crate::tables::{TableInputs, cell_of, figure_of};
 
 /// A line per arm and metric if exactly one factor has several values; else empty.
 pub fn factors(plan: &Plan, levels: &[LevelView]) -> Vec<FactorView> {
@@ -142,7 +142,7 @@ fn set_published_points(plan: &Plan, metric: Metric, line: &mut FactorLine) {
 }
 
 /// Each metric against the factor, where levels are compared, for Markdown; the page draws it.
-pub fn tables(source: &Source<'_>) -> Vec<Table> {
+pub fn tables(source: &TableInputs<'_>) -> Vec<Table> {
     let factors = source.view.factors.iter();
     let compared = factors.filter(|_| !source.compares_arms());
     compared.map(table).collect()

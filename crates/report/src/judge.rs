@@ -2,10 +2,11 @@
 
 use tare_record::metric::{Metric, Unit};
 use tare_record::plan::{Compare, Plan};
-use tare_record::view::{FailureView, Family as FamilyName, Interval, Noise, Outcome, Overhead};
+use tare_record::view::{FailureView, Family, Interval, Noise, Outcome, Overhead};
 use tare_stats::outcome::{self as judged, Extent, MORE_BLOCKS_MAX, Margin, MoreBlocks};
 use tare_stats::paired::{
-    BaselineCopies, Comparison, ComparisonInput, Comparisons, Family, MetricRole, Table,
+    BaselineCopies, Comparison, ComparisonFamily, ComparisonInput, Comparisons, MetricRole,
+    PairedTable,
 };
 use tare_stats::power::{Design, detectable};
 use tare_stats::{Difference, Latencies, RatioInterval};
@@ -36,14 +37,14 @@ struct Group {
     others: Vec<CellName>,
     /// Those of `others` that are reported; the rest only contributes to the residual.
     reported: Vec<CellName>,
-    family: FamilyName,
+    family: Family,
 }
 
 /// Judges every comparison that the plan declares.
 pub fn judge(plan: &Plan, trials: &Trials<'_>) -> Judged {
     let mut judged = Judged::default();
     let groups = groups(plan, trials);
-    let cells = |name: FamilyName| -> usize {
+    let cells = |name: Family| -> usize {
         groups
             .iter()
             .filter(|g| g.family == name)
@@ -53,20 +54,20 @@ pub fn judge(plan: &Plan, trials: &Trials<'_>) -> Judged {
     // The family is declared by the plan, whether or not everything was measured.
     let metrics = plan.primary.len();
     let primary = match plan.compare {
-        Compare::Arms => Family::new(
+        Compare::Arms => ComparisonFamily::new(
             plan.arms.len().saturating_sub(1),
             plan.levels.len(),
             metrics,
         ),
-        Compare::Levels => Family::new(
+        Compare::Levels => ComparisonFamily::new(
             plan.levels.len().saturating_sub(1),
             plan.arms.len(),
             metrics,
         ),
     };
-    let step = Family::new(1, cells(FamilyName::Step), metrics);
+    let step = ComparisonFamily::new(1, cells(Family::Step), metrics);
     for group in &groups {
-        if group.family == FamilyName::Primary {
+        if group.family == Family::Primary {
             let reported = group.reported.iter();
             let failed =
                 reported.filter_map(|cell| failures::compared(plan, trials, &group.base, cell));
@@ -75,8 +76,8 @@ pub fn judge(plan: &Plan, trials: &Trials<'_>) -> Judged {
         for metric in Metric::ALL {
             let is_primary = plan.primary.contains(&metric);
             let family = match group.family {
-                FamilyName::Step if !is_primary => continue,
-                FamilyName::Step => &step,
+                Family::Step if !is_primary => continue,
+                Family::Step => &step,
                 _ => &primary,
             };
             MetricJudge {
@@ -123,7 +124,7 @@ fn groups(plan: &Plan, trials: &Trials<'_>) -> Vec<Group> {
                     copies: copies_of(0),
                     reported: others.clone(),
                     others,
-                    family: FamilyName::Primary,
+                    family: Family::Primary,
                 });
             }
             groups.extend(step_groups(plan, &arms));
@@ -138,7 +139,7 @@ fn groups(plan: &Plan, trials: &Trials<'_>) -> Vec<Group> {
                     copies: copies_of(place),
                     reported: others.clone(),
                     others,
-                    family: FamilyName::Primary,
+                    family: Family::Primary,
                 });
             }
         }
@@ -164,7 +165,7 @@ fn step_groups(plan: &Plan, arms: &[&str]) -> Vec<Group> {
                     .map(|arm| cell(arm))
                     .collect(),
                 reported: vec![cell(&step.arm)],
-                family: FamilyName::Step,
+                family: Family::Step,
             });
         }
     }
@@ -177,7 +178,7 @@ struct MetricJudge<'a> {
     trials: &'a Trials<'a>,
     group: &'a Group,
     metric: Metric,
-    family: &'a Family,
+    family: &'a ComparisonFamily,
     is_primary: bool,
 }
 
@@ -207,12 +208,12 @@ impl MetricJudge<'_> {
                     .push(self.overhead(cell, comparison, &comparisons));
             }
         }
-        if self.group.family == FamilyName::Primary {
+        if self.group.family == Family::Primary {
             judged.noise.push(self.noise(&comparisons));
         }
     }
 
-    fn table(&self) -> Option<Table> {
+    fn table(&self) -> Option<PairedTable> {
         let rows: Vec<Vec<Option<f64>>> = self
             .trials
             .blocks
@@ -227,7 +228,7 @@ impl MetricJudge<'_> {
             })
             .collect();
         // Cannot fail: values are positive and all rows have the same width.
-        Table::new(self.group.copies, self.group.others.len(), &rows).ok()
+        PairedTable::new(self.group.copies, self.group.others.len(), &rows).ok()
     }
 
     fn base_is_missing(&self) -> bool {
@@ -280,7 +281,7 @@ impl MetricJudge<'_> {
             family: if self.is_primary {
                 self.group.family
             } else {
-                FamilyName::Descriptive
+                Family::Descriptive
             },
             base: all.baseline,
             pairs: comparison.blocks as u32,

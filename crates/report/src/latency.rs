@@ -93,7 +93,7 @@ pub fn curve(latencies: &Latencies) -> Vec<CurvePoint> {
 
 /// One quantity of a trial: over the window, and second by second.
 #[derive(Debug, Default)]
-pub struct Quantity {
+pub struct QuantitySeries {
     /// The whole window; `None` without observations.
     pub window: Option<Latencies>,
     /// Per second of intended time.
@@ -104,15 +104,15 @@ pub struct Quantity {
 #[derive(Debug)]
 pub struct TrialLatency {
     /// `latency`: successful exchanges, and unfinished ones at their age.
-    pub latency: Quantity,
+    pub latency: QuantitySeries,
     /// `response`: response time of the same exchanges, from their intended starts.
-    pub response: Quantity,
+    pub response: QuantitySeries,
     /// `service`: service time of those that were sent.
-    pub service: Quantity,
+    pub service: QuantitySeries,
     /// `lateness` of the generator.
-    pub lateness: Quantity,
+    pub lateness: QuantitySeries,
     /// `receive-lag`: receive lag of the generator.
-    pub receive_lag: Quantity,
+    pub receive_lag: QuantitySeries,
     /// `latency` over the window by name of the request. Whole sessions are included under a name of their own, but not in
     /// `latency`.
     pub by_request: ByRequest,
@@ -304,8 +304,8 @@ fn quantity(
     first: Duration,
     seconds: Seconds,
     mut second: Latencies,
-) -> Result<Quantity, LatenciesError> {
-    let mut quantity = Quantity::default();
+) -> Result<QuantitySeries, LatenciesError> {
+    let mut quantity = QuantitySeries::default();
     for (start, parts) in seconds {
         second.clear();
         for part in &parts {

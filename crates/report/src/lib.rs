@@ -44,5 +44,5 @@ pub use view::view;
 /// When it cannot be serialised, which does not happen for a view of [`view()`].
 pub fn json(view: &tare_record::view::View) -> Result<String, serde_json::Error> {
     let text = serde_json::to_string_pretty(view)?;
-    Ok(tare_record::shown::shown_json(&text).into_owned())
+    Ok(tare_record::escape::escape_json(&text).into_owned())
 }

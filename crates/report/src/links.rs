@@ -8,10 +8,10 @@ use crate::cells::{distinct, median};
 use crate::measure;
 use crate::network::SECTION;
 use crate::quantity::{self, MISSING};
-use crate::tables::{Source, cell};
+use crate::tables::{TableInputs, cell};
 
 /// Every link of the plan, with the round trips that were measured before the first block.
-pub fn rtts(source: &Source<'_>) -> Vec<Table> {
+pub fn rtts(source: &TableInputs<'_>) -> Vec<Table> {
     let environment = source.run.environment.as_ref();
     let found = environment.map_or(&[][..], |environment| &environment.link_rtts);
     let title = "round trips between sites, before the first block";
@@ -46,7 +46,7 @@ pub fn rtts(source: &Source<'_>) -> Vec<Table> {
 }
 
 /// Traffic in both directions of every link: medians over the trials of a cell, of unintended drops the maximum.
-pub fn traffic(source: &Source<'_>) -> Vec<Table> {
+pub fn traffic(source: &TableInputs<'_>) -> Vec<Table> {
     let note = "Packets as they would be on a wire. Lost: the configured loss. Unintended drops (worst trial) and late packets \
                 (over 0.2 ms): the emulated link deviated from its configuration.";
     let table = Table::new("link-traffic", SECTION, "link traffic")

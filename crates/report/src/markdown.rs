@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use tare_record::shown::{is_obeyed, shown};
+use tare_record::escape::{escape_line, is_terminal_control};
 use tare_record::view::{ColumnKind, Output, Sentence, SentenceKind, Table, View, ViewState};
 
 use crate::{quantity, tables};
@@ -117,7 +117,7 @@ fn footer(text: &mut String, view: &View) {
 
 /// Text for a code span; backticks are replaced.
 fn code(text: &str) -> String {
-    shown(text).replace('`', "'")
+    escape_line(text).replace('`', "'")
 }
 
 /// Text with Markdown and HTML escaped.
@@ -134,8 +134,8 @@ pub(crate) fn escape(text: &str) -> String {
             '&' => escaped.push_str("&amp;"),
             '\n' | '\r' => escaped.push(' '),
             // The backslash is doubled, since Markdown removes one.
-            c if is_obeyed(c) => {
-                escaped.push_str(&shown(c.encode_utf8(&mut [0; 4])).replace('\\', "\\\\"))
+            c if is_terminal_control(c) => {
+                escaped.push_str(&escape_line(c.encode_utf8(&mut [0; 4])).replace('\\', "\\\\"))
             }
             c => escaped.push(c),
         }

@@ -6,14 +6,14 @@ use tare_record::record::{MachineUsage, PodUsage, TrialRecord};
 use tare_record::view::{CellView, MachineView, Output, Table, TableColumn, TableRow};
 
 use crate::cells::{distinct, median};
-use crate::tables::{Source, cell, share};
+use crate::tables::{TableInputs, cell, share};
 use crate::{measure, quantity};
 
 /// Heading of the section on the page.
 pub const SECTION: &str = "Network and host";
 
 /// Traffic of every pod with its own network namespace: medians over the trials of a cell.
-pub fn pods(source: &Source<'_>) -> Vec<Table> {
+pub fn pods(source: &TableInputs<'_>) -> Vec<Table> {
     let note = "Medians over the trials. With segmentation offload a kernel packet may be larger than one on a wire. Calls \
                 within a pod are not counted.";
     let table = Table::new("pods", SECTION, "pod network traffic")
@@ -84,7 +84,7 @@ fn pod(name: &str, records: &[&TrialRecord]) -> TableRow {
 }
 
 /// Usage of the whole machine, a row per cell.
-pub fn host(source: &Source<'_>) -> Vec<Table> {
+pub fn host(source: &TableInputs<'_>) -> Vec<Table> {
     let column = |label: &str, metric: &str| TableColumn::figure(label).csv(metric, "share");
     let table = Table::new("host-usage", SECTION, "host")
         .note("Medians over the trials. Softirq: receiving packets, charged to the interrupted process.")

@@ -12,7 +12,7 @@ use crate::cells::{distinct, median};
 use crate::latency::{self, ByRequest, MaybeLowerBound};
 use crate::measure::TrialMetrics;
 use crate::quantity;
-use crate::tables::Source;
+use crate::tables::TableInputs;
 
 /// Columns of latency: label, quantile (`None`: the mean), and the step at which a narrow terminal omits it.
 const COLUMNS: [(&str, Option<f64>, u8); 5] = [
@@ -42,7 +42,7 @@ pub fn figures(by_request: &ByRequest) -> BTreeMap<String, RequestFigures> {
 
 /// A row per request and arm of each level, if there are several kinds of requests. Text outputs show the level that the plan
 /// names, else the last.
-pub fn tables(source: &Source<'_>) -> Vec<Table> {
+pub fn tables(source: &TableInputs<'_>) -> Vec<Table> {
     let levels = &source.view.levels;
     let named = source.run.plan.per_request_level.as_ref();
     let named = named.filter(|name| levels.iter().any(|level| level.name == **name));
@@ -57,7 +57,7 @@ pub fn tables(source: &Source<'_>) -> Vec<Table> {
     levels.iter().map(of_level).collect()
 }
 
-fn table(source: &Source<'_>, level: &LevelView) -> Table {
+fn table(source: &TableInputs<'_>, level: &LevelView) -> Table {
     let title = "each request by itself, median of the blocks";
     let latency =
         |(label, _, step): &(&str, Option<f64>, u8)| TableColumn::figure(*label).omit(*step);

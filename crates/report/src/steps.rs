@@ -5,7 +5,7 @@ use tare_record::topology::{Route, RouteSegment, Security, Topology};
 
 /// An arm and the arm that it extends.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Step {
+pub struct ArmStep {
     /// The larger arm.
     pub arm: String,
     /// The smaller arm.
@@ -16,7 +16,7 @@ pub struct Step {
 
 /// The steps of the first order of a waterfall, and for every arm in no waterfall the largest other arm that it extends. Steps
 /// from the baseline are omitted: every arm is compared with it anyway.
-pub fn steps(plan: &Plan) -> Vec<Step> {
+pub fn steps(plan: &Plan) -> Vec<ArmStep> {
     let mut steps = declared(plan);
     let is_in_waterfall =
         |name: &String| plan.waterfall.iter().any(|order| order.arms.contains(name));
@@ -30,7 +30,7 @@ pub fn steps(plan: &Plan) -> Vec<Step> {
             // Of equals the last, which is the nearest one in the file.
             .max_by_key(|(other, _)| (other.topology.instances.len(), secured(&other.topology)));
         if let Some((other, what)) = smaller {
-            steps.push(Step {
+            steps.push(ArmStep {
                 arm: arm.name.clone(),
                 from: other.name.clone(),
                 what,
@@ -41,7 +41,7 @@ pub fn steps(plan: &Plan) -> Vec<Step> {
 }
 
 /// The steps of the first order.
-fn declared(plan: &Plan) -> Vec<Step> {
+fn declared(plan: &Plan) -> Vec<ArmStep> {
     let Some(order) = plan.waterfall.first() else {
         return Vec::new();
     };
@@ -49,7 +49,7 @@ fn declared(plan: &Plan) -> Vec<Step> {
     let pairs = order.arms.windows(2);
     pairs
         .filter(|pair| Some(pair[0].as_str()) != baseline)
-        .map(|pair| Step {
+        .map(|pair| ArmStep {
             arm: pair[1].clone(),
             from: pair[0].clone(),
             what: match order.adds.get(&pair[1]) {

@@ -8,7 +8,7 @@ use tare_stats::outcome::BLOCKS_MIN;
 use tare_stats::outliers::{mean_and_deviation, worst_by_baseline_maximum};
 
 use crate::quantity::{self, MISSING, Sign};
-use crate::tables::{Source, cell_of, figure_of};
+use crate::tables::{TableInputs, cell_of, figure_of};
 use crate::verdict::list;
 
 /// Metrics that such studies print.
@@ -25,7 +25,7 @@ const METRICS: [Metric; 9] = [
 ];
 
 /// The figures by the experiment's outlier rule, if it has one.
-pub fn table(source: &Source<'_>) -> Vec<Table> {
+pub fn table(source: &TableInputs<'_>) -> Vec<Table> {
     let plan = &source.run.plan;
     let Some(requested) = plan.outliers else {
         return Vec::new();

@@ -23,7 +23,7 @@ mod published;
 mod trials;
 
 /// All tables of a report, in the order of text outputs. A new table is a builder and a line here.
-const BUILDERS: &[fn(&Source<'_>) -> Vec<Table>] = &[
+const BUILDERS: &[fn(&TableInputs<'_>) -> Vec<Table>] = &[
     assertion::table,
     links::rtts,
     figures::levels,
@@ -56,14 +56,14 @@ const BUILDERS: &[fn(&Source<'_>) -> Vec<Table>] = &[
 ];
 
 /// What tables are built from.
-pub struct Source<'a> {
+pub struct TableInputs<'a> {
     pub run: &'a Run,
     pub trials: &'a Trials<'a>,
     /// Its view, without tables and verdict.
     pub view: &'a View,
 }
 
-impl<'a> Source<'a> {
+impl<'a> TableInputs<'a> {
     /// Whether arms are compared, and not levels.
     pub fn compares_arms(&self) -> bool {
         self.view.compare == Compare::Arms
@@ -124,7 +124,7 @@ impl<'a> Source<'a> {
 }
 
 /// The tables of a view; those without rows and sentences are left out.
-pub fn tables(source: &Source<'_>) -> Vec<Table> {
+pub fn tables(source: &TableInputs<'_>) -> Vec<Table> {
     let all = BUILDERS.iter().flat_map(|build| build(source));
     all.filter(|table| !table.rows.is_empty() || !table.footnotes.is_empty())
         .collect()

@@ -6,7 +6,7 @@ use tare_record::view::{CellView, LevelView, Output, Table, TableCell, TableColu
 
 use crate::cells::{distinct, median};
 use crate::quantity;
-use crate::tables::{Source, cell};
+use crate::tables::{TableInputs, cell};
 
 /// Suffix of a counter that sums milliseconds. If another counter with the same prefix counts the operations, the mean is shown.
 const MILLISECONDS_SUFFIX: &str = "-ms";
@@ -18,7 +18,7 @@ const TRIAL_PLACEHOLDER: &str = "this trial's";
 type Key = (String, Option<String>);
 
 /// The counters of each cell, medians over its trials: a row per counter, a column per instance.
-pub fn tables(source: &Source<'_>) -> Vec<Table> {
+pub fn tables(source: &TableInputs<'_>) -> Vec<Table> {
     let outputs: &[Output] = match source.compares_arms() {
         true => &[Output::Page],
         false => &[Output::Markdown, Output::Page],

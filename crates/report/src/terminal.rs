@@ -1,7 +1,7 @@
 //! A view for a terminal: tables that fit its width, the verdict last, directly above the prompt.
 
 use comfy_table::{Attribute, Cell, CellAlignment, ContentArrangement, LineStyle, TableStyle};
-use tare_record::shown::shown;
+use tare_record::escape::escape_line;
 use tare_record::view::{ColumnKind, Output, Sentence, SentenceKind, Table, View, ViewState};
 use textwrap::core::display_width;
 use textwrap::{Options, WordSeparator, WordSplitter, WrapAlgorithm};
@@ -150,10 +150,10 @@ fn draw(
     drawn.set_header(
         columns
             .iter()
-            .map(|column| Cell::new(shown(&column.label)).add_attribute(Attribute::Bold)),
+            .map(|column| Cell::new(escape_line(&column.label)).add_attribute(Attribute::Bold)),
     );
     for row in &rows {
-        drawn.add_row(row.iter().map(|cell| shown(cell)));
+        drawn.add_row(row.iter().map(|cell| escape_line(cell)));
     }
     for (place, column) in drawn.column_iter_mut().enumerate() {
         column.set_padding((u16::from(place > 0), 1));
@@ -214,14 +214,14 @@ impl Page {
 
     fn title(&mut self, text: &str) {
         self.line("");
-        let text = wrap(&shown(text), usize::from(self.screen.width), 0);
+        let text = wrap(&escape_line(text), usize::from(self.screen.width), 0);
         self.styled(&text, "1");
     }
 
     fn wrapped(&mut self, text: &str) {
         // A question may have several lines.
         let text = text.trim_end().replace('\n', " ");
-        let text = wrap(&shown(&text), usize::from(self.screen.width), 0);
+        let text = wrap(&escape_line(&text), usize::from(self.screen.width), 0);
         self.line(&text);
     }
 
@@ -249,7 +249,7 @@ impl Page {
 
     fn head(&mut self, view: &View) {
         let run = &view.run;
-        self.styled(&shown(&run.experiment), "1");
+        self.styled(&escape_line(&run.experiment), "1");
         self.wrapped(&run.question);
         let blocks = u64::from(run.blocks_complete);
         self.wrapped(&format!(
@@ -284,7 +284,7 @@ pub(crate) fn sentences(verdict: &[Sentence], screen: Screen) -> String {
             SentenceKind::Warning => ("! ", "33"),
             SentenceKind::Note => ("· ", "2"),
         };
-        let text = format!("{mark}{}", shown(&sentence.text));
+        let text = format!("{mark}{}", escape_line(&sentence.text));
         let text = wrap(&text, usize::from(screen.width), mark.chars().count());
         screen.colour.paint(code, &text) + "\n"
     };

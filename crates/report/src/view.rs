@@ -13,7 +13,7 @@ use tare_stats::knee::Knee;
 use tare_stats::outcome::BLOCKS_MIN;
 
 use crate::read::Run;
-use crate::tables::{self, Source};
+use crate::tables::{self, TableInputs};
 use crate::trials::{Trials, arms_run, trials};
 use crate::{
     assertion, baseline, cells, factor, facts, faults, judge, missing_quantiles, saturation,
@@ -68,7 +68,7 @@ pub fn view(run: &Run) -> View {
     };
     view.factors = factor::factors(plan, &view.levels);
     view.published = published::published(plan, &view);
-    view.tables = tables::tables(&Source {
+    view.tables = tables::tables(&TableInputs {
         run,
         trials: &trials,
         view: &view,

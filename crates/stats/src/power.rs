@@ -2,7 +2,7 @@
 
 use crate::distribution::{f_quantile, find_root, mean_over_residual, normal_cdf, power_two_sided};
 use crate::outcome::{BLOCKS_MIN, POWER};
-use crate::paired::{BaselineCopies, Family, NOISIER_TAIL};
+use crate::paired::{BaselineCopies, ComparisonFamily, NOISIER_TAIL};
 
 /// The design of a comparison.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -20,7 +20,7 @@ pub struct Design {
 /// earlier run gives it. Computed from the exact power of the decision rule in a complete table of equal noise: noncentral
 /// t with Dunnett's critical value, and the arm's own residual where that comes out large.
 #[must_use]
-pub fn detectable(noise: f64, design: Design, family: &Family) -> Option<f64> {
+pub fn detectable(noise: f64, design: Design, family: &ComparisonFamily) -> Option<f64> {
     if design.blocks < BLOCKS_MIN {
         return None;
     }
@@ -38,7 +38,12 @@ pub fn detectable(noise: f64, design: Design, family: &Family) -> Option<f64> {
 /// The probability that the design finds a relative `difference` in one arm, level and metric; `None` with fewer than
 /// three blocks.
 #[must_use]
-pub fn power(difference: f64, noise: f64, design: Design, family: &Family) -> Option<f64> {
+pub fn power(
+    difference: f64,
+    noise: f64,
+    design: Design,
+    family: &ComparisonFamily,
+) -> Option<f64> {
     if design.blocks < BLOCKS_MIN {
         return None;
     }
@@ -57,7 +62,7 @@ struct ContrastDesign {
 }
 
 impl ContrastDesign {
-    fn of(noise: f64, design: Design, family: &Family) -> Self {
+    fn of(noise: f64, design: Design, family: &ComparisonFamily) -> Self {
         let copies = design.copies.count() as f64;
         let blocks = design.blocks as f64;
         let arms = family.arms() as f64;

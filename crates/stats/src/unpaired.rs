@@ -10,7 +10,7 @@ use crate::paired::{TableError, mean, variance};
 
 /// The values of one arm, level and metric in both runs, one per block.
 #[derive(Debug, Clone, Copy)]
-pub struct ComparisonInput<'a> {
+pub struct UnpairedInput<'a> {
     /// Values of the reference run.
     pub before: &'a [f64],
     /// Values of the other run.
@@ -46,7 +46,7 @@ pub struct UnpairedComparison {
 ///
 /// # Errors
 /// When a value is not a positive number; the "column" is 0 for `before`, 1 for `after`.
-pub fn compare(input: &ComparisonInput) -> Result<UnpairedComparison, TableError> {
+pub fn compare(input: &UnpairedInput) -> Result<UnpairedComparison, TableError> {
     let before = logs(input.before, 0)?;
     let after = logs(input.after, 1)?;
     let fewest = before.len().min(after.len());
@@ -123,7 +123,7 @@ mod tests {
     use crate::Latencies;
 
     fn judged(before: &[f64], after: &[f64]) -> Outcome {
-        let input = ComparisonInput {
+        let input = UnpairedInput {
             before,
             after,
             family: 1,

@@ -1,7 +1,9 @@
 //! The error rates that the verdicts promise, counted in simulated runs with known truth.
 
 use tare_stats::outcome::{Extent, Margin, MoreBlocks, Outcome};
-use tare_stats::paired::{BaselineCopies, ComparisonInput, Comparisons, Family, MetricRole, Table};
+use tare_stats::paired::{
+    BaselineCopies, ComparisonFamily, ComparisonInput, Comparisons, MetricRole, PairedTable,
+};
 use tare_stats::power::{Design, detectable, power};
 use tare_stats::random::Random;
 use tare_stats::unpaired;
@@ -30,7 +32,7 @@ const A_A: Truth = Truth {
     uneven: 1.0,
 };
 
-fn table(truth: Truth, random: &mut Random) -> Table {
+fn table(truth: Truth, random: &mut Random) -> PairedTable {
     let columns = truth.copies.count() + ARMS;
     let rows: Vec<Vec<Option<f64>>> = (0..truth.blocks)
         .map(|_| {
@@ -46,10 +48,10 @@ fn table(truth: Truth, random: &mut Random) -> Table {
                 .collect()
         })
         .collect();
-    Table::new(truth.copies, ARMS, &rows).unwrap_or_else(|error| panic!("{error}"))
+    PairedTable::new(truth.copies, ARMS, &rows).unwrap_or_else(|error| panic!("{error}"))
 }
 
-fn compare(family: &Family, table: &Table) -> Comparisons {
+fn compare(family: &ComparisonFamily, table: &PairedTable) -> Comparisons {
     family.compare(&ComparisonInput {
         table,
         role: MetricRole::Primary,
@@ -66,7 +68,7 @@ fn differs(outcome: Outcome) -> bool {
 fn runs_that_call(
     truth: Truth,
     cells: usize,
-    family: &Family,
+    family: &ComparisonFamily,
     counts: impl Fn(usize) -> bool,
 ) -> usize {
     let mut random = Random::from_seed(SEED);
@@ -89,7 +91,7 @@ fn runs_that_call(
 
 #[test]
 fn at_most_five_percent_of_runs_without_a_difference_call_one() {
-    let family = Family::new(ARMS, 2, 3);
+    let family = ComparisonFamily::new(ARMS, 2, 3);
     let called = runs_that_call(A_A, 6, &family, |_| true);
     println!("{called} of {RUNS} runs without a difference call one");
     // The metrics are independent here, the case in which Bonferroni gives least away; 20 is far below chance.
@@ -104,14 +106,16 @@ fn a_slowdown_of_five_percent_under_two_percent_noise_is_found_in_nine_runs_of_t
     };
     let last = |arm| arm + 1 == ARMS;
     // One primary metric at one level, three arms.
-    let found = runs_that_call(slow, 1, &Family::new(ARMS, 1, 1), last);
+    let found = runs_that_call(slow, 1, &ComparisonFamily::new(ARMS, 1, 1), last);
     println!("one cell: {found} of {RUNS} find the slowdown");
     assert!(found >= 900, "one cell: {found} of {RUNS}");
     // Six cells, slow in all of them, as a slow arm is: found in at least one.
-    let found = runs_that_call(slow, 6, &Family::new(ARMS, 2, 3), last);
+    let found = runs_that_call(slow, 6, &ComparisonFamily::new(ARMS, 2, 3), last);
     assert!(found >= 990, "six cells: {found} of {RUNS}");
     // And nothing is called in the arms that are not slow.
-    let wrong = runs_that_call(slow, 6, &Family::new(ARMS, 2, 3), |arm| !last(arm));
+    let wrong = runs_that_call(slow, 6, &ComparisonFamily::new(ARMS, 2, 3), |arm| {
+        !last(arm)
+    });
     assert!(wrong <= 50, "{wrong} of {RUNS} runs blame another arm");
 }
 
@@ -122,7 +126,7 @@ fn the_planned_power_is_the_power_that_runs_have() {
         (5, BaselineCopies::One, 1),
         (8, BaselineCopies::Two, 6),
     ] {
-        let family = Family::new(ARMS, cells, 1);
+        let family = ComparisonFamily::new(ARMS, cells, 1);
         let design = Design { blocks, copies };
         let slowdown = 1.0 + detectable(A_A.noise, design, &family).expect("enough blocks");
         let planned = power(slowdown - 1.0, A_A.noise, design, &family).expect("enough blocks");
@@ -148,12 +152,15 @@ fn the_planned_power_is_the_power_that_runs_have() {
         blocks: 2,
         copies: BaselineCopies::Two,
     };
-    assert_eq!(detectable(0.02, hopeless, &Family::new(3, 2, 3)), None);
+    assert_eq!(
+        detectable(0.02, hopeless, &ComparisonFamily::new(3, 2, 3)),
+        None
+    );
 }
 
 #[test]
 fn an_arm_noisier_than_the_rest_does_not_call_far_more_than_documented() {
-    let family = Family::new(ARMS, 2, 3);
+    let family = ComparisonFamily::new(ARMS, 2, 3);
     let of = |blocks, uneven| {
         runs_that_call(
             Truth {
@@ -176,7 +183,7 @@ fn an_arm_noisier_than_the_rest_does_not_call_far_more_than_documented() {
 
 #[test]
 fn three_blocks_and_a_single_baseline_keep_the_error_rate_too() {
-    let family = Family::new(ARMS, 2, 3);
+    let family = ComparisonFamily::new(ARMS, 2, 3);
     let few = runs_that_call(Truth { blocks: 3, ..A_A }, 6, &family, |_| true);
     let single = Truth {
         copies: BaselineCopies::One,
@@ -189,7 +196,7 @@ fn three_blocks_and_a_single_baseline_keep_the_error_rate_too() {
 #[test]
 fn same_is_hardly_ever_said_of_an_arm_that_differs_by_the_margin() {
     let mut random = Random::from_seed(SEED);
-    let family = Family::new(ARMS, 1, 1);
+    let family = ComparisonFamily::new(ARMS, 1, 1);
     let truth = Truth {
         copies: BaselineCopies::One,
         noise: 0.005,
@@ -218,7 +225,7 @@ fn same_is_hardly_ever_said_of_an_arm_that_differs_by_the_margin() {
 #[test]
 fn as_many_blocks_as_asked_for_mostly_decide() {
     let mut random = Random::from_seed(SEED);
-    let family = Family::new(ARMS, 2, 3);
+    let family = ComparisonFamily::new(ARMS, 2, 3);
     let truth = Truth {
         slowdown: 1.03,
         ..A_A
@@ -259,7 +266,7 @@ fn two_equal_runs_compared_unpaired_differ_in_one_of_twenty_at_most() {
         (0..RUNS)
             .filter(|_| {
                 let (before, after) = (run(1.0), run(slowdown));
-                let input = unpaired::ComparisonInput {
+                let input = unpaired::UnpairedInput {
                     before: &before,
                     after: &after,
                     family: 1,
@@ -283,14 +290,14 @@ fn two_equal_runs_compared_unpaired_differ_in_one_of_twenty_at_most() {
 fn runs_that_warn(runs: usize, noise: f64, bias: f64) -> usize {
     let mut random = Random::from_seed(SEED);
     let cells = 6;
-    let family = Family::new(1, cells, 1);
+    let family = ComparisonFamily::new(1, cells, 1);
     (0..runs)
         .filter(|_| {
             let warned: Vec<bool> = (0..cells)
                 .map(|_| {
                     let mut copy = |shift: f64| Some((13.0 + shift + noise * random.normal()).exp());
                     let rows: Vec<_> = (0..5).map(|_| vec![copy(0.0), copy(bias)]).collect();
-                    let table = Table::new(BaselineCopies::One, 1, &rows).unwrap_or_else(|error| panic!("{error}"));
+                    let table = PairedTable::new(BaselineCopies::One, 1, &rows).unwrap_or_else(|error| panic!("{error}"));
                     let found = family.compare(&ComparisonInput {
                         table: &table,
                         role: MetricRole::Primary,
@@ -338,7 +345,7 @@ fn counted(disturbed: f64, noise: f64, random: &mut Random) -> Option<f64> {
 fn repeats_that_choose_the_faster_trials_of_one_arm_call_few_differences() {
     let mut random = Random::from_seed(SEED);
     let (cells, columns) = (6, 2 + ARMS);
-    let family = Family::new(ARMS, cells, 1);
+    let family = ComparisonFamily::new(ARMS, cells, 1);
     let called = (0..RUNS)
         .filter(|_| {
             let called: Vec<bool> = (0..cells)
@@ -355,7 +362,7 @@ fn repeats_that_choose_the_faster_trials_of_one_arm_call_few_differences() {
                                 .collect()
                         })
                         .collect();
-                    let table = Table::new(A_A.copies, ARMS, &rows)
+                    let table = PairedTable::new(A_A.copies, ARMS, &rows)
                         .unwrap_or_else(|error| panic!("{error}"));
                     let found = compare(&family, &table);
                     found.arms.iter().any(|one| differs(one.outcome))

@@ -13,8 +13,8 @@ use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
 use rustls::server::ParsedCertificate;
 use rustls::{CertificateError, DigitallySignedStruct, SignatureScheme};
+use tare_record::files::{FILE_BYTES_MAX, read_user_file};
 use tare_record::load::{Identity, Trust};
-use tare_record::named::{FILE_BYTES_MAX, read_given};
 use thiserror::Error;
 
 /// Why certificates or a key cannot be used.
@@ -48,7 +48,7 @@ pub fn verifier(
     provider: &Arc<CryptoProvider>,
 ) -> Result<Arc<dyn ServerCertVerifier>, TrustError> {
     let policy = match trust {
-        Trust::Any => Policy::Anybody,
+        Trust::Any => Policy::Any,
         Trust::System => authorities_policy(system()?, Vec::new(), provider)?,
         Trust::File { path } => {
             let (roots, named) = file(path)?;
@@ -111,7 +111,7 @@ fn file(path: &str) -> Result<(RootCertStore, Vec<CertificateDer<'static>>), Tru
 
 /// Reads a file of certificates or keys.
 fn read(path: &str) -> Result<Vec<u8>, TrustError> {
-    let bytes = read_given(Path::new(path), FILE_BYTES_MAX);
+    let bytes = read_user_file(Path::new(path), FILE_BYTES_MAX);
     bytes.map_err(|error| TrustError::unusable(path, error))
 }
 
@@ -141,7 +141,7 @@ struct Verifier {
 #[derive(Debug)]
 enum Policy {
     /// Any certificate. That the peer has its key is still verified, by the handshake signatures.
-    Anybody,
+    Any,
     /// Certificates signed by the authorities, and those in the CA file themselves: `openssl req -x509` creates certificates
     /// with the CA extension, and test servers use them as their own.
     Authorities {

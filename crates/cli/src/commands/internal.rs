@@ -10,8 +10,8 @@ use serde::de::DeserializeOwned;
 use tare_lab::keeper::{KeeperMode, keeper_main};
 use tare_load::{EndSignals, StopHandle, run_agent};
 use tare_net::link::{LinkOrders, serve};
+use tare_record::files::{USER_FILE_BYTES_MAX, read_user_file};
 use tare_record::load::LoadPlan;
-use tare_record::named::{GIVEN_BYTES_MAX, read_given};
 
 use crate::exit::{Exit, bad_input};
 
@@ -82,7 +82,7 @@ pub fn keeper(args: KeeperArgs) -> anyhow::Result<ExitCode> {
 
 /// Emulates the links between the sites of a test bed until the conductor closes its end.
 pub fn link(args: &LinkArgs) -> anyhow::Result<ExitCode> {
-    let orders: LinkOrders = read_json(&args.orders, GIVEN_BYTES_MAX)?;
+    let orders: LinkOrders = read_json(&args.orders, USER_FILE_BYTES_MAX)?;
     match connect(&args.connect)? {
         Some(stream) => {
             let requests = stream
@@ -96,7 +96,7 @@ pub fn link(args: &LinkArgs) -> anyhow::Result<ExitCode> {
 }
 
 fn read_json<T: DeserializeOwned>(path: &Path, bytes_max: u64) -> anyhow::Result<T> {
-    let text = read_given(path, bytes_max).map_err(anyhow::Error::msg)?;
+    let text = read_user_file(path, bytes_max).map_err(anyhow::Error::msg)?;
     serde_json::from_slice(&text).map_err(|error| bad_input(format!("{}: {error}", path.display())))
 }
 

@@ -24,12 +24,12 @@ use std::time::Duration;
 
 use anyhow::Context;
 use tare_load::session::DryRunStep;
-use tare_load::{EndSignals, LoadError, Outcome, Progress, StopHandle};
+use tare_load::{EndSignals, LoadError, LoadOutcome, LoadProgress, StopHandle};
 use tare_record::agent::{LoadEnd, LoadResult, Sample};
+use tare_record::escape::escape_line;
 use tare_record::event::LoadEvent;
 use tare_record::load::{LoadPlan, Stop};
 use tare_record::load_report::{AssertionOutcome, AssertionReport};
-use tare_record::shown::shown;
 use tare_record::units::Period;
 
 use crate::exit::{Exit, bad_input, unmeasured};
@@ -40,7 +40,7 @@ use assertion::Assertion;
 use display::Display;
 use generator_check::GeneratorCheck;
 use plan::{Content, ResolvedLoad};
-use summary::{Rate, Summary};
+use summary::{LoadRate, Summary};
 
 /// Runs `tare load`.
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
@@ -75,7 +75,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     }
     let (outcome, samples) = measure(&args, &resolved, &stop).map_err(classify_load_error)?;
     files.write(&resolved.plan, &target.url, &outcome, &samples)?;
-    let rate = Rate::new(&resolved.plan.load.pacing, &outcome.result);
+    let rate = LoadRate::new(&resolved.plan.load.pacing, &outcome.result);
     let generator_check = GeneratorCheck::new(&outcome, rate, resolved.plan.load.sched);
     let assertions: Vec<AssertionReport> = asserted(&args)
         .iter()
@@ -113,7 +113,7 @@ fn dry_run(plan: &LoadPlan) -> anyhow::Result<ExitCode> {
     for one in &steps {
         match one {
             DryRunStep::Sends { name, bytes } => {
-                writeln!(text, "── {}", shown(name))?;
+                writeln!(text, "── {}", escape_line(name))?;
                 for line in String::from_utf8_lossy(bytes).lines() {
                     writeln!(text, "   {line}")?;
                 }
@@ -122,7 +122,7 @@ fn dry_run(plan: &LoadPlan) -> anyhow::Result<ExitCode> {
                 writeln!(text, "── pause of {}", Period(Duration::from_nanos(*ns)))?;
             }
             DryRunStep::Fails { why } => {
-                writeln!(text, "── fails: {}", shown(why))?;
+                writeln!(text, "── fails: {}", escape_line(why))?;
                 exit = Exit::Failed;
             }
             DryRunStep::GoesOn => writeln!(text, "── and so on")?,
@@ -152,7 +152,7 @@ fn measure(
     args: &Args,
     resolved: &ResolvedLoad,
     stop: &StopHandle,
-) -> Result<(Outcome, Vec<Sample>), LoadError> {
+) -> Result<(LoadOutcome, Vec<Sample>), LoadError> {
     let form = args.output.form();
     let is_shown = !args.output.quiet && form != JsonOutput::Lines;
     let mut display = Display::new(is_shown, &resolved.words, &resolved.plan.load);
@@ -176,7 +176,7 @@ fn measure(
             JsonOutput::Lines => screen::print_event(&event(&progress)),
             JsonOutput::Document | JsonOutput::No => ControlFlow::Continue(()),
         };
-        if let Progress::Sample(sample) = progress {
+        if let LoadProgress::Sample(sample) = progress {
             display.show(&sample);
             samples.push(sample);
         }
@@ -189,16 +189,16 @@ fn measure(
 }
 
 /// Progress as a line of `--json-lines`.
-fn event(progress: &Progress) -> LoadEvent {
+fn event(progress: &LoadProgress) -> LoadEvent {
     match progress {
-        Progress::Ready {
+        LoadProgress::Ready {
             connections,
             start_unix_us,
         } => LoadEvent::Ready {
             connections: *connections,
             start_unix_us: *start_unix_us,
         },
-        Progress::Sample(sample) => LoadEvent::Sample(*sample),
+        LoadProgress::Sample(sample) => LoadEvent::Sample(*sample),
     }
 }
 
@@ -217,7 +217,7 @@ fn asserted(args: &Args) -> Vec<Assertion> {
 fn exit(
     args: &Args,
     resolved: &ResolvedLoad,
-    outcome: &Outcome,
+    outcome: &LoadOutcome,
     summary: &Summary<'_>,
     stop: &StopHandle,
 ) -> Exit {

@@ -13,7 +13,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use tare_experiment::estimate::{Times, estimate};
+use tare_experiment::estimate::{StartupTimes, estimate};
 use tare_record::plan::{Capacity, Plan};
 
 pub use experiment_args::{ExperimentArgs, addressings, own_path};
@@ -53,7 +53,12 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
 }
 
 /// The plan as in `plan.json`, with the estimate of its time and the detectable differences.
-fn as_json(plan: &Plan, earlier: &Earlier, times: &Times, known: Option<&Capacity>) -> Value {
+fn as_json(
+    plan: &Plan,
+    earlier: &Earlier,
+    times: &StartupTimes,
+    known: Option<&Capacity>,
+) -> Value {
     let kept = capacity::kept(plan, known);
     let estimate = estimate(&kept, times);
     let ns = |time: Option<Duration>| {

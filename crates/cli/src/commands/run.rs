@@ -5,8 +5,8 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use anyhow::Context;
-use tare_conduct::{Event, Options, Outcome, Watcher};
-use tare_experiment::estimate::Times;
+use tare_conduct::{Event, RunOptions, RunOutcome, Watcher};
+use tare_experiment::estimate::StartupTimes;
 use tare_experiment::problem::list;
 use tare_lab::doctor::OtherPrograms;
 use tare_lab::fetch::Fetcher;
@@ -84,11 +84,11 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let mut progress = ProgressWatcher::new(&plan, output, interruption.clone());
     progress.other_programs(&other_programs);
     for (what, why) in not_run(&plan) {
-        progress.hear(&Event::Told(&format!("{what} is skipped: {why}")));
+        progress.on_event(&Event::Note(&format!("{what} is skipped: {why}")));
     }
     for (one, arms) in plan.not_proved() {
         let said = format!("not proved, {} in {}", one.in_words(), list(&arms));
-        progress.hear(&Event::Told(&said));
+        progress.on_event(&Event::Note(&said));
     }
     let known = times::known(&args.experiment.library()?.catalog, &plan);
     let outcome = match &resumed {
@@ -140,12 +140,12 @@ pub(super) fn local(
 }
 
 /// Options of a new run; its folder is `<out>/<time>-<experiment>`.
-fn options(args: &Args, plan: &Plan, times: Times) -> Options {
+fn options(args: &Args, plan: &Plan, times: StartupTimes) -> RunOptions {
     let stem = plan.experiment.rsplit('/').next().unwrap_or("run");
     let now = jiff::ZonedDateTime::now()
         .strftime("%Y-%m-%dT%H-%M-%S")
         .to_string();
-    Options {
+    RunOptions {
         out: args.experiment.out.clone(),
         name: format!("{now}-{stem}"),
         command: std::iter::once("./tare".to_owned())
@@ -159,7 +159,7 @@ fn options(args: &Args, plan: &Plan, times: Times) -> Options {
 /// Writes the HTML report, prints the result, and chooses the exit code.
 fn print_report(
     args: &Args,
-    outcome: &Outcome,
+    outcome: &RunOutcome,
     interruption: &Interruption,
 ) -> anyhow::Result<ExitCode> {
     let view = tare_report::view(&tare_report::read(&outcome.folder)?);

@@ -15,7 +15,7 @@ use tare_kafka::kafka_protocol::messages::produce_request::{
 };
 use tare_kafka::kafka_protocol::messages::{ProduceRequest, TopicName};
 use tare_kafka::kafka_protocol::protocol::StrBytes;
-use tare_kafka_admin::client::{Address, Cluster as Brokers, Settings};
+use tare_kafka_admin::client::{Address, ClientSettings, Cluster as Brokers};
 use tare_test_cluster::Cluster;
 
 use crate::rig::{finish, stderr, stdout, tare, wait_for};
@@ -158,7 +158,7 @@ impl Bed {
             i32::try_from(leader).ok()
         };
         let mut led_by = leader();
-        let mut brokers = Brokers::connect(bootstrap, Settings::default()).unwrap();
+        let mut brokers = Brokers::connect(bootstrap, ClientSettings::default()).unwrap();
         let record = EncodedRecord::new(None, Some(&[7; RECORD_BYTES]), &[]);
         let mut batch = RecordBatchBuilder::new(0, 1 << 20, record);
         // Records of long ago are deleted by the broker's next look for what is older than is kept.

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use tare_conduct::{Enough, Event, Watcher};
+use tare_conduct::{Event, StopDecision, Watcher};
 use tare_lab::LabError;
 use tare_lab::environment::{
     Agent, Environment, FaultAction, HttpResponse, InstanceCounters, Observation, Reading,
@@ -564,7 +564,7 @@ pub struct Memory {
 }
 
 impl Watcher for Memory {
-    fn hear(&mut self, event: &Event<'_>) {
+    fn on_event(&mut self, event: &Event<'_>) {
         match event {
             Event::TrialDone(record) => {
                 self.trials += 1;
@@ -578,17 +578,17 @@ impl Watcher for Memory {
                 self.heard.push(format!("{instance} after {waited:?}"));
             }
             Event::Step(_, step) => self.heard.push(format!("step {step}")),
-            Event::Told(words) => self.heard.push((*words).to_owned()),
+            Event::Note(words) => self.heard.push((*words).to_owned()),
             Event::BlockDone { block, .. } => self.heard.push(format!("block {block}")),
             _ => {}
         }
     }
 
-    fn enough(&mut self, _: &Path) -> Enough {
+    fn should_stop(&mut self, _: &Path) -> StopDecision {
         self.asked += 1;
         match self.enough_after {
-            Some(after) if self.asked >= after => Enough::Yes("narrow enough".into()),
-            _ => Enough::No,
+            Some(after) if self.asked >= after => StopDecision::Stop("narrow enough".into()),
+            _ => StopDecision::Continue,
         }
     }
 

@@ -46,7 +46,7 @@ pub struct LoadDef {
     pub ramp_duration: Option<Period>,
     /// Rates, one after the other; the last one continues to the end (model steps).
     #[schemars(extend("minItems" = 1))]
-    pub steps: Option<Vec<StepDef>>,
+    pub steps: Option<Vec<RateStepDef>>,
     /// Inter-arrival times at a given rate: `constant` or `exponential`. For models ramp and steps; constant and poisson
     /// are the two at a constant rate. Default: constant.
     pub interarrival: Option<Interarrival>,
@@ -113,7 +113,7 @@ pub enum RateWord {
 /// A rate for some time.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct StepDef {
+pub struct RateStepDef {
     /// Exchanges per second, all agents together; 0 is a pause.
     #[schemars(extend("minimum" = 0, "maximum" = 10_000_000))]
     pub rate: f64,

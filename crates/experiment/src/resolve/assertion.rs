@@ -1,11 +1,11 @@
 //! Parses assertions, `ARM: METRIC adds < LIMIT at LEVEL`, and checks their arms, metrics and levels.
 
 use tare_record::metric::{Metric, Unit};
-use tare_record::plan::{Arm, Assertion, AssertionSubject, Compare, Comparison, Level};
+use tare_record::plan::{Arm, Assertion, AssertionSubject, Comparator, Compare, Level};
 use tare_record::text::value_of;
 use tare_record::units::Share;
 
-use super::published::number;
+use super::published_figures::number;
 use super::{Input, Scope};
 use crate::def::ValueDef;
 use crate::problem::unknown;
@@ -68,7 +68,7 @@ pub(super) fn assertions(
 
 /// Parses an assertion.
 fn read(text: &str) -> Result<Assertion, String> {
-    let (claim, comparison, rest) = Comparison::split(text).ok_or_else(|| {
+    let (claim, comparison, rest) = Comparator::split(text).ok_or_else(|| {
         format!(
             "\"{text}\" compares nothing: write `METRIC < LIMIT`, as in `p99 < 5ms` or `server-sidecar: median adds < 1ms at 2000/s`"
         )

@@ -7,13 +7,13 @@ use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 
 use tare_record::external::{CPU_SECONDS, External, ExternalMetrics, MEMORY_BYTES, split};
+use tare_record::files;
 use tare_record::load::{
     AddressPolicy, Identity, LoginSpec, Resumption, TlsSpec, TlsVersion, Trust,
 };
-use tare_record::named;
 use tare_record::plan::{Addressing, PartKind};
 use tare_record::protocol;
-use tare_record::text::shown;
+use tare_record::text::preview;
 use tare_record::topology::Security;
 
 use self::counters::COUNTERS_MAX;
@@ -118,7 +118,7 @@ impl Written<'_> {
     /// Resolves a file name, relative to the folder of the defining file.
     fn file(&self, scope: &mut Scope<'_>, path: &[&str], name: &str) -> Option<PathBuf> {
         let folder = Path::new(self.file).parent().unwrap_or(Path::new(""));
-        let found = named::below(folder, name);
+        let found = files::resolve_inside(folder, name);
         found.map_or_else(|message| self.reject(scope, path, message), Some)
     }
 }
@@ -265,7 +265,7 @@ fn addresses(
             None => {
                 let message = format!(
                     "invalid address \"{}\": write HOST:PORT, such as 127.0.0.1:8080 or [::1]:8080",
-                    shown(at)
+                    preview(at)
                 );
                 written.wrong(scope, &place, message);
             }
@@ -341,7 +341,7 @@ fn login_of(
     }
     let wanted = def.mechanism.to_ascii_uppercase();
     let Some(mechanism) = MECHANISMS.into_iter().find(|known| *known == wanted) else {
-        let (mechanism, hint) = (shown(&def.mechanism), hint(&wanted, MECHANISMS));
+        let (mechanism, hint) = (preview(&def.mechanism), hint(&wanted, MECHANISMS));
         let message = format!("no mechanism \"{mechanism}\"{hint}");
         return written.reject(scope, &["sasl", "mechanism"], message);
     };

@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use serde_json::{Map, Value};
+use tare_record::files;
 use tare_record::load::{ClientSpec, ConnectionRules, LoadSpec, Pacing, RequestSpec};
 use tare_record::name::EdgePattern;
-use tare_record::named;
 use tare_record::plan::{Edge, PartKind, RoleLoad};
-use tare_record::protocol::{self, LoadInfo, Requests};
+use tare_record::protocol::{self, LoadInfo, RequestUse};
 use tare_record::topology::Settings;
 use tare_record::units::Period;
 
@@ -317,10 +317,10 @@ fn check_requests(
     requests: &[RequestSpec],
 ) -> Result<(), String> {
     match load.map(|load| load.requests) {
-        Some(Requests::One) if requests.len() > 1 => Err(format!(
+        Some(RequestUse::One) if requests.len() > 1 => Err(format!(
             "over {name} all exchanges are of one size: give the workload just one request"
         )),
-        Some(Requests::Operations(known)) => {
+        Some(RequestUse::Operations(known)) => {
             let unknown = |request: &&RequestSpec| !known.contains(&request.method.as_str());
             requests.iter().find(unknown).map_or(Ok(()), |request| {
                 Err(format!(
@@ -357,7 +357,7 @@ fn keys_of(
         // The only file that a client may name: its password is sent to the brokers.
         if let Some(Value::String(file)) = filled.get_mut("password_file") {
             let of_workload = Path::new(&folder.file).parent().unwrap_or(Path::new(""));
-            let path = named::below(of_workload, file)?;
+            let path = files::resolve_inside(of_workload, file)?;
             *file = path.display().to_string();
         }
         let period = filled.as_str().filter(|_| key.ends_with("_ns"));

@@ -2,7 +2,7 @@
 //!
 //! Both forms are always resolved, so that mistakes in `quick` are found early.
 
-mod about;
+mod arm_description;
 mod assertion;
 mod audit;
 mod check;
@@ -14,12 +14,12 @@ mod levels;
 mod load;
 mod pacing;
 mod prepare;
-mod published;
+mod published_figures;
 mod request;
 mod routing;
-mod run;
-mod sites;
-mod start;
+mod run_settings;
+mod site_links;
+mod start_order;
 mod topology;
 mod waterfall;
 mod workload;
@@ -39,7 +39,7 @@ use crate::yaml::{self, Mark, Node, Value};
 
 pub use check::check_workload;
 use external::Externals;
-use sites::Sites;
+use site_links::Sites;
 use tare_record::FORMAT_VERSION;
 use tare_record::load::AddressPolicy;
 use tare_record::plan::{Addressing, Compare, Form, Level, Plan, Restart, WorkloadPlan};
@@ -49,7 +49,7 @@ use tare_record::units::Period;
 
 /// An experiment file with its name and text.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Source {
+pub struct ExperimentSource {
     /// `study/stem`, or the file's stem.
     pub experiment: String,
     /// File, as it was named.
@@ -139,7 +139,7 @@ impl Redirection {
 /// # Errors
 /// All problems, each with file, line and column.
 pub fn resolve(
-    source: &Source,
+    source: &ExperimentSource,
     catalog: &Catalog,
     choices: &ResolveOptions,
 ) -> Result<Plan, Problems> {
@@ -245,7 +245,7 @@ fn unknown_folder(what: &str, name: &str, known: &[String], directories: &[PathB
 }
 
 fn in_form(
-    source: &Source,
+    source: &ExperimentSource,
     schema: &serde_json::Value,
     written: &Node,
     catalog: &Catalog,
@@ -283,7 +283,7 @@ fn in_form(
 
 fn plan(
     scope: &mut Scope<'_>,
-    source: &Source,
+    source: &ExperimentSource,
     input @ Input { root, def, folder }: Input<'_>,
     choices: &ResolveOptions,
 ) -> Plan {
@@ -315,9 +315,9 @@ fn plan(
         scope.problem(root.mark_at(&["compare"]), message);
     }
     let resolved = workload::resolved(scope, input);
-    let published = published::published(scope, input, &arms, &levels, compare);
+    let published = published_figures::published(scope, input, &arms, &levels, compare);
     let waterfall = waterfall::sequences(scope, input, &arms, compare);
-    let mut notes = about::uncounted(scope, &arms, &routing::edges_of(folder));
+    let mut notes = arm_description::uncounted(scope, &arms, &routing::edges_of(folder));
     notes.extend(scope.external.notes());
     let digest = digest(&source.text);
     Plan {
@@ -338,19 +338,19 @@ fn plan(
         },
         compare,
         cells,
-        blocks: run::blocks(scope, input, choices),
+        blocks: run_settings::blocks(scope, input, choices),
         aa_check: choices.aa_check.or(def.aa_check).unwrap_or(true),
         restart: def.restart.unwrap_or(Restart::Block),
-        burn_in_ns: run::burn_in(scope, input),
-        placement: run::placement(scope, input, &choices.cores),
+        burn_in_ns: run_settings::burn_in(scope, input),
+        placement: run_settings::placement(scope, input, &choices.cores),
         addressing,
         site_links,
-        limits: run::limits(scope, input, &arms),
-        primary: run::primary(scope, input),
-        margin: def.margin.map_or(run::MARGIN, |margin| margin.0),
+        limits: run_settings::limits(scope, input, &arms),
+        primary: run_settings::primary(scope, input),
+        margin: def.margin.map_or(run_settings::MARGIN, |margin| margin.0),
         margin_absolute_ns: def
             .margin_absolute
-            .map_or(run::MARGIN_ABSOLUTE_NS, Period::as_ns),
+            .map_or(run_settings::MARGIN_ABSOLUTE_NS, Period::as_ns),
         assertions: assertion::assertions(scope, input, &arms, &levels, compare),
         fitness: def.fitness,
         beyond_knee: def.beyond_knee.unwrap_or_default(),

@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
+use tare_record::files;
 use tare_record::load::{AtEnd, LoadSpec, Pacing, RateStep, Shard, Stop, ThinkDistribution};
-use tare_record::named;
 use tare_record::text::word_of;
 use tare_record::units::Period;
 
@@ -140,7 +140,7 @@ fn of_model(file: &str, model: LoadModel, def: &LoadDef, stop: Stop) -> Result<P
 
 fn steps(def: &LoadDef) -> Option<Vec<RateStep>> {
     let steps = def.steps.as_deref().filter(|steps| !steps.is_empty())?;
-    let one = |step: &crate::def::StepDef| RateStep {
+    let one = |step: &crate::def::RateStepDef| RateStep {
         rate_per_s: step.rate,
         length_ns: step.length.as_ns(),
     };
@@ -150,7 +150,7 @@ fn steps(def: &LoadDef) -> Option<Vec<RateStep>> {
 /// Absolute path of a file in the experiment's folder; agents run in other directories.
 fn beside(experiment: &str, file: &str) -> Result<String, String> {
     let folder = Path::new(experiment).parent().unwrap_or(Path::new(""));
-    let path = named::below(folder, file)?.into_os_string();
+    let path = files::resolve_inside(folder, file)?.into_os_string();
     let text = path.into_string();
     text.map_err(|_| format!("{file} stands in a folder whose name is not valid UTF-8 text"))
 }

@@ -10,9 +10,11 @@ use tare_record::topology::{InstanceRole, Settings, Topology};
 
 use super::external::refuse;
 use super::routing::{self, InstanceDraft, InstanceDrafts};
-use super::sites::Sites;
+use super::site_links::Sites;
 use super::workload::AGENT;
-use super::{Input, Scope, about, ext_authz, lacking, levels, load, start, workload};
+use super::{
+    Input, Scope, arm_description, ext_authz, lacking, levels, load, start_order, workload,
+};
 use crate::catalog::WorkloadFolder;
 use crate::def::{ArmDef, HopSecurity, OneOrSeveral, PartGroup, PartSelector, SidecarDef};
 use crate::problem::{hint, unknown};
@@ -74,9 +76,9 @@ impl TopologyBuilder<'_, '_> {
         let authz_drafts = ext_authz::drafts(self.scope, self.of_targets, self.node, &mut drafts);
         let mut routes = self.routes(&drafts);
         let ext_authz = ext_authz::routes(self.scope, &authz_drafts, &mut routes);
-        let pods = start::pods(&drafts);
+        let pods = start_order::pods(&drafts);
         let pods = self.sites.pods(self.scope, (self.arm, self.node), pods);
-        let instances = start::in_start_order(&drafts, &routes);
+        let instances = start_order::in_start_order(&drafts, &routes);
         let topology = Topology {
             pods,
             instances,
@@ -90,7 +92,7 @@ impl TopologyBuilder<'_, '_> {
                 .arm
                 .about
                 .clone()
-                .unwrap_or_else(|| about::arm(self.scope, self.arm, &topology)),
+                .unwrap_or_else(|| arm_description::arm(self.scope, self.arm, &topology)),
             subject: match &self.arm.subject {
                 Some(subject) => subject.subject(),
                 None => Subject::singular(self.arm.name.0.clone()),

@@ -7,7 +7,7 @@ use serde_json::Value as Json;
 use tare_record::external::EXTERNAL;
 use tare_record::name::EdgePattern;
 use tare_record::plan::{Edge, Part, PartKind};
-use tare_record::text::{rejection_in, shown};
+use tare_record::text::{preview, rejection_in};
 use tare_record::topology::{Security, Settings};
 use tare_record::units::{Period, Share, Size};
 
@@ -26,7 +26,7 @@ pub(super) const AGENT: &str = "agent";
 /// Checks and normalises the value of a setting: sizes become bytes, durations their shortest text.
 pub(super) fn setting_value(def: &WorkloadSettingDef, value: &Json) -> Result<Json, String> {
     let text = text_of(value);
-    let wrong = |wanted: &str| format!("expected {wanted}, found {}", shown(&value.to_string()));
+    let wrong = |wanted: &str| format!("expected {wanted}, found {}", preview(&value.to_string()));
     let unit = |error: tare_record::units::UnitError| error.to_string();
     match def.kind {
         SettingKind::Size => text.parse::<Size>().map(|size| size.0.into()).map_err(unit),
@@ -46,7 +46,7 @@ pub(super) fn setting_value(def: &WorkloadSettingDef, value: &Json) -> Result<Js
         SettingKind::Flag => Err(wrong("true or false")),
         SettingKind::Text if value.is_string() => match rejection_in(value) {
             None => Ok(value.clone()),
-            Some(wanted) => Err(format!("\"{}\" is not {wanted}", shown(&text))),
+            Some(wanted) => Err(format!("\"{}\" is not {wanted}", preview(&text))),
         },
         SettingKind::Text => Err(wrong("text")),
         SettingKind::Choice if def.one_of.contains(value) => Ok(value.clone()),
@@ -55,7 +55,7 @@ pub(super) fn setting_value(def: &WorkloadSettingDef, value: &Json) -> Result<Js
             let hint = hint(&text, known);
             Err(format!(
                 "\"{}\" is not one of its values{hint}",
-                shown(&text)
+                preview(&text)
             ))
         }
     }

@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use tare_record::files;
 use tare_record::load::template::is_name;
-use tare_record::load::{TABLE_BYTES_MAX, Table};
-use tare_record::named;
+use tare_record::load::{DataTable, TABLE_BYTES_MAX};
 
 use super::Scope;
 use super::def::DataDef;
@@ -32,7 +32,7 @@ pub(super) fn read(scope: &mut Scope<'_>, data: &BTreeMap<String, DataDef>, root
         };
         let read = read.and_then(|(columns, rows)| check(columns, rows));
         match read {
-            Ok((columns, rows)) => scope.tables.push(Table {
+            Ok((columns, rows)) => scope.tables.push(DataTable {
                 name: name.clone(),
                 columns,
                 rows,
@@ -57,7 +57,7 @@ fn written(def: &DataDef) -> Rows {
 }
 
 fn from_file(folder: &Path, name: &str) -> Result<Rows, String> {
-    let bytes = named::read_below(folder, name, TABLE_BYTES_MAX as u64)?;
+    let bytes = files::read_inside(folder, name, TABLE_BYTES_MAX as u64)?;
     let text = String::from_utf8(bytes).map_err(|_| format!("{name} is not valid UTF-8 text"))?;
     let ending = Path::new(name).extension();
     let ending = ending.and_then(|ending| ending.to_str());

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use tare_record::load::session::{Missing, OnFailure};
+use tare_record::load::session::{OnFailure, OnMissing};
 use tare_record::load::{Order, Rows, TemplateMode};
 use tare_record::units::{Share, Size};
 
@@ -223,5 +223,5 @@ pub struct CaptureDef {
     /// `true` for the whole body.
     pub body: Option<bool>,
     /// Meaning of a missing value. Default: fails.
-    pub missing: Option<Missing>,
+    pub missing: Option<OnMissing>,
 }

@@ -13,9 +13,9 @@ pub use data::rows;
 pub use def::{
     DataDef, RequestsDef, ScriptExpectDef, ScriptRequestDef, SessionDef, SessionStepDef,
 };
+use tare_record::files;
 use tare_record::load::session::Cookies;
 use tare_record::load::{Mix, Order, RequestSpec, SessionSpec, TemplateMode};
-use tare_record::named;
 
 use crate::document;
 use crate::problem::Problems;
@@ -42,7 +42,7 @@ struct Scope<'a> {
     /// Folder of data files and bodies.
     folder: &'a Path,
     problems: Problems,
-    tables: Vec<tare_record::load::Table>,
+    tables: Vec<tare_record::load::DataTable>,
     /// Variables that a previous step may have set.
     known: Vec<String>,
     /// Names of requests so far.
@@ -134,7 +134,7 @@ pub fn session_beside(file: &Path, name: &str) -> Result<Script, Problems> {
     let path = folder.join(name);
     let shown = path.display().to_string();
     let refuse = |message: String| Problems::one(&shown, Mark::START, message);
-    let bytes = named::read_below(folder, name, FILE_BYTES_MAX as u64).map_err(refuse)?;
+    let bytes = files::read_inside(folder, name, FILE_BYTES_MAX as u64).map_err(refuse)?;
     let text = String::from_utf8(bytes);
     let text = text.map_err(|_| refuse("it is not valid UTF-8 text".into()))?;
     session_of(&shown, path.parent().unwrap_or(Path::new("")), &text)

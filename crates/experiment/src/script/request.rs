@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use tare_record::files;
 use tare_record::load::session::SESSION_NAME;
-use tare_record::load::template::{Delimiter, Encoding, Piece, With, parse};
+use tare_record::load::template::{Delimiter, Encoding, TemplatePiece, ValueSource, parse};
 use tare_record::load::{Body, Expect, ExpectBody, ExpectStatus, RequestSpec, TemplateMode};
-use tare_record::named;
 
 use super::Scope;
 use super::def::{Scalar, ScriptExpectDef, ScriptRequestDef, SessionStepDef};
@@ -142,7 +142,7 @@ fn body(
 
 /// Reads a file as a body.
 fn read_body(folder: &Path, file: &str) -> Result<Body, String> {
-    let bytes = named::read_below(folder, file, named::FILE_BYTES_MAX)?;
+    let bytes = files::read_inside(folder, file, files::FILE_BYTES_MAX)?;
     match String::from_utf8(bytes) {
         Ok(text) => Ok(Body::Text { text }),
         Err(_) => Err(format!(
@@ -189,18 +189,20 @@ pub(super) fn check_text(
         Err(error) => return scope.problem(mark, error.to_string()),
     };
     for piece in pieces {
-        let Piece::Fill(fill) = piece else { continue };
+        let TemplatePiece::Placeholder(fill) = piece else {
+            continue;
+        };
         debug_assert!(matches!(
             fill.encoding,
             Encoding::Contextual | Encoding::Raw
         ));
         match fill.with {
-            With::Variable(name) if !scope.known.contains(&name) => {
+            ValueSource::Variable(name) if !scope.known.contains(&name) => {
                 let hint = hint(&name, &scope.known);
                 let message = format!("no step before captures or sets \"{name}\"{hint}");
                 scope.problem(mark, message);
             }
-            With::Column { table, column } => {
+            ValueSource::Column { table, column } => {
                 let known = scope.tables.iter().find(|known| known.name == table);
                 let message = match known {
                     None => {

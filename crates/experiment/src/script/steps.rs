@@ -2,7 +2,7 @@
 
 use tare_record::load::TemplateMode;
 use tare_record::load::session::{
-    Branch, CAPTURE_BYTES, Capture, Condition, RequestStep, SessionStep, Source, StepAction,
+    Branch, CAPTURE_BYTES, Capture, CaptureSource, Condition, RequestStep, SessionStep, StepAction,
 };
 use tare_record::load::template::is_name;
 use tare_record::units::Period;
@@ -145,12 +145,13 @@ fn capture(scope: &mut Scope<'_>, name: &str, def: &CaptureDef, mark: Mark) -> O
     let def = def.clone();
     let skip = def.skip.unwrap_or(0);
     let sources = [
-        def.json.map(|pointer| Source::Json { pointer }),
-        def.all.map(|pointer| Source::JsonAll { pointer, skip }),
-        def.header.map(|name| Source::Header { name }),
-        def.cookie.map(|name| Source::Cookie { name }),
-        def.regex.map(|pattern| Source::Regex { pattern }),
-        def.body.unwrap_or(false).then_some(Source::Body),
+        def.json.map(|pointer| CaptureSource::Json { pointer }),
+        def.all
+            .map(|pointer| CaptureSource::JsonAll { pointer, skip }),
+        def.header.map(|name| CaptureSource::Header { name }),
+        def.cookie.map(|name| CaptureSource::Cookie { name }),
+        def.regex.map(|pattern| CaptureSource::Regex { pattern }),
+        def.body.unwrap_or(false).then_some(CaptureSource::Body),
     ];
     let mut sources = sources.into_iter().flatten();
     let (Some(from), None) = (sources.next(), sources.next()) else {
@@ -158,7 +159,7 @@ fn capture(scope: &mut Scope<'_>, name: &str, def: &CaptureDef, mark: Mark) -> O
         return scope.reject(mark, message);
     };
     let pointer = match &from {
-        Source::Json { pointer } | Source::JsonAll { pointer, .. } => Some(pointer),
+        CaptureSource::Json { pointer } | CaptureSource::JsonAll { pointer, .. } => Some(pointer),
         _ => None,
     };
     if let Some(pointer) = pointer.filter(|text| !text.is_empty() && !text.starts_with('/')) {

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use tare_record::load::session::{Condition, Source, StepAction};
+use tare_record::load::session::{CaptureSource, Condition, StepAction};
 use tare_record::load::{Body, ExpectStatus, Rows};
 
 use super::*;
@@ -46,7 +46,7 @@ fn the_session_of_the_documentation_is_read() {
     let list = session.request_steps()[5].captures[0].clone();
     assert_eq!(
         list.from,
-        Source::JsonAll {
+        CaptureSource::JsonAll {
             pointer: "/*/_id".into(),
             skip: 2
         }

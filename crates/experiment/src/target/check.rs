@@ -10,7 +10,7 @@ use tare_record::text;
 use tare_record::topology::Settings;
 use tare_record::units::Period;
 
-use super::{Bean, ExtAuthzDef, Get, JmxDef, SettingDef, StepDef, TargetDef};
+use super::{Bean, CommandDef, ExtAuthzDef, Get, JmxDef, SettingDef, TargetDef};
 use crate::document;
 use crate::problem::{Problems, hint};
 use crate::yaml::Node;
@@ -42,13 +42,13 @@ impl TargetDef {
         let target = &self.target;
         let Some(setting) = self.settings.get(name) else {
             let hint = hint(name, self.settings.keys());
-            let name = text::shown(name);
+            let name = text::preview(name);
             return Err(format!(
                 "target \"{target}\" has no setting \"{name}\"{hint}"
             ));
         };
         rejection(setting, value).map_or(Ok(()), |wanted| {
-            let found = text::shown(&value.to_string());
+            let found = text::preview(&value.to_string());
             Err(format!(
                 "target {target}: setting `{name}` must be {wanted}, not {found}"
             ))
@@ -130,7 +130,7 @@ impl TargetCheck<'_> {
         }
     }
 
-    fn steps(&mut self, steps: &[StepDef], path: &[&str]) {
+    fn steps(&mut self, steps: &[CommandDef], path: &[&str]) {
         for (index, step) in steps.iter().enumerate() {
             let index = index.to_string();
             let path = [path, &[index.as_str(), "timeout"]].concat();
@@ -287,7 +287,7 @@ pub(crate) fn check_counter(
     let known = COUNTERS.iter().chain(more).map(|(known, _)| *known);
     if !name.starts_with("x-") && !known.clone().any(|known| known == name) {
         let hint = hint(name, known);
-        let name = text::shown(name);
+        let name = text::preview(name);
         let message = format!("unknown counter \"{name}\"{hint} (names of your own begin with x-)");
         return Err(("name", message));
     }
@@ -321,7 +321,7 @@ fn rejection(setting: &SettingDef, value: &Value) -> Option<String> {
     let Ok(whole) = whole(pattern) else {
         return Some(format!("a text, and the pattern `{pattern}` is invalid"));
     };
-    text::every(value, &mut |text| {
+    text::find_in_strings(value, &mut |text| {
         let message = format!("a text that `{pattern}` matches from end to end");
         (!whole.is_match(text)).then_some(message)
     })

@@ -1,7 +1,7 @@
 //! What an experiment claims of its result: how it is read, and what is said of what cannot be.
 
 use tare_record::metric::Metric;
-use tare_record::plan::{Assertion, AssertionSubject, Comparison, Form};
+use tare_record::plan::{Assertion, AssertionSubject, Comparator, Form};
 
 use crate::bench::{plan, resolved};
 
@@ -34,11 +34,11 @@ fn an_assertion_reads_as_it_is_written() {
     assert_eq!(added.arm.as_deref(), Some("both"));
     assert_eq!(added.level.as_deref(), Some("2000/s"));
     assert_eq!(added.of, AssertionSubject::Added(Metric::P99));
-    assert_eq!((added.comparison, added.limit), (Comparison::Below, 2e6));
+    assert_eq!((added.comparison, added.limit), (Comparator::Below, 2e6));
     let share = read("cpu adds <= 10%");
     assert_eq!((share.arm, share.level), (None, None));
     assert_eq!(share.of, AssertionSubject::AddedShare(Metric::Cpu));
-    assert_eq!((share.comparison, share.limit), (Comparison::AtMost, 0.1));
+    assert_eq!((share.comparison, share.limit), (Comparator::AtMost, 0.1));
     let value = read("one: p99 < 5ms at 400/s");
     assert_eq!(
         (value.of, value.limit),

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use tare_experiment::catalog::Catalog;
 use tare_experiment::find::Library;
 use tare_experiment::problem::Problems;
-use tare_experiment::resolve::{ResolveOptions, Source, resolve};
+use tare_experiment::resolve::{ExperimentSource, ResolveOptions, resolve};
 use tare_record::plan::{Form, Plan};
 
 /// Refreshes golden files when set.
@@ -28,8 +28,8 @@ pub fn catalog() -> Catalog {
         .catalog
 }
 
-pub fn source(file: &str, text: &str) -> Source {
-    Source {
+pub fn source(file: &str, text: &str) -> ExperimentSource {
+    ExperimentSource {
         experiment: String::from("study/case"),
         file: file.to_owned(),
         text: text.to_owned(),

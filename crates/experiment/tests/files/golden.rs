@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use tare_experiment::estimate::{Times, estimate};
+use tare_experiment::estimate::{StartupTimes, estimate};
 use tare_experiment::find::Library;
 use tare_experiment::resolve::{ResolveOptions, resolve};
 use tare_record::load::{Pacing, Stop};
@@ -48,7 +48,7 @@ fn a_plan_reads_back_as_it_was_written() {
 
 #[test]
 fn the_sidecar_experiment_keeps_its_time_budget() {
-    let full = estimate(&sidecar(Form::Full), &Times::default());
+    let full = estimate(&sidecar(Form::Full), &StartupTimes::default());
     assert_eq!(full.trials, (50, 50));
     assert!(full.block.unwrap() <= Duration::from_secs(50), "{full:?}");
     let total = full.total.unwrap().1;
@@ -58,7 +58,7 @@ fn the_sidecar_experiment_keeps_its_time_budget() {
         windows * 2 >= total,
         "half of the time must be measuring: {full:?}"
     );
-    let quick = estimate(&sidecar(Form::Quick), &Times::default());
+    let quick = estimate(&sidecar(Form::Quick), &StartupTimes::default());
     assert!(
         quick.total.unwrap().1 <= Duration::from_secs(30),
         "{quick:?}"
@@ -137,7 +137,7 @@ fn an_app_that_calls_through_its_sidecar_starts_after_it() {
 
 #[test]
 fn the_quick_form_of_the_mesh_comparison_ends_within_six_minutes() {
-    let quick = estimate(&rates(Form::Quick), &Times::default());
+    let quick = estimate(&rates(Form::Quick), &StartupTimes::default());
     let total = quick.total.unwrap().1;
     assert!(total <= Duration::from_secs(360), "{quick:?}");
 }

@@ -17,7 +17,7 @@ use std::collections::BTreeMap;
 use kafka_protocol::messages::{BrokerId, GroupId, TopicName};
 use kafka_protocol::protocol::StrBytes;
 
-use crate::client::{Address, ClientError, Cluster, RetryBackoff, Settings};
+use crate::client::{Address, ClientError, ClientSettings, Cluster, RetryBackoff};
 
 pub use change::{Mode, NewTopic, PartitionLayout};
 pub use configs::{Config, ConfigOp, ConfigSource, Resource};
@@ -29,7 +29,7 @@ pub use groups::{
 pub use log_dirs::{LogDir, ReplicaSize};
 pub use offsets::OffsetSpec;
 pub use topics::{PartitionInfo, TopicDescription};
-pub use verify::{ComparisonResult, Progress, Replica, ReplicaComparison};
+pub use verify::{ComparisonProgress, ComparisonResult, Replica, ReplicaComparison};
 
 /// An admin client of one cluster.
 #[derive(Debug)]
@@ -42,7 +42,10 @@ impl Admin {
     ///
     /// # Errors
     /// If no broker can be reached.
-    pub fn connect(bootstrap: Vec<Address>, settings: Settings) -> Result<Admin, ClientError> {
+    pub fn connect(
+        bootstrap: Vec<Address>,
+        settings: ClientSettings,
+    ) -> Result<Admin, ClientError> {
         let cluster = Cluster::connect(bootstrap, settings)?;
         Ok(Admin { cluster })
     }

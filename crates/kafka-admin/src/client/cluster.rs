@@ -11,7 +11,7 @@ use kafka_protocol::protocol::Request;
 use super::address::Address;
 use super::connection::Connection;
 use super::error::{ClientError, Result};
-use super::settings::Settings;
+use super::settings::ClientSettings;
 use super::tls::TlsClient;
 use super::versions::Versions;
 
@@ -67,7 +67,7 @@ impl RetryBackoff {
 /// A client of one cluster.
 #[derive(Debug)]
 pub struct Cluster {
-    settings: Settings,
+    settings: ClientSettings,
     tls: Option<TlsClient>,
     bootstrap: Vec<Address>,
     /// Brokers of the latest metadata.
@@ -80,7 +80,7 @@ impl Cluster {
     ///
     /// # Errors
     /// The error of the last address, if none answers.
-    pub fn connect(bootstrap: Vec<Address>, settings: Settings) -> Result<Cluster> {
+    pub fn connect(bootstrap: Vec<Address>, settings: ClientSettings) -> Result<Cluster> {
         let tls = settings.tls.as_ref().map(TlsClient::new).transpose()?;
         let mut cluster = Cluster {
             settings,
@@ -95,7 +95,7 @@ impl Cluster {
 
     /// The connection settings.
     #[must_use]
-    pub fn settings(&self) -> &Settings {
+    pub fn settings(&self) -> &ClientSettings {
         &self.settings
     }
 

@@ -12,7 +12,7 @@ use tare_kafka::frame::{self, ANSWER_MAX_BYTES, FrameError};
 
 use super::address::Address;
 use super::error::{ClientError, Result};
-use super::settings::Settings;
+use super::settings::ClientSettings;
 use super::stream::DeadlineStream;
 use super::tls::{self, TlsClient};
 use super::versions::{Versions, name};
@@ -47,7 +47,7 @@ pub struct Connection {
     versions: Versions,
     stage: Stage,
     correlation: i32,
-    settings: Settings,
+    settings: ClientSettings,
 }
 
 impl std::fmt::Debug for Connection {
@@ -64,7 +64,7 @@ impl Connection {
     ///
     /// # Errors
     /// If it cannot be reached, or is no broker.
-    pub fn connect(broker: &Address, settings: &Settings) -> Result<Connection> {
+    pub fn connect(broker: &Address, settings: &ClientSettings) -> Result<Connection> {
         let tls = settings.tls.as_ref().map(TlsClient::new).transpose()?;
         Connection::open(broker, settings, tls.as_ref())
     }
@@ -72,7 +72,7 @@ impl Connection {
     /// Connects: TCP, TLS handshake, ApiVersions, SASL; all within `connect_timeout`.
     pub(super) fn open(
         broker: &Address,
-        settings: &Settings,
+        settings: &ClientSettings,
         tls: Option<&TlsClient>,
     ) -> Result<Connection> {
         let deadline = Instant::now() + settings.connect_timeout;
@@ -271,7 +271,7 @@ impl Connection {
     }
 }
 
-fn handshake_error(broker: &Address, settings: &Settings, error: &Error) -> ClientError {
+fn handshake_error(broker: &Address, settings: &ClientSettings, error: &Error) -> ClientError {
     if let Some(tls_error) = tls::tls_error(broker, error) {
         return tls_error;
     }

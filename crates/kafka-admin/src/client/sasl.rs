@@ -6,7 +6,7 @@ use bytes::Bytes;
 use kafka_protocol::ResponseError;
 use kafka_protocol::messages::{SaslAuthenticateRequest, SaslHandshakeRequest};
 use kafka_protocol::protocol::StrBytes;
-use tare_kafka::sasl::{Credentials, Login, Mechanism, SaslError, Step};
+use tare_kafka::sasl::{Authentication, Credentials, Mechanism, SaslError, SaslStep};
 
 use super::connection::Connection;
 use super::error::{ClientError, Result};
@@ -25,12 +25,12 @@ pub(super) fn authenticate(
             error.to_string(),
         )
     };
-    let (mut login, mut token) = Login::begin(credentials).map_err(refuse)?;
+    let (mut login, mut token) = Authentication::begin(credentials).map_err(refuse)?;
     loop {
         let answer = send_token(connection, credentials, token, deadline)?;
         match login.proceed(&answer).map_err(refuse)? {
-            Step::Say(next) => token = next,
-            Step::Done => return Ok(()),
+            SaslStep::Say(next) => token = next,
+            SaslStep::Done => return Ok(()),
         }
     }
 }

@@ -10,7 +10,7 @@ use tare_record::load::{AddressPolicy, Identity, Trust};
 
 /// Connection settings.
 #[derive(Debug, Clone)]
-pub struct Settings {
+pub struct ClientSettings {
     /// The client id, in the brokers' logs and quotas.
     pub client_id: String,
     /// TLS; `None`: plaintext.
@@ -26,9 +26,9 @@ pub struct Settings {
     pub request_timeout: Duration,
 }
 
-impl Default for Settings {
-    fn default() -> Settings {
-        Settings {
+impl Default for ClientSettings {
+    fn default() -> ClientSettings {
+        ClientSettings {
             client_id: "tare".to_owned(),
             tls: None,
             sasl: None,

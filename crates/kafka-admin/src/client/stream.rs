@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use super::address::Address;
 use super::error::ClientError;
-use super::settings::Settings;
+use super::settings::ClientSettings;
 
 #[derive(Debug)]
 pub(super) struct DeadlineStream {
@@ -18,7 +18,7 @@ impl DeadlineStream {
     /// Connects to the first address of the host that is allowed and accepts.
     pub(super) fn connect(
         broker: &Address,
-        settings: &Settings,
+        settings: &ClientSettings,
     ) -> std::result::Result<DeadlineStream, ClientError> {
         let within = settings.connect_timeout;
         let deadline = Instant::now() + within;

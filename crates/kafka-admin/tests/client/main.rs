@@ -17,27 +17,27 @@ use tare_kafka::kafka_protocol::messages::api_versions_response::ApiVersion;
 use tare_kafka::kafka_protocol::messages::{
     ApiKey, ApiVersionsResponse, CreateTopicsRequest, MetadataRequest,
 };
-use tare_kafka_admin::client::{Address, ClientError, Cluster, Settings};
+use tare_kafka_admin::client::{Address, ClientError, ClientSettings, Cluster};
 
 /// For brokers that answer, however long the machine keeps them from it.
-fn patient() -> Settings {
-    Settings {
+fn patient() -> ClientSettings {
+    ClientSettings {
         connect_timeout: Duration::from_secs(60),
         request_timeout: Duration::from_secs(60),
-        ..Settings::default()
+        ..ClientSettings::default()
     }
 }
 
 /// For brokers that never do.
-fn hasty() -> Settings {
-    Settings {
+fn hasty() -> ClientSettings {
+    ClientSettings {
         connect_timeout: Duration::from_secs(2),
         request_timeout: Duration::from_secs(2),
-        ..Settings::default()
+        ..ClientSettings::default()
     }
 }
 
-fn connect(broker: &Broker, settings: Settings) -> Result<Cluster, ClientError> {
+fn connect(broker: &Broker, settings: ClientSettings) -> Result<Cluster, ClientError> {
     Cluster::connect(vec![broker.address.clone()], settings)
 }
 

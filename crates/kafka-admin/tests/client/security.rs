@@ -14,7 +14,7 @@ use tare_kafka::kafka_protocol::messages::{
 };
 use tare_kafka::kafka_protocol::protocol::StrBytes;
 use tare_kafka::sasl::{Credentials, Mechanism};
-use tare_kafka_admin::client::{ClientError, Cluster, Connector, Settings, Tls};
+use tare_kafka_admin::client::{ClientError, ClientSettings, Cluster, Connector, Tls};
 use tare_record::load::{Identity, Trust};
 
 use super::fake::{Broker, advertised, all_versions, frame, healthy, next};
@@ -101,8 +101,8 @@ enum Clients {
     Known,
 }
 
-fn with(tls: Tls) -> Settings {
-    Settings {
+fn with(tls: Tls) -> ClientSettings {
+    ClientSettings {
         tls: Some(tls),
         ..patient()
     }
@@ -227,8 +227,8 @@ fn guarded(handshake: ResponseError, authenticate: i16) -> Broker {
     })
 }
 
-fn ann() -> Settings {
-    Settings {
+fn ann() -> ClientSettings {
+    ClientSettings {
         sasl: Some(Credentials {
             mechanism: Mechanism::Plain,
             user: "ann".to_owned(),
@@ -291,7 +291,7 @@ fn a_public_address_that_a_broker_advertises_is_not_dialled_and_gets_no_password
     let seed = leading_outside();
     let dialled = Arc::new(Mutex::new(Vec::new()));
     let noted = Arc::clone(&dialled);
-    let settings = Settings {
+    let settings = ClientSettings {
         connector: Connector::Custom(Arc::new(move |at, within| {
             noted.lock().unwrap().push(at.to_string());
             // Nothing leaves this machine, whatever is tried.

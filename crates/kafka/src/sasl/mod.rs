@@ -90,7 +90,7 @@ pub enum SaslError {
 
 /// The next step of an authentication.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Step {
+pub enum SaslStep {
     /// Send this token, and wait for the next one.
     Say(Vec<u8>),
     /// Authentication is complete.
@@ -99,13 +99,13 @@ pub enum Step {
 
 /// An authentication in progress.
 #[derive(Debug)]
-pub struct Login {
+pub struct Authentication {
     user: String,
     /// `None`: PLAIN, which has no further message.
     scram: Option<Box<Scram>>,
 }
 
-impl Login {
+impl Authentication {
     /// Starts an authentication; also returns the first token to send.
     ///
     /// # Errors
@@ -139,9 +139,9 @@ impl Login {
     ///
     /// # Errors
     /// If the broker refuses, its token is malformed, or its signature is wrong.
-    pub fn proceed(&mut self, answer: &[u8]) -> Result<Step, SaslError> {
+    pub fn proceed(&mut self, answer: &[u8]) -> Result<SaslStep, SaslError> {
         match &mut self.scram {
-            None => Ok(Step::Done),
+            None => Ok(SaslStep::Done),
             Some(scram) => scram.proceed(&self.user, answer),
         }
     }
@@ -175,26 +175,26 @@ mod tests {
     #[test]
     fn a_scram_login_is_that_of_the_standard() {
         let known = credentials(Mechanism::ScramSha256, "pencil");
-        let (mut login, first) = Login::begin_with_nonce(&known, NONCE);
+        let (mut login, first) = Authentication::begin_with_nonce(&known, NONCE);
         assert_eq!(first, b"n,,n=user,r=rOprNGfwEbeRWgbNEkqO");
         assert_eq!(
             login.proceed(CHALLENGE),
-            Ok(Step::Say(PROOF.as_bytes().to_vec()))
+            Ok(SaslStep::Say(PROOF.as_bytes().to_vec()))
         );
-        assert_eq!(login.proceed(VERIFIED), Ok(Step::Done));
+        assert_eq!(login.proceed(VERIFIED), Ok(SaslStep::Done));
     }
 
     #[test]
     fn another_password_makes_another_proof_and_an_impostor_is_found_out() {
         let wrong = credentials(Mechanism::ScramSha256, "pen");
-        let (mut login, _) = Login::begin_with_nonce(&wrong, NONCE);
+        let (mut login, _) = Authentication::begin_with_nonce(&wrong, NONCE);
         let said = login.proceed(CHALLENGE).unwrap();
-        assert_ne!(said, Step::Say(PROOF.as_bytes().to_vec()));
+        assert_ne!(said, SaslStep::Say(PROOF.as_bytes().to_vec()));
         assert_eq!(
             login.proceed(VERIFIED),
             Err(SaslError::WrongServerSignature)
         );
-        let (mut login, _) = Login::begin_with_nonce(&wrong, NONCE);
+        let (mut login, _) = Authentication::begin_with_nonce(&wrong, NONCE);
         login.proceed(CHALLENGE).unwrap();
         let refused = login.proceed(b"e=invalid-proof").unwrap_err();
         assert!(refused.to_string().contains("invalid-proof"), "{refused}");
@@ -211,7 +211,8 @@ mod tests {
             (b"", "nonce"),
         ] {
             for mechanism in [Mechanism::ScramSha256, Mechanism::ScramSha512] {
-                let (mut login, _) = Login::begin_with_nonce(&credentials(mechanism, "p"), NONCE);
+                let (mut login, _) =
+                    Authentication::begin_with_nonce(&credentials(mechanism, "p"), NONCE);
                 let error = login.proceed(challenge).unwrap_err().to_string();
                 assert!(error.contains(what), "{what}: {error}");
             }
@@ -222,12 +223,12 @@ mod tests {
     fn commas_in_names_are_escaped_and_plain_is_one_word() {
         let mut odd = credentials(Mechanism::ScramSha512, "p");
         odd.user = "a,b=c".into();
-        let (_, first) = Login::begin(&odd).unwrap();
+        let (_, first) = Authentication::begin(&odd).unwrap();
         assert!(first.starts_with(b"n,,n=a=2Cb=3Dc,r="));
         odd.mechanism = Mechanism::Plain;
-        let (mut login, first) = Login::begin(&odd).unwrap();
+        let (mut login, first) = Authentication::begin(&odd).unwrap();
         assert_eq!(first, b"\0a,b=c\0p");
-        assert_eq!(login.proceed(b""), Ok(Step::Done));
+        assert_eq!(login.proceed(b""), Ok(SaslStep::Done));
         assert!(
             !format!("{odd:?}").contains("\"p\""),
             "passwords are not shown"

@@ -6,7 +6,7 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use ring::{digest, hmac, pbkdf2};
 
-use super::{Mechanism, SaslError, Step};
+use super::{Mechanism, SaslError, SaslStep};
 
 /// Most PBKDF2 iterations accepted; brokers use 4096 to 16384.
 const ROUNDS_MAX: u32 = 1_000_000;
@@ -47,18 +47,18 @@ impl Scram {
         (scram, client_first)
     }
 
-    pub fn proceed(&mut self, user: &str, answer: &[u8]) -> Result<Step, SaslError> {
+    pub fn proceed(&mut self, user: &str, answer: &[u8]) -> Result<SaslStep, SaslError> {
         let answer = std::str::from_utf8(answer).map_err(|_| self.malformed("it is not text"))?;
         if let Some(reason) = field(answer, "e=") {
             return Err(SaslError::Refused(user.to_owned(), reason.to_owned()));
         }
         match self.expected.take() {
-            None => self.client_final(answer).map(Step::Say),
+            None => self.client_final(answer).map(SaslStep::Say),
             Some((key, text)) => {
                 let signature = field(answer, "v=").and_then(|text| STANDARD.decode(text).ok());
                 // The comparison takes constant time.
                 hmac::verify(&key, text.as_bytes(), &signature.unwrap_or_default())
-                    .map(|()| Step::Done)
+                    .map(|()| SaslStep::Done)
                     .map_err(|_| SaslError::WrongServerSignature)
             }
         }

@@ -20,7 +20,7 @@ fn prometheus(url: &str) -> PrometheusSource {
         edge: Some("route".to_owned()),
         label: None,
         only: BTreeMap::new(),
-        missing: Missing::Unknown,
+        missing: IfAbsent::Unknown,
         self_counted: false,
     }
 }
@@ -138,8 +138,8 @@ fn a_metric_that_is_not_there_is_unknown_unless_it_means_zero() {
         })
     };
     let sources = vec![
-        ("tls-handshakes", source(Missing::Zero)),
-        ("tls-failures", source(Missing::Unknown)),
+        ("tls-handshakes", source(IfAbsent::Zero)),
+        ("tls-failures", source(IfAbsent::Unknown)),
     ];
     let readings = reader(sources, &[("a__b", "a->b")])
         .read()
@@ -154,7 +154,7 @@ fn a_metric_that_is_not_there_is_unknown_unless_it_means_zero() {
 fn a_counter_told_apart_by_edge_is_zero_for_each_edge_that_is_missing() {
     let (url, server) = serve(vec![PAGE.to_owned()]);
     let source = CounterSource::Prometheus(PrometheusSource {
-        missing: Missing::Zero,
+        missing: IfAbsent::Zero,
         ..prometheus(&url)
     });
     let edges = [("a__b", "a->b"), ("c__d", "c->d")];
@@ -203,9 +203,9 @@ fn a_number_in_json_is_found_by_its_pointer() {
         })
     };
     let sources = vec![
-        ("requests", source("/edges/0/n", Missing::Unknown)),
-        ("retries", source("/edges/0/m", Missing::Zero)),
-        ("connections", source("/edges/0/m", Missing::Unknown)),
+        ("requests", source("/edges/0/n", IfAbsent::Unknown)),
+        ("retries", source("/edges/0/m", IfAbsent::Zero)),
+        ("connections", source("/edges/0/m", IfAbsent::Unknown)),
     ];
     let readings = reader(sources, &[("a__b", "a->b")])
         .read()
@@ -266,7 +266,7 @@ fn malformed_input_is_an_error_that_names_instance_and_counter() {
         let source = CounterSource::Json(JsonSource {
             url,
             pointer: "/n".to_owned(),
-            missing: Missing::Zero,
+            missing: IfAbsent::Zero,
             self_counted: false,
         });
         let said = reader(vec![("requests", source)], &[])

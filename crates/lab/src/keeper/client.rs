@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use tare_net::capture::Capture;
+use tare_net::redirect::RedirectRules;
 
 use super::fd_passing::FdReader;
 use super::folder;
@@ -238,9 +238,9 @@ impl Keeper {
     ///
     /// # Errors
     /// When there is no such pod, no nft, or no group for the sidecars.
-    pub fn capture(&mut self, pod: &str, capture: &Capture) -> Result<(), LabError> {
-        let (pod, capture) = (pod.to_owned(), capture.clone());
-        self.order(Order::Capture { pod, capture }).map(drop)
+    pub fn redirect(&mut self, pod: &str, rules: &RedirectRules) -> Result<(), LabError> {
+        let (pod, rules) = (pod.to_owned(), rules.clone());
+        self.order(Order::Redirect { pod, rules }).map(drop)
     }
 
     /// An unconnected TCP socket in a pod's network namespace.

@@ -10,10 +10,10 @@ use rustix::event::{PollFd, PollFlags, poll};
 use rustix::net::{AddressFamily, SocketFlags, SocketType};
 use rustix::time::Timespec;
 use tare_net::Switch;
-use tare_net::capture::{self, Capture};
 use tare_net::enclosure;
 use tare_net::link::{Link, LinkPlan, Pool, round_trips_while};
 use tare_net::namespace::Namespace;
+use tare_net::redirect::{self, RedirectRules};
 use tare_net::site::{self, Site};
 
 use super::protocol::LinkCounts;
@@ -25,7 +25,7 @@ const ECHOES: u64 = 1100;
 const PODS_MAX: usize = 500;
 
 /// The network of a run, in the keeper's namespaces.
-pub(crate) struct Pods {
+pub(crate) struct PodNetworks {
     switch: Switch,
     /// Links between sites; with sites, pods are attached to these instead of the switch.
     links: Vec<([u8; 2], Link)>,
@@ -37,11 +37,11 @@ pub(crate) struct Pods {
     outer_proc: OwnedFd,
 }
 
-impl Pods {
+impl PodNetworks {
     /// Sets up what all pods share; this process must be process 1 of new namespaces.
-    pub(crate) fn new() -> Result<Pods, LabError> {
+    pub(crate) fn new() -> Result<PodNetworks, LabError> {
         let outer_proc = enclosure::mount_own_proc()?;
-        Ok(Pods {
+        Ok(PodNetworks {
             switch: Switch::new()?,
             links: Vec::new(),
             pool: Arc::default(),
@@ -124,14 +124,14 @@ impl Pods {
     }
 
     /// Redirects a pod's traffic to its sidecar.
-    pub(crate) fn capture(&self, pod: &str, capture: &Capture) -> Result<(), String> {
-        if capture.exemption != capture::exemption_in(std::process::id()) {
+    pub(crate) fn redirect(&self, pod: &str, rules: &RedirectRules) -> Result<(), String> {
+        if rules.exemption != redirect::exemption_in(std::process::id()) {
             return Err(String::from(
                 "the sidecars' own traffic would be captured, too: they cannot have a group of their own here",
             ));
         }
         let network = self.find(pod)?;
-        capture.set(network).map_err(|error| error.to_string())
+        rules.apply(network).map_err(|error| error.to_string())
     }
 
     fn find(&self, pod: &str) -> Result<&Namespace, String> {

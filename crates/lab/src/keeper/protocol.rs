@@ -4,8 +4,8 @@ use std::net::Ipv4Addr;
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
-use tare_net::capture::Capture;
-use tare_net::link::{Counts, LinkPlan};
+use tare_net::link::{CountsPerDirection, LinkPlan};
+use tare_net::redirect::RedirectRules;
 
 use crate::cgroup::limit_groups::CgroupLimits;
 
@@ -49,7 +49,7 @@ pub struct LinkCounts {
     /// Its sites by number, in the order of the request.
     pub sites: [u8; 2],
     /// Packets that crossed it, and drops by cause.
-    pub counts: Counts,
+    pub counts: CountsPerDirection,
 }
 
 /// A request of the conductor.
@@ -88,7 +88,7 @@ pub(crate) enum Order {
     /// Release a pod's network namespace: it ends with the last process in it.
     Detach { pod: String },
     /// Redirect a pod's traffic to its sidecar.
-    Capture { pod: String, capture: Capture },
+    Redirect { pod: String, rules: RedirectRules },
     /// Open a socket in a pod's network namespace; it comes with the reply.
     Socket { pod: String },
     /// Check that processes can be limited like this.

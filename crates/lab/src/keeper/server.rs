@@ -14,7 +14,7 @@ use super::fd_passing::{SendQueue, SendStatus};
 use super::folder::{self, PrivateFolder};
 use super::guardian;
 use super::lines::Lines;
-use super::pods::Pods;
+use super::pods::PodNetworks;
 use super::protocol::{Event, ExitStatus, LINE_BYTES_MAX, Order, Request, Spawn};
 use crate::LabError;
 use crate::cgroup::limit_groups::{CgroupLimits, LimitGroups};
@@ -69,7 +69,7 @@ pub fn keeper_main(mode: KeeperMode) -> Result<(), LabError> {
                 .and_then(|folder| Server::start(&stream, FolderOwner::Keeper(folder), None))
         }
         KeeperMode::Inside(folder) => guardian::is_there(&folder)
-            .and_then(|()| Pods::new())
+            .and_then(|()| PodNetworks::new())
             .and_then(|pods| Server::start(&stream, FolderOwner::Guardian(folder), Some(pods))),
     };
     match server {
@@ -108,7 +108,7 @@ impl FolderOwner {
 struct Server<'a> {
     stream: &'a UnixStream,
     folder_owner: FolderOwner,
-    pods: Option<Pods>,
+    pods: Option<PodNetworks>,
     children: Children,
     limit_groups: LimitGroups,
     lines: Lines,
@@ -132,7 +132,7 @@ impl<'a> Server<'a> {
     fn start(
         stream: &'a UnixStream,
         folder_owner: FolderOwner,
-        pods: Option<Pods>,
+        pods: Option<PodNetworks>,
     ) -> Result<Self, LabError> {
         // Any value but none sets the flag.
         rustix::process::set_child_subreaper(Some(rustix::process::getpid()))
@@ -278,8 +278,8 @@ impl<'a> Server<'a> {
             }
             Order::Links => self.with_pods(|pods| pods.counts()).map(|all| (None, all)),
             Order::Detach { pod } => self.with_pods(|pods| pods.detach(&pod)).map(empty_reply),
-            Order::Capture { pod, capture } => self
-                .with_pods(|pods| pods.capture(&pod, &capture))
+            Order::Redirect { pod, rules } => self
+                .with_pods(|pods| pods.redirect(&pod, &rules))
                 .map(empty_reply),
             Order::Socket { pod } => self.with_pods(|pods| pods.socket(&pod)).map(|socket| {
                 self.outbound.push_socket(socket);
@@ -311,7 +311,7 @@ impl<'a> Server<'a> {
         let place = children::SpawnContext {
             mark: &folder::name_of(self.folder_owner.path()),
             network,
-            outer_proc: self.pods.as_ref().map(Pods::outer_proc),
+            outer_proc: self.pods.as_ref().map(PodNetworks::outer_proc),
             groups,
         };
         let started = self.children.spawn(spawn, place);
@@ -331,7 +331,7 @@ impl<'a> Server<'a> {
 
     fn with_pods<T>(
         &mut self,
-        work: impl FnOnce(&mut Pods) -> Result<T, String>,
+        work: impl FnOnce(&mut PodNetworks) -> Result<T, String>,
     ) -> Result<T, String> {
         self.pods.as_mut().map_or(Err(String::from(NO_PODS)), work)
     }

@@ -7,13 +7,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tare_kafka::sasl::Credentials;
-use tare_kafka_admin::client::{Address, Cluster, Settings, Tls};
+use tare_kafka_admin::client::{Address, ClientSettings, Cluster, Tls};
 use tare_record::counter::CounterSource;
 use tare_record::external::{External, ExternalMetrics, split};
+use tare_record::files::password_in;
 use tare_record::load::{self, AddressPolicy};
-use tare_record::named::password_in;
 use tare_record::protocol;
-use tare_record::text::shown;
+use tare_record::text::preview;
 use tare_record::topology::{Security, Topology};
 
 use crate::LabError;
@@ -87,7 +87,7 @@ impl ResolvedNames {
             return Ok(*known);
         }
         let next = "start it, or correct its address";
-        let unknown = |why: String| format!("{} has no address ({why}); {next}", shown(at));
+        let unknown = |why: String| format!("{} has no address ({why}); {next}", preview(at));
         let name = split(at).ok_or_else(|| unknown(String::from("write HOST:PORT")))?;
         let addresses = name.to_socket_addrs();
         let addresses = addresses.map_err(|error| unknown(error.to_string()))?;
@@ -115,7 +115,7 @@ impl ResolvedNames {
             }
         };
         let rest = url.strip_prefix("http://");
-        let rest = rest.ok_or_else(|| format!("invalid URL {}: write http://…", shown(url)))?;
+        let rest = rest.ok_or_else(|| format!("invalid URL {}: write http://…", preview(url)))?;
         let (authority, path) = match rest.find('/') {
             Some(at) => rest.split_at(at),
             None => (rest, "/"),
@@ -224,7 +224,7 @@ pub(super) fn brokers(
     found: &BTreeMap<String, ExternalAddress>,
     part: &str,
     reach: AddressPolicy,
-) -> Result<Option<(Vec<Address>, Settings)>, LabError> {
+) -> Result<Option<(Vec<Address>, ClientSettings)>, LabError> {
     let of_part = || found.values().filter(|found| found.def.part == part);
     let Some(first) = of_part().next() else {
         return Ok(None);
@@ -237,7 +237,7 @@ pub(super) fn brokers(
     Ok(Some((at.collect(), settings(&first.def, reach)?)))
 }
 
-fn settings(def: &External, reach: AddressPolicy) -> Result<Settings, LabError> {
+fn settings(def: &External, reach: AddressPolicy) -> Result<ClientSettings, LabError> {
     let sasl = def.sasl.as_ref().map(|login| -> Result<_, String> {
         Ok(Credentials {
             mechanism: login.mechanism.parse()?,
@@ -245,13 +245,13 @@ fn settings(def: &External, reach: AddressPolicy) -> Result<Settings, LabError> 
             password: password_in(&login.password_file)?,
         })
     });
-    Ok(Settings {
+    Ok(ClientSettings {
         client_id: String::from("tare-lab"),
         tls: def.tls.as_ref().map(tls),
         sasl: sasl.transpose().map_err(|reason| wrong(def, reason))?,
         reach,
         request_timeout: ANSWER,
-        ..Settings::default()
+        ..ClientSettings::default()
     })
 }
 

@@ -1,17 +1,17 @@
 //! Assigns addresses, ports, certificates and redirect rules to the instances of a topology.
 
-mod captured;
 mod names;
+mod redirect;
 mod views;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
 
-use tare_experiment::target::{ExemptBy, Instances, RedirectPorts};
-use tare_net::capture::{Capture, Exemption};
+use tare_experiment::target::{ExemptBy, InstanceMode, RedirectPorts};
+use tare_net::redirect::{Exemption, RedirectRules};
 use tare_record::load::Endpoint;
-use tare_record::text::shown;
+use tare_record::text::preview;
 use tare_record::topology::{Instance, InstanceRole, Interception, Route, Security, Topology};
 
 use super::external::ExternalAddress;
@@ -55,7 +55,7 @@ pub(crate) struct LayoutInputs<'a> {
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Needs {
     pub ports: Vec<String>,
-    pub instances: Instances,
+    pub instances: InstanceMode,
     /// Ports to which redirected traffic is sent.
     pub redirect_ports: RedirectPorts,
     /// How its own traffic can be recognised.
@@ -83,7 +83,7 @@ pub(crate) struct Layout {
     /// (Edge, calling instance) → addresses of its first hop, one for each called instance.
     pub endpoints: BTreeMap<(String, String), Endpoint>,
     /// Pod → redirect rules.
-    pub captures: BTreeMap<String, Capture>,
+    pub redirects: BTreeMap<String, RedirectRules>,
     /// Instances that receive redirected traffic.
     pub capturing: BTreeSet<String>,
     /// Pod → host names that resolve in it.
@@ -127,14 +127,14 @@ pub(crate) fn compute(
         .filter(|instance| inputs.is_cluster(&instance.target))
         .map(|instance| instance.name.clone())
         .collect();
-    let captured = captured::captured(plan, &contexts, inputs.exemption)?;
-    captured::exempt(topology, &mut contexts, &captured, inputs)?;
+    let captured = redirect::redirections(plan, &contexts, inputs.exemption)?;
+    redirect::exempt(topology, &mut contexts, &captured, inputs)?;
     Ok(Layout {
         contexts,
         identified,
         clustered,
         endpoints,
-        captures: captured.pods,
+        redirects: captured.pods,
         capturing: captured.instances,
         names,
     })
@@ -143,7 +143,7 @@ pub(crate) fn compute(
 impl LayoutInputs<'_> {
     fn is_cluster(&self, target: &str) -> bool {
         let needs = self.needs.get(target);
-        needs.is_some_and(|needs| needs.instances == Instances::Cluster)
+        needs.is_some_and(|needs| needs.instances == InstanceMode::Cluster)
     }
 }
 
@@ -325,7 +325,7 @@ impl Listeners {
         let instance = find(topology, name)?;
         let security = route.segments[position - 1].security;
         let peer = (security == Security::Mtls).then(|| spiffe(inputs.run, caller));
-        if let Some(captured) = captured::direction(topology, route, position)? {
+        if let Some(captured) = redirect::direction(topology, route, position)? {
             // The caller uses the address of the called part; the kernel redirects it there.
             let end = chain.len() - 1;
             let called = self.place(topology, route, end, inputs)?;
@@ -334,7 +334,7 @@ impl Listeners {
                 security,
                 peer_identity: peer,
                 redirected: Some(captured),
-                redirect_port: Some(captured::port(instance, captured, inputs)?),
+                redirect_port: Some(redirect::port(instance, captured, inputs)?),
                 ..called
             });
         }
@@ -345,7 +345,7 @@ impl Listeners {
         let key = ListenerKey {
             instance: name.to_owned(),
             apart: (
-                captured::comes_in(topology, route)?.then(|| route.edge.clone()),
+                redirect::comes_in(topology, route)?.then(|| route.edge.clone()),
                 first_hop.filter(|_| inputs.is_cluster(&instance.target)),
             ),
             protocol: route.protocol.clone(),
@@ -528,7 +528,7 @@ fn check_names(plan: &TestBedPlan) -> Result<(), LabError> {
         None => Ok(()),
         Some(wrong) => Err(LabError::Plan(format!(
             "`{}` in the plan is not a name: use letters, digits and hyphens",
-            shown(wrong)
+            preview(wrong)
         ))),
     }
 }

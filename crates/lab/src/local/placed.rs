@@ -14,7 +14,7 @@ use tare_record::topology::Security;
 use super::SharedKeeper;
 use super::external::ExternalAddress;
 use super::layout::Layout;
-use super::pods::Pods;
+use super::pods::TestBedPods;
 use crate::LabError;
 use crate::environment::{HttpResponse, TestBedPlan};
 use crate::http::{self, Request};
@@ -28,7 +28,7 @@ pub(crate) struct PlacedTestBed {
     pub folder: PathBuf,
     pub plan: TestBedPlan,
     pub layout: Layout,
-    pub pods: Pods,
+    pub pods: TestBedPods,
     /// One per context, in the same order.
     pub rendered: Vec<Rendered>,
     /// Certificates of agents by instance.

@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
 use tare_net::Switch;
-use tare_net::capture::{self, Capture, Direction, Exemption};
 use tare_net::link::{DirectionPlan, LinkPlan, RoundTrips};
+use tare_net::redirect::{self, Exemption, RedirectRules, TrafficDirection};
 use tare_record::plan::Addressing;
 use tare_record::record::LinkRtt;
 use tare_record::topology::{SiteLink, Topology};
@@ -87,7 +87,7 @@ impl Network {
                         let (sites, link_rtts) = join_sites(&mut keeper, options)?;
                         let network = Network {
                             kind: Kind::Namespaces(Numbers::default()),
-                            exemption: capture::exemption_in(keeper.inside_pid()),
+                            exemption: redirect::exemption_in(keeper.inside_pid()),
                             reason: asked(options.addressing),
                             sites,
                             link_rtts,
@@ -142,8 +142,8 @@ impl Network {
         test_bed: &str,
         folder: &Path,
         keeper: &SharedKeeper,
-    ) -> Result<Pods, LabError> {
-        let mut pods = Pods {
+    ) -> Result<TestBedPods, LabError> {
+        let mut pods = TestBedPods {
             keeper: Arc::clone(keeper),
             sites: self.sites.clone(),
             test_bed: test_bed.to_owned(),
@@ -205,7 +205,7 @@ fn site_address(sites: &[String], site: &str, number: u16) -> Option<Ipv4Addr> {
 }
 
 /// The pods of one test bed. Dropping it releases their network namespaces, which end with the last process in them.
-pub(crate) struct Pods {
+pub(crate) struct TestBedPods {
     keeper: SharedKeeper,
     sites: Vec<String>,
     test_bed: String,
@@ -216,7 +216,7 @@ pub(crate) struct Pods {
     numbers: Vec<PodNumber>,
 }
 
-impl Pods {
+impl TestBedPods {
     fn keeper_name(&self, pod: &str) -> String {
         format!("{}/{pod}", self.test_bed)
     }
@@ -235,8 +235,8 @@ impl Pods {
     }
 
     /// Redirects a pod's traffic to its sidecar.
-    pub(crate) fn capture(&self, pod: &str, capture: &Capture) -> Result<(), LabError> {
-        lock(&self.keeper).capture(&self.keeper_name(pod), capture)
+    pub(crate) fn redirect(&self, pod: &str, rules: &RedirectRules) -> Result<(), LabError> {
+        lock(&self.keeper).redirect(&self.keeper_name(pod), rules)
     }
 
     /// Whether other programs could use a pod's ports.
@@ -257,7 +257,7 @@ impl Pods {
     }
 }
 
-impl Drop for Pods {
+impl Drop for TestBedPods {
     fn drop(&mut self) {
         for pod in &self.attached {
             // If the keeper is gone, so are the pods.
@@ -333,12 +333,12 @@ pub fn can_redirect(tare: &Path, addressing: Addressing) -> Result<(), String> {
     let mut keeper = Keeper::start_in_namespaces(tare, None)
         .map_err(|error| format!("network namespaces are not possible here: {error}"))?;
     let address = Switch::pod_address(0).unwrap_or(Ipv4Addr::LOCALHOST);
-    let capture = Capture {
-        directions: [Direction::Outbound, Direction::Inbound].into(),
-        ..Capture::default()
+    let rules = RedirectRules {
+        directions: [TrafficDirection::Outbound, TrafficDirection::Inbound].into(),
+        ..RedirectRules::default()
     };
     let tried = keeper.attach(POD, address);
     // The pod is removed with the keeper.
-    let tried = tried.and_then(|()| keeper.capture(POD, &capture));
+    let tried = tried.and_then(|()| keeper.redirect(POD, &rules));
     tried.map_err(|error| error.to_string())
 }

@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
-use tare_experiment::target::StepDef;
+use tare_experiment::target::CommandDef;
 
 use super::test_bed::LocalTestBed;
 use super::{SharedKeeper, addresses, lock};
@@ -21,7 +21,7 @@ const TELLING: Duration = Duration::from_secs(1);
 
 impl LocalTestBed {
     /// Runs a command before the start; it must exit with code 0.
-    pub(super) fn run_step(&self, index: usize, step: &StepDef) -> Result<(), LabError> {
+    pub(super) fn run_step(&self, index: usize, step: &CommandDef) -> Result<(), LabError> {
         let rendered = &self.placed.rendered[index];
         let pod = &self.placed.layout.contexts[index].pod;
         let what = format!("{} ({})", rendered.instance, step.name);

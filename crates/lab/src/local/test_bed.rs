@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use tare_experiment::target::StopSignal;
-use tare_net::capture::SIDECAR_GROUP;
+use tare_net::redirect::SIDECAR_GROUP;
 use tare_record::load::{Endpoint, LoadPlan};
 use tare_record::plan::{Ask, PreparedTopic};
 use tare_record::topology::InstanceRole;

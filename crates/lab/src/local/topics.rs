@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use tare_kafka::audit::DeliveryAudit;
 use tare_kafka_admin::admin::{Admin, AdminError, ItemResult, Mode, NewTopic, PartitionLayout};
-use tare_kafka_admin::client::{self, Address, RetryBackoff, Settings};
+use tare_kafka_admin::client::{self, Address, ClientSettings, RetryBackoff};
 use tare_kafka_admin::reassignment::PartitionReassignment;
 use tare_record::agent::Acknowledged;
 use tare_record::plan::PreparedTopic;
@@ -28,7 +28,7 @@ const WITHIN: Duration = Duration::from_secs(60);
 /// Connection settings for the brokers of a step.
 struct Brokers {
     at: Vec<Address>,
-    settings: Settings,
+    settings: ClientSettings,
 }
 
 impl Brokers {
@@ -72,11 +72,11 @@ impl Brokers {
             let none = || std::io::Error::from(std::io::ErrorKind::NotFound);
             connector.ok_or_else(none)?.connect(to, within)
         };
-        let settings = Settings {
+        let settings = ClientSettings {
             client_id: "tare-lab".to_owned(),
             connector: client::Connector::Custom(Arc::new(dial)),
             request_timeout: ANSWER,
-            ..Settings::default()
+            ..ClientSettings::default()
         };
         Ok(Brokers { at, settings })
     }

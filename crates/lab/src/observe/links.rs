@@ -134,7 +134,7 @@ mod tests {
         };
         let mut before = LinkCounts {
             sites: [0, 1],
-            counts: tare_net::link::Counts::default(),
+            counts: tare_net::link::CountsPerDirection::default(),
         };
         before.counts.back = first;
         let mut after = before;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use tare_kafka::kafka_protocol::messages::{MetadataRequest, MetadataResponse};
-use tare_kafka_admin::client::{self, Address, ClientError, Connection, Settings};
+use tare_kafka_admin::client::{self, Address, ClientError, ClientSettings, Connection};
 
 use crate::connector::Connector;
 
@@ -29,14 +29,14 @@ fn metadata(
 ) -> Result<MetadataResponse, ClientError> {
     let until = Instant::now() + limit;
     let connector = connector.clone();
-    let settings = Settings {
+    let settings = ClientSettings {
         client_id: String::from("tare-lab"),
         connector: client::Connector::Custom(Arc::new(move |to, within| {
             connector.connect(to, within)
         })),
         connect_timeout: limit,
         request_timeout: limit,
-        ..Settings::default()
+        ..ClientSettings::default()
     };
     let mut connection = Connection::connect(broker, &settings)?;
     // No topics: only the brokers are of interest.

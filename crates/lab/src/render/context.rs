@@ -5,7 +5,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 
 use serde::Serialize;
-use tare_net::capture::Direction;
+use tare_net::redirect::TrafficDirection;
 use tare_record::topology::{InstanceRole, Security, Settings};
 
 use super::Login;
@@ -131,7 +131,7 @@ pub struct Listen {
     pub peer_identities: Vec<String>,
     /// `outbound` or `inbound`: the connection is redirected by the kernel, and address and port are its original
     /// destination; `None`: it is not redirected.
-    pub redirected: Option<Direction>,
+    pub redirected: Option<TrafficDirection>,
     /// Port to which the kernel redirects it, on any address: that of the direction, or one of this edge's own where
     /// the target requires it (`redirect_ports: per-edge`); `None`: it is not redirected.
     pub redirect_port: Option<u16>,

@@ -6,13 +6,13 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use serde_json::Value;
-use tare_experiment::target::{Instances, RedirectPorts, SettingDef, TargetDef};
+use tare_experiment::target::{InstanceMode, RedirectPorts, SettingDef, TargetDef};
 use tare_lab::fetch::{Fetcher, Software};
 use tare_lab::render::{
     Advertise, Context, Identity, Listen, Login, Peer, Rendered, RouteContext, Upstream, edge_id,
 };
 use tare_lab::targets::{Target, Targets, builtin_folder};
-use tare_net::capture::{Direction, INBOUND_PORT, OUTBOUND_PORT};
+use tare_net::redirect::{INBOUND_PORT, OUTBOUND_PORT, TrafficDirection};
 use tare_record::topology::{InstanceRole, Interception, Security, Settings};
 
 pub fn targets() -> Targets {
@@ -112,7 +112,7 @@ pub fn cases(target: &Target) -> Vec<Case> {
                     });
                 }
             }
-            InstanceRole::App if def.instances == Instances::Cluster => {
+            InstanceRole::App if def.instances == InstanceMode::Cluster => {
                 cases.extend(def.security.iter().map(|link| case(role, first, *link)));
                 cases.push(Case {
                     settings: Some(("otherwise", otherwise(def))),
@@ -152,8 +152,8 @@ pub fn fixed(target: &Target, case: &Case) -> Context {
             peer_identities: Vec::new(),
             redirected: match (case.interception, port) {
                 (Interception::Explicit, _) => None,
-                (Interception::Redirect, 8080) => Some(Direction::Outbound),
-                (Interception::Redirect, _) => Some(Direction::Inbound),
+                (Interception::Redirect, 8080) => Some(TrafficDirection::Outbound),
+                (Interception::Redirect, _) => Some(TrafficDirection::Inbound),
             },
             redirect_port: match (case.interception, target.def.redirect_ports) {
                 (Interception::Explicit, _) => None,
@@ -187,7 +187,7 @@ pub fn fixed(target: &Target, case: &Case) -> Context {
         route("web", "database", 8081),
     ];
     routes.extend(asked);
-    let cluster = target.def.instances == Instances::Cluster;
+    let cluster = target.def.instances == InstanceMode::Cluster;
     let ports: BTreeMap<String, u16> = target.def.ports.iter().cloned().zip(16_000..).collect();
     if cluster {
         routes.push(RouteContext {

@@ -6,7 +6,7 @@ use std::time::Duration;
 use tare_stats::hlog::{WriteError, Writer};
 use tare_stats::{Latencies, Range};
 
-use super::sparse::SparseHistogram;
+use super::sparse::SparseCounts;
 use crate::classes::{BEFORE, SeenClass, status_digit};
 use crate::client::{ErrorClass, WaitCause};
 use crate::tally::{Phase, Quantity, Series, value_of};
@@ -107,7 +107,7 @@ fn of_connection(role: &str, word: &str, class: u8) -> String {
 #[derive(Debug)]
 pub struct HistogramLogs {
     /// Seconds that may still get observations.
-    open: BTreeMap<Series, SparseHistogram>,
+    open: BTreeMap<Series, SparseCounts>,
     /// Encoded lines by second.
     lines: [BTreeMap<u32, Vec<u8>>; 2],
     totals: BTreeMap<Series, Latencies>,
@@ -169,7 +169,7 @@ impl HistogramLogs {
     fn encode(
         &mut self,
         series: Series,
-        sparse: &SparseHistogram,
+        sparse: &SparseCounts,
         names: &SeriesNames,
     ) -> Result<(), WriteError> {
         let is_censored = names.is_censored(&series);
@@ -206,7 +206,7 @@ impl HistogramLogs {
     }
 }
 
-fn record(into: &mut Latencies, sparse: &SparseHistogram, is_censored: bool) {
+fn record(into: &mut Latencies, sparse: &SparseCounts, is_censored: bool) {
     for &(bucket, count) in sparse.counts() {
         let value_ns = value_of(bucket);
         match is_censored {

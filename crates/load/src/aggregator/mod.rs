@@ -11,7 +11,7 @@ use tare_record::agent::{RecordCounts, RecordSample, Sample};
 use tare_stats::hlog::WriteError;
 
 pub use log::{HistogramLogs, Log, SeriesNames};
-use sparse::SparseHistogram;
+use sparse::SparseCounts;
 
 use crate::classes::{Classes, is_right};
 use crate::engine::ExchangeCounts;
@@ -41,9 +41,9 @@ pub struct Aggregator {
 
 #[derive(Debug, Default)]
 struct IntervalHistograms {
-    latency: SparseHistogram,
-    lateness: SparseHistogram,
-    end_to_end: SparseHistogram,
+    latency: SparseCounts,
+    lateness: SparseCounts,
+    end_to_end: SparseCounts,
 }
 
 impl IntervalHistograms {

@@ -7,11 +7,11 @@ use tare_stats::BEYOND_MIN;
 
 /// Buckets in order, with their counts.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct SparseHistogram {
+pub struct SparseCounts {
     counts: Vec<(u16, u64)>,
 }
 
-impl SparseHistogram {
+impl SparseCounts {
     /// Adds counts that are sorted by bucket.
     pub fn add_sorted(&mut self, other: &[(u16, u64)]) {
         if self.counts.is_empty() {
@@ -89,7 +89,7 @@ mod tests {
     proptest! {
         #[test]
         fn adding_is_adding_bucket_by_bucket(a in counts(), b in counts()) {
-            let mut sum = SparseHistogram::default();
+            let mut sum = SparseCounts::default();
             sum.add_sorted(&a);
             sum.add_sorted(&b);
             let mut expected = BTreeMap::new();
@@ -102,7 +102,7 @@ mod tests {
 
     #[test]
     fn a_quantile_needs_ten_observations_beyond_it() {
-        let mut sparse = SparseHistogram::default();
+        let mut sparse = SparseCounts::default();
         sparse.add_sorted(&[(10, 990), (500, 9)]);
         assert_eq!(sparse.quantile_ns(0.99), None);
         assert_eq!(sparse.quantile_ns(0.5), Some(10));

@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
+use tare_record::files::read_user_text;
 use tare_record::load::{AtEnd, Shard};
-use tare_record::named::text_given;
 use thiserror::Error;
 
 use super::{NEVER, parse};
@@ -37,7 +37,7 @@ pub enum TraceError {
     #[error("the recording {file}: {source}")]
     Log {
         file: String,
-        source: tare_stats::hlog::ReadError,
+        source: tare_stats::hlog::HlogError,
     },
 }
 
@@ -64,7 +64,7 @@ impl ArrivalTrace {
         at_end: AtEnd,
         shard: Shard,
     ) -> Result<ArrivalTrace, TraceError> {
-        let text = text_given(Path::new(file), BYTES_MAX);
+        let text = read_user_text(Path::new(file), BYTES_MAX);
         let text = text.map_err(TraceError::Read)?;
         let starts_ns = parse::starts(file, &text)?;
         Self::of(file, starts_ns, speed, at_end, shard)

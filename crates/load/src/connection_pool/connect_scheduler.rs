@@ -82,7 +82,7 @@ impl ConnectScheduler {
         }
         let &at = self.turns.front()?;
         if let Err(until_ns) = self.config.opening.pass(out.now_ns()) {
-            out.timer(OPEN, until_ns);
+            out.set_timer(OPEN, until_ns);
             return None;
         }
         self.turns.pop_front();
@@ -114,7 +114,7 @@ impl ConnectScheduler {
     /// Starts a pause.
     pub fn pause(&mut self, out: &mut impl Outlet) {
         let until_ns = self.backoff.failed(out.now_ns());
-        out.timer(RETRY, until_ns);
+        out.set_timer(RETRY, until_ns);
     }
 
     /// The server works: resets the backoff.

@@ -13,8 +13,8 @@ use std::collections::VecDeque;
 use std::fmt::Display;
 
 use crate::client::{
-    Bound, Closed, ConnId, Done, DueExchange, ErrorClass, Outcome, Outlet, Stamp, TimerId,
-    WaitCause, Written,
+    Closed, Completion, ConnId, DueExchange, ErrorClass, ExchangeOutcome, Outlet, Stamp, TimerId,
+    TimestampBound, WaitCause, Written,
 };
 use connect_scheduler::OPEN;
 pub(crate) use connect_scheduler::{Backoff, ConnectScheduler, RETRY};
@@ -217,7 +217,7 @@ impl<C: ConnectionState, X: Copy> ConnectionPool<C, X> {
     pub fn partial(&mut self, at: u32, stamp: Stamp, out: &mut impl Outlet) {
         if let Some(exchange) = self.slot(at).exchange() {
             if exchange.last.is_none() {
-                out.first_byte(exchange.due.ticket, stamp.arrived_ns);
+                out.record_first_byte(exchange.due.ticket, stamp.arrived_ns);
             }
             exchange.last = Some(stamp);
         }
@@ -247,7 +247,7 @@ impl<C: ConnectionState, X: Copy> ConnectionPool<C, X> {
     pub fn end(
         &mut self,
         at: u32,
-        outcome: Outcome,
+        outcome: ExchangeOutcome,
         ended: Stamp,
         example: &dyn Display,
         out: &mut impl Outlet,
@@ -257,15 +257,15 @@ impl<C: ConnectionState, X: Copy> ConnectionPool<C, X> {
             return;
         };
         slot.state = State::Idle;
-        let done = Done {
+        let done = Completion {
             outcome,
             sent_ns: exchange.sent_ns,
             ended,
-            bound: Bound::Exact,
+            bound: TimestampBound::Exact,
             waited: exchange.waited,
             example,
         };
-        out.done(exchange.due.ticket, &done);
+        out.complete(exchange.due.ticket, &done);
     }
 
     /// Closes an open connection and opens it again.
@@ -325,10 +325,11 @@ impl<C: ConnectionState, X: Copy> ConnectionPool<C, X> {
     pub fn abandon(&mut self, example: &dyn Display, out: &mut impl Outlet) {
         let ended = Stamp::event(out.now_ns());
         for at in 0..self.slots.len() as u32 {
-            self.end(at, Outcome::Unfinished, ended, example, out);
+            self.end(at, ExchangeOutcome::Unfinished, ended, example, out);
         }
         let example = "still waiting for a free connection when the drain ended";
-        self.wait_queue.end_all(Outcome::Unfinished, &example, out);
+        self.wait_queue
+            .end_all(ExchangeOutcome::Unfinished, &example, out);
     }
 
     /// An attempt to connect failed.
@@ -338,7 +339,7 @@ impl<C: ConnectionState, X: Copy> ConnectionPool<C, X> {
         if self.scheduler.is_none_open() {
             // No connection is left for the waiting exchanges: they fail, as a user's would.
             self.wait_queue
-                .end_all(Outcome::Wrong(why.class()), &why, out);
+                .end_all(ExchangeOutcome::Failed(why.class()), &why, out);
         }
         self.open_more(out);
     }
@@ -364,7 +365,7 @@ impl<C: ConnectionState, X: Copy> ConnectionPool<C, X> {
                 self.deadlines.watch(deadline_ns, out);
             } else if let State::Busy(exchange) = &state {
                 let example = late(self.timeout_ns / 1_000_000, *exchange);
-                let outcome = Outcome::Wrong(ErrorClass::TIMEOUT);
+                let outcome = ExchangeOutcome::Failed(ErrorClass::TIMEOUT);
                 self.end(at, outcome, Stamp::event(now_ns), &example, out);
                 self.reopen(at, out);
             } else {

@@ -6,7 +6,7 @@ use thiserror::Error;
 
 use super::{ConnectionPool, ConnectionState, Exchange};
 use crate::client::{
-    Client, Closed, ConnId, DueExchange, Outcome, Outlet, Stamp, TimerId, WaitCause,
+    Client, Closed, ConnId, DueExchange, ExchangeOutcome, Outlet, Stamp, TimerId, WaitCause,
 };
 
 /// A protocol with one exchange at a time on a connection. Such a type is a [`Client`].
@@ -49,7 +49,7 @@ pub(crate) trait PooledProtocol {
         out: &mut impl Outlet,
     ) {
         let ended = Stamp::event(out.now_ns());
-        let outcome = Outcome::Wrong(why.class());
+        let outcome = ExchangeOutcome::Failed(why.class());
         self.pool_mut().end(at, outcome, ended, &why, out);
     }
     /// A connection takes bytes again, after [`Outlet::try_write`] took fewer than all.
@@ -78,7 +78,7 @@ struct ResponseTimeout {
 }
 
 impl<P: PooledProtocol> Client for P {
-    fn start(&mut self, out: &mut impl Outlet) {
+    fn on_start(&mut self, out: &mut impl Outlet) {
         self.pool_mut().open_more(out);
     }
 
@@ -91,7 +91,7 @@ impl<P: PooledProtocol> Client for P {
     }
 
     #[inline]
-    fn due(&mut self, due: DueExchange, out: &mut impl Outlet) {
+    fn on_due(&mut self, due: DueExchange, out: &mut impl Outlet) {
         if let Some(at) = self.pool_mut().acquire(due) {
             self.begin(at, due, None, out);
         }
@@ -102,17 +102,17 @@ impl<P: PooledProtocol> Client for P {
         self.write_more(out);
     }
 
-    fn connected(&mut self, conn: ConnId, out: &mut impl Outlet) {
+    fn on_connected(&mut self, conn: ConnId, out: &mut impl Outlet) {
         self.pool_mut().connected(conn.0, out);
         self.after_open(conn.0, out);
     }
 
     #[inline]
-    fn bytes(&mut self, conn: ConnId, bytes: &[u8], stamp: Stamp, out: &mut impl Outlet) {
+    fn on_bytes(&mut self, conn: ConnId, bytes: &[u8], stamp: Stamp, out: &mut impl Outlet) {
         self.receive(conn.0, bytes, stamp, out);
     }
 
-    fn wrote(&mut self, conn: ConnId, at_ns: u64, _out: &mut impl Outlet) {
+    fn on_write_started(&mut self, conn: ConnId, at_ns: u64, _out: &mut impl Outlet) {
         if let Some(exchange) = self.pool_mut().slot(conn.0).exchange() {
             exchange.sent_ns.get_or_insert(at_ns);
         }
@@ -122,7 +122,7 @@ impl<P: PooledProtocol> Client for P {
         self.after_full(conn.0);
     }
 
-    fn closed(&mut self, conn: ConnId, why: Closed, out: &mut impl Outlet) {
+    fn on_closed(&mut self, conn: ConnId, why: Closed, out: &mut impl Outlet) {
         self.before_close(conn.0);
         if let Some(exchange) = self.pool_mut().closed(conn.0, why, out) {
             self.end_by_close(conn.0, why, &exchange, out);
@@ -130,7 +130,7 @@ impl<P: PooledProtocol> Client for P {
         }
     }
 
-    fn timer(&mut self, timer: TimerId, out: &mut impl Outlet) {
+    fn on_timer(&mut self, timer: TimerId, out: &mut impl Outlet) {
         self.pool_mut().timer(timer, P::timeout, out);
     }
 

@@ -55,15 +55,15 @@ impl Outlet for Log {
     fn close(&mut self, conn: ConnId) {
         self.asked.push(Close(conn.0));
     }
-    fn timer(&mut self, timer: TimerId, at_ns: u64) {
+    fn set_timer(&mut self, timer: TimerId, at_ns: u64) {
         self.timers[usize::from(timer.0)] = Some(at_ns);
         self.timers_set += 1;
     }
-    fn done(&mut self, ticket: ExchangeId, done: &Done<'_>) {
+    fn complete(&mut self, ticket: ExchangeId, done: &Completion<'_>) {
         let outcome = match done.outcome {
-            Outcome::Ok(_) => "ok".to_owned(),
-            Outcome::Wrong(class) => format!("{class}: {}", done.example),
-            Outcome::Unfinished => format!("unfinished: {}", done.example),
+            ExchangeOutcome::Ok(_) => "ok".to_owned(),
+            ExchangeOutcome::Failed(class) => format!("{class}: {}", done.example),
+            ExchangeOutcome::Unfinished => format!("unfinished: {}", done.example),
         };
         self.asked.push(Asked::Done(ticket.0, outcome));
     }
@@ -146,7 +146,7 @@ impl Rig {
         let ended = Stamp::event(self.log.now_ns);
         let log = &mut self.log;
         self.pool
-            .end(at, Outcome::Ok(Status::NONE), ended, &"", log);
+            .end(at, ExchangeOutcome::Ok(Status::NONE), ended, &"", log);
     }
 
     fn closed(&mut self, at: u32, why: Closed) -> Option<u32> {
@@ -362,8 +362,13 @@ fn a_connection_that_ends_under_an_exchange_gives_it_back() {
     assert_eq!(rig.closed(0, Closed::Reset), Some(9));
     assert_eq!(rig.asked(), [], "what becomes of it is the client's matter");
     let log = &mut rig.log;
-    rig.pool
-        .end(0, Outcome::Ok(Status::NONE), Stamp::event(S), &"", log);
+    rig.pool.end(
+        0,
+        ExchangeOutcome::Ok(Status::NONE),
+        Stamp::event(S),
+        &"",
+        log,
+    );
     rig.pool.lost(0, log);
     assert_eq!(rig.asked(), [done(9, "ok"), Connect(0, 80)]);
 }

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::fmt::Display;
 
 use crate::arrivals::NEVER;
-use crate::client::{Done, DueExchange, Outcome, Outlet, Stamp, TimerId, WaitCause};
+use crate::client::{Completion, DueExchange, ExchangeOutcome, Outlet, Stamp, TimerId, WaitCause};
 
 /// Exchanges that wait for a connection, first in, first out. The engine limits its length by what it releases.
 #[derive(Debug)]
@@ -29,13 +29,18 @@ impl WaitQueue {
     }
 
     /// Ends them all.
-    pub fn end_all(&mut self, outcome: Outcome, example: &dyn Display, out: &mut impl Outlet) {
-        let done = Done {
+    pub fn end_all(
+        &mut self,
+        outcome: ExchangeOutcome,
+        example: &dyn Display,
+        out: &mut impl Outlet,
+    ) {
+        let done = Completion {
             waited: Some(WaitCause::Connection),
-            ..Done::unsent(outcome, Stamp::event(out.now_ns()), example)
+            ..Completion::unsent(outcome, Stamp::event(out.now_ns()), example)
         };
         for due in self.0.drain(..) {
-            out.done(due.ticket, &done);
+            out.complete(due.ticket, &done);
         }
     }
 }
@@ -61,7 +66,7 @@ impl Deadlines {
     pub fn watch(&mut self, at_ns: u64, out: &mut impl Outlet) {
         if at_ns < self.at_ns {
             self.at_ns = at_ns;
-            out.timer(DEADLINE, at_ns);
+            out.set_timer(DEADLINE, at_ns);
         }
     }
 

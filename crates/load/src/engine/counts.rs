@@ -6,7 +6,7 @@ use tare_record::agent::{
     CompletedCounts, ConnectionCounts, GeneratorCounts, RecordCounts, RequestCount, StatusCount,
 };
 
-use crate::client::{Outcome, Status, WaitCause};
+use crate::client::{ExchangeOutcome, Status, WaitCause};
 
 /// The counters of exchanges, with their sum and their difference to an earlier state.
 macro_rules! exchange_counts {
@@ -53,11 +53,11 @@ exchange_counts! {
 impl ExchangeCounts {
     /// Counts the end of exchanges.
     #[inline]
-    pub fn end(&mut self, outcome: Outcome, times: u64) {
+    pub fn end(&mut self, outcome: ExchangeOutcome, times: u64) {
         match outcome {
-            Outcome::Ok(_) => self.ok += times,
-            Outcome::Wrong(_) => self.errors += times,
-            Outcome::Unfinished => self.unfinished += times,
+            ExchangeOutcome::Ok(_) => self.ok += times,
+            ExchangeOutcome::Failed(_) => self.errors += times,
+            ExchangeOutcome::Unfinished => self.unfinished += times,
         }
     }
 }

@@ -24,7 +24,7 @@ pub use sessions::SessionWindow;
 
 use crate::arrivals::NEVER;
 use crate::client::{
-    Client, Closed, ConnId, Connected, Done, ErrorClass, ExchangeId, NestedExchange, Outlet,
+    Client, Closed, Completion, ConnId, Connected, ErrorClass, ExchangeId, NestedExchange, Outlet,
     RecordAge, RecordArrivals, Stamp, TIMERS_MAX, TimerId, Written,
 };
 
@@ -40,8 +40,8 @@ pub trait ConnectionIo {
     fn now_ns(&self) -> u64;
     /// Starts to connect. A failure is reported later, never from within this call.
     fn connect(&mut self, conn: ConnId, address: SocketAddr);
-    /// Sets the TLS server name; see [`Outlet::name`].
-    fn name(&mut self, _conn: ConnId, _host: &str) {}
+    /// Sets the TLS server name; see [`Outlet::set_server_name`].
+    fn set_server_name(&mut self, _conn: ConnId, _host: &str) {}
     /// Sends bytes in order. A failure is reported later, never from within this call.
     fn write(&mut self, conn: ConnId, bytes: &[u8]) -> Written;
     /// Gives the kernel as many bytes as it takes now; see [`Outlet::try_write`].
@@ -124,7 +124,7 @@ impl<C: Client> Engine<C> {
 
     pub fn open(&mut self, io: &mut impl ConnectionIo) {
         let Self { client, state } = self;
-        client.start(&mut EngineOutlet { io, state });
+        client.on_start(&mut EngineOutlet { io, state });
     }
 
     /// Whether the client has opened all its connections.
@@ -206,61 +206,67 @@ impl<C: Client> Engine<C> {
     fn do_due(&mut self, mut now_ns: u64, io: &mut impl ConnectionIo) {
         let Self { client, state } = self;
         while let Some(timer) = state.due_timer(now_ns) {
-            client.timer(timer, &mut EngineOutlet { io, state });
+            client.on_timer(timer, &mut EngineOutlet { io, state });
         }
         if C::START_EVERY_NS > 0 && state.recorder.arrivals().is_open_loop() {
             state.held_until_ns = now_ns.saturating_add(C::START_EVERY_NS);
         }
         for turn in 1..=RELEASES_MAX {
-            match state.recorder.release(now_ns, C::RUN_MAX) {
+            match state.recorder.release(now_ns, C::BATCH_MAX) {
                 None => return,
                 Some(None) => {}
-                Some(Some(run)) if C::RUN_MAX == 1 => {
-                    client.due(run.due, &mut EngineOutlet { io, state });
+                Some(Some(batch)) if C::BATCH_MAX == 1 => {
+                    client.on_due(batch.due, &mut EngineOutlet { io, state });
                 }
-                Some(Some(run)) => client.run(run, &mut EngineOutlet { io, state }),
+                Some(Some(batch)) => client.on_batch(batch, &mut EngineOutlet { io, state }),
             }
             if state.recorder.arrivals().next_ns() > now_ns {
                 return;
             }
             // Sending took time: the next release gets a clock reading of its own. Putting into a batch takes next to none.
-            if C::RUN_MAX == 1 || turn % RELEASES_A_STAMP == 0 {
+            if C::BATCH_MAX == 1 || turn % RELEASES_A_STAMP == 0 {
                 now_ns = io.now_ns();
             }
         }
     }
 
-    pub fn connected(&mut self, conn: ConnId, opening: &Connected, io: &mut impl ConnectionIo) {
+    pub fn on_connected(&mut self, conn: ConnId, opening: &Connected, io: &mut impl ConnectionIo) {
         let Self { client, state } = self;
         state.slot_opened(conn);
         state.recorder.opened(opening);
-        client.opened(conn, opening, &mut EngineOutlet { io, state });
+        client.on_connected_with(conn, opening, &mut EngineOutlet { io, state });
         self.advance_after_event(io.now_ns(), io);
     }
 
     /// The server sent a TLS session ticket.
-    pub fn resumable(&mut self, conn: ConnId, io: &mut impl ConnectionIo) {
+    pub fn on_session_ticket(&mut self, conn: ConnId, io: &mut impl ConnectionIo) {
         let Self { client, state } = self;
-        client.resumable(conn, &mut EngineOutlet { io, state });
+        client.on_session_ticket(conn, &mut EngineOutlet { io, state });
         self.advance_after_event(io.now_ns(), io);
     }
 
     /// Bytes arrived.
     #[inline]
-    pub fn bytes(&mut self, conn: ConnId, bytes: &[u8], stamp: Stamp, io: &mut impl ConnectionIo) {
+    pub fn on_bytes(
+        &mut self,
+        conn: ConnId,
+        bytes: &[u8],
+        stamp: Stamp,
+        io: &mut impl ConnectionIo,
+    ) {
         // What became due during the previous event goes first.
         if self.next_ns() <= stamp.seen_ns {
             self.do_due(stamp.seen_ns, io);
         }
         let Self { client, state } = self;
-        client.bytes(conn, bytes, stamp, &mut EngineOutlet { io, state });
+        client.on_bytes(conn, bytes, stamp, &mut EngineOutlet { io, state });
         self.advance_after_event(stamp.seen_ns, io);
     }
 
     /// The first byte of the oldest queued write was sent.
-    pub fn wrote(&mut self, conn: ConnId, at_ns: u64, io: &mut impl ConnectionIo) {
+    pub fn on_write_started(&mut self, conn: ConnId, at_ns: u64, io: &mut impl ConnectionIo) {
         let Self { client, state } = self;
-        client.wrote(conn, at_ns, &mut EngineOutlet { io, state });
+        client.on_write_started(conn, at_ns, &mut EngineOutlet { io, state });
         self.flush(io);
     }
 
@@ -272,10 +278,10 @@ impl<C: Client> Engine<C> {
     }
 
     /// A connection ended, or could not be opened.
-    pub fn closed(&mut self, conn: ConnId, why: Closed, io: &mut impl ConnectionIo) {
+    pub fn on_closed(&mut self, conn: ConnId, why: Closed, io: &mut impl ConnectionIo) {
         let Self { client, state } = self;
         state.slot_closed(conn);
-        client.closed(conn, why, &mut EngineOutlet { io, state });
+        client.on_closed(conn, why, &mut EngineOutlet { io, state });
         self.advance_after_event(io.now_ns(), io);
     }
 
@@ -354,8 +360,8 @@ impl<W: ConnectionIo> Outlet for EngineOutlet<'_, W> {
         self.io.connect(conn, address);
     }
 
-    fn name(&mut self, conn: ConnId, host: &str) {
-        self.io.name(conn, host);
+    fn set_server_name(&mut self, conn: ConnId, host: &str) {
+        self.io.set_server_name(conn, host);
     }
 
     #[inline]
@@ -386,43 +392,43 @@ impl<W: ConnectionIo> Outlet for EngineOutlet<'_, W> {
         self.io.abort(conn);
     }
 
-    fn timer(&mut self, timer: TimerId, at_ns: u64) {
+    fn set_timer(&mut self, timer: TimerId, at_ns: u64) {
         let slot = usize::from(timer.0) % TIMERS_MAX;
         self.state.timers[slot] = at_ns;
         self.state.find_next_timer();
     }
 
     #[inline]
-    fn first_byte(&mut self, ticket: ExchangeId, arrived_ns: u64) {
-        self.state.recorder.first_byte(ticket, arrived_ns);
+    fn record_first_byte(&mut self, ticket: ExchangeId, arrived_ns: u64) {
+        self.state.recorder.record_first_byte(ticket, arrived_ns);
     }
 
     #[inline]
-    fn done(&mut self, ticket: ExchangeId, done: &Done<'_>) {
-        self.state.recorder.done(ticket, done);
+    fn complete(&mut self, ticket: ExchangeId, done: &Completion<'_>) {
+        self.state.recorder.complete(ticket, done);
     }
 
     #[inline]
-    fn done_some(&mut self, ticket: ExchangeId, count: u32, done: &Done<'_>) {
-        self.state.recorder.done_some(ticket, count, done);
+    fn complete_some(&mut self, ticket: ExchangeId, count: u32, done: &Completion<'_>) {
+        self.state.recorder.complete_some(ticket, count, done);
     }
 
-    fn within(&mut self, within: &NestedExchange, done: &Done<'_>) {
-        self.state.recorder.within(within, done);
+    fn complete_nested(&mut self, within: &NestedExchange, done: &Completion<'_>) {
+        self.state.recorder.complete_nested(within, done);
     }
 
-    fn session(&mut self, ticket: ExchangeId, series: u16, done: &Done<'_>) {
-        self.state.recorder.session(ticket, series, done);
-    }
-
-    #[inline]
-    fn records(&mut self, records: &RecordArrivals) {
-        self.state.recorder.records(records);
+    fn complete_session(&mut self, ticket: ExchangeId, series: u16, done: &Completion<'_>) {
+        self.state.recorder.complete_session(ticket, series, done);
     }
 
     #[inline]
-    fn aged(&mut self, aged: &RecordAge) {
-        self.state.recorder.aged(aged);
+    fn record_arrivals(&mut self, records: &RecordArrivals) {
+        self.state.recorder.record_arrivals(records);
+    }
+
+    #[inline]
+    fn record_age(&mut self, aged: &RecordAge) {
+        self.state.recorder.record_age(aged);
     }
 
     fn withdraw(&mut self, ticket: ExchangeId) {

@@ -5,8 +5,8 @@ use std::net::SocketAddr;
 
 use super::sim::{Act, Far, MS, S, Sim, rate};
 use crate::client::{
-    Bound, Client, Closed, ConnId, Done, DueExchange, Outcome, Outlet, Stamp, Status, TimerId,
-    WaitCause, Written,
+    Client, Closed, Completion, ConnId, DueExchange, ExchangeOutcome, Outlet, Stamp, Status,
+    TimerId, TimestampBound, WaitCause, Written,
 };
 use crate::tally::Quantity;
 
@@ -24,7 +24,7 @@ struct Pair {
 }
 
 impl Client for Pair {
-    fn start(&mut self, out: &mut impl Outlet) {
+    fn on_start(&mut self, out: &mut impl Outlet) {
         let address: SocketAddr = "127.0.0.1:1".parse().unwrap();
         out.connect(ASK, address);
         out.connect(LISTEN, address);
@@ -38,38 +38,38 @@ impl Client for Pair {
         self.open == [true, true]
     }
 
-    fn due(&mut self, due: DueExchange, out: &mut impl Outlet) {
+    fn on_due(&mut self, due: DueExchange, out: &mut impl Outlet) {
         if self.lingering.is_empty() {
-            out.timer(LINGER, out.now_ns() + LINGER_NS);
+            out.set_timer(LINGER, out.now_ns() + LINGER_NS);
         }
         self.lingering.push(due);
     }
 
-    fn connected(&mut self, conn: ConnId, _out: &mut impl Outlet) {
+    fn on_connected(&mut self, conn: ConnId, _out: &mut impl Outlet) {
         self.open[conn.0 as usize] = true;
     }
 
-    fn bytes(&mut self, conn: ConnId, bytes: &[u8], stamp: Stamp, out: &mut impl Outlet) {
+    fn on_bytes(&mut self, conn: ConnId, bytes: &[u8], stamp: Stamp, out: &mut impl Outlet) {
         assert_eq!((conn, bytes.len()), (LISTEN, 1));
         let answered: Vec<_> = self.asked.drain(..usize::from(bytes[0])).collect();
         for (due, sent_ns) in answered {
-            let done = Done {
-                outcome: Outcome::Ok(Status::NONE),
+            let done = Completion {
+                outcome: ExchangeOutcome::Ok(Status::NONE),
                 sent_ns: Some(sent_ns),
                 ended: stamp,
-                bound: Bound::Upper,
+                bound: TimestampBound::Upper,
                 waited: Some(WaitCause::Linger),
                 example: &"",
             };
-            out.done(due.ticket, &done);
+            out.complete(due.ticket, &done);
         }
     }
 
-    fn wrote(&mut self, _: ConnId, _: u64, _: &mut impl Outlet) {}
+    fn on_write_started(&mut self, _: ConnId, _: u64, _: &mut impl Outlet) {}
 
-    fn closed(&mut self, _: ConnId, _: Closed, _: &mut impl Outlet) {}
+    fn on_closed(&mut self, _: ConnId, _: Closed, _: &mut impl Outlet) {}
 
-    fn timer(&mut self, timer: TimerId, out: &mut impl Outlet) {
+    fn on_timer(&mut self, timer: TimerId, out: &mut impl Outlet) {
         assert_eq!(timer, LINGER);
         let count = u8::try_from(self.lingering.len()).unwrap();
         let Written::Sent(sent_ns) = out.write(ASK, &[count]) else {

@@ -12,8 +12,8 @@ use super::sessions::SessionWindow;
 use crate::arrivals::{Arrivals, NEVER};
 use crate::classes::{BEFORE, ClassNumbers, RIGHT, of_right};
 use crate::client::{
-    AgeKind, Bound, Connected, Done, DueExchange, ErrorClass, ExchangeId, Outcome, RecordAge,
-    RecordArrivals, Run, StampSource,
+    AgeKind, Completion, Connected, DueExchange, ErrorClass, ExchangeBatch, ExchangeId,
+    ExchangeOutcome, RecordAge, RecordArrivals, StampSource, TimestampBound,
 };
 use crate::tally::{HistogramTable, Phase, Quantity, Series, bucket_of};
 
@@ -108,15 +108,15 @@ impl ExchangeRecorder {
         self.exchanges.count()
     }
 
-    /// Releases the next start if it is due, with up to `run_max` of the same time. `Some(None)`: dropped, too many in flight.
+    /// Releases the next start if it is due, with up to `batch_max` of the same time. `Some(None)`: dropped, too many in flight.
     #[inline]
-    pub fn release(&mut self, now_ns: u64, run_max: u32) -> Option<Option<Run>> {
+    pub fn release(&mut self, now_ns: u64, batch_max: u32) -> Option<Option<ExchangeBatch>> {
         if self.arrivals.next_ns() > now_ns {
             return None;
         }
-        let (intended_ns, count) = match run_max {
+        let (intended_ns, count) = match batch_max {
             1 => (self.arrivals.take()?, 1),
-            _ => self.arrivals.take_batch(run_max)?,
+            _ => self.arrivals.take_batch(batch_max)?,
         };
         let in_window = intended_ns >= self.window_start_ns;
         let request = self.request_selector.next();
@@ -138,7 +138,7 @@ impl ExchangeRecorder {
             self.arrivals.ended(now_ns, count);
         }
         let due = |ticket| DueExchange { ticket, request };
-        Some(ticket.map(|ticket| Run {
+        Some(ticket.map(|ticket| ExchangeBatch {
             due: due(ticket),
             count,
             intended_ns,
@@ -184,17 +184,19 @@ impl ExchangeRecorder {
     }
 
     /// Records the first byte of a response that is read in several pieces.
-    pub fn first_byte(&mut self, ticket: ExchangeId, arrived_ns: u64) {
+    pub fn record_first_byte(&mut self, ticket: ExchangeId, arrived_ns: u64) {
         self.exchanges.first_byte(ticket, arrived_ns);
     }
 
     /// Class number of an end.
     #[inline]
-    pub(super) fn class(&mut self, done: &Done<'_>) -> u8 {
+    pub(super) fn class(&mut self, done: &Completion<'_>) -> u8 {
         match done.outcome {
-            Outcome::Ok(status) => of_right(status),
-            Outcome::Wrong(class) => self.classes.number(class, done.example),
-            Outcome::Unfinished => self.classes.number(ErrorClass::UNFINISHED, done.example),
+            ExchangeOutcome::Ok(status) => of_right(status),
+            ExchangeOutcome::Failed(class) => self.classes.number(class, done.example),
+            ExchangeOutcome::Unfinished => {
+                self.classes.number(ErrorClass::UNFINISHED, done.example)
+            }
         }
     }
 
@@ -236,7 +238,7 @@ impl ExchangeRecorder {
     /// # Panics
     /// When the client ends an exchange twice: the counts would be wrong.
     #[inline]
-    pub fn done(&mut self, ticket: ExchangeId, done: &Done<'_>) {
+    pub fn complete(&mut self, ticket: ExchangeId, done: &Completion<'_>) {
         let exchange = self.close(ticket);
         self.record_end(&exchange, done);
     }
@@ -246,11 +248,11 @@ impl ExchangeRecorder {
     /// # Panics
     /// When fewer are in flight.
     #[inline]
-    pub fn done_some(&mut self, ticket: ExchangeId, count: u32, done: &Done<'_>) {
+    pub fn complete_some(&mut self, ticket: ExchangeId, count: u32, done: &Completion<'_>) {
         let exchange = self.exchanges.close_some(ticket, count);
         assert!(
             exchange.is_some(),
-            "a client ends each exchange of a run exactly once"
+            "a client ends each exchange of a batch exactly once"
         );
         if let Some(exchange) = exchange {
             self.record_end(&exchange, done);
@@ -259,7 +261,7 @@ impl ExchangeRecorder {
 
     /// Inlined into both callers: a call shows in the cost of an exchange.
     #[inline(always)]
-    fn record_end(&mut self, exchange: &Exchange, done: &Done<'_>) {
+    fn record_end(&mut self, exchange: &Exchange, done: &Completion<'_>) {
         let times = u64::from(exchange.count);
         let class = self.class(done);
         let in_window = exchange.intended_ns >= self.window_start_ns;
@@ -296,7 +298,7 @@ impl ExchangeRecorder {
     }
 
     #[inline]
-    pub fn records(&mut self, records: &RecordArrivals) {
+    pub fn record_arrivals(&mut self, records: &RecordArrivals) {
         let window = self.window_start_ns..self.arrivals.window_end_ns();
         let is_in = window.contains(&records.arrived_ns);
         let counts = self.counts.records.get_or_insert_default();
@@ -312,7 +314,7 @@ impl ExchangeRecorder {
     /// Records the age of a record on arrival, by the second of its intended send time. A negative age is only counted: a
     /// histogram cannot hold it, and 0 would be made up.
     #[inline]
-    pub fn aged(&mut self, aged: &RecordAge) {
+    pub fn record_age(&mut self, aged: &RecordAge) {
         let Ok(age_ns) = u64::try_from(aged.age_ns) else {
             let counts = self.counts.records.get_or_insert_default();
             counts.negative_end_to_end += 1;
@@ -355,11 +357,11 @@ impl ExchangeRecorder {
 
     /// Counts an exchange by its request.
     #[inline]
-    pub(super) fn count_request(&mut self, request: u16, times: u64, done: &Done<'_>) {
+    pub(super) fn count_request(&mut self, request: u16, times: u64, done: &Completion<'_>) {
         let of = |counts: bool| if counts { times } else { 0 };
         let count = RequestCount {
             sent: of(done.sent_ns.is_some()),
-            ok: of(matches!(done.outcome, Outcome::Ok(_))),
+            ok: of(matches!(done.outcome, ExchangeOutcome::Ok(_))),
         };
         self.counts.add_exchanges(usize::from(request), count);
     }
@@ -367,16 +369,16 @@ impl ExchangeRecorder {
     /// Counts a response by its arrival: CPU and rates are measured over the window, so they are divided by the responses in it.
     /// Its end may not be known yet (closed loop by count, `StopHandle::end`): then the window ends with its last response.
     #[inline]
-    pub(super) fn count_arrival(&mut self, times: u64, done: &Done<'_>) {
+    pub(super) fn count_arrival(&mut self, times: u64, done: &Completion<'_>) {
         let arrived_ns = done.ended.arrived_ns;
         if !(self.window_start_ns..self.arrivals.window_end_ns()).contains(&arrived_ns) {
             return;
         }
         let answered = &mut self.counts.completed_in_window;
         match done.outcome {
-            Outcome::Ok(_) => answered.ok += times,
-            Outcome::Wrong(_) => answered.errors += times,
-            Outcome::Unfinished => {}
+            ExchangeOutcome::Ok(_) => answered.ok += times,
+            ExchangeOutcome::Failed(_) => answered.errors += times,
+            ExchangeOutcome::Unfinished => {}
         }
     }
 
@@ -384,7 +386,7 @@ impl ExchangeRecorder {
     pub(super) fn observe(
         &mut self,
         exchange: &Exchange,
-        done: &Done<'_>,
+        done: &Completion<'_>,
         class: u8,
         in_window: bool,
     ) {
@@ -451,13 +453,17 @@ impl ExchangeRecorder {
             if lateness_ns > self.bunched_after_ns {
                 self.counts.bunched += times;
             }
-            if let Outcome::Ok(status) = done.outcome {
+            if let ExchangeOutcome::Ok(status) = done.outcome {
                 self.counts.ok_by_status.add(status, times);
             }
             match (ended.source, done.bound) {
                 (StampSource::Kernel, bound) => {
                     self.counts.generator.kernel_timestamps += times;
-                    let upper = if bound == Bound::Upper { times } else { 0 };
+                    let upper = if bound == TimestampBound::Upper {
+                        times
+                    } else {
+                        0
+                    };
                     self.counts.generator.timestamp_upper_bounds += upper;
                 }
                 (StampSource::Own, _) => self.counts.generator.user_timestamps += times,

@@ -4,7 +4,7 @@ use super::counts::{ArrivalKind, ExchangeCounts};
 use super::exchanges::Exchange;
 use super::recorder::ExchangeRecorder;
 use crate::arrivals::NEVER;
-use crate::client::{Done, ExchangeId, NestedExchange, NestedStart, Outcome};
+use crate::client::{Completion, ExchangeId, ExchangeOutcome, NestedExchange, NestedStart};
 use crate::tally::Quantity;
 
 /// Which exchanges of sessions belong to the window.
@@ -26,7 +26,7 @@ impl ExchangeRecorder {
     }
 
     /// Records the end of an exchange within a session.
-    pub fn within(&mut self, within: &NestedExchange, done: &Done<'_>) {
+    pub fn complete_nested(&mut self, within: &NestedExchange, done: &Completion<'_>) {
         let start = match within.start {
             NestedStart::Released(ticket) => {
                 let exchange = self.exchanges.get(ticket);
@@ -74,14 +74,14 @@ impl ExchangeRecorder {
     ///
     /// # Panics
     /// When the client ends it twice.
-    pub fn session(&mut self, ticket: ExchangeId, series: u16, done: &Done<'_>) {
+    pub fn complete_session(&mut self, ticket: ExchangeId, series: u16, done: &Completion<'_>) {
         let exchange = self.close(ticket);
         let class = self.class(done);
         let in_window = exchange.intended_ns >= self.window_start_ns;
         self.count(in_window, |stages| stages.end(done.outcome, 1));
         let ended_ns = done.ended.arrived_ns;
         let window = self.window_start_ns..self.arrivals().window_end_ns();
-        if done.outcome != Outcome::Unfinished && window.contains(&ended_ns) {
+        if done.outcome != ExchangeOutcome::Unfinished && window.contains(&ended_ns) {
             self.counts.within.ended_in_window += 1;
         }
         for (quantity, since_ns) in [

@@ -239,7 +239,7 @@ impl<C: Client, F: Far> Sim<C, F> {
                     handshake_ns: None,
                     stamp: Stamp::event(at_ns),
                 };
-                self.engine.connected(conn, &opening, net);
+                self.engine.on_connected(conn, &opening, net);
             }
             Act::Send(bytes) => {
                 let stamp = Stamp {
@@ -247,12 +247,12 @@ impl<C: Client, F: Far> Sim<C, F> {
                     seen_ns: net.now_ns,
                     source: StampSource::Kernel,
                 };
-                self.engine.bytes(conn, &bytes, stamp, net);
+                self.engine.on_bytes(conn, &bytes, stamp, net);
                 net.now_ns += net.handling_ns;
             }
             Act::Close(why) => {
                 *net.lives.entry(conn).or_insert(0) += 1;
-                self.engine.closed(conn, why, net);
+                self.engine.on_closed(conn, why, net);
             }
         }
     }

@@ -6,7 +6,7 @@ use tare_record::agent::{QuantileSummary, is_status_class};
 use tare_record::load::session::SESSION_NAME;
 use tare_stats::{Latencies, Quantile};
 
-use super::Outcome;
+use super::LoadOutcome;
 use crate::client::WaitCause;
 
 /// A histogram's tag, parsed.
@@ -56,7 +56,7 @@ impl<'a> Tag<'a> {
     }
 }
 
-impl Outcome {
+impl LoadOutcome {
     /// `latency` of the correct responses to all requests; `None` without any.
     #[must_use]
     pub fn latency(&self) -> Option<Latencies> {

@@ -54,7 +54,7 @@ const OTHER_DESCRIPTORS: u64 = 64;
 
 /// Progress of a load.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Progress {
+pub enum LoadProgress {
     /// The connections are open and the start is fixed.
     Ready {
         /// Connections open.
@@ -67,11 +67,11 @@ pub enum Progress {
 }
 
 /// Receives the progress; its result decides whether the load continues.
-pub type Observer<'a> = dyn FnMut(Progress) -> ControlFlow<()> + Send + 'a;
+pub type Observer<'a> = dyn FnMut(LoadProgress) -> ControlFlow<()> + Send + 'a;
 
 /// Result of a load, with its histograms.
 #[derive(Debug, Clone)]
-pub struct Outcome {
+pub struct LoadOutcome {
     /// As in a record.
     pub result: LoadResult,
     /// Histograms over the whole window, by tag.
@@ -124,7 +124,7 @@ pub fn run(
     plan: &LoadPlan,
     stop: &StopHandle,
     observer: &mut Observer<'_>,
-) -> Result<Outcome, LoadError> {
+) -> Result<LoadOutcome, LoadError> {
     launched(plan, stop, observer, |launch| {
         match &plan.load.mix.session {
             Some(spec) => launch.sessions(spec),
@@ -142,7 +142,7 @@ pub fn run_over<C: Client + Send>(
     stop: &StopHandle,
     observer: &mut Observer<'_>,
     over: impl Fn(Http1Client) -> C,
-) -> Result<Outcome, LoadError> {
+) -> Result<LoadOutcome, LoadError> {
     launched(plan, stop, observer, |launch| {
         let (setup, requests) = (launch.setup, prepare(plan, Prepared::new)?);
         launch.clients(|part| {
@@ -157,8 +157,8 @@ fn launched(
     plan: &LoadPlan,
     stop: &StopHandle,
     observer: &mut Observer<'_>,
-    run: impl FnOnce(Launch<'_, '_>) -> Result<Outcome, LoadError>,
-) -> Result<Outcome, LoadError> {
+    run: impl FnOnce(Launch<'_, '_>) -> Result<LoadOutcome, LoadError>,
+) -> Result<LoadOutcome, LoadError> {
     let protocol = check(plan)?;
     let setup = Setup::of(plan, protocol)?;
     raise_descriptors(u64::from(setup.connections))?;
@@ -190,7 +190,7 @@ impl Launch<'_, '_> {
     pub fn clients<C: Client + Send>(
         self,
         client: impl Fn(WorkerShare) -> C,
-    ) -> Result<Outcome, LoadError> {
+    ) -> Result<LoadOutcome, LoadError> {
         self.fallible_clients(|part| Ok(client(part)))
     }
 
@@ -198,7 +198,7 @@ impl Launch<'_, '_> {
     pub fn fallible_clients<C: Client + Send>(
         self,
         client: impl Fn(WorkerShare) -> Result<C, LoadError>,
-    ) -> Result<Outcome, LoadError> {
+    ) -> Result<LoadOutcome, LoadError> {
         let Launch {
             plan, setup, stop, ..
         } = self;
@@ -228,7 +228,7 @@ impl Launch<'_, '_> {
         self.run_threads(workers, aggregator, inbox)
     }
 
-    fn sessions(self, spec: &SessionSpec) -> Result<Outcome, LoadError> {
+    fn sessions(self, spec: &SessionSpec) -> Result<LoadOutcome, LoadError> {
         let setup = self.setup;
         let session = Session::of(self.plan, spec)?;
         self.clients(|part| {
@@ -244,7 +244,7 @@ impl Launch<'_, '_> {
         workers: Vec<Worker<C>>,
         aggregator: Aggregator,
         inbox: Receiver<WorkerMessage>,
-    ) -> Result<Outcome, LoadError> {
+    ) -> Result<LoadOutcome, LoadError> {
         let Launch {
             plan, setup, stop, ..
         } = self;
@@ -345,12 +345,12 @@ impl Launch<'_, '_> {
                 stop.abort();
             }
         };
-        tell(Progress::Ready {
+        tell(LoadProgress::Ready {
             connections: open,
             start_unix_us: start.unix_ns / 1000,
         });
         let gathered = aggregator
-            .aggregate(inbox, &mut |sample| tell(Progress::Sample(sample)))
+            .aggregate(inbox, &mut |sample| tell(LoadProgress::Sample(sample)))
             .map_err(|error| LoadError::Histograms(error.to_string()))?;
         if gathered.ends.len() < workers {
             return Err(LoadError::Worker("it left without a report".into()));

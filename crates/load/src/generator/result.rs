@@ -12,7 +12,7 @@ use tare_record::load::session::SESSION_NAME;
 use tare_record::load::{ClientSpec, LoadPlan};
 use tare_stats::Latencies;
 
-use super::{LoadError, Outcome, Start, figures};
+use super::{LoadError, LoadOutcome, Start, figures};
 use crate::aggregator::{AggregatedLoad, Log, SeriesNames};
 use crate::arrivals::{Arrivals, NEVER};
 use crate::client::WaitCause;
@@ -28,7 +28,7 @@ pub(crate) fn assemble(
     mut window: Arrivals,
     start: &Start,
     gathered: &AggregatedLoad,
-) -> Result<Outcome, LoadError> {
+) -> Result<LoadOutcome, LoadError> {
     window.begin(start.monotonic_ns);
     let window_start_ns = window.window_start_ns();
     let mut counts = WorkerCounts::default();
@@ -104,7 +104,7 @@ pub(crate) fn assemble(
         .iter()
         .map(|(series, latencies)| (gathered.names.tag(series), latencies.clone()))
         .collect();
-    Ok(Outcome { result, totals })
+    Ok(LoadOutcome { result, totals })
 }
 
 /// Records of the window; `None` for a client without records.

@@ -7,7 +7,7 @@ use tare_record::load::{LoadPlan, SessionSpec};
 
 use super::PlanError;
 use crate::clock::{monotonic_ns, realtime_ns};
-use crate::protocols::{Security, http1};
+use crate::protocols::{ConnectionSecurity, http1};
 use crate::session::{DryRunStep, Program, SessionRequests, SessionRequestsPlan, dry_run};
 use crate::template::FillerStart;
 
@@ -18,7 +18,7 @@ pub(super) const SESSIONS_MAX: usize = 1 << 16;
 pub(super) struct Session {
     program: Arc<Program>,
     start: FillerStart,
-    security: Security,
+    security: ConnectionSecurity,
 }
 
 impl Session {
@@ -37,7 +37,7 @@ impl Session {
         Ok(Self {
             program: program.into(),
             start,
-            security: Security::of(&plan.load.transport),
+            security: ConnectionSecurity::of(&plan.load.transport),
         })
     }
 

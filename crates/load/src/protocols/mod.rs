@@ -13,9 +13,9 @@ use std::sync::LazyLock;
 
 use serde_json::{Map, Value, json};
 use tare_record::load::{ClientSpec, RequestSpec, Transport};
-use tare_record::protocol::{LoadInfo, OverTcp, ProtocolInfo, Protocols, Requests};
+use tare_record::protocol::{LoadInfo, OverTcp, ProtocolInfo, Protocols, RequestUse};
 
-use crate::generator::{Launch, LoadError, Outcome};
+use crate::generator::{Launch, LoadError, LoadOutcome};
 
 /// Counters of a protocol: a line each, with its name in results.
 macro_rules! protocol_counters {
@@ -70,7 +70,7 @@ pub struct Protocol {
     pub(crate) sockets: SocketKind,
     /// When its connections are opened.
     pub(crate) connects: Connects,
-    pub(crate) run: fn(Launch<'_, '_>) -> Result<Outcome, LoadError>,
+    pub(crate) run: fn(Launch<'_, '_>) -> Result<LoadOutcome, LoadError>,
 }
 
 /// Flags of the command line for the options of a protocol.
@@ -121,19 +121,19 @@ pub(crate) enum SocketKind {
 
 /// How connections are secured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Security {
+pub enum ConnectionSecurity {
     /// Plaintext.
     Plain,
     Tls,
 }
 
-impl Security {
+impl ConnectionSecurity {
     /// That of a load.
     #[must_use]
     pub fn of(transport: &Transport) -> Self {
         match transport {
-            Transport::Tcp => Security::Plain,
-            Transport::Tls(_) => Security::Tls,
+            Transport::Tcp => ConnectionSecurity::Plain,
+            Transport::Tls(_) => ConnectionSecurity::Tls,
         }
     }
 }
@@ -149,7 +149,7 @@ impl Protocol {
     /// A protocol over TCP without URLs, options and ALPN name.
     const fn new(
         info: ProtocolInfo,
-        run: fn(Launch<'_, '_>) -> Result<Outcome, LoadError>,
+        run: fn(Launch<'_, '_>) -> Result<LoadOutcome, LoadError>,
     ) -> Self {
         Self {
             info,
@@ -237,7 +237,7 @@ const fn without_options(
                 )),
                 None => Ok(()),
             },
-            requests: Requests::Many,
+            requests: RequestUse::Many,
             connection_rules,
         }),
     }

@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use tare_record::load::session::Missing;
+use tare_record::load::session::OnMissing;
 
 use super::jar::name_and_value;
 use super::json::{Pointer, write_value};
-use super::program::{CaptureSource, CaptureSpec, CompiledRequest};
+use super::program::{CaptureSpec, CompiledRequest, CompiledSource};
 use crate::protocols::http1::{CaptureError, ResponseMismatch};
 use crate::template::Value;
 
@@ -66,7 +66,7 @@ pub(super) fn take(
             Ok(true) => continue,
             Ok(false) => {
                 value.clear();
-                if capture.missing == Missing::Unset {
+                if capture.missing == OnMissing::Unset {
                     continue;
                 }
                 CaptureError::Missing
@@ -93,34 +93,34 @@ fn take_one(
 ) -> Result<bool, CaptureError> {
     let set = |value: &mut Value, bytes: &[u8]| value.begin_text().extend_from_slice(bytes);
     match &capture.from {
-        CaptureSource::Header(name) => {
+        CompiledSource::Header(name) => {
             let found = answer.header(name).next();
             return Ok(found.map(|bytes| set(value, bytes)).is_some());
         }
-        CaptureSource::Cookie(name) => {
+        CompiledSource::Cookie(name) => {
             let mut pairs = answer.header("set-cookie").filter_map(name_and_value);
             let found = pairs.find(|(known, _)| *known == name.as_bytes());
             return Ok(found.map(|(_, bytes)| set(value, bytes)).is_some());
         }
-        CaptureSource::Body
-        | CaptureSource::Json(_)
-        | CaptureSource::JsonAll { .. }
-        | CaptureSource::Regex(_) => {}
+        CompiledSource::Body
+        | CompiledSource::Json(_)
+        | CompiledSource::JsonAll { .. }
+        | CompiledSource::Regex(_) => {}
     }
     if answer.body_bytes > u64::from(max_bytes) {
         return Err(CaptureError::TooLarge { max_bytes });
     }
     match &capture.from {
-        CaptureSource::Json(pointer) => take_json(pointer, answer.body, value),
-        CaptureSource::JsonAll { pointer, skip } => take_list(pointer, *skip, answer.body, value),
-        CaptureSource::Regex(pattern) => {
+        CompiledSource::Json(pointer) => take_json(pointer, answer.body, value),
+        CompiledSource::JsonAll { pointer, skip } => take_list(pointer, *skip, answer.body, value),
+        CompiledSource::Regex(pattern) => {
             let Some(found) = pattern.captures(answer.body) else {
                 return Ok(false);
             };
             let group = found.get(1).or_else(|| found.get(0));
             Ok(group.map(|group| set(value, group.as_bytes())).is_some())
         }
-        CaptureSource::Body | CaptureSource::Header(_) | CaptureSource::Cookie(_) => {
+        CompiledSource::Body | CompiledSource::Header(_) | CompiledSource::Cookie(_) => {
             set(value, answer.body);
             Ok(true)
         }

@@ -1,7 +1,7 @@
 //! Dry run of one session: shows what would be sent, sends nothing.
 
 use super::interpreter::Next;
-use super::program::CaptureSource;
+use super::program::CompiledSource;
 use super::scripted::SessionRequests;
 use crate::client::ExchangeId;
 
@@ -75,7 +75,7 @@ fn fill_captures(sessions: &mut SessionRequests, session: ExchangeId, step: u16)
     for capture in &program.steps[usize::from(step)].captures {
         let value = &mut state.variables[capture.variable];
         match capture.from {
-            CaptureSource::JsonAll { .. } => {
+            CompiledSource::JsonAll { .. } => {
                 value.begin_list();
                 for item in 1..=ITEMS {
                     let text = format!("<{}-{item}>", capture.name);

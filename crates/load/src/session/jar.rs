@@ -1,6 +1,6 @@
 //! Cookie jar of one session (RFC 6265, for one host): path, expiry, `Secure`; cleared with the session.
 
-use crate::protocols::Security;
+use crate::protocols::ConnectionSecurity;
 use crate::template::{Escaping, days_from_civil};
 
 /// Cookies at most; a browser keeps at least 50 per host.
@@ -32,7 +32,7 @@ pub struct CookieContext {
     pub now_ns: u64,
     /// The same time in Unix seconds.
     pub unix_s: i64,
-    pub security: Security,
+    pub security: ConnectionSecurity,
 }
 
 /// A parsed `Set-Cookie` value.
@@ -58,7 +58,7 @@ impl CookieJar {
             return;
         };
         // A `Secure` cookie is sent over TLS only; browsers do not even store one that arrives in plaintext.
-        if set.secure && now.security == Security::Plain {
+        if set.secure && now.security == ConnectionSecurity::Plain {
             return;
         }
         let path = set.path.unwrap_or_else(|| default_path(request_path));
@@ -237,7 +237,7 @@ mod tests {
     const NOW: CookieContext = CookieContext {
         now_ns: 5_000_000_000,
         unix_s: 1_795_219_200,
-        security: Security::Plain,
+        security: ConnectionSecurity::Plain,
     };
 
     fn sent(jar: &CookieJar, path: &str, now_ns: u64) -> String {

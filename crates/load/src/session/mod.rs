@@ -22,8 +22,8 @@ use tare_record::agent::ErrorSource;
 use tare_record::load::session::OnFailure;
 
 use crate::client::{
-    Client, Closed, ConnId, Done, DueExchange, ErrorClass, ExchangeId, NestedExchange, NestedStart,
-    Outcome, Outlet, Stamp, Status, TimerId, Written,
+    Client, Closed, Completion, ConnId, DueExchange, ErrorClass, ExchangeId, ExchangeOutcome,
+    NestedExchange, NestedStart, Outlet, Stamp, Status, TimerId, Written,
 };
 use crate::protocols::http1::client::Http1Client;
 pub use dry_run::{DryRunStep, dry_run};
@@ -69,7 +69,7 @@ enum State {
 #[derive(Debug, Clone, Copy)]
 struct FinishedRequest {
     session: ExchangeId,
-    outcome: Outcome,
+    outcome: ExchangeOutcome,
     stamp: Stamp,
 }
 
@@ -90,8 +90,8 @@ impl<O: Outlet> Outlet for InnerOutlet<'_, O> {
         self.out.connect(conn, address);
     }
 
-    fn name(&mut self, conn: ConnId, host: &str) {
-        self.out.name(conn, host);
+    fn set_server_name(&mut self, conn: ConnId, host: &str) {
+        self.out.set_server_name(conn, host);
     }
 
     #[inline]
@@ -111,18 +111,18 @@ impl<O: Outlet> Outlet for InnerOutlet<'_, O> {
         self.out.close(conn);
     }
 
-    fn timer(&mut self, timer: TimerId, at_ns: u64) {
-        self.out.timer(timer, at_ns);
+    fn set_timer(&mut self, timer: TimerId, at_ns: u64) {
+        self.out.set_timer(timer, at_ns);
     }
 
     #[inline]
-    fn done(&mut self, ticket: ExchangeId, done: &Done<'_>) {
+    fn complete(&mut self, ticket: ExchangeId, done: &Completion<'_>) {
         let slot = &self.slots[ticket.0 as usize];
         let within = NestedExchange {
             request: slot.request,
             start: slot.start,
         };
-        self.out.within(&within, done);
+        self.out.complete_nested(&within, done);
         self.ended.push(FinishedRequest {
             session: ticket,
             outcome: done.outcome,
@@ -172,12 +172,12 @@ impl Sessions {
             slot.state = State::None;
             slot.last = ended.stamp;
             let fault = match ended.outcome {
-                Outcome::Ok(_) => None,
-                Outcome::Wrong(class) => Some(class.error_source),
-                Outcome::Unfinished => {
+                ExchangeOutcome::Ok(_) => None,
+                ExchangeOutcome::Failed(class) => Some(class.error_source),
+                ExchangeOutcome::Unfinished => {
                     self.end(
                         ended.session,
-                        Outcome::Unfinished,
+                        ExchangeOutcome::Unfinished,
                         &"its last request was under way",
                         out,
                     );
@@ -250,7 +250,7 @@ impl Sessions {
                     slots: &self.slots,
                     ended: &mut self.ended,
                 };
-                self.inner.due(due, &mut outlet);
+                self.inner.on_due(due, &mut outlet);
             }
             Next::Pause(pause_ns) => {
                 self.slots[at].state = State::Pausing;
@@ -261,8 +261,8 @@ impl Sessions {
             Next::End => self.finish(session, out),
             Next::RenderFailed(request, why) => {
                 let ended = Stamp::event(out.now_ns());
-                let done = Done::unsent(Outcome::Wrong(TEMPLATE_ERROR), ended, &why);
-                out.within(&NestedExchange { request, start }, &done);
+                let done = Completion::unsent(ExchangeOutcome::Failed(TEMPLATE_ERROR), ended, &why);
+                out.complete_nested(&NestedExchange { request, start }, &done);
                 let slot = &mut self.slots[at];
                 slot.request = request;
                 slot.last = ended;
@@ -273,15 +273,17 @@ impl Sessions {
                     // Queued instead of a recursive call: a session of only such requests must not grow the stack.
                     self.ended.push(FinishedRequest {
                         session,
-                        outcome: Outcome::Ok(Status::NONE),
+                        outcome: ExchangeOutcome::Ok(Status::NONE),
                         stamp: ended,
                     });
                 }
             }
-            Next::SetFailed(why) => self.end(session, Outcome::Wrong(TEMPLATE_ERROR), &why, out),
+            Next::SetFailed(why) => {
+                self.end(session, ExchangeOutcome::Failed(TEMPLATE_ERROR), &why, out)
+            }
             Next::EndlessLoop => {
                 let why = "endless loop: it sends no request";
-                self.end(session, Outcome::Wrong(ENDLESS_LOOP), &why, out);
+                self.end(session, ExchangeOutcome::Failed(ENDLESS_LOOP), &why, out);
             }
         }
     }
@@ -289,10 +291,15 @@ impl Sessions {
     /// Ends a session that is complete, or that stops after a failure.
     fn finish(&mut self, session: ExchangeId, out: &mut impl Outlet) {
         match self.slots[session.0 as usize].failed {
-            None => self.end(session, Outcome::Ok(Status::NONE), &"", out),
+            None => self.end(session, ExchangeOutcome::Ok(Status::NONE), &"", out),
             Some(fault) => {
                 let class = ErrorClass::of("failed-step", fault);
-                self.end(session, Outcome::Wrong(class), &"a step of it failed", out);
+                self.end(
+                    session,
+                    ExchangeOutcome::Failed(class),
+                    &"a step of it failed",
+                    out,
+                );
             }
         }
     }
@@ -300,15 +307,15 @@ impl Sessions {
     fn end(
         &mut self,
         session: ExchangeId,
-        outcome: Outcome,
+        outcome: ExchangeOutcome,
         example: &dyn Display,
         out: &mut impl Outlet,
     ) {
         self.inner.requests_mut().end(session);
         let slot = &mut self.slots[session.0 as usize];
         slot.state = State::None;
-        let done = Done::unsent(outcome, slot.last, example);
-        out.session(session, self.steps, &done);
+        let done = Completion::unsent(outcome, slot.last, example);
+        out.complete_session(session, self.steps, &done);
     }
 
     fn set_timer(&mut self, out: &mut impl Outlet) {
@@ -318,7 +325,7 @@ impl Sessions {
             .map_or(u64::MAX, |Reverse((at_ns, _))| *at_ns);
         if next_ns != self.timer_ns {
             self.timer_ns = next_ns;
-            out.timer(PAUSES, next_ns);
+            out.set_timer(PAUSES, next_ns);
         }
     }
 
@@ -345,8 +352,8 @@ impl Sessions {
 }
 
 impl Client for Sessions {
-    fn start(&mut self, out: &mut impl Outlet) {
-        self.pass_on(out, |inner, out| inner.start(out));
+    fn on_start(&mut self, out: &mut impl Outlet) {
+        self.pass_on(out, |inner, out| inner.on_start(out));
     }
 
     fn capacity(&self) -> usize {
@@ -357,7 +364,7 @@ impl Client for Sessions {
         self.inner.is_open()
     }
 
-    fn due(&mut self, due: DueExchange, out: &mut impl Outlet) {
+    fn on_due(&mut self, due: DueExchange, out: &mut impl Outlet) {
         let session = due.ticket;
         let at = session.0 as usize;
         let now_ns = out.now_ns();
@@ -376,7 +383,12 @@ impl Client for Sessions {
             self.run(session, now_ns, NestedStart::Released(session), out);
         } else {
             let why = "more sessions at once than unique rows: add rows, or use fewer clients";
-            self.end(session, Outcome::Wrong(UNIQUE_ROWS_EXHAUSTED), &why, out);
+            self.end(
+                session,
+                ExchangeOutcome::Failed(UNIQUE_ROWS_EXHAUSTED),
+                &why,
+                out,
+            );
         }
         self.process_finished(out);
     }
@@ -385,27 +397,27 @@ impl Client for Sessions {
         self.pass_on(out, |inner, out| inner.flush(out));
     }
 
-    fn connected(&mut self, conn: ConnId, out: &mut impl Outlet) {
-        self.pass_on(out, |inner, out| inner.connected(conn, out));
+    fn on_connected(&mut self, conn: ConnId, out: &mut impl Outlet) {
+        self.pass_on(out, |inner, out| inner.on_connected(conn, out));
     }
 
-    fn bytes(&mut self, conn: ConnId, bytes: &[u8], stamp: Stamp, out: &mut impl Outlet) {
-        self.pass_on(out, |inner, out| inner.bytes(conn, bytes, stamp, out));
+    fn on_bytes(&mut self, conn: ConnId, bytes: &[u8], stamp: Stamp, out: &mut impl Outlet) {
+        self.pass_on(out, |inner, out| inner.on_bytes(conn, bytes, stamp, out));
     }
 
-    fn wrote(&mut self, conn: ConnId, at_ns: u64, out: &mut impl Outlet) {
-        self.pass_on(out, |inner, out| inner.wrote(conn, at_ns, out));
+    fn on_write_started(&mut self, conn: ConnId, at_ns: u64, out: &mut impl Outlet) {
+        self.pass_on(out, |inner, out| inner.on_write_started(conn, at_ns, out));
     }
 
-    fn closed(&mut self, conn: ConnId, why: Closed, out: &mut impl Outlet) {
-        self.pass_on(out, |inner, out| inner.closed(conn, why, out));
+    fn on_closed(&mut self, conn: ConnId, why: Closed, out: &mut impl Outlet) {
+        self.pass_on(out, |inner, out| inner.on_closed(conn, why, out));
     }
 
-    fn timer(&mut self, timer: TimerId, out: &mut impl Outlet) {
+    fn on_timer(&mut self, timer: TimerId, out: &mut impl Outlet) {
         if timer == PAUSES {
             self.end_pauses(out);
         } else {
-            self.pass_on(out, |inner, out| inner.timer(timer, out));
+            self.pass_on(out, |inner, out| inner.on_timer(timer, out));
         }
     }
 
@@ -417,7 +429,7 @@ impl Client for Sessions {
                 let session = ExchangeId(at as u32);
                 self.end(
                     session,
-                    Outcome::Unfinished,
+                    ExchangeOutcome::Unfinished,
                     &"it paused when the drain ended",
                     out,
                 );

@@ -3,10 +3,11 @@
 use std::sync::Arc;
 
 use tare_record::load::session::{
-    Branch, Condition, Cookies, Missing, OnFailure, RequestStep, SessionStep, Source, StepAction,
+    Branch, CaptureSource, Condition, Cookies, OnFailure, OnMissing, RequestStep, SessionStep,
+    StepAction,
 };
 use tare_record::load::template::Delimiter;
-use tare_record::load::{SessionSpec, Table};
+use tare_record::load::{DataTable, SessionSpec};
 
 use super::json::Pointer;
 use crate::protocols::http1::codec::Keep;
@@ -47,12 +48,12 @@ pub(super) struct CompiledRequest {
 pub(super) struct CaptureSpec {
     pub variable: usize,
     pub name: Arc<str>,
-    pub from: CaptureSource,
-    pub missing: Missing,
+    pub from: CompiledSource,
+    pub missing: OnMissing,
 }
 
 #[derive(Debug)]
-pub(super) enum CaptureSource {
+pub(super) enum CompiledSource {
     Body,
     Json(Pointer),
     JsonAll { pointer: Pointer, skip: u32 },
@@ -120,7 +121,7 @@ impl Program {
     ///
     /// # Errors
     /// The first request that cannot be sent.
-    pub fn new(spec: &SessionSpec, tables: &[Table], host: &str) -> Result<Self, StepError> {
+    pub fn new(spec: &SessionSpec, tables: &[DataTable], host: &str) -> Result<Self, StepError> {
         let mut compiler = Compiler {
             program: Program {
                 ops: Vec::new(),
@@ -146,7 +147,7 @@ impl Program {
 
 struct Compiler<'a> {
     program: Program,
-    tables: &'a [Table],
+    tables: &'a [DataTable],
     host: &'a str,
 }
 
@@ -314,15 +315,17 @@ impl Compiler<'_> {
         let mut captures = Vec::new();
         for capture in &step.captures {
             let from = match &capture.from {
-                Source::Body => CaptureSource::Body,
-                Source::Json { pointer } => CaptureSource::Json(Pointer::new(pointer)),
-                Source::JsonAll { pointer, skip } => CaptureSource::JsonAll {
+                CaptureSource::Body => CompiledSource::Body,
+                CaptureSource::Json { pointer } => CompiledSource::Json(Pointer::new(pointer)),
+                CaptureSource::JsonAll { pointer, skip } => CompiledSource::JsonAll {
                     pointer: Pointer::new(pointer),
                     skip: *skip,
                 },
-                Source::Header { name } => CaptureSource::Header(name.clone()),
-                Source::Cookie { name } => CaptureSource::Cookie(name.clone()),
-                Source::Regex { pattern } => CaptureSource::Regex(regex(pattern).map_err(named)?),
+                CaptureSource::Header { name } => CompiledSource::Header(name.clone()),
+                CaptureSource::Cookie { name } => CompiledSource::Cookie(name.clone()),
+                CaptureSource::Regex { pattern } => {
+                    CompiledSource::Regex(regex(pattern).map_err(named)?)
+                }
             };
             captures.push(CaptureSpec {
                 variable: self.variable(&capture.name),
@@ -333,13 +336,16 @@ impl Compiler<'_> {
         }
         let of_fields = captures
             .iter()
-            .any(|c| matches!(c.from, CaptureSource::Header(_)));
+            .any(|c| matches!(c.from, CompiledSource::Header(_)));
         let of_cookies = captures
             .iter()
-            .any(|c| matches!(c.from, CaptureSource::Cookie(_)));
-        let of_body = captures
-            .iter()
-            .any(|c| !matches!(c.from, CaptureSource::Header(_) | CaptureSource::Cookie(_)));
+            .any(|c| matches!(c.from, CompiledSource::Cookie(_)));
+        let of_body = captures.iter().any(|c| {
+            !matches!(
+                c.from,
+                CompiledSource::Header(_) | CompiledSource::Cookie(_)
+            )
+        });
         Ok(CompiledRequest {
             made,
             keep: match (
@@ -363,7 +369,7 @@ impl Compiler<'_> {
     }
 }
 
-fn names<'a>(tables: &'a [Table], program: &'a mut Program) -> Names<'a> {
+fn names<'a>(tables: &'a [DataTable], program: &'a mut Program) -> Names<'a> {
     Names {
         tables,
         variables: Some(&mut program.variables),

@@ -11,10 +11,10 @@ use super::interpreter::{Next, SessionState, target_of};
 use super::jar::CookieContext;
 use super::program::Program;
 use crate::client::{DueExchange, ExchangeId};
-use crate::protocols::Security;
+use crate::protocols::ConnectionSecurity;
 use crate::protocols::http1::ResponseMismatch;
 use crate::protocols::http1::codec::Keep;
-use crate::protocols::http1::requests::{Outgoing, Requests};
+use crate::protocols::http1::requests::{Outgoing, RequestSource};
 use crate::protocols::http1::templated::BodyScan;
 use crate::template::Filler;
 
@@ -30,7 +30,7 @@ pub struct SessionRequestsPlan {
     /// A time on the engine's clock in nanoseconds, and the same time in Unix seconds.
     pub clock: (u64, i64),
     /// How the connections are secured.
-    pub security: Security,
+    pub security: ConnectionSecurity,
 }
 
 /// The sessions of one worker.
@@ -43,7 +43,7 @@ pub struct SessionRequests {
     unique: Vec<VecDeque<u32>>,
     scratch: Vec<u8>,
     clock: (u64, i64),
-    security: Security,
+    security: ConnectionSecurity,
 }
 
 impl SessionRequests {
@@ -128,7 +128,7 @@ impl SessionRequests {
     }
 }
 
-impl Requests for SessionRequests {
+impl RequestSource for SessionRequests {
     type Progress = BodyScan;
 
     const READS_HEADS: bool = true;

@@ -2,14 +2,14 @@
 
 use std::sync::{Arc, Mutex};
 
-use tare_record::load::{SessionSpec, Stop, Table};
+use tare_record::load::{DataTable, SessionSpec, Stop};
 
 use super::{Program, SessionRequests, SessionRequestsPlan, Sessions};
 use crate::arrivals::{Arrivals, ClosedLoop, SharedCount};
 use crate::client::ConnId;
 use crate::engine::sim::{Act, MS, Rule, S, Sim, connections};
 use crate::engine::{ExchangeRecorder, SessionWindow};
-use crate::protocols::Security;
+use crate::protocols::ConnectionSecurity;
 use crate::protocols::http1::client::Http1Client;
 use crate::template::{Filler, Moment};
 
@@ -39,7 +39,7 @@ fn run(steps: serde_json::Value, sessions: u64, rule: impl Fn(&str) -> String + 
 fn run_with(
     steps: serde_json::Value,
     sessions: u64,
-    tables: Vec<Table>,
+    tables: Vec<DataTable>,
     rule: impl Fn(&str) -> String + 'static,
 ) -> Ran {
     let spec: SessionSpec =
@@ -51,7 +51,7 @@ fn run_with(
         filler,
         part: (0, 1),
         clock: (S, 1_795_219_200),
-        security: Security::Plain,
+        security: ConnectionSecurity::Plain,
     });
     let pool = Http1Client::new(scripted, &connections(3, 10 * S));
     let stop = Stop::Count {
@@ -318,7 +318,7 @@ fn a_pause_moves_the_next_start_and_is_no_part_of_any_latency() {
 
 #[test]
 fn unique_rows_are_never_shared_by_two_sessions_under_way() {
-    let table = |rows: usize| Table {
+    let table = |rows: usize| DataTable {
         name: "users".into(),
         columns: vec!["name".into()],
         rows: (0..rows).map(|row| vec![format!("u{row}")]).collect(),

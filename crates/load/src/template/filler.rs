@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use tare_record::load::{LoadPlan, Rows, Table};
+use tare_record::load::{DataTable, LoadPlan, Rows};
 use tare_stats::random::Random;
 
 use super::date::{Moment, write_date};
@@ -16,7 +16,7 @@ pub struct Filler {
     next_seq: u64,
     step: u64,
     cycles: Vec<u64>,
-    tables: Arc<[Table]>,
+    tables: Arc<[DataTable]>,
     cursors: Vec<u64>,
     now: Moment,
 }
@@ -25,7 +25,7 @@ pub struct Filler {
 #[derive(Debug)]
 pub(crate) struct FillerStart {
     seed: u64,
-    tables: Arc<[Table]>,
+    tables: Arc<[DataTable]>,
     pub(crate) cycles: usize,
     now: Moment,
 }
@@ -52,7 +52,7 @@ impl Filler {
     pub fn new(
         seed: u64,
         (worker, workers): (u32, u32),
-        tables: Arc<[Table]>,
+        tables: Arc<[DataTable]>,
         cycles: usize,
         now: Moment,
     ) -> Self {
@@ -148,7 +148,7 @@ impl Filler {
     }
 
     #[must_use]
-    pub fn tables(&self) -> &[Table] {
+    pub fn tables(&self) -> &[DataTable] {
         &self.tables
     }
 

@@ -9,9 +9,9 @@ mod value;
 
 use std::sync::Arc;
 
-use tare_record::load::Table;
+use tare_record::load::DataTable;
 use tare_record::load::template::{
-    Delimiter, Encoding, Piece as Parsed, TemplateError, With, parse,
+    Delimiter, Encoding, TemplateError, TemplatePiece as Parsed, ValueSource, parse,
 };
 use thiserror::Error;
 
@@ -55,7 +55,7 @@ pub enum RenderError {
 #[derive(Debug)]
 pub struct Names<'a> {
     /// Tables of the plan.
-    pub tables: &'a [Table],
+    pub tables: &'a [DataTable],
     /// Variables of the session by index; `None` outside of a session.
     pub variables: Option<&'a mut Vec<String>>,
     /// Number of `cycle` values so far.
@@ -71,8 +71,8 @@ pub struct Template {
 #[derive(Debug, Clone)]
 enum Piece {
     Text(Box<[u8]>),
-    Fill {
-        with: With,
+    Placeholder {
+        with: ValueSource,
         source: Source,
         escaping: Escaping,
         name: Arc<str>,
@@ -127,17 +127,19 @@ impl Template {
         for piece in parse(text, braces)? {
             match piece {
                 Parsed::Text(text) => self.text(&escaping.own_text(&text)),
-                Parsed::Fill(parsed) => {
+                Parsed::Placeholder(parsed) => {
                     let escaping = match (parsed.encoding, &parsed.with) {
                         (Encoding::Raw, _) => escaping.raw(),
                         // Written by the author of the plan: not data to be escaped.
-                        (_, With::Choice(_) | With::Cycle(_)) if escaping == Escaping::Path => {
+                        (_, ValueSource::Choice(_) | ValueSource::Cycle(_))
+                            if escaping == Escaping::Path =>
+                        {
                             escaping.raw()
                         }
                         _ => escaping,
                     };
                     let name: Arc<str> = name_of(&parsed.with).into();
-                    self.pieces.push(Piece::Fill {
+                    self.pieces.push(Piece::Placeholder {
                         source: resolve(&parsed.with, escaping, names)?,
                         with: parsed.with,
                         escaping,
@@ -171,7 +173,7 @@ impl Template {
         for piece in &self.pieces {
             match piece {
                 Piece::Text(text) => out.extend_from_slice(text),
-                Piece::Fill {
+                Piece::Placeholder {
                     with,
                     source,
                     escaping,
@@ -187,36 +189,44 @@ impl Template {
     }
 }
 
-fn name_of(with: &With) -> String {
+fn name_of(with: &ValueSource) -> String {
     match with {
-        With::Uuid => "uuid".into(),
-        With::Seq => "seq".into(),
-        With::Int { .. } => "int".into(),
-        With::Hex { .. } => "hex".into(),
-        With::Choice(_) => "choice".into(),
-        With::Cycle(_) => "cycle".into(),
-        With::Date { .. } => "date".into(),
-        With::Column { table, column } => format!("{table}.{column}"),
-        With::Variable(name) => name.clone(),
+        ValueSource::Uuid => "uuid".into(),
+        ValueSource::Seq => "seq".into(),
+        ValueSource::Int { .. } => "int".into(),
+        ValueSource::Hex { .. } => "hex".into(),
+        ValueSource::Choice(_) => "choice".into(),
+        ValueSource::Cycle(_) => "cycle".into(),
+        ValueSource::Date { .. } => "date".into(),
+        ValueSource::Column { table, column } => format!("{table}.{column}"),
+        ValueSource::Variable(name) => name.clone(),
     }
 }
 
 /// Looks up the names of a placeholder, and checks that its fixed values are valid in its place.
-fn resolve(with: &With, escaping: Escaping, names: &mut Names<'_>) -> Result<Source, CompileError> {
+fn resolve(
+    with: &ValueSource,
+    escaping: Escaping,
+    names: &mut Names<'_>,
+) -> Result<Source, CompileError> {
     let check = |item: &String| match escaping.takes(item.as_bytes()) {
         true => Ok(()),
         false => Err(CompileError::Unsendable(item.clone())),
     };
     let mut source = Source::default();
     match with {
-        With::Uuid | With::Seq | With::Int { .. } | With::Hex { .. } | With::Date { .. } => {}
-        With::Choice(items) => items.iter().try_for_each(check)?,
-        With::Cycle(items) => {
+        ValueSource::Uuid
+        | ValueSource::Seq
+        | ValueSource::Int { .. }
+        | ValueSource::Hex { .. }
+        | ValueSource::Date { .. } => {}
+        ValueSource::Choice(items) => items.iter().try_for_each(check)?,
+        ValueSource::Cycle(items) => {
             items.iter().try_for_each(check)?;
             source.number = *names.cycles;
             *names.cycles += 1;
         }
-        With::Column { table, column } => {
+        ValueSource::Column { table, column } => {
             let at = names.tables.iter().position(|known| known.name == *table);
             source.number = at.ok_or_else(|| CompileError::Table(table.clone()))?;
             let found = &names.tables[source.number];
@@ -228,7 +238,7 @@ fn resolve(with: &With, escaping: Escaping, names: &mut Names<'_>) -> Result<Sou
             let mut values = found.rows.iter().map(|row| &row[source.column]);
             values.try_for_each(check)?;
         }
-        With::Variable(name) => match names.variables.as_mut() {
+        ValueSource::Variable(name) => match names.variables.as_mut() {
             Some(variables) => source.number = variable(variables, name),
             None => return Err(CompileError::Variable(name.clone())),
         },
@@ -249,7 +259,7 @@ pub fn variable(variables: &mut Vec<String>, name: &str) -> usize {
 
 /// Appends a value; returns whether it is valid in its place.
 fn put_value(
-    with: &With,
+    with: &ValueSource,
     Source { number, column }: Source,
     context: &mut RenderContext<'_>,
     escaping: Escaping,
@@ -258,34 +268,34 @@ fn put_value(
 ) -> Result<bool, RenderError> {
     let filler = &mut *context.filler;
     match with {
-        With::Uuid => filler.uuid(out),
-        With::Seq => put_unsigned(filler.next_seq(), 1, out),
-        With::Int {
+        ValueSource::Uuid => filler.uuid(out),
+        ValueSource::Seq => put_unsigned(filler.next_seq(), 1, out),
+        ValueSource::Int {
             least,
             most,
             digits,
         } => filler.int((*least, *most), *digits, out),
-        With::Hex { digits } => filler.hex(*digits, out),
-        With::Choice(items) => {
+        ValueSource::Hex { digits } => filler.hex(*digits, out),
+        ValueSource::Choice(items) => {
             let at = filler.below(items.len());
             return Ok(put(items[at].as_bytes(), escaping, out));
         }
-        With::Cycle(items) => {
+        ValueSource::Cycle(items) => {
             let at = filler.next_of_cycle(number, items.len());
             return Ok(put(items[at].as_bytes(), escaping, out));
         }
-        With::Date {
+        ValueSource::Date {
             from_days,
             to_days,
             format,
         } => {
             return Ok(filler.date((*from_days, *to_days), format, escaping, out));
         }
-        With::Column { .. } => {
+        ValueSource::Column { .. } => {
             let row = context.rows.get(number).copied().unwrap_or(0);
             return Ok(put(filler.cell(number, row, column), escaping, out));
         }
-        With::Variable(_) => {
+        ValueSource::Variable(_) => {
             let value = context.variables.get(number).and_then(Value::text);
             let value = value.ok_or_else(|| RenderError::NoValue(Arc::clone(name)))?;
             return Ok(put(value, escaping, out));

@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use proptest::prelude::*;
 use tare_record::load::template::Delimiter;
-use tare_record::load::{Rows, Table};
+use tare_record::load::{DataTable, Rows};
 
 use super::*;
 
-fn filler(seed: u64, part: (u32, u32), tables: Vec<Table>) -> Filler {
+fn filler(seed: u64, part: (u32, u32), tables: Vec<DataTable>) -> Filler {
     Filler::new(seed, part, tables.into(), 8, Moment::of_unix(1_795_219_200))
 }
 
@@ -124,7 +124,7 @@ fn dates_are_those_of_the_calendar() {
 
 #[test]
 fn a_row_with_a_line_break_is_refused_where_it_would_be_a_header() {
-    let table = Table {
+    let table = DataTable {
         name: "users".into(),
         columns: vec!["name".into()],
         rows: vec![vec!["ann".into()], vec!["b\r\nX: y".into()]],

@@ -3,7 +3,7 @@
 use rustls::ConnectionTrafficSecrets;
 use rustls::crypto::cipher::{AeadKey, Iv};
 
-use super::record::{self, Content, TrafficKey, Version};
+use super::record::{self, RecordType, RecordVersion, TrafficKey};
 
 /// Encrypts records, changes some as the input says, and decrypts them. Unchanged records must decrypt to their plaintext.
 /// Must return.
@@ -18,9 +18,9 @@ pub fn fuzz_entry(data: &[u8]) -> usize {
         return 0;
     };
     let version = if setup & 1 == 0 {
-        Version::V1_3
+        RecordVersion::V1_3
     } else {
-        Version::V1_2
+        RecordVersion::V1_2
     };
     let secrets = |byte| {
         let (key, iv) = (AeadKey::from([byte; 32]), Iv::from([byte; 12]));
@@ -41,9 +41,9 @@ pub fn fuzz_entry(data: &[u8]) -> usize {
         let (part, after) = more.split_at(more.len().min(usize::from(length)));
         rest = after;
         let content = match kind % 4 {
-            0 => Content::Alert,
-            1 => Content::Handshake,
-            _ => Content::Data,
+            0 => RecordType::Alert,
+            1 => RecordType::Handshake,
+            _ => RecordType::Data,
         };
         let mut wire = Vec::new();
         if part.is_empty() || sealing.seal(content, part, &mut wire).is_err() {

@@ -60,7 +60,11 @@ impl Handshake {
     ///
     /// # Errors
     /// When the handshake fails.
-    pub fn proceed(&mut self, bytes: &[u8], out: &mut Vec<u8>) -> Result<Progress, TlsFailure> {
+    pub fn proceed(
+        &mut self,
+        bytes: &[u8],
+        out: &mut Vec<u8>,
+    ) -> Result<HandshakeProgress, TlsFailure> {
         if self.incoming.len() + bytes.len() > INCOMING_MAX {
             return Err(TlsFailure::Protocol);
         }
@@ -72,7 +76,7 @@ impl Handshake {
         advanced
     }
 
-    fn advance(&mut self, out: &mut Vec<u8>) -> Result<Progress, TlsFailure> {
+    fn advance(&mut self, out: &mut Vec<u8>) -> Result<HandshakeProgress, TlsFailure> {
         loop {
             let status = self.conn.process_tls_records(&mut self.incoming);
             let discard = status.discard;
@@ -99,8 +103,8 @@ impl Handshake {
                     }
                     None
                 }
-                ConnectionState::WriteTraffic(_) => Some(Progress::Done),
-                ConnectionState::BlockedHandshake => Some(Progress::Waiting),
+                ConnectionState::WriteTraffic(_) => Some(HandshakeProgress::Done),
+                ConnectionState::BlockedHandshake => Some(HandshakeProgress::Waiting),
                 ConnectionState::PeerClosed | ConnectionState::Closed => {
                     return Err(TlsFailure::ClosedInHandshake);
                 }
@@ -110,8 +114,8 @@ impl Handshake {
             match progress {
                 None => {}
                 // rustls keeps a message that continues in the next record in this buffer: its keys are not taken before then.
-                Some(Progress::Done) if !is_partial_record(&self.incoming) => {
-                    return Ok(Progress::Waiting);
+                Some(HandshakeProgress::Done) if !is_partial_record(&self.incoming) => {
+                    return Ok(HandshakeProgress::Waiting);
                 }
                 Some(progress) => return Ok(progress),
             }
@@ -133,7 +137,7 @@ impl Handshake {
         }
     }
 
-    /// Turns a completed handshake ([`Progress::Done`]) into a session.
+    /// Turns a completed handshake ([`HandshakeProgress::Done`]) into a session.
     ///
     /// # Errors
     /// When the server chose another ALPN protocol than the required one.
@@ -181,7 +185,7 @@ impl Handshake {
 
 /// State of a handshake.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Progress {
+pub enum HandshakeProgress {
     /// More bytes of the server are needed.
     Waiting,
     /// The handshake is complete.

@@ -19,6 +19,6 @@ pub use config::{TlsClient, TlsError};
 pub use failure::TlsFailure;
 #[doc(hidden)]
 pub use fuzz::fuzz_entry;
-pub use handshake::{Handshake, HandshakeResult, Progress};
+pub use handshake::{Handshake, HandshakeProgress, HandshakeResult};
 pub use record::RECORD_MAX;
-pub use session::{PostHandshake, Session, Step};
+pub use session::{Decrypted, PostHandshake, Session};

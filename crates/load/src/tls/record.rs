@@ -20,7 +20,7 @@ const SEALED_MAX: u64 = 1 << 24;
 
 /// Content type of a record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Content {
+pub enum RecordType {
     /// change_cipher_spec; TLS 1.3 has it for compatibility only.
     ChangeCipherSpec,
     Alert,
@@ -30,23 +30,23 @@ pub enum Content {
     Data,
 }
 
-impl Content {
+impl RecordType {
     pub fn from_wire(number: u8) -> Option<Self> {
         match number {
-            20 => Some(Content::ChangeCipherSpec),
-            21 => Some(Content::Alert),
-            22 => Some(Content::Handshake),
-            23 => Some(Content::Data),
+            20 => Some(RecordType::ChangeCipherSpec),
+            21 => Some(RecordType::Alert),
+            22 => Some(RecordType::Handshake),
+            23 => Some(RecordType::Data),
             _ => None,
         }
     }
 
     fn on_wire(self) -> u8 {
         match self {
-            Content::ChangeCipherSpec => 20,
-            Content::Alert => 21,
-            Content::Handshake => 22,
-            Content::Data => 23,
+            RecordType::ChangeCipherSpec => 20,
+            RecordType::Alert => 21,
+            RecordType::Handshake => 22,
+            RecordType::Data => 23,
         }
     }
 }
@@ -64,7 +64,7 @@ enum Form {
 
 /// Protocol version.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Version {
+pub enum RecordVersion {
     V1_2,
     V1_3,
 }
@@ -84,7 +84,7 @@ impl TrafficKey {
     /// # Errors
     /// For an unsupported cipher suite.
     pub fn new(
-        version: Version,
+        version: RecordVersion,
         sequence: u64,
         secrets: &ConnectionTrafficSecrets,
     ) -> Result<Self, TlsFailure> {
@@ -103,9 +103,9 @@ impl TrafficKey {
             iv: own_iv,
             sequence,
             form: match (version, gcm) {
-                (Version::V1_3, _) => Form::V1_3,
-                (Version::V1_2, true) => Form::V1_2Explicit,
-                (Version::V1_2, false) => Form::V1_2Counted,
+                (RecordVersion::V1_3, _) => Form::V1_3,
+                (RecordVersion::V1_2, true) => Form::V1_2Explicit,
+                (RecordVersion::V1_2, false) => Form::V1_2Counted,
             },
             sealed_max: if gcm { SEALED_MAX } else { u64::MAX },
         })
@@ -139,7 +139,7 @@ impl TrafficKey {
     #[inline]
     pub fn seal(
         &mut self,
-        content: Content,
+        content: RecordType,
         bytes: &[u8],
         out: &mut Vec<u8>,
     ) -> Result<(), TlsFailure> {
@@ -152,14 +152,14 @@ impl TrafficKey {
     #[inline]
     fn seal_one(
         &mut self,
-        content: Content,
+        content: RecordType,
         part: &[u8],
         out: &mut Vec<u8>,
     ) -> Result<(), TlsFailure> {
         let nonce = self.counted_nonce();
         let start = out.len();
         let (outer, added) = match self.form {
-            Form::V1_3 => (Content::Data, 1 + TAG),
+            Form::V1_3 => (RecordType::Data, 1 + TAG),
             Form::V1_2Explicit => (content, EXPLICIT + TAG),
             Form::V1_2Counted => (content, TAG),
         };
@@ -196,7 +196,7 @@ impl TrafficKey {
     /// # Errors
     /// When it is malformed, or was not encrypted by the peer with this key and sequence number.
     #[inline]
-    pub fn open(&mut self, record: &mut [u8]) -> Result<(Content, usize, usize), TlsFailure> {
+    pub fn open(&mut self, record: &mut [u8]) -> Result<(RecordType, usize, usize), TlsFailure> {
         let opened = match self.form {
             Form::V1_3 => self.open_1_3(record),
             Form::V1_2Explicit | Form::V1_2Counted => self.open_1_2(record),
@@ -206,11 +206,11 @@ impl TrafficKey {
     }
 
     #[inline]
-    fn open_1_3(&self, record: &mut [u8]) -> Result<(Content, usize, usize), TlsFailure> {
+    fn open_1_3(&self, record: &mut [u8]) -> Result<(RecordType, usize, usize), TlsFailure> {
         let (header, sealed) = record
             .split_first_chunk_mut::<HEADER>()
             .ok_or(TlsFailure::Protocol)?;
-        if header[0] != Content::Data.on_wire() {
+        if header[0] != RecordType::Data.on_wire() {
             return Err(TlsFailure::Protocol);
         }
         let nonce = Nonce::assume_unique_for_key(self.counted_nonce());
@@ -226,13 +226,13 @@ impl TrafficKey {
         if end > FRAGMENT_MAX {
             return Err(TlsFailure::Protocol);
         }
-        let content = Content::from_wire(inner[end]).ok_or(TlsFailure::Protocol)?;
+        let content = RecordType::from_wire(inner[end]).ok_or(TlsFailure::Protocol)?;
         Ok((content, HEADER, HEADER + end))
     }
 
     #[inline]
-    fn open_1_2(&self, record: &mut [u8]) -> Result<(Content, usize, usize), TlsFailure> {
-        let content = Content::from_wire(record[0]).ok_or(TlsFailure::Protocol)?;
+    fn open_1_2(&self, record: &mut [u8]) -> Result<(RecordType, usize, usize), TlsFailure> {
+        let content = RecordType::from_wire(record[0]).ok_or(TlsFailure::Protocol)?;
         let (nonce, from) = if self.form == Form::V1_2Explicit {
             let explicit = record
                 .get(HEADER..HEADER + EXPLICIT)
@@ -287,7 +287,7 @@ pub fn length(wire: &[u8]) -> Result<Option<usize>, TlsFailure> {
 }
 
 #[inline]
-fn header(content: Content, length: usize) -> [u8; HEADER] {
+fn header(content: RecordType, length: usize) -> [u8; HEADER] {
     // At most 2^14 + 256.
     let [high, low] = (length as u16).to_be_bytes();
     [content.on_wire(), 3, 3, high, low]

@@ -5,7 +5,7 @@ use rustls::kernel::KernelConnection;
 use rustls::{ExtractedSecrets, ProtocolVersion};
 
 use super::failure::TlsFailure;
-use super::record::{self, Content, TrafficKey, Version};
+use super::record::{self, RecordType, RecordVersion, TrafficKey};
 
 /// Records in a row without data, and handshake messages in them: more is a flood.
 const IDLE_MAX: u32 = 64;
@@ -26,7 +26,7 @@ const USER_CANCELED: u8 = 90;
 /// State of one connection.
 pub struct Session {
     kernel: KernelConnection<ClientConnectionData>,
-    version: Version,
+    version: RecordVersion,
     sending: TrafficKey,
     receiving: TrafficKey,
     /// The beginning of an incomplete record.
@@ -38,7 +38,7 @@ pub struct Session {
 
 /// Result of decrypting the first record of the received bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Step {
+pub enum Decrypted {
     /// Application data.
     Data {
         /// Offset of its first byte.
@@ -78,8 +78,8 @@ impl Session {
         held: Vec<u8>,
     ) -> Result<Self, TlsFailure> {
         let version = match kernel.protocol_version() {
-            ProtocolVersion::TLSv1_3 => Version::V1_3,
-            _ => Version::V1_2,
+            ProtocolVersion::TLSv1_3 => RecordVersion::V1_3,
+            _ => RecordVersion::V1_2,
         };
         Ok(Self {
             version,
@@ -101,7 +101,7 @@ impl Session {
         if self.sending.is_used_up() {
             self.update_sending(out)?;
         }
-        self.sending.seal(Content::Data, bytes, out)
+        self.sending.seal(RecordType::Data, bytes, out)
     }
 
     /// Appends an encrypted close_notify to `out`.
@@ -109,7 +109,7 @@ impl Session {
         // Cannot fail with this length; the connection is being closed in any case.
         let _ = self
             .sending
-            .seal(Content::Alert, &[WARNING, CLOSE_NOTIFY], out);
+            .seal(RecordType::Alert, &[WARNING, CLOSE_NOTIFY], out);
     }
 
     /// Copies the stored beginning of a record to the front of `buffer`; returns its length.
@@ -133,14 +133,14 @@ impl Session {
     /// # Errors
     /// On an alert or a protocol violation of the server.
     #[inline]
-    pub fn open(&mut self, wire: &mut [u8], out: &mut Vec<u8>) -> Result<Step, TlsFailure> {
+    pub fn open(&mut self, wire: &mut [u8], out: &mut Vec<u8>) -> Result<Decrypted, TlsFailure> {
         let Some(used) = record::length(wire)?.filter(|&length| length <= wire.len()) else {
-            return Ok(Step::Incomplete);
+            return Ok(Decrypted::Incomplete);
         };
         let (content, from, to) = self.receiving.open(&mut wire[..used])?;
-        if content == Content::Data && from < to && self.message.is_empty() {
+        if content == RecordType::Data && from < to && self.message.is_empty() {
             self.idle = 0;
-            return Ok(Step::Data { from, to, used });
+            return Ok(Decrypted::Data { from, to, used });
         }
         self.open_control(content, &wire[from..to], used, out)
     }
@@ -148,26 +148,26 @@ impl Session {
     #[cold]
     fn open_control(
         &mut self,
-        content: Content,
+        content: RecordType,
         bytes: &[u8],
         used: usize,
         out: &mut Vec<u8>,
-    ) -> Result<Step, TlsFailure> {
+    ) -> Result<Decrypted, TlsFailure> {
         self.count_idle()?;
-        let nothing = Step::Nothing {
+        let nothing = Decrypted::Nothing {
             used,
             told: PostHandshake::Nothing,
         };
         match content {
-            Content::Data if bytes.is_empty() && self.message.is_empty() => Ok(nothing),
-            Content::Handshake if !bytes.is_empty() => {
+            RecordType::Data if bytes.is_empty() && self.message.is_empty() => Ok(nothing),
+            RecordType::Handshake if !bytes.is_empty() => {
                 let told = self.handshake(bytes, out)?;
-                Ok(Step::Nothing { used, told })
+                Ok(Decrypted::Nothing { used, told })
             }
-            Content::Alert if self.message.is_empty() => match *bytes {
-                [_, CLOSE_NOTIFY] => Ok(Step::Closed),
+            RecordType::Alert if self.message.is_empty() => match *bytes {
+                [_, CLOSE_NOTIFY] => Ok(Decrypted::Closed),
                 [_, USER_CANCELED] => Ok(nothing),
-                [WARNING, _] if self.version == Version::V1_2 => Ok(nothing),
+                [WARNING, _] if self.version == RecordVersion::V1_2 => Ok(nothing),
                 [_, code] => Err(TlsFailure::from_alert(code)),
                 _ => Err(TlsFailure::Protocol),
             },
@@ -205,14 +205,14 @@ impl Session {
                 self.count_idle()?;
             }
             match (*kind, self.version) {
-                (NEW_SESSION_TICKET, Version::V1_3) if body.len() > TICKET_MAX => {}
-                (NEW_SESSION_TICKET, Version::V1_3) => {
+                (NEW_SESSION_TICKET, RecordVersion::V1_3) if body.len() > TICKET_MAX => {}
+                (NEW_SESSION_TICKET, RecordVersion::V1_3) => {
                     self.kernel
                         .handle_new_session_ticket(body)
                         .map_err(|error| TlsFailure::from_rustls(&error))?;
                     told = PostHandshake::Ticket;
                 }
-                (KEY_UPDATE, Version::V1_3) => {
+                (KEY_UPDATE, RecordVersion::V1_3) => {
                     // A key update must end its record (RFC 8446 §5.1).
                     let ([wanted @ (0 | 1)], true) = (body, behind.is_empty()) else {
                         return Err(TlsFailure::Protocol);
@@ -223,9 +223,9 @@ impl Session {
                     }
                 }
                 // A request for renegotiation, which may be refused (RFC 5246 §7.4.1.1).
-                (HELLO_REQUEST, Version::V1_2) if body.is_empty() => {
+                (HELLO_REQUEST, RecordVersion::V1_2) if body.is_empty() => {
                     let alert = [WARNING, NO_RENEGOTIATION];
-                    self.sending.seal(Content::Alert, &alert, out)?;
+                    self.sending.seal(RecordType::Alert, &alert, out)?;
                 }
                 _ => return Err(TlsFailure::Protocol),
             }
@@ -245,12 +245,12 @@ impl Session {
     /// Sends a key update, encrypted with the old key, without requesting one in return.
     #[cold]
     fn update_sending(&mut self, out: &mut Vec<u8>) -> Result<(), TlsFailure> {
-        if self.version == Version::V1_2 {
+        if self.version == RecordVersion::V1_2 {
             // TLS 1.2 has no key update.
             return Err(TlsFailure::Truncated);
         }
         self.sending
-            .seal(Content::Handshake, &[KEY_UPDATE, 0, 0, 1, 0], out)?;
+            .seal(RecordType::Handshake, &[KEY_UPDATE, 0, 0, 1, 0], out)?;
         let updated = self.kernel.update_tx_secret();
         let (sequence, secrets) = updated.map_err(|error| TlsFailure::from_rustls(&error))?;
         self.sending = TrafficKey::new(self.version, sequence, &secrets)?;

@@ -11,7 +11,8 @@ use rustls::{ServerConfig, ServerConnection};
 use tare_record::load::{Resumption, TlsSpec, TlsVersion, Trust};
 
 use super::{
-    Handshake, HandshakeResult, PostHandshake, Progress, Session, Step, TlsClient, TlsFailure,
+    Decrypted, Handshake, HandshakeProgress, HandshakeResult, PostHandshake, Session, TlsClient,
+    TlsFailure,
 };
 
 fn server(ticketer: Option<Ticketer>) -> ServerConnection {
@@ -85,7 +86,7 @@ fn shake_with(
         let wire = give(&mut server);
         let mut pieces = wire.chunks(piece);
         while let Some(part) = pieces.next() {
-            if handshake.proceed(part, &mut out).unwrap() == Progress::Done {
+            if handshake.proceed(part, &mut out).unwrap() == HandshakeProgress::Done {
                 let HandshakeResult { session, early, .. } = handshake.finish().unwrap();
                 assert!(early.is_empty());
                 take(&mut server, &out);
@@ -112,19 +113,19 @@ fn open(session: &mut Session, wire: &[u8], pieces: &[usize]) -> (Vec<u8>, u32, 
         let mut at = 0;
         loop {
             match session.open(&mut buffer[at..all], &mut out).unwrap() {
-                Step::Data { from, to, used } => {
+                Decrypted::Data { from, to, used } => {
                     data.extend_from_slice(&buffer[at + from..at + to]);
                     at += used;
                 }
-                Step::Nothing { used, told } => {
+                Decrypted::Nothing { used, told } => {
                     tickets += u32::from(told == PostHandshake::Ticket);
                     at += used;
                 }
-                Step::Incomplete => {
+                Decrypted::Incomplete => {
                     session.hold(&buffer[at..all]);
                     break;
                 }
-                Step::Closed => break,
+                Decrypted::Closed => break,
             }
         }
     }
@@ -205,7 +206,10 @@ fn tickets_and_the_word_of_the_end_are_told() {
     assert!(data.is_empty() && tickets >= 1, "{tickets} tickets");
     server.send_close_notify();
     let mut wire = give(&mut server);
-    assert_eq!(session.open(&mut wire, &mut Vec::new()), Ok(Step::Closed));
+    assert_eq!(
+        session.open(&mut wire, &mut Vec::new()),
+        Ok(Decrypted::Closed)
+    );
     let mut goodbye = Vec::new();
     session.seal_close(&mut goodbye);
     server.read_tls(&mut Cursor::new(&goodbye)).unwrap();

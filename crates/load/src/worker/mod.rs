@@ -16,7 +16,7 @@ use tare_record::load::AddressPolicy;
 
 use meter::UsageMeter;
 pub use reporting::{ConnectionsOpened, Tick, WorkerEnd, WorkerMessage};
-use sleep::{EVENTS_MAX, Sleeper, Until};
+use sleep::{EVENTS_MAX, Sleeper, WakeTimes};
 pub use sleep::{SchedulingPolicy, SpinRule};
 use sockets::{SocketKey, Sockets};
 
@@ -201,12 +201,12 @@ impl<C: Client> Worker<C> {
             return Ok(());
         }
         let until = if self.io.again.is_empty() {
-            Until {
+            WakeTimes {
                 start_ns: self.engine.next_start_ns(),
                 other_ns: self.next_other_ns(),
             }
         } else {
-            Until {
+            WakeTimes {
                 start_ns: 0,
                 other_ns: 0,
             }
@@ -264,7 +264,7 @@ impl<C: Client> Worker<C> {
         if self.io.sockets.remove(key) {
             self.problem = Some(why);
             self.abort_if_permanent(why);
-            self.engine.closed(key.conn, why, &mut self.io.sockets);
+            self.engine.on_closed(key.conn, why, &mut self.io.sockets);
         }
     }
 
@@ -287,7 +287,7 @@ impl<C: Client> Worker<C> {
                 Some(Ok(())) => {
                     if let Some(opening) = self.io.sockets.opening(key, None) {
                         self.engine
-                            .connected(key.conn, &opening, &mut self.io.sockets);
+                            .on_connected(key.conn, &opening, &mut self.io.sockets);
                     }
                 }
             }
@@ -310,7 +310,8 @@ impl<C: Client> Worker<C> {
     #[cold]
     fn flush(&mut self, key: SocketKey) {
         if let Some(at_ns) = self.io.sockets.flush(key) {
-            self.engine.wrote(key.conn, at_ns, &mut self.io.sockets);
+            self.engine
+                .on_write_started(key.conn, at_ns, &mut self.io.sockets);
         }
     }
 
@@ -338,7 +339,7 @@ impl<C: Client> Worker<C> {
             }
             let stamp = io.stamp(&received, written_ns);
             io.bytes_received += received.bytes as u64;
-            self.engine.bytes(
+            self.engine.on_bytes(
                 key.conn,
                 &io.buffer[..received.bytes],
                 stamp,

@@ -90,7 +90,7 @@ pub enum SpinRule {
 
 /// What to wait for.
 #[derive(Debug, Clone, Copy)]
-pub struct Until {
+pub struct WakeTimes {
     /// The next intended start; worth spinning for.
     pub start_ns: u64,
     /// Everything else that is due; not worth it.
@@ -134,7 +134,7 @@ impl Sleeper {
         &mut self,
         epoll: BorrowedFd<'_>,
         now_ns: u64,
-        until: Until,
+        until: WakeTimes,
         events: &mut Vec<Event>,
     ) -> io::Result<()> {
         // Events end a spin: those of the previous turn must not.
@@ -364,7 +364,7 @@ mod tests {
         epoll::add(&epoll, &near, EventData::new_u64(7), EventFlags::IN).unwrap();
         let mut sleeper = Sleeper::new(SpinRule::Share(TENTH));
         let mut events = Vec::with_capacity(EVENTS_MAX);
-        let until = |start_ns| Until {
+        let until = |start_ns| WakeTimes {
             start_ns,
             other_ns: NEVER,
         };

@@ -454,9 +454,9 @@ impl ConnectionIo for Sockets {
         }
     }
 
-    fn name(&mut self, conn: ConnId, host: &str) {
+    fn set_server_name(&mut self, conn: ConnId, host: &str) {
         if let Some(tls_state) = &mut self.tls {
-            tls_state.name(conn, host);
+            tls_state.set_server_name(conn, host);
         }
     }
 

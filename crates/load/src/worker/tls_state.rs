@@ -10,8 +10,8 @@ use super::sockets::{SocketKey, Sockets};
 use super::{BUFFER_BYTES, Ending, RECEIVES_MAX, Worker};
 use crate::client::{Client, Closed, ConnId, Stamp, Written};
 use crate::tls::{
-    Handshake, HandshakeResult, PostHandshake, Progress, RECORD_MAX, Session, Step, TlsClient,
-    TlsFailure,
+    Decrypted, Handshake, HandshakeProgress, HandshakeResult, PostHandshake, RECORD_MAX, Session,
+    TlsClient, TlsFailure,
 };
 
 const _: () = assert!(
@@ -69,7 +69,7 @@ impl TlsState {
     }
 
     /// Sets the server name of a slot. For a host that cannot be in a certificate, the plan's name is used.
-    pub fn name(&mut self, conn: ConnId, host: &str) {
+    pub fn set_server_name(&mut self, conn: ConnId, host: &str) {
         match self.client.name_of(host) {
             Some(name) => self.named.insert(conn.0, name),
             None => self.named.remove(&conn.0),
@@ -186,8 +186,8 @@ impl Sockets {
         let (opened, finished) = match self.layer(key)? {
             TlsLayer::Established(session) => (open(session, wire, &mut out), false),
             TlsLayer::Handshaking(handshake) => match handshake.proceed(wire, &mut out) {
-                Ok(Progress::Waiting) => (TlsRead::Waiting, false),
-                Ok(Progress::Done) => (TlsRead::Waiting, true),
+                Ok(HandshakeProgress::Waiting) => (TlsRead::Waiting, false),
+                Ok(HandshakeProgress::Done) => (TlsRead::Waiting, true),
                 Err(failure) => (TlsRead::Ended(Closed::Tls(failure)), false),
             },
         };
@@ -256,13 +256,13 @@ impl Sockets {
 #[inline]
 fn open(session: &mut Session, wire: &mut [u8], out: &mut Vec<u8>) -> TlsRead {
     match session.open(wire, out) {
-        Ok(Step::Data { from, to, used }) => TlsRead::Data { from, to, used },
-        Ok(Step::Nothing { used, told }) => TlsRead::Nothing { used, told },
-        Ok(Step::Incomplete) => {
+        Ok(Decrypted::Data { from, to, used }) => TlsRead::Data { from, to, used },
+        Ok(Decrypted::Nothing { used, told }) => TlsRead::Nothing { used, told },
+        Ok(Decrypted::Incomplete) => {
             session.hold(wire);
             TlsRead::Waiting
         }
-        Ok(Step::Closed) => TlsRead::Ended(Closed::Eof),
+        Ok(Decrypted::Closed) => TlsRead::Ended(Closed::Eof),
         Err(failure) => TlsRead::Ended(Closed::Tls(failure)),
     }
 }
@@ -314,21 +314,23 @@ impl<C: Client> Worker<C> {
             match io.sockets.open(key, &mut io.buffer[at..all])? {
                 TlsRead::Data { from, to, used } => {
                     let data = &io.buffer[at + from..at + to];
-                    self.engine.bytes(key.conn, data, stamp, &mut io.sockets);
+                    self.engine.on_bytes(key.conn, data, stamp, &mut io.sockets);
                     at += used;
                 }
                 TlsRead::Nothing { used, told } => {
                     if told == PostHandshake::Ticket {
-                        self.engine.resumable(key.conn, &mut io.sockets);
+                        self.engine.on_session_ticket(key.conn, &mut io.sockets);
                     }
                     at += used;
                 }
                 TlsRead::HandshakeDone { early } => {
                     let opening = io.sockets.opening(key, Some(stamp))?;
-                    self.engine.connected(key.conn, &opening, &mut io.sockets);
+                    self.engine
+                        .on_connected(key.conn, &opening, &mut io.sockets);
                     if !early.is_empty() {
                         io.sockets.live(key)?;
-                        self.engine.bytes(key.conn, &early, stamp, &mut io.sockets);
+                        self.engine
+                            .on_bytes(key.conn, &early, stamp, &mut io.sockets);
                     }
                     at = all;
                 }

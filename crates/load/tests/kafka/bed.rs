@@ -14,9 +14,9 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use serde_json::json;
 use tare_kafka::audit::{DeliveryAudit, DeliveryReport};
 use tare_kafka_admin::admin::{Admin, Mode, NewTopic, OffsetSpec, PartitionLayout};
-use tare_kafka_admin::client::{Address, Settings};
+use tare_kafka_admin::client::{Address, ClientSettings};
 use tare_lab::LabError;
-use tare_load::{LoadError, Outcome, Progress, StopHandle};
+use tare_load::{LoadError, LoadOutcome, LoadProgress, StopHandle};
 use tare_record::FORMAT_VERSION;
 use tare_record::agent::{Acknowledged, Sample};
 use tare_record::load::{
@@ -140,7 +140,7 @@ impl Stand {
             .map(|at| at.to_string().parse().unwrap())
             .collect();
         Self {
-            admin: Admin::connect(bootstrap, Settings::default()).unwrap(),
+            admin: Admin::connect(bootstrap, ClientSettings::default()).unwrap(),
         }
     }
 
@@ -169,7 +169,7 @@ impl Stand {
     }
 
     /// All of so many records were acknowledged, and each is there once.
-    pub fn holds_all(&mut self, topic: &str, outcome: &Outcome, records: u64) {
+    pub fn holds_all(&mut self, topic: &str, outcome: &LoadOutcome, records: u64) {
         let result = &outcome.result;
         assert_eq!(result.ok, records, "{:?}", result.outcomes);
         let whole = DeliveryReport {
@@ -355,7 +355,7 @@ pub fn member(at: &[SocketAddr], topic: &str, group: &str) -> LoadPlan {
     plan
 }
 
-pub fn run(plan: &LoadPlan) -> Result<Outcome, LoadError> {
+pub fn run(plan: &LoadPlan) -> Result<LoadOutcome, LoadError> {
     let running = Running::start(plan.clone());
     running.outcome()
 }
@@ -368,11 +368,11 @@ pub fn written(at: &[SocketAddr], topic: &str, records: u64) {
 }
 
 /// Records that arrived.
-pub fn records(outcome: &Outcome) -> u64 {
+pub fn records(outcome: &LoadOutcome) -> u64 {
     outcome.result.records.map_or(0, |records| records.total)
 }
 
-pub fn count(outcome: &Outcome, name: &str) -> u64 {
+pub fn count(outcome: &LoadOutcome, name: &str) -> u64 {
     outcome.result.protocol_counts[name]
 }
 
@@ -383,8 +383,8 @@ pub fn refusal(plan: &LoadPlan) -> String {
 /// A load on a thread of its own. Waiting for it has a limit: a load that hangs fails its test.
 pub struct Running {
     stop: StopHandle,
-    told: Receiver<Progress>,
-    ended: Receiver<Result<Outcome, LoadError>>,
+    told: Receiver<LoadProgress>,
+    ended: Receiver<Result<LoadOutcome, LoadError>>,
     _thread: JoinHandle<()>,
 }
 
@@ -412,13 +412,13 @@ impl Running {
 
     /// Waits until its connections are open, its partitions known.
     pub fn ready(&self) {
-        while !matches!(self.next(), Progress::Ready { .. }) {}
+        while !matches!(self.next(), LoadProgress::Ready { .. }) {}
     }
 
     /// Samples until one is as wanted.
     pub fn until(&self, mut wanted: impl FnMut(&Sample) -> bool) {
         loop {
-            if let Progress::Sample(sample) = self.next()
+            if let LoadProgress::Sample(sample) = self.next()
                 && wanted(&sample)
             {
                 return;
@@ -435,7 +435,7 @@ impl Running {
         });
     }
 
-    fn next(&self) -> Progress {
+    fn next(&self) -> LoadProgress {
         match self.told.recv_timeout(LIMIT) {
             Ok(progress) => progress,
             Err(error) => panic!("{error}: {:?}", self.ended.try_recv().map(|one| one.err())),
@@ -443,21 +443,21 @@ impl Running {
     }
 
     /// All samples, and what is left when it has ended by itself.
-    pub fn samples(self) -> (Vec<Sample>, Outcome) {
+    pub fn samples(self) -> (Vec<Sample>, LoadOutcome) {
         let outcome = self.ended.recv_timeout(LIMIT).expect("it hangs").unwrap();
         let samples = self.told.try_iter().filter_map(|progress| match progress {
-            Progress::Sample(sample) => Some(sample),
-            Progress::Ready { .. } => None,
+            LoadProgress::Sample(sample) => Some(sample),
+            LoadProgress::Ready { .. } => None,
         });
         (samples.collect(), outcome)
     }
 
-    pub fn outcome(self) -> Result<Outcome, LoadError> {
+    pub fn outcome(self) -> Result<LoadOutcome, LoadError> {
         self.ended.recv_timeout(LIMIT).expect("it hangs")
     }
 
     /// Ends it.
-    pub fn end(self) -> Outcome {
+    pub fn end(self) -> LoadOutcome {
         self.stop.end();
         self.outcome().unwrap()
     }

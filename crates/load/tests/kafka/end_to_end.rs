@@ -1,6 +1,6 @@
 //! Records timed from their intended sending to their arrival: none is left out, and the linger is in it.
 
-use tare_load::Outcome;
+use tare_load::LoadOutcome;
 use tare_record::load::{FetchDecode, FetchFrom, FetchUntil, Pacing};
 
 use crate::bed::{
@@ -10,7 +10,7 @@ use crate::bed::{
 const RUN: u64 = 0x00c0_ffee;
 
 /// Writes so many records with their times and reads them; what the reader leaves.
-fn timed(topic: &str, rate_per_s: f64, total: u64, linger_ns: u64) -> Outcome {
+fn timed(topic: &str, rate_per_s: f64, total: u64, linger_ns: u64) -> LoadOutcome {
     let cluster = bed();
     let plain = cluster.at("plain");
     Stand::new(&plain).topic(topic, &[]);

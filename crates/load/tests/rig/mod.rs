@@ -16,7 +16,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use tare_load::{LoadError, Outcome, Progress, StopHandle, run};
+use tare_load::{LoadError, LoadOutcome, LoadProgress, StopHandle, run};
 use tare_record::FORMAT_VERSION;
 use tare_record::load::{
     AddressPolicy, Body, ClientSpec, ConnectionRules, Cores, Endpoint, Expect, ExpectBody,
@@ -74,18 +74,18 @@ pub fn request(name: &str, path: &str) -> RequestSpec {
     }
 }
 
-pub fn measure(plan: &LoadPlan) -> Outcome {
+pub fn measure(plan: &LoadPlan) -> LoadOutcome {
     try_measure(plan).unwrap()
 }
 
-pub fn try_measure(plan: &LoadPlan) -> Result<Outcome, LoadError> {
-    run(plan, &StopHandle::new(), &mut |_: Progress| {
+pub fn try_measure(plan: &LoadPlan) -> Result<LoadOutcome, LoadError> {
+    run(plan, &StopHandle::new(), &mut |_: LoadProgress| {
         ControlFlow::Continue(())
     })
 }
 
 /// How many exchanges ended in a class.
-pub fn count(outcome: &Outcome, class: &str) -> u64 {
+pub fn count(outcome: &LoadOutcome, class: &str) -> u64 {
     let of = |o: &&tare_record::agent::OutcomeCount| o.class == class;
     outcome
         .result

@@ -8,7 +8,7 @@ use super::offload::WireSize;
 
 /// Both directions since the link started.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Counts {
+pub struct CountsPerDirection {
     /// From a to b.
     pub there: DirectionCounts,
     /// From b to a.

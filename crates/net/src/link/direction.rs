@@ -16,7 +16,7 @@ use super::shape::{Admission, Shaper};
 use super::sleep::{PreciseSleep, StopFlag, Woken, minimise_timer_slack, now_ns};
 use super::sys::memory::BlockSlice;
 use super::tun::Tun;
-use super::{LinkError, Scheduled, THREADS, sys};
+use super::{LinkError, LinkScheduling, THREADS, sys};
 
 /// Real-time priority, below the kernel's own threads (50).
 const PRIORITY: i32 = 10;
@@ -52,7 +52,10 @@ struct Piece {
 
 impl DirectionThreads {
     /// Starts both threads; returns how they are scheduled.
-    pub(super) fn start(self, threads: &mut Vec<JoinHandle<()>>) -> Result<Scheduled, LinkError> {
+    pub(super) fn start(
+        self,
+        threads: &mut Vec<JoinHandle<()>>,
+    ) -> Result<LinkScheduling, LinkError> {
         // Bounded by the memory for pieces.
         let (pass, arriving) = channel();
         let (say, scheduled) = sync_channel(1);
@@ -81,7 +84,7 @@ impl DirectionThreads {
             schedule(scheduling);
             reader.run();
         })?);
-        Ok(scheduled.recv().unwrap_or(Scheduled::Usual))
+        Ok(scheduled.recv().unwrap_or(LinkScheduling::Default))
     }
 }
 
@@ -93,17 +96,17 @@ fn spawn(name: &str, body: impl FnOnce() + Send + 'static) -> Result<JoinHandle<
 }
 
 /// Raises the priority of the calling thread as far as permitted.
-fn schedule(wanted: Scheduling) -> Scheduled {
-    if wanted == Scheduling::Usual {
-        return Scheduled::Usual;
+fn schedule(wanted: Scheduling) -> LinkScheduling {
+    if wanted == Scheduling::Default {
+        return LinkScheduling::Default;
     }
     if sys::set_sched_fifo(PRIORITY).is_ok() {
-        return Scheduled::RealTime;
+        return LinkScheduling::RealTime;
     }
     // On Linux this is the calling thread alone.
     match rustix::process::setpriority_process(None, NICE) {
-        Ok(()) => Scheduled::Nice,
-        Err(_) => Scheduled::Usual,
+        Ok(()) => LinkScheduling::Nice,
+        Err(_) => LinkScheduling::Default,
     }
 }
 

@@ -27,7 +27,7 @@ use direction::DirectionThreads;
 use sleep::StopFlag;
 use tun::Tun;
 
-pub use counts::{Counts, DirectionCounts};
+pub use counts::{CountsPerDirection, DirectionCounts};
 pub use measure::{
     Path, RoundTrips, Throughput, connected, round_trips, round_trips_while, throughput,
 };
@@ -100,13 +100,13 @@ pub const THREADS: [&str; 2] = ["link-writer", "link-reader"];
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, serde::Serialize, serde::Deserialize,
 )]
 #[serde(rename_all = "kebab-case")]
-pub enum Scheduled {
+pub enum LinkScheduling {
     /// `SCHED_FIFO`: before all threads that are not real-time.
     RealTime,
     /// With a lower nice value.
     Nice,
     /// With default scheduling: a busy machine adds its own delay.
-    Usual,
+    Default,
 }
 
 /// A running link. Dropping it removes its devices and joins its threads.
@@ -116,7 +116,7 @@ pub struct Link {
     counters: [Arc<DirectionCounters>; 2],
     ends: [Arc<Tun>; 2],
     threads: Vec<JoinHandle<()>>,
-    scheduled: Scheduled,
+    scheduled: LinkScheduling,
 }
 
 impl Link {
@@ -145,7 +145,7 @@ impl Link {
             ],
             ends,
             threads: Vec::with_capacity(4),
-            scheduled: Scheduled::Usual,
+            scheduled: LinkScheduling::Default,
         };
         for way in 0..2 {
             let direction = DirectionThreads {
@@ -167,18 +167,18 @@ impl Link {
 
     /// Packets passed and dropped so far.
     #[must_use]
-    pub fn counts(&self) -> Counts {
+    pub fn counts(&self) -> CountsPerDirection {
         let [there, back] = [0, 1].map(|way| {
             let mut counts = self.counters[way].read();
             counts.overflowed = self.ends[way].overflowed();
             counts
         });
-        Counts { there, back }
+        CountsPerDirection { there, back }
     }
 
     /// How its threads are scheduled.
     #[must_use]
-    pub fn scheduled(&self) -> Scheduled {
+    pub fn scheduled(&self) -> LinkScheduling {
         self.scheduled
     }
 }

@@ -47,9 +47,9 @@ pub struct DirectionPlan {
 pub enum Scheduling {
     /// Real-time where permitted, else a lower nice value: the delay does not depend on how busy the parts are.
     #[default]
-    First,
+    RealTime,
     /// Default scheduling.
-    Usual,
+    Default,
 }
 
 impl LinkPlan {
@@ -60,7 +60,7 @@ impl LinkPlan {
             devices: devices.map(str::to_owned),
             ways: [way.clone(), way.clone()],
             seed,
-            scheduling: Scheduling::First,
+            scheduling: Scheduling::RealTime,
         }
     }
 

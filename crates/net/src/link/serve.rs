@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Counts, Link, LinkError, LinkPlan, Pool, Scheduled};
+use super::{CountsPerDirection, Link, LinkError, LinkPlan, LinkScheduling, Pool};
 
 /// Longest line of input.
 const LINE_BYTES_MAX: u64 = 4096;
@@ -37,7 +37,7 @@ pub enum LinkEvent {
     /// All devices exist; they are down and have no addresses. First line.
     Ready {
         /// How the threads are scheduled.
-        scheduled: Scheduled,
+        scheduled: LinkScheduling,
     },
     /// Reply to a line of input: counts so far.
     Counts {
@@ -56,7 +56,7 @@ pub enum LinkEvent {
 pub struct NamedCounts {
     pub name: String,
     #[serde(flatten)]
-    pub counts: Counts,
+    pub counts: CountsPerDirection,
 }
 
 /// Runs the links until `requests` ends; each line of it is answered with the counts.
@@ -93,7 +93,7 @@ fn answer_requests(
         .iter()
         .map(Link::scheduled)
         .max()
-        .unwrap_or(Scheduled::Usual);
+        .unwrap_or(LinkScheduling::Default);
     write_event(&mut output, &LinkEvent::Ready { scheduled })?;
     let mut line = Vec::new();
     loop {

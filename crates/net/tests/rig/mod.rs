@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use tare_net::link::{
-    Counts, DirectionCounts, DirectionPlan, Link, LinkPlan, Path, Pool, Scheduling,
+    CountsPerDirection, DirectionCounts, DirectionPlan, Link, LinkPlan, Path, Pool, Scheduling,
 };
 use tare_net::namespace::Namespace;
 
@@ -43,7 +43,7 @@ pub fn permitted() -> bool {
 
 impl Pair {
     pub fn joined(way: &DirectionPlan) -> Self {
-        Self::in_pool(way, Scheduling::First, &Arc::default())
+        Self::in_pool(way, Scheduling::RealTime, &Arc::default())
     }
 
     pub fn in_pool(way: &DirectionPlan, scheduling: Scheduling, pool: &Arc<Pool>) -> Self {
@@ -107,7 +107,7 @@ pub fn entered(pair: &Pair, before: DirectionCounts) -> u64 {
 }
 
 /// The counts once nothing is under way any more.
-pub fn settled(pair: &Pair) -> Counts {
+pub fn settled(pair: &Pair) -> CountsPerDirection {
     let deadline = Instant::now() + PATIENCE;
     loop {
         let counts = pair.link.counts();

@@ -221,7 +221,7 @@ pub struct Mix {
     pub order: Order,
     /// Data tables for templates.
     #[serde(default)]
-    pub tables: Vec<Table>,
+    pub tables: Vec<DataTable>,
     /// A session. If given, each start is one of a session and the plan has no requests of its own.
     #[serde(default)]
     pub session: Option<SessionSpec>,
@@ -244,7 +244,7 @@ pub const TABLE_BYTES_MAX: usize = 16 << 20;
 /// A data table.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Table {
+pub struct DataTable {
     /// Name of the table, before the dot in `{{ users.name }}`.
     pub name: String,
     /// Names of the columns, after the dot.

@@ -152,15 +152,15 @@ pub struct Capture {
     /// Variable that receives the value.
     pub name: String,
     /// Where the value is.
-    pub from: Source,
+    pub from: CaptureSource,
     /// What a missing value means.
-    pub missing: Missing,
+    pub missing: OnMissing,
 }
 
 /// Where a value is in a response.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "from", rename_all = "kebab-case", deny_unknown_fields)]
-pub enum Source {
+pub enum CaptureSource {
     /// The whole body.
     Body,
     /// The value at a JSON pointer (RFC 6901); strings without quotes, anything else as its JSON text.
@@ -195,7 +195,7 @@ pub enum Source {
 /// What a missing value means.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-pub enum Missing {
+pub enum OnMissing {
     /// The request fails.
     #[default]
     Fails,

@@ -12,18 +12,18 @@ const DAYS_MAX: i32 = 366_000;
 
 /// A piece of a template.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Piece {
+pub enum TemplatePiece {
     /// Literal text.
     Text(String),
     /// A placeholder.
-    Fill(Fill),
+    Placeholder(Placeholder),
 }
 
 /// A placeholder in a template.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Fill {
+pub struct Placeholder {
     /// Source of its value.
-    pub with: With,
+    pub with: ValueSource,
     /// Encoding of its value.
     pub encoding: Encoding,
 }
@@ -39,7 +39,7 @@ pub enum Encoding {
 
 /// Source of a placeholder's value.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum With {
+pub enum ValueSource {
     /// A random UUID, version 4.
     Uuid,
     /// A sequence number per worker.
@@ -108,7 +108,7 @@ fn no_name(text: &str) -> TemplateError {
 ///
 /// # Errors
 /// If a placeholder is invalid.
-pub fn parse(text: &str, braces: Delimiter) -> Result<Vec<Piece>, TemplateError> {
+pub fn parse(text: &str, braces: Delimiter) -> Result<Vec<TemplatePiece>, TemplateError> {
     let (open, close) = match braces {
         Delimiter::Single => ("{", "}"),
         Delimiter::Double => ("{{", "}}"),
@@ -138,9 +138,9 @@ pub fn parse(text: &str, braces: Delimiter) -> Result<Vec<Piece>, TemplateError>
         match place {
             Some((fill, end)) => {
                 if !literal.is_empty() {
-                    pieces.push(Piece::Text(std::mem::take(&mut literal)));
+                    pieces.push(TemplatePiece::Text(std::mem::take(&mut literal)));
                 }
-                pieces.push(Piece::Fill(fill));
+                pieces.push(TemplatePiece::Placeholder(fill));
                 rest = &inside[end + close.len()..];
             }
             None => {
@@ -151,7 +151,7 @@ pub fn parse(text: &str, braces: Delimiter) -> Result<Vec<Piece>, TemplateError>
     }
     literal.push_str(rest);
     if !literal.is_empty() {
-        pieces.push(Piece::Text(literal));
+        pieces.push(TemplatePiece::Text(literal));
     }
     Ok(pieces)
 }
@@ -168,19 +168,19 @@ fn is_known(words: &str) -> bool {
     alone || with_more || column
 }
 
-fn fill(words: &str) -> Result<Fill, TemplateError> {
+fn fill(words: &str) -> Result<Placeholder, TemplateError> {
     let words = words.trim();
     let (words, encoding) = match words.strip_prefix("raw:") {
         Some(rest) => (rest.trim(), Encoding::Raw),
         None => (words, Encoding::Contextual),
     };
-    Ok(Fill {
+    Ok(Placeholder {
         with: with(words)?,
         encoding,
     })
 }
 
-fn with(words: &str) -> Result<With, TemplateError> {
+fn with(words: &str) -> Result<ValueSource, TemplateError> {
     let list = |text: &str| -> Result<Vec<String>, TemplateError> {
         let items: Vec<String> = text.split(',').map(|item| item.trim().to_owned()).collect();
         match text.trim().is_empty() {
@@ -195,30 +195,32 @@ fn with(words: &str) -> Result<With, TemplateError> {
             .parse()
             .ok()
             .filter(|digits| (1..=HEX_DIGITS_MAX).contains(digits))
-            .map(|digits| With::Hex { digits })
+            .map(|digits| ValueSource::Hex { digits })
             .ok_or_else(|| {
                 wrong(
                     digits,
                     "is not a number of digits: write hex:16 (at most 4096)",
                 )
             }),
-        Some(("choice", items)) => Ok(With::Choice(list(items)?)),
-        Some(("cycle", items)) => Ok(With::Cycle(list(items)?)),
+        Some(("choice", items)) => Ok(ValueSource::Choice(list(items)?)),
+        Some(("cycle", items)) => Ok(ValueSource::Cycle(list(items)?)),
         Some(("date", day)) => date(day),
         Some((name, _)) => Err(no_name(name)),
         None => match words {
             "" => Err(TemplateError(
                 "{{ }} is empty: write a variable's name, uuid, int:1..1000, …".into(),
             )),
-            "uuid" => Ok(With::Uuid),
-            "seq" => Ok(With::Seq),
+            "uuid" => Ok(ValueSource::Uuid),
+            "seq" => Ok(ValueSource::Seq),
             "date" => date("+0"),
             _ => match words.split_once('.') {
-                Some((table, column)) if is_name(table) && is_name(column) => Ok(With::Column {
-                    table: table.to_owned(),
-                    column: column.to_owned(),
-                }),
-                None if is_name(words) => Ok(With::Variable(words.to_owned())),
+                Some((table, column)) if is_name(table) && is_name(column) => {
+                    Ok(ValueSource::Column {
+                        table: table.to_owned(),
+                        column: column.to_owned(),
+                    })
+                }
+                None if is_name(words) => Ok(ValueSource::Variable(words.to_owned())),
                 _ => Err(no_name(words)),
             },
         },
@@ -226,7 +228,7 @@ fn with(words: &str) -> Result<With, TemplateError> {
 }
 
 /// `1..1000`, or `0001..1000` for at least four digits.
-fn int(range: &str) -> Result<With, TemplateError> {
+fn int(range: &str) -> Result<ValueSource, TemplateError> {
     let wrong = || wrong(range, "is not a range: write int:1..1000");
     let (least_text, most_text) = range.split_once("..").ok_or_else(wrong)?;
     let (least_text, most_text) = (least_text.trim(), most_text.trim());
@@ -236,7 +238,7 @@ fn int(range: &str) -> Result<With, TemplateError> {
         return Err(wrong());
     }
     let fixed = least_text.len() > 1 && least_text.starts_with('0');
-    Ok(With::Int {
+    Ok(ValueSource::Int {
         least,
         most,
         digits: if fixed {
@@ -248,7 +250,7 @@ fn int(range: &str) -> Result<With, TemplateError> {
 }
 
 /// `+3`, `+0..5`, each optionally followed by `:format`.
-fn date(day: &str) -> Result<With, TemplateError> {
+fn date(day: &str) -> Result<ValueSource, TemplateError> {
     let (days, format) = day.split_once(':').unwrap_or((day, "%Y-%m-%d"));
     let no_day = || {
         let form = "is not a day: write date, date:+3, date:+0..5 or date:+0..5:%Y-%m-%d";
@@ -275,7 +277,7 @@ fn date(day: &str) -> Result<With, TemplateError> {
             return Err(wrong(format, letters));
         }
     }
-    Ok(With::Date {
+    Ok(ValueSource::Date {
         from_days,
         to_days,
         format: format.to_owned(),
@@ -296,11 +298,11 @@ pub fn is_name(text: &str) -> bool {
 mod tests {
     use super::*;
 
-    fn fills(text: &str, braces: Delimiter) -> Vec<With> {
+    fn fills(text: &str, braces: Delimiter) -> Vec<ValueSource> {
         let pieces = parse(text, braces).unwrap();
         let fill = |piece| match piece {
-            Piece::Fill(fill) => Some(fill.with),
-            Piece::Text(_) => None,
+            TemplatePiece::Placeholder(fill) => Some(fill.with),
+            TemplatePiece::Text(_) => None,
         };
         pieces.into_iter().filter_map(fill).collect()
     }
@@ -309,8 +311,8 @@ mod tests {
     fn single_braces_of_a_json_body_stay_what_they_are() {
         let body = r#"{"id":"{uuid}","in":{"a":{}},"n":{int:1..9},"open":"{"#;
         let expected = [
-            With::Uuid,
-            With::Int {
+            ValueSource::Uuid,
+            ValueSource::Int {
                 least: 1,
                 most: 9,
                 digits: 1,
@@ -321,8 +323,8 @@ mod tests {
             .unwrap()
             .iter()
             .map(|piece| match piece {
-                Piece::Text(text) => text.as_str(),
-                Piece::Fill(_) => "#",
+                TemplatePiece::Text(text) => text.as_str(),
+                TemplatePiece::Placeholder(_) => "#",
             })
             .collect();
         assert_eq!(whole, r##"{"id":"#","in":{"a":{}},"n":#,"open":"{"##);
@@ -331,11 +333,11 @@ mod tests {
     #[test]
     fn every_source_is_read_with_its_parameters() {
         let read = |text: &str| fills(text, Delimiter::Double).remove(0);
-        assert_eq!(read("{{seq}}"), With::Seq);
-        assert_eq!(read("{{ hex:16 }}"), With::Hex { digits: 16 });
+        assert_eq!(read("{{seq}}"), ValueSource::Seq);
+        assert_eq!(read("{{ hex:16 }}"), ValueSource::Hex { digits: 16 });
         assert_eq!(
             read("{{ int:0001..1000 }}"),
-            With::Int {
+            ValueSource::Int {
                 least: 1,
                 most: 1000,
                 digits: 4
@@ -343,11 +345,11 @@ mod tests {
         );
         assert_eq!(
             read("{{ choice:a, b }}"),
-            With::Choice(vec!["a".into(), "b".into()])
+            ValueSource::Choice(vec!["a".into(), "b".into()])
         );
         assert_eq!(
             read("{{ date:+6..12 }}"),
-            With::Date {
+            ValueSource::Date {
                 from_days: 6,
                 to_days: 12,
                 format: "%Y-%m-%d".into()
@@ -355,16 +357,16 @@ mod tests {
         );
         assert_eq!(
             read("{{ users.name }}"),
-            With::Column {
+            ValueSource::Column {
                 table: "users".into(),
                 column: "name".into()
             }
         );
-        assert_eq!(read("{{ token }}"), With::Variable("token".into()));
+        assert_eq!(read("{{ token }}"), ValueSource::Variable("token".into()));
         let raw = parse("{{ raw:doc }}", Delimiter::Double).unwrap();
         assert!(matches!(
             &raw[..],
-            [Piece::Fill(Fill {
+            [TemplatePiece::Placeholder(Placeholder {
                 encoding: Encoding::Raw,
                 ..
             })]

@@ -21,7 +21,7 @@ pub struct Assertion {
     /// Quantity that is compared with the limit.
     pub of: AssertionSubject,
     /// Comparison with the limit.
-    pub comparison: Comparison,
+    pub comparison: Comparator,
     /// Limit, in the metric's unit or as a share (0.1 = 10 %).
     pub limit: f64,
 }
@@ -42,7 +42,7 @@ pub enum AssertionSubject {
 
 /// A comparison operator.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub enum Comparison {
+pub enum Comparator {
     /// Less than.
     #[serde(rename = "<")]
     Below,
@@ -57,17 +57,17 @@ pub enum Comparison {
     AtLeast,
 }
 
-impl Comparison {
+impl Comparator {
     /// Splits `p99 <= 5ms` at its operator; `None` without one.
     #[must_use]
-    pub fn split(text: &str) -> Option<(&str, Comparison, &str)> {
+    pub fn split(text: &str) -> Option<(&str, Comparator, &str)> {
         let signs = [
-            ("<=", Comparison::AtMost),
-            (">=", Comparison::AtLeast),
-            ("≤", Comparison::AtMost),
-            ("≥", Comparison::AtLeast),
-            ("<", Comparison::Below),
-            (">", Comparison::Above),
+            ("<=", Comparator::AtMost),
+            (">=", Comparator::AtLeast),
+            ("≤", Comparator::AtMost),
+            ("≥", Comparator::AtLeast),
+            ("<", Comparator::Below),
+            (">", Comparator::Above),
         ];
         let (left, rest) = text.split_at(text.find(['<', '>', '≤', '≥'])?);
         signs.into_iter().find_map(|(sign, comparison)| {
@@ -79,21 +79,21 @@ impl Comparison {
     #[must_use]
     pub fn holds(self, value: f64, limit: f64) -> bool {
         match self {
-            Comparison::Below => value < limit,
-            Comparison::AtMost => value <= limit,
-            Comparison::Above => value > limit,
-            Comparison::AtLeast => value >= limit,
+            Comparator::Below => value < limit,
+            Comparator::AtMost => value <= limit,
+            Comparator::Above => value > limit,
+            Comparator::AtLeast => value >= limit,
         }
     }
 
     /// Whether larger values are better.
     #[must_use]
     pub fn wants_more(self) -> bool {
-        matches!(self, Comparison::Above | Comparison::AtLeast)
+        matches!(self, Comparator::Above | Comparator::AtLeast)
     }
 }
 
-impl fmt::Display for Comparison {
+impl fmt::Display for Comparator {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&word_of(self))
     }

@@ -186,7 +186,7 @@ impl RunJudge<'_> {
         // The remaining blocks or answers are biased towards good values: no ratio.
         let has_verdict = !is_bounded && failed.is_none();
         let is_primary = self.plan.primary.contains(&metric);
-        let input = unpaired::ComparisonInput {
+        let input = unpaired::UnpairedInput {
             before: &before.exact,
             after: &after.exact,
             family: if is_primary { self.family } else { 1 },

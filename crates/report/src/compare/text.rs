@@ -1,6 +1,6 @@
 //! A comparison of two runs for a terminal and for Markdown.
 
-use tare_record::shown::shown;
+use tare_record::escape::escape_line;
 use tare_record::view::{Family, Table};
 
 use super::{Row, RunComparison, RunName};
@@ -56,7 +56,11 @@ pub fn terminal(comparison: &RunComparison, screen: Screen) -> String {
 
 fn described(run: &RunName) -> String {
     let blocks = crate::quantity::counted(run.blocks.into(), "block", "blocks");
-    format!("{}, {blocks}, started {}", shown(&run.id), run.started)
+    format!(
+        "{}, {blocks}, started {}",
+        escape_line(&run.id),
+        run.started
+    )
 }
 
 /// For a pull request: the verdict, then the primary figures.

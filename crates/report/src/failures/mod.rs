@@ -14,10 +14,10 @@ use tare_stats::outliers::mean_and_deviation;
 use tare_stats::waterfall::decompose;
 
 use crate::quantity::{self, MISSING};
-use crate::tables::{Source, cell_at, figure, name, text, words};
+use crate::tables::{TableInputs, cell_at, figure, name, text, words};
 use crate::trials::{CellName, Trials};
 use crate::waterfall;
-use rule::{Counts, LoopKind};
+use rule::{FailureCounts, LoopKind};
 
 /// Number of classes that are named; the others are summed.
 const CLASSES_NAMED: usize = 3;
@@ -46,8 +46,8 @@ fn roles<'a>(records: &[&'a TrialRecord]) -> impl Iterator<Item = &'a LoadResult
     roles.into_iter()
 }
 
-fn counts(records: &[&TrialRecord]) -> Counts {
-    let mut counts = Counts::default();
+fn counts(records: &[&TrialRecord]) -> FailureCounts {
+    let mut counts = FailureCounts::default();
     for role in roles(records) {
         // A start that found the queue full is a failure: the target let the queue grow.
         let failed = role.errors + role.unfinished + role.overflow;
@@ -57,7 +57,7 @@ fn counts(records: &[&TrialRecord]) -> Counts {
     counts
 }
 
-fn share(counts: Counts) -> Option<f64> {
+fn share(counts: FailureCounts) -> Option<f64> {
     (counts.exchanges > 0).then(|| counts.failed as f64 / counts.exchanges as f64)
 }
 
@@ -96,7 +96,7 @@ fn percent(share: f64) -> String {
 }
 
 /// "2.9 % status 503 by the target, 0.3 % reset by the peer", the largest first.
-fn classes(records: &[&TrialRecord], counts: Counts) -> String {
+fn classes(records: &[&TrialRecord], counts: FailureCounts) -> String {
     let mut classes: Vec<(String, u64)> = Vec::new();
     let mut add = |name: String, count: u64| match classes.iter_mut().find(|one| one.0 == name) {
         _ if count == 0 => {}
@@ -216,7 +216,7 @@ pub fn no_verdict(mut metrics: Vec<Metric>, failed: [&FailedShare; 2]) -> Vec<Me
 fn difference(trials: &Trials<'_>, base: &CellName, cell: &CellName) -> Option<Interval> {
     let in_block = |name, block: &u32| in_block(trials, name, *block);
     let blocks = trials.blocks.iter();
-    let pairs: Vec<[Counts; 2]> = blocks
+    let pairs: Vec<[FailureCounts; 2]> = blocks
         .filter_map(|block| Some([in_block(base, block)?, in_block(cell, block)?]))
         .collect();
     let rows: Vec<Vec<Option<f64>>> = pairs
@@ -243,7 +243,7 @@ fn difference(trials: &Trials<'_>, base: &CellName, cell: &CellName) -> Option<I
 }
 
 /// The counts of a cell in a block, both copies of the baseline together.
-fn in_block(trials: &Trials<'_>, cell: &CellName, block: u32) -> Option<Counts> {
+fn in_block(trials: &Trials<'_>, cell: &CellName, block: u32) -> Option<FailureCounts> {
     let of_block = trials.cells.get(cell)?;
     let of_block = of_block.range((block, 0)..=(block, u32::MAX));
     let records: Vec<&TrialRecord> = of_block.map(|(_, one)| one.record).collect();
@@ -254,11 +254,11 @@ fn in_block(trials: &Trials<'_>, cell: &CellName, block: u32) -> Option<Counts> 
 /// Biometrika 26 (1934) 404–413), but never narrower than that of the blocks (Student's t). No interval before three blocks.
 pub fn errors(trials: &Trials<'_>, cell: &CellName) -> Option<Interval> {
     let blocks = trials.blocks.iter();
-    let each: Vec<Counts> = blocks
+    let each: Vec<FailureCounts> = blocks
         .filter_map(|block| in_block(trials, cell, *block))
         .collect();
-    let sum = |of: fn(&Counts) -> u64| each.iter().map(of).sum::<u64>();
-    let all = Counts {
+    let sum = |of: fn(&FailureCounts) -> u64| each.iter().map(of).sum::<u64>();
+    let all = FailureCounts {
         exchanges: sum(|one| one.exchanges),
         failed: sum(|one| one.failed),
     };
@@ -278,7 +278,7 @@ pub fn errors(trials: &Trials<'_>, cell: &CellName) -> Option<Interval> {
 }
 
 /// The Clopper–Pearson interval, by quantiles of F.
-fn clopper_pearson(counts: Counts) -> [f64; 2] {
+fn clopper_pearson(counts: FailureCounts) -> [f64; 2] {
     let (failed, ok) = (
         counts.failed as f64,
         (counts.exchanges - counts.failed) as f64,
@@ -312,7 +312,7 @@ fn signed_difference(difference: &Interval) -> Option<String> {
 }
 
 /// Comparisons with too many failures, or significantly more on one side.
-pub fn table(source: &Source<'_>) -> Vec<Table> {
+pub fn table(source: &TableInputs<'_>) -> Vec<Table> {
     let all = &source.view.failures;
     let what = all.first().map_or("", |one| one.failed.what.as_str());
     let table = Table::new("failed-exchanges", "Overhead", "what failed")
@@ -351,7 +351,7 @@ mod tests {
 
     #[test]
     fn the_interval_of_a_share_is_that_of_clopper_and_pearson() {
-        let of = |failed, exchanges| clopper_pearson(Counts { exchanges, failed });
+        let of = |failed, exchanges| clopper_pearson(FailureCounts { exchanges, failed });
         // By scipy.stats.beta.ppf, as binomtest(k, n).proportion_ci(method="exact") has it.
         for (counts, want) in [
             ((0, 100), [0.0, 0.036_216_693]),

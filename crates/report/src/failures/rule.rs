@@ -26,7 +26,7 @@ pub enum LoopKind {
 
 /// Counts of exchanges and failures.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Counts {
+pub struct FailureCounts {
     /// All exchanges: successful and failed.
     pub exchanges: u64,
     /// Those that failed: errors, unfinished, or dropped because the queue was full.
@@ -34,7 +34,7 @@ pub struct Counts {
 }
 
 /// Whether a cell with these failures may have a verdict on a metric. In a comparison it must be true of both cells.
-pub fn allows_verdict(metric: Metric, loop_kind: LoopKind, counts: Counts) -> bool {
+pub fn allows_verdict(metric: Metric, loop_kind: LoopKind, counts: FailureCounts) -> bool {
     match limit(metric, loop_kind) {
         // Any missing exchange could have been the maximum.
         Limit::None => counts.failed == 0,
@@ -76,7 +76,7 @@ mod tests {
     fn most(metric: Metric, loop_kind: LoopKind) -> Option<u64> {
         let allows_verdict = |failed| {
             let exchanges = EXCHANGES;
-            allows_verdict(metric, loop_kind, Counts { exchanges, failed })
+            allows_verdict(metric, loop_kind, FailureCounts { exchanges, failed })
         };
         if allows_verdict(EXCHANGES) {
             return None;
@@ -133,7 +133,11 @@ mod tests {
     #[test]
     fn where_nothing_was_exchanged_nothing_failed() {
         for metric in Metric::ALL {
-            assert!(allows_verdict(metric, LoopKind::Closed, Counts::default()));
+            assert!(allows_verdict(
+                metric,
+                LoopKind::Closed,
+                FailureCounts::default()
+            ));
         }
     }
 }

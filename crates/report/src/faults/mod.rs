@@ -13,7 +13,7 @@ use tare_record::view::{FaultMark, FaultSample, FaultTrial, FaultView, ReadBackV
 
 use crate::cells::{median, median_u64};
 use crate::read::{Run, Trial};
-use samples::Sample;
+use samples::MergedSample;
 
 /// Views of the cells with faults, in the order of the plan, and the sample files that could not be read.
 pub fn faults(run: &Run) -> (Vec<FaultView>, Vec<String>) {
@@ -53,7 +53,7 @@ pub fn faults(run: &Run) -> (Vec<FaultView>, Vec<String>) {
 /// A trial with its samples; offsets from the start of the window.
 struct TrialSamples<'a> {
     record: &'a TrialRecord,
-    samples: Vec<Sample>,
+    samples: Vec<MergedSample>,
 }
 
 fn trial_samples<'a>(
@@ -81,7 +81,7 @@ fn row(trial_samples: &TrialSamples<'_>) -> FaultTrial {
         .filter_map(|fault| fault.began_ns)
         .min();
     let window_ns = record.load.iter().map(|role| role.window_ns).max();
-    let within: Vec<Sample> = trial_samples
+    let within: Vec<MergedSample> = trial_samples
         .samples
         .iter()
         .filter(|one| window_ns.is_none_or(|end| one.offset_ns <= end))
@@ -140,7 +140,7 @@ fn fault_marks(trials: &[TrialSamples<'_>]) -> Vec<FaultMark> {
 
 /// The samples by their offset, over the trials.
 fn series(trials: &[TrialSamples<'_>]) -> Vec<FaultSample> {
-    let mut places: BTreeMap<u64, Vec<Sample>> = BTreeMap::new();
+    let mut places: BTreeMap<u64, Vec<MergedSample>> = BTreeMap::new();
     for sample in trials.iter().flat_map(|trial| &trial.samples) {
         // The last sample of a load is shorter: it ends with the drain.
         places.entry(sample.offset_ns).or_default().push(*sample);
@@ -155,7 +155,7 @@ fn series(trials: &[TrialSamples<'_>]) -> Vec<FaultSample> {
                 .max()
                 .unwrap_or(1)
                 .max(1);
-            let rate = |one: &Sample| one.ok as f64 * 1e9 / one.length_ns.max(1) as f64;
+            let rate = |one: &MergedSample| one.ok as f64 * 1e9 / one.length_ns.max(1) as f64;
             FaultSample {
                 offset_ns,
                 length_ns,

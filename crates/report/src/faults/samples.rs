@@ -13,7 +13,7 @@ const SAMPLES_MAX: usize = 1 << 20;
 
 /// One sample, all agents together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Sample {
+pub struct MergedSample {
     /// Its end, from the start of the warm-up.
     pub offset_ns: u64,
     pub length_ns: u64,
@@ -28,13 +28,13 @@ pub struct Sample {
 ///
 /// # Errors
 /// Why it cannot be read, as text.
-pub fn read(folder: &Path) -> Result<Vec<Sample>, String> {
+pub fn read(folder: &Path) -> Result<Vec<MergedSample>, String> {
     let path = folder.join("samples.csv");
     let text = read_regular_text(&path, BYTES_MAX).map_err(|error| error.to_string())?;
     parse(&text)
 }
 
-fn parse(text: &str) -> Result<Vec<Sample>, String> {
+fn parse(text: &str) -> Result<Vec<MergedSample>, String> {
     let mut lines = text.lines();
     let head: Vec<&str> = lines.next().unwrap_or_default().split(',').collect();
     let column = |name: &str| {
@@ -44,7 +44,7 @@ fn parse(text: &str) -> Result<Vec<Sample>, String> {
     let [offset, length] = [column("offset_ns")?, column("length_ns")?];
     let [ok, errors] = [column("ok")?, column("errors")?];
     let slowest = column("latency_max_ns")?;
-    let mut all: BTreeMap<u64, Sample> = BTreeMap::new();
+    let mut all: BTreeMap<u64, MergedSample> = BTreeMap::new();
     for line in lines {
         let fields: Vec<&str> = line.split(',').collect();
         let field = |at: usize| fields.get(at).and_then(|text| text.parse::<u64>().ok());
@@ -52,10 +52,10 @@ fn parse(text: &str) -> Result<Vec<Sample>, String> {
         let (Some(offset_ns), Some(length_ns)) = (field(offset), field(length)) else {
             break;
         };
-        let sample = all.entry(offset_ns).or_insert(Sample {
+        let sample = all.entry(offset_ns).or_insert(MergedSample {
             offset_ns,
             length_ns,
-            ..Sample::default()
+            ..MergedSample::default()
         });
         sample.ok = sample.ok.saturating_add(field(ok).unwrap_or(0));
         sample.errors = sample.errors.saturating_add(field(errors).unwrap_or(0));
@@ -70,7 +70,7 @@ fn parse(text: &str) -> Result<Vec<Sample>, String> {
 }
 
 /// Longest outage (time without a successful exchange) in the samples that end after `from_ns`; `None` without such samples.
-pub fn longest_outage(samples: &[Sample], from_ns: u64) -> Option<u64> {
+pub fn longest_outage(samples: &[MergedSample], from_ns: u64) -> Option<u64> {
     let mut longest = None;
     let mut outage_ns = 0;
     for sample in samples.iter().filter(|one| one.offset_ns > from_ns) {

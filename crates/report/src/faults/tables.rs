@@ -5,15 +5,15 @@ use std::collections::BTreeMap;
 use tare_record::view::{FaultView, Output, Table, TableCell, TableColumn};
 
 use crate::quantity;
-use crate::tables::{Source, cell, figure, name, text, time, words};
+use crate::tables::{TableInputs, cell, figure, name, text, time, words};
 
 /// The trials of each cell with faults.
-pub fn trials(source: &Source<'_>) -> Vec<Table> {
+pub fn trials(source: &TableInputs<'_>) -> Vec<Table> {
     source.view.faults.iter().map(of_trials).collect()
 }
 
 /// The seconds of each cell with faults; the page draws them.
-pub fn seconds(source: &Source<'_>) -> Vec<Table> {
+pub fn seconds(source: &TableInputs<'_>) -> Vec<Table> {
     source.view.faults.iter().map(of_seconds).collect()
 }
 

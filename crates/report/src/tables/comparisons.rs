@@ -6,21 +6,21 @@ use tare_record::view::{
 };
 
 use super::figures::of_one_arm;
-use super::{Source, cell, figure, group, name, text, words};
+use super::{TableInputs, cell, figure, group, name, text, words};
 use crate::cells::distinct;
 use crate::quantity::{self, MISSING};
 
 /// The overheads of the arms at each level.
-pub fn overheads(source: &Source<'_>) -> Vec<Table> {
+pub fn overheads(source: &TableInputs<'_>) -> Vec<Table> {
     of_levels(source, Family::Primary, "overhead")
 }
 
 /// The incremental overheads of the arms at each level.
-pub fn steps(source: &Source<'_>) -> Vec<Table> {
+pub fn steps(source: &TableInputs<'_>) -> Vec<Table> {
     of_levels(source, Family::Step, "incremental overhead")
 }
 
-fn of_levels(source: &Source<'_>, family: Family, title: &str) -> Vec<Table> {
+fn of_levels(source: &TableInputs<'_>, family: Family, title: &str) -> Vec<Table> {
     if !source.compares_arms() {
         return Vec::new();
     }
@@ -30,7 +30,7 @@ fn of_levels(source: &Source<'_>, family: Family, title: &str) -> Vec<Table> {
         .collect()
 }
 
-fn of_level(source: &Source<'_>, level: &LevelView, family: Family, title: &str) -> Table {
+fn of_level(source: &TableInputs<'_>, level: &LevelView, family: Family, title: &str) -> Table {
     let all = source.view.overheads.iter();
     let mut chosen: Vec<&Overhead> = all
         .filter(|o| o.level == level.name && o.family == family)
@@ -88,7 +88,7 @@ fn short_outcome(overhead: &Overhead) -> String {
 }
 
 /// Levels compared: each against the first.
-pub fn levels(source: &Source<'_>) -> Vec<Table> {
+pub fn levels(source: &TableInputs<'_>) -> Vec<Table> {
     if source.compares_arms() {
         return Vec::new();
     }
@@ -120,7 +120,7 @@ pub fn levels(source: &Source<'_>) -> Vec<Table> {
 }
 
 /// Every comparison, on the page.
-pub fn all(source: &Source<'_>) -> Vec<Table> {
+pub fn all(source: &TableInputs<'_>) -> Vec<Table> {
     let title = "every comparison as a table";
     let table = Table::new("every-comparison", "Overhead", title).only(&[Output::Page]);
     let table = table.fill(
@@ -150,7 +150,7 @@ pub fn all(source: &Source<'_>) -> Vec<Table> {
 }
 
 /// The minimum detectable difference of each metric and level, and the A/A check, on the page.
-pub fn noise(source: &Source<'_>) -> Vec<Table> {
+pub fn noise(source: &TableInputs<'_>) -> Vec<Table> {
     let view = source.view;
     let heading = "Minimum detectable difference";
     let mut table = Table::new("minimum-detectable", heading, heading)
@@ -188,7 +188,7 @@ pub fn noise(source: &Source<'_>) -> Vec<Table> {
 }
 
 /// What the comparison of the baseline with itself showed.
-fn baseline_check(source: &Source<'_>) -> String {
+fn baseline_check(source: &TableInputs<'_>) -> String {
     let Some(check) = &source.view.baseline_check else {
         return "The baseline ran once in each block.".into();
     };

@@ -4,12 +4,12 @@ use tare_record::metric::{Metric, Unit};
 use tare_record::view::{CellView, LevelView, Output, PartView, Table, TableCell, TableColumn};
 
 use super::figures::{exchanges, of_one_arm};
-use super::{Source, cell, figure, figure_text, group, name, share, text};
+use super::{TableInputs, cell, figure, figure_text, group, name, share, text};
 use crate::cells::distinct;
 use crate::quantity::{self, MISSING};
 
 /// CPU and peak memory of the parts of each level: both in one table, in a table each, or a row per part.
-pub fn level(source: &Source<'_>) -> Vec<Table> {
+pub fn level(source: &TableInputs<'_>) -> Vec<Table> {
     if !source.compares_arms() {
         return Vec::new();
     }
@@ -120,7 +120,7 @@ fn instances<'a>(
 }
 
 /// Levels compared: cores and peak memory of each part.
-pub fn used(source: &Source<'_>) -> Vec<Table> {
+pub fn used(source: &TableInputs<'_>) -> Vec<Table> {
     let title = "CPU and peak memory by part";
     let table = Table::new("used-by-parts", "CPU and memory per part", title);
     of_parts(source, table, |part| {
@@ -133,7 +133,7 @@ pub fn used(source: &Source<'_>) -> Vec<Table> {
 }
 
 /// Levels compared: disk writes and network packets of each part.
-pub fn moved(source: &Source<'_>) -> Vec<Table> {
+pub fn moved(source: &TableInputs<'_>) -> Vec<Table> {
     let title = "disk and network I/O by part: bytes written, packets in and out";
     let table = Table::new("moved-by-parts", "CPU and memory per part", title);
     of_parts(source, table, |part| {
@@ -147,7 +147,7 @@ pub fn moved(source: &Source<'_>) -> Vec<Table> {
 
 /// A row per cell, and a column for every part with values except the conductor.
 fn of_parts(
-    source: &Source<'_>,
+    source: &TableInputs<'_>,
     table: Table,
     texts: impl Fn(&PartView) -> [Option<String>; 2],
 ) -> Vec<Table> {
@@ -181,7 +181,7 @@ fn of_parts(
 }
 
 /// Everything that is known of each part, on the page.
-pub fn parts(source: &Source<'_>) -> Vec<Table> {
+pub fn parts(source: &TableInputs<'_>) -> Vec<Table> {
     let title = "every part as a table";
     let table = Table::new("every-part", "CPU and memory per part", title).only(&[Output::Page]);
     source.per_level_of(

@@ -5,7 +5,7 @@ use tare_record::view::{
     CellView, LevelView, Output, Table, TableCell, TableColumn, View, ViewState,
 };
 
-use super::{Source, cell, cell_of, figure, figure_text, share, time};
+use super::{TableInputs, cell, cell_of, figure, figure_text, share, time};
 use crate::quantity::{self, MISSING};
 
 /// Metrics with the heads of their columns, and the steps at which a narrow terminal omits them: arms compared, levels compared.
@@ -38,7 +38,7 @@ fn known<'a>(cells: impl Iterator<Item = &'a CellView> + Clone) -> Vec<Metric> {
 }
 
 /// The columns of these metrics.
-fn columns(source: &Source<'_>, metrics: &[Metric]) -> Vec<TableColumn> {
+fn columns(source: &TableInputs<'_>, metrics: &[Metric]) -> Vec<TableColumn> {
     let shown = COLUMNS.iter().filter(|one| metrics.contains(&one.0));
     shown
         .map(|(_, label, [arms, levels])| {
@@ -80,7 +80,7 @@ fn arm_name(view: &View, cell: &CellView) -> String {
 }
 
 /// Arms compared: the figures of every arm at each level; columns without a value are omitted.
-pub fn level(source: &Source<'_>) -> Vec<Table> {
+pub fn level(source: &TableInputs<'_>) -> Vec<Table> {
     if !source.compares_arms() {
         return Vec::new();
     }
@@ -109,7 +109,7 @@ pub fn level(source: &Source<'_>) -> Vec<Table> {
 }
 
 /// Levels compared: a row for each cell.
-pub fn levels(source: &Source<'_>) -> Vec<Table> {
+pub fn levels(source: &TableInputs<'_>) -> Vec<Table> {
     if source.compares_arms() {
         return Vec::new();
     }
@@ -130,7 +130,7 @@ pub fn levels(source: &Source<'_>) -> Vec<Table> {
 }
 
 /// A table without its column of arms if there is only one arm.
-pub fn of_one_arm(source: &Source<'_>, table: Table) -> Table {
+pub fn of_one_arm(source: &TableInputs<'_>, table: Table) -> Table {
     match source.view.arms.len() {
         1 => table.without("arm"),
         _ => table,
@@ -149,7 +149,7 @@ pub fn exchanges(view: &View) -> &'static str {
 }
 
 /// Response time and service time, and the generator's errors. A row per cell that was measured.
-pub fn generator(source: &Source<'_>) -> Vec<Table> {
+pub fn generator(source: &TableInputs<'_>) -> Vec<Table> {
     let title = "response time (from the intended start), the generator's lateness (p99), bunched starts, trials repeated";
     let table = Table::new("generator-errors", "Load generator", title);
     let on_page = |label: &str| TableColumn::figure(label).only(Output::Page);
@@ -203,7 +203,7 @@ fn measured(cell: &CellView) -> &[CellView] {
 }
 
 /// Throughput of loads without an offered rate, a column per arm. If levels are compared, their own table has it.
-pub fn throughput(source: &Source<'_>) -> Vec<Table> {
+pub fn throughput(source: &TableInputs<'_>) -> Vec<Table> {
     let view = source.view;
     if !source.compares_arms()
         || view.levels.len() < 2

@@ -4,7 +4,7 @@ use tare_record::metric::Metric;
 use tare_record::plan::{Plan, Published, PublishedFigure};
 use tare_record::view::{Family, Output, Table, TableCell, TableColumn, View};
 
-use super::{Source, cell_at, figure, figure_text, name, text, words};
+use super::{TableInputs, cell_at, figure, figure_text, name, text, words};
 use crate::cells::distinct;
 use crate::failures::is_unjudged;
 use crate::quantity::MISSING;
@@ -16,7 +16,7 @@ const NOTE: &str =
     "Measured on other machines and with other versions: shown beside each other, not compared.";
 
 /// Published and measured figures. A terminal shows them by source if there are several.
-pub fn figures(source: &Source<'_>) -> Vec<Table> {
+pub fn figures(source: &TableInputs<'_>) -> Vec<Table> {
     let outputs: &[Output] = match by_source(source).is_empty() {
         true => &Output::ALL,
         false => &[Output::Markdown, Output::Page],
@@ -47,7 +47,7 @@ pub fn figures(source: &Source<'_>) -> Vec<Table> {
 }
 
 /// A column for every source, if there are several, so that the figures of different products stay apart.
-pub fn by_source(source: &Source<'_>) -> Vec<Table> {
+pub fn by_source(source: &TableInputs<'_>) -> Vec<Table> {
     let (plan, view): (&Plan, &View) = (&source.run.plan, source.view);
     let rows = view.published.iter();
     let sources = distinct(rows.clone().map(|row| row.source.as_str()));

@@ -3,19 +3,19 @@
 use tare_record::record::Grade;
 use tare_record::view::{Output, Table, TableCell, TrialRow};
 
-use super::{Source, cell, figure, name, text, time, words};
+use super::{TableInputs, cell, figure, name, text, time, words};
 use crate::quantity::{self, MISSING};
 
 /// Upper limit of rows of the excluded trials; the page has all.
 const EXCLUDED_MAX: usize = 12;
 
 /// The trials that do not count, all trials, and the checks of the machine.
-pub fn tables(source: &Source<'_>) -> Vec<Table> {
+pub fn tables(source: &TableInputs<'_>) -> Vec<Table> {
     vec![excluded(source), every(source), checks(source)]
 }
 
 /// Trials that are not fit, with the reasons: the first ones, and the number of the others.
-fn excluded(source: &Source<'_>) -> Table {
+fn excluded(source: &TableInputs<'_>) -> Table {
     let all = source.view.trials.iter();
     let all: Vec<&TrialRow> = all.filter(|row| row.status != "fit").collect();
     let table = Table::new("excluded-trials", "Trials", "excluded trials").only(&Output::TEXT);
@@ -38,7 +38,7 @@ fn excluded(source: &Source<'_>) -> Table {
     table
 }
 
-fn every(source: &Source<'_>) -> Table {
+fn every(source: &TableInputs<'_>) -> Table {
     let all = &source.view.trials;
     let mut statuses: Vec<(&str, usize)> = Vec::new();
     for row in all {
@@ -86,7 +86,7 @@ fn every(source: &Source<'_>) -> Table {
     )
 }
 
-fn checks(source: &Source<'_>) -> Table {
+fn checks(source: &TableInputs<'_>) -> Table {
     let title = "checks of the machine";
     let table = Table::new("machine-checks", "Machine and versions", title).only(&[Output::Page]);
     table.fill(

@@ -5,13 +5,13 @@ use tare_record::view::{
 };
 
 use crate::quantity::{self, MISSING};
-use crate::tables::Source;
+use crate::tables::TableInputs;
 
 /// Characters of a bar.
 const BAR: usize = 24;
 
 /// The steps of each order of each waterfall, which the page draws, and its components in every order.
-pub fn tables(source: &Source<'_>) -> Vec<Table> {
+pub fn tables(source: &TableInputs<'_>) -> Vec<Table> {
     let of_one = |view: &WaterfallView| {
         let sequences = view.sequences.iter();
         let mut tables: Vec<Table> = sequences.map(|one| steps(view, one)).collect();

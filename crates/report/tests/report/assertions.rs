@@ -2,7 +2,7 @@
 
 use tare_record::agent::ErrorSource;
 use tare_record::metric::Metric;
-use tare_record::plan::{Assertion, AssertionSubject, Comparison, Plan};
+use tare_record::plan::{Assertion, AssertionSubject, Comparator, Plan};
 use tare_record::view::{AssertionOutcome, SentenceKind, View};
 
 use crate::fixture::SampleRun;
@@ -11,7 +11,7 @@ use crate::{failures, sentences, view_of};
 fn asserted(
     arm: Option<&str>,
     of: AssertionSubject,
-    comparison: Comparison,
+    comparison: Comparator,
     limit: f64,
 ) -> Assertion {
     Assertion {
@@ -33,35 +33,35 @@ fn claims(plan: &mut Plan) {
     let arm = Some("both-sidecars-mtls");
     let median = AssertionSubject::Added(Metric::Median);
     plan.assertions = vec![
-        asserted(arm, median, Comparison::Below, 400_000.0),
-        asserted(arm, median, Comparison::Below, 315_000.0),
-        asserted(arm, median, Comparison::Below, 200_000.0),
+        asserted(arm, median, Comparator::Below, 400_000.0),
+        asserted(arm, median, Comparator::Below, 315_000.0),
+        asserted(arm, median, Comparator::Below, 200_000.0),
         asserted(
             arm,
             AssertionSubject::AddedShare(Metric::Median),
-            Comparison::AtMost,
+            Comparator::AtMost,
             0.9,
         ),
         asserted(
             arm,
             AssertionSubject::AddedShare(Metric::Median),
-            Comparison::Above,
+            Comparator::Above,
             0.9,
         ),
         asserted(
             None,
             AssertionSubject::Value(Metric::P99),
-            Comparison::Below,
+            Comparator::Below,
             2e6,
         ),
         asserted(
             None,
             AssertionSubject::Value(Metric::P99),
-            Comparison::Below,
+            Comparator::Below,
             0.8e6,
         ),
-        asserted(None, AssertionSubject::Errors, Comparison::Below, 0.001),
-        asserted(None, AssertionSubject::Errors, Comparison::Below, 0.000_01),
+        asserted(None, AssertionSubject::Errors, Comparator::Below, 0.001),
+        asserted(None, AssertionSubject::Errors, Comparator::Below, 0.000_01),
     ];
 }
 

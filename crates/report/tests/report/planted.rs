@@ -5,9 +5,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
+use tare_record::escape::is_terminal_control;
 use tare_record::plan::Plan;
 use tare_record::record::{EnvironmentRecord, RunState, TrialRecord, TrialStatus};
-use tare_record::shown::is_obeyed;
 use tare_report::compare::{self, OnMismatch, compare};
 use tare_report::terminal::{Colour, Screen, terminal};
 
@@ -159,7 +159,7 @@ fn nothing_in_a_received_folder_steers_the_terminal_or_is_a_formula() {
         ("compared, markdown", compare::markdown(&itself)),
     ];
     for (name, text) in &outputs {
-        let obeyed = text.chars().find(|&c| is_obeyed(c) && c != '\n');
+        let obeyed = text.chars().find(|&c| is_terminal_control(c) && c != '\n');
         assert_eq!(obeyed, None, "{name}:\n{text}");
         assert!(
             text.contains("]0;owned"),
@@ -181,6 +181,9 @@ fn nothing_in_a_received_folder_steers_the_terminal_or_is_a_formula() {
     assert!(csv.contains("'=direct"), "{csv}");
     if let Ok(found) = compared {
         let text = compare::terminal(&found, screen(Colour::Off));
-        assert!(!text.contains(|c| is_obeyed(c) && c != '\n'), "{text}");
+        assert!(
+            !text.contains(|c| is_terminal_control(c) && c != '\n'),
+            "{text}"
+        );
     }
 }

@@ -8,7 +8,7 @@ use flate2::read::ZlibDecoder;
 use hdrhistogram::Histogram;
 use hdrhistogram::serialization::Deserializer;
 
-use super::read::ReadErrorKind;
+use super::read::HlogErrorKind;
 use crate::latencies::COUNT_MAX;
 
 /// Largest array of counts that a log can make the reader allocate: 16 MiB.
@@ -22,10 +22,10 @@ const COOKIE_PLAIN: u32 = 0x1c84_9313;
 const HEADER_BYTES: usize = 40;
 
 /// From base64 to histogram. The library trusts two lengths of the header with an allocation each, so both are checked first.
-pub(super) fn histogram(text: &str) -> Result<Histogram<u64>, ReadErrorKind> {
+pub(super) fn histogram(text: &str) -> Result<Histogram<u64>, HlogErrorKind> {
     let bytes = STANDARD
         .decode(text.trim_end())
-        .map_err(|error| ReadErrorKind::Histogram(error.to_string()))?;
+        .map_err(|error| HlogErrorKind::Histogram(error.to_string()))?;
     let plain = match u32_at(&bytes, 0) {
         Some(COOKIE_COMPRESSED) => inflate(&bytes[8.min(bytes.len())..])?,
         Some(COOKIE_PLAIN) => bytes,
@@ -34,7 +34,7 @@ pub(super) fn histogram(text: &str) -> Result<Histogram<u64>, ReadErrorKind> {
     check_header(&plain)?;
     let histogram: Histogram<u64> = Deserializer::new()
         .deserialize(&mut plain.as_slice())
-        .map_err(|error| ReadErrorKind::Histogram(error.to_string()))?;
+        .map_err(|error| HlogErrorKind::Histogram(error.to_string()))?;
     // The counts are summed here, since the library's total saturates.
     let total = histogram
         .iter_recorded()
@@ -45,12 +45,12 @@ pub(super) fn histogram(text: &str) -> Result<Histogram<u64>, ReadErrorKind> {
     }
 }
 
-fn inflate(bytes: &[u8]) -> Result<Vec<u8>, ReadErrorKind> {
+fn inflate(bytes: &[u8]) -> Result<Vec<u8>, HlogErrorKind> {
     let mut plain = Vec::new();
     ZlibDecoder::new(bytes)
         .take(INFLATED_BYTES_MAX as u64 + 1)
         .read_to_end(&mut plain)
-        .map_err(|error| ReadErrorKind::Histogram(error.to_string()))?;
+        .map_err(|error| HlogErrorKind::Histogram(error.to_string()))?;
     if plain.len() > INFLATED_BYTES_MAX {
         return Err(invalid("it is larger than any histogram"));
     }
@@ -58,7 +58,7 @@ fn inflate(bytes: &[u8]) -> Result<Vec<u8>, ReadErrorKind> {
 }
 
 /// V2 header: cookie, payload length, normalising offset, digits (4 bytes each), lowest, highest (8), ratio (8).
-fn check_header(plain: &[u8]) -> Result<(), ReadErrorKind> {
+fn check_header(plain: &[u8]) -> Result<(), HlogErrorKind> {
     let (Some(COOKIE_PLAIN), Some(length), Some(digits)) =
         (u32_at(plain, 0), u32_at(plain, 4), u32_at(plain, 12))
     else {
@@ -87,8 +87,8 @@ fn check_header(plain: &[u8]) -> Result<(), ReadErrorKind> {
     Ok(())
 }
 
-fn invalid(why: &str) -> ReadErrorKind {
-    ReadErrorKind::Histogram(why.to_owned())
+fn invalid(why: &str) -> HlogErrorKind {
+    HlogErrorKind::Histogram(why.to_owned())
 }
 
 fn u32_at(bytes: &[u8], at: usize) -> Option<u32> {

@@ -14,7 +14,7 @@ mod read;
 mod tests;
 mod write;
 
-pub use read::{LogInterval, ReadError, ReadErrorKind, Reader, read_merged};
+pub use read::{HlogError, HlogErrorKind, LogInterval, Reader, read_merged};
 pub use write::{WriteError, Writer};
 
 /// Prefix of the comment line about censored observations.

@@ -29,16 +29,16 @@ pub struct LogInterval {
 /// Why a log could not be read, and where.
 #[derive(Debug, thiserror::Error)]
 #[error("histogram log, line {line}: {kind}")]
-pub struct ReadError {
+pub struct HlogError {
     /// Line number, from 1.
     pub line: u64,
     /// What is wrong.
-    pub kind: ReadErrorKind,
+    pub kind: HlogErrorKind,
 }
 
 /// What is wrong with a line.
 #[derive(Debug, thiserror::Error)]
-pub enum ReadErrorKind {
+pub enum HlogErrorKind {
     /// Fewer than four fields, or a maximum that is not a number.
     #[error("expected start, length, maximum and histogram, separated by commas")]
     Fields,
@@ -96,11 +96,11 @@ impl<R: BufRead> Reader<R> {
         self.started
     }
 
-    fn read(&mut self) -> Result<Option<LogInterval>, ReadErrorKind> {
+    fn read(&mut self) -> Result<Option<LogInterval>, HlogErrorKind> {
         let mut censored = None;
         while let Some(line) = self.next_line()? {
             if let Some(rest) = line.strip_prefix(CENSORED) {
-                censored = Some(parse_censored(rest).ok_or(ReadErrorKind::Censored)?);
+                censored = Some(parse_censored(rest).ok_or(HlogErrorKind::Censored)?);
             } else if let Some(rest) = line.strip_prefix("#[StartTime: ") {
                 let seconds = rest.split([' ', ']']).next().unwrap_or_default();
                 self.started = Some(parse_time(seconds)?);
@@ -112,12 +112,12 @@ impl<R: BufRead> Reader<R> {
         }
         if censored.is_some() {
             // A comment without its interval: the log was truncated between the two.
-            return Err(ReadErrorKind::Censored);
+            return Err(HlogErrorKind::Censored);
         }
         Ok(None)
     }
 
-    fn next_line(&mut self) -> Result<Option<String>, ReadErrorKind> {
+    fn next_line(&mut self) -> Result<Option<String>, HlogErrorKind> {
         let mut bytes = Vec::new();
         self.line += 1;
         let bytes_read = (&mut self.input)
@@ -127,15 +127,15 @@ impl<R: BufRead> Reader<R> {
             return Ok(None);
         }
         if bytes_read as u64 > LINE_BYTES_MAX {
-            return Err(ReadErrorKind::Long);
+            return Err(HlogErrorKind::Long);
         }
-        let text = String::from_utf8(bytes).map_err(|_| ReadErrorKind::Text)?;
+        let text = String::from_utf8(bytes).map_err(|_| HlogErrorKind::Text)?;
         Ok(Some(text.trim_end_matches(['\n', '\r']).to_owned()))
     }
 }
 
 impl<R: BufRead> Iterator for Reader<R> {
-    type Item = Result<LogInterval, ReadError>;
+    type Item = Result<LogInterval, HlogError>;
 
     fn next(&mut self) -> Option<Self::Item> {
         if self.ended {
@@ -149,7 +149,7 @@ impl<R: BufRead> Iterator for Reader<R> {
             }
             Err(kind) => {
                 self.ended = true;
-                Some(Err(ReadError {
+                Some(Err(HlogError {
                     line: self.line,
                     kind,
                 }))
@@ -165,7 +165,7 @@ impl<R: BufRead> Iterator for Reader<R> {
 pub fn read_merged(
     input: impl BufRead,
     window: impl std::ops::RangeBounds<Duration>,
-) -> Result<BTreeMap<String, Latencies>, ReadError> {
+) -> Result<BTreeMap<String, Latencies>, HlogError> {
     let mut merged: BTreeMap<String, Latencies> = BTreeMap::new();
     let mut reader = Reader::new(input);
     while let Some(interval) = reader.next() {
@@ -175,44 +175,44 @@ pub fn read_merged(
             continue;
         }
         if let Some(sum) = merged.get_mut(&interval.tag) {
-            sum.merge(&interval.latencies).map_err(|error| ReadError {
+            sum.merge(&interval.latencies).map_err(|error| HlogError {
                 line,
-                kind: ReadErrorKind::Merge(error),
+                kind: HlogErrorKind::Merge(error),
             })?;
         } else if merged.len() < TAGS_MAX {
             merged.insert(interval.tag, interval.latencies);
         } else {
-            return Err(ReadError {
+            return Err(HlogError {
                 line,
-                kind: ReadErrorKind::Tags,
+                kind: HlogErrorKind::Tags,
             });
         }
     }
     Ok(merged)
 }
 
-fn parse_interval(line: &str, censored: Option<Censored>) -> Result<LogInterval, ReadErrorKind> {
+fn parse_interval(line: &str, censored: Option<Censored>) -> Result<LogInterval, HlogErrorKind> {
     let (tag, rest) = match line.strip_prefix("Tag=") {
-        Some(tagged) => tagged.split_once(',').ok_or(ReadErrorKind::Fields)?,
+        Some(tagged) => tagged.split_once(',').ok_or(HlogErrorKind::Fields)?,
         None => ("", line),
     };
     if line.starts_with("Tag=") && !is_tag(tag) {
-        return Err(ReadErrorKind::Tag);
+        return Err(HlogErrorKind::Tag);
     }
     let mut fields = rest.splitn(4, ',');
-    let mut field = || fields.next().ok_or(ReadErrorKind::Fields);
+    let mut field = || fields.next().ok_or(HlogErrorKind::Fields);
     let (start, length, max, encoded) = (field()?, field()?, field()?, field()?);
     // The maximum is not used, since the histogram has its own, but must be a number.
     max.trim()
         .parse::<f64>()
-        .map_err(|_| ReadErrorKind::Fields)?;
+        .map_err(|_| HlogErrorKind::Fields)?;
     let histogram = decode::histogram(encoded)?;
     let censored = censored.unwrap_or_default();
     let censored_count = censored.unfinished.checked_add(censored.out_of_range);
     if censored_count.is_none_or(|censored_count| censored_count > histogram.len())
         || censored.youngest_ns > histogram.high()
     {
-        return Err(ReadErrorKind::Censored);
+        return Err(HlogErrorKind::Censored);
     }
     Ok(LogInterval {
         tag: tag.to_owned(),
@@ -223,7 +223,7 @@ fn parse_interval(line: &str, censored: Option<Censored>) -> Result<LogInterval,
 }
 
 /// Seconds with a fraction, to the millisecond that the format keeps.
-fn parse_time(text: &str) -> Result<Duration, ReadErrorKind> {
+fn parse_time(text: &str) -> Result<Duration, HlogErrorKind> {
     // Ten thousand years: a larger value is malformed, and arithmetic on it would overflow.
     const SECONDS_MAX: f64 = 3.2e11;
     text.trim()
@@ -231,7 +231,7 @@ fn parse_time(text: &str) -> Result<Duration, ReadErrorKind> {
         .ok()
         .filter(|seconds| (0.0..SECONDS_MAX).contains(seconds))
         .map(|seconds| Duration::from_millis((seconds * 1e3).round() as u64))
-        .ok_or_else(|| ReadErrorKind::Time(text.chars().take(40).collect()))
+        .ok_or_else(|| HlogErrorKind::Time(text.chars().take(40).collect()))
 }
 
 /// `unfinished=2 youngest_ns=1000000000 out_of_range=0]`, exactly.

@@ -197,7 +197,7 @@ fn malformed_input_is_an_error_that_names_its_line() {
     let error = Reader::new(negative.as_bytes())
         .find_map(Result::err)
         .unwrap();
-    assert!(matches!(error.kind, ReadErrorKind::Time(_)), "{error}");
+    assert!(matches!(error.kind, HlogErrorKind::Time(_)), "{error}");
     let too_many = log.replace(
         "Tag=",
         "#[Censored: unfinished=2 youngest_ns=5 out_of_range=0]\nTag=",
@@ -205,7 +205,7 @@ fn malformed_input_is_an_error_that_names_its_line() {
     let error = Reader::new(too_many.as_bytes())
         .find_map(Result::err)
         .unwrap();
-    assert!(matches!(error.kind, ReadErrorKind::Censored), "{error}");
+    assert!(matches!(error.kind, HlogErrorKind::Censored), "{error}");
 }
 
 #[test]
@@ -258,7 +258,7 @@ fn more_tags_than_any_load_has_are_no_log() {
     assert_eq!(read_merged(log.as_bytes(), ..).unwrap().len(), 4096);
     log += &line(4096);
     let error = read_merged(log.as_bytes(), ..).unwrap_err();
-    assert!(matches!(error.kind, ReadErrorKind::Tags), "{error}");
+    assert!(matches!(error.kind, HlogErrorKind::Tags), "{error}");
 }
 
 #[test]

@@ -1,8 +1,8 @@
 //! The comparison of each arm of a table with its baseline: estimate, intervals, outcome.
 
-use super::family::Family;
+use super::family::ComparisonFamily;
 use super::model::{self, Fit};
-use super::table::{Table, mean, variance};
+use super::table::{PairedTable, mean, variance};
 use crate::distribution::{f_cdf, student_cdf, student_quantile};
 use crate::interval::{Difference, RatioInterval};
 use crate::outcome::{BLOCKS_MIN, Margin, Outcome, TestStatistic};
@@ -29,7 +29,7 @@ pub enum MetricRole {
 #[derive(Debug, Clone, Copy)]
 pub struct ComparisonInput<'a> {
     /// The values of all arms.
-    pub table: &'a Table,
+    pub table: &'a PairedTable,
     /// Primary or descriptive.
     pub role: MetricRole,
     /// The declared margin; noise never widens it.
@@ -101,7 +101,7 @@ pub struct Comparisons {
     pub arms: Vec<Comparison>,
 }
 
-impl Family {
+impl ComparisonFamily {
     /// Compares every arm of a table with its baseline.
     #[must_use]
     pub fn compare(&self, input: &ComparisonInput) -> Comparisons {
@@ -149,7 +149,7 @@ fn variance_ratio(ratios: &[Vec<f64>], usable: &[usize]) -> Option<f64> {
 
 /// Compares the arms of one table.
 struct ArmJudge<'a> {
-    family: &'a Family,
+    family: &'a ComparisonFamily,
     input: &'a ComparisonInput<'a>,
     fit: Option<&'a Fit>,
     variance_ratio: Option<f64>,

@@ -9,14 +9,14 @@ pub const ALPHA: f64 = 0.05;
 
 /// The declared primary family, arms × levels × metrics: declared before the run and the same for all its tables.
 #[derive(Debug)]
-pub struct Family {
+pub struct ComparisonFamily {
     arms: usize,
     cells: usize,
     /// Critical values already computed: most levels and metrics of a run need the same one.
     cache: Mutex<Vec<(Contrasts, f64)>>,
 }
 
-impl Family {
+impl ComparisonFamily {
     /// The family of arms (without the baseline), levels and primary metrics; each number is at least 1.
     #[must_use]
     pub fn new(arms: usize, levels: usize, metrics: usize) -> Self {

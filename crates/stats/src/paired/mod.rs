@@ -44,6 +44,6 @@ mod tests;
 
 pub(crate) use compare::NOISIER_TAIL;
 pub use compare::{Comparison, ComparisonInput, Comparisons, Intervals, MetricRole, Residual};
-pub use family::{ALPHA, Family};
-pub use table::{BaselineCopies, Table, TableError};
+pub use family::{ALPHA, ComparisonFamily};
+pub use table::{BaselineCopies, PairedTable, TableError};
 pub(crate) use table::{mean, variance};

@@ -1,6 +1,6 @@
 //! Least squares for the two-way model with missing cells.
 
-use super::table::Table;
+use super::table::PairedTable;
 
 /// The least-squares fit of block and arm effects, for the arms that could be included.
 #[derive(Debug, Clone, PartialEq)]
@@ -40,7 +40,7 @@ impl Fit {
 /// The block effects are eliminated first: with n(t,b) observations of treatment t in block b and r(t) in all,
 /// C = diag(r) − Σ_b n_b n_bᵀ / |n_b| and Q_t = Σ y_t − Σ_b n(t,b) ȳ_b, and C τ = Q is solved with the baseline's τ = 0
 /// (the reduced normal equations of a block design; e.g. A. Dey, Incomplete Block Designs, 2010, §2).
-pub fn fit(table: &Table, arms: &[usize]) -> Option<Fit> {
+pub fn fit(table: &PairedTable, arms: &[usize]) -> Option<Fit> {
     let blocks = observations(table, arms);
     let k = arms.len();
     let mut system = vec![vec![0.0; k]; k];
@@ -88,7 +88,7 @@ pub fn fit(table: &Table, arms: &[usize]) -> Option<Fit> {
 }
 
 /// Per block that is not empty: (treatment, logarithm), where 0 is the baseline and i + 1 is `arms[i]`.
-fn observations(table: &Table, arms: &[usize]) -> Vec<Vec<(usize, f64)>> {
+fn observations(table: &PairedTable, arms: &[usize]) -> Vec<Vec<(usize, f64)>> {
     let mut blocks: Vec<Vec<(usize, f64)>> = table
         .baseline()
         .map(|seen| seen.into_iter().map(|y| (0, y)).collect())

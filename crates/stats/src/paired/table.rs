@@ -24,7 +24,7 @@ impl BaselineCopies {
 ///
 /// `None` is a missing or invalid measurement. Values must be positive, since ratios are compared.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Table {
+pub struct PairedTable {
     copies: BaselineCopies,
     arms: usize,
     logs: Vec<Vec<Option<f64>>>,
@@ -59,7 +59,7 @@ pub enum TableError {
     },
 }
 
-impl Table {
+impl PairedTable {
     /// Takes the rows, one per block.
     ///
     /// # Errors

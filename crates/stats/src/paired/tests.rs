@@ -6,7 +6,7 @@ use super::*;
 use crate::outcome::{Direction, Extent, Margin, MoreBlocks, Outcome};
 use crate::random::Random;
 
-fn input(table: &Table) -> ComparisonInput<'_> {
+fn input(table: &PairedTable) -> ComparisonInput<'_> {
     ComparisonInput {
         table,
         role: MetricRole::Primary,
@@ -15,8 +15,8 @@ fn input(table: &Table) -> ComparisonInput<'_> {
     }
 }
 
-fn compare(table: &Table, margin: f64) -> Comparisons {
-    let family = Family::new(table.arms(), 1, 1);
+fn compare(table: &PairedTable, margin: f64) -> Comparisons {
+    let family = ComparisonFamily::new(table.arms(), 1, 1);
     family.compare(&ComparisonInput {
         margin: Margin::relative(margin),
         ..input(table)
@@ -24,7 +24,7 @@ fn compare(table: &Table, margin: f64) -> Comparisons {
 }
 
 /// Two baseline copies and the arms of these ratios, with this noise.
-fn table(blocks: usize, ratios: &[f64], noise: f64) -> Table {
+fn table(blocks: usize, ratios: &[f64], noise: f64) -> PairedTable {
     let mut random = Random::from_seed(7);
     let rows: Vec<Vec<Option<f64>>> = (0..blocks)
         .map(|_| {
@@ -36,7 +36,7 @@ fn table(blocks: usize, ratios: &[f64], noise: f64) -> Table {
                 .collect()
         })
         .collect();
-    Table::new(BaselineCopies::Two, ratios.len(), &rows).unwrap()
+    PairedTable::new(BaselineCopies::Two, ratios.len(), &rows).unwrap()
 }
 
 fn close(got: f64, want: f64, what: &str) {
@@ -65,7 +65,7 @@ fn the_model_agrees_with_full_least_squares_also_with_missing_trials() {
         let rows: Vec<_> = std::iter::from_fn(|| lines.next_if(|line| line.starts_with("row")))
             .map(numbers)
             .collect();
-        let table = Table::new(copies, arms, &rows).unwrap();
+        let table = PairedTable::new(copies, arms, &rows).unwrap();
         let all: Vec<usize> = (0..arms).collect();
         let fit = model::fit(&table, &all).unwrap();
         let want = numbers(lines.next().unwrap());
@@ -100,7 +100,7 @@ fn welchs_test_agrees_with_scipy() {
             .collect()
     };
     let (before, after, want) = (numbers("before"), numbers("after"), numbers("welch"));
-    let got = crate::unpaired::compare(&crate::unpaired::ComparisonInput {
+    let got = crate::unpaired::compare(&crate::unpaired::UnpairedInput {
         before: &before,
         after: &after,
         family: 1,
@@ -158,7 +158,7 @@ fn a_real_but_negligible_difference_is_said_to_be_both() {
 #[test]
 fn undecided_says_how_many_blocks_or_that_there_are_too_many() {
     let rows = [1.10, 0.98, 1.07, 1.0].map(|ratio| vec![Some(5.0), Some(5.0 * ratio)]);
-    let some = Table::new(BaselineCopies::One, 1, &rows).unwrap();
+    let some = PairedTable::new(BaselineCopies::One, 1, &rows).unwrap();
     let some = compare(&some, 0.0).arms[0].outcome;
     // Log-ratio 0.036 with deviation 0.054: (1.96 + 0.84) × 0.054 / 0.036 squared is about 18 blocks, 4 are there.
     assert!(
@@ -173,7 +173,7 @@ fn undecided_says_how_many_blocks_or_that_there_are_too_many() {
     let rows: Vec<Vec<Option<f64>>> = (0..6)
         .map(|b| vec![Some(100.0), Some(if b % 2 == 0 { 50.0 } else { 200.0 })])
         .collect();
-    let none = Table::new(BaselineCopies::One, 1, &rows).unwrap();
+    let none = PairedTable::new(BaselineCopies::One, 1, &rows).unwrap();
     let none = compare(&none, 0.0).arms[0].outcome;
     assert_eq!(
         none,
@@ -196,11 +196,11 @@ fn fewer_than_three_complete_blocks_have_an_estimate_and_nothing_more() {
         vec![Some(1.0), Some(1.2), None],
         vec![Some(1.1), Some(1.1), Some(2.2)],
     ];
-    let table = Table::new(BaselineCopies::One, 2, &rows).unwrap();
+    let table = PairedTable::new(BaselineCopies::One, 2, &rows).unwrap();
     let arms = compare(&table, 0.0).arms;
     assert!(arms[0].intervals.is_some());
     assert_eq!(arms[1].outcome, Outcome::TooFewBlocks { complete: 2 });
-    let empty = Table::new(BaselineCopies::One, 1, &[]).unwrap();
+    let empty = PairedTable::new(BaselineCopies::One, 1, &[]).unwrap();
     assert_eq!(compare(&empty, 0.0).arms[0].ratio, None);
 }
 
@@ -211,7 +211,7 @@ fn the_margin_is_the_larger_of_a_share_and_an_amount_and_no_scatter_widens_it() 
         .iter()
         .map(|x| vec![Some(100.0), Some(100.0 * x.exp()), Some(100.0)])
         .collect();
-    let table = Table::new(BaselineCopies::Two, 1, &rows).unwrap();
+    let table = PairedTable::new(BaselineCopies::Two, 1, &rows).unwrap();
     let baseline = compare(&table, 0.05).baseline.unwrap();
     let used = |relative, absolute| {
         let margin = Margin { relative, absolute };
@@ -219,7 +219,10 @@ fn the_margin_is_the_larger_of_a_share_and_an_amount_and_no_scatter_widens_it() 
             margin,
             ..input(&table)
         };
-        Family::new(1, 1, 1).compare(&asked).margin.unwrap()
+        ComparisonFamily::new(1, 1, 1)
+            .compare(&asked)
+            .margin
+            .unwrap()
     };
     assert_eq!(used(0.05, 0.0), 0.05);
     assert_eq!(used(0.05, 1.0), 0.05);
@@ -238,7 +241,7 @@ fn an_arm_that_scatters_far_more_than_the_rest_is_judged_by_its_own_scatter() {
             Some(10.0 * wild),
         ]);
     }
-    let table = Table::new(BaselineCopies::Two, 2, &rows).unwrap();
+    let table = PairedTable::new(BaselineCopies::Two, 2, &rows).unwrap();
     let comparisons = compare(&table, 0.0);
     let intervals = |arm: usize| comparisons.arms[arm].intervals.unwrap();
     assert!(comparisons.variance_ratio.unwrap() > 4.0);
@@ -252,8 +255,8 @@ fn an_arm_that_scatters_far_more_than_the_rest_is_judged_by_its_own_scatter() {
 #[test]
 fn equal_values_are_the_same_only_within_the_scales_step() {
     let rows: Vec<_> = (0..5).map(|_| vec![Some(1000.0), Some(1001.0)]).collect();
-    let table = Table::new(BaselineCopies::One, 1, &rows).unwrap();
-    let family = Family::new(1, 1, 1);
+    let table = PairedTable::new(BaselineCopies::One, 1, &rows).unwrap();
+    let family = ComparisonFamily::new(1, 1, 1);
     let exact = family.compare(&input(&table)).arms[0].outcome;
     assert!(matches!(exact, Outcome::Differs { .. }), "{exact:?}");
     let resolution = 4.0 / 1024.0;
@@ -264,13 +267,13 @@ fn equal_values_are_the_same_only_within_the_scales_step() {
     let coarse = family.compare(&coarse).arms[0].outcome;
     assert!(matches!(coarse, Outcome::Undecided { .. }), "{coarse:?}");
     let equal: Vec<_> = (0..5).map(|_| vec![Some(5.0); 3]).collect();
-    let equal = Table::new(BaselineCopies::Two, 1, &equal).unwrap();
+    let equal = PairedTable::new(BaselineCopies::Two, 1, &equal).unwrap();
     assert_eq!(compare(&equal, 0.01).arms[0].outcome, Outcome::Same);
 }
 
 #[test]
 fn a_table_with_a_wrong_width_or_a_zero_is_refused() {
-    let narrow = Table::new(BaselineCopies::One, 2, &[vec![Some(1.0)]]);
+    let narrow = PairedTable::new(BaselineCopies::One, 2, &[vec![Some(1.0)]]);
     assert!(matches!(
         narrow,
         Err(TableError::Width {
@@ -280,7 +283,7 @@ fn a_table_with_a_wrong_width_or_a_zero_is_refused() {
         })
     ));
     for bad in [0.0, -1.0, f64::NAN, f64::INFINITY] {
-        let table = Table::new(BaselineCopies::One, 1, &[vec![Some(1.0), Some(bad)]]);
+        let table = PairedTable::new(BaselineCopies::One, 1, &[vec![Some(1.0), Some(bad)]]);
         assert!(
             matches!(table, Err(TableError::NotPositive { column: 1, .. })),
             "{bad}"
@@ -292,7 +295,9 @@ fn a_table_with_a_wrong_width_or_a_zero_is_refused() {
 fn a_larger_family_widens_the_deciding_interval_only() {
     let table = table(5, &[1.1, 1.0], 0.02);
     let of = |levels| {
-        Family::new(2, levels, 3).compare(&input(&table)).arms[0]
+        ComparisonFamily::new(2, levels, 3)
+            .compare(&input(&table))
+            .arms[0]
             .intervals
             .unwrap()
     };
@@ -334,7 +339,7 @@ proptest! {
 
     #[test]
     fn the_order_of_blocks_does_not_matter(rows in rows(), seed: u64) {
-        let table = |rows: &[Vec<Option<f64>>]| Table::new(BaselineCopies::Two, 2, rows).unwrap();
+        let table = |rows: &[Vec<Option<f64>>]| PairedTable::new(BaselineCopies::Two, 2, rows).unwrap();
         let before = compare(&table(&rows), 0.05);
         let mut shuffled = rows;
         Random::from_seed(seed).shuffle(&mut shuffled);
@@ -344,7 +349,7 @@ proptest! {
 
     #[test]
     fn the_unit_of_a_metric_does_not_change_its_ratios(rows in rows(), scale in 1e-6_f64..1e6) {
-        let table = |rows: &[Vec<Option<f64>>]| Table::new(BaselineCopies::Two, 2, rows).unwrap();
+        let table = |rows: &[Vec<Option<f64>>]| PairedTable::new(BaselineCopies::Two, 2, rows).unwrap();
         let scaled: Vec<Vec<Option<f64>>> = rows
             .iter()
             .map(|row| row.iter().map(|v| v.map(|v| v * scale)).collect())
@@ -355,7 +360,7 @@ proptest! {
 
     #[test]
     fn intervals_hold_the_estimate_and_agree_with_difference_and_outcome(rows in rows()) {
-        let table = Table::new(BaselineCopies::Two, 2, &rows).unwrap();
+        let table = PairedTable::new(BaselineCopies::Two, 2, &rows).unwrap();
         for c in compare(&table, 0.0).arms {
             let (Some(i), Some(ratio)) = (c.intervals, c.ratio) else { continue };
             prop_assert!(i.decision.contains(ratio) && i.unadjusted_95.contains(ratio));
@@ -373,7 +378,7 @@ proptest! {
     fn a_larger_margin_never_makes_or_unmakes_a_difference_and_keeps_same(
         rows in rows(), margin in 0.0_f64..0.5, more in 0.0_f64..0.5,
     ) {
-        let table = Table::new(BaselineCopies::One, 3, &rows).unwrap();
+        let table = PairedTable::new(BaselineCopies::One, 3, &rows).unwrap();
         let (before, after) = (compare(&table, margin), compare(&table, margin + more));
         for (b, a) in before.arms.iter().zip(&after.arms) {
             let differs = |o| matches!(o, Outcome::Differs { .. });

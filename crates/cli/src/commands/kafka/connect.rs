@@ -5,7 +5,7 @@ use std::time::Duration;
 use tare_experiment::clusters::{ClusterDef, ClusterSaslDef, ClusterTlsDef};
 use tare_kafka::sasl::{Credentials, Mechanism};
 use tare_kafka_admin::admin::Admin;
-use tare_kafka_admin::client::{Settings, Tls, addresses};
+use tare_kafka_admin::client::{ClientSettings, Tls, addresses};
 use tare_record::load::{AddressPolicy, Identity, Trust};
 use tare_record::metrics_source::password;
 
@@ -137,10 +137,10 @@ impl ConnectionArgs {
         Duration::from_secs(self.timeout)
     }
 
-    fn settings(&self, def: &ClusterDef) -> anyhow::Result<Settings> {
+    fn settings(&self, def: &ClusterDef) -> anyhow::Result<ClientSettings> {
         let within = self.request_timeout();
-        let defaults = Settings::default();
-        Ok(Settings {
+        let defaults = ClientSettings::default();
+        Ok(ClientSettings {
             tls: def.tls.as_ref().map(tls).transpose()?,
             sasl: def.sasl.as_ref().map(sasl).transpose()?,
             reach: self.reach(Some(def)),

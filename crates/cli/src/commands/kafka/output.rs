@@ -4,7 +4,7 @@ use std::io::{BufRead, IsTerminal, Write, stderr, stdin};
 
 use serde::Serialize;
 use tare_kafka_admin::admin::ItemResult;
-use tare_record::shown::shown;
+use tare_record::escape::escape_line;
 
 use crate::exit::bad_input;
 use crate::screen::{print, print_json};
@@ -52,7 +52,7 @@ impl CommonArgs {
             )));
         }
         // An error means that standard error is closed; the answer counts all the same.
-        let _ = write!(stderr(), "{}? [y/N] ", shown(what));
+        let _ = write!(stderr(), "{}? [y/N] ", escape_line(what));
         let mut line = String::new();
         stdin().lock().read_line(&mut line)?;
         match line.trim().to_lowercase().as_str() {

@@ -8,7 +8,7 @@ use std::time::Duration;
 use tare_kafka_admin::admin::Admin;
 use tare_kafka_admin::admin::reassign::{OngoingReassignment, Throttles};
 use tare_kafka_admin::reassignment::{self, ReassignmentPlan};
-use tare_record::named::read_given;
+use tare_record::files::read_user_file;
 use tare_record::units::Size;
 
 use crate::exit::{Exit, bad_input};
@@ -202,7 +202,7 @@ fn read(path: &str) -> anyhow::Result<ReassignmentPlan> {
             read.map_err(|error| bad_input(format!("{path}: {error}")))?;
             text
         }
-        _ => read_given(Path::new(path), PLAN_MAX_BYTES).map_err(bad_input)?,
+        _ => read_user_file(Path::new(path), PLAN_MAX_BYTES).map_err(bad_input)?,
     };
     serde_json::from_slice(&text).map_err(|error| {
         bad_input(format!(

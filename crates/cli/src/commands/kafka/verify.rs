@@ -1,7 +1,7 @@
 //! `tare kafka verify`: checks whether all replicas hold the same records.
 
-use tare_kafka_admin::admin::{Admin, ComparisonResult, Progress, ReplicaComparison};
-use tare_record::shown::shown;
+use tare_kafka_admin::admin::{Admin, ComparisonProgress, ComparisonResult, ReplicaComparison};
+use tare_record::escape::escape_line;
 use tare_report::quantity;
 
 use crate::exit::{Exit, bad_input};
@@ -41,7 +41,7 @@ pub fn run(admin: &mut Admin, args: &Args, common: &CommonArgs) -> anyhow::Resul
     let progress = Line::new();
     let mut views = Vec::new();
     for (topic, one) in &wanted {
-        let mut watch = |at: Progress| progress.show(topic, one.partition, at);
+        let mut watch = |at: ComparisonProgress| progress.show(topic, one.partition, at);
         let view = admin.verify(topic, one, &mut watch);
         views.push(view?);
     }
@@ -131,7 +131,7 @@ impl Line {
         Line(console::Term::stderr())
     }
 
-    fn show(&self, topic: &str, partition: i32, at: Progress) {
+    fn show(&self, topic: &str, partition: i32, at: ComparisonProgress) {
         if self.0.is_term() {
             let whole = (at.to - at.from).max(1);
             let done = (at.at - at.from).clamp(0, whole) * 100 / whole;
@@ -139,7 +139,7 @@ impl Line {
             let _ = self.0.clear_line();
             let _ = self
                 .0
-                .write_str(&format!("{}-{partition}: {done} %", shown(topic)));
+                .write_str(&format!("{}-{partition}: {done} %", escape_line(topic)));
         }
     }
 

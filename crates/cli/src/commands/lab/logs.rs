@@ -8,7 +8,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::Context;
-use tare_record::shown::shown_lines;
+use tare_record::escape::escape_lines;
 
 use super::{LabSelector, processes_in_pod};
 use crate::exit::Exit;
@@ -89,7 +89,7 @@ enum Reader {
 impl Reader {
     fn line(self, line: &str) -> Cow<'_, str> {
         match self {
-            Reader::Terminal => shown_lines(line),
+            Reader::Terminal => escape_lines(line),
             Reader::Program => Cow::Borrowed(line),
         }
     }

@@ -2,15 +2,15 @@
 
 use std::str::FromStr;
 
-use tare_load::Outcome;
-use tare_rate_search::condition::{Comparison, Condition, LoadMetric, Statistic, TimeKind};
+use tare_load::LoadOutcome;
+use tare_rate_search::condition::{Comparator, Condition, LoadMetric, Statistic, TimeKind};
 use tare_record::load_report::{AssertionOutcome, AssertionReport};
 use tare_record::metric::Unit;
 use tare_record::units::Share;
 use tare_report::quantity;
 use tare_stats::{Latencies, Quantile};
 
-use super::summary::Rate;
+use super::summary::LoadRate;
 
 /// One assertion.
 #[derive(Debug, Clone, PartialEq)]
@@ -54,14 +54,14 @@ impl Assertion {
             text: format!("error-rate<={share}"),
             condition: Condition {
                 metric: LoadMetric::ErrorRate,
-                comparison: Comparison::AtMost,
+                comparison: Comparator::AtMost,
                 limit: share.0,
             },
         }
     }
 
     /// Checks the assertion against a result.
-    pub fn judge(&self, outcome: &Outcome, rate: Rate) -> AssertionReport {
+    pub fn judge(&self, outcome: &LoadOutcome, rate: LoadRate) -> AssertionReport {
         let (verdict, reason) = self.verdict(&self.values(outcome, rate));
         AssertionReport {
             assertion: self.text.clone(),
@@ -71,7 +71,7 @@ impl Assertion {
     }
 
     /// Every value that must fulfil the assertion, with a text for what it is of.
-    fn values(&self, outcome: &Outcome, rate: Rate) -> Vec<(&'static str, ObservedValue)> {
+    fn values(&self, outcome: &LoadOutcome, rate: LoadRate) -> Vec<(&'static str, ObservedValue)> {
         let result = &outcome.result;
         let wrong = result.errors + result.unfinished;
         let all = result.ok + wrong;

@@ -12,7 +12,7 @@ use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 use serde::{Deserialize, Serialize};
 use tare_lab::cached;
 use tare_load::protocols::http1;
-use tare_load::{Load, Outcome};
+use tare_load::{Load, LoadOutcome};
 use tare_origin::{Limits, OriginOptions};
 use tare_record::agent::GeneratorCalibration;
 use tare_record::load::{
@@ -197,7 +197,10 @@ fn move_to_other_cores() {
     let _ = sched_setaffinity(None, &others);
 }
 
-fn figures(load: &LoadSpec, outcome: &Outcome) -> anyhow::Result<(GeneratorCalibration, Quality)> {
+fn figures(
+    load: &LoadSpec,
+    outcome: &LoadOutcome,
+) -> anyhow::Result<(GeneratorCalibration, Quality)> {
     let found = &outcome.result;
     let done = found.completed_in_window.ok;
     if done == 0 || found.errors > 0 {

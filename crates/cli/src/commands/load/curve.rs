@@ -8,7 +8,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::Context;
-use tare_load::{LoadError, Outcome, StopHandle};
+use tare_load::{LoadError, LoadOutcome, StopHandle};
 use tare_rate_search::curve::{Point, QUANTILES, chart, knee_of, order, rates, svg};
 use tare_rate_search::search::probe_length;
 use tare_record::FORMAT_VERSION;
@@ -187,7 +187,7 @@ fn measure_max_rate(resolved: &ResolvedLoad, stop: &StopHandle) -> anyhow::Resul
 fn add(
     merged: &mut BTreeMap<usize, MergedRuns>,
     at: usize,
-    outcome: &Outcome,
+    outcome: &LoadOutcome,
 ) -> anyhow::Result<()> {
     let one = match merged.entry(at) {
         Entry::Occupied(known) => known.into_mut(),

@@ -7,7 +7,7 @@ use std::thread;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use anyhow::bail;
-use tare_load::{LoadError, Outcome, Progress, StopHandle};
+use tare_load::{LoadError, LoadOutcome, LoadProgress, StopHandle};
 use tare_record::agent::Sample;
 use tare_record::event::LoadEvent;
 use tare_record::load::{
@@ -19,7 +19,7 @@ use tare_stats::Latencies;
 use super::args::Args;
 use super::generator_check::GeneratorCheck;
 use super::plan::{self, ResolvedLoad};
-use super::summary::{Rate, Summary};
+use super::summary::{LoadRate, Summary};
 use super::{classify_load_error, measure, output, throughput, was_cut};
 use crate::exit::{Exit, bad_input};
 use crate::json_output::JsonOutput;
@@ -52,7 +52,7 @@ pub fn run(
     let consumer = consumer(args, &producing.plan, &topic, run).map_err(bad_input)?;
     let both = both(args, &producing, &consumer, stop).map_err(classify_load_error)?;
     files.write(&consumer, &topic, &both.read, &both.read_samples)?;
-    let rate = Rate::new(&producing.plan.load.pacing, &both.written.result);
+    let rate = LoadRate::new(&producing.plan.load.pacing, &both.written.result);
     let generator_check = GeneratorCheck::new(&both.written, rate, producing.plan.load.sched);
     let summary = Summary {
         words: &producing.words,
@@ -105,8 +105,8 @@ pub fn run(
 
 /// The outcomes of producer and consumer.
 struct BothSides {
-    written: Outcome,
-    read: Outcome,
+    written: LoadOutcome,
+    read: LoadOutcome,
     read_samples: Vec<Sample>,
 }
 
@@ -126,7 +126,7 @@ impl BothSides {
     }
 }
 
-fn acknowledged(written: &Outcome) -> u64 {
+fn acknowledged(written: &LoadOutcome) -> u64 {
     written.result.by_request.values().map(|one| one.ok).sum()
 }
 
@@ -239,13 +239,13 @@ fn read(
     plan: &LoadPlan,
     stop: &StopHandle,
     event_sender: &Sender<ConsumerEvent>,
-) -> Result<(Outcome, Vec<Sample>), LoadError> {
+) -> Result<(LoadOutcome, Vec<Sample>), LoadError> {
     let mut samples = Vec::new();
     let outcome = tare_load::run(plan, stop, &mut |progress| {
         // Fails when the receiver has been dropped: then the events are not needed.
         let _ = event_sender.send(match progress {
-            Progress::Ready { .. } => ConsumerEvent::Ready,
-            Progress::Sample(sample) => {
+            LoadProgress::Ready { .. } => ConsumerEvent::Ready,
+            LoadProgress::Sample(sample) => {
                 samples.push(sample);
                 ConsumerEvent::Received(sample.records.map_or(0, |records| records.count))
             }

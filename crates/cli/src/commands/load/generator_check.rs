@@ -1,6 +1,6 @@
 //! Self-check of the generator: its share in a result, and whether that is acceptable.
 
-use tare_load::Outcome;
+use tare_load::LoadOutcome;
 use tare_record::agent::{GeneratorCalibration, GeneratorStats, SchedPolicy};
 use tare_record::load::Sched;
 use tare_record::load_report::GeneratorReport;
@@ -8,7 +8,7 @@ use tare_record::plan::Fitness;
 use tare_report::quantity;
 use tare_stats::Latencies;
 
-use super::summary::Rate;
+use super::summary::LoadRate;
 use crate::values::{at_least, counted, maybe, per_s};
 
 /// Acceptable share of answers without a kernel timestamp: the first ones on a connection, or at a step of the clock.
@@ -28,7 +28,7 @@ pub struct GeneratorCheck {
 
 impl GeneratorCheck {
     /// Checks a result.
-    pub fn new(outcome: &Outcome, rate: Rate, sched: Sched) -> Self {
+    pub fn new(outcome: &LoadOutcome, rate: LoadRate, sched: Sched) -> Self {
         let generator = &outcome.result.generator;
         let latency = median(outcome.latency());
         let report = GeneratorReport {
@@ -68,14 +68,14 @@ fn share(part_ns: Option<u64>, whole_ns: Option<u64>) -> Option<f64> {
 }
 
 /// CPU time in the window per exchange answered in the window.
-fn cpu_per_exchange(outcome: &Outcome) -> Option<f64> {
+fn cpu_per_exchange(outcome: &LoadOutcome) -> Option<f64> {
     let answered = outcome.result.completed_in_window;
     let done = answered.ok + answered.errors;
     (done > 0).then(|| outcome.result.generator.cpu_ns as f64 / done as f64)
 }
 
 /// The generator's limits that were exceeded, by the rules that make a trial unfit.
-fn unfit(report: &GeneratorReport, outcome: &Outcome) -> Vec<String> {
+fn unfit(report: &GeneratorReport, outcome: &LoadOutcome) -> Vec<String> {
     let unfit = Fitness::default().unfit(&outcome.result);
     let mut reasons: Vec<String> = unfit.iter().map(ToString::to_string).collect();
     if let Some(by_kernel) = report.kernel_timestamp_share
@@ -91,7 +91,7 @@ fn unfit(report: &GeneratorReport, outcome: &Outcome) -> Vec<String> {
 }
 
 /// Warnings of limits of the target.
-fn target_limits(outcome: &Outcome, rate: Rate) -> Vec<String> {
+fn target_limits(outcome: &LoadOutcome, rate: LoadRate) -> Vec<String> {
     let result = &outcome.result;
     let mut warnings = Vec::new();
     if let (Some(offered), false) = (rate.offered_per_s, rate.is_reached()) {
@@ -127,7 +127,7 @@ fn target_limits(outcome: &Outcome, rate: Rate) -> Vec<String> {
 }
 
 /// Warns of a closed loop that is nearly as fast as against the null server: it measures the generator.
-fn near_limit(null: &GeneratorCalibration, rate: Rate) -> Option<String> {
+fn near_limit(null: &GeneratorCalibration, rate: LoadRate) -> Option<String> {
     let completed = rate.achieved_per_s?;
     let is_closed = rate.offered_per_s.is_none() && null.offered_per_s.is_none();
     (is_closed && completed > null.achieved_per_s * NEAR_NULL_SERVER_RATE).then(|| {

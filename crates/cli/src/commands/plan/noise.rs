@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use tare_record::metric::Metric;
 use tare_record::plan::{Compare, Plan};
 use tare_record::view::Noise;
-use tare_stats::paired::{BaselineCopies, Family};
+use tare_stats::paired::{BaselineCopies, ComparisonFamily};
 use tare_stats::power::{Design, detectable};
 
 use crate::runs;
@@ -66,7 +66,7 @@ pub fn detectable_with(plan: &Plan, noise: &[Noise]) -> Vec<Detectable> {
         Compare::Arms => (arms.saturating_sub(1), plan.levels.len()),
         Compare::Levels => (plan.levels.len().saturating_sub(1), arms),
     };
-    let family = Family::new(compared, tables, plan.primary.len());
+    let family = ComparisonFamily::new(compared, tables, plan.primary.len());
     let design = Design {
         blocks: plan.blocks.max as usize,
         copies: match plan.aa_check {

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use tare_experiment::estimate::Times;
+use tare_experiment::estimate::StartupTimes;
 use tare_experiment::find::Library;
 use tare_experiment::resolve::{ResolveOptions, resolve};
 use tare_record::metric::Metric;
@@ -26,7 +26,12 @@ fn plan(form: Form) -> Plan {
 }
 
 fn said(plan: &Plan, earlier: &Earlier) -> String {
-    text::text(plan, (earlier, &Times::default()), Path::new("runs"), None)
+    text::text(
+        plan,
+        (earlier, &StartupTimes::default()),
+        Path::new("runs"),
+        None,
+    )
 }
 
 #[test]
@@ -62,20 +67,21 @@ fn size_time_and_published_figures_are_told() {
 #[test]
 fn time_is_told_from_what_starting_took_here() {
     let plan = plan(Form::Quick);
-    let of = |times: &Times| text::text(&plan, (&Earlier::None, times), Path::new("runs"), None);
-    let guessed = of(&Times::default());
+    let of =
+        |times: &StartupTimes| text::text(&plan, (&Earlier::None, times), Path::new("runs"), None);
+    let guessed = of(&StartupTimes::default());
     assert!(
         guessed.contains("(the time that envoy and origin take to start here is a guess"),
         "{guessed}"
     );
-    let mut usual = Times::default();
+    let mut usual = StartupTimes::default();
     usual.usual.insert("envoy".into(), Duration::from_secs(60));
     let usual = of(&usual);
     assert!(
         usual.contains("about 1") && usual.contains("guess"),
         "{usual}"
     );
-    let mut times = Times::default();
+    let mut times = StartupTimes::default();
     for target in ["envoy", "origin"] {
         times.starts.insert(target.into(), Duration::from_secs(60));
     }
@@ -170,7 +176,7 @@ fn a_folder_without_runs_is_no_earlier_run() {
 #[test]
 fn json_holds_the_whole_plan_and_the_estimate() {
     let plan = plan(Form::Full);
-    let value = as_json(&plan, &Earlier::None, &Times::default(), None);
+    let value = as_json(&plan, &Earlier::None, &StartupTimes::default(), None);
     let read: Plan = serde_json::from_value(value["plan"].clone()).unwrap();
     assert_eq!(read, plan);
     assert_eq!(value["estimate"]["trials_max"], 50);
@@ -185,7 +191,7 @@ fn levels_beyond_what_is_carried_are_told_before_anything_runs() {
     let told = |plan: &Plan, known: Option<&Capacity>| {
         text::text(
             plan,
-            (&Earlier::None, &Times::default()),
+            (&Earlier::None, &StartupTimes::default()),
             Path::new("runs"),
             known,
         )

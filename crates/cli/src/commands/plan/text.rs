@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::path::Path;
 use std::time::Duration;
 
-use tare_experiment::estimate::{Times, estimate};
+use tare_experiment::estimate::{StartupTimes, estimate};
 use tare_experiment::problem::list;
 use tare_record::load::{LoadSpec, Pacing, Stop};
 use tare_record::plan::{
@@ -23,7 +23,7 @@ const HEAD: usize = 11;
 /// The output of `tare plan`.
 pub fn text(
     plan: &Plan,
-    (earlier, times): (&Earlier, &Times),
+    (earlier, times): (&Earlier, &StartupTimes),
     out: &Path,
     known: Option<&Capacity>,
 ) -> String {
@@ -288,7 +288,7 @@ fn primary(plan: &Plan) -> String {
     text
 }
 
-fn time(plan: &Plan, times: &Times) -> String {
+fn time(plan: &Plan, times: &StartupTimes) -> String {
     let estimate = estimate(plan, times);
     let (Some(block), Some(total), Some(measuring)) =
         (estimate.block, estimate.total, estimate.measuring)

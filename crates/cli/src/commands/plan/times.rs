@@ -3,12 +3,12 @@
 use std::path::PathBuf;
 
 use tare_experiment::catalog::Catalog;
-use tare_experiment::estimate::Times;
+use tare_experiment::estimate::StartupTimes;
 use tare_lab::cached;
 use tare_record::plan::Plan;
 
 /// Times of earlier runs; for targets without them, the default of the target folder.
-pub fn known(catalog: &Catalog, plan: &Plan) -> Times {
+pub fn known(catalog: &Catalog, plan: &Plan) -> StartupTimes {
     let mut times = measured();
     // A target folder that cannot be read is reported by the run.
     let usual = |target: &str| catalog.target(target).ok()??.def.ready.typical_start;
@@ -20,14 +20,14 @@ pub fn known(catalog: &Catalog, plan: &Plan) -> Times {
     times
 }
 
-fn measured() -> Times {
+fn measured() -> StartupTimes {
     path()
         .and_then(|path| cached::read(&path))
         .unwrap_or_default()
 }
 
 /// Adds the times of a run to the cache. A cache that cannot be written is no error: estimates are rougher then.
-pub fn remember(took: Times) {
+pub fn remember(took: StartupTimes) {
     let Some(path) = path() else { return };
     let mut all = measured();
     all.starts.extend(took.starts);

@@ -5,7 +5,7 @@ use tare_record::counter::{CounterDef, CounterSource};
 use tare_record::external::{ExternalMetrics, USAGE, split};
 use tare_record::load::AddressPolicy;
 use tare_record::name::Name;
-use tare_record::text::shown;
+use tare_record::text::preview;
 
 use super::{NO_ENVIRONMENT, NO_PASSWORD, Written, within};
 use crate::def::PartDef;
@@ -114,7 +114,7 @@ fn source(
                 // The last line of the error is the message; the lines before show the position.
                 let message = error.to_string();
                 let message = message.lines().last().unwrap_or_default();
-                format!("invalid pattern \"{}\": {message}", shown(&page.pattern))
+                format!("invalid pattern \"{}\": {message}", preview(&page.pattern))
             })?;
             &mut page.url
         }
@@ -152,7 +152,7 @@ fn page(url: &str, at: &str, addresses: usize, reach: AddressPolicy) -> Result<S
         Some(host) => within(host, reach).map(|()| url.clone()),
         None => Err(format!(
             "invalid URL \"{}\": write http://HOST:PORT/PATH",
-            shown(&url)
+            preview(&url)
         )),
     }
 }

@@ -91,7 +91,7 @@ pub struct Replica {
 
 /// Progress of a comparison.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Progress {
+pub struct ComparisonProgress {
     /// First offset.
     pub from: i64,
     /// Current offset.
@@ -117,7 +117,7 @@ impl Admin {
         &mut self,
         topic: &str,
         partition: &PartitionInfo,
-        watch: &mut dyn FnMut(Progress),
+        watch: &mut dyn FnMut(ComparisonProgress),
     ) -> Result<ReplicaComparison> {
         let mut notes = Vec::new();
         let mut readers: BTreeMap<i32, ReplicaReader> = BTreeMap::new();
@@ -153,7 +153,7 @@ impl Admin {
                 }
             }
             compare(&mut queues, &mut found);
-            watch(Progress {
+            watch(ComparisonProgress {
                 from,
                 at: found.at.min(to),
                 to,

@@ -1,6 +1,6 @@
 //! Tests of Java archives: what is asked of Maven, what is verified, what is said.
 
-use tare_experiment::target::{StepDef, TargetDef};
+use tare_experiment::target::{CommandDef, TargetDef};
 use tare_record::units::Period;
 
 use super::*;
@@ -62,8 +62,8 @@ fn fetched(lock: &str, def: &MavenDef) -> (tempfile::TempDir, Result<(), String>
     (place, result)
 }
 
-fn step(name: &str, script: &str) -> StepDef {
-    StepDef {
+fn step(name: &str, script: &str) -> CommandDef {
+    CommandDef {
         name: name.to_owned(),
         command: ["sh", "-c", script].map(str::to_owned).to_vec(),
         timeout: Period(Duration::from_secs(20)),

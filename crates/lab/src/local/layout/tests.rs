@@ -1,7 +1,7 @@
 //! Places, worked out without touching the machine.
 
 use serde_json::json;
-use tare_net::capture::Direction;
+use tare_net::redirect::TrafficDirection;
 
 use super::*;
 
@@ -235,8 +235,8 @@ fn redirected_callers_are_told_where_the_called_part_is_and_the_kernel_does_the_
     let told = layout.endpoints[&("client->server".to_owned(), "client".to_owned())].addresses[0];
     assert_eq!(told, SocketAddr::from((server.address, server.port)));
     for (name, direction) in [
-        ("client-sidecar", Direction::Outbound),
-        ("server-sidecar", Direction::Inbound),
+        ("client-sidecar", TrafficDirection::Outbound),
+        ("server-sidecar", TrafficDirection::Inbound),
     ] {
         let listen = listen(name, 0);
         assert_eq!(listen.redirected, Some(direction));
@@ -249,8 +249,11 @@ fn redirected_callers_are_told_where_the_called_part_is_and_the_kernel_does_the_
     // metrics calls the server past its sidecar: at a port of its own, which is left alone.
     let metrics = listen("server", 1);
     assert_ne!(metrics.port, server.port);
-    let inbound = &layout.captures["server"];
-    assert_eq!(inbound.directions, BTreeSet::from([Direction::Inbound]));
+    let inbound = &layout.redirects["server"];
+    assert_eq!(
+        inbound.directions,
+        BTreeSet::from([TrafficDirection::Inbound])
+    );
     assert_eq!(
         inbound
             .servers
@@ -259,11 +262,14 @@ fn redirected_callers_are_told_where_the_called_part_is_and_the_kernel_does_the_
             .collect::<Vec<_>>(),
         [metrics.port]
     );
-    let outbound = &layout.captures["client"];
-    assert_eq!(outbound.directions, BTreeSet::from([Direction::Outbound]));
+    let outbound = &layout.redirects["client"];
+    assert_eq!(
+        outbound.directions,
+        BTreeSet::from([TrafficDirection::Outbound])
+    );
     assert!(outbound.servers.is_empty());
     assert!(outbound.ports.contains(&9092) && outbound.ranges.contains("192.168.0.0/16"));
-    assert!(!layout.captures.contains_key("metrics"));
+    assert!(!layout.redirects.contains_key("metrics"));
 }
 
 #[test]
@@ -275,8 +281,8 @@ fn a_proxy_that_cannot_tell_edges_apart_at_one_port_gets_one_for_each() {
     let layout = placed_with(&plan, Redirect::Possible, RedirectPorts::PerEdge).unwrap();
     let server = of(&layout, "server").routes[0].listen.clone().unwrap();
     for (name, pod, direction) in [
-        ("client-sidecar", "client", Direction::Outbound),
-        ("server-sidecar", "server", Direction::Inbound),
+        ("client-sidecar", "client", TrafficDirection::Outbound),
+        ("server-sidecar", "server", TrafficDirection::Inbound),
     ] {
         let listen = of(&layout, name).routes[0].listen.clone().unwrap();
         let port = listen.redirect_port.unwrap();
@@ -285,8 +291,8 @@ fn a_proxy_that_cannot_tell_edges_apart_at_one_port_gets_one_for_each() {
         let admin = of(&layout, name).admin.port();
         assert!(port != admin && port >= 20_000, "{port}");
         assert!(pod == "client" || port != server.port, "{port}");
-        let [sent] = Vec::from_iter(&layout.captures[pod].sent)[..] else {
-            panic!("{:?}", layout.captures[pod]);
+        let [sent] = Vec::from_iter(&layout.redirects[pod].sent)[..] else {
+            panic!("{:?}", layout.redirects[pod]);
         };
         assert_eq!((sent.direction, sent.port), (direction, port));
         assert_eq!(
@@ -297,7 +303,7 @@ fn a_proxy_that_cannot_tell_edges_apart_at_one_port_gets_one_for_each() {
     let shared = placed_where(&plan, Redirect::Possible).unwrap();
     let listen = of(&shared, "client-sidecar").routes[0].listen.clone();
     assert_eq!(listen.unwrap().redirect_port, Some(15001));
-    assert!(shared.captures["client"].sent.is_empty());
+    assert!(shared.redirects["client"].sent.is_empty());
 }
 
 #[test]

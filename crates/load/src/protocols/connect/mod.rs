@@ -10,8 +10,8 @@ use tare_record::protocol::OverTcp;
 
 use super::{Connects, Protocol, without_options};
 use crate::client::{
-    Client, Closed, ConnId, Connected, Done, DueExchange, Outcome, Outlet, Stamp, Status, TimerId,
-    WaitCause,
+    Client, Closed, Completion, ConnId, Connected, DueExchange, ExchangeOutcome, Outlet, Stamp,
+    Status, TimerId, WaitCause,
 };
 use crate::connection_pool::{Deadlines, PoolConfig, WaitQueue};
 use crate::generator::{self, Launch, LoadError};
@@ -27,7 +27,7 @@ pub static PROTOCOL: Protocol = Protocol {
     )
 };
 
-fn run(launch: Launch<'_, '_>) -> Result<generator::Outcome, LoadError> {
+fn run(launch: Launch<'_, '_>) -> Result<generator::LoadOutcome, LoadError> {
     let setup = launch.setup;
     let resumes = match &setup.load.transport {
         Transport::Tcp => false,
@@ -126,7 +126,7 @@ impl Connect {
     fn end(
         &mut self,
         at: u32,
-        outcome: Outcome,
+        outcome: ExchangeOutcome,
         ended: Stamp,
         example: &dyn Display,
         out: &mut impl Outlet,
@@ -140,13 +140,13 @@ impl Connect {
         else {
             return;
         };
-        let done = Done {
+        let done = Completion {
             // The SYN is sent when the attempt starts.
             sent_ns: Some(begun_ns),
             waited,
-            ..Done::unsent(outcome, ended, example)
+            ..Completion::unsent(outcome, ended, example)
         };
-        out.done(due.ticket, &done);
+        out.complete(due.ticket, &done);
     }
 
     /// Gives a free slot its next exchange.
@@ -174,7 +174,7 @@ impl Connect {
                 continue;
             }
             let why = Closed::ConnectTimeout;
-            let outcome = Outcome::Wrong(why.class());
+            let outcome = ExchangeOutcome::Failed(why.class());
             out.abort(ConnId(at));
             self.end(at, outcome, Stamp::event(now_ns), &why, out);
             self.offer(at, out);
@@ -183,7 +183,7 @@ impl Connect {
 }
 
 impl Client for Connect {
-    fn start(&mut self, _out: &mut impl Outlet) {}
+    fn on_start(&mut self, _out: &mut impl Outlet) {}
 
     fn capacity(&self) -> usize {
         self.slots.len()
@@ -193,17 +193,23 @@ impl Client for Connect {
         true
     }
 
-    fn due(&mut self, due: DueExchange, out: &mut impl Outlet) {
+    fn on_due(&mut self, due: DueExchange, out: &mut impl Outlet) {
         match self.free.pop() {
             Some(at) => self.begin(at, due, None, out),
             None => self.wait_queue.push(due),
         }
     }
 
-    fn connected(&mut self, _conn: ConnId, _out: &mut impl Outlet) {}
+    fn on_connected(&mut self, _conn: ConnId, _out: &mut impl Outlet) {}
 
-    fn opened(&mut self, conn: ConnId, opening: &Connected, out: &mut impl Outlet) {
-        self.end(conn.0, Outcome::Ok(Status::NONE), opening.stamp, &"", out);
+    fn on_connected_with(&mut self, conn: ConnId, opening: &Connected, out: &mut impl Outlet) {
+        self.end(
+            conn.0,
+            ExchangeOutcome::Ok(Status::NONE),
+            opening.stamp,
+            &"",
+            out,
+        );
         if opening.handshake_ns.is_some() {
             if self.after_open == AfterOpen::Close {
                 out.close_notify(conn);
@@ -217,22 +223,28 @@ impl Client for Connect {
         self.offer(conn.0, out);
     }
 
-    fn resumable(&mut self, conn: ConnId, out: &mut impl Outlet) {
+    fn on_session_ticket(&mut self, conn: ConnId, out: &mut impl Outlet) {
         if let State::AwaitingPeer { .. } = self.slots[conn.0 as usize] {
             out.abort(conn);
             self.offer(conn.0, out);
         }
     }
 
-    fn bytes(&mut self, _conn: ConnId, _bytes: &[u8], _stamp: Stamp, _out: &mut impl Outlet) {}
+    fn on_bytes(&mut self, _conn: ConnId, _bytes: &[u8], _stamp: Stamp, _out: &mut impl Outlet) {}
 
-    fn closed(&mut self, conn: ConnId, why: Closed, out: &mut impl Outlet) {
+    fn on_closed(&mut self, conn: ConnId, why: Closed, out: &mut impl Outlet) {
         let ended = Stamp::event(out.now_ns());
-        self.end(conn.0, Outcome::Wrong(why.class()), ended, &why, out);
+        self.end(
+            conn.0,
+            ExchangeOutcome::Failed(why.class()),
+            ended,
+            &why,
+            out,
+        );
         self.offer(conn.0, out);
     }
 
-    fn timer(&mut self, _timer: TimerId, out: &mut impl Outlet) {
+    fn on_timer(&mut self, _timer: TimerId, out: &mut impl Outlet) {
         self.expire(out);
     }
 
@@ -240,8 +252,9 @@ impl Client for Connect {
         let ended = Stamp::event(out.now_ns());
         let example = "not connected when the drain ended";
         for at in 0..self.slots.len() as u32 {
-            self.end(at, Outcome::Unfinished, ended, &example, out);
+            self.end(at, ExchangeOutcome::Unfinished, ended, &example, out);
         }
-        self.wait_queue.end_all(Outcome::Unfinished, &example, out);
+        self.wait_queue
+            .end_all(ExchangeOutcome::Unfinished, &example, out);
     }
 }

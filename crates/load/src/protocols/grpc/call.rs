@@ -7,7 +7,7 @@ use tare_record::load::{
 };
 
 use super::message::PREFIX_BYTES;
-use crate::protocols::Security;
+use crate::protocols::ConnectionSecurity;
 use crate::protocols::http1::codec::{BodyCheck, RequestKind};
 use crate::protocols::http1::request::{
     BODY_BYTES_MAX, Prepared as Http1Request, RequestError as Http1Error, body_bytes, decode_base64,
@@ -27,7 +27,7 @@ const RESERVED_HEADERS: [&str; 5] = [
 
 /// An encoded call with the expected response.
 #[derive(Debug, Clone)]
-pub struct Call {
+pub struct EncodedCall {
     block: Box<[u8]>,
     /// The messages with their prefixes.
     body: Box<[u8]>,
@@ -45,7 +45,7 @@ pub struct Call {
     pub(super) answers: Option<u32>,
 }
 
-impl Call {
+impl EncodedCall {
     /// Prepares a call: the path is `/package.Service/Method`, the body the encoded messages, and the expected status the gRPC
     /// status, 0 for success. `timeout` is the exchange timeout; it is sent as `grpc-timeout` unless the plan says otherwise.
     ///
@@ -55,7 +55,7 @@ impl Call {
         spec: &RequestSpec,
         calls: &CallSpec,
         host: &str,
-        security: Security,
+        security: ConnectionSecurity,
         timeout: Duration,
     ) -> Result<Self, RequestError> {
         let messages = messages_of(&spec.body)?;

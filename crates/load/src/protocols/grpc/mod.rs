@@ -6,7 +6,7 @@ mod status;
 #[cfg(test)]
 mod tests;
 
-pub use call::{Call, timeout_value};
+pub use call::{EncodedCall, timeout_value};
 pub use message::{MessageError, Messages};
 pub use status::{StatusText, code_class, code_name};
 
@@ -17,15 +17,15 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use tare_record::agent::ErrorSource;
 use tare_record::load::{CallSpec, ClientOptions, ClientSpec, ExpectStatus, MessagePace};
-use tare_record::protocol::{LoadInfo, OverTcp, ProtocolInfo, Requests};
+use tare_record::protocol::{LoadInfo, OverTcp, ProtocolInfo, RequestUse};
 use tare_record::schemas::schema_of;
 
 use super::http1::ResponseMismatch;
 use super::http2::codec::{ContentType, GrpcStatus};
-use super::http2::stream_protocol::{HttpResponse, Outgoing, StreamProtocol};
+use super::http2::stream_protocol::{Outgoing, StreamProtocol, StreamResponse};
 use super::http2::{STREAMS, check_streams, client_of};
-use super::{Protocol, Security};
-use crate::client::{ErrorClass, Outcome, Status};
+use super::{ConnectionSecurity, Protocol};
+use crate::client::{ErrorClass, ExchangeOutcome, Status};
 use crate::generator::{self, Launch, LoadError, prepare};
 
 /// gRPC calls over HTTP/2. A request's path is `/package.Service/Method` and its body the message (or several); the expected status
@@ -41,7 +41,7 @@ pub static PROTOCOL: Protocol = Protocol {
             load: Some(LoadInfo {
                 client: |connections, _| ClientSpec::with(connections, &GrpcOptions::default()),
                 check: |client| check_streams(client.options::<GrpcOptions>()?.streams),
-                requests: Requests::Many,
+                requests: RequestUse::Many,
                 connection_rules: true,
             }),
         },
@@ -73,12 +73,12 @@ impl ClientOptions for GrpcOptions {
     const PROTOCOL: &'static str = "grpc";
 }
 
-fn run(launch: Launch<'_, '_>) -> Result<generator::Outcome, LoadError> {
+fn run(launch: Launch<'_, '_>) -> Result<generator::LoadOutcome, LoadError> {
     let (plan, setup) = (launch.plan, launch.setup);
     let GrpcOptions { streams, calls } = launch.options()?;
     let timeout = Duration::from_nanos(plan.load.timeout_ns);
-    let security = Security::of(&plan.load.transport);
-    let ready = |spec: &_, host: &str| Call::new(spec, &calls, host, security, timeout);
+    let security = ConnectionSecurity::of(&plan.load.transport);
+    let ready = |spec: &_, host: &str| EncodedCall::new(spec, &calls, host, security, timeout);
     let requests = prepare(plan, ready)?;
     launch.clients(|part| client_of::<Grpc>(setup, &part, streams, &requests))
 }
@@ -97,31 +97,31 @@ const COMPRESSED: ErrorClass = ErrorClass::of("grpc-compressed", ErrorSource::Ta
 pub struct Grpc;
 
 impl StreamProtocol for Grpc {
-    type Request = Call;
+    type Request = EncodedCall;
     type Progress = Messages;
 
     #[inline]
-    fn outgoing(call: &Call) -> Outgoing<'_> {
+    fn outgoing(call: &EncodedCall) -> Outgoing<'_> {
         call.outgoing()
     }
 
     #[inline]
-    fn data(call: &Call, messages: &mut Messages, slice: &[u8]) {
+    fn data(call: &EncodedCall, messages: &mut Messages, slice: &[u8]) {
         messages.push(&call.answer, slice);
     }
 
     #[inline]
-    fn pace(call: &Call) -> MessagePace {
+    fn pace(call: &EncodedCall) -> MessagePace {
         call.pace
     }
 
     #[inline]
-    fn end_of_part(call: &Call, part: u32) -> u64 {
+    fn end_of_part(call: &EncodedCall, part: u32) -> u64 {
         call.message_end(part)
     }
 
     #[inline]
-    fn parts_within(call: &Call, from_byte: u64, to_byte: u64) -> u64 {
+    fn parts_within(call: &EncodedCall, from_byte: u64, to_byte: u64) -> u64 {
         call.messages_within(from_byte, to_byte)
     }
 
@@ -132,20 +132,20 @@ impl StreamProtocol for Grpc {
 
     #[inline]
     fn judge(
-        call: &Call,
+        call: &EncodedCall,
         messages: &Messages,
-        answer: &HttpResponse<'_>,
-        tell: impl FnOnce(Outcome, &dyn Display),
+        answer: &StreamResponse<'_>,
+        tell: impl FnOnce(ExchangeOutcome, &dyn Display),
     ) {
         // A proxy may answer in plain HTTP: report its status rather than the missing gRPC fields.
         if answer.status != 200 {
             let example = format_args!("the server answered with http status {}", answer.status);
             let status_class = ResponseMismatch::Status(answer.status).class();
-            return tell(Outcome::Wrong(status_class), &example);
+            return tell(ExchangeOutcome::Failed(status_class), &example);
         }
         if answer.head.content_type != ContentType::Grpc {
             return tell(
-                Outcome::Wrong(CONTENT_TYPE),
+                ExchangeOutcome::Failed(CONTENT_TYPE),
                 &"the answer's content-type is not application/grpc",
             );
         }
@@ -154,13 +154,13 @@ impl StreamProtocol for Grpc {
             GrpcStatus::Code(code) => code,
             GrpcStatus::Absent => {
                 return tell(
-                    Outcome::Wrong(NO_STATUS),
+                    ExchangeOutcome::Failed(NO_STATUS),
                     &"the answer ends without a grpc-status",
                 );
             }
             GrpcStatus::Malformed => {
                 return tell(
-                    Outcome::Wrong(NO_STATUS),
+                    ExchangeOutcome::Failed(NO_STATUS),
                     &"the grpc-status is not a number",
                 );
             }
@@ -176,21 +176,23 @@ impl StreamProtocol for Grpc {
                 code,
                 message: answer.message,
             };
-            return tell(Outcome::Wrong(code_class(code)), &text);
+            return tell(ExchangeOutcome::Failed(code_class(code)), &text);
         }
         if code != 0 {
-            return tell(Outcome::Ok(Status::NONE), &"");
+            return tell(ExchangeOutcome::Ok(Status::NONE), &"");
         }
         match messages.finish(call.answers) {
-            Ok(()) => tell(Outcome::Ok(Status::NONE), &""),
+            Ok(()) => tell(ExchangeOutcome::Ok(Status::NONE), &""),
             Err(error @ MessageError::Body { .. }) => {
-                tell(Outcome::Wrong(ErrorClass::WRONG_BODY), &error)
+                tell(ExchangeOutcome::Failed(ErrorClass::WRONG_BODY), &error)
             }
-            Err(error @ MessageError::Count { .. }) => tell(Outcome::Wrong(MESSAGE_COUNT), &error),
+            Err(error @ MessageError::Count { .. }) => {
+                tell(ExchangeOutcome::Failed(MESSAGE_COUNT), &error)
+            }
             Err(error @ MessageError::Compressed { .. }) => {
-                tell(Outcome::Wrong(COMPRESSED), &error)
+                tell(ExchangeOutcome::Failed(COMPRESSED), &error)
             }
-            Err(error) => tell(Outcome::Wrong(ErrorClass::MALFORMED), &error),
+            Err(error) => tell(ExchangeOutcome::Failed(ErrorClass::MALFORMED), &error),
         }
     }
 }

@@ -8,9 +8,9 @@ use tare_record::load::{
     Body, CallKind, CallSpec, Deadline, ExpectBody, ExpectStatus, MessagePace, RequestSpec,
 };
 
-use super::{Call, Grpc, timeout_value};
+use super::{EncodedCall, Grpc, timeout_value};
 use crate::client::WaitCause;
-use crate::protocols::Security;
+use crate::protocols::ConnectionSecurity;
 use crate::protocols::http2::client::rig::{
     MS, ONE, Rig, Sent, ends, goaway, last_data, ok, reset, spec, window,
 };
@@ -32,9 +32,11 @@ fn rig(specs: &[RequestSpec]) -> Rig<Grpc> {
 }
 
 fn rig_of(specs: &[RequestSpec], calls: &CallSpec, settings: &[(u16, u32)]) -> Rig<Grpc> {
-    let calls: Arc<[Call]> = specs
+    let calls: Arc<[EncodedCall]> = specs
         .iter()
-        .map(|spec| Call::new(spec, calls, "here", Security::Plain, TIMEOUT).unwrap())
+        .map(|spec| {
+            EncodedCall::new(spec, calls, "here", ConnectionSecurity::Plain, TIMEOUT).unwrap()
+        })
         .collect();
     let mut rig = Rig::<Grpc>::of(ONE, calls);
     rig.greet(0, settings);
@@ -235,7 +237,7 @@ fn what_a_call_sets_by_itself_cannot_be_planned() {
     let refused = |change: fn(&mut RequestSpec, &mut CallSpec)| {
         let (mut spec, mut calls) = (call_spec(), CallSpec::default());
         change(&mut spec, &mut calls);
-        Call::new(&spec, &calls, "h", Security::Plain, TIMEOUT).unwrap_err()
+        EncodedCall::new(&spec, &calls, "h", ConnectionSecurity::Plain, TIMEOUT).unwrap_err()
     };
     let header = refused(|spec, _| spec.headers.push(("Content-Type".into(), "x".into())));
     assert!(matches!(header, RequestError::GrpcHeader(_)));

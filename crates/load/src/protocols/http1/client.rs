@@ -4,8 +4,10 @@ use std::sync::Arc;
 
 use super::codec::{Codec, CodecError, End, Event, HeadCache, Limits};
 use super::request::Prepared;
-use super::requests::Requests;
-use crate::client::{Closed, DueExchange, ErrorClass, Outcome, Outlet, Stamp, Status, WaitCause};
+use super::requests::RequestSource;
+use crate::client::{
+    Closed, DueExchange, ErrorClass, ExchangeOutcome, Outlet, Stamp, Status, WaitCause,
+};
 use crate::connection_pool::{
     ConnectionPool, ConnectionState, Exchange, PoolConfig, PooledProtocol, State,
 };
@@ -39,13 +41,13 @@ impl<P> ConnectionState for Conn<P> {
 }
 
 #[derive(Debug)]
-pub struct Http1Client<R: Requests = Arc<[Prepared]>> {
+pub struct Http1Client<R: RequestSource = Arc<[Prepared]>> {
     requests: R,
     pool: ConnectionPool<Conn<R::Progress>, ()>,
     heads: HeadCache,
 }
 
-impl<R: Requests> Http1Client<R> {
+impl<R: RequestSource> Http1Client<R> {
     /// A client that has not started.
     #[must_use]
     pub fn new(requests: R, connections: &PoolConfig) -> Self {
@@ -75,11 +77,11 @@ impl<R: Requests> Http1Client<R> {
             .judge(due, progress, end.status, stamp.seen_ns)
         {
             Ok(()) => {
-                let ok = Outcome::Ok(Status::http(end.status));
+                let ok = ExchangeOutcome::Ok(Status::http(end.status));
                 self.pool.end(at, ok, stamp, &"", out);
             }
             Err(mismatch) => {
-                let outcome = Outcome::Wrong(mismatch.class());
+                let outcome = ExchangeOutcome::Failed(mismatch.class());
                 self.pool.end(at, outcome, stamp, &mismatch, out);
             }
         }
@@ -96,7 +98,7 @@ impl<R: Requests> Http1Client<R> {
         if self.pool.slot(at).exchange().is_none() {
             return self.pool.unsolicited(at, &error, out);
         }
-        let outcome = Outcome::Wrong(ErrorClass::MALFORMED);
+        let outcome = ExchangeOutcome::Failed(ErrorClass::MALFORMED);
         self.pool.end(at, outcome, stamp, &error, out);
         self.pool.reopen(at, out);
     }
@@ -130,7 +132,7 @@ impl<R: Requests> Http1Client<R> {
     }
 }
 
-impl<R: Requests> PooledProtocol for Http1Client<R> {
+impl<R: RequestSource> PooledProtocol for Http1Client<R> {
     type Conn = Conn<R::Progress>;
     type Own = ();
 
@@ -191,7 +193,7 @@ impl<R: Requests> PooledProtocol for Http1Client<R> {
         out: &mut impl Outlet,
     ) {
         let ended = Stamp::event(out.now_ns());
-        let closed = Outcome::Wrong(why.class());
+        let closed = ExchangeOutcome::Failed(why.class());
         if why != Closed::Eof {
             return self.pool.end(at, closed, ended, &why, out);
         }
@@ -204,7 +206,7 @@ impl<R: Requests> PooledProtocol for Http1Client<R> {
                 | CodecError::ClosedInBody { .. }),
             ) => self.pool.end(at, closed, ended, &error, out),
             Err(error) => {
-                let outcome = Outcome::Wrong(ErrorClass::MALFORMED);
+                let outcome = ExchangeOutcome::Failed(ErrorClass::MALFORMED);
                 self.pool.end(at, outcome, ended, &error, out);
             }
         }

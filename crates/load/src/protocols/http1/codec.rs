@@ -25,7 +25,7 @@ use std::collections::VecDeque;
 pub use body_check::{BodyCheck, BodyMismatch, BodyProgress};
 pub use error::{CodecError, PipelineFull};
 pub use frames::{End, Event, Head, Limits, RequestKind};
-pub use head::{Keep, Version};
+pub use head::{HttpVersion, Keep};
 pub use head_cache::HeadCache;
 
 use chunked::{Chunks, Piece};

@@ -18,7 +18,7 @@ use tare_record::load::ClientSpec;
 use tare_record::protocol::OverTcp;
 
 use super::{Protocol, UrlScheme, UrlTls, without_options};
-use crate::generator::{Launch, LoadError, Outcome, prepare};
+use crate::generator::{Launch, LoadError, LoadOutcome, prepare};
 
 /// HTTP/1.1 over a pool of connections, one exchange per connection at a time.
 pub static PROTOCOL: Protocol = Protocol {
@@ -50,7 +50,7 @@ pub fn client(connections: u32) -> ClientSpec {
     ClientSpec::new(NAME, connections)
 }
 
-fn run(launch: Launch<'_, '_>) -> Result<Outcome, LoadError> {
+fn run(launch: Launch<'_, '_>) -> Result<LoadOutcome, LoadError> {
     let (plan, setup) = (launch.plan, launch.setup);
     if templated::is_needed(&plan.load.requests) {
         let requests_of = templated::compile(plan, setup.workers)?;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use tare_record::load::template::{Delimiter, Piece, parse};
+use tare_record::load::template::{Delimiter, TemplatePiece, parse};
 use tare_record::load::{Body, Expect, ExpectBody, ExpectStatus, RequestSpec, TemplateMode};
 use thiserror::Error;
 
@@ -215,8 +215,8 @@ fn literal_text(text: &str, mode: TemplateMode) -> String {
     };
     let pieces = parse(text, braces).unwrap_or_default();
     let text = |piece| match piece {
-        Piece::Text(text) => Some(text),
-        Piece::Fill(_) => None,
+        TemplatePiece::Text(text) => Some(text),
+        TemplatePiece::Placeholder(_) => None,
     };
     pieces.into_iter().filter_map(text).collect()
 }

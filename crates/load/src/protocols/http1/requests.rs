@@ -19,7 +19,7 @@ pub struct Outgoing<'a> {
 }
 
 /// Produces requests and checks responses.
-pub trait Requests: Debug {
+pub trait RequestSource: Debug {
     /// Check state of one response; one per connection.
     type Progress: Debug + Default;
 
@@ -51,7 +51,7 @@ pub trait Requests: Debug {
     ) -> Result<(), ResponseMismatch>;
 }
 
-impl Requests for Arc<[Prepared]> {
+impl RequestSource for Arc<[Prepared]> {
     type Progress = BodyProgress;
 
     const READS_HEADS: bool = false;

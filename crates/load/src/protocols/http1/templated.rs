@@ -12,7 +12,7 @@ use super::request::{
     Expected, RequestError, body_bytes, body_check, check, default_headers, kind,
     method_expects_body,
 };
-use super::requests::{Outgoing, Requests};
+use super::requests::{Outgoing, RequestSource};
 use crate::client::DueExchange;
 use crate::generator::PlanError;
 use crate::template::{Escaping, Filler, FillerStart, Names, RenderContext, RenderError, Template};
@@ -34,12 +34,12 @@ pub struct TemplatedRequest {
     /// Determines the framing of the response.
     pub kind: RequestKind,
     /// The expected response.
-    pub check: Check,
+    pub check: ResponseCheck,
 }
 
 /// The expected response.
 #[derive(Debug, Clone)]
-pub struct Check {
+pub struct ResponseCheck {
     expected: Expected,
     pattern: Option<(Regex, u32)>,
 }
@@ -62,7 +62,7 @@ impl BodyScan {
 
     /// Checks the next slice of the body; keeps the first `keep_bytes` of the body.
     #[inline]
-    pub fn push(&mut self, check: &Check, keep_bytes: usize, slice: &[u8]) {
+    pub fn push(&mut self, check: &ResponseCheck, keep_bytes: usize, slice: &[u8]) {
         self.progress.push(&check.expected.body, slice);
         let room = keep_bytes.saturating_sub(self.kept.len());
         if room > 0 {
@@ -77,7 +77,7 @@ impl BodyScan {
     }
 }
 
-impl Check {
+impl ResponseCheck {
     fn new(expect: &Expect) -> Result<Self, RequestError> {
         let mut pattern = None;
         let body = match &expect.body {
@@ -179,7 +179,7 @@ impl TemplatedRequest {
             tail: tail.into_boxed_slice(),
             body: body.fixed().is_none().then_some(body),
             kind: kind(spec),
-            check: Check::new(&spec.expect)?,
+            check: ResponseCheck::new(&spec.expect)?,
         })
     }
 
@@ -287,7 +287,7 @@ impl TemplatedRequests {
     }
 }
 
-impl Requests for TemplatedRequests {
+impl RequestSource for TemplatedRequests {
     type Progress = BodyScan;
 
     const READS_HEADS: bool = false;

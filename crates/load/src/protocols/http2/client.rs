@@ -24,8 +24,8 @@ use super::codec::Limits;
 use super::error::CodecError;
 use super::stream_protocol::StreamProtocol;
 use crate::client::{
-    Bound, Client, Closed, ConnId, DueExchange, ErrorClass, Outcome, Outlet, Stamp, TimerId,
-    WaitCause,
+    Client, Closed, ConnId, DueExchange, ErrorClass, ExchangeOutcome, Outlet, Stamp, TimerId,
+    TimestampBound, WaitCause,
 };
 use crate::connection_pool::{ConnectScheduler, DEADLINE, Deadlines, PoolConfig, TIMER_OWN};
 use crate::protocols::protocol_counters;
@@ -212,15 +212,15 @@ impl<D: StreamProtocol> Http2<D> {
             requests: &self.requests,
             waiting: &mut self.waiting,
             stamp,
-            bound: Bound::Upper,
+            bound: TimestampBound::Upper,
         };
         let mut input = bytes;
         while let Some(event) = conn.codec.next(&mut input)? {
             // The timestamp is that of the last byte: exact only if a single exchange is under way and ends with it.
             context.bound = if alone && input.is_empty() {
-                Bound::Exact
+                TimestampBound::Exact
             } else {
-                Bound::Upper
+                TimestampBound::Upper
             };
             conn.take(event, &mut context, out)?;
         }
@@ -229,7 +229,7 @@ impl<D: StreamProtocol> Http2<D> {
 }
 
 impl<D: StreamProtocol> Client for Http2<D> {
-    fn start(&mut self, out: &mut impl Outlet) {
+    fn on_start(&mut self, out: &mut impl Outlet) {
         self.open_more(out);
     }
 
@@ -242,7 +242,7 @@ impl<D: StreamProtocol> Client for Http2<D> {
     }
 
     #[inline]
-    fn due(&mut self, due: DueExchange, _out: &mut impl Outlet) {
+    fn on_due(&mut self, due: DueExchange, _out: &mut impl Outlet) {
         let ready = if self.waiting.is_empty() {
             self.take_ready()
         } else {
@@ -293,7 +293,7 @@ impl<D: StreamProtocol> Client for Http2<D> {
         }
     }
 
-    fn connected(&mut self, conn: ConnId, _out: &mut impl Outlet) {
+    fn on_connected(&mut self, conn: ConnId, _out: &mut impl Outlet) {
         let at = conn.0;
         let conn = &mut self.conns[at as usize];
         if let State::Connecting { deadline_ns } = conn.state {
@@ -304,7 +304,7 @@ impl<D: StreamProtocol> Client for Http2<D> {
     }
 
     #[inline]
-    fn bytes(&mut self, conn: ConnId, bytes: &[u8], stamp: Stamp, out: &mut impl Outlet) {
+    fn on_bytes(&mut self, conn: ConnId, bytes: &[u8], stamp: Stamp, out: &mut impl Outlet) {
         let at = conn.0;
         let before = (
             self.conns[at as usize].state,
@@ -333,7 +333,7 @@ impl<D: StreamProtocol> Client for Http2<D> {
         self.dispatch();
     }
 
-    fn wrote(&mut self, conn: ConnId, at_ns: u64, _out: &mut impl Outlet) {
+    fn on_write_started(&mut self, conn: ConnId, at_ns: u64, _out: &mut impl Outlet) {
         let at = conn.0;
         let conn = &mut self.conns[at as usize];
         conn.output.wrote(at_ns, &mut conn.streams);
@@ -342,7 +342,7 @@ impl<D: StreamProtocol> Client for Http2<D> {
         self.dispatch();
     }
 
-    fn closed(&mut self, conn: ConnId, why: Closed, out: &mut impl Outlet) {
+    fn on_closed(&mut self, conn: ConnId, why: Closed, out: &mut impl Outlet) {
         let at = conn.0;
         let conn = &self.conns[at as usize];
         match conn.state {
@@ -357,12 +357,14 @@ impl<D: StreamProtocol> Client for Http2<D> {
                     Some(code) => {
                         let class = ErrorClass::of(code.goaway_class(), ErrorSource::Target);
                         let example = format_args!("the server ended the connection: {code}");
-                        if self.end_all(at, Outcome::Wrong(class), ended, &example, out) == 0 {
+                        if self.end_all(at, ExchangeOutcome::Failed(class), ended, &example, out)
+                            == 0
+                        {
                             out.fault(class, &example);
                         }
                     }
                     None => {
-                        self.end_all(at, Outcome::Wrong(why.class()), ended, &why, out);
+                        self.end_all(at, ExchangeOutcome::Failed(why.class()), ended, &why, out);
                     }
                 }
                 if fruitless {
@@ -375,7 +377,7 @@ impl<D: StreamProtocol> Client for Http2<D> {
         self.dispatch();
     }
 
-    fn timer(&mut self, timer: TimerId, out: &mut impl Outlet) {
+    fn on_timer(&mut self, timer: TimerId, out: &mut impl Outlet) {
         match timer {
             DEADLINE => self.expire(out),
             PACE => self.send_due_parts(out),
@@ -397,10 +399,10 @@ impl<D: StreamProtocol> Client for Http2<D> {
         let ended = Stamp::event(out.now_ns());
         for at in 0..self.conns.len() as u32 {
             let example = "no complete response when the drain ended";
-            self.end_all(at, Outcome::Unfinished, ended, &example, out);
+            self.end_all(at, ExchangeOutcome::Unfinished, ended, &example, out);
         }
         self.end_waiting(
-            Outcome::Unfinished,
+            ExchangeOutcome::Unfinished,
             &"still waiting for a free stream when the drain ended",
             out,
         );

@@ -15,13 +15,13 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use stream_protocol::{Http, StreamProtocol};
 use tare_record::load::{ClientOptions, ClientSpec};
-use tare_record::protocol::{LoadInfo, OverTcp, ProtocolInfo, Requests};
+use tare_record::protocol::{LoadInfo, OverTcp, ProtocolInfo, RequestUse};
 use tare_record::schemas::schema_of;
 
 pub use tare_http2_frames::hpack;
 
-use super::{Protocol, Security, check_range};
-use crate::generator::{Launch, LoadError, Outcome, Setup, WorkerShare, prepare};
+use super::{ConnectionSecurity, Protocol, check_range};
+use crate::generator::{Launch, LoadError, LoadOutcome, Setup, WorkerShare, prepare};
 
 /// HTTP/2 with multiplexed exchanges.
 pub static PROTOCOL: Protocol = Protocol {
@@ -35,7 +35,7 @@ pub static PROTOCOL: Protocol = Protocol {
             load: Some(LoadInfo {
                 client: |connections, _| ClientSpec::with(connections, &Http2Options::default()),
                 check: |client| check_streams(client.options::<Http2Options>()?.streams),
-                requests: Requests::Many,
+                requests: RequestUse::Many,
                 connection_rules: true,
             }),
         },
@@ -70,10 +70,10 @@ pub(crate) fn check_streams(streams: u16) -> Result<(), String> {
     check_range(what, streams, 1..=STREAMS_MAX)
 }
 
-fn run(launch: Launch<'_, '_>) -> Result<Outcome, LoadError> {
+fn run(launch: Launch<'_, '_>) -> Result<LoadOutcome, LoadError> {
     let (plan, setup) = (launch.plan, launch.setup);
     let Http2Options { streams } = launch.options()?;
-    let security = Security::of(&plan.load.transport);
+    let security = ConnectionSecurity::of(&plan.load.transport);
     let requests = prepare(plan, |spec, host| Prepared::new(spec, host, security))?;
     launch.clients(|part| client_of::<Http>(setup, &part, streams, &requests))
 }

@@ -4,7 +4,7 @@ use tare_record::load::RequestSpec;
 use thiserror::Error;
 
 use super::hpack::Encoder;
-use crate::protocols::Security;
+use crate::protocols::ConnectionSecurity;
 use crate::protocols::http1::codec::RequestKind;
 use crate::protocols::http1::request::{
     Expected, Prepared as Http1Request, RequestError as Http1RequestError, body_bytes,
@@ -49,7 +49,11 @@ impl Prepared {
     ///
     /// # Errors
     /// When a part of it cannot be sent in HTTP/2.
-    pub fn new(spec: &RequestSpec, host: &str, security: Security) -> Result<Self, RequestError> {
+    pub fn new(
+        spec: &RequestSpec,
+        host: &str,
+        security: ConnectionSecurity,
+    ) -> Result<Self, RequestError> {
         // Methods, paths, fields and the body are validated as for HTTP/1.1, and the expectations are the same.
         let checked = Http1Request::new(spec, host)?;
         let body = body_bytes(&spec.body)?;
@@ -75,7 +79,7 @@ pub fn put_head(
     encoder: &mut Encoder,
     spec: &RequestSpec,
     host: &str,
-    security: Security,
+    security: ConnectionSecurity,
 ) -> Result<(), RequestError> {
     let planned_host = spec
         .headers
@@ -84,8 +88,8 @@ pub fn put_head(
     let authority = planned_host.map_or(host, |(_, value)| value.trim());
     encoder.field(b":method", spec.method.as_bytes());
     let scheme: &[u8] = match security {
-        Security::Plain => b"http",
-        Security::Tls => b"https",
+        ConnectionSecurity::Plain => b"http",
+        ConnectionSecurity::Tls => b"https",
     };
     encoder.field(b":scheme", scheme);
     encoder.field(b":authority", authority.as_bytes());
@@ -140,7 +144,7 @@ mod tests {
     }
 
     fn fields(spec: &RequestSpec) -> Vec<(String, String)> {
-        let prepared = Prepared::new(spec, "here:80", Security::Plain).unwrap();
+        let prepared = Prepared::new(spec, "here:80", ConnectionSecurity::Plain).unwrap();
         let mut decoder = Decoder::new(
             0,
             HeaderListLimits {
@@ -178,19 +182,23 @@ mod tests {
             pair("content-length", "28"),
         ];
         assert_eq!(fields(&post), expected);
-        let prepared = Prepared::new(&post, "h", Security::Tls).unwrap();
+        let prepared = Prepared::new(&post, "h", ConnectionSecurity::Tls).unwrap();
         assert_eq!(&*prepared.body, b"abcdefghijklmnopqrstuvwxyzab");
     }
 
     #[test]
     fn what_only_http1_has_is_refused_by_name() {
         for (name, value) in [("Connection", "close"), ("Keep-Alive", "5"), ("TE", "gzip")] {
-            let error = Prepared::new(&spec("GET", "/", &[(name, value)]), "h", Security::Plain)
-                .unwrap_err();
+            let error = Prepared::new(
+                &spec("GET", "/", &[(name, value)]),
+                "h",
+                ConnectionSecurity::Plain,
+            )
+            .unwrap_err();
             assert_eq!(error, RequestError::ConnectionHeader(name.into()));
         }
         assert!(fields(&spec("GET", "/", &[("TE", "trailers")])).contains(&pair("te", "trailers")));
-        let smuggling = Prepared::new(&spec("GET", "/ x", &[]), "h", Security::Plain);
+        let smuggling = Prepared::new(&spec("GET", "/ x", &[]), "h", ConnectionSecurity::Plain);
         assert!(matches!(smuggling, Err(RequestError::Http(_))));
     }
 }

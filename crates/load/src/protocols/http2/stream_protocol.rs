@@ -6,7 +6,7 @@ use tare_record::load::MessagePace;
 
 use super::codec::FieldSection;
 use super::request::Prepared;
-use crate::client::{Outcome, Status};
+use crate::client::{ExchangeOutcome, Status};
 use crate::protocols::http1::codec::{BodyProgress, RequestKind};
 
 /// An encoded request.
@@ -24,7 +24,7 @@ pub struct Outgoing<'r> {
 
 /// A complete response whose length was checked.
 #[derive(Debug, Clone, Copy)]
-pub struct HttpResponse<'a> {
+pub struct StreamResponse<'a> {
     pub status: u16,
     /// The header section.
     pub head: FieldSection,
@@ -69,8 +69,8 @@ pub trait StreamProtocol: Debug {
     fn judge(
         request: &Self::Request,
         progress: &Self::Progress,
-        answer: &HttpResponse<'_>,
-        tell: impl FnOnce(Outcome, &dyn Display),
+        answer: &StreamResponse<'_>,
+        tell: impl FnOnce(ExchangeOutcome, &dyn Display),
     );
 }
 
@@ -101,12 +101,12 @@ impl StreamProtocol for Http {
     fn judge(
         request: &Prepared,
         progress: &BodyProgress,
-        answer: &HttpResponse<'_>,
-        tell: impl FnOnce(Outcome, &dyn Display),
+        answer: &StreamResponse<'_>,
+        tell: impl FnOnce(ExchangeOutcome, &dyn Display),
     ) {
         match request.expected.judge(progress, answer.status) {
-            Ok(()) => tell(Outcome::Ok(Status::http(answer.status)), &""),
-            Err(mismatch) => tell(Outcome::Wrong(mismatch.class()), &mismatch),
+            Ok(()) => tell(ExchangeOutcome::Ok(Status::http(answer.status)), &""),
+            Err(mismatch) => tell(ExchangeOutcome::Failed(mismatch.class()), &mismatch),
         }
     }
 }

@@ -9,7 +9,7 @@ use tare_record::load::{FetchAssignment, FetchSpec, Pacing};
 use super::ClusterPlan;
 use super::fetch::{self, ExcessFetches, Fetch, FetchPlan};
 use super::producing::{cluster, realtime_offset_ns};
-use crate::generator::{Launch, LoadError, Outcome, PlanError, require};
+use crate::generator::{Launch, LoadError, LoadOutcome, PlanError, require};
 
 /// Most concurrent fetches of one worker.
 const FETCHES_MAX: u16 = 1000;
@@ -46,7 +46,7 @@ pub(super) fn check(fetch: &FetchSpec) -> Result<(), PlanError> {
 ///
 /// # Errors
 /// As a load.
-pub(super) fn run(launch: Launch<'_, '_>) -> Result<Outcome, LoadError> {
+pub(super) fn run(launch: Launch<'_, '_>) -> Result<LoadOutcome, LoadError> {
     let (plan, setup) = (launch.plan, launch.setup);
     let spec: FetchSpec = launch.options()?;
     let cluster = ClusterPlan {

@@ -16,7 +16,7 @@ mod versions;
 pub use cluster::{BrokerResponse, Cluster, ClusterPlan, Event};
 pub use send_queue::{NoSegments, Segments};
 use tare_record::load::{ClientOptions, ClientSpec, FetchSpec, ProduceSpec};
-use tare_record::protocol::{LoadInfo, OverTcp, ProtocolInfo, Requests};
+use tare_record::protocol::{LoadInfo, OverTcp, ProtocolInfo, RequestUse};
 use tare_record::schemas::schema_of;
 pub use versions::Api;
 
@@ -49,7 +49,7 @@ pub static PRODUCE: Protocol = Protocol {
                 check: |client| {
                     producing::check(&client.options()?).map_err(|error| error.to_string())
                 },
-                requests: Requests::Many,
+                requests: RequestUse::Many,
                 connection_rules: false,
             }),
         },
@@ -77,7 +77,7 @@ pub static FETCH: Protocol = Protocol {
                 check: |client| {
                     fetching::check(&client.options()?).map_err(|error| error.to_string())
                 },
-                requests: Requests::Many,
+                requests: RequestUse::Many,
                 connection_rules: false,
             }),
         },

@@ -8,16 +8,16 @@ use tare_kafka::audit::VALUE_BYTES_MIN;
 use tare_kafka::batch::RecordHeader;
 use tare_kafka::sasl::Credentials;
 use tare_kafka::send_time::SendTimestamps;
+use tare_record::files::password_in;
 use tare_record::load::{Acks, Keys, LoadPlan, LoginSpec, Payloads, ProduceSpec, RequestSpec};
-use tare_record::named::password_in;
 use tare_stats::random::Random;
 
 use super::ClusterPlan;
 use super::produce::{self, Contents, Produce, ProducePlan};
 use super::resolver::SystemResolver;
 use crate::clock::{monotonic_ns, realtime_ns};
-use crate::generator::{Launch, LoadError, Outcome, PlanError, number, require};
-use crate::protocols::Security;
+use crate::generator::{Launch, LoadError, LoadOutcome, PlanError, number, require};
+use crate::protocols::ConnectionSecurity;
 use crate::protocols::http1::request::body_bytes;
 
 /// Largest batch, and largest request; brokers accept less.
@@ -82,7 +82,7 @@ pub(super) fn check(produce: &ProduceSpec) -> Result<(), PlanError> {
 ///
 /// # Errors
 /// When a payload, a password or the compression level cannot be used; else as a load.
-pub(super) fn run(launch: Launch<'_, '_>) -> Result<Outcome, LoadError> {
+pub(super) fn run(launch: Launch<'_, '_>) -> Result<LoadOutcome, LoadError> {
     let (plan, setup) = (launch.plan, launch.setup);
     let spec: ProduceSpec = launch.options()?;
     let contents = plan.load.requests.iter();
@@ -137,7 +137,7 @@ pub(super) fn cluster(
         request_timeout_ns: (load.timeout_ns / REQUESTS_A_TIMEOUT).max(1),
         names: Arc::new(SystemResolver::default()),
         address_overrides: launch.plan.address_overrides.clone().into(),
-        security: Security::of(&load.transport),
+        security: ConnectionSecurity::of(&load.transport),
         login: login.map(credentials).transpose()?,
     })
 }

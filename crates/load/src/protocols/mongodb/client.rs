@@ -5,8 +5,8 @@ use std::sync::Arc;
 use tare_mongo::message::Header;
 
 use super::answer::{ResponseError, check_preload, check_response};
-use super::documents::{Documents, Operation, SentOperation};
-use crate::client::{ConnId, DueExchange, Outcome, Outlet, Stamp, Status, WaitCause};
+use super::documents::{DocumentSource, Operation, SentOperation};
+use crate::client::{ConnId, DueExchange, ExchangeOutcome, Outlet, Stamp, Status, WaitCause};
 use crate::connection_pool::{ConnectionPool, ConnectionState, PoolConfig, PooledProtocol, State};
 
 /// Configuration of a client.
@@ -15,14 +15,14 @@ pub struct MongodbPlan {
     /// The operations of the plan's requests.
     pub operations: Arc<[Operation]>,
     pub connections: PoolConfig,
-    pub documents: Documents,
+    pub documents: DocumentSource,
 }
 
 /// The client.
 #[derive(Debug)]
 pub struct Mongodb {
     operations: Arc<[Operation]>,
-    documents: Documents,
+    documents: DocumentSource,
     pool: ConnectionPool<Conn, SentOperation>,
     /// The message being written.
     message: Vec<u8>,
@@ -111,11 +111,11 @@ impl Mongodb {
         match check_response(header, message, &exchange.own) {
             Ok(()) => {
                 self.documents.record_insert(&exchange.own);
-                let ok = Outcome::Ok(Status::NONE);
+                let ok = ExchangeOutcome::Ok(Status::NONE);
                 self.pool.end(at, ok, stamp, &"", out);
             }
             Err(error) => {
-                let outcome = Outcome::Wrong(error.class());
+                let outcome = ExchangeOutcome::Failed(error.class());
                 self.pool.end(at, outcome, stamp, &error, out);
                 if !error.keeps_connection() {
                     return self.pool.reopen(at, out);
@@ -141,7 +141,7 @@ impl Mongodb {
             self.before_close(at);
             return self.pool.unsolicited(at, error, out);
         }
-        let outcome = Outcome::Wrong(error.class());
+        let outcome = ExchangeOutcome::Failed(error.class());
         self.pool.end(at, outcome, stamp, error, out);
         self.pool.reopen(at, out);
     }

@@ -59,7 +59,7 @@ pub struct SentOperation {
 
 /// The documents of one worker.
 #[derive(Debug)]
-pub struct Documents {
+pub struct DocumentSource {
     data: MongoData,
     padding: String,
     /// Numbers of the preloaded ones: from `first`, before `end`.
@@ -75,7 +75,7 @@ pub struct Documents {
     next_preload: u64,
 }
 
-impl Documents {
+impl DocumentSource {
     /// Those of one worker. The run's number keeps the ids of its inserts distinct from those of other runs.
     #[must_use]
     pub fn new(data: &MongoData, (worker, workers): (u32, u32), run: u32, random: Random) -> Self {

@@ -13,17 +13,17 @@ mod tests;
 use std::sync::Arc;
 
 pub use client::{Mongodb, MongodbPlan};
-pub use documents::{Documents, Operation};
+pub use documents::{DocumentSource, Operation};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use tare_record::load::{ClientOptions, ClientSpec, RequestSpec};
-use tare_record::protocol::{LoadInfo, OverTcp, ProtocolInfo, Requests};
+use tare_record::protocol::{LoadInfo, OverTcp, ProtocolInfo, RequestUse};
 use tare_record::schemas::schema_of;
 use tare_stats::random::Random;
 
 use super::{Protocol, UrlScheme, UrlTls, check_range};
 use crate::clock::realtime_ns;
-use crate::generator::{Launch, LoadError, Outcome, PlanError};
+use crate::generator::{Launch, LoadError, LoadOutcome, PlanError};
 
 /// MongoDB's wire protocol (OP_MSG), one operation per connection at a time. A request's method names the operation.
 pub static PROTOCOL: Protocol = Protocol {
@@ -39,7 +39,7 @@ pub static PROTOCOL: Protocol = Protocol {
             load: Some(LoadInfo {
                 client: |connections, _| ClientSpec::with(connections, &MongoData::default()),
                 check: |client| check(&client.options()?),
-                requests: Requests::Operations(&OPERATIONS),
+                requests: RequestUse::Operations(&OPERATIONS),
                 connection_rules: true,
             }),
         },
@@ -88,7 +88,7 @@ fn check(data: &MongoData) -> Result<(), String> {
     check_range(what, data.document_bytes, 0..=DOCUMENT_BYTES_MAX)
 }
 
-fn run(launch: Launch<'_, '_>) -> Result<Outcome, LoadError> {
+fn run(launch: Launch<'_, '_>) -> Result<LoadOutcome, LoadError> {
     let (plan, setup) = (launch.plan, launch.setup);
     let data: MongoData = launch.options()?;
     let one = |spec: &RequestSpec| {
@@ -109,7 +109,7 @@ fn run(launch: Launch<'_, '_>) -> Result<Outcome, LoadError> {
             operations: Arc::clone(&operations),
             connections: setup.pooled(&part, part.connections),
             // The time distinguishes runs that insert into the same collection.
-            documents: Documents::new(&data, shares, (realtime_ns() >> 20) as u32, random),
+            documents: DocumentSource::new(&data, shares, (realtime_ns() >> 20) as u32, random),
         })
     })
 }

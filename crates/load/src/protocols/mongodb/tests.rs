@@ -7,7 +7,7 @@ use tare_mongo::message::{Header, MESSAGE_BYTES_MAX, Message, write_msg};
 use tare_record::load::Stop;
 use tare_stats::random::Random;
 
-use super::{Documents, MongoData, Mongodb, MongodbPlan, Operation};
+use super::{DocumentSource, MongoData, Mongodb, MongodbPlan, Operation};
 use crate::arrivals::{Arrivals, ClosedLoop, SharedCount};
 use crate::client::{Closed, ConnId};
 use crate::engine::sim::{Act, Far, MS, S, Sim, connections};
@@ -74,7 +74,7 @@ fn client(operation: Operation, documents: u32, count: usize) -> Mongodb {
     Mongodb::new(MongodbPlan {
         operations: [operation].into(),
         connections: connections(count, S),
-        documents: Documents::new(&data(documents), (0, 1), 7, Random::from_seed(1)),
+        documents: DocumentSource::new(&data(documents), (0, 1), 7, Random::from_seed(1)),
     })
 }
 
@@ -144,7 +144,7 @@ fn answers_in_pieces_are_put_together() {
 
 #[test]
 fn what_was_inserted_is_deleted_in_turn() {
-    let mut documents = Documents::new(&data(1), (0, 1), 7, Random::from_seed(1));
+    let mut documents = DocumentSource::new(&data(1), (0, 1), 7, Random::from_seed(1));
     let mut message = Vec::new();
     assert_eq!(
         documents

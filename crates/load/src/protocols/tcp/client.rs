@@ -8,7 +8,8 @@ use thiserror::Error;
 use super::options::{ExchangeSpec, ResponseEnd};
 use super::{PATTERN_PERIOD, PIECE_BYTES, TcpContent, TcpExchange, pattern};
 use crate::client::{
-    Closed, ConnId, DueExchange, ErrorClass, Outcome, Outlet, Stamp, Status, TimerId, WaitCause,
+    Closed, ConnId, DueExchange, ErrorClass, ExchangeOutcome, Outlet, Stamp, Status, TimerId,
+    WaitCause,
 };
 use crate::connection_pool::{
     ConnectionPool, ConnectionState, Exchange, PoolConfig, PooledProtocol, State, TIMER_OWN,
@@ -105,7 +106,7 @@ impl Tcp {
         }
         if transfer.unsent_bytes > 0 {
             self.writers.push_back(at);
-            return out.timer(RESUME, out.now_ns());
+            return out.set_timer(RESUME, out.now_ns());
         }
         if let ResponseEnd::UntilEof(_) = self.spec.answer {
             out.half_close(ConnId(at));
@@ -149,7 +150,7 @@ impl Tcp {
         out: &mut impl Outlet,
     ) {
         let received = transfer.received_bytes;
-        let wrong = Outcome::Wrong(ErrorClass::WRONG_BODY);
+        let wrong = ExchangeOutcome::Failed(ErrorClass::WRONG_BODY);
         if let Some(offset) = transfer.wrong_at {
             let example = format_args!("byte {offset} of the answer is not the one expected");
             self.pool.end(at, wrong, ended, &example, out);
@@ -158,7 +159,7 @@ impl Tcp {
             self.pool.end(at, wrong, ended, &example, out);
         } else {
             self.pool
-                .end(at, Outcome::Ok(Status::NONE), ended, &"", out);
+                .end(at, ExchangeOutcome::Ok(Status::NONE), ended, &"", out);
         }
     }
 
@@ -265,7 +266,7 @@ impl PooledProtocol for Tcp {
             }
             _ => self
                 .pool
-                .end(at, Outcome::Wrong(why.class()), ended, &why, out),
+                .end(at, ExchangeOutcome::Failed(why.class()), ended, &why, out),
         }
     }
 

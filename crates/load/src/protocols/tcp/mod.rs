@@ -9,7 +9,7 @@ pub use client::Tcp;
 pub(crate) use options::body_bytes;
 pub use options::{Direction, TcpContent, TcpExchange};
 use tare_record::load::{ClientOptions, ClientSpec};
-use tare_record::protocol::{LoadInfo, OverTcp, ProtocolInfo, Requests};
+use tare_record::protocol::{LoadInfo, OverTcp, ProtocolInfo, RequestUse};
 use tare_record::schemas::schema_of;
 
 use super::{Protocol, UrlScheme, UrlTls};
@@ -30,7 +30,7 @@ pub static PROTOCOL: Protocol = Protocol {
                     ClientSpec::with(connections, &options::echo(requests.first()))
                 },
                 check: |client| options::check(client.options()?),
-                requests: Requests::One,
+                requests: RequestUse::One,
                 connection_rules: true,
             }),
         },

@@ -6,8 +6,8 @@ use thiserror::Error;
 
 use super::{HEADER_BYTES, UdpOptions};
 use crate::client::{
-    Bound, Client, Closed, ConnId, Done, DueExchange, ErrorClass, ExchangeId, Outcome, Outlet,
-    Stamp, Status, TimerId, WaitCause,
+    Client, Closed, Completion, ConnId, DueExchange, ErrorClass, ExchangeId, ExchangeOutcome,
+    Outlet, Stamp, Status, TimerId, TimestampBound, WaitCause,
 };
 use crate::connection_pool::{Deadlines, PoolConfig};
 use crate::protocols::protocol_counters;
@@ -236,8 +236,8 @@ impl Udp {
         }
         self.answered_up_to = self.answered_up_to.max(number + 1);
         let outcome = match is_right {
-            true => Outcome::Ok(Status::NONE),
-            false => Outcome::Wrong(ErrorClass::WRONG_BODY),
+            true => ExchangeOutcome::Ok(Status::NONE),
+            false => ExchangeOutcome::Failed(ErrorClass::WRONG_BODY),
         };
         let example = format_args!(
             "{} bytes came back for {}, or others than were sent",
@@ -250,7 +250,7 @@ impl Udp {
     /// Gives up datagrams in flight, the oldest first, while a condition holds.
     fn give_up(
         &mut self,
-        outcome: Outcome,
+        outcome: ExchangeOutcome,
         example: &dyn std::fmt::Display,
         out: &mut impl Outlet,
         condition: impl Fn(&Sent) -> bool,
@@ -278,25 +278,25 @@ impl Udp {
 /// Reports the end of an exchange.
 fn end(
     sent: &Sent,
-    outcome: Outcome,
+    outcome: ExchangeOutcome,
     ended: Stamp,
     example: &dyn std::fmt::Display,
     out: &mut impl Outlet,
 ) {
-    let done = Done {
+    let done = Completion {
         outcome,
         sent_ns: Some(sent.sent_ns),
         ended,
         // Each datagram has a timestamp of its own.
-        bound: Bound::Exact,
+        bound: TimestampBound::Exact,
         waited: sent.waited,
         example,
     };
-    out.done(sent.ticket, &done);
+    out.complete(sent.ticket, &done);
 }
 
 impl Client for Udp {
-    fn start(&mut self, out: &mut impl Outlet) {
+    fn on_start(&mut self, out: &mut impl Outlet) {
         for at in 0..self.connections.len() as u32 {
             self.connect(ConnId(at), out);
         }
@@ -310,7 +310,7 @@ impl Client for Udp {
         !self.connections.contains(&Connection::Opening)
     }
 
-    fn due(&mut self, due: DueExchange, out: &mut impl Outlet) {
+    fn on_due(&mut self, due: DueExchange, out: &mut impl Outlet) {
         if !self.waiting.is_empty() {
             return self.waiting.push_back((due, WaitCause::SocketBuffer));
         }
@@ -319,12 +319,12 @@ impl Client for Udp {
         }
     }
 
-    fn connected(&mut self, conn: ConnId, out: &mut impl Outlet) {
+    fn on_connected(&mut self, conn: ConnId, out: &mut impl Outlet) {
         self.connections[conn.0 as usize] = Connection::Open;
         self.send_waiting(out);
     }
 
-    fn bytes(&mut self, _conn: ConnId, bytes: &[u8], stamp: Stamp, out: &mut impl Outlet) {
+    fn on_bytes(&mut self, _conn: ConnId, bytes: &[u8], stamp: Stamp, out: &mut impl Outlet) {
         match self.number_in(bytes) {
             Some(number) => self.answered(number, bytes, stamp, out),
             None => self.counts.unknown += 1,
@@ -337,28 +337,31 @@ impl Client for Udp {
     }
 
     /// The peer refused a datagram (ICMP): what is in flight on the connection has failed, and a new one takes its place.
-    fn closed(&mut self, conn: ConnId, why: Closed, out: &mut impl Outlet) {
+    fn on_closed(&mut self, conn: ConnId, why: Closed, out: &mut impl Outlet) {
         let ended = Stamp::event(out.now_ns());
         for sent in &mut self.sent {
             if sent.conn == conn.0 && sent.state == SentState::InFlight {
                 sent.state = SentState::GivenUp;
                 self.counts.lost += 1;
-                end(sent, Outcome::Wrong(why.class()), ended, &why, out);
+                end(sent, ExchangeOutcome::Failed(why.class()), ended, &why, out);
             }
         }
         self.connections[conn.0 as usize] = Connection::Opening;
         self.connect(conn, out);
     }
 
-    fn timer(&mut self, _timer: TimerId, out: &mut impl Outlet) {
+    fn on_timer(&mut self, _timer: TimerId, out: &mut impl Outlet) {
         self.deadlines.elapsed();
         let (now_ns, timeout_ns) = (out.now_ns(), self.plan.connections.timeout_ns);
         let example = NoAnswer {
             limit_ms: timeout_ns / 1_000_000,
         };
-        self.give_up(Outcome::Wrong(ErrorClass::TIMEOUT), &example, out, |sent| {
-            sent.sent_ns.saturating_add(timeout_ns) <= now_ns
-        });
+        self.give_up(
+            ExchangeOutcome::Failed(ErrorClass::TIMEOUT),
+            &example,
+            out,
+            |sent| sent.sent_ns.saturating_add(timeout_ns) <= now_ns,
+        );
         let oldest = self.oldest;
         if let Some(sent) = self.sent(oldest) {
             let deadline_ns = sent.sent_ns.saturating_add(timeout_ns);
@@ -377,12 +380,12 @@ impl Client for Udp {
 
     fn abandon(&mut self, out: &mut impl Outlet) {
         let example = "no answer when the drain ended";
-        self.give_up(Outcome::Unfinished, &example, out, |_| true);
+        self.give_up(ExchangeOutcome::Unfinished, &example, out, |_| true);
         let (example, ended) = ("not sent when the drain ended", Stamp::event(out.now_ns()));
-        let done = Done::unsent(Outcome::Unfinished, ended, &example);
+        let done = Completion::unsent(ExchangeOutcome::Unfinished, ended, &example);
         for (due, cause) in self.waiting.drain(..) {
             let waited = Some(cause);
-            out.done(due.ticket, &Done { waited, ..done });
+            out.complete(due.ticket, &Completion { waited, ..done });
         }
     }
 }

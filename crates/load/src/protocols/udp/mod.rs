@@ -12,14 +12,14 @@ pub use client::{Udp, UdpPlan};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use tare_record::load::{ClientOptions, ClientSpec, RequestSpec};
-use tare_record::protocol::{LoadInfo, OverTcp, ProtocolInfo, Requests};
+use tare_record::protocol::{LoadInfo, OverTcp, ProtocolInfo, RequestUse};
 use tare_record::schemas::schema_of;
 use tare_stats::random::Random;
 
 use super::tcp::body_bytes;
 use super::{Flags, Protocol, SocketKind, UrlScheme, UrlServers, UrlTls, check_range};
 use crate::clock::realtime_ns;
-use crate::generator::{Launch, LoadError, Outcome};
+use crate::generator::{Launch, LoadError, LoadOutcome};
 
 /// UDP echo.
 pub static PROTOCOL: Protocol = Protocol {
@@ -42,7 +42,7 @@ pub static PROTOCOL: Protocol = Protocol {
                     ClientSpec::with(connections, &default_options(requests))
                 },
                 check: |client| check(client.options()?),
-                requests: Requests::One,
+                requests: RequestUse::One,
                 connection_rules: false,
             }),
         },
@@ -89,7 +89,7 @@ fn check(options: UdpOptions) -> Result<(), String> {
     check_range(what, options.in_flight_max, 1..=IN_FLIGHT_MAX)
 }
 
-fn run(launch: Launch<'_, '_>) -> Result<Outcome, LoadError> {
+fn run(launch: Launch<'_, '_>) -> Result<LoadOutcome, LoadError> {
     let options: UdpOptions = launch.options()?;
     let setup = launch.setup;
     launch.clients(|part| {

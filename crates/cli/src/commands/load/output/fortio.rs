@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use serde::Serialize;
-use tare_load::{Outcome, Tag};
+use tare_load::{LoadOutcome, Tag};
 use tare_record::load::{ExpectStatus, LoadPlan, Stop};
 use tare_stats::Latencies;
 
@@ -99,7 +99,7 @@ struct Percentile {
 }
 
 /// Converts a result.
-pub fn result(plan: &LoadPlan, url: &str, outcome: &Outcome) -> FortioResult {
+pub fn result(plan: &LoadPlan, url: &str, outcome: &LoadOutcome) -> FortioResult {
     let load = &plan.load;
     let found = &outcome.result;
     let started = jiff::Timestamp::from_microsecond(
@@ -178,7 +178,7 @@ pub fn result(plan: &LoadPlan, url: &str, outcome: &Outcome) -> FortioResult {
 }
 
 /// Labels with `latency`, which Fortio does not have: without it stalls would not show.
-fn labels(outcome: &Outcome) -> String {
+fn labels(outcome: &LoadOutcome) -> String {
     let latency = outcome.latency();
     let of = |q| {
         let ns = latency.as_ref();
@@ -210,7 +210,7 @@ fn id(started: jiff::Timestamp, labels: &str) -> String {
 }
 
 /// Counts by code: successes under their status, or under the expected one of a gRPC call (default 0); errors under their own.
-fn ret_codes(plan: &LoadPlan, outcome: &Outcome) -> BTreeMap<i32, u64> {
+fn ret_codes(plan: &LoadPlan, outcome: &LoadOutcome) -> BTreeMap<i32, u64> {
     let statuses = &outcome.result.ok_by_status;
     let mut codes: BTreeMap<i32, u64> = statuses
         .iter()

@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use tare_load::Outcome;
+use tare_load::LoadOutcome;
 use tare_record::FORMAT_VERSION;
 use tare_record::agent::Sample;
 use tare_record::load::LoadPlan;
-use tare_record::load_report::{Figure, LatencyReport, LoadReport, RateReport};
+use tare_record::load_report::{LatencyReport, LoadReport, QuantileValue, RateReport};
 use tare_stats::{Latencies, Quantile};
 
 use crate::commands::load::summary::Summary;
@@ -15,7 +15,7 @@ use crate::commands::load::summary::Summary;
 pub fn report(
     summary: &Summary<'_>,
     plan: &LoadPlan,
-    outcome: &Outcome,
+    outcome: &LoadOutcome,
     samples: Vec<Sample>,
 ) -> LoadReport {
     let mut latency_ns: BTreeMap<String, LatencyReport> = outcome
@@ -72,10 +72,10 @@ fn figures(latencies: &Latencies) -> LatencyReport {
     }
 }
 
-fn figure(quantile: Quantile) -> Option<Figure> {
+fn figure(quantile: Quantile) -> Option<QuantileValue> {
     match quantile {
-        Quantile::Exact(ns) => Some(Figure::Exact(ns)),
-        Quantile::Above(ns) => Some(Figure::Bound { lower_bound: ns }),
+        Quantile::Exact(ns) => Some(QuantileValue::Exact(ns)),
+        Quantile::Above(ns) => Some(QuantileValue::Bound { lower_bound: ns }),
         Quantile::TooFew => None,
     }
 }

@@ -9,7 +9,7 @@ use std::io::Write;
 use std::path::PathBuf;
 
 use anyhow::Context;
-use tare_load::Outcome;
+use tare_load::LoadOutcome;
 use tare_record::agent::{RecordSample, Sample};
 use tare_record::load::{LoadPlan, LoadSpec};
 
@@ -19,7 +19,7 @@ pub use fortio::result as fortio_result;
 pub use json::report as json_report;
 
 /// The text of a file, from plan, URL, result and samples.
-type FileText = fn(&LoadPlan, &str, &Outcome, &[Sample]) -> anyhow::Result<String>;
+type FileText = fn(&LoadPlan, &str, &LoadOutcome, &[Sample]) -> anyhow::Result<String>;
 
 /// Output files, created before the load so that a wrong path does not cost a measurement.
 pub struct Files(Vec<(PathBuf, File, FileText)>);
@@ -57,7 +57,7 @@ impl Files {
         self,
         plan: &LoadPlan,
         url: &str,
-        outcome: &Outcome,
+        outcome: &LoadOutcome,
         samples: &[Sample],
     ) -> anyhow::Result<()> {
         for (path, mut file, text) in self.0 {

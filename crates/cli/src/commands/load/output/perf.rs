@@ -1,6 +1,6 @@
 //! The result of a Kafka load as one line of CSV, with columns and units of Kafka's perf tools: their MB are MiB.
 
-use tare_load::Outcome;
+use tare_load::LoadOutcome;
 use tare_record::load::{FetchSpec, LoadSpec, ProduceSpec};
 use tare_stats::Latencies;
 
@@ -18,7 +18,7 @@ const PRODUCER: &str = "start.time, end.time, records.sent, records.sec, MB.sec,
 const MIB: f64 = (1_u64 << 20) as f64;
 
 /// Header and values; empty for other protocols.
-pub fn csv(load: &LoadSpec, outcome: &Outcome) -> String {
+pub fn csv(load: &LoadSpec, outcome: &LoadOutcome) -> String {
     if load.client.is::<FetchSpec>() {
         format!("{CONSUMER}\n{}\n", consumed(outcome))
     } else if load.client.is::<ProduceSpec>() {
@@ -28,7 +28,7 @@ pub fn csv(load: &LoadSpec, outcome: &Outcome) -> String {
     }
 }
 
-fn consumed(outcome: &Outcome) -> String {
+fn consumed(outcome: &LoadOutcome) -> String {
     let result = &outcome.result;
     let records = result.records.unwrap_or_default();
     // Up to the last record: waiting for more is not counted.
@@ -57,7 +57,7 @@ fn consumed(outcome: &Outcome) -> String {
     .join(", ")
 }
 
-fn produced(outcome: &Outcome) -> String {
+fn produced(outcome: &LoadOutcome) -> String {
     let result = &outcome.result;
     let sent = result.completed_in_window.ok;
     let value_bytes = throughput::value_bytes(result).unwrap_or_default();

@@ -7,10 +7,10 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use tare_http2_frames::grpc::{HEALTH_METHOD, health_question, serving_answer};
 use tare_proto::{Method, MethodName, ServiceDescriptors};
+use tare_record::files::{USER_FILE_BYTES_MAX, read_user_file, read_user_text};
 use tare_record::load::{
     Body, CallKind, CallSpec, Deadline, ExpectBody, ExpectStatus, MessagePace, RequestSpec,
 };
-use tare_record::named::{GIVEN_BYTES_MAX, read_given, text_given};
 
 use super::super::args::{Args, GrpcArgs};
 use super::super::grpc_server::GrpcServer;
@@ -124,13 +124,13 @@ fn described(
 ) -> anyhow::Result<Option<Method>> {
     let descriptions = match (&grpc.protoset, grpc.proto.is_empty(), &grpc.data) {
         (Some(file), ..) => {
-            let bytes = read_given(file, GIVEN_BYTES_MAX).map_err(anyhow::Error::msg)?;
+            let bytes = read_user_file(file, USER_FILE_BYTES_MAX).map_err(anyhow::Error::msg)?;
             ServiceDescriptors::from_set(&bytes).with_context(|| file.display().to_string())?
         }
         (None, false, _) => {
             // The compiler opens the files itself, without these checks.
             for file in &grpc.proto {
-                read_given(file, GIVEN_BYTES_MAX).map_err(anyhow::Error::msg)?;
+                read_user_file(file, USER_FILE_BYTES_MAX).map_err(anyhow::Error::msg)?;
             }
             ServiceDescriptors::from_files(&grpc.proto, &grpc.import_path)?
         }
@@ -165,13 +165,15 @@ fn messages(grpc: &GrpcArgs, method: Option<&Method>) -> anyhow::Result<Option<V
 fn text_of(data: &str) -> anyhow::Result<String> {
     match data.strip_prefix('@') {
         None => Ok(data.to_owned()),
-        Some(file) => text_given(Path::new(file), GIVEN_BYTES_MAX).map_err(anyhow::Error::msg),
+        Some(file) => {
+            read_user_text(Path::new(file), USER_FILE_BYTES_MAX).map_err(anyhow::Error::msg)
+        }
     }
 }
 
 fn bytes_of(text: &str) -> anyhow::Result<Vec<u8>> {
     if let Some(file) = text.strip_prefix('@') {
-        return read_given(Path::new(file), GIVEN_BYTES_MAX).map_err(anyhow::Error::msg);
+        return read_user_file(Path::new(file), USER_FILE_BYTES_MAX).map_err(anyhow::Error::msg);
     }
     let bytes = match text.split_once(':') {
         Some(("hex", digits)) => from_hex(digits),

@@ -3,11 +3,11 @@
 use anyhow::{Context, bail};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use tare_record::files::{USER_FILE_BYTES_MAX, read_user_file};
 use tare_record::load::{
     Acks, Body, FetchAssignment, FetchDecode, FetchEnd, FetchFrom, FetchSpec, FetchUntil,
     LoginSpec, Payloads, ProduceSpec, RequestSpec, Stop,
 };
-use tare_record::named::{GIVEN_BYTES_MAX, read_given};
 use tare_record::units::Size;
 
 use super::super::args::{Args, KafkaArgs};
@@ -124,7 +124,7 @@ fn produce_spec(args: &KafkaArgs) -> anyhow::Result<ProduceSpec> {
 
 fn payloads(args: &KafkaArgs) -> anyhow::Result<Payloads> {
     if let Some(path) = &args.payload_file {
-        let bytes = read_given(path, GIVEN_BYTES_MAX).map_err(anyhow::Error::msg)?;
+        let bytes = read_user_file(path, USER_FILE_BYTES_MAX).map_err(anyhow::Error::msg)?;
         let lines = bytes
             .split(|&byte| byte == b'\n')
             .filter(|line| !line.is_empty());

@@ -4,8 +4,8 @@ use anyhow::{Context, bail};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use tare_experiment::script;
+use tare_record::files::{USER_FILE_BYTES_MAX, read_user_file};
 use tare_record::load::{Body, Expect, ExpectBody, ExpectStatus, Mix, RequestSpec, TemplateMode};
-use tare_record::named::{GIVEN_BYTES_MAX, read_given};
 
 use super::super::args::{Args, RequestArgs};
 use super::super::target::LoadUrl;
@@ -64,7 +64,7 @@ fn one(args: &RequestArgs, path: String) -> anyhow::Result<RequestSpec> {
     let body = match (&args.body, &args.body_file, args.body_size) {
         (Some(text), _, _) => Body::Text { text: text.clone() },
         (None, Some(path), _) => {
-            body_of(read_given(path, GIVEN_BYTES_MAX).map_err(anyhow::Error::msg)?)
+            body_of(read_user_file(path, USER_FILE_BYTES_MAX).map_err(anyhow::Error::msg)?)
         }
         (None, None, Some(size)) => Body::Filler { bytes: size.0 },
         (None, None, None) => Body::None,

@@ -7,10 +7,10 @@ use std::path::Path;
 use anyhow::{Context, bail};
 use serde::Deserialize;
 use tare_experiment::script::Script;
+use tare_record::files::{FILE_BYTES_MAX, read_inside, read_user_text};
 use tare_record::load::{
     Body, Expect, ExpectBody, ExpectStatus, Mix, Order, RequestSpec, TemplateMode,
 };
-use tare_record::named::{FILE_BYTES_MAX, read_below, text_given};
 
 use super::super::args::RequestArgs;
 use super::super::target::LoadUrl;
@@ -55,7 +55,7 @@ pub(super) fn read(path: &Path, args: &RequestArgs) -> anyhow::Result<Script> {
             .context("cannot read standard input")?;
         (text, Path::new("."))
     } else {
-        let text = text_given(path, BYTES_MAX).map_err(anyhow::Error::msg)?;
+        let text = read_user_text(path, BYTES_MAX).map_err(anyhow::Error::msg)?;
         (text, path.parent().unwrap_or(Path::new(".")))
     };
     if text.len() as u64 > BYTES_MAX {
@@ -138,7 +138,7 @@ fn plain(
         while let Some((at, line)) = lines.next_if(|(_, line)| !begins_another(line)) {
             let number = at + 1;
             if let Some(file) = line.strip_prefix('@') {
-                let bytes = read_below(folder, file.trim(), FILE_BYTES_MAX);
+                let bytes = read_inside(folder, file.trim(), FILE_BYTES_MAX);
                 let bytes = bytes.map_err(anyhow::Error::msg);
                 body = body_of(bytes.with_context(|| format!("line {number} of the targets"))?);
                 continue;

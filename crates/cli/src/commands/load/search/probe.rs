@@ -5,7 +5,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::Context;
-use tare_load::{LoadError, Outcome, Progress, StopHandle};
+use tare_load::{LoadError, LoadOutcome, LoadProgress, StopHandle};
 use tare_rate_search::objective::{Objective, ProbeMetrics};
 use tare_rate_search::search::{Backlog, EarlyStop, Probe, ProbeVerdict};
 use tare_record::load::{LoadPlan, Pacing, Stop};
@@ -53,11 +53,11 @@ pub fn run_probe(
     plan: &LoadPlan,
     stop: &StopHandle,
     backlog: Option<Backlog>,
-) -> Result<(Outcome, EarlyStop), LoadError> {
+) -> Result<(LoadOutcome, EarlyStop), LoadError> {
     let mut backlog = backlog;
     let mut hope = EarlyStop::None;
     let outcome = tare_load::run(plan, &stop.child(), &mut |progress| {
-        if let (Some(backlog), EarlyStop::None, Progress::Sample(sample)) =
+        if let (Some(backlog), EarlyStop::None, LoadProgress::Sample(sample)) =
             (&mut backlog, hope, progress)
         {
             let done = sample.ok + sample.errors;
@@ -91,7 +91,7 @@ pub fn judge(
     objective: &Objective,
     rate_per_s: f64,
     length: Duration,
-    (outcome, hope): &(Outcome, EarlyStop),
+    (outcome, hope): &(LoadOutcome, EarlyStop),
 ) -> anyhow::Result<ProbeResult> {
     let result = &outcome.result;
     let or_empty = |latencies: Option<Latencies>| match latencies {
@@ -144,13 +144,13 @@ fn whole_per_s(rate_per_s: f64, window_ns: u64) -> f64 {
 }
 
 /// Share of a core that the busiest worker used, without spinning.
-pub fn busiest(outcome: &Outcome) -> f64 {
+pub fn busiest(outcome: &LoadOutcome) -> f64 {
     let shares = outcome.result.worker_busy_shares();
     shares.into_iter().fold(0.0, f64::max)
 }
 
 /// Why the generator was the limit, if it was, by the rule that makes a trial unfit.
-pub fn generator_limit(outcome: &Outcome) -> Option<String> {
+pub fn generator_limit(outcome: &LoadOutcome) -> Option<String> {
     let unfit = Fitness::default().unfit(&outcome.result);
     unfit.first().map(ToString::to_string)
 }

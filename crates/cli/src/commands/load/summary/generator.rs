@@ -1,6 +1,6 @@
 //! Generator section of the summary: lateness, receive lag, timestamps, CPU, comparison with the null server.
 
-use tare_load::Outcome;
+use tare_load::LoadOutcome;
 use tare_record::agent::{GeneratorCalibration, QuantileSummary};
 use tare_record::load_report::GeneratorReport;
 use tare_record::metric::Unit;
@@ -18,7 +18,11 @@ fn spread(spread: QuantileSummary) -> String {
 }
 
 /// Writes the section.
-pub(super) fn generator(out: &mut SummaryWriter, outcome: &Outcome, generator: &GeneratorReport) {
+pub(super) fn generator(
+    out: &mut SummaryWriter,
+    outcome: &LoadOutcome,
+    generator: &GeneratorReport,
+) {
     let stats = &outcome.result.generator;
     if let Some(null) = &generator.calibration {
         out.line("null server", &calibrated(null, generator));

@@ -6,7 +6,7 @@ mod percentiles;
 
 use std::fmt::Write as _;
 
-use tare_load::Outcome;
+use tare_load::LoadOutcome;
 use tare_record::agent::{LoadEnd, LoadResult};
 use tare_record::load::Pacing;
 use tare_record::load_report::{AssertionOutcome, AssertionReport};
@@ -27,14 +27,14 @@ const WIDTH: (usize, usize) = (40, 110);
 
 /// Offered and completed rate.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Rate {
+pub struct LoadRate {
     /// Offered rate.
     pub offered_per_s: Option<f64>,
     /// Exchanges that ended within the window, per second; `None` for a window of length 0.
     pub achieved_per_s: Option<f64>,
 }
 
-impl Rate {
+impl LoadRate {
     /// The rate of a result.
     pub fn new(pacing: &Pacing, result: &LoadResult) -> Self {
         let answered = result.completed_in_window;
@@ -66,7 +66,7 @@ pub struct Summary<'a> {
     /// Description of the load.
     pub words: &'a str,
     /// Offered and completed rate.
-    pub rate: Rate,
+    pub rate: LoadRate,
     /// Self-check of the generator.
     pub generator_check: &'a GeneratorCheck,
     /// Results of the assertions.
@@ -114,7 +114,7 @@ impl SummaryWriter {
 
 impl Summary<'_> {
     /// The whole summary.
-    pub fn text(&self, outcome: &Outcome, screen: Screen) -> String {
+    pub fn text(&self, outcome: &LoadOutcome, screen: Screen) -> String {
         let mut out = SummaryWriter {
             text: String::new(),
             paint: screen.colour,
@@ -211,7 +211,7 @@ mod tests {
 
     #[test]
     fn a_rate_is_reached_from_99_percent_on_and_none_asked_is_always() {
-        let rate = |offered_per_s, completed| Rate {
+        let rate = |offered_per_s, completed| LoadRate {
             offered_per_s,
             achieved_per_s: Some(completed),
         };

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use tare_load::Outcome;
+use tare_load::LoadOutcome;
 use tare_record::agent::{ErrorSource, LoadResult, OutcomeCount};
-use tare_record::shown::shown;
+use tare_record::escape::escape_line;
 use tare_report::quantity;
 use tare_report::terminal::wrap;
 
@@ -16,7 +16,7 @@ use crate::values::{MISSING, bytes, quantile, time};
 const BAR_WIDTH: usize = 10;
 
 /// Counts by stage, then each outcome class with latency, the party to blame, and an example.
-pub(super) fn outcomes(out: &mut SummaryWriter, outcome: &Outcome) {
+pub(super) fn outcomes(out: &mut SummaryWriter, outcome: &LoadOutcome) {
     let result = &outcome.result;
     out.line(
         "requests",
@@ -37,7 +37,7 @@ pub(super) fn outcomes(out: &mut SummaryWriter, outcome: &Outcome) {
         let bar = bar(seen.count, all, BAR_WIDTH);
         let line = format!(
             "  {:<18} {:>9} {:>8}  {latency}  {}",
-            shown(class),
+            escape_line(class),
             seen.count,
             quantity::percent(seen.count as f64 / all.max(1) as f64),
             out.paint.drawn(&bar),
@@ -48,7 +48,7 @@ pub(super) fn outcomes(out: &mut SummaryWriter, outcome: &Outcome) {
     for error in &result.connection_errors {
         out.plain(&format!(
             "  {:<18} {:>9}  (of connections)",
-            shown(&error.class),
+            escape_line(&error.class),
             error.count
         ));
         let seen = Seen {
@@ -92,7 +92,7 @@ fn blame(out: &mut SummaryWriter, seen: &Seen<'_>) {
     };
     let example = seen
         .example
-        .map_or_else(String::new, |example| format!(": {}", shown(example)));
+        .map_or_else(String::new, |example| format!(": {}", escape_line(example)));
     let words = out.paint.bad(&format!("fault of {whose}"));
     let words = wrap(&format!("    {words}{example}"), out.width, 4);
     out.plain(&words);
@@ -104,10 +104,11 @@ fn start_of(fingerprint: &str) -> &str {
 }
 
 /// Negotiated TLS parameters, and times of the connections that were opened before the window.
-pub(super) fn opening(out: &mut SummaryWriter, outcome: &Outcome) {
+pub(super) fn opening(out: &mut SummaryWriter, outcome: &LoadOutcome) {
     for tls in &outcome.result.tls {
         let seen = &tls.seen;
-        let part = |part: &Option<String>| shown(part.as_deref().unwrap_or(MISSING)).into_owned();
+        let part =
+            |part: &Option<String>| escape_line(part.as_deref().unwrap_or(MISSING)).into_owned();
         let words = format!(
             "{} full and {} resumed handshakes: TLS {}, {}, group {}, ALPN {}, certificate {}",
             tls.full,

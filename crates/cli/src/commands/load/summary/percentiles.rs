@@ -1,6 +1,6 @@
 //! Latency percentiles, histogram, and tables by request and by status.
 
-use tare_load::Outcome;
+use tare_load::LoadOutcome;
 use tare_record::metric::Unit;
 use tare_report::quantity;
 use tare_stats::Latencies;
@@ -29,7 +29,7 @@ const BESIDE_BARS: usize = 36;
 const BAR_MAX: usize = 50;
 
 /// Percentiles of latency, response time, service time, and the generator's lateness.
-pub(super) fn latencies(out: &mut SummaryWriter, outcome: &Outcome) {
+pub(super) fn latencies(out: &mut SummaryWriter, outcome: &LoadOutcome) {
     let mut columns: Vec<(String, Latencies)> = Vec::new();
     let mut add = |name: &str, latencies: Option<Latencies>| {
         columns.extend(latencies.map(|latencies| (name.to_owned(), latencies)));
@@ -88,7 +88,7 @@ fn table(out: &mut SummaryWriter, columns: &[(String, Latencies)]) {
 }
 
 /// Histogram with rows of equal ratio from the smallest to the largest latency.
-pub(super) fn histogram(out: &mut SummaryWriter, outcome: &Outcome) {
+pub(super) fn histogram(out: &mut SummaryWriter, outcome: &LoadOutcome) {
     let Some(latency) = outcome.latency() else {
         return;
     };
@@ -138,7 +138,7 @@ pub(super) fn bar(count: u64, most: u64, width: usize) -> String {
 }
 
 /// Latency by request, when there are several.
-pub(super) fn requests(out: &mut SummaryWriter, outcome: &Outcome) {
+pub(super) fn requests(out: &mut SummaryWriter, outcome: &LoadOutcome) {
     let by_request = outcome.sums(|tag| {
         (tag.quantity == "latency" && tag.class.is_none())
             .then_some(tag.request)
@@ -159,7 +159,7 @@ pub(super) fn requests(out: &mut SummaryWriter, outcome: &Outcome) {
 }
 
 /// Successes by class of status, when there are several.
-pub(super) fn statuses(out: &mut SummaryWriter, outcome: &Outcome) {
+pub(super) fn statuses(out: &mut SummaryWriter, outcome: &LoadOutcome) {
     let latency = outcome.by_status("latency");
     if latency.len() < 2 {
         return;

@@ -1,6 +1,6 @@
 //! Types of the codec's interface: request kinds, limits, events.
 
-use super::head::Version;
+use super::head::HttpVersion;
 
 /// Kind of a request, as far as the framing of its response depends on it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -45,7 +45,7 @@ pub struct Head {
     /// Status, 200 to 599.
     pub status: u16,
     /// Version in the status line.
-    pub version: Version,
+    pub version: HttpVersion,
     /// Whether the connection can be used again after this response.
     pub keep_alive: bool,
     /// The stated length, also where the response has no body (HEAD, 304).

@@ -12,7 +12,7 @@ pub(super) const HEADERS_MAX: usize = 128;
 
 /// The version in a status line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Version {
+pub enum HttpVersion {
     /// HTTP/1.0: closes the connection by default, has no chunked coding.
     Http10,
     /// HTTP/1.1.
@@ -37,7 +37,7 @@ pub(super) enum Persistence {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct HeadFacts {
     pub status: u16,
-    pub version: Version,
+    pub version: HttpVersion,
     pub persistence: Persistence,
     pub framing: Framing,
     /// Whether it has a `Set-Cookie`.
@@ -121,8 +121,8 @@ pub(super) fn parse(bytes: &[u8], watch: &mut Watch) -> Result<Option<HeadFacts>
         return Err(CodecError::BadStatus { status });
     }
     let version = match response.version {
-        Some(0) => Version::Http10,
-        _ => Version::Http11,
+        Some(0) => HttpVersion::Http10,
+        _ => HttpVersion::Http11,
     };
     let mut framing_headers = FramingHeaders::default();
     watch.value.clear();
@@ -205,20 +205,20 @@ impl FramingHeaders {
         }
     }
 
-    fn conclude(self, version: Version) -> Result<(Framing, Persistence), CodecError> {
+    fn conclude(self, version: HttpVersion) -> Result<(Framing, Persistence), CodecError> {
         let framing = match (self.coding, self.length) {
             (Coding::None, None) => Framing::Unstated,
             (Coding::None, Some(length)) => Framing::Length(length),
             (_, Some(_)) => return Err(CodecError::LengthAndTransferEncoding),
-            (_, None) if version == Version::Http10 => {
+            (_, None) if version == HttpVersion::Http10 => {
                 return Err(CodecError::TransferEncodingInHttp10);
             }
             (Coding::Other, None) => return Err(CodecError::UnsupportedTransferCoding),
             (Coding::Chunked, None) => Framing::Chunked,
         };
         let stays = match version {
-            Version::Http11 => !self.close,
-            Version::Http10 => self.keep_alive && !self.close,
+            HttpVersion::Http11 => !self.close,
+            HttpVersion::Http10 => self.keep_alive && !self.close,
         };
         Ok((
             framing,

@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 
-use super::tests::{Told, tell};
+use super::tests::{Decoded, tell};
 use super::{Limits, RequestKind, fuzz_entry};
 
 /// Cuts a stream at the given positions (taken modulo its length).
@@ -94,12 +94,12 @@ proptest! {
         prop_assert_eq!(&tell(Limits::default(), &kinds, cut(&stream, &cuts)), &whole);
         let mut told = whole.into_iter();
         for (_, body) in &answers {
-            prop_assert!(matches!(told.next(), Some(Told::Head(_))));
+            prop_assert!(matches!(told.next(), Some(Decoded::Head(_))));
             if !body.is_empty() {
-                prop_assert_eq!(told.next(), Some(Told::Body(body.clone())));
+                prop_assert_eq!(told.next(), Some(Decoded::Body(body.clone())));
             }
             match told.next() {
-                Some(Told::End(end)) => prop_assert_eq!(end.body_bytes, body.len() as u64),
+                Some(Decoded::End(end)) => prop_assert_eq!(end.body_bytes, body.len() as u64),
                 other => prop_assert!(false, "{:?} instead of the end", other),
             }
         }

@@ -1,12 +1,12 @@
 //! Responses of every form; malformed ones are in `fault_tests`.
 
-use super::{Codec, CodecError, End, Event, Head, Limits, RequestKind, Version};
+use super::{Codec, CodecError, End, Event, Head, HttpVersion, Limits, RequestKind};
 
 use RequestKind::{Connect, Head as HeadRequest, Ordinary};
 
 /// One event, with the slices of a body put together.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Told {
+pub(super) enum Decoded {
     Head(Head),
     Body(Vec<u8>),
     End(End),
@@ -14,16 +14,18 @@ pub(super) enum Told {
     Fault(CodecError),
 }
 
-pub(super) fn feed(codec: &mut Codec, piece: &[u8], told: &mut Vec<Told>) {
+pub(super) fn feed(codec: &mut Codec, piece: &[u8], told: &mut Vec<Decoded>) {
     for event in codec.feed(piece) {
         match (event, told.last_mut()) {
-            (Ok(Event::Body(slice)), Some(Told::Body(body))) => body.extend_from_slice(slice),
-            (Ok(Event::Tunnel(slice)), Some(Told::Tunnel(body))) => body.extend_from_slice(slice),
-            (Ok(Event::Head(head)), _) => told.push(Told::Head(head)),
-            (Ok(Event::Body(slice)), _) => told.push(Told::Body(slice.to_vec())),
-            (Ok(Event::Tunnel(slice)), _) => told.push(Told::Tunnel(slice.to_vec())),
-            (Ok(Event::End(end)), _) => told.push(Told::End(end)),
-            (Err(error), _) => told.push(Told::Fault(error)),
+            (Ok(Event::Body(slice)), Some(Decoded::Body(body))) => body.extend_from_slice(slice),
+            (Ok(Event::Tunnel(slice)), Some(Decoded::Tunnel(body))) => {
+                body.extend_from_slice(slice)
+            }
+            (Ok(Event::Head(head)), _) => told.push(Decoded::Head(head)),
+            (Ok(Event::Body(slice)), _) => told.push(Decoded::Body(slice.to_vec())),
+            (Ok(Event::Tunnel(slice)), _) => told.push(Decoded::Tunnel(slice.to_vec())),
+            (Ok(Event::End(end)), _) => told.push(Decoded::End(end)),
+            (Err(error), _) => told.push(Decoded::Fault(error)),
         }
     }
 }
@@ -33,7 +35,7 @@ pub(super) fn tell<'a>(
     limits: Limits,
     kinds: &[RequestKind],
     pieces: impl IntoIterator<Item = &'a [u8]>,
-) -> Vec<Told> {
+) -> Vec<Decoded> {
     let mut codec = Codec::new(limits);
     for &kind in kinds {
         codec.begin(kind).unwrap();
@@ -41,21 +43,21 @@ pub(super) fn tell<'a>(
     let mut told = Vec::new();
     for piece in pieces {
         feed(&mut codec, piece, &mut told);
-        if matches!(told.last(), Some(Told::Fault(_))) {
+        if matches!(told.last(), Some(Decoded::Fault(_))) {
             return told;
         }
     }
     match codec.eof() {
-        Ok(Some(end)) => told.push(Told::End(end)),
+        Ok(Some(end)) => told.push(Decoded::End(end)),
         Ok(None) => {}
-        Err(error) => told.push(Told::Fault(error)),
+        Err(error) => told.push(Decoded::Fault(error)),
     }
     told
 }
 
 /// The events of a stream in one piece; byte by byte they must be the same.
 #[track_caller]
-pub(super) fn both_ways(kinds: &[RequestKind], stream: &[u8]) -> Vec<Told> {
+pub(super) fn both_ways(kinds: &[RequestKind], stream: &[u8]) -> Vec<Decoded> {
     let whole = tell(Limits::default(), kinds, [stream]);
     let slow = tell(Limits::default(), kinds, stream.chunks(1));
     assert_eq!(whole, slow, "one piece against byte by byte");
@@ -68,20 +70,20 @@ fn check_body(kind: RequestKind, stream: &str, body: &str, expected: End) {
     let bodies: Vec<u8> = told
         .iter()
         .filter_map(|told| match told {
-            Told::Body(body) => Some(body.clone()),
+            Decoded::Body(body) => Some(body.clone()),
             _ => None,
         })
         .flatten()
         .collect();
     assert_eq!(String::from_utf8_lossy(&bodies), body, "{stream:?}");
-    assert_eq!(told.last(), Some(&Told::End(expected)), "{stream:?}");
+    assert_eq!(told.last(), Some(&Decoded::End(expected)), "{stream:?}");
 }
 
 #[track_caller]
 pub(super) fn check_fault(stream: &[u8], expected: CodecError) {
     let told = both_ways(&[Ordinary], stream);
     let shown = String::from_utf8_lossy(stream);
-    assert_eq!(told.last(), Some(&Told::Fault(expected)), "{shown:?}");
+    assert_eq!(told.last(), Some(&Decoded::Fault(expected)), "{shown:?}");
 }
 
 fn end(status: u16, body_bytes: u64) -> End {
@@ -108,14 +110,14 @@ fn a_head_tells_status_version_persistence_and_length() {
     );
     let head = Head {
         status: 503,
-        version: Version::Http10,
+        version: HttpVersion::Http10,
         keep_alive: false,
         content_length: Some(2),
     };
     let expected = [
-        Told::Head(head),
-        Told::Body(b"no".to_vec()),
-        Told::End(closing(503, 2)),
+        Decoded::Head(head),
+        Decoded::Body(b"no".to_vec()),
+        Decoded::End(closing(503, 2)),
     ];
     assert_eq!(told, expected);
 }
@@ -238,9 +240,9 @@ fn pipelined_answers_in_one_piece_belong_to_their_requests() {
     let told = both_ways(&[Ordinary, HeadRequest, Ordinary], stream);
     let ends: Vec<_> = told
         .iter()
-        .filter(|told| matches!(told, Told::End(_)))
+        .filter(|told| matches!(told, Decoded::End(_)))
         .collect();
-    let expected = [end(200, 1), end(200, 0), end(404, 2)].map(Told::End);
+    let expected = [end(200, 1), end(200, 0), end(404, 2)].map(Decoded::End);
     assert_eq!(ends, expected.iter().collect::<Vec<_>>());
 }
 
@@ -259,10 +261,13 @@ fn bytes_that_no_request_asked_for_are_a_fault() {
     let last = "HTTP/1.1 200 OK\r\nContent-Length: 1\r\nConnection: close\r\n\r\nxy";
     check_fault(last.as_bytes(), CodecError::BytesAfterClose);
     let unasked = both_ways(&[], answer.as_bytes());
-    assert_eq!(unasked, [Told::Fault(CodecError::UnexpectedBytes)]);
+    assert_eq!(unasked, [Decoded::Fault(CodecError::UnexpectedBytes)]);
     let blank_between = format!("{answer}\r\n{answer}");
     let told = both_ways(&[Ordinary, Ordinary], blank_between.as_bytes());
-    assert_eq!(told.last(), Some(&Told::Fault(CodecError::BadStatusLine)));
+    assert_eq!(
+        told.last(),
+        Some(&Decoded::Fault(CodecError::BadStatusLine))
+    );
 }
 
 #[test]
@@ -273,7 +278,10 @@ fn a_tunnel_passes_everything_behind_the_answer_to_connect() {
     );
     assert_eq!(
         told[1..],
-        [Told::End(end(200, 0)), Told::Tunnel(b"HTTP/9".to_vec())]
+        [
+            Decoded::End(end(200, 0)),
+            Decoded::Tunnel(b"HTTP/9".to_vec())
+        ]
     );
     check_body(
         Connect,
@@ -289,7 +297,9 @@ fn requests_left_waiting_behind_a_closing_answer_are_counted() {
     let told = both_ways(&[Ordinary, Ordinary, Ordinary], stream);
     assert_eq!(
         told.last(),
-        Some(&Told::Fault(CodecError::ClosedBeforeAnswer { waiting: 2 }))
+        Some(&Decoded::Fault(CodecError::ClosedBeforeAnswer {
+            waiting: 2
+        }))
     );
     assert_eq!(
         both_ways(&[Ordinary], stream).len(),
@@ -304,7 +314,7 @@ fn a_body_over_the_limit_is_refused_however_it_is_framed() {
         body_bytes_max: 4,
         ..Limits::default()
     };
-    let fault = Told::Fault(CodecError::BodyTooLarge { max_bytes: 4 });
+    let fault = Decoded::Fault(CodecError::BodyTooLarge { max_bytes: 4 });
     let heads = [
         "Content-Length: 5\r\n\r\nhello",
         "Transfer-Encoding: chunked\r\n\r\n3\r\nhel\r\n2\r\nlo\r\n0\r\n\r\n",
@@ -333,8 +343,8 @@ fn a_failed_connection_repeats_its_fault_and_is_fresh_after_a_reset() {
     assert_eq!(
         told,
         [
-            Told::Fault(CodecError::BadStatusLine),
-            Told::Fault(CodecError::BadStatusLine)
+            Decoded::Fault(CodecError::BadStatusLine),
+            Decoded::Fault(CodecError::BadStatusLine)
         ]
     );
     assert_eq!(codec.eof(), Err(CodecError::BadStatusLine));
@@ -347,7 +357,7 @@ fn a_failed_connection_repeats_its_fault_and_is_fresh_after_a_reset() {
         b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n",
         &mut told,
     );
-    assert_eq!(told.last(), Some(&Told::End(end(200, 0))));
+    assert_eq!(told.last(), Some(&Decoded::End(end(200, 0))));
     assert_eq!((codec.waiting(), codec.is_reusable()), (0, true));
 }
 

@@ -14,7 +14,7 @@ use super::QueuedExchange;
 use super::conn::{CloseReason, Conn, State, TABLE_BYTES_DEFAULT};
 use super::receive::EventContext;
 use super::streams::Sending;
-use crate::client::{ErrorClass, Outcome, Outlet, WaitCause};
+use crate::client::{ErrorClass, ExchangeOutcome, Outlet, WaitCause};
 
 /// Largest flow-control window.
 const WINDOW_BYTES_MAX: i64 = frame::WINDOW_BYTES_MAX as i64;
@@ -40,7 +40,7 @@ impl<D: StreamProtocol> Conn<D> {
         let finished = self.close_stream(slot, CloseReason::Ended);
         let class = ErrorClass::of(code.reset_class(), ErrorSource::Target);
         let example = format_args!("the server reset the stream: {code}");
-        finished.done(Outcome::Wrong(class), context.at(), &example, out);
+        finished.done(ExchangeOutcome::Failed(class), context.at(), &example, out);
         Ok(())
     }
 
@@ -77,7 +77,7 @@ impl<D: StreamProtocol> Conn<D> {
             let example = format_args!(
                 "the server ended {TRIES_MAX} connections without processing the request: {code}"
             );
-            finished.done(Outcome::Wrong(class), context.at(), &example, out);
+            finished.done(ExchangeOutcome::Failed(class), context.at(), &example, out);
         }
         Ok(())
     }

@@ -101,7 +101,7 @@ impl<D: StreamProtocol> Http2<D> {
 
     fn set_pace_timer(&mut self, out: &mut impl Outlet) {
         if let Some(Reverse(next)) = self.pacer.due_parts.peek() {
-            out.timer(PACE, next.at_ns);
+            out.set_timer(PACE, next.at_ns);
         }
     }
 

@@ -6,10 +6,10 @@ use tare_record::load::MessagePace;
 
 use super::super::codec::{Event, FieldSection, StreamEnd, frame};
 use super::super::error::CodecError;
-use super::super::stream_protocol::{HttpResponse, StreamProtocol};
+use super::super::stream_protocol::{StreamProtocol, StreamResponse};
 use super::QueuedExchange;
 use super::conn::{CloseReason, Conn};
-use crate::client::{Bound, ErrorClass, Outcome, Outlet, Stamp};
+use crate::client::{ErrorClass, ExchangeOutcome, Outlet, Stamp, TimestampBound};
 use crate::protocols::http1::codec::RequestKind;
 
 /// Interim responses before a final one, at most.
@@ -26,7 +26,7 @@ pub struct EventContext<'a, D: StreamProtocol> {
     /// Arrival of the last byte.
     pub stamp: Stamp,
     /// Whether the timestamp is exact or an upper bound for an exchange that ends now.
-    pub bound: Bound,
+    pub bound: TimestampBound,
 }
 
 impl<'a, D: StreamProtocol> EventContext<'a, D> {
@@ -34,7 +34,7 @@ impl<'a, D: StreamProtocol> EventContext<'a, D> {
         &self.requests[usize::from(number) % self.requests.len()]
     }
 
-    pub(super) fn at(&self) -> (Stamp, Bound) {
+    pub(super) fn at(&self) -> (Stamp, TimestampBound) {
         (self.stamp, self.bound)
     }
 }
@@ -146,7 +146,7 @@ impl<D: StreamProtocol> Conn<D> {
             Err(error) => self.fail_stream(slot, error, context, out),
             Ok(()) if end == StreamEnd::Open => {
                 let ticket = self.streams.at(slot).due.ticket;
-                out.first_byte(ticket, context.stamp.arrived_ns);
+                out.record_first_byte(ticket, context.stamp.arrived_ns);
             }
             Ok(()) => {
                 let has_head = section.status.is_none();
@@ -289,7 +289,7 @@ impl<D: StreamProtocol> Conn<D> {
         }
         self.answers += 1;
         let finished = self.close_stream(slot, CloseReason::Ended);
-        let answer = HttpResponse {
+        let answer = StreamResponse {
             status: head.status.unwrap_or_default(),
             head,
             trailers,
@@ -312,7 +312,7 @@ impl<D: StreamProtocol> Conn<D> {
     ) {
         let finished = self.close_stream(slot, CloseReason::Reset(error.code()));
         finished.done(
-            Outcome::Wrong(ErrorClass::MALFORMED),
+            ExchangeOutcome::Failed(ErrorClass::MALFORMED),
             context.at(),
             &error,
             out,

@@ -5,7 +5,9 @@ use std::fmt::Display;
 use super::super::codec::FieldSection;
 use super::QueuedExchange;
 use crate::arrivals::NEVER;
-use crate::client::{Bound, Done, DueExchange, Outcome, Outlet, Stamp, WaitCause};
+use crate::client::{
+    Completion, DueExchange, ExchangeOutcome, Outlet, Stamp, TimestampBound, WaitCause,
+};
 
 /// Stream ids of resets remembered: frames for these streams may still arrive and are no protocol error.
 const RESETS_KEPT: usize = 256;
@@ -82,8 +84,8 @@ impl<P> FinishedStream<P> {
     #[inline]
     pub fn done(
         &self,
-        outcome: Outcome,
-        at: (Stamp, Bound),
+        outcome: ExchangeOutcome,
+        at: (Stamp, TimestampBound),
         example: &dyn Display,
         out: &mut impl Outlet,
     ) {
@@ -91,9 +93,9 @@ impl<P> FinishedStream<P> {
         let &FinishedStream {
             sent_ns, waited, ..
         } = self;
-        out.done(
+        out.complete(
             self.due.ticket,
-            &Done {
+            &Completion {
                 outcome,
                 sent_ns,
                 ended,

@@ -9,7 +9,9 @@ use super::super::error::{CodecError, ErrorCode};
 use super::super::stream_protocol::StreamProtocol;
 use super::Http2;
 use super::conn::{CloseReason, State};
-use crate::client::{Bound, Closed, ConnId, Done, ErrorClass, Outcome, Outlet, Stamp};
+use crate::client::{
+    Closed, Completion, ConnId, ErrorClass, ExchangeOutcome, Outlet, Stamp, TimestampBound,
+};
 
 impl<D: StreamProtocol> Http2<D> {
     /// An open connection was closed and has no streams left: opens another one.
@@ -31,21 +33,21 @@ impl<D: StreamProtocol> Http2<D> {
         self.scheduler.failed(at, out);
         if self.scheduler.is_none_open() {
             // No connection is open: waiting exchanges fail, as requests of a user would.
-            self.end_waiting(Outcome::Wrong(class), example, out);
+            self.end_waiting(ExchangeOutcome::Failed(class), example, out);
         }
         self.open_more(out);
     }
 
     pub(super) fn end_waiting(
         &mut self,
-        outcome: Outcome,
+        outcome: ExchangeOutcome,
         example: &dyn Display,
         out: &mut impl Outlet,
     ) {
-        let done = Done::unsent(outcome, Stamp::event(out.now_ns()), example);
+        let done = Completion::unsent(outcome, Stamp::event(out.now_ns()), example);
         for queued in self.waiting.drain(..) {
             let waited = queued.cause;
-            out.done(queued.due.ticket, &Done { waited, ..done });
+            out.complete(queued.due.ticket, &Completion { waited, ..done });
         }
     }
 
@@ -53,7 +55,7 @@ impl<D: StreamProtocol> Http2<D> {
     pub(super) fn end_all(
         &mut self,
         at: u32,
-        outcome: Outcome,
+        outcome: ExchangeOutcome,
         ended: Stamp,
         example: &dyn Display,
         out: &mut impl Outlet,
@@ -62,7 +64,7 @@ impl<D: StreamProtocol> Http2<D> {
         let mut count = 0;
         while let Some(slot) = conn.streams.any(|_| true) {
             let finished = conn.close_stream(slot, CloseReason::Ended);
-            finished.done(outcome, (ended, Bound::Upper), example, out);
+            finished.done(outcome, (ended, TimestampBound::Upper), example, out);
             count += 1;
         }
         count
@@ -80,7 +82,7 @@ impl<D: StreamProtocol> Http2<D> {
         let was_open = self.conns[at as usize].state == State::Open;
         let blamed = self.end_all(
             at,
-            Outcome::Wrong(ErrorClass::MALFORMED),
+            ExchangeOutcome::Failed(ErrorClass::MALFORMED),
             stamp,
             &error,
             out,
@@ -170,8 +172,8 @@ impl<D: StreamProtocol> Http2<D> {
             let finished = conn.close_stream(slot, CloseReason::Reset(ErrorCode::CANCEL));
             let example = format_args!("no complete response within {} ms", timeout_ns / 1_000_000);
             finished.done(
-                Outcome::Wrong(ErrorClass::TIMEOUT),
-                (Stamp::event(now_ns), Bound::Upper),
+                ExchangeOutcome::Failed(ErrorClass::TIMEOUT),
+                (Stamp::event(now_ns), TimestampBound::Upper),
                 &example,
                 out,
             );

@@ -8,7 +8,7 @@ pub(crate) mod rig;
 
 use super::super::codec::tests::{raw, settings};
 use super::Windows;
-use crate::client::{Bound, Client, Closed, ConnId, WaitCause};
+use crate::client::{Client, Closed, ConnId, TimestampBound, WaitCause};
 use rig::{Kernel, MS, ONE, Rig, Setup, TIMEOUT_NS, ends, goaway, head, last_data, ok, reset};
 
 #[test]
@@ -53,7 +53,10 @@ fn an_answer_is_stamped_exactly_only_when_it_was_alone() {
         .concat(),
     );
     let first = rig.last().clone();
-    assert_eq!((first.class().as_str(), first.bound), ("ok", Bound::Exact));
+    assert_eq!(
+        (first.class().as_str(), first.bound),
+        ("ok", TimestampBound::Exact)
+    );
     assert_eq!(
         (first.sent_ns, first.ended_ns, first.waited),
         (Some(sent_ns), sent_ns + 3 * MS, None)
@@ -64,13 +67,13 @@ fn an_answer_is_stamped_exactly_only_when_it_was_alone() {
     assert!(
         rig.net.ended[1..]
             .iter()
-            .all(|ended| ended.bound == Bound::Upper)
+            .all(|ended| ended.bound == TimestampBound::Upper)
     );
     rig.due(0);
     rig.arrives(0, &[ok(7), raw(6, 0, 0, &[0; 8])].concat());
     assert_eq!(
         rig.last().bound,
-        Bound::Upper,
+        TimestampBound::Upper,
         "something came behind its last byte"
     );
 }
@@ -318,7 +321,7 @@ fn a_full_socket_holds_writes_back_and_its_exchanges_say_so() {
     rig.pass(5 * MS);
     rig.net.kernel = Kernel::Takes;
     let at_ns = rig.net.now_ns;
-    rig.client.wrote(ConnId(0), at_ns, &mut rig.net);
+    rig.client.on_write_started(ConnId(0), at_ns, &mut rig.net);
     rig.client.flush(&mut rig.net);
     assert_eq!(rig.sent_kinds(0), [(1, 3)]);
     rig.arrives(0, &[ok(1), ok(3)].concat());

@@ -3,12 +3,12 @@
 use super::super::error::{CodecError, ErrorCode, Scope};
 use super::super::hpack::HpackError;
 use super::event::{Event, Limits, StreamEnd};
-use super::tests::{Told, after_settings, block, raw, settings, tell};
+use super::tests::{Decoded, after_settings, block, raw, settings, tell};
 
 #[track_caller]
 fn check_fault(frames: &[Vec<u8>], expected: CodecError, scope: Scope, code: ErrorCode) {
     let told = after_settings(frames);
-    assert_eq!(told.last(), Some(&Told::Fault(expected)));
+    assert_eq!(told.last(), Some(&Decoded::Fault(expected)));
     assert_eq!(
         (expected.scope(), expected.code()),
         (scope, code),
@@ -149,12 +149,12 @@ fn a_wrong_priority_or_stream_window_ends_its_stream_only() {
     ]);
     let fault = |error: CodecError| {
         assert_eq!(error.scope(), Scope::Stream);
-        Told::Event(Event::StreamError { stream: 3, error })
+        Decoded::Event(Event::StreamError { stream: 3, error })
     };
     let expected = [
         fault(CodecError::PrioritySize { size_bytes: 4 }),
         fault(CodecError::ZeroStreamIncrement),
-        Told::Data {
+        Decoded::Data {
             stream: 3,
             bytes: vec![],
             window_bytes: 0,
@@ -172,7 +172,7 @@ fn floods_of_every_kind_end_at_their_limit() {
         stream.extend(bytes.repeat(max as usize + 1));
         let told = tell(limits, [&stream[..]]);
         let error = CodecError::Flood { frame, max };
-        assert_eq!(told.last(), Some(&Told::Fault(error)));
+        assert_eq!(told.last(), Some(&Decoded::Fault(error)));
         assert_eq!(error.code(), ErrorCode::ENHANCE_YOUR_CALM);
         assert!(
             told.len() <= max as usize + 2,
@@ -237,7 +237,7 @@ fn a_header_bomb_and_a_broken_block_end_the_connection() {
 fn malformed_fields_are_named_and_end_only_their_stream() {
     let fault = |fields: &[(&str, &str)]| {
         let told = after_settings(&[raw(1, 5, 1, &block(fields))]);
-        let Some(&Told::Event(Event::InvalidHeaders { error, .. })) = told.first() else {
+        let Some(&Decoded::Event(Event::InvalidHeaders { error, .. })) = told.first() else {
             panic!("{told:?}");
         };
         assert_eq!(error.scope(), Scope::Stream, "{error:?}");

@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 
-use super::tests::{Told, block, raw, settings, tell};
+use super::tests::{Decoded, block, raw, settings, tell};
 use super::{Limits, fuzz_entry};
 use crate::protocols::http1::codec::properties::cut;
 
@@ -78,7 +78,7 @@ proptest! {
         let told = tell(Limits::default(), cut(&stream, &cuts));
         let expected: Vec<u8> = bodies.iter().flat_map(|(body, _)| body.clone()).collect();
         let paid: usize = bodies.iter().map(|(body, padding)| body.len() + 1 + usize::from(*padding)).sum();
-        let Some(Told::Data { bytes, window_bytes, .. }) = told.last() else {
+        let Some(Decoded::Data { bytes, window_bytes, .. }) = told.last() else {
             return Err(TestCaseError::fail(format!("{told:?}")));
         };
         prop_assert_eq!(bytes, &expected);

@@ -8,7 +8,7 @@ use super::{Codec, frame};
 
 /// One event, with the slices of a stream's data put together.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Told {
+pub(crate) enum Decoded {
     Event(Event<'static>),
     Data {
         stream: u32,
@@ -19,7 +19,7 @@ pub(crate) enum Told {
     Fault(CodecError),
 }
 
-fn tell_one(event: Event<'_>, told: &mut Vec<Told>) {
+fn tell_one(event: Event<'_>, told: &mut Vec<Decoded>) {
     let event = match event {
         Event::Data {
             stream,
@@ -27,7 +27,7 @@ fn tell_one(event: Event<'_>, told: &mut Vec<Told>) {
             window_bytes,
             end,
         } => {
-            if let Some(Told::Data {
+            if let Some(Decoded::Data {
                 stream: last,
                 bytes,
                 window_bytes: sum,
@@ -40,7 +40,7 @@ fn tell_one(event: Event<'_>, told: &mut Vec<Told>) {
                 *last_end = end;
                 return;
             }
-            told.push(Told::Data {
+            told.push(Decoded::Data {
                 stream,
                 bytes: slice.to_vec(),
                 window_bytes,
@@ -66,11 +66,11 @@ fn tell_one(event: Event<'_>, told: &mut Vec<Told>) {
         Event::WindowUpdate { stream, increment } => Event::WindowUpdate { stream, increment },
         Event::StreamError { stream, error } => Event::StreamError { stream, error },
     };
-    told.push(Told::Event(event));
+    told.push(Decoded::Event(event));
 }
 
 /// All events of bytes that arrive in pieces. An error ends them.
-pub(crate) fn tell<'a>(limits: Limits, pieces: impl IntoIterator<Item = &'a [u8]>) -> Vec<Told> {
+pub(crate) fn tell<'a>(limits: Limits, pieces: impl IntoIterator<Item = &'a [u8]>) -> Vec<Decoded> {
     let mut codec = Codec::new(limits);
     let mut told = Vec::new();
     for piece in pieces {
@@ -80,7 +80,7 @@ pub(crate) fn tell<'a>(limits: Limits, pieces: impl IntoIterator<Item = &'a [u8]
                 Ok(Some(event)) => tell_one(event, &mut told),
                 Ok(None) => break,
                 Err(error) => {
-                    told.push(Told::Fault(error));
+                    told.push(Decoded::Fault(error));
                     return told;
                 }
             }
@@ -117,7 +117,7 @@ pub(crate) fn block(fields: &[(&str, &str)]) -> Vec<u8> {
 
 /// The events after a first SETTINGS, in one piece; byte by byte they must be the same.
 #[track_caller]
-pub(super) fn after_settings(frames: &[Vec<u8>]) -> Vec<Told> {
+pub(super) fn after_settings(frames: &[Vec<u8>]) -> Vec<Decoded> {
     let mut stream = settings(&[]);
     stream.extend(frames.concat());
     let whole = tell(Limits::default(), [&stream[..]]);
@@ -129,8 +129,8 @@ pub(super) fn after_settings(frames: &[Vec<u8>]) -> Vec<Told> {
     whole[1..].to_vec()
 }
 
-fn head(stream: u32, end: StreamEnd, section: FieldSection) -> Told {
-    Told::Event(Event::Headers {
+fn head(stream: u32, end: StreamEnd, section: FieldSection) -> Decoded {
+    Decoded::Event(Event::Headers {
         stream,
         end,
         section,
@@ -175,7 +175,7 @@ fn an_answer_comes_as_head_data_and_trailers_whatever_padding_and_continuations(
     };
     let expected = [
         head(1, StreamEnd::Open, section),
-        Told::Data {
+        Decoded::Data {
             stream: 1,
             bytes: b"hello".to_vec(),
             window_bytes: 8,
@@ -206,22 +206,22 @@ fn frames_of_the_connection_are_told_as_they_are() {
         frame_bytes_max: Some(16_384),
     };
     let expected = [
-        Told::Event(Event::Settings(change)),
-        Told::Event(Event::SettingsAck),
-        Told::Event(Event::Ping(*b"12345678")),
-        Told::Event(Event::WindowUpdate {
+        Decoded::Event(Event::Settings(change)),
+        Decoded::Event(Event::SettingsAck),
+        Decoded::Event(Event::Ping(*b"12345678")),
+        Decoded::Event(Event::WindowUpdate {
             stream: 0,
             increment: 9,
         }),
-        Told::Event(Event::Reset {
+        Decoded::Event(Event::Reset {
             stream: 5,
             code: ErrorCode::CANCEL,
         }),
-        Told::Event(Event::GoAway {
+        Decoded::Event(Event::GoAway {
             last_stream: 7,
             code: ErrorCode::ENHANCE_YOUR_CALM,
         }),
-        Told::Data {
+        Decoded::Data {
             stream: 9,
             bytes: vec![],
             window_bytes: 0,
@@ -235,14 +235,14 @@ fn frames_of_the_connection_are_told_as_they_are() {
 fn a_server_that_speaks_something_else_is_told_by_its_first_bytes() {
     let first = |bytes: &[u8]| tell(Limits::default(), [bytes]).pop();
     let http1 = first(b"HTTP/1.1 400 Bad Request\r\n\r\n");
-    assert_eq!(http1, Some(Told::Fault(CodecError::SpeaksHttp1)));
+    assert_eq!(http1, Some(Decoded::Fault(CodecError::SpeaksHttp1)));
     let ssh = first(b"SSH-2.0-OpenSSH_9.2\r\n");
-    assert_eq!(ssh, Some(Told::Fault(CodecError::NoSettingsFirst)));
+    assert_eq!(ssh, Some(Decoded::Fault(CodecError::NoSettingsFirst)));
     let ack = first(&raw(4, 1, 0, &[]));
-    assert_eq!(ack, Some(Told::Fault(CodecError::NoSettingsFirst)));
+    assert_eq!(ack, Some(Decoded::Fault(CodecError::NoSettingsFirst)));
     assert_eq!(
         first(&raw(6, 0, 0, &[0; 8])),
-        Some(Told::Fault(CodecError::NoSettingsFirst))
+        Some(Decoded::Fault(CodecError::NoSettingsFirst))
     );
 }
 
@@ -268,7 +268,7 @@ fn an_equal_block_is_read_anew_once_the_table_has_changed() {
     let lengths: Vec<Option<u64>> = told
         .iter()
         .map(|told| match told {
-            Told::Event(Event::Headers { section, .. }) => section.content_length,
+            Decoded::Event(Event::Headers { section, .. }) => section.content_length,
             other => panic!("{other:?}"),
         })
         .collect();

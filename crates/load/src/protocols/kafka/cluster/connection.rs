@@ -4,9 +4,9 @@ use std::collections::VecDeque;
 use std::fmt;
 use std::net::SocketAddr;
 
-use tare_kafka::sasl::Login;
+use tare_kafka::sasl::Authentication;
 
-use crate::client::Bound;
+use crate::client::TimestampBound;
 use crate::connection_pool::Backoff;
 use crate::protocols::kafka::frame_reader::FrameReader;
 use crate::protocols::kafka::send_queue::{SendQueue, WriteProgress};
@@ -61,7 +61,7 @@ pub(super) struct Pending {
     pub sent_ns: Option<u64>,
     pub deadline_ns: u64,
     /// Exact if no other request was on the connection at the same time.
-    pub bound: Bound,
+    pub bound: TimestampBound,
 }
 
 /// The sent request with this correlation id. Ids are guessable: a response to a request that is still queued must not match, or
@@ -96,7 +96,7 @@ pub(super) struct BrokerConnection {
     pub api_versions_version: i16,
     /// Responses received since it was opened.
     pub answers: u64,
-    pub login: Option<Login>,
+    pub login: Option<Authentication>,
 }
 
 impl BrokerConnection {
@@ -148,11 +148,11 @@ impl BrokerConnection {
         timeout_ns: u64,
     ) -> u64 {
         let bound = match self.pending.is_empty() {
-            true => Bound::Exact,
-            false => Bound::Upper,
+            true => TimestampBound::Exact,
+            false => TimestampBound::Upper,
         };
         if let Some(last) = self.pending.back_mut() {
-            last.bound = Bound::Upper;
+            last.bound = TimestampBound::Upper;
         }
         let deadline_ns = begun_ns.saturating_add(timeout_ns);
         self.pending.push_back(Pending {

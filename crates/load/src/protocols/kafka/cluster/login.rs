@@ -4,7 +4,7 @@ use tare_kafka::bytes::Bytes;
 use tare_kafka::frame;
 use tare_kafka::kafka_protocol::messages::{ApiKey, SaslAuthenticateRequest, SaslHandshakeRequest};
 use tare_kafka::kafka_protocol::protocol::StrBytes;
-use tare_kafka::sasl::{Login, SaslError, Step};
+use tare_kafka::sasl::{Authentication, SaslError, SaslStep};
 
 use super::Cluster;
 use super::connection::{Purpose, State};
@@ -58,7 +58,7 @@ impl Cluster {
             self.give_up(problem);
             return Ok(());
         }
-        match Login::begin(&credentials) {
+        match Authentication::begin(&credentials) {
             Ok((login, first)) => {
                 self.connections[at as usize].login = Some(login);
                 self.send_sasl(at, first, out);
@@ -96,8 +96,8 @@ impl Cluster {
             false => login.proceed(&answer.auth_bytes),
         };
         match step {
-            Ok(Step::Say(words)) => self.send_sasl(at, words, out),
-            Ok(Step::Done) => {
+            Ok(SaslStep::Say(words)) => self.send_sasl(at, words, out),
+            Ok(SaslStep::Done) => {
                 connection.login = None;
                 self.opened(at, out);
             }

@@ -24,7 +24,7 @@ use tare_record::load::AddressOverride;
 
 pub use connection::ExpectsResponse;
 use connection::{BrokerConnection, NO_NODE, State};
-pub use receiving::{BrokerResponse, Piece, Received};
+pub use receiving::{BrokerResponse, ReceivedResponse, ResponsePiece};
 pub use table::{Partition, Topic};
 
 use super::resolver::Resolve;
@@ -33,7 +33,7 @@ use super::versions::Api;
 use crate::arrivals::NEVER;
 use crate::client::{Closed, ConnId, ErrorClass, Outlet, TimerId};
 use crate::connection_pool::{DEADLINE, Deadlines, RETRY};
-use crate::protocols::Security;
+use crate::protocols::ConnectionSecurity;
 
 /// The first timer id of the owner; lower ones are the cluster's.
 pub const TIMER_OWNER: TimerId = TimerId(3);
@@ -63,7 +63,7 @@ pub struct ClusterPlan {
     /// Brokers to connect to at another address than they advertise.
     pub address_overrides: Arc<[AddressOverride]>,
     /// How connections are secured, for messages only.
-    pub security: Security,
+    pub security: ConnectionSecurity,
     /// SASL credentials, if any.
     pub login: Option<Credentials>,
 }
@@ -307,7 +307,7 @@ impl Cluster {
     fn retry_at(&mut self, at_ns: u64, out: &mut impl Outlet) {
         if at_ns < self.retry_ns {
             self.retry_ns = at_ns;
-            out.timer(RETRY, at_ns);
+            out.set_timer(RETRY, at_ns);
         }
     }
 

@@ -10,7 +10,7 @@ use tare_kafka::kafka_protocol::protocol::StrBytes;
 use super::connection::{self, Purpose, SEED, State};
 use super::{Cluster, Event};
 use crate::client::{Closed, ConnId, ErrorClass, Outlet};
-use crate::protocols::Security;
+use crate::protocols::ConnectionSecurity;
 use crate::protocols::kafka::resolver::{self, Lookup};
 
 /// How often a running name lookup is polled.
@@ -54,7 +54,7 @@ impl Cluster {
             connection.address = Some(address);
             connection.state = State::Connecting { deadline_ns };
             self.deadlines.watch(deadline_ns, out);
-            out.name(ConnId(at), &connection.host);
+            out.set_server_name(ConnId(at), &connection.host);
             out.connect(ConnId(at), address);
         }
     }
@@ -197,10 +197,12 @@ impl Cluster {
     /// Advice for a server that does not respond like a broker.
     pub(super) fn hint(&self) -> &'static str {
         match self.plan.security {
-            Security::Plain => {
+            ConnectionSecurity::Plain => {
                 "if it is a TLS port, write kafka+tls://; if it asks for a password only, see its listeners"
             }
-            Security::Tls => "if this is an old or a foreign broker, use one of 2.1 or newer",
+            ConnectionSecurity::Tls => {
+                "if this is an old or a foreign broker, use one of 2.1 or newer"
+            }
         }
     }
 

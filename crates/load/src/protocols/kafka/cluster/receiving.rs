@@ -12,7 +12,7 @@ use tare_kafka::kafka_protocol::protocol::Request;
 use super::Cluster;
 use super::connection::{self, BrokerConnection, ExpectsResponse, Purpose, State};
 use super::login;
-use crate::client::{Bound, ConnId, ErrorClass, Outlet};
+use crate::client::{ConnId, ErrorClass, Outlet, TimestampBound};
 use crate::protocols::kafka::frame_reader::{Frame, FramePart};
 use crate::protocols::kafka::versions::{METADATA, Versions};
 
@@ -30,21 +30,21 @@ pub struct BrokerResponse<'a> {
     /// When the request's first byte was written.
     pub sent_ns: u64,
     /// Whether its arrival time is exact or an upper bound.
-    pub bound: Bound,
+    pub bound: TimestampBound,
 }
 
 /// A response, or a piece of one.
 #[derive(Debug)]
-pub enum Received<'a> {
+pub enum ReceivedResponse<'a> {
     /// A complete response.
     BrokerResponse(BrokerResponse<'a>),
     /// A piece of a streamed response.
-    Piece(Piece<'a>),
+    Piece(ResponsePiece<'a>),
 }
 
 /// A piece of a streamed response.
 #[derive(Debug, Clone, Copy)]
-pub struct Piece<'a> {
+pub struct ResponsePiece<'a> {
     /// The broker it came from.
     pub broker: u32,
     /// The owner's token of the request.
@@ -58,7 +58,7 @@ pub struct Piece<'a> {
     /// When the request's first byte was written.
     pub sent_ns: u64,
     /// Whether its arrival time is exact or an upper bound.
-    pub bound: Bound,
+    pub bound: TimestampBound,
 }
 
 /// Limit of buffered incomplete responses, of all brokers together.
@@ -87,8 +87,8 @@ impl Cluster {
         out: &mut impl Outlet,
     ) -> Option<BrokerResponse<'a>> {
         match self.take_streamed(at, input, out, |_| false)? {
-            Received::BrokerResponse(response) => Some(response),
-            Received::Piece(_) => None,
+            ReceivedResponse::BrokerResponse(response) => Some(response),
+            ReceivedResponse::Piece(_) => None,
         }
     }
 
@@ -99,7 +99,7 @@ impl Cluster {
         input: &mut &'a [u8],
         out: &mut impl Outlet,
         is_streamed: impl Fn(u32) -> bool,
-    ) -> Option<Received<'a>> {
+    ) -> Option<ReceivedResponse<'a>> {
         loop {
             let connection = &mut self.connections[at as usize];
             if connection.state == State::Closed {
@@ -148,7 +148,7 @@ impl Cluster {
         frame: Frame<'a>,
         input: &mut &'a [u8],
         out: &mut impl Outlet,
-    ) -> Result<Option<Received<'a>>, ProtocolError> {
+    ) -> Result<Option<ReceivedResponse<'a>>, ProtocolError> {
         let correlation = frame::correlation(&frame).ok_or(ProtocolError::NoCorrelation)?;
         let connection = &mut self.connections[at as usize];
         let pending = connection
@@ -161,14 +161,18 @@ impl Cluster {
             self.recycle(at, frame);
             return settled.map(|()| None);
         };
-        let is_only = pending.bound == Bound::Exact && input.is_empty();
-        Ok(Some(Received::BrokerResponse(BrokerResponse {
+        let is_only = pending.bound == TimestampBound::Exact && input.is_empty();
+        Ok(Some(ReceivedResponse::BrokerResponse(BrokerResponse {
             broker: at,
             token,
             version,
             frame,
             sent_ns: pending.sent_ns.unwrap_or(pending.begun_ns),
-            bound: if is_only { Bound::Exact } else { Bound::Upper },
+            bound: if is_only {
+                TimestampBound::Exact
+            } else {
+                TimestampBound::Upper
+            },
         })))
     }
 
@@ -178,7 +182,7 @@ impl Cluster {
         (correlation, total_bytes, left): (i32, Option<usize>, usize),
         bytes: &'a [u8],
         input: &[u8],
-    ) -> Result<Option<Received<'a>>, ProtocolError> {
+    ) -> Result<Option<ReceivedResponse<'a>>, ProtocolError> {
         let connection = &mut self.connections[at as usize];
         let pending = match left {
             0 => {
@@ -191,15 +195,19 @@ impl Cluster {
         let Purpose::Owner { token, .. } = pending.purpose else {
             return Err(ProtocolError::UnknownCorrelation(correlation));
         };
-        let is_only = pending.bound == Bound::Exact && input.is_empty();
-        Ok(Some(Received::Piece(Piece {
+        let is_only = pending.bound == TimestampBound::Exact && input.is_empty();
+        Ok(Some(ReceivedResponse::Piece(ResponsePiece {
             broker: at,
             token,
             total_bytes,
             bytes,
             left,
             sent_ns: pending.sent_ns.unwrap_or(pending.begun_ns),
-            bound: if is_only { Bound::Exact } else { Bound::Upper },
+            bound: if is_only {
+                TimestampBound::Exact
+            } else {
+                TimestampBound::Upper
+            },
         })))
     }
 

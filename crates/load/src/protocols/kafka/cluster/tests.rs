@@ -8,11 +8,11 @@ use tare_record::load::AddressOverride;
 
 use super::{Cluster, ClusterPlan, Event};
 use crate::client::{
-    Bound, Client, Closed, ConnId, Done, DueExchange, ErrorClass, Outcome, Outlet, Stamp, Status,
-    TimerId,
+    Client, Closed, Completion, ConnId, DueExchange, ErrorClass, ExchangeOutcome, Outlet, Stamp,
+    Status, TimerId, TimestampBound,
 };
 use crate::engine::sim::{MS, S, Sim, rate};
-use crate::protocols::Security;
+use crate::protocols::ConnectionSecurity;
 use crate::protocols::kafka::resolver::{Lookup, Resolve};
 use crate::protocols::kafka::send_queue::NoSegments;
 use crate::protocols::kafka::sim::Brokers;
@@ -42,7 +42,7 @@ pub fn plan(seeds: &[u16]) -> ClusterPlan {
         request_timeout_ns: S,
         names: Arc::new(NoNames),
         address_overrides: Arc::new([]),
-        security: Security::Plain,
+        security: ConnectionSecurity::Plain,
         login: None,
     }
 }
@@ -63,16 +63,16 @@ impl Asker {
         }
     }
 
-    fn end(due: DueExchange, outcome: Outcome, out: &mut impl Outlet) {
-        let done = Done {
+    fn end(due: DueExchange, outcome: ExchangeOutcome, out: &mut impl Outlet) {
+        let done = Completion {
             outcome,
             sent_ns: Some(out.now_ns()),
             ended: Stamp::event(out.now_ns()),
-            bound: Bound::Exact,
+            bound: TimestampBound::Exact,
             waited: None,
             example: &"",
         };
-        out.done(due.ticket, &done);
+        out.complete(due.ticket, &done);
     }
 
     fn after(&mut self, out: &mut impl Outlet) {
@@ -80,7 +80,7 @@ impl Asker {
             if let Event::Lost { token, class, .. } = &event {
                 let at = self.waiting.iter().position(|due| due.ticket.0 == *token);
                 let due = self.waiting.remove(at.unwrap());
-                Self::end(due, Outcome::Wrong(*class), out);
+                Self::end(due, ExchangeOutcome::Failed(*class), out);
             }
             self.events.push(event);
         }
@@ -88,7 +88,7 @@ impl Asker {
 }
 
 impl Client for Asker {
-    fn start(&mut self, out: &mut impl Outlet) {
+    fn on_start(&mut self, out: &mut impl Outlet) {
         self.cluster.start(out);
     }
     fn capacity(&self) -> usize {
@@ -97,11 +97,11 @@ impl Client for Asker {
     fn is_open(&self) -> bool {
         self.cluster.is_open()
     }
-    fn due(&mut self, due: DueExchange, out: &mut impl Outlet) {
+    fn on_due(&mut self, due: DueExchange, out: &mut impl Outlet) {
         let leader = self.cluster.topics()[0].partitions.first();
         let leader = leader.and_then(|partition| partition.leader);
         match leader.filter(|&broker| self.cluster.is_usable(broker)) {
-            None => Self::end(due, Outcome::Wrong(Closed::Refused.class()), out),
+            None => Self::end(due, ExchangeOutcome::Failed(Closed::Refused.class()), out),
             Some(broker) => {
                 self.waiting.push(due);
                 self.cluster
@@ -119,11 +119,11 @@ impl Client for Asker {
     fn flush(&mut self, out: &mut impl Outlet) {
         self.cluster.flush(&NoSegments, out);
     }
-    fn connected(&mut self, conn: ConnId, out: &mut impl Outlet) {
+    fn on_connected(&mut self, conn: ConnId, out: &mut impl Outlet) {
         self.cluster.connected(conn.0, out);
         self.after(out);
     }
-    fn bytes(&mut self, conn: ConnId, bytes: &[u8], _stamp: Stamp, out: &mut impl Outlet) {
+    fn on_bytes(&mut self, conn: ConnId, bytes: &[u8], _stamp: Stamp, out: &mut impl Outlet) {
         let mut input = bytes;
         while let Some(answer) = self.cluster.take(conn.0, &mut input, out) {
             let at = self
@@ -131,26 +131,26 @@ impl Client for Asker {
                 .iter()
                 .position(|due| due.ticket.0 == answer.token);
             let due = self.waiting.remove(at.unwrap());
-            Self::end(due, Outcome::Ok(Status::NONE), out);
+            Self::end(due, ExchangeOutcome::Ok(Status::NONE), out);
             self.cluster.recycle(answer.broker, answer.frame);
         }
         self.after(out);
     }
-    fn wrote(&mut self, _conn: ConnId, _at_ns: u64, _out: &mut impl Outlet) {}
+    fn on_write_started(&mut self, _conn: ConnId, _at_ns: u64, _out: &mut impl Outlet) {}
     fn on_writable(&mut self, conn: ConnId, _out: &mut impl Outlet) {
         self.cluster.on_writable(conn.0);
     }
-    fn closed(&mut self, conn: ConnId, why: Closed, out: &mut impl Outlet) {
+    fn on_closed(&mut self, conn: ConnId, why: Closed, out: &mut impl Outlet) {
         self.cluster.closed(conn.0, why, out);
         self.after(out);
     }
-    fn timer(&mut self, timer: TimerId, out: &mut impl Outlet) {
+    fn on_timer(&mut self, timer: TimerId, out: &mut impl Outlet) {
         self.cluster.timer(timer, out);
         self.after(out);
     }
     fn abandon(&mut self, out: &mut impl Outlet) {
         for due in std::mem::take(&mut self.waiting) {
-            Self::end(due, Outcome::Unfinished, out);
+            Self::end(due, ExchangeOutcome::Unfinished, out);
         }
     }
 }
@@ -300,7 +300,7 @@ fn an_answer_to_a_request_that_still_waits_here_is_none() {
     let words = [4_i32.to_be_bytes(), waiting.correlation.to_be_bytes()];
     let stamp = Stamp::event(sim.net.now_ns);
     sim.engine
-        .bytes(ConnId(1), &words.concat(), stamp, &mut sim.net);
+        .on_bytes(ConnId(1), &words.concat(), stamp, &mut sim.net);
     let (class, words) = sim.engine.client().cluster.last_disconnect().unwrap();
     assert_eq!(class, ErrorClass::MALFORMED);
     assert!(words.contains("unknown correlation id"), "{words}");
@@ -319,9 +319,9 @@ fn answers_that_are_begun_on_many_connections_are_bounded_together() {
         let stamp = Stamp::event(sim.net.now_ns);
         let length = 8_388_608_u32.to_be_bytes();
         sim.engine
-            .bytes(ConnId(broker), &length, stamp, &mut sim.net);
+            .on_bytes(ConnId(broker), &length, stamp, &mut sim.net);
         sim.engine
-            .bytes(ConnId(broker), &piece, stamp, &mut sim.net);
+            .on_bytes(ConnId(broker), &piece, stamp, &mut sim.net);
     }
     let cluster = &sim.engine.client().cluster;
     assert!(cluster.is_usable(4) && !cluster.is_usable(5));

@@ -4,11 +4,11 @@ use super::cursor::PartitionCursor;
 use super::{FETCH, Fetch, OFFSETS, WAKE};
 use crate::arrivals::NEVER;
 use crate::client::{Client, Closed, ConnId, DueExchange, Outlet, Stamp, TimerId};
-use crate::protocols::kafka::cluster::Received;
+use crate::protocols::kafka::cluster::ReceivedResponse;
 use crate::protocols::kafka::send_queue::NoSegments;
 
 impl Client for Fetch {
-    fn start(&mut self, out: &mut impl Outlet) {
+    fn on_start(&mut self, out: &mut impl Outlet) {
         self.cluster.start(out);
         self.process_events(out);
     }
@@ -26,7 +26,7 @@ impl Client for Fetch {
         self.cluster.is_open() && joined && cursors.all(|cursor| cursor.position.is_some())
     }
 
-    fn due(&mut self, due: DueExchange, _out: &mut impl Outlet) {
+    fn on_due(&mut self, due: DueExchange, _out: &mut impl Outlet) {
         self.waiting.push_back((due, None));
     }
 
@@ -40,21 +40,21 @@ impl Client for Fetch {
             }
         }
         if self.wake_ns != NEVER {
-            out.timer(WAKE, self.wake_ns);
+            out.set_timer(WAKE, self.wake_ns);
         }
     }
 
-    fn connected(&mut self, conn: ConnId, out: &mut impl Outlet) {
+    fn on_connected(&mut self, conn: ConnId, out: &mut impl Outlet) {
         self.cluster.connected(conn.0, out);
     }
 
-    fn bytes(&mut self, conn: ConnId, bytes: &[u8], stamp: Stamp, out: &mut impl Outlet) {
+    fn on_bytes(&mut self, conn: ConnId, bytes: &[u8], stamp: Stamp, out: &mut impl Outlet) {
         let mut input = bytes;
         let streams = |token| token == FETCH;
         while let Some(taken) = self.cluster.take_streamed(conn.0, &mut input, out, streams) {
             match taken {
-                Received::Piece(piece) => self.piece(&piece, stamp, out),
-                Received::BrokerResponse(answer) => {
+                ReceivedResponse::Piece(piece) => self.piece(&piece, stamp, out),
+                ReceivedResponse::BrokerResponse(answer) => {
                     match answer.token {
                         OFFSETS => self.on_offsets(&answer, out),
                         _ => self.on_group_response(&answer, out),
@@ -69,11 +69,11 @@ impl Client for Fetch {
         self.cluster.on_writable(conn.0);
     }
 
-    fn closed(&mut self, conn: ConnId, why: Closed, out: &mut impl Outlet) {
+    fn on_closed(&mut self, conn: ConnId, why: Closed, out: &mut impl Outlet) {
         self.cluster.closed(conn.0, why, out);
     }
 
-    fn timer(&mut self, timer: TimerId, out: &mut impl Outlet) {
+    fn on_timer(&mut self, timer: TimerId, out: &mut impl Outlet) {
         if timer == WAKE {
             self.wake_ns = NEVER;
             self.layout_changed = true;

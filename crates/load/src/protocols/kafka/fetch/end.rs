@@ -4,7 +4,7 @@ use std::sync::atomic::Ordering;
 
 use super::cursor::PartitionCursor;
 use super::{FETCH, Fetch, GROUP, OFFSETS};
-use crate::client::{Done, ErrorClass, Outcome, Outlet, Stamp};
+use crate::client::{Completion, ErrorClass, ExchangeOutcome, Outlet, Stamp};
 use crate::protocols::kafka::send_queue::NoSegments;
 use tare_kafka::group::GroupKind;
 use tare_record::agent::ErrorSource;
@@ -27,12 +27,16 @@ impl Fetch {
                 self.layout_changed = true;
                 let in_flight = self.broker_fetches[broker as usize].in_flight.take();
                 if let Some(in_flight) = in_flight {
-                    let done = Done {
+                    let done = Completion {
                         sent_ns,
                         waited: in_flight.waited,
-                        ..Done::unsent(Outcome::Wrong(class), Stamp::event(now_ns), &why)
+                        ..Completion::unsent(
+                            ExchangeOutcome::Failed(class),
+                            Stamp::event(now_ns),
+                            &why,
+                        )
                     };
-                    out.done(in_flight.due.ticket, &done);
+                    out.complete(in_flight.due.ticket, &done);
                 }
             }
             OFFSETS => self.on_offsets_lost(broker, now_ns),
@@ -90,18 +94,18 @@ impl Fetch {
         self.finished = true;
         let ended = Stamp::event(out.now_ns());
         let example = "no answer when the drain ended";
-        let done = Done::unsent(Outcome::Unfinished, ended, &example);
+        let done = Completion::unsent(ExchangeOutcome::Unfinished, ended, &example);
         for (due, waited) in self.waiting.drain(..) {
-            out.done(due.ticket, &Done { waited, ..done });
+            out.complete(due.ticket, &Completion { waited, ..done });
         }
         let fetches = self.broker_fetches.iter_mut();
         for in_flight in fetches.filter_map(|broker_fetch| broker_fetch.in_flight.take()) {
-            let done = Done {
+            let done = Completion {
                 sent_ns: Some(ended.seen_ns),
                 waited: in_flight.waited,
                 ..done
             };
-            out.done(in_flight.due.ticket, &done);
+            out.complete(in_flight.due.ticket, &done);
         }
         self.leave_group(out);
         self.cluster.flush(&NoSegments, out);

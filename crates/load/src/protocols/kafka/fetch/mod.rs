@@ -23,10 +23,12 @@ use self::broker_fetch::{BrokerFetch, InFlightFetch};
 use self::cursor::{EARLIEST, LATEST, PartitionCursor};
 use self::membership::Membership;
 use self::reader::FetchReader;
-use super::cluster::{Cluster, ClusterPlan, Event, Piece, TIMER_OWNER};
+use super::cluster::{Cluster, ClusterPlan, Event, ResponsePiece, TIMER_OWNER};
 use super::versions::Api;
 use crate::arrivals::NEVER;
-use crate::client::{Done, DueExchange, Outcome, Outlet, Stamp, Status, TimerId, WaitCause};
+use crate::client::{
+    Completion, DueExchange, ExchangeOutcome, Outlet, Stamp, Status, TimerId, WaitCause,
+};
 
 /// The requests of a consumer.
 pub const APIS: [Api; 9] = [
@@ -311,7 +313,7 @@ impl Fetch {
     }
 
     /// Handles a piece of a fetch response.
-    fn piece(&mut self, piece: &Piece<'_>, stamp: Stamp, out: &mut impl Outlet) {
+    fn piece(&mut self, piece: &ResponsePiece<'_>, stamp: Stamp, out: &mut impl Outlet) {
         let Self {
             broker_fetches,
             reader,
@@ -326,7 +328,7 @@ impl Fetch {
         if let Some(frame_bytes) = piece.total_bytes {
             broker_fetch.scanner.begin(frame_bytes);
             if piece.left > 0 {
-                out.first_byte(in_flight.due.ticket, stamp.arrived_ns);
+                out.record_first_byte(in_flight.due.ticket, stamp.arrived_ns);
             }
         }
         let is_stale = in_flight.assignment != *assignment;
@@ -360,7 +362,7 @@ impl Fetch {
     }
 
     /// A fetch response is complete.
-    fn on_response(&mut self, piece: &Piece<'_>, stamp: Stamp, out: &mut impl Outlet) {
+    fn on_response(&mut self, piece: &ResponsePiece<'_>, stamp: Stamp, out: &mut impl Outlet) {
         let broker_fetch = &mut self.broker_fetches[piece.broker as usize];
         let failure = broker_fetch.response.failure.take();
         let Some(in_flight) = broker_fetch.in_flight.take() else {
@@ -369,13 +371,13 @@ impl Fetch {
         let words = failure
             .as_ref()
             .map_or("", |failure| failure.words.as_str());
-        out.done(
+        out.complete(
             in_flight.due.ticket,
-            &Done {
+            &Completion {
                 outcome: failure
                     .as_ref()
-                    .map_or(Outcome::Ok(Status::NONE), |failure| {
-                        Outcome::Wrong(failure.class)
+                    .map_or(ExchangeOutcome::Ok(Status::NONE), |failure| {
+                        ExchangeOutcome::Failed(failure.class)
                     }),
                 sent_ns: Some(piece.sent_ns),
                 ended: stamp,

@@ -252,7 +252,7 @@ impl FetchReader {
         };
         self.counts.records += sum.count;
         response.records += sum.count;
-        out.records(&RecordArrivals {
+        out.record_arrivals(&RecordArrivals {
             count: sum.count,
             bytes: sum.bytes,
             arrived_ns: stamp.arrived_ns,
@@ -262,7 +262,7 @@ impl FetchReader {
             let age_ns = arrived_ns - i128::from(header.max_timestamp_ms) * 1_000_000;
             // Without a timestamp, a record has −1. Ages beyond 292 years are dropped.
             if let (Ok(age_ns), true) = (i64::try_from(age_ns), header.max_timestamp_ms > 0) {
-                out.aged(&RecordAge {
+                out.record_age(&RecordAge {
                     request: 0,
                     age: AgeKind::OfTimestamp,
                     since_ns: stamp.arrived_ns,
@@ -295,7 +295,7 @@ impl FetchReader {
                     self.counts.of_other_runs += 1;
                     continue;
                 };
-                out.aged(&RecordAge {
+                out.record_age(&RecordAge {
                     request: 0,
                     age: AgeKind::EndToEnd,
                     since_ns: intended_ns,

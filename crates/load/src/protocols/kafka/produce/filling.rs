@@ -5,7 +5,7 @@ use tare_record::load::Partitioner;
 
 use super::contents::{partition_of, parts};
 use super::{EXPIRE, LINGER, Produce};
-use crate::client::{Outlet, Run, WaitCause};
+use crate::client::{ExchangeBatch, Outlet, WaitCause};
 
 /// The next partition of a topic, round-robin.
 #[derive(Debug, Clone, Copy, Default)]
@@ -16,50 +16,56 @@ pub(super) struct Turn {
 impl Produce {
     /// Puts records into batches; those without a free batch wait.
     #[inline]
-    pub(super) fn fill(&mut self, mut run: Run, out: &mut impl Outlet) {
-        let topic = usize::from(run.due.request) % self.topics.len().max(1);
+    pub(super) fn fill(&mut self, mut exchanges: ExchangeBatch, out: &mut impl Outlet) {
+        let topic = usize::from(exchanges.due.request) % self.topics.len().max(1);
         let partitions = self.topics[topic].len();
         if partitions == 0 {
-            return self.wait(run, WaitCause::Connection, out);
+            return self.wait(exchanges, WaitCause::Connection, out);
         }
         let uniform = self.plan.contents[topic].is_uniform();
-        while run.count > 0 {
+        while exchanges.count > 0 {
             let taken = match (self.plan.spec.partitioner, uniform) {
                 (Partitioner::Sticky, true) => {
                     let at = self.topics[topic][self.turns[topic].next % partitions];
-                    self.repeat(at as usize, &run, run.count, out)
+                    self.repeat(at as usize, &exchanges, exchanges.count, out)
                 }
                 (Partitioner::RoundRobin, true) => {
                     // Each partition gets its share in one go; the remainder goes one by one.
-                    let share = (run.count / partitions as u32).max(1);
+                    let share = (exchanges.count / partitions as u32).max(1);
                     let at = self.topics[topic][self.turns[topic].next % partitions];
                     self.turns[topic].next += 1;
-                    self.repeat(at as usize, &run, share, out)
+                    self.repeat(at as usize, &exchanges, share, out)
                 }
-                (_, false) => self.fill_one(topic, &run, out),
+                (_, false) => self.fill_one(topic, &exchanges, out),
             };
             match taken {
-                0 => return self.wait(run, WaitCause::Window, out),
-                taken => run.count -= taken,
+                0 => return self.wait(exchanges, WaitCause::Window, out),
+                taken => exchanges.count -= taken,
             }
         }
     }
 
     /// Adds up to `most` equal records to the open batches of a partition; returns how many were added.
     #[inline]
-    fn repeat(&mut self, at: usize, run: &Run, most: u32, out: &mut impl Outlet) -> u32 {
+    fn repeat(
+        &mut self,
+        at: usize,
+        exchanges: &ExchangeBatch,
+        most: u32,
+        out: &mut impl Outlet,
+    ) -> u32 {
         let mut done = 0;
         while done < most {
-            let Some(batch) = self.open_batch(at, run.released_ns, out) else {
+            let Some(batch) = self.open_batch(at, exchanges.released_ns, out) else {
                 break;
             };
             let topic = self.partitions[at].topic;
-            let timestamp_ms = self.timestamp_ms(run.released_ns);
-            let marks = self.marks(topic, at, run.intended_ns);
+            let timestamp_ms = self.timestamp_ms(exchanges.released_ns);
+            let marks = self.marks(topic, at, exchanges.intended_ns);
             let slot = self.batch_pool.slot_mut(batch);
             let taken = slot.batch.repeat(most - done, timestamp_ms, marks);
             if taken > 0 {
-                slot.add_records(run.due.ticket, taken);
+                slot.add_records(exchanges.due.ticket, taken);
             }
             self.partitions[at].filled += u64::from(taken);
             done += taken;
@@ -71,7 +77,7 @@ impl Produce {
     }
 
     /// Adds one record with its own key or value to a batch; returns 0 when none is free.
-    fn fill_one(&mut self, topic: usize, run: &Run, out: &mut impl Outlet) -> u32 {
+    fn fill_one(&mut self, topic: usize, exchanges: &ExchangeBatch, out: &mut impl Outlet) -> u32 {
         let partitions = self.topics[topic].len();
         let value = self.selector.value(&self.plan.contents[topic]);
         let key = self.selector.key().map(<[u8]>::to_vec);
@@ -87,19 +93,19 @@ impl Produce {
             }
         };
         let at = self.topics[topic][turn] as usize;
-        let timestamp_ms = self.timestamp_ms(run.released_ns);
+        let timestamp_ms = self.timestamp_ms(exchanges.released_ns);
         for _ in 0..2 {
-            let Some(batch) = self.open_batch(at, run.released_ns, out) else {
+            let Some(batch) = self.open_batch(at, exchanges.released_ns, out) else {
                 return 0;
             };
-            let marks = self.marks(topic, at, run.intended_ns);
+            let marks = self.marks(topic, at, exchanges.intended_ns);
             let slot = self.batch_pool.slot_mut(batch);
             let contents = &self.plan.contents[topic];
             let parts = parts(contents, value, key.as_deref());
             if slot.batch.push(&parts, timestamp_ms) {
                 let (from_end, bytes) = contents.place_of(value);
                 slot.batch.mark(from_end, bytes, marks);
-                slot.add_records(run.due.ticket, 1);
+                slot.add_records(exchanges.due.ticket, 1);
                 self.partitions[at].filled += 1;
                 return 1;
             }
@@ -186,20 +192,25 @@ impl Produce {
     }
 
     /// Queues records that wait for a free batch.
-    pub(super) fn wait(&mut self, run: Run, cause: WaitCause, out: &mut impl Outlet) {
-        let until_ns = run.released_ns.saturating_add(self.plan.timeout_ns);
+    pub(super) fn wait(
+        &mut self,
+        exchanges: ExchangeBatch,
+        cause: WaitCause,
+        out: &mut impl Outlet,
+    ) {
+        let until_ns = exchanges.released_ns.saturating_add(self.plan.timeout_ns);
         Self::timer_by(&mut self.expire_at_ns, EXPIRE, until_ns, out);
-        self.waiting.push_back((run, cause));
+        self.waiting.push_back((exchanges, cause));
     }
 
     /// Puts waiting records into batches, as far as some are free.
     pub(super) fn fill_waiting(&mut self, out: &mut impl Outlet) {
         for _ in 0..self.waiting.len() {
-            let Some((run, cause)) = self.waiting.pop_front() else {
+            let Some((exchanges, cause)) = self.waiting.pop_front() else {
                 return;
             };
             let before = self.waiting.len();
-            self.fill(run, out);
+            self.fill(exchanges, out);
             if self.waiting.len() > before {
                 // No batch for some of them: they keep their place.
                 if let Some((left, _)) = self.waiting.pop_back() {

@@ -36,8 +36,8 @@ use super::cluster::{Cluster, ClusterPlan, Event, TIMER_OWNER};
 use super::versions::Api;
 use crate::arrivals::NEVER;
 use crate::client::{
-    Client, Closed, ConnId, Done, DueExchange, ErrorClass, Outcome, Outlet, Run, Stamp, TimerId,
-    WaitCause,
+    Client, Closed, Completion, ConnId, DueExchange, ErrorClass, ExchangeBatch, ExchangeOutcome,
+    Outlet, Stamp, TimerId, WaitCause,
 };
 use crate::protocols::protocol_counters;
 
@@ -116,7 +116,7 @@ pub struct Produce {
     request_batches: Vec<Vec<u32>>,
     free_tokens: Vec<u32>,
     /// Records for which no batch is free.
-    waiting: VecDeque<(Run, WaitCause)>,
+    waiting: VecDeque<(ExchangeBatch, WaitCause)>,
     linger_at_ns: u64,
     backoff_at_ns: u64,
     expire_at_ns: u64,
@@ -207,7 +207,7 @@ impl Produce {
     fn timer_by(known_ns: &mut u64, timer: TimerId, at_ns: u64, out: &mut impl Outlet) {
         if at_ns < *known_ns {
             *known_ns = at_ns;
-            out.timer(timer, at_ns);
+            out.set_timer(timer, at_ns);
         }
     }
 }
@@ -234,10 +234,10 @@ const BATCHES_MIN: usize = 8;
 const WAITING_RESERVED: usize = 1 << 16;
 
 impl Client for Produce {
-    const RUN_MAX: u32 = 1 << 20;
+    const BATCH_MAX: u32 = 1 << 20;
     const START_EVERY_NS: u64 = 50_000;
 
-    fn start(&mut self, out: &mut impl Outlet) {
+    fn on_start(&mut self, out: &mut impl Outlet) {
         self.cluster.start(out);
         self.process_events(out);
     }
@@ -264,23 +264,23 @@ impl Client for Produce {
             .map(str::to_owned)
     }
 
-    fn due(&mut self, due: DueExchange, out: &mut impl Outlet) {
+    fn on_due(&mut self, due: DueExchange, out: &mut impl Outlet) {
         let now_ns = out.now_ns();
-        let run = Run {
+        let exchanges = ExchangeBatch {
             due,
             count: 1,
             intended_ns: now_ns,
             released_ns: now_ns,
         };
-        self.run(run, out);
+        self.on_batch(exchanges, out);
     }
 
     #[inline]
-    fn run(&mut self, run: Run, out: &mut impl Outlet) {
+    fn on_batch(&mut self, exchanges: ExchangeBatch, out: &mut impl Outlet) {
         if self.waiting.is_empty() {
-            self.fill(run, out);
+            self.fill(exchanges, out);
         } else {
-            self.wait(run, WaitCause::Window, out);
+            self.wait(exchanges, WaitCause::Window, out);
         }
     }
 
@@ -296,12 +296,12 @@ impl Client for Produce {
         }
     }
 
-    fn connected(&mut self, conn: ConnId, out: &mut impl Outlet) {
+    fn on_connected(&mut self, conn: ConnId, out: &mut impl Outlet) {
         self.cluster.connected(conn.0, out);
         self.process_events(out);
     }
 
-    fn bytes(&mut self, conn: ConnId, bytes: &[u8], stamp: Stamp, out: &mut impl Outlet) {
+    fn on_bytes(&mut self, conn: ConnId, bytes: &[u8], stamp: Stamp, out: &mut impl Outlet) {
         let mut input = bytes;
         while let Some(answer) = self.cluster.take(conn.0, &mut input, out) {
             self.on_response(answer, stamp, out);
@@ -313,12 +313,12 @@ impl Client for Produce {
         self.cluster.on_writable(conn.0);
     }
 
-    fn closed(&mut self, conn: ConnId, why: Closed, out: &mut impl Outlet) {
+    fn on_closed(&mut self, conn: ConnId, why: Closed, out: &mut impl Outlet) {
         self.cluster.closed(conn.0, why, out);
         self.process_events(out);
     }
 
-    fn timer(&mut self, timer: TimerId, out: &mut impl Outlet) {
+    fn on_timer(&mut self, timer: TimerId, out: &mut impl Outlet) {
         match timer {
             LINGER => self.lingered(out),
             BACKOFF => {
@@ -347,20 +347,24 @@ impl Client for Produce {
             let slot = self.batch_pool.slot_mut(at);
             let pieces = std::mem::take(&mut slot.pieces);
             let example = "not acknowledged when the drain ended";
-            let done = Done {
+            let done = Completion {
                 sent_ns: slot.sent_ns,
                 waited: slot.blocked,
-                ..Done::unsent(Outcome::Unfinished, ended, &example)
+                ..Completion::unsent(ExchangeOutcome::Unfinished, ended, &example)
             };
             for (ticket, count) in pieces {
-                out.done_some(ticket, count, &done);
+                out.complete_some(ticket, count, &done);
             }
         }
         let example = "still waiting for room in a batch when the drain ended";
-        let done = Done::unsent(Outcome::Unfinished, ended, &example);
-        for (run, cause) in std::mem::take(&mut self.waiting) {
+        let done = Completion::unsent(ExchangeOutcome::Unfinished, ended, &example);
+        for (exchanges, cause) in std::mem::take(&mut self.waiting) {
             let waited = Some(cause);
-            out.done_some(run.due.ticket, run.count, &Done { waited, ..done });
+            out.complete_some(
+                exchanges.due.ticket,
+                exchanges.count,
+                &Completion { waited, ..done },
+            );
         }
     }
 }

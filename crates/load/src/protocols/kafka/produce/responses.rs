@@ -9,7 +9,9 @@ use super::framing;
 use super::producer_id::INIT_PRODUCER_ID;
 use super::{EXPIRE, Produce};
 use crate::arrivals::NEVER;
-use crate::client::{Bound, Done, ErrorClass, Outcome, Outlet, Stamp, Status};
+use crate::client::{
+    Completion, ErrorClass, ExchangeOutcome, Outlet, Stamp, Status, TimestampBound,
+};
 use crate::protocols::kafka::RETRY_BACKOFF_NS;
 use crate::protocols::kafka::cluster::BrokerResponse;
 use crate::protocols::kafka::errors::{ErrorCode, RetryAction};
@@ -102,7 +104,13 @@ impl Produce {
     }
 
     /// A batch is acknowledged, or with `acks` 0 sent.
-    fn acknowledged(&mut self, batch: u32, ended: Stamp, bound: Bound, out: &mut impl Outlet) {
+    fn acknowledged(
+        &mut self,
+        batch: u32,
+        ended: Stamp,
+        bound: TimestampBound,
+        out: &mut impl Outlet,
+    ) {
         let slot = self.batch_pool.slot(batch);
         let partition = &mut self.partitions[slot.partition as usize];
         if self.serials.is_some() {
@@ -115,9 +123,9 @@ impl Produce {
         self.counts.batches += 1;
         self.counts.batch_bytes += slot.batch.sealed_bytes() as u64;
         self.counts.payload_bytes += values * u64::from(slot.batch.count());
-        let end = Done {
+        let end = Completion {
             bound,
-            ..Done::unsent(Outcome::Ok(Status::NONE), ended, &"")
+            ..Completion::unsent(ExchangeOutcome::Ok(Status::NONE), ended, &"")
         };
         self.end_in_flight(batch, end, out);
     }
@@ -128,7 +136,7 @@ impl Produce {
         broker: u32,
         failure: &BatchFailure,
         ended: Stamp,
-        bound: Bound,
+        bound: TimestampBound,
         out: &mut impl Outlet,
     ) {
         use ResponseError as E;
@@ -170,9 +178,9 @@ impl Produce {
                     // Its sequences will never be written: later batches need new ones.
                     self.producer_id.invalidate();
                 }
-                let end = Done {
+                let end = Completion {
                     bound,
-                    ..Done::unsent(Outcome::Wrong(code.class()), ended, &words)
+                    ..Completion::unsent(ExchangeOutcome::Failed(code.class()), ended, &words)
                 };
                 return self.end_in_flight(batch, end, out);
             }
@@ -239,7 +247,7 @@ impl Produce {
             // With `acks` 0 there is no response: whether it was written will never be known.
             if self.plan.spec.acks == Acks::None && sent_ns.is_some() {
                 let ended = Stamp::event(out.now_ns());
-                let end = Done::unsent(Outcome::Wrong(class), ended, &why);
+                let end = Completion::unsent(ExchangeOutcome::Failed(class), ended, &why);
                 self.end_in_flight(batch, end, out);
             } else {
                 self.retry_or_expire(batch, class, &why, out);
@@ -257,7 +265,7 @@ impl Produce {
                 .slot_mut(batch)
                 .sent_ns
                 .get_or_insert(sent_ns);
-            self.acknowledged(batch, ended, Bound::Upper, out);
+            self.acknowledged(batch, ended, TimestampBound::Upper, out);
         }
         self.end_request(token, batches, out);
     }
@@ -276,7 +284,7 @@ impl Produce {
             if slot.sequence.is_some() {
                 self.producer_id.invalidate();
             }
-            let end = Done::unsent(Outcome::Wrong(class), Stamp::event(now_ns), why);
+            let end = Completion::unsent(ExchangeOutcome::Failed(class), Stamp::event(now_ns), why);
             return self.end_in_flight(batch, end, out);
         }
         let doublings = slot.tries.saturating_sub(1).min(4);
@@ -302,7 +310,7 @@ impl Produce {
     }
 
     /// Ends the records of a batch in flight.
-    fn end_in_flight(&mut self, batch: u32, end: Done<'_>, out: &mut impl Outlet) {
+    fn end_in_flight(&mut self, batch: u32, end: Completion<'_>, out: &mut impl Outlet) {
         let at = self.batch_pool.slot(batch).partition as usize;
         self.partitions[at].batch_returned();
         self.end_batch(batch, end, out);
@@ -310,15 +318,15 @@ impl Produce {
     }
 
     /// Ends the records of a batch.
-    fn end_batch(&mut self, batch: u32, end: Done<'_>, out: &mut impl Outlet) {
+    fn end_batch(&mut self, batch: u32, end: Completion<'_>, out: &mut impl Outlet) {
         let slot = self.batch_pool.slot_mut(batch);
-        let done = Done {
+        let done = Completion {
             sent_ns: slot.sent_ns,
             waited: slot.blocked,
             ..end
         };
         for &(ticket, count) in &slot.pieces {
-            out.done_some(ticket, count, &done);
+            out.complete_some(ticket, count, &done);
         }
         if slot.sequence.is_some() {
             self.producer_id.batch_settled();
@@ -346,7 +354,7 @@ impl Produce {
             ),
             (None, None) => (ErrorClass::TIMEOUT, "not sent in time".to_owned()),
         };
-        let end = Done::unsent(Outcome::Wrong(class), Stamp::event(now_ns), &why);
+        let end = Completion::unsent(ExchangeOutcome::Failed(class), Stamp::event(now_ns), &why);
         for at in 0..self.partitions.len() {
             while let Some(&batch) = self.partitions[at].queue.front() {
                 let slot = self.batch_pool.slot(batch);
@@ -362,18 +370,18 @@ impl Produce {
                 self.end_batch(batch, end, out);
             }
         }
-        while let Some(&(run, cause)) = self.waiting.front() {
-            let until_ns = run.released_ns.saturating_add(self.plan.timeout_ns);
+        while let Some(&(exchanges, cause)) = self.waiting.front() {
+            let until_ns = exchanges.released_ns.saturating_add(self.plan.timeout_ns);
             if until_ns > now_ns {
                 Self::timer_by(&mut self.expire_at_ns, EXPIRE, until_ns, out);
                 break;
             }
             self.waiting.pop_front();
-            let done = Done {
+            let done = Completion {
                 waited: Some(cause),
                 ..end
             };
-            out.done_some(run.due.ticket, run.count, &done);
+            out.complete_some(exchanges.due.ticket, exchanges.count, &done);
         }
         self.fill_waiting(out);
     }

@@ -87,7 +87,7 @@ proptest! {
                     let now_ns = rig.net.now_ns;
                     for conn in 0..2 {
                         if rig.net.open[conn] && rig.client.conns[conn].output.is_blocked() {
-                            rig.client.wrote(ConnId(conn as u32), now_ns, &mut rig.net);
+                            rig.client.on_write_started(ConnId(conn as u32), now_ns, &mut rig.net);
                         }
                     }
                 }

@@ -11,12 +11,12 @@ use super::super::super::request::Prepared;
 use super::super::super::stream_protocol::{Http, StreamProtocol};
 use super::super::{Http2, Http2Plan, Windows};
 use crate::client::{
-    Bound, Client, Closed, ConnId, Done, DueExchange, ErrorClass, ExchangeId, Outcome, Outlet,
-    Stamp, StampSource, TIMERS_MAX, TimerId, WaitCause, Written,
+    Client, Closed, Completion, ConnId, DueExchange, ErrorClass, ExchangeId, ExchangeOutcome,
+    Outlet, Stamp, StampSource, TIMERS_MAX, TimerId, TimestampBound, WaitCause, Written,
 };
 use crate::connection_pool::PoolConfig;
 use crate::engine::sim::connections;
-use crate::protocols::Security;
+use crate::protocols::ConnectionSecurity;
 
 pub const MS: u64 = 1_000_000;
 pub const TIMEOUT_NS: u64 = 1_000 * MS;
@@ -34,10 +34,10 @@ pub struct Sent {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Ended {
     pub ticket: u32,
-    pub outcome: Outcome,
+    pub outcome: ExchangeOutcome,
     pub sent_ns: Option<u64>,
     pub ended_ns: u64,
-    pub bound: Bound,
+    pub bound: TimestampBound,
     pub waited: Option<WaitCause>,
     pub example: String,
 }
@@ -46,9 +46,9 @@ impl Ended {
     /// The class of its error, or `ok`, or `unfinished`.
     pub fn class(&self) -> String {
         match self.outcome {
-            Outcome::Ok(_) => "ok".into(),
-            Outcome::Wrong(class) => class.to_string(),
-            Outcome::Unfinished => "unfinished".into(),
+            ExchangeOutcome::Ok(_) => "ok".into(),
+            ExchangeOutcome::Failed(class) => class.to_string(),
+            ExchangeOutcome::Unfinished => "unfinished".into(),
         }
     }
 }
@@ -114,11 +114,11 @@ impl Outlet for Net {
         self.open[conn.0 as usize] = false;
     }
 
-    fn timer(&mut self, timer: TimerId, at_ns: u64) {
+    fn set_timer(&mut self, timer: TimerId, at_ns: u64) {
         self.timers[usize::from(timer.0)] = at_ns;
     }
 
-    fn done(&mut self, ticket: ExchangeId, done: &Done<'_>) {
+    fn complete(&mut self, ticket: ExchangeId, done: &Completion<'_>) {
         assert!(
             self.ended.iter().all(|ended| ended.ticket != ticket.0),
             "ended twice: {ticket:?}"
@@ -192,7 +192,7 @@ pub fn requests() -> Arc<[Prepared]> {
     ];
     specs
         .iter()
-        .map(|spec| Prepared::new(spec, "here", Security::Plain).unwrap())
+        .map(|spec| Prepared::new(spec, "here", ConnectionSecurity::Plain).unwrap())
         .collect()
 }
 
@@ -237,12 +237,12 @@ impl<D: StreamProtocol> Rig<D> {
             net,
             tickets: 0,
         };
-        rig.client.start(&mut rig.net);
+        rig.client.on_start(&mut rig.net);
         rig
     }
 
     pub fn connected(&mut self, conn: u32) {
-        self.client.connected(ConnId(conn), &mut self.net);
+        self.client.on_connected(ConnId(conn), &mut self.net);
         self.client.flush(&mut self.net);
     }
 
@@ -268,7 +268,7 @@ impl<D: StreamProtocol> Rig<D> {
     pub fn due(&mut self, request: u16) -> u32 {
         let ticket = self.tickets;
         self.tickets += 1;
-        self.client.due(
+        self.client.on_due(
             DueExchange {
                 ticket: ExchangeId(ticket),
                 request,
@@ -286,13 +286,14 @@ impl<D: StreamProtocol> Rig<D> {
             seen_ns: self.net.now_ns,
             source: StampSource::Kernel,
         };
-        self.client.bytes(ConnId(conn), bytes, stamp, &mut self.net);
+        self.client
+            .on_bytes(ConnId(conn), bytes, stamp, &mut self.net);
         self.client.flush(&mut self.net);
     }
 
     pub fn closes(&mut self, conn: u32, why: Closed) {
         self.net.open[conn as usize] = false;
-        self.client.closed(ConnId(conn), why, &mut self.net);
+        self.client.on_closed(ConnId(conn), why, &mut self.net);
         self.client.flush(&mut self.net);
     }
 
@@ -313,7 +314,7 @@ impl<D: StreamProtocol> Rig<D> {
             }
             self.net.timers[at] = u64::MAX;
             self.net.now_ns = self.net.now_ns.max(at_ns);
-            self.client.timer(TimerId(at as u8), &mut self.net);
+            self.client.on_timer(TimerId(at as u8), &mut self.net);
             self.client.flush(&mut self.net);
         }
         self.net.now_ns = until_ns;

@@ -4,36 +4,38 @@ use std::borrow::Cow;
 
 /// Escapes a text for one line: C0 and C1 control characters, DEL and bidirectional controls become `\n` or `\u{1b}`.
 #[must_use]
-pub fn shown(text: &str) -> Cow<'_, str> {
-    escaped(text, |c| is_obeyed(c).then(|| c.escape_default().collect()))
+pub fn escape_line(text: &str) -> Cow<'_, str> {
+    escaped(text, |c| {
+        is_terminal_control(c).then(|| c.escape_default().collect())
+    })
 }
 
-/// Escapes a text of several lines: like [`shown`], but line feeds and tabs stay.
+/// Escapes a text of several lines: like [`escape_line`], but line feeds and tabs stay.
 #[must_use]
-pub fn shown_lines(text: &str) -> Cow<'_, str> {
+pub fn escape_lines(text: &str) -> Cow<'_, str> {
     let is_harmless = |c| c == '\n' || c == '\t';
     escaped(text, |c| {
-        (is_obeyed(c) && !is_harmless(c)).then(|| c.escape_default().collect())
+        (is_terminal_control(c) && !is_harmless(c)).then(|| c.escape_default().collect())
     })
 }
 
 /// Escapes pretty-printed JSON. JSON allows DEL, C1 and bidirectional controls in strings, where an escape is equivalent.
 #[must_use]
-pub fn shown_json(json: &str) -> Cow<'_, str> {
+pub fn escape_json(json: &str) -> Cow<'_, str> {
     escaped(json, |c| {
-        (is_obeyed(c) && c != '\n').then(|| format!("\\u{:04x}", u32::from(c)))
+        (is_terminal_control(c) && c != '\n').then(|| format!("\\u{:04x}", u32::from(c)))
     })
 }
 
 /// Whether a character may control a terminal instead of being shown.
 #[must_use]
-pub fn is_obeyed(c: char) -> bool {
+pub fn is_terminal_control(c: char) -> bool {
     c.is_control()
         || matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
 fn escaped(text: &str, escape: impl Fn(char) -> Option<String>) -> Cow<'_, str> {
-    if !text.contains(is_obeyed) {
+    if !text.contains(is_terminal_control) {
         return Cow::Borrowed(text);
     }
     let mut out = String::with_capacity(text.len());
@@ -53,21 +55,21 @@ mod tests {
     #[test]
     fn no_character_that_a_terminal_obeys_is_left_and_every_other_stays() {
         let all: String = (0..0x3000).filter_map(char::from_u32).collect();
-        assert!(!shown(&all).contains(is_obeyed));
-        assert!(!shown_lines(&all).contains(|c| is_obeyed(c) && c != '\n' && c != '\t'));
+        assert!(!escape_line(&all).contains(is_terminal_control));
+        assert!(!escape_lines(&all).contains(|c| is_terminal_control(c) && c != '\n' && c != '\t'));
         for c in [
             '\0', '\u{7}', '\u{1b}', '\u{7f}', '\u{80}', '\u{9b}', '\u{9f}', '\u{202e}', '\u{2066}',
         ] {
-            assert!(is_obeyed(c), "{c:?}");
+            assert!(is_terminal_control(c), "{c:?}");
         }
         let plain = "p99 – 3 µs, 東京, עברית, \u{1f600}";
-        assert_eq!(shown(plain), plain);
+        assert_eq!(escape_line(plain), plain);
         assert_eq!(
-            shown("a\u{1b}[2J\r\nb\u{9b}1m\u{202e}"),
+            escape_line("a\u{1b}[2J\r\nb\u{9b}1m\u{202e}"),
             "a\\u{1b}[2J\\r\\nb\\u{9b}1m\\u{202e}"
         );
         assert_eq!(
-            shown_lines("a\tb\n\u{1b}]0;x\u{7}"),
+            escape_lines("a\tb\n\u{1b}]0;x\u{7}"),
             "a\tb\n\\u{1b}]0;x\\u{7}"
         );
     }
@@ -77,8 +79,8 @@ mod tests {
         let value = serde_json::json!({"a": "\u{1b}[1m \u{9b}2J \u{7f} \u{202e} \n\t ü"});
         let text = serde_json::to_string_pretty(&value).unwrap();
         assert!(text.contains('\u{9b}'), "JSON itself lets it through");
-        let harmless = shown_json(&text);
-        assert!(!harmless.contains(|c| is_obeyed(c) && c != '\n'));
+        let harmless = escape_json(&text);
+        assert!(!harmless.contains(|c| is_terminal_control(c) && c != '\n'));
         assert_eq!(
             serde_json::from_str::<serde_json::Value>(&harmless).unwrap(),
             value

@@ -4,8 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::net::{SocketAddr, SocketAddrV4};
 
 use tare_experiment::target::{ExemptBy, RedirectPorts};
-use tare_net::capture::{
-    Capture, Direction, Exemption, INBOUND_PORT, OUTBOUND_PORT, SIDECAR_MARK, SIDECAR_PORTS, Sent,
+use tare_net::redirect::{
+    Exemption, INBOUND_PORT, OUTBOUND_PORT, PortRedirect, RedirectRules, SIDECAR_MARK,
+    SIDECAR_PORTS, TrafficDirection,
 };
 use tare_record::plan::Exclusion;
 use tare_record::topology::{Instance, Interception, Route, Topology};
@@ -17,9 +18,9 @@ use crate::render::{Context, Exempt};
 
 /// Redirect rules of an arm.
 #[derive(Debug, Default)]
-pub(super) struct Captured {
+pub(super) struct Redirections {
     /// Pod → redirect rules.
-    pub pods: BTreeMap<String, Capture>,
+    pub pods: BTreeMap<String, RedirectRules>,
     /// Sidecars that receive redirected traffic.
     pub instances: BTreeSet<String>,
 }
@@ -29,17 +30,17 @@ pub(super) fn direction(
     topology: &Topology,
     route: &Route,
     position: usize,
-) -> Result<Option<Direction>, LabError> {
+) -> Result<Option<TrafficDirection>, LabError> {
     if route.segments[position - 1].interception == Interception::Explicit {
         return Ok(None);
     }
     let name = chain(route)[position];
     let pod = &find(topology, name)?.pod;
     if *pod == find(topology, &route.from)?.pod {
-        return Ok(Some(Direction::Outbound));
+        return Ok(Some(TrafficDirection::Outbound));
     }
     if *pod == find(topology, &route.to)?.pod {
-        return Ok(Some(Direction::Inbound));
+        return Ok(Some(TrafficDirection::Inbound));
     }
     Err(LabError::Plan(format!(
         "the edge {} is to be redirected to `{name}`, which stands beside neither of its ends",
@@ -50,7 +51,7 @@ pub(super) fn direction(
 /// Whether a route is redirected when it enters the called part's pod.
 pub(super) fn comes_in(topology: &Topology, route: &Route) -> Result<bool, LabError> {
     for position in 1..=route.segments.len() {
-        if direction(topology, route, position)? == Some(Direction::Inbound) {
+        if direction(topology, route, position)? == Some(TrafficDirection::Inbound) {
             return Ok(true);
         }
     }
@@ -60,7 +61,7 @@ pub(super) fn comes_in(topology: &Topology, route: &Route) -> Result<bool, LabEr
 /// Port of a sidecar to which one edge is redirected.
 pub(super) fn port(
     sidecar: &Instance,
-    direction: Direction,
+    direction: TrafficDirection,
     inputs: &mut LayoutInputs<'_>,
 ) -> Result<u16, LabError> {
     let needs = inputs.needs.get(&sidecar.target);
@@ -71,20 +72,20 @@ pub(super) fn port(
     Ok(shared_port(direction))
 }
 
-fn shared_port(direction: Direction) -> u16 {
+fn shared_port(direction: TrafficDirection) -> u16 {
     match direction {
-        Direction::Outbound => OUTBOUND_PORT,
-        Direction::Inbound => INBOUND_PORT,
+        TrafficDirection::Outbound => OUTBOUND_PORT,
+        TrafficDirection::Inbound => INBOUND_PORT,
     }
 }
 
 /// The redirect rules of all routes.
-pub(super) fn captured(
+pub(super) fn redirections(
     plan: &TestBedPlan,
     contexts: &[Context],
     exemption: Exemption,
-) -> Result<Captured, LabError> {
-    let mut captured = Captured::default();
+) -> Result<Redirections, LabError> {
+    let mut captured = Redirections::default();
     for context in contexts {
         let listeners = context
             .routes
@@ -100,7 +101,7 @@ pub(super) fn captured(
             if port != shared_port(direction)
                 && let SocketAddr::V4(server) = SocketAddr::from((listen.address, listen.port))
             {
-                pod.sent.insert(Sent {
+                pod.sent.insert(PortRedirect {
                     direction,
                     server,
                     port,
@@ -108,21 +109,21 @@ pub(super) fn captured(
             }
         }
     }
-    for (pod, capture) in &mut captured.pods {
-        capture.exemption = exemption;
+    for (pod, rules) in &mut captured.pods {
+        rules.exemption = exemption;
         for route in &plan.topology.routes {
-            capture
+            rules
                 .servers
                 .extend(left_alone(&plan.topology, route, pod, contexts)?);
         }
-        capture.servers.extend(contexts.iter().flat_map(apart));
+        rules.servers.extend(contexts.iter().flat_map(apart));
         for exclusion in &plan.excluded {
             match exclusion {
                 Exclusion::Port(port) => {
-                    capture.ports.insert(*port);
+                    rules.ports.insert(*port);
                 }
                 Exclusion::Range(range) => {
-                    capture.ranges.insert(range.clone());
+                    rules.ranges.insert(range.clone());
                 }
             }
         }
@@ -145,7 +146,7 @@ fn apart(context: &Context) -> Vec<SocketAddrV4> {
 pub(super) fn exempt(
     topology: &Topology,
     contexts: &mut [Context],
-    captured: &Captured,
+    captured: &Redirections,
     inputs: &LayoutInputs<'_>,
 ) -> Result<(), LabError> {
     if inputs.exemption == Exemption::Group {

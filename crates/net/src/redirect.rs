@@ -32,7 +32,7 @@ const PAUSE: Duration = Duration::from_millis(2);
 /// Which traffic of a pod a sidecar takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Direction {
+pub enum TrafficDirection {
     /// What the pod sends.
     Outbound,
     /// What is sent to it.
@@ -52,9 +52,9 @@ pub enum Exemption {
 
 /// Which traffic of a pod is redirected, and which is not.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub struct Capture {
+pub struct RedirectRules {
     /// Redirected directions.
-    pub directions: BTreeSet<Direction>,
+    pub directions: BTreeSet<TrafficDirection>,
     /// Destination ports, of either direction, that are not redirected.
     pub ports: BTreeSet<u16>,
     /// Ranges of destination addresses that are not redirected: `10.0.0.0/8`.
@@ -63,7 +63,7 @@ pub struct Capture {
     pub servers: BTreeSet<SocketAddrV4>,
     /// Destinations that are redirected to a port of their own.
     #[serde(default)]
-    pub sent: BTreeSet<Sent>,
+    pub sent: BTreeSet<PortRedirect>,
     /// How the sidecar's own traffic is recognised, which is never redirected.
     #[serde(default)]
     pub exemption: Exemption,
@@ -71,23 +71,23 @@ pub struct Capture {
 
 /// Traffic that is redirected to another port than the rest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-pub struct Sent {
-    pub direction: Direction,
+pub struct PortRedirect {
+    pub direction: TrafficDirection,
     /// Its destination.
     pub server: SocketAddrV4,
     /// Port of the sidecar.
     pub port: u16,
 }
 
-impl Capture {
+impl RedirectRules {
     /// The rules as an nftables script.
     #[must_use]
-    pub fn rules(&self) -> String {
+    pub fn nft_script(&self) -> String {
         let mut text = String::from("table ip tare {\n");
         for direction in &self.directions {
             let (chain, hook, device, port) = match direction {
-                Direction::Outbound => ("outbound", "output", "oifname", OUTBOUND_PORT),
-                Direction::Inbound => ("inbound", "prerouting", "iifname", INBOUND_PORT),
+                TrafficDirection::Outbound => ("outbound", "output", "oifname", OUTBOUND_PORT),
+                TrafficDirection::Inbound => ("inbound", "prerouting", "iifname", INBOUND_PORT),
             };
             // Writing to a string cannot fail.
             let mut rule = |text_of: std::fmt::Arguments<'_>| {
@@ -97,7 +97,7 @@ impl Capture {
             rule(format_args!(
                 "  type nat hook {hook} priority -100; policy accept;"
             ));
-            if *direction == Direction::Outbound {
+            if *direction == TrafficDirection::Outbound {
                 match self.exemption {
                     Exemption::Group => rule(format_args!("  meta skgid {SIDECAR_GROUP} return")),
                     Exemption::Itself => {
@@ -116,7 +116,7 @@ impl Capture {
                 let (address, port) = (server.ip(), server.port());
                 rule(format_args!("  ip daddr {address} tcp dport {port} return"));
             }
-            if *direction == Direction::Outbound {
+            if *direction == TrafficDirection::Outbound {
                 for range in &self.ranges {
                     rule(format_args!("  ip daddr {range} return"));
                 }
@@ -138,15 +138,15 @@ impl Capture {
     ///
     /// # Errors
     /// When `nft` is missing, or rejects the rules (with its message).
-    pub fn set(&self, pod: &Namespace) -> Result<(), NetError> {
-        let rules = self.rules();
+    pub fn apply(&self, pod: &Namespace) -> Result<(), NetError> {
+        let rules = self.nft_script();
         pod.run(|| {
             let mut missing = io::Error::from(io::ErrorKind::NotFound);
             for program in PROGRAMS {
                 match run_nft(program, &rules) {
                     Err(NftError::NoProgram(error)) => missing = error,
                     Err(NftError::Refused(source)) => {
-                        let what = String::from("set the rules that capture a pod's traffic");
+                        let what = String::from("set the rules that redirect a pod's traffic");
                         return Err(NetError::Refused { what, source });
                     }
                     Ok(()) => return Ok(()),
@@ -232,20 +232,20 @@ mod tests {
 
     #[test]
     fn what_is_left_alone_comes_before_what_is_captured() {
-        let capture = Capture {
-            directions: BTreeSet::from([Direction::Outbound, Direction::Inbound]),
+        let rules = RedirectRules {
+            directions: BTreeSet::from([TrafficDirection::Outbound, TrafficDirection::Inbound]),
             ports: BTreeSet::from([27017]),
             ranges: BTreeSet::from([String::from("192.168.0.0/16")]),
             servers: BTreeSet::from(["10.77.1.2:20000".parse().unwrap()]),
-            sent: BTreeSet::from([Sent {
-                direction: Direction::Outbound,
+            sent: BTreeSet::from([PortRedirect {
+                direction: TrafficDirection::Outbound,
                 server: "10.77.1.3:20001".parse().unwrap(),
                 port: 20007,
             }]),
             exemption: Exemption::Group,
         };
-        let rules = capture.rules();
-        let (outbound, inbound) = rules.split_once("chain inbound").unwrap();
+        let script = rules.nft_script();
+        let (outbound, inbound) = script.split_once("chain inbound").unwrap();
         for rule in [
             "meta skgid 1337 return",
             "oifname \"lo\" return",
@@ -258,7 +258,7 @@ mod tests {
             let redirect = outbound.find("redirect to :15001").unwrap();
             assert!(
                 outbound.find(rule).unwrap() < own && own < redirect,
-                "{rules}"
+                "{script}"
             );
         }
         assert!(!inbound.contains("20007"));
@@ -271,27 +271,27 @@ mod tests {
 
     #[test]
     fn a_sidecar_without_a_group_is_known_by_its_mark_or_its_ports() {
-        let mut capture = Capture {
-            directions: BTreeSet::from([Direction::Outbound]),
-            ..Capture::default()
+        let mut rules = RedirectRules {
+            directions: BTreeSet::from([TrafficDirection::Outbound]),
+            ..RedirectRules::default()
         };
-        assert!(!capture.rules().contains("mark") && !capture.rules().contains("sport"));
-        capture.exemption = Exemption::Itself;
-        let rules = capture.rules();
-        let redirect = rules.find("redirect").unwrap();
+        assert!(!rules.nft_script().contains("mark") && !rules.nft_script().contains("sport"));
+        rules.exemption = Exemption::Itself;
+        let script = rules.nft_script();
+        let redirect = script.find("redirect").unwrap();
         for rule in ["meta mark 1337 return", "tcp sport 28000-31999 return"] {
-            assert!(rules.find(rule).unwrap() < redirect, "{rules}");
+            assert!(script.find(rule).unwrap() < redirect, "{script}");
         }
-        assert!(!rules.contains("skgid"));
+        assert!(!script.contains("skgid"));
     }
 
     #[test]
     fn a_direction_that_is_not_captured_has_no_rules() {
-        let capture = Capture {
-            directions: BTreeSet::from([Direction::Inbound]),
-            ..Capture::default()
+        let rules = RedirectRules {
+            directions: BTreeSet::from([TrafficDirection::Inbound]),
+            ..RedirectRules::default()
         };
-        assert!(!capture.rules().contains("outbound"));
+        assert!(!rules.nft_script().contains("outbound"));
     }
 
     #[test]

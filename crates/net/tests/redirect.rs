@@ -13,8 +13,10 @@ use std::process::Command;
 use std::time::Duration;
 
 use tare_net::Switch;
-use tare_net::capture::{Capture, Direction, INBOUND_PORT, OUTBOUND_PORT, SIDECAR_GROUP};
 use tare_net::namespace::Namespace;
+use tare_net::redirect::{
+    INBOUND_PORT, OUTBOUND_PORT, RedirectRules, SIDECAR_GROUP, TrafficDirection,
+};
 
 /// A pod with a sidecar's ports, and one outside.
 struct Two {
@@ -76,13 +78,13 @@ fn an_app_reaches_its_sidecar_when_it_calls_and_is_called_but_not_where_it_is_le
         answer(&two.pod, any(port), "app");
         answer(&two.outside, any(port), "other");
     }
-    let capture = Capture {
-        directions: BTreeSet::from([Direction::Outbound, Direction::Inbound]),
+    let rules = RedirectRules {
+        directions: BTreeSet::from([TrafficDirection::Outbound, TrafficDirection::Inbound]),
         ports: BTreeSet::from([81]),
         servers: BTreeSet::from([format!("{OUTSIDE}:82").parse().unwrap()]),
-        ..Capture::default()
+        ..RedirectRules::default()
     };
-    capture.set(&two.pod).unwrap();
+    rules.apply(&two.pod).unwrap();
     assert_eq!(asked(&two.pod, (OUTSIDE, 80)), "outbound");
     assert_eq!(asked(&two.outside, (POD, 80)), "inbound");
     for port in [81, 82] {
@@ -99,11 +101,11 @@ fn what_the_sidecar_itself_sends_is_not_captured() {
     let any = |port| SocketAddr::from((Ipv4Addr::UNSPECIFIED, port));
     answer(&two.pod, any(OUTBOUND_PORT), "outbound");
     answer(&two.outside, any(80), "other");
-    let capture = Capture {
-        directions: BTreeSet::from([Direction::Outbound]),
-        ..Capture::default()
+    let rules = RedirectRules {
+        directions: BTreeSet::from([TrafficDirection::Outbound]),
+        ..RedirectRules::default()
     };
-    capture.set(&two.pod).unwrap();
+    rules.apply(&two.pod).unwrap();
     let call = |group: Option<u32>| {
         let output = two.pod.run(|| {
             let mut command = Command::new("bash");
@@ -122,12 +124,12 @@ fn what_the_sidecar_itself_sends_is_not_captured() {
 #[test]
 fn rules_that_nft_does_not_take_are_refused_in_its_own_words() {
     let pod = Namespace::new().unwrap();
-    let capture = Capture {
-        directions: BTreeSet::from([Direction::Outbound]),
+    let rules = RedirectRules {
+        directions: BTreeSet::from([TrafficDirection::Outbound]),
         ranges: BTreeSet::from([String::from("999.0.0.0/8")]),
-        ..Capture::default()
+        ..RedirectRules::default()
     };
-    let error = capture.set(&pod).unwrap_err().to_string();
+    let error = rules.apply(&pod).unwrap_err().to_string();
     assert!(error.contains("999.0.0.0"), "{error}");
     let left = pod.run(|| Command::new("nft").args(["list", "ruleset"]).output());
     let left = left.unwrap().unwrap().stdout;
@@ -141,11 +143,11 @@ const HIDDEN: &str = "TARE_TEST_NFT_HIDDEN";
 fn without_nft_the_message_says_how_to_get_it_and_nothing_is_half_made() {
     if std::env::var_os(HIDDEN).is_some() {
         let pod = Namespace::new().unwrap();
-        let capture = Capture {
-            directions: BTreeSet::from([Direction::Outbound]),
-            ..Capture::default()
+        let rules = RedirectRules {
+            directions: BTreeSet::from([TrafficDirection::Outbound]),
+            ..RedirectRules::default()
         };
-        let error = capture.set(&pod).unwrap_err().to_string();
+        let error = rules.apply(&pod).unwrap_err().to_string();
         assert!(
             error.contains("apt-get install nftables") && error.contains("interception: explicit"),
             "{error}"
