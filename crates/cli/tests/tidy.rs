@@ -260,19 +260,21 @@ fn a_protocol_is_named_in_its_folder_and_in_the_list_of_protocols_alone() {
 }
 
 /// Names that a newcomer could not guess. What each became is in the history; docs/TERMS.md has the terms in use.
-const REPLACED_NAMES: &str = "AccountError as_published asked_per_s AskError AsPublished background_part_share backlog_records \
-    baseline_runs BaselineRuns Beds BehaviourValid Bell bring_back broke_off BrokeOff BrokerView buried bury BytesRead \
-    BytesWritten CannotBeTold capture_port carry_out Chooser connection_faults ConnectPlan core_unbooked CountsOne Deed Desk \
-    despair Dialler disordered DistanceView Disturbance DisturbanceView DisturbedTrial done_some DrainState Ear EventDef \
-    EventMark EventRecord exchanges_per_connection Fed Fence FetchDepth FetchShare Figured Floods foreign_cpu_ns ForeignLoad \
-    forsake Gaps GIVEN_BYTES_MAX Ground GroupSummary Guarded Handshaken Heard heed_group holder_pid Impostor Inhabitant \
-    inhabitants Inlet InstrumentView is_obeyed kept_per_s Lane Ledger limited_periods limits_if LinkDef Looped Meet missed_per_s \
-    MomentPoint negative_ages Noted nothing_to_tell Occasion open_over OursReport Outbox OwnDef part_cores part_cores_busy \
-    part_cpus PartUsage pay_debts Picture PlannedEvent PodDoor Precedence prevents_if Punctuality Ragged read_below read_given \
-    ReadErrorKind ReadingCost RecordsRead RecordsWritten RecordWay Rehearsed Remedy requests_at resumable right_by_status Roster \
-    RUBBISH RUN_MAX Rung say_goodbye Scene sent_again Shaken Shelf shown_json shown_lines silent_ns Speaker Speaks stamped_by_us \
-    stamps_of_run Stay StepDef Storm Telescope text_given think_ns think_spread TlsSeen ToldRow ToldView TopicView TryReport \
-    unasked_packets Unfilled unjudged Unlike Varied VerifyView Wanted WayUsage WayView Went Worked";
+const REPLACED_NAMES: &str = "AccountError as_published asked_per_s AskError AsPublished background_part_share \
+    backlog_records baseline_runs BaselineRuns Beds BehaviourValid Bell bring_back broke_off BrokeOff BrokerView \
+    buried bury BytesRead BytesWritten CannotBeTold capture_port carry_out Chooser connection_faults ConnectPlan \
+    core_unbooked CountsOne Deed Desk despair Dialler disordered DistanceView Disturbance DisturbanceView \
+    DisturbedTrial done_some DrainState Ear EventDef EventMark EventRecord exchanges_per_connection Fed Fence \
+    FetchDepth FetchShare Figured Floods foreign_cpu_ns ForeignLoad forsake Gaps GIVEN_BYTES_MAX Ground GroupSummary \
+    Guarded Handshaken Heard heed_group holder_pid Impostor Inhabitant inhabitants Inlet InstrumentView is_obeyed \
+    kept_per_s Lane Ledger limited_periods limits_if LinkDef Looped Meet missed_per_s MomentPoint negative_ages Noted \
+    nothing_to_tell Occasion open_over OursReport Outbox OwnDef part_cores part_cores_busy part_cpus PartUsage \
+    pay_debts Picture PlannedEvent PodDoor Precedence prevents_if Punctuality Ragged read_below read_given \
+    ReadErrorKind ReadingCost RecordsRead RecordsWritten RecordWay Rehearsed Remedy requests_at resumable \
+    right_by_status Roster RUBBISH RUN_MAX Rung say_goodbye Scene sent_again Shaken Shelf shown_json shown_lines \
+    silent_ns Speaker Speaks stamped_by_us stamps_of_run Stay StepDef Storm Telescope text_given think_ns \
+    think_spread TlsSeen ToldRow ToldView TopicView TryReport unasked_packets Unfilled unjudged Unlike Varied \
+    VerifyView Wanted WayUsage WayView Went Worked";
 
 #[test]
 fn names_that_were_replaced_do_not_come_back() {

@@ -62,7 +62,7 @@ pub fn past_saturation(plan: &Plan, view: &View) -> Option<String> {
     };
     // With a second role, the count alone is not the load.
     let is_alone = plan.cells.iter().all(|cell| cell.load.len() == 1);
-    if !(key.starts_with("load.") && key.ends_with(".count") && is_alone) {
+    if !(key.starts_with("load.") && key.ends_with(".agents") && is_alone) {
         return None;
     }
     let grows = |pair: &[Level]| {
@@ -81,7 +81,7 @@ pub fn past_saturation(plan: &Plan, view: &View) -> Option<String> {
     };
     (after > 0).then(|| {
         format!(
-            "{reason} were full {} already: levels beyond show contention for the CPU, not scaling.",
+            "{reason} were saturated {} already: levels beyond show contention for the CPU, not scaling.",
             level_phrase(plan, level, Place::Subject)
         )
         .replacen("the", "The", 1)
@@ -189,7 +189,7 @@ fn level_phrase(plan: &Plan, level: &Level, place: Place) -> String {
         };
     }
     // `load.producers.agents` counts producers.
-    let key = key.strip_suffix(".count").unwrap_or(key);
+    let key = key.strip_suffix(".agents").unwrap_or(key);
     let noun = key.rsplit('.').next().unwrap_or(key);
     let Some(number) = value.as_f64() else {
         let word = value

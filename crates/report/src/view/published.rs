@@ -83,7 +83,7 @@ fn of_levels(plan: &Plan, figure: &Published, view: &View) -> PublishedView {
     let full = base.and_then(|level| saturation::saturated_cores(plan, level));
     let measured = match (figure.requires, full) {
         (Some(Need::Headroom), Some(reason)) => format!(
-            "not testable here: at {} {reason} were full already; {measured}",
+            "not testable here: at {} {reason} were saturated already; {measured}",
             figure.against
         ),
         _ => measured,

@@ -169,7 +169,7 @@ fn published_growth_is_not_testable_where_the_first_level_fills_the_machine() {
     let theirs = &full.published[0];
     assert!(
         theirs.measured.starts_with(
-            "not testable here: at producers=1 the parts' cores were full already; × 1.5"
+            "not testable here: at producers=1 the parts' cores were saturated already; × 1.5"
         ),
         "{theirs:?}"
     );
@@ -179,7 +179,7 @@ fn published_growth_is_not_testable_where_the_first_level_fills_the_machine() {
     );
     let warnings = sentences(&full, SentenceKind::Warning).join(" ");
     assert!(
-        warnings.contains("The parts' cores were full with 1 producer already"),
+        warnings.contains("The parts' cores were saturated with 1 producer already"),
         "{warnings}"
     );
     assert!(warnings.contains("full in 10 of 10 trials"), "{warnings}");
@@ -200,7 +200,7 @@ fn a_busy_agent_fills_the_machine_as_well_as_busy_parts_do() {
     }));
     let theirs = &view.published[0].measured;
     assert!(
-        theirs.starts_with("not testable here: at producers=1 the agents' cores were full"),
+        theirs.starts_with("not testable here: at producers=1 the agents' cores were saturated"),
         "{theirs}"
     );
     // Spinning is no work.

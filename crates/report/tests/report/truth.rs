@@ -146,7 +146,7 @@ fn a_missing_pair_costs_its_block_and_is_listed() {
     assert!(
         warnings
             .iter()
-            .any(|w| w.contains("1 trial was failed") && w.contains("code 139")),
+            .any(|w| w.contains("1 trial discarded as failed") && w.contains("code 139")),
         "{warnings:?}"
     );
 }

@@ -49,7 +49,9 @@ fn an_arm_that_was_repeated_far_more_often_has_its_verdict_and_says_so() {
     assert_eq!(median.repeats, None);
     let warnings = sentences(&view, SentenceKind::Warning);
     assert!(
-        warnings.iter().any(|w| w.contains("2 trials were unfit")),
+        warnings
+            .iter()
+            .any(|w| w.contains("2 trials discarded as unfit")),
         "{warnings:?}"
     );
 }
