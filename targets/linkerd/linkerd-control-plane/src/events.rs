@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use serving::metrics::{Counter, MetricsPage};
-use tare_record::shown::shown;
+use tare_record::escape::escape_line;
 use tonic::{Code, Status};
 
 /// Lines in the log; further events are only counted.
@@ -53,7 +53,7 @@ impl Events {
     /// Logs a line.
     pub fn log(&self, line: &str) {
         match self.lines.fetch_add(1, Ordering::Relaxed) {
-            before if before < LINES_MAX => serving::say(&shown(line)),
+            before if before < LINES_MAX => serving::say(&escape_line(line)),
             LINES_MAX => {
                 serving::say("further events are only counted: see /metrics at the admin address");
             }
