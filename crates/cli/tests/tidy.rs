@@ -45,6 +45,7 @@ fn files(folder: &Path, ending: &str) -> Vec<PathBuf> {
 fn rust_files() -> Vec<PathBuf> {
     let mut all = files(&root().join("crates"), ".rs");
     all.extend(files(&root().join("apps"), ".rs"));
+    all.extend(files(&root().join("targets"), ".rs"));
     all
 }
 
