@@ -201,8 +201,8 @@ fn a_wrong_value_is_refused_with_its_place() {
         ),
         (
             "/services/0/protocol",
-            json!("udp"),
-            "unknown variant `udp`",
+            json!("sctp"),
+            "unknown variant `sctp`",
         ),
         ("/more", json!(1), "unknown field `more`"),
     ];
