@@ -22,7 +22,7 @@ use std::sync::{Arc, Mutex};
 use tare_record::load::AddressPolicy;
 use tare_record::plan::{Addressing, Limits};
 use tare_record::record::EnvironmentRecord;
-use tare_record::topology::{InstanceRole, SiteLink, Topology};
+use tare_record::topology::{SiteLink, Topology};
 
 use crate::certificates::Authority;
 use crate::doctor;
@@ -331,7 +331,8 @@ impl Local {
                 make_folder(memory)?;
             }
             context.identity = identities.remove(&context.name);
-            if context.role == InstanceRole::ControlPlane {
+            let mesh = plan.topology.mesh.as_ref();
+            if mesh.is_some_and(|mesh| mesh.control_plane.contains(&context.name)) {
                 let keys = folder.join(format!("{}.ca", context.name));
                 make_folder(&keys)?;
                 context.ca = Some(self.authority.issue_ca(&context.name, &keys)?);

@@ -439,7 +439,7 @@ pub struct FaultRecord {
     pub began_ns: Option<u64>,
     /// End of the action: the instance had exited or was ready again; `None`: not before the end of the load.
     pub done_ns: Option<u64>,
-    /// Action: `kill`, `stop`, `start`, `pause`, `resume`, `elect`, `reassign`.
+    /// Action: `kill`, `stop`, `start`, `pause`, `resume`, `change`, `elect`, `reassign`.
     pub action: String,
     /// Instances or topics that it was applied to.
     pub subjects: Vec<String>,

@@ -254,6 +254,11 @@ impl TopologyBuilder<'_, '_> {
         let Some(def) = self.scope.target(target, mark) else {
             return;
         };
+        // A control plane that is not the mesh's own is in no sum.
+        let role = match role {
+            InstanceRole::ControlPlane if !def.roles.contains(&role) => InstanceRole::Support,
+            other => other,
+        };
         if !def.roles.contains(&role) {
             let message = format!(
                 "target \"{target}\" cannot be a part of the control plane: its roles are {}",

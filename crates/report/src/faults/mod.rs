@@ -38,10 +38,11 @@ pub fn faults(run: &Run) -> (Vec<FaultView>, Vec<String>) {
         }
         let rows: Vec<FaultTrial> = trials.iter().map(row).collect();
         let faults = fault_marks(&trials);
+        let of_arm = (run.plan.arms.len() > 1).then_some(cell.arm.as_str());
         views.push(FaultView {
             level: cell.level.clone(),
             arm: cell.arm.clone(),
-            sentences: words::sentences(&cell.faults, &faults, &rows),
+            sentences: words::sentences(of_arm, &cell.faults, &faults, &rows),
             faults,
             series: series(&trials),
             trials: rows,

@@ -3,15 +3,16 @@
 use std::collections::BTreeMap;
 
 use tare_record::metric::Unit;
-use tare_record::plan::PlannedFault;
+use tare_record::plan::{FaultKind, PlannedFault};
 use tare_record::record::FaultRecord;
 use tare_record::view::{FaultMark, FaultTrial};
 
 use crate::cells::median;
 use crate::quantity::{self, MISSING};
 
-/// The sentences on a cell.
+/// The sentences on a cell; with several arms they begin with its arm.
 pub fn sentences(
+    arm: Option<&str>,
     planned: &[PlannedFault],
     faults: &[FaultMark],
     trials: &[FaultTrial],
@@ -21,6 +22,11 @@ pub fn sentences(
         all.push(effects_sentence(planned, faults, trials));
     }
     all.extend(read_back(trials));
+    if let Some(arm) = arm {
+        for sentence in &mut all {
+            *sentence = format!("{arm}: {sentence}");
+        }
+    }
     all
 }
 
@@ -30,21 +36,26 @@ fn effects_sentence(
     faults: &[FaultMark],
     trials: &[FaultTrial],
 ) -> String {
+    let done = |mark: &FaultMark| {
+        mark.done_ns.map_or_else(String::new, |done_ns| {
+            let took_ns = done_ns.saturating_sub(mark.began_ns);
+            format!(", done after {}", time(took_ns as f64))
+        })
+    };
     let first = planned.first().map_or_else(String::new, |fault| {
-        format!(
-            "{} at {}",
-            fault.action.in_words(),
-            time(fault.at_ns as f64)
-        )
+        // A signal is done at once.
+        let took = match fault.action {
+            FaultKind::Change { .. } => done(&faults[0]),
+            _ => String::new(),
+        };
+        let at = time(fault.at_ns as f64);
+        format!("{} at {at}{took}", fault.action.in_words())
     });
     let again: Vec<String> = faults[1..]
         .iter()
         .map(|mark| {
-            let done = mark.done_ns.map_or_else(String::new, |done_ns| {
-                let took_ns = done_ns.saturating_sub(mark.began_ns);
-                format!(", done after {}", time(took_ns as f64))
-            });
-            format!("{} at {}{done}", mark.label, time(mark.began_ns as f64))
+            let at = time(mark.began_ns as f64);
+            format!("{} at {at}{}", mark.label, done(mark))
         })
         .collect();
     let again = match again.is_empty() {
@@ -144,7 +155,6 @@ pub fn done(faults: &[FaultRecord]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tare_record::plan::FaultKind;
     use tare_record::view::ReadBackView;
 
     fn trial(silent_ms: u64, lost: u64) -> FaultTrial {
@@ -181,7 +191,9 @@ mod tests {
             mark("start broker-1", 9_000_000_000, Some(14_200_000_000)),
         ];
         let trials = [trial(300, 0), trial(500, 1), trial(400, 0)];
-        let said = sentences(&planned, &faults, &trials);
+        let said = sentences(None, &planned, &faults, &trials);
+        let of_arm = sentences(Some("direct"), &planned, &faults, &trials);
+        assert!(of_arm.iter().all(|one| one.starts_with("direct: ")));
         assert_eq!(
             said,
             [

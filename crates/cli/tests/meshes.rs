@@ -1,0 +1,248 @@
+//! Istio itself, without a cluster: configured by its control plane, proved by its proxies' statistics, and while that is away.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    reason = "a test that cannot go on says where by panicking"
+)]
+
+mod rig;
+
+use std::fs;
+use std::path::Path;
+use std::process::Output;
+use std::time::Duration;
+
+use rig::{finish, only_run, records, stderr, tare, turn};
+use tare_record::record::{Proof, TrialRecord, TrialStatus};
+
+/// Longest that a small run may take here before the test gives up; a first build of Istio's programs is in it.
+const LIMIT: Duration = Duration::from_secs(1500);
+
+/// A small run of one block.
+fn run(folder: &Path, workload: &str, arms: &[(&str, String)], rest: &str) -> Vec<TrialRecord> {
+    let arms: Vec<String> = arms
+        .iter()
+        .map(|(name, more)| format!("  - {{name: {name}, {more}}}\n"))
+        .collect();
+    let text = format!(
+        "question: Is it the mesh itself?\n\
+         workload: {workload}\n\
+         addressing: namespaces\n\
+         arms:\n{}\
+         {rest}\
+         aa_check: false\n\
+         blocks: 1\n\
+         seed: 11\n",
+        arms.concat()
+    );
+    let file = folder.join("mesh.yaml");
+    fs::write(&file, text).unwrap();
+    let out = folder.join("runs");
+    let words = [
+        "run",
+        file.to_str().unwrap(),
+        "--out",
+        out.to_str().unwrap(),
+    ];
+    let output = finish(&mut tare(&words), LIMIT);
+    let said = stderr(&output);
+    assert!(matches!(output.status.code(), Some(0 | 1 | 4)), "{said}");
+    records(&only_run(&out).unwrap())
+}
+
+fn of<'a>(records: &'a [TrialRecord], arm: &str) -> &'a TrialRecord {
+    let found = records.iter().find(|record| record.arm == arm);
+    found.unwrap_or_else(|| panic!("no trial of {arm}"))
+}
+
+/// Every proof of a trial has passed, and every request was answered.
+fn is_proved(record: &TrialRecord) {
+    let failed: Vec<&Proof> = record.proofs.iter().filter(|proof| !proof.passed).collect();
+    let is_valid = matches!(record.status, TrialStatus::Fit | TrialStatus::Unfit { .. });
+    assert!(is_valid, "{}: {:?} {failed:?}", record.arm, record.status);
+    assert!(failed.is_empty(), "{}: {failed:?}", record.arm);
+    assert!(record.load[0].ok > 0, "{}", record.arm);
+    assert_eq!(record.load[0].errors, 0, "{}", record.arm);
+}
+
+/// What a proof of an instance found.
+fn actual<'a>(record: &'a TrialRecord, instance: &str, check: &str) -> Option<&'a str> {
+    let mut proofs = record.proofs.iter();
+    let found = proofs.find(|proof| proof.instance == instance && proof.check == check)?;
+    Some(&found.actual)
+}
+
+#[test]
+fn istio_itself_stands_between_two_services_and_every_feature_of_it_is_proved() {
+    let _turn = turn();
+    let folder = tempfile::tempdir().unwrap();
+    let settings = "settings: {access_log: true, authorization: true, key_exchange: x25519, workload_keys: ecdsa}";
+    let arms = [
+        ("istio", String::from("mesh: istio")),
+        (
+            "features",
+            format!("mesh: {{use: istio, replicas: 2, {settings}}}"),
+        ),
+        (
+            "plaintext",
+            String::from("mesh: {use: istio, security: disable}"),
+        ),
+    ];
+    let load = "load: {model: constant, rate: 200, duration: 1s, warmup: 200ms, connections: 4, timeout: 5s}\n";
+    let records = run(folder.path(), "echo", &arms, load);
+    for (arm, _) in &arms {
+        let record = of(&records, arm);
+        is_proved(record);
+        for sidecar in ["client-sidecar", "server-sidecar"] {
+            assert!(
+                actual(record, sidecar, "requests").is_some(),
+                "{arm}: {sidecar}"
+            );
+        }
+        let role = |name: &str| {
+            let mut all = record.instances.iter();
+            all.find(|one| one.instance == name)
+                .map(|one| one.role.as_str())
+        };
+        assert_eq!(role("kubernetes-api"), Some("support"), "{arm}");
+        let istiod = if *arm == "features" {
+            "istiod-2"
+        } else {
+            "istiod"
+        };
+        assert_eq!(role(istiod), Some("control-plane"), "{arm}");
+        assert_eq!(
+            actual(record, istiod, "config-rejections"),
+            Some("0"),
+            "{arm}"
+        );
+    }
+    let tls = |arm: &str, check: &str| {
+        actual(of(&records, arm), "server-sidecar", check).map(str::to_owned)
+    };
+    assert_eq!(tls("istio", "tls-version").as_deref(), Some("TLSv1.3"));
+    assert_eq!(
+        tls("istio", "tls-no-client-certificate").as_deref(),
+        Some("0")
+    );
+    assert_eq!(tls("istio", "tls-group").as_deref(), Some("X25519MLKEM768"));
+    assert_eq!(tls("features", "tls-group").as_deref(), Some("X25519"));
+    assert_eq!(tls("plaintext", "tls-handshakes").as_deref(), Some("0"));
+    // Its access log is that of Istio's format, and no secret of a proxy is kept.
+    let run = only_run(&folder.path().join("runs")).unwrap();
+    let beds = fs::read_dir(run.join("testbeds")).unwrap();
+    let features = beds.map(|bed| bed.unwrap().path());
+    let features = features.filter(|bed| bed.to_string_lossy().contains("-features-"));
+    for bed in features {
+        let log = fs::read_to_string(bed.join("server-sidecar/access.log")).unwrap();
+        assert!(log.contains("inbound|"), "{log}");
+        let tokens = fs::read_to_string(bed.join("kubernetes-api/tokens.json")).unwrap();
+        assert!(tokens.contains("[withheld]"), "{tokens}");
+    }
+}
+
+#[test]
+fn five_ways_to_a_database_through_istio_are_taken_and_proved() {
+    let _turn = turn();
+    let folder = tempfile::tempdir().unwrap();
+    let mesh = "mesh: {use: istio, on: services}";
+    let gateway = |hops: &str| format!("{mesh}, via: {{\"*->database\": [{hops}]}}");
+    let mtls = "{hop: gateway, proxy: istio, security: mtls}";
+    let sni = "{hop: sni, proxy: nginx, pod: gateway}";
+    let arms = [
+        (
+            "bypass",
+            mesh.replace("services}", "services, exclude: [\"*->database\"]}"),
+        ),
+        ("sidecar", mesh.to_owned()),
+        ("gateway", gateway("{hop: gateway, proxy: istio}")),
+        ("gateway-mtls", gateway(mtls)),
+        ("gateway-sni", gateway(&format!("{mtls}, {sni}"))),
+    ];
+    let rest = "targets: {acmeair: {customers: 200}}\n\
+        load: {use: query, model: constant, rate: 40, duration: 500ms, warmup: 100ms, connections: 4, timeout: 5s}\n";
+    let records = run(
+        folder.path(),
+        "{use: acmeair, database: origin}",
+        &arms,
+        rest,
+    );
+    for (arm, _) in &arms {
+        let record = of(&records, arm);
+        is_proved(record);
+        let through = arm.starts_with("gateway");
+        assert_eq!(
+            actual(record, "gateway", "connections").is_some(),
+            through,
+            "{arm}"
+        );
+        let wrapped = ["gateway-mtls", "gateway-sni"].contains(arm);
+        assert_eq!(
+            actual(record, "gateway", "tls-version").is_some(),
+            wrapped,
+            "{arm}"
+        );
+        assert_eq!(
+            actual(record, "sni", "connections").is_some(),
+            *arm == "gateway-sni",
+            "{arm}"
+        );
+    }
+}
+
+#[test]
+fn traffic_goes_on_while_istiod_is_away_and_changes_wait_for_it() {
+    let _turn = turn();
+    let folder = tempfile::tempdir().unwrap();
+    let arms = [("istio", String::from("mesh: istio"))];
+    let rest = "load: {model: constant, rate: 100, duration: 10s, warmup: 200ms, connections: 4, timeout: 5s}\n\
+        faults: [{at: 1s, change: istiod}, {at: 3s, kill: istiod}, {at: 4s, change: istiod}, {at: 5s, start: istiod}, {at: 8s, change: istiod}]\n";
+    let records = run(folder.path(), "echo", &arms, rest);
+    let record = of(&records, "istio");
+    assert_eq!(record.load[0].errors, 0, "{:?}", record.load[0]);
+    assert!(record.load[0].ok >= 900, "{:?}", record.load[0].ok);
+    let results: Vec<(&str, bool, &str)> = record
+        .faults
+        .iter()
+        .map(|fault| (fault.action.as_str(), fault.failed, fault.result.as_str()))
+        .collect();
+    let [first, _kill, away, _start, last] = results.as_slice() else {
+        panic!("{results:?}");
+    };
+    assert!(
+        !first.1 && first.2.contains("2 proxies have it"),
+        "{results:?}"
+    );
+    assert!(away.1 && away.2.contains("does not run"), "{results:?}");
+    assert!(!last.1 && last.2.contains("proxies have it"), "{results:?}");
+}
+
+#[test]
+fn a_mesh_whose_software_cannot_be_fetched_is_listed_with_where_to_get_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("mesh.yaml");
+    let text = "question: Is it there?\nworkload: echo\naddressing: namespaces\n\
+        arms: [{name: direct}, {name: linkerd, mesh: linkerd}]\nload: {rate: 100, duration: 1s}\n";
+    fs::write(&file, text).unwrap();
+    let plan = |program: Option<&str>| -> Output {
+        let mut command = tare(&["plan", file.to_str().unwrap()]);
+        command.env("PATH", "/usr/bin:/bin");
+        match program {
+            Some(program) => command.env("TARE_BINARY_LINKERD_PROXY", program),
+            None => command.env_remove("TARE_BINARY_LINKERD_PROXY"),
+        };
+        finish(&mut command, LIMIT)
+    };
+    let without = plan(None);
+    let said = String::from_utf8_lossy(&without.stdout).replace("\n", " ");
+    assert!(without.status.success(), "{}", stderr(&without));
+    assert!(said.contains("TARE_BINARY_LINKERD_PROXY"), "{said}");
+    // A wrong program is an error, not a missing one.
+    let wrong = plan(Some("/bin/true"));
+    assert!(!wrong.status.success());
+    assert!(
+        stderr(&wrong).contains("tells no version"),
+        "{}",
+        stderr(&wrong)
+    );
+}
