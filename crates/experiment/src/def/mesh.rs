@@ -28,6 +28,8 @@ pub struct MeshDef {
     pub support: Vec<Name>,
     /// Target of its sidecars and gateways.
     pub proxy: Name,
+    /// Folder of objects below that of a control plane's instance, for a control plane that watches one.
+    pub objects: Option<String>,
     /// What results must say about it, sentences for the report.
     #[serde(default)]
     pub notes: Vec<String>,

@@ -3,6 +3,7 @@
 mod down;
 mod exec;
 mod logs;
+mod objects;
 mod ps;
 mod up;
 

@@ -6,9 +6,10 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use tare_lab::environment::{Environment, TestBed};
-use tare_lab::lab_state::LabState;
+use tare_lab::lab_state::{LabState, PodProcess};
 use tare_record::plan::{Addressing, Arm, Cell, Plan};
 
+use super::objects::Objects;
 use super::ps;
 use crate::commands::plan::{ExperimentArgs, addressings};
 use crate::commands::run::local;
@@ -28,9 +29,12 @@ pub struct Args {
     /// Name of the arm.
     #[arg(value_name = "ARM")]
     arm: String,
-    /// Experiment of the arm.
-    #[arg(long, value_name = "NAME|FILE", default_value = "sidecar")]
-    experiment: String,
+    /// Experiment of the arm [default: sidecar, else the first of the library that has such an arm].
+    #[arg(long, value_name = "NAME|FILE")]
+    experiment: Option<String>,
+    /// Folder of YAML files with objects for the control plane of the arm's mesh, applied now and whenever they change.
+    #[arg(long, value_name = "DIR")]
+    objects: Option<PathBuf>,
     /// Level with the settings of the arm [default: the first one].
     #[arg(long, value_name = "LEVEL")]
     level: Option<String>,
@@ -48,8 +52,8 @@ pub struct Args {
 /// Starts the test bed, prints it, and keeps it running until interrupted.
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let interruption = Interruption::listen()?;
-    let experiment = ExperimentArgs {
-        name: Some(args.experiment.clone()),
+    let mut experiment = ExperimentArgs {
+        name: args.experiment.clone(),
         quick: false,
         no_aa: true,
         blocks: None,
@@ -61,6 +65,9 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         workloads: args.workloads.clone(),
         out: std::env::temp_dir(),
     };
+    if experiment.name.is_none() {
+        experiment.name = Some(experiment_of(&experiment, &args.arm)?);
+    }
     let plan = experiment.plan_to_run(&mut |words| say(format_args!("{words}")))?;
     let (arm, cell) = select_cell(&plan, &args)?;
     let mut local = local(&experiment, &plan, plan.addressing)?;
@@ -82,12 +89,21 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         endpoints: endpoints(arm, &bed)?,
         ..LabState::of_this_process()?
     };
+    let objects = args.objects.as_ref().map(|from| {
+        let into = object_folders(&experiment, arm, &standing.processes)?;
+        Objects::new(from, into)
+    });
+    let mut objects = objects.transpose()?;
     standing.publish(local.folder())?;
     print(&ps::text(&standing))?;
     say(
         "up until Ctrl-C or `tare lab down`; `tare lab exec POD COMMAND` from another terminal enters a pod",
     );
     while !interruption.is_requested() {
+        if let Some(objects) = &mut objects {
+            let lines = objects.apply()?;
+            lines.iter().for_each(|line| say(format_args!("{line}")));
+        }
         for death in bed.unexpected_exits() {
             say(format_args!("{} ended: {}", death.instance, death.how));
             death
@@ -99,6 +115,45 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     }
     bed.stop()?;
     Ok(Exit::Done.into())
+}
+
+/// Folders of objects of the control plane's instances.
+fn object_folders(
+    experiment: &ExperimentArgs,
+    arm: &Arm,
+    processes: &[PodProcess],
+) -> anyhow::Result<Vec<PathBuf>> {
+    let Some(mesh) = &arm.topology.mesh else {
+        return Ok(Vec::new());
+    };
+    let def = experiment.library()?.catalog.mesh(&mesh.name);
+    let Some(below) = def.map_err(bad_input)?.and_then(|def| def.objects) else {
+        return Ok(Vec::new());
+    };
+    let instances = processes
+        .iter()
+        .filter(|one| mesh.control_plane.contains(&one.instance));
+    let folders = instances.filter_map(|one| one.log.as_deref()?.parent());
+    Ok(folders.map(|folder| folder.join(&below)).collect())
+}
+
+/// The experiment `sidecar` if it has the arm, else the first of the library that has it.
+fn experiment_of(experiment: &ExperimentArgs, arm: &str) -> anyhow::Result<String> {
+    const USUAL: &str = "sidecar";
+    let library = experiment.library()?;
+    let names = library.list().into_iter().map(|(name, _)| name);
+    let names = std::iter::once(USUAL.to_owned()).chain(names);
+    let has_arm = |name: &String| {
+        let one = ExperimentArgs {
+            name: Some(name.clone()),
+            ..experiment.clone()
+        };
+        let plan = one.plan();
+        plan.is_ok_and(|plan| plan.arms.iter().any(|known| known.name == arm))
+    };
+    let mut with_arm = names.filter(has_arm);
+    // Without one, the usual experiment says which arms it has.
+    Ok(with_arm.next().unwrap_or_else(|| USUAL.to_owned()))
 }
 
 fn select_cell<'p>(plan: &'p Plan, args: &Args) -> anyhow::Result<(&'p Arm, &'p Cell)> {

@@ -1,0 +1,165 @@
+//! A user's own objects in a running mesh: files of a folder, copied to the control plane whenever they change.
+
+use std::collections::BTreeMap;
+use std::ffi::OsStr;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+use anyhow::Context;
+use tare_record::files::read_user_file;
+
+use crate::exit::bad_input;
+
+/// Largest file of objects.
+const FILE_BYTES_MAX: u64 = 1 << 20;
+/// Most files of a folder.
+const FILES_MAX: usize = 1000;
+/// Beginning of the copies' names: they replace none of the mesh's own files.
+const PREFIX: &str = "user-";
+
+/// A folder of objects, and the folders of the control plane's instances.
+#[derive(Debug)]
+pub struct Objects {
+    from: PathBuf,
+    into: Vec<PathBuf>,
+    seen: BTreeMap<PathBuf, (SystemTime, u64)>,
+}
+
+/// Files of objects by path, each with its time of change and its length.
+type Files = BTreeMap<PathBuf, (SystemTime, u64)>;
+
+impl Objects {
+    /// Objects of `from` for the control planes whose folders of objects are `into`.
+    ///
+    /// # Errors
+    /// When there is no such folder, or the arm has no control plane that takes objects.
+    pub fn new(from: &Path, into: Vec<PathBuf>) -> anyhow::Result<Objects> {
+        if into.is_empty() {
+            return Err(bad_input(
+                "--objects: this arm has no control plane that takes objects: name an arm with `mesh: istio`",
+            ));
+        }
+        let mut objects = Objects {
+            from: from.to_owned(),
+            into,
+            seen: Files::new(),
+        };
+        objects.files().map_err(bad_input)?;
+        objects.seen.clear();
+        Ok(objects)
+    }
+
+    /// Copies what has changed since the last time; returns what was done, a line for each file.
+    ///
+    /// # Errors
+    /// When the control plane's folder cannot be written.
+    pub fn apply(&mut self) -> anyhow::Result<Vec<String>> {
+        let files = match self.files() {
+            Ok(files) => files,
+            // An editor may just be replacing it.
+            Err(why) => return Ok(vec![why]),
+        };
+        let mut lines = Vec::new();
+        for (path, meta) in &files {
+            if self.seen.get(path) == Some(meta) {
+                continue;
+            }
+            match read_user_file(path, FILE_BYTES_MAX) {
+                Ok(text) => {
+                    self.write(path, &text)?;
+                    lines.push(format!("applied {}", path.display()));
+                }
+                Err(why) => lines.push(format!("not applied: {why}")),
+            }
+        }
+        for path in self.seen.keys().filter(|path| !files.contains_key(*path)) {
+            for folder in &self.into {
+                let _ = fs::remove_file(folder.join(copy_name(path)));
+            }
+            lines.push(format!("removed {}", path.display()));
+        }
+        self.seen = files;
+        Ok(lines)
+    }
+
+    /// The YAML files of the folder.
+    fn files(&mut self) -> Result<Files, String> {
+        let unreadable = |error| format!("{} cannot be read: {error}", self.from.display());
+        let mut files = Files::new();
+        for entry in fs::read_dir(&self.from).map_err(unreadable)? {
+            let path = entry.map_err(unreadable)?.path();
+            let is_yaml = ["yaml", "yml"]
+                .iter()
+                .any(|end| path.extension() == Some(OsStr::new(end)));
+            let Ok(meta) = fs::metadata(&path) else {
+                continue;
+            };
+            if is_yaml && meta.is_file() && files.len() < FILES_MAX {
+                let changed = meta.modified().unwrap_or(SystemTime::UNIX_EPOCH);
+                files.insert(path, (changed, meta.len()));
+            }
+        }
+        Ok(files)
+    }
+
+    /// Control planes see a renamed file as a whole, and ignore names that begin with a dot.
+    fn write(&self, path: &Path, text: &[u8]) -> anyhow::Result<()> {
+        for folder in &self.into {
+            let name = copy_name(path);
+            let partial = folder.join(format!(".{name}"));
+            let whole = folder.join(name);
+            fs::write(&partial, text)
+                .and_then(|()| fs::rename(&partial, &whole))
+                .with_context(|| format!("cannot write {}", whole.display()))?;
+        }
+        Ok(())
+    }
+}
+
+fn copy_name(path: &Path) -> String {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    format!("{PREFIX}{name}")
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test says where by panicking")]
+
+    use super::*;
+
+    #[test]
+    fn files_are_applied_when_they_change_and_removed_when_they_go() {
+        let folder = tempfile::tempdir().unwrap();
+        let (from, into) = (folder.path().join("from"), folder.path().join("into"));
+        fs::create_dir(&from).unwrap();
+        fs::create_dir(&into).unwrap();
+        fs::write(into.join("services.yaml"), "own").unwrap();
+        let mut objects = Objects::new(&from, vec![into.clone()]).unwrap();
+        assert!(objects.apply().unwrap().is_empty());
+        fs::write(from.join("services.yaml"), "kind: VirtualService").unwrap();
+        fs::write(from.join("notes.txt"), "no object").unwrap();
+        assert_eq!(objects.apply().unwrap().len(), 1);
+        assert!(objects.apply().unwrap().is_empty(), "nothing has changed");
+        let copy = into.join("user-services.yaml");
+        assert_eq!(fs::read_to_string(&copy).unwrap(), "kind: VirtualService");
+        fs::write(from.join("services.yaml"), "kind: DestinationRule").unwrap();
+        assert_eq!(objects.apply().unwrap().len(), 1);
+        assert_eq!(fs::read_to_string(&copy).unwrap(), "kind: DestinationRule");
+        fs::remove_file(from.join("services.yaml")).unwrap();
+        assert!(objects.apply().unwrap()[0].starts_with("removed"));
+        assert!(!copy.exists());
+        assert_eq!(
+            fs::read_to_string(into.join("services.yaml")).unwrap(),
+            "own"
+        );
+    }
+
+    #[test]
+    fn a_folder_that_is_not_there_and_an_arm_without_a_control_plane_are_bad_input() {
+        let missing = Objects::new(Path::new("/no/such"), vec![PathBuf::from("/tmp")]);
+        assert!(missing.unwrap_err().to_string().contains("/no/such"));
+        let no_mesh = Objects::new(Path::new("/tmp"), Vec::new());
+        assert!(no_mesh.unwrap_err().to_string().contains("control plane"));
+    }
+}
