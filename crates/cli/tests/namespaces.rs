@@ -128,7 +128,7 @@ fn a_run_at_two_sites_feels_the_distance_and_records_it_with_what_crossed_it() {
     assert!(found.min_ns.unwrap() >= ROUND_TRIP_NS, "{found:?}");
     assert_eq!((found.sent, found.answered), (1100, 1100));
     let records = records(&run);
-    for arm in ["direct", "captured"] {
+    for arm in ["direct", "redirect"] {
         let record = records.iter().find(|record| record.arm == arm).unwrap();
         assert!(
             record.proofs.iter().all(|proof| proof.passed),
