@@ -295,7 +295,7 @@ fn names_that_were_replaced_do_not_come_back() {
 
 /// Public types of one name in more than one place: the name, and why each is the best name where it stands. A reader who
 /// searches for a type finds several of these, so a new one needs a reason.
-const SHARED_TYPE_NAMES: [(&str, &str); 23] = [
+const SHARED_TYPE_NAMES: [(&str, &str); 25] = [
     ("Args", "arguments of a command, in the command's module"),
     (
         "Assertion",
@@ -304,6 +304,10 @@ const SHARED_TYPE_NAMES: [(&str, &str); 23] = [
     (
         "Cluster",
         "a Kafka cluster: of a load's client, of the administration, of a test",
+    ),
+    (
+        "Codec",
+        "of HTTP/1.1, of HTTP/2; Kafka's word for a compression",
     ),
     (
         "CodecError",
@@ -317,6 +321,10 @@ const SHARED_TYPE_NAMES: [(&str, &str); 23] = [
     (
         "Connector",
         "how sockets are opened: to brokers, from a pod",
+    ),
+    (
+        "Context",
+        "what a template sees; connection and time of a MongoDB command",
     ),
     ("Difference", "of two figures, of two replicas"),
     ("Direction", "of a transfer, of a difference"),
