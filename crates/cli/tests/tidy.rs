@@ -299,7 +299,7 @@ fn names_that_were_replaced_do_not_come_back() {
 
 /// Public types of one name in more than one place: the name, and why each is the best name where it stands. A reader who
 /// searches for a type finds several of these, so a new one needs a reason.
-const SHARED_TYPE_NAMES: [(&str, &str); 26] = [
+const SHARED_TYPE_NAMES: &[(&str, &str)] = &[
     ("Args", "arguments of a command, in the command's module"),
     (
         "Assertion",
@@ -308,6 +308,10 @@ const SHARED_TYPE_NAMES: [(&str, &str); 26] = [
     (
         "Cluster",
         "a Kafka cluster: of a load's client, of the administration, of a test",
+    ),
+    (
+        "Codec",
+        "of HTTP/1.1, of HTTP/2; Kafka's word for a compression",
     ),
     (
         "CodecError",
@@ -322,6 +326,10 @@ const SHARED_TYPE_NAMES: [(&str, &str); 26] = [
         "Connector",
         "how sockets are opened: to brokers, from a pod",
     ),
+    (
+        "Context",
+        "what a template sees; connection and time of a MongoDB command",
+    ),
     ("Difference", "of two figures, of two replicas"),
     ("Direction", "of a transfer, of a difference"),
     ("ErrorCode", "as RFC 9113 and Kafka call it"),
@@ -333,12 +341,6 @@ const SHARED_TYPE_NAMES: [(&str, &str); 26] = [
         "Identity",
         "a certificate with its key: in a plan, in a template, of the origin",
     ),
-    (
-        "Codec",
-        "bytes of a connection to messages, and compression of Kafka",
-    ),
-    ("Context", "of templates, of an aggregation of MongoDB"),
-    ("PlanError", "of a reassignment of Kafka, of a load"),
     ("Limits", "of what it limits: a codec, the origin, a plan"),
     ("MessageError", "of a gRPC message, of a MongoDB message"),
     (

@@ -91,7 +91,7 @@ pub struct ReassignmentPlan {
 
 /// Why no plan could be made for a partition of a topic.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum PlanError {
+pub enum ReassignmentError {
     /// More replicas than brokers.
     #[error(
         "{0}-{1} is to have {2} replicas and there are {3} brokers to put them on: use more brokers or fewer replicas"
@@ -117,7 +117,7 @@ pub fn plan(
     candidates: &[CandidateBroker],
     partitions: &[ReplicaAssignment],
     replicas: Option<usize>,
-) -> Result<ReassignmentPlan, PlanError> {
+) -> Result<ReassignmentPlan, ReassignmentError> {
     let mut table = Table::new(candidates, partitions, replicas)?;
     replicas::repair(&mut table);
     replicas::balance(&mut table);

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{CandidateBroker, PlanError, ReplicaAssignment};
+use super::{CandidateBroker, ReassignmentError, ReplicaAssignment};
 
 /// A partition during planning.
 #[derive(Debug, Clone)]
@@ -34,11 +34,14 @@ impl Table {
         candidates: &[CandidateBroker],
         partitions: &[ReplicaAssignment],
         replicas: Option<usize>,
-    ) -> Result<Table, PlanError> {
+    ) -> Result<Table, ReassignmentError> {
         let mut index = BTreeMap::new();
         for (at, candidate) in candidates.iter().enumerate() {
             if index.insert(candidate.broker, at).is_some() {
-                return Err(PlanError::Duplicate(format!("broker {}", candidate.broker)));
+                return Err(ReassignmentError::Duplicate(format!(
+                    "broker {}",
+                    candidate.broker
+                )));
             }
         }
         let (racks, rack_count) = racks(candidates);
@@ -49,7 +52,7 @@ impl Table {
         for placed in partitions {
             if !seen.insert((&placed.topic, placed.partition)) {
                 let name = format!("{}-{}", placed.topic, placed.partition);
-                return Err(PlanError::Duplicate(name));
+                return Err(ReassignmentError::Duplicate(name));
             }
             let topic = *names.entry(&placed.topic).or_insert_with(|| {
                 topics.push(Vec::new());
@@ -178,14 +181,14 @@ fn target_replicas(
     placed: &ReplicaAssignment,
     replicas: Option<usize>,
     brokers: usize,
-) -> Result<usize, PlanError> {
+) -> Result<usize, ReassignmentError> {
     let replicas = replicas.unwrap_or(placed.replicas.len());
     let topic = placed.topic.clone();
     match replicas {
-        0 => Err(PlanError::NoReplication(topic, placed.partition)),
+        0 => Err(ReassignmentError::NoReplication(topic, placed.partition)),
         _ if replicas > brokers => {
             let partition = placed.partition;
-            Err(PlanError::TooFewBrokers(
+            Err(ReassignmentError::TooFewBrokers(
                 topic, partition, replicas, brokers,
             ))
         }

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use proptest::prelude::*;
 
-use super::{CandidateBroker, PlanError, ReassignmentPlan, ReplicaAssignment, plan};
+use super::{CandidateBroker, ReassignmentError, ReassignmentPlan, ReplicaAssignment, plan};
 
 fn candidates(brokers: std::ops::RangeInclusive<i32>, racks: i32) -> Vec<CandidateBroker> {
     brokers
@@ -372,7 +372,7 @@ fn what_cannot_be_is_refused() {
     let partitions = placed("t", &[&[1, 2, 3]]);
     assert_eq!(
         plan(&candidates(1..=2, 0), &partitions, None),
-        Err(PlanError::TooFewBrokers("t".to_owned(), 0, 3, 2))
+        Err(ReassignmentError::TooFewBrokers("t".to_owned(), 0, 3, 2))
     );
     let empty = placed("t", &[&[]]);
     assert!(plan(&candidates(1..=2, 0), &empty, None).is_err());
