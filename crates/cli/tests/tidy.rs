@@ -500,6 +500,21 @@ fn the_page_draws_the_version_of_the_format_that_reports_are_written_in() {
 
 #[test]
 fn the_page_knows_the_view_as_it_is() {
+#[test]
+fn the_page_of_formats_names_the_version_that_is_written_and_the_changelog_says_what_it_changed() {
+    let version = tare_record::FORMAT_VERSION;
+    let page = fs::read_to_string(root().join("docs/FORMAT.md")).unwrap();
+    assert!(
+        page.contains(&format!("(`version`), currently {version}.")),
+        "docs/FORMAT.md: {version}"
+    );
+    let changes = fs::read_to_string(root().join("CHANGELOG.md")).unwrap();
+    assert!(
+        changes.contains(&format!("Format version {version}: ")),
+        "CHANGELOG.md: {version}"
+    );
+}
+
     let committed = fs::read_to_string(root().join("web/src/view.schema.json")).unwrap();
     let committed: serde_json::Value = serde_json::from_str(&committed).unwrap();
     let now = schemars::schema_for!(tare_record::view::View).to_value();
