@@ -248,9 +248,11 @@ fn a_protocol_is_named_in_its_folder_and_in_the_list_of_protocols_alone() {
             continue;
         }
         let text = fs::read_to_string(&path).unwrap().to_lowercase();
+        // Comments name examples; those of arguments are help texts.
+        let is_help = |line: &str| name.starts_with("crates/cli/") && line.starts_with("///");
         let code = text
             .lines()
-            .filter(|line| !line.trim_start().starts_with("//"));
+            .filter(|line| !line.trim_start().starts_with("//") || is_help(line.trim_start()));
         let names = |line: &str| line.split(|c| !is_word(c)).any(|word| word == "udp");
         found.extend(
             code.filter(|line| names(line))
@@ -528,6 +530,21 @@ fn the_page_draws_the_version_of_the_format_that_reports_are_written_in() {
     let source = fs::read_to_string(root().join("web/src/data.ts")).unwrap();
     let expected = format!("export const VERSION = {};", tare_record::FORMAT_VERSION);
     assert!(source.contains(&expected), "web/src/data.ts: {expected}");
+}
+
+#[test]
+fn the_page_of_formats_names_the_version_that_is_written_and_the_changelog_says_what_it_changed() {
+    let version = tare_record::FORMAT_VERSION;
+    let page = fs::read_to_string(root().join("docs/FORMAT.md")).unwrap();
+    assert!(
+        page.contains(&format!("(`version`), currently {version}.")),
+        "docs/FORMAT.md: {version}"
+    );
+    let changes = fs::read_to_string(root().join("CHANGELOG.md")).unwrap();
+    assert!(
+        changes.contains(&format!("Format version {version}: ")),
+        "CHANGELOG.md: {version}"
+    );
 }
 
 #[test]

@@ -65,7 +65,7 @@ pub fn prove(
             proofs.extend(prove_traffic(&arm.topology, &routes, traffic, &deltas));
             // Without traffic there need not be a TLS connection.
             if traffic.requests_max > 0 {
-                proofs.extend(prove_links(arm, cell, &routes, &deltas));
+                proofs.extend(prove_segments(arm, cell, &routes, &deltas));
             }
         }
         set_edge(&mut proofs[first..], edge);
@@ -326,15 +326,15 @@ impl<'a> InstanceGroup<'a> {
     }
 }
 
-/// Proofs of the TLS negotiated on every link of an edge that ends at a proxy.
-fn prove_links(arm: &Arm, cell: &Cell, routes: &[&Route], deltas: &Deltas<'_>) -> Vec<Proof> {
+/// Proofs of the TLS negotiated on every segment of an edge that begins or ends at a proxy.
+fn prove_segments(arm: &Arm, cell: &Cell, routes: &[&Route], deltas: &Deltas<'_>) -> Vec<Proof> {
     let mut proofs = Vec::new();
-    for (stop, side, security, route) in routes.iter().flat_map(|route| ends(route)) {
-        let end = LinkEnd {
-            stop,
+    for (proxy, side, security, route) in routes.iter().flat_map(|route| ends(route)) {
+        let end = SegmentEnd {
+            proxy,
             side,
             route,
-            expected_tls: ExpectedTls::of(arm, cell, stop),
+            expected_tls: ExpectedTls::of(arm, cell, proxy),
         };
         if security != Security::Plaintext {
             proofs.extend(negotiated(&end, security, deltas));
@@ -342,37 +342,37 @@ fn prove_links(arm: &Arm, cell: &Cell, routes: &[&Route], deltas: &Deltas<'_>) -
         }
         // Between cluster members a sidecar is at both ends of one edge, and one counter has the handshakes of both.
         let counts_others = routes.iter().any(|route| {
-            let place = route.proxies.iter().position(|other| other == stop);
-            // Link N is before stop N, link N + 1 is behind it.
-            let link =
+            let place = route.proxies.iter().position(|other| other == proxy);
+            // Segment N is before proxy N, segment N + 1 is behind it.
+            let segment =
                 place.and_then(|place| route.segments.get(place + usize::from(!side.is_empty())));
-            link.is_some_and(|link| link.security != Security::Plaintext)
+            segment.is_some_and(|segment| segment.security != Security::Plaintext)
         });
         let what = format!("{side}tls-handshakes");
-        let delta = deltas.of(stop, &what, &route.edge);
+        let delta = deltas.of(proxy, &what, &route.edge);
         if delta.is_some() && !counts_others {
-            proofs.push(exactly(stop, &what, 0, delta));
+            proofs.push(exactly(proxy, &what, 0, delta));
         }
     }
     proofs
 }
 
-/// For each link of a route: the proxy whose counters are used, the prefix of their names, and the link's security.
+/// For each segment of a route: the proxy whose counters are used, the prefix of their names, and the segment's security.
 fn ends(route: &Route) -> impl Iterator<Item = (&str, &'static str, Security, &Route)> {
-    let links = route.segments.iter().enumerate();
-    links.filter_map(move |(index, link)| {
+    let segments = route.segments.iter().enumerate();
+    segments.filter_map(move |(index, segment)| {
         // The accepting proxy has the most counters; where the application accepts, the proxy before it is used.
-        let (stop, side) = match (route.proxies.get(index), index.checked_sub(1)) {
-            (Some(stop), _) => (stop, ""),
+        let (proxy, side) = match (route.proxies.get(index), index.checked_sub(1)) {
+            (Some(proxy), _) => (proxy, ""),
             (None, Some(before)) => (&route.proxies[before], "upstream-"),
             (None, None) => return None,
         };
-        Some((stop.as_str(), side, link.security, route))
+        Some((proxy.as_str(), side, segment.security, route))
     })
 }
 
-struct LinkEnd<'a> {
-    stop: &'a str,
+struct SegmentEnd<'a> {
+    proxy: &'a str,
     side: &'a str,
     route: &'a Route,
     expected_tls: ExpectedTls,
@@ -425,32 +425,32 @@ fn setting_of<'a>(
 }
 
 /// Proofs of TLS by the counters since the instance started: a connection may be older than the trial.
-fn negotiated(end: &LinkEnd<'_>, security: Security, deltas: &Deltas<'_>) -> Vec<Proof> {
+fn negotiated(end: &SegmentEnd<'_>, security: Security, deltas: &Deltas<'_>) -> Vec<Proof> {
     let since_start = deltas.since_start();
-    let (stop, edge) = (end.stop, &end.route.edge);
+    let (proxy, edge) = (end.proxy, &end.route.edge);
     let name = |what: &str| format!("{}{what}", end.side);
-    let labels = |what: &str| since_start.labels(stop, &name(what), edge);
-    let total = |what: &str| since_start.of(stop, &name(what), edge);
+    let labels = |what: &str| since_start.labels(proxy, &name(what), edge);
+    let total = |what: &str| since_start.of(proxy, &name(what), edge);
     let mut proofs = Vec::new();
     let (what, expected) = (name("tls-version"), &end.expected_tls.version);
-    proofs.push(only_label(stop, &what, expected, labels("tls-version")));
+    proofs.push(only_label(proxy, &what, expected, labels("tls-version")));
     for what in ["tls-cipher", "tls-group"] {
         if let Some(found) = labels(what) {
-            proofs.push(single_label(stop, &name(what), found));
+            proofs.push(single_label(proxy, &name(what), found));
         }
     }
     if let (ResumptionRule::Forbidden, Some(resumed)) =
         (end.expected_tls.resumption, total("tls-resumed"))
     {
-        proofs.push(exactly(stop, &name("tls-resumed"), 0, Some(resumed)));
+        proofs.push(exactly(proxy, &name("tls-resumed"), 0, Some(resumed)));
     }
     if security == Security::Mtls && end.side.is_empty() {
         // By the count of certificates sent, or else of those missing. Without a counter the proof fails.
         let (all, shown) = (total("tls-handshakes"), total("tls-client-certificates"));
         proofs.push(match all.zip(shown) {
-            Some((all, shown)) => exactly(stop, "tls-client-certificates", all as u64, Some(shown)),
+            Some((all, shown)) => exactly(proxy, "tls-client-certificates", all as u64, Some(shown)),
             None => exactly(
-                stop,
+                proxy,
                 "tls-no-client-certificate",
                 0,
                 total("tls-no-client-certificate"),
@@ -458,7 +458,7 @@ fn negotiated(end: &LinkEnd<'_>, security: Security, deltas: &Deltas<'_>) -> Vec
         });
     }
     if let Some(failures) = total("tls-failures") {
-        proofs.push(exactly(stop, &name("tls-failures"), 0, Some(failures)));
+        proofs.push(exactly(proxy, &name("tls-failures"), 0, Some(failures)));
     }
     proofs
 }

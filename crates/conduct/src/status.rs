@@ -6,7 +6,7 @@ use tare_record::agent::{LoadEnd, LoadResult};
 use tare_record::plan::{Cell, Plan};
 use tare_record::record::{TrialRecord, TrialStatus};
 
-use crate::fitness;
+use crate::cpu_load;
 
 /// Sets the status of a trial that was completed.
 pub(crate) fn judge(
@@ -29,11 +29,11 @@ pub(crate) fn judge(
         Some(machine) => {
             // An external part may have run on these cores: that is not known.
             machine.background = match record.not_proved.is_empty() {
-                true => fitness::background_load(&plan.placement, machine, &record.instances),
+                true => cpu_load::background_load(&plan.placement, machine, &record.instances),
                 false => None,
             };
-            machine.other_arms = fitness::other_arms(&plan.placement, machine);
-            record.saturated = fitness::is_saturated(&plan.fitness, &plan.placement, machine);
+            machine.other_arms = cpu_load::other_arms(&plan.placement, machine);
+            record.saturated = cpu_load::is_saturated(&plan.fitness, &plan.placement, machine);
         }
         None => {
             unfit.push("the load ended before it could be observed: make it longer".into());

@@ -163,7 +163,7 @@ pub struct Route {
     pub edge_security: Security,
     /// Proxy instances, in order from caller to called.
     pub proxies: Vec<String>,
-    /// Segments: `links[i]` leads to `stops[i]`, the last one to `to`; one more than `stops`.
+    /// Segments: `segments[i]` leads to `proxies[i]`, the last one to `to`; one more than `proxies`.
     pub segments: Vec<RouteSegment>,
 }
 

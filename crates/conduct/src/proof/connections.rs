@@ -10,7 +10,7 @@ use tare_record::protocol::{Counted, counted};
 use tare_record::record::Proof;
 use tare_record::topology::{InstanceRole, Route, Security, Topology};
 
-use super::{Deltas, InstanceGroup, exactly, prove_links};
+use super::{Deltas, InstanceGroup, exactly, prove_segments};
 use crate::traffic::ExpectedTraffic;
 
 /// Bytes of a TLS 1.3 record with one byte of content. (RFC 8446, 5.2)
@@ -58,8 +58,8 @@ pub(super) fn prove(
             continue;
         };
         proofs.extend(match &before {
-            None => edge.first_stop_proofs(&proxies, exchanges, first.edge_security),
-            Some(before) => edge.later_stop_proofs(before, &proxies),
+            None => edge.first_proxy_proofs(&proxies, exchanges, first.edge_security),
+            Some(before) => edge.later_proxy_proofs(before, &proxies),
         });
         proofs.extend(edge.no_unmatched_sni(&proxies));
         before = Some(proxies);
@@ -67,7 +67,7 @@ pub(super) fn prove(
     proofs.extend(called(routes, before.as_deref(), exchanges, &edge));
     proofs.extend(copies(routes, &edge));
     if before.is_some_and(|proxies| edge.connections(&proxies).is_some_and(|count| count > 0.0)) {
-        proofs.extend(prove_links(arm, cell, routes, deltas));
+        proofs.extend(prove_segments(arm, cell, routes, deltas));
     }
     proofs
 }
@@ -94,7 +94,7 @@ impl<'a> Edge<'a> {
     }
 
     /// Proofs of the first proxy: the caller's traffic has passed it.
-    fn first_stop_proofs(
+    fn first_proxy_proofs(
         &'a self,
         proxies: &[&'a str],
         exchanges: u64,
@@ -115,7 +115,7 @@ impl<'a> Edge<'a> {
     }
 
     /// Proofs of a later proxy: it has carried what the one before it did.
-    fn later_stop_proofs(&'a self, before: &[&'a str], proxies: &[&'a str]) -> Vec<Proof> {
+    fn later_proxy_proofs(&'a self, before: &[&'a str], proxies: &[&'a str]) -> Vec<Proof> {
         let (lifetime, trial) = (self.lifetime(proxies), self.trial(proxies));
         let mut proofs = Vec::new();
         if let Some(expected) = self.connections(before) {
@@ -220,8 +220,8 @@ fn copies(routes: &[&Route], edge: &Edge<'_>) -> Vec<Proof> {
         let proxies = own.map(|route| route.proxies.first().map(String::as_str));
         let proxies = proxies.collect::<Option<Vec<&str>>>()?;
         let mut called = routes.iter().filter(|route| route.to == caller);
-        let is_stop = |stop: &String| proxies.contains(&stop.as_str());
-        if called.any(|route| route.proxies.last().is_some_and(is_stop)) {
+        let is_shared = |proxy: &String| proxies.contains(&proxy.as_str());
+        if called.any(|route| route.proxies.last().is_some_and(is_shared)) {
             copied += counted("replication-bytes-out").unwrap_or(0.0);
         }
         let proxies = edge.trial(&proxies);

@@ -22,7 +22,7 @@ fn route(edge: &str, proxies: &[&str]) -> Route {
         to: to.to_owned(),
         protocol: "grpc".to_owned(),
         edge_security: Security::Plaintext,
-        proxies: proxies.iter().map(|stop| (*stop).to_owned()).collect(),
+        proxies: proxies.iter().map(|name| (*name).to_owned()).collect(),
         segments: vec![plain; proxies.len() + 1],
     }
 }

@@ -287,7 +287,7 @@ impl TopologyBuilder<'_, '_> {
         let mut segments = routes.iter().flat_map(|route| &route.segments);
         let made = segments.any(|segment| segment.security == Security::Mtls);
         if requested && !made {
-            let message = "security: mtls applies to no hop: no edge leads from one proxy of this arm to another";
+            let message = "security: mtls applies to no segment: no edge leads from one proxy of this arm to another";
             let mark = self.node.mark_at(&["sidecars", "security"]);
             self.scope.problem(mark, message);
         }

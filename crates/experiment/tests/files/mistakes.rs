@@ -188,7 +188,7 @@ fn a_target_that_cannot_do_what_is_asked_says_what_it_can() {
     changed(
         "    sidecars: {on: all, proxy: envoy}",
         "    sidecars: {on: [server], proxy: envoy, security: mtls}",
-        "case.yaml:6:54: security: mtls applies to no hop: no edge leads from one proxy of this arm to another",
+        "case.yaml:6:54: security: mtls applies to no segment: no edge leads from one proxy of this arm to another",
     );
     changed(
         "    sidecars: {on: all, proxy: envoy}",

@@ -85,6 +85,8 @@ pub enum Flags {
 pub struct UrlScheme {
     /// Its name, before `://`.
     pub name: &'static str,
+    /// What follows `://`, for help texts: `host:port/path`.
+    pub rest: &'static str,
     /// When TLS is used.
     pub tls: UrlTls,
     /// Default port.
@@ -165,10 +167,11 @@ impl Protocol {
 }
 
 impl UrlScheme {
-    /// A scheme of a protocol over TCP, without a default port.
+    /// A scheme of a protocol over TCP, without a default port and a path.
     const fn over_tcp(name: &'static str, tls: UrlTls, secured: &'static str) -> Self {
         Self {
             name,
+            rest: "host:port",
             tls,
             port: None,
             servers: UrlServers::One,

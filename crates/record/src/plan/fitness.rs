@@ -45,7 +45,7 @@ impl Default for Fitness {
 }
 
 impl Fitness {
-    /// Every limit that this result exceeded, as text; empty if it is fit.
+    /// Every limit that this result exceeded, as text with the key of its rule; empty if it is fit.
     #[must_use]
     pub fn unfit(&self, result: &LoadResult) -> Vec<String> {
         let mut found = Vec::new();
@@ -53,7 +53,7 @@ impl Fitness {
             && share > self.bunched_share
         {
             found.push(format!(
-                "{:.1} % of the starts were bunched, above {:.0} %: other programs or the hypervisor held the generator's core",
+                "{:.1} % of the starts were bunched, above {:.0} %: the generator's core was held (other programs, the hypervisor) or it was busy itself (fitness rule bunched_share)",
                 share * 100.0,
                 self.bunched_share * 100.0
             ));
@@ -73,14 +73,16 @@ impl Fitness {
         });
         for (what, taken, intended) in [exchanges].into_iter().chain(sessions) {
             if (taken as f64) < intended as f64 * self.released_share {
-                found.push(format!("only {taken} of {intended} intended {what}"));
+                found.push(format!(
+                    "only {taken} of {intended} intended {what} (fitness rule released_share)"
+                ));
             }
         }
         if result.generator.bunched.is_some() {
             let busy = result.worker_busy_shares().into_iter().enumerate();
             for (worker, share) in busy.filter(|(_, share)| *share > self.worker_busy) {
                 found.push(format!(
-                    "the generator is the limit: worker {worker} was {:.1} % busy, above {:.0} %: give it more workers or a lower rate",
+                    "the generator is the limit: worker {worker} was {:.1} % busy, above {:.0} %: give it more workers or a lower rate (fitness rule worker_busy)",
                     share * 100.0,
                     self.worker_busy * 100.0
                 ));
@@ -161,6 +163,7 @@ mod tests {
         let said = words(&result);
         assert_eq!(said.len(), 1, "{said:?}");
         assert!(said[0].starts_with("10.1 % of the starts were bunched, above 10 %: "));
+        assert!(said[0].ends_with("(fitness rule bunched_share)"));
         // The share is of released starts, not of intended ones.
         result.generator.bunched = Some(60);
         result.released = 500;
@@ -180,7 +183,7 @@ mod tests {
         result.released = 989;
         assert_eq!(
             words(&result),
-            ["only 989 of 1000 intended starts were released"]
+            ["only 989 of 1000 intended starts were released (fitness rule released_share)"]
         );
         result.overflow = 11;
         assert!(words(&result).is_empty());
@@ -192,7 +195,7 @@ mod tests {
         });
         assert_eq!(
             words(&result),
-            ["only 98 of 100 intended sessions were started"]
+            ["only 98 of 100 intended sessions were started (fitness rule released_share)"]
         );
     }
 
@@ -206,6 +209,7 @@ mod tests {
         let said = words(&result);
         assert_eq!(said.len(), 1, "{said:?}");
         assert!(said[0].contains("the generator is the limit: worker 1 was 86.0 % busy"));
+        assert!(said[0].ends_with("(fitness rule worker_busy)"));
         // A closed loop may be busy all the time.
         result.generator.bunched = None;
         assert!(words(&result).is_empty());

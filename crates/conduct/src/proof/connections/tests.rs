@@ -22,7 +22,7 @@ fn instance(name: &str, pod: &str, role: InstanceRole) -> Instance {
 }
 
 fn arm(proxies: &[&str], mutual: Option<usize>) -> Arm {
-    let link = |position: usize| RouteSegment {
+    let segment = |position: usize| RouteSegment {
         security: match mutual == Some(position) {
             true => Security::Mtls,
             false => Security::Plaintext,
@@ -43,8 +43,8 @@ fn arm(proxies: &[&str], mutual: Option<usize>) -> Arm {
             to: "database".into(),
             protocol: "tcp".into(),
             edge_security: Security::Tls,
-            proxies: proxies.iter().map(|stop| (*stop).to_owned()).collect(),
-            segments: (0..=proxies.len()).map(link).collect(),
+            proxies: proxies.iter().map(|name| (*name).to_owned()).collect(),
+            segments: (0..=proxies.len()).map(segment).collect(),
         }],
     )
 }
@@ -102,7 +102,7 @@ fn broken(arm: &Arm, before: &[InstanceCounters], after: &[InstanceCounters]) ->
 }
 
 #[test]
-fn stops_that_carried_the_same_since_their_start_prove_the_way() {
+fn proxies_that_carried_the_same_since_their_start_prove_the_route() {
     let arm = arm(&["flight-sidecar", "gateway", "sni"], None);
     let before = |name| counted_by(name, &[("connections", 9.0), ("bytes-received", 50_000.0)]);
     let after = |name, more: f64| {
@@ -212,7 +212,7 @@ fn a_sidecar_that_is_to_be_passed_by_must_have_passed_nothing_on() {
 }
 
 #[test]
-fn names_that_were_refused_and_links_without_the_tls_they_should_have_are_found() {
+fn names_that_were_refused_and_segments_without_the_tls_they_should_have_are_found() {
     let arm = arm(&["flight-sidecar", "gateway"], Some(1));
     let carried = [("connections", 9.0), ("bytes-received", 30_000.0)];
     let sidecar = |refused| {
@@ -266,7 +266,7 @@ fn nothing_is_claimed_of_an_edge_that_need_not_have_been_called() {
 
 /// Two cluster members that call each other through their sidecars, with mTLS between those.
 fn peers() -> Vec<Route> {
-    let link = |security| RouteSegment {
+    let segment = |security| RouteSegment {
         security,
         interception: Interception::Redirect,
     };
@@ -278,9 +278,9 @@ fn peers() -> Vec<Route> {
         edge_security: Security::Plaintext,
         proxies: vec![format!("{from}-sidecar"), format!("{to}-sidecar")],
         segments: vec![
-            link(Security::Plaintext),
-            link(Security::Mtls),
-            link(Security::Plaintext),
+            segment(Security::Plaintext),
+            segment(Security::Mtls),
+            segment(Security::Plaintext),
         ],
     };
     vec![route("one", "two"), route("two", "one")]
@@ -338,10 +338,10 @@ fn handshakes_between_peers_are_none_of_the_plaintext_before_their_sidecars() {
             .map(|proof| format!("{} {}", proof.instance, proof.check))
             .collect()
     };
-    let both_ways = prove_links(&arm, &cell(), &routes, &deltas);
+    let both_ways = prove_segments(&arm, &cell(), &routes, &deltas);
     assert_eq!(claims_none(both_ways), Vec::<String>::new());
     // With one direction alone the counter is unambiguous.
-    let one_way = prove_links(&arm, &cell(), &routes[..1], &deltas);
+    let one_way = prove_segments(&arm, &cell(), &routes[..1], &deltas);
     assert_eq!(
         claims_none(one_way),
         [

@@ -16,7 +16,7 @@ fn arm() -> Arm {
 
 /// The routes from a producer to two brokers that terminate TLS themselves.
 fn routes(own: Security) -> Vec<Route> {
-    let link = RouteSegment {
+    let segment = RouteSegment {
         security: Security::Plaintext,
         interception: Interception::Explicit,
     };
@@ -27,7 +27,7 @@ fn routes(own: Security) -> Vec<Route> {
         protocol: "kafka".to_owned(),
         edge_security: own,
         proxies: Vec::new(),
-        segments: vec![link],
+        segments: vec![segment],
     };
     vec![to("broker-1"), to("broker-2")]
 }

@@ -24,10 +24,12 @@ use crate::generator::{Launch, LoadError, LoadOutcome, prepare};
 pub static PROTOCOL: Protocol = Protocol {
     schemes: &[
         UrlScheme {
+            rest: "host:port/path",
             port: Some(80),
             ..UrlScheme::over_tcp("http", UrlTls::Never, "https://")
         },
         UrlScheme {
+            rest: "host:port/path",
             port: Some(443),
             ..UrlScheme::over_tcp("https", UrlTls::Always, "https://")
         },

@@ -31,10 +31,12 @@ const RETRY_BACKOFF_NS: u64 = 100_000_000;
 pub static PRODUCE: Protocol = Protocol {
     schemes: &[
         UrlScheme {
+            rest: "host:port/topic",
             servers: UrlServers::Several,
             ..UrlScheme::over_tcp("kafka", UrlTls::Never, SECURED)
         },
         UrlScheme {
+            rest: "host:port/topic",
             servers: UrlServers::Several,
             ..UrlScheme::over_tcp("kafka+tls", UrlTls::Always, SECURED)
         },

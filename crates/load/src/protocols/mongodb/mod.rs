@@ -28,6 +28,7 @@ use crate::generator::{Launch, LoadError, LoadOutcome, PlanError};
 /// MongoDB's wire protocol (OP_MSG), one operation per connection at a time. A request's method names the operation.
 pub static PROTOCOL: Protocol = Protocol {
     schemes: &[UrlScheme {
+        rest: "host:port/database.collection",
         port: Some(27017),
         ..UrlScheme::over_tcp("mongodb", UrlTls::ByQuery, "mongodb://host:port/?tls=true")
     }],

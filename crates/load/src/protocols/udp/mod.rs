@@ -25,6 +25,7 @@ use crate::generator::{Launch, LoadError, LoadOutcome};
 pub static PROTOCOL: Protocol = Protocol {
     schemes: &[UrlScheme {
         name: "udp",
+        rest: "host:port",
         tls: UrlTls::Never,
         port: None,
         servers: UrlServers::One,

@@ -9,6 +9,8 @@ mod protocol;
 mod request;
 mod search;
 
+use tare_load::protocols;
+
 pub use grpc::GrpcArgs;
 pub use kafka::{ConsumeArgs, KafkaArgs};
 pub use options::OptionArgs;
@@ -18,12 +20,22 @@ pub use protocol::{MongodbArgs, ProtocolArgs, TcpArgs, TlsArgs};
 pub use request::RequestArgs;
 pub use search::{CurveRates, SearchArgs};
 
+/// Help of the target URL, with the schemes of all protocols.
+fn url_help() -> String {
+    let schemes = protocols::ALL.into_iter().flat_map(|one| one.schemes);
+    let forms = schemes.map(|scheme| format!("{}://{}", scheme.name, scheme.rest));
+    format!(
+        "Target URL: {}. Loopback and private addresses only, unless --allow-public-target. Optional with a file of requests \
+         with URLs",
+        forms.collect::<Vec<_>>().join(", ")
+    )
+}
+
 /// Arguments of `tare load`.
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// Target URL: http://host:port/path, https://host:port/path, tcp://host:port, tls://host:port, udp://host:port,
-    /// kafka://host:port/topic or mongodb://host:port/database.collection. Loopback and private addresses only, unless
-    /// --allow-public-target. Optional with a file of requests with URLs.
+    /// Target URL.
+    #[arg(help = url_help())]
     pub url: Option<String>,
     #[command(flatten)]
     pub pacing: PacingArgs,

@@ -59,7 +59,7 @@ fn flags_of(protocol: &'static Protocol) -> Vec<OptionFlag> {
 }
 
 impl OptionFlag {
-    /// `--udp-datagram-bytes` of the option `datagram_bytes`.
+    /// `--PROTOCOL-datagram-bytes` of the option `datagram_bytes`.
     fn name(&self) -> String {
         format!("{}-{}", self.protocol, self.key.replace('_', "-"))
     }
