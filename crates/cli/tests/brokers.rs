@@ -208,5 +208,5 @@ fn records_from_the_future_are_counted_and_shown() {
         .find(|tag| tag.ends_with(".timestamp-age"));
     assert_eq!(ages, None, "none is made up");
     let text = read(&[]);
-    assert!(text.contains("below zero"), "{text}");
+    assert!(text.contains("negative latencies"), "{text}");
 }

@@ -448,7 +448,9 @@ fn negotiated(end: &SegmentEnd<'_>, security: Security, deltas: &Deltas<'_>) -> 
         // By the count of certificates sent, or else of those missing. Without a counter the proof fails.
         let (all, shown) = (total("tls-handshakes"), total("tls-client-certificates"));
         proofs.push(match all.zip(shown) {
-            Some((all, shown)) => exactly(proxy, "tls-client-certificates", all as u64, Some(shown)),
+            Some((all, shown)) => {
+                exactly(proxy, "tls-client-certificates", all as u64, Some(shown))
+            }
             None => exactly(
                 proxy,
                 "tls-no-client-certificate",

@@ -319,7 +319,7 @@ fn an_agent_that_dies_or_talks_nonsense_is_told_with_its_last_words() {
     );
     let text = said("rubbish");
     assert!(
-        text.contains("invalid message") && text.contains("this is not a message"),
+        text.contains("invalid message") && text.contains("this is no message"),
         "{text}"
     );
     let text = said("leaves");

@@ -363,8 +363,8 @@ mod tests {
     fn malformed_input_is_an_error() {
         let bean_queries = bean_queries(&sources()[..1]).unwrap();
         for (text, words) in [
-            ("", "no JSON"),
-            ("<html>", "no JSON"),
+            ("", "not valid JSON"),
+            ("<html>", "not valid JSON"),
             ("[]", "does not tell"),
             ("7", "does not tell"),
             (r#"{"status": 403, "error": "forbidden"}"#, "forbidden"),

@@ -41,10 +41,16 @@ fn a_definition_survives_being_written_and_read_again() {
 #[test]
 fn an_unknown_key_is_told_with_its_place_and_the_nearest_one() {
     let said = complaint("protocols:", "protocls:");
-    let (missing, unknown) = said.split_once('\n').unwrap();
-    assert!(missing.contains("key \"protocols\" is missing"), "{said}");
-    assert!(unknown.starts_with("t/target.yaml:8:1: "), "{said}");
-    assert!(unknown.contains("did you mean \"protocols\"?"), "{said}");
+    assert!(said.starts_with("t/target.yaml:8:1: "), "{said}");
+    assert!(said.contains("did you mean \"protocols\"?"), "{said}");
+}
+
+#[test]
+fn a_target_that_carries_traffic_has_protocols_and_a_control_plane_needs_none() {
+    let said = complaint("protocols: [http1]\n", "");
+    assert!(said.contains("it has no protocols"), "{said}");
+    let control_plane = GOOD.replace("protocols: [http1]\n", "");
+    read(&control_plane.replace("[sidecar]", "[control-plane]")).unwrap();
 }
 
 #[test]
