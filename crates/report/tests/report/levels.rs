@@ -182,7 +182,10 @@ fn published_growth_is_not_testable_where_the_first_level_fills_the_machine() {
         warnings.contains("The parts' cores were saturated with 1 producer already"),
         "{warnings}"
     );
-    assert!(warnings.contains("saturated in 10 of 10 trials"), "{warnings}");
+    assert!(
+        warnings.contains("saturated in 10 of 10 trials"),
+        "{warnings}"
+    );
     assert!(full.levels.iter().all(|level| level.beyond_knee.is_none()));
     assert!(
         full.factors[0].lines[0]
