@@ -72,6 +72,9 @@ pub struct PrometheusSource {
     /// Label whose value distinguishes series (a version, a cipher).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub label: Option<String>,
+    /// Value that distinguishes series, for software that has only this one and no label for it (a TLS version).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fixed_label: Option<String>,
     /// Labels that samples must have, with their values. A value may be a template with `route`: the counter is then read once per
     /// route, and not for routes for which a value is empty.
     #[serde(default, rename = "where", skip_serializing_if = "BTreeMap::is_empty")]

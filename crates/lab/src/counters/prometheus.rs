@@ -39,6 +39,7 @@ pub(super) fn find(text: &str, from: &PrometheusSource) -> Vec<CounterValue> {
         };
         // A sample without the label of the edge belongs to something else.
         if let (Some(edge), Some(kept)) = (label(&from.edge), label(&from.label)) {
+            let kept = kept.or_else(|| from.fixed_label.clone());
             *sums.entry((edge, kept)).or_default() += sample.value;
         }
     }

@@ -19,6 +19,7 @@ fn prometheus(url: &str) -> PrometheusSource {
         metric: "rq_total".to_owned(),
         edge: Some("route".to_owned()),
         label: None,
+        fixed_label: None,
         only: BTreeMap::new(),
         missing: IfAbsent::Unknown,
         self_counted: false,
