@@ -1,7 +1,7 @@
 //! Generated descriptions of arms: "an Envoy sidecar at client and server, mTLS between them".
 
 use tare_record::plan::{Arm, Edge};
-use tare_record::topology::{InstanceRole, Interception, Security, Topology};
+use tare_record::topology::{InstanceRole, Interception, Mesh, Security, Topology};
 
 use super::Scope;
 use crate::def::{ArmDef, EdgeSecurityDef, HopSecurity, PartGroup, PartSelector};
@@ -30,6 +30,7 @@ pub(super) fn arm(scope: &mut Scope<'_>, def: &ArmDef, topology: &Topology) -> S
     words.extend(hops(scope, topology));
     words.extend(own(def));
     words.extend(other_sites(def));
+    words.extend(control_plane(topology));
     if words.is_empty() {
         // An arm that runs in another environment only is not described by what this environment would do.
         return match &def.requires {
@@ -38,6 +39,12 @@ pub(super) fn arm(scope: &mut Scope<'_>, def: &ArmDef, topology: &Topology) -> S
         };
     }
     words.join("; ")
+}
+
+/// Several instances of a control plane.
+fn control_plane(topology: &Topology) -> Option<String> {
+    let several = topology.mesh.as_ref()?.control_plane.len();
+    (several > 1).then(|| format!("{several} instances of the control plane"))
 }
 
 fn other_sites(def: &ArmDef) -> impl Iterator<Item = String> + '_ {
@@ -53,6 +60,12 @@ fn title_of(scope: &Scope<'_>, target: &str) -> String {
     def.map_or_else(|| target.to_owned(), title)
 }
 
+/// Title of a mesh; one that cannot be read has been reported.
+fn mesh_title(scope: &Scope<'_>, mesh: &Mesh) -> String {
+    let def = scope.catalog.mesh(&mesh.name).ok().flatten();
+    def.map_or_else(|| mesh.name.clone(), |def| def.title)
+}
+
 fn sidecars(scope: &mut Scope<'_>, def: &ArmDef, topology: &Topology) -> Vec<String> {
     let mut all = Vec::new();
     for sidecar in def.sidecars.iter().flat_map(|sidecars| sidecars.all()) {
@@ -66,7 +79,10 @@ fn sidecars(scope: &mut Scope<'_>, def: &ArmDef, topology: &Topology) -> Vec<Str
             .collect();
         // Callers first, in the order of a call.
         beside.reverse();
-        let title = &title_of(scope, &sidecar.proxy);
+        let title = match &topology.mesh {
+            Some(mesh) => &mesh_title(scope, mesh),
+            None => &title_of(scope, &sidecar.proxy),
+        };
         let place = match sidecar.on {
             PartSelector::Word(PartGroup::Services) if beside.len() > 2 => {
                 String::from("every service")

@@ -93,6 +93,16 @@ fn a_gateway_of_a_mesh_is_one_of_its_proxies() {
 }
 
 #[test]
+fn an_arm_is_described_by_the_name_of_its_mesh() {
+    let text = changed(GOOD, "mesh: istio", "mesh: {use: istio, replicas: 2}");
+    let about = &resolved(&text, Form::Full).arms[1].about;
+    assert_eq!(
+        about,
+        "an Istio sidecar at client and server, mTLS between them, traffic redirected; 2 instances of the control plane"
+    );
+}
+
+#[test]
 fn results_say_what_a_mesh_here_lacks_against_a_release() {
     let notes = resolved(GOOD, Form::Full).notes;
     assert!(
