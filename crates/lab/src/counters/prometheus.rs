@@ -34,7 +34,11 @@ pub(super) fn find(text: &str, from: &PrometheusSource) -> Vec<CounterValue> {
             continue;
         }
         let label = |name: &Option<String>| match name {
-            Some(name) => sample.labels.get(name.as_str()).cloned().map(Some),
+            // An empty label is the same as none (Prometheus' data model).
+            Some(name) => {
+                let found = sample.labels.get(name.as_str());
+                found.filter(|value| !value.is_empty()).cloned().map(Some)
+            }
             None => Some(None),
         };
         // A sample without the label of the edge belongs to something else.

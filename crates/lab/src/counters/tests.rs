@@ -348,6 +348,22 @@ fn what_a_command_says_is_read_and_its_failure_told() {
 }
 
 #[test]
+fn an_empty_label_is_none_and_a_fixed_label_names_the_only_series() {
+    let page = "rq_total{id=\"a\"} 2\nrq_total{id=\"\"} 3\nrq_total 4\n";
+    let mut from = prometheus("");
+    from.edge = None;
+    from.label = Some("id".to_owned());
+    let by_label = |from: &PrometheusSource| -> Vec<(Option<String>, f64)> {
+        let found = super::prometheus::find(page, from).into_iter();
+        found.map(|one| (one.label, one.value)).collect()
+    };
+    assert_eq!(by_label(&from), [(Some("a".to_owned()), 2.0)]);
+    from.label = None;
+    from.fixed_label = Some("TLSv1.3".to_owned());
+    assert_eq!(by_label(&from), [(Some("TLSv1.3".to_owned()), 9.0)]);
+}
+
+#[test]
 fn escapes_in_labels_are_undone() {
     let sample = prometheus::sample(r#"m{a="x\"y\\z\n",b="{},="} 1e3"#).unwrap();
     assert_eq!(sample.labels["a"], "x\"y\\z\n");

@@ -125,6 +125,26 @@ fn everything_a_target_says_is_filled_in() {
 }
 
 #[test]
+fn a_counter_whose_label_is_a_template_is_read_once_for_each_route_that_has_it() {
+    let folder = Folder::new("");
+    let file = folder.0.path().join("t/target.yaml");
+    let more = r#"
+  - {name: bytes-sent, from: {prometheus: {url: "http://{{ admin }}/m", metric: sent, where: {to: "{% if route.listen %}in|{{ route.listen.port }}{% endif %}"}}}}
+  - {name: bytes-received, from: {prometheus: {url: "http://{{ admin }}/m", metric: got, where: {to: "{% if not route.listen %}out{% endif %}"}}}}
+"#;
+    fs::write(&file, DEFINITION.to_owned() + more.trim_start_matches('\n')).unwrap();
+    let counters = folder.render(&context()).unwrap().counters;
+    let [sent] = &counters[2..] else {
+        panic!("{counters:?}");
+    };
+    assert_eq!(sent.edge.as_deref(), Some("client->server"));
+    let CounterSource::Prometheus(from) = &sent.source else {
+        panic!("{sent:?}");
+    };
+    assert_eq!(from.only["to"], "in|8080");
+}
+
+#[test]
 fn a_word_of_a_command_that_renders_to_nothing_is_left_out() {
     let folder = Folder::new("");
     let mut context = context();
