@@ -52,6 +52,35 @@ struct ProxySync {
 /// Proxies by name.
 type Syncs = BTreeMap<String, ProxySync>;
 
+/// The proxies of this istiod, as soon as it has one and all have acknowledged what was sent.
+/// After a start of istiod the proxies take seconds to connect again.
+fn settled(debug: SocketAddr, limit: Duration) -> anyhow::Result<Syncs> {
+    let began = Instant::now();
+    loop {
+        let syncs = read(debug)?;
+        let waiting = syncs
+            .values()
+            .filter(|sync| sync.route_sent.is_empty() || sync.route_acked != sync.route_sent);
+        let waiting = waiting.count();
+        if !syncs.is_empty() && waiting == 0 {
+            return Ok(syncs);
+        }
+        let waited = began.elapsed();
+        anyhow::ensure!(
+            !syncs.is_empty() || waited < limit,
+            "no proxy has connected to this istiod in {} s",
+            limit.as_secs()
+        );
+        anyhow::ensure!(
+            waited < limit,
+            "after {} s {waiting} of the {} proxies connected to this istiod have not acknowledged their configuration",
+            limit.as_secs(),
+            syncs.len()
+        );
+        std::thread::sleep(PAUSE);
+    }
+}
+
 /// Changes the object, waits, and prints how long the last proxy took.
 pub fn run(args: &ChangeArgs) -> anyhow::Result<()> {
     let template = fs::read_to_string(&args.template)
@@ -61,8 +90,8 @@ pub fn run(args: &ChangeArgs) -> anyhow::Result<()> {
         "{} has no {TOKEN}: nothing would change",
         args.template.display()
     );
-    let before = read(args.debug)?;
-    anyhow::ensure!(!before.is_empty(), "no proxy is connected to this istiod");
+    let limit = Duration::from_secs(args.timeout_s);
+    let before = settled(args.debug, limit)?;
     let number = SystemTime::now()
         .duration_since(UNIX_EPOCH)
         .unwrap_or_default();
@@ -73,7 +102,6 @@ pub fn run(args: &ChangeArgs) -> anyhow::Result<()> {
     let began = Instant::now();
     fs::rename(&partial, &args.object)
         .with_context(|| format!("cannot write {}", args.object.display()))?;
-    let limit = Duration::from_secs(args.timeout_s);
     loop {
         let now = read(args.debug)?;
         let behind = behind(&before, &now);
