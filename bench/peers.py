@@ -9,9 +9,9 @@ import re
 import shutil
 import subprocess
 
-import rounds
+import harness
 
-HOME = os.path.join(rounds.CACHE, "peers")
+HOME = os.path.join(harness.CACHE, "peers")
 BIN = os.path.join(HOME, "bin")
 
 # Pinned: a figure names the version it was taken with.
@@ -59,7 +59,7 @@ def install(name, say):
 def version(name):
     if name == "hey":
         return GO["hey"].rsplit("@", 1)[1]
-    found = rounds.output_of([path(name), *VERSION[name]]) or "unknown"
+    found = harness.output_of([path(name), *VERSION[name]]) or "unknown"
     return re.sub(r" Copyright.*|, Copyright.*|This is ApacheBench, Version |nginx version: ", "", found)
 
 
@@ -67,7 +67,7 @@ def number(pattern, text, default=None):
     found = re.search(pattern, text)
     if found is None:
         if default is None:
-            raise rounds.Failed(f"no {pattern!r} in what it printed: {text.strip()[-200:]!r}")
+            raise harness.Failed(f"no {pattern!r} in what it printed: {text.strip()[-200:]!r}")
         return default
     return float(found.group(1).replace(",", ""))
 
@@ -142,7 +142,7 @@ def read_h2load(ran):
     wrong = number(r"(\d+) failed", ran.text) + number(r"status codes: (\d+) 2xx", ran.text) - done
     window_s = period_us(r"finished in ([\d.]+)(ms|s|m)", ran.text)
     if done == 0:
-        raise rounds.Failed("h2load had no answer")
+        raise harness.Failed("h2load had no answer")
     return read(done, abs(wrong), window_s=window_s / 1e6)
 
 

@@ -7,7 +7,7 @@ import subprocess
 import tempfile
 import time
 
-import rounds
+import harness
 
 WAIT_S = 10
 
@@ -42,13 +42,13 @@ def wait_for(port, process, what):
     until = time.monotonic() + WAIT_S
     while time.monotonic() < until:
         if process.poll() is not None:
-            raise rounds.Failed(f"{what} ended at once with {process.returncode}")
+            raise harness.Failed(f"{what} ended at once with {process.returncode}")
         try:
             socket.create_connection(("127.0.0.1", port), timeout=1).close()
             return
         except OSError:
             time.sleep(0.02)
-    raise rounds.Failed(f"{what} does not listen on port {port}")
+    raise harness.Failed(f"{what} does not listen on port {port}")
 
 
 class Nginx:
@@ -65,7 +65,7 @@ class Nginx:
             config = os.path.join(self.folder, "nginx.conf")
             with open(config, "w") as file:
                 file.write(CONFIG.format(folder=self.folder, **self.ports))
-            self.process = rounds.start(rounds.SERVER_CORE, ["nginx", "-p", self.folder, "-c", config],
+            self.process = harness.start(harness.SERVER_CORE, ["nginx", "-p", self.folder, "-c", config],
                                         stderr=subprocess.DEVNULL)
             wait_for(self.ports["http1"], self.process, "nginx")
         except BaseException:
@@ -75,7 +75,7 @@ class Nginx:
 
     def __exit__(self, *_):
         if self.process:
-            rounds.stop(self.process)
+            harness.stop(self.process)
         shutil.rmtree(self.folder, ignore_errors=True)
 
     def certify(self):
@@ -111,15 +111,15 @@ class Origin:
         self.process = self.address = None
 
     def __enter__(self):
-        self.process = rounds.start(rounds.SERVER_CORE, self.words, stdout=subprocess.PIPE,
+        self.process = harness.start(harness.SERVER_CORE, self.words, stdout=subprocess.PIPE,
                                     stderr=subprocess.DEVNULL, text=True)
         line = self.process.stdout.readline()
         if not line:
             self.__exit__()
-            raise rounds.Failed("tare origin did not start")
+            raise harness.Failed("tare origin did not start")
         self.address = line.split()[-1].rstrip("/")
         return self
 
     def __exit__(self, *_):
-        rounds.stop(self.process)
+        harness.stop(self.process)
         self.process.stdout.close()

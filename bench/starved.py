@@ -12,15 +12,15 @@ import statistics
 import sys
 
 sys.dont_write_bytecode = True
-import rounds
+import harness
 import server
 
 
 def one(tare, address, rate, is_starved):
     """One load; (service p99, response p99, lateness p99) in microseconds."""
-    busy = rounds.start(rounds.LOAD_CORE, [sys.executable, "-c", "while True: pass"]) if is_starved else None
+    busy = harness.start(harness.LOAD_CORE, [sys.executable, "-c", "while True: pass"]) if is_starved else None
     try:
-        ran = rounds.run([tare, "load", address, "--rate", str(rate), "--duration", "3s", "--warmup", "1s", "--json",
+        ran = harness.run([tare, "load", address, "--rate", str(rate), "--duration", "3s", "--warmup", "1s", "--json",
                           "--quiet", "--no-calibrate"], 60)
     finally:
         if busy:
@@ -30,14 +30,14 @@ def one(tare, address, rate, is_starved):
     spread = {tag.rsplit(".", 1)[-1]: value for tag, value in found["latency_ns"].items() if tag.count(".") == 2}
     times_ns = spread["service"]["p99"], spread["response"]["p99"], found["result"]["generator"]["lateness"]["p99_ns"]
     if not all(isinstance(ns, (int, float)) for ns in times_ns):
-        raise rounds.Failed("too few exchanges for a 99th percentile")
+        raise harness.Failed("too few exchanges for a 99th percentile")
     return tuple(ns / 1000 for ns in times_ns)
 
 
 def main():
     count = int(sys.argv[1]) if len(sys.argv) > 1 else 5
     rate = sys.argv[2] if len(sys.argv) > 2 else "2000"
-    tare = rounds.build("tare")["tare"]
+    tare = harness.build("tare")["tare"]
     rows = {False: [], True: []}
     with server.Origin(tare) as origin:
         for number in range(count):

@@ -628,7 +628,7 @@ fn every_environment_variable_that_is_read_is_in_the_table() {
     for name in [
         "tare",
         "test",
-        "bench/rounds.py",
+        "bench/harness.py",
         "fuzz/run",
         "scripts/check-crates",
         "scripts/repeat-tests",

@@ -1,5 +1,5 @@
 //! What one HTTP/1.1 exchange costs at least: send, receive and epoll alone, nothing parsed, no clock read, nothing counted
-//! but bytes. `bench/run` sets Tare and its peers against it.
+//! but bytes. `bench/generators` sets Tare and its peers against it.
 //!
 //! `cargo run --release -p tare-load --example floor -- ADDRESS CONNECTIONS SECONDS [stamped]`: a closed loop of
 //! `GET /`. Every answer must be as long as the first one. `stamped` asks the kernel for receive stamps, as Tare does.

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """How long this machine keeps a core from a program that does nothing but read the clock: no generator there is more punctual.
 
-usage: bench/holdups.py CORE SECONDS. Prints JSON: quantiles of how late an instant is seen that falls due at random, and the longest
+usage: bench/stalls.py CORE SECONDS. Prints JSON: quantiles of how late an instant is seen that falls due at random, and the longest
 time without the core. A step of the loop takes some 0.1 µs; what is longer than 2 µs was no step.
 """
 import gc
