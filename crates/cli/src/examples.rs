@@ -1,5 +1,7 @@
 //! Examples in the help of every command.
 
+use std::collections::BTreeMap;
+
 use clap::Command;
 
 use crate::exit::Exit;
@@ -8,40 +10,41 @@ use crate::exit::Exit;
 const EXAMPLES: &str = include_str!("examples.txt");
 
 /// The commands as in [`EXAMPLES`], without `tare`, with their examples.
-fn examples() -> impl Iterator<Item = (&'static str, Vec<&'static str>)> {
-    EXAMPLES.split("# tare").skip(1).map(|section| {
-        let mut lines = section.lines();
-        let path = lines.next().unwrap_or_default().trim();
-        (path, lines.filter(|line| !line.is_empty()).collect())
-    })
+fn examples() -> BTreeMap<&'static str, Vec<&'static str>> {
+    let sections = EXAMPLES.split("# tare").skip(1);
+    sections
+        .map(|section| {
+            let mut lines = section.lines();
+            let path = lines.next().unwrap_or_default().trim();
+            (path, lines.filter(|line| !line.is_empty()).collect())
+        })
+        .collect()
 }
 
 /// Adds the examples to the help of every command, and the exit codes to that of `tare` itself.
 pub fn with_examples(command: Command) -> Command {
-    let command = add(command, "");
+    let command = add(command, "", &examples());
     let examples = command.get_after_help().cloned().unwrap_or_default();
     command.after_long_help(format!("{examples}\n\nExit codes:\n{}", Exit::table()))
 }
 
-fn add(command: Command, path: &str) -> Command {
+fn add(command: Command, path: &str, examples: &BTreeMap<&str, Vec<&str>>) -> Command {
     let command = command.mut_subcommands(|below| {
         let name = below.get_name();
         let path = match path {
             "" => name.to_owned(),
             _ => format!("{path} {name}"),
         };
-        add(below, &path)
+        add(below, &path, examples)
     });
-    match examples().find(|(of, _)| *of == path) {
-        Some((_, lines)) => command.after_help(format!("Examples:\n  {}", lines.join("\n  "))),
+    match examples.get(path) {
+        Some(lines) => command.after_help(format!("Examples:\n  {}", lines.join("\n  "))),
         None => command,
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeMap;
-
     use clap::ArgMatches;
 
     use crate::commands::load::tests::words;
@@ -96,7 +99,7 @@ mod tests {
     #[test]
     fn no_example_is_of_a_command_that_does_not_exist() {
         let found = all_shown();
-        let of = examples().map(|(of, _)| of);
+        let of = examples().into_keys();
         let lost: Vec<&str> = of.filter(|of| !found.contains_key(*of)).collect();
         assert!(lost.is_empty(), "{lost:?}");
     }
