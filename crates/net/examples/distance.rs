@@ -1,6 +1,6 @@
 //! What a link does to round trips and to one TCP stream, as JSON on standard output: the way `bench/link` measures it.
 //!
-//! `distance WAY_JSON SECONDS [usual] [LINKS]`: a way as in a link's plan (`{"delay_ns": 12000000, …}`), the seconds of the stream. With
+//! `distance WAY_JSON SECONDS [default] [LINKS]`: a way as in a link's plan (`{"delay_ns": 12000000, …}`), the seconds of the stream. With
 //! several links (at most 16) there is one stream over each, all at once.
 #![allow(
     clippy::unwrap_used,
@@ -49,8 +49,8 @@ fn main() {
     let (mut scheduling, mut links) = (Scheduling::RealTime, 1);
     for word in words {
         match word.as_str() {
-            "usual" => scheduling = Scheduling::Default,
-            number => links = number.parse().expect("usual, or a number of links"),
+            "default" => scheduling = Scheduling::Default,
+            number => links = number.parse().expect("default, or a number of links"),
         }
     }
     assert!((1..=LINKS_MAX).contains(&links), "1 to {LINKS_MAX} links");

@@ -47,7 +47,7 @@ pub enum Exemption {
     #[default]
     Group,
     /// A packet mark, or the ports from which it calls: a user namespace of one user has no second group.
-    Itself,
+    MarkOrPort,
 }
 
 /// Which traffic of a pod is redirected, and which is not.
@@ -63,7 +63,7 @@ pub struct RedirectRules {
     pub servers: BTreeSet<SocketAddrV4>,
     /// Destinations that are redirected to a port of their own.
     #[serde(default)]
-    pub sent: BTreeSet<PortRedirect>,
+    pub port_redirects: BTreeSet<PortRedirect>,
     /// How the sidecar's own traffic is recognised, which is never redirected.
     #[serde(default)]
     pub exemption: Exemption,
@@ -100,7 +100,7 @@ impl RedirectRules {
             if *direction == TrafficDirection::Outbound {
                 match self.exemption {
                     Exemption::Group => rule(format_args!("  meta skgid {SIDECAR_GROUP} return")),
-                    Exemption::Itself => {
+                    Exemption::MarkOrPort => {
                         let [first, last] = SIDECAR_PORTS;
                         rule(format_args!("  meta mark {SIDECAR_MARK} return"));
                         rule(format_args!("  tcp sport {first}-{last} return"));
@@ -121,8 +121,9 @@ impl RedirectRules {
                     rule(format_args!("  ip daddr {range} return"));
                 }
             }
-            for sent in self.sent.iter().filter(|sent| sent.direction == *direction) {
-                let (address, called, port) = (sent.server.ip(), sent.server.port(), sent.port);
+            let of_direction = |edge: &&PortRedirect| edge.direction == *direction;
+            for edge in self.port_redirects.iter().filter(of_direction) {
+                let (address, called, port) = (edge.server.ip(), edge.server.port(), edge.port);
                 rule(format_args!(
                     "  ip daddr {address} tcp dport {called} redirect to :{port}"
                 ));
@@ -139,11 +140,11 @@ impl RedirectRules {
     /// # Errors
     /// When `nft` is missing, or rejects the rules (with its message).
     pub fn apply(&self, pod: &Namespace) -> Result<(), NetError> {
-        let rules = self.nft_script();
+        let script = self.nft_script();
         pod.run(|| {
             let mut missing = io::Error::from(io::ErrorKind::NotFound);
             for program in PROGRAMS {
-                match run_nft(program, &rules) {
+                match run_nft(program, &script) {
                     Err(NftError::NoProgram(error)) => missing = error,
                     Err(NftError::Refused(source)) => {
                         let what = String::from("set the rules that redirect a pod's traffic");
@@ -209,7 +210,7 @@ pub fn exemption_in(pid: u32) -> Exemption {
     if covers(&map, SIDECAR_GROUP) {
         Exemption::Group
     } else {
-        Exemption::Itself
+        Exemption::MarkOrPort
     }
 }
 
@@ -231,13 +232,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_left_alone_comes_before_what_is_captured() {
+    fn what_is_left_alone_comes_before_what_is_redirected() {
         let rules = RedirectRules {
             directions: BTreeSet::from([TrafficDirection::Outbound, TrafficDirection::Inbound]),
             ports: BTreeSet::from([27017]),
             ranges: BTreeSet::from([String::from("192.168.0.0/16")]),
             servers: BTreeSet::from(["10.77.1.2:20000".parse().unwrap()]),
-            sent: BTreeSet::from([PortRedirect {
+            port_redirects: BTreeSet::from([PortRedirect {
                 direction: TrafficDirection::Outbound,
                 server: "10.77.1.3:20001".parse().unwrap(),
                 port: 20007,
@@ -276,7 +277,7 @@ mod tests {
             ..RedirectRules::default()
         };
         assert!(!rules.nft_script().contains("mark") && !rules.nft_script().contains("sport"));
-        rules.exemption = Exemption::Itself;
+        rules.exemption = Exemption::MarkOrPort;
         let script = rules.nft_script();
         let redirect = script.find("redirect").unwrap();
         for rule in ["meta mark 1337 return", "tcp sport 28000-31999 return"] {
@@ -286,7 +287,7 @@ mod tests {
     }
 
     #[test]
-    fn a_direction_that_is_not_captured_has_no_rules() {
+    fn a_direction_that_is_not_redirected_has_no_rules() {
         let rules = RedirectRules {
             directions: BTreeSet::from([TrafficDirection::Inbound]),
             ..RedirectRules::default()

@@ -1,4 +1,4 @@
-//! Captured traffic in pods of their own, with the real nft: who is sent to the sidecar, and who is not.
+//! Redirected traffic in pods of their own, with the real nft: what goes to the sidecar, and what does not.
 
 #![expect(
     clippy::unwrap_used,
@@ -96,7 +96,7 @@ fn an_app_reaches_its_sidecar_when_it_calls_and_is_called_but_not_where_it_is_le
 }
 
 #[test]
-fn what_the_sidecar_itself_sends_is_not_captured() {
+fn what_the_sidecar_itself_sends_is_not_redirected() {
     let two = Two::new();
     let any = |port| SocketAddr::from((Ipv4Addr::UNSPECIFIED, port));
     answer(&two.pod, any(OUTBOUND_PORT), "outbound");

@@ -52,7 +52,7 @@ impl Admin {
     /// Creates topics; each succeeds or fails by itself.
     ///
     /// # Errors
-    /// If no broker answers; what the cluster refuses is in the outcomes.
+    /// If no broker answers; errors of single items are in the results.
     pub fn create_topics(&mut self, topics: &[NewTopic], mode: Mode) -> Result<Vec<ItemResult>> {
         let request = CreateTopicsRequest::default()
             .with_topics(topics.iter().map(creatable).collect())
@@ -105,7 +105,7 @@ impl Admin {
     /// Deletes topics with their records; each succeeds or fails by itself.
     ///
     /// # Errors
-    /// If no broker answers; what the cluster refuses is in the outcomes.
+    /// If no broker answers; errors of single items are in the results.
     pub fn delete_topics<S: AsRef<str>>(&mut self, names: &[S]) -> Result<Vec<ItemResult>> {
         let states = names
             .iter()
@@ -145,17 +145,17 @@ impl Admin {
         // Safe to repeat: a second election finds nothing to do.
         let answer = self.cluster.request(&request)?;
         check(answer.error_code, None, "the election")?;
-        let mut outcomes = Vec::new();
+        let mut results = Vec::new();
         for topic in &answer.replica_election_results {
             for one in &topic.partition_result {
                 if one.error_code != ResponseError::ElectionNotNeeded.code() {
                     let name = format!("{}-{}", topic.topic.as_str(), one.partition_id);
                     let message = one.error_message.as_ref();
-                    outcomes.push(ItemResult::of(name, one.error_code, message));
+                    results.push(ItemResult::of(name, one.error_code, message));
                 }
             }
         }
-        Ok(outcomes)
+        Ok(results)
     }
 }
 

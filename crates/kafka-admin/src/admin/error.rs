@@ -62,14 +62,14 @@ pub struct ApiError {
     pub code: i16,
     /// Its name.
     pub name: String,
-    /// What the broker said about it.
+    /// The broker's message.
     pub message: Option<String>,
 }
 
 impl fmt::Display for ApiError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.message {
-            Some(said) => write!(f, "{} ({})", said.trim_end_matches('.'), self.name)?,
+            Some(message) => write!(f, "{} ({})", message.trim_end_matches('.'), self.name)?,
             None => f.write_str(&self.name)?,
         }
         match self.next_step() {
@@ -81,14 +81,14 @@ impl fmt::Display for ApiError {
 
 impl ApiError {
     /// From the error code and message of a response; `None` for code 0.
-    pub(super) fn of(code: i16, said: Option<&StrBytes>) -> Option<ApiError> {
+    pub(super) fn of(code: i16, message: Option<&StrBytes>) -> Option<ApiError> {
         let error = ResponseError::try_from_code(code)?;
         Some(ApiError {
             code,
             name: error.to_string(),
-            message: said
-                .filter(|said| !said.is_empty())
-                .map(|said| said.to_string()),
+            message: message
+                .filter(|message| !message.is_empty())
+                .map(|message| message.to_string()),
         })
     }
 
@@ -176,8 +176,8 @@ impl ApiError {
 }
 
 /// Fails if a response has an error code.
-pub(super) fn check(code: i16, said: Option<&StrBytes>, what: impl fmt::Display) -> Result<()> {
-    ApiError::of(code, said).map_or(Ok(()), |error| Err(error.about(what)))
+pub(super) fn check(code: i16, message: Option<&StrBytes>, what: impl fmt::Display) -> Result<()> {
+    ApiError::of(code, message).map_or(Ok(()), |error| Err(error.about(what)))
 }
 
 /// How one of several things went.
@@ -190,10 +190,10 @@ pub struct ItemResult {
 }
 
 impl ItemResult {
-    pub(super) fn of(name: impl Into<String>, code: i16, said: Option<&StrBytes>) -> ItemResult {
+    pub(super) fn of(name: impl Into<String>, code: i16, message: Option<&StrBytes>) -> ItemResult {
         ItemResult {
             name: name.into(),
-            error: ApiError::of(code, said),
+            error: ApiError::of(code, message),
         }
     }
 
@@ -208,8 +208,8 @@ impl ItemResult {
     ///
     /// # Errors
     /// If one has failed.
-    pub fn all(outcomes: &[ItemResult]) -> Result<()> {
-        let mut errors = outcomes
+    pub fn all(results: &[ItemResult]) -> Result<()> {
+        let mut errors = results
             .iter()
             .filter_map(|one| Some(one.error.clone()?.about(&one.name)));
         errors.next().map_or(Ok(()), Err)

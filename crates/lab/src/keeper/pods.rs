@@ -127,7 +127,7 @@ impl PodNetworks {
     pub(crate) fn redirect(&self, pod: &str, rules: &RedirectRules) -> Result<(), String> {
         if rules.exemption != redirect::exemption_in(std::process::id()) {
             return Err(String::from(
-                "the sidecars' own traffic would be captured, too: they cannot have a group of their own here",
+                "the sidecars' own traffic would be redirected, too: they cannot have a group of their own here",
             ));
         }
         let network = self.find(pod)?;

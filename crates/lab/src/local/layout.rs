@@ -91,7 +91,7 @@ pub(crate) struct Layout {
     /// Pod → redirect rules.
     pub redirects: BTreeMap<String, RedirectRules>,
     /// Instances that receive redirected traffic.
-    pub capturing: BTreeSet<String>,
+    pub redirected: BTreeSet<String>,
     /// Pod → host names that resolve in it.
     pub names: Names,
 }
@@ -142,16 +142,16 @@ pub(crate) fn compute(
         .filter(|instance| inputs.is_cluster(&instance.target))
         .map(|instance| instance.name.clone())
         .collect();
-    let mut captured = redirect::redirections(plan, &contexts, inputs.exemption)?;
-    redirect::exempt(topology, &mut contexts, &captured, inputs)?;
-    redirect::own_rules(topology, &mut contexts, &mut captured, inputs)?;
+    let mut redirections = redirect::redirections(plan, &contexts, inputs.exemption)?;
+    redirect::exempt(topology, &mut contexts, &redirections, inputs)?;
+    redirect::own_rules(topology, &mut contexts, &mut redirections, inputs)?;
     Ok(Layout {
         contexts,
         identified,
         clustered,
         endpoints,
-        redirects: captured.pods,
-        capturing: captured.instances,
+        redirects: redirections.pods,
+        redirected: redirections.instances,
         names,
     })
 }
@@ -341,7 +341,7 @@ impl Listeners {
         let instance = find(topology, name)?;
         let security = route.segments[position - 1].security;
         let peer = (security == Security::Mtls).then(|| spiffe(inputs.run, caller));
-        if let Some(captured) = redirect::direction(topology, route, position)? {
+        if let Some(direction) = redirect::direction(topology, route, position)? {
             // The caller uses the address of the called part; the kernel redirects it there.
             let end = chain.len() - 1;
             let called = self.place(topology, route, end, inputs)?;
@@ -349,8 +349,8 @@ impl Listeners {
             return Ok(Listen {
                 security,
                 peer_identity: peer,
-                redirected: Some(captured),
-                redirect_port: Some(redirect::port(instance, captured, inputs)?),
+                redirected: Some(direction),
+                redirect_port: Some(redirect::port(instance, direction, inputs)?),
                 ..called
             });
         }

@@ -124,7 +124,7 @@ impl Network {
     pub(crate) fn exemption_in_words(&self) -> Option<String> {
         let words = "without root: a sidecar's own traffic is known by packet mark (1337) or by the ports it calls from, not by \
                      its group as in Istio";
-        (self.exemption == Exemption::Itself).then(|| words.to_owned())
+        (self.exemption == Exemption::MarkOrPort).then(|| words.to_owned())
     }
 
     /// Name of the addressing in the record.

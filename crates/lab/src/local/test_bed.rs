@@ -168,7 +168,7 @@ impl LocalTestBed {
         let pod = self.placed.layout.contexts[index].pod.clone();
         let mut spawn = self.spawn(name, &pod, &rendered.start, (&rendered.dir, LOG));
         spawn.env.extend(rendered.env.clone());
-        let takes_redirected = self.placed.layout.capturing.contains(name);
+        let takes_redirected = self.placed.layout.redirected.contains(name);
         let known_by_group = self.placed.layout.contexts[index].exempt.is_none();
         spawn.group = (takes_redirected && known_by_group).then_some(SIDECAR_GROUP);
         spawn.bounds = self.bounds(name);

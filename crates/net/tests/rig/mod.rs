@@ -21,7 +21,7 @@ pub const PATIENCE: Duration = Duration::from_secs(60);
 /// Datagrams that no device's queue and no socket's buffer is too small for.
 pub const AT_ONCE: u64 = 100;
 
-/// Two joined namespaces; the link goes first.
+/// Two joined namespaces; the link has real-time scheduling.
 pub struct Pair {
     pub link: Link,
     pub a: Namespace,

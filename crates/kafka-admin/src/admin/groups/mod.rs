@@ -64,9 +64,9 @@ impl Admin {
     /// Deletes groups with their committed offsets; each succeeds or fails by itself.
     ///
     /// # Errors
-    /// If no broker answers; what the cluster refuses is in the outcomes.
+    /// If no broker answers; errors of single items are in the results.
     pub fn delete_groups<S: AsRef<str>>(&mut self, names: &[S]) -> Result<Vec<ItemResult>> {
-        let mut outcomes = Vec::new();
+        let mut results = Vec::new();
         for name in names {
             let name = name.as_ref();
             let request = DeleteGroupsRequest::default().with_groups_names(vec![group_id(name)]);
@@ -82,9 +82,9 @@ impl Admin {
                 Err(error) => return Err(error),
             };
             let name = name.to_owned();
-            outcomes.push(ItemResult { name, error });
+            results.push(ItemResult { name, error });
         }
-        Ok(outcomes)
+        Ok(results)
     }
 
     /// The coordinator of a group. The first request makes the cluster create `__consumer_offsets`, which takes a while.

@@ -104,7 +104,7 @@ impl Admin {
             .map(|one| ((one.topic.clone(), one.partition), Some(&one.to[..])));
         let done = self
             .alter(&targets.collect())
-            .and_then(|outcomes| ItemResult::all(&outcomes));
+            .and_then(|results| ItemResult::all(&results));
         if done.is_err()
             && let Some(throttles) = &throttles
         {
@@ -147,7 +147,7 @@ impl Admin {
     /// Cancels ongoing reassignments (all, or some): replicas go back to where they were.
     ///
     /// # Errors
-    /// If no broker answers; what the cluster refuses is in the outcomes.
+    /// If no broker answers; errors of single items are in the results.
     pub fn cancel_reassignments(
         &mut self,
         partitions: &[(String, i32)],
@@ -177,18 +177,18 @@ impl Admin {
             answer.error_message.as_ref(),
             "the reassignment",
         )?;
-        let mut outcomes = Vec::new();
+        let mut results = Vec::new();
         for topic in &answer.responses {
             for one in &topic.partitions {
                 let name = format!("{}-{}", topic.name.as_str(), one.partition_index);
-                outcomes.push(ItemResult::of(
+                results.push(ItemResult::of(
                     name,
                     one.error_code,
                     one.error_message.as_ref(),
                 ));
             }
         }
-        Ok(outcomes)
+        Ok(results)
     }
 
     fn refuse_if_stale(&mut self, moves: &[PartitionReassignment]) -> Result<()> {

@@ -85,7 +85,7 @@ pub(super) fn redirections(
     contexts: &[Context],
     exemption: Exemption,
 ) -> Result<Redirections, LabError> {
-    let mut captured = Redirections::default();
+    let mut redirections = Redirections::default();
     for context in contexts {
         let listeners = context
             .routes
@@ -95,13 +95,13 @@ pub(super) fn redirections(
             let (Some(direction), Some(port)) = (listen.redirected, listen.redirect_port) else {
                 continue;
             };
-            captured.instances.insert(context.name.clone());
-            let pod = captured.pods.entry(context.pod.clone()).or_default();
+            redirections.instances.insert(context.name.clone());
+            let pod = redirections.pods.entry(context.pod.clone()).or_default();
             pod.directions.insert(direction);
             if port != shared_port(direction)
                 && let SocketAddr::V4(server) = SocketAddr::from((listen.address, listen.port))
             {
-                pod.sent.insert(PortRedirect {
+                pod.port_redirects.insert(PortRedirect {
                     direction,
                     server,
                     port,
@@ -109,7 +109,7 @@ pub(super) fn redirections(
             }
         }
     }
-    for (pod, rules) in &mut captured.pods {
+    for (pod, rules) in &mut redirections.pods {
         rules.exemption = exemption;
         for route in &plan.topology.routes {
             rules
@@ -128,7 +128,7 @@ pub(super) fn redirections(
             }
         }
     }
-    Ok(captured)
+    Ok(redirections)
 }
 
 /// Ports of an instance that no edge leads to: never redirected.
@@ -146,7 +146,7 @@ fn apart(context: &Context) -> Vec<SocketAddrV4> {
 pub(super) fn exempt(
     topology: &Topology,
     contexts: &mut [Context],
-    captured: &Redirections,
+    redirections: &Redirections,
     inputs: &LayoutInputs<'_>,
 ) -> Result<(), LabError> {
     if inputs.exemption == Exemption::Group {
@@ -154,7 +154,7 @@ pub(super) fn exempt(
     }
     let [first_port, last_port] = SIDECAR_PORTS;
     for context in contexts {
-        if !captured.instances.contains(&context.name) {
+        if !redirections.instances.contains(&context.name) {
             continue;
         }
         let target = &find(topology, &context.name)?.target;
@@ -182,11 +182,11 @@ pub(super) fn exempt(
 pub(super) fn own_rules(
     topology: &Topology,
     contexts: &mut [Context],
-    captured: &mut Redirections,
+    redirections: &mut Redirections,
     inputs: &LayoutInputs<'_>,
 ) -> Result<(), LabError> {
     for context in contexts {
-        if !captured.instances.contains(&context.name) {
+        if !redirections.instances.contains(&context.name) {
             continue;
         }
         let target = &find(topology, &context.name)?.target;
@@ -194,7 +194,7 @@ pub(super) fn own_rules(
         if !inputs.needs.get(target).is_some_and(own) {
             continue;
         }
-        let Some(rules) = captured.pods.remove(&context.pod) else {
+        let Some(rules) = redirections.pods.remove(&context.pod) else {
             continue;
         };
         let list = |all: Vec<String>| all.join(",");

@@ -241,7 +241,7 @@ fn redirected_callers_are_told_where_the_called_part_is_and_the_kernel_does_the_
         let listen = listen(name, 0);
         assert_eq!(listen.redirected, Some(direction));
         assert_eq!((listen.address, listen.port), (server.address, server.port));
-        assert!(layout.capturing.contains(name));
+        assert!(layout.redirected.contains(name));
         let upstream = of(&layout, name).routes[0].upstream.clone().unwrap();
         assert_eq!(upstream.port, server.port);
     }
@@ -291,7 +291,7 @@ fn a_proxy_that_cannot_tell_edges_apart_at_one_port_gets_one_for_each() {
         let admin = of(&layout, name).admin.port();
         assert!(port != admin && port >= 20_000, "{port}");
         assert!(pod == "client" || port != server.port, "{port}");
-        let [sent] = Vec::from_iter(&layout.redirects[pod].sent)[..] else {
+        let [sent] = Vec::from_iter(&layout.redirects[pod].port_redirects)[..] else {
             panic!("{:?}", layout.redirects[pod]);
         };
         assert_eq!((sent.direction, sent.port), (direction, port));
@@ -303,7 +303,7 @@ fn a_proxy_that_cannot_tell_edges_apart_at_one_port_gets_one_for_each() {
     let shared = placed_where(&plan, Redirect::Possible).unwrap();
     let listen = of(&shared, "client-sidecar").routes[0].listen.clone();
     assert_eq!(listen.unwrap().redirect_port, Some(15001));
-    assert!(shared.redirects["client"].sent.is_empty());
+    assert!(shared.redirects["client"].port_redirects.is_empty());
 }
 
 #[test]
