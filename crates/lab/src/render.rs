@@ -4,7 +4,7 @@ mod context;
 mod login;
 mod templates;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io::Write;
 use std::os::unix::fs::OpenOptionsExt;
@@ -319,6 +319,8 @@ fn counters(
                 continue;
             }
             CounterSource::Prometheus(from) if from.is_per_route() => {
+                // Routes to the instances of one part may share a series.
+                let mut taken = BTreeSet::new();
                 for route in &context.routes {
                     let route_value = Value::from_pairs([("route", Value::from(Serde(route)))]);
                     let mut from = from.clone();
@@ -329,7 +331,7 @@ fn counters(
                         rendered.trim().clone_into(value);
                         applies &= !value.is_empty();
                     }
-                    if applies {
+                    if applies && taken.insert((&route.edge, from.only.clone())) {
                         add(Some(&route.edge), CounterSource::Prometheus(from));
                     }
                 }

@@ -25,10 +25,10 @@ pub(super) struct Templates<'a> {
 /// Additional values for templates.
 #[derive(Serialize)]
 struct Shortcuts {
-    /// `address:port` of the first route that listen_addresses here.
+    /// `address:port` of the first route that listens here.
     #[serde(skip_serializing_if = "Option::is_none")]
     listen: Option<String>,
-    /// Each `address:port` that listen_addresses here, once.
+    /// Each `address:port` that listens here, once.
     listen_addresses: Vec<String>,
     /// Parts of `admin`, for software that wants them apart.
     admin_address: String,

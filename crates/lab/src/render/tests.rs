@@ -145,6 +145,23 @@ fn a_counter_whose_label_is_a_template_is_read_once_for_each_route_that_has_it()
 }
 
 #[test]
+fn routes_of_one_edge_with_the_same_labels_share_a_counter() {
+    let folder = Folder::new("");
+    let file = folder.0.path().join("t/target.yaml");
+    let more = r#"
+  - {name: bytes-sent, from: {prometheus: {url: "http://{{ admin }}/m", metric: sent, where: {to: "in|{{ route.listen.port }}"}}}}
+"#;
+    fs::write(&file, DEFINITION.to_owned() + more.trim_start_matches('\n')).unwrap();
+    let mut context = context();
+    let second = context.routes[0].clone();
+    context.routes.push(second);
+    let counters = |context: &Context| folder.render(context).unwrap().counters.len();
+    let of_one = counters(&context);
+    context.routes[1].listen.as_mut().unwrap().port = 8081;
+    assert_eq!(counters(&context), of_one + 1);
+}
+
+#[test]
 fn a_word_of_a_command_that_renders_to_nothing_is_left_out() {
     let folder = Folder::new("");
     let mut context = context();

@@ -22,32 +22,41 @@ const PREFIX: &str = "user-";
 #[derive(Debug)]
 pub struct Objects {
     from: PathBuf,
+    /// Folder of objects below that of an instance.
+    below: String,
     into: Vec<PathBuf>,
-    seen: BTreeMap<PathBuf, (SystemTime, u64)>,
+    seen: Files,
+    /// Why the folder could not be read the last time.
+    unreadable: Option<String>,
 }
 
 /// Files of objects by path, each with its time of change and its length.
 type Files = BTreeMap<PathBuf, (SystemTime, u64)>;
 
 impl Objects {
-    /// Objects of `from` for the control planes whose folders of objects are `into`.
+    /// Objects of `from` for the mesh of an arm, whose instances have the folder `below` for them.
     ///
     /// # Errors
     /// When there is no such folder, or the arm has no control plane that takes objects.
-    pub fn new(from: &Path, into: Vec<PathBuf>) -> anyhow::Result<Objects> {
-        if into.is_empty() {
-            return Err(bad_input(
-                "--objects: this arm has no control plane that takes objects: name an arm with `mesh: istio`",
-            ));
-        }
-        let mut objects = Objects {
+    pub fn new(from: &Path, below: Option<String>) -> anyhow::Result<Objects> {
+        let below = below.ok_or_else(|| {
+            bad_input(
+                "--objects: this arm has no control plane that takes objects: name an arm with such a mesh (docs/MESHES.md)",
+            )
+        })?;
+        files(from).map_err(bad_input)?;
+        Ok(Objects {
             from: from.to_owned(),
-            into,
+            below,
+            into: Vec::new(),
             seen: Files::new(),
-        };
-        objects.files().map_err(bad_input)?;
-        objects.seen.clear();
-        Ok(objects)
+            unreadable: None,
+        })
+    }
+
+    /// Adds an instance of the control plane by its folder.
+    pub fn add_instance(&mut self, folder: &Path) {
+        self.into.push(folder.join(&self.below));
     }
 
     /// Copies what has changed since the last time; returns what was done, a line for each file.
@@ -55,11 +64,16 @@ impl Objects {
     /// # Errors
     /// When the control plane's folder cannot be written.
     pub fn apply(&mut self) -> anyhow::Result<Vec<String>> {
-        let files = match self.files() {
+        let files = match files(&self.from) {
             Ok(files) => files,
-            // An editor may just be replacing it.
-            Err(why) => return Ok(vec![why]),
+            // An editor may just be replacing it. It is said once.
+            Err(why) => {
+                let is_new = self.unreadable.as_ref() != Some(&why);
+                self.unreadable = Some(why.clone());
+                return Ok(if is_new { vec![why] } else { Vec::new() });
+            }
         };
+        self.unreadable = None;
         let mut lines = Vec::new();
         for (path, meta) in &files {
             if self.seen.get(path) == Some(meta) {
@@ -83,26 +97,6 @@ impl Objects {
         Ok(lines)
     }
 
-    /// The YAML files of the folder.
-    fn files(&mut self) -> Result<Files, String> {
-        let unreadable = |error| format!("{} cannot be read: {error}", self.from.display());
-        let mut files = Files::new();
-        for entry in fs::read_dir(&self.from).map_err(unreadable)? {
-            let path = entry.map_err(unreadable)?.path();
-            let is_yaml = ["yaml", "yml"]
-                .iter()
-                .any(|end| path.extension() == Some(OsStr::new(end)));
-            let Ok(meta) = fs::metadata(&path) else {
-                continue;
-            };
-            if is_yaml && meta.is_file() && files.len() < FILES_MAX {
-                let changed = meta.modified().unwrap_or(SystemTime::UNIX_EPOCH);
-                files.insert(path, (changed, meta.len()));
-            }
-        }
-        Ok(files)
-    }
-
     /// Control planes see a renamed file as a whole, and ignore names that begin with a dot.
     fn write(&self, path: &Path, text: &[u8]) -> anyhow::Result<()> {
         for folder in &self.into {
@@ -115,6 +109,32 @@ impl Objects {
         }
         Ok(())
     }
+}
+
+/// The YAML files of a folder.
+fn files(from: &Path) -> Result<Files, String> {
+    let unreadable = |error| format!("{} cannot be read: {error}", from.display());
+    let mut files = Files::new();
+    for entry in fs::read_dir(from).map_err(unreadable)? {
+        let path = entry.map_err(unreadable)?.path();
+        let is_yaml = ["yaml", "yml"]
+            .iter()
+            .any(|end| path.extension() == Some(OsStr::new(end)));
+        let Ok(meta) = fs::metadata(&path) else {
+            continue;
+        };
+        if is_yaml && meta.is_file() {
+            let changed = meta.modified().unwrap_or(SystemTime::UNIX_EPOCH);
+            files.insert(path, (changed, meta.len()));
+        }
+        if files.len() > FILES_MAX {
+            return Err(format!(
+                "{} has more than {FILES_MAX} files",
+                from.display()
+            ));
+        }
+    }
+    Ok(files)
 }
 
 fn copy_name(path: &Path) -> String {
@@ -135,7 +155,8 @@ mod tests {
         fs::create_dir(&from).unwrap();
         fs::create_dir(&into).unwrap();
         fs::write(into.join("services.yaml"), "own").unwrap();
-        let mut objects = Objects::new(&from, vec![into.clone()]).unwrap();
+        let mut objects = Objects::new(&from, Some("into".to_owned())).unwrap();
+        objects.add_instance(folder.path());
         assert!(objects.apply().unwrap().is_empty());
         fs::write(from.join("services.yaml"), "kind: VirtualService").unwrap();
         fs::write(from.join("notes.txt"), "no object").unwrap();
@@ -149,6 +170,9 @@ mod tests {
         fs::remove_file(from.join("services.yaml")).unwrap();
         assert!(objects.apply().unwrap()[0].starts_with("removed"));
         assert!(!copy.exists());
+        fs::remove_dir_all(&from).unwrap();
+        assert_eq!(objects.apply().unwrap().len(), 1, "it is gone");
+        assert!(objects.apply().unwrap().is_empty(), "said once");
         assert_eq!(
             fs::read_to_string(into.join("services.yaml")).unwrap(),
             "own"
@@ -157,9 +181,9 @@ mod tests {
 
     #[test]
     fn a_folder_that_is_not_there_and_an_arm_without_a_control_plane_are_bad_input() {
-        let missing = Objects::new(Path::new("/no/such"), vec![PathBuf::from("/tmp")]);
+        let missing = Objects::new(Path::new("/no/such"), Some("objects".to_owned()));
         assert!(missing.unwrap_err().to_string().contains("/no/such"));
-        let no_mesh = Objects::new(Path::new("/tmp"), Vec::new());
+        let no_mesh = Objects::new(Path::new("/tmp"), None);
         assert!(no_mesh.unwrap_err().to_string().contains("control plane"));
     }
 }

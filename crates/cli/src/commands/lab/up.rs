@@ -5,8 +5,10 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
+use tare_experiment::def::ExperimentDef;
+use tare_experiment::document;
 use tare_lab::environment::{Environment, TestBed};
-use tare_lab::lab_state::{LabState, PodProcess};
+use tare_lab::lab_state::LabState;
 use tare_record::plan::{Addressing, Arm, Cell, Plan};
 
 use super::objects::Objects;
@@ -70,6 +72,11 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     }
     let plan = experiment.plan_to_run(&mut |words| say(format_args!("{words}")))?;
     let (arm, cell) = select_cell(&plan, &args)?;
+    // Before anything is built.
+    let mut objects = match &args.objects {
+        Some(from) => Some(Objects::new(from, objects_folder(&experiment, arm)?)?),
+        None => None,
+    };
     let mut local = local(&experiment, &plan, plan.addressing)?;
     let instances = arm.topology.instances.iter();
     let targets: Vec<String> = instances.map(|instance| instance.target.clone()).collect();
@@ -89,11 +96,12 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         endpoints: endpoints(arm, &bed)?,
         ..LabState::of_this_process()?
     };
-    let objects = args.objects.as_ref().map(|from| {
-        let into = object_folders(&experiment, arm, &standing.processes)?;
-        Objects::new(from, into)
-    });
-    let mut objects = objects.transpose()?;
+    if let (Some(objects), Some(mesh)) = (&mut objects, &arm.topology.mesh) {
+        let all = standing.processes.iter();
+        let of_control_plane = all.filter(|one| mesh.control_plane.contains(&one.instance));
+        let folders = of_control_plane.filter_map(|one| one.log.as_deref()?.parent());
+        folders.for_each(|folder| objects.add_instance(folder));
+    }
     standing.publish(local.folder())?;
     print(&ps::text(&standing))?;
     say(
@@ -117,24 +125,13 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     Ok(Exit::Done.into())
 }
 
-/// Folders of objects of the control plane's instances.
-fn object_folders(
-    experiment: &ExperimentArgs,
-    arm: &Arm,
-    processes: &[PodProcess],
-) -> anyhow::Result<Vec<PathBuf>> {
+/// Folder of objects below that of an instance of the control plane, for a mesh that takes objects.
+fn objects_folder(experiment: &ExperimentArgs, arm: &Arm) -> anyhow::Result<Option<String>> {
     let Some(mesh) = &arm.topology.mesh else {
-        return Ok(Vec::new());
+        return Ok(None);
     };
     let def = experiment.library()?.catalog.mesh(&mesh.name);
-    let Some(below) = def.map_err(bad_input)?.and_then(|def| def.objects) else {
-        return Ok(Vec::new());
-    };
-    let instances = processes
-        .iter()
-        .filter(|one| mesh.control_plane.contains(&one.instance));
-    let folders = instances.filter_map(|one| one.log.as_deref()?.parent());
-    Ok(folders.map(|folder| folder.join(&below)).collect())
+    Ok(def.map_err(bad_input)?.and_then(|def| def.objects))
 }
 
 /// The experiment `sidecar` if it has the arm, else the first of the library that has it.
@@ -144,12 +141,9 @@ fn experiment_of(experiment: &ExperimentArgs, arm: &str) -> anyhow::Result<Strin
     let names = library.list().into_iter().map(|(name, _)| name);
     let names = std::iter::once(USUAL.to_owned()).chain(names);
     let has_arm = |name: &String| {
-        let one = ExperimentArgs {
-            name: Some(name.clone()),
-            ..experiment.clone()
-        };
-        let plan = one.plan();
-        plan.is_ok_and(|plan| plan.arms.iter().any(|known| known.name == arm))
+        let source = library.find(name).ok();
+        let def = source.and_then(|one| document::read::<ExperimentDef>(&one.file, &one.text).ok());
+        def.is_some_and(|(def, _)| def.arms.iter().any(|known| *known.name == *arm))
     };
     let mut with_arm = names.filter(has_arm);
     // Without one, the usual experiment says which arms it has.
