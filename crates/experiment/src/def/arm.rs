@@ -23,7 +23,7 @@ pub struct ArmDef {
     pub subject: Option<SubjectDef>,
     /// Proxies in the pods of parts, at most one in each. A sidecar takes every edge of its part unless the edge is excluded.
     pub sidecars: Option<OneOrSeveral<SidecarDef>>,
-    /// Mesh with a control plane: `istio`, or `{use: istio, on: services, security: disable, settings: {…}}`. It has sidecars of
+    /// Mesh with a control plane: `istio`, or `{use: istio, on: services, security: plaintext, settings: {…}}`. It has sidecars of
     /// its own, so `sidecars` is left out.
     pub mesh: Option<MeshUse>,
     /// Further proxies on single edges, in the order in which a call passes them: `{"*->database": [{hop: gateway, proxy:

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use tare_record::name::{ExcludeText, Name};
 use tare_record::topology::Settings;
 
-use super::PartSelector;
+use super::{HopSecurity, PartSelector};
 
 /// A mesh: a folder of targets with a file `mesh.yaml`, which says what each of them is.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -55,8 +55,8 @@ pub struct MeshWith {
     pub name: Name,
     /// Parts with a sidecar: a list of names, `services` or `all`. Default: all.
     pub on: Option<PartSelector>,
-    /// Security between its proxies: `strict` (mTLS) or `disable` (plaintext). Default: strict.
-    pub security: Option<MeshSecurity>,
+    /// Security between its proxies: `mtls` (nothing else is accepted) or `plaintext`. Default: mtls.
+    pub security: Option<HopSecurity>,
     /// Instances of the control plane. Default: 1.
     #[schemars(range(min = 1, max = 16))]
     pub replicas: Option<u32>,
@@ -69,14 +69,4 @@ pub struct MeshWith {
     /// Settings of the mesh: those of its control plane and of its proxies.
     #[serde(default)]
     pub settings: Settings,
-}
-
-/// Security between the proxies of a mesh, in Istio's words.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum MeshSecurity {
-    /// mTLS, and nothing else is accepted.
-    Strict,
-    /// Plaintext.
-    Disable,
 }

@@ -14,6 +14,7 @@ use super::{Input, Scope};
 use crate::catalog::WorkloadFolder;
 use crate::def::{ExperimentDef, FaultDef};
 use crate::problem::hint;
+use crate::yaml::Mark;
 
 /// Least size of a value with a record number, which follows the timestamp.
 const VALUE_BYTES_MIN: u64 = 16;
@@ -29,7 +30,13 @@ pub(super) fn of_arm(
     let mut faults: Vec<PlannedFault> = Vec::new();
     for (index, written) in def.faults.iter().enumerate() {
         match fault(written, folder, instances, prepare, &external) {
-            Ok(fault) => faults.push(fault),
+            Ok(fault) => {
+                if let FaultKind::Change { of } = &fault.action {
+                    let mark = root.mark_at(&["faults", &index.to_string(), "change"]);
+                    changeable(scope, arm, of, mark);
+                }
+                faults.push(fault);
+            }
             // Arms share their parts, so each mistake is reported once.
             Err(message) if *arm.name == *def.arms[0].name => {
                 scope.problem(root.mark_at(&["faults", &index.to_string()]), message);
@@ -39,6 +46,23 @@ pub(super) fn of_arm(
     }
     faults.sort_by_key(|fault| fault.at_ns);
     faults
+}
+
+/// Reports the changed instances whose target has no command for it.
+fn changeable(scope: &mut Scope<'_>, arm: &Arm, of: &[String], mark: Mark) {
+    let changed = |one: &&Instance| of.contains(&one.name);
+    for instance in arm.topology.instances.iter().filter(changed) {
+        let def = scope.target(&instance.target, mark);
+        if def.is_some_and(|def| def.change.is_none()) {
+            let (arm, name, target) = (&arm.name, &instance.name, &instance.target);
+            scope.problem(
+                mark,
+                format!(
+                    "arm {arm}: {name} cannot be changed: target {target} has no command `change`"
+                ),
+            );
+        }
+    }
 }
 
 /// What is read back after each trial of a cell; faults must be within its window.

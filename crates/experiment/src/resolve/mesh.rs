@@ -6,7 +6,7 @@ use tare_record::topology::{InstanceRole, Mesh, Security, Settings};
 use super::routing::{InstanceDraft, InstanceDrafts};
 use super::topology::TopologyBuilder;
 use super::{Scope, levels};
-use crate::def::{MeshDef, MeshSecurity, MeshUse, MeshWith};
+use crate::def::{HopSecurity, MeshDef, MeshUse, MeshWith};
 use crate::problem::hint;
 use crate::yaml::{Entry, Mark, Node, Value};
 
@@ -134,12 +134,15 @@ fn read(scope: &mut Scope<'_>, name: &str, mark: Mark) -> Option<MeshDef> {
 fn sidecars(def: &MeshDef, written: &Node, settings: &Node, mark: Mark) -> Node {
     let mut node = Node::map(mark);
     let text = |text: &str| Node::text_at(mark, text);
-    let disabled = written.get("security").and_then(Node::text) == Some("disable");
     let on = written.get("on").cloned().unwrap_or_else(|| text("all"));
     node.set(&["on"], mark, on);
     node.set(&["proxy"], mark, text(&def.proxy));
-    let security = if disabled { "plaintext" } else { "mtls" };
-    node.set(&["security"], mark, text(security));
+    let security = written.get("security").cloned();
+    node.set(
+        &["security"],
+        mark,
+        security.unwrap_or_else(|| text("mtls")),
+    );
     node.set(&["interception"], mark, text("redirect"));
     for key in ["exclude", "as"] {
         if let Some(entry) = written.entry(key) {
@@ -222,12 +225,11 @@ impl TopologyBuilder<'_, '_> {
             let role = InstanceRole::ControlPlane;
             self.mesh_instance(drafts, name, &def.control_plane, role);
         }
-        let disabled = with.and_then(|with| with.security) == Some(MeshSecurity::Disable);
         Some(Mesh {
             name: def.mesh.0.clone(),
-            security: match disabled {
-                true => Security::Plaintext,
-                false => Security::Mtls,
+            security: match with.and_then(|with| with.security) {
+                Some(HopSecurity::Plaintext) => Security::Plaintext,
+                Some(HopSecurity::Mtls) | None => Security::Mtls,
             },
             host: def.host.clone(),
             control_plane,

@@ -70,7 +70,7 @@ pub struct ResolveOptions {
     pub blocks: Option<u32>,
     /// Seed.
     pub seed: Option<u64>,
-    /// Measurements of the baseline per block.
+    /// Whether each block measures the baseline twice.
     pub aa_check: Option<bool>,
     /// Addressing.
     pub addressing: Option<Addressing>,

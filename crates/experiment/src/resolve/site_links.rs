@@ -230,7 +230,7 @@ fn link(
             return scope.reject(place("one_way"), message);
         }
         (None, None) => {
-            let message = "round_trip or one_way is missing write `round_trip: 24ms`, or one_way";
+            let message = "round_trip or one_way is missing: write `round_trip: 24ms`, or one_way";
             return scope.reject(root.mark_at(&["sites", "links", index]), message);
         }
     };

@@ -100,6 +100,9 @@ impl TargetCheck<'_> {
             self.wrong(&["roles"], message);
         }
         self.steps(&def.prepare, &["prepare"]);
+        if let Some(change) = &def.change {
+            self.limit(change.timeout, &["change", "timeout"]);
+        }
         self.limit(def.stop.grace, &["stop", "grace"]);
         self.ready();
         for (name, setting) in &def.settings {

@@ -365,6 +365,12 @@ fn a_counter_is_a_page_and_nothing_that_runs_or_reads_files() {
         &said("there are no templates here: leave {{ … }} out"),
     );
     refused_part(
+        &counter(
+            "{prometheus: {url: \"http://{host}:1/\", metric: m, where: {to: \"{{ edge }}\"}}}",
+        ),
+        &said("there are no templates here: leave {{ … }} out"),
+    );
+    refused_part(
         &counter("{text: {url: \"http://{host}:1/\", pattern: \"(?<value>\"}}"),
         &said("invalid pattern \"(?<value>\": error: unclosed group"),
     );

@@ -68,7 +68,11 @@ fn settings_of_a_mesh_reach_the_target_that_has_them() {
 
 #[test]
 fn a_mesh_without_security_is_plaintext_between_its_proxies() {
-    let text = changed(GOOD, "mesh: istio", "mesh: {use: istio, security: disable}");
+    let text = changed(
+        GOOD,
+        "mesh: istio",
+        "mesh: {use: istio, security: plaintext}",
+    );
     let topology = &resolved(&text, Form::Full).arms[1].topology;
     assert_eq!(
         topology.mesh.as_ref().unwrap().security,
@@ -141,4 +145,15 @@ fn what_a_mesh_cannot_be_is_refused_with_its_place() {
         assert!(message.contains(said), "{with}: {message}");
         assert!(message.contains("case.yaml:"), "{message}");
     }
+}
+
+#[test]
+fn only_a_target_with_a_command_for_it_can_be_changed() {
+    let with = |of: &str| format!("{GOOD}faults: [{{at: 1s, change: {of}}}]\n");
+    let with_mesh = with("istiod").replace("  - name: direct\n", "");
+    resolved(&with_mesh, Form::Full);
+    let text = with("server").replace("  - name: direct\n", "");
+    let message = plan(&text, Form::Full).unwrap_err().to_string();
+    let said = "arm meshed: server cannot be changed: target origin has no command `change`";
+    assert!(message.contains(said), "{message}");
 }

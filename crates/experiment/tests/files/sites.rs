@@ -160,7 +160,7 @@ fn a_link_says_how_far_it_is_once_and_only_what_is_possible() {
         GOOD,
         ", round_trip: 24ms",
         "",
-        &["case.yaml:11:7: round_trip or one_way is missing write `round_trip: 24ms`, or one_way"],
+        &["case.yaml:11:7: round_trip or one_way is missing: write `round_trip: 24ms`, or one_way"],
     );
     refused(
         GOOD,

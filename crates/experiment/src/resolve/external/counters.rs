@@ -106,8 +106,10 @@ fn source(
     addresses: usize,
     reach: AddressPolicy,
 ) -> Result<CounterSource, String> {
+    let no_templates = || Err("there are no templates here: leave {{ … }} out".to_owned());
     let mut from = from.clone();
     let url = match &mut from {
+        CounterSource::Prometheus(page) if page.is_per_route() => return no_templates(),
         CounterSource::Prometheus(page) => &mut page.url,
         CounterSource::Text(page) => {
             Regex::new(&page.pattern).map_err(|error| {
@@ -118,9 +120,7 @@ fn source(
             })?;
             &mut page.url
         }
-        CounterSource::Json(page) if page.pointer.contains("{{") => {
-            return Err("there are no templates here: leave {{ … }} out".to_owned());
-        }
+        CounterSource::Json(page) if page.pointer.contains("{{") => return no_templates(),
         CounterSource::Json(page) => &mut page.url,
         CounterSource::Jmx(_) | CounterSource::Log(_) | CounterSource::Command(_) => {
             return Err(
