@@ -18,7 +18,7 @@ use crate::tokens::Tokens;
 
 /// Length of a watch without `timeoutSeconds`. Clients then watch again.
 const WATCH_S: u64 = 3600;
-/// Kinds of resources whose name is not simply `resource` without its final letter.
+/// Kinds of the resources that istiod reads.
 const KINDS: &[(&str, &str)] = &[
     ("configmaps", "ConfigMap"),
     ("customresourcedefinitions", "CustomResourceDefinition"),
@@ -102,10 +102,15 @@ impl Api {
         Router::new().fallback(answer).with_state(self)
     }
 
-    fn write(&self, write: impl FnOnce(&mut Objects) -> Result<Value, Refusal>) -> Response {
+    /// Writes an object; answers with this status and the object.
+    fn write(
+        &self,
+        status: u16,
+        write: impl FnOnce(&mut Objects) -> Result<Value, Refusal>,
+    ) -> Response {
         let mut objects = self.objects.lock().unwrap_or_else(PoisonError::into_inner);
         match write(&mut objects) {
-            Ok(object) => as_json(201, &object),
+            Ok(object) => as_json(status, &object),
             Err(refusal) => refused(refusal),
         }
     }
@@ -137,8 +142,10 @@ async fn answer(
             Ok(review) => as_json(201, &api.tokens.review(review)),
             Err(refusal) => refused(refusal),
         },
-        Method::POST => api.write(|objects| objects.create(path.trim_end_matches('/'), object()?)),
-        Method::PUT => api.write(|objects| objects.replace(path, object()?)),
+        Method::POST => api.write(201, |objects| {
+            objects.create(path.trim_end_matches('/'), object()?)
+        }),
+        Method::PUT => api.write(200, |objects| objects.replace(path, object()?)),
         _ => refused(Refusal::NotFound),
     }
 }
@@ -305,7 +312,7 @@ mod tests {
         assert_eq!(status, 201);
         let one = format!("{leases}/leader");
         assert_eq!(call(&api, "GET", &one, "").await, (200, created));
-        assert_eq!(call(&api, "PUT", &one, body).await.0, 201);
+        assert_eq!(call(&api, "PUT", &one, body).await.0, 200);
         assert_eq!(call(&api, "DELETE", &one, "").await.0, 404);
     }
 
