@@ -7,18 +7,16 @@
 
 mod rig;
 
-use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Duration;
 
-use rig::{finish, only_run, records, stderr, tare, turn};
+use rig::{of_arm, run_experiment, turn};
 use tare_record::record::{Proof, TrialRecord, TrialStatus};
 
 /// Longest that a small run may take here before the test gives up; a first build of the application is in it.
 const LIMIT: Duration = Duration::from_secs(600);
 
 fn run(folder: &Path, arms: &str, load: &str) -> Vec<TrialRecord> {
-    let file = folder.join("calls.yaml");
     let text = format!(
         "question: What do the calls behind a request cost, in short?\n\
          workload: emojivoto\n\
@@ -29,18 +27,7 @@ fn run(folder: &Path, arms: &str, load: &str) -> Vec<TrialRecord> {
          blocks: 1\n\
          seed: 11\n"
     );
-    fs::write(&file, text).unwrap();
-    let out: PathBuf = folder.join("runs");
-    let words = [
-        "run",
-        file.to_str().unwrap(),
-        "--out",
-        out.to_str().unwrap(),
-    ];
-    let output = finish(&mut tare(&words), LIMIT);
-    let said = stderr(&output);
-    assert!(matches!(output.status.code(), Some(0 | 1 | 4)), "{said}");
-    records(&only_run(&out).unwrap())
+    run_experiment(folder, &text, &[], LIMIT)
 }
 
 /// Whether an instance was found to have counted exactly `calls` of `what`.
@@ -61,7 +48,7 @@ fn real_envoy_and_haproxy_carry_exactly_the_calls_that_follow_from_the_requests(
         - {name: haproxy, sidecars: {on: services, proxy: haproxy, security: mtls}}\n";
     let records = run(folder.path(), arms, "");
     for arm in ["direct", "envoy", "haproxy"] {
-        let record = records.iter().find(|record| record.arm == arm).unwrap();
+        let record = of_arm(&records, arm);
         assert!(
             matches!(record.status, TrialStatus::Fit | TrialStatus::Unfit { .. }),
             "{arm}: {:?}",
@@ -124,7 +111,7 @@ fn an_application_that_makes_other_calls_than_its_workload_says_makes_a_trial_in
     // Nobody has voted yet, so the leaderboard looks up fewer emojis than the workload says.
     let arms = "  - {name: direct}\n  - {name: bare, settings: {voting: {votes: 0}}}\n";
     let records = run(folder.path(), arms, ", use: leaderboard");
-    let of = |arm: &str| records.iter().find(|record| record.arm == arm).unwrap();
+    let of = |arm: &str| of_arm(&records, arm);
     let TrialStatus::Invalid { reasons } = &of("bare").status else {
         panic!("{:?}", of("bare").status);
     };

@@ -7,11 +7,10 @@
 
 mod rig;
 
-use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
-use rig::{finish, only_run, records, stderr, tare, turn};
+use rig::{of_arm, run_experiment, turn};
 use tare_record::record::{Proof, TrialRecord, TrialStatus};
 
 /// Longest that a small run may take here before the test gives up; a first build of the application is in it.
@@ -20,7 +19,6 @@ const SIDECARS: &str = "sidecars: {on: services, proxy: envoy, interception: red
 
 /// A small run of these arms, each a name and what follows it.
 fn run(folder: &Path, arms: &[(&str, String)]) -> Vec<TrialRecord> {
-    let file = folder.join("ways.yaml");
     let arms: Vec<String> = arms
         .iter()
         .map(|(name, more)| format!("  - {{name: {name}, {more}}}\n"))
@@ -37,23 +35,7 @@ fn run(folder: &Path, arms: &[(&str, String)]) -> Vec<TrialRecord> {
          seed: 11\n",
         arms.concat()
     );
-    fs::write(&file, text).unwrap();
-    let out = folder.join("runs");
-    let words = [
-        "run",
-        file.to_str().unwrap(),
-        "--out",
-        out.to_str().unwrap(),
-    ];
-    let output = finish(&mut tare(&words), LIMIT);
-    let said = stderr(&output);
-    assert!(matches!(output.status.code(), Some(0 | 1 | 4)), "{said}");
-    records(&only_run(&out).unwrap())
-}
-
-fn of<'a>(records: &'a [TrialRecord], arm: &str) -> &'a TrialRecord {
-    let found = records.iter().find(|record| record.arm == arm);
-    found.unwrap_or_else(|| panic!("no trial of {arm}"))
+    run_experiment(folder, &text, &[], LIMIT)
 }
 
 /// Evidence of the edge that every query takes.
@@ -88,7 +70,7 @@ fn five_ways_to_a_database_outside_of_the_mesh_are_taken_and_proven() {
     ];
     let records = run(folder.path(), &arms);
     for (arm, _) in &arms {
-        let record = of(&records, arm);
+        let record = of_arm(&records, arm);
         let broken: Vec<&Proof> = record.proofs.iter().filter(|proof| !proof.passed).collect();
         assert!(
             matches!(record.status, TrialStatus::Fit | TrialStatus::Unfit { .. }),
@@ -144,11 +126,11 @@ fn a_gateway_that_traffic_does_not_pass_makes_the_trial_invalid() {
     ];
     let records = run(folder.path(), &arms);
     assert!(!matches!(
-        of(&records, "gateway").status,
+        of_arm(&records, "gateway").status,
         TrialStatus::Invalid { .. }
     ));
-    let TrialStatus::Invalid { reasons } = &of(&records, "passed-by").status else {
-        panic!("{:?}", of(&records, "passed-by").status);
+    let TrialStatus::Invalid { reasons } = &of_arm(&records, "passed-by").status else {
+        panic!("{:?}", of_arm(&records, "passed-by").status);
     };
     let found = "flight-sidecar connections over flight->database: 0 instead of at least 1";
     assert!(reasons.iter().any(|reason| reason == found), "{reasons:?}");

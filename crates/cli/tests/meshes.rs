@@ -12,7 +12,7 @@ use std::path::Path;
 use std::process::Output;
 use std::time::Duration;
 
-use rig::{finish, only_run, records, stderr, tare, turn};
+use rig::{finish, of_arm, only_run, run_experiment, stderr, tare, turn};
 use tare_record::record::{Proof, TrialRecord, TrialStatus};
 
 /// Longest that a small run may take here before the test gives up; a first build of Istio's programs is in it.
@@ -35,24 +35,7 @@ fn run(folder: &Path, workload: &str, arms: &[(&str, String)], rest: &str) -> Ve
          seed: 11\n",
         arms.concat()
     );
-    let file = folder.join("mesh.yaml");
-    fs::write(&file, text).unwrap();
-    let out = folder.join("runs");
-    let words = [
-        "run",
-        file.to_str().unwrap(),
-        "--out",
-        out.to_str().unwrap(),
-    ];
-    let output = finish(&mut tare(&words), LIMIT);
-    let said = stderr(&output);
-    assert!(matches!(output.status.code(), Some(0 | 1 | 4)), "{said}");
-    records(&only_run(&out).unwrap())
-}
-
-fn of<'a>(records: &'a [TrialRecord], arm: &str) -> &'a TrialRecord {
-    let found = records.iter().find(|record| record.arm == arm);
-    found.unwrap_or_else(|| panic!("no trial of {arm}"))
+    run_experiment(folder, &text, &[], LIMIT)
 }
 
 /// Every proof of a trial has passed, and every request was answered.
@@ -85,13 +68,13 @@ fn istio_itself_stands_between_two_services_and_every_feature_of_it_is_proved() 
         ),
         (
             "plaintext",
-            String::from("mesh: {use: istio, security: disable}"),
+            String::from("mesh: {use: istio, security: plaintext}"),
         ),
     ];
     let load = "load: {model: constant, rate: 200, duration: 1s, warmup: 200ms, connections: 4, timeout: 5s}\n";
     let records = run(folder.path(), "echo", &arms, load);
     for (arm, _) in &arms {
-        let record = of(&records, arm);
+        let record = of_arm(&records, arm);
         is_proved(record);
         for sidecar in ["client-sidecar", "server-sidecar"] {
             assert!(
@@ -118,7 +101,7 @@ fn istio_itself_stands_between_two_services_and_every_feature_of_it_is_proved() 
         );
     }
     let tls = |arm: &str, check: &str| {
-        actual(of(&records, arm), "server-sidecar", check).map(str::to_owned)
+        actual(of_arm(&records, arm), "server-sidecar", check).map(str::to_owned)
     };
     assert_eq!(tls("istio", "tls-version").as_deref(), Some("TLSv1.3"));
     assert_eq!(
@@ -131,14 +114,13 @@ fn istio_itself_stands_between_two_services_and_every_feature_of_it_is_proved() 
     // Its access log is that of Istio's format, and no secret of a proxy is kept.
     let run = only_run(&folder.path().join("runs")).unwrap();
     let beds = fs::read_dir(run.join("testbeds")).unwrap();
-    let features = beds.map(|bed| bed.unwrap().path());
-    let features = features.filter(|bed| bed.to_string_lossy().contains("-features-"));
-    for bed in features {
-        let log = fs::read_to_string(bed.join("server-sidecar/access.log")).unwrap();
-        assert!(log.contains("inbound|"), "{log}");
-        let tokens = fs::read_to_string(bed.join("kubernetes-api/tokens.json")).unwrap();
-        assert!(tokens.contains("[withheld]"), "{tokens}");
-    }
+    let mut beds = beds.map(|bed| bed.unwrap().path());
+    let bed = beds.find(|bed| bed.to_string_lossy().contains("-features-"));
+    let bed = bed.unwrap();
+    let log = fs::read_to_string(bed.join("server-sidecar/access.log")).unwrap();
+    assert!(log.contains("inbound|"), "{log}");
+    let tokens = fs::read_to_string(bed.join("kubernetes-api/tokens.json")).unwrap();
+    assert!(tokens.contains("[withheld]"), "{tokens}");
 }
 
 #[test]
@@ -168,7 +150,7 @@ fn five_ways_to_a_database_through_istio_are_taken_and_proved() {
         rest,
     );
     for (arm, _) in &arms {
-        let record = of(&records, arm);
+        let record = of_arm(&records, arm);
         is_proved(record);
         let through = arm.starts_with("gateway");
         assert_eq!(
@@ -198,7 +180,7 @@ fn traffic_goes_on_while_istiod_is_away_and_changes_wait_for_it() {
     let rest = "load: {model: constant, rate: 100, duration: 10s, warmup: 200ms, connections: 4, timeout: 5s}\n\
         faults: [{at: 1s, change: istiod}, {at: 3s, kill: istiod}, {at: 4s, change: istiod}, {at: 5s, start: istiod}, {at: 8s, change: istiod}]\n";
     let records = run(folder.path(), "echo", &arms, rest);
-    let record = of(&records, "istio");
+    let record = of_arm(&records, "istio");
     assert_eq!(record.load[0].errors, 0, "{:?}", record.load[0]);
     assert!(record.load[0].ok >= 900, "{:?}", record.load[0].ok);
     let results: Vec<(&str, bool, &str)> = record

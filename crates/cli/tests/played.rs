@@ -11,7 +11,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use rig::{finish, only_run, records, stderr, stdout, tare, turn};
+use rig::{only_run, run_experiment, stdout, tare, turn};
 use tare_record::record::{TrialRecord, TrialStatus};
 
 /// Longest that a small run may take here before the test gives up; a first build of the application is in it.
@@ -47,20 +47,8 @@ loads:
 }
 
 fn run(folder: &Path, experiment: &str, more: &[&str]) -> (Vec<TrialRecord>, PathBuf) {
-    let file = folder.join("played.yaml");
-    fs::write(&file, experiment).unwrap();
-    let out = folder.join("runs");
-    let words = [
-        "run",
-        file.to_str().unwrap(),
-        "--out",
-        out.to_str().unwrap(),
-    ];
-    let output = finish(&mut tare(&[&words[..], more].concat()), LIMIT);
-    let said = stderr(&output);
-    assert!(matches!(output.status.code(), Some(0 | 1 | 4)), "{said}");
-    let run = only_run(&out).unwrap();
-    (records(&run), run)
+    let records = run_experiment(folder, experiment, more, LIMIT);
+    (records, only_run(&folder.join("runs")).unwrap())
 }
 
 fn at_the_shop(audit: u16) -> (Vec<TrialRecord>, String) {

@@ -88,6 +88,30 @@ pub fn small_experiment(window: &str, folder: &Path, arms: &str, blocks: u32) ->
     path
 }
 
+/// Runs this experiment file in a folder of its own, at most this long; the records of its trials.
+pub fn run_experiment(
+    folder: &Path,
+    text: &str,
+    more: &[&str],
+    limit: Duration,
+) -> Vec<TrialRecord> {
+    let file = folder.join("experiment.yaml");
+    fs::write(&file, text).unwrap();
+    let out = folder.join("runs");
+    let mut command = tare(&["run"]);
+    command.arg(&file).arg("--out").arg(&out).args(more);
+    let output = finish(&mut command, limit);
+    let said = stderr(&output);
+    assert!(matches!(output.status.code(), Some(0 | 1 | 4)), "{said}");
+    records(&only_run(&out).unwrap())
+}
+
+/// The first trial of an arm.
+pub fn of_arm<'a>(records: &'a [TrialRecord], arm: &str) -> &'a TrialRecord {
+    let found = records.iter().find(|record| record.arm == arm);
+    found.unwrap_or_else(|| panic!("no trial of {arm}"))
+}
+
 pub fn stdout(output: &Output) -> String {
     String::from_utf8_lossy(&output.stdout).into_owned()
 }
