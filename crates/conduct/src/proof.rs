@@ -1,6 +1,9 @@
 //! Path proof: the counters of every instance on the path must have grown by exactly what was sent.
 
+use std::collections::BTreeSet;
+
 use tare_lab::environment::{InstanceCounters, Reading};
+use tare_record::counter::REJECTION_REASONS;
 use tare_record::plan::{Arm, Cell, Plan};
 use tare_record::protocol::{Counted, counted};
 use tare_record::record::Proof;
@@ -66,6 +69,7 @@ pub fn prove(
             // Without traffic there need not be a TLS connection.
             if traffic.requests_max > 0 {
                 proofs.extend(prove_segments(arm, cell, &routes, &deltas));
+                proofs.extend(caller_identities(&arm.topology, &routes, &deltas));
             }
         }
         set_edge(&mut proofs[first..], edge);
@@ -79,16 +83,60 @@ pub fn prove(
     proofs
 }
 
-/// Proofs that no proxy of a mesh has rejected a configuration since the start: it would go on with an older one, or none.
+/// Proofs that since the start no proxy of a mesh has rejected a configuration, and its control plane no object: the proxy would go
+/// on with an older configuration, or none.
 fn accepted_configurations(topology: &Topology, deltas: &Deltas<'_>) -> Vec<Proof> {
     const WHAT: &str = "config-rejections";
     let since_start = deltas.since_start();
     let control_plane = topology.mesh.iter().flat_map(|mesh| &mesh.control_plane);
-    let counted =
-        control_plane.filter_map(|instance| Some((instance, since_start.of(instance, WHAT, "")?)));
-    counted
-        .map(|(instance, rejected)| exactly(instance, WHAT, 0, Some(rejected)))
-        .collect()
+    let proof = |instance: &String| {
+        let rejected = since_start.of(instance, WHAT, "")?;
+        let reasons = since_start.labels(instance, REJECTION_REASONS, "");
+        let mut proof = exactly(instance, WHAT, 0, Some(rejected));
+        for reason in reasons.unwrap_or_default() {
+            proof.passed = false;
+            proof.actual += &format!("; {reason}");
+        }
+        Some(proof)
+    };
+    control_plane.filter_map(proof).collect()
+}
+
+/// Proofs that the called parts of an edge have been told the identities of their callers by the mesh, for every request.
+fn caller_identities(topology: &Topology, routes: &[&Route], deltas: &Deltas<'_>) -> Vec<Proof> {
+    const WHAT: &str = "caller-identities";
+    let called: BTreeSet<&str> = routes.iter().map(|route| route.to.as_str()).collect();
+    let proof = |to: &str| {
+        // The counter has no edges: every caller of the instance must have an identity.
+        let all = topology.routes.iter().filter(|route| route.to == to);
+        let expected: BTreeSet<&str> = all
+            .map(|route| identity_before_last_proxy(topology, route))
+            .collect::<Option<_>>()?;
+        let edge = &routes.first()?.edge;
+        let found = deltas.labels(to, WHAT, edge)?;
+        let (named, requests) = (deltas.of(to, WHAT, edge)?, deltas.of(to, "requests", edge)?);
+        let is_expected = found.iter().all(|one| expected.contains(one.as_str()));
+        let without = requests - named;
+        let mut proof = only_label(to, WHAT, "", Some(found));
+        proof.expected = expected.into_iter().collect::<Vec<_>>().join(", ");
+        proof.passed = is_expected && without <= 0.0;
+        if without > 0.0 {
+            proof.actual += &format!("; {without:.0} of {requests:.0} requests without");
+        }
+        Some(proof)
+    };
+    called.into_iter().filter_map(proof).collect()
+}
+
+/// The identity that the last proxy of a route sees, if both it and the proxy before it are the mesh's, with mTLS between them.
+fn identity_before_last_proxy<'a>(topology: &'a Topology, route: &Route) -> Option<&'a str> {
+    let mesh = topology.mesh.as_ref()?;
+    let [.., before, last] = route.proxies.as_slice() else {
+        return None;
+    };
+    let segment = route.segments.get(route.proxies.len() - 1)?;
+    let is_told = segment.security == Security::Mtls && mesh.proxies.contains(last);
+    is_told.then(|| mesh.identities.get(before).map(String::as_str))?
 }
 
 fn set_edge(proofs: &mut [Proof], edge: &str) {

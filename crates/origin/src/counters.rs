@@ -1,10 +1,13 @@
 //! Counters of the origin, and their Prometheus text.
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use tare_mongo::database::Operation;
+
+use crate::forwarded_identity::IdentityCounters;
 
 const STATUSES: usize = 600;
 
@@ -57,6 +60,8 @@ pub(crate) struct Counters {
     pub closed: Counter,
     pub received_bytes: Counter,
     pub sent_bytes: Counter,
+    /// Requests by the caller's identity that a proxy named.
+    pub identities: IdentityCounters,
     /// Requests answered by a reset.
     pub resets: Counter,
     pub tcp_exchanges: Counter,
@@ -225,6 +230,12 @@ impl AllCounters {
         render_counted(&mut text, name, "operation", failed);
         let name = "tls_handshake_failures_total";
         render_counted(&mut text, name, "class", failures.into_iter());
+        let mut identities = BTreeMap::new();
+        for counters in &self.0 {
+            counters.identities.add_to(&mut identities);
+        }
+        let name = "forwarded_identities_total";
+        render_counted(&mut text, name, "identity", identities.into_iter());
         text
     }
 }

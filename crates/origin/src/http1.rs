@@ -142,6 +142,11 @@ impl Http1 {
         *input = &input[head.head_bytes..];
         let reader = BodyReader::new(head.framing, service.limits.body_bytes_max)?;
         self.classify(head.route, service);
+        if let Some(certificate) = head.forwarded_certificate
+            && !head.route.is_control()
+        {
+            service.counters.identities.add(certificate);
+        }
         if head.expects_continue && input.is_empty() {
             out.extend_from_slice(b"HTTP/1.1 100 Continue\r\n\r\n");
         }

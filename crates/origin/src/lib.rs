@@ -35,6 +35,7 @@ mod connection;
 mod counters;
 mod delay;
 mod error;
+mod forwarded_identity;
 mod fuzz;
 mod grpc;
 mod http1;

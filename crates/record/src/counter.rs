@@ -170,6 +170,9 @@ pub enum IfAbsent {
     Zero,
 }
 
+/// Counter of rejected configurations and objects, by reason.
+pub const REJECTION_REASONS: &str = "config-rejection-reasons";
+
 /// Names of counters that Tare knows, with what they count.
 ///
 /// With `upstream-`: towards the called part; without: towards the caller.
@@ -186,6 +189,10 @@ pub const COUNTERS: &[(&str, &str)] = &[
     ("upstream-bytes-received", "bytes from called parts"),
     ("upstream-bytes-sent", "bytes to called parts"),
     (
+        "caller-identities",
+        "requests received, by the identity that the proxy in front states for the caller",
+    ),
+    (
         "unmatched-connections",
         "redirected connections that belong to no edge",
     ),
@@ -196,6 +203,10 @@ pub const COUNTERS: &[(&str, &str)] = &[
     (
         "config-rejections",
         "configurations from this control plane that a proxy rejected",
+    ),
+    (
+        REJECTION_REASONS,
+        "the same and objects that it rejected itself, by reason",
     ),
     ("tls-handshakes", "TLS handshakes done as server"),
     ("tls-version", "the same, by version"),

@@ -72,6 +72,9 @@ pub struct Mesh {
     pub support: Vec<String>,
     /// Instances of its proxies.
     pub proxies: Vec<String>,
+    /// Identities of its proxies by instance, for a mesh whose proxies state them to the called part.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub identities: BTreeMap<String, String>,
 }
 
 /// A pod: processes with a common address, as in Kubernetes.

@@ -6,7 +6,7 @@ use tare_record::counter::CounterKind;
 use tare_record::agent::RequestCount;
 use tare_record::external::External;
 use tare_record::plan::{RoleLoad, Subject};
-use tare_record::topology::{Instance, Interception, RouteSegment};
+use tare_record::topology::{Instance, Interception, Mesh, RouteSegment};
 
 use super::*;
 
@@ -282,4 +282,41 @@ fn nothing_is_claimed_of_calls_that_the_workload_does_not_know() {
     let routes = vec![route("web->emoji", &["web-sidecar"])];
     let proofs = proofs_of(routes, &cell, &sent((10, 10), (3, 3)), Vec::new());
     assert!(proofs.is_empty(), "{proofs:?}");
+}
+
+#[test]
+fn a_mesh_must_have_told_the_called_part_who_called_in_every_request() {
+    let mut route = route("client->web", &["client-sidecar", "web-sidecar"]);
+    route.segments[1].security = Security::Mtls;
+    let mut arm = arm(Vec::new(), vec![route]);
+    arm.topology.mesh = Some(Mesh {
+        name: "m".into(),
+        security: Security::Mtls,
+        host: "m".into(),
+        control_plane: Vec::new(),
+        support: Vec::new(),
+        proxies: vec!["client-sidecar".into(), "web-sidecar".into()],
+        identities: [("client-sidecar".into(), "spiffe://client".into())].into(),
+    });
+    let prove = |arm: &Arm, identity: &str, named: f64| {
+        let label = Some(identity.to_owned());
+        let named = Reading {
+            label,
+            ..reading("caller-identities", None, named)
+        };
+        let after = [counters("web", vec![reading("requests", None, 9.0), named])];
+        let deltas = Deltas {
+            before: &[],
+            after: &after,
+        };
+        let routes: Vec<&Route> = arm.topology.routes.iter().collect();
+        caller_identities(&arm.topology, &routes, &deltas)
+    };
+    assert!(prove(&arm, "spiffe://client", 9.0)[0].passed);
+    assert!(!prove(&arm, "spiffe://other", 9.0)[0].passed);
+    let some = prove(&arm, "spiffe://client", 8.0);
+    assert!(!some[0].passed);
+    assert_eq!(some[0].actual, "spiffe://client; 1 of 9 requests without");
+    arm.topology.routes[0].segments[1].security = Security::Plaintext;
+    assert!(prove(&arm, "spiffe://client", 9.0).is_empty());
 }

@@ -1,9 +1,11 @@
 //! Definition of a mesh, and its use in an arm.
 
+use std::collections::BTreeMap;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use tare_record::name::{ExcludeText, Name};
-use tare_record::topology::Settings;
+use tare_record::topology::{InstanceRole, Settings};
 
 use super::{HopSecurity, PartSelector};
 
@@ -28,6 +30,9 @@ pub struct MeshDef {
     pub support: Vec<Name>,
     /// Target of its sidecars and gateways.
     pub proxy: Name,
+    /// Identities that its proxies state to the called part, by the role of the caller's proxy; `{pod}` is its pod.
+    #[serde(default)]
+    pub identities: BTreeMap<InstanceRole, String>,
     /// Folder of objects below that of a control plane's instance, for a control plane that watches one.
     pub objects: Option<String>,
     /// What results must say about it, sentences for the report.

@@ -204,12 +204,17 @@ impl TopologyBuilder<'_, '_> {
             MeshUse::With(with) => Some(with),
             MeshUse::Name(_) => None,
         };
-        let proxies: Vec<String> = drafts
+        let proxies: Vec<&InstanceDraft> = drafts
             .all
             .iter()
             .filter(|draft| draft.target == *def.proxy)
-            .map(|draft| draft.name.clone())
             .collect();
+        let identity = |draft: &&InstanceDraft| {
+            let identity = def.identities.get(&draft.role)?;
+            Some((draft.name.clone(), identity.replace("{pod}", &draft.pod)))
+        };
+        let identities = proxies.iter().filter_map(identity).collect();
+        let proxies = proxies.iter().map(|draft| draft.name.clone()).collect();
         let replicas = with.and_then(|with| with.replicas).unwrap_or(1);
         let control_plane = match replicas {
             1 => vec![def.control_plane.0.clone()],
@@ -235,6 +240,7 @@ impl TopologyBuilder<'_, '_> {
             control_plane,
             support,
             proxies,
+            identities,
         })
     }
 

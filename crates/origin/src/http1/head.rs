@@ -6,6 +6,7 @@ use httparse::{Header, ParserConfig, Request, Status};
 use thiserror::Error;
 
 use crate::behaviour::{BehaviourError, BehaviourOverride, Unknown};
+use crate::forwarded_identity::HEADER;
 use crate::service::{Route, route, split_target};
 
 const HEADERS_MAX: usize = 128;
@@ -74,7 +75,7 @@ impl Malformed {
 
 /// One request's head.
 #[derive(Debug)]
-pub(crate) struct RequestHead {
+pub(crate) struct RequestHead<'b> {
     pub route: Route,
     pub is_head: bool,
     pub framing: RequestFraming,
@@ -82,11 +83,13 @@ pub(crate) struct RequestHead {
     /// The client waits for 100 before it sends the body.
     pub expects_continue: bool,
     pub requested: Result<BehaviourOverride, BehaviourError>,
+    /// The caller's certificate as a proxy describes it.
+    pub forwarded_certificate: Option<&'b [u8]>,
     pub head_bytes: usize,
 }
 
 /// Parses one head from its first byte; `None` while it is incomplete.
-pub(crate) fn parse(bytes: &[u8], max_bytes: usize) -> Result<Option<RequestHead>, Malformed> {
+pub(crate) fn parse(bytes: &[u8], max_bytes: usize) -> Result<Option<RequestHead<'_>>, Malformed> {
     let window = &bytes[..bytes.len().min(max_bytes)];
     let mut storage = [const { MaybeUninit::<Header<'_>>::uninit() }; HEADERS_MAX];
     let mut request = Request::new(&mut []);
@@ -129,13 +132,14 @@ pub(crate) fn parse(bytes: &[u8], max_bytes: usize) -> Result<Option<RequestHead
         policy: headers.policy(version),
         expects_continue: version == Version::Http11 && headers.expects_continue,
         requested,
+        forwarded_certificate: headers.forwarded_certificate,
         head_bytes,
     }))
 }
 
 /// The relevant headers so far.
 #[derive(Default)]
-struct Headers {
+struct Headers<'b> {
     requested: BehaviourOverride,
     length: Option<u64>,
     chunked: bool,
@@ -144,11 +148,12 @@ struct Headers {
     expects_continue: bool,
     hosts: usize,
     other_coding: bool,
+    forwarded_certificate: Option<&'b [u8]>,
 }
 
-impl Headers {
+impl<'b> Headers<'b> {
     /// Takes a header; returns the value of `Tare-Behaviour`.
-    fn take<'h>(&mut self, header: &Header<'h>) -> Result<Option<&'h str>, Malformed> {
+    fn take(&mut self, header: &Header<'b>) -> Result<Option<&'b str>, Malformed> {
         let is = |name: &str| header.name.eq_ignore_ascii_case(name);
         match header.name.len() {
             4 if is("host") => self.hosts += 1,
@@ -181,6 +186,7 @@ impl Headers {
                 self.other_coding |= self.chunked || !header.value.eq_ignore_ascii_case(b"chunked");
                 self.chunked = true;
             }
+            23 if is(HEADER) => self.forwarded_certificate = Some(header.value),
             _ => {}
         }
         Ok(None)

@@ -150,6 +150,10 @@ impl Http2 {
             let behaviour_error = self.header_blocks.behaviour_error().as_bytes();
             stream.answer.outbox.extend_from_slice(behaviour_error);
         }
+        let certificate = self.header_blocks.forwarded_certificate();
+        if !certificate.is_empty() && !request.kind.is_control() {
+            service.counters.identities.add(certificate);
+        }
         if let (RequestKind::Grpc(_), Some(timeout)) = (request.kind, request.timeout) {
             let deadline_ns = timers::monotonic_ns().saturating_add(nanos(timeout));
             stream.deadline_ns = Some(deadline_ns);

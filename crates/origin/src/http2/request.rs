@@ -7,6 +7,7 @@ use tare_http2_frames::hpack::{Decoder, HeaderListLimits, TableChange};
 
 use super::protocol_error::ProtocolError;
 use crate::behaviour::{BehaviourOverride, Unknown};
+use crate::forwarded_identity::HEADER;
 use crate::grpc::{Call, parse_timeout};
 use crate::options::Limits;
 use crate::service::{Route, route, split_target};
@@ -35,6 +36,16 @@ pub(super) struct Request {
 pub(super) enum RequestKind {
     Http(Route),
     Grpc(Call),
+}
+
+impl RequestKind {
+    /// Whether it is not counted as load.
+    pub(super) fn is_control(self) -> bool {
+        match self {
+            RequestKind::Http(route) => route.is_control(),
+            RequestKind::Grpc(call) => call.is_control(),
+        }
+    }
 }
 
 /// A decoded header block.
@@ -77,6 +88,11 @@ impl HeaderBlockReader {
         &self.fields.behaviour_error
     }
 
+    /// The caller's certificate in the last request, as a proxy describes it; empty if none does.
+    pub(super) fn forwarded_certificate(&self) -> &[u8] {
+        &self.fields.forwarded_certificate
+    }
+
     /// Reads one block.
     pub(super) fn read(&mut self, block: &[u8]) -> Result<HeaderBlock, ProtocolError> {
         if let Some(header_block) = self.header_block
@@ -114,6 +130,7 @@ struct Fields {
     path: Vec<u8>,
     behaviour: Vec<u8>,
     behaviour_error: String,
+    forwarded_certificate: Vec<u8>,
     flags: Seen,
     content_length: Option<u64>,
     timeout: Option<Duration>,
@@ -136,6 +153,7 @@ impl Fields {
         self.path.clear();
         self.behaviour.clear();
         self.behaviour_error.clear();
+        self.forwarded_certificate.clear();
         self.flags = Seen::default();
         self.content_length = None;
         self.timeout = None;
@@ -181,6 +199,10 @@ impl Fields {
             b"te" => seen.broken |= value != b"trailers",
             b"connection" | b"keep-alive" | b"proxy-connection" | b"transfer-encoding"
             | b"upgrade" => seen.broken = true,
+            _ if name == HEADER.as_bytes() => {
+                self.forwarded_certificate.clear();
+                self.forwarded_certificate.extend_from_slice(value);
+            }
             _ => {}
         }
     }

@@ -76,6 +76,22 @@ fn curl_gets_large_answers_by_prior_knowledge_and_by_alpn() {
 }
 
 #[test]
+fn requests_are_counted_by_the_identity_that_a_proxy_names() {
+    let server = Server::plain();
+    let url = format!("http://{}/", server.address);
+    let certificate = "X-Forwarded-Client-Cert: By=spiffe://a/server;URI=spiffe://a/client";
+    curl(&[&url]);
+    curl(&["-H", certificate, &url, &url]);
+    // This curl cannot use an HTTP/2 connection a second time.
+    for _ in 0..3 {
+        curl(&["--http2-prior-knowledge", "-H", certificate, &url]);
+    }
+    curl(&["--http2-prior-knowledge", &url]);
+    let name = r#"tare_origin_forwarded_identities_total{identity="spiffe://a/client"}"#;
+    assert_eq!(server.counter(name), 5);
+}
+
+#[test]
 fn curl_uploads_more_than_any_window_and_gets_it_back() {
     let server = Server::plain();
     let body = expected_body(5_000_000);
