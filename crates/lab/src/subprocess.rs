@@ -86,7 +86,7 @@ pub(crate) fn run_with(
     within: Duration,
 ) -> Result<Output, String> {
     let folder = PrivateFolder::make(&default_base()).map_err(|error| error.to_string())?;
-    let output = run_with_in(folder.path(), words, env, stdio, within);
+    let output = run_with_in(folder.path(), words, env, stdio, within, &mut |_| {});
     // What cannot be removed now is swept up by the next keeper.
     let _ = folder.remove();
     output
@@ -99,7 +99,18 @@ pub(crate) fn run_in(
     env: &[(&str, &str)],
     within: Duration,
 ) -> Result<Output, String> {
-    run_with_in(folder, words, env, StdIo::NO_INPUT, within)
+    run_with_in(folder, words, env, StdIo::NO_INPUT, within, &mut |_| {})
+}
+
+/// The same; `progress` gets the number of lines on standard error whenever it has grown.
+pub(crate) fn run_in_with_progress(
+    folder: &Path,
+    words: &[impl AsRef<str>],
+    env: &[(&str, &str)],
+    within: Duration,
+    progress: &mut dyn FnMut(usize),
+) -> Result<Output, String> {
+    run_with_in(folder, words, env, StdIo::NO_INPUT, within, progress)
 }
 
 fn run_with_in(
@@ -108,6 +119,7 @@ fn run_with_in(
     env: &[(&str, &str)],
     stdio: StdIo<'_>,
     within: Duration,
+    progress: &mut dyn FnMut(usize),
 ) -> Result<Output, String> {
     if stdio.input.len() > INPUT_BYTES_MAX {
         return Err(format!(
@@ -143,7 +155,7 @@ fn run_with_in(
         // A program that does not read it reports that by its exit status.
         let _ = input.write_all(stdio.input.as_bytes());
     }
-    let watched = watch(&mut child, stdio.output_bytes_max, within);
+    let watched = watch(&mut child, stdio.output_bytes_max, within, progress);
     // Not reaped yet, its id cannot be reused: the signal hits no other group.
     if let Some(group) = raw_pid(child.id()) {
         let _ = rustix::process::kill_process_group(group, Signal::KILL);
@@ -177,7 +189,12 @@ enum CommandEnd {
 }
 
 /// Reads the outputs until the program exits, even if other processes still hold them open.
-fn watch(child: &mut Child, bytes_max: usize, within: Duration) -> io::Result<CommandEnd> {
+fn watch(
+    child: &mut Child,
+    bytes_max: usize,
+    within: Duration,
+    progress: &mut dyn FnMut(usize),
+) -> io::Result<CommandEnd> {
     let deadline = Instant::now() + within;
     let pid = raw_pid(child.id()).ok_or(io::ErrorKind::InvalidInput)?;
     let process = rustix::process::pidfd_open(pid, PidfdFlags::empty())?;
@@ -200,7 +217,11 @@ fn watch(child: &mut Child, bytes_max: usize, within: Duration) -> io::Result<Co
         }
         let has_ended = !fds[0].revents().is_empty();
         drop(fds);
+        let lines = outputs[1].lines();
         outputs.iter_mut().for_each(Stream::take);
+        if outputs[1].lines() > lines {
+            progress(outputs[1].lines());
+        }
         if has_ended {
             return Ok(CommandEnd::Ended(outputs));
         }
@@ -248,6 +269,10 @@ impl Stream {
         }
     }
 
+    fn lines(&self) -> usize {
+        self.kept.iter().filter(|&&byte| byte == b'\n').count()
+    }
+
     fn text(self) -> String {
         String::from_utf8_lossy(&self.kept).into_owned()
     }
@@ -270,6 +295,22 @@ mod tests {
         assert!(output.how.contains('3'), "{}", output.how);
         assert_eq!(output.last_line(), "err");
         assert_eq!(output.stdout, "out\n");
+    }
+
+    #[test]
+    fn lines_of_a_running_program_are_counted() {
+        let mut seen = Vec::new();
+        let script = "for i in 1 2 3; do echo $i >&2; sleep 0.05; done";
+        let output = run_in_with_progress(
+            Path::new("/"),
+            &["sh", "-c", script],
+            &[],
+            LONG,
+            &mut |lines| seen.push(lines),
+        );
+        assert_eq!(output.unwrap().stderr, "1\n2\n3\n");
+        assert_eq!(seen.last(), Some(&3));
+        assert!(seen.len() > 1, "{seen:?}");
     }
 
     #[test]

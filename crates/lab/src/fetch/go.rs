@@ -14,6 +14,8 @@ use crate::subprocess;
 const DOWNLOAD_LIMIT: Duration = Duration::from_secs(10 * 60);
 /// Timeout: a first build on one slow, shared core.
 const BUILD_LIMIT: Duration = Duration::from_secs(30 * 60);
+/// Step of the progress that is shown while packages are compiled.
+const PROGRESS_STEP_PERCENT: usize = 10;
 /// Timeout of copying the sources.
 const COPY_LIMIT: Duration = Duration::from_secs(2 * 60);
 
@@ -152,11 +154,14 @@ impl<'a> Module<'a> {
         for (name, value) in &self.def.variables {
             linker.push(format!("-X '{name}={value}'"));
         }
-        let words: [&str; 7] = [
-            &go.display().to_string(),
+        let go = go.display().to_string();
+        let tags = format!("-tags={}", self.def.tags.join(","));
+        let words: [&str; 8] = [
+            &go,
             "build",
+            "-v",
             "-trimpath",
-            &format!("-tags={}", self.def.tags.join(",")),
+            &tags,
             &format!("-ldflags={}", linker.join(" ")),
             &format!("-o={}", partial.join(self.target).display()),
             &self.def.package,
@@ -167,9 +172,24 @@ impl<'a> Module<'a> {
             ("GOFLAGS", "-mod=readonly"),
             ("CGO_ENABLED", "0"),
         ];
-        let output = subprocess::run_in(sources, &words, &env, BUILD_LIMIT)?;
+        let list = [&go, "list", "-deps", &tags, &self.def.package];
+        let all = subprocess::run_in(sources, &list, &env, DOWNLOAD_LIMIT)?;
+        let packages = all.stdout.lines().count();
+        let mut shown = 0;
+        let mut progress = |compiled: usize| {
+            let percent = compiled * 100 / packages.max(1);
+            if percent >= shown + PROGRESS_STEP_PERCENT {
+                shown = percent;
+                say(&format!(
+                    "building {}: {compiled} of {packages} packages",
+                    self.target
+                ));
+            }
+        };
+        let output =
+            subprocess::run_in_with_progress(sources, &words, &env, BUILD_LIMIT, &mut progress)?;
         if !output.success {
-            return Err(format!("{}: {}", output.how, output.last_line()));
+            return Err(format!("{}: {}", output.how, error_of(&output)));
         }
         for file in &self.def.keep {
             let name = Path::new(file).file_name().unwrap_or_default();
@@ -180,9 +200,29 @@ impl<'a> Module<'a> {
     }
 }
 
+/// The last line that is not the name of a package that was compiled.
+fn error_of(output: &subprocess::Output) -> &str {
+    let mut lines = output.stderr.lines().rev();
+    let error = lines.find(|line| line.trim().contains(' '));
+    error.unwrap_or_else(|| output.last_line())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_error_of_a_build_is_not_the_name_of_a_package() {
+        let output = |stderr: &str| subprocess::Output {
+            success: false,
+            how: String::new(),
+            stdout: String::new(),
+            stderr: stderr.to_owned(),
+        };
+        let failed = output("a/b\n# a/c\nc.go:3:1: undefined: x\na/d\n");
+        assert_eq!(error_of(&failed), "c.go:3:1: undefined: x");
+        assert_eq!(error_of(&output("killed\n")), "killed");
+    }
 
     fn def() -> GoDef {
         GoDef {
