@@ -7,23 +7,13 @@
 
 mod rig;
 
-use std::process::{Child, Stdio};
+use std::process::Stdio;
 use std::time::Duration;
 
-use rig::{finish, keeper_of, kept_by, kill, stderr, stdout, tare, turn, wait_for};
+use rig::{Holder, finish, keeper_of, kept_by, kill, stderr, stdout, tare, turn, wait_for};
 use serde_json::Value;
 
 const LIMIT: Duration = Duration::from_secs(60);
-
-/// A holder that dies with the test.
-struct Holder(Child);
-
-impl Drop for Holder {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
 
 /// Puts an arm up; the holder and what `ps` says of it.
 fn up(arguments: &[&str]) -> (Holder, Value) {

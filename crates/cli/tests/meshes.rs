@@ -9,10 +9,13 @@ mod rig;
 
 use std::fs;
 use std::path::Path;
-use std::process::Output;
+use std::process::{Output, Stdio};
 use std::time::Duration;
 
-use rig::{finish, of_arm, only_run, run_experiment, stderr, tare, turn};
+use rig::{
+    Holder, finish, kill, of_arm, only_run, run_experiment, run_experiment_by, stderr, tare,
+    tare_without_network, turn, wait_for,
+};
 use tare_record::record::{Proof, TrialRecord, TrialStatus};
 
 /// Longest that a small run may take here before the test gives up; a first build of Istio's programs is in it.
@@ -20,11 +23,15 @@ const LIMIT: Duration = Duration::from_secs(1500);
 
 /// A small run of one block.
 fn run(folder: &Path, workload: &str, arms: &[(&str, String)], rest: &str) -> Vec<TrialRecord> {
+    run_experiment(folder, &experiment(workload, arms, rest), &[], LIMIT)
+}
+
+fn experiment(workload: &str, arms: &[(&str, String)], rest: &str) -> String {
     let arms: Vec<String> = arms
         .iter()
         .map(|(name, more)| format!("  - {{name: {name}, {more}}}\n"))
         .collect();
-    let text = format!(
+    format!(
         "question: Is it the mesh itself?\n\
          workload: {workload}\n\
          addressing: namespaces\n\
@@ -34,8 +41,7 @@ fn run(folder: &Path, workload: &str, arms: &[(&str, String)], rest: &str) -> Ve
          blocks: 1\n\
          seed: 11\n",
         arms.concat()
-    );
-    run_experiment(folder, &text, &[], LIMIT)
+    )
 }
 
 /// Every proof of a trial has passed, and every request was answered.
@@ -100,6 +106,11 @@ fn istio_itself_stands_between_two_services_and_every_feature_of_it_is_proved() 
             "{arm}"
         );
     }
+    let identity = |arm: &str| actual(of_arm(&records, arm), "server", "caller-identities");
+    let client = "spiffe://cluster.local/ns/tare/sa/client";
+    assert_eq!(identity("istio"), Some(client));
+    assert_eq!(identity("features"), Some(client));
+    assert_eq!(identity("plaintext"), None);
     let tls = |arm: &str, check: &str| {
         actual(of_arm(&records, arm), "server-sidecar", check).map(str::to_owned)
     };
@@ -169,6 +180,101 @@ fn five_ways_to_a_database_through_istio_are_taken_and_proved() {
             *arm == "gateway-sni",
             "{arm}"
         );
+    }
+}
+
+#[test]
+fn no_network_is_needed_after_the_fetch() {
+    let _turn = turn();
+    let folder = tempfile::tempdir().unwrap();
+    let mut fetch = tare(&[
+        "targets",
+        "fetch",
+        "istiod",
+        "istio-proxy",
+        "kubernetes-api",
+    ]);
+    let fetched = finish(&mut fetch, LIMIT);
+    assert!(fetched.status.success(), "{}", stderr(&fetched));
+    let arms = [
+        ("direct", String::from("about: no mesh")),
+        ("istio", String::from("mesh: istio")),
+    ];
+    let load = "load: {model: constant, rate: 100, duration: 1s, warmup: 200ms, connections: 4, timeout: 5s}\n";
+    let text = experiment("echo", &arms, load);
+    let records = run_experiment_by(tare_without_network(&["run"]), folder.path(), &text, LIMIT);
+    is_proved(of_arm(&records, "istio"));
+}
+
+#[test]
+fn what_a_proxy_rejects_and_what_istiod_cannot_parse_is_said_in_their_words() {
+    let _turn = turn();
+    let folder = tempfile::tempdir().unwrap();
+    let objects = folder.path().join("objects");
+    fs::create_dir(&objects).unwrap();
+    let filter = |ciphers: &str| {
+        format!(
+            r#"apiVersion: networking.istio.io/v1alpha3
+kind: EnvoyFilter
+metadata: {{name: ciphers, namespace: tare}}
+spec:
+  configPatches:
+  - applyTo: CLUSTER
+    match: {{context: SIDECAR_OUTBOUND, cluster: {{service: server.tare.svc.cluster.local}}}}
+    patch:
+      operation: MERGE
+      value:
+        transport_socket:
+          name: envoy.transport_sockets.tls
+          typed_config:
+            "@type": type.googleapis.com/envoy.extensions.transport_sockets.tls.v3.UpstreamTlsContext
+            common_tls_context: {{tls_params: {{cipher_suites: [{ciphers}]}}}}
+"#
+        )
+    };
+    fs::write(objects.join("filter.yaml"), filter("NONSENSE")).unwrap();
+    let log = folder.path().join("said");
+    let mut up = tare(&["lab", "up", "istio", "--objects", objects.to_str().unwrap()]);
+    up.stdout(Stdio::null())
+        .stderr(fs::File::create(&log).unwrap());
+    let mut lab = Holder(up.spawn().unwrap());
+    let line_with = |words: &str| {
+        wait_for(LIMIT, words, || {
+            let said = fs::read_to_string(&log).unwrap();
+            said.lines()
+                .find(|line| line.contains(words))
+                .map(str::to_owned)
+        })
+    };
+    line_with("Failed to initialize cipher suites NONSENSE");
+    fs::write(objects.join("filter.yaml"), filter("[")).unwrap();
+    line_with("rejected (istiod): user-filter.yaml: ");
+    kill(lab.0.id(), "TERM");
+    assert!(lab.0.wait().unwrap().success());
+}
+
+#[test]
+fn http_passes_a_gateway_of_istio_and_the_server_is_told_that_it_did() {
+    let _turn = turn();
+    let folder = tempfile::tempdir().unwrap();
+    let through = |security: &str| {
+        format!(
+            "mesh: istio, via: {{\"client->server\": [{{hop: gateway, proxy: istio, security: {security}}}]}}"
+        )
+    };
+    let arms = [
+        ("mtls", through("mtls")),
+        ("plaintext", through("plaintext")),
+    ];
+    let load = "load: {model: constant, rate: 100, duration: 1s, warmup: 200ms, connections: 4, timeout: 5s}\n";
+    let records = run(folder.path(), "echo", &arms, load);
+    for (arm, _) in &arms {
+        let record = of_arm(&records, arm);
+        is_proved(record);
+        assert!(actual(record, "gateway", "requests").is_some(), "{arm}");
+        let caller = actual(record, "server", "caller-identities");
+        let gateway = "spiffe://cluster.local/ns/istio-system/sa/gateway";
+        assert_eq!(caller, Some(gateway), "{arm}");
     }
 }
 

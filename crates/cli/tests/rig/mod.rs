@@ -39,6 +39,31 @@ pub fn tare(args: &[&str]) -> Command {
     command
 }
 
+/// The binary without a network: not even the loopback interface is up.
+pub fn tare_without_network(args: &[&str]) -> Command {
+    let inner = tare(args);
+    let mut command = Command::new("unshare");
+    command
+        .arg("--net")
+        .arg(inner.get_program())
+        .args(inner.get_args());
+    for (name, value) in inner.get_envs() {
+        command.env(name, value.unwrap_or_default());
+    }
+    command.stdin(Stdio::null());
+    command
+}
+
+/// A process that dies with the test.
+pub struct Holder(pub Child);
+
+impl Drop for Holder {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
 /// Runs to the end, at most this long.
 pub fn finish(command: &mut Command, limit: Duration) -> Output {
     let child = command
@@ -88,18 +113,29 @@ pub fn small_experiment(window: &str, folder: &Path, arms: &str, blocks: u32) ->
     path
 }
 
-/// Runs this experiment file in a folder of its own, at most this long; the records of its trials.
+/// Runs an experiment to its end, and returns its trials.
 pub fn run_experiment(
     folder: &Path,
     text: &str,
     more: &[&str],
     limit: Duration,
 ) -> Vec<TrialRecord> {
+    let mut command = tare(&["run"]);
+    command.args(more);
+    run_experiment_by(command, folder, text, limit)
+}
+
+/// The same by a command to which the file and the folder of the run are added.
+pub fn run_experiment_by(
+    mut command: Command,
+    folder: &Path,
+    text: &str,
+    limit: Duration,
+) -> Vec<TrialRecord> {
     let file = folder.join("experiment.yaml");
     fs::write(&file, text).unwrap();
     let out = folder.join("runs");
-    let mut command = tare(&["run"]);
-    command.arg(&file).arg("--out").arg(&out).args(more);
+    command.arg(&file).arg("--out").arg(&out);
     let output = finish(&mut command, limit);
     let said = stderr(&output);
     assert!(matches!(output.status.code(), Some(0 | 1 | 4)), "{said}");

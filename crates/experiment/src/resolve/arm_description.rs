@@ -134,7 +134,11 @@ fn hops(scope: &mut Scope<'_>, topology: &Topology) -> Vec<String> {
             | InstanceRole::ControlPlane
             | InstanceRole::Support => continue,
         };
-        let title = &title_of(scope, &instance.target);
+        let of_mesh = |mesh: &&Mesh| mesh.proxies.contains(&instance.name);
+        let title = match topology.mesh.as_ref().filter(of_mesh) {
+            Some(mesh) => &mesh_title(scope, mesh),
+            None => &title_of(scope, &instance.target),
+        };
         let mut edges: Vec<String> = Vec::new();
         let mut wrapped = false;
         for route in &topology.routes {
@@ -147,13 +151,13 @@ fn hops(scope: &mut Scope<'_>, topology: &Topology) -> Vec<String> {
                 wrapped |= route
                     .segments
                     .get(at)
-                    .is_some_and(|link| link.security == Security::Mtls);
+                    .is_some_and(|segment| segment.security == Security::Mtls);
             }
         }
-        let link = if wrapped { ", reached by mTLS" } else { "" };
+        let security = if wrapped { ", reached by mTLS" } else { "" };
         let article = article(title);
         all.push(format!(
-            "{article} {title} {role} on {}{link}",
+            "{article} {title} {role} on {}{security}",
             list(&edges)
         ));
     }

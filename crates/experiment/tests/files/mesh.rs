@@ -107,6 +107,15 @@ fn an_arm_is_described_by_the_name_of_its_mesh() {
 }
 
 #[test]
+fn a_gateway_of_a_mesh_is_described_by_the_name_of_its_mesh() {
+    let gateway = "via: {\"client->server\": [{hop: gateway, proxy: istio, security: mtls}]}";
+    let text = changed(GOOD, "mesh: istio", &format!("mesh: istio\n    {gateway}"));
+    let about = &resolved(&text, Form::Full).arms[1].about;
+    let said = "an Istio gateway on *->server, reached by mTLS";
+    assert!(about.contains(said), "{about}");
+}
+
+#[test]
 fn results_say_what_a_mesh_here_lacks_against_a_release() {
     let notes = resolved(GOOD, Form::Full).notes;
     assert!(

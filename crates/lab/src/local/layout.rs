@@ -114,7 +114,7 @@ pub(crate) fn compute(
         contexts.push(context(plan, instance, &listeners, inputs)?);
     }
     let mut names = names::names(topology, &listeners, &mut contexts, inputs.redirect)?;
-    if let Some(mesh) = mesh::mesh(topology, &listeners, &contexts, (inputs.run, inputs.folder))? {
+    if let Some(mesh) = mesh::mesh(topology, &listeners, &contexts, inputs.folder)? {
         mesh::add_names(&mut names, &mesh);
         for context in &mut contexts {
             let is_proxy = mesh.proxies.iter().any(|proxy| proxy.name == context.name);

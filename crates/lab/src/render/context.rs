@@ -99,9 +99,6 @@ pub struct RedirectExclusions {
 /// A mesh: its control plane, its proxies, and the services that they call.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct MeshContext {
-    pub name: String,
-    /// Name of the run, for a namespace.
-    pub run: String,
     /// `mtls` or `plaintext` between its proxies.
     pub security: Security,
     /// Host name of the control plane in the pods of its proxies.
@@ -133,8 +130,6 @@ pub struct MeshProxy {
     pub role: InstanceRole,
     pub pod: String,
     pub address: IpAddr,
-    /// Name of the service account: that of its pod.
-    pub account: String,
     /// Secret by which the control plane knows it.
     pub token: String,
 }
@@ -159,8 +154,6 @@ pub struct MeshService {
 pub struct MeshPort {
     pub port: u16,
     pub protocol: String,
-    pub edge: String,
-    pub edge_security: Security,
     /// Security of the segment to the called instance's sidecar.
     pub security: Security,
     /// Proxies of the mesh that call this port.
@@ -170,14 +163,13 @@ pub struct MeshPort {
 /// A proxy that calls a port.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct MeshCaller {
-    pub account: String,
+    pub pod: String,
     pub role: InstanceRole,
 }
 
 /// A route through a gateway of the mesh.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct MeshGatewayRoute {
-    pub edge: String,
     pub id: String,
     /// Pod of the caller.
     pub caller: String,
@@ -188,6 +180,8 @@ pub struct MeshGatewayRoute {
     /// Security of the segment to the gateway.
     pub security: Security,
     pub service: String,
+    /// Name of the part of the called instance.
+    pub part: String,
     /// Host name of the called instance, if it is outside of the mesh.
     pub hostname: Option<String>,
     /// Where the called instance listens.
@@ -197,7 +191,6 @@ pub struct MeshGatewayRoute {
     pub next_address: IpAddr,
     pub next_port: u16,
     pub protocol: String,
-    pub edge_security: Security,
 }
 
 /// What is not redirected: packets with the mark, and connections from these source ports.

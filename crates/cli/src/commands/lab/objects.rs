@@ -4,9 +4,11 @@ use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::time::SystemTime;
+use std::time::{Duration, Instant, SystemTime};
 
 use anyhow::Context;
+use tare_lab::environment::TestBed;
+use tare_record::counter::REJECTION_REASONS;
 use tare_record::files::read_user_file;
 
 use crate::exit::bad_input;
@@ -15,6 +17,10 @@ use crate::exit::bad_input;
 const FILE_BYTES_MAX: u64 = 1 << 20;
 /// Most files of a folder.
 const FILES_MAX: usize = 1000;
+/// How long after a change rejections of it are looked for.
+const WATCHED: Duration = Duration::from_secs(15);
+/// Interval of looking for them.
+const PAUSE: Duration = Duration::from_secs(1);
 /// Beginning of the copies' names: they replace none of the mesh's own files.
 const PREFIX: &str = "user-";
 
@@ -108,6 +114,49 @@ impl Objects {
                 .with_context(|| format!("cannot write {}", whole.display()))?;
         }
         Ok(())
+    }
+}
+
+/// What the control plane and the proxies have rejected, as they say it.
+#[derive(Debug, Default)]
+pub struct Rejections {
+    /// Number of times by instance and reason.
+    seen: BTreeMap<(String, String), f64>,
+    changed: Option<Instant>,
+    read: Option<Instant>,
+}
+
+impl Rejections {
+    /// Looks for rejections during the next seconds.
+    pub fn expect(&mut self) {
+        self.changed = Some(Instant::now());
+    }
+
+    /// New rejections, a line for each.
+    pub fn new_lines(&mut self, bed: &mut dyn TestBed) -> Vec<String> {
+        let within = |since: Option<Instant>, limit| since.is_some_and(|at| at.elapsed() < limit);
+        if !within(self.changed, WATCHED) || within(self.read, PAUSE) {
+            return Vec::new();
+        }
+        self.read = Some(Instant::now());
+        // An instance that does not run now is read the next time.
+        let all = bed.counters().unwrap_or_default();
+        let mut lines = Vec::new();
+        for counters in all {
+            for reading in counters.readings {
+                let Some(reason) = reading.label.filter(|_| reading.name == REJECTION_REASONS)
+                else {
+                    continue;
+                };
+                let seen = (counters.instance.clone(), reason);
+                let before = self.seen.get(&seen).copied().unwrap_or_default();
+                if reading.value > before {
+                    lines.push(format!("rejected ({}): {}", seen.0, seen.1));
+                    self.seen.insert(seen, reading.value);
+                }
+            }
+        }
+        lines
     }
 }
 

@@ -11,7 +11,7 @@ use tare_lab::environment::{Environment, TestBed};
 use tare_lab::lab_state::LabState;
 use tare_record::plan::{Addressing, Arm, Cell, Plan};
 
-use super::objects::Objects;
+use super::objects::{Objects, Rejections};
 use super::ps;
 use crate::commands::plan::{ExperimentArgs, addressings};
 use crate::commands::run::local;
@@ -107,10 +107,16 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     say(
         "up until Ctrl-C or `tare lab down`; `tare lab exec POD COMMAND` from another terminal enters a pod",
     );
+    let mut rejections = Rejections::default();
     while !interruption.is_requested() {
         if let Some(objects) = &mut objects {
             let lines = objects.apply()?;
-            lines.iter().for_each(|line| say(format_args!("{line}")));
+            if !lines.is_empty() {
+                rejections.expect();
+            }
+            let rejected = rejections.new_lines(&mut bed);
+            let lines = lines.iter().chain(&rejected);
+            lines.for_each(|line| say(format_args!("{line}")));
         }
         for death in bed.unexpected_exits() {
             say(format_args!("{} ended: {}", death.instance, death.how));
@@ -162,7 +168,7 @@ fn select_cell<'p>(plan: &'p Plan, args: &Args) -> anyhow::Result<(&'p Arm, &'p 
     };
     if let Some(needs) = &arm.requires {
         return Err(bad_input(format!(
-            "the arm {} needs {needs}, which this environment is not",
+            "the arm {} is not run here: {needs}",
             arm.name
         )));
     }

@@ -22,7 +22,7 @@ pub(super) fn mesh(
     topology: &Topology,
     listeners: &Listeners,
     contexts: &[Context],
-    (run, folder): (&str, &Path),
+    folder: &Path,
 ) -> Result<Option<MeshContext>, LabError> {
     let Some(mesh) = &topology.mesh else {
         return Ok(None);
@@ -38,7 +38,6 @@ pub(super) fn mesh(
             role: context.role,
             pod: context.pod.clone(),
             address: context.address,
-            account: context.pod.clone(),
             token: context.login.password.clone(),
         })
     });
@@ -53,8 +52,6 @@ pub(super) fn mesh(
         gateway_routes.extend(through_gateway(mesh, topology, route, listeners)?);
     }
     Ok(Some(MeshContext {
-        name: mesh.name.clone(),
-        run: run.to_owned(),
         security: mesh.security,
         host: mesh.host.clone(),
         control_plane: of(&mesh.control_plane)?,
@@ -114,8 +111,6 @@ fn add_service(
     let port = MeshPort {
         port: listen.port,
         protocol: route.protocol.clone(),
-        edge: route.edge.clone(),
-        edge_security: route.edge_security,
         security: route.segments[if beside.is_some() { before } else { before + 1 }].security,
         callers: callers(mesh, topology, route, beside)?,
     };
@@ -167,7 +162,7 @@ fn callers(
     let caller = last.map(|name| {
         let proxy = find(topology, name)?;
         Ok(MeshCaller {
-            account: proxy.pod.clone(),
+            pod: proxy.pod.clone(),
             role: proxy.role,
         })
     });
@@ -189,7 +184,6 @@ fn through_gateway(
         return Ok(None);
     };
     Ok(Some(MeshGatewayRoute {
-        edge: route.edge.clone(),
         id: edge_id(&format!("{}->{}", route.from, route.to)),
         caller: find(topology, &route.from)?.pod.clone(),
         gateway: name.to_owned(),
@@ -197,13 +191,13 @@ fn through_gateway(
         port: listen.port,
         security: listen.security,
         service: route.to.clone(),
+        part: stem(&route.to).to_owned(),
         hostname: find(topology, &route.to)?.host.clone(),
         service_address: called.address,
         service_port: called.port,
         next_address: next.address,
         next_port: next.port,
         protocol: route.protocol.clone(),
-        edge_security: route.edge_security,
     }))
 }
 
