@@ -2,8 +2,11 @@
 
 use std::path::{Path, PathBuf};
 
+use prost::Message;
+use prost_reflect::prost_types::{FileDescriptorProto, FileDescriptorSet};
 use prost_reflect::{DescriptorPool, ServiceDescriptor};
 use protox::Compiler;
+use tare_record::text::preview;
 
 use crate::ProtoError;
 use crate::method::{Method, MethodName};
@@ -50,7 +53,10 @@ impl ServiceDescriptors {
     /// # Errors
     /// When it cannot be decoded, or when files that it imports are not in it.
     pub fn from_set(bytes: &[u8]) -> Result<Self, ProtoError> {
-        let pool = DescriptorPool::decode(bytes).map_err(|why| ProtoError::Set(why.to_string()))?;
+        let wrong = |why: String| ProtoError::Set(why);
+        let set = FileDescriptorSet::decode(bytes).map_err(|why| wrong(why.to_string()))?;
+        check_syntax(&set.file)?;
+        let pool = DescriptorPool::decode(bytes).map_err(|why| wrong(why.to_string()))?;
         Ok(Self { pool })
     }
 
@@ -83,6 +89,22 @@ impl ServiceDescriptors {
         };
         Ok(Method::new(method))
     }
+}
+
+/// Refuses files of a syntax that prost-reflect does not know: it panics on them.
+pub(crate) fn check_syntax(files: &[FileDescriptorProto]) -> Result<(), ProtoError> {
+    for file in files {
+        match file.syntax() {
+            "" | "proto2" | "proto3" => {}
+            other => {
+                return Err(ProtoError::Syntax {
+                    file: preview(file.name()),
+                    syntax: preview(other),
+                });
+            }
+        }
+    }
+    Ok(())
 }
 
 /// Names as a list for an error message; a dash if there are none.

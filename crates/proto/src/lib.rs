@@ -26,6 +26,8 @@ pub enum ProtoError {
         "not a whole descriptor set: {0}; make it with `protoc --include_imports --descriptor_set_out=FILE`"
     )]
     Set(String),
+    #[error("{file} is written in {syntax}; proto2 and proto3 are understood")]
+    Syntax { file: String, syntax: String },
     #[error("{0:?} is not the name of a method: write package.Service/Method")]
     MethodName(String),
     #[error("service {name} is not described; there are: {known}")]

@@ -6,7 +6,7 @@ use prost_reflect::prost_types::{FileDescriptorProto, FileDescriptorSet};
 use protox::file::{FileResolver, GoogleFileResolver};
 
 use crate::ProtoError;
-use crate::descriptors::{ServiceDescriptors, list};
+use crate::descriptors::{ServiceDescriptors, check_syntax, list};
 
 /// Paths of the method, newest version first; the messages are the same.
 pub const REFLECTION_METHODS: [&str; 2] = [
@@ -113,6 +113,7 @@ impl ServiceDescriptors {
                 break;
             }
         }
+        check_syntax(&files)?;
         let pool = DescriptorPool::from_file_descriptor_set(FileDescriptorSet { file: files });
         Ok(Self {
             pool: pool.map_err(|why| refused(service, &why))?,

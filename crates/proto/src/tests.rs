@@ -226,3 +226,16 @@ fn a_server_that_does_not_describe_is_told_by_what_it_has_or_says() {
     assert!(endless.is_err());
     assert!((10..200).contains(&number), "{number} calls");
 }
+
+#[test]
+fn files_of_an_unknown_syntax_are_refused_by_name() {
+    let file = prost_reflect::prost_types::FileDescriptorProto {
+        name: Some("new.proto".into()),
+        syntax: Some("editions".into()),
+        ..Default::default()
+    };
+    let set = FileDescriptorSet { file: vec![file] };
+    let said = ServiceDescriptors::from_set(&set.encode_to_vec()).unwrap_err();
+    let expected = "new.proto is written in editions; proto2 and proto3 are understood";
+    assert_eq!(said.to_string(), expected);
+}
