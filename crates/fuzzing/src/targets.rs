@@ -1,5 +1,7 @@
 //! Fuzz targets by name, the same for the guided fuzzer and for tests.
 
+mod files;
+
 use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
@@ -31,6 +33,8 @@ pub type FuzzTarget = fn(&[u8]);
 
 /// All fuzz targets. Codecs and servers must return without panic; in clients every exchange must also end once.
 pub const ALL: &[(&str, FuzzTarget)] = &[
+    ("definitions", files::definitions),
+    ("experiment", files::experiment),
     ("grpc_client", grpc_client),
     ("http1_client", http1_client),
     ("http1_codec", |data| {
@@ -40,6 +44,7 @@ pub const ALL: &[(&str, FuzzTarget)] = &[
     ("http2_codec", |data| {
         let _ = tare_load::protocols::http2::codec::fuzz_entry(data);
     }),
+    ("hlog", files::hlog),
     ("kafka_fetch", |data| {
         let _ = tare_kafka::fetch::fuzz_entry(data);
     }),
@@ -51,6 +56,9 @@ pub const ALL: &[(&str, FuzzTarget)] = &[
     ("origin", |data| {
         let _ = tare_origin::fuzz_entry(data);
     }),
+    ("protobuf", files::protobuf),
+    ("records", files::records),
+    ("requests", files::requests),
     ("tcp_client", tcp_client),
     ("tls_record", |data| {
         let _ = tare_load::tls::fuzz_entry(data);

@@ -1,4 +1,6 @@
 //! Every fuzz target against malformed input for some seconds: no panic, no hang. `fuzz/run` is guided by coverage.
+//!
+//! `TARE_FUZZ_SECONDS` sets the seconds, `TARE_FUZZ_INPUTS` a number of inputs instead.
 #![allow(
     clippy::unwrap_used,
     reason = "a test that cannot go on says where by panicking"
@@ -47,11 +49,27 @@ fn keep(name: &str, input: &[u8], what: &str) -> String {
     format!("{name}: {what}, input {} ({kept:?})", file.display())
 }
 
+/// When a target has had enough inputs.
+#[derive(Clone, Copy)]
+enum Until {
+    Time(Instant),
+    Inputs(u64),
+}
+
+impl Until {
+    fn is_reached(self, inputs: u64) -> bool {
+        match self {
+            Until::Time(at) => inputs > LEAST && Instant::now() > at,
+            Until::Inputs(wanted) => inputs >= wanted,
+        }
+    }
+}
+
 fn feed(
     name: &str,
     run: FuzzTarget,
     seed: u64,
-    until: Instant,
+    until: Until,
     fed: &CurrentInput,
 ) -> (u64, Option<String>) {
     let seeds = seeds(name);
@@ -62,7 +80,7 @@ fn feed(
     loop {
         match kept.next() {
             Some(seed) => input.clone_from(seed),
-            None if count > LEAST && Instant::now() > until => return (count, None),
+            None if until.is_reached(count) => return (count, None),
             None => mutator.input(&seeds, &mut input),
         }
         *fed.lock().unwrap() = Some((Instant::now(), input.clone()));
@@ -76,8 +94,9 @@ fn feed(
 
 #[test]
 fn malformed_input_makes_nothing_panic_or_hang() {
-    let seconds = std::env::var("TARE_FUZZ_SECONDS").ok();
-    let seconds = seconds.and_then(|text| text.parse().ok()).unwrap_or(3);
+    let number = |name: &str| std::env::var(name).ok()?.parse::<u64>().ok();
+    let seconds = number("TARE_FUZZ_SECONDS").unwrap_or(3);
+    let inputs = number("TARE_FUZZ_INPUTS");
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap();
     let seed = now.as_nanos() as u64;
     let fed: Vec<CurrentInput> = ALL.iter().map(|_| CurrentInput::default()).collect();
@@ -100,7 +119,8 @@ fn malformed_input_makes_nothing_panic_or_hang() {
         // Two at a time: more would share the cores.
         let mut harm = Vec::new();
         for (pair, fed) in ALL.chunks(2).zip(fed.chunks(2)) {
-            let until = Instant::now() + Duration::from_secs(seconds);
+            let end = Instant::now() + Duration::from_secs(seconds);
+            let until = inputs.map_or(Until::Time(end), Until::Inputs);
             let under_way: Vec<_> = pair
                 .iter()
                 .zip(fed)
