@@ -8,7 +8,7 @@
 mod rig;
 
 use std::fs::File;
-use std::io::BufReader;
+use std::io::{BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::process::{Command, Output, Stdio};
 use std::time::Duration;
@@ -508,4 +508,68 @@ fn accepted_statuses_have_latencies_of_their_own_in_every_form_of_the_result() {
         "{codes:?}"
     );
     assert_eq!((codes.len(), sum), (2, 400), "{codes:?}");
+}
+
+#[test]
+fn credentials_are_sent_and_written_nowhere() {
+    let _turn = turn();
+    const PLANTED: &str = "planted-5d1f";
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}/", listener.local_addr().unwrap());
+    let server = std::thread::spawn(move || {
+        let (mut stream, _) = listener.accept().unwrap();
+        let mut head = Vec::new();
+        let mut chunk = [0; 4096];
+        while !head.ends_with(b"\r\n\r\n") {
+            let read = stream.read(&mut chunk).unwrap();
+            head.extend_from_slice(&chunk[..read]);
+        }
+        stream
+            .write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
+            .unwrap();
+        String::from_utf8(head).unwrap()
+    });
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("headers");
+    std::fs::write(
+        &file,
+        format!("Authorization: Bearer {PLANTED}\n\nX-Plain: seen\n"),
+    )
+    .unwrap();
+    let headers = format!("@{}", file.display());
+    let mut load = tare(&[
+        "load",
+        &url,
+        "-n",
+        "1",
+        "-C",
+        "1",
+        "--no-calibrate",
+        "--json",
+    ]);
+    load.args(["-H", &headers]);
+    let output = finish(&mut load, LIMIT);
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    let head = server.join().unwrap();
+    assert!(
+        head.contains(PLANTED) && head.contains("X-Plain: seen"),
+        "{head}"
+    );
+    let said = stdout(&output) + &stderr(&output);
+    assert!(!said.contains(PLANTED), "{said}");
+    assert!(
+        said.contains("[redacted]") && said.contains("seen"),
+        "{said}"
+    );
+
+    std::fs::write(&file, format!("Bearer {PLANTED}")).unwrap();
+    let mut wrong = tare(&["load", &url, "-n", "1", "-H", &headers]);
+    let output = finish(&mut wrong, LIMIT);
+    assert_eq!(output.status.code(), Some(2), "{}", stderr(&output));
+    assert!(
+        stderr(&output).contains("is not a header"),
+        "{}",
+        stderr(&output)
+    );
+    assert!(!stderr(&output).contains(PLANTED), "{}", stderr(&output));
 }

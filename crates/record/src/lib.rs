@@ -21,6 +21,7 @@ pub mod record;
 pub mod regular;
 pub mod schemas;
 pub mod search_report;
+pub mod secrets;
 pub mod text;
 pub mod topology;
 pub mod units;

@@ -149,7 +149,11 @@ fn options(args: &Args, plan: &Plan, times: StartupTimes) -> RunOptions {
         out: args.experiment.out.clone(),
         name: format!("{now}-{stem}"),
         command: std::iter::once("./tare".to_owned())
-            .chain(std::env::args().skip(1))
+            .chain(
+                std::env::args_os()
+                    .skip(1)
+                    .map(|one| one.to_string_lossy().into_owned()),
+            )
             .collect(),
         capacity: capacity::known(&args.experiment.out, plan),
         times,

@@ -11,7 +11,8 @@ pub struct RequestArgs {
     /// HTTP method [default: GET, or POST with a body].
     #[arg(short = 'X', long, value_name = "METHOD")]
     pub method: Option<String>,
-    /// Request header, such as `-H 'Accept: text/html'`; may be given several times.
+    /// Request header, such as `-H 'Accept: text/html'`, or `@FILE` with a header in each line, for credentials: other users can see a
+    /// command line. May be given several times.
     #[arg(short = 'H', long = "header", value_name = "NAME: VALUE")]
     pub headers: Vec<String>,
     /// Request body.

@@ -7,6 +7,7 @@ use tare_record::FORMAT_VERSION;
 use tare_record::agent::Sample;
 use tare_record::load::LoadPlan;
 use tare_record::load_report::{LatencyReport, LoadReport, QuantileValue, RateReport};
+use tare_record::secrets::redacted;
 use tare_stats::{Latencies, Quantile};
 
 use crate::commands::load::summary::Summary;
@@ -40,7 +41,7 @@ pub fn report(
         version: FORMAT_VERSION,
         tare: env!("CARGO_PKG_VERSION").to_owned(),
         load: summary.words.to_owned(),
-        plan: plan.clone(),
+        plan: redacted(plan).unwrap_or_else(|_| plan.clone()),
         rate: RateReport {
             offered_per_s: rate.offered_per_s,
             achieved_per_s: rate.achieved_per_s,

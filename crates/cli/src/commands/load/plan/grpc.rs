@@ -16,7 +16,7 @@ use super::super::args::{Args, GrpcArgs};
 use super::super::grpc_server::GrpcServer;
 use super::super::target::LoadUrl;
 use super::protocol;
-use super::request::header;
+use super::request::headers_of;
 
 /// Whether gRPC calls are made.
 pub(super) fn is_wanted(args: &Args) -> anyhow::Result<bool> {
@@ -37,9 +37,7 @@ pub(super) fn is_wanted(args: &Args) -> anyhow::Result<bool> {
 /// The server of the load, for calls before it, with the metadata of the load.
 pub fn server(args: &Args, target: &LoadUrl) -> anyhow::Result<GrpcServer> {
     let texts = args.request.headers.iter().chain(&args.grpc.metadata);
-    let headers = texts
-        .map(|text| header(text))
-        .collect::<anyhow::Result<_>>()?;
+    let headers = headers_of(texts)?;
     let transport = protocol::transport(args, target)?;
     GrpcServer::new(target, headers, &transport, args.pacing.timeout.0)
 }
@@ -51,9 +49,7 @@ pub(super) fn calls(
     request: &mut RequestSpec,
 ) -> anyhow::Result<CallSpec> {
     let grpc = &args.grpc;
-    for text in &grpc.metadata {
-        request.headers.push(header(text)?);
-    }
+    request.headers.extend(headers_of(&grpc.metadata)?);
     if let Some(code) = grpc.expect_code {
         request.expect.status = ExpectStatus::Exactly(code);
     }

@@ -1,15 +1,18 @@
 //! The requests of the arguments.
 
+use std::path::Path;
+
 use anyhow::{Context, bail};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use tare_experiment::script;
-use tare_record::files::{USER_FILE_BYTES_MAX, read_user_file};
+use tare_record::files::{USER_FILE_BYTES_MAX, read_user_file, read_user_text};
 use tare_record::load::{Body, Expect, ExpectBody, ExpectStatus, Mix, RequestSpec, TemplateMode};
 
 use super::super::args::{Args, RequestArgs};
 use super::super::target::LoadUrl;
 use super::targets;
+use crate::exit::bad_input;
 
 /// Requests, before the URL is resolved.
 #[derive(Debug, Clone, PartialEq)]
@@ -93,6 +96,9 @@ fn one(args: &RequestArgs, path: String) -> anyhow::Result<RequestSpec> {
     })
 }
 
+/// Largest file of headers.
+const HEADER_FILE_BYTES_MAX: u64 = 64 << 10;
+
 /// Bytes of a body that a regular expression searches.
 const WITHIN_BYTES: u32 = 64 << 10;
 
@@ -106,7 +112,31 @@ pub(super) fn template(args: &RequestArgs) -> TemplateMode {
 
 /// The headers of the command line.
 pub(super) fn headers(args: &RequestArgs) -> anyhow::Result<Vec<(String, String)>> {
-    args.headers.iter().map(|text| header(text)).collect()
+    headers_of(&args.headers)
+}
+
+/// Headers as the command line has them: each is a header, or `@FILE` with one in each line.
+pub(super) fn headers_of<'a>(
+    texts: impl IntoIterator<Item = &'a String>,
+) -> anyhow::Result<Vec<(String, String)>> {
+    let mut headers = Vec::new();
+    for text in texts {
+        let Some(path) = text.strip_prefix('@') else {
+            headers.push(header(text)?);
+            continue;
+        };
+        let lines = read_user_text(Path::new(path), HEADER_FILE_BYTES_MAX).map_err(bad_input)?;
+        for line in lines.lines().filter(|line| !line.trim().is_empty()) {
+            // The line may be a credential: it is not repeated.
+            let found = header(line).map_err(|_| {
+                bad_input(format!(
+                    "a line of {path} is not a header: write Name: value"
+                ))
+            })?;
+            headers.push(found);
+        }
+    }
+    Ok(headers)
 }
 
 /// A file's bytes as a body.
