@@ -81,6 +81,9 @@ pub struct TargetDef {
     /// Command line; each word is a template, and words that render to nothing are dropped.
     #[schemars(length(min = 1))]
     pub start: Vec<String>,
+    /// Linux capabilities of an instance, such as `NET_BIND_SERVICE`. Default: none.
+    #[serde(default)]
+    pub capabilities: Vec<Capability>,
     /// Environment variables of the command; each value is a template.
     #[serde(default)]
     pub env: BTreeMap<String, String>,
@@ -303,6 +306,27 @@ pub struct CommandDef {
     /// Timeout. Default: 60s.
     #[serde(default = "a_minute")]
     pub timeout: Period,
+    /// Linux capabilities of the command, such as `NET_ADMIN`. Default: none.
+    #[serde(default)]
+    pub capabilities: Vec<Capability>,
+}
+
+/// A Linux capability (capabilities(7)).
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
+#[serde(rename_all = "SCREAMING_SNAKE_CASE")]
+pub enum Capability {
+    /// Configures networks: addresses, routes, packet filters.
+    NetAdmin,
+    /// Listens on ports below 1024.
+    NetBindService,
+    /// Uses raw sockets.
+    NetRaw,
+    /// Locks memory.
+    IpcLock,
+    /// Sets scheduling classes and priorities.
+    SysNice,
 }
 
 fn a_minute() -> Period {

@@ -165,6 +165,7 @@ fn own(mut keeper: Keeper, token: &str, bounds: Option<CgroupLimits>) {
                     hosts: None,
                     group: None,
                     bounds,
+                    confinement: None,
                 })
                 .unwrap();
             println!("{number}");

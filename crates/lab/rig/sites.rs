@@ -71,6 +71,7 @@ pub fn reach(base: &str) {
             hosts: None,
             group: None,
             bounds: None,
+            confinement: None,
         })
         .unwrap();
     let deadline = Instant::now() + LIMIT;

@@ -114,7 +114,7 @@ impl PodConnector {
         let spawn = Spawn {
             name: name.clone(),
             argv: words.to_vec(),
-            env: std::env::vars().collect(),
+            env: process::base_environment(&self.folder),
             cwd: self.folder.clone(),
             output: output.clone(),
             output_bytes_max: OUTPUT_BYTES_MAX,

@@ -65,8 +65,10 @@ impl Fetcher {
                     .to_owned(),
             )
         })?;
-        let chosen = std::env::vars()
-            .filter_map(|(name, value)| Some((target_of(&name)?, value)))
+        let chosen = std::env::vars_os()
+            .filter_map(|(name, value)| {
+                Some((target_of(name.to_str()?)?, value.into_string().ok()?))
+            })
             .collect();
         Ok(Fetcher {
             cache,

@@ -11,6 +11,7 @@
 
 mod children;
 mod client;
+mod confinement;
 mod fd_passing;
 mod folder;
 mod guardian;
@@ -28,6 +29,7 @@ use crate::process;
 
 pub use crate::cgroup::limit_groups::CgroupLimits;
 pub use client::{Keeper, ProcessExit};
+pub use confinement::{Confinement, FileSystemView};
 pub use folder::make_in_memory;
 pub(crate) use folder::{INSTANCE_MARK, PrivateFolder, default_base, name_of, sweep};
 pub(crate) use lines::Lines;

@@ -6,6 +6,7 @@ mod agent;
 mod collect;
 mod external;
 mod faults;
+mod isolation;
 mod layout;
 mod observed;
 mod placed;
@@ -32,6 +33,7 @@ use crate::keeper::{self, CgroupLimits, Keeper, SharedKeeper, lock};
 use crate::targets::{Target, Targets};
 use crate::{LabError, calibrate, process, render};
 pub use addresses::{Addresses, free_port};
+use isolation::Isolation;
 use pods::Network;
 pub use pods::can_redirect;
 pub use test_bed::LocalTestBed;
@@ -77,6 +79,7 @@ pub struct Local {
     memory: Option<PathBuf>,
     authority: Authority,
     network: Network,
+    isolation: Isolation,
     software: BTreeMap<String, Software>,
     /// Resolved addresses of external parts.
     found: external::ResolvedNames,
@@ -91,6 +94,7 @@ impl Local {
     pub fn new(options: LocalOptions) -> Result<Local, LabError> {
         let (mut keeper, network) = Network::start(&options)?;
         try_limits(&mut keeper, &options.limits, network.word())?;
+        let isolation = Isolation::possible(&mut keeper);
         let folder = keeper.folder().to_owned();
         let name = folder.file_name().unwrap_or_default().to_string_lossy();
         let run = name.rsplit('-').next().unwrap_or_default().to_owned();
@@ -98,6 +102,7 @@ impl Local {
             memory: keeper::make_in_memory(&folder)?,
             authority: Authority::new(&run)?,
             network,
+            isolation,
             keeper: Arc::new(Mutex::new(keeper)),
             folder,
             run,
@@ -251,6 +256,8 @@ impl Environment for Local {
             let fact = String::from("targets-reachable-by");
             record.facts.insert(fact, who.to_owned());
         }
+        let isolation = self.isolation.in_words();
+        record.facts.insert(String::from("isolation"), isolation);
         let lies = doctor::file_system(&self.folder);
         record.facts.insert(String::from("instance-files-on"), lies);
         if let Some(how) = self.network.exemption_in_words() {
@@ -312,23 +319,25 @@ impl Local {
         }
         for (pod, names) in &layout.names {
             let file = placed::hosts_of(&folder, pod);
-            let what = format!("write {}", file.display());
-            std::fs::write(&file, layout::hosts_file(names)).map_err(LabError::io(what))?;
+            write_public(&file, &layout::hosts_file(names))?;
         }
         let mut rendered = Vec::new();
+        let mut confinements = Vec::new();
         let mut identities = self.identities(&layout, &pods, &folder)?;
         if let Some(memory) = &memory {
             make_folder(memory)?;
         }
         if plan.topology.mesh.is_some() {
             let file = folder.join(layout::ROOT_CERTIFICATE);
-            let what = format!("write {}", file.display());
-            std::fs::write(&file, self.authority.root_pem()).map_err(LabError::io(what))?;
+            write_public(&file, &self.authority.root_pem())?;
         }
         for context in &mut layout.contexts {
             make_folder(&context.dir)?;
             if let Some(memory) = &context.memory {
                 make_folder(memory)?;
+            }
+            if let Some(sockets) = context.admin_socket.parent() {
+                make_folder(sockets)?;
             }
             context.identity = identities.remove(&context.name);
             let mesh = plan.topology.mesh.as_ref();
@@ -343,6 +352,7 @@ impl Local {
             let one = render::render(target, context)?;
             one.write()?;
             rendered.push(one);
+            confinements.push(self.isolation.confine(context)?);
         }
         let software = self.software.iter();
         Ok(LocalTestBed::new(placed::PlacedTestBed {
@@ -353,6 +363,8 @@ impl Local {
             layout,
             pods,
             rendered,
+            confinements,
+            of_agents: isolation::of_agent(&self.isolation),
             agents: identities,
             memory,
             software: software
@@ -389,6 +401,15 @@ fn try_limits(
 
 fn bounds(limits: &Limits) -> Option<CgroupLimits> {
     CgroupLimits::new(limits.cpu, limits.memory_bytes)
+}
+
+/// Writes a file that everybody may read, whatever the umask.
+fn write_public(path: &Path, text: &str) -> Result<(), LabError> {
+    use std::os::unix::fs::PermissionsExt;
+    let what = || format!("write {}", path.display());
+    std::fs::write(path, text).map_err(LabError::io(what()))?;
+    let mode = std::fs::Permissions::from_mode(0o644);
+    std::fs::set_permissions(path, mode).map_err(LabError::io(what()))
 }
 
 /// Creates a folder that only this user can enter; it must not exist.

@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use minijinja::Value;
 use minijinja::value::Serde;
-use tare_experiment::target::{CommandDef, ReadyDef, StopDef};
+use tare_experiment::target::{Capability, CommandDef, ReadyDef, StopDef};
 use tare_record::counter::{CounterDef, CounterKind, CounterSource};
 
 use crate::LabError;
@@ -39,6 +39,8 @@ pub struct Rendered {
     pub prepare: Vec<CommandDef>,
     /// The command.
     pub start: Vec<String>,
+    /// Its Linux capabilities.
+    pub capabilities: Vec<Capability>,
     /// Its environment variables.
     pub env: Vec<(String, String)>,
     pub probe: ReadinessProbe,
@@ -172,6 +174,7 @@ pub fn render(target: &Target, context: &Context) -> Result<Rendered, LabError> 
         files,
         prepare,
         start: templates.words(&key("start"), &def.start)?,
+        capabilities: def.capabilities.clone(),
         env,
         probe: probe(&templates, &key("ready"), &def.ready, &context)?,
         ready_within: def.ready.timeout.0,

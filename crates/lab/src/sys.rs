@@ -5,21 +5,29 @@
     reason = "pre_exec, signal dispositions and another process's CPU clock have no safe interface"
 )]
 
-use std::ffi::CString;
+use std::ffi::{CStr, CString};
 use std::io;
 use std::net::TcpStream;
-use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 use std::time::Duration;
 
+use rustix::fs::{CWD, Gid, Mode, OFlags, Uid};
+use rustix::io::Errno;
+use rustix::mount::{MountFlags, MountPropagationFlags, MoveMountFlags, OpenTreeFlags};
 use rustix::process::{Pid, Resource, Rlimit, Signal};
-use rustix::thread::{CpuSet, LinkNameSpaceType, UnshareFlags};
+use rustix::thread::{CapabilitySet, CapabilitySets, CpuSet, LinkNameSpaceType, UnshareFlags};
 
 /// Error number for a failure to join a control group: no other call between fork and exec returns it.
 pub(crate) const NO_GROUP: i32 = libc::EDQUOT;
 /// Error number for a failure to mount the hosts file.
 pub(crate) const NO_NAMES: i32 = libc::ENOTUNIQ;
+
+/// Error number for a failure to make the process's view of the file system.
+pub(crate) const NO_VIEW: i32 = libc::ENOLINK;
+/// Error number for a failure to drop privileges.
+pub(crate) const NO_DROP: i32 = libc::EKEYREVOKED;
 
 /// Setup of a child between fork and exec.
 #[derive(Default)]
@@ -38,6 +46,44 @@ pub(crate) struct ChildSetup {
     pub cpus: Option<CpuSet>,
     /// Limit of open files.
     pub nofile: Option<u64>,
+    /// Group ID; `None`: the parent's, or that of the user.
+    pub group: Option<u32>,
+    /// Privileges that it keeps; `None`: the parent's.
+    pub privileges: Option<ChildPrivileges>,
+    /// What it sees of the file system; `None`: what the parent sees.
+    pub view: Option<ChildView>,
+}
+
+/// Privileges that a child keeps.
+pub(crate) struct ChildPrivileges {
+    /// User ID; `None`: the parent's.
+    pub user: Option<u32>,
+    pub capabilities: CapabilitySet,
+    /// Limit of processes and threads of the user.
+    pub processes_max: Option<u64>,
+}
+
+/// Mounts of a child, in a mount namespace of its own.
+#[derive(Default)]
+pub(crate) struct ChildView {
+    /// Folders that are replaced by an empty file system, with its options.
+    pub hidden: Vec<(CString, CString)>,
+    /// Folders to be made in those.
+    pub folders: Vec<CString>,
+    /// Empty files to be made in those.
+    pub files: Vec<CString>,
+    /// Paths that are seen as before.
+    pub binds: Vec<Bind>,
+    /// Working directory, entered again.
+    pub cwd: CString,
+}
+
+/// A path that a child sees as before.
+pub(crate) struct Bind {
+    pub path: CString,
+    pub is_writable: bool,
+    /// What was there before the mounts.
+    pub tree: Option<OwnedFd>,
 }
 
 /// Session of a child.
@@ -51,8 +97,8 @@ pub(crate) enum Session {
 }
 
 /// Registers the setup as a hook of the command.
-pub(crate) fn prepare_child(command: &mut Command, setup: ChildSetup) {
-    let hook = move || set_up_child(&setup);
+pub(crate) fn prepare_child(command: &mut Command, mut setup: ChildSetup) {
+    let hook = move || set_up_child(&mut setup);
     // SAFETY: the hook only makes system calls that are safe after fork in a process with threads;
     // it takes no lock and allocates nothing.
     unsafe {
@@ -60,7 +106,7 @@ pub(crate) fn prepare_child(command: &mut Command, setup: ChildSetup) {
     }
 }
 
-fn set_up_child(setup: &ChildSetup) -> io::Result<()> {
+fn set_up_child(setup: &mut ChildSetup) -> io::Result<()> {
     for group in &setup.groups {
         if rustix::io::write(group, b"0").is_err() {
             return Err(io::Error::from_raw_os_error(NO_GROUP));
@@ -70,13 +116,18 @@ fn set_up_child(setup: &ChildSetup) -> io::Result<()> {
         let kind = Some(LinkNameSpaceType::Network);
         rustix::thread::move_into_link_name_space(network.as_fd(), kind)?;
     }
-    if let Some(hosts) = &setup.hosts {
-        see_as_hosts(hosts).map_err(|_| io::Error::from_raw_os_error(NO_NAMES))?;
+    if setup.hosts.is_some() || setup.view.is_some() {
+        // SAFETY: the process has one thread here, and mounts have no part in memory safety.
+        unsafe { rustix::thread::unshare_unsafe(UnshareFlags::NEWNS) }
+            .map_err(|_| io::Error::from_raw_os_error(NO_VIEW))?;
     }
-    rustix::process::set_parent_process_death_signal(Some(Signal::KILL))?;
-    // The parent may have died before the line above; then the signal would never come.
-    if rustix::process::getppid() != setup.parent {
-        return Err(io::Error::from_raw_os_error(libc::ESRCH));
+    if let Some(hosts) = &setup.hosts {
+        // The keeper's mounts are private, so no other process sees this one.
+        rustix::mount::mount_bind(hosts.as_c_str(), c"/etc/hosts")
+            .map_err(|_| io::Error::from_raw_os_error(NO_NAMES))?;
+    }
+    if let Some(view) = &mut setup.view {
+        see(view).map_err(|_| io::Error::from_raw_os_error(NO_VIEW))?;
     }
     if setup.session == Session::Own {
         rustix::process::setsid()?;
@@ -101,14 +152,132 @@ fn set_up_child(setup: &ChildSetup) -> io::Result<()> {
             },
         )?;
     }
+    let user = setup.privileges.as_ref().and_then(|one| one.user);
+    if let Some(group) = setup.group.or(user) {
+        let group = Gid::from_raw(group);
+        rustix::thread::set_thread_res_gid(group, group, group)?;
+    }
+    if let Some(privileges) = &setup.privileges {
+        keep(privileges).map_err(|_| io::Error::from_raw_os_error(NO_DROP))?;
+    }
+    // Last: a change of user or group clears it.
+    rustix::process::set_parent_process_death_signal(Some(Signal::KILL))?;
+    // The parent may have died before the line above; then the signal would never come.
+    if rustix::process::getppid() != setup.parent {
+        return Err(io::Error::from_raw_os_error(libc::ESRCH));
+    }
     Ok(())
 }
 
-/// The keeper's mounts are private, so no other process sees this one.
-fn see_as_hosts(file: &CString) -> io::Result<()> {
-    // SAFETY: the process has one thread here, and mounts have no part in memory safety.
-    unsafe { rustix::thread::unshare_unsafe(UnshareFlags::NEWNS) }?;
-    Ok(rustix::mount::mount_bind(file.as_c_str(), c"/etc/hosts")?)
+/// Drops all privileges but these.
+fn keep(privileges: &ChildPrivileges) -> io::Result<()> {
+    let kept = privileges.capabilities;
+    if let Some(most) = privileges.processes_max {
+        let limit = Some(most);
+        let both = Rlimit {
+            current: limit,
+            maximum: limit,
+        };
+        rustix::process::setrlimit(Resource::Nproc, both)?;
+    }
+    // Beyond the last capability of this kernel the answer is an error.
+    for bit in 0..u64::BITS {
+        let one = CapabilitySet::from_bits_retain(1 << bit);
+        if rustix::thread::capability_is_in_bounding_set(one).is_ok_and(|known| known)
+            && !kept.contains(one)
+        {
+            rustix::thread::remove_capability_from_bounding_set(one)?;
+        }
+    }
+    if let Some(user) = privileges.user {
+        rustix::thread::set_thread_groups(&[])?;
+        rustix::thread::set_keep_capabilities(true)?;
+        let user = Uid::from_raw(user);
+        rustix::thread::set_thread_res_uid(user, user, user)?;
+        let sets = CapabilitySets {
+            effective: kept,
+            permitted: kept,
+            inheritable: kept,
+        };
+        rustix::thread::set_capabilities(None, sets)?;
+        for one in kept.iter() {
+            rustix::thread::configure_capability_in_ambient_set(one, true)?;
+        }
+    }
+    rustix::thread::set_no_new_privs(true)?;
+    Ok(())
+}
+
+/// Makes everything read-only but what the view says, and hides what it hides.
+fn see(view: &mut ChildView) -> io::Result<()> {
+    let private = MountPropagationFlags::PRIVATE | MountPropagationFlags::REC;
+    rustix::mount::mount_change(c"/", private)?;
+    for bind in &mut view.binds {
+        let flags = OpenTreeFlags::OPEN_TREE_CLONE | OpenTreeFlags::OPEN_TREE_CLOEXEC;
+        let tree = rustix::mount::open_tree(CWD, bind.path.as_c_str(), flags)?;
+        bind.tree = Some(tree);
+    }
+    make_read_only(CWD, c"/", libc::AT_RECURSIVE)?;
+    for (folder, options) in &view.hidden {
+        let flags = MountFlags::NOSUID | MountFlags::NODEV;
+        rustix::mount::mount(
+            c"tmpfs",
+            folder.as_c_str(),
+            c"tmpfs",
+            flags,
+            Some(options.as_c_str()),
+        )?;
+    }
+    for folder in &view.folders {
+        match rustix::fs::mkdir(folder.as_c_str(), Mode::from_raw_mode(0o755)) {
+            Ok(()) | Err(Errno::EXIST) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+    for file in &view.files {
+        let flags = OFlags::CREATE | OFlags::WRONLY | OFlags::CLOEXEC;
+        drop(rustix::fs::open(
+            file.as_c_str(),
+            flags,
+            Mode::from_raw_mode(0o644),
+        )?);
+    }
+    for bind in &mut view.binds {
+        let Some(tree) = bind.tree.take() else {
+            continue;
+        };
+        if !bind.is_writable {
+            make_read_only(tree.as_fd(), c"", libc::AT_EMPTY_PATH)?;
+        }
+        let flags = MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH;
+        rustix::mount::move_mount(tree.as_fd(), c"", CWD, bind.path.as_c_str(), flags)?;
+    }
+    Ok(rustix::process::chdir(view.cwd.as_c_str())?)
+}
+
+fn make_read_only(from: BorrowedFd<'_>, path: &CStr, flags: libc::c_int) -> io::Result<()> {
+    let attributes = libc::mount_attr {
+        attr_set: libc::MOUNT_ATTR_RDONLY,
+        attr_clr: 0,
+        propagation: 0,
+        userns_fd: 0,
+    };
+    // SAFETY: the path ends with a zero byte, and the pointer and the length describe `attributes`.
+    let result = unsafe {
+        libc::syscall(
+            libc::SYS_mount_setattr,
+            from.as_raw_fd(),
+            path.as_ptr(),
+            flags,
+            &raw const attributes,
+            size_of_val(&attributes),
+        )
+    };
+    if result == 0 {
+        Ok(())
+    } else {
+        Err(io::Error::last_os_error())
+    }
 }
 
 /// Ignores the signals that end an interactive program.

@@ -209,6 +209,7 @@ fn spawn(keeper: &Keeper, name: &str, words: &[&str]) -> Spawn {
         hosts: None,
         group: None,
         bounds: None,
+        confinement: None,
     }
 }
 

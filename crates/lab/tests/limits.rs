@@ -290,6 +290,7 @@ fn spawn(keeper: &Keeper, words: &[&str], bounds: Option<CgroupLimits>) -> Spawn
         hosts: None,
         group: None,
         bounds,
+        confinement: None,
     }
 }
 

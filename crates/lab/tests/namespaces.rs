@@ -222,6 +222,7 @@ fn command(keeper: &Keeper, words: &[&str]) -> Spawn {
         hosts: None,
         group: None,
         bounds: None,
+        confinement: None,
     }
 }
 
@@ -250,6 +251,7 @@ fn serve(keeper: &mut Keeper, pod: &str, address: Ipv4Addr) -> u32 {
         hosts: None,
         group: None,
         bounds: None,
+        confinement: None,
     };
     let pid = keeper.spawn(&spawn).unwrap();
     assert!(within(LIMIT, || {

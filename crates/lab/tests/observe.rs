@@ -103,6 +103,7 @@ fn spawn(keeper: &mut Keeper, name: &str, work: &str, milliseconds: u32) -> u32 
         hosts: None,
         group: None,
         bounds: None,
+        confinement: None,
     };
     keeper.spawn(&spawn).unwrap()
 }

@@ -7,18 +7,20 @@ use std::io::Read;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::OpenOptionsExt;
-use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
 
 use rustix::fs::{Mode, OFlags};
 use rustix::pipe::PipeFlags;
 use rustix::process::{Pid, PidfdFlags, Signal, WaitOptions, WaitStatus};
 
+use super::confinement::capability_set;
 use super::folder::{INSTANCE_MARK, KEEPER_MARK};
 use super::output::Output;
 use super::protocol::{ExitStatus, Spawn};
 use crate::process::{self, ProcessStat};
-use crate::sys::{self, ChildSetup, NO_GROUP, NO_NAMES, Session};
+use crate::sys::{
+    self, ChildPrivileges, ChildSetup, NO_DROP, NO_GROUP, NO_NAMES, NO_VIEW, Session,
+};
 
 /// Most processes at a time that one keeper starts itself.
 const CHILDREN_MAX: usize = 500;
@@ -167,10 +169,10 @@ fn start(spawn: &Spawn, place: SpawnContext<'_>) -> Result<Child, String> {
         .stdin(Stdio::null())
         .stdout(Stdio::from(write))
         .stderr(Stdio::from(again));
-    if let Some(group) = spawn.group {
-        // Must come first: a change of the group clears the parent-death signal.
-        command.gid(group);
-    }
+    let confinement = spawn.confinement.as_ref();
+    let view = confinement.and_then(|one| Some(one.view.as_ref()?.prepare(&spawn.cwd)));
+    let view = view.transpose();
+    let view = view.map_err(|e| in_words("look at what it may see", &e))?;
     sys::prepare_child(
         &mut command,
         ChildSetup {
@@ -181,6 +183,13 @@ fn start(spawn: &Spawn, place: SpawnContext<'_>) -> Result<Child, String> {
             session: Session::Own,
             cpus: process::cpu_set(&spawn.cpus),
             nofile: spawn.nofile,
+            group: spawn.group,
+            privileges: confinement.map(|one| ChildPrivileges {
+                user: one.user,
+                capabilities: capability_set(&one.capabilities),
+                processes_max: one.processes_max,
+            }),
+            view,
         },
     );
     let process = command.spawn().map_err(|error| why_not(spawn, &error))?;
@@ -241,6 +250,12 @@ fn why_not(spawn: &Spawn, error: &std::io::Error) -> String {
         _ if error.raw_os_error() == Some(NO_NAMES) => String::from(
             "it cannot have names of its own: make an empty file /etc/hosts, or use `--addressing loopback`",
         ),
+        _ if error.raw_os_error() == Some(NO_VIEW) => String::from(
+            "it cannot have its own view of the file system: mounts are not permitted here",
+        ),
+        _ if error.raw_os_error() == Some(NO_DROP) => {
+            String::from("it cannot drop its privileges here")
+        }
         _ => error.to_string(),
     }
 }

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use tare_net::link::{CountsPerDirection, LinkPlan};
 use tare_net::redirect::RedirectRules;
 
+use super::confinement::Confinement;
 use crate::cgroup::limit_groups::CgroupLimits;
 
 /// Longest line that is accepted.
@@ -41,6 +42,9 @@ pub struct Spawn {
     /// CPU and memory limits of it and its descendants; `None`: no own limits.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bounds: Option<CgroupLimits>,
+    /// What it may do and see; `None`: what the keeper may.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub confinement: Option<Confinement>,
 }
 
 /// Counters of a link since it was created.

@@ -1,8 +1,13 @@
 //! Copies logs and rendered files of a test bed to the run folder, up to a limit and never a key.
 
 use std::fs::{self, File};
-use std::io::{Read, Write};
+use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
+
+use rustix::fs::{Mode, OFlags, ResolveFlags};
+use rustix::io::Errno;
+
+use tare_record::secrets::redact;
 
 use crate::LabError;
 use crate::render::{Login, Rendered};
@@ -29,11 +34,8 @@ pub(crate) fn collect(
         let is_log = |name: &str| Path::new(name).extension().is_some_and(|e| e == "log");
         copy_plain_files(&one.dir, &into, &is_log, (&logins, &mut copied))?;
         for file in &one.files {
-            copy_into(
-                &one.dir.join(&file.name),
-                &into.join(&file.name),
-                (&logins, &mut copied),
-            )?;
+            let names = (file.name.as_str(), into.join(&file.name));
+            copy_into(&one.dir, names, (&logins, &mut copied))?;
         }
     }
     Ok(copied)
@@ -46,25 +48,22 @@ fn copy_plain_files(
     (logins, copied): (&[&Login], &mut Vec<PathBuf>),
 ) -> Result<(), LabError> {
     let entries = fs::read_dir(from).map_err(LabError::io(format!("read {}", from.display())))?;
-    let mut files: Vec<PathBuf> = entries
+    let mut names: Vec<String> = entries
         .flatten()
         .filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_file()))
-        .filter(|entry| wanted(&entry.file_name().to_string_lossy()))
-        .map(|entry| entry.path())
+        .filter_map(|entry| entry.file_name().into_string().ok())
+        .filter(|name| wanted(name))
         .collect();
-    files.sort();
-    for file in files {
-        let Some(name) = file.file_name() else {
-            continue;
-        };
-        copy_into(&file, &into.join(name), (logins, &mut *copied))?;
+    names.sort();
+    for name in names {
+        copy_into(from, (&name, into.join(&name)), (logins, &mut *copied))?;
     }
     Ok(())
 }
 
 fn copy_into(
-    from: &Path,
-    to: &Path,
+    folder: &Path,
+    (name, to): (&str, PathBuf),
     (logins, copied): (&[&Login], &mut Vec<PathBuf>),
 ) -> Result<(), LabError> {
     if copied.len() >= FILES_MAX {
@@ -73,10 +72,31 @@ fn copy_into(
     if let Some(folder) = to.parent() {
         fs::create_dir_all(folder).map_err(LabError::io(format!("make {}", folder.display())))?;
     }
-    if copy(from, to, logins)? == Copied::Yes {
-        copied.push(to.to_owned());
+    let file = open_beneath(folder, name);
+    let file = file.map_err(LabError::io(format!(
+        "read {}",
+        folder.join(name).display()
+    )))?;
+    if let Some(file) = file
+        && copy(file, &to, logins)? == Copied::Yes
+    {
+        copied.push(to);
     }
     Ok(())
+}
+
+/// Opens a regular file of a folder. The software that owns the folder may have replaced it by a link to a file of the host, or by a
+/// pipe: those are left out.
+fn open_beneath(folder: &Path, name: &str) -> io::Result<Option<File>> {
+    let folder = File::open(folder)?;
+    let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK;
+    let within = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS;
+    let file = match rustix::fs::openat2(&folder, name, flags, Mode::empty(), within) {
+        Ok(file) => File::from(file),
+        Err(Errno::LOOP | Errno::XDEV | Errno::NXIO) => return Ok(None),
+        Err(error) => return Err(error.into()),
+    };
+    Ok(file.metadata()?.is_file().then_some(file))
 }
 
 #[derive(PartialEq, Eq)]
@@ -86,18 +106,25 @@ enum Copied {
     Withheld,
 }
 
-fn copy(from: &Path, to: &Path, logins: &[&Login]) -> Result<Copied, LabError> {
+fn copy(file: File, to: &Path, logins: &[&Login]) -> Result<Copied, LabError> {
     let mut bytes = Vec::new();
-    let file = File::open(from).map_err(LabError::io(format!("read {}", from.display())))?;
     let size = file.metadata().map(|meta| meta.len()).unwrap_or_default();
     file.take(FILE_BYTES_MAX)
         .read_to_end(&mut bytes)
-        .map_err(LabError::io(format!("read {}", from.display())))?;
+        .map_err(LabError::io(format!("read what becomes {}", to.display())))?;
     if bytes.windows(KEY_WORDS.len()).any(|part| part == KEY_WORDS) {
         return Ok(Copied::Withheld);
     }
     for login in logins {
         login.withhold(&mut bytes);
+    }
+    // Load plans of agents have headers.
+    if let Ok(plan) = serde_json::from_slice::<serde_json::Value>(&bytes) {
+        let mut kept = plan.clone();
+        redact(&mut kept);
+        if kept != plan {
+            bytes = serde_json::to_vec_pretty(&kept).unwrap_or_default();
+        }
     }
     if size > FILE_BYTES_MAX {
         bytes.extend_from_slice(
@@ -136,5 +163,24 @@ mod tests {
         let length = fs::metadata(into.join("long.log")).unwrap().len();
         assert!((FILE_BYTES_MAX..FILE_BYTES_MAX + 200).contains(&length));
         assert!(!into.join("inline.cfg").exists());
+    }
+
+    #[test]
+    fn links_and_pipes_in_the_place_of_files_are_left_out() {
+        let base = tempfile::tempdir().unwrap();
+        let folder = base.path().join("own");
+        fs::create_dir_all(base.path().join("elsewhere")).unwrap();
+        fs::create_dir(&folder).unwrap();
+        fs::write(base.path().join("elsewhere/secret"), "secret").unwrap();
+        std::os::unix::fs::symlink("../elsewhere/secret", folder.join("file")).unwrap();
+        std::os::unix::fs::symlink("../elsewhere", folder.join("objects")).unwrap();
+        let (at, kind) = (folder.join("pipe"), rustix::fs::FileType::Fifo);
+        rustix::fs::mknodat(rustix::fs::CWD, at, kind, Mode::RUSR, 0).unwrap();
+        fs::write(folder.join("right"), "").unwrap();
+        for name in ["file", "objects/secret", "pipe"] {
+            assert!(open_beneath(&folder, name).unwrap().is_none(), "{name}");
+        }
+        assert!(open_beneath(&folder, "right").unwrap().is_some());
+        assert!(open_beneath(&folder, "missing").is_err());
     }
 }

@@ -148,10 +148,9 @@ impl LocalTestBed {
             return Ok(FaultHandle::done(Err(why)));
         };
         self.changes += 1;
-        let (dir, log) = (&rendered[index].dir, format!("change-{}.log", self.changes));
+        let log = format!("change-{}.log", self.changes);
         let what = format!("{instance} (change {})", self.changes);
-        let pod = &self.placed.layout.contexts[index].pod;
-        let spawn = self.spawn(&what, pod, &step.command, (dir, &log));
+        let spawn = self.spawn_step(&what, index, &step, &log);
         lock(&self.placed.keeper).spawn(&spawn)?;
         let keeper = Arc::clone(&self.placed.keeper);
         let (instance, kept) = (instance.to_owned(), spawn.name);

@@ -16,6 +16,7 @@ use tare_record::text::preview;
 use tare_record::topology::{Instance, InstanceRole, Interception, Route, Security, Topology};
 
 use super::external::ExternalAddress;
+use super::isolation::socket_folder;
 use crate::LabError;
 use crate::certificates::spiffe;
 use crate::environment::TestBedPlan;
@@ -125,7 +126,7 @@ pub(crate) fn compute(
     }
     let all = contexts.clone();
     for (index, context) in contexts.iter_mut().enumerate() {
-        context.admin_socket = inputs.sockets.with_extension(format!("a{index}"));
+        context.admin_socket = socket_folder(inputs.sockets, index).join("s");
         context.peers = peers(topology, &context.name, &all);
     }
     let endpoints = endpoints(topology, &listeners);

@@ -18,6 +18,7 @@ use super::pods::TestBedPods;
 use crate::LabError;
 use crate::environment::{HttpResponse, TestBedPlan};
 use crate::http::{self, Request};
+use crate::keeper::Confinement;
 use crate::render::{Identity, Rendered};
 
 /// A test bed whose files are rendered; nothing is started.
@@ -31,6 +32,10 @@ pub(crate) struct PlacedTestBed {
     pub pods: TestBedPods,
     /// One per context, in the same order.
     pub rendered: Vec<Rendered>,
+    /// What each of them may do and see, in the same order.
+    pub confinements: Vec<Confinement>,
+    /// The same of agents.
+    pub of_agents: Option<Confinement>,
     /// Certificates of agents by instance.
     pub agents: BTreeMap<String, Identity>,
     /// Its folder in memory.
@@ -184,15 +189,4 @@ pub(super) fn by_hand(rendered: &Rendered) -> Vec<String> {
     );
     words.extend(rendered.start.clone());
     words
-}
-
-/// Base environment of every process: enough to run, nothing that could change a result.
-pub(super) fn base_environment(dir: &Path) -> Vec<(String, String)> {
-    let path = std::env::var("PATH").unwrap_or_default();
-    let sbin = "/usr/local/sbin:/usr/sbin:/sbin";
-    vec![
-        (String::from("PATH"), format!("{path}:{sbin}")),
-        (String::from("HOME"), dir.display().to_string()),
-        (String::from("LANG"), String::from("C.UTF-8")),
-    ]
 }

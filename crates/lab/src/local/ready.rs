@@ -23,10 +23,9 @@ impl LocalTestBed {
     /// Runs a command before the start; it must exit with code 0.
     pub(super) fn run_step(&self, index: usize, step: &CommandDef) -> Result<(), LabError> {
         let rendered = &self.placed.rendered[index];
-        let pod = &self.placed.layout.contexts[index].pod;
         let what = format!("{} ({})", rendered.instance, step.name);
         let log = format!("{}.log", step.name.replace(['/', ' '], "-"));
-        let spawn = self.spawn(&what, pod, &step.command, (&rendered.dir, &log));
+        let spawn = self.spawn_step(&what, index, step, &log);
         lock(&self.placed.keeper).spawn(&spawn)?;
         let exit = keeper::wait_for_exit(&self.placed.keeper, &spawn.name, step.timeout.0)?;
         let tail = lock(&self.placed.keeper).tail(&spawn.name)?;

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use tare_experiment::target::StopSignal;
+use tare_experiment::target::{CommandDef, StopSignal};
 use tare_net::redirect::SIDECAR_GROUP;
 use tare_record::load::{Endpoint, LoadPlan};
 use tare_record::plan::{Ask, PreparedTopic};
@@ -15,7 +15,7 @@ use super::agent::LocalAgent;
 use super::external::{ExternalAddress, ExternalReader};
 use super::observed::role_name;
 use super::placed::{self, PlacedTestBed, hosts_of};
-use super::{AGENT, LOG, collect, lock};
+use super::{AGENT, LOG, collect, isolation, lock};
 use crate::LabError;
 use crate::connector::Connector;
 use crate::counters::CounterReader;
@@ -136,7 +136,7 @@ impl LocalTestBed {
         Spawn {
             name: self.keeper_name(what),
             argv: argv.to_vec(),
-            env: placed::base_environment(dir),
+            env: process::base_environment(dir),
             cwd: dir.to_owned(),
             cpus: self.placed.plan.placement.target_cpus.clone(),
             output: dir.join(log),
@@ -151,7 +151,27 @@ impl LocalTestBed {
                 .then(|| hosts_of(&self.placed.folder, pod)),
             group: None,
             bounds: None,
+            confinement: None,
         }
+    }
+
+    /// A command of an instance, with what it may do and see.
+    pub(super) fn spawn_step(
+        &self,
+        what: &str,
+        index: usize,
+        step: &CommandDef,
+        log: &str,
+    ) -> Spawn {
+        let pod = &self.placed.layout.contexts[index].pod;
+        let dir = &self.placed.rendered[index].dir;
+        let mut spawn = self.spawn(what, pod, &step.command, (dir, log));
+        spawn.confinement = Some(isolation::with_command(
+            &self.placed.confinements[index],
+            &step.capabilities,
+            &step.command,
+        ));
+        spawn
     }
 
     fn start_instance(&mut self, index: usize) -> Result<(), LabError> {
@@ -172,6 +192,11 @@ impl LocalTestBed {
         let known_by_group = self.placed.layout.contexts[index].exempt.is_none();
         spawn.group = (takes_redirected && known_by_group).then_some(SIDECAR_GROUP);
         spawn.bounds = self.bounds(name);
+        spawn.confinement = Some(isolation::with_command(
+            &self.placed.confinements[index],
+            &rendered.capabilities,
+            &rendered.start,
+        ));
         let pid = lock(&self.placed.keeper).spawn(&spawn)?;
         self.started.push((name.clone(), pid));
         self.readers[index] = CounterReader::new(&rendered, self.connector(index));
@@ -388,6 +413,7 @@ impl TestBed for LocalTestBed {
         spawn.name.clone_from(&name);
         spawn.cpus = self.placed.plan.placement.agent_cpus.clone();
         spawn.bounds = self.bounds(instance);
+        spawn.confinement.clone_from(&self.placed.of_agents);
         let pid = lock(&self.placed.keeper).spawn(&spawn)?;
         let all = self.agents.entry(instance.to_owned()).or_default();
         all.retain(|(_, pid)| process::stat(*pid).is_some_and(|one| one.is_alive()));

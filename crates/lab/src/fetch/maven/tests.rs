@@ -67,6 +67,7 @@ fn step(name: &str, script: &str) -> CommandDef {
         name: name.to_owned(),
         command: ["sh", "-c", script].map(str::to_owned).to_vec(),
         timeout: Period(Duration::from_secs(20)),
+        capabilities: Vec::new(),
     }
 }
 

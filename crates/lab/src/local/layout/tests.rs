@@ -369,6 +369,6 @@ fn each_instance_has_a_socket_whose_path_is_short() {
         .iter()
         .map(|c| c.admin_socket.as_path())
         .collect();
-    assert_eq!(sockets[0], Path::new("/keeper/1.a0"));
-    assert_eq!(sockets[1], Path::new("/keeper/1.a1"));
+    assert_eq!(sockets[0], Path::new("/keeper/1.a0/s"));
+    assert_eq!(sockets[1], Path::new("/keeper/1.a1/s"));
 }
