@@ -575,8 +575,8 @@ fn the_committed_shapes_that_the_binary_knows_are_fresh() {
     }
 }
 
-/// Files that read all variables: to hand them on to a command in a pod, and to find those of targets.
-const READ_ALL: [&str; 2] = ["crates/lab/src/connector.rs", "crates/lab/src/fetch.rs"];
+/// Files that read all variables: to find those of targets.
+const READ_ALL: [&str; 1] = ["crates/lab/src/fetch.rs"];
 
 /// Reads of a variable that the user names: file, and argument of the call.
 const NAMED_BY_USERS: [(&str, &str); 1] = [("crates/record/src/metrics_source.rs", "name")];
@@ -695,4 +695,51 @@ fn the_last_lines_of_all_tests_tell_what_failed_how_to_repeat_it_and_the_totals(
     assert_eq!(lines.last(), Some(&"6 passed, 2 failed, 1 skipped"));
     let well = "test result: ok. 5 passed; 0 failed; 0 ignored; 0 measured; 0 filtered out\n";
     assert_eq!(sum_up(well), "5 passed, 0 failed\n");
+}
+
+/// A number as a page has it: `4096`, `100,000`, `16 MiB`.
+fn value_of(text: &str) -> Option<u64> {
+    let mut words = text.split_ascii_whitespace();
+    let number: u64 = words.next()?.replace(',', "").parse().ok()?;
+    let factor = match words.next() {
+        None => 1,
+        Some("KiB") => 1 << 10,
+        Some("MiB") => 1 << 20,
+        Some("GiB") => 1 << 30,
+        Some(_) => return None,
+    };
+    Some(number * factor)
+}
+
+/// The value of a constant of integers: products and shifts.
+fn constant(source: &str, name: &str) -> Option<u64> {
+    let rest = source.split(&format!("const {name}: ")).nth(1)?;
+    let value = rest.split_once(" = ")?.1.split(';').next()?;
+    let number = |text: &str| text.trim().replace('_', "").parse::<u64>().ok();
+    if let Some((of, by)) = value.split_once("<<") {
+        return Some(number(of)? << number(by)?);
+    }
+    value.split('*').map(number).product()
+}
+
+#[test]
+fn limits_of_the_page_are_those_of_the_code() {
+    let page = fs::read_to_string(root().join("docs/LIMITS.md")).unwrap();
+    let rows = page
+        .lines()
+        .filter(|line| line.starts_with("| ") && line.contains("](../"));
+    let mut count = 0;
+    for row in rows {
+        let cells: Vec<&str> = row.split('|').map(str::trim).collect();
+        let (name, rest) = cells[3]
+            .trim_start_matches("[`")
+            .split_once("`](../")
+            .unwrap();
+        let source = fs::read_to_string(root().join(rest.trim_end_matches(')'))).unwrap();
+        let (said, found) = (value_of(cells[2]), constant(&source, name));
+        assert!(said.is_some() && said == found, "{row}: {found:?}");
+        assert!(cells[4].len() > 3, "{row}");
+        count += 1;
+    }
+    assert!(count > 30, "{count}");
 }
