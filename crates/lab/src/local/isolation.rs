@@ -26,8 +26,9 @@ const PROCESSES_MAX: u64 = 4096;
 pub(crate) enum Isolation {
     /// By users of their own, of which this is the next one.
     Users { first: u32, used: u32 },
-    /// By nothing: they are processes of this user, who has no privileges to drop or may not drop them.
-    SameUser { reason: String },
+    /// They are processes of this user, without capabilities if it is root. Without root they keep those of their user namespace, which
+    /// proxies need to mark their packets.
+    SameUser { reason: String, is_root: bool },
 }
 
 impl Isolation {
@@ -38,20 +39,16 @@ impl Isolation {
                 first: FIRST_USER + (std::process::id() % 0x1_0000) * USERS,
                 used: 0,
             },
-            Err(reason) => Isolation::SameUser { reason },
+            Err(reason) => Isolation::SameUser {
+                reason,
+                is_root: is_root(),
+            },
         }
     }
 
     fn try_users(keeper: &mut Keeper) -> Result<(), String> {
-        if !rustix::process::geteuid().is_root() {
+        if !is_root() {
             return Err(String::from("Tare does not run as root"));
-        }
-        let map = fs::read_to_string("/proc/self/uid_map").unwrap_or_default();
-        if !map
-            .split_ascii_whitespace()
-            .any(|word| word == "4294967295")
-        {
-            return Err(String::from("the user namespace has few users"));
         }
         let folder = keeper.folder().to_owned();
         let spawn = Spawn {
@@ -81,7 +78,7 @@ impl Isolation {
             Isolation::Users { .. } => String::from(
                 "each target has a user of its own, no capabilities but those its folder declares, and writes in its own folders only",
             ),
-            Isolation::SameUser { reason } => {
+            Isolation::SameUser { reason, .. } => {
                 format!("targets run as this user: {reason}")
             }
         }
@@ -91,9 +88,12 @@ impl Isolation {
     ///
     /// # Errors
     /// When a file cannot be given to it.
-    pub(crate) fn confine(&mut self, context: &Context) -> Result<Confinement, LabError> {
-        let Isolation::Users { first, used } = self else {
-            return Ok(Confinement::default());
+    pub(crate) fn confine(&mut self, context: &Context) -> Result<Option<Confinement>, LabError> {
+        let (first, used) = match self {
+            Isolation::Users { first, used } => (first, used),
+            Isolation::SameUser { is_root, .. } => {
+                return Ok(is_root.then(Confinement::default));
+            }
         };
         let mut writable = BTreeSet::from([context.dir.clone()]);
         writable.extend(context.memory.clone());
@@ -128,12 +128,12 @@ impl Isolation {
                 give(path, user)?;
             }
         }
-        Ok(Confinement {
+        Ok(Some(Confinement {
             user,
             capabilities: Vec::new(),
             processes_max: user.map(|_| PROCESSES_MAX),
             view: Some(FileSystemView { readable, writable }),
-        })
+        }))
     }
 }
 
@@ -147,11 +147,11 @@ pub(crate) fn of_agent(isolation: &Isolation) -> Option<Confinement> {
 
 /// The same confinement with capabilities, and with a command's program among what it can read.
 pub(crate) fn with_command(
-    confinement: &Confinement,
+    confinement: Option<&Confinement>,
     capabilities: &[Capability],
     argv: &[String],
-) -> Confinement {
-    let mut confinement = confinement.clone();
+) -> Option<Confinement> {
+    let mut confinement = confinement?.clone();
     confinement.capabilities = capabilities.to_vec();
     if let (Some(view), Some(program)) = (&mut confinement.view, argv.first())
         && !program.contains('/')
@@ -163,7 +163,16 @@ pub(crate) fn with_command(
         let closed = |path: &PathBuf| path.ancestors().skip(1).any(|one| !can_enter(one));
         view.readable.extend(above.filter(closed));
     }
-    confinement
+    Some(confinement)
+}
+
+/// Whether this is root of the machine, not of a user namespace.
+fn is_root() -> bool {
+    let map = fs::read_to_string("/proc/self/uid_map").unwrap_or_default();
+    let is_whole = map
+        .split_ascii_whitespace()
+        .any(|word| word == "4294967295");
+    rustix::process::geteuid().is_root() && is_whole
 }
 
 /// The folder of a program, and of what it is a link to. A program may be a folder itself.

@@ -33,7 +33,7 @@ pub(crate) struct PlacedTestBed {
     /// One per context, in the same order.
     pub rendered: Vec<Rendered>,
     /// What each of them may do and see, in the same order.
-    pub confinements: Vec<Confinement>,
+    pub confinements: Vec<Option<Confinement>>,
     /// The same of agents.
     pub of_agents: Option<Confinement>,
     /// Certificates of agents by instance.

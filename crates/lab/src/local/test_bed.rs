@@ -166,11 +166,11 @@ impl LocalTestBed {
         let pod = &self.placed.layout.contexts[index].pod;
         let dir = &self.placed.rendered[index].dir;
         let mut spawn = self.spawn(what, pod, &step.command, (dir, log));
-        spawn.confinement = Some(isolation::with_command(
-            &self.placed.confinements[index],
+        spawn.confinement = isolation::with_command(
+            self.placed.confinements[index].as_ref(),
             &step.capabilities,
             &step.command,
-        ));
+        );
         spawn
     }
 
@@ -192,11 +192,11 @@ impl LocalTestBed {
         let known_by_group = self.placed.layout.contexts[index].exempt.is_none();
         spawn.group = (takes_redirected && known_by_group).then_some(SIDECAR_GROUP);
         spawn.bounds = self.bounds(name);
-        spawn.confinement = Some(isolation::with_command(
-            &self.placed.confinements[index],
+        spawn.confinement = isolation::with_command(
+            self.placed.confinements[index].as_ref(),
             &rendered.capabilities,
             &rendered.start,
-        ));
+        );
         let pid = lock(&self.placed.keeper).spawn(&spawn)?;
         self.started.push((name.clone(), pid));
         self.readers[index] = CounterReader::new(&rendered, self.connector(index));
