@@ -345,6 +345,12 @@ fn versioned(target: &Target, found: ProgramPath) -> Result<Software, LabError> 
     let wrong = |reason: String| failed(target, vec![reason]);
     let pattern = Regex::new(&def.pattern)
         .map_err(|error| wrong(format!("version.pattern `{}`: {error}", def.pattern)))?;
+    if let Some(machine) = other_machine(&found.bin) {
+        return Err(wrong(format!(
+            "{path} is a program for {machine}, not for this machine ({})",
+            std::env::consts::ARCH
+        )));
+    }
     let output = subprocess::run(&command, &[], VERSION_LIMIT).map_err(wrong)?;
     let text = output.text();
     let version = pattern
@@ -363,9 +369,29 @@ fn versioned(target: &Target, found: ProgramPath) -> Result<Software, LabError> 
             version: version.as_str().to_owned(),
             source: found.source,
             path,
+            sha256: found
+                .bin
+                .is_file()
+                .then(|| sha256(&found.bin).ok())
+                .flatten(),
         },
         bin: found.bin,
     })
+}
+
+/// The machine of an ELF program that is not for this one (`e_machine`, elf(5)).
+fn other_machine(program: &Path) -> Option<String> {
+    let mut header = [0_u8; 20];
+    File::open(program).ok()?.read_exact(&mut header).ok()?;
+    let machine = u16::from_le_bytes([header[18], header[19]]);
+    let name = match machine {
+        3 => "x86".to_owned(),
+        40 => "arm".to_owned(),
+        62 => "x86_64".to_owned(),
+        183 => "aarch64".to_owned(),
+        other => format!("machine {other}"),
+    };
+    (header.starts_with(b"\x7fELF") && name != std::env::consts::ARCH).then_some(name)
 }
 
 /// SHA-256 of a file, hexadecimal.

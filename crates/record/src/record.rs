@@ -364,6 +364,9 @@ pub struct TargetVersion {
     pub source: String,
     /// Path of the binary.
     pub path: String,
+    /// SHA-256 of the binary, hexadecimal; none if it is a folder.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sha256: Option<String>,
 }
 
 /// A check of the machine.
