@@ -8,14 +8,16 @@
 mod rig;
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::{Output, Stdio};
 use std::time::Duration;
 
 use rig::{
-    Holder, finish, kill, of_arm, only_run, run_experiment, run_experiment_by, stderr, tare,
-    tare_without_network, turn, wait_for,
+    Holder, finish, keeper_of, kept_by, kill, of_arm, only_run, run_experiment, run_experiment_by,
+    stderr, tare, tare_without_network, turn, wait_for,
 };
+use serde_json::Value;
 use tare_record::record::{Proof, TrialRecord, TrialStatus};
 
 /// Longest that a small run may take here before the test gives up; a first build of Istio's programs is in it.
@@ -207,7 +209,7 @@ fn no_network_is_needed_after_the_fetch() {
 }
 
 #[test]
-fn what_a_proxy_rejects_and_what_istiod_cannot_parse_is_said_in_their_words() {
+fn rejections_are_said_in_their_words_and_a_killed_agent_leaves_nothing_behind() {
     let _turn = turn();
     let folder = tempfile::tempdir().unwrap();
     let objects = folder.path().join("objects");
@@ -249,8 +251,21 @@ spec:
     line_with("Failed to initialize cipher suites NONSENSE");
     fs::write(objects.join("filter.yaml"), filter("[")).unwrap();
     line_with("rejected (istiod): user-filter.yaml: ");
+    // Envoy may outlive a killed pilot-agent, but not the test bed.
+    let standing = finish(&mut tare(&["lab", "ps", "--json"]), LIMIT);
+    let standing: Vec<Value> = serde_json::from_slice(&standing.stdout).unwrap();
+    let own = |one: &&Value| one["owner_pid"] == lab.0.id();
+    let processes = &standing.iter().find(own).unwrap()["processes"];
+    let mut processes = processes.as_array().unwrap().iter();
+    let agent = processes.find(|one| one["instance"] == "server-sidecar");
+    let agent = agent.unwrap()["pid"].as_u64().unwrap();
+    kill(u32::try_from(agent).unwrap(), "KILL");
+    line_with("server-sidecar ended");
+    let keeper = keeper_of(lab.0.id()).unwrap();
+    assert!(!kept_by(keeper).is_empty());
     kill(lab.0.id(), "TERM");
     assert!(lab.0.wait().unwrap().success());
+    assert_eq!(kept_by(keeper), Vec::new());
 }
 
 #[test]
@@ -333,4 +348,15 @@ fn a_mesh_whose_software_cannot_be_fetched_is_listed_with_where_to_get_it() {
         "{}",
         stderr(&wrong)
     );
+    // So is one of another machine: an executable for RISC-V without anything in it.
+    let other = folder.path().join("other");
+    let mut header = vec![0_u8; 64];
+    header[..7].copy_from_slice(b"\x7fELF\x02\x01\x01");
+    header[16..20].copy_from_slice(&[2, 0, 243, 0]);
+    fs::write(&other, header).unwrap();
+    fs::set_permissions(&other, fs::Permissions::from_mode(0o755)).unwrap();
+    let foreign = plan(other.to_str());
+    assert!(!foreign.status.success());
+    let said = stderr(&foreign);
+    assert!(said.contains("is a program for machine 243"), "{said}");
 }
