@@ -53,10 +53,9 @@ impl ServiceDescriptors {
     /// # Errors
     /// When it cannot be decoded, or when files that it imports are not in it.
     pub fn from_set(bytes: &[u8]) -> Result<Self, ProtoError> {
-        let wrong = |why: String| ProtoError::Set(why);
-        let set = FileDescriptorSet::decode(bytes).map_err(|why| wrong(why.to_string()))?;
-        check_syntax(&set.file)?;
-        let pool = DescriptorPool::decode(bytes).map_err(|why| wrong(why.to_string()))?;
+        let set = FileDescriptorSet::decode(bytes);
+        check_syntax(&set.map_err(|why| ProtoError::Set(why.to_string()))?.file)?;
+        let pool = DescriptorPool::decode(bytes).map_err(|why| ProtoError::Set(why.to_string()))?;
         Ok(Self { pool })
     }
 
@@ -94,9 +93,9 @@ impl ServiceDescriptors {
 /// Refuses files of a syntax that prost-reflect does not know: it panics on them.
 pub(crate) fn check_syntax(files: &[FileDescriptorProto]) -> Result<(), ProtoError> {
     for file in files {
-        match file.syntax() {
-            "" | "proto2" | "proto3" => {}
-            other => {
+        match file.syntax.as_deref() {
+            None | Some("proto2" | "proto3") => {}
+            Some(other) => {
                 return Err(ProtoError::Syntax {
                     file: preview(file.name()),
                     syntax: preview(other),
