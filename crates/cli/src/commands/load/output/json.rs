@@ -41,7 +41,12 @@ pub fn report(
         version: FORMAT_VERSION,
         tare: env!("CARGO_PKG_VERSION").to_owned(),
         load: summary.words.to_owned(),
-        plan: redacted(plan).unwrap_or_else(|_| plan.clone()),
+        plan: redacted(plan).unwrap_or_else(|_| {
+            let mut plan = plan.clone();
+            plan.load.requests.clear();
+            plan.load.mix.session = None;
+            plan
+        }),
         rate: RateReport {
             offered_per_s: rate.offered_per_s,
             achieved_per_s: rate.achieved_per_s,
