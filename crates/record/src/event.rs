@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::agent::Sample;
 use crate::load_report::LoadReport;
-use crate::record::TrialStatus;
+use crate::record::{RunProgress, TrialStatus};
 use crate::search_report::{CurveReport, ProbeReport, SearchReport};
 use crate::view::View;
 
@@ -98,6 +98,17 @@ pub enum RunEvent {
         /// The counts.
         sample: Box<Sample>,
     },
+    /// Resource usage since the last such event, once a second within the window.
+    Usage {
+        /// Of which trial.
+        at: TrialPosition,
+        /// Time since the last one.
+        length_ns: u64,
+        /// The parts.
+        parts: Vec<PartSample>,
+        /// CPU time that programs outside of the run used; `None`: unknown.
+        background_cpu_ns: Option<u64>,
+    },
     /// A trial was measured and its record is on disk.
     TrialDone {
         /// Number of the trial in the run, from 1.
@@ -122,8 +133,32 @@ pub enum RunEvent {
         /// Blocks planned at most.
         blocks: u32,
     },
+    /// The run has ended; in `progress.jsonl` only.
+    Ended {
+        /// How far it came.
+        progress: RunProgress,
+        /// Why, if not as planned.
+        reason: Option<String>,
+    },
     /// Last line: what `--json` prints.
     Result(Box<View>),
+}
+
+/// Resource usage of an instance between two moments of a window.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+pub struct PartSample {
+    /// Instance.
+    pub instance: String,
+    /// Role: `app`, `agent`, `sidecar`, `gateway`, …, `conductor`.
+    pub role: String,
+    /// CPU time.
+    pub cpu_ns: Option<u64>,
+    /// Resident memory at the end.
+    pub rss_bytes: Option<u64>,
+    /// Bytes written to disk.
+    pub disk_write_bytes: Option<u64>,
+    /// Packets in and out of its pod, if it is alone in it.
+    pub packets: Option<u64>,
 }
 
 /// Position of a trial in a run.

@@ -4,6 +4,7 @@
 //! on every field. Definitions of experiments, and how they become plans, are in the crate `experiment`.
 
 pub mod agent;
+pub mod api;
 pub mod calibration;
 pub mod counter;
 pub mod escape;

@@ -1,0 +1,156 @@
+//! Starting runs and loads, and planning them.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::ArmRoute;
+
+/// Body of `POST /api/v1/plan` and `POST /api/v1/runs`: an experiment and what is changed about it.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct ExperimentRequest {
+    /// Name of an experiment of the library; or `yaml`.
+    pub experiment: Option<String>,
+    /// The experiment itself, as YAML.
+    pub yaml: Option<String>,
+    /// Whether to use the quick form.
+    pub quick: bool,
+    /// Whether to leave the A/A check out.
+    pub no_aa: bool,
+    /// Exact number of blocks.
+    pub blocks: Option<u32>,
+    /// Seed of every random order.
+    pub seed: Option<u64>,
+    /// Addresses of external parts, by part.
+    pub external: BTreeMap<String, Vec<String>>,
+}
+
+/// Reply of `POST /api/v1/plan`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct PlanReply {
+    /// What `tare plan --json` prints: the plan, its duration, the smallest differences that it can detect.
+    pub plan: Value,
+    /// What `tare plan` prints.
+    pub text: String,
+    /// Arms in order, with the route of each.
+    pub arms: Vec<ArmRoute>,
+}
+
+/// Reply of what starts a run or a load, and of `GET /api/v1/starts/{id}`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct StartReply {
+    /// Identity of the start.
+    pub id: String,
+    /// Its state.
+    pub state: StartState,
+    /// The run folder, or that of the load, once it exists.
+    pub folder: Option<String>,
+    /// Exit code, once it has ended.
+    pub exit_code: Option<i32>,
+    /// Last lines that the process wrote.
+    pub output: Vec<String>,
+    /// The command, to repeat it in a terminal.
+    pub command: Vec<String>,
+}
+
+/// State of a start.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum StartState {
+    /// The process runs, and has no folder yet.
+    Preparing,
+    /// The process runs, and its folder exists.
+    Running,
+    /// The process has ended.
+    Ended,
+}
+
+/// Body of `POST /api/v1/loads`: load on one URL.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct LoadRequest {
+    /// Target URL.
+    pub url: String,
+    /// Pace.
+    pub pace: LoadPace,
+    /// When it ends.
+    pub stop: LoadStop,
+    /// Number of connections.
+    #[serde(default)]
+    pub connections: Option<u32>,
+    /// Warm-up in seconds.
+    #[serde(default)]
+    pub warmup_s: Option<f64>,
+    /// Timeout of a request in seconds.
+    #[serde(default)]
+    pub timeout_s: Option<f64>,
+    /// Whether to use HTTP/2.
+    #[serde(default)]
+    pub http2: bool,
+    /// HTTP method.
+    #[serde(default)]
+    pub method: Option<String>,
+    /// Request headers, `Name: value`.
+    #[serde(default)]
+    pub headers: Vec<String>,
+    /// Request body.
+    #[serde(default)]
+    pub body: Option<String>,
+    /// Size of a generated request body.
+    #[serde(default)]
+    pub body_bytes: Option<u64>,
+    /// File of CA certificates to trust, in a directory of the server's `--files`.
+    #[serde(default)]
+    pub cacert: Option<String>,
+    /// File of the client certificate.
+    #[serde(default)]
+    pub cert: Option<String>,
+    /// File of its private key.
+    #[serde(default)]
+    pub key: Option<String>,
+    /// Whether any server certificate is accepted.
+    #[serde(default)]
+    pub insecure: bool,
+    /// Labels, as text.
+    #[serde(default)]
+    pub labels: Option<String>,
+}
+
+/// Pace of a load.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "kind", rename_all = "kebab-case")]
+pub enum LoadPace {
+    /// Open loop.
+    Rate {
+        /// Requests per second.
+        per_s: f64,
+    },
+    /// Closed loop.
+    Clients {
+        /// Number of clients.
+        clients: u32,
+    },
+    /// As fast as the connections allow.
+    Maximum,
+}
+
+/// When a load ends.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "kind", rename_all = "kebab-case")]
+pub enum LoadStop {
+    /// After a time.
+    Duration {
+        /// Seconds.
+        seconds: f64,
+    },
+    /// After a number of requests.
+    Count {
+        /// Requests.
+        requests: u64,
+    },
+    /// When it is stopped.
+    Stopped,
+}
