@@ -1,19 +1,23 @@
-// Writes src/view.ts from src/view.schema.json; with `--from FILE` (or `-` for standard input) takes a new schema first.
+// Writes src/api.ts, the shapes of the API with the view among them, from docs/schema/api.json.
 import { readFileSync, writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { compile } from "json-schema-to-typescript";
 
 const at = (name) => fileURLToPath(new URL(name, import.meta.url));
 
-const banner = `// The view model of a report. Generated from view.schema.json by \`npm run types\`; do not edit.
+const banner = `// Shapes of the API, and the view of a report. Generated from docs/schema/api.json by \`npm run types\`; do not edit.
 `;
 
 /** Brings what schemars writes into the dialect that the type generator reads. */
 function translated(node) {
   if (Array.isArray(node)) return node.map(translated);
   if (node === null || typeof node !== "object") return node;
-  // A description beside a reference would make the generator copy the type under a new name.
-  if (typeof node.$ref === "string") return { $ref: node.$ref };
+  if (typeof node.$ref === "string") {
+    const { $ref, ...rest } = node;
+    // Properties beside a reference: the name of the event, and what it carries. A description beside one would make the
+    // generator copy the type under a new name.
+    return rest.properties === undefined ? { $ref } : { allOf: [{ $ref }, translated(rest)] };
+  }
   const out = {};
   for (const [key, value] of Object.entries(node)) {
     if (key === "prefixItems") {
@@ -32,26 +36,14 @@ function translated(node) {
   return out;
 }
 
-/** The text of src/view.ts for a schema. */
-export async function typesFor(schema) {
-  return compile(translated(schema), "View", {
+/** The text of src/api.ts for the committed schema. */
+export async function types() {
+  const schema = JSON.parse(readFileSync(at("../docs/schema/api.json"), "utf8"));
+  return compile(translated(schema), "Api", {
     bannerComment: banner,
     additionalProperties: false,
     style: { printWidth: 120 },
   });
 }
 
-/** The committed schema. */
-export function committedSchema() {
-  return JSON.parse(readFileSync(at("src/view.schema.json"), "utf8"));
-}
-
-if (process.argv[1] === fileURLToPath(import.meta.url)) {
-  const from = process.argv.indexOf("--from");
-  if (from !== -1) {
-    const name = process.argv[from + 1];
-    const text = readFileSync(name === "-" || name === undefined ? 0 : name, "utf8");
-    writeFileSync(at("src/view.schema.json"), `${JSON.stringify(JSON.parse(text), null, 2)}\n`);
-  }
-  writeFileSync(at("src/view.ts"), await typesFor(committedSchema()));
-}
+if (process.argv[1] === fileURLToPath(import.meta.url)) writeFileSync(at("src/api.ts"), await types());

@@ -1,5 +1,5 @@
 // The view that this file carries.
-import type { View } from "./view";
+import type { View } from "./api";
 
 /** Version of the view model that this page draws. */
 export const VERSION = 5;

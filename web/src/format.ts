@@ -1,5 +1,5 @@
 // Numbers as people read them: a unit, sensible digits, and "–" where there is no number.
-import type { Unit } from "./view";
+import type { Unit } from "./api";
 
 /** What is printed where a value is missing; never 0. */
 export const MISSING = "–";

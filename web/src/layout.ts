@@ -1,6 +1,6 @@
 // How a view is laid out in pictures: one panel per level with the arms in it, or one per arm with its levels in it.
 import { inks, type SeriesStyle } from "./palette";
-import type { CellView, View } from "./view";
+import type { CellView, View } from "./api";
 
 /** One thing compared, within a panel. */
 export interface Series {

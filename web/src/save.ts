@@ -34,9 +34,7 @@ function carryStyle(from: Element, to: Element): void {
   to.removeAttribute("style");
   const pairs = [...from.children].map((source, index) => ({ source, target: to.children[index] }));
   for (const { source, target } of pairs) {
-    if (target === undefined) continue;
-    if (source.tagName === "style") target.remove();
-    else carryStyle(source, target);
+    if (target !== undefined) carryStyle(source, target);
   }
 }
 

@@ -3,7 +3,7 @@ import * as Plot from "@observablehq/plot";
 import { present, scaleFor } from "../format";
 import { inks } from "../palette";
 import { linearTicks, zeroDomain } from "../scale";
-import type { FactorPoint, FactorView } from "../view";
+import type { FactorPoint, FactorView } from "../api";
 import { drawLines, type Picture } from "./frame";
 
 interface Dot {

@@ -2,7 +2,7 @@
 import * as Plot from "@observablehq/plot";
 import { scaleFor, significant, tick, time } from "../format";
 import { linearTicks, logDomain, logTicks } from "../scale";
-import type { FaultView, FaultSample } from "../view";
+import type { FaultView, FaultSample } from "../api";
 import { drawLines, ticksWithin, tip, type Picture } from "./frame";
 
 /** What a picture shows of each moment. */

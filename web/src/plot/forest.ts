@@ -2,7 +2,7 @@
 import * as Plot from "@observablehq/plot";
 import { present, scaleFor, tick, type Scale } from "../format";
 import { zeroDomain } from "../scale";
-import type { Interval, Overhead, Unit } from "../view";
+import type { Interval, Overhead, Unit } from "../api";
 import type { Picture } from "./frame";
 import { rowsOnAxis, type Placed, type Row } from "./rows";
 

@@ -15,9 +15,13 @@ export const STYLE = {
   overflow: "visible",
 } as const;
 
-/** Makes a picture without the wrapper that a legend would need. */
+/** Makes a picture without the wrapper that a legend would need, and without Plot's own style: the application's policy forbids it. */
 export function draw(options: Plot.PlotOptions): Picture {
-  return Plot.plot({ style: STYLE, ...options }) as unknown as Picture;
+  const picture = Plot.plot({ style: STYLE, ...options }) as unknown as Picture;
+  picture.querySelector("style")?.remove();
+  // The picture has one label; those of its groups are words of Plot's, where none is allowed.
+  for (const group of picture.querySelectorAll("g[aria-label]")) group.removeAttribute("aria-label");
+  return picture;
 }
 
 /** Hairlines at given x positions. */

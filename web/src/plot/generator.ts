@@ -3,7 +3,7 @@ import * as Plot from "@observablehq/plot";
 import { present, scaleFor, time } from "../format";
 import type { Panel, Series } from "../layout";
 import { logDomain, logTicks } from "../scale";
-import type { Metric } from "../view";
+import type { Metric } from "../api";
 import type { Picture } from "./frame";
 import { rowsOnAxis, type Placed, type Row } from "./rows";
 

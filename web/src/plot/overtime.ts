@@ -3,7 +3,7 @@ import * as Plot from "@observablehq/plot";
 import { scaleFor, significant, tick, time, type Scale } from "../format";
 import type { Panel } from "../layout";
 import { logDomain, logTicks } from "../scale";
-import type { TimePoint } from "../view";
+import type { TimePoint } from "../api";
 import { drawLines, ticksWithin, tip, type Picture } from "./frame";
 
 /** Which statistic of each second is drawn. */

@@ -3,7 +3,7 @@ import * as Plot from "@observablehq/plot";
 import { present, quantity, scaleFor, tick } from "../format";
 import type { Panel } from "../layout";
 import { isTareProcess } from "../palette";
-import type { PartView } from "../view";
+import type { PartView } from "../api";
 import { charactersIn, type Picture } from "./frame";
 import { axisWidth, rowsOnAxis, type Placed, type Row } from "./rows";
 

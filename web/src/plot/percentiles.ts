@@ -1,9 +1,10 @@
 // Latency by percentile, one curve per thing compared.
 import * as Plot from "@observablehq/plot";
 import { scaleFor, time, type Scale } from "../format";
-import type { Panel, Series } from "../layout";
+import type { Panel } from "../layout";
+import type { SeriesStyle } from "../palette";
 import { logDomain, logTicks, percentileLabel, percentilePosition, percentileTicks, shorten, spread } from "../scale";
-import type { CurvePoint } from "../view";
+import type { CurvePoint } from "../api";
 import { charactersIn, drawLines, tip, type Picture } from "./frame";
 
 /** Which latency is drawn. */
@@ -11,6 +12,13 @@ export type Measure = "latency" | "response" | "service";
 
 /** What a measure is called. */
 export const TITLES: Record<Measure, string> = { latency: "Latency", response: "Response time", service: "Service time" };
+
+/** One curve. */
+export interface CurveLine {
+  name: string;
+  ink: SeriesStyle;
+  curve: readonly CurvePoint[];
+}
 
 interface Point {
   x: number;
@@ -30,7 +38,11 @@ export interface PercentileAxes {
 
 /** Axes that hold every curve of the panels; `null` when there is none. */
 export function percentileAxes(panels: readonly Panel[], measure: Measure): PercentileAxes | null {
-  const all = panels.flatMap((panel) => panel.series.flatMap((series) => series.cell[measure]));
+  return curveAxes(panels.flatMap((panel) => panel.series.flatMap((series) => series.cell[measure])));
+}
+
+/** Axes that hold all points; `null` when there is none. */
+export function curveAxes(all: readonly CurvePoint[]): PercentileAxes | null {
   const drawn = all.filter((point) => percentilePosition(point.percentile) !== null && point.value_ns > 0);
   const domain = logDomain(drawn.map((point) => point.value_ns));
   if (domain === null) return null;
@@ -39,25 +51,28 @@ export function percentileAxes(panels: readonly Panel[], measure: Measure): Perc
   return { scale, y: [domain[0] / scale.per, domain[1] / scale.per], end: Math.max(end, 1) };
 }
 
-function pointsOf(series: Series, curve: readonly CurvePoint[], per: number): Point[] {
-  return curve.flatMap((point) => {
+function pointsOf(line: CurveLine, per: number): Point[] {
+  return line.curve.flatMap((point) => {
     const x = percentilePosition(point.percentile);
     if (x === null || !(point.value_ns > 0)) return [];
-    const base = { name: series.name, color: series.ink.color, percentile: point.percentile };
+    const base = { name: line.name, color: line.ink.color, percentile: point.percentile };
     return [{ ...base, x, y: point.value_ns / per, atLeast: point.is_lower_bound }];
   });
 }
 
 /** Draws one panel. */
 export function percentilePicture(panel: Panel, measure: Measure, axes: PercentileAxes, width: number): Picture {
+  const curves = panel.series.map(({ name, ink, cell }) => ({ name, ink, curve: cell[measure] }));
+  return curvesPicture(curves, TITLES[measure].toLowerCase(), axes, width);
+}
+
+/** Draws curves over shared axes; `quantity` is what they are of. */
+export function curvesPicture(curves: readonly CurveLine[], quantity: string, axes: PercentileAxes, width: number): Picture {
   const labelled = width >= 520;
   const marginRight = labelled ? 148 : 16;
   const height = width >= 520 ? 330 : 290;
   const xTicks = percentileTicks(axes.end);
-  const lines = panel.series.map((series) => ({
-    series,
-    points: pointsOf(series, series.cell[measure], axes.scale.per),
-  }));
+  const lines = curves.map((series) => ({ series, points: pointsOf(series, axes.scale.per) }));
   return drawLines({
     width,
     height,
@@ -69,7 +84,7 @@ export function percentilePicture(panel: Panel, measure: Measure, axes: Percenti
       label: (position) => percentileLabel(xTicks.find((item) => item.position === position)?.percentile ?? 0),
       name: "percentile of answers",
     },
-    y: { type: "log", domain: axes.y, ticks: logTicks(axes.y[0], axes.y[1]), name: `${TITLES[measure].toLowerCase()}, ${axes.scale.label} (logarithmic)` },
+    y: { type: "log", domain: axes.y, ticks: logTicks(axes.y[0], axes.y[1]), name: `${quantity}, ${axes.scale.label} (logarithmic)` },
     marks: [
       ...lines.flatMap(({ series, points }) => curveMarks(series, points)),
       // 70: the margins above and below.
@@ -84,7 +99,7 @@ export function percentilePicture(panel: Panel, measure: Measure, axes: Percenti
   });
 }
 
-function curveMarks(series: Series, points: readonly Point[]): Plot.Markish[] {
+function curveMarks(series: CurveLine, points: readonly Point[]): Plot.Markish[] {
   const firstOpen = points.findIndex((point) => point.atLeast);
   const known = firstOpen === -1 ? points : points.slice(0, firstOpen);
   // The open part starts at the last known point so that the curve does not break.
@@ -98,7 +113,7 @@ function curveMarks(series: Series, points: readonly Point[]): Plot.Markish[] {
 }
 
 function endLabels(
-  lines: readonly { series: Series; points: Point[] }[],
+  lines: readonly { series: CurveLine; points: Point[] }[],
   axes: PercentileAxes,
   inner: number,
   room: number,

@@ -2,7 +2,7 @@
 import * as Plot from "@observablehq/plot";
 import { present, quantity, scaleFor, tick } from "../format";
 import { zeroDomain } from "../scale";
-import type { Unit, WaterfallSequence, WaterfallStep } from "../view";
+import type { Unit, WaterfallSequence, WaterfallStep } from "../api";
 import type { Picture } from "./frame";
 import { rowsOnAxis, type Placed, type Row } from "./rows";
 

@@ -4,7 +4,7 @@ import { drawn, type Layout, type Panel } from "../layout";
 import type { LegendEntry } from "../legend";
 import { shades } from "../palette";
 import { partsEnd, partsPicture, partsShown, type Resource } from "../plot/parts";
-import type { View } from "../view";
+import type { View } from "../api";
 import { Picture } from "./Picture";
 import { Section } from "./Section";
 import { Tables } from "./Tables";

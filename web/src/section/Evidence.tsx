@@ -1,7 +1,7 @@
 // What stands behind the verdict: machine, versions, plan and command.
 import type { JSX } from "preact";
 import { useState } from "preact/hooks";
-import type { View } from "../view";
+import type { View } from "../api";
 import { Section } from "./Section";
 import { Tables } from "./Tables";
 

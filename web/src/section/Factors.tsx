@@ -2,7 +2,7 @@
 import type { JSX } from "preact";
 import { lineKey } from "../legend";
 import { factorInks, factorPicture, shownIn } from "../plot/factor";
-import type { FactorView, View } from "../view";
+import type { FactorView, View } from "../api";
 import { Picture } from "./Picture";
 import { Section } from "./Section";
 

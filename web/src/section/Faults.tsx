@@ -2,7 +2,7 @@
 import type { JSX } from "preact";
 import type { LegendEntry } from "../legend";
 import { canDraw, faultPicture, INK, SHOWN, type Shown } from "../plot/fault";
-import type { FaultView, View } from "../view";
+import type { FaultView, View } from "../api";
 import { Picture } from "./Picture";
 import { Section } from "./Section";
 import { Tables } from "./Tables";

@@ -1,8 +1,10 @@
 // The table of figures: each arm at each level, medians over blocks with their range.
 import type { JSX } from "preact";
+import { useContext } from "preact/hooks";
 import { MISSING, count, percent, present, range } from "../format";
-import type { CellView, LevelView, View } from "../view";
+import type { CellView, LevelView, View } from "../api";
 import { Section, Table } from "./Section";
+import { TrialAddress } from "./links";
 
 function Value({ cell, metric }: { cell: CellView | undefined; metric: string }): JSX.Element {
   const figure = cell?.figures.find((item) => item.metric === metric);
@@ -23,6 +25,20 @@ function outcomesOf(cell: CellView): string {
 function offered(cell: CellView): JSX.Element {
   if (!present(cell.offered_per_s)) return <>max rate</>;
   return cell.rate_reached || cell.trials_fit === 0 ? <>{count(cell.offered_per_s)}/s</> : <><b>▲ not reached:</b> {count(cell.offered_per_s)}/s</>;
+}
+
+/** The trials behind the figures of a cell. */
+function Trials({ view, cell }: { view: View; cell: CellView | undefined }): JSX.Element {
+  const trialAt = useContext(TrialAddress);
+  const level = view.levels.find((one) => cell !== undefined && one.cells.includes(cell))?.name;
+  const trials = view.trials.filter((trial) => trial.arm === cell?.arm && trial.level === level);
+  return (
+    <td class="figure">
+      {trials.length === 0 ? MISSING : trials.map((trial, index) => (
+        <span key={trial.trial}>{index > 0 && ", "}<a href={trialAt?.(trial.trial)} aria-label={`Trial ${trial.trial}`}>{trial.trial}</a></span>
+      ))}
+    </td>
+  );
 }
 
 interface CountRow {
@@ -74,6 +90,7 @@ function known(view: View, cells: readonly (CellView | undefined)[]): View["metr
 }
 
 function FiguresTable({ view, label, columns }: { view: View; label: string; columns: Column[] }): JSX.Element {
+  const isLinked = useContext(TrialAddress) !== null;
   return (
     <Table label={label} class="figures">
       <thead>
@@ -99,6 +116,12 @@ function FiguresTable({ view, label, columns }: { view: View; label: string; col
             ))}
           </tr>
         ))}
+        {isLinked && (
+          <tr>
+            <th scope="row">trials</th>
+            {columns.map(({ key, cell }) => <Trials key={key} view={view} cell={cell} />)}
+          </tr>
+        )}
       </tbody>
     </Table>
   );

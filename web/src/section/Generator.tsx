@@ -3,7 +3,7 @@ import type { JSX } from "preact";
 import { drawn, type Layout } from "../layout";
 import type { LegendEntry } from "../legend";
 import { generatorDomain, generatorPicture } from "../plot/generator";
-import type { View } from "../view";
+import type { View } from "../api";
 import { Picture } from "./Picture";
 import { Section } from "./Section";
 import { Tables } from "./Tables";

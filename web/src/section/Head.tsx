@@ -3,7 +3,7 @@ import type { JSX } from "preact";
 import { useState } from "preact/hooks";
 import { clock, instant, percent } from "../format";
 import { after, follow, themeOf, type Theme } from "../theme";
-import type { RunHead, Sentence, View } from "../view";
+import type { RunHead, Sentence, View } from "../api";
 
 const PROGRESS: Record<RunHead["progress"], string> = {
   running: "in progress, or killed",
@@ -35,34 +35,47 @@ export function machineLine(view: View): string | null {
     .join(" · ");
 }
 
-function ThemeButton(): JSX.Element {
-  const [theme, setTheme] = useState<Theme>(() => themeOf(location.hash));
+const NAMES: Record<Theme, string> = { system: "Auto", light: "Light", dark: "Dark" };
+
+/** Changes the colours; `remember` keeps the choice. */
+export function ThemeButton({ begin = themeOf(location.hash), remember }: { begin?: Theme; remember?: (theme: Theme) => void }): JSX.Element {
+  const [theme, setTheme] = useState<Theme>(begin);
   const next = after(theme);
   return (
     <button
       type="button"
       class="theme"
-      aria-label={`Colours: ${theme}; change to ${next}`}
+      aria-label={`${NAMES[theme]} colours; change to ${next}`}
       onClick={() => {
         follow(next);
         setTheme(next);
+        remember?.(next);
       }}
     >
-      {theme === "system" ? "Auto" : theme === "light" ? "Light" : "Dark"}
+      {NAMES[theme]}
     </button>
   );
 }
 
-/** Experiment, question, state and machine. */
+/** Brand, and what the report is of. */
 export function Head({ view }: { view: View }): JSX.Element {
-  const { run } = view;
-  const machine = machineLine(view);
   return (
     <header class="head">
       <div class="brand">
-        <span>Tare {run.tare}</span>
+        <span>Tare {view.run.tare}</span>
         <ThemeButton />
       </div>
+      <Subject view={view} />
+    </header>
+  );
+}
+
+/** Experiment, question, state and machine. */
+export function Subject({ view }: { view: View }): JSX.Element {
+  const { run } = view;
+  const machine = machineLine(view);
+  return (
+    <>
       <h1>{run.experiment}</h1>
       <p class="question">{run.question}</p>
       <dl class="facts-line">
@@ -73,13 +86,14 @@ export function Head({ view }: { view: View }): JSX.Element {
         <div><dt>Measured</dt><dd>{instant(run.started)}, {clock(run.took_ns)}, of which {percent(run.measuring_share)} inside measuring windows</dd></div>
         {machine !== null && <div><dt>Machine</dt><dd>{machine}</dd></div>}
       </dl>
-    </header>
+    </>
   );
 }
 
 const KINDS: Record<Sentence["kind"], string> = { finding: "", warning: "Warning", note: "Note" };
 
-function Sentences({ sentences, kind }: { sentences: readonly Sentence[]; kind: Sentence["kind"] }): JSX.Element | null {
+/** Sentences of one kind. */
+export function Sentences({ sentences, kind }: { sentences: readonly Sentence[]; kind: Sentence["kind"] }): JSX.Element | null {
   const mine = sentences.filter((sentence) => sentence.kind === kind);
   if (mine.length === 0) return null;
   return (

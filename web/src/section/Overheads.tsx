@@ -4,7 +4,7 @@ import { useState } from "preact/hooks";
 import type { Layout } from "../layout";
 import type { LegendEntry } from "../legend";
 import { MARKS, forestPicture, markOf, type Labelled, type Mark, type Side } from "../plot/forest";
-import type { Family, MetricHead, Overhead, View } from "../view";
+import type { Family, MetricHead, Overhead, View } from "../api";
 import { Picture } from "./Picture";
 import { Choice, Section } from "./Section";
 import { Tables } from "./Tables";

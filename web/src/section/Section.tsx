@@ -45,7 +45,7 @@ export function Choice<T extends string>(props: {
 /** A table that scrolls within itself when the page is narrow. */
 export function Table(props: { label: string; children: ComponentChildren; class?: string }): JSX.Element {
   return (
-    <div class="scroll" role="region" aria-label={props.label} tabIndex={0}>
+    <div class="scroll" role="group" aria-label={props.label} tabIndex={0}>
       <table class={props.class}>{props.children}</table>
     </div>
   );

@@ -1,8 +1,9 @@
 // The tables of the view: one way to show each of them.
 import type { ComponentChildren, JSX } from "preact";
-import { useState } from "preact/hooks";
-import type { Table as TableView, TableCell, TableColumn, TableRow, View } from "../view";
+import { useContext, useState } from "preact/hooks";
+import type { Table as TableView, TableCell, TableColumn, TableRow, View } from "../api";
 import { Choice, Section, Table } from "./Section";
+import { TrialAddress } from "./links";
 
 /** Rows above which a table is folded: beside other things in its section, and alone. */
 const LONG = { beside: 12, alone: 40 };
@@ -37,7 +38,9 @@ function isShown(column: TableColumn): boolean {
 }
 
 function Cell({ column, cell, repeats }: { column: TableColumn; cell: TableCell | undefined; repeats: boolean }): JSX.Element {
-  const words = cell?.marked === true ? <b>▲ {cell.text}</b> : cell?.text;
+  const trialAt = useContext(TrialAddress);
+  const text = trialAt !== null && column.label === "trial" && /^\d+$/.test(cell?.text ?? "") ? <a href={trialAt(Number(cell?.text))}>{cell?.text}</a> : cell?.text;
+  const words = cell?.marked === true ? <b>▲ {text}</b> : text;
   return (
     <td class={column.kind === "figure" ? "n" : column.kind === "words" ? "words" : undefined}>
       {!repeats && words}

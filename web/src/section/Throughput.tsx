@@ -4,7 +4,7 @@ import { present } from "../format";
 import { lineKey } from "../legend";
 import { inks } from "../palette";
 import { throughputPicture, type ThroughputSeries } from "../plot/throughput";
-import type { CellView, LevelView, View } from "../view";
+import type { CellView, LevelView, View } from "../api";
 import { Picture } from "./Picture";
 import { Section } from "./Section";
 

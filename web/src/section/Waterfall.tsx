@@ -2,7 +2,7 @@
 import type { JSX } from "preact";
 import type { LegendEntry } from "../legend";
 import { BARS, barOf, waterfallPicture, type Bar } from "../plot/waterfall";
-import type { Unit, View, WaterfallSequence } from "../view";
+import type { Unit, View, WaterfallSequence } from "../api";
 import { Picture } from "./Picture";
 import { Section } from "./Section";
 import { Tables, capital } from "./Tables";

@@ -1,0 +1,77 @@
+// Opens the built application in headless Chromium over a made-up server and looks: node look-app.mjs [OUT] [WIDTH…]
+//
+// For each view, width and theme it fails on script errors and breaches of the policy, on requests to other places, on a page wider than
+// its window, and on what axe-core calls serious; with OUT it writes OUT/<view>-<width>-<theme>.png. MANY: how many runs and loads.
+import { mkdirSync, readFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import { join } from "node:path";
+import { openPage, takePicture } from "./browser.mjs";
+import { serveMock } from "./mock.mjs";
+
+const [out, ...widths] = process.argv.slice(2);
+const many = Number(process.env.MANY ?? 12);
+const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
+const mock = await serveMock({ many, readOnly: process.env.READ_ONLY !== undefined });
+const { runs } = await (await fetch(`${mock.url}/api/v1/runs`)).json();
+const { loads } = await (await fetch(`${mock.url}/api/v1/loads`)).json();
+const [live, done, other] = runs.filter((run) => run.state !== "unreadable").map((run) => run.id);
+const broken = runs.find((run) => run.state === "unreadable")?.id;
+
+/** Views: where they are, and what is clicked there first. */
+const views = [
+  ["runs", "/"],
+  ["selected", "/", ".run-row:nth-child(2) input", ".run-row:nth-child(3) input"],
+  ["delete", "/", ".run-row:nth-child(2) input", "text=Delete …"],
+  ["new", "/new"],
+  ["planned", "/new", ".library label:first-child", "text=The whole plan"],
+  ["yaml", "/new", ".library label:first-child", "text=Edit as YAML"],
+  ["live", `/runs/${live}`],
+  ["report", `/runs/${done}`],
+  ["unreadable", `/runs/${broken}`],
+  ["trial", `/runs/${done}/trials/1`, ".files li:nth-child(1) button"],
+  ["compare", `/compare?run=${done}&run=${other}`],
+  ["compare-three", `/compare?run=${done}&run=${other}&run=${live}`],
+  ["loads", "/loads"],
+  ["load-live", `/loads/${loads[0]?.id}`],
+  ["load", `/loads/${loads[1]?.id}`],
+  ["compare-loads", `/loads/compare?load=${loads[1]?.id}&load=${loads[2]?.id}`],
+  ["new-load", "/loads/new"],
+  ["machine", "/machine"],
+  ["missing", "/runs/none"],
+  ["nowhere", "/nothing/here"],
+].filter(([, path]) => !path.includes("undefined") && (process.env.ONLY === undefined || new RegExp(process.env.ONLY).test(path)));
+
+if (out !== undefined) mkdirSync(out, { recursive: true });
+let failed = false;
+const { page, trouble, close } = await openPage((url) => url.startsWith(mock.url) || /^(about|data|blob):/.test(url));
+try {
+  for (const width of widths.length === 0 ? [420, 1280] : widths.map(Number)) {
+    for (const theme of ["light", "dark"]) {
+      await page.setViewportSize({ width, height: 1000 });
+      await page.emulateMedia({ colorScheme: theme });
+      for (const [name, path, ...clicks] of views) {
+        await page.goto(mock.url + path, { waitUntil: "load" });
+        for (const what of clicks) {
+          await page.locator(what).first().click({ timeout: 8000 }).catch((error) => trouble.push(`${what}: ${error.message.split("\n")[0]}`));
+        }
+        await page.waitForTimeout(name === "yaml" || path.startsWith("/runs/") ? 1500 : 700);
+        const seen = await page.evaluate(() => ({ wide: document.documentElement.scrollWidth, room: document.documentElement.clientWidth, height: document.documentElement.scrollHeight, text: document.body.innerText.length }));
+        await page.evaluate(axe);
+        const { violations } = await page.evaluate(() => window.axe.run(document, { resultTypes: ["violations"] }));
+        const problems = trouble.splice(0).filter((text) => !(name === "missing" && text.includes("404")));
+        if (seen.wide > seen.room) problems.push(`page is ${seen.wide} wide in ${seen.room}`);
+        for (const one of violations) {
+          if (one.impact !== "minor") problems.push(`axe ${one.impact} ${one.id}: ${one.help}: ${one.nodes.slice(0, 3).map((node) => node.target.join(" ")).join(" | ")}`);
+        }
+        if (out !== undefined) await takePicture(page, join(out, `${name}-${width}-${theme}.png`), seen.height);
+        console.log(`${name} ${width} ${theme}: ${seen.height} high, ${problems.length} problems`);
+        for (const problem of problems) console.log(`  ${problem}`);
+        failed ||= problems.length > 0;
+      }
+    }
+  }
+} finally {
+  await close();
+  await mock.close();
+}
+process.exitCode = failed ? 1 : 0;

@@ -1,0 +1,23 @@
+// Every arm with its way: the hops as boxes in a row.
+import type { JSX } from "preact";
+import type { ArmRoute } from "../api";
+import { waysOf } from "./ways";
+
+/** The arms of a plan or a run. */
+export function Ways({ arms }: { arms: readonly ArmRoute[] }): JSX.Element {
+  return (
+    <ul class="arms">
+      {arms.map((arm) => (
+        <li key={arm.name}>
+          <h3>{arm.name}</h3>
+          {arm.about !== "" && <p class="how">{arm.about}</p>}
+          {waysOf(arm).map((row, index) => (
+            <p class="way" key={index}>
+              {row.map((piece, at) => <span key={at} class={piece.kind}>{piece.text}</span>)}
+            </p>
+          ))}
+        </li>
+      ))}
+    </ul>
+  );
+}

@@ -1,0 +1,28 @@
+// Cells of several runs brought together, and names that tell them apart.
+import type { RunCell, RunOverlay } from "../api";
+
+/** One arm at one level, in each run; `null` where a run does not have it. */
+export interface Gathered {
+  level: string;
+  arm: string;
+  of: (RunCell | null)[];
+}
+
+/** Arms at levels that any of the runs has, in the order of the first run that has them. */
+export function gather(overlay: Pick<RunOverlay, "runs">): Gathered[] {
+  const all = new Map<string, Gathered>();
+  overlay.runs.forEach((run, index) => {
+    for (const cell of run.cells) {
+      const key = JSON.stringify([cell.level, cell.arm]);
+      const gathered = all.get(key) ?? { level: cell.level, arm: cell.arm, of: overlay.runs.map(() => null) };
+      gathered.of[index] = cell;
+      all.set(key, gathered);
+    }
+  });
+  return [...all.values()];
+}
+
+/** A name for each: its own, with its place where two are alike. */
+export function labels(all: readonly { id: string; started: string }[]): string[] {
+  return all.map((one, index) => (all.some((other, at) => at !== index && other.id === one.id) ? `${one.id} (${index + 1})` : one.id));
+}

@@ -1,0 +1,51 @@
+// The list of runs: what of it is shown, and what its words are.
+import type { RunEntry, RunEntryState } from "../api";
+
+/** What the reader looks for. */
+export interface Filter {
+  text: string;
+  state: RunEntryState | "all";
+  experiment: string;
+}
+
+/** Nothing is left out. */
+export const ALL: Filter = { text: "", state: "all", experiment: "" };
+
+/** States in words. */
+export const STATES: Record<RunEntryState, string> = {
+  running: "running", complete: "complete", interrupted: "interrupted", failed: "failed", killed: "killed", unreadable: "unreadable",
+};
+
+/** The first finding; the first warning where there is none. */
+export function firstFinding(entry: RunEntry): string | null {
+  const verdict = entry.summary?.verdict ?? [];
+  return (verdict.find((sentence) => sentence.kind === "finding") ?? verdict[0])?.text ?? null;
+}
+
+function words(entry: RunEntry): string {
+  const { summary } = entry;
+  const of = summary == null ? [] : [summary.experiment, summary.question, summary.machine, summary.tare, ...summary.verdict.map((one) => one.text)];
+  return [entry.id, STATES[entry.state], entry.problem ?? "", ...of].join("\n").toLowerCase();
+}
+
+/** Runs that have every word of the text, the state and the experiment. */
+export function filtered(runs: readonly RunEntry[], filter: Filter): RunEntry[] {
+  const wanted = filter.text.toLowerCase().split(/\s+/).filter((word) => word !== "");
+  return runs.filter((entry) => {
+    if (filter.state !== "all" && entry.state !== filter.state) return false;
+    if (filter.experiment !== "" && entry.summary?.experiment !== filter.experiment) return false;
+    if (wanted.length === 0) return true;
+    const has = words(entry);
+    return wanted.every((word) => has.includes(word));
+  });
+}
+
+/** Experiments of the runs, in alphabetical order. */
+export function experimentsOf(runs: readonly RunEntry[]): string[] {
+  return [...new Set(runs.flatMap((entry) => entry.summary?.experiment ?? []))].sort();
+}
+
+/** Whether a run can go on. */
+export function canResume(state: RunEntryState): boolean {
+  return state === "interrupted" || state === "failed" || state === "killed";
+}
