@@ -1,4 +1,5 @@
-// Prints the hash of the sources of the bundle: what dist/report.html must carry in its `tare-web-sources` meta tag.
+// Prints the hash of the sources of the bundles: what dist/report.html and dist/app/index.html must carry in their
+// `tare-web-sources` meta tags.
 //
 // The algorithm, for readers in other languages: take every regular file under src/ (recursively) and the files index.html,
 // package.json, package-lock.json, tsconfig.json and vite.config.ts; name each by its path relative to this folder, with "/"

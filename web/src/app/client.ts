@@ -103,7 +103,7 @@ export function reason(error: unknown): string {
   return text.charAt(0).toUpperCase() + text.slice(1);
 }
 
-/** Asks whether the server is there, after a stream of events broke off. */
+/** Asks whether the server is there, after a stream of events ended early. */
 export function probe(): void {
   void get("server").catch(() => undefined);
 }

@@ -1,4 +1,4 @@
-// Events of a run or a load as they are written, in batches, again from where it broke off after the server was away.
+// Events of a run or a load as they are written, in batches, again from where they ended when the server was away.
 import { useEffect } from "preact/hooks";
 import { API, probe } from "./client";
 

@@ -1,4 +1,4 @@
-// The way of an arm, from the client to the service, taken apart into boxes and what is between them.
+// The way of an arm, from the client to the service, as boxes and what is between them.
 import type { ArmRoute } from "../api";
 
 /** A box, or what is between two. */

@@ -66,9 +66,9 @@ export function percentilePicture(panel: Panel, measure: Measure, axes: Percenti
   return curvesPicture(curves, TITLES[measure].toLowerCase(), axes, width);
 }
 
-/** Draws curves over shared axes; `quantity` is what they are of. */
-export function curvesPicture(curves: readonly CurveLine[], quantity: string, axes: PercentileAxes, width: number): Picture {
-  const labelled = width >= 520;
+/** Draws curves over shared axes; `quantity` is what they are of. Names that differ at the end only are no use beside curves. */
+export function curvesPicture(curves: readonly CurveLine[], quantity: string, axes: PercentileAxes, width: number, hasLabels = true): Picture {
+  const labelled = hasLabels && width >= 520;
   const marginRight = labelled ? 148 : 16;
   const height = width >= 520 ? 330 : 290;
   const xTicks = percentileTicks(axes.end);

@@ -103,7 +103,7 @@ export function Overlay({ all, what, title }: { all: readonly Measured[]; what: 
             how="How to read: each step to the right leaves a tenth of the answers beyond it; lower is faster. Both axes are logarithmic."
             keys={all.map((one) => lineKey(one.name, ink.get(one.name)))}
             file={`curves-${title}`}
-            draw={(width) => curvesPicture(all.map((one) => ({ name: one.name, ink: ink.get(one.name) ?? { color: "var(--ink)", dash: "", width: 2 }, curve: one.curve })), what, axes, width)}
+            draw={(width) => curvesPicture(all.map((one) => ({ name: one.name, ink: ink.get(one.name) ?? { color: "var(--ink)", dash: "", width: 2 }, curve: one.curve })), what, axes, width, false)}
           />
         )}
       </div>

@@ -44,7 +44,7 @@ export function SampleCharts({ run }: { run: Pick<LiveRun, "seconds"> }): JSX.El
   const time = unitOf(latency, "nanoseconds");
   const late = unitOf(lateness, "nanoseconds");
   return (
-    <div class="grid three">
+    <div class="grid live">
       <Chart title="Rate" unit="per second" lines={rate} inks={inksOf(rate, "due")} how="Requests that were due and requests that were answered, each second. Over the seconds of load so far; a gap is between two trials." />
       <Chart title="Latency" unit={`${time.label} (logarithmic)`} per={time.per} lines={latency} inks={inksOf(latency)} isLog how="From release to answer, of each second; warm-up included. The verdict takes the window only." />
       <Chart title="Errors" unit="per second" lines={errors} inks={inksOf(errors)} how="Exchanges that failed, each second." />
@@ -73,7 +73,7 @@ export function PartCharts({ run }: { run: LiveRun }): JSX.Element {
   const bytes = unitOf(memory, "bytes");
   const written = unitOf(disk, "bytes-per-second");
   return (
-    <div class="grid three">
+    <div class="grid live">
       {cpu.lines.length > 0 && <Chart title="CPU of each part" unit="cores" lines={cpu} inks={ink} how="CPU time in each second; 1 is one core for the whole second." />}
       {memory.lines.length > 0 && <Chart title="Memory of each part" unit={bytes.label} per={bytes.per} lines={memory} inks={ink} how="Resident memory at the end of each second." />}
       {packets.lines.length > 0 && <Chart title="Packets of each part" unit="per second" lines={packets} inks={ink} how="Packets in and out of its pod. Parts that share a pod have none of their own." />}

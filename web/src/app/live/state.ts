@@ -192,7 +192,7 @@ export type PartFigure = "cpu" | "memory" | "packets" | "disk";
 export function partValue(second: Second, instance: string, figure: PartFigure): number | null {
   const part = second.parts.get(instance);
   if (part === undefined) return null;
-  const perSecond = (value: number | null | undefined) => (value == null || second.usageNs === 0 ? null : (value / second.usageNs) * 1e9);
+  const perSecond = (value: number | null | undefined) => (value == null || second.usageNs === 0 ? null : (value * 1e9) / second.usageNs);
   switch (figure) {
     case "cpu":
       return part.cpu_ns == null || second.usageNs === 0 ? null : part.cpu_ns / second.usageNs;

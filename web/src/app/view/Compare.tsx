@@ -24,7 +24,7 @@ function isComparison(value: unknown): value is Comparison {
 }
 
 function Verdict({ overlay }: { overlay: RunOverlay }): JSX.Element | null {
-  if (overlay.refused != null) return <p class="lead">No verdict on the difference: {overlay.refused}</p>;
+  if (overlay.refused != null) return <p class="lead no-verdict">No verdict on the difference: {overlay.refused}</p>;
   const { comparison } = overlay;
   if (!isComparison(comparison)) return null;
   return (

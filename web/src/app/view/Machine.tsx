@@ -59,7 +59,7 @@ export function Machine(): JSX.Element {
       <Await of={machine} what="machine (this takes a second)">
         {(data) => (
           <>
-            <dl class="facts-line wide">
+            <dl class="facts-line">
               <div><dt>Processor</dt><dd>{data.cpu_model}, {plural(data.cores, "core")}</dd></div>
               <div><dt>Memory</dt><dd>{size(data.memory_bytes)}</dd></div>
               <div><dt>System</dt><dd>{data.os}, kernel {data.kernel}</dd></div>

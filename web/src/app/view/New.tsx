@@ -4,7 +4,7 @@ import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { Library, LibraryEntry, PlanReply, StartReply } from "../../api";
 import { MISSING, clock, percent } from "../../format";
 import { Choice, Table } from "../../section/Section";
-import { Starting } from "../Start";
+import { Starting } from "../Starting";
 import { Ways } from "../Ways";
 import { Gone, Refused, getText, post, reason } from "../client";
 import type { Editor, TextProblem } from "../editor";

@@ -3,7 +3,7 @@ import type { ComponentChildren, JSX } from "preact";
 import { useState } from "preact/hooks";
 import type { StartReply } from "../../api";
 import { Choice } from "../../section/Section";
-import { Starting } from "../Start";
+import { Starting } from "../Starting";
 import { post } from "../client";
 import { FIRST, requestOf, type LoadForm, type Wrong } from "../load-form";
 import { Heading, Problem, mayChange, server, useAction } from "../pieces";

@@ -6,7 +6,7 @@ import { MISSING } from "../../format";
 import { Subject } from "../../section/Head";
 import { TrialAddress } from "../../section/links";
 import { VERSION } from "../../data";
-import { Starting } from "../Start";
+import { Starting } from "../Starting";
 import { Ways } from "../Ways";
 import { API, post } from "../client";
 import { LiveView } from "../live/LiveView";

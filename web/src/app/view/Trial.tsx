@@ -4,6 +4,7 @@ import { useState } from "preact/hooks";
 import type { FileEntry, InstanceUsage, LoadResult, TrialDetail, TrialRecord } from "../../api";
 import { MISSING, clock, count, instant, percent, significant, time } from "../../format";
 import { Section, Table } from "../../section/Section";
+import { capital } from "../../section/Tables";
 import { API } from "../client";
 import { reasonsOf } from "../live/state";
 import { Await, Heading, Problem } from "../pieces";
@@ -19,7 +20,7 @@ function Status({ record }: { record: TrialRecord }): JSX.Element {
   const { status } = record;
   const reasons = reasonsOf(status);
   return (
-    <Section id="status" title={status.status === "fit" ? "Fit: it counts" : `▲ ${status.status}: it does not count`}>
+    <Section id="status" title={status.status === "fit" ? "Fit: it counts" : `▲ ${capital(status.status)}: it does not count`}>
       {reasons.length > 0 && <ul class="sentences warning">{reasons.map((reason) => <li key={reason}>{reason}</li>)}</ul>}
       {status.status === "failed" && status.log_tail.length > 0 && <pre class="output" tabIndex={0} aria-label="End of the log">{status.log_tail.join("\n")}</pre>}
       {record.saturated && <Problem>The parts’ cores had little left: the level may be beyond the knee.</Problem>}
@@ -160,7 +161,7 @@ function Counters({ record }: { record: TrialRecord }): JSX.Element | null {
     <Section id="counters" title="Target counters" lead="What the targets’ own statistics say about the trial.">
       <Table label="Target counters">
         <thead><tr><th scope="col">part</th><th scope="col">counter</th><th scope="col">label</th><th scope="col" class="n">value</th></tr></thead>
-        <tbody>{counters.map((one, index) => <tr key={index}><th scope="row">{one.instance}</th><td>{one.name}</td><td>{one.label ?? ""}</td><td class="n">{significant(one.value, 6)}</td></tr>)}</tbody>
+        <tbody>{counters.map((one, index) => <tr key={index}><th scope="row">{one.instance}</th><td>{one.name}</td><td>{one.label ?? ""}</td><td class="n">{Number.isInteger(one.value) ? count(one.value) : significant(one.value, 6)}</td></tr>)}</tbody>
       </Table>
     </Section>
   );

@@ -4,18 +4,9 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import type { StartReply } from "../api";
 import { get, post } from "./client";
 import { Do, Problem, mayChange, useAction } from "./pieces";
+import { commandLine, idOf } from "./start";
 
 const POLL_MS = 700;
-
-/** The name of a folder: how the API calls a run or a load. */
-export function idOf(folder: string): string {
-  return folder.split("/").filter((part) => part !== "").at(-1) ?? folder;
-}
-
-/** A command as one would type it. */
-export function commandLine(command: readonly string[]): string {
-  return command.map((word) => (/^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`)).join(" ");
-}
 
 /** Watches a start; `ready` is called once, when its folder exists and it runs or has ended; `failed` when it ended without one. */
 export function Starting({ start, ready, failed: gaveUp }: { start: StartReply; ready: (id: string) => void; failed?: () => void }): JSX.Element {
