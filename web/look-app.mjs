@@ -39,7 +39,7 @@ const views = [
   ["machine", "/machine"],
   ["missing", "/runs/none"],
   ["nowhere", "/nothing/here"],
-].filter(([, path]) => !path.includes("undefined") && (process.env.ONLY === undefined || new RegExp(process.env.ONLY).test(path)));
+].filter(([, path, ...clicks]) => !path.includes("undefined") && (clicks.length === 0 || (many > 2 && process.env.READ_ONLY === undefined)) && (process.env.ONLY === undefined || new RegExp(process.env.ONLY).test(path)));
 
 if (out !== undefined) mkdirSync(out, { recursive: true });
 let failed = false;

@@ -108,7 +108,7 @@ export async function serveMock({ many = 12, readOnly = false, port = 0 } = {}) 
   const runs = Array.from({ length: many }, (_, index) => entry(index));
   const loads = Array.from({ length: many }, (_, index) => load(index));
   const asked = [];
-  const state = { isStopped: false, polls: 0 };
+  const state = { stopped: new Set(), polls: 0 };
   const start = () => ({ id: "s1", state: state.polls++ < 2 ? "preparing" : "running", folder: state.polls > 2 ? `/runs/${LIVE}` : null, exit_code: null, output: ["looking at this machine", HTML], command: ["tare", "run", "sidecar", "--quick"] });
 
   const answer = (method, path, query, body) => {
@@ -120,7 +120,7 @@ export async function serveMock({ many = 12, readOnly = false, port = 0 } = {}) 
     }
     if (method === "POST" && (path === "runs" || path === "loads" || what === "resume")) return [201, start()];
     if (method === "POST" && path.endsWith("import")) return [201, { id: (kind === "runs" ? runs : loads)[1]?.id ?? "" }];
-    if (method === "POST" && what === "stop") return (state.isStopped = true), [202, {}];
+    if (method === "POST" && what === "stop") return state.stopped.add(kind), [202, {}];
     if (method === "DELETE" && kind === "runs") return runs.splice(runs.indexOf(run), 1), [204];
     if (method === "DELETE" && kind === "loads") return loads.splice(loads.findIndex((one) => one.id === id), 1), [204];
     if (path === "server") return [200, { tare: "0.1.0", version: 5, runs: "/home/user/tare/runs", read_only: readOnly, files: ["/etc/tare"] }];
@@ -141,7 +141,7 @@ export async function serveMock({ many = 12, readOnly = false, port = 0 } = {}) 
   };
 
   /** The first half at once, the rest one by one, until it is stopped. */
-  const stream = (response, all) => {
+  const stream = (response, kind, all) => {
     response.writeHead(200, { "content-type": "text/event-stream", "cache-control": "no-store" });
     let next = 0;
     const send = () => {
@@ -150,9 +150,9 @@ export async function serveMock({ many = 12, readOnly = false, port = 0 } = {}) 
     while (next < all.length / 2) send();
     const timer = setInterval(() => {
       send();
-      if (state.isStopped) {
-        if (runs[0] !== undefined) runs[0] = { ...runs[0], state: "interrupted" };
-        if (loads[0] !== undefined) loads[0] = { ...load(2), id: loads[0].id };
+      if (state.stopped.has(kind)) {
+        if (kind === "runs") runs[0] = { ...runs[0], state: "interrupted" };
+        else loads[0] = { ...load(2), id: loads[0].id };
         response.end("event: ended\ndata: {}\n\n");
         clearInterval(timer);
       }
@@ -175,7 +175,8 @@ export async function serveMock({ many = 12, readOnly = false, port = 0 } = {}) 
     const path = url.pathname.slice(8);
     asked.push(`${request.method} ${path}`);
     if (path.endsWith("/events")) {
-      stream(response, path.startsWith("runs") ? events(1000) : Array.from({ length: 40 }, (_, second) => ({ event: "sample", ...sample(second + 1) })));
+      const kind = path.split("/")[0];
+      stream(response, kind, kind === "runs" ? events(1000) : Array.from({ length: 40 }, (_, second) => ({ event: "sample", ...sample(second + 1) })));
       return;
     }
     let text = "";

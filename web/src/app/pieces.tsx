@@ -139,6 +139,30 @@ export function download(href: string): void {
   link.click();
 }
 
+/** Rows that are drawn at once, and how many more each time when the end of them comes into sight. */
+const ROWS = { first: 60, more: 100 };
+
+/** A long list, drawn as far as the reader has come; from the start again when `of`, what it is a list of, changes. */
+export function Growing<T>({ all, of, row }: { all: readonly T[]; of: string; row: (item: T) => JSX.Element }): JSX.Element {
+  const [shown, setShown] = useState({ of, rows: ROWS.first });
+  const end = useRef<HTMLButtonElement>(null);
+  const rows = shown.of === of ? shown.rows : ROWS.first;
+  const more = () => setShown({ of, rows: rows + ROWS.more });
+  useEffect(() => {
+    const button = end.current;
+    if (button === null) return;
+    const observer = new IntersectionObserver((seen) => seen.some((one) => one.isIntersecting) && more(), { rootMargin: "1500px" });
+    observer.observe(button);
+    return () => observer.disconnect();
+  }, [of, rows, all.length > rows]);
+  return (
+    <>
+      <ul class="run-list">{all.slice(0, rows).map(row)}</ul>
+      {all.length > rows && <button type="button" class="plain" ref={end} onClick={more}>Show more</button>}
+    </>
+  );
+}
+
 /** A view whose code is fetched when it is first shown. */
 export function Lazy<P extends object>({ load, props, what }: { load: () => Promise<(props: P) => JSX.Element | null>; props: P; what: string }): JSX.Element {
   const [view, setView] = useState<{ draw: ((props: P) => JSX.Element | null) | null; problem: string | null; asked: number }>({ draw: null, problem: null, asked: 0 });

@@ -152,6 +152,7 @@ export function LiveView({ id, run: detail, ended, downloads }: { id: string; ru
         </TrialAddress.Provider>
       )}
       {detail.arms.length > 0 && <Section id="ways" title="Ways of the arms"><Ways arms={detail.arms} /></Section>}
+      {detail.plan_text !== "" && <details class="block"><summary>The experiment, resolved</summary><pre class="plan" tabIndex={0}>{detail.plan_text}</pre></details>}
     </>
   );
 }

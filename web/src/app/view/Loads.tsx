@@ -4,7 +4,7 @@ import { useState } from "preact/hooks";
 import type { LoadEntry, LoadList } from "../../api";
 import { MISSING, clock, count, instant, significant, time } from "../../format";
 import { post, remove } from "../client";
-import { Await, Confirm, FileButton, Heading, Problem, mayChange, useAction } from "../pieces";
+import { Await, Confirm, FileButton, Growing, Heading, Problem, mayChange, useAction } from "../pieces";
 import { useInterval, useResource } from "../resource";
 import { at, go, withEach } from "../router";
 
@@ -75,9 +75,11 @@ function List({ loads, reload }: { loads: readonly LoadEntry[]; reload: () => vo
         </div>
       )}
       {shown.length === 0 && <p class="none">No load is like that.</p>}
-      <ul class="run-list">
-        {shown.map((entry) => <Row key={entry.id} entry={entry} isChosen={chosen.has(entry.id)} choose={(isChosen) => choose(entry.id, isChosen)} />)}
-      </ul>
+      <Growing
+        all={shown}
+        of={text}
+        row={(entry) => <Row key={entry.id} entry={entry} isChosen={chosen.has(entry.id)} choose={(isChosen) => choose(entry.id, isChosen)} />}
+      />
       {isDeleting && (
         <Confirm title={ids.length === 1 ? "Delete this load?" : `Delete these ${ids.length} loads?`} yes="Delete for ever" onYes={erase} onNo={() => setDeleting(false)} action={action}>
           <p>Their results are lost:</p>

@@ -17,6 +17,7 @@ import { STATES, canResume } from "../runs";
 import { size } from "../words";
 
 const REFRESH_MS = 5000;
+const RESUMED_MS = 1000;
 
 function Downloads({ id, report }: { id: string; report: boolean }): JSX.Element {
   return (
@@ -36,6 +37,8 @@ function Finished({ id, run, reload }: { id: string; run: RunDetail; reload: () 
   const view = useResource<View>(run.entry.state === "unreadable" ? null : `runs/${encodeURIComponent(id)}/view`);
   const [start, setStart] = useState<StartReply | null>(null);
   const action = useAction();
+  // Its process has begun, and may not have taken the folder yet.
+  useInterval(reload, start === null ? null : RESUMED_MS);
   const resume = async () => setStart(await post<StartReply>(`runs/${encodeURIComponent(id)}/resume`));
   return (
     <>

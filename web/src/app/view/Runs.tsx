@@ -4,14 +4,12 @@ import { useEffect, useMemo, useState } from "preact/hooks";
 import type { RunDetail, RunEntry, RunEntryState, RunList } from "../../api";
 import { MISSING, clock, count, instant } from "../../format";
 import { API, get, post, remove } from "../client";
-import { Await, Confirm, FileButton, Heading, Problem, download, mayChange, server, useAction } from "../pieces";
+import { Await, Confirm, FileButton, Growing, Heading, Problem, download, mayChange, server, useAction } from "../pieces";
 import { useInterval, useResource } from "../resource";
 import { at, go, withEach } from "../router";
 import { ALL, STATES, experimentsOf, filtered, firstFinding, type Filter } from "../runs";
 import { size } from "../words";
 
-/** Rows that are drawn at once; the others follow when the page has been painted. */
-const FIRST_ROWS = 50;
 const REFRESH_MS = 5000;
 
 function State({ entry }: { entry: RunEntry }): JSX.Element {
@@ -108,11 +106,6 @@ function List({ runs, reload }: { runs: readonly RunEntry[]; reload: () => void 
   const [filter, setFilter] = useState<Filter>(ALL);
   const [chosen, setChosen] = useState<ReadonlySet<string>>(new Set());
   const [isDeleting, setDeleting] = useState(false);
-  const [rows, setRows] = useState(FIRST_ROWS);
-  useEffect(() => {
-    const timer = setTimeout(() => setRows(Number.POSITIVE_INFINITY), 50);
-    return () => clearTimeout(timer);
-  }, []);
   const shown = useMemo(() => filtered(runs, filter), [runs, filter]);
   const entries = runs.filter((entry) => chosen.has(entry.id));
   const choose = (id: string, isChosen: boolean) => {
@@ -137,9 +130,11 @@ function List({ runs, reload }: { runs: readonly RunEntry[]; reload: () => void 
         </div>
       )}
       {shown.length === 0 && <p class="none">No run is like that. <button type="button" onClick={() => setFilter(ALL)}>Show all</button></p>}
-      <ul class="run-list">
-        {shown.slice(0, rows).map((entry) => <Row key={entry.id} entry={entry} isChosen={chosen.has(entry.id)} choose={(isChosen) => choose(entry.id, isChosen)} />)}
-      </ul>
+      <Growing
+        all={shown}
+        of={JSON.stringify(filter)}
+        row={(entry) => <Row key={entry.id} entry={entry} isChosen={chosen.has(entry.id)} choose={(isChosen) => choose(entry.id, isChosen)} />}
+      />
       {isDeleting && (
         <Delete
           entries={entries}
