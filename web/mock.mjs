@@ -1,10 +1,13 @@
 // A stand-in for the server: dist/app, and an API whose runs and loads are made up. For looking at the application without a lab.
 //
-//   node mock.mjs [PORT]        MANY=1000, READ_ONLY=1
+//   node mock.mjs [PORT]        MANY=1000, READ_ONLY=1; VIEW: a file of `tare report --json`, EVENTS: one of `tare run --json-lines`
 import { readFileSync } from "node:fs";
 import { createServer } from "node:http";
 import { fileURLToPath } from "node:url";
 import { plain } from "./fixtures/views.mjs";
+
+const { VIEW, EVENTS } = process.env;
+const shown = VIEW === undefined ? plain() : JSON.parse(readFileSync(VIEW, "utf8"));
 
 const at = (name) => fileURLToPath(new URL(name, import.meta.url));
 
@@ -23,7 +26,7 @@ const LIVE = "2026-11-25T22-26-48-sidecar";
 const HTML = `<img src=x onerror="document.title='broken'">`;
 
 function entry(index) {
-  const view = plain();
+  const view = shown;
   const state = index === 0 ? "running" : STATES[index % STATES.length];
   const id = index === 0 ? LIVE : `2026-10-${String(1 + (index % 30)).padStart(2, "0")}T10-00-${String(index).padStart(4, "0")}-sidecar`;
   if (state === "unreadable") return { id, state, summary: null, problem: "run.json: expected value at line 1 column 1: delete the folder or restore the file" };
@@ -52,6 +55,7 @@ function usage(second) {
 
 /** Events of a run: as many of its seconds as have passed. */
 export function events(seconds) {
+  if (EVENTS !== undefined) return readFileSync(EVENTS, "utf8").trim().split("\n").map((line) => JSON.parse(line));
   const all = [{ event: "preparing", what: "looking at this machine" }, { event: "note", text: "other programs use 30 % of core 0 now: intervals will be wider" }, { event: "started", folder: `/runs/${LIVE}`, trials: 6, done: 0 }];
   for (let trial = 1; trial <= 6; trial += 1) {
     const at = position(Math.ceil(trial / 2), ARMS[trial % 2].name);
@@ -126,7 +130,7 @@ export async function serveMock({ many = 12, readOnly = false, port = 0 } = {}) 
     if (path === "server") return [200, { tare: "0.1.0", version: 5, runs: "/home/user/tare/runs", read_only: readOnly, files: ["/etc/tare"] }];
     if (path === "runs") return [200, { runs }];
     if (run !== undefined && what === undefined) return [200, { entry: run, bytes: 4_100_000, plan_text: "", arms: ARMS }];
-    if (run !== undefined && what === "view") return [200, { ...plain(), run: { ...plain().run, id } }];
+    if (run !== undefined && what === "view") return [200, { ...shown, run: { ...shown.run, id } }];
     if (run !== undefined && what === "trials" && Number(rest) < 1000) return [200, { record: { ...RECORD, trial: Number(rest) }, files: [{ path: "testbeds/b1/server/output.log", bytes: 512 }, { path: "testbeds/b1/client-sidecar/envoy.yaml", bytes: 3072 }] }];
     if (run !== undefined && what === "files") return [200, `first line\n${HTML}\n`];
     if (path === "compare") return [200, overlay(query.getAll("run"))];

@@ -1,5 +1,8 @@
 // Cells of several runs brought together, and names that tell them apart.
-import type { RunCell, RunOverlay } from "../api";
+import type { LoadFigures, RunCell, RunOverlay } from "../api";
+import { count } from "../format";
+import type { Measured } from "../section/Overlay";
+import { at } from "./router";
 
 /** One arm at one level, in each run; `null` where a run does not have it. */
 export interface Gathered {
@@ -25,4 +28,12 @@ export function gather(overlay: Pick<RunOverlay, "runs">): Gathered[] {
 /** A name for each: its own, with its place where two are alike. */
 export function labels(all: readonly { id: string; started: string }[]): string[] {
   return all.map((one, index) => (all.some((other, at) => at !== index && other.id === one.id) ? `${one.id} (${index + 1})` : one.id));
+}
+
+/** A load beside others. */
+export function measuredLoad(id: string, figures: LoadFigures): Measured {
+  const { curve, min_ns, mean_ns, percentiles, max_ns, achieved_per_s, errors, labels: name } = figures;
+  return {
+    name: name === "" ? id : name, href: at("loads", id), curve, min_ns, mean_ns, percentiles, max_ns, throughput: achieved_per_s ?? null, throughputUnit: "per-second", errors: count(errors),
+  };
 }

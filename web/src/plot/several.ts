@@ -1,6 +1,7 @@
 // Several runs or loads beside each other: one line for each statistic, from one to the next.
 import * as Plot from "@observablehq/plot";
-import { scaleFor, significant, tick, time } from "../format";
+import type { Unit } from "../api";
+import { quantity, scaleFor, tick } from "../format";
 import type { SeriesStyle } from "../palette";
 import { linearTicks, logDomain, logTicks, shorten, zeroDomain } from "../scale";
 import { charactersIn, drawLines, tip, type Picture } from "./frame";
@@ -12,10 +13,10 @@ export interface SeveralLine {
   values: readonly (number | null)[];
 }
 
-/** Draws the lines over the names of the runs; nanoseconds. */
-export function severalPicture(names: readonly string[], lines: readonly SeveralLine[], isLog: boolean, width: number): Picture {
+/** Draws the lines over the names of the runs. */
+export function severalPicture(names: readonly string[], lines: readonly SeveralLine[], unit: Unit, isLog: boolean, width: number): Picture {
   const all = lines.flatMap((line) => line.values.filter((value) => value !== null));
-  const scale = scaleFor("nanoseconds", all.reduce((most, value) => Math.max(most, value), 0));
+  const scale = scaleFor(unit, all.reduce((most, value) => Math.max(most, value), 0));
   const scaled = all.map((value) => value / scale.per);
   const domain = isLog ? (logDomain(scaled, 1.25) ?? [1, 10]) : zeroDomain(scaled);
   const marginLeft = 46;
@@ -42,7 +43,7 @@ export function severalPicture(names: readonly string[], lines: readonly Several
         Plot.line(points.filter((point) => point.name === line.name), { x: "x", y: "y", stroke: line.ink.color, strokeWidth: line.ink.width, strokeDasharray: line.ink.dash || "none" }),
       ),
       Plot.dot(points, { x: "x", y: "y", fill: "color", r: 3 }),
-      tip(points, "x", "y", (point) => `${point.run}\n${point.name}: ${significant(point.y) === "0" ? "0" : time(point.y * scale.per)}`),
+      tip(points, "x", "y", (point) => `${point.run}\n${point.name}: ${quantity(point.y * scale.per, unit)}`),
     ],
   });
 }

@@ -2,7 +2,7 @@
 import type { JSX } from "preact";
 import { useState } from "preact/hooks";
 import type { CurvePoint, LoadPercentile } from "../api";
-import { quantity, significant, time } from "../format";
+import { quantity, time } from "../format";
 import { lineKey } from "../legend";
 import { inks } from "../palette";
 import { percentileLabel } from "../scale";
@@ -20,8 +20,8 @@ export interface Measured {
   mean_ns?: number | null;
   percentiles: readonly LoadPercentile[];
   max_ns?: number | null;
-  /** Throughput with its unit. */
-  throughput: string;
+  throughput: number | null;
+  throughputUnit: "per-second" | "bytes-per-second";
   errors?: string;
 }
 
@@ -37,6 +37,10 @@ export function percentilesOf(all: readonly Pick<Measured, "percentiles">[]): nu
 
 function find(one: Measured, percentile: number): LoadPercentile | undefined {
   return one.percentiles.find((item) => item.percentile === percentile);
+}
+
+function throughput(one: Measured): string {
+  return quantity(one.throughput, one.throughputUnit);
 }
 
 function Percentile({ of }: { of: LoadPercentile | undefined }): JSX.Element {
@@ -60,6 +64,9 @@ export function Overlay({ all, what, title }: { all: readonly Measured[]; what: 
   const [scale, setScale] = useState<"log" | "linear">("log");
   const ink = inks(all.map((one) => one.name), undefined);
   const lines = statistics(all);
+  const names = all.map((one) => one.name);
+  const unit = all[0]?.throughputUnit ?? "per-second";
+  const rates = [{ name: "throughput", ink: { color: "var(--ink)", dash: "", width: 2 }, values: all.map((one) => one.throughput) }];
   const axes = curveAxes(all.flatMap((one) => one.curve));
   const hasErrors = all.some((one) => one.errors !== undefined);
   return (
@@ -80,7 +87,7 @@ export function Overlay({ all, what, title }: { all: readonly Measured[]; what: 
               <td class="n">{time(one.mean_ns)}</td>
               {percentilesOf(all).map((percentile) => <Percentile key={percentile} of={find(one, percentile)} />)}
               <td class="n">{time(one.max_ns)}</td>
-              <td class="n">{one.throughput}</td>
+              <td class="n">{throughput(one)}</td>
               {hasErrors && <td class="n">{one.errors}</td>}
             </tr>
           ))}
@@ -90,11 +97,11 @@ export function Overlay({ all, what, title }: { all: readonly Measured[]; what: 
       <div class="grid wide">
         {all.length > 1 && (
           <Picture
-            title={`From one to the next, ${title}`}
+            title={`Latency from one to the next, ${title}`}
             how="How to read: one line for each statistic; where a line is level, nothing changed."
             keys={lines.map((line) => lineKey(line.name, line.ink))}
             file={`overlay-${title}`}
-            draw={(width) => severalPicture(all.map((one) => one.name), lines, scale === "log", width)}
+            draw={(width) => severalPicture(names, lines, "nanoseconds", scale === "log", width)}
           />
         )}
         {axes !== null && (
@@ -106,12 +113,17 @@ export function Overlay({ all, what, title }: { all: readonly Measured[]; what: 
             draw={(width) => curvesPicture(all.map((one) => ({ name: one.name, ink: ink.get(one.name) ?? { color: "var(--ink)", dash: "", width: 2 }, curve: one.curve })), what, axes, width, false)}
           />
         )}
+        {all.length > 1 && all.some((one) => one.throughput !== null) && (
+          <Picture
+            title={`Throughput, ${title}`}
+            how="How to read: right answers per second, from one to the next. At a given rate it can only be as high as that."
+            keys={rates.map((line) => lineKey(line.name, line.ink))}
+            file={`throughput-${title}`}
+            draw={(width) => severalPicture(names, rates, unit, scale === "log", width)}
+          />
+        )}
       </div>
     </>
   );
 }
 
-/** Throughput in its unit. */
-export function throughput(value: number | null | undefined, unit: "per-second" | "bytes-per-second"): string {
-  return unit === "per-second" && value != null ? `${significant(value)}/s` : quantity(value, unit);
-}

@@ -1,12 +1,12 @@
 // Runs beside each other, or loads: their figures, what differs between them, and the verdict on two runs.
 import type { JSX } from "preact";
 import { useState } from "preact/hooks";
-import type { LoadDetail, LoadFigures, RunOverlay, Sentence } from "../../api";
-import { MISSING, count, instant } from "../../format";
+import type { LoadDetail, RunOverlay, Sentence } from "../../api";
+import { MISSING, instant } from "../../format";
 import { Sentences } from "../../section/Head";
-import { Overlay, throughput, type Measured } from "../../section/Overlay";
+import { Overlay, type Measured } from "../../section/Overlay";
 import { Section, Table } from "../../section/Section";
-import { gather, labels } from "../compare";
+import { gather, labels, measuredLoad } from "../compare";
 import { get } from "../client";
 import { Await, Heading, Problem } from "../pieces";
 import { useLoaded, useResource } from "../resource";
@@ -69,7 +69,7 @@ function Cells({ overlay }: { overlay: RunOverlay }): JSX.Element {
   const all = overlay.runs.flatMap((run, index): Measured[] => {
     const found = cell.of[index];
     if (found == null) return [];
-    return [{ ...found, name: names[index] ?? run.id, href: at("runs", run.id), throughput: throughput(found.throughput, found.throughput_unit === "bytes-per-second" ? "bytes-per-second" : "per-second") }];
+    return [{ ...found, name: names[index] ?? run.id, href: at("runs", run.id), throughput: found.throughput ?? null, throughputUnit: found.throughput_unit === "bytes-per-second" ? "bytes-per-second" : "per-second" }];
   });
   const missing = overlay.runs.filter((_, index) => cell.of[index] == null);
   return (
@@ -115,12 +115,6 @@ export function CompareRuns({ runs }: { runs: string[] }): JSX.Element {
       )}
     </>
   );
-}
-
-function measuredLoad(id: string, figures: LoadFigures): Measured {
-  const { curve, min_ns, mean_ns, percentiles, max_ns } = figures;
-  const name = figures.labels === "" ? id : figures.labels;
-  return { name, href: at("loads", id), curve, min_ns, mean_ns, percentiles, max_ns, throughput: throughput(figures.achieved_per_s, "per-second"), errors: count(figures.errors) };
 }
 
 /** The view of several loads. */

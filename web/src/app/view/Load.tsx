@@ -3,14 +3,14 @@ import type { JSX } from "preact";
 import { useMemo, useRef, useState } from "preact/hooks";
 import type { LoadDetail, LoadEvent, LoadFigures, LoadReport } from "../../api";
 import { MISSING, clock, count, instant, percent, significant, time } from "../../format";
-import { Overlay, throughput } from "../../section/Overlay";
+import { Overlay } from "../../section/Overlay";
 import { Section, Table } from "../../section/Section";
 import { post } from "../client";
+import { measuredLoad } from "../compare";
 import { SampleCharts } from "../live/Charts";
 import { takeLoad, unknownLoad, type LiveLoad } from "../live/load";
 import { Await, Do, Heading, Problem, mayChange, useAction } from "../pieces";
 import { useInterval, useResource } from "../resource";
-import { at } from "../router";
 import { useStream } from "../stream";
 
 const REFRESH_MS = 5000;
@@ -134,7 +134,7 @@ function Result({ detail }: { detail: LoadDetail }): JSX.Element {
       {report != null && report.warnings.length > 0 && <ul class="sentences warning">{report.warnings.map((text) => <li key={text}><b><span aria-hidden="true">▲ </span>Warning: </b>{text}</li>)}</ul>}
       <Section id="latency" title={`Latency (${figures.quantity})`}>
         <Overlay
-          all={[{ name, href: at("loads", entry.id), curve: figures.curve, min_ns: figures.min_ns, mean_ns: figures.mean_ns, percentiles: figures.percentiles, max_ns: figures.max_ns, throughput: throughput(figures.achieved_per_s, "per-second"), errors: count(figures.errors) }]}
+          all={[measuredLoad(entry.id, figures)]}
           what={figures.quantity}
           title={name}
         />
