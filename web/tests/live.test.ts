@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { LoadEvent, RunEvent, Sample, TrialPosition } from "../src/api";
 import { takeLoad, unknownLoad } from "../src/app/live/load";
-import { SECONDS_MAX, backgroundLine, partLines, partValue, place, reasonsOf, sampleLines, take, unknownRun, type LiveRun } from "../src/app/live/state";
+import { SECONDS_MAX, backgroundLine, partLines, partValue, place, reasonsOf, sampleLines, snapshot, take, unknownRun, type LiveRun } from "../src/app/live/state";
 import { events } from "../mock.mjs";
 
 const at: TrialPosition = { block: 1, blocks: 3, arm: "direct", level: "400/s", aa_copy: 0, attempt: 0, left_ns: 9e9 };
@@ -55,6 +55,13 @@ describe("a run that is being measured", () => {
     for (let second = 0; second < SECONDS_MAX + 50; second += 1) take(run, counted("client"));
     expect(run.seconds).toHaveLength(SECONDS_MAX);
     expect(run.seconds[0]?.x).toBe(51);
+  });
+  it("is shown as a value that later events do not change", () => {
+    const run = after(counted("client"));
+    const shown = snapshot(run);
+    take(run, counted("client"));
+    take(run, { event: "note", text: "later" });
+    expect([shown.seconds.length, run.seconds.length, shown.notes]).toEqual([1, 2, []]);
   });
   it("goes on after it was interrupted and resumed", () => {
     const ended: RunEvent = { event: "ended", progress: "interrupted", reason: "stopped by the user" };

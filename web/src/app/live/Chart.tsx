@@ -62,7 +62,7 @@ function optionsOf(props: Props, width: number): uPlot.Options {
       ...props.lines.lines.map((line) => {
         const ink = props.inks.get(line.name);
         const dash = ink?.dash === undefined || ink.dash === "" ? undefined : ink.dash.split(" ").map(Number);
-        return { label: line.name, stroke: resolved(ink?.color ?? "var(--ink)"), width: ink?.width ?? 2, dash, points: { show: true, size: 3 }, spanGaps: false };
+        return { label: line.name, stroke: resolved(ink?.color ?? "var(--ink)"), width: ink?.width ?? 2, dash, points: { show: true, size: 5, fill: resolved(ink?.color ?? "var(--ink)"), width: 0 }, spanGaps: false };
       }),
     ],
   };

@@ -72,6 +72,7 @@ export function PartCharts({ run }: { run: LiveRun }): JSX.Element {
   const background = backgroundLine(run);
   const bytes = unitOf(memory, "bytes");
   const written = unitOf(disk, "bytes-per-second");
+  if (run.parts.size === 0) return <p class="none">Nothing was observed yet: the parts are looked at within the windows of trials.</p>;
   return (
     <div class="grid live">
       {cpu.lines.length > 0 && <Chart title="CPU of each part" unit="cores" lines={cpu} inks={ink} how="CPU time in each second; 1 is one core for the whole second." />}

@@ -14,7 +14,7 @@ import { at } from "../router";
 import { useStream } from "../stream";
 import { size } from "../words";
 import { PartCharts, SampleCharts } from "./Charts";
-import { partValue, place, reasonsOf, take, unknownRun, type DoneTrial, type LiveRun } from "./state";
+import { partValue, place, reasonsOf, snapshot, take, unknownRun, type DoneTrial, type LiveRun } from "./state";
 
 /** Trials that are listed at once. */
 const LATEST = 15;
@@ -99,32 +99,32 @@ function Trials({ id, trials }: { id: string; trials: readonly DoneTrial[] }): J
 
 /** The view of a run that is being measured. */
 export function LiveView({ id, run: detail, ended, downloads }: { id: string; run: RunDetail; ended: () => void; downloads: ComponentChildren }): JSX.Element {
-  const run = useRef<LiveRun>(unknownRun());
+  const building = useRef<LiveRun>(unknownRun());
+  const [run, show] = useState(building.current);
   const since = useRef(performance.now());
-  const [, redraw] = useState(0);
   const stop = useAction();
   const [isStopping, setStopping] = useState(false);
   const path = `runs/${encodeURIComponent(id)}`;
   useStream<RunEvent>(`${path}/events`, {
     restart: () => {
-      run.current = unknownRun();
+      building.current = unknownRun();
     },
     take: (events) => {
       for (const event of events) {
         if (event.event === "trial-started") since.current = performance.now();
-        take(run.current, event);
+        take(building.current, event);
       }
-      redraw((count) => count + 1);
-      if (run.current.ended !== null) ended();
+      show(snapshot(building.current));
+      if (building.current.ended !== null) ended();
     },
     end: ended,
   });
-  const { blocksDone } = run.current;
+  const { blocksDone } = run;
   const view = useResource<View>(blocksDone > 0 ? `${path}/view` : null);
   useEffect(() => {
     if (blocksDone > 1) view.reload();
   }, [blocksDone]);
-  const known = run.current.view ?? view.data;
+  const known = run.view ?? view.data;
   const { summary } = detail.entry;
   const doStop = async () => {
     await post(`${path}/stop`);
@@ -140,12 +140,12 @@ export function LiveView({ id, run: detail, ended, downloads }: { id: string; ru
         tools={<>{mayChange() && <Do action={stop} run={doStop} strong disabled={isStopping} title="Ends the run; what was measured is kept">{isStopping ? "Stopping …" : "Stop"}</Do>}{downloads}</>}
       />
       {stop.problem !== null && <Problem>{stop.problem}</Problem>}
-      <Now run={run.current} since={since.current} />
-      {run.current.notes.length > 0 && <ul class="notes">{run.current.notes.map((note, index) => <li key={index}>{note}</li>)}</ul>}
+      <Now run={run} since={since.current} />
+      {run.notes.length > 0 && <ul class="notes">{run.notes.map((note, index) => <li key={index}>{note}</li>)}</ul>}
       {known == null ? <p class="none">No finding yet: the first block must be complete.</p> : <Verdict view={known} />}
-      <Section id="load" title="Load, second by second"><SampleCharts run={run.current} /></Section>
-      <Section id="parts" title="Parts, second by second"><PartCharts run={run.current} /><Parts run={run.current} /></Section>
-      <Section id="trials" title="Trials so far"><Trials id={id} trials={run.current.trials} /></Section>
+      <Section id="load" title="Load, second by second"><SampleCharts run={run} /></Section>
+      <Section id="parts" title="Parts, second by second"><PartCharts run={run} /><Parts run={run} /></Section>
+      <Section id="trials" title="Trials so far"><Trials id={id} trials={run.trials} /></Section>
       {known != null && (
         <TrialAddress.Provider value={(trial) => at("runs", id, "trials", trial)}>
           <Lazy what="figures" load={async () => (await import("../../Report")).Provisional} props={{ view: known }} />

@@ -19,6 +19,11 @@ export function unknownLoad(): LiveLoad {
   return { connections: null, seconds: [], ok: 0, errors: 0, steps: [], report: null, isOver: false };
 }
 
+/** The load as it is now, as a value that further events do not change. */
+export function snapshot(load: LiveLoad): LiveLoad {
+  return { ...load, seconds: [...load.seconds], steps: [...load.steps] };
+}
+
 /** Takes an event in. */
 export function takeLoad(load: LiveLoad, event: LoadEvent): void {
   switch (event.event) {

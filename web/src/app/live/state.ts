@@ -57,6 +57,11 @@ export function unknownRun(): LiveRun {
   };
 }
 
+/** The run as it is now, as a value that further events do not change: views are drawn again when theirs has changed. */
+export function snapshot(run: LiveRun): LiveRun {
+  return { ...run, notes: [...run.notes], trials: [...run.trials], seconds: [...run.seconds], parts: new Map(run.parts) };
+}
+
 function emptySecond(x: number): Second {
   return { x, samples: new Map(), parts: new Map(), usageNs: 0, backgroundCpuNs: null };
 }

@@ -8,7 +8,7 @@ import { Section, Table } from "../../section/Section";
 import { post } from "../client";
 import { measuredLoad } from "../compare";
 import { SampleCharts } from "../live/Charts";
-import { takeLoad, unknownLoad, type LiveLoad } from "../live/load";
+import { snapshot, takeLoad, unknownLoad, type LiveLoad } from "../live/load";
 import { Await, Do, Heading, Problem, mayChange, useAction } from "../pieces";
 import { useInterval, useResource } from "../resource";
 import { useStream } from "../stream";
@@ -16,23 +16,22 @@ import { useStream } from "../stream";
 const REFRESH_MS = 5000;
 
 function Live({ id, ended }: { id: string; ended: () => void }): JSX.Element {
-  const load = useRef<LiveLoad>(unknownLoad());
-  const [, redraw] = useState(0);
+  const building = useRef<LiveLoad>(unknownLoad());
+  const [now, show] = useState(building.current);
   const action = useAction();
   const [isStopping, setStopping] = useState(false);
   const path = `loads/${encodeURIComponent(id)}`;
   useStream<LoadEvent>(`${path}/events`, {
     restart: () => {
-      load.current = unknownLoad();
+      building.current = unknownLoad();
     },
     take: (events) => {
-      for (const event of events) takeLoad(load.current, event);
-      redraw((count) => count + 1);
-      if (load.current.isOver) ended();
+      for (const event of events) takeLoad(building.current, event);
+      show(snapshot(building.current));
+      if (building.current.isOver) ended();
     },
     end: ended,
   });
-  const now = load.current;
   const last = now.seconds.findLast((second) => second.samples.size > 0)?.samples.get("load");
   const stop = async () => {
     await post(`${path}/stop`);
