@@ -7,7 +7,7 @@ import { FIRST as RUN, requestOf as runOf } from "../src/app/experiment-form";
 import { FIRST as LOAD, requestOf as loadOf } from "../src/app/load-form";
 import { at, routeOf, withEach } from "../src/app/router";
 import { ALL, canResume, experimentsOf, filtered, firstFinding } from "../src/app/runs";
-import { waysOf } from "../src/app/ways";
+import { rowsOf } from "../src/app/arm-route";
 import { plural, size } from "../src/app/words";
 import { placeAt, suggestions, type Schema } from "../src/app/yaml";
 
@@ -50,14 +50,14 @@ describe("the list of runs", () => {
   });
 });
 
-describe("the way of an arm", () => {
-  const way = (...route: string[]) => waysOf({ name: "a", about: "", route }).map((row) => row.map((piece) => piece.text).join(" | "));
+describe("the route of an arm", () => {
+  const route = (...parts: string[]) => rowsOf({ name: "a", about: "", route: parts }).map((row) => row.map((piece) => piece.text).join(" | "));
   it("is a row of boxes with the security between them", () => {
-    expect(way("client ─▶ client-sidecar (envoy) ═mTLS═▶ server")).toEqual(["client | → | client-sidecar (envoy) | mTLS → | server"]);
-    expect(way("client", "gateway", "server")).toEqual(["client | → | gateway | → | server"]);
-    expect(way("client", "mTLS", "server")).toEqual(["client | mTLS → | server"]);
-    expect(way("client ─▶ a", "a ─▶ b")).toEqual(["client | → | a", "a | → | b"]);
-    expect(way()).toEqual([]);
+    expect(route("client ─▶ client-sidecar (envoy) ═mTLS═▶ server")).toEqual(["client | → | client-sidecar (envoy) | mTLS → | server"]);
+    expect(route("client", "gateway", "server")).toEqual(["client | → | gateway | → | server"]);
+    expect(route("client", "mTLS", "server")).toEqual(["client | mTLS → | server"]);
+    expect(route("client ─▶ a", "a ─▶ b")).toEqual(["client | → | a", "a | → | b"]);
+    expect(route()).toEqual([]);
   });
 });
 

@@ -9,8 +9,8 @@ import { backgroundLine, partLines, sampleLines, type Lines, type LiveRun, type 
 const perSecond = (count: number, sample: Sample): number => (count / sample.length_ns) * 1e9;
 
 const RATE = [
-  { name: "due", of: (sample: Sample) => perSecond(sample.intended, sample) },
-  { name: "answered", of: (sample: Sample) => perSecond(sample.ok, sample) },
+  { name: "offered", of: (sample: Sample) => perSecond(sample.intended, sample) },
+  { name: "successful", of: (sample: Sample) => perSecond(sample.ok, sample) },
 ];
 const LATENCY = [
   { name: "p50", of: (sample: Sample) => sample.latency_p50_ns },
@@ -45,7 +45,7 @@ export function SampleCharts({ run }: { run: Pick<LiveRun, "seconds"> }): JSX.El
   const late = unitOf(lateness, "nanoseconds");
   return (
     <div class="grid live">
-      <Chart title="Rate" unit="per second" lines={rate} inks={inksOf(rate, "due")} how="Requests that were due and requests that were answered, each second. Over the seconds of load so far; a gap is between two trials." />
+      <Chart title="Rate" unit="per second" lines={rate} inks={inksOf(rate, "offered")} how="Requests that were to start and successful responses, each second, over the seconds of load so far. A gap is between two trials." />
       <Chart title="Latency" unit={`${time.label} (logarithmic)`} per={time.per} lines={latency} inks={inksOf(latency)} isLog how="From release to answer, of each second; warm-up included. The verdict takes the window only." />
       <Chart title="Errors" unit="per second" lines={errors} inks={inksOf(errors)} how="Exchanges that failed, each second." />
       <Chart title="Lateness" unit={late.label} per={late.per} lines={lateness} inks={inksOf(lateness)} how="How late the generator itself was (p99 of each second). It is in no latency." />

@@ -6,7 +6,7 @@ import { MISSING, clock, count, significant } from "../../format";
 import { Verdict } from "../../section/Head";
 import { TrialAddress } from "../../section/links";
 import { Section, Table } from "../../section/Section";
-import { Ways } from "../Ways";
+import { ArmRoutes } from "../ArmRoutes";
 import { post } from "../client";
 import { Do, Heading, Lazy, Problem, mayChange, useAction } from "../pieces";
 import { useInterval, useResource } from "../resource";
@@ -151,7 +151,7 @@ export function LiveView({ id, run: detail, ended, downloads }: { id: string; ru
           <Lazy what="figures" load={async () => (await import("../../Report")).Provisional} props={{ view: known }} />
         </TrialAddress.Provider>
       )}
-      {detail.arms.length > 0 && <Section id="ways" title="Ways of the arms"><Ways arms={detail.arms} /></Section>}
+      {detail.arms.length > 0 && <Section id="routes" title="Routes of the arms"><ArmRoutes arms={detail.arms} /></Section>}
       {detail.plan_text !== "" && <details class="block"><summary>The experiment, resolved</summary><pre class="plan" tabIndex={0}>{detail.plan_text}</pre></details>}
     </>
   );

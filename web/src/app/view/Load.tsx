@@ -50,7 +50,7 @@ function Live({ id, ended }: { id: string; ended: () => void }): JSX.Element {
         <div><dt>Rate</dt><dd>{last === undefined ? MISSING : `${significant((last.ok / last.length_ns) * 1e9)}/s`}</dd></div>
         <div><dt>p50</dt><dd>{time(last?.latency_p50_ns)}</dd></div>
         <div><dt>p99</dt><dd>{time(last?.latency_p99_ns)}</dd></div>
-        <div><dt>Answered</dt><dd>{count(now.ok)}</dd></div>
+        <div><dt>Successful</dt><dd>{count(now.ok)}</dd></div>
         <div><dt>Errors</dt><dd>{count(now.errors)}</dd></div>
         <div><dt>In flight</dt><dd>{count(last?.in_flight)}</dd></div>
         <div><dt>Connections</dt><dd>{count(now.connections)}</dd></div>
@@ -127,7 +127,7 @@ function Result({ detail }: { detail: LoadDetail }): JSX.Element {
         <div><dt>Offered</dt><dd>{figures.offered_per_s == null ? "no rate: closed loop, or as fast as possible" : `${significant(figures.offered_per_s)}/s`}</dd></div>
         <div><dt>Achieved</dt><dd>{significant(figures.achieved_per_s)}/s</dd></div>
         <div><dt>Connections</dt><dd>{count(figures.connections)}</dd></div>
-        <div><dt>Answered</dt><dd>{count(figures.ok)}</dd></div>
+        <div><dt>Successful</dt><dd>{count(figures.ok)}</dd></div>
         <div><dt>Errors</dt><dd>{count(figures.errors)}</dd></div>
       </dl>
       {report != null && report.warnings.length > 0 && <ul class="sentences warning">{report.warnings.map((text) => <li key={text}><b><span aria-hidden="true">▲ </span>Warning: </b>{text}</li>)}</ul>}

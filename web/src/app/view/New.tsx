@@ -5,7 +5,7 @@ import type { Library, LibraryEntry, PlanReply, StartReply } from "../../api";
 import { MISSING, clock, percent } from "../../format";
 import { Choice, Table } from "../../section/Section";
 import { Starting } from "../Starting";
-import { Ways } from "../Ways";
+import { ArmRoutes } from "../ArmRoutes";
 import { Gone, Refused, getText, post, reason } from "../client";
 import type { Editor, TextProblem } from "../editor";
 import { FIRST, requestOf, type RunForm } from "../experiment-form";
@@ -16,6 +16,9 @@ import { plural } from "../words";
 import type { Schema } from "../yaml";
 
 const DEBOUNCE_MS = 400;
+
+/** Where one's own experiment begins. */
+const EMPTY = "question: \nworkload: \narms:\n  - name: \nload:\n";
 
 /** What `tare plan --json` prints, as far as it is shown beside its text. */
 interface PlanFigures {
@@ -123,8 +126,8 @@ function Plan({ plan }: { plan: PlanReply }): JSX.Element {
           <tbody>{detectable.differences.map((one) => <tr key={`${one.level} ${one.metric}`}><td>{one.level}</td><td>{one.metric}</td><td class="n">{percent(one.relative)}</td></tr>)}</tbody>
         </Table>
       )}
-      <h3 class="sub">Ways of the arms</h3>
-      <Ways arms={plan.arms} />
+      <h3 class="sub">Routes of the arms</h3>
+      <ArmRoutes arms={plan.arms} />
       <details class="block"><summary>The whole plan</summary><pre class="plan" tabIndex={0}>{plan.text}</pre></details>
     </>
   );
@@ -176,11 +179,17 @@ export function New(): JSX.Element {
   const planned = usePlan(form);
   const starting = useAction();
   const loading = useAction();
+  // What was written, by experiment: going back to the library loses nothing.
+  const drafts = useRef(new Map<string | null, string>());
   const entry = library.data?.experiments.find((one) => one.name === form.experiment);
   const edit = async () => {
     const path = (form.experiment ?? "").split("/").map(encodeURIComponent).join("/");
-    const yaml = await getText(`library/${path}`);
+    const yaml = drafts.current.get(form.experiment) ?? (await getText(`library/${path}`));
     change((before) => ({ ...before, yaml }));
+  };
+  const back = () => {
+    if (form.yaml !== null) drafts.current.set(form.experiment, form.yaml);
+    change({ ...form, yaml: null });
   };
   const begin = async () => {
     const request = requestOf(form);
@@ -198,10 +207,10 @@ export function New(): JSX.Element {
             <h2 id="experiment-title">{form.yaml === null ? "Experiment" : form.experiment ?? "Own experiment"}</h2>
             <div class="tools">
               {form.yaml !== null
-                ? <button type="button" class="plain" onClick={() => change({ ...form, yaml: null })}>Back to the library</button>
+                ? <button type="button" class="plain" onClick={back}>Back to the library</button>
                 : <>
                     <Do action={loading} run={edit} disabled={form.experiment === null}>Edit as YAML</Do>
-                    <button type="button" class="plain" onClick={() => change({ ...form, experiment: null, yaml: "question: \nworkload: \narms:\n  - name: \nload:\n" })}>Write one</button>
+                    <button type="button" class="plain" onClick={() => change({ ...form, experiment: null, yaml: drafts.current.get(null) ?? EMPTY })}>Write one</button>
                   </>}
             </div>
           </header>

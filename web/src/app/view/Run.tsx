@@ -7,7 +7,7 @@ import { Subject } from "../../section/Head";
 import { TrialAddress } from "../../section/links";
 import { VERSION } from "../../data";
 import { Starting } from "../Starting";
-import { Ways } from "../Ways";
+import { ArmRoutes } from "../ArmRoutes";
 import { API, post } from "../client";
 import { LiveView } from "../live/LiveView";
 import { Await, Do, Heading, Lazy, Problem, mayChange, useAction, useTitle } from "../pieces";
@@ -71,9 +71,9 @@ function Finished({ id, run, reload }: { id: string; run: RunDetail; reload: () 
         </Await>
       )}
       {run.arms.length > 0 && (
-        <section aria-labelledby="ways-title">
-          <h2 id="ways-title">Ways of the arms</h2>
-          <Ways arms={run.arms} />
+        <section aria-labelledby="routes-title">
+          <h2 id="routes-title">Routes of the arms</h2>
+          <ArmRoutes arms={run.arms} />
         </section>
       )}
       <p class="how">This run takes {size(run.bytes)} of disk.</p>

@@ -40,7 +40,7 @@ function LoadRows({ load }: { load: LoadResult }): JSX.Element {
           ["ended", load.abort_reason == null ? load.ended : `${load.ended}: ${load.abort_reason}`],
           ["window", clock(load.window_ns)],
           ["offered rate", load.offered_per_s == null ? "no rate" : `${significant(load.offered_per_s)}/s`],
-          ["due, released, sent", `${count(load.intended)}, ${count(load.released)}, ${count(load.sent)}`],
+          ["intended, released, sent", `${count(load.intended)}, ${count(load.released)}, ${count(load.sent)}`],
           ["ok, errors, unfinished", `${count(load.ok)}, ${count(load.errors)}, ${count(load.unfinished)}`],
           ["status", (load.ok_by_status ?? []).map((one) => `${one.status}: ${count(one.count)}`).join(", ") || MISSING],
           ["connections", `${count(connections.opened)} opened, ${count(connections.reconnects)} again, ${count(connections.failed)} failed, at most ${count(connections.peak)} at once`],

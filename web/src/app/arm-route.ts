@@ -1,4 +1,4 @@
-// The way of an arm, from the client to the service, as boxes and what is between them.
+// The route of an arm, from the client to the service, as boxes and what is between them.
 import type { ArmRoute } from "../api";
 
 /** A box, or what is between two. */
@@ -29,8 +29,8 @@ function joined(all: readonly Piece[]): Piece[] {
   return all.flatMap((piece, index): Piece[] => (index > 0 && piece.kind === "hop" && all[index - 1]?.kind === "hop" ? [{ kind: "between", text: "→" }, piece] : [piece]));
 }
 
-/** The rows of boxes of an arm: one for each way that is told whole, else one in all. */
-export function waysOf(arm: ArmRoute): Piece[][] {
+/** The rows of boxes of an arm: one for each route that is told whole, else one in all. */
+export function rowsOf(arm: ArmRoute): Piece[][] {
   const parts = arm.route.map(pieces);
   const isWhole = (row: readonly Piece[]) => row.filter((piece) => piece.kind === "hop").length > 1;
   const rows = parts.some(isWhole) ? parts : [parts.flat()];
