@@ -94,8 +94,8 @@ export function Do({ action, run, children, strong = false, ...rest }: {
 }
 
 /** Asks before something is done that cannot be undone. */
-export function Confirm({ title, children, yes, onYes, onNo, action }: {
-  title: string; children: ComponentChildren; yes: string; onYes: () => Promise<void>; onNo: () => void; action: Action;
+export function Confirm({ title, children, yes, onYes, onNo, action, isBlocked = false }: {
+  title: string; children: ComponentChildren; yes: string; onYes: () => Promise<void>; onNo: () => void; action: Action; isBlocked?: boolean;
 }): JSX.Element {
   const dialog = useRef<HTMLDialogElement>(null);
   useEffect(() => dialog.current?.showModal(), []);
@@ -106,7 +106,7 @@ export function Confirm({ title, children, yes, onYes, onNo, action }: {
       {action.problem !== null && <Problem>{action.problem}</Problem>}
       <div class="tools">
         <button type="button" class="plain" onClick={() => dialog.current?.close()}>Keep</button>
-        <Do action={action} run={onYes} strong>{yes}</Do>
+        <Do action={action} run={onYes} strong disabled={isBlocked}>{yes}</Do>
       </div>
     </dialog>
   );

@@ -19,15 +19,22 @@ interface Held<T> {
   isMissing: boolean;
 }
 
+/** Lists as they were last, so that going back to one shows it at once. */
+const lists = new Map<string, unknown>();
+const LISTS: readonly string[] = ["runs", "loads", "library"];
+
 /** What a function loads; again when the key changes, and nothing without one. */
 export function useLoaded<T>(path: string | null, load: (stop: AbortSignal) => Promise<T>): Resource<T> {
-  const [held, hold] = useState<Held<T>>({ path, data: null, problem: null, isMissing: false });
+  const [held, hold] = useState<Held<T>>(() => ({ path, data: (lists.get(path ?? "") as T | undefined) ?? null, problem: null, isMissing: false }));
   const [asked, ask] = useState(0);
   useEffect(() => {
     if (path === null) return;
     const stop = new AbortController();
     load(stop.signal).then(
-      (data) => hold({ path, data, problem: null, isMissing: false }),
+      (data) => {
+        if (LISTS.includes(path)) lists.set(path, data);
+        hold({ path, data, problem: null, isMissing: false });
+      },
       (error: unknown) => {
         // Without a server the page says so once, and loads again by itself.
         if (stop.signal.aborted || error instanceof Gone || (error instanceof Refused && error.status === 401)) return;

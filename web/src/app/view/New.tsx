@@ -219,7 +219,7 @@ export function New(): JSX.Element {
             <Await of={library} what="library">
               {(data) => data.experiments.length === 0
                 ? <p class="none">The library is empty. Write an experiment, or start the server where the experiments are.</p>
-                : <Experiments all={data.experiments} chosen={form.experiment} choose={(one) => change({ ...form, experiment: one.name })} />}
+                : <Experiments all={data.experiments} chosen={form.experiment} choose={(one) => change({ ...form, experiment: one.name, quick: form.quick && one.has_quick })} />}
             </Await>
           ) : (
             <>

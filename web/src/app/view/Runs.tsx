@@ -1,4 +1,5 @@
 // All runs of the folder: what they asked, what came out, and what can be done with several of them.
+import { signal } from "@preact/signals";
 import type { JSX } from "preact";
 import { useEffect, useMemo, useState } from "preact/hooks";
 import type { RunDetail, RunEntry, RunEntryState, RunList } from "../../api";
@@ -11,6 +12,9 @@ import { ALL, STATES, experimentsOf, filtered, firstFinding, type Filter } from 
 import { size } from "../words";
 
 const REFRESH_MS = 5000;
+
+/** What the reader looks for; it stays while other views are shown. */
+const wanted = signal<Filter>(ALL);
 
 function State({ entry }: { entry: RunEntry }): JSX.Element {
   const { summary } = entry;
@@ -90,7 +94,7 @@ function Delete({ entries, done, cancel }: { entries: readonly RunEntry[]; done:
     done();
   };
   return (
-    <Confirm title={entries.length === 1 ? "Delete this run?" : `Delete these ${entries.length} runs?`} yes="Delete for ever" onYes={yes} onNo={cancel} action={action}>
+    <Confirm title={entries.length === 1 ? "Delete this run?" : `Delete these ${entries.length} runs?`} yes="Delete for ever" onYes={yes} onNo={cancel} action={action} isBlocked={running.length > 0}>
       {running.length > 0 && <Problem>A run that is being measured cannot be deleted: stop it first.</Problem>}
       <p>What was measured is lost, with the logs and the configurations:</p>
       <ul class="losses">
@@ -103,7 +107,10 @@ function Delete({ entries, done, cancel }: { entries: readonly RunEntry[]; done:
 }
 
 function List({ runs, reload }: { runs: readonly RunEntry[]; reload: () => void }): JSX.Element {
-  const [filter, setFilter] = useState<Filter>(ALL);
+  const filter = wanted.value;
+  const setFilter = (next: Filter) => {
+    wanted.value = next;
+  };
   const [chosen, setChosen] = useState<ReadonlySet<string>>(new Set());
   const [isDeleting, setDeleting] = useState(false);
   const shown = useMemo(() => filtered(runs, filter), [runs, filter]);
@@ -126,6 +133,7 @@ function List({ runs, reload }: { runs: readonly RunEntry[]; reload: () => void 
           <button type="button" class="strong" disabled={entries.length < 2} onClick={() => go(withEach("/compare", "run", entries.map((entry) => entry.id).reverse()))}>Compare</button>
           <button type="button" class="plain" onClick={() => entries.forEach((entry) => download(`${API}/runs/${encodeURIComponent(entry.id)}/archive`))}>Export</button>
           {mayChange() && <button type="button" class="plain" onClick={() => setDeleting(true)}>Delete …</button>}
+          <button type="button" class="plain" onClick={() => setChosen(new Set(shown.map((entry) => entry.id)))}>Select all {count(shown.length)}</button>
           <button type="button" class="plain" onClick={() => setChosen(new Set())}>Select none</button>
         </div>
       )}
