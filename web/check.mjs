@@ -48,6 +48,8 @@ function loaded(name, seen = new Set()) {
 const common = gzipSync(application).length + gzipSync(readFileSync(at("dist/app/app.css"))).length;
 const first = common + loaded("app.js");
 expect(first < FIRST_GZIP_BYTES, `the list of runs loads ${first} bytes, more than ${FIRST_GZIP_BYTES}`);
+const clash = readdirSync(at("dist/app")).map((name) => name.toLowerCase()).filter((name, index, all) => all.indexOf(name) !== index || /\w2\.js$/.test(name));
+expect(clash.length === 0, `two modules give chunks of one name: ${clash.join()}; rename one`);
 for (const name of readdirSync(at("dist/app")).filter((one) => one.endsWith(".js"))) {
   const bytes = common + loaded(name);
   expect(bytes < LARGEST_GZIP_BYTES, `dist/app/${name} loads ${bytes} bytes, more than ${LARGEST_GZIP_BYTES}`);

@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import type { RunEntry } from "../src/api";
 import { commandLine, idOf } from "../src/app/start";
-import { gather, labels } from "../src/app/compare";
+import { gather, labels } from "../src/app/measured";
 import { FIRST as RUN, requestOf as runOf } from "../src/app/experiment-form";
 import { FIRST as LOAD, requestOf as loadOf } from "../src/app/load-form";
 import { at, routeOf, withEach } from "../src/app/router";

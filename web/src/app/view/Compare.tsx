@@ -6,7 +6,7 @@ import { MISSING, instant } from "../../format";
 import { Sentences } from "../../section/Head";
 import { Overlay, type Measured } from "../../section/Overlay";
 import { Section, Table } from "../../section/Section";
-import { gather, labels, measuredLoad } from "../compare";
+import { gather, labels, measuredLoad } from "../measured";
 import { get } from "../client";
 import { Await, Heading, Problem } from "../pieces";
 import { useLoaded, useResource } from "../resource";

@@ -6,7 +6,7 @@ import { MISSING, clock, count, instant, percent, significant, time } from "../.
 import { Overlay } from "../../section/Overlay";
 import { Section, Table } from "../../section/Section";
 import { post } from "../client";
-import { measuredLoad } from "../compare";
+import { measuredLoad } from "../measured";
 import { SampleCharts } from "../live/Charts";
 import { snapshot, takeLoad, unknownLoad, type LiveLoad } from "../live/load";
 import { Await, Do, Heading, Problem, mayChange, useAction } from "../pieces";
