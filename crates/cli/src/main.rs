@@ -7,7 +7,6 @@ mod examples;
 mod exit;
 mod json_output;
 mod progress;
-mod run_events;
 mod runs;
 mod screen;
 mod signals;

@@ -12,7 +12,6 @@ use tare_record::plan::Plan;
 use tare_record::record::{TrialRecord, TrialStatus};
 use tare_report::quantity;
 
-use crate::run_events;
 use crate::screen::{self, say_raw};
 use crate::signals::Interruption;
 use crate::values::{MISSING, clock, maybe_time};
@@ -189,7 +188,7 @@ impl ProgressWatcher {
 impl Watcher for ProgressWatcher {
     fn on_event(&mut self, event: &Event<'_>) {
         if self.output == ProgressOutput::JsonLines {
-            print_line(&run_events::line(event));
+            print_line(&event.line());
         }
         match event {
             Event::Preparing(words) => {
@@ -223,6 +222,7 @@ impl Watcher for ProgressWatcher {
             Event::Sampled(at, _, sample) => self.show_sample(at, sample),
             Event::TrialDone(record) => self.trial_done(record),
             Event::BlockDone { folder, block, of } => self.block_done(folder, *block, *of),
+            Event::Usage(..) | Event::Ended { .. } => {}
         }
     }
 

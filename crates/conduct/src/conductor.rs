@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use tare_experiment::estimate::StartupTimes;
 use tare_lab::LabError;
-use tare_lab::environment::Environment;
+use tare_lab::environment::{Environment, UsageSample};
 use tare_record::agent::Sample;
 use tare_record::load::Stop;
 use tare_record::plan::{Arm, Capacity, Cell, Plan};
@@ -19,6 +19,7 @@ use crate::error::{TrialError, is_infrastructure};
 use crate::event::{Event, StopDecision, TrialObserver, TrialProgress, Watcher};
 use crate::folder::{ENVIRONMENT, PLAN, RunFolder, STATE};
 use crate::order::{Slot, block_order, check_runnable};
+use crate::progress_log::ProgressLog;
 use crate::test_beds::{PlannedTrial, TestBeds};
 use crate::trial::{self, Task, Trial};
 use crate::{ConductError, capacity};
@@ -64,6 +65,7 @@ pub fn run(
     watcher.on_event(&Event::Preparing("looking at this machine"));
     let described = environment.describe()?;
     let folder = RunFolder::create(&options.out, &options.name)?;
+    let watcher = &mut ProgressLog::open(folder.path(), watcher);
     folder.write(ENVIRONMENT, &described)?;
     let state = RunState {
         version: tare_record::FORMAT_VERSION,
@@ -99,6 +101,7 @@ pub fn resume(
     watcher: &mut dyn Watcher,
 ) -> Result<RunOutcome, ConductError> {
     let folder = RunFolder::open(path)?;
+    let watcher = &mut ProgressLog::open(folder.path(), watcher);
     let plan = folder.plan()?;
     let mut state = folder.state()?;
     provide(&plan, environment, watcher)?;
@@ -203,6 +206,10 @@ impl<'a> Conductor<'a> {
         };
         state.ended_unix_us = Some(now_unix_us());
         let written = self.folder.write(STATE, &state);
+        self.watcher.on_event(&Event::Ended {
+            progress: state.state,
+            reason: state.reason.as_deref(),
+        });
         ended?;
         written?;
         let mut learned = self.beds.durations.learned;
@@ -494,6 +501,12 @@ impl TrialObserver for ForwardToWatcher<'_, '_> {
         if let Some(progress) = self.progress {
             self.watcher
                 .on_event(&Event::Sampled(progress, role, sample));
+        }
+    }
+
+    fn usage(&mut self, usage: &UsageSample) {
+        if let Some(progress) = self.progress {
+            self.watcher.on_event(&Event::Usage(progress, usage));
         }
     }
 

@@ -17,6 +17,8 @@ use crate::faults::Faults;
 const LEAD: Duration = Duration::from_millis(200);
 /// Interval at which memory is sampled and instances are checked to be running.
 const TICK: Duration = Duration::from_millis(250);
+/// Interval at which those who watch get the resource usage of the parts.
+const USAGE_EVERY: Duration = Duration::from_secs(1);
 /// Longest wait for one message; short, so that an interruption is noticed.
 const POLL_TIMEOUT: Duration = Duration::from_millis(50);
 /// Longest time from the end of an agent's drain to its result.
@@ -44,6 +46,7 @@ pub(crate) fn observe(
     let mut observation: Option<Box<dyn Observation>> = None;
     let mut usage = None;
     let mut next_tick = window_start;
+    let mut next_usage = window_start;
     // Without a fixed window the agent's samples show that it is alive.
     let silence = lead(cell) + longest_silence(cell) + REPORT_TIMEOUT;
     let mut last_message = Instant::now();
@@ -66,6 +69,12 @@ pub(crate) fn observe(
             next_tick = now + TICK;
             if let Some(observation) = &mut observation {
                 observation.tick();
+                if now >= next_usage {
+                    next_usage = now + USAGE_EVERY;
+                    if let Some(usage) = observation.sample() {
+                        observer.usage(&usage);
+                    }
+                }
             }
             check_running(bed)?;
         }

@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use tare_record::agent::{Acknowledged, AgentMessage};
 use tare_record::counter::CounterKind;
+use tare_record::event::PartSample;
 use tare_record::load::{Endpoint, LoadPlan};
 use tare_record::plan::{Ask, Exclusion, Limits, Placement, PreparedTopic};
 use tare_record::record::{EnvironmentRecord, InstanceUsage, MachineUsage, ReadBackRecord};
@@ -258,11 +259,25 @@ pub trait Observation: Send {
     /// Takes an intermediate reading (mean memory is the mean of these).
     fn tick(&mut self);
 
+    /// Resource usage since the last call, for those who watch; `None`: the first call, or unknown.
+    fn sample(&mut self) -> Option<UsageSample> {
+        None
+    }
+
     /// Takes the last reading and returns the usage since the first.
     ///
     /// # Errors
     /// What could not be read.
     fn finish(self: Box<Self>) -> Result<(Vec<InstanceUsage>, MachineUsage), LabError>;
+}
+
+/// Resource usage within a window, as shown while it lasts.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UsageSample {
+    pub length: Duration,
+    pub parts: Vec<PartSample>,
+    /// CPU time that programs outside of the run used; `None`: unknown.
+    pub background_cpu_ns: Option<u64>,
 }
 
 /// Response to a single request.

@@ -9,6 +9,7 @@
 
 mod external;
 mod links;
+mod live;
 mod machine;
 mod other_arms;
 mod pods;
@@ -22,11 +23,12 @@ use tare_record::record::{InstanceUsage, MachineUsage, PodUsage};
 
 use crate::LabError;
 use crate::cgroup::{Controller, Group, Mounts, Throttling};
-use crate::environment::Observation;
+use crate::environment::{Observation, UsageSample};
 use crate::process::{self, ProcessStat};
 pub(crate) use external::{ObservedExternal, WithExternal};
 use links::LinkObservation;
 pub use links::ObservedLinks;
+use live::{LivePart, LiveReading};
 pub(crate) use machine::MachineReading;
 pub use other_arms::OtherArms;
 use other_arms::OtherArmsObservation;
@@ -134,6 +136,7 @@ pub struct LocalObservation {
     links: Option<LinkObservation>,
     other_arms: Option<OtherArmsObservation>,
     machine: Option<MachineReading>,
+    live: Option<LiveReading>,
     started: Instant,
 }
 
@@ -202,6 +205,7 @@ impl LocalObservation {
             links: None,
             other_arms,
             machine,
+            live: None,
             started: Instant::now(),
         })
     }
@@ -213,6 +217,19 @@ impl LocalObservation {
     pub fn with_links(mut self, links: ObservedLinks) -> Result<LocalObservation, LabError> {
         self.links = Some(LinkObservation::start(links)?);
         Ok(self)
+    }
+
+    fn live_parts(&self) -> Vec<LivePart<'_>> {
+        let parts = self.parts.iter().map(|part| LivePart {
+            instance: &part.observed.instance,
+            role: &part.observed.role,
+            members: &part.members,
+            pod: self.pods.iter().find_map(|(pod, counts, _)| {
+                let alone = [part.observed.instance.as_str()];
+                (pod.instances == alone).then_some(counts)
+            }),
+        });
+        parts.collect()
     }
 
     fn machine_usage(&self, parts: &[InstanceUsage], other_arms_ns: Option<u64>) -> MachineUsage {
@@ -237,6 +254,14 @@ impl Observation for LocalObservation {
         for part in &mut self.parts {
             part.read_memory();
         }
+    }
+
+    fn sample(&mut self) -> Option<UsageSample> {
+        let parts = self.live_parts();
+        let now = LiveReading::take(&parts);
+        let sample = self.live.as_ref().map(|last| last.until(&now, &parts));
+        self.live = Some(now);
+        sample
     }
 
     fn finish(mut self: Box<Self>) -> Result<(Vec<InstanceUsage>, MachineUsage), LabError> {

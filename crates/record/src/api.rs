@@ -15,7 +15,8 @@ pub use comparison::{
     LoadFigures, LoadPercentile, RunCell, RunFigures, RunOverlay, StatusCodeCount,
 };
 pub use start::{
-    ExperimentRequest, LoadPace, LoadRequest, LoadStop, PlanReply, StartReply, StartState,
+    ExperimentRequest, LoadPace, LoadRequest, LoadStop, PlanReply, ServeOptions, StartReply,
+    StartState,
 };
 
 /// `GET /api/v1/server`: what this server is and what it may do.
@@ -71,6 +72,12 @@ pub enum RunEntryState {
     Unreadable,
 }
 
+/// File with the summary of a run.
+pub const SUMMARY: &str = "summary.json";
+
+/// File with the report of a load.
+pub const LOAD_REPORT: &str = "load.json";
+
 /// What a list says of a run; `summary.json` of its folder, written when the run ends.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RunSummary {
@@ -113,19 +120,19 @@ pub struct RunDetail {
     pub bytes: u64,
     /// The experiment as YAML, resolved.
     pub plan_text: String,
-    /// Arms in order, with the route of each as text.
+    /// Arms in order, with the routes of each.
     pub arms: Vec<ArmRoute>,
 }
 
-/// An arm with its route.
+/// An arm with its routes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ArmRoute {
     /// Name.
     pub name: String,
     /// Description.
     pub about: String,
-    /// Hops from the client to the service: parts and what is between them.
-    pub route: Vec<String>,
+    /// Routes: parts and proxies, and between two of them the security of the hop (`plaintext`, `tls`, `mtls`).
+    pub routes: Vec<Vec<String>>,
 }
 
 /// `GET /api/v1/runs/{id}/trials/{trial}`: one trial with its files.

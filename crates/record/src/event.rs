@@ -1,4 +1,4 @@
-//! Lines of `tare load --json-lines` and `tare run --json-lines`: one JSON object each, the result last.
+//! Lines of `tare load --json-lines`, `tare run --json-lines` and `progress.jsonl`: one JSON object each.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -9,10 +9,18 @@ use crate::record::{RunProgress, TrialStatus};
 use crate::search_report::{CurveReport, ProbeReport, SearchReport};
 use crate::view::View;
 
+/// File with the events of a run or a load, in its folder.
+pub const PROGRESS: &str = "progress.jsonl";
+
 /// A line of `tare load --json-lines`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "event", rename_all = "kebab-case")]
 pub enum LoadEvent {
+    /// The folder of the load exists (`--out`).
+    Created {
+        /// The folder.
+        folder: String,
+    },
     /// The connections are open and the schedule is ready.
     Ready {
         /// Open connections.

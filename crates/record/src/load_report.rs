@@ -18,6 +18,9 @@ pub struct LoadReport {
     pub tare: String,
     /// Description of the load.
     pub load: String,
+    /// Labels that the user gave it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub labels: Option<String>,
     /// The plan as run, fully resolved.
     pub plan: LoadPlan,
     /// Offered and achieved rate.

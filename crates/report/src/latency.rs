@@ -72,7 +72,8 @@ pub fn mean(latencies: &Latencies) -> Option<MaybeLowerBound> {
     })
 }
 
-/// Points of the latency-by-percentile curve, as far as there are enough observations, and the maximum at 100.
+/// Points of the latency-by-percentile curve, as far as there are enough observations, the minimum at 0 and the maximum
+/// at 100.
 pub fn curve(latencies: &Latencies) -> Vec<CurvePoint> {
     let point = |quantile: f64, value: Quantile| {
         MaybeLowerBound::quantile(value).map(|figured| CurvePoint {
@@ -82,10 +83,17 @@ pub fn curve(latencies: &Latencies) -> Vec<CurvePoint> {
             is_lower_bound: figured.is_lower_bound,
         })
     };
+    let minimum = latencies.min_ns().map(|value_ns| CurvePoint {
+        percentile: 0.0,
+        value_ns,
+        is_lower_bound: false,
+    });
     let below = [0.01, 0.05, 0.1, 0.2, 0.3, 0.4].map(|q| point(q, latencies.quantile(q)));
     let above = latencies.curve(STEPS_PER_HALVING);
-    below
+    let below = below.into_iter();
+    [minimum]
         .into_iter()
+        .chain(below)
         .chain(above.into_iter().map(|p| point(p.quantile, p.value)))
         .flatten()
         .collect()

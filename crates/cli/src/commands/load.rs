@@ -8,6 +8,7 @@ mod display;
 mod end_to_end;
 mod generator_check;
 mod grpc_server;
+mod kept;
 mod output;
 mod plan;
 mod search;
@@ -39,6 +40,7 @@ pub use args::Args;
 use assertion::Assertion;
 use display::Display;
 use generator_check::GeneratorCheck;
+use kept::KeptLoad;
 use plan::{Content, ResolvedLoad};
 use summary::{LoadRate, Summary};
 
@@ -73,7 +75,15 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     if args.consume.end_to_end {
         return end_to_end::run(&args, &resolved, files, &stop);
     }
-    let (outcome, samples) = measure(&args, &resolved, &stop).map_err(classify_load_error)?;
+    let mut kept = match &args.output.out {
+        Some(out) => Some(KeptLoad::create(out)?),
+        None => None,
+    };
+    if let (Some(kept), JsonOutput::Lines) = (&kept, args.output.form()) {
+        let _ = screen::print_event(&kept.created());
+    }
+    let measured = measure(&args, &resolved, &stop, kept.as_mut());
+    let (outcome, samples) = measured.map_err(classify_load_error)?;
     files.write(&resolved.plan, &target.url, &outcome, &samples)?;
     let rate = LoadRate::new(&resolved.plan.load.pacing, &outcome.result);
     let generator_check = GeneratorCheck::new(&outcome, rate, resolved.plan.load.sched);
@@ -87,7 +97,12 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         generator_check: &generator_check,
         assertions: &assertions,
     };
-    let report = |samples| output::json_report(&summary, &resolved.plan, &outcome, samples);
+    let labels = args.output.labels.as_deref();
+    let report =
+        |samples| output::json_report(&summary, &resolved.plan, &outcome, (samples, labels));
+    if let Some(kept) = &mut kept {
+        kept.finish(&report(samples.clone()), &outcome.result)?;
+    }
     match args.output.form() {
         JsonOutput::Document => screen::print_json(&report(samples))?,
         JsonOutput::Lines => {
@@ -99,6 +114,9 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
             screen::print_raw(&summary.text(&outcome, screen))?;
             if let Some(words) = throughput::words(&resolved.plan.load, &outcome.result) {
                 screen::print(&format!("{words}\n"))?;
+            }
+            if let Some(kept) = &kept {
+                screen::print(&format!("kept in {}\n", kept.folder().display()))?;
             }
         }
     }
@@ -152,6 +170,7 @@ fn measure(
     args: &Args,
     resolved: &ResolvedLoad,
     stop: &StopHandle,
+    mut kept: Option<&mut KeptLoad>,
 ) -> Result<(LoadOutcome, Vec<Sample>), LoadError> {
     let form = args.output.form();
     let is_shown = !args.output.quiet && form != JsonOutput::Lines;
@@ -172,6 +191,9 @@ fn measure(
     display.say("connecting …");
     let mut samples = Vec::new();
     let outcome = tare_load::run(&resolved.plan, stop, &mut |progress| {
+        if let Some(kept) = &mut kept {
+            kept.progress(&event(&progress));
+        }
         let goes_on = match form {
             JsonOutput::Lines => screen::print_event(&event(&progress)),
             JsonOutput::Document | JsonOutput::No => ControlFlow::Continue(()),

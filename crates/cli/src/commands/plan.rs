@@ -3,7 +3,6 @@
 pub mod capacity;
 mod experiment_args;
 mod noise;
-mod route_diagram;
 #[cfg(test)]
 mod tests;
 mod text;

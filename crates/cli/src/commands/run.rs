@@ -12,6 +12,7 @@ use tare_lab::doctor::OtherPrograms;
 use tare_lab::fetch::Fetcher;
 use tare_lab::local::{Local, LocalOptions};
 use tare_lab::targets::Targets;
+use tare_record::api::SUMMARY;
 use tare_record::event::RunEvent;
 use tare_record::plan::{Addressing, BeyondKnee, Plan};
 use tare_record::record::RunProgress;
@@ -166,7 +167,8 @@ fn print_report(
     outcome: &RunOutcome,
     interruption: &Interruption,
 ) -> anyhow::Result<ExitCode> {
-    let view = tare_report::view(&tare_report::read(&outcome.folder)?);
+    let run = tare_report::read(&outcome.folder)?;
+    let view = tare_report::view(&run);
     let report = outcome.folder.join("report.html");
     let page = tare_report::html::html(&view)?;
     tare_conduct::write_synced(&report, page.as_bytes()).with_context(|| {
@@ -175,6 +177,8 @@ fn print_report(
             outcome.folder.display()
         )
     })?;
+    let summary = serde_json::to_vec_pretty(&tare_report::summary::summary(&run, &view))?;
+    tare_conduct::write_synced(&outcome.folder.join(SUMMARY), &summary)?;
     if args.json {
         print_raw(&(tare_report::json(&view)? + "\n"))?;
     } else if args.json_lines {

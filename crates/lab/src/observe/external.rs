@@ -6,7 +6,7 @@ use tare_record::record::{InstanceUsage, MachineUsage};
 use super::LocalObservation;
 use crate::LabError;
 use crate::counters::CounterReader;
-use crate::environment::{InstanceCounters, Observation};
+use crate::environment::{InstanceCounters, Observation, UsageSample};
 
 /// An external part to be observed.
 pub(crate) struct ObservedExternal {
@@ -39,6 +39,15 @@ impl WithExternal {
 impl Observation for WithExternal {
     fn tick(&mut self) {
         self.own.tick();
+    }
+
+    fn sample(&mut self) -> Option<UsageSample> {
+        let sample = self.own.sample()?;
+        // External parts may run on this machine.
+        Some(UsageSample {
+            background_cpu_ns: None,
+            ..sample
+        })
     }
 
     fn finish(self: Box<Self>) -> Result<(Vec<InstanceUsage>, MachineUsage), LabError> {

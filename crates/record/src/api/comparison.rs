@@ -101,11 +101,11 @@ pub struct RunCell {
     pub arm: String,
     /// Latency by percentile, 0 (minimum) to 100 (maximum), trials merged.
     pub curve: Vec<CurvePoint>,
-    /// Minimum.
+    /// Minimum, trials merged.
     pub min_ns: Option<u64>,
     /// Mean.
     pub mean_ns: Option<f64>,
-    /// Median, p75, p90, p99, p99.9.
+    /// Percentiles 50, 75, 90, 99 and 99.9: medians over blocks; of 75, trials merged.
     pub percentiles: Vec<LoadPercentile>,
     /// Maximum.
     pub max_ns: Option<u64>,

@@ -1,12 +1,38 @@
-//! Starting runs and loads, and planning them.
+//! Starting the server, runs and loads, and planning them.
 
 use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::path::PathBuf;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::ArmRoute;
+
+/// What `tare serve` starts the server with: its only argument, as JSON.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ServeOptions {
+    /// Address to listen on.
+    pub listen: SocketAddr,
+    /// Directory of runs.
+    pub runs: PathBuf,
+    /// Whether nothing can be started, stopped, deleted or imported.
+    pub read_only: bool,
+    /// Directories whose files a load may name.
+    pub files: Vec<PathBuf>,
+    /// Host names under which the page may be opened, beside the address.
+    pub hosts: Vec<String>,
+    /// Certificate with its chain and private key (PEM).
+    pub tls: Option<(PathBuf, PathBuf)>,
+    /// File with the password of the page.
+    pub password_file: Option<PathBuf>,
+    /// The program `tare`.
+    pub tare: PathBuf,
+    /// Directory with the folders `experiments`, `workloads` and `targets`.
+    pub home: PathBuf,
+}
 
 /// Body of `POST /api/v1/plan` and `POST /api/v1/runs`: an experiment and what is changed about it.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
@@ -16,6 +42,8 @@ pub struct ExperimentRequest {
     pub experiment: Option<String>,
     /// The experiment itself, as YAML.
     pub yaml: Option<String>,
+    /// Name of an experiment that is sent as YAML.
+    pub name: Option<String>,
     /// Whether to use the quick form.
     pub quick: bool,
     /// Whether to leave the A/A check out.
@@ -35,7 +63,7 @@ pub struct PlanReply {
     pub plan: Value,
     /// What `tare plan` prints.
     pub text: String,
-    /// Arms in order, with the route of each.
+    /// Arms in order, with the routes of each.
     pub arms: Vec<ArmRoute>,
 }
 

@@ -6,6 +6,13 @@ use tare_record::record::EnvironmentRecord;
 
 use crate::read::Run;
 
+/// All differences between two runs.
+pub fn all(before: &Run, after: &Run) -> Vec<String> {
+    let mut found = blocking(before, after);
+    found.extend(possible_causes(before, after));
+    found
+}
+
 /// Differences that make the runs incomparable: another machine, another experiment.
 pub fn blocking(before: &Run, after: &Run) -> Vec<String> {
     let mut found = Vec::new();

@@ -20,6 +20,7 @@ use crate::tables::{cell_at, figure_text};
 use crate::trials::{Trials, trials};
 use crate::verdict::failure_sentence;
 
+pub use differences::all as differences;
 pub use text::{markdown, terminal};
 
 /// What to do with runs that are not comparable.
@@ -122,8 +123,7 @@ pub fn compare(
                 .filter_map(|metric| judge.row(cell, *metric))
         })
         .collect();
-    let mut changed = against;
-    changed.extend(differences::possible_causes(before, after));
+    let changed = differences(before, after);
     let mut failed = failed(&judge, &cells);
     failed.extend(repeated(judge.measured, &cells));
     let verdict = verdict(&rows, &views, &changed, failed);

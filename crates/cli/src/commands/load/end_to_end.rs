@@ -205,7 +205,7 @@ fn both(
         let mut written = Err(LoadError::Worker("the consumer did not start".into()));
         let mut received = 0;
         if let Ok(ConsumerEvent::Ready) = events.recv() {
-            written = measure(args, producing, stop).map(|(written, _)| written);
+            written = measure(args, producing, stop, None).map(|(written, _)| written);
             if let Ok(written) = &written {
                 wait(
                     &events,
@@ -311,7 +311,7 @@ fn json(
     read.latency_hlog.clear();
     read.lateness_hlog.clear();
     serde_json::json!({
-        "producer": output::json_report(summary, plan, &both.written, Vec::new()),
+        "producer": output::json_report(summary, plan, &both.written, (Vec::new(), None)),
         "consumer": read,
         "consumer_samples": both.read_samples,
         "end_to_end_ns": {

@@ -14,7 +14,9 @@ use tare_record::plan::{
 use tare_report::{pace, quantity};
 
 use super::noise::Earlier;
-use super::{capacity, route_diagram};
+use tare_report::routes;
+
+use super::capacity;
 use crate::values::{self, counted};
 
 /// Width of the heading column.
@@ -127,7 +129,7 @@ fn arms(writer: &mut PlanWriter, plan: &Plan) {
             ""
         };
         writer.entry("arms", &format!("{}{baseline}: {}", arm.name, arm.about));
-        for line in route_diagram::lines(arm) {
+        for line in routes::lines(arm) {
             writer.entry("arms", &format!("  {line}"));
         }
     }

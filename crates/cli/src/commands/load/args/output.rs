@@ -33,6 +33,12 @@ pub struct OutputArgs {
     /// Write the result to this file, as Fortio's JSON, for `fortio report`.
     #[arg(long, value_name = "FILE")]
     pub fortio: Option<PathBuf>,
+    /// Keep the load in a new folder below this directory: report, histograms, and its progress while it runs.
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["search", "curve", "end_to_end"])]
+    pub out: Option<PathBuf>,
+    /// Labels of the load in its report, to find and compare it later.
+    #[arg(long, value_name = "TEXT")]
+    pub labels: Option<String>,
     /// Exit code 1 when the offered rate was not reached.
     #[arg(long, requires = "schedule")]
     pub require_rate: bool,

@@ -17,7 +17,7 @@ pub fn report(
     summary: &Summary<'_>,
     plan: &LoadPlan,
     outcome: &LoadOutcome,
-    samples: Vec<Sample>,
+    (samples, labels): (Vec<Sample>, Option<&str>),
 ) -> LoadReport {
     let mut latency_ns: BTreeMap<String, LatencyReport> = outcome
         .totals
@@ -41,6 +41,7 @@ pub fn report(
         version: FORMAT_VERSION,
         tare: env!("CARGO_PKG_VERSION").to_owned(),
         load: summary.words.to_owned(),
+        labels: labels.map(str::to_owned),
         plan: redacted(plan).unwrap_or_else(|_| {
             let mut plan = plan.clone();
             plan.load.requests.clear();

@@ -1,11 +1,50 @@
-//! Draws the routes of an arm as text: `client ─▶ client-sidecar (envoy) ═mTLS═▶ server`.
+//! The routes of an arm, for drawings and as text: `client ─▶ client-sidecar (envoy) ═mTLS═▶ server`.
 
 use std::collections::BTreeMap;
 
+use tare_record::api::ArmRoute;
 use tare_record::plan::Arm;
+use tare_record::text::word_of;
 use tare_record::topology::{Interception, Route, RouteSegment, Security, Topology};
 
+/// An arm with its routes; those of an edge that differ in instance names only are there once.
+#[must_use]
+pub fn arm_route(arm: &Arm) -> ArmRoute {
+    let mut seen: Vec<(&str, String)> = Vec::new();
+    let mut routes = Vec::new();
+    for route in &arm.topology.routes {
+        let key = (route.edge.as_str(), shape(route, &arm.topology));
+        if !seen.contains(&key) {
+            seen.push(key);
+            routes.push(stops(route, &arm.topology));
+        }
+    }
+    ArmRoute {
+        name: arm.name.clone(),
+        about: arm.about.clone(),
+        routes,
+    }
+}
+
+/// Parts and proxies of a route, and between two of them the security of the hop.
+fn stops(route: &Route, topology: &Topology) -> Vec<String> {
+    let mut stops = vec![route.from.clone()];
+    for (index, segment) in route.segments.iter().enumerate() {
+        let security = match (segment.security, route.edge_security) {
+            (Security::Plaintext, carried) => carried,
+            (security, _) => security,
+        };
+        stops.push(word_of(&security));
+        stops.push(match route.proxies.get(index) {
+            Some(proxy) => format!("{proxy} ({})", target(proxy, topology)),
+            None => route.to.clone(),
+        });
+    }
+    stops
+}
+
 /// One line per edge; routes of an edge that differ in instance names only are drawn once, with their count.
+#[must_use]
 pub fn lines(arm: &Arm) -> Vec<String> {
     let mut edges: Vec<(&str, String, usize)> = Vec::new();
     let mut seen: BTreeMap<(&str, String), usize> = BTreeMap::new();

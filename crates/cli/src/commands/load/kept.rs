@@ -1,0 +1,63 @@
+//! A load that is kept (`--out`): a folder of its own with progress, report and histograms.
+
+use std::path::Path;
+
+use tare_conduct::{EventFile, EventWeight, RunFolder, write_synced};
+use tare_record::agent::LoadResult;
+use tare_record::api::LOAD_REPORT;
+use tare_record::event::LoadEvent;
+use tare_record::load_report::LoadReport;
+
+/// The folder of a load that is kept.
+pub struct KeptLoad {
+    folder: RunFolder,
+    progress: EventFile,
+}
+
+impl KeptLoad {
+    /// Creates the folder below a directory; its name is the time.
+    pub fn create(out: &Path) -> anyhow::Result<KeptLoad> {
+        let now = jiff::ZonedDateTime::now().strftime("%Y-%m-%dT%H-%M-%S");
+        let folder = RunFolder::create(out, &format!("{now}-load"))?;
+        let mut kept = KeptLoad {
+            progress: EventFile::open(folder.path()),
+            folder,
+        };
+        kept.progress(&kept.created());
+        Ok(kept)
+    }
+
+    /// The folder.
+    pub fn folder(&self) -> &Path {
+        self.folder.path()
+    }
+
+    /// The event that names the folder.
+    pub fn created(&self) -> LoadEvent {
+        LoadEvent::Created {
+            folder: self.folder().display().to_string(),
+        }
+    }
+
+    /// Adds a line to `progress.jsonl`.
+    pub fn progress(&mut self, event: &LoadEvent) {
+        let weight = match event {
+            LoadEvent::Sample(_) => EventWeight::Sample,
+            _ => EventWeight::Step,
+        };
+        self.progress.write(event, weight);
+    }
+
+    /// Writes the result.
+    pub fn finish(&mut self, report: &LoadReport, result: &LoadResult) -> anyhow::Result<()> {
+        let folder = self.folder.path();
+        write_synced(&folder.join("latency.hlog"), result.latency_hlog.as_bytes())?;
+        write_synced(
+            &folder.join("lateness.hlog"),
+            result.lateness_hlog.as_bytes(),
+        )?;
+        self.folder.write(LOAD_REPORT, report)?;
+        self.progress(&LoadEvent::Result(Box::new(report.clone())));
+        Ok(())
+    }
+}

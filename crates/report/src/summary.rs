@@ -1,0 +1,46 @@
+//! What a list of runs says of a run: `summary.json` of its folder.
+
+use tare_record::FORMAT_VERSION;
+use tare_record::api::RunSummary;
+use tare_record::record::EnvironmentRecord;
+use tare_record::view::{SentenceKind, View};
+
+use crate::read::Run;
+
+/// Most sentences of a verdict that a summary has.
+const SENTENCES_MAX: usize = 12;
+
+/// The summary of a run, from its view.
+#[must_use]
+pub fn summary(run: &Run, view: &View) -> RunSummary {
+    let sentences = view.verdict.iter();
+    let verdict = sentences.filter(|sentence| sentence.kind != SentenceKind::Note);
+    let fit = view.trials.iter().filter(|trial| trial.status == "fit");
+    RunSummary {
+        version: FORMAT_VERSION,
+        experiment: view.run.experiment.clone(),
+        question: view.run.question.clone(),
+        form: view.run.form,
+        progress: view.run.progress,
+        started_unix_us: run.state.as_ref().map_or(0, |state| state.started_unix_us),
+        took_ns: view.run.took_ns,
+        verdict: verdict.take(SENTENCES_MAX).cloned().collect(),
+        blocks_complete: view.run.blocks_complete,
+        blocks_planned: view.run.blocks_planned,
+        trials: u32::try_from(view.trials.len()).unwrap_or(u32::MAX),
+        trials_fit: u32::try_from(fit.count()).unwrap_or(u32::MAX),
+        machine: run.environment.as_ref().map(machine).unwrap_or_default(),
+        tare: view.run.tare.clone(),
+    }
+}
+
+/// The machine in one line.
+#[must_use]
+pub fn machine(environment: &EnvironmentRecord) -> String {
+    format!(
+        "{} · {} cores · {:.0} GB",
+        environment.cpu_model,
+        environment.cores,
+        environment.memory_bytes as f64 / 1e9
+    )
+}
