@@ -19,8 +19,8 @@ export const POLICY =
 const TYPES = { js: "text/javascript", css: "text/css", txt: "text/plain; charset=utf-8", html: "text/html; charset=utf-8" };
 const STATES = ["complete", "complete", "interrupted", "failed", "killed", "unreadable"];
 const ARMS = [
-  { name: "direct", about: "direct, no proxy", route: ["client ─▶ server"] },
-  { name: "both-sidecars-mtls", about: "an Envoy sidecar at client and server, mTLS between them", route: ["client ─▶ client-sidecar (envoy) ═mTLS═▶ server-sidecar (envoy) ─▶ server"] },
+  { name: "direct", about: "direct, no proxy", routes: [["client", "plaintext", "server"]] },
+  { name: "both-sidecars-mtls", about: "an Envoy sidecar at client and server, mTLS between them", routes: [["client", "plaintext", "client-sidecar (envoy)", "mtls", "server-sidecar (envoy)", "plaintext", "server"]] },
 ];
 const LIVE = "2026-11-25T22-26-48-sidecar";
 const HTML = `<img src=x onerror="document.title='broken'">`;

@@ -803,6 +803,13 @@ export type RunEvent =
  */
 export type LoadEvent =
   | {
+      event: "created";
+      /**
+       * The folder.
+       */
+      folder: string;
+    }
+  | {
       event: "ready";
       /**
        * Open connections.
@@ -1009,12 +1016,12 @@ export interface RunDetail {
    */
   plan_text: string;
   /**
-   * Arms in order, with the route of each as text.
+   * Arms in order, with the routes of each.
    */
   arms: ArmRoute[];
 }
 /**
- * An arm with its route.
+ * An arm with its routes.
  */
 export interface ArmRoute {
   /**
@@ -1026,9 +1033,9 @@ export interface ArmRoute {
    */
   about: string;
   /**
-   * Hops from the client to the service: parts and what is between them.
+   * Routes: parts and proxies, and between two of them the security of the hop (`plaintext`, `tls`, `mtls`).
    */
-  route: string[];
+  routes: string[][];
 }
 /**
  * Everything that a report shows. Renderers compute no statistics.
@@ -3415,7 +3422,7 @@ export interface RunCell {
    */
   curve: CurvePoint[];
   /**
-   * Minimum.
+   * Minimum, trials merged.
    */
   min_ns?: number | null;
   /**
@@ -3423,7 +3430,7 @@ export interface RunCell {
    */
   mean_ns?: number | null;
   /**
-   * Median, p75, p90, p99, p99.9.
+   * Percentiles 50, 75, 90, 99 and 99.9: medians over blocks; of 75, trials merged.
    */
   percentiles: LoadPercentile[];
   /**
@@ -3595,6 +3602,10 @@ export interface LoadReport {
    * Description of the load.
    */
   load: string;
+  /**
+   * Labels that the user gave it.
+   */
+  labels?: string | null;
   plan: LoadPlan;
   rate: RateReport;
   /**
@@ -4117,6 +4128,10 @@ export interface ExperimentRequest {
    */
   yaml?: string | null;
   /**
+   * Name of an experiment that is sent as YAML.
+   */
+  name?: string | null;
+  /**
    * Whether to use the quick form.
    */
   quick?: boolean;
@@ -4217,7 +4232,7 @@ export interface PlanReply {
    */
   text: string;
   /**
-   * Arms in order, with the route of each.
+   * Arms in order, with the routes of each.
    */
   arms: ArmRoute[];
 }

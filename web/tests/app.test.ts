@@ -50,14 +50,10 @@ describe("the list of runs", () => {
   });
 });
 
-describe("the route of an arm", () => {
-  const route = (...parts: string[]) => rowsOf({ name: "a", about: "", route: parts }).map((row) => row.map((piece) => piece.text).join(" | "));
-  it("is a row of boxes with the security between them", () => {
-    expect(route("client ─▶ client-sidecar (envoy) ═mTLS═▶ server")).toEqual(["client | → | client-sidecar (envoy) | mTLS → | server"]);
-    expect(route("client", "gateway", "server")).toEqual(["client | → | gateway | → | server"]);
-    expect(route("client", "mTLS", "server")).toEqual(["client | mTLS → | server"]);
-    expect(route("client ─▶ a", "a ─▶ b")).toEqual(["client | → | a", "a | → | b"]);
-    expect(route()).toEqual([]);
+describe("the routes of an arm", () => {
+  it("are parts with the security of the hop between two", () => {
+    const rows = rowsOf({ name: "a", about: "", routes: [["client", "plaintext", "client-sidecar (envoy)", "mtls", "server"], ["server", "tls", "db"]] });
+    expect(rows.map((row) => row.map((piece) => piece.text).join(" | "))).toEqual(["client | → | client-sidecar (envoy) | mTLS → | server", "server | TLS → | db"]);
   });
 });
 

@@ -38,5 +38,7 @@ export function requestOf(form: RunForm): ExperimentRequest | string | null {
     external[found[1]] = addresses;
   }
   const { experiment, yaml, quick, noAa } = form;
-  return { experiment: yaml === null ? experiment : null, yaml, quick, no_aa: noAa, blocks, seed, external };
+  // What was made of an experiment of the library keeps its name.
+  const name = yaml === null ? null : experiment?.split("/").at(-1) ?? null;
+  return { experiment: yaml === null ? experiment : null, yaml, name, quick, no_aa: noAa, blocks, seed, external };
 }

@@ -12,6 +12,7 @@ pub mod plan;
 pub mod report;
 pub mod run;
 pub mod schema;
+pub mod serve;
 pub mod targets;
 pub mod verdict;
 
@@ -38,6 +39,8 @@ pub enum Command {
     Lab(lab::Args),
     /// Administer Kafka clusters.
     Kafka(Box<kafka::Args>),
+    /// Serve a page to run experiments and loads, to watch and to compare them.
+    Serve(serve::Args),
     /// Check this machine for limits of measurement.
     Doctor(doctor::Args),
     /// Print the JSON Schema of a file format.
@@ -72,6 +75,7 @@ impl Command {
             Command::Lab(args) => lab::run(args),
             Command::Kafka(args) => kafka::run(*args),
             Command::Doctor(args) => doctor::run(args),
+            Command::Serve(args) => serve::run(args),
             Command::Schema(args) => schema::run(args),
             Command::Targets(args) => targets::run(args),
             Command::Completions(args) => completions::run(args),

@@ -1,0 +1,71 @@
+//! `tare serve`: starts the server `tare-serve`, a program of its own beside this one.
+
+use std::net::SocketAddr;
+use std::os::unix::process::CommandExt;
+use std::path::PathBuf;
+use std::process::{Command, ExitCode};
+
+use anyhow::Context;
+use tare_record::api::ServeOptions;
+
+use crate::commands::plan::own_path;
+use crate::exit::bad_input;
+
+/// Arguments of `tare serve`.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// Address to listen on. Other addresses than loopback need --tls-cert, --tls-key and --password-file.
+    #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:7979")]
+    listen: SocketAddr,
+    /// Directory of runs and loads.
+    #[arg(long, value_name = "DIR", default_value = "runs")]
+    out: PathBuf,
+    /// Show only: nothing can be started, stopped, deleted or imported.
+    #[arg(long)]
+    read_only: bool,
+    /// Directory whose files (certificates, keys) a load may name; may be given several times.
+    #[arg(long, value_name = "DIR")]
+    files: Vec<PathBuf>,
+    /// Further host name of this server in the address of the page, as behind a proxy; may be given several times.
+    #[arg(long = "host", value_name = "NAME")]
+    hosts: Vec<String>,
+    /// Certificate of the server with its chain (PEM).
+    #[arg(long, value_name = "FILE", requires = "tls_key")]
+    tls_cert: Option<PathBuf>,
+    /// Private key of --tls-cert (PEM).
+    #[arg(long, value_name = "FILE", requires = "tls_cert")]
+    tls_key: Option<PathBuf>,
+    /// File with the password of the page, for the user `tare` (HTTP basic authentication).
+    #[arg(long, value_name = "FILE")]
+    password_file: Option<PathBuf>,
+}
+
+/// Replaces this process by the server.
+pub fn run(args: Args) -> anyhow::Result<ExitCode> {
+    let is_open = !args.listen.ip().is_loopback();
+    if is_open && (args.tls_cert.is_none() || args.password_file.is_none()) {
+        return Err(bad_input(format!(
+            "{} can be reached from other machines: add --tls-cert, --tls-key and --password-file, or listen on 127.0.0.1",
+            args.listen
+        )));
+    }
+    let tare = own_path()?;
+    let server = tare.with_file_name("tare-serve");
+    let options = ServeOptions {
+        listen: args.listen,
+        runs: args.out,
+        read_only: args.read_only,
+        files: args.files,
+        hosts: args.hosts,
+        tls: args.tls_cert.zip(args.tls_key),
+        password_file: args.password_file,
+        home: tare_lab::home::home().map_err(bad_input)?,
+        tare,
+    };
+    let options = serde_json::to_string(&options).context("a path is not UTF-8")?;
+    let error = Command::new(&server).arg(options).exec();
+    Err(anyhow::Error::new(error).context(format!(
+        "cannot start {}: start Tare with ./tare of its checkout, which builds it",
+        server.display()
+    )))
+}

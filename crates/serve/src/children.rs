@@ -1,0 +1,361 @@
+//! Runs and loads that were started from here: processes of their own, known by a folder each, which outlives the server.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Mutex};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use serde::{Deserialize, Serialize};
+use tare_record::api::{StartReply, StartState};
+
+use crate::error::{Refusal, Reply};
+use crate::{lock, places, sys};
+
+/// Starts that are kept; older ones that have ended are removed.
+const KEPT_MAX: usize = 200;
+/// Lines of output that are shown, and bytes that are read for them.
+const SHOWN_LINES: usize = 60;
+const SHOWN_BYTES: u64 = 64 << 10;
+/// Bytes of events in which the folder is looked for: fetching software says a lot.
+const EVENTS_BYTES: u64 = 4 << 20;
+
+/// A command to start, and where the result goes.
+pub struct SpawnRequest {
+    command: Command,
+    reply: Sender<io::Result<Child>>,
+}
+
+/// Has processes started by the thread that kept the original affinity and niceness.
+#[derive(Debug, Clone)]
+pub struct Spawner(Arc<Mutex<Sender<SpawnRequest>>>);
+
+impl Spawner {
+    pub fn new(requests: Sender<SpawnRequest>) -> Spawner {
+        Spawner(Arc::new(Mutex::new(requests)))
+    }
+
+    pub fn spawn(&self, command: Command) -> io::Result<Child> {
+        let (reply, answer) = channel();
+        let gone = || io::Error::other("the server ends");
+        let requests = self.0.lock().map_err(|_| gone())?;
+        requests
+            .send(SpawnRequest { command, reply })
+            .map_err(|_| gone())?;
+        drop(requests);
+        answer.recv().map_err(|_| gone())?
+    }
+}
+
+/// Starts processes until the server ends.
+pub fn spawn_all(requests: &Receiver<SpawnRequest>) {
+    for mut request in requests {
+        let started = sys::spawn_in_session(&mut request.command);
+        // An error means that nobody waits any more; the process goes on.
+        let _ = request.reply.send(started);
+    }
+}
+
+/// All starts.
+pub struct Children {
+    folder: PathBuf,
+    spawner: Spawner,
+    numbers: Mutex<u64>,
+}
+
+/// `start.json` of a start.
+#[derive(Debug, Serialize, Deserialize)]
+struct StartRecord {
+    command: Vec<String>,
+    pid: u32,
+    /// When the kernel started it, in ticks since boot: a process id alone can be given again.
+    started_ticks: u64,
+}
+
+impl Children {
+    /// Opens the folder of starts, and removes the oldest that have ended.
+    pub fn open(own: &Path, spawner: Spawner) -> io::Result<Children> {
+        let folder = own.join("starts");
+        fs::create_dir_all(&folder)?;
+        let children = Children {
+            folder,
+            spawner,
+            numbers: Mutex::new(0),
+        };
+        let all = children.ids();
+        for id in all.iter().rev().skip(KEPT_MAX) {
+            if children
+                .reply(id)
+                .is_ok_and(|reply| reply.state == StartState::Ended)
+            {
+                let _ = fs::remove_dir_all(children.folder.join(id));
+            }
+        }
+        Ok(children)
+    }
+
+    /// Has processes started with the original affinity and niceness.
+    pub fn spawner(&self) -> &Spawner {
+        &self.spawner
+    }
+
+    /// All starts, the oldest first.
+    pub fn ids(&self) -> Vec<String> {
+        let entries = fs::read_dir(&self.folder).into_iter().flatten().flatten();
+        let mut ids: Vec<String> = entries
+            .filter_map(|entry| entry.file_name().into_string().ok())
+            .collect();
+        ids.sort();
+        ids
+    }
+
+    /// A new folder for a start, for files that its command needs.
+    pub fn prepare(&self) -> io::Result<Preparation> {
+        let now = SystemTime::now()
+            .duration_since(UNIX_EPOCH)
+            .unwrap_or_default();
+        let number = self.numbers.lock().map_or(0, |mut last| {
+            *last += 1;
+            *last
+        });
+        let id = format!("{:013}-{number:04}", now.as_millis());
+        let folder = self.folder.join(&id);
+        fs::create_dir(&folder)?;
+        Ok(Preparation { id, folder })
+    }
+
+    /// Starts the command of a prepared start. `remove_after` are files with secrets.
+    pub fn start(
+        &self,
+        prepared: &Preparation,
+        mut command: Command,
+        remove_after: Vec<PathBuf>,
+    ) -> io::Result<StartReply> {
+        let file = |name: &str| private_file(&prepared.folder.join(name));
+        command
+            .stdin(Stdio::null())
+            .stdout(file("events")?)
+            .stderr(file("messages")?);
+        let words = std::iter::once(command.get_program()).chain(command.get_args());
+        let words: Vec<String> = words
+            .map(|word| word.to_string_lossy().into_owned())
+            .collect();
+        let mut child = self.spawner.spawn(command)?;
+        let record = StartRecord {
+            command: words,
+            pid: child.id(),
+            started_ticks: started_ticks(child.id()).unwrap_or_default(),
+        };
+        fs::write(
+            prepared.folder.join("start.json"),
+            serde_json::to_vec(&record)?,
+        )?;
+        let exit = prepared.folder.join("exit");
+        std::thread::Builder::new()
+            .name("wait".into())
+            .spawn(move || {
+                let code = child.wait().ok().and_then(|status| status.code());
+                for path in remove_after {
+                    let _ = fs::remove_file(path);
+                }
+                // Killed by a signal: there is no code.
+                let _ = fs::write(
+                    exit,
+                    code.map_or_else(|| "killed".to_owned(), |code| code.to_string()),
+                );
+            })?;
+        self.reply(&prepared.id)
+            .map_err(|refusal| io::Error::other(refusal.error.message))
+    }
+
+    /// What is known of a start.
+    pub fn reply(&self, id: &str) -> Reply<StartReply> {
+        let folder = self.folder.join(places::name(id)?);
+        let record = self.record(&folder)?;
+        let exit = fs::read_to_string(folder.join("exit")).ok();
+        let events = events(&folder.join("events"));
+        let is_alive = exit.is_none() && started_ticks(record.pid) == Some(record.started_ticks);
+        let found = events
+            .iter()
+            .find_map(|event| event.get("folder")?.as_str());
+        let mut output: Vec<String> = events
+            .iter()
+            .filter_map(|event| event.get("what").or_else(|| event.get("text"))?.as_str())
+            .map(str::to_owned)
+            .collect();
+        output.extend(last_lines(&folder.join("messages")));
+        output.drain(..output.len().saturating_sub(SHOWN_LINES));
+        Ok(StartReply {
+            id: id.to_owned(),
+            state: match (is_alive, found) {
+                (false, _) => StartState::Ended,
+                (true, None) => StartState::Preparing,
+                (true, Some(_)) => StartState::Running,
+            },
+            folder: found.and_then(|path| Some(Path::new(path).file_name()?.to_str()?.to_owned())),
+            exit_code: exit.and_then(|code| code.trim().parse().ok()),
+            output,
+            command: record.command,
+        })
+    }
+
+    /// Asks a start to end, as Ctrl-C does.
+    pub fn stop(&self, id: &str) -> Reply<()> {
+        let record = self.record(&self.folder.join(places::name(id)?))?;
+        let is_it = || started_ticks(record.pid) == Some(record.started_ticks);
+        match lock::interrupt(record.pid, is_it) {
+            true => Ok(()),
+            false => Err(Refusal::conflict("it has ended")),
+        }
+    }
+
+    fn record(&self, folder: &Path) -> Reply<StartRecord> {
+        let text = fs::read(folder.join("start.json"))
+            .map_err(|_| Refusal::not_found("there is no such start"))?;
+        serde_json::from_slice(&text).map_err(|error| Refusal::failed(error.to_string()))
+    }
+}
+
+/// A start whose command has not been started yet.
+pub struct Preparation {
+    pub id: String,
+    pub folder: PathBuf,
+}
+
+impl Preparation {
+    /// Writes a file that only this user can read.
+    pub fn write(&self, name: &str, text: &str) -> io::Result<PathBuf> {
+        let path = self.folder.join(name);
+        io::Write::write_all(&mut private_file(&path)?, text.as_bytes())?;
+        Ok(path)
+    }
+}
+
+fn private_file(path: &Path) -> io::Result<File> {
+    OpenOptions::new()
+        .write(true)
+        .create_new(true)
+        .mode(0o600)
+        .open(path)
+}
+
+/// Start of a process in ticks since boot, the 22nd field of `/proc/PID/stat` (proc_pid_stat(5)); `None`: it is gone.
+fn started_ticks(pid: u32) -> Option<u64> {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    // The name of the program may contain anything but ends with the last parenthesis.
+    let (_, fields) = stat.rsplit_once(')')?;
+    let mut fields = fields.split_ascii_whitespace();
+    // A zombie has ended.
+    let is_running = fields.next()? != "Z";
+    fields.nth(18)?.parse().ok().filter(|_| is_running)
+}
+
+/// The first events that a process has written.
+fn events(path: &Path) -> Vec<serde_json::Value> {
+    let Ok(file) = File::open(path) else {
+        return Vec::new();
+    };
+    let lines = BufReader::new(file.take(EVENTS_BYTES)).lines();
+    lines
+        .map_while(Result::ok)
+        .filter(|line| {
+            !line.starts_with(r#"{"event":"sample"#) && !line.starts_with(r#"{"event":"usage"#)
+        })
+        .take(1000)
+        .filter_map(|line| serde_json::from_str(&line).ok())
+        .collect()
+}
+
+/// The last lines of a text file.
+fn last_lines(path: &Path) -> Vec<String> {
+    let read = || -> io::Result<Vec<u8>> {
+        let mut file = File::open(path)?;
+        let bytes = file.metadata()?.len();
+        file.seek(SeekFrom::Start(bytes.saturating_sub(SHOWN_BYTES)))?;
+        let mut text = Vec::new();
+        file.take(SHOWN_BYTES).read_to_end(&mut text)?;
+        Ok(text)
+    };
+    let text = read().unwrap_or_default();
+    let text = String::from_utf8_lossy(&text);
+    let lines: Vec<String> = text.lines().map(str::to_owned).collect();
+    let from = lines.len().saturating_sub(SHOWN_LINES);
+    lines[from..].to_vec()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn children(own: &Path) -> Children {
+        let (sender, requests) = channel();
+        std::thread::spawn(move || spawn_all(&requests));
+        Children::open(own, Spawner::new(sender)).unwrap()
+    }
+
+    fn until_ended(children: &Children, id: &str) -> StartReply {
+        for _ in 0..500 {
+            let reply = children.reply(id).unwrap();
+            if reply.state == StartState::Ended && reply.exit_code.is_some() {
+                return reply;
+            }
+            std::thread::sleep(std::time::Duration::from_millis(10));
+        }
+        panic!("it did not end");
+    }
+
+    #[test]
+    fn a_start_is_known_by_its_folder_also_to_the_next_server() {
+        let own = tempfile::tempdir().unwrap();
+        let first = children(own.path());
+        let prepared = first.prepare().unwrap();
+        let secret = prepared.write("headers", "authorization: x").unwrap();
+        let mut command = Command::new("/bin/sh");
+        command.arg("-c").arg(
+            r#"echo '{"event":"started","folder":"/runs/one"}'; echo '{"event":"note","text":"hello"}'; echo last >&2; exit 3"#,
+        );
+        first
+            .start(&prepared, command, vec![secret.clone()])
+            .unwrap();
+        until_ended(&first, &prepared.id);
+        let next = children(own.path());
+        assert_eq!(next.ids(), std::slice::from_ref(&prepared.id));
+        let reply = next.reply(&prepared.id).unwrap();
+        assert_eq!((reply.state, reply.exit_code), (StartState::Ended, Some(3)));
+        assert_eq!(reply.folder.as_deref(), Some("one"));
+        assert_eq!(reply.output, ["hello", "last"]);
+        assert!(!secret.exists());
+        assert!(next.stop(&prepared.id).is_err());
+        assert!(next.reply("../starts").is_err());
+    }
+
+    #[test]
+    fn a_start_is_a_session_of_its_own_and_ends_when_asked() {
+        let own = tempfile::tempdir().unwrap();
+        let children = children(own.path());
+        let prepared = children.prepare().unwrap();
+        let mut command = Command::new("/bin/sleep");
+        command.arg("60");
+        children.start(&prepared, command, Vec::new()).unwrap();
+        let record = children.record(&prepared.folder).unwrap();
+        let stat = fs::read_to_string(format!("/proc/{}/stat", record.pid)).unwrap();
+        let session: Vec<&str> = stat
+            .rsplit_once(')')
+            .unwrap()
+            .1
+            .split_ascii_whitespace()
+            .collect();
+        assert_eq!(session[3], record.pid.to_string());
+        children.stop(&prepared.id).unwrap();
+        for _ in 0..500 {
+            if children.reply(&prepared.id).unwrap().state == StartState::Ended {
+                return;
+            }
+            std::thread::sleep(std::time::Duration::from_millis(10));
+        }
+        panic!("it did not end");
+    }
+}

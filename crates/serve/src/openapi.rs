@@ -1,0 +1,132 @@
+//! The description of the API (OpenAPI 3.1), made from the table of routes and the shapes of `tare schema api`.
+
+use serde_json::{Map, Value, json};
+use tare_record::api::Api;
+use tare_record::schemas::schema_of;
+
+use crate::routes::{Content, ROUTES, Route};
+
+/// The description.
+pub fn description() -> Value {
+    let mut paths: Map<String, Value> = Map::new();
+    for route in ROUTES {
+        let path = route.path.replace("{*", "{");
+        let methods = paths.entry(path).or_insert_with(|| json!({}));
+        methods[route.method] = operation(route);
+    }
+    json!({
+        "openapi": "3.1.0",
+        "info": {
+            "title": "Tare",
+            "version": env!("CARGO_PKG_VERSION"),
+            "description": "Runs and loads of `tare serve`. Scripts send the token of the file that the server names at its start.",
+        },
+        "servers": [{ "url": "/api/v1" }],
+        "security": [{ "bearer": [] }],
+        "paths": paths,
+        "components": {
+            "securitySchemes": { "bearer": { "type": "http", "scheme": "bearer" } },
+            "schemas": shapes(),
+        },
+    })
+}
+
+fn operation(route: &Route) -> Value {
+    let names = route
+        .path
+        .split('/')
+        .filter_map(|part| part.strip_prefix('{')?.strip_suffix('}'));
+    let parameters: Vec<Value> = names
+        .map(|name| json!({
+            "name": name.trim_start_matches('*'), "in": "path", "required": true, "schema": { "type": "string" },
+        }))
+        .collect();
+    let (status, gives) = route.gives;
+    let mut answer = json!({ "description": route.about });
+    if let Some(content) = content(gives) {
+        answer["content"] = content;
+    }
+    let error = json!({ "description": "An error", "content": content(Content::Json("ApiError")) });
+    let mut operation = json!({
+        "summary": route.about,
+        "parameters": parameters,
+        "responses": { status.to_string(): answer, "default": error },
+    });
+    if let Some(content) = content(route.takes) {
+        operation["requestBody"] = json!({ "required": true, "content": content });
+    }
+    operation
+}
+
+fn content(content: Content) -> Option<Value> {
+    let text = json!({ "type": "string" });
+    Some(match content {
+        Content::Nothing => return None,
+        Content::Json(shape) => {
+            json!({ "application/json": { "schema": { "$ref": format!("#/components/schemas/{shape}") } } })
+        }
+        Content::Object => json!({ "application/json": { "schema": { "type": "object" } } }),
+        Content::Events => json!({ "text/event-stream": { "schema": text } }),
+        Content::Text => json!({ "text/plain": { "schema": text } }),
+        Content::Html => json!({ "text/html": { "schema": text } }),
+        Content::Tar => json!({ "application/x-tar": { "schema": text } }),
+    })
+}
+
+/// The shapes, with references as OpenAPI has them.
+fn shapes() -> Value {
+    let mut schema = schema_of::<Api>();
+    let mut shapes = schema["$defs"].take();
+    place_references(&mut shapes);
+    shapes
+}
+
+fn place_references(value: &mut Value) {
+    match value {
+        Value::Object(fields) => {
+            for (name, value) in fields {
+                match value {
+                    Value::String(text) if name == "$ref" => {
+                        *text = text.replace("#/$defs/", "#/components/schemas/");
+                    }
+                    other => place_references(other),
+                }
+            }
+        }
+        Value::Array(items) => items.iter_mut().for_each(place_references),
+        _ => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_reference_of_the_description_leads_to_a_shape() {
+        let description = description();
+        let text = description.to_string();
+        let references: Vec<&str> = text
+            .split("\"$ref\":\"#/components/schemas/")
+            .skip(1)
+            .filter_map(|rest| rest.split('"').next())
+            .collect();
+        assert!(references.len() > 50);
+        for reference in references {
+            assert!(
+                description["components"]["schemas"]
+                    .get(reference)
+                    .is_some(),
+                "{reference}"
+            );
+        }
+        assert!(!text.contains("#/$defs/"));
+        let operations: usize = description["paths"]
+            .as_object()
+            .unwrap()
+            .values()
+            .map(|methods| methods.as_object().unwrap().len())
+            .sum();
+        assert_eq!(operations, ROUTES.len());
+    }
+}

@@ -1,0 +1,605 @@
+//! The routes of the server: one table, from which the router and the description of the API are made.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::body::{Body, Bytes};
+use axum::extract::{Path, RawQuery, Request, State};
+use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use axum::routing::{MethodRouter, delete, get, post};
+use axum::{Json, Router, middleware};
+use serde::de::DeserializeOwned;
+use serde_json::json;
+use tare_record::api::{ExperimentRequest, LoadList, LoadRequest, RunList, ServerInfo};
+use tare_report::{html, overlay};
+
+use crate::error::{Refusal, Reply};
+use crate::server::{Server, Shared};
+use crate::{archive, assets, auth, events, experiments, loads, metrics, openapi, places};
+
+/// Largest body of a request but an archive.
+const BODY_BYTES_MAX: usize = 1 << 20;
+/// Time in which a body must have come.
+const BODY_TIMEOUT: Duration = Duration::from_secs(10);
+/// The same for an archive.
+const ARCHIVE_TIMEOUT: Duration = Duration::from_secs(600);
+/// Part of a file of a run that is shown.
+const FILE_BYTES_MAX: u64 = 4 << 20;
+/// Most runs side by side.
+const OVERLAY_MAX: usize = 8;
+
+/// What a route takes or gives.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Content {
+    Nothing,
+    /// A shape of [`tare_record::api::Api`] by its name.
+    Json(&'static str),
+    /// JSON without a shape of its own.
+    Object,
+    Events,
+    Text,
+    Html,
+    Tar,
+}
+
+/// A route of the API.
+pub struct Route {
+    pub method: &'static str,
+    pub path: &'static str,
+    pub about: &'static str,
+    pub takes: Content,
+    pub gives: (u16, Content),
+    handler: fn() -> MethodRouter<Shared>,
+}
+
+/// Defines the table of routes.
+macro_rules! routes {
+    ($($method:ident $path:literal ($takes:expr => $status:literal $gives:expr) $handler:path: $about:literal;)*) => {
+        /// All routes below `/api/v1`.
+        pub const ROUTES: &[Route] = &[$(Route {
+            method: stringify!($method),
+            path: $path,
+            about: $about,
+            takes: $takes,
+            gives: ($status, $gives),
+            handler: || $method($handler),
+        },)*];
+    };
+}
+
+use Content::{Events, Html, Nothing, Object, Tar, Text};
+const fn shape(name: &'static str) -> Content {
+    Content::Json(name)
+}
+
+routes! {
+    get "/server" (Nothing => 200 shape("ServerInfo")) server_info: "The server";
+    get "/runs" (Nothing => 200 shape("RunList")) run_list: "All runs, the newest first";
+    post "/runs" (shape("ExperimentRequest") => 201 shape("StartReply")) run_start: "Start a run";
+    post "/runs/import" (Tar => 201 Object) run_import: "Import the folder of a run, as a tar";
+    get "/runs/{id}" (Nothing => 200 shape("RunDetail")) run_detail: "A run";
+    delete "/runs/{id}" (Nothing => 204 Nothing) run_delete: "Delete a run that has ended";
+    get "/runs/{id}/view" (Nothing => 200 shape("View")) run_view: "The figures of a run; provisional while it goes on";
+    get "/runs/{id}/report.html" (Nothing => 200 Html) run_report: "The self-contained report";
+    get "/runs/{id}/archive" (Nothing => 200 Tar) run_archive: "The folder of a run, as a tar";
+    get "/runs/{id}/events" (Nothing => 200 Events) run_events: "The events of a run; `Last-Event-ID` resumes";
+    post "/runs/{id}/stop" (Nothing => 202 Nothing) run_stop: "Stop a run; what was measured is kept";
+    post "/runs/{id}/resume" (Nothing => 201 shape("StartReply")) run_resume: "Resume a run";
+    get "/runs/{id}/trials/{trial}" (Nothing => 200 shape("TrialDetail")) trial_detail: "A trial";
+    get "/runs/{id}/files/{*path}" (Nothing => 200 Text) run_file: "A file of a run, as text";
+    get "/compare" (Nothing => 200 shape("RunOverlay")) compare: "Runs side by side: `?run=A&run=B`";
+    get "/library" (Nothing => 200 shape("Library")) library: "Experiments that can be run";
+    get "/library/{study}/{name}" (Nothing => 200 Text) library_text: "An experiment as YAML";
+    post "/plan" (shape("ExperimentRequest") => 200 shape("PlanReply")) plan: "Check an experiment and plan it";
+    get "/starts" (Nothing => 200 Object) start_list: "What was started from here, the newest first";
+    get "/starts/{id}" (Nothing => 200 shape("StartReply")) start_detail: "A start";
+    post "/starts/{id}/stop" (Nothing => 202 Nothing) start_stop: "Stop what was started";
+    get "/loads" (Nothing => 200 shape("LoadList")) load_list: "All loads, the newest first";
+    post "/loads" (shape("LoadRequest") => 201 shape("StartReply")) load_start: "Start a load";
+    post "/loads/import" (Object => 201 Object) load_import: "Import a result of Fortio (JSON)";
+    get "/loads/{id}" (Nothing => 200 shape("LoadDetail")) load_detail: "A load";
+    delete "/loads/{id}" (Nothing => 204 Nothing) load_delete: "Delete a load that has ended";
+    get "/loads/{id}/events" (Nothing => 200 Events) load_events: "The events of a load; `Last-Event-ID` resumes";
+    post "/loads/{id}/stop" (Nothing => 202 Nothing) load_stop: "Stop a load; what was measured is kept";
+    get "/machine" (Nothing => 200 shape("EnvironmentRecord")) machine: "The machine, as `tare doctor` describes it";
+    get "/schemas/{name}" (Nothing => 200 Object) schema: "A JSON Schema of `tare schema`";
+    get "/openapi.json" (Nothing => 200 Object) description: "This description";
+}
+
+/// The whole server.
+pub fn app(server: Shared) -> Router {
+    let api = ROUTES.iter().fold(Router::new(), |router, route| {
+        router.route(route.path, (route.handler)())
+    });
+    let page = [
+        "/",
+        "/new",
+        "/compare",
+        "/machine",
+        "/loads",
+        "/runs/{*rest}",
+        "/loads/{*rest}",
+    ];
+    let page = page.iter().fold(Router::new(), |router, path| {
+        router.route(path, get(assets::index))
+    });
+    let access = Arc::clone(&server.access);
+    Router::new()
+        .nest("/api/v1", api.fallback(unknown))
+        .route("/metrics", get(metrics::page))
+        .route("/assets/{name}", get(assets::asset))
+        .merge(page)
+        .fallback(unknown)
+        .with_state(server)
+        .layer(middleware::from_fn_with_state(access, auth::check))
+        .layer(middleware::map_response(with_headers))
+}
+
+async fn unknown() -> Refusal {
+    Refusal::not_found("there is nothing here: GET /api/v1/openapi.json describes the API")
+}
+
+async fn with_headers(mut response: Response) -> Response {
+    let headers = response.headers_mut();
+    for (name, value) in assets::security_headers() {
+        headers.insert(name, value);
+    }
+    headers
+        .entry(header::CACHE_CONTROL)
+        .or_insert(HeaderValue::from_static("no-store"));
+    response
+}
+
+/// Does what reads files or waits in a thread of its own.
+async fn blocking<T: Send + 'static>(
+    server: Shared,
+    work: impl FnOnce(&Server) -> Reply<T> + Send + 'static,
+) -> Reply<T> {
+    let done = tokio::task::spawn_blocking(move || work(&server)).await;
+    done.unwrap_or_else(|_| {
+        Err(Refusal::failed(
+            "a defect of Tare: its answer could not be made",
+        ))
+    })
+}
+
+/// The same for what takes a core for a while: few at a time.
+async fn computing<T: Send + 'static>(
+    server: Shared,
+    work: impl FnOnce(&Server) -> Reply<T> + Send + 'static,
+) -> Reply<T> {
+    let permit = Arc::clone(&server.computations).acquire_owned().await;
+    blocking(server, move |server| {
+        let _permit = permit;
+        work(server)
+    })
+    .await
+}
+
+/// The body of a request, which has a largest size and a longest time.
+async fn body(request: Request) -> Reply<Bytes> {
+    let read = axum::body::to_bytes(request.into_body(), BODY_BYTES_MAX);
+    match tokio::time::timeout(BODY_TIMEOUT, read).await {
+        Err(_) => Err(Refusal::new(
+            StatusCode::REQUEST_TIMEOUT,
+            "the body did not come in time",
+        )),
+        Ok(Err(_)) => Err(Refusal::new(
+            StatusCode::PAYLOAD_TOO_LARGE,
+            format!("the body has more than {BODY_BYTES_MAX} bytes, or ended early"),
+        )),
+        Ok(Ok(bytes)) => Ok(bytes),
+    }
+}
+
+async fn json<T: DeserializeOwned>(request: Request) -> Reply<T> {
+    let kind = request
+        .headers()
+        .get(header::CONTENT_TYPE)
+        .and_then(|kind| kind.to_str().ok());
+    // A form of another site cannot send this type.
+    if !kind.is_some_and(|kind| kind.starts_with("application/json")) {
+        return Err(Refusal::new(
+            StatusCode::UNSUPPORTED_MEDIA_TYPE,
+            "send JSON (content-type: application/json)",
+        ));
+    }
+    let bytes = body(request).await?;
+    serde_json::from_slice(&bytes)
+        .map_err(|error| Refusal::bad(format!("the body is not what this takes: {error}")))
+}
+
+async fn server_info(State(server): State<Shared>) -> Json<ServerInfo> {
+    Json(ServerInfo {
+        tare: env!("CARGO_PKG_VERSION").to_owned(),
+        version: tare_record::FORMAT_VERSION,
+        runs: server.options.runs.display().to_string(),
+        read_only: server.access.read_only(),
+        files: server
+            .options
+            .files
+            .iter()
+            .map(|path| path.display().to_string())
+            .collect(),
+    })
+}
+
+async fn run_list(State(server): State<Shared>) -> Reply<Json<RunList>> {
+    let (runs, without) = blocking(Arc::clone(&server), |server| Ok(server.runs.list())).await?;
+    if !without.is_empty() {
+        tokio::spawn(computing(server, move |server| {
+            server.runs.summarise(without);
+            Ok(())
+        }));
+    }
+    Ok(Json(RunList { runs }))
+}
+
+async fn run_start(State(server): State<Shared>, request: Request) -> Reply<impl IntoResponse> {
+    let wanted: ExperimentRequest = json(request).await?;
+    let started = blocking(server, move |server| experiments::start(server, &wanted)).await?;
+    Ok((StatusCode::CREATED, Json(started)))
+}
+
+async fn run_import(State(server): State<Shared>, request: Request) -> Reply<impl IntoResponse> {
+    let file = tempfile::tempfile_in(server.own_folder())?;
+    let received = received(request.into_body(), file.try_clone()?);
+    match tokio::time::timeout(ARCHIVE_TIMEOUT, received).await {
+        Err(_) => {
+            return Err(Refusal::new(
+                StatusCode::REQUEST_TIMEOUT,
+                "the archive did not come in time",
+            ));
+        }
+        Ok(ended) => ended?,
+    }
+    let id = computing(server, move |server| {
+        archive::import(&server.options.runs, &server.own_folder(), file)
+    })
+    .await?;
+    Ok((StatusCode::CREATED, Json(json!({ "id": id }))))
+}
+
+/// Writes a body to a file.
+async fn received(body: Body, mut file: std::fs::File) -> Reply<()> {
+    use futures_util::StreamExt as _;
+    let mut bytes = 0;
+    let mut parts = body.into_data_stream();
+    while let Some(part) = parts.next().await {
+        let part =
+            part.map_err(|error| Refusal::bad(format!("the archive ended early: {error}")))?;
+        bytes += part.len() as u64;
+        if bytes > archive::RECEIVED_BYTES_MAX {
+            return Err(Refusal::new(
+                StatusCode::PAYLOAD_TOO_LARGE,
+                format!(
+                    "the archive has more than {} bytes",
+                    archive::RECEIVED_BYTES_MAX
+                ),
+            ));
+        }
+        file = tokio::task::spawn_blocking(move || {
+            std::io::Write::write_all(&mut file, &part)?;
+            Ok::<_, std::io::Error>(file)
+        })
+        .await
+        .map_err(|error| Refusal::failed(error.to_string()))??;
+    }
+    Ok(())
+}
+
+async fn run_detail(
+    State(server): State<Shared>,
+    Path(id): Path<String>,
+) -> Reply<impl IntoResponse> {
+    computing(server, move |server| server.runs.detail(&id))
+        .await
+        .map(Json)
+}
+
+async fn run_delete(State(server): State<Shared>, Path(id): Path<String>) -> Reply<StatusCode> {
+    blocking(server, move |server| {
+        server.runs.delete(&id, &server.own_folder())
+    })
+    .await?;
+    Ok(StatusCode::NO_CONTENT)
+}
+
+async fn run_view(
+    State(server): State<Shared>,
+    Path(id): Path<String>,
+) -> Reply<impl IntoResponse> {
+    let text = computing(server, move |server| {
+        let view = server.runs.view(&id)?;
+        serde_json::to_string(&*view).map_err(|error| Refusal::failed(error.to_string()))
+    })
+    .await?;
+    Ok(([(header::CONTENT_TYPE, "application/json")], text))
+}
+
+async fn run_report(
+    State(server): State<Shared>,
+    Path(id): Path<String>,
+) -> Reply<impl IntoResponse> {
+    let name = format!("attachment; filename=\"{}.html\"", places::name(&id)?);
+    let page = computing(server, move |server| {
+        html::html(&*server.runs.view(&id)?).map_err(|error| Refusal::failed(error.to_string()))
+    })
+    .await?;
+    // Opened from here, it would be a page of this server with scripts of its own.
+    let headers = [
+        (header::CONTENT_TYPE, "text/html; charset=utf-8".to_owned()),
+        (header::CONTENT_DISPOSITION, name),
+    ];
+    Ok((headers, page))
+}
+
+async fn run_archive(
+    State(server): State<Shared>,
+    Path(id): Path<String>,
+) -> Reply<impl IntoResponse> {
+    let folder = server.runs.run(&id)?;
+    let name = format!("attachment; filename=\"{id}.tar\"");
+    let (sender, mut parts) = tokio::sync::mpsc::channel(8);
+    tokio::task::spawn_blocking(move || {
+        // An error means that the reader is gone.
+        let _ = archive::write(
+            &folder,
+            &id,
+            std::io::BufWriter::with_capacity(64 << 10, Parts(sender)),
+        );
+    });
+    let stream = futures_util::stream::poll_fn(move |context| parts.poll_recv(context));
+    let headers = [
+        (header::CONTENT_TYPE, "application/x-tar".to_owned()),
+        (header::CONTENT_DISPOSITION, name),
+    ];
+    Ok((headers, Body::from_stream(stream)))
+}
+
+/// Sends what is written to a stream.
+struct Parts(tokio::sync::mpsc::Sender<std::io::Result<Bytes>>);
+
+impl std::io::Write for Parts {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        let part = Bytes::copy_from_slice(bytes);
+        self.0
+            .blocking_send(Ok(part))
+            .map_err(std::io::Error::other)?;
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+async fn run_events(
+    State(server): State<Shared>,
+    Path(id): Path<String>,
+    headers: HeaderMap,
+) -> Reply<impl IntoResponse> {
+    let folder = server.runs.run(&id)?;
+    events::stream(&server, folder, &headers)
+}
+
+async fn run_stop(State(server): State<Shared>, Path(id): Path<String>) -> Reply<StatusCode> {
+    let folder = server.runs.run(&id)?;
+    stop(&folder)
+}
+
+fn stop(folder: &std::path::Path) -> Reply<StatusCode> {
+    let holder = crate::lock::holder(folder);
+    let stopped = holder.is_some_and(|pid| {
+        crate::lock::interrupt(pid, || crate::lock::holder(folder) == Some(pid))
+    });
+    match stopped {
+        true => Ok(StatusCode::ACCEPTED),
+        false => Err(Refusal::conflict(
+            "it has ended, or belongs to another user",
+        )),
+    }
+}
+
+async fn run_resume(
+    State(server): State<Shared>,
+    Path(id): Path<String>,
+) -> Reply<impl IntoResponse> {
+    let started = blocking(server, move |server| {
+        let folder = server.runs.run(&id)?;
+        experiments::resume(server, &folder)
+    });
+    Ok((StatusCode::CREATED, Json(started.await?)))
+}
+
+async fn trial_detail(
+    State(server): State<Shared>,
+    Path((id, trial)): Path<(String, u32)>,
+) -> Reply<impl IntoResponse> {
+    blocking(server, move |server| server.runs.trial(&id, trial))
+        .await
+        .map(Json)
+}
+
+async fn run_file(
+    State(server): State<Shared>,
+    Path((id, path)): Path<(String, String)>,
+) -> Reply<impl IntoResponse> {
+    let text = blocking(server, move |server| {
+        let file = places::open_below(&server.runs.run(&id)?, &path)?;
+        Ok(places::text(file, FILE_BYTES_MAX)?)
+    });
+    Ok((
+        [(header::CONTENT_TYPE, "text/plain; charset=utf-8")],
+        text.await?,
+    ))
+}
+
+async fn compare(
+    State(server): State<Shared>,
+    RawQuery(query): RawQuery,
+) -> Reply<impl IntoResponse> {
+    let query = query.unwrap_or_default();
+    let ids = query
+        .split('&')
+        .filter_map(|pair| pair.strip_prefix("run="));
+    let ids: Vec<String> = ids.map(str::to_owned).collect();
+    if ids.is_empty() || ids.len() > OVERLAY_MAX {
+        return Err(Refusal::bad(format!(
+            "name 1 to {OVERLAY_MAX} runs: ?run=A&run=B"
+        )));
+    }
+    let overlay = computing(server, move |server| {
+        let runs: Reply<Vec<_>> = ids.iter().map(|id| server.runs.read(id)).collect();
+        Ok(overlay::overlay(&runs?))
+    });
+    overlay.await.map(Json)
+}
+
+async fn library(State(server): State<Shared>) -> Reply<impl IntoResponse> {
+    blocking(server, |server| {
+        Ok(experiments::library(&server.options.home))
+    })
+    .await
+    .map(Json)
+}
+
+async fn library_text(
+    State(server): State<Shared>,
+    Path((study, name)): Path<(String, String)>,
+) -> Reply<impl IntoResponse> {
+    let text = blocking(server, move |server| {
+        experiments::text(&server.options.home, &format!("{study}/{name}"))
+    });
+    Ok((
+        [(header::CONTENT_TYPE, "text/plain; charset=utf-8")],
+        text.await?,
+    ))
+}
+
+async fn plan(State(server): State<Shared>, request: Request) -> Reply<impl IntoResponse> {
+    let wanted: ExperimentRequest = json(request).await?;
+    computing(server, move |server| experiments::plan(server, &wanted))
+        .await
+        .map(Json)
+}
+
+async fn start_list(State(server): State<Shared>) -> Reply<impl IntoResponse> {
+    let starts = blocking(server, |server| {
+        let ids = server.children.ids();
+        let replies = ids
+            .iter()
+            .rev()
+            .take(50)
+            .filter_map(|id| server.children.reply(id).ok());
+        Ok(replies.collect::<Vec<_>>())
+    });
+    Ok(Json(json!({ "starts": starts.await? })))
+}
+
+async fn start_detail(
+    State(server): State<Shared>,
+    Path(id): Path<String>,
+) -> Reply<impl IntoResponse> {
+    blocking(server, move |server| server.children.reply(&id))
+        .await
+        .map(Json)
+}
+
+async fn start_stop(State(server): State<Shared>, Path(id): Path<String>) -> Reply<StatusCode> {
+    server.children.stop(&id)?;
+    Ok(StatusCode::ACCEPTED)
+}
+
+async fn load_list(State(server): State<Shared>) -> Reply<impl IntoResponse> {
+    let loads = computing(server, |server| Ok(loads::list(&server.options.runs)));
+    Ok(Json(LoadList {
+        loads: loads.await?,
+    }))
+}
+
+async fn load_start(State(server): State<Shared>, request: Request) -> Reply<impl IntoResponse> {
+    let wanted: LoadRequest = json(request).await?;
+    let started = blocking(server, move |server| loads::start(server, &wanted));
+    Ok((StatusCode::CREATED, Json(started.await?)))
+}
+
+async fn load_import(State(server): State<Shared>, request: Request) -> Reply<impl IntoResponse> {
+    let text = body(request).await?;
+    let id = blocking(server, move |server| {
+        loads::import(&server.options.runs, &text)
+    });
+    Ok((StatusCode::CREATED, Json(json!({ "id": id.await? }))))
+}
+
+async fn load_detail(
+    State(server): State<Shared>,
+    Path(id): Path<String>,
+) -> Reply<impl IntoResponse> {
+    computing(server, move |server| {
+        loads::detail(&server.options.runs, &id)
+    })
+    .await
+    .map(Json)
+}
+
+async fn load_delete(State(server): State<Shared>, Path(id): Path<String>) -> Reply<StatusCode> {
+    blocking(server, move |server| {
+        loads::delete(&server.options.runs, &id, &server.own_folder())
+    })
+    .await?;
+    Ok(StatusCode::NO_CONTENT)
+}
+
+async fn load_events(
+    State(server): State<Shared>,
+    Path(id): Path<String>,
+    headers: HeaderMap,
+) -> Reply<impl IntoResponse> {
+    let folder = loads::folder(&server.options.runs, &id)?;
+    events::stream(&server, folder, &headers)
+}
+
+async fn load_stop(State(server): State<Shared>, Path(id): Path<String>) -> Reply<StatusCode> {
+    stop(&loads::folder(&server.options.runs, &id)?)
+}
+
+async fn machine(State(server): State<Shared>) -> Reply<impl IntoResponse> {
+    of_tare(server, |command, server| {
+        command
+            .arg("doctor")
+            .arg("--json")
+            .arg("--out")
+            .arg(&server.options.runs);
+    })
+    .await
+}
+
+async fn schema(
+    State(server): State<Shared>,
+    Path(name): Path<String>,
+) -> Reply<impl IntoResponse> {
+    let name = places::name(&name)?.to_owned();
+    of_tare(server, move |command, _| {
+        command.arg("schema").arg("--").arg(name);
+    })
+    .await
+}
+
+/// The JSON that a command of `tare` prints.
+async fn of_tare(
+    server: Shared,
+    words: impl FnOnce(&mut std::process::Command, &Server) + Send + 'static,
+) -> Reply<impl IntoResponse> {
+    let text = computing(server, move |server| {
+        let mut command = std::process::Command::new(&server.options.tare);
+        words(&mut command, server);
+        experiments::answer(server, command)
+    });
+    Ok(([(header::CONTENT_TYPE, "application/json")], text.await?))
+}
+
+async fn description() -> impl IntoResponse {
+    Json(openapi::description())
+}

@@ -1,0 +1,176 @@
+//! The server from its start to its end: its state, its address, its links.
+
+use std::io::Write;
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::Context;
+use tare_record::api::ServeOptions;
+use tare_record::regular::read_regular_text;
+use tokio::net::TcpListener;
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::{Semaphore, watch};
+
+use crate::auth::{Access, Address};
+use crate::children::{Children, Spawner};
+use crate::connections;
+use crate::places::OWN_FOLDER;
+use crate::routes;
+use crate::runs::Runs;
+
+/// Event streams at a time.
+const STREAMS_MAX: usize = 256;
+/// Views, comparisons and checks computed at a time: each may take a core.
+const COMPUTATIONS_MAX: usize = 2;
+/// Longest password file.
+const PASSWORD_BYTES_MAX: u64 = 4096;
+/// Time that answers under way have when the server ends.
+const GRACE: Duration = Duration::from_millis(300);
+
+/// What all handlers share.
+pub struct Server {
+    pub options: ServeOptions,
+    pub access: Arc<Access>,
+    pub children: Children,
+    pub runs: Runs,
+    pub streams: Arc<Semaphore>,
+    pub computations: Arc<Semaphore>,
+}
+
+/// The state of the handlers.
+pub type Shared = Arc<Server>;
+
+impl Server {
+    /// The server's own folder.
+    pub fn own_folder(&self) -> PathBuf {
+        self.options.runs.join(OWN_FOLDER)
+    }
+}
+
+/// Prints a line to standard error; a closed stream is no reason to end.
+pub fn say(line: &str) {
+    let _ = writeln!(
+        std::io::stderr(),
+        "{}",
+        tare_record::escape::escape_lines(line)
+    );
+}
+
+/// Serves until SIGINT or SIGTERM.
+pub fn serve(options: ServeOptions, spawner: Spawner) -> anyhow::Result<()> {
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_all()
+        .build()
+        .context("cannot start the event loop")?;
+    let served = runtime.block_on(run(options, spawner));
+    // What computes for nobody is left behind.
+    runtime.shutdown_timeout(GRACE);
+    served
+}
+
+async fn run(mut options: ServeOptions, spawner: Spawner) -> anyhow::Result<()> {
+    let own = options.runs.join(OWN_FOLDER);
+    let shown = options.runs.display().to_string();
+    std::fs::create_dir_all(&options.runs)
+        .with_context(|| format!("{shown} cannot be created: name another folder with --out"))?;
+    options.runs = options.runs.canonicalize().with_context(|| shown.clone())?;
+    private_folder(&own)?;
+    for folder in &mut options.files {
+        *folder = folder
+            .canonicalize()
+            .with_context(|| format!("--files {}", folder.display()))?;
+    }
+    let tls = match &options.tls {
+        Some((certificate, key)) => Some(connections::acceptor(certificate, key)?),
+        None => None,
+    };
+    let password = match &options.password_file {
+        Some(file) => Some(password(file)?),
+        None => None,
+    };
+    let listener = TcpListener::bind(options.listen).await.with_context(|| {
+        format!(
+            "cannot listen on {}: choose another address with --listen",
+            options.listen
+        )
+    })?;
+    let at = listener.local_addr()?;
+    let host = match at.ip() {
+        ip if ip.is_ipv6() => format!("[{ip}]"),
+        ip => ip.to_string(),
+    };
+    let address = Address {
+        host,
+        port: at.port(),
+        is_tls: tls.is_some(),
+        more_hosts: &options.hosts,
+        read_only: options.read_only,
+    };
+    let (access, token_file) = Access::new(&address, &own, password)
+        .with_context(|| format!("cannot write the token to {}", own.display()))?;
+    say(&format!(
+        "runs in {}; token for scripts in {}",
+        options.runs.display(),
+        token_file.display()
+    ));
+    say(&format!("open {}", access.link()?));
+    let server = Arc::new(Server {
+        children: Children::open(&own, spawner)?,
+        runs: Runs::new(options.runs.clone()),
+        access: Arc::new(access),
+        streams: Arc::new(Semaphore::new(STREAMS_MAX)),
+        computations: Arc::new(Semaphore::new(COMPUTATIONS_MAX)),
+        options,
+    });
+    let (end, ended) = watch::channel(());
+    let accepting = tokio::spawn(connections::accept(
+        listener,
+        tls,
+        routes::app(server),
+        ended,
+    ));
+    let mut terminate = signal(SignalKind::terminate())?;
+    let mut interrupt = signal(SignalKind::interrupt())?;
+    tokio::select! {
+        _ = terminate.recv() => {}
+        _ = interrupt.recv() => {}
+    }
+    say("the server ends; runs and loads that are going on go on");
+    // An error means that nothing listens any more.
+    let _ = end.send(());
+    let _ = accepting.await;
+    Ok(())
+}
+
+/// Creates a folder that only this user can read; an existing one must be such a folder.
+fn private_folder(path: &Path) -> anyhow::Result<()> {
+    let made = std::fs::DirBuilder::new().mode(0o700).create(path);
+    match made {
+        Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {
+            let found = path.symlink_metadata()?;
+            let is_ours =
+                std::os::unix::fs::MetadataExt::uid(&found) == rustix::process::geteuid().as_raw();
+            anyhow::ensure!(
+                found.is_dir() && is_ours,
+                "{} is not a folder of this user: remove it, or name another folder with --out",
+                path.display()
+            );
+            Ok(())
+        }
+        made => made.with_context(|| format!("cannot create {}", path.display())),
+    }
+}
+
+fn password(file: &Path) -> anyhow::Result<String> {
+    let text = read_regular_text(file, PASSWORD_BYTES_MAX)?;
+    let password = text.trim_end_matches(['\r', '\n']);
+    anyhow::ensure!(
+        password.len() >= 12,
+        "the password in {} has fewer than 12 characters",
+        file.display()
+    );
+    Ok(password.to_owned())
+}

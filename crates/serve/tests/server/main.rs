@@ -1,0 +1,10 @@
+//! The server as its users meet it: over HTTP, with real runs and loads. `security` is who may ask for what, `flows` what is done.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    reason = "a test that cannot go on says where by panicking"
+)]
+
+mod flows;
+mod rig;
+mod security;
