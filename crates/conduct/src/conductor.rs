@@ -11,6 +11,7 @@ use tare_record::agent::Sample;
 use tare_record::load::Stop;
 use tare_record::plan::{Arm, Capacity, Cell, Plan};
 use tare_record::record::{RunProgress, RunState, TrialRecord, TrialStatus};
+use tare_record::secrets::redacted;
 use tare_stats::random::Random;
 
 use crate::agent_plans::MeasuredCost;
@@ -85,24 +86,26 @@ pub fn run(
         watcher,
     )?;
     // Last: a folder with a plan is a run that can be resumed.
-    folder.write(PLAN, &plan)?;
+    let kept = redacted(&plan).map_err(|error| ConductError::Plan(error.to_string()))?;
+    folder.write(PLAN, &kept)?;
     let beds = TestBeds::new(options.times.clone());
     Conductor::new(plan, folder, beds, (environment, watcher)).conduct(state)
 }
 
-/// Resumes an interrupted run: complete blocks are kept, the interrupted one is measured again.
+/// Resumes an interrupted run: complete blocks are kept, the interrupted one is measured again. The plan is that of the folder, with
+/// the credentials that are not written there.
 ///
 /// # Errors
 /// As [`run`], and when the folder is no run, is in use, or belongs to another machine.
 pub fn resume(
     path: &std::path::Path,
+    plan: Plan,
     times: StartupTimes,
     environment: &mut dyn Environment,
     watcher: &mut dyn Watcher,
 ) -> Result<RunOutcome, ConductError> {
     let folder = RunFolder::open(path)?;
     let watcher = &mut ProgressLog::open(folder.path(), watcher);
-    let plan = folder.plan()?;
     let mut state = folder.state()?;
     provide(&plan, environment, watcher)?;
     let now = environment.describe()?;

@@ -5,7 +5,6 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use tare_record::plan::Plan;
 use tare_record::record::{EnvironmentRecord, RunState, TrialRecord};
 use tare_record::regular::{JSON_BYTES_MAX, RECORDS_BYTES_MAX, read_regular};
 
@@ -86,14 +85,6 @@ impl RunFolder {
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
-    }
-
-    /// The plan of the run.
-    ///
-    /// # Errors
-    /// When the file cannot be read or parsed.
-    pub fn plan(&self) -> Result<Plan, ConductError> {
-        read_json(&self.path.join(PLAN), "a plan")
     }
 
     /// The state of the run.
@@ -245,17 +236,13 @@ mod tests {
     fn a_file_that_is_longer_than_any_of_ours_is_not_read_to_go_on() {
         let place = tempfile::tempdir().unwrap();
         let folder = RunFolder::create(place.path(), "run").unwrap();
-        let names = ["plan.json", "run.json", "environment.json"];
+        let names = ["run.json", "environment.json"];
         for name in names {
             File::create(folder.path().join(name))
                 .and_then(|file| file.set_len(JSON_BYTES_MAX + 1))
                 .unwrap();
         }
-        let errors = [
-            folder.plan().err(),
-            folder.state().err(),
-            folder.environment().err(),
-        ];
+        let errors = [folder.state().err(), folder.environment().err()];
         for (name, error) in names.into_iter().zip(errors) {
             let said = error.unwrap().to_string();
             assert!(

@@ -55,6 +55,12 @@ impl Bench {
     }
 }
 
+/// The plan in the run's folder.
+fn kept_plan(outcome: &RunOutcome) -> Plan {
+    let text = std::fs::read(outcome.folder.join("plan.json")).unwrap();
+    serde_json::from_slice(&text).unwrap()
+}
+
 #[test]
 fn every_block_measures_every_cell_and_the_baseline_twice() {
     let mut bench = bench(&[]);
@@ -405,6 +411,7 @@ fn an_interrupted_run_keeps_what_it_measured_and_resumes_with_the_interrupted_bl
     let mut second = Memory::default();
     let outcome = resume(
         &outcome.folder,
+        plan(),
         StartupTimes::default(),
         &mut bench.lab,
         &mut second,
@@ -447,6 +454,7 @@ fn a_run_is_not_resumed_on_another_machine() {
     bench.lab.fingerprint = "another".into();
     let error = resume(
         &outcome.folder,
+        plan(),
         StartupTimes::default(),
         &mut bench.lab,
         &mut Memory::default(),
@@ -462,6 +470,7 @@ fn a_run_folder_that_is_in_use_is_refused() {
     let _held = RunFolder::open(&outcome.folder).unwrap();
     let error = resume(
         &outcome.folder,
+        plan(),
         StartupTimes::default(),
         &mut bench.lab,
         &mut Memory::default(),
@@ -527,7 +536,7 @@ fn a_level_beyond_what_is_carried_is_left_out_before_the_first_block() {
     // The scripted agent answers 1000 requests in a window of 1 ms: 80 % of what it carries is 800,000/s.
     let mut first = bench(&[]);
     let outcome = first.run(&two_levels());
-    let plan = RunFolder::open(&outcome.folder).unwrap().plan().unwrap();
+    let plan = kept_plan(&outcome);
     assert_eq!(plan.levels.len(), 1);
     assert_eq!(plan.skipped_levels[0].level, "900000/s");
     let capacity = plan.capacity.unwrap();
@@ -562,7 +571,7 @@ fn a_level_beyond_what_is_carried_is_left_out_before_the_first_block() {
         &mut second.watcher,
     )
     .unwrap();
-    let plan = RunFolder::open(&outcome.folder).unwrap().plan().unwrap();
+    let plan = kept_plan(&outcome);
     assert_eq!((plan.levels.len(), plan.skipped_levels.len()), (2, 0));
     assert_eq!(second.lab.placed.lock().unwrap().len(), 9);
 }

@@ -4,6 +4,8 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
+use crate::plan::Plan;
+
 /// What stands in the place of such a value.
 pub const REDACTED: &str = "[redacted]";
 
@@ -54,6 +56,69 @@ fn redact_header(header: &mut Value) {
     }
 }
 
+/// Whether values were replaced in a JSON value.
+#[must_use]
+pub fn is_redacted(value: &Value) -> bool {
+    match value {
+        Value::Array(items) => match items.as_slice() {
+            [Value::String(name), Value::String(value)] => is_secret(name) && value == REDACTED,
+            _ => items.iter().any(is_redacted),
+        },
+        Value::Object(fields) => fields.values().any(is_redacted),
+        _ => false,
+    }
+}
+
+/// Puts replaced values back from a value in which they are at the same places.
+fn put_back(kept: &mut Value, whole: &Value) {
+    match (kept, whole) {
+        (Value::Array(kept), Value::Array(whole)) => {
+            match (kept.as_mut_slice(), whole.as_slice()) {
+                (
+                    [Value::String(name), Value::String(value)],
+                    [Value::String(same), Value::String(was)],
+                ) if value == REDACTED && name == same && is_secret(name) => {
+                    value.clone_from(was);
+                }
+                (kept, whole) => {
+                    let both = kept.iter_mut().zip(whole);
+                    both.for_each(|(kept, whole)| put_back(kept, whole));
+                }
+            }
+        }
+        (Value::Object(kept), Value::Object(whole)) => {
+            for (name, field) in kept {
+                if let Some(was) = whole.get(name) {
+                    put_back(field, was);
+                }
+            }
+        }
+        _ => {}
+    }
+}
+
+/// The cells of a kept plan with the values that it lacks, from the cells of the same experiment resolved again; `None` where those
+/// do not have all of them.
+///
+/// # Errors
+/// When a plan is no JSON value of its type.
+pub fn restored(kept: &Plan, again: &Plan) -> serde_json::Result<Option<Plan>> {
+    let mut plan = kept.clone();
+    for cell in &mut plan.cells {
+        let mut of = again.cells.iter();
+        let same = of.find(|other| (&other.arm, &other.level) == (&cell.arm, &cell.level));
+        let mut value = serde_json::to_value(&*cell)?;
+        if let Some(same) = same {
+            put_back(&mut value, &serde_json::to_value(same)?);
+        }
+        if is_redacted(&value) {
+            return Ok(None);
+        }
+        *cell = serde_json::from_value(value)?;
+    }
+    Ok(Some(plan))
+}
+
 /// A plan without these values.
 ///
 /// # Errors
@@ -90,6 +155,22 @@ mod tests {
         ] {
             assert!(!is_secret(name), "{name}");
         }
+    }
+
+    #[test]
+    fn values_are_put_back_where_the_same_header_is_at_the_same_place() {
+        let whole = json!({"requests": [
+            {"name": "one", "headers": [["authorization", "Bearer planted"], ["accept", "a"]]},
+            {"name": "two", "headers": [["cookie", "planted"]]},
+        ]});
+        let mut kept = whole.clone();
+        redact(&mut kept);
+        assert!(is_redacted(&kept) && !is_redacted(&whole));
+        put_back(&mut kept, &whole);
+        assert_eq!(kept, whole);
+        let mut other = json!({"requests": [{"headers": [["x-api-key", REDACTED]]}]});
+        put_back(&mut other, &whole);
+        assert!(is_redacted(&other), "{other}");
     }
 
     #[test]

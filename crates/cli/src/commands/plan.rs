@@ -14,6 +14,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use tare_experiment::estimate::{StartupTimes, estimate};
 use tare_record::plan::{Capacity, Plan};
+use tare_record::secrets::redacted;
 
 pub use experiment_args::{ExperimentArgs, addressings, own_path};
 pub use text::not_run;
@@ -39,7 +40,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let times = times::known(&args.experiment.library()?.catalog, &plan);
     let known = capacity::known(&args.experiment.out, &plan);
     if args.json {
-        print_json(&as_json(&plan, &earlier, &times, known.as_ref()))?;
+        print_json(&as_json(&plan, &earlier, &times, known.as_ref())?)?;
     } else {
         print(&text::text(
             &plan,
@@ -57,7 +58,8 @@ fn as_json(
     earlier: &Earlier,
     times: &StartupTimes,
     known: Option<&Capacity>,
-) -> Value {
+) -> serde_json::Result<Value> {
+    let kept_plan = redacted(plan)?;
     let kept = capacity::kept(plan, known);
     let estimate = estimate(&kept, times);
     let ns = |time: Option<Duration>| {
@@ -74,8 +76,8 @@ fn as_json(
             })).collect::<Vec<_>>(),
         }),
     };
-    json!({
-        "plan": plan,
+    Ok(json!({
+        "plan": kept_plan,
         "estimate": {
             "trials_per_block": estimate.trials_per_block,
             "trials_min": estimate.trials.0,
@@ -95,5 +97,5 @@ fn as_json(
             "arms": arms,
         })).collect::<Vec<_>>(),
         "not_run": not_run(plan).iter().map(|(what, reason)| json!({"what": what, "reason": reason})).collect::<Vec<_>>(),
-    })
+    }))
 }

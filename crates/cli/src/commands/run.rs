@@ -14,8 +14,9 @@ use tare_lab::local::{Local, LocalOptions};
 use tare_lab::targets::Targets;
 use tare_record::api::SUMMARY;
 use tare_record::event::RunEvent;
-use tare_record::plan::{Addressing, BeyondKnee, Plan};
+use tare_record::plan::{Addressing, BeyondKnee, Form, Plan};
 use tare_record::record::RunProgress;
+use tare_record::secrets::{is_redacted, restored};
 use tare_record::text::value_of;
 
 use crate::commands::plan::{ExperimentArgs, capacity, not_run, own_path, times};
@@ -65,7 +66,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
             let run = tare_report::read(folder).map_err(bad_input)?;
             let was = run.environment.and_then(|was| value_of(&was.addressing));
             let addressing = was.unwrap_or(run.plan.addressing);
-            (run.plan, addressing)
+            (with_credentials(run.plan, &args.experiment)?, addressing)
         }
         None => {
             let mut plan = args
@@ -93,7 +94,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     }
     let known = times::known(&args.experiment.library()?.catalog, &plan);
     let outcome = match &resumed {
-        Some(folder) => tare_conduct::resume(folder, known, &mut environment, &mut progress),
+        Some(folder) => tare_conduct::resume(folder, plan, known, &mut environment, &mut progress),
         None => {
             let options = options(&args, &plan, known);
             tare_conduct::run(&plan, &mut environment, &options, &mut progress)
@@ -114,6 +115,27 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
             Err(error.into())
         }
     }
+}
+
+/// A plan of a run's folder with the credentials that are not written there: they are read again from the experiment.
+fn with_credentials(kept: Plan, args: &ExperimentArgs) -> anyhow::Result<Plan> {
+    if !is_redacted(&serde_json::to_value(&kept)?) {
+        return Ok(kept);
+    }
+    let again = ExperimentArgs {
+        name: Some(kept.file.clone()),
+        quick: kept.form == Form::Quick,
+        ..args.clone()
+    };
+    let advice = || {
+        format!(
+            "this run's plan lacks its credentials (headers such as authorization are not kept), and {} does not give them: resume where it \
+             and its workload are as they were, with the same --workloads and --targets, or start a new run",
+            kept.file
+        )
+    };
+    let again = again.plan().with_context(advice)?;
+    restored(&kept, &again)?.ok_or_else(|| bad_input(advice()))
 }
 
 /// The environment on this machine; a resumed run keeps the addressing it began with.

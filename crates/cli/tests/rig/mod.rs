@@ -179,7 +179,7 @@ pub fn wait_for<T>(limit: Duration, what: &str, mut look: impl FnMut() -> Option
 }
 
 /// Every process with its words, zombies left out.
-fn processes() -> Vec<(u32, String)> {
+pub fn processes() -> Vec<(u32, String)> {
     let mut found = Vec::new();
     for process in fs::read_dir("/proc").unwrap().filter_map(Result::ok) {
         let Some(pid) = process.file_name().to_string_lossy().parse::<u32>().ok() else {

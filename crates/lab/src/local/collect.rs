@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{Mode, OFlags, ResolveFlags};
 use rustix::io::Errno;
 
+use tare_record::regular::JSON_BYTES_MAX;
 use tare_record::secrets::redact;
 
 use crate::LabError;
@@ -14,6 +15,8 @@ use crate::render::{Login, Rendered};
 
 /// Maximum size of a copied file; the rest is cut.
 const FILE_BYTES_MAX: u64 = 1 << 20;
+/// End of the name of an agent's load plan.
+pub(super) const AGENT_PLAN: &str = ".plan.json";
 /// Maximum number of copied files per test bed.
 const FILES_MAX: usize = 500;
 /// Identifies a private key in PEM form in any file.
@@ -102,29 +105,35 @@ fn open_beneath(folder: &Path, name: &str) -> io::Result<Option<File>> {
 #[derive(PartialEq, Eq)]
 enum Copied {
     Yes,
-    /// Not copied: it contains a private key.
+    /// Not copied: it contains a private key, or cannot be redacted.
     Withheld,
 }
 
 fn copy(file: File, to: &Path, logins: &[&Login]) -> Result<Copied, LabError> {
     let mut bytes = Vec::new();
     let size = file.metadata().map(|meta| meta.len()).unwrap_or_default();
-    file.take(FILE_BYTES_MAX)
-        .read_to_end(&mut bytes)
-        .map_err(LabError::io(format!("read what becomes {}", to.display())))?;
+    // Plans of agents have headers: they are read to their end, and one that cannot be redacted is left out.
+    let is_plan = to.to_string_lossy().ends_with(AGENT_PLAN);
+    file.take(if is_plan {
+        JSON_BYTES_MAX
+    } else {
+        FILE_BYTES_MAX
+    })
+    .read_to_end(&mut bytes)
+    .map_err(LabError::io(format!("read what becomes {}", to.display())))?;
     if bytes.windows(KEY_WORDS.len()).any(|part| part == KEY_WORDS) {
         return Ok(Copied::Withheld);
     }
     for login in logins {
         login.withhold(&mut bytes);
     }
-    // Load plans of agents have headers.
-    if let Ok(plan) = serde_json::from_slice::<serde_json::Value>(&bytes) {
-        let mut kept = plan.clone();
-        redact(&mut kept);
-        if kept != plan {
-            bytes = serde_json::to_vec_pretty(&kept).unwrap_or_default();
-        }
+    if is_plan {
+        let Ok(mut plan) = serde_json::from_slice(&bytes) else {
+            return Ok(Copied::Withheld);
+        };
+        redact(&mut plan);
+        bytes = serde_json::to_vec_pretty(&plan).unwrap_or_default();
+        bytes.truncate(FILE_BYTES_MAX as usize);
     }
     if size > FILE_BYTES_MAX {
         bytes.extend_from_slice(
@@ -163,6 +172,26 @@ mod tests {
         let length = fs::metadata(into.join("long.log")).unwrap().len();
         assert!((FILE_BYTES_MAX..FILE_BYTES_MAX + 200).contains(&length));
         assert!(!into.join("inline.cfg").exists());
+    }
+
+    #[test]
+    fn plans_of_agents_are_redacted_before_they_are_cut_and_left_out_where_they_cannot_be() {
+        let base = tempfile::tempdir().unwrap();
+        let (from, into) = (base.path().join("from"), base.path().join("into"));
+        fs::create_dir_all(&from).unwrap();
+        let plan = |rest: &str| {
+            let header = r#"{"headers": [["authorization", "Bearer planted"]], "body": "#;
+            format!("{header}{rest}")
+        };
+        let long = plan(&format!("\"{}\"}}", "x".repeat(2 << 20)));
+        fs::write(from.join(format!("a-1{AGENT_PLAN}")), long).unwrap();
+        fs::write(from.join(format!("b-2{AGENT_PLAN}")), plan("torn")).unwrap();
+        let mut copied = Vec::new();
+        copy_plain_files(&from, &into, &|_| true, (&[], &mut copied)).unwrap();
+        assert_eq!(copied, [into.join(format!("a-1{AGENT_PLAN}"))]);
+        let kept = fs::read_to_string(&copied[0]).unwrap();
+        assert!(kept.contains("[redacted]") && !kept.contains("planted"));
+        assert!(kept.len() < 2 << 20 && kept.ends_with("]\n"));
     }
 
     #[test]

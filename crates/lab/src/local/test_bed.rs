@@ -12,6 +12,7 @@ use tare_record::plan::{Ask, PreparedTopic};
 use tare_record::topology::InstanceRole;
 
 use super::agent::LocalAgent;
+use super::collect::AGENT_PLAN;
 use super::external::{ExternalAddress, ExternalReader};
 use super::observed::role_name;
 use super::placed::{self, PlacedTestBed, hosts_of};
@@ -387,7 +388,7 @@ impl TestBed for LocalTestBed {
         self.agents_started += 1;
         let number = self.agents_started;
         let dir = self.placed.folder.clone();
-        let file = dir.join(format!("{instance}-{number}.plan.json"));
+        let file = dir.join(format!("{instance}-{number}{AGENT_PLAN}"));
         let plan = self.placed.with_own_security(instance, plan);
         let text = serde_json::to_vec_pretty(&plan)
             .map_err(|error| LabError::Plan(format!("the load of {instance}: {error}")))?;

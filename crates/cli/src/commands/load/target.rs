@@ -45,6 +45,15 @@ impl LoadUrl {
     /// Parses a URL and resolves its host. A missing scheme is http.
     pub fn parse(url: &str) -> anyhow::Result<Self> {
         let (name, rest) = url.split_once("://").unwrap_or(("http", url));
+        if rest
+            .split(['/', '?'])
+            .next()
+            .is_some_and(|host| host.contains('@'))
+        {
+            bail!(
+                "user and password cannot stand in a URL (use -H @FILE with a line `Authorization: …`); write http://host:port/path"
+            );
+        }
         let Some((protocol, scheme)) = scheme(name) else {
             bail!("{url}: no load on {name}://; did you mean http://{rest}?");
         };
@@ -55,11 +64,6 @@ impl LoadUrl {
         };
         let (base, path) = Self::split(url)?;
         let host = base.rsplit_once("://").map_or(&*base, |(_, host)| host);
-        if host.contains('@') {
-            bail!(
-                "{url}: user and password cannot stand in it (use -H 'Authorization: …'); write http://host:port/path"
-            );
-        }
         let (host, addresses) = match scheme.servers {
             UrlServers::Several => brokers(url, host)?,
             UrlServers::One => (host.to_owned(), server(url, host, scheme.port)?),
@@ -216,7 +220,13 @@ mod tests {
         assert!(error("htp://127.0.0.1/x").contains("did you mean http://127.0.0.1/x?"));
         assert!(error("http:///x").contains("no host"));
         assert!(error("http://127.0.0.1:99999/").contains("port"));
-        assert!(error("http://me:pw@127.0.0.1/").contains("Authorization"));
+        for url in ["http://me:pw@127.0.0.1/", "htp://me:pw@127.0.0.1/"] {
+            let said = error(url);
+            assert!(
+                said.contains("Authorization") && !said.contains("pw"),
+                "{said}"
+            );
+        }
     }
 
     #[test]
