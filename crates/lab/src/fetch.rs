@@ -1,6 +1,7 @@
 //! Fetches the software of a target: the first of its sources that is available, with its version.
 
 mod cargo;
+mod checksums;
 mod debian;
 mod go;
 mod maven;
@@ -33,12 +34,45 @@ pub struct Software {
     pub bin: PathBuf,
     /// Its version, source and path.
     pub version: TargetVersion,
+    /// Folder of the cache that has all of it, with its checksums.
+    cached: Option<PathBuf>,
+}
+
+impl Software {
+    /// Verifies that it is what was fetched, where it is in the cache: before each start, for a run may be long.
+    ///
+    /// # Errors
+    /// The file that has changed, and the next step.
+    pub fn verify(&self, target: &str) -> Result<(), LabError> {
+        verify(self.cached.as_deref(), target)
+    }
+}
+
+fn verify(cached: Option<&Path>, target: &str) -> Result<(), LabError> {
+    let found = cached.map_or(Ok(()), |folder| checksums::verify(folder, target));
+    found.map_err(|reason| LabError::Fetch {
+        target: target.to_owned(),
+        tried: vec![reason],
+    })
 }
 
 /// An installed program whose version is not known yet.
 struct ProgramPath {
     bin: PathBuf,
     source: String,
+    /// Folder of the cache that has all of it.
+    cached: Option<PathBuf>,
+}
+
+impl ProgramPath {
+    /// A program outside of the cache.
+    fn outside(bin: PathBuf, source: impl Into<String>) -> ProgramPath {
+        ProgramPath {
+            bin,
+            source: source.into(),
+            cached: None,
+        }
+    }
 }
 
 /// Fetches software into a cache of its own or by the system's package manager.
@@ -120,6 +154,27 @@ impl Fetcher {
         Err(failed(target, tried))
     }
 
+    /// Removes what was fetched into the cache for a target, and fetches it again.
+    ///
+    /// # Errors
+    /// As [`Self::provide`], and when the cache cannot be changed.
+    pub fn provide_again(
+        &self,
+        target: &Target,
+        say: &mut dyn FnMut(&str),
+    ) -> Result<Software, LabError> {
+        let lock = self.lock(target, say)?;
+        for get in &target.def.get {
+            let installed = self.installed(target, get);
+            if let Some(folder) = installed.and_then(|found| found.cached) {
+                let what = format!("remove {}", folder.display());
+                fs::remove_dir_all(&folder).map_err(LabError::io(what))?;
+            }
+        }
+        drop(lock);
+        self.provide(target, say)
+    }
+
     fn choice(&self, target: &Target) -> Option<&str> {
         let name = target.def.target.as_str();
         let same = |chosen: &&(String, String)| chosen.0 == name;
@@ -143,21 +198,14 @@ impl Fetcher {
                 )],
             ));
         };
-        let source = "path".to_owned();
-        versioned(target, ProgramPath { bin, source })
+        versioned(target, ProgramPath::outside(bin, "path"))
     }
 
     /// The program from this source, if it is installed.
     fn installed(&self, target: &Target, get: &Get) -> Option<ProgramPath> {
         match get {
-            Get::Own => Some(ProgramPath {
-                bin: self.own.clone(),
-                source: "self".to_owned(),
-            }),
-            Get::Path(program) => locate(program).map(|bin| ProgramPath {
-                bin,
-                source: "path".to_owned(),
-            }),
+            Get::Own => Some(ProgramPath::outside(self.own.clone(), "self")),
+            Get::Path(program) => locate(program).map(|bin| ProgramPath::outside(bin, "path")),
             Get::Debian(package) => debian::installed(package),
             Get::Pip(wheel) => pip::installed(wheel, &self.cache, &target.def.target),
             Get::Cargo(package) => self.package(target, package).installed(),
@@ -270,6 +318,7 @@ fn fill(folder: &Path, work: impl FnOnce(&Path) -> Result<(), String>) -> Result
         }
         fs::create_dir_all(&partial).map_err(disk(&partial))?;
         work(&partial)?;
+        checksums::record(&partial)?;
         if folder.exists() {
             fs::remove_dir_all(folder).map_err(disk(folder))?;
         }
@@ -335,6 +384,7 @@ fn runnable(path: &Path) -> bool {
 
 /// Runs the version command of a program: nothing is measured without a version.
 fn versioned(target: &Target, found: ProgramPath) -> Result<Software, LabError> {
+    verify(found.cached.as_deref(), &target.def.target)?;
     let def = &target.def.version;
     let path = found.bin.display().to_string();
     let command: Vec<String> = def
@@ -372,10 +422,11 @@ fn versioned(target: &Target, found: ProgramPath) -> Result<Software, LabError> 
             sha256: found
                 .bin
                 .is_file()
-                .then(|| sha256(&found.bin).ok())
+                .then(|| checksums::checksum(&found.bin).ok())
                 .flatten(),
         },
         bin: found.bin,
+        cached: found.cached,
     })
 }
 

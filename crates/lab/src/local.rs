@@ -139,6 +139,9 @@ impl Local {
             .map(|instance| instance.target.clone())
             .collect();
         self.provide(&wanted, &mut |_| {})?;
+        for (name, software) in &self.software {
+            software.verify(name)?;
+        }
         let programs = self.software.iter();
         Ok(programs
             .map(|(name, s)| (name.clone(), s.bin.clone()))

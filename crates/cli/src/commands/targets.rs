@@ -37,6 +37,9 @@ enum Action {
         /// Names of targets.
         #[arg(required = true, value_name = "NAME")]
         names: Vec<String>,
+        /// Remove what was fetched into the cache, and fetch it again.
+        #[arg(long)]
+        again: bool,
     },
 }
 
@@ -65,16 +68,18 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let fetcher = Fetcher::from_env()?;
     let targets = match &args.action {
         None => targets.iter().collect(),
-        Some(Action::Fetch { names }) => {
+        Some(Action::Fetch { names, again }) => {
             let named: Result<Vec<&Target>, LabError> =
                 names.iter().map(|name| targets.get(name)).collect();
             let named = named.map_err(classify_lab_error)?;
             for target in &named {
                 let further: Vec<Target> = target.programs().collect();
                 for one in std::iter::once(*target).chain(&further) {
-                    fetcher.provide(one, &mut |what| {
-                        say(format_args!("{}: {what}", one.def.target))
-                    })?;
+                    let say = &mut |what: &str| say(format_args!("{}: {what}", one.def.target));
+                    match again {
+                        true => fetcher.provide_again(one, say)?,
+                        false => fetcher.provide(one, say)?,
+                    };
                 }
             }
             named

@@ -53,10 +53,7 @@ impl<'a> Package<'a> {
     }
 
     fn found(&self) -> ProgramPath {
-        ProgramPath {
-            bin: self.bin(),
-            source: format!("cargo {}", self.def.package),
-        }
+        ProgramPath::outside(self.bin(), format!("cargo {}", self.def.package))
     }
 
     /// The program, if it is newer than all its sources.

@@ -32,7 +32,7 @@ pub(super) fn installed(package: &DebianDef) -> Option<ProgramPath> {
         return None;
     }
     let source = owner(&bin).unwrap_or_else(|| "path".to_owned());
-    Some(ProgramPath { bin, source })
+    Some(ProgramPath::outside(bin, source))
 }
 
 /// `debian nginx 1.22.1-9`; `None` when no package owns the file.

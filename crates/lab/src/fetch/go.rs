@@ -71,8 +71,9 @@ impl<'a> Module<'a> {
 
     fn found(&self, bin: PathBuf) -> ProgramPath {
         ProgramPath {
-            bin,
             source: format!("go {}", self.name()),
+            cached: bin.parent().map(Path::to_owned),
+            bin,
         }
     }
 

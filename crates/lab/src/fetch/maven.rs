@@ -1,6 +1,5 @@
-//! Java archives from a Maven repository, downloaded with mvn and verified by checksum.
+//! Java archives from the Maven repository, downloaded with curl and verified by checksum. Nothing runs before that.
 
-use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -15,14 +14,29 @@ use super::{ProgramPath, debian, disk, fill, locate, package, sha256, sha256_of}
 use crate::subprocess;
 use crate::targets::Target;
 
-/// Timeout: some 100 MB (with Maven's own attach-ins) over a slow line.
+/// Timeout: some 50 MB over a slow line.
 const DOWNLOAD_LIMIT: Duration = Duration::from_secs(10 * 60);
 /// Timeout of `java -version`.
 const QUERY_LIMIT: Duration = Duration::from_secs(20);
 /// Maximum size of a target's file that is part of the checksum.
 const TEXT_BYTES_MAX: u64 = 16 << 20;
-/// Maven attach-in that copies the archives; pinned as they are.
-const PLUGIN: &str = "org.apache.maven.plugins:maven-dependency-plugin:3.8.1:copy-dependencies";
+/// Where the archives are.
+const REPOSITORY: &str = "https://repo.maven.apache.org/maven2";
+/// Maximum size of an archive, as curl takes it.
+const ARCHIVE_BYTES_MAX: &str = "268435456";
+
+/// A line of the lock: an archive by its path in the repository.
+#[derive(Debug, PartialEq, Eq)]
+struct Locked {
+    path: String,
+    sha256: String,
+}
+
+impl Locked {
+    fn name(&self) -> &str {
+        self.path.rsplit('/').next().unwrap_or(&self.path)
+    }
+}
 
 /// The archives of one target and their folder.
 pub(super) struct Archives<'a> {
@@ -62,14 +76,13 @@ impl<'a> Archives<'a> {
         if is_complete(&folder) {
             return Ok(self.found(folder, &java));
         }
-        let maven = package("maven", "mvn");
-        let mvn = match debian::installed(&maven) {
+        let client = package("curl", "curl");
+        let curl = match debian::installed(&client) {
             Some(found) => found.bin,
-            None => debian::install(&maven, say)?.bin,
+            None => debian::install(&client, say)?.bin,
         };
         let made = fill(&folder, |partial| {
-            self.download(&mvn, partial, say)?;
-            self.verify(partial)?;
+            self.download(&curl, partial, say)?;
             let done = self.steps(partial, &folder);
             // The link of steps that failed; the first error is the one to report.
             let _ = fs::remove_file(&folder);
@@ -81,6 +94,7 @@ impl<'a> Archives<'a> {
     fn found(&self, folder: PathBuf, java: &str) -> ProgramPath {
         let name = self.def.artifacts.first().map_or("", String::as_str);
         ProgramPath {
+            cached: Some(folder.clone()),
             bin: folder,
             source: format!("maven {name}, Java {java}"),
         }
@@ -124,104 +138,86 @@ impl<'a> Archives<'a> {
         Ok(version)
     }
 
+    /// Downloads what the lock names, and checks it.
     fn download(
         &self,
-        mvn: &Path,
+        curl: &Path,
         partial: &Path,
         say: &mut dyn FnMut(&str),
     ) -> Result<(), String> {
-        let jars = partial.join("jars");
-        fs::create_dir_all(&jars).map_err(disk(partial))?;
-        let pom = partial.join("pom.xml");
-        fs::write(&pom, self.pom()).map_err(disk(&pom))?;
+        let locked = self.locked()?;
         say(&format!(
-            "downloading {} with Maven",
+            "downloading {} from the Maven repository",
             self.def.artifacts.join(" ")
         ));
-        let repository = self.cache.join("maven/repository");
-        let words: [&str; 9] = [
-            &mvn.display().to_string(),
-            "--batch-mode",
-            "--quiet",
-            "--strict-checksums",
-            &format!("--file={}", pom.display()),
-            PLUGIN,
-            "-DincludeScope=runtime",
-            &format!("-DoutputDirectory={}", jars.display()),
-            &format!("-Dmaven.repo.local={}", repository.display()),
-        ];
-        // Without it mvn searches all parent folders for `.mvn`, with options and extensions.
-        let basedir = partial.display().to_string();
-        let env = [("MAVEN_BASEDIR", basedir.as_str())];
-        let output = subprocess::run_in(partial, &words, &env, DOWNLOAD_LIMIT)?;
-        if !output.success {
-            return Err(explain(&output.text(), output.last_line()));
-        }
-        let agents = partial.join("agents");
-        fs::create_dir_all(&agents).map_err(disk(&agents))?;
-        for agent in &self.def.java_agents {
-            let name = file_name(agent);
-            fs::rename(jars.join(&name), agents.join(&name)).map_err(disk(&jars.join(&name)))?;
-        }
-        Ok(())
-    }
-
-    /// POM with the archives as dependencies.
-    fn pom(&self) -> String {
-        let mut dependencies = String::new();
-        let alone = "<exclusions><exclusion><groupId>*</groupId><artifactId>*</artifactId></exclusion></exclusions>";
-        let with = self.def.artifacts.iter().map(|one| (one, ""));
-        for (coordinates, exclusions) in
-            with.chain(self.def.java_agents.iter().map(|one| (one, alone)))
-        {
-            let words: Vec<&str> = coordinates.split(':').collect();
-            let [group, name, version, classifier @ ..] = words.as_slice() else {
-                continue;
+        let agents: Vec<String> = self
+            .def
+            .java_agents
+            .iter()
+            .map(|one| path_of(one))
+            .collect();
+        let to = |one: &Locked| {
+            let folder = if agents.contains(&one.path) {
+                "agents"
+            } else {
+                "jars"
             };
-            let classifier = classifier.first().map_or_else(String::new, |word| {
-                format!("<classifier>{word}</classifier>")
-            });
+            partial.join(folder).join(one.name())
+        };
+        let mut list = String::new();
+        for one in &locked {
             // Writing to a string cannot fail.
             let _ = writeln!(
-                dependencies,
-                "<dependency><groupId>{group}</groupId><artifactId>{name}</artifactId><version>{version}</version>{classifier}{exclusions}</dependency>"
+                list,
+                "url = \"{REPOSITORY}/{}\"\noutput = {:?}",
+                one.path,
+                to(one)
             );
         }
-        format!(
-            "<project xmlns=\"http://maven.apache.org/POM/4.0.0\"><modelVersion>4.0.0</modelVersion>\n<groupId>tare</groupId><artifactId>fetched</artifactId><version>1</version>\n<dependencies>\n{dependencies}</dependencies>\n</project>\n"
-        )
+        let file = partial.join("list.curl");
+        fs::write(&file, list).map_err(disk(&file))?;
+        let words: [&str; 16] = [
+            &curl.display().to_string(),
+            // First: the user's own configuration may have other outputs.
+            "--disable",
+            "--fail",
+            "--silent",
+            "--show-error",
+            "--location",
+            "--proto",
+            "=https",
+            "--parallel",
+            "--create-dirs",
+            "--retry",
+            "3",
+            "--max-filesize",
+            ARCHIVE_BYTES_MAX,
+            "--config",
+            &file.display().to_string(),
+        ];
+        let output = subprocess::run_in(partial, &words, &[], DOWNLOAD_LIMIT)?;
+        let wrong = differences(&locked, |one| sha256(&to(one)).ok());
+        match (wrong, output.success) {
+            (None, _) => Ok(()),
+            (Some(wrong), true) => Err(format!("{wrong}; they were not used")),
+            (Some(wrong), false) => Err(explain(&output.text(), &wrong)),
+        }
     }
 
-    /// Checks that the archives are exactly those of the lock file, with the same checksums.
-    fn verify(&self, partial: &Path) -> Result<(), String> {
+    /// The archives of the lock, among them all that the target names.
+    fn locked(&self) -> Result<Vec<Locked>, String> {
         let locked = parse_lock(&self.lock()?)?;
-        let mut found = BTreeMap::new();
-        for folder in ["jars", "agents"] {
-            let folder = partial.join(folder);
-            for entry in fs::read_dir(&folder).map_err(disk(&folder))? {
-                let path = entry.map_err(disk(&folder))?.path();
-                let name = path.file_name().unwrap_or_default().to_string_lossy();
-                found.insert(name.into_owned(), sha256(&path).map_err(disk(&path))?);
+        let named = self.def.artifacts.iter().chain(&self.def.java_agents);
+        for coordinates in named {
+            let path = path_of(coordinates);
+            if !locked.iter().any(|one| one.path == path) {
+                return Err(format!(
+                    "{} does not have {path}: make it anew with scripts/lock-maven",
+                    self.def.lock
+                ));
             }
         }
-        if found == locked {
-            return Ok(());
-        }
-        let new = self
-            .cache
-            .join("maven")
-            .join(format!("{}.lock", self.target.def.target));
-        let lines: String = found
-            .iter()
-            .map(|(name, sum)| format!("{sum}  {name}\n"))
-            .collect();
-        fs::write(&new, lines).map_err(disk(&new))?;
-        Err(format!(
-            "{}; they were not used (all checksums found are in {}: if the new ones are wanted, make it the {} of the target)",
-            differences(&locked, &found),
-            new.display(),
-            self.def.lock
-        ))
+        Ok(locked)
     }
 
     /// Runs the target's steps. Meanwhile the folder's final path is a link to the partial folder: what a step makes may
@@ -263,10 +259,14 @@ fn is_complete(folder: &Path) -> bool {
     fs::symlink_metadata(folder).is_ok_and(|found| found.is_dir())
 }
 
-/// `group:name:version:classifier` is `name-version-classifier.jar`.
-fn file_name(coordinates: &str) -> String {
-    let words: Vec<&str> = coordinates.split(':').skip(1).collect();
-    format!("{}.jar", words.join("-"))
+/// Path in the repository of `group:name:version:classifier`.
+fn path_of(coordinates: &str) -> String {
+    let words: Vec<&str> = coordinates.split(':').collect();
+    let [group, name, version, ..] = words.as_slice() else {
+        return coordinates.to_owned();
+    };
+    let file = words[1..].join("-");
+    format!("{}/{name}/{version}/{file}.jar", group.replace('.', "/"))
 }
 
 /// Version and major version; Java 8 calls itself 1.8.
@@ -276,63 +276,72 @@ fn java_version(message: &str) -> Option<(String, u32)> {
     Some((captures[1].to_owned(), captures[2].parse().ok()?))
 }
 
-/// Archive name → SHA-256.
-fn parse_lock(text: &str) -> Result<BTreeMap<String, String>, String> {
+/// Lines of sha256sum, each with a path in the repository.
+fn parse_lock(text: &str) -> Result<Vec<Locked>, String> {
     let lines = text.lines().filter(|line| !line.trim().is_empty());
     lines
         .map(|line| {
-            let (sum, name) = line
+            let is_plain = |c: char| c.is_ascii_alphanumeric() || "._+-/".contains(c);
+            let (sum, path) = line
                 .split_once("  ")
-                .filter(|(sum, _)| sum.len() == 64)
-                .ok_or_else(|| format!("`{line}` in the lock is not a line of sha256sum"))?;
-            Ok((name.to_owned(), sum.to_ascii_lowercase()))
+                .filter(|(sum, path)| {
+                    sum.len() == 64 && path.chars().all(is_plain) && !path.contains("..")
+                })
+                .ok_or_else(|| {
+                    format!("`{line}` in the lock is not a line of sha256sum with a path in the repository")
+                })?;
+            Ok(Locked {
+                path: path.to_owned(),
+                sha256: sum.to_ascii_lowercase(),
+            })
         })
         .collect()
 }
 
-/// Changed, missing and additional archives as a sentence.
-fn differences(locked: &BTreeMap<String, String>, found: &BTreeMap<String, String>) -> String {
-    let list = |names: Vec<&String>, what: &str| {
-        let words: Vec<&str> = names.iter().map(|name| name.as_str()).collect();
-        (!words.is_empty()).then(|| format!("{what}: {}", words.join(", ")))
+/// Changed and missing archives as a sentence; `None` when there are none.
+fn differences(locked: &[Locked], found: impl Fn(&Locked) -> Option<String>) -> Option<String> {
+    let (mut other, mut missing) = (Vec::new(), Vec::new());
+    for one in locked {
+        match found(one) {
+            None => missing.push(one.name()),
+            Some(sum) if sum != one.sha256 => other.push(one.name()),
+            Some(_) => {}
+        }
+    }
+    let list = |names: Vec<&str>, what: &str| {
+        (!names.is_empty()).then(|| format!("{what}: {}", names.join(", ")))
     };
-    let other = |(name, sum): &(&String, &String)| found.get(*name).is_some_and(|s| s != *sum);
-    let missing = |name: &&String| !found.contains_key(*name);
-    let extra = |name: &&String| !locked.contains_key(*name);
     let all = [
-        list(
-            locked.iter().filter(other).map(|(name, _)| name).collect(),
-            "another SHA-256 than in the lock",
-        ),
-        list(locked.keys().filter(missing).collect(), "not fetched"),
-        list(found.keys().filter(extra).collect(), "not in the lock"),
+        list(other, "another SHA-256 than in the lock"),
+        list(missing, "not fetched"),
     ];
     let all: Vec<String> = all.into_iter().flatten().collect();
-    all.join("; ")
+    (!all.is_empty()).then(|| all.join("; "))
 }
 
-/// Summarises Maven's output in one sentence.
-fn explain(message: &str, last: &str) -> String {
+/// Summarises curl's output in one sentence.
+fn explain(message: &str, wrong: &str) -> String {
     let has = |words: &[&str]| words.iter().any(|word| message.contains(word));
-    if has(&["No space left on device"]) {
+    // Its progress is among the lines.
+    let said = message.lines().find(|line| line.starts_with("curl: "));
+    let said = said.unwrap_or("nothing");
+    // Exit codes of curl, in the brackets of its messages: 23 is a failed write.
+    if has(&["No space left on device", "curl: (23)"]) {
         return "no space left on the disk; free about 200 MB or set TARE_CACHE to another folder"
             .to_owned();
     }
-    if has(&["Checksum validation failed"]) {
-        return "the repository sent a file with a wrong checksum; it was not used".to_owned();
-    }
     if has(&[
-        "UnknownHostException",
-        "Unknown host",
-        "Temporary failure in name resolution",
-        "Connection refused",
-        "Connect timed out",
-        "Network is unreachable",
+        "curl: (5)",
+        "curl: (6)",
+        "curl: (7)",
+        "curl: (28)",
+        "curl: (35)",
     ]) {
-        return "the Maven repository cannot be reached; check the network or the mirror in ~/.m2/settings.xml".to_owned();
+        return format!(
+            "the Maven repository cannot be reached ({said}); check the network or https_proxy"
+        );
     }
-    let error = message.lines().find(|line| line.contains("[ERROR]"));
-    format!("Maven said: {}", error.unwrap_or(last).trim())
+    format!("{wrong}; they were not used; curl said: {said}")
 }
 
 #[cfg(test)]

@@ -52,8 +52,9 @@ pub(super) fn download(
 
 fn found(wheel: &PipDef, bin: PathBuf) -> ProgramPath {
     ProgramPath {
-        bin,
         source: format!("pip {}=={}", wheel.package, wheel.version),
+        cached: bin.parent().map(Path::to_owned),
+        bin,
     }
 }
 

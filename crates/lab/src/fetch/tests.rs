@@ -99,6 +99,50 @@ fn a_choice_of_the_user_wins_and_is_never_passed_over() {
 }
 
 #[test]
+fn a_program_of_the_cache_that_has_changed_is_not_run_and_can_be_fetched_again() {
+    let place = Place::new();
+    let wheel = PipDef {
+        // No requirement: pip refuses it before it looks for a network.
+        package: "no name".to_owned(),
+        version: "1".to_owned(),
+        program: "x".to_owned(),
+        sha256: BTreeMap::from([(std::env::consts::ARCH.to_owned(), "0".repeat(64))]),
+    };
+    let folder = place
+        .0
+        .path()
+        .join("cache/pip/my-proxy-no name-1-000000000000.d");
+    fs::create_dir_all(&folder).unwrap();
+    write_program(&folder.join("my-proxy"), "#!/bin/sh\necho version 7\n");
+    let (fetcher, target) = (place.fetcher(), target(vec![Get::Pip(wheel)]));
+    let software = fetcher.find(&target).unwrap().unwrap();
+    assert_eq!(software.version.version, "7");
+    software.verify("my-proxy").unwrap();
+
+    let mark = place.0.path().join("mark");
+    let changed = format!("#!/bin/sh\ntouch {}\necho version 7\n", mark.display());
+    fs::write(folder.join("my-proxy"), changed).unwrap();
+    for said in [
+        fetcher.find(&target).unwrap_err().to_string(),
+        software.verify("my-proxy").unwrap_err().to_string(),
+    ] {
+        assert!(
+            said.contains("tare targets fetch --again my-proxy"),
+            "{said}"
+        );
+    }
+    assert!(!mark.exists(), "it was run");
+    let said = fetcher
+        .provide_again(&target, &mut |_| ())
+        .unwrap_err()
+        .to_string();
+    assert!(
+        said.contains("pip no name==1") && !folder.exists(),
+        "{said}"
+    );
+}
+
+#[test]
 fn when_nothing_can_be_had_every_way_is_told_with_its_next_step() {
     let place = Place::new();
     let wheel = PipDef {

@@ -1,4 +1,4 @@
-//! Tests of Java archives: what is asked of Maven, what is verified, what is said.
+//! Tests of Java archives: what is asked of the repository, what is verified, what is said.
 
 use tare_experiment::target::{CommandDef, TargetDef};
 use tare_record::units::Period;
@@ -25,21 +25,25 @@ fn target(folder: &Path) -> Target {
     }
 }
 
-/// A program that does what mvn would: it puts these files where it was told to.
+/// A program that does what curl would: it puts these files where the list says, by their names.
 fn client(place: &Path, files: &[(&str, &str)]) -> PathBuf {
     let mut script = String::from(
-        "#!/bin/sh\nfor word in \"$@\"; do case \"$word\" in -DoutputDirectory=*) to=\"${word#*=}\";; esac; done\n",
+        "#!/bin/sh\nfor list in \"$@\"; do :; done\n\
+         put() { to=$(sed -n \"s|^output = \\\"\\(.*/$1\\)\\\"$|\\1|p\" \"$list\"); \
+         if [ -n \"$to\" ]; then mkdir -p \"${to%/*}\"; printf \"$2\" > \"$to\"; fi; }\n",
     );
     for (name, text) in files {
-        writeln!(script, "printf '{text}' > \"$to/{name}\"").unwrap();
+        writeln!(script, "put '{name}' '{text}'").unwrap();
     }
-    let path = place.join("mvn");
+    let path = place.join("curl");
     write_program(&path, &script);
     path
 }
 
 const A: &str = "ca978112ca1bbdcafac231b39a23dc4da786eff8147c4e72b9807785afee48bb";
 const B: &str = "3e23e8160039594a33894f6564e1b1348bbd7a0088d42c4acb73eeaed59c009d";
+const BROKER: &str = "org/x/broker_2.13/4.3.1/broker_2.13-4.3.1.jar";
+const AGENT: &str = "org/y/agent/2.6.0/agent-2.6.0-javaagent.jar";
 const FILES: [(&str, &str); 2] = [
     ("broker_2.13-4.3.1.jar", "a"),
     ("agent-2.6.0-javaagent.jar", "b"),
@@ -54,10 +58,10 @@ fn fetched(lock: &str, def: &MavenDef) -> (tempfile::TempDir, Result<(), String>
     let archives = Archives::of(def, &target, &cache);
     let folder = archives.folder().unwrap();
     let partial = folder.with_extension("partial");
-    let mvn = client(place.path(), &FILES);
+    fs::create_dir_all(&partial).unwrap();
+    let curl = client(place.path(), &FILES);
     let result = archives
-        .download(&mvn, &partial, &mut |_| ())
-        .and_then(|()| archives.verify(&partial))
+        .download(&curl, &partial, &mut |_| ())
         .and_then(|()| archives.steps(&partial, &folder));
     (place, result)
 }
@@ -73,7 +77,7 @@ fn step(name: &str, script: &str) -> CommandDef {
 
 #[test]
 fn archives_that_the_lock_knows_are_used() {
-    let lock = format!("{A}  broker_2.13-4.3.1.jar\n{B}  agent-2.6.0-javaagent.jar\n");
+    let lock = format!("{A}  {BROKER}\n{B}  {AGENT}\n");
     let mut def = def();
     def.after_fetch = vec![step(
         "look",
@@ -109,21 +113,33 @@ fn steps_see_the_final_path_and_a_link_from_a_killed_fetch_is_no_folder() {
 
 #[test]
 fn another_archive_than_the_locked_one_is_refused_and_named() {
-    let lock = format!("{B}  broker_2.13-4.3.1.jar\n{A}  gone-1.jar\n");
-    let (place, result) = fetched(&lock, &def());
+    let lock = format!("{B}  {BROKER}\n{B}  {AGENT}\n{A}  org/z/gone/1/gone-1.jar\n");
+    let (_place, result) = fetched(&lock, &def());
     let said = result.unwrap_err();
     for words in [
-        "another SHA-256 than in the lock: broker_2.13-4.3.1.jar",
+        "another SHA-256 than in the lock: broker_2.13-4.3.1.jar;",
         "not fetched: gone-1.jar",
-        "not in the lock: agent-2.6.0-javaagent.jar",
+        "not used",
     ] {
         assert!(said.contains(words), "{said}");
     }
-    let new = fs::read_to_string(place.path().join("cache/maven/x.lock")).unwrap();
+}
+
+#[test]
+fn a_lock_without_what_the_target_names_or_with_another_path_fetches_nothing() {
+    let (_place, result) = fetched(&format!("{A}  {BROKER}\n"), &def());
+    let said = result.unwrap_err();
     assert!(
-        new.contains(&format!("{A}  broker_2.13-4.3.1.jar")),
-        "{new}"
+        said.contains(&format!("maven.lock does not have {AGENT}")),
+        "{said}"
     );
+    for path in ["../../evil.jar", "a b.jar", "a\"\noutput = b"] {
+        let (_place, result) = fetched(&format!("{A}  {path}\n"), &def());
+        assert!(
+            result.unwrap_err().contains("is not a line of sha256sum"),
+            "{path}"
+        );
+    }
 }
 
 #[test]
@@ -149,15 +165,6 @@ fn another_pin_is_another_folder() {
 }
 
 #[test]
-fn maven_is_asked_for_archives_and_for_agents_alone() {
-    let place = tempfile::tempdir().unwrap();
-    let (def, target) = (def(), target(place.path()));
-    let pom = Archives::of(&def, &target, place.path()).pom();
-    assert!(pom.contains("<artifactId>broker_2.13</artifactId><version>4.3.1</version></dep"));
-    assert!(pom.contains("<classifier>javaagent</classifier><exclusions>"));
-}
-
-#[test]
 fn the_version_of_java_is_read_in_its_old_and_new_forms() {
     let cases = [
         ("openjdk version \"17.0.15\" 2025-04-15", "17.0.15", 17),
@@ -171,19 +178,20 @@ fn the_version_of_java_is_read_in_its_old_and_new_forms() {
 }
 
 #[test]
-fn what_maven_says_becomes_one_sentence_with_a_way_out() {
+fn what_curl_says_becomes_one_sentence_with_a_way_out() {
     let cases = [
-        ("java.io.IOException: No space left on device", "TARE_CACHE"),
-        ("Checksum validation failed, expected abc", "was not used"),
+        ("curl: (23) Failure writing output", "TARE_CACHE"),
         (
-            "Unknown host repo.maven.apache.org: Name or service",
+            "curl: (6) Could not resolve host: repo.maven.apache.org",
             "check the network",
         ),
-        ("[ERROR] Failed: x\n[ERROR] Re-run", "Failed: x"),
-        ("nothing", "last"),
+        (
+            "curl: (22) The requested URL returned error: 404",
+            "curl said: curl: (22)",
+        ),
     ];
     for (said, expected) in cases {
-        let sentence = explain(said, "last");
+        let sentence = explain(said, "not fetched: x");
         assert!(sentence.contains(expected), "{said}: {sentence}");
     }
 }
