@@ -5,8 +5,10 @@ use std::ops::Range;
 use bytes::{Buf, Bytes, TryGetError};
 use kafka_protocol::protocol::buf::ByteBuf;
 
-/// Numbers up to this are not checked: broker ids and tags look like lengths, and are small.
-const UNCHECKED_MAX: u64 = 1 << 20;
+/// Compact numbers up to this are not checked: tags look like lengths, and are small.
+const COMPACT_UNCHECKED_MAX: u64 = 64;
+/// 32-bit integers up to this are not checked: broker ids, epochs and times look like lengths.
+const PLAIN_UNCHECKED_MAX: u64 = 1 << 20;
 
 /// How a message version encodes array lengths.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -17,8 +19,9 @@ pub enum LengthFormat {
     Compact,
 }
 
-/// The decoders of kafka-protocol reserve as many elements as a length says. An element has at least one byte, so a length
-/// above the remaining bytes is invalid.
+/// The decoders of kafka-protocol reserve as many elements as a length says. An element has at least one byte of its own, also within
+/// another one: its value, or its number of tags. So a length above the remaining bytes is invalid, and so are lengths that together
+/// are more than the whole response: nested arrays reserve no more than one that is as long as the response.
 #[derive(Debug)]
 pub struct CheckedBuf {
     rest: Bytes,
@@ -26,6 +29,8 @@ pub struct CheckedBuf {
     /// The varint that is being read, and how many bytes of it were read.
     number: u64,
     read: u32,
+    /// What the sum of further lengths may be.
+    left: u64,
 }
 
 impl CheckedBuf {
@@ -33,6 +38,7 @@ impl CheckedBuf {
     #[must_use]
     pub fn new(rest: Bytes, lengths: LengthFormat) -> Self {
         Self {
+            left: rest.remaining() as u64,
             rest,
             lengths,
             number: 0,
@@ -40,15 +46,23 @@ impl CheckedBuf {
         }
     }
 
-    fn check(&self, number: u64) -> Result<(), TryGetError> {
+    fn check(&mut self, number: u64) -> Result<(), TryGetError> {
+        let unchecked_max = match self.lengths {
+            LengthFormat::Plain => PLAIN_UNCHECKED_MAX,
+            LengthFormat::Compact => COMPACT_UNCHECKED_MAX,
+        };
+        if number <= unchecked_max {
+            return Ok(());
+        }
         let available = self.rest.remaining();
         // A compact length is encoded plus one.
-        if number > UNCHECKED_MAX && number > available as u64 + 1 {
+        if number > (available as u64 + 1).min(self.left) {
             return Err(TryGetError {
                 requested: usize::try_from(number).unwrap_or(usize::MAX),
                 available,
             });
         }
+        self.left -= number;
         Ok(())
     }
 }

@@ -9,6 +9,10 @@ use crate::checked_buf::{CheckedBuf, LengthFormat};
 /// Largest response accepted: fetches are bounded by their request, all other responses are small.
 pub const ANSWER_MAX_BYTES: usize = 128 << 20;
 
+/// Largest response that is decoded as a whole; a fetch of that size is parsed as it comes. Its structures take about ten times its
+/// bytes.
+const DECODED_MAX_BYTES: usize = 32 << 20;
+
 /// Why a frame is invalid, or a request cannot be encoded.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 pub enum FrameError {
@@ -21,6 +25,11 @@ pub enum FrameError {
     /// The response cannot be decoded in the version, says the codec.
     #[error("the broker's answer cannot be read as version {0}: {1}")]
     Decode(i16, String),
+    /// A response that is too long to be decoded.
+    #[error(
+        "the broker's answer has {0} bytes, more than the {DECODED_MAX_BYTES} that are decoded: ask about fewer topics at a time"
+    )]
+    TooLong(usize),
     /// Bytes after the response in the version.
     #[error("{1} trailing bytes after the broker's answer of version {0}")]
     Trailing(i16, usize),
@@ -82,6 +91,9 @@ pub fn correlation(frame: &[u8]) -> Option<i32> {
 /// # Errors
 /// If it is not exactly a response of this version.
 pub fn read<R: Request>(frame: Bytes, version: i16) -> Result<R::Response, FrameError> {
+    if frame.len() > DECODED_MAX_BYTES {
+        return Err(FrameError::TooLong(frame.len()));
+    }
     let lengths = match R::header_version(version) {
         0 | 1 => LengthFormat::Plain,
         _ => LengthFormat::Compact,
@@ -100,8 +112,12 @@ pub fn read<R: Request>(frame: Bytes, version: i16) -> Result<R::Response, Frame
 #[cfg(test)]
 mod tests {
     use super::*;
+    use kafka_protocol::messages::metadata_response::{
+        MetadataResponsePartition, MetadataResponseTopic,
+    };
     use kafka_protocol::messages::{
         ApiKey, ApiVersionsRequest, ApiVersionsResponse, MetadataRequest, MetadataResponse,
+        TopicName,
     };
 
     fn answer<T: Encodable + HeaderVersion>(body: &T, version: i16) -> Bytes {
@@ -158,6 +174,39 @@ mod tests {
         // A broker may have a large number, in answers whose lengths are compact.
         let body = MetadataResponse::default().with_controller_id((i32::MAX).into());
         assert_eq!(read::<MetadataRequest>(answer(&body, 12), 12), Ok(body));
+    }
+
+    #[test]
+    fn nested_lengths_are_bounded_together_by_the_bytes_of_the_answer() {
+        // One topic of 1000 that are said to be there, with 1000 partitions, the first with 1000 replicas, in 1100 bytes.
+        let mut body = vec![0, 0, 0, 7, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1];
+        let thousand = [0xe9, 0x07];
+        body.extend(thousand);
+        body.extend([0, 0, 2, b't']);
+        body.extend([0; 17]);
+        body.extend(thousand);
+        body.extend([0; 14]);
+        body.extend(thousand);
+        body.resize(1100, 0);
+        let said = read::<MetadataRequest>(body.into(), 12).unwrap_err();
+        let words = "Not enough bytes remaining in buffer to read value (requested 1001 but only 1060 available)";
+        assert!(said.to_string().contains(words), "{said}");
+    }
+
+    #[test]
+    fn many_small_elements_fit_in_what_their_bytes_allow() {
+        let nodes: Vec<_> = (0..100_000).map(Into::into).collect();
+        let partition = MetadataResponsePartition::default().with_replica_nodes(nodes);
+        let topic = MetadataResponseTopic::default()
+            .with_name(Some(TopicName(StrBytes::from_string("t".repeat(200)))))
+            .with_partitions(vec![partition; 3]);
+        let body = MetadataResponse::default().with_topics(vec![topic; 5]);
+        for version in [4, 12] {
+            assert!(read::<MetadataRequest>(answer(&body, version), version).is_ok());
+        }
+        let long = Bytes::from(vec![0; DECODED_MAX_BYTES + 1]);
+        let said = read::<MetadataRequest>(long, 12).unwrap_err();
+        assert_eq!(said, FrameError::TooLong(DECODED_MAX_BYTES + 1));
     }
 
     #[test]

@@ -14,6 +14,12 @@ pub const HEADER_BYTES: usize = layout::RECORDS;
 /// First byte covered by the checksum: the attributes.
 pub const CRC_FROM: usize = layout::ATTRIBUTES;
 
+/// Least bytes of a record: its length, attributes, deltas of time and offset, no key, no value, no headers; each a byte.
+const RECORD_BYTES_MIN: usize = 7;
+
+/// Most bytes that a byte of a compressed batch stands for: a block of zstd, of 128 KiB, may have 4 bytes. Other codecs reach less.
+const EXPANSION_MAX: usize = (128 << 10) / 4;
+
 /// Why the batch with this base offset is invalid.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 pub enum BatchError {
@@ -46,6 +52,9 @@ pub enum BatchError {
     /// Contradictory counts: the number of records, and the last offset delta.
     #[error("the batch at offset {0} says {1} records up to offset {0} + {2}: it is corrupt")]
     Numbers(i64, i32, i32),
+    /// More records than its bytes can hold.
+    #[error("the batch at offset {0} says {1} records in {2} bytes: it is corrupt")]
+    Records(i64, u32, usize),
 }
 
 /// Why the records of a batch cannot be parsed further; the last number is that of the records in the header.
@@ -182,12 +191,22 @@ impl BatchHeader {
         if !fits || ends.is_none() {
             return Err(numbers);
         }
+        let attributes = Attributes(i16::from_be_bytes(array_at(bytes, layout::ATTRIBUTES)));
+        let body = prefix.batch_bytes - HEADER_BYTES;
+        let unpacked_max = match attributes.codec() {
+            0 => body,
+            _ => body.saturating_mul(EXPANSION_MAX),
+        };
+        if records as usize > unpacked_max / RECORD_BYTES_MIN {
+            let bytes = prefix.batch_bytes;
+            return Err(BatchError::Records(prefix.base_offset, records, bytes));
+        }
         Ok(Self {
             base_offset: prefix.base_offset,
             batch_bytes: prefix.batch_bytes,
             leader_epoch: i32::from_be_bytes(array_at(bytes, layout::LEADER_EPOCH)),
             crc: u32::from_be_bytes(array_at(bytes, layout::CRC)),
-            attributes: Attributes(i16::from_be_bytes(array_at(bytes, layout::ATTRIBUTES))),
+            attributes,
             last_offset_delta: last_delta,
             base_timestamp_ms: i64::from_be_bytes(array_at(bytes, layout::BASE_TIMESTAMP)),
             max_timestamp_ms: i64::from_be_bytes(array_at(bytes, layout::MAX_TIMESTAMP)),

@@ -205,10 +205,45 @@ proptest! {
         bytes.extend_from_slice(&body);
         let length = u32::try_from(bytes.len() - 12).unwrap();
         bytes[8..12].copy_from_slice(&length.to_be_bytes());
-        let batch = Batches::new(&bytes).next().unwrap().unwrap();
-        let found = batch.header.records(batch.body()).take(count + 2).count();
-        prop_assert!(found <= count + 1);
+        match Batches::new(&bytes).next().unwrap() {
+            Ok(batch) => {
+                let found = batch.header.records(batch.body()).take(count + 2).count();
+                prop_assert!(found <= count + 1);
+            }
+            // A record has seven bytes at least.
+            Err(error) => {
+                let told = BatchError::Records(0, count as u32, bytes.len());
+                prop_assert_eq!(error, told);
+                prop_assert!(body.len() < count * 7);
+            }
+        }
     }
+}
+
+#[test]
+fn records_that_are_only_counted_are_no_more_than_the_bytes_can_hold() {
+    let count = |attributes: u8, records: i32, body: usize| {
+        let mut bytes = encoded(&theirs(0, &[made(b"x")]));
+        bytes.resize(HEADER_BYTES + body, 0);
+        let length = u32::try_from(bytes.len() - 12).unwrap();
+        bytes[8..12].copy_from_slice(&length.to_be_bytes());
+        bytes[22] = attributes;
+        bytes[23..27].copy_from_slice(&(records - 1).to_be_bytes());
+        bytes[57..61].copy_from_slice(&records.to_be_bytes());
+        Batches::new(&bytes)
+            .next()
+            .unwrap()
+            .map(|batch| batch.header.records)
+    };
+    assert_eq!(count(0, 100, 700), Ok(100));
+    assert!(matches!(
+        count(0, 101, 700),
+        Err(BatchError::Records(0, 101, 761))
+    ));
+    // Compressed: a thousand records of the same bytes are few, two thousand million are none.
+    let zstd = 4;
+    assert_eq!(count(zstd, 1000, 40), Ok(1000));
+    assert!(count(zstd, i32::MAX, 40).is_err());
 }
 
 #[test]

@@ -1,5 +1,7 @@
 //! Metadata refresh: on the least busy connection, rate-limited, repeated while a leader is missing.
 
+use std::collections::HashMap;
+
 use tare_kafka::kafka_protocol::ResponseError;
 use tare_kafka::kafka_protocol::messages::metadata_request::MetadataRequestTopic;
 use tare_kafka::kafka_protocol::messages::{ApiKey, MetadataRequest, MetadataResponse, TopicName};
@@ -78,37 +80,34 @@ impl Cluster {
     /// Applies a Metadata response.
     pub(super) fn apply_metadata(&mut self, told: &MetadataResponse, out: &mut impl Outlet) {
         self.metadata_refresh.in_flight = false;
+        // A cluster may have thousands of brokers, and ten times as many partitions.
+        let mut by_node: HashMap<i32, u32> = HashMap::new();
+        for (at, connection) in self.connections.iter().enumerate() {
+            by_node.entry(connection.node).or_insert(at as u32);
+        }
         for broker in &told.brokers {
             let Ok(port) = u16::try_from(broker.port) else {
                 continue;
             };
             let node = broker.node_id.0;
             let known = self.connections.len();
-            match self
-                .connections
-                .iter_mut()
-                .find(|connection| connection.node == node)
-            {
-                Some(connection) => {
+            match by_node.get(&node) {
+                Some(&at) => {
+                    let connection = &mut self.connections[at as usize];
                     connection.host = broker.host.to_string();
                     connection.port = port;
                 }
                 None if node >= 0 && known < BROKERS_MAX => {
+                    by_node.insert(node, known as u32);
                     self.connections
                         .push(BrokerConnection::new(node, &broker.host, port));
                 }
                 None => {}
             }
         }
+        let broker = |node: i32| by_node.get(&node).filter(|_| node >= 0).copied();
         for topic in &told.topics {
             let Some(name) = &topic.name else { continue };
-            let connections = &self.connections;
-            let broker = |node: i32| {
-                let at = connections
-                    .iter()
-                    .position(|connection| connection.node == node && node >= 0)?;
-                Some(at as u32)
-            };
             if let Some(known) = self.topics.iter_mut().find(|known| *known.name == *name.0) {
                 known.apply_metadata(topic, broker);
             }
