@@ -128,6 +128,17 @@ impl Protocol for AnyProtocol {
         }
     }
 
+    #[inline]
+    fn held_bytes(&mut self) -> usize {
+        match self {
+            Self::Detecting(first) => first.capacity(),
+            Self::Http1(http1) => http1.held_bytes(),
+            Self::Http2(http2) => http2.held_bytes(),
+            Self::Tcp(tcp) => tcp.held_bytes(),
+            Self::Mongodb(mongodb) => mongodb.held_bytes(),
+        }
+    }
+
     fn announce_close(&mut self, out: &mut Vec<u8>) {
         if let Self::Http2(http2) = self {
             http2.announce_close(out);

@@ -70,6 +70,8 @@ pub(crate) struct Connection {
     client_ended: bool,
     /// The protocol's `open` was called, which happens as soon as the transport is ready.
     is_open: bool,
+    /// Capacity of its buffers after its last turn.
+    pub held_bytes: usize,
     /// Time of the last activity, for the idle limit.
     pub active_ns: u64,
     /// When the pending wake-up is due; others are stale.
@@ -87,9 +89,23 @@ impl Connection {
             is_drained: false,
             client_ended: false,
             is_open: false,
+            held_bytes: 0,
             active_ns: now_ns,
             wake_ns: None,
         }
+    }
+
+    /// Counts its buffers after a turn; returns whether it must go: the limit of all is exceeded by more than refusals need, and its
+    /// own have grown.
+    pub(crate) fn account(&mut self, service: &mut Service) -> bool {
+        let was = self.held_bytes;
+        self.held_bytes = self.unsent.capacity() + self.protocol.held_bytes();
+        if self.held_bytes == was {
+            return false;
+        }
+        service.held_bytes = service.held_bytes - was + self.held_bytes;
+        let max_bytes = service.limits.buffer_bytes_max;
+        self.held_bytes > was && service.held_bytes > max_bytes + max_bytes / 8
     }
 
     /// The first turn.
@@ -306,7 +322,7 @@ impl Connection {
                 return Ok(false);
             }
             self.unsent.clear();
-            self.unsent.shrink_to(KEEP_BYTES);
+            self.unsent.shrink_to(service.kept(KEEP_BYTES));
             self.sent = 0;
         }
         self.transport.flush()

@@ -43,6 +43,7 @@ pub fn fuzz_entry(data: &[u8]) -> usize {
         all: AllCounters(vec![counters]),
         stalls: Arc::new(Stalls::new()),
         database: SharedDatabase::new(),
+        held_bytes: 0,
         is_ending: false,
     };
     let mut any_protocol = AnyProtocol::new(protocol, &service);

@@ -70,6 +70,7 @@ impl Code {
     pub(crate) const DEADLINE: Code = Code::with(4, "the deadline has passed");
     pub(crate) const NOT_FOUND: Code = Code::with(5, "no such service");
     pub(crate) const TOO_LARGE: Code = Code::with(8, "a message is larger than 16 MiB");
+    pub(crate) const FULL: Code = Code::with(8, "the origin's buffers are full");
     pub(crate) const UNKNOWN_CALL: Code = Code::with(12, "the origin has no such call");
     pub(crate) const COMPRESSED: Code =
         Code::with(12, "the origin does not read compressed messages");
@@ -239,6 +240,7 @@ mod tests {
             Code::DEADLINE,
             Code::NOT_FOUND,
             Code::TOO_LARGE,
+            Code::FULL,
             Code::UNKNOWN_CALL,
             Code::COMPRESSED,
             Code::MALFORMED,

@@ -90,6 +90,10 @@ impl Protocol for Http1 {
         self.advance_carry(service, out)
     }
 
+    fn held_bytes(&mut self) -> usize {
+        self.carry.capacity() + self.stored.capacity()
+    }
+
     fn is_idle(&self) -> bool {
         match self.stage {
             Stage::Head => self.carry.is_empty(),
@@ -106,7 +110,7 @@ impl Http1 {
         let next = self.advance(&mut rest, service, out);
         let taken = carried.len() - rest.len();
         carried.drain(..taken);
-        carried.shrink_to(KEEP_BYTES);
+        carried.shrink_to(service.kept(KEEP_BYTES));
         self.carry = carried;
         next
     }
@@ -116,7 +120,7 @@ impl Http1 {
             let step = match &mut self.stage {
                 Stage::Over => return Next::Close,
                 Stage::Delayed(_) => return Next::Resume,
-                Stage::Answering(_) => self.answer(out),
+                Stage::Answering(_) => self.answer(service, out),
                 Stage::Head if input.is_empty() => return Next::Read,
                 Stage::Head => self.head(input, service, out),
                 Stage::Body(..) => self.body(input, service, out),
@@ -192,6 +196,9 @@ impl Http1 {
                 Step::Data(slice)
                     if request.route == Route::Echo && request.requested.is_some() =>
                 {
+                    if service.is_full(0) {
+                        return Err(Malformed::Full);
+                    }
                     self.stored.extend_from_slice(slice);
                 }
                 Step::Data(_) => {}
@@ -250,7 +257,7 @@ impl Http1 {
         self.stage = Stage::Answering(answer);
     }
 
-    fn answer(&mut self, out: &mut Vec<u8>) -> Result<Option<Next>, Malformed> {
+    fn answer(&mut self, service: &Service, out: &mut Vec<u8>) -> Result<Option<Next>, Malformed> {
         let Stage::Answering(answer) = &mut self.stage else {
             return Ok(None);
         };
@@ -262,7 +269,7 @@ impl Http1 {
         }
         let (after, timestamps) = (answer.after, answer.timestamps);
         self.stored.clear();
-        self.stored.shrink_to(KEEP_BYTES);
+        self.stored.shrink_to(service.kept(KEEP_BYTES));
         self.stage = match after {
             After::KeepAlive => Stage::Head,
             After::Close | After::Reset => Stage::Over,
@@ -276,7 +283,9 @@ impl Http1 {
 
     /// Answers a malformed request with an error, and closes.
     fn refuse(&mut self, malformed: Malformed, service: &Service, out: &mut Vec<u8>) {
-        service.counters.malformed.add(1);
+        if malformed != Malformed::Full {
+            service.counters.malformed.add(1);
+        }
         service.counters.request(malformed.status());
         self.stored.clear();
         self.stored

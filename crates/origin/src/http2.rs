@@ -39,6 +39,9 @@ const STREAM_WINDOW_BYTES: u32 = 1 << 20;
 /// Receive window of a connection.
 const WINDOW_BYTES: u32 = 16 << 20;
 
+/// Bytes stored or freed after which the streams' buffers are counted again.
+const COUNT_BYTES: usize = 64 * 1024;
+
 /// One connection.
 #[derive(Debug)]
 pub(crate) struct Http2 {
@@ -66,6 +69,12 @@ pub(crate) struct Http2 {
     uncredited_bytes: u32,
     /// Bytes in the inboxes of all streams.
     stored_bytes: u64,
+    /// Capacity of the streams' buffers when it was last counted.
+    held_bytes: usize,
+    /// What has come since.
+    uncounted_bytes: usize,
+    /// Capacity that buffers keep between streams.
+    keep_bytes: usize,
     /// Health watches, which last as long as the connection.
     watches: usize,
     /// Slots of calls whose deadline has passed; a reused buffer.
@@ -111,6 +120,9 @@ impl Http2 {
             stream_window_bytes: i64::from(WINDOW_BYTES_DEFAULT),
             uncredited_bytes: 0,
             stored_bytes: 0,
+            held_bytes: 0,
+            uncounted_bytes: 0,
+            keep_bytes: 0,
             watches: 0,
             expired: Vec::new(),
             is_greeted: false,
@@ -150,6 +162,7 @@ impl Http2 {
 
     /// Sends what is ready, and returns what is next.
     fn go_on(&mut self, service: &mut Service, out: &mut Vec<u8>) -> Next {
+        self.keep_bytes = service.kept(streams::KEEP_BYTES);
         if self.ending == Ending::Failed {
             return Next::Close;
         }
@@ -182,7 +195,8 @@ impl Http2 {
         if stream.call.is_watch() {
             self.watches -= 1;
         }
-        self.streams.remove(slot);
+        self.uncounted_bytes += stream.held_bytes();
+        self.streams.remove(slot, self.keep_bytes);
     }
 
     /// Handles expired delays and deadlines.
@@ -234,6 +248,14 @@ impl Protocol for Http2 {
     fn resume(&mut self, service: &mut Service, out: &mut Vec<u8>) -> Next {
         self.take_due(service, out);
         self.go_on(service, out)
+    }
+
+    fn held_bytes(&mut self) -> usize {
+        if self.uncounted_bytes >= COUNT_BYTES {
+            self.uncounted_bytes = 0;
+            self.held_bytes = self.streams.held_bytes();
+        }
+        self.held_bytes
     }
 
     fn is_idle(&self) -> bool {

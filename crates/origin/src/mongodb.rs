@@ -16,6 +16,9 @@ const ANSWER_BYTES: usize = 256 * 1024;
 /// Capacity that is kept of a buffer for incomplete messages.
 const KEEP_BYTES: usize = 64 * 1024;
 
+/// Told to whoever sends the rest of a large message while all buffers are full.
+const FULL: &str = "the origin's buffers are full: send fewer or shorter messages at a time";
+
 /// The database of one origin.
 #[derive(Debug, Clone)]
 pub(crate) struct SharedDatabase(Arc<Mutex<Database>>);
@@ -188,6 +191,11 @@ impl Protocol for Mongodb {
             self.keep(&input[taken..]);
             return next;
         }
+        if service.is_full(0) && self.pending.capacity() > KEEP_BYTES {
+            self.pending = Vec::new();
+            refuse(0, Code::UnknownError, FULL, out);
+            return Next::Close;
+        }
         self.keep(input);
         self.resume(service, out)
     }
@@ -197,10 +205,14 @@ impl Protocol for Mongodb {
         let (taken, next) = self.answer(&pending, service, out);
         pending.drain(..taken);
         if pending.is_empty() {
-            pending.shrink_to(KEEP_BYTES);
+            pending.shrink_to(service.kept(KEEP_BYTES));
         }
         self.pending = pending;
         next
+    }
+
+    fn held_bytes(&mut self) -> usize {
+        self.pending.capacity()
     }
 
     fn is_idle(&self) -> bool {

@@ -8,6 +8,9 @@ use crate::error::OriginError;
 use crate::stall::{PlannedStall, STALL_MAX};
 use crate::tls::TlsOptions;
 
+/// Default of [`Limits::buffer_bytes_max`].
+const BUFFER_BYTES_MAX: usize = 512 << 20;
+
 /// Limits on the resources that clients can use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
@@ -15,6 +18,9 @@ pub struct Limits {
     pub head_bytes_max: usize,
     /// Bytes of a request's body.
     pub body_bytes_max: u64,
+    /// Bytes in the buffers of all connections of a worker: bodies to echo, unsent answers, incomplete messages. Whoever asks for more
+    /// is refused (status 503, ENHANCE_YOUR_CALM, RESOURCE_EXHAUSTED), and closed where that does not help.
+    pub buffer_bytes_max: usize,
     /// Streams of an HTTP/2 connection open at one time; more are refused.
     pub streams_max: u32,
     /// Connections open at one time; more are closed immediately.
@@ -32,6 +38,7 @@ impl Default for Limits {
         Self {
             head_bytes_max: 64 * 1024,
             body_bytes_max: 64 << 20,
+            buffer_bytes_max: BUFFER_BYTES_MAX,
             streams_max: 1000,
             connections_max: 20_000,
             idle_max: Duration::from_secs(600),

@@ -66,6 +66,9 @@ pub(crate) trait Protocol {
     /// Whether the connection is between exchanges, so that closing it breaks none.
     fn is_idle(&self) -> bool;
 
+    /// Capacity of its buffers.
+    fn held_bytes(&mut self) -> usize;
+
     /// Writes the message that announces the close to an idle client, if the protocol has one (GOAWAY).
     fn announce_close(&mut self, _out: &mut Vec<u8>) {}
 }

@@ -164,6 +164,7 @@ impl Origin {
                 all: all.clone(),
                 stalls: Arc::clone(&stalls),
                 database: database.clone(),
+                held_bytes: 0,
                 is_ending: false,
             };
             let (protocol, tls) = (self.options.protocol, self.tls.clone());

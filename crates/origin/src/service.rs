@@ -20,11 +20,26 @@ pub(crate) struct Service {
     pub all: AllCounters,
     pub stalls: Arc<Stalls>,
     pub database: SharedDatabase,
+    /// Capacity of the buffers of all connections of the worker, as of their last turns.
+    pub held_bytes: usize,
     /// The origin is stopping.
     pub is_ending: bool,
 }
 
 impl Service {
+    /// Whether the buffers of all connections have reached their limit, with so many bytes that are not counted yet.
+    pub(crate) fn is_full(&self, uncounted_bytes: usize) -> bool {
+        self.held_bytes.saturating_add(uncounted_bytes) >= self.limits.buffer_bytes_max
+    }
+
+    /// Capacity that a connection keeps of a buffer between exchanges: none beyond half of the limit, which is then left for exchanges.
+    pub(crate) fn kept(&self, keep_bytes: usize) -> usize {
+        match self.held_bytes < self.limits.buffer_bytes_max / 2 {
+            true => keep_bytes,
+            false => 0,
+        }
+    }
+
     /// Draws the behaviour of one answer.
     pub(crate) fn behave(&mut self, requested: &BehaviourOverride) -> Behaviour {
         let mut behaviour = Behaviour::default();

@@ -126,6 +126,10 @@ impl Protocol for Tcp {
     }
 
     /// A client between two requests cannot be distinguished from one that is done.
+    fn held_bytes(&mut self) -> usize {
+        0
+    }
+
     fn is_idle(&self) -> bool {
         self.pending_bytes == 0 && self.unwritten_bytes == 0
     }

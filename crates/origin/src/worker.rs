@@ -178,10 +178,10 @@ impl Worker {
             };
             connection.active_ns = now_ns;
             let turn = connection.go_on(&mut self.service, &mut self.scratch);
-            if turn == Turn::Again {
-                self.again.insert(0, slot);
-            } else {
-                self.follow(slot, turn);
+            match turn {
+                Turn::Again if connection.account(&mut self.service) => self.drop_connection(slot),
+                Turn::Again => self.again.insert(0, slot),
+                turn => self.follow(slot, turn),
             }
         }
     }
@@ -207,6 +207,12 @@ impl Worker {
     }
 
     fn follow(&mut self, slot: usize, turn: Turn) {
+        let Some(Some(connection)) = self.connections.get_mut(slot) else {
+            return;
+        };
+        if connection.account(&mut self.service) {
+            return self.drop_connection(slot);
+        }
         match turn {
             Turn::Sleep => {}
             Turn::Again if self.again.contains(&slot) => {}
@@ -235,6 +241,7 @@ impl Worker {
                 .poll
                 .registry()
                 .deregister(connection.transport.socket());
+            self.service.held_bytes -= connection.held_bytes;
             self.free.push(slot);
             self.connection_queue.closed();
             self.service.counters.closed.add(1);

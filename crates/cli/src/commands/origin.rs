@@ -9,6 +9,7 @@ use tare_origin::{
     BehaviourOverride, Identity, Limits, OriginOptions, PlannedStall, ReceiveTimestamps,
     ServerProtocol, SessionTickets, StopHandle, TcpMode, TcpSizes, TlsOptions, TlsVersions,
 };
+use tare_record::units::Size;
 
 use crate::arguments::choices;
 use crate::exit::{Exit, bad_input};
@@ -64,6 +65,9 @@ pub struct Args {
     /// Maximum number of concurrent streams per HTTP/2 connection.
     #[arg(long, default_value_t = Limits::default().streams_max, value_name = "N")]
     max_streams: u32,
+    /// Maximum size of the buffers of all connections of a worker: bodies to echo, unsent answers; whoever asks for more is refused.
+    #[arg(long, default_value = "512MiB", value_name = "SIZE")]
+    buffers: Size,
     /// Maximum number of open connections.
     #[arg(long, default_value_t = Limits::default().connections_max, value_name = "N")]
     connections: usize,
@@ -205,6 +209,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         receive_timestamps: ReceiveTimestamps::Kernel,
         seed: args.seed,
         limits: Limits {
+            buffer_bytes_max: usize::try_from(args.buffers.0).unwrap_or(usize::MAX),
             streams_max: args.max_streams,
             connections_max: args.connections,
             handshake_max: args.tls.handshake_limit,

@@ -1,4 +1,5 @@
-//! Whatever a peer does, the generator stays small and says who did it: servers that talk without end and read nothing.
+//! Whatever a peer does, the generator stays small and says who did it: servers that talk without end and read nothing. So does the
+//! origin.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -8,6 +9,7 @@
 
 mod http1;
 mod http2;
+mod origin;
 mod plain;
 #[path = "../rig/mod.rs"]
 mod rig;

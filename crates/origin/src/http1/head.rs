@@ -56,6 +56,9 @@ pub(crate) enum Malformed {
     BodyTooLarge,
     #[error("an http/1.1 request needs exactly one host header")]
     Host,
+    /// Not the request's fault.
+    #[error("the origin's buffers are full: send fewer or shorter bodies at a time")]
+    Full,
 }
 
 impl Malformed {
@@ -64,6 +67,7 @@ impl Malformed {
             Self::HeadTooLarge => 431,
             Self::BodyTooLarge => 413,
             Self::TransferCoding => 501,
+            Self::Full => 503,
             Self::Head
             | Self::ContentLength
             | Self::LengthAndTransferEncoding

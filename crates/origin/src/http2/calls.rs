@@ -40,7 +40,12 @@ impl Http2 {
                 return self.answer_ends(slot);
             }
             let watched = stream.call.is_watch();
-            let step = next_step(stream, call);
+            let before = stream.answer.outbox.len();
+            let step = match service.is_full(self.uncounted_bytes) {
+                true => Some(Step::End(Code::FULL)),
+                false => next_step(stream, call),
+            };
+            self.uncounted_bytes += stream.answer.outbox.len().saturating_sub(before);
             let stored = self.compact(slot);
             self.stored_bytes -= stored;
             match step {

@@ -225,10 +225,12 @@ impl Http2 {
 
     fn store(&mut self, slot: usize, body: &[u8], service: &Service) -> Result<(), ProtocolError> {
         let bytes = self.stored_bytes + body.len() as u64;
-        if bytes > service.limits.body_bytes_max {
+        let is_full = service.is_full(self.uncounted_bytes);
+        if bytes > service.limits.body_bytes_max || is_full {
             return Err(ProtocolError::Stream(ErrorCode::ENHANCE_YOUR_CALM));
         }
         self.stored_bytes = bytes;
+        self.uncounted_bytes += body.len();
         self.streams.at(slot).inbox.extend_from_slice(body);
         Ok(())
     }

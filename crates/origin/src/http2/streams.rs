@@ -8,7 +8,7 @@ use crate::behaviour::After;
 use crate::grpc::{CallState, Code};
 
 /// Capacity that a slot keeps between streams.
-const KEEP_BYTES: usize = 16 * 1024;
+pub(super) const KEEP_BYTES: usize = 16 * 1024;
 
 /// One exchange.
 #[derive(Debug)]
@@ -113,6 +113,11 @@ impl Answer {
 }
 
 impl Stream {
+    /// Capacity of its buffers.
+    pub(super) fn held_bytes(&self) -> usize {
+        self.inbox.capacity() + self.answer.outbox.capacity()
+    }
+
     /// Whether a behaviour replaces a call's answer by one that is not gRPC, or by a reset.
     pub(super) fn is_cut_short(&self) -> bool {
         let plain = self.answer.head.is_some_and(|head| head.status != 200);
@@ -122,10 +127,7 @@ impl Stream {
     /// A new stream in a slot: the buffers stay.
     fn begin(&mut self, id: u32, request: Request, window_bytes: i64) {
         let mut buffers = [&mut self.inbox, &mut self.answer.outbox].map(std::mem::take);
-        for buffer in &mut buffers {
-            buffer.clear();
-            buffer.shrink_to(KEEP_BYTES);
-        }
+        buffers.iter_mut().for_each(Vec::clear);
         *self = Self::new(id, request, window_bytes);
         [self.inbox, self.answer.outbox] = buffers;
     }
@@ -203,10 +205,20 @@ impl Streams {
         self.by_id.get(&id).copied()
     }
 
-    pub(super) fn remove(&mut self, slot: usize) {
+    /// Capacity of the buffers of all slots, also of those that are free.
+    pub(super) fn held_bytes(&self) -> usize {
+        self.slots.iter().map(Stream::held_bytes).sum()
+    }
+
+    /// Frees a slot, whose buffers keep this capacity.
+    pub(super) fn remove(&mut self, slot: usize, keep_bytes: usize) {
         let stream = &mut self.slots[slot];
         if self.by_id.remove(&stream.id).is_some() {
             stream.id = 0;
+            for buffer in [&mut stream.inbox, &mut stream.answer.outbox] {
+                buffer.clear();
+                buffer.shrink_to(keep_bytes);
+            }
             self.free.push(slot);
         }
     }

@@ -1,5 +1,6 @@
 //! gRPC calls: every kind, statuses, delays, deadlines, reflection.
 
+use tare_http2_frames::ErrorCode;
 use tare_http2_frames::frame::{END_STREAM, Kind};
 
 use super::rig::{Answer, Rig, frame_of, greeting, headers};
@@ -237,4 +238,57 @@ fn health_is_told_once_or_watched_and_reflection_shows_the_services() {
             "{file}"
         );
     }
+}
+
+#[test]
+fn what_is_asked_for_beyond_the_buffers_of_the_worker_is_refused_and_given_back() {
+    const MIB: usize = 1 << 20;
+    let mut rig = Rig::new(&[]);
+    rig.service.limits.buffer_bytes_max = 40 * MIB;
+    rig.send(&greeting());
+    // Answers of 10 MiB, asked for at once, that the client does not read.
+    let calls: Vec<u8> = (0..10)
+        .flat_map(|at| unary(2 * at + 1, &echo_request(b"", 0, 10 * MIB as u64, 0)))
+        .collect();
+    rig.send(&calls);
+    let resets = (0..10).map(|at| rig.answer(2 * at + 1).reset);
+    let refused = resets.filter(|code| *code == Some(ErrorCode::ENHANCE_YOUR_CALM));
+    assert_eq!(refused.count(), 6);
+    // A buffer doubles when it grows.
+    assert!(
+        (40 * MIB..80 * MIB).contains(&rig.held_bytes()),
+        "{}",
+        rig.held_bytes()
+    );
+
+    // The same where other connections hold the memory: neither a body nor a message is taken, and a request without one is answered.
+    rig.service.held_bytes = 40 * MIB;
+    rig.send(&unary(101, &echo_request(b"abc", 0, 0, 0)));
+    assert_eq!(rig.answer(101).reset, Some(ErrorCode::ENHANCE_YOUR_CALM));
+    rig.send(&headers(
+        103,
+        &[(":method", "GET"), (":path", "/?size=0")],
+        END_STREAM,
+    ));
+    assert_eq!(rig.answer(103).field(":status"), Some("200"));
+
+    // Messages of one call: those that came before are answered, the next one ends it.
+    rig.service.held_bytes = 0;
+    rig.service.limits.buffer_bytes_max = 60 * MIB;
+    let asked = framed(&echo_request(b"", 0, 10 * MIB as u64, 0));
+    let converse = open(201, "/tare.origin.Echo/Converse", &[]);
+    let data = frame_of(Kind::Data, 0, 201, &asked.repeat(3));
+    rig.send(&[converse, data].concat());
+    rig.service.held_bytes = 60 * MIB;
+    rig.window(0, 200 * MIB as u32);
+    rig.window(201, 200 * MIB as u32);
+    let ended = rig.answer(201);
+    assert_eq!(ended.field("grpc-status"), Some("8"), "{:?}", ended.fields);
+    assert_eq!(messages(&ended).len(), 1);
+
+    rig.service.held_bytes = 0;
+    for at in 0..10 {
+        rig.send(&frame_of(Kind::RstStream, 0, 2 * at + 1, &[0; 4]));
+    }
+    assert!(rig.held_bytes() < MIB, "{}", rig.held_bytes());
 }

@@ -46,6 +46,10 @@ pub struct Rig {
 }
 
 impl Rig {
+    pub fn held_bytes(&mut self) -> usize {
+        self.connection.held_bytes()
+    }
+
     pub fn new(overrides: &[&str]) -> Self {
         let counters = Arc::new(Counters::default());
         let limits = Limits::default();
@@ -60,6 +64,7 @@ impl Rig {
             all: AllCounters(vec![counters]),
             stalls: Arc::new(Stalls::new()),
             database: SharedDatabase::new(),
+            held_bytes: 0,
             is_ending: false,
         };
         let list = HeaderListLimits {
