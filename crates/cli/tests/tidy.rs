@@ -722,6 +722,10 @@ fn limits_of_the_page_are_those_of_the_code() {
     let rows = page
         .lines()
         .filter(|line| line.starts_with("| ") && line.contains("](../"));
+    let sources = rust_files()
+        .into_iter()
+        .map(|file| fs::read_to_string(file).unwrap());
+    let tests: Vec<String> = sources.filter(|text| text.contains("#[test]")).collect();
     let mut count = 0;
     for row in rows {
         let cells: Vec<&str> = row.split('|').map(str::trim).collect();
@@ -733,6 +737,12 @@ fn limits_of_the_page_are_those_of_the_code() {
         let (said, found) = (value_of(cells[2]), constant(&source, name));
         assert!(said.is_some() && said == found, "{row}: {found:?}");
         assert!(cells[4].len() > 3, "{row}");
+        let test = cells[5].trim_matches('`');
+        let is_there = tests
+            .iter()
+            .any(|text| text.contains(&format!("fn {test}()")));
+        let has_reason = test.len() > "none: ".len() && test.starts_with("none: ");
+        assert!(is_there || has_reason, "{row}");
         count += 1;
     }
     assert!(count > 30, "{count}");

@@ -146,6 +146,15 @@ mod tests {
     }
 
     #[test]
+    fn an_example_is_kept_up_to_its_limit() {
+        let shared = Classes::default();
+        let long = "é".repeat(EXAMPLE_CHARS_MAX + 1);
+        ClassNumbers::of(&shared).number(ErrorClass::TIMEOUT, &long);
+        let kept = shared.seen()[0].example.clone().unwrap();
+        assert_eq!(kept.chars().count(), EXAMPLE_CHARS_MAX);
+    }
+
+    #[test]
     fn a_right_answer_has_the_class_of_its_status_and_no_error_shares_it() {
         assert_eq!(of_right(Status::NONE), RIGHT);
         assert_eq!(of_right(Status::http(204)), RIGHT);

@@ -143,7 +143,7 @@ fn trials(folder: &Path, plan: &Plan, skipped: &mut Vec<String>) -> Vec<Trial> {
     let levels: BTreeSet<&str> = plan.levels.iter().map(|one| one.name.as_str()).collect();
     let mut bytes_left = RECORDS_BYTES_MAX;
     let mut trials = Vec::new();
-    for (name, place) in trial_folders(folder, skipped) {
+    for (name, place) in trial_folders(folder, TRIALS_MAX, skipped) {
         let named = format!("trials/{name}/record.json");
         let read = read_versioned(&place.join("record.json"), bytes_left.min(JSON_BYTES_MAX));
         let Some((record, bytes)) = or_skip::<(TrialRecord, u64)>(skipped, &named, read) else {
@@ -190,13 +190,17 @@ fn check_slots(trials: &[Trial]) -> Result<(), ReadError> {
     Ok(())
 }
 
-/// Sub-folders of `trials` by name, up to [`TRIALS_MAX`]; symbolic links are ignored.
-fn trial_folders(folder: &Path, skipped: &mut Vec<String>) -> BTreeMap<String, PathBuf> {
+/// Sub-folders of `trials` by name, up to a number; symbolic links are ignored.
+fn trial_folders(
+    folder: &Path,
+    max: usize,
+    skipped: &mut Vec<String>,
+) -> BTreeMap<String, PathBuf> {
     match fs::read_dir(folder.join("trials")) {
         Ok(entries) => entries
             .flatten()
             .filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()))
-            .take(TRIALS_MAX)
+            .take(max)
             .map(|entry| {
                 (
                     entry.file_name().to_string_lossy().into_owned(),
@@ -254,4 +258,21 @@ fn read_versioned<T: DeserializeOwned>(path: &Path, bytes_max: u64) -> Result<(T
     }
     let value = serde_json::from_slice(&text).map_err(|error| reason(&error))?;
     Ok((value, text.len() as u64))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn trials_beyond_the_limit_are_not_read() {
+        let place = tempfile::tempdir().unwrap();
+        let trials = place.path().join("trials");
+        fs::create_dir(&trials).unwrap();
+        for number in 0..5 {
+            fs::create_dir(trials.join(number.to_string())).unwrap();
+        }
+        let found = |max| trial_folders(place.path(), max, &mut Vec::new()).len();
+        assert_eq!((found(3), found(TRIALS_MAX)), (3, 5));
+    }
 }

@@ -64,3 +64,18 @@ fn endless_heads_interim_answers_bodies_and_trailers_take_no_memory() {
         survives(&format!("http://{address}/"), &how);
     }
 }
+
+#[test]
+fn heads_that_stop_short_on_many_connections_take_the_limit_of_a_head_each() {
+    let address = server(|mut stream| {
+        wait_for_bytes(&stream)?;
+        stream.write_all(b"HTTP/1.1 200 OK\r\nx-fill: ")?;
+        stream.write_all(&[b'y'; 60_000])?;
+        // Until the client goes.
+        std::io::copy(&mut stream, &mut std::io::sink()).map(drop)
+    });
+    let how = ["--clients", "400", "--count", "400"];
+    let outcomes = survives(&format!("http://{address}/"), &how);
+    let ended: u64 = outcomes.iter().map(|one| one.count).sum();
+    assert_eq!(ended, 400, "{outcomes:?}");
+}

@@ -321,6 +321,27 @@ fn whole_lines_that_match_are_counted_by_edge_and_label() {
 }
 
 #[test]
+fn a_log_and_a_page_that_are_longer_than_is_read_are_an_error() {
+    let place = tempfile::tempdir().unwrap();
+    let path = place.path().join("long.log");
+    let file = fs::File::create(&path).unwrap();
+    let mut lines = reader(vec![("lines", log(path, "x"))], &[]);
+    file.set_len((256 << 20) + 1).unwrap();
+    let said = lines.read().unwrap_err().to_string();
+    assert!(said.contains("larger than 268435456 bytes"), "{said}");
+
+    let (url, server) = serve(vec![" ".repeat((32 << 20) + 1)]);
+    let source = CounterSource::Prometheus(prometheus(&url));
+    let said = reader(vec![("requests", source)], &[])
+        .read()
+        .unwrap_err()
+        .to_string();
+    assert!(said.contains("larger than 33554432 bytes"), "{said}");
+    // Its client is gone before the end.
+    let _ = server.join();
+}
+
+#[test]
 fn what_a_command_says_is_read_and_its_failure_told() {
     let source = |script: &str| {
         CounterSource::Command(CommandSource {

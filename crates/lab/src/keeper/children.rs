@@ -25,6 +25,14 @@ use crate::sys::{
 /// Most processes at a time that one keeper starts itself.
 const CHILDREN_MAX: usize = 500;
 
+/// Whether one more of what is kept by name has room.
+pub(crate) fn room_for(count: usize, max: usize, what: &str) -> Result<(), String> {
+    match count < max {
+        true => Ok(()),
+        false => Err(format!("{max} {what} are the limit; stop some first")),
+    }
+}
+
 /// One process started on request.
 pub(crate) struct Child {
     pub(crate) pid: Pid,
@@ -52,11 +60,7 @@ impl Children {
         if self.by_name.contains_key(&spawn.name) {
             return Err(format!("a process named {} is already kept", spawn.name));
         }
-        if self.by_name.len() >= CHILDREN_MAX {
-            return Err(format!(
-                "{CHILDREN_MAX} processes are the limit; stop some first"
-            ));
-        }
+        room_for(self.by_name.len(), CHILDREN_MAX, "processes")?;
         let child = start(spawn, place)?;
         let pid = child.outer_pid;
         self.by_name.insert(spawn.name.clone(), child);
@@ -267,4 +271,19 @@ fn exit_status(status: WaitStatus) -> Option<ExitStatus> {
 
 fn id(pid: Pid) -> u32 {
     pid.as_raw_nonzero().get().unsigned_abs()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pods_and_processes_beyond_the_limit_are_refused() {
+        assert_eq!(
+            room_for(CHILDREN_MAX - 1, CHILDREN_MAX, "processes"),
+            Ok(())
+        );
+        let said = room_for(CHILDREN_MAX, CHILDREN_MAX, "processes").unwrap_err();
+        assert_eq!(said, "500 processes are the limit; stop some first");
+    }
 }

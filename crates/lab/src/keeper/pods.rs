@@ -16,6 +16,7 @@ use tare_net::namespace::Namespace;
 use tare_net::redirect::{self, RedirectRules};
 use tare_net::site::{self, Site};
 
+use super::children::room_for;
 use super::protocol::LinkCounts;
 use crate::LabError;
 
@@ -66,9 +67,7 @@ impl PodNetworks {
         if self.by_name.contains_key(pod) {
             return Err(format!("there is a pod named {pod} already"));
         }
-        if self.by_name.len() >= PODS_MAX {
-            return Err(format!("{PODS_MAX} pods are the limit"));
-        }
+        room_for(self.by_name.len(), PODS_MAX, "pods")?;
         let network = Namespace::new().map_err(|error| error.to_string())?;
         let attached = match site::number_of(address).and_then(|site| self.sites.get_mut(&site)) {
             Some(site) => site.attach(&network, address),

@@ -144,9 +144,7 @@ impl Setup {
     /// Most released exchanges of one worker: what can be in flight, and what may wait.
     pub(crate) fn exchanges_max(&self, worker: u32, capacity: usize) -> usize {
         if let Some(peak) = self.peak_arrivals {
-            let waiting = peak.div_ceil(u64::from(self.workers));
-            return capacity
-                + usize::try_from(waiting).map_or(WAITING_MAX, |n| n.clamp(1, WAITING_MAX));
+            return capacity + waiting_max(peak, self.workers);
         }
         match self.load.pacing {
             Pacing::Closed { clients, .. } => share(clients, self.workers, worker) as usize,
@@ -257,4 +255,22 @@ impl Setup {
 /// Share `part` of `parts` when `all` are distributed evenly.
 fn share(all: u32, parts: u32, part: u32) -> u32 {
     all / parts + u32::from(part < all % parts)
+}
+
+/// Most exchanges of one worker that may wait for a connection: its share of the most starts within the timeout.
+fn waiting_max(peak_arrivals: u64, workers: u32) -> usize {
+    let waiting = peak_arrivals.div_ceil(u64::from(workers));
+    usize::try_from(waiting).map_or(WAITING_MAX, |n| n.clamp(1, WAITING_MAX))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_more_exchanges_wait_than_the_limit_whatever_the_rate() {
+        assert_eq!(waiting_max(0, 2), 1);
+        assert_eq!(waiting_max(2001, 2), 1001);
+        assert_eq!(waiting_max(u64::MAX, 1), WAITING_MAX);
+    }
 }

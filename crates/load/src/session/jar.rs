@@ -295,6 +295,20 @@ mod tests {
     }
 
     #[test]
+    fn a_cookie_that_is_too_long_is_ignored() {
+        let mut jar = CookieJar::default();
+        for (name, length) in [("a", COOKIE_BYTES_MAX - 1), ("b", COOKIE_BYTES_MAX)] {
+            jar.take(
+                format!("{name}={}", "v".repeat(length)).as_bytes(),
+                b"/",
+                NOW,
+            );
+        }
+        let all = sent(&jar, "/", 0);
+        assert!(all.contains("a=v") && !all.contains("b=v"), "{}", all.len());
+    }
+
+    #[test]
     fn a_server_cannot_fill_the_memory_with_cookies() {
         let mut jar = CookieJar::default();
         for number in 0..1000 {

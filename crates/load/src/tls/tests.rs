@@ -236,6 +236,19 @@ impl rustls::server::ProducesTickets for Ticketer {
 }
 
 #[test]
+fn more_bytes_than_a_handshake_takes_are_not_even_looked_at() {
+    for (bytes, is_read) in [(100, true), (256 * 1024 + 1, false)] {
+        let mut handshake = Handshake::begin(&client(TlsVersion::V1_3), None).unwrap();
+        let mut out = Vec::new();
+        handshake.proceed(&[], &mut out).unwrap();
+        out.clear();
+        assert!(handshake.proceed(&vec![b'x'; bytes], &mut out).is_err());
+        // What is read and wrong is answered with an alert.
+        assert_eq!(!out.is_empty(), is_read, "{bytes} bytes");
+    }
+}
+
+#[test]
 fn a_ticket_far_longer_than_any_is_not_kept() {
     for (bytes, kept) in [(16_000, 2), (60_000, 0)] {
         let (mut session, mut server, wire) =

@@ -177,3 +177,31 @@ impl Database {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn more_groups_than_the_limit_are_an_error() {
+        let docs: Vec<Vec<u8>> = (0..=GROUPS_MAX as i32)
+            .map(|key| {
+                let mut doc = Vec::new();
+                document(&mut doc, |w| {
+                    w.i32("k", key);
+                });
+                doc
+            })
+            .collect();
+        let group = Group {
+            id: Expression::Field("k"),
+            sums: Vec::new(),
+        };
+        let run = |count: usize| {
+            let docs = docs[..count].iter().map(|doc| Doc::trusted(doc));
+            group.run(docs).map(|rows| rows.len())
+        };
+        assert_eq!(run(1000).unwrap(), 1000);
+        assert!(run(GROUPS_MAX + 1).is_err());
+    }
+}

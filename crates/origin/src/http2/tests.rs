@@ -277,6 +277,21 @@ fn every_fault_of_a_client_ends_its_stream_or_the_connection_with_the_right_code
 }
 
 #[test]
+fn a_request_with_more_fields_than_any_ends_the_connection() {
+    let with = |count: usize| {
+        let mut fields = vec![(":method", "GET"), (":path", "/")];
+        fields.resize(count - 1, ("a", "b"));
+        let mut rig = Rig::new(&[]);
+        rig.send(&greeting());
+        // The scheme is added.
+        rig.send(&headers(1, &fields, END_STREAM));
+        rig.goaway().map(|(_, code)| code)
+    };
+    assert_eq!(with(256), None);
+    assert_eq!(with(257), Some(ErrorCode::ENHANCE_YOUR_CALM));
+}
+
+#[test]
 fn floods_end_the_connection_and_a_long_download_is_none() {
     let ping = frame_of(Kind::Ping, 0, 0, &[0; 8]);
     let empty = frame_of(Kind::Data, 0, 1, b"");

@@ -121,6 +121,11 @@ fn a_behaviour_that_is_not_understood_is_answered_with_what_works() {
     let answer = client.get("/?delay=5parsecs");
     assert_eq!(answer.status, 400);
     assert!(answer.text().contains("exp:5ms"), "{}", answer.text());
+    assert_eq!(
+        client.get("/?size=1073741825").status,
+        400,
+        "more than 1 GiB"
+    );
     client.send(
         b"POST /echo HTTP/1.1\r\nHost: o\r\nTare-Behaviour: sise=3\r\nContent-Length: 2\r\n\r\nhi",
     );

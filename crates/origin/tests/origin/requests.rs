@@ -155,6 +155,13 @@ fn malformed_requests_are_answered_and_closed() {
             format!("{post}Transfer-Encoding: chunked\r\n\r\nfffffffff\r\n"),
             413,
         ),
+        (
+            format!(
+                "{post}Transfer-Encoding: chunked\r\n\r\n1;{}",
+                "x".repeat(66_000)
+            ),
+            400,
+        ),
         (big_head, 431),
         (many, 431),
     ];

@@ -8,6 +8,7 @@ use tare_record::load::{
     Body, CallKind, CallSpec, Deadline, ExpectBody, ExpectStatus, MessagePace, RequestSpec,
 };
 
+use super::message::MESSAGE_BYTES_MAX;
 use super::{EncodedCall, Grpc, timeout_value};
 use crate::client::WaitCause;
 use crate::protocols::ConnectionSecurity;
@@ -209,6 +210,25 @@ fn messages_that_are_wrong_are_told_apart() {
         "grpc-compressed"
     );
     assert_eq!(success(&[0, 0xff, 0xff, 0xff, 0xff, 0]), "malformed");
+}
+
+#[test]
+fn a_message_longer_than_is_read_is_refused_by_its_length() {
+    let prefix = |bytes: u32| [&[0][..], &bytes.to_be_bytes()].concat();
+    let said = class_of(&answer(
+        1,
+        &prefix(MESSAGE_BYTES_MAX + 1),
+        &[("grpc-status", "0")],
+    ))
+    .1;
+    assert!(said.contains("a message of 67108865 bytes"), "{said}");
+    let said = class_of(&answer(
+        1,
+        &prefix(MESSAGE_BYTES_MAX),
+        &[("grpc-status", "0")],
+    ))
+    .1;
+    assert!(!said.contains("67108864 bytes, at most"), "{said}");
 }
 
 #[test]

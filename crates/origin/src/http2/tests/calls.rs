@@ -292,3 +292,21 @@ fn what_is_asked_for_beyond_the_buffers_of_the_worker_is_refused_and_given_back(
     }
     assert!(rig.held_bytes() < MIB, "{}", rig.held_bytes());
 }
+
+#[test]
+fn a_message_larger_than_is_read_ends_its_call() {
+    let mut rig = Rig::new(&[]);
+    rig.send(&greeting());
+    for (at, bytes, is_refused) in [(1, 16 << 20, false), (3, (16 << 20) + 1, true)] {
+        let prefix = [&[0][..], &u32::to_be_bytes(bytes)].concat();
+        rig.send(
+            &[
+                open(at, "/tare.origin.Echo/Converse", &[]),
+                frame_of(Kind::Data, 0, at, &prefix),
+            ]
+            .concat(),
+        );
+        let status = rig.answer(at).field("grpc-status").map(str::to_owned);
+        assert_eq!(status.as_deref() == Some("8"), is_refused, "{status:?}");
+    }
+}

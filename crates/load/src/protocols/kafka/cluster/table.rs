@@ -80,6 +80,22 @@ mod tests {
     use super::*;
 
     #[test]
+    fn partitions_beyond_the_limit_are_ignored() {
+        let partition = |index: i32| {
+            MetadataResponsePartition::default()
+                .with_partition_index(index)
+                .with_leader_id(BrokerId(1))
+        };
+        let most = PARTITIONS_MAX as i32;
+        let told = [most - 1, most, i32::MAX, -1].map(partition).to_vec();
+        let mut topic = Topic::named("t");
+        let metadata = MetadataResponseTopic::default().with_partitions(told);
+        topic.apply_metadata(&metadata, |node| u32::try_from(node).ok());
+        assert_eq!(topic.partitions.len(), PARTITIONS_MAX);
+        assert_eq!(topic.partitions[PARTITIONS_MAX - 1].leader, Some(1));
+    }
+
+    #[test]
     fn a_later_epoch_wins_and_older_news_are_left() {
         let metadata = |leader: i32, epoch: i32| {
             MetadataResponseTopic::default().with_partitions(vec![

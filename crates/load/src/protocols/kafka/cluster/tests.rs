@@ -180,6 +180,19 @@ fn the_leaders_are_found_through_a_seed_that_is_left_then() {
 }
 
 #[test]
+fn brokers_beyond_the_limit_are_ignored_and_the_others_asked() {
+    let nodes: Vec<i32> = (1..=5000).collect();
+    let mut sim = sim(plan(&[9001]), Brokers::new(&nodes, 2));
+    sim.run_until(10 * S);
+    assert_eq!(sim.engine.recorder().counts().all.ok, 29);
+    let cluster = &sim.engine.client().cluster;
+    // One connection is the seed's.
+    let most = super::BROKERS_MAX as i32 - 1;
+    assert!(cluster.broker(most).is_some());
+    assert_eq!(cluster.broker(most + 1), None);
+}
+
+#[test]
 fn a_seed_that_is_down_is_passed_over() {
     let mut brokers = Brokers::new(&[1, 2], 1);
     brokers.leaders = vec![2];
