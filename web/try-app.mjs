@@ -1,9 +1,11 @@
 // Uses the application in headless Chromium over a real server: node try-app.mjs LINK URL [OUT]
 //
 // LINK is what `tare serve` printed, URL a server to load. An experiment is started, watched, stopped and resumed until it has a finding, and
-// the log of a trial is read; loads are started and stopped and laid over each other and over a result of Fortio. With OUT, pictures of every
-// page. It fails on script errors, on breaches of the policy, and when something does not come about in time.
-import { mkdirSync } from "node:fs";
+// the log of a trial is read; loads are started and stopped and laid over each other and over a result of Fortio. It fails on script errors,
+// on breaches of the policy, on pages wider than their window, on what axe-core calls serious, and when something does not come about in
+// time. With OUT, pictures of every page.
+import { mkdirSync, readFileSync } from "node:fs";
+import { createRequire } from "node:module";
 import { join } from "node:path";
 import { openPage, takePicture } from "./browser.mjs";
 
@@ -15,16 +17,28 @@ const RUN_MS = 400_000;
 if (out !== undefined) mkdirSync(out, { recursive: true });
 const { page, trouble, close } = await openPage((url) => url.startsWith(origin) || /^(about|data|blob):/.test(url));
 
+const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
+
+/** What is wrong with a page for those who do not see it as most do. */
+async function examine(name) {
+  await page.evaluate(axe);
+  const { violations } = await page.evaluate(() => window.axe.run(document, { resultTypes: ["violations"] }));
+  for (const one of violations.filter(({ impact }) => impact === "serious" || impact === "critical")) {
+    trouble.push(`${name}: ${one.id}: ${one.help}: ${one.nodes.slice(0, 3).map((node) => node.target.join(" ")).join(" | ")}`);
+  }
+}
+
+/** Examines a page, and takes pictures of it. */
 async function picture(name) {
-  if (out === undefined) return;
-  for (const width of [420, 1280, 1920]) {
-    for (const colorScheme of ["light", "dark"]) {
+  await examine(name);
+  for (const width of out === undefined ? [420] : [420, 1280, 1920]) {
+    for (const colorScheme of out === undefined ? ["light"] : ["light", "dark"]) {
       await page.setViewportSize({ width, height: 1000 });
       await page.emulateMedia({ colorScheme });
       await page.waitForTimeout(400);
       const { height, wide } = await page.evaluate(() => ({ height: document.documentElement.scrollHeight, wide: document.documentElement.scrollWidth - document.documentElement.clientWidth }));
       if (wide > 0) trouble.push(`${name}: ${wide} pixels too wide at ${width}`);
-      await takePicture(page, join(out, `${name}-${width}-${colorScheme}.png`), height);
+      if (out !== undefined) await takePicture(page, join(out, `${name}-${width}-${colorScheme}.png`), height);
     }
   }
   await page.setViewportSize({ width: 1280, height: 1000 });
@@ -36,6 +50,11 @@ const step = (text) => console.log(`page: ${text}`);
 
 async function fill(label, text) {
   await page.getByLabel(label, { exact: true }).first().fill(text);
+}
+
+/** Chooses one of several; the word covers its button. */
+async function choose(text) {
+  await page.locator("label").filter({ has: page.getByText(text, { exact: true }) }).first().click();
 }
 
 /** Starts a load, and returns when its page is there. */
@@ -62,18 +81,18 @@ try {
   await page.waitForURL((url) => url.pathname.startsWith("/runs/"), { timeout: RUN_MS });
   await page.locator("#verdict li, #verdict p").first().waitFor({ timeout: RUN_MS });
   step("a run is started and watched; the first block has a provisional result");
-  await picture("live");
   await button("Stop").click();
   await button("Resume").waitFor({ timeout: RUN_MS });
   step("it is stopped");
   await button("Resume").click();
   await button("Stop").waitFor({ timeout: RUN_MS });
+  await picture("live");
   step("it is resumed");
   await page.getByRole("link", { name: "Download the report" }).waitFor({ timeout: RUN_MS });
   await page.locator("#verdict .finding li").first().waitFor({ timeout: RUN_MS });
   step(`finding: ${await page.locator("#verdict .finding li").first().innerText()}`);
   await picture("report");
-  await page.locator('a[href*="/trials/1"]').first().click();
+  await page.locator('a[href$="/trials/1"]').first().click();
   await page.waitForURL((url) => url.pathname.endsWith("/trials/1"));
   await page.locator(".files button", { hasText: ".log" }).first().click();
   await page.locator(".files pre, pre.plan").first().waitFor();
@@ -82,7 +101,7 @@ try {
 
   await startLoad(async () => {
     await fill("Labels", "until stopped");
-    await page.getByLabel("stopped", { exact: true }).check();
+    await choose("stopped");
     await fill("Rate", "200");
   });
   await page.waitForTimeout(2500);
@@ -93,9 +112,9 @@ try {
   await picture("load");
   await startLoad(async () => {
     await fill("Labels", "two clients");
-    await page.getByLabel("clients", { exact: true }).check();
+    await choose("clients");
     await fill("Clients", "2");
-    await page.getByLabel("a number", { exact: true }).check();
+    await choose("a number");
     await fill("Requests", "500");
   });
   await said("two clients").waitFor();

@@ -2,10 +2,11 @@
 
 use std::time::{Duration, Instant};
 
-use tare_lab::environment::{Observation, TestBed};
+use tare_lab::environment::{Observation, TestBed, UsageSample};
+use tare_record::event::PartSample;
 use tare_record::load::Stop;
 use tare_record::plan::Cell;
-use tare_record::record::TrialRecord;
+use tare_record::record::{InstanceUsage, MachineUsage, TrialRecord};
 
 use crate::agents::{Agents, Received};
 use crate::error::{TrialError, check_running};
@@ -47,6 +48,7 @@ pub(crate) fn observe(
     let mut usage = None;
     let mut next_tick = window_start;
     let mut next_usage = window_start;
+    let mut is_sampled = false;
     // Without a fixed window the agent's samples show that it is alive.
     let silence = lead(cell) + longest_silence(cell) + REPORT_TIMEOUT;
     let mut last_message = Instant::now();
@@ -73,6 +75,7 @@ pub(crate) fn observe(
                     next_usage = now + USAGE_EVERY;
                     if let Some(usage) = observation.sample() {
                         observer.usage(&usage);
+                        is_sampled = true;
                     }
                 }
             }
@@ -99,9 +102,29 @@ pub(crate) fn observe(
         usage = Some(observation.finish()?);
     }
     if let Some((parts, machine)) = usage {
+        if !is_sampled {
+            observer.usage(&whole_window(&parts, &machine));
+        }
         (record.instances, record.machine) = (parts, Some(machine));
     }
     Ok(())
+}
+
+/// The usage of a window that was too short for a sample.
+fn whole_window(parts: &[InstanceUsage], machine: &MachineUsage) -> UsageSample {
+    let parts = parts.iter().map(|part| PartSample {
+        instance: part.instance.clone(),
+        role: part.role.clone(),
+        cpu_ns: part.cpu_ns,
+        rss_bytes: part.rss_mean_bytes,
+        disk_write_bytes: part.disk_write_bytes,
+        packets: part.packets,
+    });
+    UsageSample {
+        length: Duration::from_nanos(machine.window_ns),
+        parts: parts.collect(),
+        background_cpu_ns: machine.background_cpu_ns,
+    }
 }
 
 /// Length of the window, when the stop rules of all loads fix it.

@@ -406,4 +406,30 @@ mod tests {
             assert!(METRICS.iter().any(|(name, ..)| name == metric), "{metric}");
         }
     }
+
+    #[test]
+    fn the_dashboard_asks_for_metrics_that_are_there() {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/grafana/tare.json");
+        let dashboard: serde_json::Value =
+            serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap();
+        let panels = dashboard["panels"].as_array().unwrap();
+        let targets = panels
+            .iter()
+            .flat_map(|panel| panel["targets"].as_array().unwrap());
+        let queries: Vec<&str> = targets
+            .map(|target| target["expr"].as_str().unwrap())
+            .collect();
+        let is_part = |c: char| c.is_ascii_alphanumeric() || c == '_';
+        let mut asked: Vec<&str> = queries
+            .iter()
+            .flat_map(|query| query.split(|c| !is_part(c)))
+            .filter(|word| word.starts_with("tare_"))
+            .collect();
+        asked.sort_unstable();
+        asked.dedup();
+        assert!(asked.len() > 8, "{asked:?}");
+        for metric in asked {
+            assert!(METRICS.iter().any(|(name, ..)| *name == metric), "{metric}");
+        }
+    }
 }

@@ -72,11 +72,7 @@ impl Runs {
                 continue;
             };
             let entry = entry(id, &folder, found);
-            let is_readable = !matches!(
-                entry.state,
-                RunEntryState::Unreadable | RunEntryState::Running
-            );
-            if is_readable && entry.summary.is_none() {
+            if entry.state != RunEntryState::Unreadable && entry.summary.is_none() {
                 without.push(id.clone());
             }
             entries.push(entry);
@@ -111,6 +107,8 @@ impl Runs {
             if let Some(known) = known.get_mut(&id).filter(|known| known.stamp == stamp) {
                 match made {
                     Ok(summary) => known.summary = Some(summary),
+                    // A run that has only begun has no plan yet.
+                    Err(_) if lock::holder(&folder).is_some() => {}
                     Err(error) => known.state = Err(error.to_string()),
                 }
             }

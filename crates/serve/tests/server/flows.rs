@@ -21,13 +21,13 @@ fn experiment(blocks: u32) -> Value {
 }
 
 /// A server to load.
-struct Origin {
+pub struct Origin {
     process: Child,
-    url: String,
+    pub url: String,
 }
 
 impl Origin {
-    fn start() -> Origin {
+    pub fn start() -> Origin {
         let mut process = Command::new(tare())
             .args(["origin", "--listen", "127.0.0.1:0"])
             .stdout(Stdio::piped())
@@ -434,16 +434,26 @@ fn the_commands_of_the_page_about_the_server_do_what_they_say() {
     let runs = place.path().join("runs");
     let server = Server::start(&runs);
     let id = server.folder_of(&server.post("/api/v1/runs", &experiment(1)));
-    server.until(&format!("/api/v1/runs/{id}"), |found| found["entry"]["state"] == "complete");
+    server.until(&format!("/api/v1/runs/{id}"), |found| {
+        found["entry"]["state"] == "complete"
+    });
     let page = std::fs::read_to_string(crate::rig::home().join("docs/SERVER.md")).unwrap();
-    let commands: Vec<&str> = page.lines().filter(|line| line.starts_with("curl ")).collect();
+    let commands: Vec<&str> = page
+        .lines()
+        .filter(|line| line.starts_with("curl "))
+        .collect();
     assert!(commands.len() > 12, "{commands:?}");
     for command in commands {
         let script = format!(
             "url=http://{}/api/v1; auth='Authorization: Bearer {}'; json='Content-Type: application/json'; run={id}; {command}",
             server.address, server.token
         );
-        let ended = Command::new("bash").arg("-c").arg(script).current_dir(place.path()).output().unwrap();
+        let ended = Command::new("bash")
+            .arg("-c")
+            .arg(script)
+            .current_dir(place.path())
+            .output()
+            .unwrap();
         let said = String::from_utf8_lossy(&ended.stderr);
         assert!(ended.status.success(), "{command}: {said}");
     }

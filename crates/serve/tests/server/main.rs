@@ -1,4 +1,5 @@
-//! The server as its users meet it: over HTTP, with real runs and loads. `security` is who may ask for what, `flows` what is done.
+//! The server as its users meet it: over HTTP, with real runs and loads. `security` is who may ask for what, `flows`
+//! what is done, `page` the same in a browser.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -6,5 +7,6 @@
 )]
 
 mod flows;
+mod page;
 mod rig;
 mod security;

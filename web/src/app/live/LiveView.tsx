@@ -120,7 +120,7 @@ export function LiveView({ id, run: detail, ended, downloads }: { id: string; ru
     end: ended,
   });
   const { blocksDone } = run;
-  const view = useResource<View>(blocksDone > 0 ? `${path}/view` : null);
+  const view = useResource<View>(blocksDone > 0 || (run.before ?? 0) > 0 ? `${path}/view` : null);
   useEffect(() => {
     if (blocksDone > 1) view.reload();
   }, [blocksDone]);
