@@ -334,36 +334,3 @@ fn a_proxy_that_cannot_take_redirected_traffic_is_refused_by_name_before_anythin
         "{said}"
     );
 }
-
-#[test]
-fn a_run_killed_at_any_of_20_moments_leaves_neither_process_nor_file_nor_device() {
-    let _turn = turn();
-    let before = devices();
-    for round in 0..20_u64 {
-        let folder = tempfile::tempdir().unwrap();
-        let file = experiment(folder.path(), REDIRECT);
-        let out = folder.path().join("runs");
-        let mut run = run_in("namespaces", &file, &out)
-            .stdout(Stdio::null())
-            .stderr(Stdio::null())
-            .spawn()
-            .unwrap();
-        let keeper = wait_for(LIMIT, "a keeper", || keeper_of(run.id()));
-        // A fixed spread of moments over the start of the beds and the first trials.
-        std::thread::sleep(Duration::from_millis((round * round * 373) % 2503));
-        // Every third time the keeper goes first, and Tare sees to the rest.
-        if round % 3 == 2 {
-            kill(keeper, "KILL");
-            wait_for(LIMIT, "tare to give up", || run.try_wait().unwrap());
-        } else {
-            kill(run.id(), "KILL");
-            run.wait().unwrap();
-        }
-        let gone = || {
-            let nothing = kept_by(keeper).is_empty() && keeper_folders(keeper).is_empty();
-            nothing.then_some(())
-        };
-        wait_for(LIMIT, "all of it to be gone", gone);
-    }
-    assert_eq!(devices(), before);
-}

@@ -34,6 +34,7 @@ fn main() {
         ["owner", base, token] => own(
             Keeper::start(&me(), Some(base.as_ref())).unwrap(),
             token,
+            |_| None,
             None,
         ),
         ["owner-of-pods", base, token] => {
@@ -94,8 +95,9 @@ fn keeper_mode(words: &[&str]) -> KeeperMode {
         ["--base", base] => KeeperMode::Host(Some(PathBuf::from(base))),
         ["--namespaces"] => KeeperMode::Namespaces(None),
         ["--namespaces", "--base", base] => KeeperMode::Namespaces(Some(PathBuf::from(base))),
-        ["--inside", folder] => KeeperMode::Inside(PathBuf::from(folder)),
-        other => panic!("unknown ground {other:?}"),
+        ["--inside", folder] => KeeperMode::OnHost(PathBuf::from(folder)),
+        ["--inside", folder, "--pods"] => KeeperMode::InNamespaces(PathBuf::from(folder)),
+        other => panic!("unknown words {other:?}"),
     }
 }
 
@@ -115,7 +117,12 @@ fn attach(keeper: &mut Keeper, address: impl Fn(u8) -> Ipv4Addr) {
 fn own_bounded(mut keeper: Keeper, token: &str) {
     let bounds = CgroupLimits::new(Some(0.9), Some(1 << 30)).unwrap();
     let bounds = keeper.check_limits(bounds).is_ok().then_some(bounds);
-    own(keeper, token, bounds);
+    own(
+        keeper,
+        token,
+        |number| Some(format!("pod-{number}")),
+        bounds,
+    );
 }
 
 /// Says which addressing this process can have, and why.
@@ -146,8 +153,12 @@ fn options(base: &str, limits: BTreeMap<String, Limits>) -> LocalOptions {
 }
 
 /// What a conductor does: start trees under a keeper, one in each pod if there are pods, go on for ever.
-fn own(mut keeper: Keeper, token: &str, bounds: Option<CgroupLimits>) {
-    let pods = keeper.pids().len() > 1;
+fn own(
+    mut keeper: Keeper,
+    token: &str,
+    pod: impl Fn(u32) -> Option<String>,
+    bounds: Option<CgroupLimits>,
+) {
     for number in 0.. {
         let name = format!("tree-{number}");
         if number < 4 {
@@ -161,7 +172,7 @@ fn own(mut keeper: Keeper, token: &str, bounds: Option<CgroupLimits>) {
                     cpus: Vec::new(),
                     output_bytes_max: 1000,
                     nofile: None,
-                    pod: pods.then(|| format!("pod-{number}")),
+                    pod: pod(number),
                     hosts: None,
                     group: None,
                     bounds,

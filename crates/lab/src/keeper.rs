@@ -2,9 +2,9 @@
 //!
 //! It is the same binary (`tare keeper`), started by the conductor with a socket as standard input. At end-of-file on
 //! that socket, for whatever reason, it kills all descendants, reaps them, removes its private folder and exits. It is
-//! the subreaper of its descendants, so that double forks and new sessions hide nothing; its direct children die with
-//! it (`PR_SET_PDEATHSIG`), and descendants of a killed keeper are found by a mark in their environment, by the
-//! conductor at once or by the next keeper.
+//! the subreaper of its descendants, so that double forks and new sessions hide nothing. Its parent, the guardian, cleans
+//! up after a killed keeper, and the keeper after a killed guardian. Only if both are killed at once, processes are found
+//! by a mark in their environment, by the conductor at once or by the next keeper.
 //!
 //! With namespaces it is process 1 of a PID namespace, and only its descriptors and its processes keep the network
 //! namespaces alive: when it exits, the kernel ends them all. (docs/decisions/0004-namespaces.md)
@@ -31,7 +31,7 @@ pub use crate::cgroup::limit_groups::CgroupLimits;
 pub use client::{Keeper, ProcessExit};
 pub use confinement::{Confinement, FileSystemView};
 pub use folder::make_in_memory;
-pub(crate) use folder::{INSTANCE_MARK, PrivateFolder, default_base, name_of, sweep};
+pub(crate) use folder::{INSTANCE_MARK, PrivateFolder, default_base, name_of, new_path, sweep};
 pub(crate) use lines::Lines;
 pub use protocol::{ExitStatus, LinkCounts, Spawn};
 pub use server::{KeeperMode, keeper_main};

@@ -15,7 +15,7 @@ use rustix::event::{PollFd, PollFlags};
 use rustix::io::Errno;
 use rustix::process::{PidfdFlags, Signal};
 
-use crate::keeper::{PrivateFolder, default_base};
+use crate::keeper::{PrivateFolder, default_base, new_path};
 use crate::process::{raw_pid, timespec};
 use crate::sys::{self, ChildSetup};
 
@@ -85,7 +85,8 @@ pub(crate) fn run_with(
     stdio: StdIo<'_>,
     within: Duration,
 ) -> Result<Output, String> {
-    let folder = PrivateFolder::make(&default_base()).map_err(|error| error.to_string())?;
+    let folder =
+        PrivateFolder::make(new_path(&default_base())).map_err(|error| error.to_string())?;
     let output = run_with_in(folder.path(), words, env, stdio, within, &mut |_| {});
     // What cannot be removed now is swept up by the next keeper.
     let _ = folder.remove();

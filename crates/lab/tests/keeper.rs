@@ -12,7 +12,7 @@ use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use base::{Base, LIMIT, kill, within};
+use base::{Base, LIMIT, kill, processes, within};
 use tare_lab::LabError;
 use tare_lab::keeper::{ExitStatus, Keeper, Spawn};
 
@@ -70,26 +70,53 @@ fn children_that_fork_twice_or_change_session_are_found_by_a_stop() {
 }
 
 #[test]
-fn a_killed_keeper_is_noticed_and_cleaned_up_after() {
-    let base = Base::new("killed");
-    let mut keeper = Keeper::start(RIG.as_ref(), Some(&base.0)).unwrap();
-    let token = base.token();
-    keeper
-        .spawn(&spawn(&keeper, "tree", &["tree", &token]))
-        .unwrap();
-    assert!(within(LIMIT, || carrying(&token).len() >= 7));
-    kill(keeper.pid());
-    let noticed = within(LIMIT, || keeper.exit_of("tree").is_err());
-    assert!(noticed);
-    assert!(matches!(
-        keeper.tail("tree"),
-        Err(LabError::KeeperDied { .. })
-    ));
-    assert!(base.entries().is_empty());
-    // The one without environment is beyond our mark when its keeper was killed too.
-    for pid in carrying(&token) {
-        assert!(!environment(pid).contains("TARE_KEEPER="));
-        kill(pid);
+fn a_killed_keeper_or_guardian_is_noticed_and_cleaned_up_after() {
+    for pid in [Keeper::inside_pid, Keeper::pid] {
+        let base = Base::new("killed");
+        let mut keeper = Keeper::start(RIG.as_ref(), Some(&base.0)).unwrap();
+        let token = base.token();
+        keeper
+            .spawn(&spawn(&keeper, "tree", &["tree", &token]))
+            .unwrap();
+        assert!(within(LIMIT, || carrying(&token).len() >= 7));
+        kill(pid(&keeper));
+        let noticed = within(LIMIT, || keeper.exit_of("tree").is_err());
+        assert!(noticed);
+        assert!(matches!(
+            keeper.tail("tree"),
+            Err(LabError::KeeperDied { .. })
+        ));
+        assert!(base.entries().is_empty());
+        // The one that cleared its environment, too.
+        assert_eq!(carrying(&token), Vec::<u32>::new());
+    }
+}
+
+#[test]
+fn one_of_keeper_and_guardian_cleans_up_when_the_other_and_the_owner_are_killed_at_once() {
+    for which in ["--base", "--inside"] {
+        let base = Base::new("both");
+        let token = base.token();
+        let mut owner = Command::new(RIG)
+            .args(["owner", &base.text(), &token])
+            .stdout(Stdio::null())
+            .spawn()
+            .unwrap();
+        assert!(within(LIMIT, || carrying(&token).len() >= 8));
+        let of_base = |words: &[String]| words.iter().any(|word| word.starts_with(&base.text()));
+        let one = processes(|words| words.iter().any(|word| word == which) && of_base(words));
+        kill(one[0]);
+        owner.kill().unwrap();
+        owner.wait().unwrap();
+        let gone = within(LIMIT, || {
+            carrying(&token).is_empty() && base.entries().is_empty()
+        });
+        assert!(
+            gone,
+            "{which}: left {:?} and {:?}",
+            carrying(&token),
+            base.entries()
+        );
     }
 }
 
@@ -231,9 +258,4 @@ fn carrying(token: &str) -> Vec<u32> {
         line.split(|b| *b == 0).any(|word| word == token.as_bytes())
     })
     .collect()
-}
-
-fn environment(pid: u32) -> String {
-    let bytes = std::fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
-    String::from_utf8_lossy(&bytes).into_owned()
 }

@@ -38,9 +38,12 @@ pub struct KeeperArgs {
     /// Leave the host's namespaces first.
     #[arg(long)]
     namespaces: bool,
-    /// Private folder, after leaving the host's namespaces.
+    /// Private folder to make, below a guardian.
     #[arg(long, value_name = "DIR", conflicts_with_all = ["base", "namespaces"])]
     inside: Option<PathBuf>,
+    /// In the namespaces that the guardian left the host's for.
+    #[arg(long, requires = "inside")]
+    pods: bool,
 }
 
 /// Arguments of `tare link`.
@@ -72,10 +75,11 @@ pub fn agent(args: &AgentArgs) -> anyhow::Result<ExitCode> {
 
 /// Runs the keeper, the parent of all processes of a run, until its socket, which is standard input, is closed.
 pub fn keeper(args: KeeperArgs) -> anyhow::Result<ExitCode> {
-    keeper_main(match (args.inside, args.namespaces) {
-        (Some(folder), _) => KeeperMode::Inside(folder),
-        (None, true) => KeeperMode::Namespaces(args.base),
-        (None, false) => KeeperMode::Host(args.base),
+    keeper_main(match args.inside {
+        Some(folder) if args.pods => KeeperMode::InNamespaces(folder),
+        Some(folder) => KeeperMode::OnHost(folder),
+        None if args.namespaces => KeeperMode::Namespaces(args.base),
+        None => KeeperMode::Host(args.base),
     })?;
     Ok(Exit::Done.into())
 }

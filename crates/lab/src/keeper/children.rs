@@ -8,6 +8,7 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::OpenOptionsExt;
 use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
 
 use rustix::fs::{Mode, OFlags};
 use rustix::pipe::PipeFlags;
@@ -24,6 +25,9 @@ use crate::sys::{
 
 /// Most processes at a time that one keeper starts itself.
 const CHILDREN_MAX: usize = 500;
+
+/// Clean-up after Tare's death must fit in 2 s.
+const LAST_LIMIT: Duration = Duration::from_millis(1700);
 
 /// Whether one more of what is kept by name has room.
 pub(crate) fn room_for(count: usize, max: usize, what: &str) -> Result<(), String> {
@@ -108,11 +112,19 @@ impl Children {
             .collect()
     }
 
+    /// Kills and reaps every descendant of this process, however long that takes within the limit.
+    pub(crate) fn end_all(&mut self) {
+        let deadline = Instant::now() + LAST_LIMIT;
+        while !self.kill_all() && Instant::now() < deadline {
+            process::pause(Duration::from_millis(1));
+        }
+    }
+
     /// Sends SIGKILL to every descendant of this process; returns whether none is left.
     ///
     /// As subreaper this process adopts every orphan, so no descendant can hide; but one may fork in the meantime, so
     /// the caller repeats this.
-    pub(crate) fn kill_all(&mut self) -> bool {
+    fn kill_all(&mut self) -> bool {
         let all = process::snapshot();
         let me = std::process::id();
         let below = process::with_descendants(&all, &BTreeSet::from([me]));

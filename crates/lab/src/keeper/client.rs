@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
+use rustix::process::Signal;
 use tare_net::redirect::RedirectRules;
 
 use super::fd_passing::FdReader;
@@ -45,7 +46,7 @@ pub struct Keeper {
     folder: PathBuf,
     /// Parent of that folder.
     base: PathBuf,
-    /// Process id of the keeper itself, which may be a child of its guardian.
+    /// Process id of the keeper itself, a child of its guardian.
     keeper_pid: u32,
     last_id: u64,
     replies: BTreeMap<u64, Reply>,
@@ -115,7 +116,7 @@ impl Keeper {
         &self.folder
     }
 
-    /// Id of the process that Tare started: the keeper, or its guardian.
+    /// Id of the process that Tare started: the guardian.
     #[must_use]
     pub fn pid(&self) -> u32 {
         self.process.id()
@@ -127,7 +128,7 @@ impl Keeper {
         BTreeSet::from([self.process.id(), self.keeper_pid])
     }
 
-    /// Id of the keeper itself, which is a child of its guardian where it has namespaces.
+    /// Id of the keeper itself, a child of its guardian.
     #[must_use]
     pub fn inside_pid(&self) -> u32 {
         self.keeper_pid
@@ -382,6 +383,15 @@ impl Keeper {
 
     /// Marks the keeper as dead and cleans up for it: kills its processes, removes its folder.
     fn mark_dead(&mut self, why: String) -> LabError {
+        let _ = self.stream.shutdown(std::net::Shutdown::Both);
+        // A keeper that hangs is killed, and its guardian cleans up after it; then the guardian.
+        if !self.has_exited_in_time() {
+            let keeper = process::stat(self.keeper_pid);
+            if let Some(keeper) = keeper.filter(|keeper| keeper.parent == self.process.id()) {
+                process::send_signal(&keeper, Signal::KILL);
+                self.has_exited_in_time();
+            }
+        }
         let _ = self.process.kill();
         let _ = self.process.wait();
         if self.folder.as_os_str().is_empty() {
@@ -396,6 +406,20 @@ impl Keeper {
             why,
         }
     }
+
+    /// Waits for the exit of the process that Tare started.
+    fn has_exited_in_time(&mut self) -> bool {
+        let deadline = Instant::now() + SHUTDOWN_LIMIT;
+        loop {
+            if !matches!(self.process.try_wait(), Ok(None)) {
+                return true;
+            }
+            if Instant::now() >= deadline {
+                return false;
+            }
+            process::pause(Duration::from_millis(2));
+        }
+    }
 }
 
 impl Drop for Keeper {
@@ -408,15 +432,6 @@ impl Drop for Keeper {
         let farewell = serde_json::to_vec(&Request { id: 0, order }).unwrap_or_default();
         let _ = self.stream.write_all(&farewell);
         let _ = self.stream.write_all(b"\n");
-        let _ = self.stream.shutdown(std::net::Shutdown::Write);
-        let deadline = Instant::now() + SHUTDOWN_LIMIT;
-        while Instant::now() < deadline {
-            if let Ok(Some(_)) = self.process.try_wait() {
-                break;
-            }
-            process::pause(Duration::from_millis(2));
-        }
-        // Kills a keeper that did not exit and cleans up; else it only confirms the exit.
         let _ = self.mark_dead(String::from("it was told to end"));
     }
 }

@@ -31,10 +31,8 @@ pub(crate) struct PrivateFolder {
 }
 
 impl PrivateFolder {
-    /// Makes `<base>/tare-<pid>-<random>`.
-    pub(crate) fn make(base: &Path) -> Result<PrivateFolder, LabError> {
-        let random = RandomState::new().build_hasher().finish();
-        let path = base.join(format!("{PREFIX}{}-{random:016x}", std::process::id()));
+    /// Makes it at a path of [`new_path`].
+    pub(crate) fn make(path: PathBuf) -> Result<PrivateFolder, LabError> {
         let what = format!("make the private folder {}", path.display());
         DirBuilder::new()
             .mode(0o700)
@@ -55,11 +53,22 @@ impl PrivateFolder {
         &self.path
     }
 
-    /// Removes it with its contents; retries when files are created meanwhile.
     pub(crate) fn remove(&self) -> std::io::Result<()> {
-        limit_groups::remove_all(&self.path);
-        remove_tree(&self.path)
+        remove(&self.path)
     }
+}
+
+/// A path for the private folder of a keeper of this process: `<base>/tare-<pid>-<random>`.
+pub(crate) fn new_path(base: &Path) -> PathBuf {
+    let random = RandomState::new().build_hasher().finish();
+    base.join(format!("{PREFIX}{}-{random:016x}", std::process::id()))
+}
+
+/// Removes a private folder, if it exists, with its contents and its control groups; retries when files are created
+/// meanwhile.
+pub(crate) fn remove(path: &Path) -> std::io::Result<()> {
+    limit_groups::remove_all(path);
+    remove_tree(path)
 }
 
 /// Default parent of private folders.
@@ -105,8 +114,7 @@ pub(crate) fn clear(path: &Path) -> bool {
         }
         process::pause(Duration::from_millis(10));
     }
-    limit_groups::remove_all(path);
-    remove_tree(path).is_ok()
+    remove(path).is_ok()
 }
 
 fn is_stale(path: &Path) -> bool {
@@ -203,7 +211,7 @@ mod tests {
     #[test]
     fn what_lies_in_memory_is_made_for_us_alone_and_never_taken_over() {
         let base = tempfile::tempdir().unwrap();
-        let folder = PrivateFolder::make(base.path()).unwrap();
+        let folder = PrivateFolder::make(new_path(base.path())).unwrap();
         let memory = make_in_memory(folder.path()).unwrap().unwrap();
         assert_eq!(memory, Path::new("/dev/shm").join(name_of(folder.path())));
         let mode = fs::symlink_metadata(&memory).unwrap().permissions().mode();
@@ -216,7 +224,7 @@ mod tests {
         // A link that was created beforehand is not followed.
         let kept = base.path().join("kept");
         fs::create_dir(&kept).unwrap();
-        let folder = PrivateFolder::make(base.path()).unwrap();
+        let folder = PrivateFolder::make(new_path(base.path())).unwrap();
         let memory = in_memory(folder.path());
         symlink(&kept, &memory).unwrap();
         assert!(make_in_memory(folder.path()).is_err());
@@ -232,7 +240,7 @@ mod tests {
             return;
         }
         let base = tempfile::tempdir().unwrap();
-        let folder = PrivateFolder::make(base.path()).unwrap();
+        let folder = PrivateFolder::make(new_path(base.path())).unwrap();
         let memory = in_memory(folder.path());
         fs::create_dir(&memory).unwrap();
         chown(&memory, Some(65_533), None).unwrap();

@@ -1,9 +1,9 @@
 //! The keeper process: a single-threaded loop that starts and monitors processes, and kills them when Tare is gone.
 
 use std::io::Write;
-use std::os::fd::{AsFd, BorrowedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixStream;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags};
@@ -12,7 +12,7 @@ use rustix::process::Signal;
 use super::children::{self, Children};
 use super::fd_passing::{SendQueue, SendStatus};
 use super::folder::{self, PrivateFolder};
-use super::guardian;
+use super::guardian::{self, Namespaces};
 use super::lines::Lines;
 use super::pods::PodNetworks;
 use super::protocol::{Event, ExitStatus, LINE_BYTES_MAX, Order, Request, Spawn};
@@ -30,8 +30,6 @@ const IDLE_TICK: Duration = Duration::from_secs(1);
 const KILL_LIMIT: Duration = Duration::from_secs(5);
 /// Error of a keeper without namespaces for requests about pods.
 const NO_PODS: &str = "this keeper has no namespaces, and so no pods";
-/// Clean-up after Tare's death must fit in 2 s.
-const LAST_LIMIT: Duration = Duration::from_millis(1700);
 
 /// Where a keeper runs.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -40,8 +38,10 @@ pub enum KeeperMode {
     Host(Option<PathBuf>),
     /// With namespaces of its own, which it has to create; private folder as above.
     Namespaces(Option<PathBuf>),
-    /// In the namespaces that its guardian created; the private folder exists.
-    Inside(PathBuf),
+    /// Below its guardian on the host; it makes this private folder.
+    OnHost(PathBuf),
+    /// In the namespaces that its guardian created; it makes this private folder.
+    InNamespaces(PathBuf),
 }
 
 /// Runs the keeper: standard input is its socket to the conductor. Returns when all processes are gone.
@@ -58,27 +58,42 @@ pub fn keeper_main(mode: KeeperMode) -> Result<(), LabError> {
         .map_err(LabError::io("use standard input as the keeper's socket"))?;
     let stream = UnixStream::from(socket);
     guardian::forget_standard_input()?;
-    let server = match mode {
-        KeeperMode::Namespaces(base) => {
-            return guardian::guard(stream, &base.unwrap_or_else(folder::default_base));
-        }
-        KeeperMode::Host(base) => {
-            let base = base.unwrap_or_else(folder::default_base);
-            folder::sweep(&base);
-            PrivateFolder::make(&base)
-                .and_then(|folder| Server::start(&stream, FolderOwner::Keeper(folder), None))
-        }
-        KeeperMode::Inside(folder) => guardian::is_there(&folder)
-            .and_then(|()| PodNetworks::new())
-            .and_then(|pods| Server::start(&stream, FolderOwner::Guardian(folder), Some(pods))),
+    let (folder, has_pods) = match mode {
+        KeeperMode::Host(base) => return guard(stream, base, Namespaces::Hosts),
+        KeeperMode::Namespaces(base) => return guard(stream, base, Namespaces::Own),
+        KeeperMode::OnHost(folder) => (folder, false),
+        KeeperMode::InNamespaces(folder) => (folder, true),
     };
-    match server {
+    let started = guardian::watch().and_then(|guardian| {
+        let folder = PrivateFolder::make(folder)?;
+        let path = folder.path().to_owned();
+        let server = match has_pods {
+            true => PodNetworks::new().map(Some),
+            false => Ok(None),
+        };
+        let server = server.and_then(|pods| Server::start(&stream, guardian, folder, pods));
+        // The first error is the one to report.
+        server.inspect_err(|_| drop(folder::remove(&path)))
+    });
+    match started {
         Ok(server) => server.run(),
         Err(error) => {
             report_failure(&stream, &error);
             Err(error)
         }
     }
+}
+
+fn guard(
+    stream: UnixStream,
+    base: Option<PathBuf>,
+    namespaces: Namespaces,
+) -> Result<(), LabError> {
+    guardian::guard(
+        stream,
+        &base.unwrap_or_else(folder::default_base),
+        namespaces,
+    )
 }
 
 /// Reports to the conductor that the keeper could not start.
@@ -90,24 +105,11 @@ pub(crate) fn report_failure(mut stream: &UnixStream, error: &LabError) {
     let _ = stream.write_all(&line(&event));
 }
 
-/// The private folder, by the process that removes it.
-enum FolderOwner {
-    Keeper(PrivateFolder),
-    Guardian(PathBuf),
-}
-
-impl FolderOwner {
-    fn path(&self) -> &Path {
-        match self {
-            FolderOwner::Keeper(folder) => folder.path(),
-            FolderOwner::Guardian(path) => path,
-        }
-    }
-}
-
 struct Server<'a> {
     stream: &'a UnixStream,
-    folder_owner: FolderOwner,
+    /// Pipe to the guardian.
+    guardian: OwnedFd,
+    folder: PrivateFolder,
     pods: Option<PodNetworks>,
     children: Children,
     limit_groups: LimitGroups,
@@ -131,12 +133,11 @@ enum LoopControl {
 impl<'a> Server<'a> {
     fn start(
         stream: &'a UnixStream,
-        folder_owner: FolderOwner,
+        guardian: OwnedFd,
+        folder: PrivateFolder,
         pods: Option<PodNetworks>,
     ) -> Result<Self, LabError> {
-        // Any value but none sets the flag.
-        rustix::process::set_child_subreaper(Some(rustix::process::getpid()))
-            .map_err(LabError::io("become the parent of orphans"))?;
+        guardian::adopt_orphans()?;
         stream
             .set_nonblocking(true)
             .map_err(LabError::io("use the keeper's socket (standard input)"))?;
@@ -146,41 +147,36 @@ impl<'a> Server<'a> {
         };
         let mut server = Server {
             stream,
+            guardian,
             pods,
             children: Children::default(),
-            limit_groups: LimitGroups::new(folder_owner.path()),
+            limit_groups: LimitGroups::new(folder.path()),
             lines: Lines::new(LINE_BYTES_MAX),
             outbound: SendQueue::default(),
             stopping: Vec::new(),
-            folder_owner,
+            folder,
         };
         server.send(&Event::Hello {
             pid: own_pid.ok_or_else(|| {
                 let reason = "the host's /proc does not tell the keeper's process id";
                 LabError::Keeper(String::from(reason))
             })?,
-            folder: server.folder_owner.path().to_owned(),
+            folder: server.folder.path().to_owned(),
         });
         Ok(server)
     }
 
     fn run(mut self) -> Result<(), LabError> {
         while let LoopControl::Continue = self.run_once() {}
-        let deadline = Instant::now() + LAST_LIMIT;
-        while !self.children.kill_all() && Instant::now() < deadline {
-            process::pause(Duration::from_millis(1));
-        }
-        match self.folder_owner {
-            FolderOwner::Keeper(folder) => folder
-                .remove()
-                .map_err(LabError::io("remove the private folder")),
-            FolderOwner::Guardian(_) => Ok(()),
-        }
+        self.children.end_all();
+        self.folder
+            .remove()
+            .map_err(LabError::io("remove the private folder"))
     }
 
     /// Waits for events and handles them.
     fn run_once(&mut self) -> LoopControl {
-        let (socket, outputs) = self.wait();
+        let (socket, guardian, outputs) = self.wait();
         self.children.reap();
         for name in outputs {
             if let Some(child) = self.children.by_name.get_mut(&name) {
@@ -190,14 +186,18 @@ impl<'a> Server<'a> {
         self.report_exits();
         self.advance_stops();
         let has_input = socket.intersects(PollFlags::IN | PollFlags::HUP | PollFlags::ERR);
+        if !guardian.is_empty() {
+            return LoopControl::Exit;
+        }
         if has_input && let LoopControl::Exit = self.listen() {
             return LoopControl::Exit;
         }
         self.flush()
     }
 
-    /// Polls socket, outputs and pidfds; returns the events of the socket and the names of processes with output.
-    fn wait(&self) -> (PollFlags, Vec<String>) {
+    /// Polls sockets, outputs and pidfds; returns the events of the socket and of the pipe to the guardian, and the names
+    /// of processes with output.
+    fn wait(&self) -> (PollFlags, PollFlags, Vec<String>) {
         let mut interest = PollFlags::empty();
         if self.outbound.len() < BACKLOG_BYTES_MAX {
             interest |= PollFlags::IN;
@@ -205,7 +205,10 @@ impl<'a> Server<'a> {
         if !self.outbound.is_empty() {
             interest |= PollFlags::OUT;
         }
-        let mut fds = vec![PollFd::from_borrowed_fd(self.stream.as_fd(), interest)];
+        let mut fds = vec![
+            PollFd::from_borrowed_fd(self.stream.as_fd(), interest),
+            PollFd::from_borrowed_fd(self.guardian.as_fd(), PollFlags::empty()),
+        ];
         let mut writers: Vec<&String> = Vec::new();
         for (name, child) in &self.children.by_name {
             if let Some(pipe) = child.output.pipe() {
@@ -227,11 +230,11 @@ impl<'a> Server<'a> {
         let _ = rustix::event::poll(&mut fds, Some(&limit));
         let ready = writers
             .into_iter()
-            .zip(&fds[1..])
+            .zip(&fds[2..])
             .filter(|(_, fd)| !fd.revents().is_empty())
             .map(|(name, _)| name.clone())
             .collect();
-        (fds[0].revents(), ready)
+        (fds[0].revents(), fds[1].revents(), ready)
     }
 
     fn listen(&mut self) -> LoopControl {
@@ -309,7 +312,7 @@ impl<'a> Server<'a> {
             _ => Vec::new(),
         };
         let place = children::SpawnContext {
-            mark: &folder::name_of(self.folder_owner.path()),
+            mark: &folder::name_of(self.folder.path()),
             network,
             outer_proc: self.pods.as_ref().map(PodNetworks::outer_proc),
             groups,

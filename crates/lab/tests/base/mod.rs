@@ -110,14 +110,6 @@ pub fn kill(pid: u32) {
     let _ = rustix::process::kill_process(pid, rustix::process::Signal::KILL);
 }
 
-/// Whether a killed process has ended, a zombie included. One that still exits has no command line any more, but its locks.
-pub fn has_ended(pid: u32) -> bool {
-    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-    stat.rsplit(") ")
-        .next()
-        .is_none_or(|rest| rest.is_empty() || rest.starts_with(['Z', 'X']))
-}
-
 /// Control groups with this name, wherever they are.
 pub fn groups_named(name: &str) -> Vec<PathBuf> {
     let mut open = vec![PathBuf::from("/sys/fs/cgroup")];

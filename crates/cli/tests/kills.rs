@@ -1,0 +1,430 @@
+//! Runs whose processes are killed at random moments: nothing of a run stays, and no finished trial is lost.
+//!
+//! `TARE_KILLS=200` sets the number of kills; the table that it prints is in docs/FAULTS.md.
+#![allow(
+    clippy::unwrap_used,
+    clippy::print_stdout,
+    reason = "a test that cannot go on says where by panicking; the table is what it is for"
+)]
+
+mod rig;
+
+use std::collections::BTreeSet;
+use std::ffi::OsString;
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use rig::{Started, kill, only_run, tare, wait_for};
+use rustix::process::{Pid, WaitOptions, getpid, set_child_subreaper, waitpid};
+use serde_json::Value;
+use tare_lab::process::{ProcessStat, snapshot, with_descendants};
+use tare_stats::random::Random;
+
+/// Longest wait for anything, on a machine that has much else to do.
+const LIMIT: Duration = Duration::from_secs(60);
+/// Kills come this soon after the keeper has started, or, every second time, after the first trial.
+const MOMENT_MAX_MS: u64 = 3000;
+
+/// Whom a kill hits.
+#[derive(Clone, Copy, PartialEq, Debug)]
+enum Victim {
+    Conductor,
+    Keeper,
+    Guardian,
+    ConductorAndKeeper,
+    ConductorAndGuardian,
+}
+
+const VICTIMS: [Victim; 5] = [
+    Victim::Conductor,
+    Victim::Keeper,
+    Victim::Guardian,
+    Victim::ConductorAndKeeper,
+    Victim::ConductorAndGuardian,
+];
+
+impl Victim {
+    fn name(self) -> &'static str {
+        match self {
+            Victim::Conductor => "conductor",
+            Victim::Keeper => "keeper",
+            Victim::Guardian => "guardian",
+            Victim::ConductorAndKeeper => "conductor and keeper",
+            Victim::ConductorAndGuardian => "conductor and guardian",
+        }
+    }
+
+    fn pids(self, run: &Run) -> Vec<u32> {
+        match self {
+            Victim::Conductor => vec![run.conductor],
+            Victim::Keeper => vec![run.keeper],
+            Victim::Guardian => vec![run.guardian],
+            Victim::ConductorAndKeeper => vec![run.conductor, run.keeper],
+            Victim::ConductorAndGuardian => vec![run.conductor, run.guardian],
+        }
+    }
+}
+
+/// The processes of a run that are killed.
+struct Run {
+    conductor: u32,
+    guardian: u32,
+    keeper: u32,
+}
+
+/// Results of the kills of one victim in one addressing.
+#[derive(Default)]
+struct Row {
+    kills: u32,
+    finished_trials: usize,
+    lost_trials: usize,
+    left: Vec<String>,
+    cleaned_in: Duration,
+}
+
+#[test]
+fn a_kill_of_any_process_of_a_run_leaves_nothing_and_loses_no_finished_trial() {
+    let kills: u32 = std::env::var("TARE_KILLS").map_or(10, |text| text.parse().unwrap());
+    // Every orphan of a run becomes a child of this process, whatever it does to its environment and its session.
+    set_child_subreaper(Some(getpid())).unwrap();
+    let mut random =
+        Random::from_seed(std::env::var("TARE_SEED").map_or(18, |text| text.parse().unwrap()));
+    let mut rows: Vec<(Victim, &str, Row)> = Vec::new();
+    for victim in VICTIMS {
+        rows.push((victim, "namespaces", Row::default()));
+        rows.push((victim, "loopback", Row::default()));
+    }
+    let count = rows.len();
+    for number in 0..kills as usize {
+        let (victim, addressing, row) = &mut rows[number % count];
+        round(*victim, addressing, random.below(MOMENT_MAX_MS), row);
+    }
+    println!(
+        "| killed | addressing | kills | left behind | finished trials | lost | longest until clean |"
+    );
+    println!("| --- | --- | --- | --- | --- | --- | --- |");
+    for (victim, addressing, row) in &rows {
+        println!(
+            "| {} | {addressing} | {} | {} | {} | {} | {} ms |",
+            victim.name(),
+            row.kills,
+            row.left.len(),
+            row.finished_trials,
+            row.lost_trials,
+            row.cleaned_in.as_millis()
+        );
+    }
+    for (victim, addressing, row) in &rows {
+        assert_eq!(row.left, Vec::<String>::new(), "{victim:?}, {addressing}");
+        assert_eq!(row.lost_trials, 0, "{victim:?}, {addressing}");
+    }
+}
+
+/// Starts a run, kills the victim at this moment, and waits until nothing is left.
+fn round(victim: Victim, addressing: &str, moment_ms: u64, row: &mut Row) {
+    let place = tempfile::tempdir().unwrap();
+    let traces = Traces::before(place.path());
+    let out = place.path().join("runs");
+    let mut started = start(place.path(), addressing, &out);
+    let printed = BufReader::new(started.0.stdout.take().unwrap());
+    // Every trial that the run reported is in the pipe, even if the run is killed.
+    let finished = std::thread::spawn(move || finished_trials(printed));
+    wait_for(LIMIT, "a keeper", || parts(started.0.id()));
+    if moment_ms % 2 == 1 {
+        let has_trial = || (!read_trials(&out).is_empty()).then_some(());
+        wait_for(LIMIT, "a trial", has_trial);
+    }
+    std::thread::sleep(Duration::from_millis(moment_ms));
+    // A keeper that only tried what is possible may have been followed by another.
+    let run = wait_for(LIMIT, "a keeper", || parts(started.0.id()));
+    let networks = traces.networks();
+    let begun = Instant::now();
+    for pid in victim.pids(&run) {
+        kill(pid, "KILL");
+    }
+    let left = loop {
+        let left = traces.left(&mut started.0, &networks);
+        if left.is_empty() || begun.elapsed() > LIMIT {
+            break left;
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    };
+    row.kills += 1;
+    row.cleaned_in = row.cleaned_in.max(begun.elapsed());
+    println!(
+        "{} on {addressing} after {moment_ms} ms: clean in {} ms {left:?}",
+        victim.name(),
+        begun.elapsed().as_millis()
+    );
+    if !left.is_empty() {
+        row.left.push(format!("after {moment_ms} ms: {left:?}"));
+        traces.end_all();
+    }
+    let finished = finished.join().unwrap();
+    row.finished_trials += finished.len();
+    row.lost_trials += finished.difference(&read_trials(&out)).count();
+}
+
+fn start(place: &Path, addressing: &str, out: &Path) -> Started {
+    let file = place.join("killed.yaml");
+    let redirected = match addressing {
+        "namespaces" => ", interception: redirect, security: mtls",
+        _ => "",
+    };
+    let is_root = rustix::process::geteuid().is_root();
+    let limits = if is_root {
+        "limits: {server: {cpu: 1, memory: 256MiB}}\n"
+    } else {
+        ""
+    };
+    let experiment = format!(
+        "question: What does a kill leave?\n\
+         workload: {{use: echo}}\n\
+         arms:\n  - {{name: direct}}\n  - {{name: nginx, sidecars: {{on: [client], proxy: nginx}}}}\n  \
+         - {{name: haproxy, sidecars: {{on: [client, server], proxy: haproxy{redirected}}}}}\n\
+         load: {{model: constant, rate: 200, duration: 200ms, warmup: 50ms, connections: 2, timeout: 2s}}\n\
+         {limits}aa_check: false\nblocks: 100\nseed: 11\n"
+    );
+    fs::write(&file, experiment).unwrap();
+    let (file, out) = (file.to_str().unwrap(), out.to_str().unwrap());
+    let words = [
+        "run",
+        file,
+        "--out",
+        out,
+        "--addressing",
+        addressing,
+        "--json-lines",
+    ];
+    let folder = place.join("private");
+    fs::create_dir(&folder).unwrap();
+    let mut command = tare(&words);
+    command
+        .env("XDG_RUNTIME_DIR", &folder)
+        .env("TMPDIR", &folder)
+        .stdout(Stdio::piped())
+        .stderr(fs::File::create(place.join("stderr")).unwrap());
+    Started(command.spawn().unwrap())
+}
+
+/// The processes of a run once its keeper is there.
+fn parts(conductor: u32) -> Option<Run> {
+    let guardian = rig::keeper_of(conductor)?;
+    let is_inside = |words: &str| words.contains("--inside");
+    let children = snapshot().into_iter().filter(|one| one.parent == guardian);
+    let keeper = children
+        .map(|one| one.pid)
+        .find(|pid| is_inside(&words_of(*pid)))?;
+    Some(Run {
+        conductor,
+        guardian,
+        keeper,
+    })
+}
+
+fn words_of(pid: u32) -> String {
+    let words = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+    String::from_utf8_lossy(&words).replace('\0', " ")
+}
+
+/// The trials whose end a run reported.
+fn finished_trials(lines: impl BufRead) -> BTreeSet<u64> {
+    let mut finished = BTreeSet::new();
+    for line in lines.lines() {
+        // The last line may be torn.
+        let Ok(event) = serde_json::from_str::<Value>(&line.unwrap()) else {
+            continue;
+        };
+        if event["event"] == "trial-done" {
+            finished.insert(event["trial"].as_u64().unwrap());
+        }
+    }
+    finished
+}
+
+/// The trials that a report of the run has.
+fn read_trials(out: &Path) -> BTreeSet<u64> {
+    let Some(run) = only_run(out) else {
+        return BTreeSet::new();
+    };
+    let run = tare_report::read(&run).unwrap();
+    let _ = tare_report::view(&run);
+    run.trials
+        .iter()
+        .map(|trial| u64::from(trial.record.trial))
+        .collect()
+}
+
+/// What runs leave on a machine, before one is started.
+struct Traces {
+    private: PathBuf,
+    devices: String,
+    tables: String,
+    memory: BTreeSet<OsString>,
+    groups: BTreeSet<PathBuf>,
+}
+
+impl Traces {
+    fn before(place: &Path) -> Traces {
+        Traces {
+            private: place.join("private"),
+            devices: devices(),
+            tables: tables(),
+            memory: entries(Path::new("/dev/shm")),
+            groups: abandoned_groups(),
+        }
+    }
+
+    /// Descendants of this process that run, but the conductor's.
+    fn processes(conductor: Option<u32>) -> Vec<ProcessStat> {
+        let all = snapshot();
+        let own = with_descendants(&all, &BTreeSet::from([std::process::id()]));
+        let rest = all.into_iter().filter(|one| own.contains(&one.pid));
+        rest.filter(|one| one.pid != std::process::id() && Some(one.pid) != conductor)
+            .filter(|one| {
+                if !one.is_alive() && one.parent == std::process::id() {
+                    let pid = Pid::from_raw(one.pid.cast_signed());
+                    let _ = waitpid(pid, WaitOptions::NOHANG);
+                }
+                one.is_alive()
+            })
+            .collect()
+    }
+
+    /// Namespaces of the run's processes that are not this process's.
+    fn networks(&self) -> BTreeSet<PathBuf> {
+        let own = namespaces_of(std::process::id());
+        let all = Traces::processes(None);
+        let all = all.into_iter().flat_map(|one| namespaces_of(one.pid));
+        all.filter(|one| !own.contains(one)).collect()
+    }
+
+    /// What is left of the run now.
+    fn left(&self, conductor: &mut Child, networks: &BTreeSet<PathBuf>) -> Vec<String> {
+        let mut left = Vec::new();
+        if conductor.try_wait().unwrap().is_none() {
+            left.push(String::from("the conductor"));
+        }
+        let processes = Traces::processes(Some(conductor.id()));
+        left.extend(
+            processes
+                .iter()
+                .map(|one| format!("process {} ({})", one.pid, one.name)),
+        );
+        left.extend(
+            entries(&self.private)
+                .iter()
+                .map(|name| format!("folder {name:?}")),
+        );
+        if !left.is_empty() {
+            return left;
+        }
+        let memory = entries(Path::new("/dev/shm"));
+        let memory = memory.difference(&self.memory);
+        left.extend(
+            memory
+                .filter(|name| is_abandoned(name))
+                .map(|name| format!("memory {name:?}")),
+        );
+        let groups = abandoned_groups();
+        let groups = groups.difference(&self.groups);
+        left.extend(groups.map(|path| format!("group {}", path.display())));
+        if devices() != self.devices {
+            left.push(String::from("a network device"));
+        }
+        if tables() != self.tables {
+            left.push(String::from("a table of nft"));
+        }
+        let mounts = fs::read_to_string("/proc/self/mounts").unwrap();
+        let place = self.private.display().to_string();
+        left.extend(
+            mounts
+                .lines()
+                .filter(|line| line.contains(&place))
+                .map(String::from),
+        );
+        let held = snapshot()
+            .into_iter()
+            .flat_map(|one| namespaces_of(one.pid));
+        left.extend(
+            held.filter(|one| networks.contains(one))
+                .map(|one| one.display().to_string()),
+        );
+        left
+    }
+
+    /// Ends what was left, so that the next round does not count it again.
+    fn end_all(&self) {
+        for one in Traces::processes(None) {
+            kill(one.pid, "KILL");
+        }
+        let _ = fs::remove_dir_all(&self.private);
+    }
+}
+
+fn entries(folder: &Path) -> BTreeSet<OsString> {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    entries.map(|entry| entry.file_name()).collect()
+}
+
+/// Whether it is named after a keeper of ours that is gone: other runs may go on beside this one.
+fn is_abandoned(name: &OsString) -> bool {
+    let name = name.to_string_lossy();
+    let owner = name
+        .strip_prefix("tare-")
+        .and_then(|rest| rest.split('-').next()?.parse().ok());
+    owner.is_some_and(|pid: u32| tare_lab::process::stat(pid).is_none())
+}
+
+fn abandoned_groups() -> BTreeSet<PathBuf> {
+    let mut open = vec![PathBuf::from("/sys/fs/cgroup")];
+    let mut found = BTreeSet::new();
+    while let Some(folder) = open.pop() {
+        for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+            if is_abandoned(&entry.file_name()) {
+                found.insert(entry.path());
+            } else if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+                open.push(entry.path());
+            }
+        }
+    }
+    found
+}
+
+/// Names of the network devices of the host.
+fn devices() -> String {
+    let text = fs::read_to_string("/proc/self/net/dev").unwrap();
+    let names = text
+        .lines()
+        .skip(2)
+        .filter_map(|line| line.split(':').next());
+    names.collect()
+}
+
+/// Tables of nft on the host; none where there is no nft.
+fn tables() -> String {
+    let listed = Command::new("nft").args(["list", "tables"]).output();
+    listed.map_or_else(
+        |_| String::new(),
+        |output| String::from_utf8_lossy(&output.stdout).into_owned(),
+    )
+}
+
+/// The namespaces of a process, and those that it holds by descriptors.
+fn namespaces_of(pid: u32) -> BTreeSet<PathBuf> {
+    let at = PathBuf::from(format!("/proc/{pid}"));
+    let links = ["ns/net", "ns/pid", "ns/mnt", "ns/user"].map(|name| at.join(name));
+    let held = fs::read_dir(at.join("fd")).into_iter().flatten().flatten();
+    let links = links.into_iter().chain(held.map(|entry| entry.path()));
+    let targets = links.filter_map(|link| fs::read_link(link).ok());
+    let is_namespace = |target: &PathBuf| {
+        let name = target.to_string_lossy();
+        ["net:[", "pid:[", "mnt:[", "user:["]
+            .iter()
+            .any(|kind| name.starts_with(kind))
+    };
+    targets.filter(is_namespace).collect()
+}
