@@ -55,7 +55,8 @@ need_test_packages() {
     need 'command -v curl|curl' \
         'command -v nft || test -x /usr/sbin/nft|nftables' \
         'command -v h2load|nghttp2-client' \
-        'test -x "${CHROMIUM:-/usr/bin/chromium}"|chromium'
+        'test -x "${CHROMIUM:-/usr/bin/chromium}"|chromium' \
+        'command -v strace|strace'
 }
 
 # What the report page is checked with. Tare itself is built without it. Node.js as it is here, or, where it is missing or too old,

@@ -137,7 +137,12 @@ pub fn report(error: &anyhow::Error, json: JsonOutput) -> ExitCode {
         .filter(|cause| !cause.is::<Mark>())
         .map(ToString::to_string)
         .collect();
-    say(format_args!("error: {}", texts.join(": ")));
+    let mut shown = texts.join(": ");
+    // Any file, socket or process may be the one too many: the next step is the same for all.
+    if shown.contains("Too many open files") && !shown.contains("ulimit") {
+        shown.push_str("; raise the limit of open files (ulimit -n)");
+    }
+    say(format_args!("error: {shown}"));
     let mut texts = texts.into_iter();
     json.print_failure(Failure {
         message: texts.next().unwrap_or_default(),

@@ -10,15 +10,17 @@
 mod rig;
 
 use std::collections::BTreeSet;
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use rig::{Started, kill, only_run, tare, wait_for};
-use rustix::process::{Pid, WaitOptions, getpid, set_child_subreaper, waitpid};
+use rig::{Started, only_run, tare, wait_for};
+use rustix::process::{
+    Pid, Signal, WaitOptions, getpid, kill_process, set_child_subreaper, waitpid,
+};
 use serde_json::Value;
 use tare_lab::process::{ProcessStat, snapshot, with_descendants};
 use tare_stats::random::Random;
@@ -83,6 +85,7 @@ struct Row {
     lost_trials: usize,
     left: Vec<String>,
     cleaned_in: Duration,
+    ended_in: Duration,
 }
 
 #[test]
@@ -103,20 +106,23 @@ fn a_kill_of_any_process_of_a_run_leaves_nothing_and_loses_no_finished_trial() {
         round(*victim, addressing, random.below(MOMENT_MAX_MS), row);
     }
     println!(
-        "| killed | addressing | kills | left behind | finished trials | lost | longest until clean |"
+        "| killed | addressing | kills | left behind | finished trials | lost | longest until clean | longest until all ended |"
     );
-    println!("| --- | --- | --- | --- | --- | --- | --- |");
+    println!("| --- | --- | --- | --- | --- | --- | --- | --- |");
     for (victim, addressing, row) in &rows {
         println!(
-            "| {} | {addressing} | {} | {} | {} | {} | {} ms |",
+            "| {} | {addressing} | {} | {} | {} | {} | {} ms | {} ms |",
             victim.name(),
             row.kills,
             row.left.len(),
             row.finished_trials,
             row.lost_trials,
-            row.cleaned_in.as_millis()
+            row.cleaned_in.as_millis(),
+            row.ended_in.as_millis()
         );
     }
+    let finished: usize = rows.iter().map(|(_, _, row)| row.finished_trials).sum();
+    assert!(finished > 0, "no kill came after a trial");
     for (victim, addressing, row) in &rows {
         assert_eq!(row.left, Vec::<String>::new(), "{victim:?}, {addressing}");
         assert_eq!(row.lost_trials, 0, "{victim:?}, {addressing}");
@@ -142,22 +148,29 @@ fn round(victim: Victim, addressing: &str, moment_ms: u64, row: &mut Row) {
     let run = wait_for(LIMIT, "a keeper", || parts(started.0.id()));
     let networks = traces.networks();
     let begun = Instant::now();
-    for pid in victim.pids(&run) {
-        kill(pid, "KILL");
-    }
+    victim.pids(&run).into_iter().for_each(end);
+    // A conductor that lives goes on with what it was at, and ends with an error.
+    let mut cleaned_in = None;
     let left = loop {
-        let left = traces.left(&mut started.0, &networks);
-        if left.is_empty() || begun.elapsed() > LIMIT {
+        let left = traces.left(started.0.id(), &networks);
+        if left.is_empty() {
+            cleaned_in.get_or_insert_with(|| begun.elapsed());
+        }
+        let has_ended = started.0.try_wait().unwrap().is_some();
+        if has_ended && left.is_empty() || begun.elapsed() > LIMIT {
             break left;
         }
         std::thread::sleep(Duration::from_millis(5));
     };
+    let (cleaned_in, ended_in) = (cleaned_in.unwrap_or(LIMIT), begun.elapsed());
     row.kills += 1;
-    row.cleaned_in = row.cleaned_in.max(begun.elapsed());
+    row.cleaned_in = row.cleaned_in.max(cleaned_in);
+    row.ended_in = row.ended_in.max(ended_in);
     println!(
-        "{} on {addressing} after {moment_ms} ms: clean in {} ms {left:?}",
+        "{} on {addressing} after {moment_ms} ms: clean in {} ms, ended in {} ms {left:?}",
         victim.name(),
-        begun.elapsed().as_millis()
+        cleaned_in.as_millis(),
+        ended_in.as_millis()
     );
     if !left.is_empty() {
         row.left.push(format!("after {moment_ms} ms: {left:?}"));
@@ -274,7 +287,7 @@ impl Traces {
             devices: devices(),
             tables: tables(),
             memory: entries(Path::new("/dev/shm")),
-            groups: abandoned_groups(),
+            groups: groups(),
         }
     }
 
@@ -302,13 +315,10 @@ impl Traces {
         all.filter(|one| !own.contains(one)).collect()
     }
 
-    /// What is left of the run now.
-    fn left(&self, conductor: &mut Child, networks: &BTreeSet<PathBuf>) -> Vec<String> {
+    /// What is left of the run now, but its conductor.
+    fn left(&self, conductor: u32, networks: &BTreeSet<PathBuf>) -> Vec<String> {
         let mut left = Vec::new();
-        if conductor.try_wait().unwrap().is_none() {
-            left.push(String::from("the conductor"));
-        }
-        let processes = Traces::processes(Some(conductor.id()));
+        let processes = Traces::processes(Some(conductor));
         left.extend(
             processes
                 .iter()
@@ -329,8 +339,9 @@ impl Traces {
                 .filter(|name| is_abandoned(name))
                 .map(|name| format!("memory {name:?}")),
         );
-        let groups = abandoned_groups();
+        let groups = groups();
         let groups = groups.difference(&self.groups);
+        let groups = groups.filter(|path| path.file_name().is_some_and(is_abandoned));
         left.extend(groups.map(|path| format!("group {}", path.display())));
         if devices() != self.devices {
             left.push(String::from("a network device"));
@@ -359,10 +370,16 @@ impl Traces {
     /// Ends what was left, so that the next round does not count it again.
     fn end_all(&self) {
         for one in Traces::processes(None) {
-            kill(one.pid, "KILL");
+            end(one.pid);
         }
         let _ = fs::remove_dir_all(&self.private);
     }
+}
+
+fn end(pid: u32) {
+    let pid = Pid::from_raw(pid.cast_signed()).unwrap();
+    // It may have ended.
+    let _ = kill_process(pid, Signal::KILL);
 }
 
 fn entries(folder: &Path) -> BTreeSet<OsString> {
@@ -371,7 +388,7 @@ fn entries(folder: &Path) -> BTreeSet<OsString> {
 }
 
 /// Whether it is named after a keeper of ours that is gone: other runs may go on beside this one.
-fn is_abandoned(name: &OsString) -> bool {
+fn is_abandoned(name: &OsStr) -> bool {
     let name = name.to_string_lossy();
     let owner = name
         .strip_prefix("tare-")
@@ -379,12 +396,13 @@ fn is_abandoned(name: &OsString) -> bool {
     owner.is_some_and(|pid: u32| tare_lab::process::stat(pid).is_none())
 }
 
-fn abandoned_groups() -> BTreeSet<PathBuf> {
+/// Control groups with names of keepers.
+fn groups() -> BTreeSet<PathBuf> {
     let mut open = vec![PathBuf::from("/sys/fs/cgroup")];
     let mut found = BTreeSet::new();
     while let Some(folder) = open.pop() {
         for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
-            if is_abandoned(&entry.file_name()) {
+            if entry.file_name().to_string_lossy().starts_with("tare-") {
                 found.insert(entry.path());
             } else if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
                 open.push(entry.path());

@@ -189,7 +189,14 @@ impl<'a> Conductor<'a> {
 
     fn conduct(mut self, mut state: RunState) -> Result<RunOutcome, ConductError> {
         self.folder.write(STATE, &state)?;
-        self.records = self.folder.records()?;
+        let (records, torn) = self.folder.records()?;
+        for file in torn {
+            self.watcher.on_event(&Event::Note(&format!(
+                "{} is cut off (a full or damaged disk?): its block is measured again",
+                file.display()
+            )));
+        }
+        self.records = records;
         self.started_arms = self
             .records
             .iter()

@@ -137,16 +137,17 @@ impl RunFolder {
         write_json(&self.trial_path(record.trial).join("record.json"), record)
     }
 
-    /// All records, ordered by trial; a folder without a record is an interrupted trial and is skipped.
+    /// All records, ordered by trial, and the files of those that are cut off. A folder without a record is an
+    /// interrupted trial and is skipped.
     ///
     /// # Errors
     /// When a record cannot be read.
-    pub fn records(&self) -> Result<Vec<TrialRecord>, ConductError> {
+    pub fn records(&self) -> Result<(Vec<TrialRecord>, Vec<PathBuf>), ConductError> {
         let trials = self.path.join("trials");
+        let (mut records, mut torn) = (Vec::<TrialRecord>::new(), Vec::new());
         if !trials.exists() {
-            return Ok(Vec::new());
+            return Ok((records, torn));
         }
-        let mut records: Vec<TrialRecord> = Vec::new();
         let mut bytes_left = RECORDS_BYTES_MAX;
         for entry in fs::read_dir(&trials).map_err(ConductError::file("read", &trials))? {
             let entry = entry.map_err(ConductError::file("read", &trials))?;
@@ -155,12 +156,15 @@ impl RunFolder {
                 let text = read_regular(&file, bytes_left.min(JSON_BYTES_MAX))
                     .map_err(ConductError::file("read", &file))?;
                 bytes_left -= text.len() as u64;
-                let record = serde_json::from_slice(&text);
-                records.push(record.map_err(content(&file, "the record of a trial"))?);
+                match serde_json::from_slice(&text) {
+                    Ok(record) => records.push(record),
+                    Err(error) if error.is_eof() => torn.push(file),
+                    Err(error) => return Err(content(&file, "the record of a trial")(error)),
+                }
             }
         }
         records.sort_by_key(|record| record.trial);
-        Ok(records)
+        Ok((records, torn))
     }
 }
 
@@ -221,6 +225,29 @@ mod tests {
     }
 
     #[test]
+    fn a_record_cut_at_any_byte_is_told_from_the_others() {
+        let place = tempfile::tempdir().unwrap();
+        let folder = RunFolder::create(place.path(), "run").unwrap();
+        let all = [draft(1), draft(2)];
+        for record in &all {
+            folder.fresh_trial(record.trial).unwrap();
+            folder.write_record(record).unwrap();
+        }
+        let file = folder.trial_path(2).join("record.json");
+        let text = fs::read(&file).unwrap();
+        // The last byte is the end of the line: without it the record is whole.
+        let whole = text.len() - 1;
+        for length in 0..whole {
+            fs::write(&file, &text[..length]).unwrap();
+            let (records, torn) = folder.records().unwrap();
+            assert_eq!(records, all[..1], "cut at {length}");
+            assert_eq!(torn, std::slice::from_ref(&file), "cut at {length}");
+        }
+        fs::write(&file, &text[..whole]).unwrap();
+        assert_eq!(folder.records().unwrap().0, all);
+    }
+
+    #[test]
     fn a_record_that_is_a_link_is_not_read_to_go_on() {
         let place = tempfile::tempdir().unwrap();
         let folder = RunFolder::create(place.path(), "run").unwrap();
@@ -266,7 +293,7 @@ mod tests {
             fs::hard_link(&first, trial.join("record.json")).unwrap();
         };
         (1..=4).for_each(add);
-        assert_eq!(folder.records().unwrap().len(), 4);
+        assert_eq!(folder.records().unwrap().0.len(), 4);
         add(5);
         let said = folder.records().unwrap_err().to_string();
         assert!(said.contains("record.json has 545"), "{said}");

@@ -51,7 +51,8 @@ impl Bench {
     }
 
     fn records(&self, outcome: &RunOutcome) -> Vec<tare_record::record::TrialRecord> {
-        RunFolder::open(&outcome.folder).unwrap().records().unwrap()
+        let folder = RunFolder::open(&outcome.folder).unwrap();
+        folder.records().unwrap().0
     }
 }
 
@@ -443,6 +444,31 @@ impl Bench {
         let records = self.records(&outcome);
         let order = records.into_iter().map(|r| (r.block, r.arm, r.aa_copy));
         order.collect()
+    }
+}
+
+#[test]
+fn a_run_with_a_record_that_is_cut_off_is_resumed_and_measures_its_block_again() {
+    let mut bench = bench(&[]);
+    let outcome = bench.run(&plan());
+    let file = outcome.folder.join("trials/0004/record.json");
+    let text = std::fs::read(&file).unwrap();
+    // The last byte is the end of the line: without it the record is whole.
+    let cut_off = text.len() - 1;
+    for length in [0, 1, cut_off / 2, cut_off - 1] {
+        std::fs::write(&file, &text[..length]).unwrap();
+        let mut second = Memory::default();
+        let times = StartupTimes::default();
+        let resumed = resume(&outcome.folder, times, &mut bench.lab, &mut second).unwrap();
+        assert_eq!(resumed.progress, RunProgress::Complete, "cut at {length}");
+        let said = second.heard.iter().filter(|note| note.contains("cut off"));
+        assert_eq!(said.count(), 1, "{:?}", second.heard);
+        let counted = |block| {
+            let records = bench.records(&resumed);
+            let of_block = records.into_iter().filter(move |r| r.block == block);
+            of_block.filter(|record| !record.superseded).count()
+        };
+        assert_eq!([1, 2, 3].map(counted), [3; 3], "cut at {length}");
     }
 }
 

@@ -108,9 +108,7 @@ pub(crate) fn prepare_child(command: &mut Command, mut setup: ChildSetup) {
 
 fn set_up_child(setup: &mut ChildSetup) -> io::Result<()> {
     for group in &setup.groups {
-        if rustix::io::write(group, b"0").is_err() {
-            return Err(io::Error::from_raw_os_error(NO_GROUP));
-        }
+        rustix::io::write(group, b"0").map_err(|error| named(error.into(), NO_GROUP))?;
     }
     if let Some(network) = &setup.network {
         let kind = Some(LinkNameSpaceType::Network);
@@ -119,15 +117,15 @@ fn set_up_child(setup: &mut ChildSetup) -> io::Result<()> {
     if setup.hosts.is_some() || setup.view.is_some() {
         // SAFETY: the process has one thread here, and mounts have no part in memory safety.
         unsafe { rustix::thread::unshare_unsafe(UnshareFlags::NEWNS) }
-            .map_err(|_| io::Error::from_raw_os_error(NO_VIEW))?;
+            .map_err(|error| named(error.into(), NO_VIEW))?;
     }
     if let Some(hosts) = &setup.hosts {
         // The keeper's mounts are private, so no other process sees this one.
         rustix::mount::mount_bind(hosts.as_c_str(), c"/etc/hosts")
-            .map_err(|_| io::Error::from_raw_os_error(NO_NAMES))?;
+            .map_err(|error| named(error.into(), NO_NAMES))?;
     }
     if let Some(view) = &mut setup.view {
-        see(view).map_err(|_| io::Error::from_raw_os_error(NO_VIEW))?;
+        see(view).map_err(|error| named(error, NO_VIEW))?;
     }
     if setup.session == Session::Own {
         rustix::process::setsid()?;
@@ -158,7 +156,7 @@ fn set_up_child(setup: &mut ChildSetup) -> io::Result<()> {
         rustix::thread::set_thread_res_gid(group, group, group)?;
     }
     if let Some(privileges) = &setup.privileges {
-        keep(privileges).map_err(|_| io::Error::from_raw_os_error(NO_DROP))?;
+        keep(privileges).map_err(|error| named(error, NO_DROP))?;
     }
     // Last: a change of user or group clears it.
     rustix::process::set_parent_process_death_signal(Some(Signal::KILL))?;
@@ -167,6 +165,14 @@ fn set_up_child(setup: &mut ChildSetup) -> io::Result<()> {
         return Err(io::Error::from_raw_os_error(libc::ESRCH));
     }
     Ok(())
+}
+
+/// The error number of a step; where no descriptor is left, that is the reason, whatever the step.
+fn named(error: io::Error, step: i32) -> io::Error {
+    match error.raw_os_error() {
+        Some(libc::EMFILE) => error,
+        _ => io::Error::from_raw_os_error(step),
+    }
 }
 
 /// Drops all privileges but these.

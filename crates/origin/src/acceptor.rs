@@ -143,6 +143,7 @@ impl Acceptor {
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return None,
                 // EMFILE, ENFILE, ENOBUFS, ENOMEM; other errors concern one connection only.
                 Err(error) if matches!(error.raw_os_error(), Some(12 | 23 | 24 | 105)) => {
+                    self.counters.accept_pauses.add(1);
                     return Some(EXHAUSTED_PAUSE);
                 }
                 Err(_) => {}

@@ -57,6 +57,8 @@ pub(crate) struct Counters {
     /// Connections whose first request was for control.
     pub control_connections: Counter,
     pub accepted: Counter,
+    /// Pauses because the kernel had no descriptor or memory for a further connection.
+    pub accept_pauses: Counter,
     pub closed: Counter,
     pub received_bytes: Counter,
     pub sent_bytes: Counter,
@@ -152,6 +154,8 @@ pub struct Totals {
     pub malformed: u64,
     /// Connections accepted, those for counters and control left out.
     pub connections: u64,
+    /// Pauses of the acceptor because the kernel had no descriptor or memory for a further connection.
+    pub accept_pauses: u64,
     /// Bytes received, everything included but TLS's own.
     pub received_bytes: u64,
     /// Bytes sent, everything included but TLS's own.
@@ -166,6 +170,7 @@ impl AllCounters {
             requests: requests + operations,
             malformed: self.sum(|c| &c.malformed),
             connections: self.connections(),
+            accept_pauses: self.sum(|c| &c.accept_pauses),
             received_bytes: self.sum(|c| &c.received_bytes),
             sent_bytes: self.sum(|c| &c.sent_bytes),
         }
@@ -190,7 +195,8 @@ impl AllCounters {
 
     /// Prometheus text, format 0.0.4.
     pub(crate) fn render(&self) -> String {
-        const SINGLE: [(&str, CounterOf); 9] = [
+        const SINGLE: [(&str, CounterOf); 10] = [
+            ("accept_pauses_total", |c| &c.accept_pauses),
             ("malformed_requests_total", |c| &c.malformed),
             ("control_requests_total", |c| &c.control),
             ("received_bytes_total", |c| &c.received_bytes),

@@ -235,5 +235,11 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         "{} requests, {} connections",
         totals.requests, totals.connections
     ));
+    if totals.accept_pauses > 0 {
+        say(format_args!(
+            "! connections had to wait: no file descriptor was left for them at {} of the attempts, 10 ms apart; raise the limit of open files (ulimit -n)",
+            totals.accept_pauses
+        ));
+    }
     Ok(Exit::Done.into())
 }

@@ -257,6 +257,9 @@ fn why_not(spawn: &Spawn, error: &std::io::Error) -> String {
         std::io::ErrorKind::PermissionDenied => {
             String::from("permission denied; make the file executable (chmod +x) or use another")
         }
+        _ if error.raw_os_error() == Some(libc::EMFILE) => {
+            String::from("no file descriptor is left; raise the limit of open files (ulimit -n)")
+        }
         _ if error.raw_os_error() == Some(libc::EINVAL) && !spawn.cpus.is_empty() => {
             format!("{error}; are the cores {:?} there and allowed?", spawn.cpus)
         }

@@ -116,6 +116,42 @@ fn broken_files_are_named_and_left_out_and_nothing_panics() {
 }
 
 #[test]
+fn a_file_cut_at_any_byte_is_named_and_everything_else_is_read() {
+    let place = in_memory();
+    let folder = short().write(place.path()).unwrap();
+    for (name, is_of_trial) in [
+        ("trials/0003/record.json", true),
+        ("run.json", false),
+        ("environment.json", false),
+    ] {
+        let path = folder.join(name);
+        let text = fs::read(&path).unwrap();
+        let length = text.trim_ascii_end().len();
+        for cut in 0..length {
+            fs::write(&path, &text[..cut]).unwrap();
+            let run = tare_report::read(&folder).unwrap();
+            let [skipped] = run.skipped.as_slice() else {
+                panic!("{name} cut at {cut}: {:?}", run.skipped);
+            };
+            assert!(skipped.starts_with(&format!("{name}: ")), "{skipped}");
+            let trials = if is_of_trial { 4 } else { 5 };
+            assert_eq!(run.trials.len(), trials, "{name} cut at {cut}");
+        }
+        fs::write(&path, &text).unwrap();
+    }
+    // A latency log is read for the view: wherever it ends, the other trials have theirs.
+    let path = folder.join("trials/0003/latency.hlog");
+    let text = fs::read(&path).unwrap();
+    for cut in (0..text.len()).step_by(61) {
+        fs::write(&path, &text[..cut]).unwrap();
+        let view = tare_report::view(&tare_report::read(&folder).unwrap());
+        let about_others = view.unreadable_files.iter().filter(|s| !s.contains("0003"));
+        assert_eq!(about_others.count(), 0, "cut at {cut}");
+        assert_eq!(view.trials.len(), 5, "cut at {cut}");
+    }
+}
+
+#[test]
 fn every_prefix_of_a_run_has_a_view() {
     let place = in_memory();
     let run = SampleRun {
