@@ -147,12 +147,14 @@ fn round(victim: Victim, addressing: &str, moment_ms: u64, row: &mut Row) {
     // A keeper that only tried what is possible may have been followed by another.
     let run = wait_for(LIMIT, "a keeper", || parts(started.0.id()));
     let networks = traces.networks();
+    let all = Traces::processes(None).into_iter();
+    let owners: BTreeSet<u32> = all.map(|one| one.pid).collect();
     let begun = Instant::now();
     victim.pids(&run).into_iter().for_each(end);
     // A conductor that lives goes on with what it was at, and ends with an error.
     let mut cleaned_in = None;
     let left = loop {
-        let left = traces.left(started.0.id(), &networks);
+        let left = traces.left(started.0.id(), &owners, &networks);
         if left.is_empty() {
             cleaned_in.get_or_insert_with(|| begun.elapsed());
         }
@@ -316,7 +318,12 @@ impl Traces {
     }
 
     /// What is left of the run now, but its conductor.
-    fn left(&self, conductor: u32, networks: &BTreeSet<PathBuf>) -> Vec<String> {
+    fn left(
+        &self,
+        conductor: u32,
+        owners: &BTreeSet<u32>,
+        networks: &BTreeSet<PathBuf>,
+    ) -> Vec<String> {
         let mut left = Vec::new();
         let processes = Traces::processes(Some(conductor));
         left.extend(
@@ -336,12 +343,12 @@ impl Traces {
         let memory = memory.difference(&self.memory);
         left.extend(
             memory
-                .filter(|name| is_abandoned(name))
+                .filter(|name| is_named_after(name, owners))
                 .map(|name| format!("memory {name:?}")),
         );
         let groups = groups();
         let groups = groups.difference(&self.groups);
-        let groups = groups.filter(|path| path.file_name().is_some_and(is_abandoned));
+        let groups = groups.filter(|path| is_named_after(path.file_name().unwrap(), owners));
         left.extend(groups.map(|path| format!("group {}", path.display())));
         if devices() != self.devices {
             left.push(String::from("a network device"));
@@ -387,13 +394,12 @@ fn entries(folder: &Path) -> BTreeSet<OsString> {
     entries.map(|entry| entry.file_name()).collect()
 }
 
-/// Whether it is named after a keeper of ours that is gone: other runs may go on beside this one.
-fn is_abandoned(name: &OsStr) -> bool {
+/// Whether it is named after one of these processes: other runs may go on beside this one.
+fn is_named_after(name: &OsStr, owners: &BTreeSet<u32>) -> bool {
     let name = name.to_string_lossy();
-    let owner = name
-        .strip_prefix("tare-")
-        .and_then(|rest| rest.split('-').next()?.parse().ok());
-    owner.is_some_and(|pid: u32| tare_lab::process::stat(pid).is_none())
+    let owner = name.strip_prefix("tare-");
+    let owner = owner.and_then(|rest| rest.split('-').next()?.parse().ok());
+    owner.is_some_and(|pid| owners.contains(&pid))
 }
 
 /// Control groups with names of keepers.

@@ -19,7 +19,7 @@ use std::time::Duration;
 
 use tare_lab::environment::Environment;
 use tare_lab::fetch::Fetcher;
-use tare_lab::keeper::{CgroupLimits, Keeper, KeeperMode, Spawn, keeper_main};
+use tare_lab::keeper::{CgroupLimits, InsideOptions, Keeper, KeeperMode, Spawn, keeper_main};
 use tare_lab::local::{Local, LocalOptions};
 use tare_lab::targets::Targets;
 use tare_record::FORMAT_VERSION;
@@ -95,9 +95,18 @@ fn keeper_mode(words: &[&str]) -> KeeperMode {
         ["--base", base] => KeeperMode::Host(Some(PathBuf::from(base))),
         ["--namespaces"] => KeeperMode::Namespaces(None),
         ["--namespaces", "--base", base] => KeeperMode::Namespaces(Some(PathBuf::from(base))),
-        ["--inside", folder] => KeeperMode::OnHost(PathBuf::from(folder)),
-        ["--inside", folder, "--pods"] => KeeperMode::InNamespaces(PathBuf::from(folder)),
+        ["--inside", folder, "--conductor", pid] => KeeperMode::OnHost(inside(folder, pid)),
+        ["--inside", folder, "--conductor", pid, "--pods"] => {
+            KeeperMode::InNamespaces(inside(folder, pid))
+        }
         other => panic!("unknown words {other:?}"),
+    }
+}
+
+fn inside(folder: &str, pid: &str) -> InsideOptions {
+    InsideOptions {
+        folder: PathBuf::from(folder),
+        conductor: pid.parse().unwrap(),
     }
 }
 

@@ -34,7 +34,7 @@ pub use folder::make_in_memory;
 pub(crate) use folder::{INSTANCE_MARK, PrivateFolder, default_base, name_of, new_path, sweep};
 pub(crate) use lines::Lines;
 pub use protocol::{ExitStatus, LinkCounts, Spawn};
-pub use server::{KeeperMode, keeper_main};
+pub use server::{InsideOptions, KeeperMode, keeper_main};
 
 /// Interval of polling for the exit of a process.
 const PAUSE: Duration = Duration::from_millis(2);

@@ -49,7 +49,8 @@ fn an_arm_serves_through_its_proxies_is_observed_and_leaves_nothing() {
         ]
     );
     assert_eq!(parts[0].software, "echo 1.2.3");
-    assert_eq!((parts[0].processes, parts[2].processes), (1, 2));
+    // With the conductor its guardian and keeper.
+    assert_eq!((parts[0].processes, parts[2].processes), (1, 3));
     assert!(
         parts
             .iter()

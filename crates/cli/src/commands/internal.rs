@@ -7,7 +7,7 @@ use std::process::ExitCode;
 
 use anyhow::Context;
 use serde::de::DeserializeOwned;
-use tare_lab::keeper::{KeeperMode, keeper_main};
+use tare_lab::keeper::{InsideOptions, KeeperMode, keeper_main};
 use tare_load::{EndSignals, StopHandle, run_agent};
 use tare_net::link::{LinkOrders, serve};
 use tare_record::files::{USER_FILE_BYTES_MAX, read_user_file};
@@ -41,6 +41,9 @@ pub struct KeeperArgs {
     /// Private folder to make, below a guardian.
     #[arg(long, value_name = "DIR", conflicts_with_all = ["base", "namespaces"])]
     inside: Option<PathBuf>,
+    /// Process id of the conductor.
+    #[arg(long, value_name = "PID", requires = "inside", default_value_t = 0)]
+    conductor: u32,
     /// In the namespaces that the guardian left the host's for.
     #[arg(long, requires = "inside")]
     pods: bool,
@@ -75,9 +78,11 @@ pub fn agent(args: &AgentArgs) -> anyhow::Result<ExitCode> {
 
 /// Runs the keeper, the parent of all processes of a run, until its socket, which is standard input, is closed.
 pub fn keeper(args: KeeperArgs) -> anyhow::Result<ExitCode> {
+    let conductor = args.conductor;
+    let options = |folder| InsideOptions { folder, conductor };
     keeper_main(match args.inside {
-        Some(folder) if args.pods => KeeperMode::InNamespaces(folder),
-        Some(folder) => KeeperMode::OnHost(folder),
+        Some(folder) if args.pods => KeeperMode::InNamespaces(options(folder)),
+        Some(folder) => KeeperMode::OnHost(options(folder)),
         None if args.namespaces => KeeperMode::Namespaces(args.base),
         None => KeeperMode::Host(args.base),
     })?;

@@ -80,7 +80,7 @@ pub(super) fn install(
         ));
     }
     say(&format!("installing the Debian packages {packages}"));
-    let _policy = NoServices::activate()?;
+    let _policy = NoServices::activate(Path::new(POLICY))?;
     // Waits for other programs that install packages, such as another run of Tare.
     let mut install = vec!["apt-get", "-o", "DPkg::Lock::Timeout=120", "install", "-y"];
     install.push("--no-install-recommends");
@@ -139,35 +139,41 @@ fn explain(message: &str) -> String {
 
 /// Keeps packages from starting their services while it lives: a system nginx beside the one under test would take its
 /// port and its cores.
-struct NoServices {
-    ours: bool,
+struct NoServices<'a> {
+    /// The policy, if it is ours.
+    ours: Option<&'a Path>,
 }
 
-impl NoServices {
-    fn activate() -> Result<NoServices, String> {
-        // An existing policy stays: containers mostly have the same one.
-        if Path::new(POLICY).exists()
-            && fs::read_to_string(POLICY).ok().as_deref() != Some(POLICY_TEXT)
-        {
-            return Ok(NoServices { ours: false });
+impl NoServices<'_> {
+    fn activate(policy: &Path) -> Result<NoServices<'_>, String> {
+        // An existing policy stays: containers mostly have the same one. One of ours is left of an install that was
+        // killed, perhaps before all of it was written.
+        let is_ours = |text: String| POLICY_TEXT.starts_with(&text);
+        if policy.exists() && !fs::read_to_string(policy).is_ok_and(is_ours) {
+            return Ok(NoServices { ours: None });
         }
         OpenOptions::new()
             .write(true)
             .create(true)
             .truncate(true)
             .mode(0o755)
-            .open(POLICY)
+            .open(policy)
             .and_then(|mut file| file.write_all(POLICY_TEXT.as_bytes()))
-            .map_err(|error| format!("cannot keep services from starting ({POLICY}: {error})"))?;
-        Ok(NoServices { ours: true })
+            .map_err(|error| {
+                format!(
+                    "cannot keep services from starting ({}: {error})",
+                    policy.display()
+                )
+            })?;
+        Ok(NoServices { ours: Some(policy) })
     }
 }
 
-impl Drop for NoServices {
+impl Drop for NoServices<'_> {
     fn drop(&mut self) {
-        if self.ours {
+        if let Some(policy) = self.ours {
             // If Tare is killed, the next install recognises the file by its text and removes it.
-            let _ = fs::remove_file(POLICY);
+            let _ = fs::remove_file(policy);
         }
     }
 }
@@ -181,6 +187,25 @@ mod tests {
         assert!(explain("E: Could not get lock /var/lib/dpkg/lock").contains("wait for it"));
         assert!(explain("E: Failed to fetch http://x").contains("check the network"));
         assert!(explain("E: You don't have enough free space").contains("no space"));
+    }
+
+    #[test]
+    fn a_policy_left_by_a_killed_install_is_removed_by_the_next_one_and_no_other() {
+        let folder = tempfile::tempdir().unwrap();
+        let policy = folder.path().join("policy-rc.d");
+        let left = |text: &str| {
+            fs::write(&policy, text).unwrap();
+            let active = NoServices::activate(&policy).unwrap();
+            let during = fs::read_to_string(&policy).unwrap();
+            drop(active);
+            (during, fs::read_to_string(&policy).ok())
+        };
+        for cut in 0..=POLICY_TEXT.len() {
+            let ours = left(&POLICY_TEXT[..cut]);
+            assert_eq!(ours, (POLICY_TEXT.to_owned(), None), "cut at {cut}");
+        }
+        let other = "#!/bin/sh\nexit 101\n";
+        assert_eq!(left(other), (other.to_owned(), Some(other.to_owned())));
     }
 
     #[test]

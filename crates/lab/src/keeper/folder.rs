@@ -96,6 +96,17 @@ pub(crate) fn sweep(base: &Path) -> Vec<PathBuf> {
     removed
 }
 
+/// Removes the private folders of a dead conductor: those of helper programs that it was running.
+pub(crate) fn remove_those_of(base: &Path, conductor: u32) {
+    let entries = fs::read_dir(base).into_iter().flatten().flatten();
+    for path in entries.map(|entry| entry.path()) {
+        // The conductor's own locks tell whether it lives: this process may not see its id.
+        if owner_of(&name_of(&path)) == Some(conductor) && is_ours(&path) && !is_locked(&path) {
+            let _ = remove(&path);
+        }
+    }
+}
+
 /// Kills all processes with the folder's mark and removes the folder.
 pub(crate) fn clear(path: &Path) -> bool {
     let mark = format!("{KEEPER_MARK}={}", name_of(path));

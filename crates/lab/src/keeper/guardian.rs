@@ -21,6 +21,8 @@ use crate::sys::{self, ChildSetup, Session};
 
 /// Argument of the keeper that a guardian starts: the private folder to make.
 pub(crate) const INSIDE: &str = "--inside";
+/// Further argument: the conductor's process id.
+pub(crate) const CONDUCTOR: &str = "--conductor";
 /// Further argument of a keeper in namespaces of its own.
 pub(crate) const PODS: &str = "--pods";
 
@@ -38,17 +40,19 @@ pub(crate) fn guard(
     namespaces: Namespaces,
 ) -> Result<(), LabError> {
     folder::sweep(base);
+    let parent = rustix::process::getppid();
+    let conductor = parent.map_or(0, |pid| pid.as_raw_nonzero().get().unsigned_abs());
     // The keeper makes the folder: so each of the two knows of it before it exists.
     let path = folder::new_path(base);
-    let started = become_parent().and_then(|pipe| start(&stream, &path, namespaces, pipe));
+    let started =
+        become_parent().and_then(|pipe| start(&stream, &path, conductor, namespaces, pipe));
     let (mut keeper, _alive) = started.inspect_err(|error| report_failure(&stream, error))?;
     // Else the conductor would see no end-of-file when the keeper exits.
     drop(stream);
     let ended = keeper.wait().map_err(LabError::io("wait for the keeper"));
     Children::default().end_all();
     folder::remove(&path).map_err(LabError::io("remove the private folder"))?;
-    // A killed conductor leaves the folder of the helper program that it was running.
-    folder::sweep(base);
+    folder::remove_those_of(base, conductor);
     ended.map(drop)
 }
 
@@ -68,6 +72,7 @@ pub(crate) fn adopt_orphans() -> Result<(), LabError> {
 fn start(
     stream: &UnixStream,
     folder: &Path,
+    conductor: u32,
     namespaces: Namespaces,
     (alive, watched): (PipeReader, PipeWriter),
 ) -> Result<(Child, PipeReader), LabError> {
@@ -88,6 +93,8 @@ fn start(
         .arg("keeper")
         .arg(INSIDE)
         .arg(folder)
+        .arg(CONDUCTOR)
+        .arg(conductor.to_string())
         .args(flags)
         .stdin(Stdio::from(OwnedFd::from(socket)))
         .stdout(Stdio::from(watched));

@@ -38,10 +38,19 @@ pub enum KeeperMode {
     Host(Option<PathBuf>),
     /// With namespaces of its own, which it has to create; private folder as above.
     Namespaces(Option<PathBuf>),
-    /// Below its guardian on the host; it makes this private folder.
-    OnHost(PathBuf),
-    /// In the namespaces that its guardian created; it makes this private folder.
-    InNamespaces(PathBuf),
+    /// Below its guardian on the host; it makes a private folder.
+    OnHost(InsideOptions),
+    /// In the namespaces that its guardian created; it makes a private folder.
+    InNamespaces(InsideOptions),
+}
+
+/// What a guardian tells its keeper.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct InsideOptions {
+    /// The private folder to make.
+    pub folder: PathBuf,
+    /// Process id of the conductor, as the guardian sees it.
+    pub conductor: u32,
 }
 
 /// Runs the keeper: standard input is its socket to the conductor. Returns when all processes are gone.
@@ -58,14 +67,14 @@ pub fn keeper_main(mode: KeeperMode) -> Result<(), LabError> {
         .map_err(LabError::io("use standard input as the keeper's socket"))?;
     let stream = UnixStream::from(socket);
     guardian::forget_standard_input()?;
-    let (folder, has_pods) = match mode {
+    let (options, has_pods) = match mode {
         KeeperMode::Host(base) => return guard(stream, base, Namespaces::Hosts),
         KeeperMode::Namespaces(base) => return guard(stream, base, Namespaces::Own),
-        KeeperMode::OnHost(folder) => (folder, false),
-        KeeperMode::InNamespaces(folder) => (folder, true),
+        KeeperMode::OnHost(options) => (options, false),
+        KeeperMode::InNamespaces(options) => (options, true),
     };
     let started = guardian::watch().and_then(|guardian| {
-        let folder = PrivateFolder::make(folder)?;
+        let folder = PrivateFolder::make(options.folder.clone())?;
         let path = folder.path().to_owned();
         let server = match has_pods {
             true => PodNetworks::new().map(Some),
@@ -76,7 +85,13 @@ pub fn keeper_main(mode: KeeperMode) -> Result<(), LabError> {
         server.inspect_err(|_| drop(folder::remove(&path)))
     });
     match started {
-        Ok(server) => server.run(),
+        Ok(server) => {
+            let ended = server.run();
+            if let Some(base) = options.folder.parent() {
+                folder::remove_those_of(base, options.conductor);
+            }
+            ended
+        }
         Err(error) => {
             report_failure(&stream, &error);
             Err(error)
