@@ -23,6 +23,9 @@ const LOCK: &str = ".lock";
 /// Timeout for killed processes to exit.
 const GONE_WITHIN: Duration = Duration::from_secs(10);
 
+/// Timeout for a killed conductor to release its locks.
+const UNLOCKED_WITHIN: Duration = Duration::from_millis(500);
+
 /// A folder that only this user can enter, locked as long as the keeper lives.
 pub(crate) struct PrivateFolder {
     path: PathBuf,
@@ -98,12 +101,19 @@ pub(crate) fn sweep(base: &Path) -> Vec<PathBuf> {
 
 /// Removes the private folders of a dead conductor: those of helper programs that it was running.
 pub(crate) fn remove_those_of(base: &Path, conductor: u32) {
-    let entries = fs::read_dir(base).into_iter().flatten().flatten();
-    for path in entries.map(|entry| entry.path()) {
-        // The conductor's own locks tell whether it lives: this process may not see its id.
-        if owner_of(&name_of(&path)) == Some(conductor) && is_ours(&path) && !is_locked(&path) {
-            let _ = remove(&path);
+    // A killed process holds its locks until all of its memory is freed.
+    let until = Instant::now() + UNLOCKED_WITHIN;
+    loop {
+        let entries = fs::read_dir(base).into_iter().flatten().flatten();
+        let folders = entries.map(|entry| entry.path());
+        let mut folders =
+            folders.filter(|path| owner_of(&name_of(path)) == Some(conductor) && is_ours(path));
+        // Only the lock tells whether it lives: in namespaces its id is not to be seen.
+        let is_held = folders.any(|path| is_locked(&path) || remove(&path).is_err());
+        if !is_held || Instant::now() >= until {
+            return;
         }
+        process::pause(Duration::from_millis(5));
     }
 }
 

@@ -69,7 +69,7 @@ impl LocalTestBed {
             Readiness::Ready(_) => self.conflict(index).map_or(Ok(()), Err),
             Readiness::Gone => Err(self.conflict(index).unwrap_or_else(|| {
                 let (how, log_tail) = exit
-                    .map(|exit| (exit.how.to_string(), exit.tail))
+                    .map(|exit| (of_server(exit.how), exit.tail))
                     .unwrap_or_default();
                 LabError::Died {
                     instance,
@@ -101,7 +101,7 @@ impl LocalTestBed {
                 },
                 Ok(Some(exit)) => UnexpectedExit {
                     instance: name.clone(),
-                    how: exit.how.to_string(),
+                    how: of_server(exit.how),
                     log_tail: exit.tail,
                 },
                 Err(error) => UnexpectedExit {
@@ -181,4 +181,14 @@ pub(super) fn wait_until_ready(
         .probe
         .wait(connector, rendered.ready_within, &mut state);
     ended.map(|exit| (waited, exit))
+}
+
+/// How a process ended that should serve until it is stopped.
+fn of_server(how: ExitStatus) -> String {
+    match how {
+        ExitStatus::Code(0) => String::from(
+            "exit code 0, though it should serve; if it goes into the background, start it so that it stays in the foreground",
+        ),
+        other => other.to_string(),
+    }
 }
