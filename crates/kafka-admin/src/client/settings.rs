@@ -1,12 +1,14 @@
 //! Connection settings of a cluster: security, names and timeouts.
 
-use std::net::{SocketAddr, TcpStream};
+use std::net::{IpAddr, SocketAddr, TcpStream, ToSocketAddrs};
 use std::sync::Arc;
 use std::time::Duration;
 use std::{fmt, io};
 
 use tare_kafka::sasl::Credentials;
 use tare_record::load::{AddressPolicy, Identity, Trust};
+
+use super::address::Address;
 
 /// Connection settings.
 #[derive(Debug, Clone)]
@@ -17,6 +19,8 @@ pub struct ClientSettings {
     pub tls: Option<Tls>,
     /// SASL credentials; `None`: no SASL.
     pub sasl: Option<Credentials>,
+    /// How names of brokers are resolved.
+    pub names: Names,
     /// How TCP connections are opened.
     pub connector: Connector,
     /// Which addresses may be connected to, including those that brokers advertise.
@@ -32,10 +36,32 @@ impl Default for ClientSettings {
             client_id: "tare".to_owned(),
             tls: None,
             sasl: None,
+            names: Names::System,
             connector: Connector::Direct,
             reach: AddressPolicy::Private,
             connect_timeout: Duration::from_secs(10),
             request_timeout: Duration::from_secs(30),
+        }
+    }
+}
+
+/// How names of brokers are resolved.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Names {
+    /// By the system's resolver.
+    System,
+    /// All to one address: nobody is asked about names that come from arbitrary input.
+    One(IpAddr),
+}
+
+impl Names {
+    pub(super) fn resolve(self, broker: &Address) -> io::Result<Vec<SocketAddr>> {
+        match self {
+            Names::System => {
+                let all = (broker.host.as_str(), broker.port).to_socket_addrs();
+                all.map(Iterator::collect)
+            }
+            Names::One(ip) => Ok(vec![SocketAddr::new(ip, broker.port)]),
         }
     }
 }

@@ -1,7 +1,7 @@
 //! A TCP stream with a deadline for every read and write.
 
 use std::io::{Error, ErrorKind, Read, Result, Write};
-use std::net::{TcpStream, ToSocketAddrs};
+use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
 use super::address::Address;
@@ -24,9 +24,8 @@ impl DeadlineStream {
         let deadline = Instant::now() + within;
         let unknown = |why: String| ClientError::HostNotFound(broker.clone(), why);
         // The resolver has its own timeout; setting another one would take a thread.
-        let found = (broker.host.as_str(), broker.port)
-            .to_socket_addrs()
-            .map_err(|error| unknown(error.to_string()))?;
+        let found = settings.names.resolve(broker);
+        let found = found.map_err(|error| unknown(error.to_string()))?;
         let mut last = unknown("it has no address".to_owned());
         for one in found {
             if let Err(refused) = settings.reach.check(one.ip()) {

@@ -5,11 +5,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use axum::Router;
-use axum::body::{Body, Bytes};
+use axum::body::{Body, Bytes, to_bytes};
 use axum::extract::{Query, State};
-use axum::http::{HeaderMap, Method, StatusCode, Uri, header};
+use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, Uri, header};
 use axum::response::{IntoResponse, Response};
-use futures_util::stream;
+use futures_util::{FutureExt, stream};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -41,6 +41,9 @@ const KINDS: &[(&str, &str)] = &[
         "ValidatingWebhookConfiguration",
     ),
 ];
+
+/// Resource of the reviews of tokens.
+const REVIEWS: &str = "tokenreviews";
 
 /// The API and what it keeps.
 #[derive(Debug, Default)]
@@ -138,7 +141,7 @@ async fn answer(
     let object = || serde_json::from_slice::<Value>(&body).map_err(|_| Refusal::Invalid);
     match method {
         Method::GET => read(&api, &place, path, &parameters, &headers),
-        Method::POST if place.resource == "tokenreviews" => match object() {
+        Method::POST if place.resource == REVIEWS => match object() {
             Ok(review) => as_json(201, &api.tokens.review(review)),
             Err(refusal) => refused(refusal),
         },
@@ -245,6 +248,63 @@ fn refused(refusal: Refusal) -> Response {
         "code": code,
     });
     as_json(code, &status)
+}
+
+/// Entry point of the fuzz target: requests to one API, separated by zero bytes, each `METHOD URI ACCEPT`, a line break and the
+/// body. Every answer must come at once.
+///
+/// # Panics
+/// When a handler waits, an error has no status object, or a token is accepted that is not in the list.
+pub fn fuzz_entry(data: &[u8]) {
+    const TOKEN: &str = "t1";
+    let list = format!(
+        r#"[{{"token": "{TOKEN}", "namespace": "tare", "account": "server", "pod": "server"}}]"#
+    );
+    let Ok(tokens) = Tokens::parse(&list) else {
+        return;
+    };
+    let api = Api::new(tokens);
+    for request in data.split(|byte| *byte == 0) {
+        let end = request.iter().position(|byte| *byte == b'\n');
+        let (head, body) = request.split_at(end.unwrap_or(request.len()));
+        let body = body.get(1..).unwrap_or_default();
+        let mut words = head.split(|byte| *byte == b' ');
+        let mut word = || words.next().unwrap_or_default();
+        let (Ok(method), Ok(uri)) = (Method::from_bytes(word()), Uri::try_from(word())) else {
+            continue;
+        };
+        let Ok(parameters) = Query::<Parameters>::try_from_uri(&uri) else {
+            continue;
+        };
+        let mut headers = HeaderMap::new();
+        if let Ok(accepted) = HeaderValue::from_bytes(word()) {
+            headers.insert(header::ACCEPT, accepted);
+        }
+        let is_watch = method == Method::GET && parameters.watch.is_some();
+        let is_review = method == Method::POST
+            && Place::parse(uri.path()).is_some_and(|place| place.resource == REVIEWS);
+        let bytes = Bytes::copy_from_slice(body);
+        let api = State(Arc::clone(&api));
+        let answer = answer(api, method, uri, parameters, headers, bytes).now_or_never();
+        let Some(answer) = answer else {
+            panic!("a handler waits");
+        };
+        let status = answer.status();
+        // The rest of a watch is its silence.
+        let body = match is_watch {
+            true => None,
+            false => to_bytes(answer.into_body(), usize::MAX).now_or_never(),
+        };
+        let Some(Ok(body)) = body else {
+            assert!(is_watch, "only watches wait");
+            continue;
+        };
+        let object: Option<Value> = serde_json::from_slice(&body).ok();
+        let field = |pointer| object.as_ref().and_then(|object| object.pointer(pointer));
+        assert!(status.is_success() || field("/kind") == Some(&json!("Status")));
+        let is_accepted = is_review && field("/status/authenticated") == Some(&json!(true));
+        assert!(!is_accepted || field("/spec/token") == Some(&json!(TOKEN)));
+    }
 }
 
 #[cfg(test)]

@@ -156,10 +156,31 @@ fn get(debug: SocketAddr, path: &str) -> anyhow::Result<String> {
     stream.write_all(format!("GET {path} HTTP/1.0\r\nHost: {debug}\r\n\r\n").as_bytes())?;
     let mut answer = String::new();
     stream.take(PAGE_BYTES_MAX).read_to_string(&mut answer)?;
+    body(&answer)
+        .map(str::to_owned)
+        .with_context(|| path.to_owned())
+}
+
+/// The body of a response.
+fn body(answer: &str) -> anyhow::Result<&str> {
     let (head, body) = answer.split_once("\r\n\r\n").context("no HTTP response")?;
     let status = head.lines().next().unwrap_or_default();
-    anyhow::ensure!(status.contains(" 200"), "{path} answered {status}");
-    Ok(body.to_owned())
+    anyhow::ensure!(status.contains(" 200"), "it answered {status}");
+    Ok(body)
+}
+
+/// Entry point of the fuzz target: two responses of the debug page, before and after a change, separated by a zero byte.
+///
+/// # Panics
+/// When the pages are the same, and yet a proxy has acknowledged a newer push.
+pub fn fuzz_entry(data: &[u8]) {
+    let text = String::from_utf8_lossy(data);
+    let mut pages = text.splitn(2, '\0').map(|page| parse(body(page)?));
+    let (Some(Ok(before)), Some(Ok(now))) = (pages.next(), pages.next()) else {
+        return;
+    };
+    let behind = behind(&before, &now);
+    assert!(before != now || behind.len() == before.len());
 }
 
 #[cfg(test)]

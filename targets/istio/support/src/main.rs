@@ -1,21 +1,11 @@
-//! Programs of Tare beside Istio's control plane: an empty Kubernetes API, and changes with the time until all proxies have them.
-
-mod api;
-mod change;
-mod objects;
-mod tokens;
+//! The command line of the programs beside Istio's control plane.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
-use anyhow::Context;
 use clap::{Parser, Subcommand};
-use tokio::net::TcpListener;
-use tokio::signal::unix::{SignalKind, signal};
-
-use api::Api;
-use change::ChangeArgs;
-use tokens::Tokens;
+use istio_support::change::{self, ChangeArgs};
+use istio_support::serve;
 
 /// Programs beside Istio's control plane.
 #[derive(Debug, Parser)]
@@ -45,27 +35,7 @@ struct ApiArgs {
 
 fn main() -> anyhow::Result<()> {
     match Args::parse().action {
-        Action::KubernetesApi(args) => serve(&args),
+        Action::KubernetesApi(args) => serve(args.listen, &args.tokens),
         Action::Change(args) => change::run(&args),
     }
-}
-
-fn serve(args: &ApiArgs) -> anyhow::Result<()> {
-    let tokens = Tokens::read(&args.tokens)?;
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .context("cannot start the runtime")?;
-    runtime.block_on(async {
-        let listener = TcpListener::bind(args.listen)
-            .await
-            .with_context(|| format!("cannot listen on {}", args.listen))?;
-        let mut stop = signal(SignalKind::terminate()).context("cannot listen for SIGTERM")?;
-        let app = Api::new(tokens).router();
-        // Watches never end by themselves, so open connections are dropped.
-        tokio::select! {
-            served = async { axum::serve(listener, app).await } => served.context("the server ended"),
-            _ = stop.recv() => Ok(()),
-        }
-    })
 }

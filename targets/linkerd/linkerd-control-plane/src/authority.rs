@@ -65,7 +65,19 @@ impl Authority {
     /// Reads certificate, key and trust anchor.
     pub fn read(files: &CaFiles) -> Result<Authority, StartError> {
         let certificate = certificates(&files.certificate)?.swap_remove(0);
-        let roots = certificates(&files.root)?;
+        let key = read_regular_text(&files.key, BYTES_MAX);
+        let key = key.map_err(StartError::file("read", &files.key))?;
+        let key = KeyPair::from_pem(&key).map_err(|error| unusable(&files.key, &error))?;
+        Authority::of(certificate, key, certificates(&files.root)?, files)
+    }
+
+    /// From certificate, key and trust anchors; `files` are for messages.
+    pub fn of(
+        certificate: CertificateDer<'static>,
+        key: KeyPair,
+        roots: Vec<CertificateDer<'static>>,
+        files: &CaFiles,
+    ) -> Result<Authority, StartError> {
         let intermediate = (!roots.contains(&certificate)).then(|| certificate.clone());
         let mut store = RootCertStore::empty();
         for root in roots {
@@ -73,9 +85,6 @@ impl Authority {
                 .add(root)
                 .map_err(|error| unusable(&files.root, &error))?;
         }
-        let key = read_regular_text(&files.key, BYTES_MAX);
-        let key = key.map_err(StartError::file("read", &files.key))?;
-        let key = KeyPair::from_pem(&key).map_err(|error| unusable(&files.key, &error))?;
         let issuer = Issuer::from_ca_cert_der(&certificate, key);
         Ok(Authority {
             issuer: issuer.map_err(|error| unusable(&files.certificate, &error))?,

@@ -1,37 +1,10 @@
-//! A Linkerd control plane for a fixed topology: answers the proxies of a mesh by Linkerd's public API.
-//!
-//! Nothing here is of a cluster: identities, services and endpoints are in a file that is read once.
+//! The command line of the Linkerd control plane.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
-use std::sync::Arc;
 
-use axum::Router;
 use clap::{Parser, Subcommand};
-use serving::ListenArgs;
-
-use crate::authority::Authority;
-use crate::config::Config;
-use crate::error::StartError;
-use crate::plane::Plane;
-
-mod authority;
-mod certify;
-mod config;
-mod destination;
-mod error;
-mod events;
-mod inbound;
-mod listener;
-mod outbound;
-mod plane;
-#[cfg(test)]
-mod tests;
-mod watch;
-mod workload_files;
-
-/// Version of this program and of the API.
-const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), ", API linkerd2-proxy-api 0.20.0");
+use linkerd_control_plane::{VERSION, run, write_identity};
 
 /// Answers Linkerd's proxies: certificates, policies, destinations.
 #[derive(Debug, Parser)]
@@ -61,7 +34,7 @@ enum Command {
 fn main() -> ExitCode {
     let cli = Cli::parse();
     let result = match (cli.command, cli.config) {
-        (Some(Command::Identity { name, dir }), _) => workload_files::write(&name, &dir),
+        (Some(Command::Identity { name, dir }), _) => write_identity(&name, &dir),
         (None, Some(config)) => run(&config),
         // The parser has one of them.
         (None, None) => Ok(()),
@@ -73,26 +46,4 @@ fn main() -> ExitCode {
             ExitCode::FAILURE
         }
     }
-}
-
-fn run(file: &std::path::Path) -> Result<(), StartError> {
-    let config = Config::read(file)?;
-    let authority = Authority::read(&config.ca)?;
-    let tls = authority.own_tls(&config.name, &config.ca)?;
-    let how = ListenArgs {
-        listen: vec![],
-        admin: config.admin,
-        connections: 0,
-        workers: 1,
-        // Watches never end by themselves.
-        grace: 0,
-    };
-    how.runtime()?.block_on(async {
-        let listener = listener::bind(config.listen).await?;
-        let plane = Arc::new(Plane::new(config, authority));
-        let admin = serving::admin::page(Arc::clone(&plane));
-        let proxies = listener::serve(listener, tls, plane);
-        serving::serve_until_signal("linkerd-control-plane", &how, Router::new(), admin, proxies)
-            .await
-    })
 }

@@ -2,8 +2,6 @@
 
 use std::fs;
 use std::path::Path;
-use std::sync::LazyLock;
-use std::sync::atomic::Ordering;
 
 use linkerd2_proxy_api::destination::GetDestination;
 use linkerd2_proxy_api::destination::destination_server::Destination;
@@ -15,35 +13,13 @@ use linkerd2_proxy_api::net::{IPv6, IpAddress, TcpAddress, ip_address};
 use linkerd2_proxy_api::outbound::outbound_policies_server::OutboundPolicies;
 use linkerd2_proxy_api::outbound::{TrafficSpec, traffic_spec};
 use proptest::prelude::*;
-use rcgen::{BasicConstraints, CertificateParams, IsCa, KeyPair, KeyUsagePurpose};
+use rcgen::KeyPair;
 use serde_json::json;
 use tonic::Request;
 
 use crate::authority::{Authority, named};
 use crate::config::Config;
-use crate::plane::Plane;
-
-const SERVER: &str = "server.tare.serviceaccount.identity.linkerd.cluster.local";
-
-fn config(folder: &Path) -> serde_json::Value {
-    json!({
-        "listen": "127.0.0.1:0",
-        "admin": "127.0.0.1:0",
-        "name": "linkerd-control-plane.linkerd.serviceaccount.identity.linkerd.cluster.local",
-        "ca": {"certificate": folder.join("ca.pem"), "key": folder.join("ca.key"), "root": folder.join("ca.pem")},
-        "trust_domain": "cluster.local",
-        "mtls": true,
-        "http2_between": true,
-        "policy": "all-unauthenticated",
-        "workloads": [
-            {"pod": "server", "namespace": "tare", "address": "10.77.1.3", "identity": SERVER, "token": "secret"}
-        ],
-        "services": [
-            {"name": "server", "namespace": "tare", "address": "10.77.1.3", "port": 20001, "protocol": "http1",
-             "endpoints": [{"address": "10.77.1.3", "port": 20001, "identity": SERVER}]}
-        ]
-    })
-}
+use crate::fuzz::{PLANE, SERVER, answer, config, new_ca};
 
 fn read(folder: &Path, config: &serde_json::Value) -> Result<Config, String> {
     let file = folder.join("config.json");
@@ -52,39 +28,16 @@ fn read(folder: &Path, config: &serde_json::Value) -> Result<Config, String> {
 }
 
 fn write_ca(folder: &Path) {
-    let key = KeyPair::generate().unwrap();
-    let mut ca = CertificateParams::default();
-    ca.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
-    ca.key_usages = vec![KeyUsagePurpose::KeyCertSign];
+    let (key, certificate) = new_ca().unwrap();
     fs::write(folder.join("ca.key"), key.serialize_pem()).unwrap();
-    fs::write(folder.join("ca.pem"), ca.self_signed(&key).unwrap().pem()).unwrap();
+    fs::write(folder.join("ca.pem"), certificate.pem()).unwrap();
 }
-
-/// One for all cases, without a log.
-static PLANE: LazyLock<Plane> = LazyLock::new(|| {
-    let folder = tempfile::tempdir().unwrap();
-    write_ca(folder.path());
-    let config = read(folder.path(), &config(folder.path())).unwrap();
-    let authority = Authority::read(&config.ca).unwrap();
-    let plane = Plane::new(config, authority);
-    plane.events.lines.store(usize::MAX / 2, Ordering::Relaxed);
-    plane
-});
 
 /// A signing request of the server.
 fn signing_request() -> Vec<u8> {
     let key = KeyPair::generate().unwrap();
     let request = named(SERVER).unwrap().serialize_request(&key).unwrap();
     request.der().to_vec()
-}
-
-/// Handlers wait for nothing, so one poll is enough.
-fn answer<T>(handler: impl Future<Output = T>) -> T {
-    let mut context = std::task::Context::from_waker(std::task::Waker::noop());
-    match std::pin::pin!(handler).poll(&mut context) {
-        std::task::Poll::Ready(answer) => answer,
-        std::task::Poll::Pending => panic!("a handler waits"),
-    }
 }
 
 /// Texts near those that have an answer, and any other.
@@ -113,7 +66,7 @@ fn address() -> impl Strategy<Value = TcpAddress> {
 proptest! {
     #[test]
     fn any_question_has_an_answer(path in text(), port in any::<u32>(), address in address(), kind in 0..3) {
-        let plane = &*PLANE;
+        let plane = PLANE.as_ref().unwrap();
         let asked = || Request::new(GetDestination { scheme: "k8s".to_owned(), path: path.clone(), context_token: path.clone() });
         let _ = answer(plane.get_profile(asked()));
         let _ = answer(Destination::get(plane, asked()));
@@ -136,7 +89,7 @@ proptest! {
         cut in any::<prop::sample::Index>(),
         is_cut in any::<bool>(),
     ) {
-        let plane = &*PLANE;
+        let plane = PLANE.as_ref().unwrap();
         let mut csr = signing_request();
         let changed = !changes.is_empty() || is_cut;
         for (at, byte) in changes {
@@ -153,7 +106,7 @@ proptest! {
 
     #[test]
     fn any_bytes_are_no_signing_request(csr in proptest::collection::vec(any::<u8>(), 0..600), token in any::<Vec<u8>>(), identity in text()) {
-        let plane = &*PLANE;
+        let plane = PLANE.as_ref().unwrap();
         for (identity, token) in [(SERVER.to_owned(), b"secret".to_vec()), (identity, token)] {
             let request = CertifyRequest { identity, token, certificate_signing_request: csr.clone() };
             prop_assert!(answer(plane.certify(Request::new(request))).is_err());
