@@ -5,8 +5,8 @@ use std::fmt;
 use std::net::SocketAddr;
 
 use tare_load::client::{
-    Client, Closed, Completion, ConnId, DueExchange, ErrorClass, ExchangeId, Outlet, Stamp,
-    StampSource, TimerId, Written,
+    Client, Closed, Completion, ConnId, Connected, DueExchange, ErrorClass, ExchangeId, Outlet,
+    Stamp, StampSource, TimerId, Written,
 };
 
 /// Upper limit of steps of one script: longer ones find nothing new.
@@ -83,6 +83,13 @@ impl Outlet for FakeNetwork {
         let _ = done.example.to_string();
     }
 
+    fn withdraw(&mut self, ticket: ExchangeId) {
+        assert!(
+            self.in_flight.remove(&ticket.0),
+            "an exchange is taken back that is not under way"
+        );
+    }
+
     fn fault(&mut self, _class: ErrorClass, example: &dyn fmt::Display) {
         let _ = example.to_string();
     }
@@ -146,7 +153,14 @@ fn run_step(
             if let Some(conn) = pick(&network.connecting) {
                 network.connecting.remove(&conn);
                 network.open.insert(conn);
-                client.on_connected(ConnId(conn), network);
+                let now_ns = network.now_ns;
+                let opening = Connected {
+                    begun_ns: now_ns - 1000,
+                    connect_ns: 500,
+                    handshake_ns: (step & 0x80 != 0).then_some(500),
+                    stamp: stamp(now_ns),
+                };
+                client.on_connected_with(ConnId(conn), &opening, network);
             }
         }
         2 | 3 => {
@@ -156,12 +170,7 @@ fn run_step(
             let bytes = &rest[from..until];
             *rest = &rest[until..];
             if let Some(conn) = pick(&network.open).filter(|_| !bytes.is_empty()) {
-                let stamp = Stamp {
-                    arrived_ns: network.now_ns,
-                    seen_ns: network.now_ns,
-                    source: StampSource::Kernel,
-                };
-                client.on_bytes(ConnId(conn), bytes, stamp, network);
+                client.on_bytes(ConnId(conn), bytes, stamp(network.now_ns), network);
             }
         }
         4 => {
@@ -187,6 +196,14 @@ fn run_step(
                 client.on_writable(ConnId(conn), network);
             }
         }
+    }
+}
+
+fn stamp(now_ns: u64) -> Stamp {
+    Stamp {
+        arrived_ns: now_ns,
+        seen_ns: now_ns,
+        source: StampSource::Kernel,
     }
 }
 

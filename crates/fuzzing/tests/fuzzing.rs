@@ -1,6 +1,6 @@
 //! Every fuzz target against malformed input for some seconds: no panic, no hang. `fuzz/run` is guided by coverage.
 //!
-//! `TARE_FUZZ_SECONDS` sets the seconds, `TARE_FUZZ_INPUTS` a number of inputs instead.
+//! `TARE_FUZZ_SECONDS` sets the seconds, `TARE_FUZZ_INPUTS` a number of inputs instead, `TARE_FUZZ_TARGET` one target alone.
 #![allow(
     clippy::unwrap_used,
     reason = "a test that cannot go on says where by panicking"
@@ -66,8 +66,7 @@ impl Until {
 }
 
 fn feed(
-    name: &str,
-    run: FuzzTarget,
+    FuzzTarget { name, run, .. }: &FuzzTarget,
     seed: u64,
     until: Until,
     fed: &CurrentInput,
@@ -99,18 +98,23 @@ fn malformed_input_makes_nothing_panic_or_hang() {
     let inputs = number("TARE_FUZZ_INPUTS");
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap();
     let seed = now.as_nanos() as u64;
-    let fed: Vec<CurrentInput> = ALL.iter().map(|_| CurrentInput::default()).collect();
+    let only = std::env::var("TARE_FUZZ_TARGET").ok();
+    let is_wanted = |target: &&FuzzTarget| only.as_ref().is_none_or(|only| only == target.name);
+    let all: Vec<&FuzzTarget> = ALL.iter().filter(is_wanted).collect();
+    assert!(!all.is_empty(), "there is no fuzz target {only:?}");
+    let fed: Vec<CurrentInput> = all.iter().map(|_| CurrentInput::default()).collect();
     let is_over = AtomicBool::new(false);
     let harm: Vec<String> = thread::scope(|scope| {
         scope.spawn(|| {
             while !is_over.load(Ordering::Relaxed) {
                 thread::sleep(Duration::from_millis(100));
-                for ((name, _), fed) in ALL.iter().zip(&fed) {
+                for (target, fed) in all.iter().zip(&fed) {
                     let held = fed.lock().unwrap();
                     if let Some((since, input)) =
                         held.as_ref().filter(|held| held.0.elapsed() > LIMIT)
                     {
-                        eprintln!("{} for {:?}", keep(name, input, "hangs"), since.elapsed());
+                        let kept = keep(target.name, input, "hangs");
+                        eprintln!("{kept} for {:?}", since.elapsed());
                         abort();
                     }
                 }
@@ -118,17 +122,15 @@ fn malformed_input_makes_nothing_panic_or_hang() {
         });
         // Two at a time: more would share the cores.
         let mut harm = Vec::new();
-        for (pair, fed) in ALL.chunks(2).zip(fed.chunks(2)) {
+        for (pair, fed) in all.chunks(2).zip(fed.chunks(2)) {
             let end = Instant::now() + Duration::from_secs(seconds);
             let until = inputs.map_or(Until::Time(end), Until::Inputs);
             let under_way: Vec<_> = pair
                 .iter()
                 .zip(fed)
-                .map(|((name, run), fed)| {
-                    (
-                        name,
-                        scope.spawn(move || feed(name, *run, seed, until, fed)),
-                    )
+                .map(|(target, fed)| {
+                    let fed = scope.spawn(move || feed(target, seed, until, fed));
+                    (target.name, fed)
                 })
                 .collect();
             for (name, one) in under_way {

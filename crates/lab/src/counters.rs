@@ -296,5 +296,29 @@ fn by_pattern(text: &str, pattern: &str) -> Result<Vec<CounterValue>, String> {
     Ok(all)
 }
 
+/// Entry point of the fuzz target: the response of an instance, read for a source. The number of values in it.
+///
+/// # Errors
+/// Why it has none.
+pub fn fuzz_entry(source: &CounterSource, response: &[u8]) -> Result<usize, String> {
+    let HttpResponse { text, .. } = http::parse(response)?;
+    let found = match source {
+        CounterSource::Prometheus(from) => prometheus::find(&text, from),
+        CounterSource::Json(from) => json_number(&text, from)?,
+        CounterSource::Text(from) => by_pattern(&text, &from.pattern)?,
+        CounterSource::Command(from) => by_pattern(&text, &from.pattern)?,
+        CounterSource::Log(from) => by_pattern(&text, &from.pattern)?,
+        CounterSource::Jmx(from) => {
+            let exported = ExporterPage::parse(&text).and_then(|page| page.find(from, &[]));
+            let queries = bean_queries([from])?;
+            match BeanValues::parse(&text, &queries) {
+                Ok(values) => values.find(from)?,
+                Err(_) => exported?,
+            }
+        }
+    };
+    Ok(found.len())
+}
+
 #[cfg(test)]
 mod tests;

@@ -245,7 +245,7 @@ fn connect_to(
 }
 
 /// Parses a complete response.
-fn parse(bytes: &[u8]) -> Result<HttpResponse, String> {
+pub(crate) fn parse(bytes: &[u8]) -> Result<HttpResponse, String> {
     let mut fields = [httparse::EMPTY_HEADER; FIELDS_MAX];
     let mut head = httparse::Response::new(&mut fields);
     let httparse::Status::Complete(length) = head

@@ -45,6 +45,7 @@ mod clock;
 pub mod connection_pool;
 mod control;
 pub mod engine;
+pub mod fortio;
 pub mod generator;
 mod load;
 pub mod protocols;

@@ -44,7 +44,6 @@ use site_links::Sites;
 use tare_record::FORMAT_VERSION;
 use tare_record::load::AddressPolicy;
 use tare_record::plan::{Addressing, Compare, Form, Level, Plan, Restart, WorkloadPlan};
-use tare_record::schemas::schema_of;
 use tare_record::topology::Interception;
 use tare_record::units::Period;
 
@@ -148,7 +147,7 @@ pub fn resolve(
     choices: &ResolveOptions,
 ) -> Result<Plan, Problems> {
     let root = yaml::parse(&source.file, &source.text)?;
-    let schema = schema_of::<ExperimentDef>();
+    let schema = document::schema::<ExperimentDef>();
     document::fill::<ExperimentDef>(&source.file, &schema, &root)?;
     let one = |form: Form| {
         let choices = ResolveOptions {

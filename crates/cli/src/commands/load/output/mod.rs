@@ -1,6 +1,5 @@
 //! Machine-readable output of `tare load`: JSON, histogram log, samples as CSV, results as of Fortio and of Kafka's perf tools.
 
-mod fortio;
 mod json;
 mod perf;
 
@@ -9,13 +8,13 @@ use std::io::Write;
 use std::path::PathBuf;
 
 use anyhow::Context;
-use tare_load::LoadOutcome;
+use tare_load::{LoadOutcome, fortio};
 use tare_record::agent::{RecordSample, Sample};
 use tare_record::load::{LoadPlan, LoadSpec};
 
 use super::args::OutputArgs;
 use super::throughput;
-pub use fortio::result as fortio_result;
+use crate::values::{at_least, maybe_time};
 pub use json::report as json_report;
 
 /// The text of a file, from plan, URL, result and samples.
@@ -38,7 +37,7 @@ impl Files {
                 Ok(perf::csv(&plan.load, outcome))
             }),
             (&wanted.fortio, |plan, url, outcome, _| {
-                let result = fortio_result(plan, url, outcome);
+                let result = fortio::result(plan, url, labels(outcome), outcome);
                 Ok(serde_json::to_string_pretty(&result)? + "\n")
             }),
         ];
@@ -85,6 +84,17 @@ fn samples_csv(load: &LoadSpec, samples: &[Sample]) -> String {
     let samples = samples.iter().map(with_records);
     let of_load: Vec<_> = samples.map(|sample| ("load".to_owned(), sample)).collect();
     tare_conduct::samples::to_csv(&of_load)
+}
+
+/// Labels with `latency`, which Fortio does not have: without it stalls would not show.
+fn labels(outcome: &LoadOutcome) -> String {
+    let latency = outcome.latency();
+    let of = |q| {
+        let ns = latency.as_ref();
+        let ns = ns.and_then(|latency| at_least(latency.quantile(q)));
+        maybe_time(ns)
+    };
+    format!("tare latency p50 {}, p99 {}", of(0.5), of(0.99))
 }
 
 #[cfg(test)]

@@ -7,11 +7,10 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use serde::Serialize;
-use tare_load::{LoadOutcome, Tag};
 use tare_record::load::{ExpectStatus, LoadPlan, Stop};
-use tare_stats::Latencies;
+use tare_stats::{Latencies, Quantile};
 
-use crate::values::{at_least, maybe_time};
+use crate::generator::{LoadOutcome, Tag};
 
 /// Version of Fortio whose format this is.
 const FORTIO: &str = "1.68.0";
@@ -98,15 +97,15 @@ struct Percentile {
     value: f64,
 }
 
-/// Converts a result.
-pub fn result(plan: &LoadPlan, url: &str, outcome: &LoadOutcome) -> FortioResult {
+/// Converts a result. The labels are what Fortio's UI shows beside it.
+#[must_use]
+pub fn result(plan: &LoadPlan, url: &str, labels: String, outcome: &LoadOutcome) -> FortioResult {
     let load = &plan.load;
     let found = &outcome.result;
     let started = jiff::Timestamp::from_microsecond(
         i64::try_from(found.window_start_unix_us).unwrap_or(i64::MAX),
     )
     .unwrap_or(jiff::Timestamp::UNIX_EPOCH);
-    let labels = labels(outcome);
     let answered = found.completed_in_window;
     let seconds = found.window_ns as f64 / 1e9;
     let connections = load.client.connections;
@@ -175,17 +174,6 @@ pub fn result(plan: &LoadPlan, url: &str, outcome: &LoadOutcome) -> FortioResult
             .map_or_else(Histogram::default, |connect| Histogram::of(&connect)),
         abort_on: 0,
     }
-}
-
-/// Labels with `latency`, which Fortio does not have: without it stalls would not show.
-fn labels(outcome: &LoadOutcome) -> String {
-    let latency = outcome.latency();
-    let of = |q| {
-        let ns = latency.as_ref();
-        let ns = ns.and_then(|latency| at_least(latency.quantile(q)));
-        maybe_time(ns)
-    };
-    format!("tare latency p50 {}, p99 {}", of(0.5), of(0.99))
 }
 
 /// Fortio's id: time and labels, of letters, digits and `_`. Its UI uses it as the file name.
@@ -259,10 +247,13 @@ impl Histogram {
         let percentiles = PERCENTILES
             .iter()
             .filter_map(|&percentile| {
-                let value = at_least(latencies.quantile(percentile / 100.0))?;
+                let value_ns = match latencies.quantile(percentile / 100.0) {
+                    Quantile::Exact(ns) | Quantile::Above(ns) => ns,
+                    Quantile::TooFew => return None,
+                };
                 Some(Percentile {
                     percentile,
-                    value: seconds(value),
+                    value: seconds(value_ns),
                 })
             })
             .collect();
