@@ -144,3 +144,33 @@ fn malformed_input_makes_nothing_panic_or_hang() {
     });
     assert!(harm.is_empty(), "seed {seed}: {}", harm.join("; "));
 }
+
+/// Inputs of each target in the committed table.
+const INPUTS_MIN: u64 = 300_000;
+
+#[test]
+fn the_page_of_results_has_every_target_with_enough_inputs() {
+    let page = fs::read_to_string(root().join("docs/FUZZING.md")).unwrap();
+    let rows = page
+        .lines()
+        .filter_map(|line| line.strip_prefix("| `")?.split_once("` | "));
+    let mut found = Vec::new();
+    for (name, rest) in rows {
+        let cells: Vec<&str> = rest.split(" | ").collect();
+        let &[covers, inputs, _seconds, edges] = &cells[..] else {
+            continue;
+        };
+        let inputs: u64 = inputs.parse().unwrap();
+        assert!(
+            inputs >= INPUTS_MIN,
+            "{name}: {inputs}; run fuzz/run 300000 {name}"
+        );
+        assert!(edges.trim_end_matches(" |").parse::<u64>().unwrap() > 0);
+        found.push((name, covers));
+    }
+    let all: Vec<(&str, &str)> = ALL.iter().map(|one| (one.name, one.covers)).collect();
+    assert_eq!(
+        found, all,
+        "docs/FUZZING.md (left): print it anew with fuzz/run"
+    );
+}

@@ -230,13 +230,15 @@ impl Scope<'_> {
             let found = found.map(|target| Rc::new(target.def));
             self.targets.insert(name.to_owned(), found);
         }
-        let found = self.targets.get(name).cloned().flatten();
+        if let Some(found) = self.targets.get(name).cloned().flatten() {
+            return Some(found);
+        }
         let known = self.catalog.target_names();
-        if found.is_none() && !known.iter().any(|known| known == name) {
+        if !known.iter().any(|known| known == name) {
             let message = unknown_folder("target", name, &known, &self.catalog.targets);
             self.problem(mark, message);
         }
-        found
+        None
     }
 }
 

@@ -21,12 +21,22 @@ use tare_record::record::{EnvironmentRecord, TrialRecord};
 use tare_record::view::View;
 use tare_stats::hlog::Reader;
 use tare_stats::{Latencies, Range};
+use tempfile::TempDir;
 
 /// Workloads and targets of the checkout.
 pub(super) static CATALOG: LazyLock<Catalog> = LazyLock::new(|| {
     let checkout = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     Library::in_directory(&checkout, tare_load::protocols::infos()).catalog
 });
+
+/// A folder for one input, in memory where that can be had.
+pub(super) fn folder() -> io::Result<TempDir> {
+    let memory = Path::new("/dev/shm");
+    match memory.is_dir() {
+        true => tempfile::tempdir_in(memory),
+        false => tempfile::tempdir(),
+    }
+}
 
 /// Intervals of a log that are read: each may take megabytes.
 const INTERVALS: usize = 4;
@@ -91,7 +101,7 @@ blocks: 2
         _ => "targets/nginx/target.yaml",
     };
     let written = || {
-        let folder = tempfile::tempdir()?;
+        let folder = folder()?;
         let file = folder.path().join(path);
         fs::create_dir_all(file.parent().unwrap_or(&file))?;
         fs::write(&file, text)?;
@@ -189,7 +199,7 @@ pub(super) fn proto_text(data: &[u8]) {
         return;
     };
     let (schema, json) = text.split_once('\0').unwrap_or((text, "{}"));
-    let Ok(folder) = tempfile::tempdir() else {
+    let Ok(folder) = folder() else {
         return;
     };
     let file = folder.path().join("fuzz.proto");

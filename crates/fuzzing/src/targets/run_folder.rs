@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use tare_experiment::resolve::{ExperimentSource, ResolveOptions, resolve};
 use tare_record::plan::Form;
 
-use super::files::CATALOG;
+use super::files::{CATALOG, folder};
 
 /// The records of a trial and of a machine, and a log, as `tare run` wrote them.
 const TRIAL: &str = include_str!("../../../../fuzz/seeds/records/trial");
@@ -106,10 +106,11 @@ fn damaged(old: &Value, kind: u8, bytes: [u8; 8]) -> Value {
     }
 }
 
-/// Writes a run with damages, each of twelve bytes: file, node, kind and value. Then it is read and shown in every form.
+/// Writes a run with damages, each of twelve bytes: file, node, kind and value. Then it is read and shown in the form that the first
+/// byte chooses.
 pub(super) fn run(data: &[u8]) {
     let mut files = FILES.clone();
-    for damage in data.chunks_exact(12).take(16) {
+    for damage in data.get(1..).unwrap_or_default().chunks_exact(12).take(16) {
         let &[file, high, low, kind, ref value @ ..] = damage else {
             return;
         };
@@ -123,7 +124,7 @@ pub(super) fn run(data: &[u8]) {
             *place = damaged(place, kind, value);
         }
     }
-    let Ok(folder) = tempfile::tempdir() else {
+    let Ok(folder) = folder() else {
         return;
     };
     let folder = folder.path();
@@ -137,9 +138,15 @@ pub(super) fn run(data: &[u8]) {
         return;
     };
     let view = tare_report::view(&run);
-    assert!(tare_report::json(&view).is_ok(), "a view can be written");
-    let _ = tare_report::markdown::markdown(&view);
-    let _ = tare_report::csv::csv(&view);
+    match data.first().map(|choice| choice % 4) {
+        Some(0) => assert!(tare_report::json(&view).is_ok(), "a view can be written"),
+        Some(1) => assert!(!tare_report::markdown::markdown(&view).is_empty()),
+        Some(2) => assert!(!tare_report::csv::csv(&view).is_empty()),
+        _ => assert!(
+            tare_report::html::html(&view).is_ok(),
+            "a page can be written"
+        ),
+    }
 }
 
 fn write(file: &Path, bytes: &[u8]) {
