@@ -23,7 +23,7 @@ use tare_kafka::sasl::{Credentials, Mechanism};
 use tare_kafka_admin::admin::{
     Admin, ConfigOp, Mode, NewTopic, OffsetSpec, PartitionInfo, PartitionLayout, ResetTo, Resource,
 };
-use tare_kafka_admin::client::{Address, ClientSettings, Connector, Names};
+use tare_kafka_admin::client::{Address, ClientSettings, Connector, NameResolution};
 use tare_mongo::database::{Context, Database, Limits as DatabaseLimits};
 use tare_mongo::message::{Header, Message};
 use tare_record::counter::CounterSource;
@@ -238,7 +238,7 @@ pub(super) fn kafka_admin(data: &[u8]) {
             3 => Some(login(Mechanism::ScramSha512)),
             _ => None,
         },
-        names: Names::One(IpAddr::V4(Ipv4Addr::LOCALHOST)),
+        names: NameResolution::One(IpAddr::V4(Ipv4Addr::LOCALHOST)),
         connector,
         // Shorter than the first pause of a retry: nothing waits.
         connect_timeout: Duration::from_millis(40),

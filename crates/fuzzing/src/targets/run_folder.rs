@@ -1,5 +1,6 @@
 //! Folders of runs with damaged values: each is read and reported, or refused.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 use std::sync::LazyLock;
@@ -7,6 +8,7 @@ use std::sync::LazyLock;
 use serde_json::{Value, json};
 use tare_experiment::resolve::{ExperimentSource, ResolveOptions, resolve};
 use tare_record::plan::Form;
+use tare_report::{csv, html, markdown};
 
 use super::files::{CATALOG, folder};
 
@@ -23,8 +25,15 @@ blocks: 2
 primary: [median, cpu]
 ";
 
-/// Files of a run before they are damaged: the plan, the machine, the state, and the trials.
-static FILES: LazyLock<Vec<(String, Value)>> = LazyLock::new(|| {
+/// A file before it is damaged.
+struct WholeFile {
+    name: String,
+    tree: Value,
+    text: String,
+}
+
+/// The plan, the machine, the state, and the trials.
+static FILES: LazyLock<Vec<WholeFile>> = LazyLock::new(|| {
     let source = ExperimentSource {
         experiment: String::from("fuzz/fuzz"),
         file: String::from("fuzz.yaml"),
@@ -57,7 +66,12 @@ static FILES: LazyLock<Vec<(String, Value)>> = LazyLock::new(|| {
         record["level"] = level.clone();
         files.push((format!("trials/{number}/record.json"), record));
     }
-    files
+    let whole = |(name, tree): (String, Value)| WholeFile {
+        text: tree.to_string(),
+        name,
+        tree,
+    };
+    files.into_iter().map(whole).collect()
 });
 
 /// The nodes of a tree, itself first.
@@ -109,13 +123,18 @@ fn damaged(old: &Value, kind: u8, bytes: [u8; 8]) -> Value {
 /// Writes a run with damages, each of twelve bytes: file, node, kind and value. Then it is read and shown in the form that the first
 /// byte chooses.
 pub(super) fn run(data: &[u8]) {
-    let mut files = FILES.clone();
-    for damage in data.get(1..).unwrap_or_default().chunks_exact(12).take(16) {
+    let Some((choice, damages)) = data.split_first() else {
+        return;
+    };
+    let mut changed: BTreeMap<usize, Value> = BTreeMap::new();
+    for damage in damages.chunks_exact(12).take(16) {
         let &[file, high, low, kind, ref value @ ..] = damage else {
             return;
         };
-        let count_of_files = files.len();
-        let (_, tree) = &mut files[usize::from(file) % count_of_files];
+        let file = usize::from(file) % FILES.len();
+        let tree = changed
+            .entry(file)
+            .or_insert_with(|| FILES[file].tree.clone());
         let mut number = usize::from(u16::from_be_bytes([high, low])) % count(tree);
         let Ok(value) = <[u8; 8]>::try_from(value) else {
             return;
@@ -128,24 +147,25 @@ pub(super) fn run(data: &[u8]) {
         return;
     };
     let folder = folder.path();
-    for (name, value) in &files {
-        write(&folder.join(name), value.to_string().as_bytes());
-        if name.starts_with("trials/") {
-            write(&folder.join(name).with_file_name("latency.hlog"), LATENCIES);
+    for (at, whole) in FILES.iter().enumerate() {
+        let path = folder.join(&whole.name);
+        match changed.get(&at) {
+            Some(tree) => write(&path, tree.to_string().as_bytes()),
+            None => write(&path, whole.text.as_bytes()),
+        }
+        if whole.name.starts_with("trials/") {
+            write(&path.with_file_name("latency.hlog"), LATENCIES);
         }
     }
     let Ok(run) = tare_report::read(folder) else {
         return;
     };
     let view = tare_report::view(&run);
-    match data.first().map(|choice| choice % 4) {
-        Some(0) => assert!(tare_report::json(&view).is_ok(), "a view can be written"),
-        Some(1) => assert!(!tare_report::markdown::markdown(&view).is_empty()),
-        Some(2) => assert!(!tare_report::csv::csv(&view).is_empty()),
-        _ => assert!(
-            tare_report::html::html(&view).is_ok(),
-            "a page can be written"
-        ),
+    match choice % 4 {
+        0 => assert!(tare_report::json(&view).is_ok(), "a view can be written"),
+        1 => assert!(!markdown::markdown(&view).is_empty()),
+        2 => assert!(!csv::csv(&view).is_empty()),
+        _ => assert!(html::html(&view).is_ok(), "a page can be written"),
     }
 }
 

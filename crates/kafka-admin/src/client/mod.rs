@@ -14,5 +14,5 @@ pub use address::{Address, AddressError, DEFAULT_PORT, list as addresses};
 pub use cluster::{Cluster, RetryBackoff, RetrySafety};
 pub use connection::Connection;
 pub use error::ClientError;
-pub use settings::{ClientSettings, ConnectFn, Connector, Names, Tls};
+pub use settings::{ClientSettings, ConnectFn, Connector, NameResolution, Tls};
 pub use versions::{NoCommonVersion, Versions};

@@ -20,7 +20,7 @@ pub struct ClientSettings {
     /// SASL credentials; `None`: no SASL.
     pub sasl: Option<Credentials>,
     /// How names of brokers are resolved.
-    pub names: Names,
+    pub names: NameResolution,
     /// How TCP connections are opened.
     pub connector: Connector,
     /// Which addresses may be connected to, including those that brokers advertise.
@@ -36,7 +36,7 @@ impl Default for ClientSettings {
             client_id: "tare".to_owned(),
             tls: None,
             sasl: None,
-            names: Names::System,
+            names: NameResolution::System,
             connector: Connector::Direct,
             reach: AddressPolicy::Private,
             connect_timeout: Duration::from_secs(10),
@@ -47,21 +47,21 @@ impl Default for ClientSettings {
 
 /// How names of brokers are resolved.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Names {
+pub enum NameResolution {
     /// By the system's resolver.
     System,
     /// All to one address: nobody is asked about names that come from arbitrary input.
     One(IpAddr),
 }
 
-impl Names {
+impl NameResolution {
     pub(super) fn resolve(self, broker: &Address) -> io::Result<Vec<SocketAddr>> {
         match self {
-            Names::System => {
+            NameResolution::System => {
                 let all = (broker.host.as_str(), broker.port).to_socket_addrs();
                 all.map(Iterator::collect)
             }
-            Names::One(ip) => Ok(vec![SocketAddr::new(ip, broker.port)]),
+            NameResolution::One(ip) => Ok(vec![SocketAddr::new(ip, broker.port)]),
         }
     }
 }
