@@ -49,7 +49,8 @@ const button = (name) => page.getByRole("button", { name, exact: true }).first()
 const step = (text) => console.log(`page: ${text}`);
 
 async function fill(label, text) {
-  await page.getByLabel(label, { exact: true }).first().fill(text);
+  // A label may have a unit behind its field.
+  await page.locator("label").filter({ has: page.getByText(label, { exact: true }) }).locator("input, textarea").first().fill(text);
 }
 
 /** Chooses one of several; the word covers its button. */
