@@ -28,6 +28,7 @@ pub const ALL: &[FuzzTarget] = &[
     target("definitions", "YAML of experiments, workloads, targets and meshes", files::definitions),
     target("experiment", "YAML of an experiment, resolved into a plan", files::experiment),
     target("fortio", "JSON for Fortio, of any result", files::fortio),
+    target("fortio_result", "results of Fortio, as they are imported", files::fortio_result),
     target("grpc_call", "single gRPC calls over HTTP/2: probes and reflection", peers::grpc_call),
     target("grpc_client", "gRPC client", clients::grpc_client),
     target("hlog", "histogram logs of run folders", files::hlog),

@@ -224,6 +224,14 @@ pub(super) fn proto_text(data: &[u8]) {
     let _ = method.decode(json.as_bytes());
 }
 
+/// A result of Fortio is refused, or its figures can be written.
+pub(super) fn fortio_result(data: &[u8]) {
+    if let Ok(figures) = tare_report::loads::fortio(data) {
+        let text = serde_json::to_string(&figures).unwrap_or_default();
+        assert!(!text.is_empty(), "figures of a result have no JSON");
+    }
+}
+
 /// A result in Fortio's format: that of an agent as JSON, a zero byte, and times with counts.
 pub(super) fn fortio(data: &[u8]) {
     static PLAN: LazyLock<Option<Load>> = LazyLock::new(|| Load::get("http://127.0.0.1/").ok());
