@@ -146,7 +146,6 @@ fn round(victim: Victim, addressing: &str, moment_ms: u64, row: &mut Row) {
     std::thread::sleep(Duration::from_millis(moment_ms));
     // A keeper that only tried what is possible may have been followed by another.
     let run = wait_for(LIMIT, "a keeper", || parts(started.0.id()));
-    let networks = traces.networks();
     let all = Traces::processes(None).into_iter();
     let owners: BTreeSet<u32> = all.map(|one| one.pid).collect();
     let begun = Instant::now();
@@ -154,7 +153,7 @@ fn round(victim: Victim, addressing: &str, moment_ms: u64, row: &mut Row) {
     // A conductor that lives goes on with what it was at, and ends with an error.
     let mut cleaned_in = None;
     let left = loop {
-        let left = traces.left(started.0.id(), &owners, &networks);
+        let left = traces.left(started.0.id(), &owners);
         if left.is_empty() {
             cleaned_in.get_or_insert_with(|| begun.elapsed());
         }
@@ -278,6 +277,7 @@ struct Traces {
     private: PathBuf,
     devices: String,
     tables: String,
+    mounts: String,
     memory: BTreeSet<OsString>,
     groups: BTreeSet<PathBuf>,
 }
@@ -288,6 +288,7 @@ impl Traces {
             private: place.join("private"),
             devices: devices(),
             tables: tables(),
+            mounts: mounts(),
             memory: entries(Path::new("/dev/shm")),
             groups: groups(),
         }
@@ -309,21 +310,8 @@ impl Traces {
             .collect()
     }
 
-    /// Namespaces of the run's processes that are not this process's.
-    fn networks(&self) -> BTreeSet<PathBuf> {
-        let own = namespaces_of(std::process::id());
-        let all = Traces::processes(None);
-        let all = all.into_iter().flat_map(|one| namespaces_of(one.pid));
-        all.filter(|one| !own.contains(one)).collect()
-    }
-
     /// What is left of the run now, but its conductor.
-    fn left(
-        &self,
-        conductor: u32,
-        owners: &BTreeSet<u32>,
-        networks: &BTreeSet<PathBuf>,
-    ) -> Vec<String> {
+    fn left(&self, conductor: u32, owners: &BTreeSet<u32>) -> Vec<String> {
         let mut left = Vec::new();
         let processes = Traces::processes(Some(conductor));
         left.extend(
@@ -356,21 +344,10 @@ impl Traces {
         if tables() != self.tables {
             left.push(String::from("a table of nft"));
         }
-        let mounts = fs::read_to_string("/proc/self/mounts").unwrap();
-        let place = self.private.display().to_string();
-        left.extend(
-            mounts
-                .lines()
-                .filter(|line| line.contains(&place))
-                .map(String::from),
-        );
-        let held = snapshot()
-            .into_iter()
-            .flat_map(|one| namespaces_of(one.pid));
-        left.extend(
-            held.filter(|one| networks.contains(one))
-                .map(|one| one.display().to_string()),
-        );
+        // A namespace without processes lives by a mount only: descriptors end with the processes.
+        if mounts() != self.mounts {
+            left.push(String::from("a mount"));
+        }
         left
     }
 
@@ -428,6 +405,11 @@ fn devices() -> String {
     names.collect()
 }
 
+/// Mounts that this process sees.
+fn mounts() -> String {
+    fs::read_to_string("/proc/self/mounts").unwrap()
+}
+
 /// Tables of nft on the host; none where there is no nft.
 fn tables() -> String {
     let listed = Command::new("nft").args(["list", "tables"]).output();
@@ -435,20 +417,4 @@ fn tables() -> String {
         |_| String::new(),
         |output| String::from_utf8_lossy(&output.stdout).into_owned(),
     )
-}
-
-/// The namespaces of a process, and those that it holds by descriptors.
-fn namespaces_of(pid: u32) -> BTreeSet<PathBuf> {
-    let at = PathBuf::from(format!("/proc/{pid}"));
-    let links = ["ns/net", "ns/pid", "ns/mnt", "ns/user"].map(|name| at.join(name));
-    let held = fs::read_dir(at.join("fd")).into_iter().flatten().flatten();
-    let links = links.into_iter().chain(held.map(|entry| entry.path()));
-    let targets = links.filter_map(|link| fs::read_link(link).ok());
-    let is_namespace = |target: &PathBuf| {
-        let name = target.to_string_lossy();
-        ["net:[", "pid:[", "mnt:[", "user:["]
-            .iter()
-            .any(|kind| name.starts_with(kind))
-    };
-    targets.filter(is_namespace).collect()
 }

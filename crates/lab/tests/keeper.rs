@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use base::{Base, LIMIT, kill, processes, within};
 use tare_lab::LabError;
-use tare_lab::keeper::{ExitStatus, Keeper, Spawn};
+use tare_lab::keeper::{ExitStatus, Keeper, Spawn, make_in_memory};
 
 const RIG: &str = env!("CARGO_BIN_EXE_lab-rig");
 
@@ -89,6 +89,10 @@ fn a_killed_keeper_or_guardian_is_noticed_and_cleaned_up_after() {
         assert!(base.entries().is_empty());
         // The one that cleared its environment, too.
         assert_eq!(carrying(&token), Vec::<u32>::new());
+        // What the owner makes for it later goes with the owner's end of it.
+        let memory = make_in_memory(keeper.folder()).unwrap();
+        drop(keeper);
+        assert!(memory.is_none_or(|folder| !folder.exists()));
     }
 }
 

@@ -425,6 +425,10 @@ impl Keeper {
 impl Drop for Keeper {
     fn drop(&mut self) {
         if self.dead.is_some() {
+            // What was made for this keeper after it had been cleaned up for.
+            if !self.folder.as_os_str().is_empty() {
+                let _ = folder::remove(&self.folder);
+            }
             return;
         }
         // End-of-file would do; the message makes a trace of the socket readable.
