@@ -274,7 +274,7 @@ pub(super) fn tcp_client(data: &[u8]) {
             content: TcpContent::Pattern,
         },
         1 => TcpExchange::Echo {
-            send_bytes: 300_000,
+            send_bytes: 3_000,
             expect_bytes: 4,
             content: TcpContent::Any,
         },
@@ -350,15 +350,19 @@ pub(super) fn session_client(data: &[u8]) {
             capture("id", json!({ "from": "cookie", "name": "id" })),
             capture("text", json!({ "from": "body" })),
         ]);
-        let request = |path: &str, captures: serde_json::Value| {
+        let request = |path: &str, header: &str, captures: serde_json::Value| {
             json!({ "probability": 1.0, "condition": null, "action": {
                 "action": "request", "captures": captures, "capture_bytes_max": 300, "on_failure": "continue",
-                "request": { "name": "r", "weight": 1.0, "method": "GET", "path": path, "headers": [["X-T", "{{ token }} {{ word }}"]],
+                "request": { "name": "r", "weight": 1.0, "method": "GET", "path": path, "headers": [["X-T", header]],
                     "body": { "kind": "none" }, "template": "session", "expect": { "status": "success", "body": "any" } } } })
         };
         let steps = json!([
-            request("/", captures.clone()),
-            request("/{{ kept }}?{{ text }}&{{ id }}", captures),
+            request("/", "1", captures.clone()),
+            request(
+                "/{{ kept }}?{{ text }}&{{ id }}",
+                "{{ token }} {{ word }}",
+                captures
+            ),
         ]);
         let spec = json!({ "steps": steps, "cookies": "kept" });
         let spec: SessionSpec = serde_json::from_value(spec).ok()?;
