@@ -274,7 +274,7 @@ pub(super) fn tcp_client(data: &[u8]) {
             content: TcpContent::Pattern,
         },
         1 => TcpExchange::Echo {
-            send_bytes: 3_000,
+            send_bytes: 300_000,
             expect_bytes: 4,
             content: TcpContent::Any,
         },

@@ -48,7 +48,7 @@ pub struct Transfer {
 #[derive(Debug)]
 pub struct Tcp {
     spec: ExchangeSpec,
-    pattern: Vec<u8>,
+    pattern: &'static [u8],
     pool: ConnectionPool<Conn, Transfer>,
     /// Connections with data to write, round robin.
     writers: VecDeque<u32>,

@@ -5,6 +5,8 @@ mod options;
 #[cfg(test)]
 mod tests;
 
+use std::sync::LazyLock;
+
 pub use client::Tcp;
 pub(crate) use options::body_bytes;
 pub use options::{Direction, TcpContent, TcpExchange};
@@ -45,12 +47,13 @@ pub static PROTOCOL: Protocol = Protocol {
 const PIECE_BYTES: usize = 128 * 1024;
 
 /// The byte pattern that is sent and expected. Every exchange begins with its first byte. It is longer than
-/// [`PIECE_BYTES`] by one period, so that a piece can begin at any byte of the period.
-pub(crate) fn pattern() -> Vec<u8> {
-    (b'a'..=b'z')
-        .cycle()
-        .take(PIECE_BYTES + PATTERN_PERIOD)
-        .collect()
+/// [`PIECE_BYTES`] by one period, so that a piece can begin at any byte of the period. All clients read the same.
+pub(crate) fn pattern() -> &'static [u8] {
+    static PATTERN: LazyLock<Vec<u8>> = LazyLock::new(|| {
+        let letters = (b'a'..=b'z').cycle();
+        letters.take(PIECE_BYTES + PATTERN_PERIOD).collect()
+    });
+    &PATTERN
 }
 
 /// Bytes after which the pattern repeats.
