@@ -176,7 +176,7 @@ fn a_folder_without_runs_is_no_earlier_run() {
 #[test]
 fn json_holds_the_whole_plan_and_the_estimate() {
     let plan = plan(Form::Full);
-    let value = as_json(&plan, &Earlier::None, &StartupTimes::default(), None);
+    let value = as_json(&plan, &Earlier::None, &StartupTimes::default(), None).unwrap();
     let read: Plan = serde_json::from_value(value["plan"].clone()).unwrap();
     assert_eq!(read, plan);
     assert_eq!(value["estimate"]["trials_max"], 50);
