@@ -459,7 +459,7 @@ fn a_run_with_a_record_that_is_cut_off_is_resumed_and_measures_its_block_again()
         std::fs::write(&file, &text[..length]).unwrap();
         let mut second = Memory::default();
         let times = StartupTimes::default();
-        let resumed = resume(&outcome.folder, times, &mut bench.lab, &mut second).unwrap();
+        let resumed = resume(&outcome.folder, plan(), times, &mut bench.lab, &mut second).unwrap();
         assert_eq!(resumed.progress, RunProgress::Complete, "cut at {length}");
         let said = second.heard.iter().filter(|note| note.contains("cut off"));
         assert_eq!(said.count(), 1, "{:?}", second.heard);
