@@ -164,6 +164,11 @@ impl<'a> Archives<'a> {
             };
             partial.join(folder).join(one.name())
         };
+        // Targets run as other users, who must be able to read them; curl would make folders for this user alone.
+        for folder in ["agents", "jars"] {
+            let folder = partial.join(folder);
+            fs::create_dir(&folder).map_err(disk(&folder))?;
+        }
         let mut list = String::new();
         for one in &locked {
             // Writing to a string cannot fail.
@@ -176,7 +181,7 @@ impl<'a> Archives<'a> {
         }
         let file = partial.join("list.curl");
         fs::write(&file, list).map_err(disk(&file))?;
-        let words: [&str; 16] = [
+        let words: [&str; 15] = [
             &curl.display().to_string(),
             // First: the user's own configuration may have other outputs.
             "--disable",
@@ -187,7 +192,6 @@ impl<'a> Archives<'a> {
             "--proto",
             "=https",
             "--parallel",
-            "--create-dirs",
             "--retry",
             "3",
             "--max-filesize",
