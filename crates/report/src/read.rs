@@ -17,6 +17,9 @@ const SIDE_MAX: usize = 1000;
 /// Upper limit of cells of a plan, as for experiments.
 const CELLS_MAX: usize = 10_000;
 
+/// Upper limit of whole numbers in a file, seeds aside: those below are exact in every JSON reader, and sums of them do not overflow.
+const NUMBER_MAX: u64 = 1 << 53;
+
 /// Upper limit of trials that are read.
 const TRIALS_MAX: usize = 1 << 16;
 
@@ -257,7 +260,82 @@ fn read_versioned<T: DeserializeOwned>(path: &Path, bytes_max: u64) -> Result<(T
         _ => {}
     }
     let value = serde_json::from_slice(&text).map_err(|error| reason(&error))?;
-    Ok((value, text.len() as u64))
+    match large_number(&text) {
+        None => Ok((value, text.len() as u64)),
+        Some(number) => Err(FileError::Reason(format!(
+            "{number} is larger than any number of a run ({NUMBER_MAX}): the file is damaged"
+        ))),
+    }
+}
+
+/// The first whole number of valid JSON that is larger than [`NUMBER_MAX`] and no seed.
+fn large_number(json: &[u8]) -> Option<&str> {
+    let mut rest = json;
+    let mut is_seed = false;
+    while let Some((&byte, behind)) = rest.split_first() {
+        let is_digit = byte.is_ascii_digit();
+        let end = match byte {
+            b'"' => string_end(behind)? + 1,
+            _ if is_digit => {
+                let is_in_number = |byte: &u8| byte.is_ascii_digit() || b"+-.eE".contains(byte);
+                let others = behind.iter().position(|byte| !is_in_number(byte));
+                others.unwrap_or(behind.len())
+            }
+            _ => 0,
+        };
+        let token = &rest[..=end];
+        if is_digit && !is_seed {
+            let text = str::from_utf8(token).unwrap_or_default();
+            let is_whole = text.bytes().all(|byte| byte.is_ascii_digit());
+            let is_small = text.parse().is_ok_and(|number: u64| number <= NUMBER_MAX);
+            if is_whole && !is_small {
+                return Some(text);
+            }
+        }
+        is_seed = match byte {
+            b'"' => token == b"\"seed\"",
+            b':' => is_seed,
+            _ if byte.is_ascii_whitespace() => is_seed,
+            _ => false,
+        };
+        rest = &rest[end + 1..];
+    }
+    None
+}
+
+/// Where the rest of a string has its closing quotation mark.
+fn string_end(rest: &[u8]) -> Option<usize> {
+    let mut is_escaped = false;
+    let closes = |&byte: &u8| {
+        let closes = byte == b'"' && !is_escaped;
+        is_escaped = byte == b'\\' && !is_escaped;
+        closes
+    };
+    rest.iter().position(closes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn whole_numbers_beyond_those_that_are_exact_in_json_are_found_seeds_aside() {
+        let largest = NUMBER_MAX.to_string();
+        let over = (NUMBER_MAX + 1).to_string();
+        for right in [
+            format!(r#"{{"a":[{largest},-5],"b":0.12345678901234567890,"c":1e300}}"#),
+            format!(r#"{{"seed": {over},"a":"{over} \"{over}","b\\":{{}}}}"#),
+        ] {
+            assert_eq!(large_number(right.as_bytes()), None, "{right}");
+        }
+        for wrong in [
+            format!(r#"{{"seed":1,"a":{over}}}"#),
+            format!(r#"{{"a\\":[true,-{over}]}}"#),
+            over.clone(),
+        ] {
+            assert_eq!(large_number(wrong.as_bytes()), Some(&*over), "{wrong}");
+        }
+    }
 }
 
 #[cfg(test)]
