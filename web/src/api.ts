@@ -866,7 +866,7 @@ export type ProbeVerdict = "passed" | "failed" | "generator-limited";
 /**
  * All shapes of the API, for its schema.
  */
-export interface Api {
+export interface ApiShapes {
   server: ServerInfo;
   runs: RunList;
   run: RunDetail;
@@ -875,7 +875,7 @@ export interface Api {
   overlay: RunOverlay;
   loads: LoadList;
   load: LoadDetail;
-  library: Library;
+  library: ExperimentLibrary;
   experiment_request: ExperimentRequest;
   load_request: LoadRequest;
   plan: PlanReply;
@@ -883,7 +883,7 @@ export interface Api {
   run_event: RunEvent;
   load_event: LoadEvent;
   machine: EnvironmentRecord;
-  error: ApiError;
+  error: ErrorReply;
 }
 /**
  * `GET /api/v1/server`: what this server is and what it may do.
@@ -4092,7 +4092,7 @@ export interface RecordSample {
 /**
  * `GET /api/v1/library`: experiments that can be run.
  */
-export interface Library {
+export interface ExperimentLibrary {
   /**
    * The experiments.
    */
@@ -4660,7 +4660,7 @@ export interface LinkRtt {
 /**
  * An error of the API.
  */
-export interface ApiError {
+export interface ErrorReply {
   /**
    * What is wrong, and the next step.
    */

@@ -184,7 +184,7 @@ pub struct LoadDetail {
 
 /// `GET /api/v1/library`: experiments that can be run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Library {
+pub struct ExperimentLibrary {
     /// The experiments.
     pub experiments: Vec<LibraryEntry>,
 }
@@ -202,7 +202,7 @@ pub struct LibraryEntry {
 
 /// An error of the API.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct ApiError {
+pub struct ErrorReply {
     /// What is wrong, and the next step.
     pub message: String,
     /// Line in the YAML that was sent, from 1.
@@ -215,7 +215,7 @@ pub struct ApiError {
 
 /// All shapes of the API, for its schema.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
-pub struct Api {
+pub struct ApiShapes {
     /// The server.
     pub server: ServerInfo,
     /// Runs.
@@ -233,7 +233,7 @@ pub struct Api {
     /// A load.
     pub load: LoadDetail,
     /// The library.
-    pub library: Library,
+    pub library: ExperimentLibrary,
     /// What a run or a plan is asked for with.
     pub experiment_request: ExperimentRequest,
     /// What a load is asked for with.
@@ -249,5 +249,5 @@ pub struct Api {
     /// The machine.
     pub machine: crate::record::EnvironmentRecord,
     /// An error.
-    pub error: ApiError,
+    pub error: ErrorReply,
 }

@@ -5,7 +5,7 @@ use schemars::generate::SchemaSettings;
 use serde_json::Value;
 
 use crate::agent::AgentMessage;
-use crate::api::Api;
+use crate::api::ApiShapes;
 use crate::event::{FailureReport, LoadEvent, RunEvent};
 use crate::load::LoadPlan;
 use crate::load_report::LoadReport;
@@ -74,7 +74,7 @@ pub const SHAPES: &[Shape] = &[
     Shape::of::<LoadEvent>("load-event", "a line of `tare load --json-lines`"),
     Shape::of::<View>("view", "what a report shows, `tare report --json`"),
     Shape::of::<RunEvent>("run-event", "a line of `tare run --json-lines`"),
-    Shape::of::<Api>("api", "what the API of `tare serve` takes and returns"),
+    Shape::of::<ApiShapes>("api", "what the API of `tare serve` takes and returns"),
     Shape::of::<FailureReport>(
         "error",
         "what a command prints that fails with --json or --json-lines",

@@ -29,7 +29,7 @@ const USER: &str = "tare";
 pub struct Access {
     /// Names under which the server may be addressed, with and without the port.
     hosts: Vec<String>,
-    /// Address of the page, for links.
+    /// PageAddress of the page, for links.
     origin: String,
     is_tls: bool,
     read_only: bool,
@@ -46,7 +46,7 @@ struct Secrets {
 }
 
 /// How the server is addressed.
-pub struct Address<'a> {
+pub struct PageAddress<'a> {
     pub host: String,
     pub port: u16,
     pub is_tls: bool,
@@ -57,7 +57,7 @@ pub struct Address<'a> {
 impl Access {
     /// Makes the tokens, and writes that of scripts to a file for this user only; also its path.
     pub fn new(
-        address: &Address<'_>,
+        address: &PageAddress<'_>,
         own: &Path,
         password: Option<String>,
     ) -> io::Result<(Access, PathBuf)> {

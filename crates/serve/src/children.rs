@@ -113,7 +113,7 @@ impl Children {
     }
 
     /// A new folder for a start, for files that its command needs.
-    pub fn prepare(&self) -> io::Result<Preparation> {
+    pub fn prepare(&self) -> io::Result<PreparedStart> {
         let now = SystemTime::now()
             .duration_since(UNIX_EPOCH)
             .unwrap_or_default();
@@ -124,13 +124,13 @@ impl Children {
         let id = format!("{:013}-{number:04}", now.as_millis());
         let folder = self.folder.join(&id);
         fs::create_dir(&folder)?;
-        Ok(Preparation { id, folder })
+        Ok(PreparedStart { id, folder })
     }
 
     /// Starts the command of a prepared start. `remove_after` are files with secrets.
     pub fn start(
         &self,
-        prepared: &Preparation,
+        prepared: &PreparedStart,
         mut command: Command,
         remove_after: Vec<PathBuf>,
     ) -> io::Result<StartReply> {
@@ -220,12 +220,12 @@ impl Children {
 }
 
 /// A start whose command has not been started yet.
-pub struct Preparation {
+pub struct PreparedStart {
     pub id: String,
     pub folder: PathBuf,
 }
 
-impl Preparation {
+impl PreparedStart {
     /// Writes a file that only this user can read.
     pub fn write(&self, name: &str, text: &str) -> io::Result<PathBuf> {
         let path = self.folder.join(name);

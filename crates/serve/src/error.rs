@@ -3,13 +3,13 @@
 use axum::Json;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
-use tare_record::api::ApiError;
+use tare_record::api::ErrorReply;
 
 /// An error with its status.
 #[derive(Debug)]
 pub struct Refusal {
     pub status: StatusCode,
-    pub error: ApiError,
+    pub error: ErrorReply,
 }
 
 /// Result of a handler.
@@ -19,7 +19,7 @@ impl Refusal {
     pub fn new(status: StatusCode, message: impl Into<String>) -> Refusal {
         Refusal {
             status,
-            error: ApiError {
+            error: ErrorReply {
                 message: message.into(),
                 line: None,
                 column: None,

@@ -8,13 +8,15 @@ use std::time::{Duration, Instant};
 
 use serde::Deserialize;
 use serde_json::Value;
-use tare_record::api::{ArmRoute, ExperimentRequest, Library, LibraryEntry, PlanReply, StartReply};
+use tare_record::api::{
+    ArmRoute, ExperimentLibrary, ExperimentRequest, LibraryEntry, PlanReply, StartReply,
+};
 use tare_record::files::FILE_BYTES_MAX;
 use tare_record::plan::Plan;
 use tare_record::regular::{read_regular, read_regular_text};
 use tare_report::routes;
 
-use crate::children::Preparation;
+use crate::children::PreparedStart;
 use crate::error::{Refusal, Reply};
 use crate::places;
 use crate::server::Server;
@@ -37,7 +39,7 @@ struct Head {
 }
 
 /// All experiments.
-pub fn library(home: &Path) -> Library {
+pub fn library(home: &Path) -> ExperimentLibrary {
     let entries = |folder: &Path| {
         let entries = fs::read_dir(folder).into_iter().flatten().flatten();
         let mut paths: Vec<PathBuf> = entries.map(|entry| entry.path()).collect();
@@ -57,7 +59,7 @@ pub fn library(home: &Path) -> Library {
             has_quick: head.quick.is_some(),
         })
     });
-    Library {
+    ExperimentLibrary {
         experiments: experiments.collect(),
     }
 }
@@ -129,7 +131,7 @@ pub fn resume(server: &Server, folder: &Path) -> Reply<StartReply> {
 
 fn begin(
     server: &Server,
-    prepared: &Preparation,
+    prepared: &PreparedStart,
     words: impl FnOnce(&mut Command),
 ) -> Reply<StartReply> {
     let mut command = Command::new(&server.options.tare);

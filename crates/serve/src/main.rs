@@ -4,6 +4,7 @@
 mod archive;
 mod assets;
 mod auth;
+mod body;
 mod children;
 mod connections;
 mod error;

@@ -1,10 +1,10 @@
 //! The description of the API (OpenAPI 3.1), made from the table of routes and the shapes of `tare schema api`.
 
 use serde_json::{Map, Value, json};
-use tare_record::api::Api;
+use tare_record::api::ApiShapes;
 use tare_record::schemas::schema_of;
 
-use crate::routes::{Content, ROUTES, Route};
+use crate::routes::{ApiRoute, ROUTES, RouteContent};
 
 /// The description.
 pub fn description() -> Value {
@@ -31,7 +31,7 @@ pub fn description() -> Value {
     })
 }
 
-fn operation(route: &Route) -> Value {
+fn operation(route: &ApiRoute) -> Value {
     let names = route
         .path
         .split('/')
@@ -46,7 +46,8 @@ fn operation(route: &Route) -> Value {
     if let Some(content) = content(gives) {
         answer["content"] = content;
     }
-    let error = json!({ "description": "An error", "content": content(Content::Json("ApiError")) });
+    let error =
+        json!({ "description": "An error", "content": content(RouteContent::Json("ErrorReply")) });
     let mut operation = json!({
         "summary": route.about,
         "parameters": parameters,
@@ -58,24 +59,24 @@ fn operation(route: &Route) -> Value {
     operation
 }
 
-fn content(content: Content) -> Option<Value> {
+fn content(content: RouteContent) -> Option<Value> {
     let text = json!({ "type": "string" });
     Some(match content {
-        Content::Nothing => return None,
-        Content::Json(shape) => {
+        RouteContent::Nothing => return None,
+        RouteContent::Json(shape) => {
             json!({ "application/json": { "schema": { "$ref": format!("#/components/schemas/{shape}") } } })
         }
-        Content::Object => json!({ "application/json": { "schema": { "type": "object" } } }),
-        Content::Events => json!({ "text/event-stream": { "schema": text } }),
-        Content::Text => json!({ "text/plain": { "schema": text } }),
-        Content::Html => json!({ "text/html": { "schema": text } }),
-        Content::Tar => json!({ "application/x-tar": { "schema": text } }),
+        RouteContent::Object => json!({ "application/json": { "schema": { "type": "object" } } }),
+        RouteContent::Events => json!({ "text/event-stream": { "schema": text } }),
+        RouteContent::Text => json!({ "text/plain": { "schema": text } }),
+        RouteContent::Html => json!({ "text/html": { "schema": text } }),
+        RouteContent::Tar => json!({ "application/x-tar": { "schema": text } }),
     })
 }
 
 /// The shapes, with references as OpenAPI has them.
 fn shapes() -> Value {
-    let mut schema = schema_of::<Api>();
+    let mut schema = schema_of::<ApiShapes>();
     let mut shapes = schema["$defs"].take();
     place_references(&mut shapes);
     shapes

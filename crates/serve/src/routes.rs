@@ -9,20 +9,16 @@ use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{MethodRouter, delete, get, post};
 use axum::{Json, Router, middleware};
-use serde::de::DeserializeOwned;
 use serde_json::json;
 use tare_record::api::{ExperimentRequest, LoadList, LoadRequest, RunList, ServerInfo};
 use tare_report::{html, overlay};
 
+use crate::body::{body, json, received};
 use crate::error::{Refusal, Reply};
 use crate::server::{Server, Shared};
 use crate::{archive, assets, auth, events, experiments, loads, metrics, openapi, places};
 
-/// Largest body of a request but an archive.
-const BODY_BYTES_MAX: usize = 1 << 20;
-/// Time in which a body must have come.
-const BODY_TIMEOUT: Duration = Duration::from_secs(10);
-/// The same for an archive.
+/// Time in which an archive must have come.
 const ARCHIVE_TIMEOUT: Duration = Duration::from_secs(600);
 /// Part of a file of a run that is shown.
 const FILE_BYTES_MAX: u64 = 4 << 20;
@@ -31,9 +27,9 @@ const OVERLAY_MAX: usize = 8;
 
 /// What a route takes or gives.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Content {
+pub enum RouteContent {
     Nothing,
-    /// A shape of [`tare_record::api::Api`] by its name.
+    /// A shape of [`tare_record::api::ApiShapes`] by its name.
     Json(&'static str),
     /// JSON without a shape of its own.
     Object,
@@ -44,12 +40,12 @@ pub enum Content {
 }
 
 /// A route of the API.
-pub struct Route {
+pub struct ApiRoute {
     pub method: &'static str,
     pub path: &'static str,
     pub about: &'static str,
-    pub takes: Content,
-    pub gives: (u16, Content),
+    pub takes: RouteContent,
+    pub gives: (u16, RouteContent),
     handler: fn() -> MethodRouter<Shared>,
 }
 
@@ -57,7 +53,7 @@ pub struct Route {
 macro_rules! routes {
     ($($method:ident $path:literal ($takes:expr => $status:literal $gives:expr) $handler:path: $about:literal;)*) => {
         /// All routes below `/api/v1`.
-        pub const ROUTES: &[Route] = &[$(Route {
+        pub const ROUTES: &[ApiRoute] = &[$(ApiRoute {
             method: stringify!($method),
             path: $path,
             about: $about,
@@ -68,9 +64,9 @@ macro_rules! routes {
     };
 }
 
-use Content::{Events, Html, Nothing, Object, Tar, Text};
-const fn shape(name: &'static str) -> Content {
-    Content::Json(name)
+use RouteContent::{Events, Html, Nothing, Object, Tar, Text};
+const fn shape(name: &'static str) -> RouteContent {
+    RouteContent::Json(name)
 }
 
 routes! {
@@ -89,7 +85,7 @@ routes! {
     get "/runs/{id}/trials/{trial}" (Nothing => 200 shape("TrialDetail")) trial_detail: "A trial";
     get "/runs/{id}/files/{*path}" (Nothing => 200 Text) run_file: "A file of a run, as text";
     get "/compare" (Nothing => 200 shape("RunOverlay")) compare: "Runs side by side: `?run=A&run=B`";
-    get "/library" (Nothing => 200 shape("Library")) library: "Experiments that can be run";
+    get "/library" (Nothing => 200 shape("ExperimentLibrary")) library: "Experiments that can be run";
     get "/library/{study}/{name}" (Nothing => 200 Text) library_text: "An experiment as YAML";
     post "/plan" (shape("ExperimentRequest") => 200 shape("PlanReply")) plan: "Check an experiment and plan it";
     get "/starts" (Nothing => 200 Object) start_list: "What was started from here, the newest first";
@@ -177,39 +173,6 @@ async fn computing<T: Send + 'static>(
     .await
 }
 
-/// The body of a request, which has a largest size and a longest time.
-async fn body(request: Request) -> Reply<Bytes> {
-    let read = axum::body::to_bytes(request.into_body(), BODY_BYTES_MAX);
-    match tokio::time::timeout(BODY_TIMEOUT, read).await {
-        Err(_) => Err(Refusal::new(
-            StatusCode::REQUEST_TIMEOUT,
-            "the body did not come in time",
-        )),
-        Ok(Err(_)) => Err(Refusal::new(
-            StatusCode::PAYLOAD_TOO_LARGE,
-            format!("the body has more than {BODY_BYTES_MAX} bytes, or ended early"),
-        )),
-        Ok(Ok(bytes)) => Ok(bytes),
-    }
-}
-
-async fn json<T: DeserializeOwned>(request: Request) -> Reply<T> {
-    let kind = request
-        .headers()
-        .get(header::CONTENT_TYPE)
-        .and_then(|kind| kind.to_str().ok());
-    // A form of another site cannot send this type.
-    if !kind.is_some_and(|kind| kind.starts_with("application/json")) {
-        return Err(Refusal::new(
-            StatusCode::UNSUPPORTED_MEDIA_TYPE,
-            "send JSON (content-type: application/json)",
-        ));
-    }
-    let bytes = body(request).await?;
-    serde_json::from_slice(&bytes)
-        .map_err(|error| Refusal::bad(format!("the body is not what this takes: {error}")))
-}
-
 async fn server_info(State(server): State<Shared>) -> Json<ServerInfo> {
     Json(ServerInfo {
         tare: env!("CARGO_PKG_VERSION").to_owned(),
@@ -259,34 +222,6 @@ async fn run_import(State(server): State<Shared>, request: Request) -> Reply<imp
     })
     .await?;
     Ok((StatusCode::CREATED, Json(json!({ "id": id }))))
-}
-
-/// Writes a body to a file.
-async fn received(body: Body, mut file: std::fs::File) -> Reply<()> {
-    use futures_util::StreamExt as _;
-    let mut bytes = 0;
-    let mut parts = body.into_data_stream();
-    while let Some(part) = parts.next().await {
-        let part =
-            part.map_err(|error| Refusal::bad(format!("the archive ended early: {error}")))?;
-        bytes += part.len() as u64;
-        if bytes > archive::RECEIVED_BYTES_MAX {
-            return Err(Refusal::new(
-                StatusCode::PAYLOAD_TOO_LARGE,
-                format!(
-                    "the archive has more than {} bytes",
-                    archive::RECEIVED_BYTES_MAX
-                ),
-            ));
-        }
-        file = tokio::task::spawn_blocking(move || {
-            std::io::Write::write_all(&mut file, &part)?;
-            Ok::<_, std::io::Error>(file)
-        })
-        .await
-        .map_err(|error| Refusal::failed(error.to_string()))??;
-    }
-    Ok(())
 }
 
 async fn run_detail(

@@ -13,7 +13,7 @@ use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::{Semaphore, watch};
 
-use crate::auth::{Access, Address};
+use crate::auth::{Access, PageAddress};
 use crate::children::{Children, Spawner};
 use crate::connections;
 use crate::places::OWN_FOLDER;
@@ -102,7 +102,7 @@ async fn run(mut options: ServeOptions, spawner: Spawner) -> anyhow::Result<()> 
         ip if ip.is_ipv6() => format!("[{ip}]"),
         ip => ip.to_string(),
     };
-    let address = Address {
+    let address = PageAddress {
         host,
         port: at.port(),
         is_tls: tls.is_some(),

@@ -1,6 +1,6 @@
 // Requests to the server: what it answers, what it refuses, and whether it answers at all.
 import { signal } from "@preact/signals";
-import type { ApiError } from "../api";
+import type { ErrorReply } from "../api";
 
 /** Where the API is. */
 export const API = "/api/v1";
@@ -20,7 +20,7 @@ const RETRY_MS = 2000;
 export class Refused extends Error {
   constructor(
     readonly status: number,
-    readonly error: ApiError,
+    readonly error: ErrorReply,
   ) {
     super(error.message);
   }
@@ -48,7 +48,7 @@ function lost(state: Connection): void {
 async function refusal(response: Response): Promise<Refused> {
   const text = await response.text().catch(() => "");
   try {
-    const error = JSON.parse(text) as ApiError;
+    const error = JSON.parse(text) as ErrorReply;
     if (typeof error.message === "string") return new Refused(response.status, error);
   } catch {
     // Not of this server's making; said below.

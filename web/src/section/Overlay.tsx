@@ -116,7 +116,7 @@ export function Overlay({ all, what, title }: { all: readonly Measured[]; what: 
         {all.length > 1 && all.some((one) => one.throughput !== null) && (
           <Picture
             title={`Throughput, ${title}`}
-            how="How to read: right answers per second, from one to the next. At a given rate it can only be as high as that."
+            how="How to read: successful responses per second, from one to the next. At a given rate it can only be as high as that."
             keys={rates.map((line) => lineKey(line.name, line.ink))}
             file={`throughput-${title}`}
             draw={(width) => severalPicture(names, rates, unit, scale === "log", width)}

@@ -1,7 +1,7 @@
 // A new run: an experiment of the library or one's own, what is changed about it, and the plan that comes of it.
 import type { JSX } from "preact";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
-import type { Library, LibraryEntry, PlanReply, StartReply } from "../../api";
+import type { ExperimentLibrary, LibraryEntry, PlanReply, StartReply } from "../../api";
 import { MISSING, clock, percent } from "../../format";
 import { Choice, Table } from "../../section/Section";
 import { Starting } from "../Starting";
@@ -172,7 +172,7 @@ function usePlan(form: RunForm): Planned {
 
 /** The view that starts a run. */
 export function New(): JSX.Element {
-  const library = useResource<Library>("library");
+  const library = useResource<ExperimentLibrary>("library");
   const [form, change] = useState<RunForm>(FIRST);
   const [start, setStart] = useState<StartReply | null>(null);
   const [isStarting, setStarting] = useState(false);

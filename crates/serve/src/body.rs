@@ -1,0 +1,78 @@
+//! Bodies of requests: bounded in size and in time.
+
+use std::time::Duration;
+
+use axum::body::{Body, Bytes};
+use axum::extract::Request;
+use axum::http::{StatusCode, header};
+use serde::de::DeserializeOwned;
+
+use crate::archive;
+use crate::error::{Refusal, Reply};
+
+/// Largest body of a request but an archive.
+const BODY_BYTES_MAX: usize = 1 << 20;
+/// Time in which a body must have come.
+const BODY_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// The body of a request, which has a largest size and a longest time.
+pub async fn body(request: Request) -> Reply<Bytes> {
+    let read = axum::body::to_bytes(request.into_body(), BODY_BYTES_MAX);
+    match tokio::time::timeout(BODY_TIMEOUT, read).await {
+        Err(_) => Err(Refusal::new(
+            StatusCode::REQUEST_TIMEOUT,
+            "the body did not come in time",
+        )),
+        Ok(Err(_)) => Err(Refusal::new(
+            StatusCode::PAYLOAD_TOO_LARGE,
+            format!("the body has more than {BODY_BYTES_MAX} bytes, or ended early"),
+        )),
+        Ok(Ok(bytes)) => Ok(bytes),
+    }
+}
+
+/// The same as JSON.
+pub async fn json<T: DeserializeOwned>(request: Request) -> Reply<T> {
+    let kind = request
+        .headers()
+        .get(header::CONTENT_TYPE)
+        .and_then(|kind| kind.to_str().ok());
+    // A form of another site cannot send this type.
+    if !kind.is_some_and(|kind| kind.starts_with("application/json")) {
+        return Err(Refusal::new(
+            StatusCode::UNSUPPORTED_MEDIA_TYPE,
+            "send JSON (content-type: application/json)",
+        ));
+    }
+    let bytes = body(request).await?;
+    serde_json::from_slice(&bytes)
+        .map_err(|error| Refusal::bad(format!("the body is not what this takes: {error}")))
+}
+
+/// Writes a body to a file.
+pub async fn received(body: Body, mut file: std::fs::File) -> Reply<()> {
+    use futures_util::StreamExt as _;
+    let mut bytes = 0;
+    let mut parts = body.into_data_stream();
+    while let Some(part) = parts.next().await {
+        let part =
+            part.map_err(|error| Refusal::bad(format!("the archive ended early: {error}")))?;
+        bytes += part.len() as u64;
+        if bytes > archive::RECEIVED_BYTES_MAX {
+            return Err(Refusal::new(
+                StatusCode::PAYLOAD_TOO_LARGE,
+                format!(
+                    "the archive has more than {} bytes",
+                    archive::RECEIVED_BYTES_MAX
+                ),
+            ));
+        }
+        file = tokio::task::spawn_blocking(move || {
+            std::io::Write::write_all(&mut file, &part)?;
+            Ok::<_, std::io::Error>(file)
+        })
+        .await
+        .map_err(|error| Refusal::failed(error.to_string()))??;
+    }
+    Ok(())
+}
