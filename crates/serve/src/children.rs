@@ -337,8 +337,9 @@ mod tests {
         let own = tempfile::tempdir().unwrap();
         let children = children(own.path());
         let prepared = children.prepare().unwrap();
-        let mut command = Command::new("/bin/sleep");
-        command.arg("60");
+        // Where tests run in the background of a script, SIGINT is ignored, and children inherit that.
+        let mut command = Command::new("/usr/bin/env");
+        command.args(["--default-signal=INT", "sleep", "60"]);
         children.start(&prepared, command, Vec::new()).unwrap();
         let record = children.record(&prepared.folder).unwrap();
         let stat = fs::read_to_string(format!("/proc/{}/stat", record.pid)).unwrap();
