@@ -336,11 +336,6 @@ mod tests {
             assert_eq!(large_number(wrong.as_bytes()), Some(&*over), "{wrong}");
         }
     }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
 
     #[test]
     fn trials_beyond_the_limit_are_not_read() {
