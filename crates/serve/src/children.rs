@@ -342,6 +342,11 @@ mod tests {
         command.args(["--default-signal=INT", "sleep", "60"]);
         children.start(&prepared, command, Vec::new()).unwrap();
         let record = children.record(&prepared.folder).unwrap();
+        // Before, it is `env` that still ignores the signal.
+        let name = || fs::read_to_string(format!("/proc/{}/comm", record.pid)).unwrap();
+        while name() != "sleep\n" {
+            std::thread::sleep(std::time::Duration::from_millis(1));
+        }
         let stat = fs::read_to_string(format!("/proc/{}/stat", record.pid)).unwrap();
         let session: Vec<&str> = stat
             .rsplit_once(')')
