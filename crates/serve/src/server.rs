@@ -72,11 +72,11 @@ pub fn serve(options: ServeOptions, spawner: Spawner) -> anyhow::Result<()> {
 }
 
 async fn run(mut options: ServeOptions, spawner: Spawner) -> anyhow::Result<()> {
-    let own = options.runs.join(OWN_FOLDER);
     let shown = options.runs.display().to_string();
     std::fs::create_dir_all(&options.runs)
         .with_context(|| format!("{shown} cannot be created: name another folder with --out"))?;
     options.runs = options.runs.canonicalize().with_context(|| shown.clone())?;
+    let own = options.runs.join(OWN_FOLDER);
     private_folder(&own)?;
     for folder in &mut options.files {
         *folder = folder
@@ -98,9 +98,11 @@ async fn run(mut options: ServeOptions, spawner: Spawner) -> anyhow::Result<()> 
         )
     })?;
     let at = listener.local_addr()?;
-    let host = match at.ip() {
-        ip if ip.is_ipv6() => format!("[{ip}]"),
-        ip => ip.to_string(),
+    let host = match (at.ip(), options.hosts.first()) {
+        // All addresses of this machine: a browser needs one of them.
+        (ip, Some(name)) if ip.is_unspecified() => name.clone(),
+        (ip, _) if ip.is_ipv6() => format!("[{ip}]"),
+        (ip, _) => ip.to_string(),
     };
     let address = PageAddress {
         host,
@@ -165,7 +167,8 @@ fn private_folder(path: &Path) -> anyhow::Result<()> {
 }
 
 fn password(file: &Path) -> anyhow::Result<String> {
-    let text = read_regular_text(file, PASSWORD_BYTES_MAX)?;
+    let text = read_regular_text(file, PASSWORD_BYTES_MAX)
+        .with_context(|| format!("--password-file {}", file.display()))?;
     let password = text.trim_end_matches(['\r', '\n']);
     anyhow::ensure!(
         password.len() >= 12,

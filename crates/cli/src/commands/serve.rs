@@ -26,7 +26,8 @@ pub struct Args {
     /// Directory whose files (certificates, keys) a load may name; may be given several times.
     #[arg(long, value_name = "DIR")]
     files: Vec<PathBuf>,
-    /// Further host name of this server in the address of the page, as behind a proxy; may be given several times.
+    /// Further name of this server in the address of the page, as behind a proxy; may be given several times. Needed with 0.0.0.0,
+    /// where the printed link has the first one.
     #[arg(long = "host", value_name = "NAME")]
     hosts: Vec<String>,
     /// Certificate of the server with its chain (PEM).
@@ -47,6 +48,12 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         return Err(bad_input(format!(
             "{} can be reached from other machines: add --tls-cert, --tls-key and --password-file, or listen on 127.0.0.1",
             args.listen
+        )));
+    }
+    if args.listen.ip().is_unspecified() && args.hosts.is_empty() {
+        return Err(bad_input(format!(
+            "{} stands for all addresses of this machine: add --host NAME, the name or address under which browsers ask for the page",
+            args.listen.ip()
         )));
     }
     let tare = own_path()?;

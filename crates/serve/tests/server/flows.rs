@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use crate::rig::{Server, events_until, tare};
 
 /// A short run without proxies: nothing has to be fetched.
-fn experiment(blocks: u32) -> Value {
+pub fn experiment(blocks: u32) -> Value {
     let text = format!(
         "question: What does nothing cost?\n\
          workload: {{use: echo}}\n\

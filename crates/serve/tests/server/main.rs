@@ -1,11 +1,12 @@
-//! The server as its users meet it: over HTTP, with real runs and loads. `security` is who may ask for what, `flows`
-//! what is done, `page` the same in a browser.
+//! The server as its users meet it: over HTTP, with real runs and loads. `security` is who may ask for what, `beyond` the same on
+//! an address that other machines reach, `flows` what is done, `page` the same in a browser.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
     reason = "a test that cannot go on says where by panicking"
 )]
 
+mod beyond;
 mod flows;
 mod page;
 mod rig;

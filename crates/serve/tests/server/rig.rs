@@ -15,7 +15,7 @@ pub const PATIENCE: Duration = Duration::from_secs(60);
 pub struct Server {
     process: Child,
     pub runs: PathBuf,
-    /// `127.0.0.1:PORT`.
+    /// `127.0.0.1:PORT`, or the name of the server instead.
     pub address: String,
     /// The token of scripts.
     pub token: String,
@@ -45,6 +45,13 @@ impl Server {
 
     /// Starts a server with further options.
     pub fn start_with(runs: &Path, more: &Value) -> Server {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_tare-serve"));
+        command.arg(Server::options(runs, more).to_string());
+        Server::of(command, runs)
+    }
+
+    /// What the server is told by `tare serve`.
+    pub fn options(runs: &Path, more: &Value) -> Value {
         let mut options = json!({
             "listen": "127.0.0.1:0", "runs": runs, "read_only": false, "files": [], "hosts": [], "tls": null,
             "password_file": null, "tare": tare(), "home": home(),
@@ -52,17 +59,25 @@ impl Server {
         for (name, value) in more.as_object().unwrap() {
             options[name] = value.clone();
         }
-        let mut process = Command::new(env!("CARGO_BIN_EXE_tare-serve"))
-            .arg(options.to_string())
-            .stderr(Stdio::piped())
-            .spawn()
-            .unwrap();
-        let mut lines = BufReader::new(process.stderr.take().unwrap()).lines();
+        options
+    }
+
+    /// The server that a command starts, once it listens.
+    pub fn of(mut command: Command, runs: &Path) -> Server {
+        // Whole before the first word is read: it ends the process if the test fails there.
+        let mut server = Server {
+            process: command.stderr(Stdio::piped()).spawn().unwrap(),
+            runs: runs.to_owned(),
+            address: String::new(),
+            link: String::new(),
+            token: String::new(),
+        };
+        let mut lines = BufReader::new(server.process.stderr.take().unwrap()).lines();
         let mut line = || lines.next().expect("the server said too little").unwrap();
         let said = line();
-        let token_file = said.rsplit(' ').next().unwrap_or_else(|| panic!("{said}"));
-        let token =
-            std::fs::read_to_string(token_file).unwrap_or_else(|error| panic!("{said}: {error}"));
+        let file = said.rsplit(' ').next().unwrap();
+        let token = std::fs::read_to_string(file).unwrap_or_else(|error| panic!("{said}: {error}"));
+        server.token = token.trim().to_owned();
         let said = line();
         let (address, link) = said
             .rsplit_once("://")
@@ -70,15 +85,10 @@ impl Server {
             .1
             .split_once("/?token=")
             .unwrap();
+        (server.address, server.link) = (address.to_owned(), link.to_owned());
         // What it says later is read, so that it never waits for a reader.
         std::thread::spawn(move || lines.for_each(drop));
-        Server {
-            address: address.to_owned(),
-            link: link.to_owned(),
-            token: token.trim().to_owned(),
-            runs: runs.to_owned(),
-            process,
-        }
+        server
     }
 
     /// A request as scripts make it.
@@ -154,6 +164,20 @@ impl Server {
             .as_str()
             .unwrap_or_else(|| panic!("{found:#}"))
             .to_owned()
+    }
+
+    /// A figure of the server's memory in bytes: `VmHWM` is the most that was resident. (proc_pid_status(5))
+    pub fn memory_bytes(&self, name: &str) -> u64 {
+        let status =
+            std::fs::read_to_string(format!("/proc/{}/status", self.process.id())).unwrap();
+        let line = status.lines().find(|line| line.starts_with(name)).unwrap();
+        let kib: u64 = line
+            .split_ascii_whitespace()
+            .nth(1)
+            .unwrap()
+            .parse()
+            .unwrap();
+        kib << 10
     }
 
     pub fn kill(&mut self) {

@@ -1,0 +1,278 @@
+//! A server that other machines reach: TLS and a password, or it does not start.
+
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use std::time::{Duration, Instant};
+
+use crate::rig::{PATIENCE, Server, home, tare};
+
+/// An address of this machine; the server listens on all of them.
+const NAME: &str = "127.0.0.2";
+const PASSWORD: &str = "a long password: with signs";
+
+/// Files that a server beyond loopback needs.
+struct Files {
+    place: tempfile::TempDir,
+}
+
+impl Files {
+    fn make() -> Files {
+        let place = tempfile::tempdir().unwrap();
+        let files = Files { place };
+        let made = rcgen::generate_simple_self_signed([NAME.to_owned()]).unwrap();
+        std::fs::write(files.path("cert.pem"), made.cert.pem()).unwrap();
+        std::fs::write(files.path("key.pem"), made.signing_key.serialize_pem()).unwrap();
+        std::fs::write(files.path("password"), format!("{PASSWORD}\n")).unwrap();
+        files
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.place.path().join(name)
+    }
+
+    /// `tare serve` on all addresses, with these files as options: `--tls-cert=cert.pem`.
+    fn command(&self, options: &[&str]) -> Command {
+        let mut command = Command::new(tare());
+        command
+            .args(["serve", "--listen", "0.0.0.0:0", "--out", "runs"])
+            .args(options)
+            .current_dir(self.place.path())
+            .env("TARE_HOME", home());
+        command
+    }
+
+    fn start(&self) -> Server {
+        let host = format!("--host={NAME}");
+        let all = [
+            "--tls-cert=cert.pem",
+            "--tls-key=key.pem",
+            "--password-file=password",
+            &host,
+        ];
+        Server::of(self.command(&all), &self.path("runs"))
+    }
+
+    /// A request over HTTPS that trusts this server's certificate alone: status, header lines, body.
+    fn ask(&self, server: &Server, path: &str, options: &[&str]) -> (u16, String, String) {
+        let ended = curl(
+            &self.path("cert.pem"),
+            &format!("https://{}{path}", server.address),
+            options,
+        );
+        let text = String::from_utf8_lossy(&ended.stdout).into_owned();
+        assert!(
+            ended.status.success(),
+            "{path}: {}",
+            String::from_utf8_lossy(&ended.stderr)
+        );
+        let (head, body) = text.split_once("\r\n\r\n").unwrap();
+        let status = head.split(' ').nth(1).unwrap().parse().unwrap();
+        (status, head.to_ascii_lowercase(), body.to_owned())
+    }
+}
+
+fn curl(trusted: &Path, url: &str, options: &[&str]) -> Output {
+    Command::new("curl")
+        .args([
+            "--silent",
+            "--show-error",
+            "--noproxy",
+            "*",
+            "--include",
+            "--max-time",
+            "60",
+            "--cacert",
+        ])
+        .arg(trusted)
+        .args(options)
+        .arg(url)
+        .output()
+        .unwrap()
+}
+
+#[test]
+fn beyond_loopback_it_starts_only_with_tls_a_password_and_a_name() {
+    let files = Files::make();
+    std::fs::write(files.path("short"), "eleven char\n").unwrap();
+    let other = rcgen::KeyPair::generate().unwrap();
+    std::fs::write(files.path("other.pem"), other.serialize_pem()).unwrap();
+    let (cert, key, password) = (
+        "--tls-cert=cert.pem",
+        "--tls-key=key.pem",
+        "--password-file=password",
+    );
+    let host = format!("--host={NAME}");
+    for (options, exit, word) in [
+        (vec![], 2, "--password-file"),
+        (vec![host.as_str(), cert, key], 2, "--password-file"),
+        (vec![host.as_str(), password], 2, "--tls-cert"),
+        (vec![host.as_str(), cert, password], 2, "--tls-key"),
+        (vec![cert, key, password], 2, "--host"),
+        (
+            vec![host.as_str(), cert, key, "--password-file=short"],
+            3,
+            "fewer than 12",
+        ),
+        (
+            vec![host.as_str(), cert, key, "--password-file=none"],
+            3,
+            "--password-file none",
+        ),
+        (
+            vec![host.as_str(), cert, "--tls-key=other.pem", password],
+            3,
+            "belong together",
+        ),
+        (
+            vec![host.as_str(), cert, "--tls-key=cert.pem", password],
+            3,
+            "no private key",
+        ),
+    ] {
+        let ended = files.command(&options).output().unwrap();
+        let said = String::from_utf8_lossy(&ended.stderr);
+        assert_eq!(ended.status.code(), Some(exit), "{options:?}: {said}");
+        assert!(
+            said.contains(word) && !said.contains(PASSWORD),
+            "{options:?}: {said}"
+        );
+        assert!(!said.contains("?token="), "{options:?}: {said}");
+    }
+}
+
+#[test]
+fn over_https_the_password_the_token_or_the_link_is_needed() {
+    let files = Files::make();
+    let server = files.start();
+    assert!(server.address.starts_with(NAME), "{}", server.address);
+    let basic = |text: &str| vec!["--user".to_owned(), text.to_owned()];
+    let header = |text: String| vec!["--header".to_owned(), text];
+    let right = basic(&format!("tare:{PASSWORD}"));
+    let bearer = header(format!("Authorization: Bearer {}", server.token));
+    let status = |path: &str, words: &[String]| {
+        let words: Vec<&str> = words.iter().map(String::as_str).collect();
+        files.ask(&server, path, &words).0
+    };
+    for path in ["/", "/api/v1/runs", "/metrics", "/assets/app.js"] {
+        let (found, head, _) = files.ask(&server, path, &[]);
+        assert_eq!(found, 401, "{path}");
+        // The browser asks for it.
+        assert!(
+            head.contains("www-authenticate: basic realm=\"tare\""),
+            "{head}"
+        );
+        for wrong in [
+            "tare:".to_owned(),
+            format!("tare:{PASSWORD}x"),
+            format!("tare:{}", &PASSWORD[..PASSWORD.len() - 1]),
+            format!("root:{PASSWORD}"),
+            format!("tare:{}", server.token),
+        ] {
+            assert_eq!(status(path, &basic(&wrong)), 401, "{path} {wrong}");
+        }
+        assert_eq!(status(path, &right), 200, "{path}");
+        assert_eq!(status(path, &bearer), 200, "{path}");
+        // A password that a browser sends by itself is no help to another site.
+        let of_other_site = [
+            right.clone(),
+            header("Origin: https://evil.example".to_owned()),
+        ]
+        .concat();
+        assert_eq!(status(path, &of_other_site), 403, "{path}");
+        let rebound = [right.clone(), header("Host: evil.example".to_owned())].concat();
+        assert_eq!(status(path, &rebound), 403, "{path}");
+    }
+    let (opened, head, _) = files.ask(&server, &format!("/?token={}", server.link), &[]);
+    assert_eq!(opened, 303);
+    let cookie = head
+        .lines()
+        .find_map(|line| line.strip_prefix("set-cookie: "))
+        .unwrap();
+    for word in ["; httponly", "; samesite=strict", "; secure"] {
+        assert!(cookie.contains(word), "{cookie}");
+    }
+    assert_eq!(status(&format!("/?token={}", server.link), &[]), 401);
+
+    // Without TLS nothing is answered, nor to a client that does not know the certificate.
+    let plain = server.with_headers(
+        "GET",
+        "/api/v1/runs",
+        &format!("Host: {}\r\n", server.address),
+    );
+    assert_eq!((plain.status, plain.text().len()), (0, 0), "{plain:?}");
+    std::fs::write(
+        files.path("other.pem"),
+        rcgen::generate_simple_self_signed([NAME.to_owned()])
+            .unwrap()
+            .cert
+            .pem(),
+    )
+    .unwrap();
+    let ended = curl(
+        &files.path("other.pem"),
+        &format!("https://{}/", server.address),
+        &[],
+    );
+    assert!(
+        !ended.status.success() && ended.stdout.is_empty(),
+        "{ended:?}"
+    );
+}
+
+#[test]
+fn handshakes_that_do_not_end_are_ended() {
+    let files = Files::make();
+    let server = files.start();
+    // The start of a ClientHello of 512 bytes, as far as each of them comes.
+    let hello = [0x16, 3, 1, 2, 0, 1, 0, 1, 0xfc, 3, 3];
+    let mut waiting: Vec<TcpStream> = (0..300)
+        .map(|number| {
+            let mut stream = TcpStream::connect(&server.address).unwrap();
+            stream.set_read_timeout(Some(PATIENCE)).unwrap();
+            stream.write_all(&hello[..number % hello.len()]).unwrap();
+            stream
+        })
+        .collect();
+    let password = format!("tare:{PASSWORD}");
+    assert_eq!(
+        files
+            .ask(&server, "/api/v1/server", &["--user", &password])
+            .0,
+        200
+    );
+    // One that goes on for ever, a byte at a time.
+    let mut slow = TcpStream::connect(&server.address).unwrap();
+    slow.set_read_timeout(Some(Duration::from_millis(200)))
+        .unwrap();
+    slow.write_all(&hello).unwrap();
+    let begun = Instant::now();
+    // Closed without an alert: the server has waited for the rest, and no longer.
+    while slow.write_all(&[0]).is_ok() && !is_closed(&mut slow) {
+        assert!(begun.elapsed() < PATIENCE, "it is still open");
+    }
+    let ended = waiting
+        .iter_mut()
+        .map(is_closed)
+        .filter(|closed| *closed)
+        .count();
+    assert_eq!(ended, waiting.len());
+    assert_eq!(
+        files
+            .ask(&server, "/api/v1/server", &["--user", &password])
+            .0,
+        200
+    );
+}
+
+/// Whether the peer has closed; it has sent nothing.
+fn is_closed(stream: &mut TcpStream) -> bool {
+    match stream.read(&mut [0; 64]) {
+        Ok(bytes) => {
+            assert_eq!(bytes, 0, "it was answered");
+            true
+        }
+        Err(error) => error.kind() == std::io::ErrorKind::ConnectionReset,
+    }
+}
