@@ -9,6 +9,7 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex};
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use rustix::process::Rlimit;
 use serde::{Deserialize, Serialize};
 use tare_record::api::{StartReply, StartState};
 
@@ -50,10 +51,10 @@ impl Spawner {
     }
 }
 
-/// Starts processes until the server ends.
-pub fn spawn_all(requests: &Receiver<SpawnRequest>) {
+/// Starts processes until the server ends; `files` is the limit of open files that they get.
+pub fn spawn_all(requests: &Receiver<SpawnRequest>, files: Rlimit) {
     for mut request in requests {
-        let started = sys::spawn_in_session(&mut request.command);
+        let started = sys::spawn_in_session(&mut request.command, files);
         // An error means that nobody waits any more; the process goes on.
         let _ = request.reply.send(started);
     }
@@ -292,7 +293,7 @@ mod tests {
 
     fn children(own: &Path) -> Children {
         let (sender, requests) = channel();
-        std::thread::spawn(move || spawn_all(&requests));
+        std::thread::spawn(move || spawn_all(&requests, sys::raise_files()));
         Children::open(own, Spawner::new(sender)).unwrap()
     }
 

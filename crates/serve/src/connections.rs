@@ -18,7 +18,7 @@ use tokio::net::TcpListener;
 use tokio::sync::{Semaphore, watch};
 use tokio_rustls::TlsAcceptor;
 
-/// Connections at a time; further ones wait in the kernel's queue.
+/// Connections at a time, half of the files that may be open at most; further ones wait in the kernel's queue.
 const CONNECTIONS_MAX: usize = 1000;
 /// Time for the head of a request, and for a TLS handshake.
 const HEAD_TIMEOUT: Duration = Duration::from_secs(10);
@@ -34,7 +34,10 @@ pub async fn accept(
     app: Router,
     mut ended: watch::Receiver<()>,
 ) {
-    let permits = Arc::new(Semaphore::new(CONNECTIONS_MAX));
+    let files = rustix::process::getrlimit(rustix::process::Resource::Nofile).current;
+    let files = files.and_then(|files| usize::try_from(files).ok());
+    let connections = files.map_or(CONNECTIONS_MAX, |files| CONNECTIONS_MAX.min(files / 2));
+    let permits = Arc::new(Semaphore::new(connections));
     loop {
         let Ok(permit) = Arc::clone(&permits).acquire_owned().await else {
             return;

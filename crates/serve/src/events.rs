@@ -16,7 +16,7 @@ use crate::server::Shared;
 use crate::{lock, places};
 
 /// Bytes that are read at a time.
-const CHUNK_BYTES: usize = 256 << 10;
+const CHUNK_BYTES: usize = 16 << 10;
 /// Longest line that is sent; the result of a load has all of its samples.
 const LINE_BYTES_MAX: usize = 16 << 20;
 /// Bytes of the past that a new stream gets; what is before is in the records.
@@ -26,7 +26,7 @@ const LOOK_EVERY: Duration = Duration::from_millis(250);
 /// Interval of comments that keep a silent stream open.
 const KEEP_ALIVE: Duration = Duration::from_secs(15);
 /// Events that wait for a slow reader.
-const WAITING_MAX: usize = 64;
+const WAITING_MAX: usize = 16;
 
 /// The stream of a run's or load's events, from the byte that `Last-Event-ID` names on.
 pub fn stream(

@@ -12,6 +12,7 @@ mod events;
 mod experiments;
 mod loads;
 mod lock;
+mod memory;
 mod metrics;
 mod openapi;
 mod places;
@@ -49,6 +50,7 @@ fn run() -> anyhow::Result<()> {
     };
     let options: ServeOptions = serde_json::from_str(options)
         .context("the options are those of another version: start the server with `tare serve`")?;
+    let files = sys::raise_files();
     let (spawner, requests) = mpsc::channel();
     let server = std::thread::Builder::new()
         .name("server".into())
@@ -59,7 +61,7 @@ fn run() -> anyhow::Result<()> {
         .context("cannot start a thread")?;
     // Processes are started by this thread, which keeps the affinity and niceness that the server was started with. It ends with
     // the server, which holds the other end.
-    children::spawn_all(&requests);
+    children::spawn_all(&requests, files);
     match server.join() {
         Ok(ended) => ended,
         Err(_) => anyhow::bail!("the server has ended by a defect; runs and loads go on"),

@@ -16,7 +16,7 @@ use tare_report::{html, overlay};
 use crate::body::{body, json, received};
 use crate::error::{Refusal, Reply};
 use crate::server::{Server, Shared};
-use crate::{archive, assets, auth, events, experiments, loads, metrics, openapi, places};
+use crate::{archive, assets, auth, events, experiments, loads, memory, metrics, openapi, places};
 
 /// Time in which an archive must have come.
 const ARCHIVE_TIMEOUT: Duration = Duration::from_secs(600);
@@ -121,9 +121,11 @@ pub fn app(server: Shared) -> Router {
         router.route(path, get(assets::index))
     });
     let access = Arc::clone(&server.access);
+    let free = memory::FreeMemory::new();
     Router::new()
         .nest("/api/v1", api.fallback(unknown))
         .route("/metrics", get(metrics::page))
+        .layer(middleware::from_fn_with_state(free, memory::hold))
         .route("/assets/{name}", get(assets::asset))
         .merge(page)
         .fallback(unknown)
