@@ -229,6 +229,12 @@ fn a_run_outlives_the_server_is_stopped_by_the_next_and_resumed() {
         event["event"] == "block-done"
     });
     first.kill();
+    let mut second = Server::start(&runs);
+    assert_eq!(
+        second.get(&format!("/api/v1/runs/{id}"))["entry"]["state"],
+        "running"
+    );
+    second.terminate();
 
     let server = Server::start(&runs);
     let run = format!("/api/v1/runs/{id}");

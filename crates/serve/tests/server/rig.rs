@@ -180,6 +180,13 @@ impl Server {
         kib << 10
     }
 
+    /// Ends the server as `systemctl stop` does: SIGTERM to this process alone.
+    pub fn terminate(&mut self) {
+        let pid = rustix::process::Pid::from_child(&self.process);
+        rustix::process::kill_process(pid, rustix::process::Signal::TERM).unwrap();
+        assert!(self.process.wait().unwrap().success());
+    }
+
     pub fn kill(&mut self) {
         self.process.kill().unwrap();
         self.process.wait().unwrap();
