@@ -75,9 +75,18 @@ function figures(index) {
   return { percentiles, curve, min_ns: value(90_000), mean_ns: value(480_000), max_ns: value(15_000_000) };
 }
 
+/** Buckets as Tare makes them, four to a doubling, or as Fortio does: of one width. */
+function histogram(index) {
+  const bounds = Array.from({ length: 31 }, (_, step) => Math.round(index % 2 ? (step + 1) * 5e5 : 9e4 * 2 ** (step / 4)));
+  const counts = bounds.slice(1).map((_, step) => Math.round(900 * Math.exp(-((step - 9) ** 2) / 12) + 40 * Math.exp(-((step - 22) ** 2) / 8)));
+  const all = counts.reduce((sum, one) => sum + one, 0);
+  let below = 0;
+  return counts.map((one, step) => ({ start_ns: bounds[step], end_ns: bounds[step + 1], count: one, cumulative_percent: ((below += one) / all) * 100 }));
+}
+
 function load(index) {
   const isRunning = index === 0;
-  const own = { tool: index % 2 ? "fortio 1.68.0" : "tare 0.1.0", target: "http://127.0.0.1:8080/echo", labels: index % 3 ? `try ${index}` : "", started_unix_us: index % 4 ? 1_795_645_000_000_000 - index * 6e7 : null, window_ns: 1e10, offered_per_s: index % 2 ? null : 400, achieved_per_s: 399.2, connections: 8, quantity: index % 2 ? "service time" : "latency", ok: 3992, errors: index % 5, statuses: [{ status: "200", count: 3992 }, { status: "503", count: index % 5 }], ...figures(index) };
+  const own = { tool: index % 2 ? "fortio 1.68.0" : "tare 0.1.0", target: "http://127.0.0.1:8080/echo", labels: index % 3 ? `try ${index}` : "", started_unix_us: index % 4 ? 1_795_645_000_000_000 - index * 6e7 : null, window_ns: 1e10, offered_per_s: index % 2 ? null : 400, achieved_per_s: 399.2, connections: 8, quantity: index % 2 ? "service time" : "latency", ok: 3992, errors: index % 5, histogram: histogram(index), statuses: [{ status: "200", count: 3992 }, { status: "503", count: index % 5 }], ...figures(index) };
   return { id: `2026-11-25T21-00-${String(index).padStart(4, "0")}`, running: isRunning, figures: isRunning ? null : own, problem: null };
 }
 

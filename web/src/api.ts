@@ -3559,9 +3559,35 @@ export interface LoadFigures {
    */
   curve: CurvePoint[];
   /**
+   * Latencies by bucket, in order; empty where only percentiles are known, and in a list of loads. Unfinished exchanges count
+   * at their age.
+   */
+  histogram: LatencyBucket[];
+  /**
    * Responses by status.
    */
   statuses: StatusCodeCount[];
+}
+/**
+ * Latencies within two bounds.
+ */
+export interface LatencyBucket {
+  /**
+   * Lower bound.
+   */
+  start_ns: number;
+  /**
+   * Upper bound.
+   */
+  end_ns: number;
+  /**
+   * Number of latencies.
+   */
+  count: number;
+  /**
+   * Percentage of all latencies that are in this bucket or before it.
+   */
+  cumulative_percent: number;
 }
 /**
  * Responses with one status.

@@ -1,4 +1,6 @@
 import { describe, expect, it } from "vitest";
+import type { LatencyBucket } from "../src/api";
+import { boundsOf } from "../src/plot/histogram";
 import { linearTicks, logDomain, logTicks, percentileLabel, percentilePosition, percentileTicks, shorten, spread, zeroDomain } from "../src/scale";
 
 describe("the percentile axis", () => {
@@ -64,5 +66,18 @@ describe("labels", () => {
     expect(short).toHaveLength(12);
     expect(short.startsWith("both-s")).toBe(true);
     expect(short.endsWith("more")).toBe(true);
+  });
+});
+
+describe("bounds of a histogram", () => {
+  const bucket = (start_ns: number, end_ns: number): LatencyBucket => ({ start_ns, end_ns, count: 1, cumulative_percent: 50 });
+  it("hold every bucket, from 0 on a linear axis", () => {
+    expect(boundsOf([bucket(200, 400), bucket(400, 900)], true)).toEqual([200, 900]);
+    expect(boundsOf([bucket(200, 400), bucket(400, 900)], false)).toEqual([0, 900]);
+  });
+  it("begin above 0 on a logarithmic axis, and leave out buckets without width", () => {
+    expect(boundsOf([bucket(0, 400), bucket(400, 900)], true)).toEqual([200, 900]);
+    expect(boundsOf([bucket(0, 0), bucket(900, 400)], true)).toBeNull();
+    expect(boundsOf([], false)).toBeNull();
   });
 });

@@ -12,7 +12,7 @@ mod comparison;
 mod start;
 
 pub use comparison::{
-    LoadFigures, LoadPercentile, RunCell, RunFigures, RunOverlay, StatusCodeCount,
+    LatencyBucket, LoadFigures, LoadPercentile, RunCell, RunFigures, RunOverlay, StatusCodeCount,
 };
 pub use start::{
     ExperimentRequest, LoadPace, LoadRequest, LoadStop, PlanReply, ServeOptions, StartReply,

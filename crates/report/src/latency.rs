@@ -7,6 +7,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use tare_record::agent::is_status_class;
+use tare_record::api::LatencyBucket;
 use tare_record::load::session::SESSION_NAME;
 use tare_record::regular::open_regular;
 use tare_record::view::{CurvePoint, TimePoint};
@@ -33,6 +34,9 @@ const BUCKETS_PER_SECOND: usize = 16;
 
 /// Points of a curve each time the share beyond halves: smooth at the width of a page.
 const STEPS_PER_HALVING: u32 = 4;
+
+/// Buckets of a histogram from one value to twice that value: each is a fifth wider than the one before.
+const BUCKETS_PER_DOUBLING: f64 = 4.0;
 
 /// A value that may be a lower bound.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -97,6 +101,31 @@ pub fn curve(latencies: &Latencies) -> Vec<CurvePoint> {
         .chain(above.into_iter().map(|p| point(p.quantile, p.value)))
         .flatten()
         .collect()
+}
+
+/// A histogram with logarithmic buckets, from the one with the minimum to the one with the maximum.
+pub fn histogram(latencies: &Latencies) -> Vec<LatencyBucket> {
+    let bound = |step: i32| (f64::from(step) / BUCKETS_PER_DOUBLING).exp2().round() as u64;
+    let mut counts: BTreeMap<i32, u64> = BTreeMap::new();
+    // The buckets of the log are a thousandth wide, so that each is within one of these.
+    for (lowest, _, count) in latencies.buckets() {
+        let step = ((lowest.max(1) as f64).log2() * BUCKETS_PER_DOUBLING).floor() as i32;
+        *counts.entry(step).or_default() += count;
+    }
+    let ends = counts.keys().next().zip(counts.keys().last());
+    let steps = ends.map_or(0..0, |(first, last)| *first..*last + 1);
+    let (all, mut below) = (latencies.count() as f64, 0);
+    let bucket = |step| {
+        let count = counts.get(&step).copied().unwrap_or_default();
+        below += count;
+        LatencyBucket {
+            start_ns: bound(step),
+            end_ns: bound(step + 1),
+            count,
+            cumulative_percent: (below as f64 / all * 1e6).round() / 1e4,
+        }
+    };
+    steps.map(bucket).collect()
 }
 
 /// One quantity of a trial: over the window, and second by second.
@@ -358,6 +387,42 @@ pub fn merge_into(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_histogram_has_every_latency_in_its_bucket_and_none_is_left_out_between() {
+        let mut latencies = Latencies::new(Range::default()).unwrap();
+        assert_eq!(histogram(&latencies), []);
+        for value in [1024, 1100, 1300, 4096, 4097] {
+            latencies.record(value);
+        }
+        latencies.record_unfinished(5000);
+        let found: Vec<(u64, u64, u64)> = histogram(&latencies)
+            .iter()
+            .map(|one| (one.start_ns, one.end_ns, one.count))
+            .collect();
+        // Four to a doubling: 2^10, 2^10.25, 2^10.5 …
+        let expected = [
+            (1024, 1218, 2),
+            (1218, 1448, 1),
+            (1448, 1722, 0),
+            (1722, 2048, 0),
+            (2048, 2435, 0),
+            (2435, 2896, 0),
+            (2896, 3444, 0),
+            (3444, 4096, 0),
+            (4096, 4871, 2),
+            (4871, 5793, 1),
+        ];
+        assert_eq!(found, expected);
+        let percents = histogram(&latencies)
+            .iter()
+            .map(|one| one.cumulative_percent)
+            .collect::<Vec<_>>();
+        assert_eq!(
+            (percents[0], percents[7], percents[9]),
+            (33.3333, 50.0, 100.0)
+        );
+    }
 
     #[test]
     fn a_tag_tells_the_quantity_and_whether_the_end_was_seen() {

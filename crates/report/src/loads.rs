@@ -5,7 +5,7 @@ use std::path::Path;
 
 use serde::Deserialize;
 use tare_record::FORMAT_VERSION;
-use tare_record::api::{LOAD_REPORT, LoadFigures, LoadPercentile, StatusCodeCount};
+use tare_record::api::{LOAD_REPORT, LatencyBucket, LoadFigures, LoadPercentile, StatusCodeCount};
 use tare_record::load_report::{LatencyReport, LoadReport, QuantileValue};
 use tare_record::regular::{JSON_BYTES_MAX, read_regular};
 use tare_record::view::CurvePoint;
@@ -91,6 +91,7 @@ pub fn figures(report: &LoadReport, folder: &Path) -> LoadFigures {
         percentiles: latency.map(percentiles).unwrap_or_default(),
         max_ns: latency.and_then(|latency| value(latency.max.as_ref()).0),
         curve: window.as_ref().map(latency::curve).unwrap_or_default(),
+        histogram: window.as_ref().map(latency::histogram).unwrap_or_default(),
         statuses,
     }
 }
@@ -166,9 +167,13 @@ struct FortioHistogram {
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "PascalCase")]
 struct FortioBucket {
+    #[serde(default)]
+    start: f64,
     end: f64,
     /// Cumulative.
     percent: f64,
+    #[serde(default)]
+    count: u64,
 }
 
 #[derive(Debug, Deserialize)]
@@ -230,6 +235,7 @@ pub fn fortio(text: &[u8]) -> Result<LoadFigures, LoadReadError> {
             .collect(),
         max_ns: any.then(|| ns(histogram.max)),
         curve: minimum.into_iter().chain(curve).collect(),
+        histogram: buckets.iter().map(bucket).collect(),
         statuses: result
             .ret_codes
             .iter()
@@ -251,6 +257,15 @@ fn point(percentile: f64, seconds: f64) -> CurvePoint {
         percentile,
         value_ns: ns(seconds),
         is_lower_bound: false,
+    }
+}
+
+fn bucket(found: &FortioBucket) -> LatencyBucket {
+    LatencyBucket {
+        start_ns: ns(found.start),
+        end_ns: ns(found.end),
+        count: found.count,
+        cumulative_percent: found.percent,
     }
 }
 
@@ -287,6 +302,16 @@ mod tests {
             curve,
             [(0.0, 200_000), (90.0, 1_000_000), (100.0, 4_000_000)]
         );
+        let histogram: Vec<(u64, u64, u64)> = found
+            .histogram
+            .iter()
+            .map(|b| (b.start_ns, b.end_ns, b.count))
+            .collect();
+        assert_eq!(
+            histogram,
+            [(200_000, 1_000_000, 9), (3_000_000, 4_000_000, 1)]
+        );
+        assert_eq!(found.histogram[0].cumulative_percent, 90.0);
         assert_eq!(found.offered_per_s, Some(1000.0));
     }
 

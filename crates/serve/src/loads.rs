@@ -28,10 +28,14 @@ pub fn list(runs: &Path) -> Vec<LoadEntry> {
         .filter(|id| places::name(id).is_ok() && is_load(&runs.join(id)))
         .collect();
     ids.sort();
-    ids.iter()
-        .rev()
-        .map(|id| detail_of(runs, id).entry)
-        .collect()
+    let entry = |id: &String| {
+        let mut entry = detail_of(runs, id).entry;
+        if let Some(figures) = &mut entry.figures {
+            figures.histogram.clear();
+        }
+        entry
+    };
+    ids.iter().rev().map(entry).collect()
 }
 
 /// One load.

@@ -32,8 +32,8 @@ export function labels(all: readonly { id: string; started: string }[]): string[
 
 /** A load beside others. */
 export function measuredLoad(id: string, figures: LoadFigures): Measured {
-  const { curve, min_ns, mean_ns, percentiles, max_ns, achieved_per_s, errors, labels: name } = figures;
+  const { curve, histogram, min_ns, mean_ns, percentiles, max_ns, achieved_per_s, errors, labels: name } = figures;
   return {
-    name: name === "" ? id : name, href: at("loads", id), curve, min_ns, mean_ns, percentiles, max_ns, throughput: achieved_per_s ?? null, throughputUnit: "per-second", errors: count(errors),
+    name: name === "" ? id : name, href: at("loads", id), curve, histogram, min_ns, mean_ns, percentiles, max_ns, throughput: achieved_per_s ?? null, throughputUnit: "per-second", errors: count(errors),
   };
 }

@@ -44,6 +44,11 @@ function labelsY(at: readonly number[], label: (value: number) => string): Plot.
   return Plot.text(at, { y: (value: number) => value, text: label, frameAnchor: "left", dx: -7, textAnchor: "end", fill: "var(--ink)" });
 }
 
+/** Labels of a second y axis on the right: `place` is where a value lies on the first. */
+export function labelsRight(at: readonly number[], place: (value: number) => number, label: (value: number) => string): Plot.Markish {
+  return Plot.text(at, { y: place, text: label, frameAnchor: "right", dx: 7, textAnchor: "start", fill: "var(--ink)" });
+}
+
 /** Ticks whose labels fit between the sides of a frame that is `inner` pixels wide and has `room` beside it. */
 export function ticksWithin(
   domain: readonly [number, number],
@@ -114,7 +119,7 @@ export function drawLines({ width, height, marginLeft, marginRight = 16, marginT
     marginRight,
     marginTop,
     marginBottom: 46,
-    x: { domain: x.domain, axis: null },
+    x: { type: x.type ?? "linear", domain: x.domain, axis: null },
     y: { type: y.type ?? "linear", domain: y.domain, axis: null },
     marks: [
       rulesY(y.ticks),

@@ -1,11 +1,12 @@
 // Things measured at different times, beside each other: a table, a chart from one to the next, and their curves on one pair of axes.
 import type { JSX } from "preact";
 import { useState } from "preact/hooks";
-import type { CurvePoint, LoadPercentile } from "../api";
+import type { CurvePoint, LatencyBucket, LoadPercentile } from "../api";
 import { quantity, time } from "../format";
 import { lineKey } from "../legend";
 import { inks } from "../palette";
 import { percentileLabel } from "../scale";
+import { boundsOf, histogramPicture } from "../plot/histogram";
 import { curveAxes, curvesPicture } from "../plot/percentiles";
 import { severalPicture, type SeveralLine } from "../plot/several";
 import { Picture } from "./Picture";
@@ -16,6 +17,7 @@ export interface Measured {
   name: string;
   href: string;
   curve: readonly CurvePoint[];
+  histogram?: readonly LatencyBucket[];
   min_ns?: number | null;
   mean_ns?: number | null;
   percentiles: readonly LoadPercentile[];
@@ -68,6 +70,8 @@ export function Overlay({ all, what, title }: { all: readonly Measured[]; what: 
   const unit = all[0]?.throughputUnit ?? "per-second";
   const rates = [{ name: "throughput", ink: { color: "var(--ink)", dash: "", width: 2 }, values: all.map((one) => one.throughput) }];
   const axes = curveAxes(all.flatMap((one) => one.curve));
+  const buckets = (all.length === 1 ? all[0]?.histogram : undefined) ?? [];
+  const bounds = boundsOf(buckets, scale === "log");
   const hasErrors = all.some((one) => one.errors !== undefined);
   return (
     <>
@@ -111,6 +115,15 @@ export function Overlay({ all, what, title }: { all: readonly Measured[]; what: 
             keys={all.map((one) => lineKey(one.name, ink.get(one.name)))}
             file={`curves-${title}`}
             draw={(width) => curvesPicture(all.map((one) => ({ name: one.name, ink: ink.get(one.name) ?? { color: "var(--ink)", dash: "", width: 2 }, curve: one.curve })), what, axes, width, false)}
+          />
+        )}
+        {bounds !== null && (
+          <Picture
+            title={`Histogram, ${title}`}
+            how="How to read: a bar is the number of answers in its bucket; the line is the percentage of all answers up to there."
+            keys={[{ label: "answers", color: "var(--hue-0)", shape: "swatch" }, { label: "cumulative percentage", color: "var(--ink)", shape: "line" }]}
+            file={`histogram-${title}`}
+            draw={(width) => histogramPicture(buckets, bounds, what, scale === "log", width)}
           />
         )}
         {all.length > 1 && all.some((one) => one.throughput !== null) && (

@@ -42,8 +42,24 @@ pub struct LoadFigures {
     pub max_ns: Option<u64>,
     /// Latency by percentile.
     pub curve: Vec<CurvePoint>,
+    /// Latencies by bucket, in order; empty where only percentiles are known, and in a list of loads. Unfinished exchanges count
+    /// at their age.
+    pub histogram: Vec<LatencyBucket>,
     /// Responses by status.
     pub statuses: Vec<StatusCodeCount>,
+}
+
+/// Latencies within two bounds.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct LatencyBucket {
+    /// Lower bound.
+    pub start_ns: u64,
+    /// Upper bound.
+    pub end_ns: u64,
+    /// Number of latencies.
+    pub count: u64,
+    /// Percentage of all latencies that are in this bucket or before it.
+    pub cumulative_percent: f64,
 }
 
 /// A percentile of a load.

@@ -346,6 +346,9 @@ fn a_load_is_started_watched_stopped_and_laid_over_one_of_fortio() {
         "{figures:#}"
     );
     assert_eq!(ended["report"]["rate"]["offered_per_s"], 200.0);
+    let buckets = figures["histogram"].as_array().unwrap();
+    let counted: u64 = buckets.iter().filter_map(|one| one["count"].as_u64()).sum();
+    assert_eq!(Some(counted), figures["ok"].as_u64(), "{figures:#}");
 
     let counted = origin.load(
         &json!({ "kind": "clients", "clients": 2 }),
@@ -357,7 +360,8 @@ fn a_load_is_started_watched_stopped_and_laid_over_one_of_fortio() {
     });
     let fortio = json!({
         "StartTime": "2019-03-01T10:00:00Z", "RequestedQPS": "8", "ActualQPS": 8.0, "ActualDuration": 1_000_000_000_u64, "Version": "1.3.0",
-        "DurationHistogram": { "Count": 8, "Min": 0.001, "Max": 0.002, "Avg": 0.0015, "Data": [] },
+        "DurationHistogram": { "Count": 8, "Min": 0.001, "Max": 0.002, "Avg": 0.0015,
+            "Data": [{ "Start": 0.001, "End": 0.002, "Percent": 100.0, "Count": 8 }] },
         "RetCodes": { "200": 8 }, "URL": "http://old/",
     });
     let imported = server.post("/api/v1/loads/import", &fortio);
@@ -372,8 +376,14 @@ fn a_load_is_started_watched_stopped_and_laid_over_one_of_fortio() {
         tools.len() == 3 && tools.contains(&"fortio 1.3.0"),
         "{list:#}"
     );
+    let of_list = |load: &Value| load["figures"]["histogram"] == json!([]);
+    assert!(list["loads"].as_array().unwrap().iter().all(of_list));
     assert_eq!(server.get("/api/v1/runs")["runs"], json!([]));
     let path = format!("/api/v1/loads/{}", imported["id"].as_str().unwrap());
+    assert_eq!(
+        server.get(&path)["entry"]["figures"]["histogram"],
+        json!([{ "start_ns": 1_000_000, "end_ns": 2_000_000, "count": 8, "cumulative_percent": 100.0 }])
+    );
     assert_eq!(server.ask("DELETE", &path, None).status, 204);
     assert_eq!(server.ask("DELETE", &load, None).status, 204);
     assert_eq!(
