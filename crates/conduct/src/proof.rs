@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use tare_lab::environment::{InstanceCounters, Reading};
-use tare_record::counter::REJECTION_REASONS;
+use tare_lab::environment::InstanceCounters;
+use tare_record::counter::{CounterReading, REJECTION_REASONS};
 use tare_record::plan::{Arm, Cell, Plan};
 use tare_record::protocol::{Counted, counted};
 use tare_record::record::Proof;
@@ -183,7 +183,7 @@ impl Deltas<'_> {
         instance: &'b str,
         name: &'b str,
         edge: &'b str,
-    ) -> impl Iterator<Item = &'b Reading> {
+    ) -> impl Iterator<Item = &'b CounterReading> {
         counters
             .iter()
             .filter(move |counters| counters.instance == instance)

@@ -1,7 +1,7 @@
 //! Target counters (`x-…`): what targets report of themselves during a trial; no proof uses them.
 
-use tare_lab::environment::{InstanceCounters, Reading};
-use tare_record::counter::CounterKind;
+use tare_lab::environment::InstanceCounters;
+use tare_record::counter::{CounterKind, CounterReading};
 use tare_record::record::TargetCounter;
 
 use crate::proof::growth;
@@ -22,7 +22,7 @@ pub fn target_counters(
             let Some(name) = reading.name.strip_prefix(OWN) else {
                 continue;
             };
-            let same = |other: &&Reading| {
+            let same = |other: &&CounterReading| {
                 (&other.name, &other.edge, &other.label)
                     == (&reading.name, &reading.edge, &reading.label)
             };
@@ -49,8 +49,8 @@ pub fn target_counters(
 mod tests {
     use super::*;
 
-    fn reading(name: &str, label: Option<&str>, value: f64, kind: CounterKind) -> Reading {
-        Reading {
+    fn reading(name: &str, label: Option<&str>, value: f64, kind: CounterKind) -> CounterReading {
+        CounterReading {
             name: name.to_owned(),
             edge: None,
             label: label.map(str::to_owned),
@@ -59,7 +59,7 @@ mod tests {
         }
     }
 
-    fn of(readings: Vec<Reading>) -> Vec<InstanceCounters> {
+    fn of(readings: Vec<CounterReading>) -> Vec<InstanceCounters> {
         vec![InstanceCounters {
             instance: "broker-1".to_owned(),
             readings,

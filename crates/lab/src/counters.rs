@@ -9,11 +9,13 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use regex::Regex;
-use tare_record::counter::{CommandSource, CounterSource, IfAbsent, JmxSource, JsonSource};
+use tare_record::counter::{
+    CommandSource, CounterReading, CounterSource, IfAbsent, JmxSource, JsonSource,
+};
 
 use crate::LabError;
 use crate::connector::Connector;
-use crate::environment::{HttpResponse, InstanceCounters, Reading};
+use crate::environment::{HttpResponse, InstanceCounters};
 use crate::http::{self, RequestOptions};
 use crate::render::{Beans, Counter, Login, Rendered};
 
@@ -170,7 +172,7 @@ impl CounterReader {
     }
 
     /// Replaces edge ids by edge names; drops values of unknown edges.
-    fn named(&self, counter: &Counter, found: Vec<CounterValue>) -> Vec<Reading> {
+    fn named(&self, counter: &Counter, found: Vec<CounterValue>) -> Vec<CounterReading> {
         let only_edge = match self.edges.len() {
             1 => self.edges.values().next(),
             _ => None,
@@ -182,7 +184,7 @@ impl CounterReader {
                 // With one edge, all that is counted belongs to it.
                 (None, None) => only_edge.cloned(),
             };
-            Some(Reading {
+            Some(CounterReading {
                 name: counter.name.clone(),
                 edge,
                 label: found.label,
@@ -195,8 +197,8 @@ impl CounterReader {
 }
 
 /// Adds up readings of one name, edge and label: several counters may feed one name.
-fn summed(readings: Vec<Reading>) -> Vec<Reading> {
-    let mut sums: Vec<Reading> = Vec::new();
+fn summed(readings: Vec<CounterReading>) -> Vec<CounterReading> {
+    let mut sums: Vec<CounterReading> = Vec::new();
     for reading in readings {
         let same = sums.iter_mut().find(|sum| {
             sum.name == reading.name && sum.edge == reading.edge && sum.label == reading.label
@@ -213,13 +215,13 @@ fn summed(readings: Vec<Reading>) -> Vec<Reading> {
 pub(crate) fn of_beans(
     counters: &[Counter],
     find: impl Fn(&JmxSource) -> Result<Vec<CounterValue>, String>,
-) -> Result<Vec<Reading>, String> {
+) -> Result<Vec<CounterReading>, String> {
     let mut readings = Vec::new();
     for counter in counters {
         let CounterSource::Jmx(from) = &counter.source else {
             continue;
         };
-        readings.extend(find(from)?.into_iter().map(|found| Reading {
+        readings.extend(find(from)?.into_iter().map(|found| CounterReading {
             name: counter.name.clone(),
             edge: None,
             label: found.label,

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use tare_record::agent::{Acknowledged, AgentMessage};
-use tare_record::counter::CounterKind;
+use tare_record::counter::CounterReading;
 use tare_record::event::PartSample;
 use tare_record::load::{Endpoint, LoadPlan};
 use tare_record::plan::{Ask, Exclusion, Limits, Placement, PreparedTopic};
@@ -294,21 +294,7 @@ pub struct HttpResponse {
 pub struct InstanceCounters {
     pub instance: String,
     /// The counters.
-    pub readings: Vec<Reading>,
-}
-
-/// One counter, cumulative since the instance started.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Reading {
-    /// Name given in the target folder: `requests`, `connections`, `tls-handshakes`, `tls-version`, ….
-    pub name: String,
-    /// Edge it belongs to, where the target tells its edges apart.
-    pub edge: Option<String>,
-    /// Label value, for counters per version, cipher or group: `TLSv1.3`.
-    pub label: Option<String>,
-    pub value: f64,
-    /// Counter or gauge.
-    pub kind: CounterKind,
+    pub readings: Vec<CounterReading>,
 }
 
 /// An instance that exited without being stopped.

@@ -21,6 +21,9 @@ use crate::process::{self, ProcessStat};
 /// File in the keeper's folder.
 const FILE: &str = "lab.json";
 
+/// Name of the command's process.
+const TARE: &str = "tare";
+
 /// Maximum size of the file.
 const BYTES_MAX: u64 = 1 << 20;
 
@@ -57,6 +60,9 @@ pub struct PodProcess {
     pub pid: Option<u32>,
     /// Log file.
     pub log: Option<PathBuf>,
+    /// Its ports, by name.
+    #[serde(default)]
+    pub ports: BTreeMap<String, u16>,
 }
 
 impl LabState {
@@ -79,9 +85,9 @@ impl LabState {
     fn holder(&self) -> Option<ProcessStat> {
         let holder = process::stat(self.owner_pid)?;
         let same = holder.is_alive() && holder.started_ticks == self.owner_started_ticks;
-        // The same program name as this process, whatever it is.
-        let tare = process::stat(std::process::id())?.name;
-        (same && holder.name == tare).then_some(holder)
+        // The command, or the same program as this process, whatever it is.
+        let ours = process::stat(std::process::id())?.name;
+        (same && (holder.name == TARE || holder.name == ours)).then_some(holder)
     }
 
     /// Asks the owner to stop the test bed. Returns whether the signal was sent: it may have exited meanwhile.

@@ -7,7 +7,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use tare_experiment::target::JmxDef;
-use tare_record::counter::CounterSource;
+use tare_kafka_admin::metrics::{BrokerMetrics, Figures};
+use tare_record::counter::{CounterReading, CounterSource};
 use tare_record::external::split;
 use tare_record::load::AddressPolicy;
 use tare_record::metrics_source::{MetricsSourceDef, MetricsWay, password};
@@ -15,7 +16,6 @@ use tare_record::metrics_source::{MetricsSourceDef, MetricsWay, password};
 use crate::LabError;
 use crate::connector::first_reachable;
 use crate::counters::{BeanQuery, BeanValues, ExporterPage, bean_queries, bulk_request, of_beans};
-use crate::environment::Reading;
 use crate::fetch::locate;
 use crate::http::{self, RequestOptions};
 use crate::render::{Counter, Login, PORT};
@@ -68,7 +68,31 @@ pub struct MetricsReading {
     /// Time of its answer.
     pub when: Instant,
     /// All counters that it has; some may be missing.
-    pub readings: Result<Vec<Reading>, LabError>,
+    pub readings: Result<Vec<CounterReading>, LabError>,
+}
+
+impl MetricsReading {
+    /// The metrics of a broker from this reading and a later one, or why it could not be read.
+    #[must_use]
+    pub fn until(&self, second: Option<&MetricsReading>) -> BrokerMetrics {
+        let error_of = |reading: &MetricsReading| match &reading.readings {
+            Ok(_) => None,
+            Err(error) => Some(error.to_string()),
+        };
+        let error = error_of(self).or_else(|| second.and_then(error_of));
+        let metrics = match (&self.readings, second) {
+            (Ok(before), Some(second)) => second.readings.as_ref().ok().map(|after| {
+                let seconds = second.when.duration_since(self.when).as_secs_f64();
+                Figures::between(before, after, seconds)
+            }),
+            _ => None,
+        };
+        BrokerMetrics {
+            at: self.at.clone(),
+            error,
+            metrics,
+        }
+    }
 }
 
 impl MetricsReader {
@@ -176,7 +200,7 @@ impl MetricsReader {
 
     /// All metrics of the first instance.
     /// Errors: why it could not be read, with the next step.
-    pub(crate) fn read_first(&self) -> Result<Vec<Reading>, LabError> {
+    pub(crate) fn read_first(&self) -> Result<Vec<CounterReading>, LabError> {
         match self.places.first() {
             Some(place) => self.read_one(place, WITHIN).readings,
             None => Ok(Vec::new()),
@@ -297,7 +321,7 @@ impl MetricsReader {
         }
     }
 
-    fn parse_readings(&self, text: &str) -> Result<Vec<Reading>, String> {
+    fn parse_readings(&self, text: &str) -> Result<Vec<CounterReading>, String> {
         let (readings, refusal) = match self.way {
             MetricsWay::Prometheus => {
                 let page = ExporterPage::parse(text)?;

@@ -10,14 +10,14 @@ use std::net::TcpListener;
 use std::path::Path;
 use std::time::Duration;
 
-use tare_lab::environment::Reading;
 use tare_lab::metrics::MetricsReader;
 use tare_lab::targets::Target;
+use tare_record::counter::CounterReading;
 use tare_record::load::AddressPolicy;
 use tare_record::metrics_source::MetricsSourceDef;
 
 /// What is read of a page that is served once.
-fn read(page: &'static str) -> Vec<Reading> {
+fn read(page: &'static str) -> Vec<CounterReading> {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let source = MetricsSourceDef {
         prometheus: vec![listener.local_addr().unwrap().to_string()],

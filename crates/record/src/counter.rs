@@ -34,6 +34,20 @@ pub enum CounterKind {
     Gauge,
 }
 
+/// One counter, cumulative since the instance started.
+#[derive(Debug, Clone, PartialEq)]
+pub struct CounterReading {
+    /// Name given in the target folder: `requests`, `connections`, `tls-handshakes`, `tls-version`, ….
+    pub name: String,
+    /// Edge it belongs to, where the target tells its edges apart.
+    pub edge: Option<String>,
+    /// Label value, for counters per version, cipher or group: `TLSv1.3`.
+    pub label: Option<String>,
+    pub value: f64,
+    /// Counter or gauge.
+    pub kind: CounterKind,
+}
+
 /// Default of a factor.
 #[must_use]
 pub fn one() -> f64 {

@@ -27,8 +27,8 @@ fn route(edge: &str, proxies: &[&str]) -> Route {
     }
 }
 
-fn reading(name: &str, edge: Option<&str>, value: f64) -> Reading {
-    Reading {
+fn reading(name: &str, edge: Option<&str>, value: f64) -> CounterReading {
+    CounterReading {
         name: name.to_owned(),
         edge: edge.map(str::to_owned),
         label: None,
@@ -37,7 +37,7 @@ fn reading(name: &str, edge: Option<&str>, value: f64) -> Reading {
     }
 }
 
-fn counters(instance: &str, readings: Vec<Reading>) -> InstanceCounters {
+fn counters(instance: &str, readings: Vec<CounterReading>) -> InstanceCounters {
     InstanceCounters {
         instance: instance.to_owned(),
         readings,
@@ -300,7 +300,7 @@ fn a_mesh_must_have_told_the_called_part_who_called_in_every_request() {
     });
     let prove = |arm: &Arm, identity: &str, named: f64| {
         let label = Some(identity.to_owned());
-        let named = Reading {
+        let named = CounterReading {
             label,
             ..reading("caller-identities", None, named)
         };

@@ -12,8 +12,8 @@ use std::time::{Duration, Instant};
 use tare_conduct::{Event, StopDecision, Watcher};
 use tare_lab::LabError;
 use tare_lab::environment::{
-    Agent, Environment, FaultAction, HttpResponse, InstanceCounters, Observation, Reading,
-    StartDuration, TestBed, TestBedPlan, TopicAdministration, UnexpectedExit,
+    Agent, Environment, FaultAction, HttpResponse, InstanceCounters, Observation, StartDuration,
+    TestBed, TestBedPlan, TopicAdministration, UnexpectedExit,
 };
 use tare_lab::fault::FaultHandle;
 use tare_record::FORMAT_VERSION;
@@ -21,7 +21,7 @@ use tare_record::agent::{
     Acknowledged, AgentMessage, CompletedCounts, ConnectionCounts, GeneratorStats, LoadEnd,
     LoadResult, QuantileSummary,
 };
-use tare_record::counter::CounterKind;
+use tare_record::counter::{CounterKind, CounterReading};
 use tare_record::load::{Endpoint, LoadPlan};
 use tare_record::plan::{Ask, PreparedTopic};
 use tare_record::record::{EnvironmentRecord, InstanceUsage, MachineUsage, ReadBackRecord};
@@ -304,7 +304,7 @@ impl TestBed for ScriptedBed {
             .iter()
             .map(|proxy| InstanceCounters {
                 instance: proxy.clone(),
-                readings: vec![Reading {
+                readings: vec![CounterReading {
                     name: "requests".into(),
                     edge: None,
                     label: None,

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::io::{Read, Write};
 use std::net::{IpAddr, Ipv4Addr, Shutdown, TcpStream};
+use std::ops::ControlFlow;
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
@@ -301,7 +302,9 @@ fn administrate(admin: &mut Admin, action: u8) {
                 in_sync: vec![1, 2],
                 offline: Vec::new(),
             };
-            admin.verify("t", &partition, &mut |_| {}).err()
+            admin
+                .verify("t", &partition, &mut |_| ControlFlow::Continue(()))
+                .err()
         }
         17 => admin.elect_preferred(None).err(),
         18 => admin.delete_groups(&["g"]).err(),

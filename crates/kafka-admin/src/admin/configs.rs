@@ -111,6 +111,12 @@ pub struct Config {
     pub is_read_only: bool,
     /// Whether it is a secret.
     pub is_sensitive: bool,
+    /// What applies without the value that is set on the resource itself, where it was asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub default: Option<String>,
+    /// Kafka's documentation of the key, where it was asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub documentation: Option<String>,
 }
 
 /// A change of one key (IncrementalAlterConfigs).
@@ -157,17 +163,38 @@ impl Admin {
             .partition(|resource| matches!(resource, Resource::Broker(_)));
         let mut found = BTreeMap::new();
         for one in brokers {
-            let request = describe(&[one], keys);
-            if let Resource::Broker(id) = one {
-                let answer = self.cluster.request_to(*id, &request, i16::MAX)?;
-                collect_configs(&[one], &answer.results, &mut found)?;
-            }
+            self.collect_configs(&[one], describe(&[one], keys), &mut found)?;
         }
         for some in others.chunks(RESOURCES_PER_REQUEST) {
-            let answer = self.cluster.request(&describe(some, keys))?;
-            collect_configs(some, &answer.results, &mut found)?;
+            self.collect_configs(some, describe(some, keys), &mut found)?;
         }
         Ok(found.into_iter().collect())
+    }
+
+    /// All keys of one resource with their defaults and, from brokers since 2.6, their documentation.
+    ///
+    /// # Errors
+    /// As [`Admin::configs`].
+    pub fn documented_configs(&mut self, resource: &Resource) -> Result<Vec<Config>> {
+        let request = describe(&[resource], None)
+            .with_include_synonyms(true)
+            .with_include_documentation(true);
+        let mut found = BTreeMap::new();
+        self.collect_configs(&[resource], request, &mut found)?;
+        Ok(found.into_values().flatten().collect())
+    }
+
+    fn collect_configs(
+        &mut self,
+        resources: &[&Resource],
+        request: DescribeConfigsRequest,
+        found: &mut BTreeMap<Resource, Vec<Config>>,
+    ) -> Result<()> {
+        let answer = match resources {
+            [Resource::Broker(id)] => self.cluster.request_to(*id, &request, i16::MAX)?,
+            _ => self.cluster.request(&request)?,
+        };
+        collect_results(resources, &answer.results, found)
     }
 
     /// Changes keys of one resource; other keys stay as they are.
@@ -209,7 +236,7 @@ fn describe(resources: &[&Resource], keys: Option<&[&str]>) -> DescribeConfigsRe
     DescribeConfigsRequest::default().with_resources(requested.collect())
 }
 
-fn collect_configs(
+fn collect_results(
     requested: &[&Resource],
     results: &[DescribeConfigsResult],
     found: &mut BTreeMap<Resource, Vec<Config>>,
@@ -237,6 +264,17 @@ fn read(result: &DescribeConfigsResult) -> Vec<Config> {
             source: ConfigSource::of(one.config_source),
             is_read_only: one.read_only,
             is_sensitive: one.is_sensitive,
+            default: one.synonyms.iter().find_map(|synonym| {
+                let is_own = matches!(
+                    ConfigSource::of(synonym.source),
+                    ConfigSource::DynamicTopic
+                        | ConfigSource::DynamicBroker
+                        | ConfigSource::DynamicGroup
+                );
+                let value = synonym.value.as_ref().filter(|_| !is_own)?;
+                Some(value.to_string())
+            }),
+            documentation: one.documentation.as_ref().map(|text| text.to_string()),
         })
         .collect();
     configs.sort_by(|a, b| a.name.cmp(&b.name));

@@ -122,7 +122,10 @@ impl Admin {
 
     /// Leader and voters of the controller quorum. In KRaft mode, the controller id in a broker's metadata is any live
     /// broker's.
-    fn quorum(&mut self) -> Result<(Option<i32>, Vec<i32>)> {
+    ///
+    /// # Errors
+    /// If no broker answers.
+    pub fn quorum(&mut self) -> Result<(Option<i32>, Vec<i32>)> {
         if !self.cluster.versions()?.knows::<DescribeQuorumRequest>() {
             return Ok((None, Vec::new()));
         }

@@ -6,6 +6,7 @@ mod describe;
 mod error;
 mod groups;
 mod log_dirs;
+mod newest;
 mod offsets;
 mod read_back;
 pub mod reassign;

@@ -104,6 +104,30 @@ impl Admin {
         }
     }
 
+    /// Offsets of partitions, asked of one broker; those that it does not lead are left out.
+    ///
+    /// # Errors
+    /// If the broker does not answer.
+    pub fn offsets_of_leader(
+        &mut self,
+        leader: i32,
+        partitions: &[(String, i32)],
+        when: OffsetSpec,
+    ) -> Result<Vec<((String, i32), i64)>> {
+        let request = request(partitions, when);
+        let answer = self.cluster.request_to(leader, &request, i16::MAX)?;
+        let mut found = Vec::with_capacity(partitions.len());
+        for topic in &answer.topics {
+            let known = topic.partitions.iter();
+            let known = known.filter(|one| one.error_code == 0 && one.offset >= 0);
+            found.extend(known.map(|one| {
+                let key = (topic.name.to_string(), one.partition_index);
+                (key, one.offset)
+            }));
+        }
+        Ok(found)
+    }
+
     /// Groups partitions by their current leader.
     fn leaders(&mut self, partitions: &[Key]) -> Result<BTreeMap<Option<i32>, Vec<Key>>> {
         let mut names: Vec<&str> = partitions.iter().map(|(topic, _)| topic.as_str()).collect();

@@ -66,17 +66,23 @@ impl Connection {
     /// If it cannot be reached, or is no broker.
     pub fn connect(broker: &Address, settings: &ClientSettings) -> Result<Connection> {
         let tls = settings.tls.as_ref().map(TlsClient::new).transpose()?;
-        Connection::open(broker, settings, tls.as_ref())
+        Connection::open(
+            broker,
+            settings,
+            tls.as_ref(),
+            Instant::now() + settings.connect_timeout,
+        )
     }
 
-    /// Connects: TCP, TLS handshake, ApiVersions, SASL; all within `connect_timeout`.
+    /// Connects: TCP, TLS handshake, ApiVersions, SASL; all within `connect_timeout`, and before `latest`.
     pub(super) fn open(
         broker: &Address,
         settings: &ClientSettings,
         tls: Option<&TlsClient>,
+        latest: Instant,
     ) -> Result<Connection> {
-        let deadline = Instant::now() + settings.connect_timeout;
-        let mut stream = DeadlineStream::connect(broker, settings)?;
+        let deadline = latest.min(Instant::now() + settings.connect_timeout);
+        let mut stream = DeadlineStream::connect(broker, settings, deadline)?;
         stream.set_deadline(deadline);
         let stream = match tls {
             None => Stream::Plain(stream),

@@ -3,6 +3,7 @@
 mod address;
 mod cluster;
 mod connection;
+mod definition;
 mod error;
 mod sasl;
 mod settings;
@@ -13,6 +14,7 @@ mod versions;
 pub use address::{Address, AddressError, DEFAULT_PORT, list as addresses};
 pub use cluster::{Cluster, RetryBackoff, RetrySafety};
 pub use connection::Connection;
+pub use definition::bootstrap;
 pub use error::ClientError;
 pub use settings::{ClientSettings, ConnectFn, Connector, NameResolution, Tls};
 pub use versions::{NoCommonVersion, Versions};

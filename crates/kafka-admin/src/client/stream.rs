@@ -19,9 +19,9 @@ impl DeadlineStream {
     pub(super) fn connect(
         broker: &Address,
         settings: &ClientSettings,
+        deadline: Instant,
     ) -> std::result::Result<DeadlineStream, ClientError> {
         let within = settings.connect_timeout;
-        let deadline = Instant::now() + within;
         let unknown = |why: String| ClientError::HostNotFound(broker.clone(), why);
         // The resolver has its own timeout; setting another one would take a thread.
         let found = settings.names.resolve(broker);

@@ -94,12 +94,18 @@ pub struct ReassignmentPlan {
 pub enum ReassignmentError {
     /// More replicas than brokers.
     #[error(
-        "{0}-{1} is to have {2} replicas and there are {3} brokers to put them on: use more brokers or fewer replicas"
+        "partition {0}-{1} is to have {2} replicas and there are {3} brokers to put them on: use more brokers or fewer replicas"
     )]
     TooFewBrokers(String, i32, usize, usize),
     /// A partition without replicas, and no target number was given.
-    #[error("{0}-{1} has no replicas: say how many it is to have")]
+    #[error("partition {0}-{1} has no replicas: say how many it is to have")]
     NoReplication(String, i32),
+    /// A broker that is not there.
+    #[error("partition {0} is to be on broker {1}, which is not up: choose another")]
+    NoBroker(String, i32),
+    /// A partition that is not there.
+    #[error("there is no partition {0}")]
+    NoPartition(String),
     /// A duplicate broker or partition.
     #[error("{0} is duplicated")]
     Duplicate(String),
@@ -137,16 +143,77 @@ pub fn plan(
                 .collect(),
         })
         .collect();
+    moves.sort_by(|a, b| (&a.topic, a.partition).cmp(&(&b.topic, b.partition)));
+    Ok(plan_of(candidates, moves))
+}
+
+/// The plan that gives partitions these brokers, the preferred leader first; others stay.
+///
+/// # Errors
+/// If a partition is not among `partitions`, a broker is not among `candidates`, or one is named twice or none at all.
+pub fn by_hand(
+    candidates: &[CandidateBroker],
+    partitions: &[ReplicaAssignment],
+    targets: &[ReplicaAssignment],
+) -> Result<ReassignmentPlan, ReassignmentError> {
+    let mut wanted: BTreeMap<(&str, i32), &Vec<i32>> = BTreeMap::new();
+    for target in targets {
+        let name = || format!("{}-{}", target.topic, target.partition);
+        if target.replicas.is_empty() {
+            let topic = target.topic.clone();
+            return Err(ReassignmentError::NoReplication(topic, target.partition));
+        }
+        for (at, broker) in target.replicas.iter().enumerate() {
+            if !candidates.iter().any(|one| one.broker == *broker) {
+                return Err(ReassignmentError::NoBroker(name(), *broker));
+            }
+            if target.replicas[..at].contains(broker) {
+                return Err(ReassignmentError::Duplicate(format!(
+                    "{}: broker {broker}",
+                    name()
+                )));
+            }
+        }
+        let key = (target.topic.as_str(), target.partition);
+        if wanted.insert(key, &target.replicas).is_some() {
+            return Err(ReassignmentError::Duplicate(name()));
+        }
+    }
+    let mut moves: Vec<PartitionReassignment> = partitions
+        .iter()
+        .map(|one| PartitionReassignment {
+            topic: one.topic.clone(),
+            partition: one.partition,
+            from: one.replicas.clone(),
+            to: wanted
+                .remove(&(one.topic.as_str(), one.partition))
+                .unwrap_or(&one.replicas)
+                .clone(),
+        })
+        .collect();
+    if let Some((topic, partition)) = wanted.into_keys().next() {
+        return Err(ReassignmentError::NoPartition(format!(
+            "{topic}-{partition}"
+        )));
+    }
+    moves.sort_by(|a, b| (&a.topic, a.partition).cmp(&(&b.topic, b.partition)));
+    Ok(plan_of(candidates, moves))
+}
+
+/// The plan of all partitions, those that stay among them.
+fn plan_of(
+    candidates: &[CandidateBroker],
+    mut moves: Vec<PartitionReassignment>,
+) -> ReassignmentPlan {
     let before = shares(candidates, moves.iter().map(|one| &one.from));
     let after = shares(candidates, moves.iter().map(|one| &one.to));
     moves.retain(|one| one.from != one.to);
-    moves.sort_by(|a, b| (&a.topic, a.partition).cmp(&(&b.topic, b.partition)));
-    Ok(ReassignmentPlan {
+    ReassignmentPlan {
         replicas_to_copy: moves.iter().map(|one| one.adding().count()).sum(),
         reassignments: moves,
         before,
         after,
-    })
+    }
 }
 
 fn shares<'a>(

@@ -4,7 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use proptest::prelude::*;
 
-use super::{CandidateBroker, ReassignmentError, ReassignmentPlan, ReplicaAssignment, plan};
+use super::{
+    CandidateBroker, ReassignmentError, ReassignmentPlan, ReplicaAssignment, by_hand, plan,
+};
 
 fn candidates(brokers: std::ops::RangeInclusive<i32>, racks: i32) -> Vec<CandidateBroker> {
     brokers
@@ -399,4 +401,33 @@ fn a_cluster_of_a_thousand_partitions_is_planned() {
         .map(|(broker, share)| (*broker, share.replicas))
         .collect();
     assert!(spread(&all) <= 1, "{all:?}");
+}
+
+#[test]
+fn a_plan_by_hand_moves_what_it_names_and_refuses_what_is_not_there() {
+    let at = |topic: &str, partition, replicas: &[i32]| ReplicaAssignment {
+        topic: topic.to_owned(),
+        partition,
+        replicas: replicas.to_vec(),
+    };
+    let candidates = [1, 2, 3].map(|broker| CandidateBroker { broker, rack: None });
+    let placed = [at("a", 0, &[1, 2]), at("a", 1, &[2, 3])];
+    let plan = |targets: &[ReplicaAssignment]| by_hand(&candidates, &placed, targets);
+    let found = plan(&[at("a", 1, &[3, 1]), at("a", 0, &[1, 2])]).unwrap();
+    assert_eq!(found.reassignments.len(), 1);
+    assert_eq!(found.reassignments[0].to, [3, 1]);
+    assert_eq!(found.replicas_to_copy, 1);
+    assert_eq!(
+        (found.before[&1].replicas, found.after[&1].replicas),
+        (1, 2)
+    );
+    for (wrong, words) in [
+        (at("a", 0, &[]), "no replicas"),
+        (at("a", 0, &[1, 1]), "duplicated"),
+        (at("a", 0, &[4]), "broker 4"),
+        (at("b", 0, &[1]), "no partition b-0"),
+    ] {
+        let error = plan(&[wrong]).unwrap_err().to_string();
+        assert!(error.contains(words), "{error}");
+    }
 }

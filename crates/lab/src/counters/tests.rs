@@ -80,8 +80,8 @@ rq_total{route="a__b",code="nan"} NaN
 rubbish {{{ "
 "#;
 
-fn only(readings: &[Reading], name: &str) -> f64 {
-    let all: Vec<&Reading> = readings
+fn only(readings: &[CounterReading], name: &str) -> f64 {
+    let all: Vec<&CounterReading> = readings
         .iter()
         .filter(|reading| reading.name == name)
         .collect();

@@ -100,6 +100,8 @@ impl LocalTestBed {
                 pid => pid,
             };
             let address = self.placed.pods.addresses.get(&instance.pod);
+            let mut contexts = self.placed.layout.contexts.iter();
+            let context = contexts.find(|context| context.name == instance.name);
             all.push(PodProcess {
                 address: address.map(ToString::to_string).unwrap_or_default(),
                 role: role_name(instance.role).to_owned(),
@@ -108,6 +110,7 @@ impl LocalTestBed {
                 instance: instance.name,
                 pid,
                 log,
+                ports: context.map(|one| one.ports.clone()).unwrap_or_default(),
             });
         }
         Ok(all)

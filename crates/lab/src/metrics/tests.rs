@@ -43,7 +43,7 @@ fn reader(way: MetricsWay, at: &str, login: Option<Login>) -> Result<MetricsRead
 const LONG: Duration = Duration::from_secs(60);
 
 /// What the only instance tells.
-fn told(reader: &MetricsReader, within: Duration) -> Result<Vec<Reading>, String> {
+fn told(reader: &MetricsReader, within: Duration) -> Result<Vec<CounterReading>, String> {
     let mut all = reader.read(|_| true, within);
     assert_eq!(all.len(), 1);
     all.remove(0).readings.map_err(|error| error.to_string())

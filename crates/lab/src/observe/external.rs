@@ -100,13 +100,12 @@ impl ObservedExternal {
 
 #[cfg(test)]
 mod tests {
-    use tare_record::counter::CounterKind;
+    use tare_record::counter::{CounterKind, CounterReading};
 
     use super::*;
-    use crate::environment::Reading;
 
     fn counters(cpu_s: f64, memory_bytes: f64) -> InstanceCounters {
-        let reading = |name: &str, value| Reading {
+        let reading = |name: &str, value| CounterReading {
             name: name.to_owned(),
             edge: None,
             label: None,

@@ -4,8 +4,8 @@ use std::net::{IpAddr, Ipv4Addr};
 use std::time::{Duration, Instant};
 
 use tare_lab::certificates::Authority;
-use tare_lab::environment::Reading;
 use tare_lab::targets::Target;
+use tare_record::counter::CounterReading;
 use tare_record::topology::Security;
 
 use crate::place::{software, targets};
@@ -14,7 +14,7 @@ use crate::rig::{App, EDGE, Proxy, Stand, send, start, text};
 const CONNECTIONS: usize = 3;
 const REQUESTS: usize = 7;
 
-fn value(readings: &[Reading], name: &str) -> Option<f64> {
+fn value(readings: &[CounterReading], name: &str) -> Option<f64> {
     let mut found = readings
         .iter()
         .filter(|reading| reading.name == name)
@@ -24,7 +24,7 @@ fn value(readings: &[Reading], name: &str) -> Option<f64> {
 }
 
 /// Growth of a counter, with edges checked; `None`: the target does not have it.
-fn grown(before: &[Reading], after: &[Reading], name: &str) -> Option<f64> {
+fn grown(before: &[CounterReading], after: &[CounterReading], name: &str) -> Option<f64> {
     for reading in after.iter().filter(|reading| reading.name == name) {
         assert_eq!(reading.edge.as_deref(), Some(EDGE), "{reading:?}");
     }
@@ -32,7 +32,12 @@ fn grown(before: &[Reading], after: &[Reading], name: &str) -> Option<f64> {
 }
 
 /// Reads until a counter has grown by this much, because access logs are written after the answer.
-fn read_grown(proxy: &mut Proxy, before: &[Reading], name: &str, by: f64) -> Vec<Reading> {
+fn read_grown(
+    proxy: &mut Proxy,
+    before: &[CounterReading],
+    name: &str,
+    by: f64,
+) -> Vec<CounterReading> {
     let deadline = Instant::now() + Duration::from_secs(60);
     loop {
         let after = proxy.reader.read().unwrap().readings;
@@ -45,8 +50,8 @@ fn read_grown(proxy: &mut Proxy, before: &[Reading], name: &str, by: f64) -> Vec
 }
 
 struct Result {
-    client: (Vec<Reading>, Vec<Reading>),
-    server: (Vec<Reading>, Vec<Reading>),
+    client: (Vec<CounterReading>, Vec<CounterReading>),
+    server: (Vec<CounterReading>, Vec<CounterReading>),
 }
 
 /// Sends requests through client sidecar and server sidecar; all must be right.

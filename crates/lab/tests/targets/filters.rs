@@ -4,8 +4,8 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 use serde_json::json;
 use tare_lab::certificates::Authority;
-use tare_lab::environment::Reading;
 use tare_lab::render::Context;
+use tare_record::counter::CounterReading;
 use tare_record::topology::Security;
 
 use crate::place::{asked_route, software, targets};
@@ -49,7 +49,7 @@ fn asked(share: f64, last: u8) -> (f64, f64) {
     assert_eq!(statuses, [200; REQUESTS], "{}", text(&proxy.output));
     let readings = proxy.reader.read().unwrap().readings;
     let edge = "server-sidecar->server-sidecar-authorizer";
-    let of_edge = |reading: &&Reading| reading.edge.as_deref() == Some(edge);
+    let of_edge = |reading: &&CounterReading| reading.edge.as_deref() == Some(edge);
     let sent = readings
         .iter()
         .filter(of_edge)

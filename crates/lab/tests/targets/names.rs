@@ -10,7 +10,7 @@ use rustls::crypto::ring;
 use rustls::pki_types::ServerName;
 use rustls::{ClientConfig, ClientConnection, RootCertStore};
 use tare_lab::certificates::Authority;
-use tare_lab::environment::Reading;
+use tare_record::counter::CounterReading;
 use tare_record::topology::{InstanceRole, Security};
 
 use crate::place::{software, targets};
@@ -64,18 +64,21 @@ fn ask(at: SocketAddr, name: &str) -> Vec<u8> {
     answer
 }
 
-fn value(readings: &[Reading], name: &str) -> f64 {
+fn value(readings: &[CounterReading], name: &str) -> f64 {
     let of_name = readings.iter().filter(|reading| reading.name == name);
     let of_edge = of_name.filter(|reading| reading.edge.as_deref() == Some(EDGE));
     of_edge.map(|reading| reading.value).sum()
 }
 
 /// Reads until the counter stands there: lines of a log come after the end of a connection.
-fn read_until(proxy: &mut Proxy, name: &str, wanted: f64) -> Vec<Reading> {
+fn read_until(proxy: &mut Proxy, name: &str, wanted: f64) -> Vec<CounterReading> {
     read_while(proxy, |readings| value(readings, name) != wanted)
 }
 
-fn read_while(proxy: &mut Proxy, is_early: impl Fn(&[Reading]) -> bool) -> Vec<Reading> {
+fn read_while(
+    proxy: &mut Proxy,
+    is_early: impl Fn(&[CounterReading]) -> bool,
+) -> Vec<CounterReading> {
     let deadline = Instant::now() + LIMIT;
     loop {
         let readings = proxy.reader.read().unwrap().readings;

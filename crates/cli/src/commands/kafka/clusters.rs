@@ -43,7 +43,7 @@ enum Action {
     },
 }
 
-/// The file of named clusters.
+/// Named clusters.
 pub struct ClusterRegistry {
     path: PathBuf,
     def: ClustersDef,
@@ -98,7 +98,8 @@ impl ClusterRegistry {
     }
 }
 
-fn path() -> anyhow::Result<PathBuf> {
+/// The file of named clusters.
+pub fn path() -> anyhow::Result<PathBuf> {
     let home = || Some(PathBuf::from(std::env::var_os("HOME")?).join(".config"));
     let config = std::env::var_os("XDG_CONFIG_HOME").filter(|path| !path.is_empty());
     let config = config.map(PathBuf::from).or_else(home);

@@ -1,13 +1,13 @@
 //! Connects to a cluster by name or by address.
 
+use std::str::FromStr;
 use std::time::Duration;
 
 use tare_experiment::clusters::{ClusterDef, ClusterSaslDef, ClusterTlsDef};
-use tare_kafka::sasl::{Credentials, Mechanism};
+use tare_kafka::sasl::Mechanism;
 use tare_kafka_admin::admin::Admin;
-use tare_kafka_admin::client::{ClientSettings, Tls, addresses};
-use tare_record::load::{AddressPolicy, Identity, Trust};
-use tare_record::metrics_source::password;
+use tare_kafka_admin::client::{ClientSettings, addresses, bootstrap};
+use tare_record::load::AddressPolicy;
 
 use crate::exit::bad_input;
 
@@ -76,9 +76,13 @@ impl ConnectionArgs {
             Some(_) => self.def()?,
             None => ClusterRegistry::open()?.find(self.cluster.as_deref())?,
         };
-        let settings = self.settings(&def)?;
-        let bootstrap = addresses(&def.bootstrap.join(",")).map_err(bad_input)?;
-        Ok(Admin::connect(bootstrap, settings)?)
+        let mut settings =
+            ClientSettings::of_cluster(&def, self.request_timeout()).map_err(bad_input)?;
+        settings.reach = self.reach(Some(&def));
+        Ok(Admin::connect(
+            bootstrap(&def).map_err(bad_input)?,
+            settings,
+        )?)
     }
 
     /// The cluster definition of the flags.
@@ -106,7 +110,9 @@ impl ConnectionArgs {
             password_env: self.sasl_password_env.clone(),
             password_file: self.sasl_password_file.clone(),
         });
-        sasl.as_ref().map(mechanism).transpose()?;
+        if let Some(sasl) = &sasl {
+            Mechanism::from_str(&sasl.mechanism).map_err(bad_input)?;
+        }
         Ok(ClusterDef {
             bootstrap: known.iter().map(ToString::to_string).collect(),
             tls,
@@ -136,58 +142,6 @@ impl ConnectionArgs {
     pub fn request_timeout(&self) -> Duration {
         Duration::from_secs(self.timeout)
     }
-
-    fn settings(&self, def: &ClusterDef) -> anyhow::Result<ClientSettings> {
-        let within = self.request_timeout();
-        let defaults = ClientSettings::default();
-        Ok(ClientSettings {
-            tls: def.tls.as_ref().map(tls).transpose()?,
-            sasl: def.sasl.as_ref().map(sasl).transpose()?,
-            reach: self.reach(Some(def)),
-            connect_timeout: defaults.connect_timeout.min(within),
-            request_timeout: within,
-            ..defaults
-        })
-    }
-}
-
-fn tls(def: &ClusterTlsDef) -> anyhow::Result<Tls> {
-    let identity = match (&def.cert, &def.key) {
-        (None, None) => None,
-        (Some(certificate), Some(key)) => Some(Identity {
-            certificate: certificate.clone(),
-            key: key.clone(),
-        }),
-        _ => {
-            return Err(bad_input(
-                "a client's certificate needs its key, and the key its certificate",
-            ));
-        }
-    };
-    Ok(Tls {
-        trust: match (&def.ca, def.insecure) {
-            (_, true) => Trust::Any,
-            (Some(path), false) => Trust::File { path: path.clone() },
-            (None, false) => Trust::System,
-        },
-        identity,
-        server_name: def.server_name.clone(),
-    })
-}
-
-fn sasl(def: &ClusterSaslDef) -> anyhow::Result<Credentials> {
-    let (env, file) = (def.password_env.as_deref(), def.password_file.as_deref());
-    let password = password(&def.user, env, file).map_err(bad_input)?;
-    Ok(Credentials {
-        mechanism: mechanism(def)?,
-        user: def.user.clone(),
-        password,
-    })
-}
-
-fn mechanism(def: &ClusterSaslDef) -> anyhow::Result<Mechanism> {
-    let mechanism: Result<Mechanism, String> = def.mechanism.parse();
-    mechanism.map_err(bad_input)
 }
 
 #[cfg(test)]

@@ -8,16 +8,23 @@ use tare_kafka_admin::admin::{
     BrokerDescription, ClusterDescription, Config, GroupDescription, GroupLag, GroupListing,
     ItemResult, LogDir, ReplicaComparison, Reset, Resource, TopicDescription,
 };
+use tare_kafka_admin::api::KafkaApiShapes;
+use tare_kafka_admin::metrics::MetricsView;
 use tare_kafka_admin::reassignment::ReassignmentPlan;
 use tare_record::schemas::{Shape, schema_of};
-
-use super::metrics::MetricsView;
 
 /// The schema of the output of `tare kafka`.
 pub const KAFKA: Shape = Shape::new(
     "kafka",
     "what `tare kafka … --json` prints: one property for each command",
     schema_of::<Outputs>,
+);
+
+/// The schema of the server's API for Kafka.
+pub const KAFKA_API: Shape = Shape::new(
+    "kafka-api",
+    "what `/api/v1/kafka` of `tare serve` takes and returns",
+    schema_of::<KafkaApiShapes>,
 );
 
 /// Outputs by command.

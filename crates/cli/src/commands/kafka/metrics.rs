@@ -1,13 +1,12 @@
 //! `tare kafka metrics`: metrics of brokers, read twice, with the rates in between.
 
-mod view;
-
 use std::thread;
 use std::time::Duration;
 
 use anyhow::anyhow;
+use tare_kafka_admin::metrics::{Figures, MetricsView, Rate, Requests, Traffic};
 use tare_lab::LabError;
-use tare_lab::metrics::{MetricsReader, MetricsReading};
+use tare_lab::metrics::MetricsReader;
 use tare_lab::targets::{Targets, builtin_folder};
 use tare_record::load::AddressPolicy;
 use tare_record::metrics_source::MetricsSourceDef;
@@ -21,8 +20,6 @@ use super::CommonArgs;
 use super::clusters::ClusterRegistry;
 use super::connect::ConnectionArgs;
 use super::output::table;
-pub use view::MetricsView;
-use view::{BrokerMetrics, Figures, Rate, Requests, Traffic};
 
 /// The target whose counters define the metrics of brokers.
 const TARGET: &str = "kafka";
@@ -102,10 +99,11 @@ pub fn run(args: &Args, connection: &ConnectionArgs, common: &CommonArgs) -> any
         }
         false => Vec::new(),
     };
-    let view = MetricsView::of(first.iter().map(|first| {
-        let second = second.iter().find(|second| second.at == first.at);
-        broker(first, second)
-    }));
+    let view = MetricsView::of(
+        first
+            .iter()
+            .map(|first| first.until(second.iter().find(|second| second.at == first.at))),
+    );
     common.show(&view, show)?;
     let unread = view.brokers.iter();
     let unread: Vec<&str> = unread.filter_map(|one| one.error.as_deref()).collect();
@@ -145,27 +143,6 @@ fn reader(source: &MetricsSourceDef, reach: AddressPolicy) -> anyhow::Result<Met
         LabError::Metrics { .. } | LabError::Plan(_) => bad_input(error),
         other => other.into(),
     })
-}
-
-/// The metrics of one broker from two readings, or why it could not be read.
-fn broker(first: &MetricsReading, second: Option<&MetricsReading>) -> BrokerMetrics {
-    let error_of = |reading: &MetricsReading| match &reading.readings {
-        Ok(_) => None,
-        Err(error) => Some(error.to_string()),
-    };
-    let error = error_of(first).or_else(|| second.and_then(error_of));
-    let metrics = match (&first.readings, second) {
-        (Ok(before), Some(second)) => second.readings.as_ref().ok().map(|after| {
-            let seconds = second.when.duration_since(first.when).as_secs_f64();
-            Figures::between(before, after, seconds)
-        }),
-        _ => None,
-    };
-    BrokerMetrics {
-        at: first.at.clone(),
-        error,
-        metrics,
-    }
 }
 
 /// A column of a table of brokers.

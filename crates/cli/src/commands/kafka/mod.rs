@@ -12,6 +12,8 @@ mod reassign;
 mod topics;
 mod verify;
 
+pub use clusters::path as clusters_file;
+
 use std::process::ExitCode;
 
 use tare_kafka_admin::admin::AdminError;

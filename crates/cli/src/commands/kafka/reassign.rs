@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use tare_kafka_admin::admin::Admin;
-use tare_kafka_admin::admin::reassign::{OngoingReassignment, Throttles};
+use tare_kafka_admin::admin::reassign::OngoingReassignment;
 use tare_kafka_admin::reassignment::{self, ReassignmentPlan};
 use tare_record::files::read_user_file;
 use tare_record::units::Size;
@@ -294,31 +294,15 @@ fn cancel(admin: &mut Admin, partitions: &[String], common: &CommonArgs) -> anyh
     };
     if keys.is_empty() {
         print("nothing is moving\n")?;
-        return remove_own_throttles(admin).map(drop);
+        return Ok(admin.unthrottle_own().map(drop)?);
     }
     let partitions = counted(keys.len(), "partition");
     common.confirm(&format!("cancel the reassignment of {partitions}"))?;
     let outcomes = admin.cancel_reassignments(&keys)?;
     if admin.reassignments()?.is_empty() {
-        remove_own_throttles(admin)?;
+        admin.unthrottle_own()?;
     }
     common.show_outcomes(&outcomes, "cancelled")
-}
-
-/// Removes the throttles that reassignments have left. A topic throttled for all replicas (`*`) was configured so by its owner
-/// and is left alone.
-fn remove_own_throttles(admin: &mut Admin) -> anyhow::Result<Throttles> {
-    let mut throttles = admin.throttles()?;
-    let all = throttles.topics.len();
-    throttles.topics.retain(|_, topic| {
-        let mut names = topic.leader_replicas.iter().chain(&topic.follower_replicas);
-        !names.any(|name| name == "*")
-    });
-    if throttles.topics.len() < all {
-        throttles.brokers.clear();
-    }
-    admin.unthrottle(&throttles)?;
-    Ok(throttles)
 }
 
 fn unthrottle(admin: &mut Admin, common: &CommonArgs) -> anyhow::Result<()> {
@@ -373,7 +357,7 @@ fn watch(admin: &mut Admin, common: &CommonArgs) -> anyhow::Result<Exit> {
         }
         std::thread::sleep(PAUSE);
     }
-    let throttles = remove_own_throttles(admin)?;
+    let throttles = admin.unthrottle_own()?;
     if !common.json && !throttles.is_empty() {
         print("replication throttles removed\n")?;
     }

@@ -1,5 +1,7 @@
 //! `tare kafka verify`: checks whether all replicas hold the same records.
 
+use std::ops::ControlFlow;
+
 use tare_kafka_admin::admin::{Admin, ComparisonProgress, ComparisonResult, ReplicaComparison};
 use tare_record::escape::escape_line;
 use tare_report::quantity;
@@ -41,7 +43,10 @@ pub fn run(admin: &mut Admin, args: &Args, common: &CommonArgs) -> anyhow::Resul
     let progress = Line::new();
     let mut views = Vec::new();
     for (topic, one) in &wanted {
-        let mut watch = |at: ComparisonProgress| progress.show(topic, one.partition, at);
+        let mut watch = |at: ComparisonProgress| {
+            progress.show(topic, one.partition, at);
+            ControlFlow::Continue(())
+        };
         let view = admin.verify(topic, one, &mut watch);
         views.push(view?);
     }

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use tare_lab::environment::{InstanceCounters, Reading};
-use tare_record::counter::CounterKind;
+use tare_lab::environment::InstanceCounters;
+use tare_record::counter::{CounterKind, CounterReading};
 use tare_record::topology::{Instance, Interception, RouteSegment, Settings};
 
 use super::*;
@@ -65,7 +65,7 @@ fn cell() -> Cell {
 
 /// Counters of an instance, each of the edge: name and value.
 fn counted_by(instance: &str, all: &[(&str, f64)]) -> InstanceCounters {
-    let reading = |(name, value): &(&str, f64)| Reading {
+    let reading = |(name, value): &(&str, f64)| CounterReading {
         name: (*name).to_owned(),
         edge: Some(EDGE.to_owned()),
         label: None,
@@ -224,7 +224,7 @@ fn names_that_were_refused_and_segments_without_the_tls_they_should_have_are_fou
         let mut all = carried.to_vec();
         all.extend([("tls-handshakes", 9.0), ("tls-client-certificates", shown)]);
         let mut counters = counted_by("gateway", &all);
-        counters.readings.push(Reading {
+        counters.readings.push(CounterReading {
             name: "tls-version".to_owned(),
             edge: Some(EDGE.to_owned()),
             label: Some("TLSv1.3".to_owned()),

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use tare_lab::environment::{InstanceCounters, Reading};
+use tare_lab::environment::InstanceCounters;
 use tare_record::agent::{NegotiatedTls, TlsCount};
-use tare_record::counter::CounterKind;
+use tare_record::counter::{CounterKind, CounterReading};
 use tare_record::topology::{Interception, RouteSegment};
 
 use super::*;
@@ -142,8 +142,8 @@ fn an_external_server_chooses_version_and_certificates_itself_but_one_version_fo
     );
 }
 
-fn reading(name: &str, label: Option<&str>, value: f64) -> Reading {
-    Reading {
+fn reading(name: &str, label: Option<&str>, value: f64) -> CounterReading {
+    CounterReading {
         name: name.to_owned(),
         edge: Some("producer->broker".to_owned()),
         label: label.map(str::to_owned),

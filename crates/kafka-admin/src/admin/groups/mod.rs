@@ -40,25 +40,34 @@ impl Admin {
         let brokers: Vec<i32> = self.cluster.brokers().keys().copied().collect();
         let mut all = Vec::new();
         for broker in brokers {
-            let answer = self.with_retries(|admin| {
-                let request = ListGroupsRequest::default();
-                let answer = admin.cluster.request_to(broker, &request, i16::MAX)?;
-                let what = format_args!("the groups of broker {broker}");
-                check(answer.error_code, None, what).map(|()| answer)
-            })?;
-            all.extend(answer.groups.iter().map(|group| GroupListing {
-                name: group.group_id.to_string(),
-                state: group.group_state.to_string(),
-                group_type: match group.group_type.as_str() {
-                    "" => "classic".to_owned(),
-                    kind => kind.to_lowercase(),
-                },
-                protocol_type: group.protocol_type.to_string(),
-                coordinator: broker,
-            }));
+            all.extend(self.groups_of(broker)?);
         }
         all.sort();
         Ok(all)
+    }
+
+    /// The groups that a broker keeps.
+    ///
+    /// # Errors
+    /// If it does not answer.
+    pub fn groups_of(&mut self, broker: i32) -> Result<Vec<GroupListing>> {
+        let answer = self.with_retries(|admin| {
+            let request = ListGroupsRequest::default();
+            let answer = admin.cluster.request_to(broker, &request, i16::MAX)?;
+            let what = format_args!("the groups of broker {broker}");
+            check(answer.error_code, None, what).map(|()| answer)
+        })?;
+        let groups = answer.groups.iter().map(|group| GroupListing {
+            name: group.group_id.to_string(),
+            state: group.group_state.to_string(),
+            group_type: match group.group_type.as_str() {
+                "" => "classic".to_owned(),
+                kind => kind.to_lowercase(),
+            },
+            protocol_type: group.protocol_type.to_string(),
+            coordinator: broker,
+        });
+        Ok(groups.collect())
     }
 
     /// Deletes groups with their committed offsets; each succeeds or fails by itself.

@@ -105,10 +105,19 @@ impl Admin {
         let done = self
             .alter(&targets.collect())
             .and_then(|results| ItemResult::all(&results));
-        if done.is_err()
-            && let Some(throttles) = &throttles
-        {
-            self.unthrottle(throttles)?;
+        if done.is_err() {
+            // Partitions are accepted one by one, and an answer may be lost: what moves although the whole was refused is taken
+            // back, and keeps its throttle if that fails.
+            let keys: Vec<Key> = moves
+                .iter()
+                .map(|one| (one.topic.clone(), one.partition))
+                .collect();
+            let _ = self.cancel_reassignments(&keys);
+            if let Some(throttles) = &throttles
+                && self.moving()?.is_empty()
+            {
+                self.unthrottle(throttles)?;
+            }
         }
         done
     }
@@ -118,6 +127,16 @@ impl Admin {
     /// # Errors
     /// If no broker answers, or this user is not authorized.
     pub fn reassignments(&mut self) -> Result<Vec<OngoingReassignment>> {
+        let mut all = self.moving()?;
+        self.fill_progress(&mut all)?;
+        Ok(all)
+    }
+
+    /// Ongoing reassignments without their progress.
+    ///
+    /// # Errors
+    /// As [`Admin::reassignments`].
+    pub fn moving(&mut self) -> Result<Vec<OngoingReassignment>> {
         let request = ListPartitionReassignmentsRequest::default()
             .with_timeout_ms(self.timeout_ms())
             .with_topics(None);
@@ -140,7 +159,6 @@ impl Admin {
             }));
         }
         all.sort_by(|a, b| (&a.topic, a.partition).cmp(&(&b.topic, b.partition)));
-        self.fill_progress(&mut all)?;
         Ok(all)
     }
 

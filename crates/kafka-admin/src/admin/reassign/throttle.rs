@@ -190,6 +190,25 @@ impl Admin {
         }
         Ok(())
     }
+
+    /// Removes the throttles that reassignments have left, and returns them. A topic throttled for all replicas (`*`) was
+    /// configured so by its owner and is left alone, with the rates of brokers.
+    ///
+    /// # Errors
+    /// As [`Admin::throttles`] and [`Admin::unthrottle`].
+    pub fn unthrottle_own(&mut self) -> Result<Throttles> {
+        let mut throttles = self.throttles()?;
+        let all = throttles.topics.len();
+        throttles.topics.retain(|_, topic| {
+            let mut names = topic.leader_replicas.iter().chain(&topic.follower_replicas);
+            !names.any(|name| name == "*")
+        });
+        if throttles.topics.len() < all {
+            throttles.brokers.clear();
+        }
+        self.unthrottle(&throttles)?;
+        Ok(throttles)
+    }
 }
 
 /// Values set at this level, not inherited.

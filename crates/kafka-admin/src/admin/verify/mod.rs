@@ -7,6 +7,7 @@
 mod compare;
 
 use std::collections::BTreeMap;
+use std::ops::ControlFlow;
 
 use kafka_protocol::messages::FetchRequest;
 use kafka_protocol::messages::fetch_request::{FetchPartition, FetchTopic};
@@ -109,7 +110,7 @@ struct ReplicaReader {
 }
 
 impl Admin {
-    /// Compares the replicas of a partition up to the lowest of their high watermarks.
+    /// Compares the replicas of a partition up to the lowest of their high watermarks, or until `watch` ends it.
     ///
     /// # Errors
     /// If the partition does not exist, or a replica stops answering.
@@ -117,7 +118,7 @@ impl Admin {
         &mut self,
         topic: &str,
         partition: &PartitionInfo,
-        watch: &mut dyn FnMut(ComparisonProgress),
+        watch: &mut dyn FnMut(ComparisonProgress) -> ControlFlow<()>,
     ) -> Result<ReplicaComparison> {
         let mut notes = Vec::new();
         let mut readers: BTreeMap<i32, ReplicaReader> = BTreeMap::new();
@@ -129,7 +130,7 @@ impl Admin {
                 Err(error) => notes.push(format!("replica on broker {broker}: {error}")),
             }
         }
-        let is_complete = notes.is_empty() && readers.len() == partition.replicas.len();
+        let mut is_complete = notes.is_empty() && readers.len() == partition.replicas.len();
         let from = readers.values().map(|one| one.view.first).max();
         let to = readers.values().map(|one| one.view.end).min();
         let from = from.unwrap_or_default();
@@ -153,12 +154,17 @@ impl Admin {
                 }
             }
             compare(&mut queues, &mut found);
-            watch(ComparisonProgress {
+            let progress = ComparisonProgress {
                 from,
                 at: found.at.min(to),
                 to,
                 size_bytes: found.bytes,
-            });
+            };
+            if watch(progress).is_break() {
+                notes.push(format!("stopped at offset {}", progress.at));
+                is_complete = false;
+                break;
+            }
         }
         let corrupt = readers.values().any(|one| one.view.corrupt > 0);
         let is_compacted = !found.differences.is_empty() && self.is_compacted(topic, &mut notes)?;

@@ -4,11 +4,10 @@ use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
 use serde::Serialize;
-use tare_lab::environment::Reading;
-use tare_record::counter::CounterKind;
+use tare_record::counter::{CounterKind, CounterReading};
 
 /// Metrics of brokers.
-#[derive(Debug, PartialEq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct MetricsView {
     /// Brokers, in the order in which they were named.
     pub brokers: Vec<BrokerMetrics>,
@@ -17,7 +16,7 @@ pub struct MetricsView {
 }
 
 /// Metrics of one broker.
-#[derive(Debug, PartialEq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct BrokerMetrics {
     /// Where they were read.
     pub at: String,
@@ -28,7 +27,7 @@ pub struct BrokerMetrics {
 }
 
 /// What one broker told. What it does not tell is null, and its name is in `missing`.
-#[derive(Debug, Default, PartialEq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]
 pub struct Figures {
     /// Seconds between the two readings.
     pub seconds: f64,
@@ -82,7 +81,7 @@ pub struct Rate {
 }
 
 /// Requests of one kind.
-#[derive(Debug, PartialEq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Requests {
     /// How many.
     pub rate: Option<Rate>,
@@ -167,7 +166,7 @@ impl Traffic {
 
 impl Figures {
     /// The metrics of one broker from two readings.
-    pub fn between(before: &[Reading], after: &[Reading], seconds: f64) -> Figures {
+    pub fn between(before: &[CounterReading], after: &[CounterReading], seconds: f64) -> Figures {
         let two = TwoReadings {
             before,
             after,
@@ -214,8 +213,8 @@ impl Figures {
 
 /// Two readings of one broker.
 struct TwoReadings<'a> {
-    before: &'a [Reading],
-    after: &'a [Reading],
+    before: &'a [CounterReading],
+    after: &'a [CounterReading],
     seconds: f64,
     restarted: bool,
 }
@@ -233,7 +232,9 @@ impl TwoReadings<'_> {
         let total = value(self.after, name, label)?;
         let delta = self.delta(name, label);
         Some(Rate {
-            per_s: delta.map(|delta| delta / self.seconds),
+            per_s: delta
+                .map(|delta| delta / self.seconds)
+                .filter(|rate| rate.is_finite()),
             total,
         })
     }
@@ -296,7 +297,7 @@ impl TwoReadings<'_> {
     }
 }
 
-fn value(readings: &[Reading], name: &str, label: Option<&str>) -> Option<f64> {
+fn value(readings: &[CounterReading], name: &str, label: Option<&str>) -> Option<f64> {
     let mut readings = readings.iter();
     let found = readings.find(|one| one.name == name && one.label.as_deref() == label);
     found.map(|reading| reading.value)
@@ -306,8 +307,8 @@ fn value(readings: &[Reading], name: &str, label: Option<&str>) -> Option<f64> {
 mod tests {
     use super::*;
 
-    fn reading(name: &str, label: Option<&str>, value: f64, kind: CounterKind) -> Reading {
-        Reading {
+    fn reading(name: &str, label: Option<&str>, value: f64, kind: CounterKind) -> CounterReading {
+        CounterReading {
             name: name.to_owned(),
             edge: None,
             label: label.map(str::to_owned),
@@ -316,7 +317,7 @@ mod tests {
         }
     }
 
-    fn readings(all: &[(&str, Option<&str>, f64)]) -> Vec<Reading> {
+    fn readings(all: &[(&str, Option<&str>, f64)]) -> Vec<CounterReading> {
         let counter = |&(name, label, value): &(&str, Option<&str>, f64)| {
             reading(name, label, value, CounterKind::Counter)
         };
