@@ -56,7 +56,8 @@ need_test_packages() {
         'command -v nft || test -x /usr/sbin/nft|nftables' \
         'command -v h2load|nghttp2-client' \
         'test -x "${CHROMIUM:-/usr/bin/chromium}"|chromium' \
-        'command -v strace|strace'
+        'command -v strace|strace' \
+        'command -v kcat|kcat'
 }
 
 # What the report page is checked with. Tare itself is built without it. Node.js as it is here, or, where it is missing or too old,

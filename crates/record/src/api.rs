@@ -15,8 +15,8 @@ pub use comparison::{
     LatencyBucket, LoadFigures, LoadPercentile, RunCell, RunFigures, RunOverlay, StatusCodeCount,
 };
 pub use start::{
-    ExperimentRequest, LoadPace, LoadRequest, LoadStop, PlanReply, ServeOptions, StartReply,
-    StartState,
+    ExperimentRequest, KafkaLoadMode, KafkaLoadRequest, LoadPace, LoadRequest, LoadStop, PlanReply,
+    ServeOptions, StartReply, StartState,
 };
 
 /// `GET /api/v1/server`: what this server is and what it may do.

@@ -87,12 +87,19 @@ impl Children {
             numbers: Mutex::new(0),
         };
         let all = children.ids();
-        for id in all.iter().rev().skip(KEPT_MAX) {
-            if children
-                .reply(id)
-                .is_ok_and(|reply| reply.state == StartState::Ended)
-            {
-                let _ = fs::remove_dir_all(children.folder.join(id));
+        for (number, id) in all.iter().rev().enumerate() {
+            let reply = children.reply(id);
+            if !reply.is_ok_and(|reply| reply.state == StartState::Ended) {
+                continue;
+            }
+            let folder = children.folder.join(id);
+            if number >= KEPT_MAX {
+                let _ = fs::remove_dir_all(folder);
+                continue;
+            }
+            // A server that was killed has not removed them.
+            for name in SECRETS {
+                let _ = fs::remove_file(folder.join(name));
             }
         }
         Ok(children)
@@ -220,7 +227,10 @@ impl Children {
     }
 }
 
-/// A start whose command has not been started yet.
+/// Files with secrets that a start has while it runs.
+const SECRETS: [&str; 3] = ["sasl", "headers", "body"];
+
+/// A start whose command has not been started yet; it goes with this unless it was.
 pub struct PreparedStart {
     pub id: String,
     pub folder: PathBuf,
@@ -232,6 +242,14 @@ impl PreparedStart {
         let path = self.folder.join(name);
         io::Write::write_all(&mut private_file(&path)?, text.as_bytes())?;
         Ok(path)
+    }
+}
+
+impl Drop for PreparedStart {
+    fn drop(&mut self) {
+        if !self.folder.join("start.json").exists() {
+            let _ = fs::remove_dir_all(&self.folder);
+        }
     }
 }
 

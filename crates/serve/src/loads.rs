@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use tare_record::api::{
-    LOAD_REPORT, LoadDetail, LoadEntry, LoadPace, LoadRequest, LoadStop, StartReply,
+    KafkaLoadRequest, LOAD_REPORT, LoadDetail, LoadEntry, LoadPace, LoadRequest, LoadStop,
+    StartReply,
 };
 use tare_record::event::PROGRESS;
 use tare_record::regular::{JSON_BYTES_MAX, read_regular};
@@ -13,7 +14,7 @@ use tare_report::loads;
 
 use crate::error::{Refusal, Reply};
 use crate::server::Server;
-use crate::{lock, places};
+use crate::{kafka, lock, places};
 
 /// Most header lines of a request.
 const HEADERS_MAX: usize = 100;
@@ -145,9 +146,19 @@ pub fn start(server: &Server, request: &LoadRequest) -> Reply<StartReply> {
     let prepared = server.children.prepare()?;
     let mut secrets = Vec::new();
     let mut command = Command::new(&server.options.tare);
+    command.arg("load");
+    if kafka::load::is_topic(url) {
+        let load = server.kafka.load(url, &request.kafka, &prepared)?;
+        command.arg(load.url).args(load.arguments);
+        secrets.extend(load.secrets);
+    } else if request.kafka != KafkaLoadRequest::default() {
+        return Err(Refusal::invalid(
+            "the settings of Kafka belong to a URL kafka://…",
+        ));
+    } else {
+        command.arg(url);
+    }
     command
-        .arg("load")
-        .arg(url)
         .arg("--json-lines")
         .arg("--out")
         .arg(&server.options.runs);

@@ -23,6 +23,8 @@ const ANSWER_KIB: u32 = 4 << 10;
 const PART_BYTES: usize = 32 << 10;
 /// Parts of an archive between the files that are read and the connection.
 const PARTS_BYTES: u64 = 1 << 20;
+/// Addresses of what waits for the brokers of a cluster.
+const KAFKA: &str = "/api/v1/kafka/";
 /// Longest wait for memory, before the request is refused.
 const PATIENCE: Duration = Duration::from_secs(20);
 
@@ -34,28 +36,48 @@ impl FreeMemory {
     pub fn new() -> FreeMemory {
         FreeMemory(Arc::new(Semaphore::new(MEMORY_BYTES_MAX >> 10)))
     }
+
+    /// Waits for so many KiB; none when they do not come in time.
+    async fn acquire(&self, kib: u32) -> Option<OwnedSemaphorePermit> {
+        let wanted = Arc::clone(&self.0).acquire_many_owned(kib);
+        tokio::time::timeout(PATIENCE, wanted).await.ok()?.ok()
+    }
 }
 
 /// Lets a request wait until there is memory for it and its answer.
 pub async fn hold(State(free): State<FreeMemory>, request: Request, next: Next) -> Response {
+    // What waits for the brokers of a cluster is held for its answer only.
+    let waits = request.uri().path().starts_with(KAFKA);
     let wanted = match *request.method() {
+        Method::GET | Method::HEAD if waits => 1,
         Method::GET | Method::HEAD => ANSWER_KIB,
         _ => kib(stated_bytes(request.headers())).min(ANSWER_KIB),
     };
-    let held = tokio::time::timeout(PATIENCE, free.0.acquire_many_owned(wanted)).await;
-    let Ok(Ok(held)) = held else {
-        return Refusal::new(
-            StatusCode::SERVICE_UNAVAILABLE,
-            "too many requests are under way: try again, and close pages that are not needed",
-        )
-        .into_response();
+    let Some(mut held) = free.acquire(wanted).await else {
+        return refused();
     };
     let response = next.run(request).await;
     // Events are a few at a time, and the number of their streams is limited.
     match response.headers().get(header::CONTENT_TYPE) {
         Some(kind) if kind == "text/event-stream" => response,
-        _ => response.map(|body| kept(body, held)),
+        _ => {
+            let bytes = response.body().size_hint().exact().filter(|_| waits);
+            let more = bytes.map_or(0, |bytes| kib(bytes).min(ANSWER_KIB).saturating_sub(wanted));
+            match free.acquire(more).await {
+                Some(more) => held.merge(more),
+                None => return refused(),
+            }
+            response.map(|body| kept(body, held))
+        }
     }
+}
+
+fn refused() -> Response {
+    Refusal::new(
+        StatusCode::SERVICE_UNAVAILABLE,
+        "too many requests are under way: try again, and close pages that are not needed",
+    )
+    .into_response()
 }
 
 /// The length that a request states; without one, as much as an answer.

@@ -93,14 +93,38 @@ const METRICS: &[(&str, &str, &str, &str)] = &[
         "",
         "Metric of an arm in the last complete run of the experiment: median over blocks, in its base unit.",
     ),
+    (
+        "tare_kafka_up",
+        "gauge",
+        "",
+        "Whether the brokers of the cluster answer: 1 or 0.",
+    ),
+    (
+        "tare_kafka_problems",
+        "gauge",
+        "",
+        "Partitions, brokers or groups with a problem of this kind.",
+    ),
+    (
+        "tare_kafka_group_lag_records",
+        "gauge",
+        "",
+        "Records that a consumer group is behind.",
+    ),
+    (
+        "tare_kafka_records_in_per_second",
+        "gauge",
+        "",
+        "Records per second into all topics of the cluster.",
+    ),
 ];
 
 /// Lines by metric.
 #[derive(Default)]
-struct Page(BTreeMap<&'static str, String>);
+pub struct Page(BTreeMap<&'static str, String>);
 
 impl Page {
-    fn add(&mut self, metric: &'static str, labels: &[(&str, &str)], value: f64) {
+    pub fn add(&mut self, metric: &'static str, labels: &[(&str, &str)], value: f64) {
         let labels: Vec<String> = labels
             .iter()
             .map(|(name, value)| format!("{name}=\"{}\"", escaped(value)))
@@ -159,6 +183,7 @@ fn text(server: &Server) -> String {
     for entry in last_complete(&entries).values().take(EXPERIMENTS_MAX) {
         result(&mut page, server, entry);
     }
+    server.kafka.metrics(&mut page);
     page.text()
 }
 

@@ -1,15 +1,16 @@
 //! The description of the API (OpenAPI 3.1), made from the table of routes and the shapes of `tare schema api`.
 
 use serde_json::{Map, Value, json};
+use tare_kafka_admin::api::KafkaApiShapes;
 use tare_record::api::ApiShapes;
 use tare_record::schemas::schema_of;
 
-use crate::routes::{ApiRoute, ROUTES, RouteContent};
+use crate::routes::{self, ApiRoute, RouteContent};
 
 /// The description.
 pub fn description() -> Value {
     let mut paths: Map<String, Value> = Map::new();
-    for route in ROUTES {
+    for route in routes::all() {
         let path = route.path.replace("{*", "{");
         let methods = paths.entry(path).or_insert_with(|| json!({}));
         methods[route.method] = operation(route);
@@ -76,8 +77,11 @@ fn content(content: RouteContent) -> Option<Value> {
 
 /// The shapes, with references as OpenAPI has them.
 fn shapes() -> Value {
-    let mut schema = schema_of::<ApiShapes>();
-    let mut shapes = schema["$defs"].take();
+    let mut shapes = schema_of::<ApiShapes>()["$defs"].take();
+    let mut of_kafka = schema_of::<KafkaApiShapes>()["$defs"].take();
+    if let (Some(all), Some(more)) = (shapes.as_object_mut(), of_kafka.as_object_mut()) {
+        all.append(more);
+    }
     place_references(&mut shapes);
     shapes
 }
@@ -128,6 +132,6 @@ mod tests {
             .values()
             .map(|methods| methods.as_object().unwrap().len())
             .sum();
-        assert_eq!(operations, ROUTES.len());
+        assert_eq!(operations, routes::all().count());
     }
 }

@@ -16,7 +16,9 @@ use tare_report::{html, overlay};
 use crate::body::{body, json, received};
 use crate::error::{Refusal, Reply};
 use crate::server::{Server, Shared};
-use crate::{archive, assets, auth, events, experiments, loads, memory, metrics, openapi, places};
+use crate::{
+    archive, assets, auth, events, experiments, kafka, loads, memory, metrics, openapi, places, sys,
+};
 
 /// Time in which an archive must have come.
 const ARCHIVE_TIMEOUT: Duration = Duration::from_secs(600);
@@ -46,13 +48,13 @@ pub struct ApiRoute {
     pub about: &'static str,
     pub takes: RouteContent,
     pub gives: (u16, RouteContent),
-    handler: fn() -> MethodRouter<Shared>,
+    pub handler: fn() -> MethodRouter<Shared>,
 }
 
 /// Defines the table of routes.
 macro_rules! routes {
     ($($method:ident $path:literal ($takes:expr => $status:literal $gives:expr) $handler:path: $about:literal;)*) => {
-        /// All routes below `/api/v1`.
+        /// The routes of this module, below `/api/v1`.
         pub const ROUTES: &[ApiRoute] = &[$(ApiRoute {
             method: stringify!($method),
             path: $path,
@@ -64,8 +66,16 @@ macro_rules! routes {
     };
 }
 
+pub(crate) use routes;
+
+/// All routes.
+pub fn all() -> impl Iterator<Item = &'static ApiRoute> {
+    ROUTES.iter().chain(kafka::routes::ROUTES)
+}
+
 use RouteContent::{Events, Html, Nothing, Object, Tar, Text};
-const fn shape(name: &'static str) -> RouteContent {
+/// A shape of the API by its name.
+pub const fn shape(name: &'static str) -> RouteContent {
     RouteContent::Json(name)
 }
 
@@ -105,7 +115,7 @@ routes! {
 
 /// The whole server.
 pub fn app(server: Shared) -> Router {
-    let api = ROUTES.iter().fold(Router::new(), |router, route| {
+    let api = all().fold(Router::new(), |router, route| {
         router.route(route.path, (route.handler)())
     });
     let page = [
@@ -113,6 +123,8 @@ pub fn app(server: Shared) -> Router {
         "/new",
         "/compare",
         "/machine",
+        "/kafka",
+        "/kafka/{*rest}",
         "/loads",
         "/runs/{*rest}",
         "/loads/{*rest}",
@@ -150,29 +162,35 @@ async fn with_headers(mut response: Response) -> Response {
 }
 
 /// Does what reads files or waits in a thread of its own.
-async fn blocking<T: Send + 'static>(
+pub async fn blocking<T: Send + 'static>(
     server: Shared,
     work: impl FnOnce(&Server) -> Reply<T> + Send + 'static,
 ) -> Reply<T> {
     let done = tokio::task::spawn_blocking(move || work(&server)).await;
-    done.unwrap_or_else(|_| {
-        Err(Refusal::failed(
-            "a defect of Tare: its answer could not be made",
-        ))
-    })
+    done.unwrap_or_else(|_| Err(defect()))
 }
 
-/// The same for what takes a core for a while: few at a time.
+/// The same for what takes a core for a while: few at a time, and only while nothing else wants the core.
 async fn computing<T: Send + 'static>(
     server: Shared,
     work: impl FnOnce(&Server) -> Reply<T> + Send + 'static,
 ) -> Reply<T> {
     let permit = Arc::clone(&server.computations).acquire_owned().await;
-    blocking(server, move |server| {
-        let _permit = permit;
-        work(server)
-    })
-    .await
+    let (sender, done) = tokio::sync::oneshot::channel();
+    // A thread of its own: one that runs only on idle cores cannot become another again.
+    std::thread::Builder::new()
+        .name("compute".into())
+        .spawn(move || {
+            let _permit = permit;
+            sys::run_when_idle();
+            // An error means that nobody waits any more.
+            let _ = sender.send(work(&server));
+        })?;
+    done.await.unwrap_or_else(|_| Err(defect()))
+}
+
+fn defect() -> Refusal {
+    Refusal::failed("a defect of Tare: its answer could not be made")
 }
 
 async fn server_info(State(server): State<Shared>) -> Json<ServerInfo> {

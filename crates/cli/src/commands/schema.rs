@@ -6,7 +6,7 @@ use tare_experiment::formats::formats;
 use tare_experiment::problem::hint;
 use tare_record::schemas::Shape;
 
-use crate::commands::kafka::json_schema::KAFKA;
+use crate::commands::kafka::json_schema::{KAFKA, KAFKA_API};
 use crate::exit::{Exit, bad_input};
 use crate::screen::print;
 
@@ -44,5 +44,5 @@ const CLIENT: Shape = Shape::new(
 
 /// Schemas of files and messages, and of what commands print.
 fn all() -> impl Iterator<Item = &'static Shape> {
-    formats().chain([&CLIENT, &KAFKA])
+    formats().chain([&CLIENT, &KAFKA, &KAFKA_API])
 }

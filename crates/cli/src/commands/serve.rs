@@ -8,6 +8,7 @@ use std::process::{Command, ExitCode};
 use anyhow::Context;
 use tare_record::api::ServeOptions;
 
+use crate::commands::kafka::clusters_file;
 use crate::commands::plan::own_path;
 use crate::exit::bad_input;
 
@@ -26,6 +27,9 @@ pub struct Args {
     /// Directory whose files (certificates, keys) a load may name; may be given several times.
     #[arg(long, value_name = "DIR")]
     files: Vec<PathBuf>,
+    /// Environment variable that a Kafka cluster may name for its password; may be given several times.
+    #[arg(long = "env", value_name = "VARIABLE")]
+    environment: Vec<String>,
     /// Further name of this server in the address of the page, as behind a proxy; may be given several times. Needed with 0.0.0.0,
     /// where the printed link has the first one.
     #[arg(long = "host", value_name = "NAME")]
@@ -63,6 +67,8 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         runs: args.out,
         read_only: args.read_only,
         files: args.files,
+        environment: args.environment,
+        clusters: clusters_file().ok(),
         hosts: args.hosts,
         tls: args.tls_cert.zip(args.tls_key),
         password_file: args.password_file,

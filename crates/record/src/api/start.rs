@@ -22,6 +22,10 @@ pub struct ServeOptions {
     pub read_only: bool,
     /// Directories whose files a load may name.
     pub files: Vec<PathBuf>,
+    /// Environment variables that a cluster may name for a password.
+    pub environment: Vec<String>,
+    /// File of named Kafka clusters.
+    pub clusters: Option<PathBuf>,
     /// Host names under which the page may be opened, beside the address.
     pub hosts: Vec<String>,
     /// Certificate with its chain and private key (PEM).
@@ -145,6 +149,36 @@ pub struct LoadRequest {
     /// Labels, as text.
     #[serde(default)]
     pub labels: Option<String>,
+    /// For `kafka://…`: what is measured, and the cluster whose settings are used.
+    #[serde(default)]
+    pub kafka: KafkaLoadRequest,
+}
+
+/// The part of a load on a topic of Kafka.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct KafkaLoadRequest {
+    /// What is measured.
+    pub mode: KafkaLoadMode,
+    /// Cluster of the server's list: its brokers, TLS and login are used, and those of the URL are not.
+    pub cluster: Option<String>,
+    /// Acknowledgements of a producer: `0`, `1` or `all`. Default: `all`.
+    pub acks: Option<String>,
+    /// Consumer group. Default: none.
+    pub group: Option<String>,
+}
+
+/// What a load on a topic measures.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum KafkaLoadMode {
+    /// Each record that is produced is a request.
+    #[default]
+    Produce,
+    /// Each fetch is a request.
+    Consume,
+    /// Latency from producing a record to its arrival at a consumer.
+    EndToEnd,
 }
 
 /// Pace of a load.

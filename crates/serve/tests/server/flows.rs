@@ -453,6 +453,8 @@ fn the_commands_of_the_page_about_the_server_do_what_they_say() {
     server.until(&format!("/api/v1/runs/{id}"), |found| {
         found["entry"]["state"] == "complete"
     });
+    let brokers = crate::kafka::cluster();
+    let bootstrap = brokers.at("plain")[0];
     let page = std::fs::read_to_string(crate::rig::home().join("docs/SERVER.md")).unwrap();
     let commands: Vec<&str> = page
         .lines()
@@ -461,7 +463,7 @@ fn the_commands_of_the_page_about_the_server_do_what_they_say() {
     assert!(commands.len() > 12, "{commands:?}");
     for command in commands {
         let script = format!(
-            "url=http://{}/api/v1; auth='Authorization: Bearer {}'; json='Content-Type: application/json'; run={id}; {command}",
+            "url=http://{}/api/v1; auth='Authorization: Bearer {}'; json='Content-Type: application/json'; run={id}; kafka=$url/kafka/clusters; bootstrap={bootstrap}; {command}",
             server.address, server.token
         );
         let ended = Command::new("bash")

@@ -8,6 +8,7 @@
 
 mod beyond;
 mod flows;
+mod kafka;
 mod limits;
 mod page;
 mod rig;

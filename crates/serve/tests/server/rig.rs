@@ -53,7 +53,7 @@ impl Server {
     /// What the server is told by `tare serve`.
     pub fn options(runs: &Path, more: &Value) -> Value {
         let mut options = json!({
-            "listen": "127.0.0.1:0", "runs": runs, "read_only": false, "files": [], "hosts": [], "tls": null,
+            "listen": "127.0.0.1:0", "runs": runs, "read_only": false, "files": [], "environment": [], "clusters": null, "hosts": [], "tls": null,
             "password_file": null, "tare": tare(), "home": home(),
         });
         for (name, value) in more.as_object().unwrap() {
@@ -139,6 +139,37 @@ impl Server {
         let mut bytes = Vec::new();
         let _ = stream.read_to_end(&mut bytes);
         Answer::parse(&bytes)
+    }
+
+    /// Events of a stream, by name and data, until they are as wanted.
+    pub fn events(
+        &self,
+        path: &str,
+        is_enough: impl Fn(&[(String, String)]) -> bool,
+    ) -> Vec<(String, String)> {
+        let mut stream = TcpStream::connect(&self.address).unwrap();
+        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        let head = format!(
+            "GET {path} HTTP/1.1\r\nHost: {}\r\nAuthorization: Bearer {}\r\n\r\n",
+            self.address, self.token
+        );
+        stream.write_all(head.as_bytes()).unwrap();
+        let mut events = Vec::new();
+        let mut name = String::new();
+        // Sizes of chunks are lines of their own, which begin no field.
+        for line in BufReader::new(stream).lines() {
+            let line = line.unwrap();
+            if let Some(text) = line.strip_prefix("event: ") {
+                text.clone_into(&mut name);
+            }
+            if let Some(text) = line.strip_prefix("data: ") {
+                events.push((name.clone(), text.to_owned()));
+                if is_enough(&events) {
+                    return events;
+                }
+            }
+        }
+        panic!("{path} ended after {} events", events.len());
     }
 
     /// Asks until the answer is as wanted.

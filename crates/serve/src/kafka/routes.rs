@@ -1,0 +1,475 @@
+//! The routes of `/api/v1/kafka`.
+
+use axum::Json;
+use axum::extract::{Path, RawQuery, Request, State};
+use axum::http::StatusCode;
+use axum::response::IntoResponse;
+use axum::routing::{delete, get, post};
+use serde_json::json;
+use tare_kafka_admin::admin::Resource;
+use tare_kafka_admin::api::{
+    BrokerDetail, ClusterList, ClusterRequest, ClusterTest, ConfigsRequest, CreateTopicRequest,
+    ElectRequest, GrowRequest, MovePlanRequest, MoveRequest, PartitionsRequest, ResetRequest,
+    TopicDetail, VerifyRequest,
+};
+use tare_kafka_admin::reading::ReadingScope;
+
+use super::changes;
+use super::live::{self, LiveQuery, pairs};
+use super::watcher::{ClusterSnapshot, ClusterWatcher, gone};
+use crate::body::json;
+use crate::error::{Refusal, Reply};
+use crate::routes::RouteContent::{Events, Nothing, Object};
+use crate::routes::{ApiRoute, blocking, routes, shape};
+use crate::server::{Server, Shared};
+
+/// Most of the newest records that are shown.
+const RECORDS_MAX: usize = 100;
+
+routes! {
+    get "/kafka/clusters" (Nothing => 200 shape("ClusterList")) cluster_list: "Kafka clusters by name";
+    post "/kafka/clusters" (shape("ClusterRequest") => 201 shape("ClusterEntry")) cluster_keep: "Add or replace a cluster";
+    post "/kafka/clusters/test" (shape("ClusterRequest") => 200 shape("ClusterTest")) cluster_test: "Try to reach a cluster";
+    delete "/kafka/clusters/{cluster}" (Nothing => 204 Nothing) cluster_remove: "Remove a cluster from the list; the cluster itself is not changed";
+    get "/kafka/clusters/{cluster}/overview" (Nothing => 200 shape("ClusterOverview")) overview: "Brokers, counts and problems";
+    get "/kafka/clusters/{cluster}/events" (Nothing => 200 Events) events: "Readings as they are made: `?topics=true&groups=true&moves=true&metrics=true&topic=NAME&group=NAME`";
+    get "/kafka/clusters/{cluster}/topics" (Nothing => 200 shape("TopicList")) topic_list: "Topics";
+    post "/kafka/clusters/{cluster}/topics" (shape("CreateTopicRequest") => 201 shape("ItemResults")) topic_create: "Create a topic; returns when it is in sync";
+    get "/kafka/clusters/{cluster}/topics/{topic}" (Nothing => 200 shape("TopicDetail")) topic_detail: "A topic with its configuration";
+    delete "/kafka/clusters/{cluster}/topics/{topic}" (Nothing => 204 Nothing) topic_delete: "Delete a topic with its records";
+    post "/kafka/clusters/{cluster}/topics/{topic}/partitions" (shape("GrowRequest") => 204 Nothing) topic_grow: "Add partitions";
+    post "/kafka/clusters/{cluster}/topics/{topic}/configs" (shape("ConfigsRequest") => 204 Nothing) topic_configs: "Change the configuration of a topic";
+    get "/kafka/clusters/{cluster}/topics/{topic}/records" (Nothing => 200 shape("RecordPage")) topic_records: "The newest records: `?partition=N&count=20`";
+    get "/kafka/clusters/{cluster}/brokers/{broker}" (Nothing => 200 shape("BrokerDetail")) broker_detail: "A broker";
+    post "/kafka/clusters/{cluster}/brokers/{broker}/configs" (shape("ConfigsRequest") => 204 Nothing) broker_configs: "Change the configuration of a broker";
+    get "/kafka/clusters/{cluster}/configs" (Nothing => 200 Object) default_configs: "What all brokers have unless they have their own";
+    post "/kafka/clusters/{cluster}/configs" (shape("ConfigsRequest") => 204 Nothing) default_configs_change: "Change what all brokers have";
+    get "/kafka/clusters/{cluster}/groups" (Nothing => 200 shape("GroupList")) group_list: "Consumer groups";
+    get "/kafka/clusters/{cluster}/groups/{group}" (Nothing => 200 shape("GroupLive")) group_detail: "A consumer group with its lag";
+    delete "/kafka/clusters/{cluster}/groups/{group}" (Nothing => 204 Nothing) group_delete: "Delete a consumer group";
+    post "/kafka/clusters/{cluster}/groups/{group}/reset" (shape("ResetRequest") => 200 shape("ResetReply")) group_reset: "Reset the offsets of a group";
+    get "/kafka/clusters/{cluster}/reassignments" (Nothing => 200 shape("MoveList")) moves: "Partitions that are moving, and throttles";
+    post "/kafka/clusters/{cluster}/reassignments" (shape("MoveRequest") => 201 shape("MoveList")) moves_begin: "Begin the reassignments of a plan";
+    post "/kafka/clusters/{cluster}/reassignments/plan" (shape("MovePlanRequest") => 200 shape("MovePlan")) moves_plan: "Plan reassignments; changes nothing";
+    post "/kafka/clusters/{cluster}/reassignments/cancel" (shape("PartitionsRequest") => 200 shape("ItemResults")) moves_cancel: "Cancel reassignments";
+    post "/kafka/clusters/{cluster}/reassignments/unthrottle" (Nothing => 200 shape("Throttles")) unthrottle: "Remove throttles";
+    post "/kafka/clusters/{cluster}/elect" (shape("ElectRequest") => 200 shape("ItemResults")) elect: "Elect preferred leaders";
+    post "/kafka/clusters/{cluster}/verify" (shape("VerifyRequest") => 201 shape("VerifyJob")) verify_start: "Compare the replicas of partitions";
+    get "/kafka/clusters/{cluster}/verify/{job}" (Nothing => 200 shape("VerifyJob")) verify_state: "A comparison";
+    delete "/kafka/clusters/{cluster}/verify/{job}" (Nothing => 204 Nothing) verify_stop: "Stop a comparison";
+}
+
+type Named = Path<String>;
+type NamedPart = Path<(String, String)>;
+
+/// Reads a cluster.
+async fn reading<T: Send + 'static>(
+    server: Shared,
+    cluster: String,
+    scope: ReadingScope,
+    show: impl FnOnce(&ClusterSnapshot, &ClusterWatcher) -> Reply<T> + Send + 'static,
+) -> Reply<Json<T>> {
+    let shown = blocking(server, move |server| {
+        let watcher = server.kafka.watcher(&cluster)?;
+        show(&watcher.read(&scope)?, &watcher)
+    });
+    shown.await.map(Json)
+}
+
+/// Changes a cluster.
+async fn changing<T: Send + 'static>(
+    server: Shared,
+    cluster: String,
+    change: impl FnOnce(&std::sync::Arc<ClusterWatcher>, &Server) -> Reply<T> + Send + 'static,
+) -> Reply<T> {
+    blocking(server, move |server| {
+        change(&server.kafka.changeable(&cluster)?, server)
+    })
+    .await
+}
+
+async fn cluster_list(State(server): State<Shared>) -> Reply<Json<ClusterList>> {
+    blocking(server, |server| Ok(server.kafka.definitions.list()))
+        .await
+        .map(Json)
+}
+
+async fn cluster_keep(State(server): State<Shared>, request: Request) -> Reply<impl IntoResponse> {
+    let wanted: ClusterRequest = json(request).await?;
+    let kept = blocking(server, move |server| {
+        let definitions = &server.kafka.definitions;
+        definitions.keep(definitions.check(wanted)?)
+    });
+    Ok((StatusCode::CREATED, Json(kept.await?)))
+}
+
+async fn cluster_test(State(server): State<Shared>, request: Request) -> Reply<impl IntoResponse> {
+    let wanted: ClusterRequest = json(request).await?;
+    let tested = blocking(server, move |server| {
+        let wanted = server.kafka.definitions.check(wanted)?;
+        server.kafka.test(wanted)
+    });
+    Ok(Json::<ClusterTest>(tested.await?))
+}
+
+async fn cluster_remove(State(server): State<Shared>, Path(name): Named) -> Reply<StatusCode> {
+    blocking(server, move |server| server.kafka.remove(&name)).await?;
+    Ok(StatusCode::NO_CONTENT)
+}
+
+async fn overview(State(server): State<Shared>, Path(cluster): Named) -> Reply<impl IntoResponse> {
+    reading(server, cluster, ReadingScope::default(), |read, _| {
+        Ok(read.overview())
+    })
+    .await
+}
+
+async fn events(
+    State(server): State<Shared>,
+    Path(cluster): Named,
+    RawQuery(query): RawQuery,
+) -> Reply<impl IntoResponse> {
+    live::stream(&server, &cluster, LiveQuery::of(&query.unwrap_or_default()))
+}
+
+async fn topic_list(
+    State(server): State<Shared>,
+    Path(cluster): Named,
+) -> Reply<impl IntoResponse> {
+    reading(server, cluster, ReadingScope::default(), |read, _| {
+        Ok(read.view().topics())
+    })
+    .await
+}
+
+async fn topic_create(
+    State(server): State<Shared>,
+    Path(cluster): Named,
+    request: Request,
+) -> Reply<impl IntoResponse> {
+    let wanted: CreateTopicRequest = json(request).await?;
+    let status = match wanted.validate_only {
+        true => StatusCode::OK,
+        false => StatusCode::CREATED,
+    };
+    let done = changing(server, cluster, |watcher, _| {
+        changes::create(watcher, wanted)
+    });
+    Ok((status, Json(done.await?)))
+}
+
+async fn topic_detail(
+    State(server): State<Shared>,
+    Path((cluster, name)): NamedPart,
+) -> Reply<impl IntoResponse> {
+    reading(
+        server,
+        cluster,
+        ReadingScope::default(),
+        move |read, watcher| {
+            let view = read.view();
+            let live = view.topic(&name).ok_or_else(|| gone("topic", &name))?;
+            let (id, is_internal) = view.topic_identity(&name);
+            let configs = watcher
+                .look_up(|admin| admin.documented_configs(&Resource::Topic(name.clone())))?;
+            Ok(TopicDetail {
+                min_in_sync: view.min_in_sync(&name),
+                name,
+                id,
+                is_internal,
+                configs,
+                live,
+            })
+        },
+    )
+    .await
+}
+
+async fn topic_delete(
+    State(server): State<Shared>,
+    Path((cluster, name)): NamedPart,
+) -> Reply<StatusCode> {
+    changing(server, cluster, move |watcher, _| {
+        changes::delete_topic(watcher, &name)
+    })
+    .await?;
+    Ok(StatusCode::NO_CONTENT)
+}
+
+async fn topic_grow(
+    State(server): State<Shared>,
+    Path((cluster, name)): NamedPart,
+    request: Request,
+) -> Reply<StatusCode> {
+    let wanted: GrowRequest = json(request).await?;
+    changing(server, cluster, move |watcher, _| {
+        changes::grow(watcher, &name, &wanted)
+    })
+    .await?;
+    Ok(StatusCode::NO_CONTENT)
+}
+
+/// Changes configurations of something.
+async fn configs(
+    server: Shared,
+    cluster: String,
+    resource: Resource,
+    request: Request,
+) -> Reply<StatusCode> {
+    let wanted: ConfigsRequest = json(request).await?;
+    changing(server, cluster, move |watcher, _| {
+        changes::configure(watcher, &resource, &wanted)
+    })
+    .await?;
+    Ok(StatusCode::NO_CONTENT)
+}
+
+async fn topic_configs(
+    State(server): State<Shared>,
+    Path((cluster, name)): NamedPart,
+    request: Request,
+) -> Reply<StatusCode> {
+    configs(server, cluster, Resource::Topic(name), request).await
+}
+
+async fn topic_records(
+    State(server): State<Shared>,
+    Path((cluster, name)): NamedPart,
+    RawQuery(query): RawQuery,
+) -> Reply<impl IntoResponse> {
+    let pairs = pairs(&query.unwrap_or_default());
+    let number = |wanted: &str| -> Reply<Option<i32>> {
+        let found = pairs.iter().find(|(name, _)| name == wanted);
+        let wrong = || Refusal::bad(format!("{wanted} is a number of 0 or more"));
+        let number = found.map(|(_, value)| value.parse().map_err(|_| wrong()));
+        let number = number.transpose()?;
+        match number {
+            Some(number) if number < 0 => Err(wrong()),
+            number => Ok(number),
+        }
+    };
+    let partition = number("partition")?;
+    let count = usize::try_from(number("count")?.unwrap_or(20)).unwrap_or(RECORDS_MAX);
+    let count = count.min(RECORDS_MAX);
+    let page = blocking(server, move |server| {
+        changes::records(&*server.kafka.watcher(&cluster)?, &name, partition, count)
+    });
+    page.await.map(Json)
+}
+
+fn broker_id(text: &str) -> Reply<i32> {
+    text.parse().map_err(|_| gone("broker", text))
+}
+
+async fn broker_detail(
+    State(server): State<Shared>,
+    Path((cluster, broker)): NamedPart,
+) -> Reply<impl IntoResponse> {
+    let id = broker_id(&broker)?;
+    reading(
+        server,
+        cluster,
+        ReadingScope::default(),
+        move |read, watcher| {
+            let found = read.view().broker(id);
+            let (broker, log_dirs, partitions) = found.ok_or_else(|| gone("broker", &broker))?;
+            let mut problems = Vec::new();
+            let configs = match broker.address {
+                None => Err("the broker is down".to_owned()),
+                Some(_) => watcher
+                    .look_up(|admin| admin.documented_configs(&Resource::Broker(id)))
+                    .map_err(|refusal| refusal.error.message),
+            };
+            let configs = configs
+                .map_err(|reason| {
+                    problems.push(format!("its configuration cannot be read: {reason}"))
+                })
+                .ok();
+            Ok(BrokerDetail {
+                broker,
+                configs,
+                log_dirs,
+                partitions,
+                problems,
+            })
+        },
+    )
+    .await
+}
+
+async fn broker_configs(
+    State(server): State<Shared>,
+    Path((cluster, broker)): NamedPart,
+    request: Request,
+) -> Reply<StatusCode> {
+    let resource = Resource::Broker(broker_id(&broker)?);
+    configs(server, cluster, resource, request).await
+}
+
+async fn default_configs(
+    State(server): State<Shared>,
+    Path(cluster): Named,
+) -> Reply<impl IntoResponse> {
+    let found = blocking(server, move |server| {
+        let watcher = server.kafka.watcher(&cluster)?;
+        watcher.look_up(|admin| admin.documented_configs(&Resource::BrokerDefaults))
+    });
+    Ok(Json(json!({ "configs": found.await? })))
+}
+
+async fn default_configs_change(
+    State(server): State<Shared>,
+    Path(cluster): Named,
+    request: Request,
+) -> Reply<StatusCode> {
+    configs(server, cluster, Resource::BrokerDefaults, request).await
+}
+
+async fn group_list(
+    State(server): State<Shared>,
+    Path(cluster): Named,
+) -> Reply<impl IntoResponse> {
+    reading(server, cluster, ReadingScope::default(), |read, _| {
+        Ok(read.view().groups())
+    })
+    .await
+}
+
+async fn group_detail(
+    State(server): State<Shared>,
+    Path((cluster, name)): NamedPart,
+) -> Reply<impl IntoResponse> {
+    let mut scope = ReadingScope::default();
+    scope.groups.insert(name.clone());
+    reading(server, cluster, scope, move |read, _| {
+        read.view()
+            .group(&name)
+            .ok_or_else(|| match read.now.may_have_group(&name) {
+                true => Refusal::new(
+                    StatusCode::BAD_GATEWAY,
+                    format!("group {name} cannot be read now: its coordinator does not answer"),
+                ),
+                false => gone("group", &name),
+            })
+    })
+    .await
+}
+
+async fn group_delete(
+    State(server): State<Shared>,
+    Path((cluster, name)): NamedPart,
+) -> Reply<StatusCode> {
+    changing(server, cluster, move |watcher, _| {
+        changes::delete_group(watcher, &name)
+    })
+    .await?;
+    Ok(StatusCode::NO_CONTENT)
+}
+
+async fn group_reset(
+    State(server): State<Shared>,
+    Path((cluster, name)): NamedPart,
+    request: Request,
+) -> Reply<impl IntoResponse> {
+    let wanted: ResetRequest = json(request).await?;
+    let done = changing(server, cluster, move |watcher, _| {
+        changes::reset(watcher, &name, &wanted)
+    });
+    done.await.map(Json)
+}
+
+async fn moves(State(server): State<Shared>, Path(cluster): Named) -> Reply<impl IntoResponse> {
+    let found = blocking(server, move |server| {
+        changes::moves(&*server.kafka.watcher(&cluster)?)
+    });
+    found.await.map(Json)
+}
+
+async fn moves_begin(
+    State(server): State<Shared>,
+    Path(cluster): Named,
+    request: Request,
+) -> Reply<impl IntoResponse> {
+    let wanted: MoveRequest = json(request).await?;
+    let begun = changing(server, cluster, move |watcher, _| {
+        changes::begin(watcher, &wanted)
+    });
+    Ok((StatusCode::CREATED, Json(begun.await?)))
+}
+
+async fn moves_plan(
+    State(server): State<Shared>,
+    Path(cluster): Named,
+    request: Request,
+) -> Reply<impl IntoResponse> {
+    let wanted: MovePlanRequest = json(request).await?;
+    let plan = blocking(server, move |server| {
+        changes::plan(&*server.kafka.watcher(&cluster)?, &wanted)
+    });
+    plan.await.map(Json)
+}
+
+async fn moves_cancel(
+    State(server): State<Shared>,
+    Path(cluster): Named,
+    request: Request,
+) -> Reply<impl IntoResponse> {
+    let wanted: PartitionsRequest = json(request).await?;
+    let done = changing(server, cluster, move |watcher, _| {
+        changes::cancel(watcher, &wanted)
+    });
+    done.await.map(Json)
+}
+
+async fn unthrottle(
+    State(server): State<Shared>,
+    Path(cluster): Named,
+) -> Reply<impl IntoResponse> {
+    changing(server, cluster, |watcher, _| changes::unthrottle(watcher))
+        .await
+        .map(Json)
+}
+
+async fn elect(
+    State(server): State<Shared>,
+    Path(cluster): Named,
+    request: Request,
+) -> Reply<impl IntoResponse> {
+    let wanted: ElectRequest = json(request).await?;
+    let done = changing(server, cluster, move |watcher, _| {
+        changes::elect(watcher, &wanted)
+    });
+    done.await.map(Json)
+}
+
+async fn verify_start(
+    State(server): State<Shared>,
+    Path(cluster): Named,
+    request: Request,
+) -> Reply<impl IntoResponse> {
+    let wanted: VerifyRequest = json(request).await?;
+    let job = blocking(server, move |server| {
+        let watcher = server.kafka.watcher(&cluster)?;
+        server.kafka.jobs.start(&watcher, &wanted)
+    });
+    Ok((StatusCode::CREATED, Json(job.await?)))
+}
+
+fn job_id(text: &str) -> Reply<u64> {
+    text.parse().map_err(|_| gone("comparison", text))
+}
+
+async fn verify_state(
+    State(server): State<Shared>,
+    Path((cluster, job)): NamedPart,
+) -> Reply<impl IntoResponse> {
+    server.kafka.jobs.state(&cluster, job_id(&job)?).map(Json)
+}
+
+async fn verify_stop(
+    State(server): State<Shared>,
+    Path((cluster, job)): NamedPart,
+) -> Reply<StatusCode> {
+    server.kafka.jobs.stop(&cluster, job_id(&job)?)?;
+    Ok(StatusCode::NO_CONTENT)
+}
