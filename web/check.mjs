@@ -22,7 +22,7 @@ const application = readFileSync(at("dist/app/index.html"), "utf8");
 const problems = [];
 const expect = (holds, problem) => holds || problems.push(problem);
 
-expect(readFileSync(at("src/api.ts"), "utf8") === (await types()), "src/api.ts is stale: npm run types");
+for (const { file, text } of await types()) expect(readFileSync(at(file), "utf8") === text, `${file} is stale: npm run types`);
 
 for (const [name, text] of [["report.html", page], ["app/index.html", application]]) {
   const hash = /<meta name="tare-web-sources" content="sha256:([0-9a-f]{64})" \/>/.exec(text)?.[1];

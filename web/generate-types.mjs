@@ -1,12 +1,15 @@
-// Writes src/api.ts, the shapes of the API with the view among them, from docs/schema/api.json.
-import { readFileSync, writeFileSync } from "node:fs";
+// Writes the shapes of the API from their schemas: src/api.ts, with the view among them, and src/kafka-api.ts.
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { compile } from "json-schema-to-typescript";
 
 const at = (name) => fileURLToPath(new URL(name, import.meta.url));
 
-const banner = `// Shapes of the API, and the view of a report. Generated from docs/schema/api.json by \`npm run types\`; do not edit.
-`;
+/** Files, and what each is generated from. */
+const FILES = [
+  { file: "src/api.ts", schema: "docs/schema/api.json", name: "Api", about: "Shapes of the API, and the view of a report." },
+  { file: "src/kafka-api.ts", schema: "docs/schema/kafka-api.json", name: "KafkaApi", about: "Shapes of the API for Kafka." },
+];
 
 /** Brings what schemars writes into the dialect that the type generator reads. */
 function translated(node) {
@@ -36,14 +39,19 @@ function translated(node) {
   return out;
 }
 
-/** The text of src/api.ts for the committed schema. */
+/** The texts of the files for the committed schemas. */
 export async function types() {
-  const schema = JSON.parse(readFileSync(at("../docs/schema/api.json"), "utf8"));
-  return compile(translated(schema), "Api", {
-    bannerComment: banner,
-    additionalProperties: false,
-    style: { printWidth: 120 },
-  });
+  const there = FILES.filter(({ schema }) => existsSync(at(`../${schema}`)));
+  return Promise.all(there.map(async ({ file, schema, name, about }) => {
+    const text = await compile(translated(JSON.parse(readFileSync(at(`../${schema}`), "utf8"))), name, {
+      bannerComment: `// ${about} Generated from ${schema} by \`npm run types\`; do not edit.\n`,
+      additionalProperties: false,
+      style: { printWidth: 120 },
+    });
+    return { file, text };
+  }));
 }
 
-if (process.argv[1] === fileURLToPath(import.meta.url)) writeFileSync(at("src/api.ts"), await types());
+if (process.argv[1] === fileURLToPath(import.meta.url)) {
+  for (const { file, text } of await types()) writeFileSync(at(file), text);
+}

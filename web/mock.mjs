@@ -5,6 +5,7 @@ import { readFileSync } from "node:fs";
 import { createServer } from "node:http";
 import { fileURLToPath } from "node:url";
 import { plain } from "./fixtures/views.mjs";
+import { kafkaMock } from "./mock-kafka.mjs";
 
 const { VIEW, EVENTS } = process.env;
 const shown = VIEW === undefined ? plain() : JSON.parse(readFileSync(VIEW, "utf8"));
@@ -120,6 +121,7 @@ const PLAN = { plan: { estimate: { trials_min: 15, trials_max: 15, block_ns: 8e9
 export async function serveMock({ many = 12, readOnly = false, port = 0 } = {}) {
   const runs = Array.from({ length: many }, (_, index) => entry(index));
   const loads = Array.from({ length: many }, (_, index) => load(index));
+  const kafka = kafkaMock({ many });
   const asked = [];
   const state = { stopped: new Set(), polls: 0 };
   const start = () => ({ id: "s1", state: state.polls++ < 2 ? "preparing" : "running", folder: state.polls > 2 ? `/runs/${LIVE}` : null, exit_code: null, output: ["looking at this machine", HTML], command: ["tare", "run", "sidecar", "--quick"] });
@@ -187,6 +189,7 @@ export async function serveMock({ many = 12, readOnly = false, port = 0 } = {}) 
     }
     const path = url.pathname.slice(8);
     asked.push(`${request.method} ${path}`);
+    if (path.startsWith("kafka/") && path.endsWith("/events")) return kafka.stream(response, path, url.searchParams);
     if (path.endsWith("/events")) {
       const kind = path.split("/")[0];
       stream(response, kind, kind === "runs" ? events(1000) : Array.from({ length: 40 }, (_, second) => ({ event: "sample", ...sample(second + 1) })));
@@ -200,7 +203,7 @@ export async function serveMock({ many = 12, readOnly = false, port = 0 } = {}) 
     } catch {
       // A tar, or nothing.
     }
-    const [status, reply] = answer(request.method, path, url.searchParams, body);
+    const [status, reply] = path.startsWith("kafka/") ? await kafka.answer(request.method, path, url.searchParams, body) : answer(request.method, path, url.searchParams, body);
     response.writeHead(status, { "content-type": typeof reply === "string" ? "text/plain; charset=utf-8" : "application/json" }).end(typeof reply === "string" ? reply : reply && JSON.stringify(reply));
   });
   await new Promise((done) => server.listen(port, "127.0.0.1", done));
@@ -208,7 +211,7 @@ export async function serveMock({ many = 12, readOnly = false, port = 0 } = {}) 
     server.closeAllConnections();
     return new Promise((done) => server.close(done));
   };
-  return { url: `http://127.0.0.1:${server.address().port}`, port: server.address().port, asked, close };
+  return { url: `http://127.0.0.1:${server.address().port}`, port: server.address().port, asked, reset: kafka.reset, close };
 }
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) {

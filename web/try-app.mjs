@@ -4,10 +4,9 @@
 // the log of a trial is read; loads are started and stopped and laid over each other and over a result of Fortio. It fails on script errors,
 // on breaches of the policy, on pages wider than their window, on what axe-core calls serious, and when something does not come about in
 // time. With OUT, pictures of every page.
-import { mkdirSync, readFileSync } from "node:fs";
-import { createRequire } from "node:module";
+import { mkdirSync } from "node:fs";
 import { join } from "node:path";
-import { openPage, takePicture } from "./browser.mjs";
+import { openPage, picture as examineAndPicture } from "./browser.mjs";
 
 const [link, target, out, experiment = "istio-performance/sidecar"] = process.argv.slice(2);
 const origin = new URL(link).origin;
@@ -17,33 +16,7 @@ const RUN_MS = 400_000;
 if (out !== undefined) mkdirSync(out, { recursive: true });
 const { page, trouble, close } = await openPage((url) => url.startsWith(origin) || /^(about|data|blob):/.test(url));
 
-const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
-
-/** What is wrong with a page for those who do not see it as most do. */
-async function examine(name) {
-  await page.evaluate(axe);
-  const { violations } = await page.evaluate(() => window.axe.run(document, { resultTypes: ["violations"] }));
-  for (const one of violations.filter(({ impact }) => impact === "serious" || impact === "critical")) {
-    trouble.push(`${name}: ${one.id}: ${one.help}: ${one.nodes.slice(0, 3).map((node) => node.target.join(" ")).join(" | ")}`);
-  }
-}
-
-/** Examines a page, and takes pictures of it. */
-async function picture(name) {
-  await examine(name);
-  for (const width of out === undefined ? [420] : [420, 1280, 1920]) {
-    for (const colorScheme of out === undefined ? ["light"] : ["light", "dark"]) {
-      await page.setViewportSize({ width, height: 1000 });
-      await page.emulateMedia({ colorScheme });
-      await page.waitForTimeout(400);
-      const { height, wide } = await page.evaluate(() => ({ height: document.documentElement.scrollHeight, wide: document.documentElement.scrollWidth - document.documentElement.clientWidth }));
-      if (wide > 0) trouble.push(`${name}: ${wide} pixels too wide at ${width}`);
-      if (out !== undefined) await takePicture(page, join(out, `${name}-${width}-${colorScheme}.png`), height);
-    }
-  }
-  await page.setViewportSize({ width: 1280, height: 1000 });
-}
-
+const picture = (name) => examineAndPicture(page, trouble, out, name);
 const said = (text) => page.getByText(text).first();
 const button = (name) => page.getByRole("button", { name, exact: true }).first();
 const step = (text) => console.log(`page: ${text}`);
@@ -109,7 +82,8 @@ try {
   await picture("load-live");
   await button("Stop").click();
   await said("p99").waitFor();
-  step("a load is started and stopped");
+  await said("Histogram, until stopped").waitFor();
+  step("a load is started and stopped; its histogram is there");
   await picture("load");
   await startLoad(async () => {
     await fill("Labels", "two clients");

@@ -663,6 +663,10 @@ export type LoadStop =
       kind: "stopped";
     };
 /**
+ * What a load on a topic measures.
+ */
+export type KafkaLoadMode = "produce" | "consume" | "end-to-end";
+/**
  * State of a start.
  */
 export type StartState = "preparing" | "running" | "ended";
@@ -4242,6 +4246,25 @@ export interface LoadRequest {
    * Labels, as text.
    */
   labels?: string | null;
+  kafka?: KafkaLoadRequest;
+}
+/**
+ * The part of a load on a topic of Kafka.
+ */
+export interface KafkaLoadRequest {
+  mode?: KafkaLoadMode;
+  /**
+   * Cluster of the server's list: its brokers, TLS and login are used, and those of the URL are not.
+   */
+  cluster?: string | null;
+  /**
+   * Acknowledgements of a producer: `0`, `1` or `all`. Default: `all`.
+   */
+  acks?: string | null;
+  /**
+   * Consumer group. Default: none.
+   */
+  group?: string | null;
 }
 /**
  * Reply of `POST /api/v1/plan`.

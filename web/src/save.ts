@@ -122,7 +122,8 @@ function addKeys(
   return y + 22;
 }
 
-function download(blob: Blob, name: string): void {
+/** Gives a file away. */
+export function download(blob: Blob, name: string): void {
   const link = document.createElement("a");
   link.href = URL.createObjectURL(blob);
   link.download = name;

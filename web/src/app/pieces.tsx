@@ -45,12 +45,12 @@ export function Problem({ children, again }: { children: ComponentChildren; agai
 }
 
 /** Something that is loaded: a word while it is, why it is not, or what is made of it. */
-export function Await<T>({ of, what, children }: { of: Resource<T>; what: string; children: (data: T) => ComponentChildren }): JSX.Element {
+export function Await<T>({ of, what, back, children }: { of: Resource<T>; what: string; back?: JSX.Element; children: (data: T) => ComponentChildren }): JSX.Element {
   if (of.isMissing) {
     return (
       <>
         <Heading title="Not found" name="Not found" />
-        <p class="none">There is no such {what}: it was deleted, or the address is wrong. <a href="/">All runs</a></p>
+        <p class="none">There is no such {what}: it was deleted, or the address is wrong. {back ?? <a href="/">All runs</a>}</p>
       </>
     );
   }
@@ -94,8 +94,8 @@ export function Do({ action, run, children, strong = false, ...rest }: {
 }
 
 /** Asks before something is done that cannot be undone. */
-export function Confirm({ title, children, yes, onYes, onNo, action, isBlocked = false }: {
-  title: string; children: ComponentChildren; yes: string; onYes: () => Promise<void>; onNo: () => void; action: Action; isBlocked?: boolean;
+export function Confirm({ title, children, yes, no = "Keep", onYes, onNo, action, isBlocked = false }: {
+  title: string; children: ComponentChildren; yes: string; no?: string; onYes: () => Promise<void>; onNo: () => void; action: Action; isBlocked?: boolean;
 }): JSX.Element {
   const dialog = useRef<HTMLDialogElement>(null);
   useEffect(() => dialog.current?.showModal(), []);
@@ -105,7 +105,7 @@ export function Confirm({ title, children, yes, onYes, onNo, action, isBlocked =
       {children}
       {action.problem !== null && <Problem>{action.problem}</Problem>}
       <div class="tools">
-        <button type="button" class="plain" onClick={() => dialog.current?.close()}>Keep</button>
+        <button type="button" class="plain" onClick={() => dialog.current?.close()}>{no}</button>
         <Do action={action} run={onYes} strong disabled={isBlocked}>{yes}</Do>
       </div>
     </dialog>

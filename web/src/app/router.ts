@@ -13,6 +13,7 @@ export type Route =
   | { view: "load"; id: string }
   | { view: "compare-loads"; loads: string[] }
   | { view: "machine" }
+  | { view: "kafka"; parts: string[] }
   | { view: "unknown" };
 
 function decoded(part: string): string | null {
@@ -28,6 +29,7 @@ export function routeOf(path: string, search = ""): Route {
   const parts = path.split("/").filter((part) => part !== "").map(decoded);
   if (parts.includes(null)) return { view: "unknown" };
   const [first, second, third, fourth, ...rest] = parts as string[];
+  if (first === "kafka") return { view: "kafka", parts: parts.slice(1) as string[] };
   if (rest.length > 0) return { view: "unknown" };
   const query = new URLSearchParams(search);
   if (first === undefined) return { view: "runs" };

@@ -14,8 +14,8 @@ interface Listener<E> {
   end: () => void;
 }
 
-/** Listens to a stream until the function that it returns is called. */
-export function listen<E>(path: string, listener: Listener<E>): () => void {
+/** Listens to a stream until the function that it returns is called; data of an event with one of the names come as `{name: data}`. */
+export function listen<E>(path: string, listener: Listener<E>, names: readonly string[] = []): () => void {
   let source: EventSource | null = null;
   let waiting: E[] = [];
   let timer: ReturnType<typeof setTimeout> | undefined;
@@ -38,15 +38,18 @@ export function listen<E>(path: string, listener: Listener<E>): () => void {
     listener.restart();
     const opened = new EventSource(`${API}/${path}`);
     source = opened;
-    opened.onmessage = (message: MessageEvent<string>) => {
+    const hear = (message: MessageEvent<string>) => {
       try {
-        waiting.push(JSON.parse(message.data) as E);
+        const data: unknown = JSON.parse(message.data);
+        waiting.push((message.type === "message" ? data : { [message.type]: data }) as E);
       } catch {
         // A line that was being written when its process was killed.
         return;
       }
       timer ??= setTimeout(flush, BATCH_MS);
     };
+    opened.onmessage = hear;
+    for (const name of names) opened.addEventListener(name, hear);
     opened.addEventListener("ended", () => {
       flush();
       close();
@@ -63,6 +66,6 @@ export function listen<E>(path: string, listener: Listener<E>): () => void {
 }
 
 /** Listens while the view is there; `null`: to nothing. */
-export function useStream<E>(path: string | null, listener: Listener<E>): void {
-  useEffect(() => (path === null ? undefined : listen(path, listener)), [path]);
+export function useStream<E>(path: string | null, listener: Listener<E>, names?: readonly string[]): void {
+  useEffect(() => (path === null ? undefined : listen(path, listener, names)), [path]);
 }

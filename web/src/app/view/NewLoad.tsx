@@ -5,7 +5,7 @@ import type { StartReply } from "../../api";
 import { Choice } from "../../section/Section";
 import { Starting } from "../Starting";
 import { post } from "../client";
-import { FIRST, requestOf, type LoadForm, type Wrong } from "../load-form";
+import { FIRST, given, isKafka, requestOf, type LoadForm, type Wrong } from "../load-form";
 import { Heading, Problem, mayChange, server, useAction } from "../pieces";
 import { at, go } from "../router";
 
@@ -39,7 +39,7 @@ function Box({ form, change, field, label, children }: { form: LoadForm; change:
 
 /** The view that starts a load. */
 export function NewLoad(): JSX.Element {
-  const [form, change] = useState<LoadForm>(FIRST);
+  const [form, change] = useState<LoadForm>({ ...FIRST, ...given(location.search) });
   const [wrong, setWrong] = useState<readonly Wrong[]>([]);
   const [start, setStart] = useState<StartReply | null>(null);
   const action = useAction();
@@ -50,6 +50,7 @@ export function NewLoad(): JSX.Element {
     setWrong(Array.isArray(request) ? request : []);
     if (!Array.isArray(request)) action.run(async () => setStart(await post<StartReply>("loads", request)));
   };
+  const isTopic = isKafka(form.url);
   const files = server.value?.files ?? [];
   if (!mayChange()) return <><Heading title="New load" name="New load" /><p class="none">This server is read-only: it starts nothing.</p></>;
   return (
@@ -71,21 +72,33 @@ export function NewLoad(): JSX.Element {
           <Field {...same} field="warmup" label="Warm-up" unit="s" type="number" hint="default" />
           <Field {...same} field="timeout" label="Timeout" unit="s" type="number" hint="default" />
         </fieldset>
-        <fieldset>
-          <legend>Request</legend>
-          <Field {...same} field="method" label="Method" />
-          <label><input type="checkbox" checked={form.http2} onChange={() => change({ ...form, http2: !form.http2 })} /> HTTP/2</label>
-        </fieldset>
-        <Box form={form} change={change} field="headers" label="Headers, one on each line: Name: value" />
-        <Box form={form} change={change} field="body" label="Body" />
-        <Field {...same} field="bodyBytes" label="or a generated body of" unit="bytes" type="number" />
-        <fieldset>
+        {isTopic && (
+          <fieldset>
+            <Choice legend="Measure" name="mode" options={[{ value: "produce", label: "producing" }, { value: "consume", label: "consuming" }, { value: "end-to-end", label: "end to end" }]} value={form.mode} choose={(mode) => change({ ...form, mode })} />
+            {form.mode !== "consume" && <Field {...same} field="acks" label="Acknowledgements" hint="all" />}
+            {form.mode !== "produce" && <Field {...same} field="group" label="Consumer group" hint="none" />}
+          </fieldset>
+        )}
+        {!isTopic && (
+          <>
+            <fieldset>
+              <legend>Request</legend>
+              <Field {...same} field="method" label="Method" />
+              <label><input type="checkbox" checked={form.http2} onChange={() => change({ ...form, http2: !form.http2 })} /> HTTP/2</label>
+            </fieldset>
+            <Box form={form} change={change} field="headers" label="Headers, one on each line: Name: value" />
+          </>
+        )}
+        {form.mode === "consume" && isTopic ? null : <><Box form={form} change={change} field="body" label={isTopic ? "Value of each record" : "Body"} />
+        <Field {...same} field="bodyBytes" label={isTopic ? "or a generated value of" : "or a generated body of"} unit="bytes" type="number" hint={isTopic ? "100" : undefined} /></>}
+        {isTopic && form.mode !== "consume" && <p class="how">Records that are produced stay in the topic.</p>}
+        {form.cluster !== "" && isTopic ? <p class="how">Brokers, TLS and login are those of the cluster {form.cluster}.</p> : <fieldset>
           <legend>TLS</legend>
           <Field {...same} field="cacert" label="CA certificates" wide hint="file on the server" />
           <Field {...same} field="cert" label="Client certificate" wide hint="file on the server" />
           <Field {...same} field="key" label="Its key" wide hint="file on the server" />
           <label><input type="checkbox" checked={form.insecure} onChange={() => change({ ...form, insecure: !form.insecure })} /> accept any server certificate</label>
-        </fieldset>
+        </fieldset>}
         <p class="how">{files.length === 0 ? "This server may read no files: start it with --files DIRECTORY to name TLS files here." : `Files may lie in: ${files.join(", ")}.`}</p>
         <Field {...same} field="labels" label="Labels" wide hint="to find it again" />
         {wrong.map((one) => <Problem key={one.message}>{one.message}</Problem>)}
