@@ -120,7 +120,7 @@ impl ClusterView<'_> {
 fn problem(kind: ProblemKind, wrong: Vec<String>, text: &str) -> ClusterProblem {
     ClusterProblem {
         kind,
-        text: format!("{} {text}", wrong.len()),
+        text: text.to_owned(),
         count: wrong.len() as u64,
         examples: wrong.into_iter().take(EXAMPLES_MAX).collect(),
     }

@@ -255,7 +255,7 @@ pub fn elect(watcher: &ClusterWatcher, request: &ElectRequest) -> Reply<ItemResu
 
 /// Plans reassignments.
 pub fn plan(watcher: &ClusterWatcher, request: &MovePlanRequest) -> Reply<MovePlan> {
-    let reading = watcher.read(&ReadingScope::default())?;
+    let reading = watcher.read_anew(&ReadingScope::default())?;
     let plan = watcher.look_up(|admin| {
         let invalid = |reason: String| AdminError::Input(reason);
         let mut sites = admin.sites()?;

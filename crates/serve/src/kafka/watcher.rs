@@ -160,6 +160,12 @@ impl ClusterWatcher {
         self.read_at(scope, FRESH).map_err(|error| refusal(&error))
     }
 
+    /// A new reading, with the sizes of now.
+    pub fn read_anew(&self, scope: &ReadingScope) -> Reply<ClusterSnapshot> {
+        locked(&self.reader).read = None;
+        self.read(scope)
+    }
+
     fn read_at(
         &self,
         scope: &ReadingScope,
