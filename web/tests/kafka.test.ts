@@ -5,7 +5,7 @@ import { History, metricsAddress, take, unknownCluster } from "../src/app/kafka/
 import { addingOf, brokersOf, byTopic, fromTool, leastSeconds, throttleOf, toTool } from "../src/app/kafka/plan";
 import { FIRST as RESET, changesOf, targetOf } from "../src/app/kafka/reset-form";
 import { apiOf, eventsOf, loadAt, pageAt, pageOf, urlOf } from "../src/app/kafka/route";
-import { searched, sorted, spansOf } from "../src/app/kafka/rows";
+import { plain, searched, sorted, spansOf } from "../src/app/kafka/rows";
 import { FIRST as TOPIC, requestOf as topicOf } from "../src/app/kafka/topic-form";
 import { FIRST as LOAD, given, requestOf as loadOf } from "../src/app/load-form";
 import { routeOf } from "../src/app/router";
@@ -209,4 +209,8 @@ describe("a cluster while it is looked at", () => {
     expect([metricsAddress(2, together, ["h:8001", "h:8002"]), metricsAddress(11, together, ["h:8001", "h:8002"])]).toEqual(["h:8001", "h:8002"]);
     expect(metricsAddress(2, together, ["h:8001"])).toBeNull();
   });
+});
+
+it("shows Kafka's documentation of a key as text", () => {
+  expect(plain('A number in <code>[0...1]</code> &amp; more.<br>If x &lt; 3, then 1 < 2 &quot;holds&quot;')).toBe('A number in [0...1] & more.If x < 3, then 1 < 2 "holds"');
 });

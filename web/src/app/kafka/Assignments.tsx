@@ -1,6 +1,6 @@
 // Assignments: partitions that move, plans, preferred leaders.
 import type { JSX } from "preact";
-import { useState } from "preact/hooks";
+import { useEffect, useState } from "preact/hooks";
 import { count } from "../../format";
 import type { MoveList, MovePlan, MovePlanRequest, TopicList, TopicRow } from "../../kafka-api";
 import { Section, Table } from "../../section/Section";
@@ -70,6 +70,10 @@ export function Assignments({ cluster }: { cluster: Cluster }): JSX.Element {
   const topics = useResource<TopicList>(apiOf(cluster.name, "topics"));
   const [plan, setPlan] = useState<MovePlan | null>(null);
   const action = useAction();
+  const known = cluster.live.overview;
+  // The list of topics is not in the stream of this page: it is asked for when what it shows here has changed.
+  const state = known === null ? "" : `${known.topics} ${known.partitions} ${known.leader_imbalance} ${known.moving}`;
+  useEffect(() => topics.reload(), [state]);
   const moves = later(cluster.live.moves, first.data);
   const make = (request: MovePlanRequest) => {
     setPlan(null);

@@ -7,7 +7,7 @@ import { Table } from "../../section/Section";
 import { post } from "../client";
 import { Do, useAction } from "../pieces";
 import { Ask, Tick } from "./parts";
-import { searched } from "./rows";
+import { plain, searched } from "./rows";
 
 const SOURCES: Record<ConfigSource, string> = {
   "dynamic-topic": "this topic",
@@ -43,7 +43,7 @@ function Edit({ config, isOwn, post: send, done, cancel }: { config: Config; isO
   const isLong = value.length > 60;
   return (
     <Ask title={config.name} yes="Set" onYes={yes} onNo={cancel} action={reset.problem === null ? action : { ...action, problem: reset.problem }} isBlocked={reset.isBusy || (!config.is_sensitive && value === config.value)} extra={isOwn && <Do action={reset} run={back}>Reset to the default</Do>}>
-      {config.documentation != null && <p>{config.documentation}</p>}
+      {config.documentation != null && <p>{plain(config.documentation)}</p>}
       <p class="quiet">Now {valueOf(config)}, set by {SOURCES[config.source]}. Default: {config.is_sensitive ? "secret" : config.default ?? "not known"}.</p>
       <label class="tall">
         <span>New value</span>
@@ -99,7 +99,7 @@ export function Configs({ label, configs, own, path, reload, isPartial = false }
           <tbody>
             {shown.map((config) => (
               <tr key={config.name} class={isOwn(config) ? "changed" : undefined}>
-                <th scope="row">{config.name}{config.documentation != null && <span class="range">{config.documentation}</span>}</th>
+                <th scope="row">{config.name}{config.documentation != null && <span class="range clamp" title={plain(config.documentation)}>{plain(config.documentation)}</span>}</th>
                 <td class="words">{valueOf(config)}</td>
                 <td class="words quiet">{config.is_sensitive ? "secret" : config.default ?? MISSING}</td>
                 <td>{isOwn(config) ? <b>{SOURCES[config.source]}</b> : SOURCES[config.source]}</td>

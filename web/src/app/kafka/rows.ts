@@ -51,3 +51,10 @@ export function spansOf({ rows, rowHeight, top, height, focused }: { rows: numbe
   const own = { from: focused, to: focused + 1 };
   return focused < seen.from ? [own, seen] : [seen, own];
 }
+
+const ENTITIES: Record<string, string> = { "&lt;": "<", "&gt;": ">", "&quot;": "\"", "&amp;": "&" };
+
+/** Kafka's documentation of a key as text: it has tags of HTML. */
+export function plain(documentation: string): string {
+  return documentation.replaceAll(/<\/?[a-z][^<>]*>/gi, "").replaceAll(/&(?:lt|gt|quot|amp);/g, (entity) => ENTITIES[entity] ?? entity);
+}
