@@ -8,7 +8,7 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use tare_record::FORMAT_VERSION;
 use tare_record::plan::Plan;
-use tare_record::record::{EnvironmentRecord, RunState, TrialRecord};
+use tare_record::record::{EnvironmentRecord, RunProgress, RunState, TrialRecord};
 use tare_record::regular::{JSON_BYTES_MAX, RECORDS_BYTES_MAX, read_regular};
 
 /// Upper limit of arms and of levels: the time to compare them grows with their third power.
@@ -119,7 +119,10 @@ pub fn read(folder: &Path) -> Result<Run, ReadError> {
         json(&folder.join("environment.json")),
     );
     let state = or_skip(&mut skipped, "run.json", json(&folder.join("run.json")));
-    let trials = trials(folder, &plan, &mut skipped);
+    let is_running = state
+        .as_ref()
+        .is_some_and(|state: &RunState| state.state == RunProgress::Running);
+    let trials = trials(folder, &plan, is_running, &mut skipped);
     check_slots(&trials)?;
     Ok(Run {
         folder: folder.to_path_buf(),
@@ -140,13 +143,16 @@ fn too_large(plan: &Plan) -> Option<String> {
         .then(|| format!("{arms} arms, {levels} levels and {cells} cells are no plan of ours"))
 }
 
-/// The trials of the plan, in order of their numbers.
-fn trials(folder: &Path, plan: &Plan, skipped: &mut Vec<String>) -> Vec<Trial> {
+/// The trials of the plan, in order of their numbers. One that is being measured has no record yet.
+fn trials(folder: &Path, plan: &Plan, is_running: bool, skipped: &mut Vec<String>) -> Vec<Trial> {
     let arms: BTreeSet<&str> = plan.arms.iter().map(|arm| arm.name.as_str()).collect();
     let levels: BTreeSet<&str> = plan.levels.iter().map(|one| one.name.as_str()).collect();
     let mut bytes_left = RECORDS_BYTES_MAX;
     let mut trials = Vec::new();
     for (name, place) in trial_folders(folder, TRIALS_MAX, skipped) {
+        if is_running && !place.join("record.json").exists() {
+            continue;
+        }
         let named = format!("trials/{name}/record.json");
         let read = read_versioned(&place.join("record.json"), bytes_left.min(JSON_BYTES_MAX));
         let Some((record, bytes)) = or_skip::<(TrialRecord, u64)>(skipped, &named, read) else {
