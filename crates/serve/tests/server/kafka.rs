@@ -28,7 +28,7 @@ pub fn cluster() -> MutexGuard<'static, Cluster> {
         .unwrap_or_else(|poisoned| poisoned.into_inner())
 }
 
-fn texts(all: &[SocketAddr]) -> Vec<String> {
+pub fn texts(all: &[SocketAddr]) -> Vec<String> {
     all.iter().map(SocketAddr::to_string).collect()
 }
 
@@ -81,9 +81,9 @@ impl Drop for Consumer {
 /// A change of a definition.
 type Change<'a> = &'a dyn Fn(&mut Value);
 
-const AT: &str = "/api/v1/kafka/clusters/test";
+pub const AT: &str = "/api/v1/kafka/clusters/test";
 
-fn server(cluster: &Cluster) -> (tempfile::TempDir, Server) {
+pub fn server(cluster: &Cluster) -> (tempfile::TempDir, Server) {
     let place = tempfile::tempdir().unwrap();
     let files = place.path().join("files");
     std::fs::create_dir(&files).unwrap();
@@ -103,7 +103,7 @@ fn server(cluster: &Cluster) -> (tempfile::TempDir, Server) {
     (place, server)
 }
 
-fn create(server: &Server, name: &str, partitions: u32) {
+pub fn create(server: &Server, name: &str, partitions: u32) {
     let wanted = json!({ "name": name, "partitions": partitions, "replicas": 3 });
     server.post(&format!("{AT}/topics"), &wanted);
 }
@@ -343,62 +343,6 @@ fn partitions_move_off_a_broker_throttled_are_cancelled_elected_and_verified() {
         "{job:#}"
     );
     server.ask("DELETE", &format!("{AT}/topics/moved"), None);
-}
-
-#[test]
-fn a_killed_broker_is_a_problem_of_the_cluster_and_of_the_metrics_page_until_it_is_back() {
-    let mut cluster = cluster();
-    let (_place, server) = server(&cluster);
-    create(&server, "kept", 3);
-    let overview = format!("{AT}/overview");
-    let kinds = |overview: &Value| -> Vec<String> {
-        let all = overview["problems"].as_array().unwrap().iter();
-        all.map(|one| one["kind"].as_str().unwrap().to_owned())
-            .collect()
-    };
-    let sound = server.get(&overview);
-    assert_eq!(sound["brokers"].as_array().unwrap().len(), 3);
-    assert!(sound["controller"].is_number());
-    assert!(
-        !kinds(&sound).contains(&"broker-down".to_owned()),
-        "{sound:#}"
-    );
-    // The first look begins the readings that the page of metrics shows.
-    let metrics = || String::from_utf8(server.ask("GET", "/metrics", None).body).unwrap();
-    metrics();
-    cluster.kill(3).unwrap();
-    server.until(&overview, |overview| {
-        let found = kinds(overview);
-        found.contains(&"broker-down".to_owned()) && found.contains(&"under-replicated".to_owned())
-    });
-    let broker = server.get(&format!("{AT}/brokers/3"));
-    assert_eq!(broker["broker"]["address"], Value::Null);
-    assert!(
-        broker["problems"][0].as_str().unwrap().contains("down"),
-        "{broker:#}"
-    );
-    let begun = std::time::Instant::now();
-    while !metrics().contains("tare_kafka_problems{cluster=\"test\",kind=\"broker-down\"} 1\n") {
-        assert!(begun.elapsed() < crate::rig::PATIENCE, "{}", metrics());
-        std::thread::sleep(std::time::Duration::from_millis(200));
-    }
-    cluster.start_again(3).unwrap();
-    server.until(&overview, |overview| {
-        let found = kinds(overview);
-        !found.contains(&"broker-down".to_owned())
-            && !found.contains(&"under-replicated".to_owned())
-    });
-    let live = server.events(&format!("{AT}/events?metrics=true&topics=true"), |events| {
-        events.iter().filter(|(name, _)| name == "metrics").count() >= 2
-            && events.iter().any(|(name, _)| name == "topics")
-    });
-    let (_, told) = live.iter().rfind(|(name, _)| name == "metrics").unwrap();
-    let told: Value = serde_json::from_str(told).unwrap();
-    let brokers = told["brokers"].as_array().unwrap();
-    assert_eq!(brokers.len(), 1, "{told:#}");
-    let heap = &brokers[0]["metrics"]["heap_bytes"];
-    assert!(heap.as_f64() > Some(1e6), "{told:#}");
-    server.ask("DELETE", &format!("{AT}/topics/kept"), None);
 }
 
 #[test]

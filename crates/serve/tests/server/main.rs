@@ -9,6 +9,7 @@
 mod beyond;
 mod flows;
 mod kafka;
+mod kafka_errors;
 mod limits;
 mod page;
 mod rig;
