@@ -131,7 +131,7 @@ function Result({ detail }: { detail: LoadDetail }): JSX.Element {
         <div><dt>Errors</dt><dd>{count(figures.errors)}</dd></div>
       </dl>
       {report != null && report.warnings.length > 0 && <ul class="sentences warning">{report.warnings.map((text) => <li key={text}><b><span aria-hidden="true">▲ </span>Warning: </b>{text}</li>)}</ul>}
-      <Section id="latency" title={`Latency (${figures.quantity})`}>
+      <Section id="latency" title={figures.quantity === "latency" ? "Latency" : `Latency (${figures.quantity})`}>
         <Overlay
           all={[measuredLoad(entry.id, figures)]}
           what={figures.quantity}
