@@ -12,7 +12,8 @@ const SENT_BYTES: usize = 32 << 20;
 
 #[test]
 fn bodies_on_many_connections_take_the_memory_of_one_budget() {
-    let (origin, address) = rig::origin(&["--buffers", "64MiB"]);
+    // Each worker has a budget of its own.
+    let (origin, address) = rig::origin(&["--buffers", "64MiB", "--workers", "1"]);
     let send = |_| {
         let address = address.clone();
         std::thread::spawn(move || {

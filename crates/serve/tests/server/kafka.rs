@@ -119,15 +119,15 @@ fn lines(records: usize) -> String {
 fn a_topic_is_created_written_grown_configured_and_deleted_and_kcat_sees_the_same() {
     let cluster = cluster();
     let (_place, server) = server(&cluster);
-    create(&server, "orders", 3);
+    create(&server, "written", 3);
     let again = server.ask(
         "POST",
         &format!("{AT}/topics"),
-        Some(&json!({ "name": "orders" })),
+        Some(&json!({ "name": "written" })),
     );
     assert_eq!(again.status, 422, "{}", again.text());
-    kcat(&cluster, &["-P", "-t", "orders", "-K", ":"], &lines(300));
-    let path = format!("{AT}/topics/orders");
+    kcat(&cluster, &["-P", "-t", "written", "-K", ":"], &lines(300));
+    let path = format!("{AT}/topics/written");
     let topic = server.until(&path, |topic| {
         let partitions = topic["live"]["partitions"].as_array().unwrap();
         let ends = partitions.iter().filter_map(|one| one["end"].as_i64());
@@ -135,7 +135,7 @@ fn a_topic_is_created_written_grown_configured_and_deleted_and_kcat_sees_the_sam
     });
     // kcat's own view of the same partitions.
     let listed: Value =
-        serde_json::from_str(&kcat(&cluster, &["-L", "-J", "-t", "orders"], "")).unwrap();
+        serde_json::from_str(&kcat(&cluster, &["-L", "-J", "-t", "written"], "")).unwrap();
     let theirs = listed["topics"][0]["partitions"].as_array().unwrap();
     for (ours, theirs) in topic["live"]["partitions"]
         .as_array()
@@ -146,7 +146,7 @@ fn a_topic_is_created_written_grown_configured_and_deleted_and_kcat_sees_the_sam
         assert_eq!(ours["partition"], theirs["partition"]);
         assert_eq!(ours["leader"], theirs["leader"]);
         let number = ours["partition"].as_i64().unwrap();
-        let asked = format!("orders:{number}:-1");
+        let asked = format!("written:{number}:-1");
         let end = kcat(&cluster, &["-Q", "-t", &asked], "");
         let end: i64 = end.trim().rsplit(' ').next().unwrap().parse().unwrap();
         assert_eq!(ours["end"].as_i64(), Some(end));
