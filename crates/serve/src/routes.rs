@@ -170,7 +170,7 @@ pub async fn blocking<T: Send + 'static>(
     done.unwrap_or_else(|_| Err(defect()))
 }
 
-/// The same for what takes a core for a while: few at a time, and only while nothing else wants the core.
+/// The same for what takes a core for a while: few at a time, and while something is measured only on a core that is idle.
 async fn computing<T: Send + 'static>(
     server: Shared,
     work: impl FnOnce(&Server) -> Reply<T> + Send + 'static,
@@ -182,7 +182,9 @@ async fn computing<T: Send + 'static>(
         .name("compute".into())
         .spawn(move || {
             let _permit = permit;
-            sys::run_when_idle();
+            if server.runs.is_measuring() {
+                sys::run_when_idle();
+            }
             // An error means that nobody waits any more.
             let _ = sender.send(work(&server));
         })?;

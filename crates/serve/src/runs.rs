@@ -18,6 +18,8 @@ use tare_report::{Run, routes, summary};
 use crate::error::{Refusal, Reply};
 use crate::{lock, places};
 
+/// Newest folders in which a run or load that goes on is looked for.
+const MEASURING_AMONG: usize = 50;
 /// Largest `run.json` and `summary.json`.
 const SMALL_BYTES_MAX: u64 = 1 << 20;
 /// Views that are kept.
@@ -52,6 +54,15 @@ impl Runs {
             views: Mutex::default(),
             summarising: Mutex::default(),
         }
+    }
+
+    /// Whether a run or a load of this folder is going on: it is among the newest, unless it was resumed.
+    pub fn is_measuring(&self) -> bool {
+        let entries = fs::read_dir(&self.folder).into_iter().flatten();
+        let mut newest: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
+        newest.sort();
+        let mut newest = newest.iter().rev().take(MEASURING_AMONG);
+        newest.any(|folder| lock::holder(folder).is_some())
     }
 
     /// All runs, the newest first; also those without a summary, for [`Runs::summarise`].
