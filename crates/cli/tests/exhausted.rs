@@ -62,7 +62,8 @@ fn text(path: &Path) -> &str {
     path.to_str().unwrap()
 }
 
-/// A report of the run reads all of it; at most the trial that was under way has no record, and that is said.
+/// A report of the run reads all of it; at most the trial that was under way has no record, and that is said unless the run
+/// could not say that it ended.
 fn assert_only_the_last_is_missing(run: &Path) {
     let read = tare_report::read(run).unwrap();
     let trials = fs::read_dir(run.join("trials"));
@@ -74,7 +75,11 @@ fn assert_only_the_last_is_missing(run: &Path) {
         "{:?}",
         read.skipped
     );
-    assert_eq!(read.trials.len() + read.skipped.len(), count);
+    let is_running = read
+        .state
+        .is_some_and(|state| state.state == RunProgress::Running);
+    let untold = usize::from(is_running && read.trials.len() < count && read.skipped.is_empty());
+    assert_eq!(read.trials.len() + read.skipped.len() + untold, count);
 }
 
 /// Neither a panic nor an end by a signal.

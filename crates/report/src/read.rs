@@ -143,16 +143,20 @@ fn too_large(plan: &Plan) -> Option<String> {
         .then(|| format!("{arms} arms, {levels} levels and {cells} cells are no plan of ours"))
 }
 
-/// The trials of the plan, in order of their numbers. One that is being measured has no record yet.
+/// The trials of the plan, in order of their numbers. The last one of a running run has no record while it is measured.
 fn trials(folder: &Path, plan: &Plan, is_running: bool, skipped: &mut Vec<String>) -> Vec<Trial> {
     let arms: BTreeSet<&str> = plan.arms.iter().map(|arm| arm.name.as_str()).collect();
     let levels: BTreeSet<&str> = plan.levels.iter().map(|one| one.name.as_str()).collect();
     let mut bytes_left = RECORDS_BYTES_MAX;
     let mut trials = Vec::new();
-    for (name, place) in trial_folders(folder, TRIALS_MAX, skipped) {
-        if is_running && !place.join("record.json").exists() {
-            continue;
-        }
+    let mut folders = trial_folders(folder, TRIALS_MAX, skipped);
+    if is_running
+        && let Some(last) = folders.last_entry()
+        && !last.get().join("record.json").exists()
+    {
+        last.remove();
+    }
+    for (name, place) in folders {
         let named = format!("trials/{name}/record.json");
         let read = read_versioned(&place.join("record.json"), bytes_left.min(JSON_BYTES_MAX));
         let Some((record, bytes)) = or_skip::<(TrialRecord, u64)>(skipped, &named, read) else {
