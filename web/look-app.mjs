@@ -64,7 +64,7 @@ const views = [
   ["kafka-reset", "/kafka/prod/groups/billing", "text=Reset offsets …", "text=Show what would change"],
   ["kafka-reassign", "/kafka/prod/reassign"],
   ["kafka-by-hand", "/kafka/prod/reassign", "text=by hand"],
-  ["kafka-moves", "/kafka/prod/reassign", "text=broker 3, rack-3", "text=Make a plan", "text=Run …", "dialog button.strong"],
+  ["kafka-reassignments", "/kafka/prod/reassign", "text=broker 3, rack-3", "text=Make a plan", "text=Run …", "dialog button.strong"],
   ["missing", "/runs/none"],
   ["nowhere", "/nothing/here"],
 ].filter(([, path, ...clicks]) => !path.includes("undefined") && (clicks.length === 0 || (many > 2 && process.env.READ_ONLY === undefined)) && (process.env.ONLY === undefined || new RegExp(process.env.ONLY).test(path)));
@@ -83,7 +83,7 @@ try {
         for (const what of clicks) {
           await page.locator(what).first().click({ timeout: 8000 }).catch((error) => trouble.push(`${what}: ${error.message.split("\n")[0]}`));
         }
-        await page.waitForTimeout(name === "yaml" || path.startsWith("/runs/") ? 1500 : /^kafka-(overview|broker|group|verify|moves)/.test(name) ? 5000 : 700);
+        await page.waitForTimeout(name === "yaml" || path.startsWith("/runs/") ? 1500 : /^kafka-(overview|broker|group|verify|reassignments)/.test(name) ? 5000 : 700);
         const seen = await page.evaluate(() => ({ wide: document.documentElement.scrollWidth, room: document.documentElement.clientWidth, height: document.documentElement.scrollHeight, text: document.body.innerText.length }));
         await page.evaluate(axe);
         const { violations } = await page.evaluate(() => window.axe.run(document, { resultTypes: ["violations"] }));

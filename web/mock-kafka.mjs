@@ -106,7 +106,7 @@ function overview(state, isBare = false) {
   return {
     at_ms: Date.now(), took_ms: 23, id: "dGFyZS1rYWZrYS1jbHVzdA", controller: 1, voters: [1, 2, 3], metadata_version: isBare ? null : 25, release: isBare ? null : "4.1", brokers: rows, topics: state.topics.size, partitions: partitions.length,
     replicas: rows.reduce((sum, row) => sum + row.replicas, 0), offline_partitions: offline.length, under_replicated_partitions: short.length, below_min_isr_partitions: offline.length, leader_imbalance: odd.length,
-    records_in_per_s: isBare || partitions.length === 0 ? null : wave(seconds(), state.rate * 0.8, state.rate), bytes_in_per_s: isBare ? null : wave(seconds(), state.rate * 90, state.rate * 110), bytes_out_per_s: isBare ? null : wave(seconds(), state.rate * 150, state.rate * 230, 2), moving: state.moves.size, problems,
+    records_in_per_s: isBare || partitions.length === 0 ? null : wave(seconds(), state.rate * 0.8, state.rate), bytes_in_per_s: isBare ? null : wave(seconds(), state.rate * 90, state.rate * 110), bytes_out_per_s: isBare ? null : wave(seconds(), state.rate * 150, state.rate * 230, 2), reassigning: state.moves.size, problems,
   };
 }
 
@@ -348,7 +348,7 @@ export function kafkaMock({ many = 12 } = {}) {
       if (query.has("topic") && state.topics.has(query.get("topic"))) send("topic", topicLive(state, state.topics.get(query.get("topic")), isBare));
       if (query.has("groups")) send("groups", groups(state));
       if (query.has("group")) send("group", group(state, query.get("group")));
-      if (query.has("moves")) send("moves", moves(state));
+      if (query.has("reassignments")) send("reassignments", moves(state));
       if (query.has("metrics") && name === "prod") send("metrics", metrics());
     };
     all();

@@ -153,17 +153,17 @@ try {
   await page.getByLabel("Throttle of each broker").fill("0.2");
   await page.click("text=Run …");
   await confirm();
-  await page.waitForSelector("#moves .virtual");
+  await page.waitForSelector("#ongoing .virtual");
   await page.waitForTimeout(3000);
-  await picture("kafka-moves");
-  const moving = await page.locator("#moves tbody tr").count();
-  await page.locator("#moves tbody button").first().click();
+  await picture("kafka-reassignments");
+  const moving = await page.locator("#ongoing tbody tr").count();
+  await page.locator("#ongoing tbody button").first().click();
   await confirm();
-  await page.waitForFunction((before) => document.querySelectorAll("#moves tbody tr").length < before, moving);
+  await page.waitForFunction((before) => document.querySelectorAll("#ongoing tbody tr").length < before, moving);
   step(`${moving} partitions move with a throttle, and one of them is cancelled`);
   await page.click("text=Cancel all …");
   await confirm();
-  await page.waitForSelector("#moves .none");
+  await page.waitForSelector("#ongoing .none");
   await without("throttled");
 
   await ask("kill 3");

@@ -57,7 +57,7 @@ export type ClusterEvent =
       group: GroupLive;
     }
   | {
-      moves: MoveList;
+      reassignments: ReassignmentList;
     }
   | {
       metrics: MetricsLive;
@@ -104,9 +104,8 @@ export interface KafkaApiShapes {
   broker_detail: BrokerDetail;
   group_list: GroupList;
   group_live: GroupLive;
-  group: GroupDescription;
-  move_list: MoveList;
-  move_plan: MovePlan;
+  reassignment_list: ReassignmentList;
+  reassignment_preview: ReassignmentPreview;
   item_results: ItemResults;
   reset_reply: ResetReply;
   verify_job: VerifyJob;
@@ -116,8 +115,8 @@ export interface KafkaApiShapes {
   configs_request: ConfigsRequest;
   grow_request: GrowRequest;
   elect_request: ElectRequest;
-  move_plan_request: MovePlanRequest;
-  move_request: MoveRequest;
+  reassignment_plan_request: ReassignmentPlanRequest;
+  reassignment_request: ReassignmentRequest;
   partitions_request: PartitionsRequest;
   reset_request: ResetRequest;
   verify_request: VerifyRequest;
@@ -139,20 +138,20 @@ export interface ClusterList {
  * A cluster in the list.
  */
 export interface ClusterEntry {
+  origin: ClusterOrigin;
   /**
-   * Its name, also in addresses.
+   * Its name: letters, digits, `.`, `_` and `-`.
    */
   name: string;
-  origin: ClusterOrigin;
   cluster: ClusterDef;
   /**
    * Whether nothing can be changed in it from here.
    */
-  read_only: boolean;
+  read_only?: boolean;
   /**
    * Whether records of its topics can be shown.
    */
-  show_records: boolean;
+  show_records?: boolean;
   /**
    * Lag in records beyond which a group is reported as a problem.
    */
@@ -325,9 +324,9 @@ export interface ClusterOverview {
   bytes_in_per_s?: number | null;
   bytes_out_per_s?: number | null;
   /**
-   * Partitions that are moving.
+   * Partitions that are being reassigned.
    */
-  moving: number;
+  reassigning: number;
   /**
    * What is wrong, the gravest first.
    */
@@ -807,9 +806,9 @@ export interface GroupMember {
   assignment: [string, number[]][];
 }
 /**
- * `GET …/reassignments`, and event `moves` of the stream.
+ * `GET …/reassignments`, and event `reassignments` of the stream.
  */
-export interface MoveList {
+export interface ReassignmentList {
   /**
    * When it was read, in milliseconds since 1970.
    */
@@ -885,9 +884,9 @@ export interface Throttled {
   follower_replicas: string[];
 }
 /**
- * `POST …/reassignments/plan`: what would move.
+ * `POST …/reassignments/plan`: what would be reassigned.
  */
-export interface MovePlan {
+export interface ReassignmentPreview {
   plan: ReassignmentPlan;
   /**
    * Bytes to copy, in the order of the plan's reassignments.
@@ -1405,7 +1404,7 @@ export interface ElectRequest {
 /**
  * Body of `POST …/reassignments/plan`.
  */
-export interface MovePlanRequest {
+export interface ReassignmentPlanRequest {
   /**
    * Topics. Default: all that are not internal.
    */
@@ -1425,20 +1424,29 @@ export interface MovePlanRequest {
   /**
    * Assignments by hand, instead of all the above.
    */
-  by_hand?: MovePartition[];
+  by_hand?: ReplicaAssignment[];
 }
 /**
- * The brokers that a partition is to have, the preferred leader first.
+ * The replica assignment of a partition; no replicas if it is new.
  */
-export interface MovePartition {
+export interface ReplicaAssignment {
+  /**
+   * Topic.
+   */
   topic: string;
+  /**
+   * Number.
+   */
   partition: number;
+  /**
+   * Brokers of its replicas, the preferred leader first.
+   */
   replicas: number[];
 }
 /**
  * Body of `POST …/reassignments`: begins a plan.
  */
-export interface MoveRequest {
+export interface ReassignmentRequest {
   /**
    * Reassignments of a plan.
    */

@@ -5,10 +5,11 @@ import { History, metricsAddress, take, unknownCluster } from "../src/app/kafka/
 import { addingOf, brokersOf, byTopic, fromTool, leastSeconds, throttleOf, toTool } from "../src/app/kafka/plan";
 import { FIRST as RESET, changesOf, targetOf } from "../src/app/kafka/reset-form";
 import { apiOf, eventsOf, loadAt, pageAt, pageOf, urlOf } from "../src/app/kafka/route";
-import { plain, searched, sorted, spansOf } from "../src/app/kafka/rows";
+import { plain, sorted, spansOf } from "../src/app/kafka/rows";
 import { FIRST as TOPIC, requestOf as topicOf } from "../src/app/kafka/topic-form";
 import { FIRST as LOAD, given, requestOf as loadOf } from "../src/app/load-form";
 import { routeOf } from "../src/app/router";
+import { searched } from "../src/app/words";
 
 describe("addresses", () => {
   const at = (path: string) => {

@@ -2,12 +2,10 @@
 
 use schemars::JsonSchema;
 use serde::Serialize;
-use tare_experiment::clusters::ClusterDef;
 
 use crate::admin::reassign::{OngoingReassignment, Throttles};
 use crate::admin::{
-    Config, GroupDescription, GroupLag, ItemResult, LogDir, PartitionInfo, PartitionLag,
-    ReplicaComparison, Reset,
+    Config, GroupLag, ItemResult, LogDir, PartitionInfo, PartitionLag, ReplicaComparison, Reset,
 };
 use crate::metrics::BrokerMetrics;
 use crate::reassignment::ReassignmentPlan;
@@ -15,8 +13,9 @@ use crate::reassignment::ReassignmentPlan;
 mod request;
 
 pub use request::{
-    ClusterRequest, ConfigsRequest, CreateTopicRequest, ElectRequest, GrowRequest, MovePartition,
-    MovePlanRequest, MoveRequest, PartitionsRequest, ResetRequest, ResetTarget, VerifyRequest,
+    ClusterRequest, ConfigsRequest, CreateTopicRequest, ElectRequest, GrowRequest,
+    PartitionsRequest, ReassignmentPlanRequest, ReassignmentRequest, ResetRequest, ResetTarget,
+    VerifyRequest,
 };
 
 /// `GET /api/v1/kafka/clusters`: the clusters that this server knows.
@@ -31,18 +30,11 @@ pub struct ClusterList {
 /// A cluster in the list.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct ClusterEntry {
-    /// Its name, also in addresses.
-    pub name: String,
     /// Who defines it.
     pub origin: ClusterOrigin,
     /// Its settings. Passwords are not among them, only where they are.
-    pub cluster: ClusterDef,
-    /// Whether nothing can be changed in it from here.
-    pub read_only: bool,
-    /// Whether records of its topics can be shown.
-    pub show_records: bool,
-    /// Lag in records beyond which a group is reported as a problem.
-    pub lag_limit: Option<u64>,
+    #[serde(flatten)]
+    pub definition: ClusterRequest,
 }
 
 /// Who defines a cluster.
@@ -136,8 +128,8 @@ pub struct ClusterOverview {
     /// Bytes per second from producers and to consumers, where brokers tell their metrics.
     pub bytes_in_per_s: Option<f64>,
     pub bytes_out_per_s: Option<f64>,
-    /// Partitions that are moving.
-    pub moving: u64,
+    /// Partitions that are being reassigned.
+    pub reassigning: u64,
     /// What is wrong, the gravest first.
     pub problems: Vec<ClusterProblem>,
 }
@@ -336,18 +328,18 @@ pub struct GroupLive {
     pub lag: GroupLag,
 }
 
-/// `GET …/reassignments`, and event `moves` of the stream.
+/// `GET …/reassignments`, and event `reassignments` of the stream.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]
-pub struct MoveList {
+pub struct ReassignmentList {
     /// When it was read, in milliseconds since 1970.
     pub at_ms: u64,
     pub reassignments: Vec<OngoingReassignment>,
     pub throttles: Throttles,
 }
 
-/// `POST …/reassignments/plan`: what would move.
+/// `POST …/reassignments/plan`: what would be reassigned.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
-pub struct MovePlan {
+pub struct ReassignmentPreview {
     pub plan: ReassignmentPlan,
     /// Bytes to copy, in the order of the plan's reassignments.
     pub copy_bytes: Vec<Option<u64>>,
@@ -404,7 +396,7 @@ pub enum ClusterEvent {
     Topic(TopicLive),
     Groups(GroupList),
     Group(GroupLive),
-    Moves(MoveList),
+    Reassignments(ReassignmentList),
     Metrics(MetricsLive),
     /// Why the last reading failed; the page shows the one before.
     Problem(ClusterProblem),
@@ -423,9 +415,8 @@ pub struct KafkaApiShapes {
     broker_detail: BrokerDetail,
     group_list: GroupList,
     group_live: GroupLive,
-    group: GroupDescription,
-    move_list: MoveList,
-    move_plan: MovePlan,
+    reassignment_list: ReassignmentList,
+    reassignment_preview: ReassignmentPreview,
     item_results: ItemResults,
     reset_reply: ResetReply,
     verify_job: VerifyJob,
@@ -435,8 +426,8 @@ pub struct KafkaApiShapes {
     configs_request: ConfigsRequest,
     grow_request: GrowRequest,
     elect_request: ElectRequest,
-    move_plan_request: MovePlanRequest,
-    move_request: MoveRequest,
+    reassignment_plan_request: ReassignmentPlanRequest,
+    reassignment_request: ReassignmentRequest,
     partitions_request: PartitionsRequest,
     reset_request: ResetRequest,
     verify_request: VerifyRequest,

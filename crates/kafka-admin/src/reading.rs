@@ -22,8 +22,8 @@ const SLOW_EVERY: Duration = Duration::from_secs(15);
 /// What a reading has beside topics and their offsets.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ReadingScope {
-    /// Progress of moves, which needs sizes of replicas.
-    pub moves: bool,
+    /// Progress of reassignments, which needs sizes of replicas.
+    pub progress: bool,
     /// Groups whose members are described.
     pub groups: BTreeSet<String>,
 }
@@ -87,7 +87,7 @@ pub struct ClusterReading {
     groups: Vec<GroupListing>,
     described: BTreeMap<String, GroupDescription>,
     committed: BTreeMap<String, BTreeMap<(String, i32), i64>>,
-    moving: Vec<OngoingReassignment>,
+    ongoing: Vec<OngoingReassignment>,
     throttles: Throttles,
     slow: Arc<SlowReading>,
     /// What could not be read.

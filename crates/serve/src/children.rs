@@ -97,10 +97,8 @@ impl Children {
                 let _ = fs::remove_dir_all(folder);
                 continue;
             }
-            // A server that was killed has not removed them.
-            for name in SECRETS {
-                let _ = fs::remove_file(folder.join(name));
-            }
+            // A server that was killed has not removed it.
+            let _ = fs::remove_dir_all(folder.join(SECRETS));
         }
         Ok(children)
     }
@@ -135,13 +133,8 @@ impl Children {
         Ok(PreparedStart { id, folder })
     }
 
-    /// Starts the command of a prepared start. `remove_after` are files with secrets.
-    pub fn start(
-        &self,
-        prepared: &PreparedStart,
-        mut command: Command,
-        remove_after: Vec<PathBuf>,
-    ) -> io::Result<StartReply> {
+    /// Starts the command of a prepared start.
+    pub fn start(&self, prepared: &PreparedStart, mut command: Command) -> io::Result<StartReply> {
         let file = |name: &str| private_file(&prepared.folder.join(name));
         command
             .stdin(Stdio::null())
@@ -162,13 +155,12 @@ impl Children {
             serde_json::to_vec(&record)?,
         )?;
         let exit = prepared.folder.join("exit");
+        let secrets = prepared.folder.join(SECRETS);
         std::thread::Builder::new()
             .name("wait".into())
             .spawn(move || {
                 let code = child.wait().ok().and_then(|status| status.code());
-                for path in remove_after {
-                    let _ = fs::remove_file(path);
-                }
+                let _ = fs::remove_dir_all(secrets);
                 // Killed by a signal: there is no code.
                 let _ = fs::write(
                     exit,
@@ -227,8 +219,8 @@ impl Children {
     }
 }
 
-/// Files with secrets that a start has while it runs.
-const SECRETS: [&str; 3] = ["sasl", "headers", "body"];
+/// Folder of the files with secrets of a start, which go when it has ended.
+const SECRETS: &str = "secrets";
 
 /// A start whose command has not been started yet; it goes with this unless it was.
 pub struct PreparedStart {
@@ -242,6 +234,12 @@ impl PreparedStart {
         let path = self.folder.join(name);
         io::Write::write_all(&mut private_file(&path)?, text.as_bytes())?;
         Ok(path)
+    }
+
+    /// The same for a secret: the file goes when the command has ended.
+    pub fn write_secret(&self, name: &str, text: &str) -> io::Result<PathBuf> {
+        fs::create_dir_all(self.folder.join(SECRETS))?;
+        self.write(&format!("{SECRETS}/{name}"), text)
     }
 }
 
@@ -331,14 +329,14 @@ mod tests {
         let own = tempfile::tempdir().unwrap();
         let first = children(own.path());
         let prepared = first.prepare().unwrap();
-        let secret = prepared.write("headers", "authorization: x").unwrap();
+        let secret = prepared
+            .write_secret("headers", "authorization: x")
+            .unwrap();
         let mut command = Command::new("/bin/sh");
         command.arg("-c").arg(
             r#"echo '{"event":"started","folder":"/runs/one"}'; echo '{"event":"note","text":"hello"}'; echo last >&2; exit 3"#,
         );
-        first
-            .start(&prepared, command, vec![secret.clone()])
-            .unwrap();
+        first.start(&prepared, command).unwrap();
         until_ended(&first, &prepared.id);
         let next = children(own.path());
         assert_eq!(next.ids(), std::slice::from_ref(&prepared.id));
@@ -359,7 +357,7 @@ mod tests {
         // Where tests run in the background of a script, SIGINT is ignored, and children inherit that.
         let mut command = Command::new("/usr/bin/env");
         command.args(["--default-signal=INT", "sleep", "60"]);
-        children.start(&prepared, command, Vec::new()).unwrap();
+        children.start(&prepared, command).unwrap();
         let record = children.record(&prepared.folder).unwrap();
         // Before, it is `env` that still ignores the signal.
         let name = || fs::read_to_string(format!("/proc/{}/comm", record.pid)).unwrap();

@@ -9,7 +9,7 @@ use axum::http::HeaderMap;
 use axum::response::sse::{Event, KeepAlive, Sse};
 use futures_util::Stream;
 use tare_record::event::PROGRESS;
-use tokio::sync::mpsc;
+use tokio::sync::{OwnedSemaphorePermit, mpsc};
 
 use crate::error::{Refusal, Reply};
 use crate::server::Shared;
@@ -37,21 +37,33 @@ pub fn stream(
     let from = headers
         .get("last-event-id")
         .and_then(|id| id.to_str().ok()?.parse().ok());
-    let permit = server.streams.clone().try_acquire_owned();
-    let permit = permit.map_err(|_| {
-        Refusal::new(
-            axum::http::StatusCode::SERVICE_UNAVAILABLE,
-            "too many event streams are open: close pages that are not needed",
-        )
-    })?;
-    let (sender, mut events) = mpsc::channel(WAITING_MAX);
+    let permit = permit(server)?;
+    let (sender, events) = mpsc::channel(WAITING_MAX);
     tokio::spawn(async move {
         let _permit = permit;
         // An error means that the reader is gone, or the folder.
         let _ = follow(&folder, from, &sender).await;
     });
+    Ok(sent(events))
+}
+
+/// One of the streams that may be open.
+pub fn permit(server: &Shared) -> Reply<OwnedSemaphorePermit> {
+    let permit = server.streams.clone().try_acquire_owned();
+    permit.map_err(|_| {
+        Refusal::new(
+            axum::http::StatusCode::SERVICE_UNAVAILABLE,
+            "too many event streams are open: close pages that are not needed",
+        )
+    })
+}
+
+/// A stream of what a task sends.
+pub fn sent(
+    mut events: mpsc::Receiver<Result<Event, io::Error>>,
+) -> Sse<impl Stream<Item = Result<Event, io::Error>>> {
     let stream = futures_util::stream::poll_fn(move |context| events.poll_recv(context));
-    Ok(Sse::new(stream).keep_alive(KeepAlive::new().interval(KEEP_ALIVE)))
+    Sse::new(stream).keep_alive(KeepAlive::new().interval(KEEP_ALIVE))
 }
 
 async fn follow(

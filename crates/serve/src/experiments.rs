@@ -142,7 +142,7 @@ fn begin(
         .arg("--out")
         .arg(&server.options.runs);
     command.env("TARE_HOME", &server.options.home);
-    Ok(server.children.start(prepared, command, Vec::new())?)
+    Ok(server.children.start(prepared, command)?)
 }
 
 /// The words of a request for `tare plan` and `tare run`. Targets can be neither named nor sent: they are code.

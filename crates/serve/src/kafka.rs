@@ -20,10 +20,41 @@ use tare_kafka_admin::reading::ReadingScope;
 use tare_record::api::ServeOptions;
 
 use crate::error::{Refusal, Reply};
-use crate::metrics::Page;
+use crate::metrics::{MetricDef, Page};
 use definition::Definitions;
 use verify::VerifyJobs;
 use watcher::ClusterWatcher;
+
+/// The target of brokers.
+const TARGET: &str = "kafka";
+
+/// Metrics of the page, as [`crate::metrics`] has them.
+pub const METRICS: &[MetricDef] = &[
+    (
+        "tare_kafka_up",
+        "gauge",
+        "",
+        "Whether the brokers of the cluster answer: 1 or 0.",
+    ),
+    (
+        "tare_kafka_problems",
+        "gauge",
+        "",
+        "Partitions, brokers or groups with a problem of this kind.",
+    ),
+    (
+        "tare_kafka_group_lag_records",
+        "gauge",
+        "",
+        "Records that a consumer group is behind.",
+    ),
+    (
+        "tare_kafka_records_in_per_second",
+        "gauge",
+        "",
+        "Records per second into all topics of the cluster.",
+    ),
+];
 
 /// All that the server knows of clusters.
 pub struct Kafka {
@@ -45,7 +76,9 @@ impl Kafka {
     fn watcher(&self, name: &str) -> Reply<Arc<ClusterWatcher>> {
         let entry = self.definitions.find(name)?;
         // What the definition names may have gone since it was kept, and --files and --env may be others.
-        self.definitions.check_entry(&entry)?;
+        if entry.origin == ClusterOrigin::Server {
+            self.definitions.check(entry.definition.clone())?;
+        }
         let mut all = self.watchers.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(watcher) = all.get(name).filter(|watcher| watcher.entry == entry) {
             return Ok(Arc::clone(watcher));
@@ -58,7 +91,7 @@ impl Kafka {
     /// The same for a change, which a read-only cluster refuses.
     fn changeable(&self, name: &str) -> Reply<Arc<ClusterWatcher>> {
         let watcher = self.watcher(name)?;
-        match watcher.entry.read_only {
+        match watcher.entry.definition.read_only {
             false => Ok(watcher),
             true => Err(Refusal::forbidden(format!(
                 "cluster {name} is read-only here: change that in its settings"
@@ -68,7 +101,11 @@ impl Kafka {
 
     /// Whether a cluster can be reached, by a definition that was checked.
     fn test(&self, definition: ClusterRequest) -> Reply<ClusterTest> {
-        let watcher = ClusterWatcher::new(definition::entry(definition), &self.definitions.targets);
+        let entry = ClusterEntry {
+            origin: ClusterOrigin::Server,
+            definition,
+        };
+        let watcher = ClusterWatcher::new(entry, &self.definitions.targets);
         let read = watcher.read(&ReadingScope::default())?;
         let overview = read.overview();
         Ok(ClusterTest {
@@ -96,7 +133,7 @@ impl Kafka {
             if entry.origin == ClusterOrigin::TestBed {
                 continue;
             }
-            if let Ok(watcher) = self.watcher(&entry.name) {
+            if let Ok(watcher) = self.watcher(&entry.definition.name) {
                 watcher.write_metrics(page);
             }
         }
@@ -107,19 +144,9 @@ impl Kafka {
 pub fn refusal(error: &AdminError) -> Refusal {
     let text = error.to_string();
     match error {
-        AdminError::Refused { error, .. } if is_forbidden(error.code) => Refusal::forbidden(text),
+        AdminError::Refused { error, .. } if error.is_forbidden() => Refusal::forbidden(text),
         _ if error.is_input() => Refusal::invalid(text),
         AdminError::Late { .. } => Refusal::new(StatusCode::GATEWAY_TIMEOUT, text),
         _ => Refusal::new(StatusCode::BAD_GATEWAY, text),
     }
-}
-
-/// `TOPIC_`, `GROUP_`, `CLUSTER_` and `TRANSACTIONAL_ID_AUTHORIZATION_FAILED`.
-fn is_forbidden(code: i16) -> bool {
-    matches!(code, 29 | 30 | 31 | 53)
-}
-
-/// Settings of a cluster, found by name.
-fn named<'a>(all: &'a [ClusterEntry], name: &str) -> Option<&'a ClusterEntry> {
-    all.iter().find(|entry| entry.name == name)
 }

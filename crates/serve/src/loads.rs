@@ -144,13 +144,11 @@ pub fn start(server: &Server, request: &LoadRequest) -> Reply<StartReply> {
         ));
     }
     let prepared = server.children.prepare()?;
-    let mut secrets = Vec::new();
     let mut command = Command::new(&server.options.tare);
     command.arg("load");
     if kafka::load::is_topic(url) {
         let load = server.kafka.load(url, &request.kafka, &prepared)?;
         command.arg(load.url).args(load.arguments);
-        secrets.extend(load.secrets);
     } else if request.kafka != KafkaLoadRequest::default() {
         return Err(Refusal::invalid(
             "the settings of Kafka belong to a URL kafka://…",
@@ -206,14 +204,12 @@ pub fn start(server: &Server, request: &LoadRequest) -> Reply<StartReply> {
             plain(header, "a header")?;
         }
         // In a file: other users can see a command line.
-        let file = prepared.write("headers", &(request.headers.join("\n") + "\n"))?;
+        let file = prepared.write_secret("headers", &(request.headers.join("\n") + "\n"))?;
         command.arg("--header").arg(format!("@{}", file.display()));
-        secrets.push(file);
     }
     if let Some(body) = &request.body {
-        let file = prepared.write("body", body)?;
+        let file = prepared.write_secret("body", body)?;
         command.arg("--body-file").arg(&file);
-        secrets.push(file);
     }
     if let Some(bytes) = request.body_bytes {
         command.arg("--body-size").arg(bytes.to_string());
@@ -229,7 +225,7 @@ pub fn start(server: &Server, request: &LoadRequest) -> Reply<StartReply> {
                 .arg(named_file(&server.options.files, name)?);
         }
     }
-    Ok(server.children.start(&prepared, command, secrets)?)
+    Ok(server.children.start(&prepared, command)?)
 }
 
 /// A text without control characters.

@@ -23,8 +23,6 @@ const ANSWER_KIB: u32 = 4 << 10;
 const PART_BYTES: usize = 32 << 10;
 /// Parts of an archive between the files that are read and the connection.
 const PARTS_BYTES: u64 = 1 << 20;
-/// Addresses of what waits for the brokers of a cluster.
-const KAFKA: &str = "/api/v1/kafka/";
 /// Longest wait for memory, before the request is refused.
 const PATIENCE: Duration = Duration::from_secs(20);
 
@@ -46,13 +44,24 @@ impl FreeMemory {
 
 /// Lets a request wait until there is memory for it and its answer.
 pub async fn hold(State(free): State<FreeMemory>, request: Request, next: Next) -> Response {
-    // What waits for the brokers of a cluster is held for its answer only.
-    let waits = request.uri().path().starts_with(KAFKA);
     let wanted = match *request.method() {
-        Method::GET | Method::HEAD if waits => 1,
         Method::GET | Method::HEAD => ANSWER_KIB,
         _ => kib(stated_bytes(request.headers())).min(ANSWER_KIB),
     };
+    held(&free, wanted, request, next).await
+}
+
+/// The same for what waits for others, which takes memory for its answer only.
+pub async fn hold_answer(State(free): State<FreeMemory>, request: Request, next: Next) -> Response {
+    let wanted = match *request.method() {
+        Method::GET | Method::HEAD => 1,
+        _ => kib(stated_bytes(request.headers())).min(ANSWER_KIB),
+    };
+    held(&free, wanted, request, next).await
+}
+
+/// Answers with this memory set aside, and with more where the answer is larger.
+async fn held(free: &FreeMemory, wanted: u32, request: Request, next: Next) -> Response {
     let Some(mut held) = free.acquire(wanted).await else {
         return refused();
     };
@@ -61,8 +70,8 @@ pub async fn hold(State(free): State<FreeMemory>, request: Request, next: Next) 
     match response.headers().get(header::CONTENT_TYPE) {
         Some(kind) if kind == "text/event-stream" => response,
         _ => {
-            let bytes = response.body().size_hint().exact().filter(|_| waits);
-            let more = bytes.map_or(0, |bytes| kib(bytes).min(ANSWER_KIB).saturating_sub(wanted));
+            let bytes = response.body().size_hint().exact().unwrap_or(0);
+            let more = kib(bytes).min(ANSWER_KIB).saturating_sub(wanted);
             match free.acquire(more).await {
                 Some(more) => held.merge(more),
                 None => return refused(),

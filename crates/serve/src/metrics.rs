@@ -18,15 +18,18 @@ use tare_record::view::View;
 
 use crate::error::{Refusal, Reply};
 use crate::server::{Server, Shared};
-use crate::{lock, places};
+use crate::{kafka, lock, places};
 
 /// End of the events in which the last ones are looked for.
 const TAIL_BYTES: u64 = 64 << 10;
 /// Most experiments whose last result is shown.
 const EXPERIMENTS_MAX: usize = 100;
 
-/// Name, type, unit and meaning of every metric, in the order of the page.
-const METRICS: &[(&str, &str, &str, &str)] = &[
+/// Name, type, unit and meaning of a metric.
+pub type MetricDef = (&'static str, &'static str, &'static str, &'static str);
+
+/// Metrics of runs and loads, in the order of the page.
+const METRICS: &[MetricDef] = &[
     (
         "tare_run_state",
         "gauge",
@@ -93,30 +96,6 @@ const METRICS: &[(&str, &str, &str, &str)] = &[
         "",
         "Metric of an arm in the last complete run of the experiment: median over blocks, in its base unit.",
     ),
-    (
-        "tare_kafka_up",
-        "gauge",
-        "",
-        "Whether the brokers of the cluster answer: 1 or 0.",
-    ),
-    (
-        "tare_kafka_problems",
-        "gauge",
-        "",
-        "Partitions, brokers or groups with a problem of this kind.",
-    ),
-    (
-        "tare_kafka_group_lag_records",
-        "gauge",
-        "",
-        "Records that a consumer group is behind.",
-    ),
-    (
-        "tare_kafka_records_in_per_second",
-        "gauge",
-        "",
-        "Records per second into all topics of the cluster.",
-    ),
 ];
 
 /// Lines by metric.
@@ -139,7 +118,7 @@ impl Page {
 
     fn text(&self) -> String {
         let mut text = String::new();
-        for (name, kind, unit, about) in METRICS {
+        for (name, kind, unit, about) in METRICS.iter().chain(kafka::METRICS) {
             let _ = writeln!(text, "# TYPE {name} {kind}");
             if !unit.is_empty() {
                 let _ = writeln!(text, "# UNIT {name} {unit}");

@@ -115,9 +115,11 @@ routes! {
 
 /// The whole server.
 pub fn app(server: Shared) -> Router {
-    let api = all().fold(Router::new(), |router, route| {
-        router.route(route.path, (route.handler)())
-    });
+    let routed = |routes: &'static [ApiRoute]| {
+        routes.iter().fold(Router::new(), |router, route| {
+            router.route(route.path, (route.handler)())
+        })
+    };
     let page = [
         "/",
         "/new",
@@ -134,10 +136,15 @@ pub fn app(server: Shared) -> Router {
     });
     let access = Arc::clone(&server.access);
     let free = memory::FreeMemory::new();
+    let own = routed(ROUTES).layer(middleware::from_fn_with_state(free.clone(), memory::hold));
+    let of_clusters = routed(kafka::routes::ROUTES).layer(middleware::from_fn_with_state(
+        free.clone(),
+        memory::hold_answer,
+    ));
     Router::new()
-        .nest("/api/v1", api.fallback(unknown))
         .route("/metrics", get(metrics::page))
         .layer(middleware::from_fn_with_state(free, memory::hold))
+        .nest("/api/v1", own.merge(of_clusters).fallback(unknown))
         .route("/assets/{name}", get(assets::asset))
         .merge(page)
         .fallback(unknown)

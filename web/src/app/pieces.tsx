@@ -93,21 +93,36 @@ export function Do({ action, run, children, strong = false, ...rest }: {
   );
 }
 
-/** Asks before something is done that cannot be undone. */
-export function Confirm({ title, children, yes, no = "Keep", onYes, onNo, action, isBlocked = false }: {
-  title: string; children: ComponentChildren; yes: string; no?: string; onYes: () => Promise<void>; onNo: () => void; action: Action; isBlocked?: boolean;
+/** Asks before something is done, with the fields that it needs. */
+export function Confirm({ title, yes, onYes, onNo, action, isBlocked = false, isWide = false, no = "Cancel", extra, children }: {
+  title: string; yes: string; onYes: () => Promise<void>; onNo: () => void; action: Action; isBlocked?: boolean; isWide?: boolean; no?: string; extra?: ComponentChildren; children: ComponentChildren;
 }): JSX.Element {
   const dialog = useRef<HTMLDialogElement>(null);
-  useEffect(() => dialog.current?.showModal(), []);
+  useEffect(() => {
+    const opener = document.activeElement;
+    dialog.current?.showModal();
+    return () => {
+      // A dialog that is taken away without being closed gives the focus to nobody.
+      if (opener instanceof HTMLElement) queueMicrotask(() => document.activeElement === document.body && opener.focus());
+    };
+  }, []);
   return (
-    <dialog ref={dialog} onClose={onNo} aria-labelledby="confirm-title">
+    <dialog ref={dialog} class={isWide ? "broad" : undefined} onClose={onNo} aria-labelledby="confirm-title">
       <h2 id="confirm-title">{title}</h2>
-      {children}
-      {action.problem !== null && <Problem>{action.problem}</Problem>}
-      <div class="tools">
-        <button type="button" class="plain" onClick={() => dialog.current?.close()}>{no}</button>
-        <Do action={action} run={onYes} strong disabled={isBlocked}>{yes}</Do>
-      </div>
+      <form
+        class="form" onSubmit={(event) => {
+          event.preventDefault();
+          if (!isBlocked && !action.isBusy) action.run(onYes);
+        }}
+      >
+        {children}
+        {action.problem !== null && <Problem>{action.problem}</Problem>}
+        <div class="tools">
+          {extra}
+          <button type="button" class="plain" onClick={() => dialog.current?.close()}>{no}</button>
+          <button type="submit" class="strong" disabled={isBlocked || action.isBusy}>{action.isBusy ? "Waiting …" : yes}</button>
+        </div>
+      </form>
     </dialog>
   );
 }

@@ -1,5 +1,6 @@
 // The list of runs: what of it is shown, and what its words are.
 import type { RunEntry, RunEntryState } from "../api";
+import { searched } from "./words";
 
 /** What the reader looks for. */
 export interface Filter {
@@ -25,19 +26,13 @@ export function firstFinding(entry: RunEntry): string | null {
 function words(entry: RunEntry): string {
   const { summary } = entry;
   const of = summary == null ? [] : [summary.experiment, summary.question, summary.machine, summary.tare, ...summary.verdict.map((one) => one.text)];
-  return [entry.id, STATES[entry.state], entry.problem ?? "", ...of].join("\n").toLowerCase();
+  return [entry.id, STATES[entry.state], entry.problem ?? "", ...of].join("\n");
 }
 
 /** Runs that have every word of the text, the state and the experiment. */
-export function filtered(runs: readonly RunEntry[], filter: Filter): RunEntry[] {
-  const wanted = filter.text.toLowerCase().split(/\s+/).filter((word) => word !== "");
-  return runs.filter((entry) => {
-    if (filter.state !== "all" && entry.state !== filter.state) return false;
-    if (filter.experiment !== "" && entry.summary?.experiment !== filter.experiment) return false;
-    if (wanted.length === 0) return true;
-    const has = words(entry);
-    return wanted.every((word) => has.includes(word));
-  });
+export function filtered(runs: readonly RunEntry[], filter: Filter): readonly RunEntry[] {
+  const fitting = runs.filter((entry) => (filter.state === "all" || entry.state === filter.state) && (filter.experiment === "" || entry.summary?.experiment === filter.experiment));
+  return searched(fitting, filter.text, words);
 }
 
 /** Experiments of the runs, in alphabetical order. */

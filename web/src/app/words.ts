@@ -1,4 +1,4 @@
-// Figures of the application in words.
+// Words of the application: figures in words, and searches by words.
 import { count, present, quantity, type Maybe } from "../format";
 
 /** A size in bytes; whole bytes where it is small. */
@@ -9,4 +9,14 @@ export function size(bytes: Maybe): string {
 /** One thing or several. */
 export function plural(number: number, one: string, several = `${one}s`): string {
   return `${count(number)} ${number === 1 ? one : several}`;
+}
+
+/** The rows in which every word of a search occurs. */
+export function searched<T>(rows: readonly T[], search: string, of: (row: T) => string): readonly T[] {
+  const words = search.toLowerCase().split(/\s+/).filter((word) => word !== "");
+  if (words.length === 0) return rows;
+  return rows.filter((row) => {
+    const text = of(row).toLowerCase();
+    return words.every((word) => text.includes(word));
+  });
 }

@@ -112,6 +112,21 @@ impl ApiError {
         ResponseError::try_from_code(self.code)
     }
 
+    /// Whether this user is not authorised.
+    #[must_use]
+    pub fn is_forbidden(&self) -> bool {
+        use ResponseError as E;
+        matches!(
+            self.error(),
+            Some(
+                E::TopicAuthorizationFailed
+                    | E::GroupAuthorizationFailed
+                    | E::ClusterAuthorizationFailed
+                    | E::TransactionalIdAuthorizationFailed
+            )
+        )
+    }
+
     fn is_input(&self) -> bool {
         use ResponseError as E;
         matches!(

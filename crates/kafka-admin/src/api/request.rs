@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use tare_experiment::clusters::ClusterDef;
 
-use crate::reassignment::PartitionReassignment;
+use crate::reassignment::{PartitionReassignment, ReplicaAssignment};
 
 /// Body of `POST /api/v1/kafka/clusters`, which adds or replaces a cluster, and of `POST /api/v1/kafka/clusters/test`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -80,7 +80,7 @@ pub struct ElectRequest {
 /// Body of `POST …/reassignments/plan`.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
-pub struct MovePlanRequest {
+pub struct ReassignmentPlanRequest {
     /// Topics. Default: all that are not internal.
     pub topics: Option<Vec<String>>,
     /// Brokers that may have replicas. Default: all.
@@ -90,22 +90,13 @@ pub struct MovePlanRequest {
     /// Replicas of each partition. Default: as many as it has.
     pub replicas: Option<u32>,
     /// Assignments by hand, instead of all the above.
-    pub by_hand: Vec<MovePartition>,
-}
-
-/// The brokers that a partition is to have, the preferred leader first.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct MovePartition {
-    pub topic: String,
-    pub partition: i32,
-    pub replicas: Vec<i32>,
+    pub by_hand: Vec<ReplicaAssignment>,
 }
 
 /// Body of `POST …/reassignments`: begins a plan.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct MoveRequest {
+pub struct ReassignmentRequest {
     /// Reassignments of a plan.
     pub reassignments: Vec<PartitionReassignment>,
     /// Most bytes per second that each broker copies.

@@ -88,11 +88,11 @@ impl ClusterReading {
             }
         }
         reader.combine(unread, "consumer groups");
-        let moving = reader.or_problem("reassignments", |admin| match scope.moves {
+        let ongoing = reader.or_problem("reassignments", |admin| match scope.progress {
             true => admin.reassignments(),
-            false => admin.moving(),
+            false => admin.ongoing(),
         });
-        let throttles = match scope.moves {
+        let throttles = match scope.progress {
             true => reader.or_problem("throttles", Admin::throttles),
             false => None,
         };
@@ -106,7 +106,7 @@ impl ClusterReading {
             groups,
             described,
             committed,
-            moving: moving.unwrap_or_default(),
+            ongoing: ongoing.unwrap_or_default(),
             throttles: throttles.unwrap_or_else(|| slow.throttles.clone()),
             slow,
             unread: reader.unread,

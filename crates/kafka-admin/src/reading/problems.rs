@@ -106,7 +106,7 @@ impl ClusterView<'_> {
         let throttled = now.throttles.brokers.keys();
         add(
             ProblemKind::Throttle,
-            match now.moving.is_empty() {
+            match now.ongoing.is_empty() {
                 true => throttled.map(|id| format!("broker {id}")).collect(),
                 false => Vec::new(),
             },

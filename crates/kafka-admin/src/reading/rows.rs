@@ -3,12 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::time::Instant;
 
-use crate::admin::{
-    GroupDescription, GroupLag, LogDir, PartitionInfo, PartitionLag, TopicDescription,
-};
+use crate::admin::{GroupLag, LogDir, PartitionInfo, PartitionLag, TopicDescription};
 use crate::api::{
-    BrokerPartition, BrokerRow, ClusterOverview, GroupList, GroupLive, GroupRow, MoveList,
-    PartitionRow, TopicGroup, TopicList, TopicLive, TopicRow,
+    BrokerPartition, BrokerRow, ClusterOverview, GroupList, GroupLive, GroupRow, PartitionRow,
+    ReassignmentList, TopicGroup, TopicList, TopicLive, TopicRow,
 };
 
 use super::ClusterView;
@@ -109,7 +107,7 @@ impl ClusterView<'_> {
             records_in_per_s: whole.per_s(),
             bytes_in_per_s: None,
             bytes_out_per_s: None,
-            moving: now.moving.len() as u64,
+            reassigning: now.ongoing.len() as u64,
             problems: self.problems(),
         }
     }
@@ -184,7 +182,7 @@ impl ClusterView<'_> {
             let partitions: Vec<PartitionLag> = committed
                 .iter()
                 .filter(|((topic, _), _)| topic == name)
-                .map(|((topic, partition), offset)| now.lag(topic, *partition, Some(*offset)))
+                .map(|((topic, partition), offset)| now.lag(topic, *partition, *offset))
                 .collect();
             (!partitions.is_empty()).then(|| TopicGroup {
                 name: group.name.clone(),
@@ -246,23 +244,22 @@ impl ClusterView<'_> {
     pub fn group(&self, name: &str) -> Option<GroupLive> {
         let now = self.now;
         let group = now.described.get(name)?.clone();
-        let partitions = lags(self, &group);
+        let nothing = BTreeMap::new();
+        let committed = now.committed.get(name).unwrap_or(&nothing);
         Some(GroupLive {
             at_ms: now.at_ms,
-            lag: GroupLag {
-                lag: total(&partitions).and_then(|lag| i64::try_from(lag).ok()),
-                group,
-                partitions,
-            },
+            lag: GroupLag::of(group, committed, |topic, partition| {
+                now.offsets_of(topic, partition).end_offset()
+            }),
         })
     }
 
     /// What is moving.
     #[must_use]
-    pub fn moves(&self) -> MoveList {
-        MoveList {
+    pub fn reassignments(&self) -> ReassignmentList {
+        ReassignmentList {
             at_ms: self.now.at_ms,
-            reassignments: self.now.moving.clone(),
+            reassignments: self.now.ongoing.clone(),
             throttles: self.now.throttles.clone(),
         }
     }
@@ -350,26 +347,21 @@ impl super::ClusterReading {
     pub(super) fn lag_of(&self, group: &str) -> Option<u64> {
         let committed = self.committed.get(group)?.iter();
         let lags: Vec<PartitionLag> = committed
-            .map(|((topic, partition), offset)| self.lag(topic, *partition, Some(*offset)))
+            .map(|((topic, partition), offset)| self.lag(topic, *partition, *offset))
             .collect();
         total(&lags)
     }
 
-    fn lag(&self, topic: &str, partition: i32, committed: Option<i64>) -> PartitionLag {
+    /// The lag of a group on a partition. The ends are read before the commits: a consumer may be ahead of them.
+    fn lag(&self, topic: &str, partition: i32, committed: i64) -> PartitionLag {
         let end = self.offsets_of(topic, partition).end_offset();
-        // The ends are read before the commits: a consumer may be ahead of them.
-        let lag = committed
-            .zip(end)
-            .map(|(offset, end)| (end - offset).max(0));
-        PartitionLag {
-            topic: topic.to_owned(),
-            partition,
-            committed,
-            end,
-            lag,
-            member: None,
-        }
+        PartitionLag::of(topic, partition, Some(committed), end)
     }
+}
+
+/// A lag as it is shown.
+fn total(lags: &[PartitionLag]) -> Option<u64> {
+    PartitionLag::total(lags).and_then(|lag| u64::try_from(lag).ok())
 }
 
 /// Growth per second between two times.
@@ -378,35 +370,6 @@ fn per_s((before, then): (i64, Instant), (after, now): (i64, Instant)) -> Option
     // A topic that was made again under its name begins at 0.
     let grown = after.checked_sub(before).filter(|grown| *grown >= 0)?;
     (seconds > 0.0).then(|| grown as f64 / seconds)
-}
-
-/// Lags of a group by partition, those that are assigned and not committed among them.
-fn lags(view: &ClusterView<'_>, group: &GroupDescription) -> Vec<PartitionLag> {
-    let now = view.now;
-    let mut rows: BTreeMap<(String, i32), PartitionLag> = BTreeMap::new();
-    for ((topic, partition), offset) in now.committed.get(&group.name).into_iter().flatten() {
-        let key = (topic.clone(), *partition);
-        rows.insert(key, now.lag(topic, *partition, Some(*offset)));
-    }
-    for member in &group.members {
-        for (topic, partitions) in &member.assignment {
-            for &partition in partitions {
-                let key = (topic.clone(), partition);
-                let row = rows
-                    .entry(key)
-                    .or_insert_with(|| now.lag(topic, partition, None));
-                row.member = Some(member.id.clone());
-            }
-        }
-    }
-    rows.into_values().collect()
-}
-
-fn total(lags: &[PartitionLag]) -> Option<u64> {
-    let known = lags.iter().filter_map(|one| one.lag);
-    known
-        .reduce(|a, b| a.saturating_add(b))
-        .and_then(|sum| u64::try_from(sum).ok())
 }
 
 fn empty(id: i32) -> BrokerRow {

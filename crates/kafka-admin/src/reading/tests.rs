@@ -68,7 +68,7 @@ fn reading(at: Instant, ends: [i64; 3], committed: i64) -> ClusterReading {
         }],
         described: BTreeMap::new(),
         committed: BTreeMap::from([("readers".to_owned(), commits)]),
-        moving: Vec::new(),
+        ongoing: Vec::new(),
         throttles: Throttles::default(),
         slow: Arc::new(slow),
         unread: Vec::new(),

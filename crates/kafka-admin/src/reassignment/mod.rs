@@ -33,7 +33,8 @@ pub struct CandidateBroker {
 }
 
 /// The replica assignment of a partition; no replicas if it is new.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
 pub struct ReplicaAssignment {
     /// Topic.
     pub topic: String,

@@ -11,13 +11,13 @@ use tare_kafka_admin::admin::{
     ResetTo, Resource,
 };
 use tare_kafka_admin::api::{
-    ConfigsRequest, CreateTopicRequest, ElectRequest, GrowRequest, ItemResults, MoveList, MovePlan,
-    MovePlanRequest, MoveRequest, PartitionsRequest, RecordPage, ResetReply, ResetRequest,
-    ResetTarget,
+    ConfigsRequest, CreateTopicRequest, ElectRequest, GrowRequest, ItemResults, PartitionsRequest,
+    ReassignmentList, ReassignmentPlanRequest, ReassignmentPreview, ReassignmentRequest,
+    RecordPage, ResetReply, ResetRequest, ResetTarget,
 };
 use tare_kafka_admin::client::RetryBackoff;
 use tare_kafka_admin::reading::ReadingScope;
-use tare_kafka_admin::reassignment::{self, ReplicaAssignment};
+use tare_kafka_admin::reassignment;
 
 use super::watcher::ClusterWatcher;
 use crate::error::{Refusal, Reply};
@@ -163,7 +163,7 @@ pub fn records(
     partition: Option<i32>,
     count: usize,
 ) -> Reply<RecordPage> {
-    if !watcher.entry.show_records {
+    if !watcher.entry.definition.show_records {
         return Err(Refusal::forbidden(
             "records of this cluster are not shown: switch that on in its settings",
         ));
@@ -254,7 +254,10 @@ pub fn elect(watcher: &ClusterWatcher, request: &ElectRequest) -> Reply<ItemResu
 }
 
 /// Plans reassignments.
-pub fn plan(watcher: &ClusterWatcher, request: &MovePlanRequest) -> Reply<MovePlan> {
+pub fn plan(
+    watcher: &ClusterWatcher,
+    request: &ReassignmentPlanRequest,
+) -> Reply<ReassignmentPreview> {
     let reading = watcher.read_anew(&ReadingScope::default())?;
     let plan = watcher.look_up(|admin| {
         let invalid = |reason: String| AdminError::Input(reason);
@@ -263,16 +266,7 @@ pub fn plan(watcher: &ClusterWatcher, request: &MovePlanRequest) -> Reply<MovePl
             let names: BTreeSet<&String> = request.by_hand.iter().map(|one| &one.topic).collect();
             let names: Vec<String> = names.into_iter().cloned().collect();
             let placed = admin.placed(&names)?;
-            let targets: Vec<ReplicaAssignment> = request
-                .by_hand
-                .iter()
-                .map(|one| ReplicaAssignment {
-                    topic: one.topic.clone(),
-                    partition: one.partition,
-                    replicas: one.replicas.clone(),
-                })
-                .collect();
-            return reassignment::by_hand(&sites, &placed, &targets)
+            return reassignment::by_hand(&sites, &placed, &request.by_hand)
                 .map_err(|error| invalid(error.to_string()));
         }
         if let Some(brokers) = &request.brokers {
@@ -305,7 +299,7 @@ pub fn plan(watcher: &ClusterWatcher, request: &MovePlanRequest) -> Reply<MovePl
             Some(size.saturating_mul(copies))
         })
         .collect();
-    Ok(MovePlan {
+    Ok(ReassignmentPreview {
         total_bytes: copy_bytes.iter().copied().sum(),
         copy_bytes,
         plan,
@@ -313,13 +307,16 @@ pub fn plan(watcher: &ClusterWatcher, request: &MovePlanRequest) -> Reply<MovePl
 }
 
 /// Begins reassignments. Those with a throttle are followed to their end, so that it goes with them.
-pub fn begin(watcher: &Arc<ClusterWatcher>, request: &MoveRequest) -> Reply<MoveList> {
+pub fn begin(
+    watcher: &Arc<ClusterWatcher>,
+    request: &ReassignmentRequest,
+) -> Reply<ReassignmentList> {
     if request.reassignments.is_empty() {
-        return Err(Refusal::invalid("the plan moves nothing"));
+        return Err(Refusal::invalid("the plan reassigns nothing"));
     }
     if request.throttle_bytes_per_s == Some(0) {
         return Err(Refusal::invalid(
-            "a throttle of 0 bytes/s would move nothing",
+            "a throttle of 0 bytes/s would copy nothing",
         ));
     }
     let begun = watcher
@@ -328,12 +325,12 @@ pub fn begin(watcher: &Arc<ClusterWatcher>, request: &MoveRequest) -> Reply<Move
     if request.throttle_bytes_per_s.is_some() {
         let watcher = Arc::clone(watcher);
         std::thread::Builder::new()
-            .name("moves".into())
+            .name("reassignments".into())
             .spawn(move || follow(&watcher))?;
     }
     begun?;
     // That they cannot be read now does not mean that they have not begun.
-    Ok(moves(watcher).unwrap_or_default())
+    Ok(reassignments(watcher).unwrap_or_default())
 }
 
 fn follow(watcher: &ClusterWatcher) {
@@ -342,7 +339,7 @@ fn follow(watcher: &ClusterWatcher) {
     loop {
         std::thread::sleep((FOLLOW_EVERY * (failures + 1)).min(FOLLOW_PAUSE_MAX));
         let ended = watcher.with(|admin| {
-            let is_over = admin.moving()?.is_empty();
+            let is_over = admin.ongoing()?.is_empty();
             if is_over {
                 admin.unthrottle_own()?;
             }
@@ -356,20 +353,20 @@ fn follow(watcher: &ClusterWatcher) {
     }
 }
 
-/// What moves.
-pub fn moves(watcher: &ClusterWatcher) -> Reply<MoveList> {
+/// Ongoing reassignments.
+pub fn reassignments(watcher: &ClusterWatcher) -> Reply<ReassignmentList> {
     let scope = ReadingScope {
-        moves: true,
+        progress: true,
         ..ReadingScope::default()
     };
-    Ok(watcher.read(&scope)?.view().moves())
+    Ok(watcher.read(&scope)?.view().reassignments())
 }
 
 /// Cancels reassignments, all or some.
 pub fn cancel(watcher: &ClusterWatcher, request: &PartitionsRequest) -> Reply<ItemResults> {
     let results = watcher.change(|admin| {
-        let moving = admin.moving()?;
-        let wanted = moving.into_iter().filter(|one| match &request.topics {
+        let ongoing = admin.ongoing()?;
+        let wanted = ongoing.into_iter().filter(|one| match &request.topics {
             None => true,
             Some(topics) => topics.get(&one.topic).is_some_and(|partitions| {
                 partitions.is_empty() || partitions.contains(&one.partition)
@@ -378,11 +375,11 @@ pub fn cancel(watcher: &ClusterWatcher, request: &PartitionsRequest) -> Reply<It
         let keys: Vec<(String, i32)> = wanted.map(|one| (one.topic, one.partition)).collect();
         if keys.is_empty() {
             return Err(AdminError::Input(
-                "none of these partitions is moving".to_owned(),
+                "none of these partitions is being reassigned".to_owned(),
             ));
         }
         let results = admin.cancel_reassignments(&keys)?;
-        if admin.moving()?.is_empty() {
+        if admin.ongoing()?.is_empty() {
             admin.unthrottle_own()?;
         }
         Ok(results)

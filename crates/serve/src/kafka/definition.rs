@@ -2,8 +2,6 @@
 //! beds.
 
 use std::collections::BTreeMap;
-use std::io::Write as _;
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
@@ -11,10 +9,11 @@ use serde::{Deserialize, Serialize};
 use tare_experiment::clusters::{self, ClusterDef};
 use tare_kafka_admin::api::{ClusterEntry, ClusterList, ClusterOrigin, ClusterRequest};
 use tare_kafka_admin::client::bootstrap;
+use tare_lab::cached;
 use tare_record::api::ServeOptions;
 use tare_record::regular::read_regular_text;
 
-use super::{named, test_beds};
+use super::test_beds;
 use crate::error::{Refusal, Reply};
 use crate::places;
 
@@ -59,26 +58,26 @@ impl Definitions {
 
     /// All clusters, by name. A file that cannot be read has none: the commands that write it say why.
     pub fn list(&self) -> ClusterList {
-        let mut found: BTreeMap<String, ClusterEntry> = BTreeMap::new();
         let of_command_line = self.of_command_line.as_ref();
         let of_command_line = of_command_line.and_then(|path| clusters::read(path).ok());
-        for (name, cluster) in of_command_line.unwrap_or_default().clusters {
-            let entry = ClusterEntry {
-                name: name.clone(),
-                origin: ClusterOrigin::CommandLine,
+        let of_command_line = of_command_line.unwrap_or_default().clusters.into_iter();
+        let of_command_line = of_command_line.map(|(name, cluster)| ClusterEntry {
+            origin: ClusterOrigin::CommandLine,
+            definition: ClusterRequest {
+                name,
                 cluster,
                 read_only: false,
                 show_records: false,
                 lag_limit: None,
-            };
-            found.insert(name, entry);
-        }
-        for bed in test_beds::all() {
-            found.insert(bed.entry.name.clone(), bed.entry);
-        }
-        for stored in self.stored().unwrap_or_default().clusters {
-            found.insert(stored.name.clone(), entry(stored));
-        }
+            },
+        });
+        let of_test_beds = test_beds::all().into_iter().map(|bed| bed.entry);
+        // A name of this server's stands before the same one of others.
+        let found: BTreeMap<String, ClusterEntry> = of_command_line
+            .chain(of_test_beds)
+            .chain(self.stored().unwrap_or_default().entries())
+            .map(|entry| (entry.definition.name.clone(), entry))
+            .collect();
         ClusterList {
             clusters: found.into_values().collect(),
             environment: self.environment.clone(),
@@ -86,7 +85,8 @@ impl Definitions {
     }
 
     pub fn find(&self, name: &str) -> Reply<ClusterEntry> {
-        let found = named(&self.list().clusters, name).cloned();
+        let mut all = self.list().clusters.into_iter();
+        let found = all.find(|entry| entry.definition.name == name);
         found.ok_or_else(|| {
             Refusal::not_found(format!(
                 "there is no cluster {}: add it, or name one of the list",
@@ -130,21 +130,6 @@ impl Definitions {
         Ok(request)
     }
 
-    /// Checks a definition of this server again.
-    pub fn check_entry(&self, entry: &ClusterEntry) -> Reply<()> {
-        if entry.origin != ClusterOrigin::Server {
-            return Ok(());
-        }
-        let request = ClusterRequest {
-            name: entry.name.clone(),
-            cluster: entry.cluster.clone(),
-            read_only: entry.read_only,
-            show_records: entry.show_records,
-            lag_limit: entry.lag_limit,
-        };
-        self.check(request).map(drop)
-    }
-
     /// Keeps a definition that was checked.
     pub fn keep(&self, request: ClusterRequest) -> Reply<ClusterEntry> {
         let _writing = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
@@ -157,7 +142,10 @@ impl Definitions {
         }
         stored.clusters.push(request.clone());
         self.write(&stored)?;
-        Ok(entry(request))
+        Ok(ClusterEntry {
+            origin: ClusterOrigin::Server,
+            definition: request,
+        })
     }
 
     /// Forgets a definition; the cluster itself is not changed.
@@ -191,15 +179,7 @@ impl Definitions {
     }
 
     fn write(&self, stored: &StoredClusters) -> Reply<()> {
-        let text = serde_json::to_vec_pretty(stored)
-            .map_err(|error| Refusal::failed(error.to_string()))?;
-        let new = self.file.with_extension("new");
-        let mut options = std::fs::OpenOptions::new();
-        options.write(true).create(true).truncate(true).mode(0o600);
-        let mut file = options.open(&new)?;
-        file.write_all(&text)?;
-        file.sync_all()?;
-        Ok(std::fs::rename(&new, &self.file)?)
+        Ok(cached::write(&self.file, stored)?)
     }
 
     /// The whole path of a file in one of the directories of `--files`.
@@ -219,15 +199,13 @@ impl Definitions {
     }
 }
 
-/// A definition as an entry of the list.
-pub fn entry(stored: ClusterRequest) -> ClusterEntry {
-    ClusterEntry {
-        name: stored.name,
-        origin: ClusterOrigin::Server,
-        cluster: stored.cluster,
-        read_only: stored.read_only,
-        show_records: stored.show_records,
-        lag_limit: stored.lag_limit,
+impl StoredClusters {
+    fn entries(self) -> impl Iterator<Item = ClusterEntry> {
+        let all = self.clusters.into_iter();
+        all.map(|definition| ClusterEntry {
+            origin: ClusterOrigin::Server,
+            definition,
+        })
     }
 }
 

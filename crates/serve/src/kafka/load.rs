@@ -1,7 +1,6 @@
 //! Load on a topic of a cluster of the list: the addresses, TLS and login of `tare load` from the cluster's settings.
 
 use std::ffi::OsString;
-use std::path::PathBuf;
 
 use tare_kafka_admin::api::ClusterOrigin;
 use tare_record::api::{KafkaLoadMode, KafkaLoadRequest};
@@ -19,8 +18,6 @@ const TLS: &str = "kafka+tls://";
 pub struct KafkaLoad {
     pub url: String,
     pub arguments: Vec<OsString>,
-    /// Files with secrets.
-    pub secrets: Vec<PathBuf>,
 }
 
 /// Whether a URL names a topic.
@@ -39,7 +36,6 @@ impl Kafka {
         let mut load = KafkaLoad {
             url: url.to_owned(),
             arguments: Vec::new(),
-            secrets: Vec::new(),
         };
         match request.mode {
             KafkaLoadMode::Produce => {}
@@ -65,7 +61,7 @@ impl Kafka {
         };
         let entry = self.definitions.find(name)?;
         let changes = request.mode != KafkaLoadMode::Consume || request.group.is_some();
-        if entry.read_only && changes {
+        if entry.definition.read_only && changes {
             return Err(Refusal::forbidden(format!(
                 "cluster {name} is read-only here: consume without a group"
             )));
@@ -76,12 +72,15 @@ impl Kafka {
             ));
         }
         let topic = url.rsplit('/').next().unwrap_or_default();
-        let scheme = match entry.cluster.tls {
+        let scheme = match entry.definition.cluster.tls {
             Some(_) => TLS,
             None => PLAIN,
         };
-        load.url = format!("{scheme}{}/{topic}", entry.cluster.bootstrap.join(","));
-        if let Some(tls) = &entry.cluster.tls {
+        load.url = format!(
+            "{scheme}{}/{topic}",
+            entry.definition.cluster.bootstrap.join(",")
+        );
+        if let Some(tls) = &entry.definition.cluster.tls {
             if tls.server_name.is_some() {
                 return Err(Refusal::invalid(
                     "the certificates of this cluster are for another name, which a load cannot expect: name the brokers as in their certificates",
@@ -100,20 +99,19 @@ impl Kafka {
                 load.arguments.push("--insecure".into());
             }
         }
-        if let Some(sasl) = &entry.cluster.sasl {
+        if let Some(sasl) = &entry.definition.cluster.sasl {
             let (env, file) = (sasl.password_env.as_deref(), sasl.password_file.as_deref());
             let secret = password(&sasl.user, env, file).map_err(Refusal::invalid)?;
             // In a file: other users can see a command line and an environment.
-            let file = prepared.write("sasl", &secret)?;
+            let file = prepared.write_secret("sasl", &secret)?;
             let words = [
                 format!("--sasl-user={}", sasl.user),
                 format!("--sasl-mechanism={}", sasl.mechanism),
                 format!("--sasl-password-file={}", file.display()),
             ];
             load.arguments.extend(words.map(OsString::from));
-            load.secrets.push(file);
         }
-        if entry.cluster.allow_public_target {
+        if entry.definition.cluster.allow_public_target {
             load.arguments.push("--allow-public-target".into());
         }
         Ok(load)

@@ -1,21 +1,23 @@
 //! The routes of `/api/v1/kafka`.
 
 use axum::Json;
-use axum::extract::{Path, RawQuery, Request, State};
-use axum::http::StatusCode;
+use axum::extract::{Path, Query, Request, State};
+use axum::http::{StatusCode, Uri};
 use axum::response::IntoResponse;
 use axum::routing::{delete, get, post};
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
 use serde_json::json;
 use tare_kafka_admin::admin::Resource;
 use tare_kafka_admin::api::{
     BrokerDetail, ClusterList, ClusterRequest, ClusterTest, ConfigsRequest, CreateTopicRequest,
-    ElectRequest, GrowRequest, MovePlanRequest, MoveRequest, PartitionsRequest, ResetRequest,
-    TopicDetail, VerifyRequest,
+    ElectRequest, GrowRequest, PartitionsRequest, ReassignmentPlanRequest, ReassignmentRequest,
+    ResetRequest, TopicDetail, VerifyRequest,
 };
 use tare_kafka_admin::reading::ReadingScope;
 
 use super::changes;
-use super::live::{self, LiveQuery, pairs};
+use super::live::{self, LiveQuery};
 use super::watcher::{ClusterSnapshot, ClusterWatcher, gone};
 use crate::body::json;
 use crate::error::{Refusal, Reply};
@@ -32,7 +34,7 @@ routes! {
     post "/kafka/clusters/test" (shape("ClusterRequest") => 200 shape("ClusterTest")) cluster_test: "Try to reach a cluster";
     delete "/kafka/clusters/{cluster}" (Nothing => 204 Nothing) cluster_remove: "Remove a cluster from the list; the cluster itself is not changed";
     get "/kafka/clusters/{cluster}/overview" (Nothing => 200 shape("ClusterOverview")) overview: "Brokers, counts and problems";
-    get "/kafka/clusters/{cluster}/events" (Nothing => 200 Events) events: "Readings as they are made: `?topics=true&groups=true&moves=true&metrics=true&topic=NAME&group=NAME`";
+    get "/kafka/clusters/{cluster}/events" (Nothing => 200 Events) events: "Readings as they are made: `?topics=true&groups=true&reassignments=true&metrics=true&topic=NAME&group=NAME`";
     get "/kafka/clusters/{cluster}/topics" (Nothing => 200 shape("TopicList")) topic_list: "Topics";
     post "/kafka/clusters/{cluster}/topics" (shape("CreateTopicRequest") => 201 shape("ItemResults")) topic_create: "Create a topic; returns when it is in sync";
     get "/kafka/clusters/{cluster}/topics/{topic}" (Nothing => 200 shape("TopicDetail")) topic_detail: "A topic with its configuration";
@@ -48,10 +50,10 @@ routes! {
     get "/kafka/clusters/{cluster}/groups/{group}" (Nothing => 200 shape("GroupLive")) group_detail: "A consumer group with its lag";
     delete "/kafka/clusters/{cluster}/groups/{group}" (Nothing => 204 Nothing) group_delete: "Delete a consumer group";
     post "/kafka/clusters/{cluster}/groups/{group}/reset" (shape("ResetRequest") => 200 shape("ResetReply")) group_reset: "Reset the offsets of a group";
-    get "/kafka/clusters/{cluster}/reassignments" (Nothing => 200 shape("MoveList")) moves: "Partitions that are moving, and throttles";
-    post "/kafka/clusters/{cluster}/reassignments" (shape("MoveRequest") => 201 shape("MoveList")) moves_begin: "Begin the reassignments of a plan";
-    post "/kafka/clusters/{cluster}/reassignments/plan" (shape("MovePlanRequest") => 200 shape("MovePlan")) moves_plan: "Plan reassignments; changes nothing";
-    post "/kafka/clusters/{cluster}/reassignments/cancel" (shape("PartitionsRequest") => 200 shape("ItemResults")) moves_cancel: "Cancel reassignments";
+    get "/kafka/clusters/{cluster}/reassignments" (Nothing => 200 shape("ReassignmentList")) reassignments: "Ongoing reassignments, and throttles";
+    post "/kafka/clusters/{cluster}/reassignments" (shape("ReassignmentRequest") => 201 shape("ReassignmentList")) reassign: "Begin the reassignments of a plan";
+    post "/kafka/clusters/{cluster}/reassignments/plan" (shape("ReassignmentPlanRequest") => 200 shape("ReassignmentPreview")) reassignment_plan: "Plan reassignments; changes nothing";
+    post "/kafka/clusters/{cluster}/reassignments/cancel" (shape("PartitionsRequest") => 200 shape("ItemResults")) reassignment_cancel: "Cancel reassignments";
     post "/kafka/clusters/{cluster}/reassignments/unthrottle" (Nothing => 200 shape("Throttles")) unthrottle: "Remove throttles";
     post "/kafka/clusters/{cluster}/elect" (shape("ElectRequest") => 200 shape("ItemResults")) elect: "Elect preferred leaders";
     post "/kafka/clusters/{cluster}/verify" (shape("VerifyRequest") => 201 shape("VerifyJob")) verify_start: "Compare the replicas of partitions";
@@ -127,9 +129,9 @@ async fn overview(State(server): State<Shared>, Path(cluster): Named) -> Reply<i
 async fn events(
     State(server): State<Shared>,
     Path(cluster): Named,
-    RawQuery(query): RawQuery,
+    uri: Uri,
 ) -> Reply<impl IntoResponse> {
-    live::stream(&server, &cluster, LiveQuery::of(&query.unwrap_or_default()))
+    live::stream(&server, &cluster, query::<LiveQuery>(&uri)?)
 }
 
 async fn topic_list(
@@ -232,25 +234,28 @@ async fn topic_configs(
     configs(server, cluster, Resource::Topic(name), request).await
 }
 
+/// `?partition=N&count=20`.
+#[derive(Deserialize)]
+struct RecordQuery {
+    partition: Option<i32>,
+    count: Option<usize>,
+}
+
+/// The query of an address.
+fn query<T: DeserializeOwned>(uri: &Uri) -> Reply<T> {
+    let found = Query::try_from_uri(uri);
+    found
+        .map(|Query(query)| query)
+        .map_err(|error| Refusal::bad(error.body_text()))
+}
+
 async fn topic_records(
     State(server): State<Shared>,
     Path((cluster, name)): NamedPart,
-    RawQuery(query): RawQuery,
+    uri: Uri,
 ) -> Reply<impl IntoResponse> {
-    let pairs = pairs(&query.unwrap_or_default());
-    let number = |wanted: &str| -> Reply<Option<i32>> {
-        let found = pairs.iter().find(|(name, _)| name == wanted);
-        let wrong = || Refusal::bad(format!("{wanted} is a number of 0 or more"));
-        let number = found.map(|(_, value)| value.parse().map_err(|_| wrong()));
-        let number = number.transpose()?;
-        match number {
-            Some(number) if number < 0 => Err(wrong()),
-            number => Ok(number),
-        }
-    };
-    let partition = number("partition")?;
-    let count = usize::try_from(number("count")?.unwrap_or(20)).unwrap_or(RECORDS_MAX);
-    let count = count.min(RECORDS_MAX);
+    let RecordQuery { partition, count } = query(&uri)?;
+    let count = count.unwrap_or(20).min(RECORDS_MAX);
     let page = blocking(server, move |server| {
         changes::records(&*server.kafka.watcher(&cluster)?, &name, partition, count)
     });
@@ -378,38 +383,41 @@ async fn group_reset(
     done.await.map(Json)
 }
 
-async fn moves(State(server): State<Shared>, Path(cluster): Named) -> Reply<impl IntoResponse> {
+async fn reassignments(
+    State(server): State<Shared>,
+    Path(cluster): Named,
+) -> Reply<impl IntoResponse> {
     let found = blocking(server, move |server| {
-        changes::moves(&*server.kafka.watcher(&cluster)?)
+        changes::reassignments(&*server.kafka.watcher(&cluster)?)
     });
     found.await.map(Json)
 }
 
-async fn moves_begin(
+async fn reassign(
     State(server): State<Shared>,
     Path(cluster): Named,
     request: Request,
 ) -> Reply<impl IntoResponse> {
-    let wanted: MoveRequest = json(request).await?;
+    let wanted: ReassignmentRequest = json(request).await?;
     let begun = changing(server, cluster, move |watcher, _| {
         changes::begin(watcher, &wanted)
     });
     Ok((StatusCode::CREATED, Json(begun.await?)))
 }
 
-async fn moves_plan(
+async fn reassignment_plan(
     State(server): State<Shared>,
     Path(cluster): Named,
     request: Request,
 ) -> Reply<impl IntoResponse> {
-    let wanted: MovePlanRequest = json(request).await?;
+    let wanted: ReassignmentPlanRequest = json(request).await?;
     let plan = blocking(server, move |server| {
         changes::plan(&*server.kafka.watcher(&cluster)?, &wanted)
     });
     plan.await.map(Json)
 }
 
-async fn moves_cancel(
+async fn reassignment_cancel(
     State(server): State<Shared>,
     Path(cluster): Named,
     request: Request,

@@ -5,14 +5,14 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use tare_experiment::clusters::ClusterDef;
-use tare_kafka_admin::api::{ClusterEntry, ClusterOrigin};
+use tare_kafka_admin::api::{ClusterEntry, ClusterOrigin, ClusterRequest};
 use tare_kafka_admin::client::Connector;
 use tare_lab::lab_state::{self, LabState, PodProcess};
 
+use super::TARGET;
 use crate::sys;
 
-/// The target of brokers, and the port of clients.
-const TARGET: &str = "kafka";
+/// The port of clients.
 const PORT: &str = "plain";
 
 /// A cluster of a test bed.
@@ -66,18 +66,20 @@ fn of_test_bed(bed: &LabState) -> Vec<TestBedCluster> {
         });
         let networks: BTreeMap<IpAddr, u32> = networks.collect();
         let entry = ClusterEntry {
-            name: format!("lab-{}-{part}", bed.owner_pid),
             origin: ClusterOrigin::TestBed,
-            cluster: ClusterDef {
-                bootstrap: bootstrap.collect(),
-                tls: None,
-                sasl: None,
-                allow_public_target: false,
-                metrics: None,
+            definition: ClusterRequest {
+                name: format!("lab-{}-{part}", bed.owner_pid),
+                cluster: ClusterDef {
+                    bootstrap: bootstrap.collect(),
+                    tls: None,
+                    sasl: None,
+                    allow_public_target: false,
+                    metrics: None,
+                },
+                read_only: false,
+                show_records: true,
+                lag_limit: None,
             },
-            read_only: false,
-            show_records: true,
-            lag_limit: None,
         };
         (!networks.is_empty()).then_some(TestBedCluster { entry, networks })
     });
@@ -119,10 +121,13 @@ mod tests {
             ..LabState::default()
         };
         let found = of_test_bed(&bed);
-        let names: Vec<&str> = found.iter().map(|one| one.entry.name.as_str()).collect();
+        let names: Vec<&str> = found
+            .iter()
+            .map(|one| one.entry.definition.name.as_str())
+            .collect();
         assert_eq!(names, ["lab-7-east", "lab-7-west"]);
         assert_eq!(
-            found[0].entry.cluster.bootstrap,
+            found[0].entry.definition.cluster.bootstrap,
             ["10.0.0.1:9092", "10.0.0.2:9092"]
         );
         assert_eq!(found[1].networks.len(), 1);

@@ -68,7 +68,7 @@ impl VerifyJobs {
         }
         let id = all.keys().last().map_or(1, |last| last + 1);
         let job = Arc::new(Job {
-            cluster: watcher.entry.name.clone(),
+            cluster: watcher.entry.definition.name.clone(),
             state: Mutex::new(VerifyJob {
                 id,
                 topic: request.topic.clone(),

@@ -17,7 +17,7 @@ use tare_lab::targets::Targets;
 use tare_record::text::word_of;
 use tokio::sync::watch;
 
-use super::{refusal, test_beds};
+use super::{TARGET, refusal, test_beds};
 use crate::error::{Refusal, Reply};
 use crate::metrics::Page;
 
@@ -41,12 +41,10 @@ const READ_TIMEOUT: Duration = Duration::from_secs(5);
 const CHANGE_TIMEOUT: Duration = Duration::from_secs(30);
 /// Timeout of reading the metrics of brokers.
 const METRICS_TIMEOUT: Duration = Duration::from_secs(10);
-/// The target whose counters define the metrics of brokers.
-const TARGET: &str = "kafka";
 
-/// What a stream wants beside the overview.
+/// What a stream shows beside the overview.
 #[derive(Debug, Clone, Default)]
-pub struct LookScope {
+pub struct SubscriptionScope {
     pub scope: ReadingScope,
     pub metrics: bool,
 }
@@ -97,7 +95,7 @@ pub struct ClusterWatcher {
     reader: Mutex<Reader>,
     metrics: Mutex<Option<Metrics>>,
     changer: Mutex<Option<Admin>>,
-    interest: Mutex<Interest>,
+    subscriptions: Mutex<Subscriptions>,
     state: watch::Sender<SnapshotState>,
     /// Ends the pause between two readings.
     woken: Condvar,
@@ -120,8 +118,8 @@ struct Metrics {
 }
 
 #[derive(Default)]
-struct Interest {
-    streams: BTreeMap<u64, LookScope>,
+struct Subscriptions {
+    open: BTreeMap<u64, SubscriptionScope>,
     number: u64,
     touched: Option<Instant>,
     is_running: bool,
@@ -135,7 +133,7 @@ impl ClusterWatcher {
             reader: Mutex::default(),
             metrics: Mutex::default(),
             changer: Mutex::default(),
-            interest: Mutex::default(),
+            subscriptions: Mutex::default(),
             state: watch::Sender::new(None),
             woken: Condvar::new(),
         }
@@ -144,14 +142,14 @@ impl ClusterWatcher {
     fn connect(&self, timeout: Duration) -> Result<Admin, AdminError> {
         let input = |reason: String| AdminError::Input(reason);
         let mut settings =
-            ClientSettings::of_cluster(&self.entry.cluster, timeout).map_err(input)?;
+            ClientSettings::of_cluster(&self.entry.definition.cluster, timeout).map_err(input)?;
         if self.entry.origin == ClusterOrigin::TestBed {
             let mut beds = test_beds::all().into_iter();
-            let bed = beds.find(|bed| bed.entry.name == self.entry.name);
+            let bed = beds.find(|bed| bed.entry.definition.name == self.entry.definition.name);
             let bed = bed.ok_or_else(|| input("this test bed has ended".to_owned()))?;
             settings.connector = bed.connector();
         }
-        let addresses = bootstrap(&self.entry.cluster).map_err(input)?;
+        let addresses = bootstrap(&self.entry.definition.cluster).map_err(input)?;
         Ok(Admin::connect(addresses, settings)?)
     }
 
@@ -180,7 +178,8 @@ impl ClusterWatcher {
             return Err(Arc::clone(error));
         }
         if let (Some((at, read)), Some(last)) = (&reader.read, &reader.last) {
-            let has_all = scope.groups.is_subset(&read.groups) && (read.moves || !scope.moves);
+            let has_all =
+                scope.groups.is_subset(&read.groups) && (read.progress || !scope.progress);
             if at.elapsed() < age && has_all {
                 return Ok(last.clone());
             }
@@ -228,7 +227,7 @@ impl ClusterWatcher {
             now: Arc::new(now),
             before: base.filter(|base| base.age() < BASE_MAX),
             metrics: before.and_then(|one| one.metrics).filter(is_young),
-            lag_limit: self.entry.lag_limit,
+            lag_limit: self.entry.definition.lag_limit,
         };
         *last = Some(published.clone());
         *read = Some((Instant::now(), scope.clone()));
@@ -275,14 +274,14 @@ impl ClusterWatcher {
     }
 
     /// The last reading, and those to come.
-    pub fn look(self: &Arc<Self>, wanted: LookScope) -> Look {
-        let mut interest = locked(&self.interest);
-        interest.number += 1;
-        let number = interest.number;
-        interest.streams.insert(number, wanted);
-        self.run(&mut interest);
+    pub fn subscribe(self: &Arc<Self>, wanted: SubscriptionScope) -> Subscription {
+        let mut subscriptions = locked(&self.subscriptions);
+        subscriptions.number += 1;
+        let number = subscriptions.number;
+        subscriptions.open.insert(number, wanted);
+        self.run(&mut subscriptions);
         self.woken.notify_all();
-        Look {
+        Subscription {
             watcher: Arc::clone(self),
             number,
             state: self.state.subscribe(),
@@ -290,21 +289,21 @@ impl ClusterWatcher {
     }
 
     /// Has the cluster read for a while.
-    fn touch(self: &Arc<Self>) {
-        let mut interest = locked(&self.interest);
-        interest.touched = Some(Instant::now());
-        self.run(&mut interest);
+    fn keep_reading(self: &Arc<Self>) {
+        let mut subscriptions = locked(&self.subscriptions);
+        subscriptions.touched = Some(Instant::now());
+        self.run(&mut subscriptions);
     }
 
-    fn run(self: &Arc<Self>, interest: &mut Interest) {
-        if interest.is_running {
+    fn run(self: &Arc<Self>, subscriptions: &mut Subscriptions) {
+        if subscriptions.is_running {
             return;
         }
         let watcher = Arc::clone(self);
         let spawned = std::thread::Builder::new()
             .name("kafka".into())
             .spawn(move || {
-                let round = || watcher.round();
+                let round = || watcher.read_and_pause();
                 let is_wanted = || {
                     catch_unwind(AssertUnwindSafe(round)).unwrap_or_else(|_| {
                         std::thread::sleep(EVERY);
@@ -313,30 +312,32 @@ impl ClusterWatcher {
                 };
                 while is_wanted() {}
                 // Also after a panic, and for those who came meanwhile.
-                let mut interest = locked(&watcher.interest);
-                interest.is_running = false;
-                if !interest.streams.is_empty() {
-                    watcher.run(&mut interest);
+                let mut subscriptions = locked(&watcher.subscriptions);
+                subscriptions.is_running = false;
+                if !subscriptions.open.is_empty() {
+                    watcher.run(&mut subscriptions);
                 }
             });
-        interest.is_running = spawned.is_ok();
+        subscriptions.is_running = spawned.is_ok();
     }
 
     /// One reading and the pause after it; whether somebody still looks.
-    fn round(&self) -> bool {
+    fn read_and_pause(&self) -> bool {
         let wanted = {
-            let interest = locked(&self.interest);
-            let lingers = interest.touched.is_some_and(|at| at.elapsed() < LINGER);
-            if interest.streams.is_empty() && !lingers {
-                drop(interest);
+            let subscriptions = locked(&self.subscriptions);
+            let lingers = subscriptions
+                .touched
+                .is_some_and(|at| at.elapsed() < LINGER);
+            if subscriptions.open.is_empty() && !lingers {
+                drop(subscriptions);
                 // The page that opens next waits for a new reading.
                 self.state.send_replace(None);
                 locked(&self.reader).admin = None;
                 return false;
             }
-            let mut all = LookScope::default();
-            for wanted in interest.streams.values() {
-                all.scope.moves |= wanted.scope.moves;
+            let mut all = SubscriptionScope::default();
+            for wanted in subscriptions.open.values() {
+                all.scope.progress |= wanted.scope.progress;
                 all.scope.groups.extend(wanted.scope.groups.iter().cloned());
                 all.metrics |= wanted.metrics;
             }
@@ -360,7 +361,7 @@ impl ClusterWatcher {
         let paused = Instant::now();
         // Who comes or changes something does not wait for the end of a long pause.
         let pause = least.max(took * (REST - 1)).min(PAUSE_MAX);
-        drop(self.woken.wait_timeout(locked(&self.interest), pause));
+        drop(self.woken.wait_timeout(locked(&self.subscriptions), pause));
         std::thread::sleep(least.saturating_sub(paused.elapsed()));
         true
     }
@@ -403,7 +404,7 @@ impl ClusterWatcher {
     }
 
     fn metrics_reader(&self) -> Result<MetricsReader, String> {
-        let cluster = &self.entry.cluster;
+        let cluster = &self.entry.definition.cluster;
         let source = cluster.metrics.as_ref().ok_or_else(|| {
             "no metrics are read: name a Jolokia, Prometheus or JMX address of each broker in the settings of the cluster"
                 .to_owned()
@@ -416,8 +417,8 @@ impl ClusterWatcher {
 
     /// Lines of `/metrics`.
     pub fn write_metrics(self: &Arc<Self>, page: &mut Page) {
-        self.touch();
-        let name = self.entry.name.as_str();
+        self.keep_reading();
+        let name = self.entry.definition.name.as_str();
         let state = self.state.borrow().clone();
         let labels = [("cluster", name)];
         match state {
@@ -448,16 +449,18 @@ impl ClusterWatcher {
     }
 }
 
-/// Somebody who looks.
-pub struct Look {
+/// A stream that is open.
+pub struct Subscription {
     watcher: Arc<ClusterWatcher>,
     number: u64,
     pub state: watch::Receiver<SnapshotState>,
 }
 
-impl Drop for Look {
+impl Drop for Subscription {
     fn drop(&mut self) {
-        locked(&self.watcher.interest).streams.remove(&self.number);
+        locked(&self.watcher.subscriptions)
+            .open
+            .remove(&self.number);
     }
 }
 

@@ -2,14 +2,14 @@
 import type { JSX } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { count } from "../../format";
-import type { MoveList, MovePlan, MovePlanRequest, TopicList, TopicRow } from "../../kafka-api";
+import type { ReassignmentList, ReassignmentPreview, ReassignmentPlanRequest, TopicList, TopicRow } from "../../kafka-api";
 import { Section, Table } from "../../section/Section";
 import { post } from "../client";
 import { Await, Heading, Problem, useAction } from "../pieces";
 import { useResource } from "../resource";
 import { plural } from "../words";
-import { MoveTable } from "./MoveTable";
-import { Moves } from "./Moves";
+import { Ongoing } from "./Ongoing";
+import { PlanTable } from "./PlanTable";
 import { PlanForms } from "./PlanForms";
 import { Elect, later, type Cluster } from "./parts";
 import { apiOf, pageAt } from "./route";
@@ -66,33 +66,33 @@ function Leaders({ cluster, topics, reload }: { cluster: Cluster; topics: readon
 
 /** The page of assignments. */
 export function Assignments({ cluster }: { cluster: Cluster }): JSX.Element {
-  const first = useResource<MoveList>(apiOf(cluster.name, "reassignments"));
+  const first = useResource<ReassignmentList>(apiOf(cluster.name, "reassignments"));
   const topics = useResource<TopicList>(apiOf(cluster.name, "topics"));
-  const [plan, setPlan] = useState<MovePlan | null>(null);
+  const [plan, setPlan] = useState<ReassignmentPreview | null>(null);
   const action = useAction();
   const known = cluster.live.overview;
   // The list of topics is not in the stream of this page: it is asked for when what it shows here has changed.
-  const state = known === null ? "" : `${known.topics} ${known.partitions} ${known.leader_imbalance} ${known.moving}`;
+  const state = known === null ? "" : `${known.topics} ${known.partitions} ${known.leader_imbalance} ${known.reassigning}`;
   useEffect(() => topics.reload(), [state]);
-  const moves = later(cluster.live.moves, first.data);
-  const make = (request: MovePlanRequest) => {
+  const ongoing = later(cluster.live.reassignments, first.data);
+  const make = (request: ReassignmentPlanRequest) => {
     setPlan(null);
-    action.run(async () => setPlan(await post<MovePlan>(apiOf(cluster.name, "reassignments", "plan"), request)));
+    action.run(async () => setPlan(await post<ReassignmentPreview>(apiOf(cluster.name, "reassignments", "plan"), request)));
   };
   const begun = () => {
     setPlan(null);
     first.reload();
-    document.getElementById("moves")?.scrollIntoView();
+    document.getElementById("ongoing")?.scrollIntoView();
   };
   return (
     <>
       <Heading title="Assignments" name={`Assignments of ${cluster.name}`} lead="Which brokers have the replicas of each partition, and which of them leads." />
-      <Section id="moves" title="Moves in progress"><Await of={{ ...first, data: moves }} what="list of moves">{(list) => <Moves cluster={cluster.name} moves={list} mayEdit={cluster.mayEdit} reload={first.reload} />}</Await></Section>
+      <Section id="ongoing" title="Reassignments in progress"><Await of={{ ...first, data: ongoing }} what="list of reassignments">{(list) => <Ongoing cluster={cluster.name} list={list} mayEdit={cluster.mayEdit} reload={first.reload} />}</Await></Section>
       {cluster.mayEdit && (
-        <Section id="plan" title="Plan" lead="A plan is shown with every move and its bytes before anything is done.">
+        <Section id="plan" title="Plan" lead="A plan is shown with every reassignment and its bytes before anything is done.">
           <Await of={topics} what="list of topics">{(list) => <PlanForms cluster={cluster} topics={list.topics} action={action} make={make} />}</Await>
           {action.problem !== null && <Problem>{action.problem}</Problem>}
-          {plan !== null && <MoveTable cluster={cluster.name} plan={plan} mayEdit={cluster.mayEdit} done={begun} />}
+          {plan !== null && <PlanTable cluster={cluster.name} plan={plan} mayEdit={cluster.mayEdit} done={begun} />}
         </Section>
       )}
       <Section id="leaders" title="Preferred leaders"><Await of={topics} what="list of topics">{(list) => <Leaders cluster={cluster} topics={list.topics} reload={topics.reload} />}</Await></Section>

@@ -6,13 +6,13 @@ import type { BrokerDetail, BrokerPartition, Config, LogDir } from "../../kafka-
 import { Choice, Section, Table } from "../../section/Section";
 import { Await, Heading, Problem } from "../pieces";
 import { useInterval, useResource } from "../resource";
-import { plural, size } from "../words";
+import { plural, searched, size } from "../words";
 import { Configs } from "./Configs";
 import { VirtualTable, type Column } from "./VirtualTable";
 import { metricsAddress } from "./live";
 import { Bar, LiveChart, perSecond, sizeOf, type Cluster } from "./parts";
 import { apiOf, pageAt } from "./route";
-import { searched, type Order } from "./rows";
+import type { Order } from "./rows";
 
 const REFRESH_MS = 15_000;
 

@@ -4,9 +4,9 @@ import { useState } from "preact/hooks";
 import type { ClusterEntry, ClusterTest } from "../../kafka-api";
 import { Choice } from "../../section/Section";
 import { post } from "../client";
-import { Do, Problem, server, useAction } from "../pieces";
+import { Confirm, Do, Problem, server, useAction } from "../pieces";
 import { FIRST, formOf, requestOf, type ClusterForm } from "./cluster-form";
-import { Ask, Field, Tick } from "./parts";
+import { Field, Tick } from "./parts";
 
 interface Props {
   form: ClusterForm;
@@ -124,11 +124,11 @@ export function EditCluster({ entry, environment, done, cancel }: { entry: Clust
     if (made !== null) setTested(await post<ClusterTest>("kafka/clusters/test", made));
   };
   return (
-    <Ask title={entry === null ? "Add a cluster" : `Settings of ${entry.name}`} yes="Save" onYes={yes} onNo={cancel} action={action} isWide extra={<Do action={test} run={tryIt}>{test.isBusy ? "Testing …" : "Test"}</Do>}>
+    <Confirm title={entry === null ? "Add a cluster" : `Settings of ${entry.name}`} yes="Save" onYes={yes} onNo={cancel} action={action} isWide extra={<Do action={test} run={tryIt}>{test.isBusy ? "Testing …" : "Test"}</Do>}>
       <Fields form={form} change={change} environment={environment} isNew={entry === null} />
       {wrong.map((one) => <Problem key={one}>{one}</Problem>)}
       {test.problem !== null && <Problem>{test.problem}</Problem>}
       {tested !== null && <p role="status">● It answers: cluster {tested.id ?? "without an id"}, brokers {tested.brokers.join(", ")}</p>}
-    </Ask>
+    </Confirm>
   );
 }

@@ -119,8 +119,8 @@ export function Clusters(): JSX.Element {
         )}
       </Await>
       {removing !== null && (
-        <Confirm title={`Remove ${removing.name}?`} yes="Remove" onYes={erase} onNo={() => setRemoving(null)} action={action}>
-          <p>This server forgets how to reach it. Nothing changes in the cluster: topics, groups and moves stay as they are.</p>
+        <Confirm no="Keep" title={`Remove ${removing.name}?`} yes="Remove" onYes={erase} onNo={() => setRemoving(null)} action={action}>
+          <p>This server forgets how to reach it. Nothing changes in the cluster: topics, groups and reassignments stay as they are.</p>
         </Confirm>
       )}
     </>

@@ -5,9 +5,10 @@ import { MISSING, count } from "../../format";
 import type { Config, ConfigSource, ConfigsRequest } from "../../kafka-api";
 import { Table } from "../../section/Section";
 import { post } from "../client";
-import { Do, useAction } from "../pieces";
-import { Ask, Tick } from "./parts";
-import { plain, searched } from "./rows";
+import { Confirm, Do, useAction } from "../pieces";
+import { searched } from "../words";
+import { Tick } from "./parts";
+import { plain } from "./rows";
 
 const SOURCES: Record<ConfigSource, string> = {
   "dynamic-topic": "this topic",
@@ -42,14 +43,14 @@ function Edit({ config, isOwn, post: send, done, cancel }: { config: Config; isO
   };
   const isLong = value.length > 60;
   return (
-    <Ask title={config.name} yes="Set" onYes={yes} onNo={cancel} action={reset.problem === null ? action : { ...action, problem: reset.problem }} isBlocked={reset.isBusy || (!config.is_sensitive && value === config.value)} extra={isOwn && <Do action={reset} run={back}>Reset to the default</Do>}>
+    <Confirm title={config.name} yes="Set" onYes={yes} onNo={cancel} action={reset.problem === null ? action : { ...action, problem: reset.problem }} isBlocked={reset.isBusy || (!config.is_sensitive && value === config.value)} extra={isOwn && <Do action={reset} run={back}>Reset to the default</Do>}>
       {config.documentation != null && <p>{plain(config.documentation)}</p>}
       <p class="quiet">Now {valueOf(config)}, set by {SOURCES[config.source]}. Default: {config.is_sensitive ? "secret" : config.default ?? "not known"}.</p>
       <label class="tall">
         <span>New value</span>
         {isLong ? <textarea rows={3} value={value} spellcheck={false} onInput={(event) => setValue(event.currentTarget.value)} /> : <input type="text" value={value} spellcheck={false} autocomplete="off" onInput={(event) => setValue(event.currentTarget.value)} />}
       </label>
-    </Ask>
+    </Confirm>
   );
 }
 
@@ -62,10 +63,10 @@ function Add({ send, done, cancel }: { send: (request: ConfigsRequest) => Promis
     done();
   };
   return (
-    <Ask title="Set a key" yes="Set" onYes={yes} onNo={cancel} action={action} isBlocked={form.key.trim() === ""}>
+    <Confirm title="Set a key" yes="Set" onYes={yes} onNo={cancel} action={action} isBlocked={form.key.trim() === ""}>
       <label class="tall"><span>Key</span><input type="text" value={form.key} spellcheck={false} autocomplete="off" onInput={(event) => change({ ...form, key: event.currentTarget.value })} /></label>
       <label class="tall"><span>Value</span><input type="text" value={form.value} spellcheck={false} autocomplete="off" onInput={(event) => change({ ...form, value: event.currentTarget.value })} /></label>
-    </Ask>
+    </Confirm>
   );
 }
 

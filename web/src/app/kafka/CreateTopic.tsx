@@ -4,9 +4,9 @@ import { useState } from "preact/hooks";
 import type { Config, ItemResults } from "../../kafka-api";
 import { Choice } from "../../section/Section";
 import { post } from "../client";
-import { Do, Problem, useAction } from "../pieces";
+import { Confirm, Do, Problem, useAction } from "../pieces";
 import { useResource } from "../resource";
-import { Ask, Field, checked, type Cluster } from "./parts";
+import { Field, checked, type Cluster } from "./parts";
 import { apiOf } from "./route";
 import { FIRST, requestOf, type TopicForm } from "./topic-form";
 
@@ -46,7 +46,7 @@ export function CreateTopic({ cluster, done, cancel }: { cluster: Cluster; done:
     change({ ...form, ...next });
   };
   return (
-    <Ask title="Create a topic" yes="Create" onYes={yes} onNo={cancel} action={action} isWide extra={<Do action={check} run={tryIt}>Check</Do>}>
+    <Confirm title="Create a topic" yes="Create" onYes={yes} onNo={cancel} action={action} isWide extra={<Do action={check} run={tryIt}>Check</Do>}>
       <Field label="Name" value={form.name} change={(name) => set({ name })} isWide />
       <Choice legend="Placed" name="placed" options={[{ value: "by-cluster", label: "by the cluster" }, { value: "by-hand", label: "by hand" }]} value={form.placed} choose={(placed) => set({ placed })} />
       {form.placed === "by-cluster" ? (
@@ -69,6 +69,6 @@ export function CreateTopic({ cluster, done, cancel }: { cluster: Cluster; done:
       {check.problem !== null && <Problem>{check.problem}</Problem>}
       {isValid && <p role="status">● The cluster would create it.</p>}
       {action.isBusy && <p role="status">Waiting until it exists and all replicas are in sync …</p>}
-    </Ask>
+    </Confirm>
   );
 }

@@ -5,13 +5,13 @@ import { MISSING, count } from "../../format";
 import type { GroupLive, GroupMember, PartitionLag } from "../../kafka-api";
 import { Section, Table } from "../../section/Section";
 import { remove } from "../client";
-import { Await, Heading, useAction } from "../pieces";
+import { Confirm, Await, Heading, useAction } from "../pieces";
 import { useResource } from "../resource";
 import { go } from "../router";
 import { plural } from "../words";
 import { ResetOffsets } from "./ResetOffsets";
 import { VirtualTable, type Column } from "./VirtualTable";
-import { Ask, LiveChart, TypeName, later, type Cluster } from "./parts";
+import { LiveChart, TypeName, later, type Cluster } from "./parts";
 import { apiOf, pageAt } from "./route";
 import type { Order } from "./rows";
 
@@ -66,10 +66,10 @@ function Delete({ cluster, group, cancel }: { cluster: string; group: GroupLive;
     go(pageAt(cluster, "groups"));
   };
   return (
-    <Ask title={`Delete ${name}?`} yes="Delete for ever" no="Keep" onYes={yes} onNo={cancel} action={action} isBlocked={typed !== name}>
+    <Confirm title={`Delete ${name}?`} yes="Delete for ever" no="Keep" onYes={yes} onNo={cancel} action={action} isBlocked={typed !== name}>
       <p>Its committed offsets of {plural(committed, "partition")} are lost. Consumers that join it again begin where their auto.offset.reset says. No record is lost.</p>
       <TypeName name={name} value={typed} change={setTyped} />
-    </Ask>
+    </Confirm>
   );
 }
 

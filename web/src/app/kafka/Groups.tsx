@@ -6,11 +6,11 @@ import { MISSING, count } from "../../format";
 import type { GroupList, GroupRow } from "../../kafka-api";
 import { Await, Heading } from "../pieces";
 import { useResource } from "../resource";
-import { plural } from "../words";
+import { plural, searched } from "../words";
 import { VirtualTable, type Column } from "./VirtualTable";
 import { later, perSecond, type Cluster } from "./parts";
 import { apiOf, pageAt } from "./route";
-import { searched, type Order } from "./rows";
+import type { Order } from "./rows";
 
 /** What the reader looks for; it stays while other pages are shown. */
 const wanted = signal<{ text: string; order: Order }>({ text: "", order: { column: "name", isDescending: false } });

@@ -18,7 +18,7 @@ document.adoptedStyleSheets = [...document.adoptedStyleSheets, sheet];
 
 type ClusterPage = Exclude<Page, { page: "clusters" }>;
 
-const EVENTS = ["overview", "topics", "topic", "groups", "group", "moves", "metrics", "problem"];
+const EVENTS = ["overview", "topics", "topic", "groups", "group", "reassignments", "metrics", "problem"];
 
 /** What the stream of a cluster tells, for the page that is shown. */
 function useLive(page: ClusterPage): LiveCluster {

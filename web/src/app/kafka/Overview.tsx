@@ -66,7 +66,7 @@ function Counters({ overview }: { overview: ClusterOverview }): JSX.Element {
       <div><dt>Below min ISR</dt><dd>{bad(overview.below_min_isr_partitions)}</dd></div>
       <div><dt>Under-replicated</dt><dd>{bad(overview.under_replicated_partitions)}</dd></div>
       <div><dt>Leader not preferred</dt><dd>{count(overview.leader_imbalance)}</dd></div>
-      <div><dt>Moving</dt><dd>{count(overview.moving)}</dd></div>
+      <div><dt>Reassigning</dt><dd>{count(overview.reassigning)}</dd></div>
       <div><dt>Records in</dt><dd>{perSecond(overview.records_in_per_s)}</dd></div>
       <div><dt>Bytes in</dt><dd>{bytesPerSecond(overview.bytes_in_per_s)}</dd></div>
       <div><dt>Bytes out</dt><dd>{bytesPerSecond(overview.bytes_out_per_s)}</dd></div>

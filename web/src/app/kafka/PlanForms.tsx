@@ -2,22 +2,22 @@
 import type { JSX } from "preact";
 import { useMemo, useState } from "preact/hooks";
 import { count } from "../../format";
-import type { MovePartition, MovePlanRequest, PartitionRow, TopicDetail, TopicRow } from "../../kafka-api";
+import type { ReplicaAssignment, ReassignmentPlanRequest, PartitionRow, TopicDetail, TopicRow } from "../../kafka-api";
 import { Choice } from "../../section/Section";
 import { FileButton, Problem, type Action } from "../pieces";
 import { useResource } from "../resource";
-import { plural } from "../words";
+import { plural, searched } from "../words";
 import { VirtualTable, type Column } from "./VirtualTable";
 import { Field, Tick, type Cluster } from "./parts";
 import { brokersOf, fromTool } from "./plan";
 import { apiOf, chosenTopics } from "./route";
-import { searched, type Order } from "./rows";
+import type { Order } from "./rows";
 
 interface Props {
   cluster: Cluster;
   topics: readonly TopicRow[];
   action: Action;
-  make: (request: MovePlanRequest) => void;
+  make: (request: ReassignmentPlanRequest) => void;
 }
 
 /** Topics that are drawn to tick. */
@@ -61,7 +61,7 @@ function Level({ cluster, topics, action, make }: Props): JSX.Element {
   const factor = replicas.trim() === "" ? null : Number(replicas);
   const left = brokers.length - drained.size;
   const wrong = factor === null ? (left === 0 ? "A broker must be left" : null) : !Number.isSafeInteger(factor) || factor < 1 ? "Replicas: a whole number above 0" : factor > left ? `Replicas: ${plural(left, "broker")} are left for them` : null;
-  const request: MovePlanRequest = { topics: which === "all" ? null : [...chosen].sort(), brokers: null, drain: [...drained].sort((a, b) => a - b), replicas: factor, by_hand: [] };
+  const request: ReassignmentPlanRequest = { topics: which === "all" ? null : [...chosen].sort(), brokers: null, drain: [...drained].sort((a, b) => a - b), replicas: factor, by_hand: [] };
   const toggle = (id: number) => {
     const next = new Set(drained);
     if (!next.delete(id)) next.add(id);
@@ -107,7 +107,7 @@ function ByHand({ cluster, topics, action, make }: Props): JSX.Element {
   const detail = useResource<TopicDetail>(isTopic ? apiOf(cluster.name, "topics", name) : null);
   const partitions = detail.data?.live.partitions ?? [];
   const changed = useMemo(() => {
-    const edited = partitions.flatMap((row): (MovePartition | string)[] => {
+    const edited = partitions.flatMap((row): (ReplicaAssignment | string)[] => {
       const text = texts.get(row.partition);
       if (text === undefined) return [];
       const brokers = brokersOf(text);

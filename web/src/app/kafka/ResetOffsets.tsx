@@ -5,9 +5,9 @@ import { MISSING, count } from "../../format";
 import type { GroupLive, ResetReply, ResetRequest } from "../../kafka-api";
 import { Table } from "../../section/Section";
 import { post } from "../client";
-import { Problem, useAction } from "../pieces";
+import { Confirm, Problem, useAction } from "../pieces";
 import { plural } from "../words";
-import { Ask, Field } from "./parts";
+import { Field } from "./parts";
 import { FIRST, changesOf, targetOf, type Change, type ResetForm } from "./reset-form";
 import { apiOf } from "./route";
 
@@ -65,7 +65,7 @@ export function ResetOffsets({ cluster, group, done, cancel }: { cluster: string
     done();
   };
   return (
-    <Ask title={`Reset offsets of ${group.group.name}`} yes={preview === null ? "Show what would change" : "Reset"} onYes={preview === null ? show : apply} onNo={cancel} action={action} isWide isBlocked={preview?.changes.length === 0}>
+    <Confirm title={`Reset offsets of ${group.group.name}`} yes={preview === null ? "Show what would change" : "Reset"} onYes={preview === null ? show : apply} onNo={cancel} action={action} isWide isBlocked={preview?.changes.length === 0}>
       <fieldset>
         <label>
           <span>Topic</span>
@@ -91,6 +91,6 @@ export function ResetOffsets({ cluster, group, done, cancel }: { cluster: string
       <p class="how">An offset beyond an end of a partition becomes that end.</p>
       {wrong !== null && <Problem>{wrong}</Problem>}
       {preview !== null && (preview.changes.length === 0 ? <Problem>There is no partition to reset: the group has no committed offsets of it.</Problem> : <Preview changes={preview.changes} />)}
-    </Ask>
+    </Confirm>
   );
 }

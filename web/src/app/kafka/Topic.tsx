@@ -5,7 +5,7 @@ import { MISSING, count } from "../../format";
 import type { PartitionRow, TopicDetail, TopicGroup } from "../../kafka-api";
 import { Section, Table } from "../../section/Section";
 import { remove, post } from "../client";
-import { Await, Heading, Problem, useAction } from "../pieces";
+import { Confirm, Await, Heading, Problem, useAction } from "../pieces";
 import { useResource } from "../resource";
 import { go } from "../router";
 import { plural, size } from "../words";
@@ -13,7 +13,7 @@ import { Configs } from "./Configs";
 import { Records } from "./Records";
 import { Verify } from "./Verify";
 import { VirtualTable, type Column } from "./VirtualTable";
-import { Ask, Elect, Field, Replicas, TypeName, later, perSecond, type Cluster } from "./parts";
+import { Elect, Field, Replicas, TypeName, later, perSecond, type Cluster } from "./parts";
 import { apiOf, chosenTopics, loadAt, pageAt } from "./route";
 import type { Order } from "./rows";
 
@@ -104,11 +104,11 @@ function Grow({ cluster, detail, done, cancel }: { cluster: string; detail: Topi
     done();
   };
   return (
-    <Ask title={`Add partitions to ${detail.name}`} yes="Add" onYes={yes} onNo={cancel} action={action} isBlocked={!isMore}>
+    <Confirm title={`Add partitions to ${detail.name}`} yes="Add" onYes={yes} onNo={cancel} action={action} isBlocked={!isMore}>
       <Field label={`Partitions, now ${count(now)}`} type="number" value={text} change={setText} />
       {!isMore && text !== "" && <Problem>{`A whole number above ${now}: partitions cannot be removed.`}</Problem>}
       <p>Records with a key are placed by the number of partitions. From then on, records of one key may land in another partition than those before: their order is lost, {isCompacted ? "and as the topic is compacted, old values of a key stay beside new ones" : "and consumers that keep state by partition see a key in two"}. Records without a key are not concerned.</p>
-    </Ask>
+    </Confirm>
   );
 }
 
@@ -123,11 +123,11 @@ function Delete({ cluster, detail, cancel }: { cluster: string; detail: TopicDet
     go(pageAt(cluster, "topics"));
   };
   return (
-    <Ask title={`Delete ${detail.name}?`} yes="Delete for ever" no="Keep" onYes={yes} onNo={cancel} action={action} isBlocked={typed !== detail.name}>
+    <Confirm title={`Delete ${detail.name}?`} yes="Delete for ever" no="Keep" onYes={yes} onNo={cancel} action={action} isBlocked={typed !== detail.name}>
       <p>{total === null ? "Its records are lost" : `${plural(total, "record")} in ${plural(partitions.length, "partition")} are lost`}, on all brokers. {groups.length > 0 && `${plural(groups.length, "group")} read it or have offsets of it: ${groups.slice(0, 5).map((one) => one.name).join(", ")}.`}</p>
       {(detail.live.records_in_per_s ?? 0) > 0 && <Problem>{`It is written to now, ${perSecond(detail.live.records_in_per_s)}. Its producers will fail, or create it again where brokers do that by themselves.`}</Problem>}
       <TypeName name={detail.name} value={typed} change={setTyped} />
-    </Ask>
+    </Confirm>
   );
 }
 

@@ -5,15 +5,15 @@ import { useMemo, useState } from "preact/hooks";
 import { MISSING, count } from "../../format";
 import type { TopicList, TopicRow } from "../../kafka-api";
 import { remove } from "../client";
-import { Await, Heading, useAction } from "../pieces";
+import { Confirm, Await, Heading, useAction } from "../pieces";
 import { useResource } from "../resource";
 import { go } from "../router";
-import { plural, size } from "../words";
+import { plural, searched, size } from "../words";
 import { CreateTopic } from "./CreateTopic";
 import { VirtualTable, type Column } from "./VirtualTable";
-import { Ask, Elect, Tick, TypeName, duration, later, perSecond, type Cluster } from "./parts";
+import { Elect, Tick, TypeName, duration, later, perSecond, type Cluster } from "./parts";
 import { apiOf, chosenTopics, pageAt } from "./route";
-import { searched, type Order } from "./rows";
+import type { Order } from "./rows";
 
 /** What the reader looks for; it stays while other pages are shown. */
 const wanted = signal<{ text: string; isInternal: boolean; isWrong: boolean; order: Order }>({ text: "", isInternal: false, isWrong: false, order: { column: "name", isDescending: false } });
@@ -59,12 +59,12 @@ function Delete({ cluster, topics, done, cancel }: { cluster: string; topics: re
     done();
   };
   return (
-    <Ask title={topics.length === 1 ? "Delete this topic?" : `Delete these ${topics.length} topics?`} yes="Delete for ever" no="Keep" onYes={yes} onNo={deleted > 0 ? done : cancel} action={action} isBlocked={typed !== word}>
+    <Confirm title={topics.length === 1 ? "Delete this topic?" : `Delete these ${topics.length} topics?`} yes="Delete for ever" no="Keep" onYes={yes} onNo={deleted > 0 ? done : cancel} action={action} isBlocked={typed !== word}>
       <p>Records are lost, on all brokers: {isKnown ? `${count(records)} records, ${size(bytes)} with all replicas` : "how many could not be read"}. Producers and consumers of them fail.</p>
       <ul class="losses">{topics.map((topic) => <li key={topic.name}><b>{topic.name}</b>: {plural(topic.partitions, "partition")}, {size(topic.size_bytes)}{(topic.records_in_per_s ?? 0) > 0 && <b class="warn"> ▲ written to now</b>}</li>)}</ul>
       <TypeName name={word} value={typed} change={setTyped} />
       {action.isBusy && topics.length > 1 && <p role="status">{count(deleted)} of {count(topics.length)} deleted</p>}
-    </Ask>
+    </Confirm>
   );
 }
 

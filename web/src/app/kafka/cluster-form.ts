@@ -60,8 +60,8 @@ export function formOf(entry: ClusterEntry): ClusterForm {
     metricsPasswordIn: metrics?.password_file == null ? "env" : "file",
     metricsPasswordEnv: metrics?.password_env ?? "",
     metricsPasswordFile: metrics?.password_file ?? "",
-    readOnly: entry.read_only,
-    showRecords: entry.show_records,
+    readOnly: entry.read_only ?? false,
+    showRecords: entry.show_records ?? false,
     lagLimit: entry.lag_limit == null ? "" : String(entry.lag_limit),
   };
 }

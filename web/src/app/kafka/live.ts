@@ -1,5 +1,5 @@
 // A cluster as its stream of events tells it: the last of each kind, and rates over time.
-import type { ClusterEvent, ClusterOverview, ClusterProblem, Figures, GroupList, GroupLive, MetricsLive, MoveList, BrokerRow, TopicList, TopicLive } from "../../kafka-api";
+import type { ClusterEvent, ClusterOverview, ClusterProblem, Figures, GroupList, GroupLive, MetricsLive, ReassignmentList, BrokerRow, TopicList, TopicLive } from "../../kafka-api";
 import type { Lines } from "../live/state";
 
 /** Points that charts show; older ones are dropped. */
@@ -53,7 +53,7 @@ export interface LiveCluster {
   topic: TopicLive | null;
   groups: GroupList | null;
   group: GroupLive | null;
-  moves: MoveList | null;
+  reassignments: ReassignmentList | null;
   metrics: MetricsLive | null;
   /** Why the last reading failed. */
   problem: ClusterProblem | null;
@@ -65,7 +65,7 @@ export interface LiveCluster {
 /** Nothing yet. */
 export function unknownCluster(): LiveCluster {
   return {
-    overview: null, topics: null, topic: null, groups: null, group: null, moves: null, metrics: null, problem: null,
+    overview: null, topics: null, topic: null, groups: null, group: null, reassignments: null, metrics: null, problem: null,
     rates: new History(), lags: new History(), brokers: new History(),
   };
 }

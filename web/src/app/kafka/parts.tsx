@@ -1,13 +1,12 @@
 // What the Kafka pages are made of: a cluster, dialogs with a form, bars, charts of what is live.
 import type { ComponentChildren, JSX } from "preact";
-import { useEffect, useRef } from "preact/hooks";
 import { MISSING, count, instant, present, scaleFor, significant, type Maybe } from "../../format";
 import type { ClusterEntry, ClusterOverview, ElectRequest, ItemResults } from "../../kafka-api";
 import { inks } from "../../palette";
 import { Chart } from "../live/Chart";
 import type { Lines } from "../live/state";
 import { post } from "../client";
-import { Confirm, Problem, useAction, type Action } from "../pieces";
+import { Confirm, useAction } from "../pieces";
 import { size } from "../words";
 import type { LiveCluster } from "./live";
 import { apiOf } from "./route";
@@ -70,40 +69,6 @@ export function checked(reply: ItemResults): void {
   if (wrong.length === 0) return;
   const words = wrong.slice(0, 5).map((one) => `${one.name}: ${one.error?.message ?? one.error?.name ?? ""}`);
   throw new Error(`${count(wrong.length)} of ${count(reply.results.length)} failed: ${words.join("; ")}${wrong.length > words.length ? "; …" : ""}`);
-}
-
-/** A dialog with a form. */
-export function Ask({ title, yes, onYes, onNo, action, isBlocked = false, isWide = false, no = "Cancel", extra, children }: {
-  title: string; yes: string; onYes: () => Promise<void>; onNo: () => void; action: Action; isBlocked?: boolean; isWide?: boolean; no?: string; extra?: ComponentChildren; children: ComponentChildren;
-}): JSX.Element {
-  const dialog = useRef<HTMLDialogElement>(null);
-  useEffect(() => {
-    const opener = document.activeElement;
-    dialog.current?.showModal();
-    return () => {
-      // A dialog that is taken away without being closed gives the focus to nobody.
-      if (opener instanceof HTMLElement) queueMicrotask(() => document.activeElement === document.body && opener.focus());
-    };
-  }, []);
-  return (
-    <dialog ref={dialog} class={isWide ? "broad" : undefined} onClose={onNo} aria-labelledby="ask-title">
-      <h2 id="ask-title">{title}</h2>
-      <form
-        class="form" onSubmit={(event) => {
-          event.preventDefault();
-          if (!isBlocked && !action.isBusy) action.run(onYes);
-        }}
-      >
-        {children}
-        {action.problem !== null && <Problem>{action.problem}</Problem>}
-        <div class="tools">
-          {extra}
-          <button type="button" class="plain" onClick={() => dialog.current?.close()}>{no}</button>
-          <button type="submit" class="strong" disabled={isBlocked || action.isBusy}>{action.isBusy ? "Waiting …" : yes}</button>
-        </div>
-      </form>
-    </dialog>
-  );
 }
 
 /** A field for text or a number. */

@@ -1,5 +1,5 @@
 // Reassignments as text: the JSON of kafka-reassign-partitions, lists of brokers, throttles.
-import type { MovePartition, PartitionReassignment } from "../../kafka-api";
+import type { ReplicaAssignment, PartitionReassignment } from "../../kafka-api";
 
 /** A broker list as somebody types it, `1, 2, 3`; or what is wrong with it. */
 export function brokersOf(text: string): number[] | string {
@@ -12,12 +12,12 @@ export function brokersOf(text: string): number[] | string {
 
 /** What a file of kafka-reassign-partitions asks for. */
 export interface Imported {
-  partitions: MovePartition[];
+  partitions: ReplicaAssignment[];
   /** What of it is not followed. */
   notes: string[];
 }
 
-function partitionOf(item: unknown, index: number): MovePartition {
+function partitionOf(item: unknown, index: number): ReplicaAssignment {
   const { topic, partition, replicas } = (item ?? {}) as Record<string, unknown>;
   const where = `partitions[${index}]`;
   if (typeof topic !== "string" || topic === "") throw new Error(`${where}: “topic” is not a name`);

@@ -45,7 +45,7 @@ export function eventsOf(page: Page): string {
     case "group":
       return `?group=${encodeURIComponent(page.group)}`;
     case "reassign":
-      return "?moves=true";
+      return "?reassignments=true";
     case "broker":
     case "overview":
       return "?metrics=true";

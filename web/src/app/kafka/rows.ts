@@ -23,16 +23,6 @@ export function sorted<T>(rows: readonly T[], isDescending: boolean, of: (row: T
   return keyed.map((one) => one.row);
 }
 
-/** The rows in which every word of a search occurs. */
-export function searched<T>(rows: readonly T[], search: string, of: (row: T) => string): readonly T[] {
-  const words = search.toLowerCase().split(/\s+/).filter((word) => word !== "");
-  if (words.length === 0) return rows;
-  return rows.filter((row) => {
-    const text = of(row).toLowerCase();
-    return words.every((word) => text.includes(word));
-  });
-}
-
 /** Rows `from` up to, not including, `to`. */
 export interface Span {
   from: number;

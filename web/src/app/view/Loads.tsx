@@ -7,6 +7,7 @@ import { post, remove } from "../client";
 import { Await, Confirm, FileButton, Growing, Heading, Problem, mayChange, useAction } from "../pieces";
 import { useInterval, useResource } from "../resource";
 import { at, go, withEach } from "../router";
+import { searched } from "../words";
 
 const REFRESH_MS = 5000;
 
@@ -44,11 +45,7 @@ function List({ loads, reload }: { loads: readonly LoadEntry[]; reload: () => vo
   const [chosen, setChosen] = useState<ReadonlySet<string>>(new Set());
   const [isDeleting, setDeleting] = useState(false);
   const action = useAction();
-  const words = text.toLowerCase().split(/\s+/).filter((word) => word !== "");
-  const shown = loads.filter((entry) => {
-    const has = [entry.id, entry.figures?.target, entry.figures?.labels, entry.figures?.tool].join("\n").toLowerCase();
-    return words.every((word) => has.includes(word));
-  });
+  const shown = searched(loads, text, (entry) => [entry.id, entry.figures?.target, entry.figures?.labels, entry.figures?.tool].join("\n"));
   const ids = loads.filter((entry) => chosen.has(entry.id)).map((entry) => entry.id);
   const choose = (id: string, isChosen: boolean) => {
     const next = new Set(chosen);
@@ -81,7 +78,7 @@ function List({ loads, reload }: { loads: readonly LoadEntry[]; reload: () => vo
         row={(entry) => <Row key={entry.id} entry={entry} isChosen={chosen.has(entry.id)} choose={(isChosen) => choose(entry.id, isChosen)} />}
       />
       {isDeleting && (
-        <Confirm title={ids.length === 1 ? "Delete this load?" : `Delete these ${ids.length} loads?`} yes="Delete for ever" onYes={erase} onNo={() => setDeleting(false)} action={action}>
+        <Confirm no="Keep" title={ids.length === 1 ? "Delete this load?" : `Delete these ${ids.length} loads?`} yes="Delete for ever" onYes={erase} onNo={() => setDeleting(false)} action={action}>
           <p>Their results are lost:</p>
           <ul class="losses">{ids.map((id) => <li key={id}>{id}</li>)}</ul>
         </Confirm>

@@ -94,7 +94,7 @@ function Delete({ entries, done, cancel }: { entries: readonly RunEntry[]; done:
     done();
   };
   return (
-    <Confirm title={entries.length === 1 ? "Delete this run?" : `Delete these ${entries.length} runs?`} yes="Delete for ever" onYes={yes} onNo={cancel} action={action} isBlocked={running.length > 0}>
+    <Confirm no="Keep" title={entries.length === 1 ? "Delete this run?" : `Delete these ${entries.length} runs?`} yes="Delete for ever" onYes={yes} onNo={cancel} action={action} isBlocked={running.length > 0}>
       {running.length > 0 && <Problem>A run that is being measured cannot be deleted: stop it first.</Problem>}
       <p>What was measured is lost, with the logs and the configurations:</p>
       <ul class="losses">

@@ -1,6 +1,6 @@
 //! Consumer lag of a group, by partition.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use kafka_protocol::messages::OffsetFetchRequest;
 use kafka_protocol::messages::offset_fetch_request::OffsetFetchRequestGroup;
@@ -41,6 +41,79 @@ pub struct PartitionLag {
     pub member: Option<String>,
 }
 
+/// Partitions that a group has committed or is assigned.
+fn keys<'a>(
+    committed: &'a BTreeMap<Key, i64>,
+    group: &'a GroupDescription,
+) -> impl Iterator<Item = Key> + 'a {
+    let assigned = group.members.iter().flat_map(|member| &member.assignment);
+    let assigned = assigned.flat_map(|(topic, partitions)| {
+        partitions
+            .iter()
+            .map(move |partition| (topic.clone(), *partition))
+    });
+    committed.keys().cloned().chain(assigned)
+}
+
+impl PartitionLag {
+    /// The lag of a partition. The end may be older than the commit.
+    pub(crate) fn of(
+        topic: &str,
+        partition: i32,
+        committed: Option<i64>,
+        end: Option<i64>,
+    ) -> PartitionLag {
+        PartitionLag {
+            topic: topic.to_owned(),
+            partition,
+            committed,
+            end,
+            lag: committed
+                .zip(end)
+                .map(|(offset, end)| (end - offset).max(0)),
+            member: None,
+        }
+    }
+
+    /// Lags together; none when no partition has one.
+    pub(crate) fn total(all: &[PartitionLag]) -> Option<i64> {
+        let lags = all.iter().filter_map(|one| one.lag);
+        lags.reduce(i64::saturating_add)
+    }
+}
+
+impl GroupLag {
+    /// The lag of a group by partition, from its committed offsets and the ends of partitions.
+    pub(crate) fn of(
+        group: GroupDescription,
+        committed: &BTreeMap<Key, i64>,
+        end: impl Fn(&str, i32) -> Option<i64>,
+    ) -> GroupLag {
+        let rows = keys(committed, &group).map(|key| {
+            let (topic, partition) = (key.0.as_str(), key.1);
+            let offset = committed.get(&key).copied();
+            let row = PartitionLag::of(topic, partition, offset, end(topic, partition));
+            (key, row)
+        });
+        let mut rows: BTreeMap<Key, PartitionLag> = rows.collect();
+        for member in &group.members {
+            for (topic, partitions) in &member.assignment {
+                for partition in partitions {
+                    if let Some(row) = rows.get_mut(&(topic.clone(), *partition)) {
+                        row.member = Some(member.id.clone());
+                    }
+                }
+            }
+        }
+        let partitions: Vec<PartitionLag> = rows.into_values().collect();
+        GroupLag {
+            lag: PartitionLag::total(&partitions),
+            group,
+            partitions,
+        }
+    }
+}
+
 impl Admin {
     /// Describes a group with its lag. Partitions that are assigned but have no committed offset have no lag.
     ///
@@ -49,47 +122,18 @@ impl Admin {
     pub fn group_lag(&mut self, name: &str) -> Result<GroupLag> {
         let group = self.group(name)?;
         let committed = self.committed(name)?;
-        let mut rows: BTreeMap<Key, PartitionLag> = BTreeMap::new();
-        let row = |topic: &str, partition: i32| PartitionLag {
-            topic: topic.to_owned(),
-            partition,
-            ..PartitionLag::default()
-        };
-        for ((topic, partition), offset) in committed {
-            let mut one = row(&topic, partition);
-            one.committed = Some(offset);
-            rows.insert((topic, partition), one);
-        }
-        for member in &group.members {
-            for (topic, partitions) in &member.assignment {
-                for &partition in partitions {
-                    let key = (topic.clone(), partition);
-                    let one = rows.entry(key).or_insert_with(|| row(topic, partition));
-                    one.member = Some(member.id.clone());
-                }
-            }
-        }
         // Committed offsets outlive their topic.
         let known = self.topics()?;
         let exists = |key: &&Key| {
             let topic = known.iter().find(|topic| topic.name == key.0);
             topic.is_some_and(|topic| topic.partitions.iter().any(|one| one.partition == key.1))
         };
-        let requested: Vec<Key> = rows.keys().filter(exists).cloned().collect();
-        for (key, end) in self.offsets(&requested, OffsetSpec::Latest)? {
-            if let Some(one) = rows.get_mut(&key) {
-                one.end = Some(end);
-                // The commits were read first: the end can only have grown since.
-                one.lag = one.committed.map(|committed| (end - committed).max(0));
-            }
-        }
-        let partitions: Vec<PartitionLag> = rows.into_values().collect();
-        let lags = partitions.iter().filter_map(|one| one.lag);
-        Ok(GroupLag {
-            lag: lags.reduce(|a, b| a + b),
-            group,
-            partitions,
-        })
+        let keys: BTreeSet<Key> = keys(&committed, &group).collect();
+        let requested: Vec<Key> = keys.iter().filter(exists).cloned().collect();
+        let ends = self.offsets(&requested, OffsetSpec::Latest)?;
+        Ok(GroupLag::of(group, &committed, |topic, partition| {
+            ends.get(&(topic.to_owned(), partition)).copied()
+        }))
     }
 
     /// All committed offsets of a group.

@@ -114,7 +114,7 @@ impl Admin {
                 .collect();
             let _ = self.cancel_reassignments(&keys);
             if let Some(throttles) = &throttles
-                && self.moving()?.is_empty()
+                && self.ongoing()?.is_empty()
             {
                 self.unthrottle(throttles)?;
             }
@@ -127,7 +127,7 @@ impl Admin {
     /// # Errors
     /// If no broker answers, or this user is not authorized.
     pub fn reassignments(&mut self) -> Result<Vec<OngoingReassignment>> {
-        let mut all = self.moving()?;
+        let mut all = self.ongoing()?;
         self.fill_progress(&mut all)?;
         Ok(all)
     }
@@ -136,7 +136,7 @@ impl Admin {
     ///
     /// # Errors
     /// As [`Admin::reassignments`].
-    pub fn moving(&mut self) -> Result<Vec<OngoingReassignment>> {
+    pub fn ongoing(&mut self) -> Result<Vec<OngoingReassignment>> {
         let request = ListPartitionReassignmentsRequest::default()
             .with_timeout_ms(self.timeout_ms())
             .with_topics(None);

@@ -2,14 +2,14 @@
 import type { JSX } from "preact";
 import { useState } from "preact/hooks";
 import { MISSING, clock, count } from "../../format";
-import type { MoveList, MovePlan, MoveRequest, PartitionReassignment } from "../../kafka-api";
+import type { ReassignmentList, ReassignmentPreview, ReassignmentRequest, PartitionReassignment } from "../../kafka-api";
 import { download } from "../../save";
 import { Table } from "../../section/Section";
 import { post } from "../client";
-import { Problem, useAction } from "../pieces";
+import { Confirm, Problem, useAction } from "../pieces";
 import { plural, size } from "../words";
 import { VirtualTable, type Column } from "./VirtualTable";
-import { Ask, Bar, Field, bytesPerSecond } from "./parts";
+import { Bar, Field, bytesPerSecond } from "./parts";
 import { addingOf, leastSeconds, throttleOf, toTool } from "./plan";
 import { apiOf } from "./route";
 import type { Order } from "./rows";
@@ -36,7 +36,7 @@ function save(name: string, text: string): void {
   download(new Blob([text], { type: "application/json" }), name);
 }
 
-function Brokers({ plan }: { plan: MovePlan["plan"] }): JSX.Element {
+function Brokers({ plan }: { plan: ReassignmentPreview["plan"] }): JSX.Element {
   const ids = [...new Set([...Object.keys(plan.before), ...Object.keys(plan.after)])].sort((a, b) => Number(a) - Number(b));
   const most = Math.max(...ids.flatMap((id) => [plan.before[id]?.replicas ?? 0, plan.after[id]?.replicas ?? 0]));
   return (
@@ -59,39 +59,39 @@ function Brokers({ plan }: { plan: MovePlan["plan"] }): JSX.Element {
 }
 
 /** Asks before a plan is run. */
-function Run({ cluster, plan, throttle, done, cancel }: { cluster: string; plan: MovePlan; throttle: number | null; done: () => void; cancel: () => void }): JSX.Element {
+function Run({ cluster, plan, throttle, done, cancel }: { cluster: string; plan: ReassignmentPreview; throttle: number | null; done: () => void; cancel: () => void }): JSX.Element {
   const action = useAction();
   const moves = plan.plan.reassignments;
   const seconds = throttle === null ? null : leastSeconds(moves, plan.copy_bytes, throttle);
   const yes = async () => {
-    await post<MoveList>(apiOf(cluster, "reassignments"), { reassignments: moves, throttle_bytes_per_s: throttle } satisfies MoveRequest);
+    await post<ReassignmentList>(apiOf(cluster, "reassignments"), { reassignments: moves, throttle_bytes_per_s: throttle } satisfies ReassignmentRequest);
     done();
   };
   return (
-    <Ask title="Run this plan?" yes="Run" onYes={yes} onNo={cancel} action={action}>
+    <Confirm title="Run this plan?" yes="Run" onYes={yes} onNo={cancel} action={action}>
       <p>{plural(moves.length, "partition")} get other replicas. {plan.plan.replicas_to_copy === 0 ? "Nothing is copied." : `${plural(plan.plan.replicas_to_copy, "replica")} are copied${plan.total_bytes == null ? "" : `, ${size(plan.total_bytes)}`}; old ones are deleted when the new ones are in sync.`} Producers and consumers go on.</p>
       {throttle === null
         ? plan.plan.replicas_to_copy > 0 && <Problem>Without a throttle, copying takes all the network and disk that it can: clients get slower.</Problem>
-        : <p>Each broker copies at most {bytesPerSecond(throttle)}{seconds !== null && `: it takes at least ${clock(seconds * 1e9)}`}. The throttle is removed when nothing moves any more.</p>}
+        : <p>Each broker copies at most {bytesPerSecond(throttle)}{seconds !== null && `: it takes at least ${clock(seconds * 1e9)}`}. The throttle is removed with the last reassignment.</p>}
       <p>It can be cancelled while it runs: replicas then stay where they were.</p>
-    </Ask>
+    </Confirm>
   );
 }
 
 /** The plan; `done` when it has been begun. */
-export function MoveTable({ cluster, plan, mayEdit, done }: { cluster: string; plan: MovePlan; mayEdit: boolean; done: () => void }): JSX.Element {
+export function PlanTable({ cluster, plan, mayEdit, done }: { cluster: string; plan: ReassignmentPreview; mayEdit: boolean; done: () => void }): JSX.Element {
   const [order, setOrder] = useState<Order>({ column: "bytes", isDescending: true });
   const [throttle, setThrottle] = useState("");
   const [isAsking, ask] = useState(false);
   const moves = plan.plan.reassignments;
   const limit = throttleOf(throttle);
-  if (moves.length === 0) return <p class="none" role="status">● Nothing would move: the replicas are level already.</p>;
+  if (moves.length === 0) return <p class="none" role="status">● Nothing would change: the replicas are level already.</p>;
   const rows = moves.map((move, index) => ({ move, bytes: plan.copy_bytes[index] ?? null }));
   return (
     <>
       <p role="status"><b>{plural(moves.length, "partition")} change, {plural(plan.plan.replicas_to_copy, "replica")} are copied, {plan.total_bytes == null ? `${MISSING} bytes: sizes could not be read` : size(plan.total_bytes)}.</b></p>
       <Brokers plan={plan.plan} />
-      <VirtualTable label="Moves of the plan" rows={rows} columns={COLUMNS} keyOf={nameOf} order={order} setOrder={setOrder} />
+      <VirtualTable label="Reassignments of the plan" rows={rows} columns={COLUMNS} keyOf={nameOf} order={order} setOrder={setOrder} />
       <div class="filters">
         <button type="button" class="plain" onClick={() => save("reassignment.json", toTool(moves, "to"))}>Export the plan (JSON)</button>
         <button type="button" class="plain" onClick={() => save("current-assignment.json", toTool(moves, "from"))}>Export the assignment now</button>

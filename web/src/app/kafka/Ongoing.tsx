@@ -2,7 +2,7 @@
 import type { JSX } from "preact";
 import { useState } from "preact/hooks";
 import { MISSING, count, percent } from "../../format";
-import type { ItemResults, MoveList, OngoingReassignment, PartitionsRequest, Throttles } from "../../kafka-api";
+import type { ItemResults, ReassignmentList, OngoingReassignment, PartitionsRequest, Throttles } from "../../kafka-api";
 import { post } from "../client";
 import { Confirm, useAction } from "../pieces";
 import { plural, size } from "../words";
@@ -27,7 +27,7 @@ function columnsOf(mayEdit: boolean, cancel: (move: OngoingReassignment) => void
     { key: "adding", label: "to", width: 12, cell: (move) => move.adding.join(", ") || MISSING, sort: (move) => move.adding.join() },
     { key: "removing", label: "off", width: 12, cell: (move) => move.removing.join(", ") || MISSING, sort: (move) => move.removing.join() },
     { key: "replicas", label: "replicas now", width: 18, cell: (move) => move.replicas.join(", ") },
-    ...(mayEdit ? [{ key: "do", label: <span class="unseen">actions</span>, width: 11, cell: (move: OngoingReassignment) => <button type="button" onClick={() => cancel(move)} aria-label={`Cancel the move of ${nameOf(move)}`}>Cancel …</button> }] : []),
+    ...(mayEdit ? [{ key: "do", label: <span class="unseen">actions</span>, width: 11, cell: (move: OngoingReassignment) => <button type="button" onClick={() => cancel(move)} aria-label={`Cancel the reassignment of ${nameOf(move)}`}>Cancel …</button> }] : []),
   ];
 }
 
@@ -38,12 +38,12 @@ function ThrottleLine({ throttles }: { throttles: Throttles }): JSX.Element | nu
   return <p class="lead">Throttles: {brokers.map(([id, rate]) => `broker ${id} ${bytesPerSecond(rate)}`).join(", ")}{brokers.length > 0 && topics.length > 0 && "; "}{topics.length > 0 && `for replicas of ${topics.slice(0, 5).join(", ")}${topics.length > 5 ? ` and ${count(topics.length - 5)} more` : ""}`}.</p>;
 }
 
-/** The moves, with cancelling one or all and removing throttles. */
-export function Moves({ cluster, moves, mayEdit, reload }: { cluster: string; moves: MoveList; mayEdit: boolean; reload: () => void }): JSX.Element {
+/** Ongoing reassignments, with cancelling one or all and removing throttles. */
+export function Ongoing({ cluster, list, mayEdit, reload }: { cluster: string; list: ReassignmentList; mayEdit: boolean; reload: () => void }): JSX.Element {
   const [order, setOrder] = useState<Order>({ column: "partition", isDescending: false });
   const [asking, ask] = useState<OngoingReassignment | "all" | "throttles" | null>(null);
   const action = useAction();
-  const { reassignments, throttles } = moves;
+  const { reassignments, throttles } = list;
   const hasThrottle = Object.keys(throttles.brokers).length + Object.keys(throttles.topics).length > 0;
   const done = () => {
     ask(null);
@@ -61,10 +61,10 @@ export function Moves({ cluster, moves, mayEdit, reload }: { cluster: string; mo
   const [copied, total] = reassignments.reduce(([have, all], move) => [have + (move.copied_bytes ?? 0), all + (move.total_bytes ?? 0)], [0, 0]);
   return (
     <>
-      {reassignments.length === 0 ? <p class="none">Nothing moves.</p> : (
+      {reassignments.length === 0 ? <p class="none">No partition is being reassigned.</p> : (
         <>
-          {!known.includes(null) && <progress max={Math.max(1, total)} value={copied} aria-label="Copied of all moves" />}
-          <p role="status">{plural(reassignments.length, "partition")} {reassignments.length === 1 ? "moves" : "move"}{!known.includes(null) && `, ${size(copied)} of ${size(total)} copied`}.</p>
+          {!known.includes(null) && <progress max={Math.max(1, total)} value={copied} aria-label="Copied of all reassignments" />}
+          <p role="status">{plural(reassignments.length, "partition")} {reassignments.length === 1 ? "is" : "are"} being reassigned{!known.includes(null) && `, ${size(copied)} of ${size(total)} copied`}.</p>
           <VirtualTable label="Partitions that move" rows={reassignments} columns={columnsOf(mayEdit, ask)} keyOf={nameOf} order={order} setOrder={setOrder} />
         </>
       )}
@@ -77,11 +77,11 @@ export function Moves({ cluster, moves, mayEdit, reload }: { cluster: string; mo
       )}
       {asking === "throttles" && (
         <Confirm title="Remove all throttles?" yes="Remove" onYes={yes} onNo={() => ask(null)} action={action}>
-          <p>{reassignments.length > 0 ? `${plural(reassignments.length, "partition")} move: they then take all the network and disk that they can.` : "Nothing moves: replicas that fall behind catch up without a limit again."}</p>
+          <p>{reassignments.length > 0 ? `${plural(reassignments.length, "partition")} are being reassigned: they then take all the network and disk that they can.` : "No partition is being reassigned: replicas that fall behind catch up without a limit again."}</p>
         </Confirm>
       )}
       {asking !== null && asking !== "throttles" && (
-        <Confirm title={asking === "all" ? "Cancel all moves?" : `Cancel the move of ${nameOf(asking)}?`} yes={asking === "all" ? "Cancel all" : "Cancel it"} onYes={yes} onNo={() => ask(null)} action={action}>
+        <Confirm no="Keep" title={asking === "all" ? "Cancel all reassignments?" : `Cancel the reassignment of ${nameOf(asking)}?`} yes={asking === "all" ? "Cancel all" : "Cancel it"} onYes={yes} onNo={() => ask(null)} action={action}>
           <p>Replicas stay on the brokers they are on; what was copied is deleted. Kafka keeps the new order of the replicas, and with it the preferred leader: another plan for the same topics corrects that.</p>
         </Confirm>
       )}
