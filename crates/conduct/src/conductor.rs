@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use tare_experiment::estimate::StartupTimes;
+use tare_experiment::target::software_name;
 use tare_lab::LabError;
 use tare_lab::environment::{Environment, UsageSample};
 use tare_record::agent::Sample;
@@ -142,10 +143,13 @@ fn provide(
     watcher: &mut dyn Watcher,
 ) -> Result<(), ConductError> {
     let arms = || plan.arms.iter().filter(|arm| arm.requires.is_none());
-    let targets: BTreeSet<String> = arms()
-        .flat_map(|arm| &arm.topology.instances)
-        .map(|instance| instance.target.clone())
-        .collect();
+    let mut targets = BTreeSet::new();
+    for arm in arms() {
+        for cell in plan.cells.iter().filter(|cell| cell.arm == arm.name) {
+            let instances = arm.topology.instances.iter();
+            targets.extend(instances.map(|instance| software_name(instance, &cell.targets)));
+        }
+    }
     let targets: Vec<String> = targets.into_iter().collect();
     environment.provide(&targets, &mut |words| {
         watcher.on_event(&Event::Preparing(words));
@@ -343,7 +347,7 @@ impl<'a> Conductor<'a> {
             left,
         };
         self.watcher.on_event(&Event::TrialStarted(&progress));
-        match self.measure(&cell, slot, &path, &progress, &mut record)? {
+        match self.measure(&cell, slot, (&path, &[]), &progress, &mut record)? {
             Trial::Interrupted => return Ok(None),
             Trial::Recorded => {}
         }

@@ -9,7 +9,7 @@ use tare_record::protocol::Protocols;
 use crate::def::{MeshDef, WorkloadDef};
 use crate::document;
 use crate::problem::Problems;
-use crate::target::TargetDef;
+use crate::target::{OwnProgram, TargetDef, TargetVersions, Version};
 use crate::yaml::{Mark, Node};
 
 /// File that makes a folder a target folder.
@@ -26,6 +26,8 @@ pub struct Catalog {
     pub targets: Vec<PathBuf>,
     /// All protocols.
     pub protocols: Protocols,
+    /// Programs of the user as versions of targets.
+    pub programs: Vec<OwnProgram>,
 }
 
 /// A workload with its YAML tree.
@@ -46,6 +48,8 @@ pub struct Target {
     pub def: TargetDef,
     /// Its folder.
     pub folder: PathBuf,
+    /// Its version, if it is one that a setting chooses.
+    pub version: Option<String>,
 }
 
 impl Target {
@@ -55,7 +59,7 @@ impl Target {
     /// All problems of its file.
     pub fn load(folder: &Path) -> Result<Target, Problems> {
         let file = folder.join(TARGET_FILE);
-        let def = TargetDef::from_yaml(&document::read_text(&file)?, &file)?;
+        let mut def = TargetDef::from_yaml(&document::read_text(&file)?, &file)?;
         let name = folder.file_name().unwrap_or_default().to_string_lossy();
         if name != def.target.as_str() {
             let message = format!(
@@ -65,10 +69,31 @@ impl Target {
             let file = file.display().to_string();
             return Err(Problems::one(&file, Mark::START, message));
         }
+        let pinned = TargetVersions::of(folder, &def)?.0.into_iter();
+        def.versions = pinned
+            .map(|(version, checksums)| (version, Version::Pinned(checksums)))
+            .collect();
         Ok(Target {
             def,
             folder: folder.to_owned(),
+            version: None,
         })
+    }
+
+    /// Name of its software: `envoy`, or `envoy@1.38.3` for one of its versions.
+    #[must_use]
+    pub fn software_name(&self) -> String {
+        match &self.version {
+            Some(version) => format!("{}@{version}", self.def.target),
+            None => self.def.target.clone(),
+        }
+    }
+
+    /// With programs of the user as versions.
+    #[must_use]
+    pub fn with_programs(mut self, programs: &[OwnProgram]) -> Target {
+        self.def.add_programs(programs);
+        self
     }
 
     /// Its further programs, each as a target: they are fetched, and chosen by the user, by names of their own.
@@ -82,6 +107,7 @@ impl Target {
                 ..self.def.clone()
             },
             folder: self.folder.clone(),
+            version: None,
         })
     }
 }
@@ -166,7 +192,8 @@ impl Catalog {
     pub fn target(&self, name: &str) -> Result<Option<Target>, Problems> {
         let file = find(&self.target_collections(), name, TARGET_FILE);
         let folder = file.as_deref().and_then(Path::parent);
-        folder.map(Target::load).transpose()
+        let target = folder.map(Target::load).transpose()?;
+        Ok(target.map(|target| target.with_programs(&self.programs)))
     }
 
     /// The searched directories as text, for messages when nothing was found.

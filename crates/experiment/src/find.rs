@@ -8,6 +8,7 @@ use crate::catalog::Catalog;
 use crate::document;
 use crate::problem::{Problems, hint, list};
 use crate::resolve::ExperimentSource;
+use crate::target::OwnProgram;
 
 /// Directories of experiments, workloads and targets.
 #[derive(Debug, Clone)]
@@ -57,6 +58,7 @@ impl Library {
                 workloads: vec![home.join("workloads")],
                 targets: vec![home.join("targets")],
                 protocols,
+                programs: Vec::new(),
             },
         }
     }
@@ -66,6 +68,13 @@ impl Library {
     pub fn with(mut self, workloads: &[PathBuf], targets: &[PathBuf]) -> Library {
         self.catalog.workloads.extend(workloads.iter().cloned());
         self.catalog.targets.extend(targets.iter().cloned());
+        self
+    }
+
+    /// Adds programs of the user as versions of targets.
+    #[must_use]
+    pub fn with_programs(mut self, programs: Vec<OwnProgram>) -> Library {
+        self.catalog.programs = programs;
         self
     }
 

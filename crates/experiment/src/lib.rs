@@ -14,4 +14,5 @@ pub mod resolve;
 pub mod script;
 pub mod structure;
 pub mod target;
+pub mod versions;
 pub mod yaml;

@@ -12,12 +12,16 @@ use serde_json::Value;
 
 mod check;
 mod jmx;
+mod version;
 
 pub(crate) use check::check_counter;
 pub use jmx::{Bean, ExportDef, JmxDef, value_pattern};
 use tare_record::counter::CounterDef;
 use tare_record::topology::{InstanceRole, Interception, Security, Settings};
 use tare_record::units::Period;
+pub use version::{
+    OwnProgram, TargetVersions, VERSIONS_FILE, Version, software_name, split_name, wrong_version,
+};
 
 /// A target: the content of `target.yaml`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -106,6 +110,10 @@ pub struct TargetDef {
     /// Whether several instances form a cluster. Default: single.
     #[serde(default)]
     pub instances: InstanceMode,
+    /// Versions that the setting `version` can choose, besides that of `get`: those of `versions.yaml` beside this file, and
+    /// programs that the user named.
+    #[serde(skip)]
+    pub versions: BTreeMap<String, Version>,
 }
 
 /// How a sidecar's own traffic is excluded from redirection.

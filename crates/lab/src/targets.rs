@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 pub use tare_experiment::catalog::Target;
 use tare_experiment::catalog::{MESH_FILE, TARGET_FILE};
 use tare_experiment::problem::hint;
+use tare_experiment::target::{OwnProgram, split_name};
 
 use crate::LabError;
 use crate::home::{check_target, home};
@@ -57,6 +58,29 @@ impl Targets {
             name: name.to_owned(),
             hint: hint(name, self.0.keys().map(String::as_str)),
         })
+    }
+
+    /// A target by the name of its software: `envoy`, or `envoy@1.38.3` for one of its versions.
+    ///
+    /// # Errors
+    /// When there is no such target or version.
+    pub fn named(&self, name: &str) -> Result<Target, LabError> {
+        let (target, version) = split_name(name);
+        let target = self.get(target)?;
+        match version {
+            Some(version) => target.at(version).map_err(LabError::Plan),
+            None => Ok(target.clone()),
+        }
+    }
+
+    /// With programs of the user as versions.
+    #[must_use]
+    pub fn with_programs(self, programs: &[OwnProgram]) -> Targets {
+        let all = self.0.into_iter();
+        Targets(
+            all.map(|(name, target)| (name, target.with_programs(programs)))
+                .collect(),
+        )
     }
 
     /// All targets, sorted by name.

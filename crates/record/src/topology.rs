@@ -106,6 +106,17 @@ pub struct Instance {
     pub host: Option<String>,
 }
 
+/// Setting of every target that chooses its version.
+pub const VERSION_SETTING: &str = "version";
+
+impl Instance {
+    /// Version of its target, where its settings choose one.
+    #[must_use]
+    pub fn version(&self) -> Option<&str> {
+        self.settings.get(VERSION_SETTING)?.as_str()
+    }
+}
+
 /// Role of an instance.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,

@@ -73,7 +73,7 @@ fn shape(route: &Route, topology: &Topology) -> String {
     for (index, link) in route.segments.iter().enumerate() {
         shape.push_str(&arrow(link, route.edge_security));
         if let Some(stop) = route.proxies.get(index) {
-            shape.push_str(target(stop, topology));
+            shape.push_str(&target(stop, topology));
         }
     }
     shape
@@ -96,12 +96,16 @@ fn drawn(route: &Route, topology: &Topology) -> String {
     line
 }
 
-fn target<'a>(instance: &str, topology: &'a Topology) -> &'a str {
-    topology
-        .instances
-        .iter()
-        .find(|known| known.name == instance)
-        .map_or("?", |known| &known.target)
+/// `envoy`, or `envoy 1.38.3` where the arm chooses a version.
+fn target(instance: &str, topology: &Topology) -> String {
+    let mut instances = topology.instances.iter();
+    let Some(known) = instances.find(|known| known.name == instance) else {
+        return String::from("?");
+    };
+    match known.version() {
+        Some(version) => format!("{} {version}", known.target),
+        None => known.target.clone(),
+    }
 }
 
 /// A double line for a link with TLS between proxies; end-to-end TLS of the edge is written in the arrow.

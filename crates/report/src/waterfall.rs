@@ -149,7 +149,9 @@ fn steps(
     metric: Metric,
 ) -> Vec<WaterfallStep> {
     let arm = |name: &str| -> Option<&Arm> { plan.arms.iter().find(|arm| arm.name == name) };
-    let total = found.and_then(|found| Some(found.total?.estimate));
+    // Of a total that may be nothing there are no shares.
+    let total = found.and_then(|found| found.total);
+    let total = total.filter(|total| total.low.is_some_and(|low| low > 0.0));
     sequence
         .arms
         .windows(2)
@@ -158,7 +160,7 @@ fn steps(
             let added = found.and_then(|found| *found.steps.get(place)?);
             let mean = |at: usize| found.and_then(|found| *found.means.get(at)?);
             let share_text = match (added, total) {
-                (Some(added), Some(total)) if total > 0.0 => share(added.estimate / total),
+                (Some(added), Some(total)) => share(added.estimate / total.estimate),
                 _ => missing(),
             };
             let what = match (sequence.adds.get(&pair[1]), arm(&pair[0]), arm(&pair[1])) {

@@ -1,5 +1,6 @@
 //! The commands of `tare`.
 
+pub mod ab;
 pub mod compare;
 pub mod completions;
 pub mod doctor;
@@ -31,6 +32,8 @@ pub enum Command {
     Load(Box<load::Args>),
     /// Run a test server: echo, delays, errors, stalls.
     Origin(origin::Args),
+    /// Compare two versions of a target, or a program of yours with one: is it slower?
+    Ab(Box<ab::Args>),
     /// Show a run: terminal, HTML, Markdown, CSV or JSON.
     Report(report::Args),
     /// Compare two runs.
@@ -70,6 +73,7 @@ impl Command {
             Command::Plan(args) => plan::run(args),
             Command::Load(args) => load::run(*args),
             Command::Origin(args) => origin::run(args),
+            Command::Ab(args) => ab::run(*args),
             Command::Report(args) => report::run(args),
             Command::Compare(args) => compare::run(args),
             Command::Lab(args) => lab::run(args),

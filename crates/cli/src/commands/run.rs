@@ -1,7 +1,7 @@
 //! `tare run`: measures an experiment, prints the result and writes the report.
 
 use std::io::IsTerminal;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::Context;
@@ -19,6 +19,7 @@ use tare_record::record::RunProgress;
 use tare_record::secrets::{is_redacted, restored};
 use tare_record::text::value_of;
 
+use tare_record::view::View;
 use crate::commands::plan::{ExperimentArgs, capacity, not_run, own_path, times};
 use crate::commands::verdict::{self, VerdictArgs};
 use crate::exit::{Exit, bad_input};
@@ -31,7 +32,7 @@ use crate::signals::Interruption;
 #[derive(Debug, clap::Args)]
 pub struct Args {
     #[command(flatten)]
-    experiment: ExperimentArgs,
+    pub experiment: ExperimentArgs,
     /// Run to resume: complete blocks are kept, the interrupted one is repeated.
     #[arg(long, value_name = "RUN", conflicts_with_all = ["name", "quick", "no_aa", "blocks", "seed", "addressing", "external"])]
     resume: Option<String>,
@@ -53,8 +54,32 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let interruption = Interruption::listen()?;
     let output = match std::io::stderr().is_terminal() {
         _ if args.json => ProgressOutput::Off,
+/// What is printed at the end when JSON is asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Output {
+    /// The report.
+    Report,
+    /// The report as text, but no JSON: the caller prints its own.
+    WithoutJson,
+}
+
+/// What came out of a run.
+pub struct Measured {
+    /// Exit code.
+    pub exit: Exit,
+    /// The judged run and its folder; `None`: it was interrupted, or nothing could be measured.
+    pub result: Option<(View, PathBuf)>,
+    /// Whether JSON was asked for.
+    pub json: bool,
+}
+
         _ if args.json_lines => ProgressOutput::JsonLines,
         true => ProgressOutput::Terminal,
+    Ok(measure(args, Output::Report)?.exit.into())
+}
+
+/// Runs the experiment and prints its report.
+pub fn measure(args: Args, prints: Output) -> anyhow::Result<Measured> {
         false => ProgressOutput::Log,
     };
     let resumed = match &args.resume {
@@ -106,7 +131,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     match outcome {
         Ok(outcome) => {
             times::remember(outcome.times.clone());
-            print_report(&args, &outcome, &interruption)
+            print_report(&args, &outcome, (&interruption, prints))
         }
         Err(error) => {
             if let Some(folder) = progress.folder() {
@@ -151,7 +176,9 @@ pub(super) fn local(
     Ok(Local::new(LocalOptions {
         tare: own_path()?,
         addressing,
-        targets: Targets::load(builtin, extra).map_err(bad_input)?,
+        targets: Targets::load(builtin, extra)
+            .map_err(bad_input)?
+            .with_programs(&args.own_programs().cloned().collect::<Vec<_>>()),
         fetcher: Fetcher::from_env()?,
         out: args.out.clone(),
         site_links: plan.site_links.clone(),
@@ -187,8 +214,13 @@ fn options(args: &Args, plan: &Plan, times: StartupTimes) -> RunOptions {
 fn print_report(
     args: &Args,
     outcome: &RunOutcome,
-    interruption: &Interruption,
-) -> anyhow::Result<ExitCode> {
+    (interruption, prints): (&Interruption, Output),
+) -> anyhow::Result<Measured> {
+    let ended = |exit| Measured {
+        exit,
+        result: None,
+        json: args.json,
+    };
     let run = tare_report::read(&outcome.folder)?;
     let view = tare_report::view(&run);
     let report = outcome.folder.join("report.html");
@@ -201,7 +233,9 @@ fn print_report(
     })?;
     let summary = serde_json::to_vec_pretty(&tare_report::summary::summary(&run, &view))?;
     tare_conduct::write_synced(&outcome.folder.join(SUMMARY), &summary)?;
-    if args.json {
+    if args.json && prints == Output::WithoutJson {
+        // The caller prints its own.
+    } else if args.json {
         print_raw(&(tare_report::json(&view)? + "\n"))?;
     } else if args.json_lines {
         // That nobody reads it changes nothing any more.
@@ -215,11 +249,11 @@ fn print_report(
     }
     if outcome.progress == RunProgress::Interrupted {
         print_resume_hint(args, &outcome.folder, "interrupted");
-        return Ok(Exit::of_cut(interruption.signal()).into());
+        return Ok(ended(Exit::of_cut(interruption.signal())));
     }
     if verdict::is_empty(&view) {
         say("nothing could be measured: no trial was fit");
-        return Ok(Exit::NothingMeasured.into());
+        return Ok(ended(Exit::NothingMeasured));
     }
     let rate_missed = view
         .levels
@@ -230,11 +264,16 @@ fn print_report(
             arm.is_none_or(|arm| arm.not_run.is_none())
         })
         .any(|cell| !cell.rate_reached);
-    if args.require_rate && rate_missed {
+    let exit = if args.require_rate && rate_missed {
         say("an offered rate was not reached (--require-rate)");
-        return Ok(Exit::Failed.into());
-    }
-    Ok(args.verdict.exit(&view).into())
+        Exit::Failed
+    } else {
+        args.verdict.exit(&view)
+    };
+    Ok(Measured {
+        result: Some((view, outcome.folder.clone())),
+        ..ended(exit)
+    })
 }
 
 fn print_resume_hint(args: &Args, folder: &Path, what: &str) {
@@ -251,3 +290,10 @@ fn print_resume_hint(args: &Args, folder: &Path, what: &str) {
         "{what}: what was measured is kept; go on with `{command}`"
     ));
 }
+    for one in args.experiment.own_programs() {
+        let (name, path) = (
+            format!("{}@{}", one.target, one.version),
+            one.path.display(),
+        );
+        command += &format!(" --program {name}={path}");
+    }

@@ -3,8 +3,10 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use anyhow::Context;
 use serde::Serialize;
-use tare_experiment::target::Get;
+use tare_experiment::catalog::TARGET_FILE;
+use tare_experiment::target::{Get, TargetVersions, VERSIONS_FILE, wrong_version};
 use tare_lab::LabError;
 use tare_lab::fetch::{Fetcher, Software};
 use tare_lab::targets::{Target, Targets, builtin_folder};
@@ -41,12 +43,19 @@ enum Action {
         #[arg(long)]
         again: bool,
     },
+    /// Add a version to a target: its checksum as the package index has it now, into `versions.yaml` of the target's folder.
+    Pin {
+        /// Name of the target.
+        name: String,
+        /// Version.
+        version: String,
+    },
 }
 
 /// One target in the output.
 #[derive(Debug, Serialize)]
 struct TargetRow<'a> {
-    target: &'a str,
+    target: String,
     about: &'a str,
     roles: &'a [InstanceRole],
     protocols: &'a [String],
@@ -54,6 +63,8 @@ struct TargetRow<'a> {
     /// Sources of its software, in the order of trying.
     get: Vec<String>,
     folder: String,
+    /// Versions that an experiment can choose besides the one of its folder.
+    versions: Vec<&'a str>,
     /// The installed version.
     present: Option<TargetVersion>,
     /// Why the installed version cannot be used.
@@ -66,16 +77,21 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         .and_then(|builtin| Targets::load(&builtin, &args.folders))
         .map_err(classify_lab_error)?;
     let fetcher = Fetcher::from_env()?;
-    let targets = match &args.action {
-        None => targets.iter().collect(),
+    let targets: Vec<Target> = match &args.action {
+        None => targets.iter().cloned().collect(),
+        Some(Action::Pin { name, version }) => {
+            let target = targets.get(name).map_err(classify_lab_error)?;
+            vec![pin(target, version)?]
+        }
         Some(Action::Fetch { names, again }) => {
-            let named: Result<Vec<&Target>, LabError> =
-                names.iter().map(|name| targets.get(name)).collect();
+            let named: Result<Vec<Target>, LabError> =
+                names.iter().map(|name| targets.named(name)).collect();
             let named = named.map_err(classify_lab_error)?;
             for target in &named {
                 let further: Vec<Target> = target.programs().collect();
-                for one in std::iter::once(*target).chain(&further) {
-                    let say = &mut |what: &str| say(format_args!("{}: {what}", one.def.target));
+                for one in std::iter::once(target).chain(&further) {
+                    let name = one.software_name();
+                    let say = &mut |what: &str| say(format_args!("{name}: {what}"));
                     match again {
                         true => fetcher.provide_again(one, say)?,
                         false => fetcher.provide(one, say)?,
@@ -94,12 +110,50 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     Ok(Exit::Done.into())
 }
 
+/// Adds a version to the folder of a target; returns the target at that version.
+fn pin(target: &Target, version: &str) -> anyhow::Result<Target> {
+    let name = &target.def.target;
+    if let Some(reason) = wrong_version(version) {
+        return Err(bad_input(reason));
+    }
+    if target.def.own_version() == Some(version) {
+        return Err(bad_input(format!(
+            "{version} is the version of {name} already: {TARGET_FILE} pins it"
+        )));
+    }
+    let checksums = Fetcher::checksums(target, version)?;
+    let mut versions = TargetVersions::of(&target.folder, &target.def).map_err(bad_input)?;
+    let file = target.folder.join(VERSIONS_FILE);
+    if let Some(known) = versions.0.get(version) {
+        return match *known == checksums {
+            true => Ok(target.at(version).map_err(bad_input)?),
+            false => Err(bad_input(format!(
+                "{}: version {version} is pinned with other checksums than the package index has now; remove it there if the \
+                 new ones are right",
+                file.display()
+            ))),
+        };
+    }
+    versions.0.insert(version.to_owned(), checksums);
+    let text = versions.to_yaml(name);
+    tare_conduct::write_synced(&file, text.as_bytes()).with_context(|| {
+        format!(
+            "{} cannot be written: copy the folder {} to one of yours, and name that with --targets",
+            file.display(),
+            target.folder.display()
+        )
+    })?;
+    let target = Target::load(&target.folder).map_err(bad_input)?;
+    target.at(version).map_err(bad_input)
+}
+
 /// An invalid target folder or name is bad input (exit code 2); software that cannot be read or fetched is not.
 fn classify_lab_error(error: LabError) -> anyhow::Error {
     match error {
-        LabError::UnknownTarget { .. } | LabError::Target(_) | LabError::File { .. } => {
-            bad_input(error)
-        }
+        LabError::UnknownTarget { .. }
+        | LabError::Target(_)
+        | LabError::File { .. }
+        | LabError::Plan(_) => bad_input(error),
         other => other.into(),
     }
 }
@@ -112,13 +166,14 @@ fn row<'a>(target: &'a Target, fetcher: &Fetcher) -> TargetRow<'a> {
         Err(error) => (None, Some(error.to_string())),
     };
     TargetRow {
-        target: &def.target,
+        target: target.software_name(),
         about: &def.about,
         roles: &def.roles,
         protocols: &def.protocols,
         security: &def.security,
         get: def.get.iter().map(source).collect(),
         folder: target.folder.display().to_string(),
+        versions: def.versions.keys().map(String::as_str).collect(),
         present,
         problem,
     }
@@ -144,6 +199,7 @@ fn text(rows: &[TargetRow<'_>]) -> String {
         "roles",
         "protocols",
         "security",
+        "further versions",
     ];
     let rows = rows.iter().map(|row| {
         let present = row.present.as_ref();
@@ -151,12 +207,13 @@ fn text(rows: &[TargetRow<'_>]) -> String {
         let version = version.or(row.problem.as_ref());
         let source = present.map(|present| present.source.clone());
         vec![
-            row.target.to_owned(),
+            row.target.clone(),
             maybe(version),
             source.unwrap_or_else(|| format!("from {}", row.get.join(", or "))),
             words(row.roles),
             row.protocols.join(" "),
             words(row.security),
+            row.versions.join(" "),
         ]
     });
     table(&header, rows)

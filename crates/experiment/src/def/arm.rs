@@ -39,6 +39,9 @@ pub struct ArmDef {
     /// Settings of single instances, or of all instances of a part: `{server-sidecar: {workers: 2}}`.
     #[serde(default)]
     pub settings: BTreeMap<Name, Settings>,
+    /// Settings of targets in this arm, over those of the experiment: `{envoy: {version: 1.38.3}}`.
+    #[serde(default)]
+    pub targets: BTreeMap<Name, Settings>,
     /// Pods that are at another site in this arm than `sites` says: `{far: [broker-3]}`.
     #[serde(default)]
     pub sites: BTreeMap<Name, Vec<Name>>,

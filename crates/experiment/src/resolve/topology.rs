@@ -72,6 +72,7 @@ impl TopologyBuilder<'_, '_> {
         self.sidecars(&mut drafts);
         self.hops(&mut drafts);
         let mesh = self.mesh(&mut drafts);
+        self.target_settings(&mut drafts);
         self.instance_settings(&mut drafts);
         lacking::note(self.scope, (self.arm, self.node), self.edges, &mut drafts);
         let authz_drafts = ext_authz::drafts(self.scope, self.of_targets, self.node, &mut drafts);
@@ -381,6 +382,27 @@ impl TopologyBuilder<'_, '_> {
             part: name,
             ..proxy
         });
+    }
+
+    /// Applies `targets` of the arm to all instances of each target, under their own settings.
+    fn target_settings(&mut self, drafts: &mut InstanceDrafts) {
+        let Some(all) = self.node.get("targets").cloned() else {
+            return;
+        };
+        for entry in all.entries() {
+            let of_target = levels::settings(self.scope, &entry.key, entry.key_mark, &entry.value);
+            let drafts = drafts.all.iter_mut();
+            let mut found = drafts.filter(|draft| draft.target == entry.key).peekable();
+            if found.peek().is_none() {
+                let (target, arm) = (&entry.key, &self.arm.name.0);
+                let message = format!("arm \"{arm}\" has no instance of the target \"{target}\"");
+                self.scope.problem(entry.key_mark, message);
+            }
+            for draft in found {
+                let own = std::mem::replace(&mut draft.settings, of_target.clone());
+                draft.settings.extend(own);
+            }
+        }
     }
 
     /// Applies `settings` of the arm to instances.

@@ -7,7 +7,7 @@ use regex::Regex;
 use serde_json::Value;
 use tare_record::counter::{COUNTERS, CounterDef, CounterSource, JmxSource};
 use tare_record::text;
-use tare_record::topology::Settings;
+use tare_record::topology::{Settings, VERSION_SETTING};
 use tare_record::units::Period;
 
 use super::{Bean, CommandDef, ExtAuthzDef, Get, JmxDef, SettingDef, TargetDef};
@@ -40,6 +40,9 @@ impl TargetDef {
     /// An unknown setting (with the nearest known one), or an invalid value.
     pub fn check_setting(&self, name: &str, value: &Value) -> Result<(), String> {
         let target = &self.target;
+        if name == VERSION_SETTING {
+            return self.check_version(value);
+        }
         let Some(setting) = self.settings.get(name) else {
             let hint = hint(name, self.settings.keys());
             let name = text::preview(name);
@@ -105,6 +108,10 @@ impl TargetCheck<'_> {
         }
         self.limit(def.stop.grace, &["stop", "grace"]);
         self.ready();
+        if def.settings.contains_key(VERSION_SETTING) {
+            let message = "every target has this setting: it chooses the version";
+            self.wrong(&["settings", VERSION_SETTING], message);
+        }
         for (name, setting) in &def.settings {
             self.setting(name, setting);
         }

@@ -16,6 +16,7 @@
 //! | `mistakes` | pure: what is said about a wrong file, and where |
 //! | `mutations` | pure: no file, however broken, makes a panic or a problem without a place |
 //! | `published` | pure: published figures with their units |
+//! | `versions` | pure: versions of targets, and experiments over versions |
 //! | `waterfall` | pure: orders of arms
 //! | `names` | pure: experiments by path, study and stem |
 //! | `schemas` | pure: committed schemas are fresh, and real files follow them |
@@ -43,4 +44,5 @@ mod schemas;
 mod session;
 mod sites;
 mod sketches;
+mod versions;
 mod waterfall;

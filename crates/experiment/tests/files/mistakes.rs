@@ -353,6 +353,7 @@ loads: {default: {edge: server->client}}
     std::fs::write(folder.join("workload.yaml"), text).unwrap();
     let catalog = tare_experiment::catalog::Catalog {
         workloads: vec![directory.path().to_path_buf()],
+        programs: Vec::new(),
         targets: Vec::new(),
         protocols: tare_load::protocols::infos(),
     };
@@ -393,6 +394,7 @@ loads:
     std::fs::write(folder.join("workload.yaml"), text).unwrap();
     let catalog = tare_experiment::catalog::Catalog {
         workloads: vec![directory.path().to_path_buf()],
+        programs: Vec::new(),
         targets: Vec::new(),
         protocols: tare_load::protocols::infos(),
     };

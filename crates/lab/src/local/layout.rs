@@ -9,7 +9,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
 
-use tare_experiment::target::{ExemptBy, InstanceMode, RedirectPorts, RedirectSetup};
+use tare_experiment::target::{
+    ExemptBy, InstanceMode, RedirectPorts, RedirectSetup, software_name,
+};
 use tare_net::redirect::{Exemption, RedirectRules};
 use tare_record::load::Endpoint;
 use tare_record::text::preview;
@@ -418,8 +420,8 @@ fn context(
     {
         ports.insert(name.clone(), (inputs.port)(address)?);
     }
-    let program = inputs.programs.get(&instance.target).ok_or_else(|| {
-        let target = &instance.target;
+    let target = software_name(instance, &plan.targets);
+    let program = inputs.programs.get(&target).ok_or_else(|| {
         LabError::Plan(format!(
             "the target `{target}` was not provided before it was placed"
         ))

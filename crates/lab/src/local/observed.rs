@@ -33,7 +33,7 @@ impl LocalTestBed {
                 ));
             }
             if let (true, Some(pid)) = (agents.is_empty(), self.pid_of(&instance.name)) {
-                let software = self.placed.software.get(&instance.target);
+                let software = self.placed.software_of(instance);
                 let software = software.cloned().unwrap_or_default();
                 let kept = self.keeper_name(&instance.name);
                 all.push(ObservedInstance::tree(

@@ -4,12 +4,13 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use tare_experiment::target::software_name;
 use tare_record::load::{
     self, AddressOverride, AddressPolicy, Body, Endpoint, LoadPlan, RequestSpec, Resumption,
     TlsSpec, TlsVersion, Transport, Trust,
 };
 use tare_record::plan::{Ask, PreparedTopic};
-use tare_record::topology::Security;
+use tare_record::topology::{Instance, Security};
 
 use super::SharedKeeper;
 use super::external::ExternalAddress;
@@ -40,7 +41,7 @@ pub(crate) struct PlacedTestBed {
     pub agents: BTreeMap<String, Identity>,
     /// Its folder in memory.
     pub memory: Option<PathBuf>,
-    /// Target → `envoy 1.40.0`.
+    /// Name of the software → `envoy 1.40.0`.
     pub software: BTreeMap<String, String>,
     pub tare: PathBuf,
     /// External parts by their names in routes, and the addresses they may have.
@@ -49,6 +50,12 @@ pub(crate) struct PlacedTestBed {
 }
 
 impl PlacedTestBed {
+    /// Software of an instance, with its version; agents have none.
+    pub(super) fn software_of(&self, instance: &Instance) -> Option<&String> {
+        self.software
+            .get(&software_name(instance, &self.plan.targets))
+    }
+
     /// Address for the first connection of a calling instance on an edge.
     pub(super) fn endpoint(&self, edge: &str, from: &str) -> Result<&Endpoint, LabError> {
         let endpoints = &self.layout.endpoints;

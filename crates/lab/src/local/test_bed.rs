@@ -105,7 +105,7 @@ impl LocalTestBed {
             all.push(PodProcess {
                 address: address.map(ToString::to_string).unwrap_or_default(),
                 role: role_name(instance.role).to_owned(),
-                software: self.placed.software.get(&instance.target).cloned(),
+                software: self.placed.software_of(&instance).cloned(),
                 pod: instance.pod,
                 instance: instance.name,
                 pid,

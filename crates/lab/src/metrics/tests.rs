@@ -26,6 +26,7 @@ fn target() -> Target {
     Target {
         def: TargetDef::from_yaml(DEFINITION, Path::new("app/target.yaml")).unwrap(),
         folder: "/targets/app".into(),
+        version: None,
     }
 }
 

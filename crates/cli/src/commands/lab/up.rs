@@ -7,13 +7,14 @@ use std::time::Duration;
 
 use tare_experiment::def::ExperimentDef;
 use tare_experiment::document;
+use tare_experiment::target::{OwnProgram, software_name};
 use tare_lab::environment::{Environment, TestBed};
 use tare_lab::lab_state::LabState;
 use tare_record::plan::{Addressing, Arm, Cell, Plan};
 
 use super::objects::{Objects, Rejections};
 use super::ps;
-use crate::commands::plan::{ExperimentArgs, addressings};
+use crate::commands::plan::{ExperimentArgs, addressings, own_program};
 use crate::commands::run::local;
 use crate::exit::{Exit, bad_input};
 use crate::screen::{print, say};
@@ -46,6 +47,9 @@ pub struct Args {
     /// Additional directory of target folders; may be given several times.
     #[arg(long, value_name = "DIR")]
     targets: Vec<PathBuf>,
+    /// Program of yours as a version of a target, which the setting `version` can then choose; may be given several times.
+    #[arg(long = "program", value_name = "TARGET@VERSION=PATH", value_parser = own_program)]
+    programs: Vec<OwnProgram>,
     /// Additional directory of workload folders; may be given several times.
     #[arg(long, value_name = "DIR")]
     workloads: Vec<PathBuf>,
@@ -64,6 +68,8 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         external: Vec::new(),
         allow_public_target: false,
         targets: args.targets.clone(),
+        programs: args.programs.clone(),
+        versions: None,
         workloads: args.workloads.clone(),
         out: std::env::temp_dir(),
     };
@@ -79,7 +85,9 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     };
     let mut local = local(&experiment, &plan, plan.addressing)?;
     let instances = arm.topology.instances.iter();
-    let targets: Vec<String> = instances.map(|instance| instance.target.clone()).collect();
+    let targets: Vec<String> = instances
+        .map(|instance| software_name(instance, &cell.targets))
+        .collect();
     local.provide(&targets, &mut |words| say(format_args!("{words}")))?;
     let mut bed = local.test_bed(&tare_conduct::test_bed_plan(&plan, arm, cell, "lab"))?;
     bed.start(&mut |instance, waited| {

@@ -8,6 +8,8 @@ use clap::builder::TypedValueParser;
 use tare_experiment::catalog::Catalog;
 use tare_experiment::find::Library;
 use tare_experiment::resolve::{Redirection, ResolveOptions, resolve};
+use tare_experiment::target::{OwnProgram, wrong_version};
+use tare_experiment::versions::{NamedVersion, Only, VersionArms, arm_of_version};
 use tare_lab::fetch::{self, Fetcher};
 use tare_record::plan::{Addressing, Form, Plan};
 use tare_record::topology::Interception;
@@ -46,12 +48,109 @@ pub struct ExperimentArgs {
     /// Additional directory of target folders; may be given several times.
     #[arg(long, value_name = "DIR")]
     pub targets: Vec<PathBuf>,
+    /// Program of yours as a version of a target, which the setting `version` can then choose; may be given several times.
+    #[arg(long = "program", value_name = "TARGET@VERSION=PATH", value_parser = own_program)]
+    pub programs: Vec<OwnProgram>,
+    /// Measure every arm that uses a target once per version of it: versions of `tare targets`, or paths of programs.
+    #[arg(long, value_name = "TARGET=VERSION,…", value_parser = versions)]
+    pub versions: Option<WithVersions>,
     /// Additional directory of workload folders; may be given several times.
     #[arg(long, value_name = "DIR")]
     pub workloads: Vec<PathBuf>,
     /// Directory of runs.
     #[arg(long, value_name = "DIR", default_value = "runs")]
     pub out: PathBuf,
+}
+
+/// Versions to measure, and those of them that are programs of the user.
+#[derive(Debug, Clone)]
+pub struct WithVersions {
+    pub arms: VersionArms,
+    pub programs: Vec<OwnProgram>,
+}
+
+impl WithVersions {
+    /// Versions of a target: names of versions, and paths of programs, which get the name of the arm as version.
+    pub fn new(
+        target: &str,
+        versions: impl Iterator<Item = (String, Option<&'static str>)>,
+        only: Only,
+    ) -> Result<WithVersions, String> {
+        let mut all: Vec<NamedVersion> = Vec::new();
+        let mut programs = Vec::new();
+        for (index, (words, arm)) in versions.enumerate() {
+            let is_path = words.contains('/');
+            let arm = match arm {
+                Some(arm) => arm.to_owned(),
+                None if is_path => format!("program-{}", index + 1),
+                None => arm_of_version(&words),
+            };
+            if is_path {
+                programs.push(OwnProgram {
+                    target: target.to_owned(),
+                    version: arm.clone(),
+                    path: program_path(&words)?,
+                });
+            } else if let Some(reason) = wrong_version(&words) {
+                return Err(format!("{words}: {reason}; a path has a `/`: ./{words}"));
+            }
+            let version = if is_path { arm.clone() } else { words.clone() };
+            all.push(NamedVersion {
+                version,
+                words,
+                arm,
+            });
+        }
+        Ok(WithVersions {
+            arms: VersionArms {
+                target: target.to_owned(),
+                versions: all,
+                only,
+            },
+            programs,
+        })
+    }
+}
+
+/// Parses `TARGET=VERSION,…` of --versions.
+fn versions(word: &str) -> Result<WithVersions, String> {
+    let form = || String::from("write TARGET=VERSION,VERSION, such as envoy=1.39.3,1.40.0");
+    let (target, versions) = word.split_once('=').ok_or_else(form)?;
+    let versions: Vec<&str> = versions.split(',').map(str::trim).collect();
+    if versions.len() < 2 || versions.iter().any(|version| version.is_empty()) {
+        return Err(form());
+    }
+    let versions = versions.into_iter();
+    WithVersions::new(
+        target,
+        versions.map(|one| (one.to_owned(), None)),
+        Only::All,
+    )
+}
+
+/// Parses `TARGET@VERSION=PATH` of --program.
+pub fn own_program(word: &str) -> Result<OwnProgram, String> {
+    let form = || String::from("write TARGET@VERSION=PATH, such as envoy@patched=./envoy");
+    let (name, path) = word.split_once('=').ok_or_else(form)?;
+    let (target, version) = name.split_once('@').ok_or_else(form)?;
+    if let Some(reason) = wrong_version(version) {
+        return Err(reason.to_owned());
+    }
+    Ok(OwnProgram {
+        target: target.to_owned(),
+        version: version.to_owned(),
+        path: program_path(path)?,
+    })
+}
+
+/// The absolute path of a program, which must exist.
+pub fn program_path(path: &str) -> Result<PathBuf, String> {
+    let found = Path::new(path).canonicalize();
+    let found = found.map_err(|error| format!("{path}: {error}"))?;
+    match found.is_file() {
+        true => Ok(found),
+        false => Err(format!("{path} is not a program")),
+    }
 }
 
 /// The addressings of pods.
@@ -82,7 +181,14 @@ impl ExperimentArgs {
             Err(_) => home,
         };
         Ok(Library::in_directory(&home, tare_load::protocols::infos())
-            .with(&self.workloads, &self.targets))
+            .with(&self.workloads, &self.targets)
+            .with_programs(self.own_programs().cloned().collect()))
+    }
+
+    /// Programs that the user named as versions of targets.
+    pub fn own_programs(&self) -> impl Iterator<Item = &OwnProgram> {
+        let of_versions = self.versions.iter().flat_map(|versions| &versions.programs);
+        self.programs.iter().chain(of_versions)
     }
 
     /// The resolved plan. Software that a run would install counts as installed.
@@ -115,6 +221,11 @@ impl ExperimentArgs {
         let source = library.find(name).map_err(bad_input)?;
         let mut choices = self.choices()?;
         let mut plan = resolve(&source, &library.catalog, &choices).map_err(bad_input)?;
+        let mut source = source;
+        if let Some(WithVersions { arms, .. }) = &self.versions {
+            source = arms.apply(&source, &plan).map_err(bad_input)?;
+            plan = resolve(&source, &library.catalog, &choices).map_err(bad_input)?;
+        }
         choices.absent = absent(&plan, &library.catalog)?;
         if !choices.absent.is_empty() {
             plan = resolve(&source, &library.catalog, &choices).map_err(bad_input)?;

@@ -22,6 +22,7 @@ fn target(folder: &Path) -> Target {
     Target {
         def: TargetDef::from_yaml(text, Path::new("t")).unwrap(),
         folder: folder.to_owned(),
+        version: None,
     }
 }
 
