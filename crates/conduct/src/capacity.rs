@@ -109,6 +109,7 @@ fn arm_capacity(
         trial: (planned.trial, seed),
         measured_cost: &MeasuredCost::default(),
         folder: &place,
+        profile: &[],
     };
     let mut record = trial::draft(planned.trial);
     let progress = None;

@@ -24,7 +24,7 @@ use crate::order::{Slot, block_order, check_runnable};
 use crate::progress_log::ProgressLog;
 use crate::test_beds::{PlannedTrial, TestBeds};
 use crate::trial::{self, Task, Trial};
-use crate::{ConductError, capacity};
+use crate::{ConductError, capacity, profiles};
 
 /// Options of a run.
 #[derive(Debug, Clone)]
@@ -208,6 +208,10 @@ impl<'a> Conductor<'a> {
             .map(|record| record.arm.clone())
             .collect();
         let ended = self.blocks();
+        let ended = match ended {
+            Ok((BlockEnd::Complete, reason)) => self.profiles().map(|end| (end, reason)),
+            other => other,
+        };
         let logs = self.logs();
         self.beds.stop_all(&logs);
         (state.state, state.reason) = match &ended {
@@ -370,6 +374,53 @@ impl<'a> Conductor<'a> {
         Ok(Some(status))
     }
 
+    /// One more trial of every cell that has instances to profile. It is not judged, and has no record.
+    fn profiles(&mut self) -> Result<BlockEnd, ConductError> {
+        if self.plan.profile.is_empty() {
+            return Ok(BlockEnd::Complete);
+        }
+        self.folder.fresh_profiles()?;
+        let block = self.plan.blocks.max + 1;
+        let first = self.records.last().map_or(1, |record| record.trial + 1);
+        let slots = block_order(&self.plan, block).into_iter();
+        for (number, slot) in (first..).zip(slots.filter(|slot| slot.copy == 0)) {
+            let instances = profiles::instances(&self.plan, arm_of(&self.plan, &slot)?);
+            if instances.is_empty() {
+                continue;
+            }
+            let what = format!("profile of {} at {}", slot.arm, slot.level);
+            self.watcher.on_event(&Event::Note(&what));
+            let cell = self.cell(&slot)?.clone();
+            let path = self.folder.fresh_profile(number)?;
+            let mut record = TrialRecord {
+                block,
+                arm: slot.arm.clone(),
+                level: slot.level.clone(),
+                ..trial::draft(number)
+            };
+            let progress = TrialProgress {
+                block,
+                blocks: block,
+                slot: &slot,
+                attempt: 0,
+                left: Duration::ZERO,
+            };
+            let wanted = (path.as_path(), instances.as_slice());
+            if let Trial::Interrupted =
+                self.measure(&cell, &slot, wanted, &progress, &mut record)?
+            {
+                return Ok(BlockEnd::Interrupted);
+            }
+            if let TrialStatus::Failed { reason, .. } = &record.status {
+                let said = format!("no {what}: {reason}");
+                self.watcher.on_event(&Event::Note(&said));
+                let logs = self.logs();
+                self.beds.stop_all(&logs);
+            }
+        }
+        Ok(BlockEnd::Complete)
+    }
+
     fn cell(&self, slot: &Slot) -> Result<&Cell, ConductError> {
         let mut cells = self.plan.cells.iter();
         cells
@@ -386,7 +437,7 @@ impl<'a> Conductor<'a> {
         &mut self,
         cell: &Cell,
         slot: &Slot,
-        path: &std::path::Path,
+        (path, profile): (&std::path::Path, &[String]),
         progress: &TrialProgress<'_>,
         record: &mut TrialRecord,
     ) -> Result<Trial, ConductError> {
@@ -426,6 +477,7 @@ impl<'a> Conductor<'a> {
             trial: (record.trial, seed),
             measured_cost: &MeasuredCost::at(&slot.level, &self.records),
             folder: path,
+            profile,
         };
         trial::measure(&task, bed, &mut observer, record)
     }

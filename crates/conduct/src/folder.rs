@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use tare_record::profile::PROFILES;
 use tare_record::record::{EnvironmentRecord, RunState, TrialRecord};
 use tare_record::regular::{JSON_BYTES_MAX, RECORDS_BYTES_MAX, read_regular};
 
@@ -125,6 +126,22 @@ impl RunFolder {
         Ok(path)
     }
 
+    /// Removes the profiles of an earlier pass.
+    pub(crate) fn fresh_profiles(&self) -> Result<(), ConductError> {
+        let path = self.path.join(PROFILES);
+        match path.exists() {
+            true => fs::remove_dir_all(&path).map_err(ConductError::file("remove", &path)),
+            false => Ok(()),
+        }
+    }
+
+    /// Creates the folder of the profiles of a cell.
+    pub(crate) fn fresh_profile(&self, number: u32) -> Result<PathBuf, ConductError> {
+        let path = self.path.join(PROFILES).join(format!("{number:04}"));
+        make_folder(&path)?;
+        Ok(path)
+    }
+
     fn trial_path(&self, trial: u32) -> PathBuf {
         self.path.join("trials").join(format!("{trial:04}"))
     }
@@ -168,7 +185,7 @@ impl RunFolder {
     }
 }
 
-fn write_json<T: Serialize>(path: &Path, value: &T) -> Result<(), ConductError> {
+pub(crate) fn write_json<T: Serialize>(path: &Path, value: &T) -> Result<(), ConductError> {
     let mut text = serde_json::to_vec_pretty(value).map_err(content(path, "JSON"))?;
     text.push(b'\n');
     write_synced(path, &text)

@@ -13,6 +13,7 @@ use crate::durations::{now_unix_us, until};
 use crate::error::{ConductError, TrialError, check_running, is_infrastructure};
 use crate::event::TrialObserver;
 use crate::faults::Faults;
+use crate::profiles::Profiles;
 use crate::test_beds::TrialBed;
 use crate::{evidence, prepare, read_back, status, target_counters, window};
 
@@ -34,6 +35,8 @@ pub(crate) struct Task<'a> {
     pub measured_cost: &'a MeasuredCost,
     /// Folder of the trial's files.
     pub folder: &'a Path,
+    /// Instances whose stacks are sampled; with any, the trial is not judged.
+    pub profile: &'a [String],
 }
 
 /// An empty record.
@@ -139,6 +142,7 @@ fn steps(
     record.endpoints = agents.endpoints();
     let window_start = until(agent_plans.start_at_unix_us + first.load.warmup_ns / 1000);
     let mut faults = Faults::of(cell, trial);
+    let profiles = Profiles::start(task, bed, Instant::now() + window_start)?;
     window::observe(
         cell,
         Instant::now() + window_start,
@@ -152,6 +156,7 @@ fn steps(
         bed.recover()?;
     }
     check_running(bed)?;
+    profiles.write(task)?;
     agents.write_files(task.folder)?;
     record.load = agents.into_results();
     bed.check_external()?;

@@ -17,6 +17,7 @@ use tare_record::topology::{Settings, Topology};
 
 use crate::LabError;
 use crate::fault::FaultHandle;
+use crate::profile::Profiler;
 
 /// Specification of a test bed: one arm with the settings of one level.
 #[derive(Debug, Clone)]
@@ -122,6 +123,18 @@ pub trait TestBed: Send {
     /// # Errors
     /// The instance that did not recover.
     fn recover(&mut self) -> Result<(), LabError>;
+
+    /// Prepares to sample the stacks of an instance's processes.
+    ///
+    /// # Errors
+    /// When this environment or this machine cannot.
+    fn profiler(&mut self, _instance: &str) -> Result<Profiler, LabError> {
+        Err(LabError::Unsupported {
+            what: String::from("profiles"),
+            environment: String::from("this environment"),
+            next: String::from("leave --profile out"),
+        })
+    }
 
     /// Administration of the topics of its brokers.
     ///

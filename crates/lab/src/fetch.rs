@@ -316,7 +316,7 @@ fn failed(target: &Target, tried: Vec<String>) -> LabError {
     }
 }
 
-fn package(name: &str, program: &str) -> DebianDef {
+pub(crate) fn package(name: &str, program: &str) -> DebianDef {
     DebianDef {
         packages: vec![name.to_owned()],
         program: program.to_owned(),
@@ -367,7 +367,15 @@ fn disk(at: &Path) -> impl Fn(io::Error) -> String {
 /// # Errors
 /// Why it cannot be installed, and the command that does it.
 pub fn install_nftables(say: &mut dyn FnMut(&str)) -> Result<(), String> {
-    match debian::installed(&nftables()) {
+    install_package(&nftables(), say)
+}
+
+/// Installs a package if its program is missing.
+pub(crate) fn install_package(
+    package: &DebianDef,
+    say: &mut dyn FnMut(&str),
+) -> Result<(), String> {
+    match debian::installed(package) {
         Some(_) => Ok(()),
         None => debian::install(package, say).map(drop),
     }

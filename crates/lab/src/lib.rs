@@ -20,6 +20,7 @@ pub mod metrics;
 pub mod observe;
 pub mod probe;
 pub mod process;
+pub mod profile;
 pub mod render;
 mod subprocess;
 mod sys;

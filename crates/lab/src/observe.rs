@@ -86,6 +86,20 @@ impl ObservedInstance {
         }
     }
 
+    /// Whether it is the instance of this name.
+    pub(crate) fn is(&self, instance: &str) -> bool {
+        self.instance == instance
+    }
+
+    /// All its processes now.
+    pub(crate) fn pids(&self) -> Vec<u32> {
+        self.members(&process::snapshot()).into_iter().collect()
+    }
+
+    pub(crate) fn software(&self) -> &str {
+        &self.software
+    }
+
     /// The instance's own control group with a CPU limit; `None` if it is in Tare's group.
     fn limited(&self) -> Option<(Group, Throttling)> {
         let Scope::Tree { root, .. } = self.scope else {

@@ -114,7 +114,8 @@ pub(crate) fn run_in_with_progress(
     run_with_in(folder, words, env, StdIo::NO_INPUT, within, progress)
 }
 
-fn run_with_in(
+/// The same with standard input and a limit of output.
+pub(crate) fn run_with_in(
     folder: &Path,
     words: &[impl AsRef<str>],
     env: &[(&str, &str)],

@@ -17,6 +17,7 @@ pub mod metric;
 pub mod metrics_source;
 pub mod name;
 pub mod plan;
+pub mod profile;
 pub mod protocol;
 pub mod record;
 pub mod regular;

@@ -102,6 +102,9 @@ pub struct Plan {
     /// Outlier rule of a published study, for a mean ± standard deviation as that study computes it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub outliers: Option<Outliers>,
+    /// Instances whose stacks are sampled after the blocks, in one more trial per cell that is not judged.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub profile: Vec<String>,
 }
 
 /// A rule by which a published study excludes outlying blocks.

@@ -10,6 +10,7 @@ use crate::event::{FailureReport, LoadEvent, RunEvent};
 use crate::load::LoadPlan;
 use crate::load_report::LoadReport;
 use crate::plan::Plan;
+use crate::profile::Profile;
 use crate::record::{EnvironmentRecord, RunState, TrialRecord};
 use crate::search_report::{CurveReport, SearchReport};
 use crate::view::View;
@@ -66,6 +67,10 @@ pub const SHAPES: &[Shape] = &[
     Shape::of::<TrialRecord>("record", "record.json of a trial"),
     Shape::of::<EnvironmentRecord>("environment", "environment.json of a run"),
     Shape::of::<RunState>("run", "run.json of a run"),
+    Shape::of::<Profile>(
+        "profile",
+        "stacks of an instance, profiles/NNNN.json of a run",
+    ),
     Shape::of::<LoadPlan>("load-plan", "what an agent is told"),
     Shape::of::<AgentMessage>("agent-message", "a line that an agent writes"),
     Shape::of::<LoadReport>("load-report", "what `tare load --json` prints"),

@@ -67,6 +67,9 @@ pub struct View {
     pub trials: Vec<TrialRow>,
     /// Tables, in the order of text outputs.
     pub tables: Vec<Table>,
+    /// Flame graphs of profiled instances.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub flame_graphs: Vec<FlameGraphView>,
     /// Files of the run that could not be read, each with a reason.
     pub unreadable_files: Vec<String>,
     /// Machine, versions and settings, in groups.
@@ -75,6 +78,22 @@ pub struct View {
     pub checks: Vec<Check>,
     /// The plan as YAML.
     pub plan_text: String,
+}
+
+/// A flame graph of an instance.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct FlameGraphView {
+    /// Name of the arm.
+    pub arm: String,
+    /// Name of the level.
+    pub level: String,
+    /// Name of the instance.
+    pub instance: String,
+    /// Arm that a differential flame graph compares with.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub against: Option<String>,
+    /// The picture, an SVG document.
+    pub svg: String,
 }
 
 /// Identity and state of a run.

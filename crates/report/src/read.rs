@@ -8,8 +8,11 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use tare_record::FORMAT_VERSION;
 use tare_record::plan::Plan;
+use tare_record::profile::Profile;
 use tare_record::record::{EnvironmentRecord, RunProgress, RunState, TrialRecord};
 use tare_record::regular::{JSON_BYTES_MAX, RECORDS_BYTES_MAX, read_regular};
+
+use crate::profiles;
 
 /// Upper limit of arms and of levels: the time to compare them grows with their third power.
 const SIDE_MAX: usize = 1000;
@@ -72,6 +75,8 @@ pub struct Run {
     pub state: Option<RunState>,
     /// Trials in order of their numbers, superseded ones included.
     pub trials: Vec<Trial>,
+    /// Profiles of its instances.
+    pub profiles: Vec<Profile>,
     /// Files that could not be read, each with the reason.
     pub skipped: Vec<String>,
 }
@@ -123,6 +128,7 @@ pub fn read(folder: &Path) -> Result<Run, ReadError> {
         .as_ref()
         .is_some_and(|state: &RunState| state.state == RunProgress::Running);
     let trials = trials(folder, &plan, is_running, &mut skipped);
+    let profiles = profiles::read(folder, &mut skipped);
     check_slots(&trials)?;
     Ok(Run {
         folder: folder.to_path_buf(),
@@ -130,6 +136,7 @@ pub fn read(folder: &Path) -> Result<Run, ReadError> {
         environment,
         state,
         trials,
+        profiles,
         skipped,
     })
 }
@@ -228,7 +235,11 @@ fn trial_folders(
     }
 }
 
-fn or_skip<T>(skipped: &mut Vec<String>, name: &str, read: Result<T, FileError>) -> Option<T> {
+pub(crate) fn or_skip<T>(
+    skipped: &mut Vec<String>,
+    name: &str,
+    read: Result<T, FileError>,
+) -> Option<T> {
     match read {
         Ok(value) => Some(value),
         Err(FileError::Version(found)) => {
@@ -244,7 +255,7 @@ fn or_skip<T>(skipped: &mut Vec<String>, name: &str, read: Result<T, FileError>)
     }
 }
 
-enum FileError {
+pub(crate) enum FileError {
     Version(u64),
     Reason(String),
 }
@@ -255,7 +266,7 @@ struct Versioned {
     version: Option<u64>,
 }
 
-fn json<T: DeserializeOwned>(path: &Path) -> Result<T, FileError> {
+pub(crate) fn json<T: DeserializeOwned>(path: &Path) -> Result<T, FileError> {
     read_versioned(path, JSON_BYTES_MAX).map(|(value, _)| value)
 }
 

@@ -12,8 +12,8 @@ use crate::quantity::{self, MISSING};
 use crate::read::Run;
 use crate::trials::Trials;
 use crate::{
-    assertion, factor, failures, faults, links, network, requests, study_summary, target_counters,
-    waterfall,
+    assertion, factor, failures, faults, links, network, profiles, requests, study_summary,
+    target_counters, waterfall,
 };
 
 mod comparisons;
@@ -52,6 +52,7 @@ const BUILDERS: &[fn(&TableInputs<'_>) -> Vec<Table>] = &[
     published::figures,
     study_summary::table,
     comparisons::noise,
+    profiles::tables,
     trials::tables,
 ];
 

@@ -16,8 +16,8 @@ use crate::read::Run;
 use crate::tables::{self, TableInputs};
 use crate::trials::{Trials, arms_run, trials};
 use crate::{
-    assertion, baseline, cells, factor, facts, faults, judge, missing_quantiles, saturation,
-    verdict, waterfall,
+    assertion, baseline, cells, factor, facts, faults, judge, missing_quantiles, profiles,
+    saturation, verdict, waterfall,
 };
 
 /// Computes the view of a run, complete or not.
@@ -57,6 +57,7 @@ pub fn view(run: &Run) -> View {
         noise: judged.noise,
         trials: rows,
         tables: Vec::new(),
+        flame_graphs: profiles::flame_graphs(&run.profiles),
         unreadable_files: skipped,
         facts: facts::facts(plan, run.environment.as_ref()),
         checks: run

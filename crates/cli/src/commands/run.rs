@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use anyhow::Context;
 use tare_conduct::{Event, RunOptions, RunOutcome, Watcher};
 use tare_experiment::estimate::StartupTimes;
-use tare_experiment::problem::list;
+use tare_experiment::problem::{hint, list};
 use tare_lab::doctor::OtherPrograms;
 use tare_lab::fetch::Fetcher;
 use tare_lab::local::{Local, LocalOptions};
@@ -15,11 +15,12 @@ use tare_lab::targets::Targets;
 use tare_record::api::SUMMARY;
 use tare_record::event::RunEvent;
 use tare_record::plan::{Addressing, BeyondKnee, Form, Plan};
+use tare_record::profile::PROFILES;
 use tare_record::record::RunProgress;
 use tare_record::secrets::{is_redacted, restored};
 use tare_record::text::value_of;
-
 use tare_record::view::View;
+
 use crate::commands::plan::{ExperimentArgs, capacity, not_run, own_path, times};
 use crate::commands::verdict::{self, VerdictArgs};
 use crate::exit::{Exit, bad_input};
@@ -35,7 +36,11 @@ pub struct Args {
     pub experiment: ExperimentArgs,
     /// Run to resume: complete blocks are kept, the interrupted one is repeated.
     #[arg(long, value_name = "RUN", conflicts_with_all = ["name", "quick", "no_aa", "blocks", "seed", "addressing", "external"])]
-    resume: Option<String>,
+    pub resume: Option<String>,
+    /// Part or instance whose stacks are sampled after the blocks, in one more trial per arm that is not judged; flame graphs are in
+    /// the report and in `profiles` of the run; may be given several times.
+    #[arg(long, value_name = "PART", conflicts_with = "resume")]
+    profile: Vec<String>,
     /// Print the report as JSON instead of text.
     #[arg(long)]
     json: bool,
@@ -49,11 +54,6 @@ pub struct Args {
     verdict: VerdictArgs,
 }
 
-/// Runs the experiment.
-pub fn run(args: Args) -> anyhow::Result<ExitCode> {
-    let interruption = Interruption::listen()?;
-    let output = match std::io::stderr().is_terminal() {
-        _ if args.json => ProgressOutput::Off,
 /// What is printed at the end when JSON is asked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Output {
@@ -73,13 +73,18 @@ pub struct Measured {
     pub json: bool,
 }
 
-        _ if args.json_lines => ProgressOutput::JsonLines,
-        true => ProgressOutput::Terminal,
+/// Runs the experiment.
+pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     Ok(measure(args, Output::Report)?.exit.into())
 }
 
 /// Runs the experiment and prints its report.
 pub fn measure(args: Args, prints: Output) -> anyhow::Result<Measured> {
+    let interruption = Interruption::listen()?;
+    let output = match std::io::stderr().is_terminal() {
+        _ if args.json => ProgressOutput::Off,
+        _ if args.json_lines => ProgressOutput::JsonLines,
+        true => ProgressOutput::Terminal,
         false => ProgressOutput::Log,
     };
     let resumed = match &args.resume {
@@ -97,6 +102,8 @@ pub fn measure(args: Args, prints: Output) -> anyhow::Result<Measured> {
             let mut plan = args
                 .experiment
                 .plan_to_run(&mut |words| say(format_args!("{words}")))?;
+            plan.profile.clone_from(&args.profile);
+            check_profile(&plan)?;
             if args.require_rate {
                 // --require-rate needs every level to be measured.
                 plan.beyond_knee = BeyondKnee::Measure;
@@ -139,6 +146,27 @@ pub fn measure(args: Args, prints: Output) -> anyhow::Result<Measured> {
             }
             Err(error.into())
         }
+    }
+}
+
+/// Checks that what is profiled is there, and installs perf.
+fn check_profile(plan: &Plan) -> anyhow::Result<()> {
+    for wanted in &plan.profile {
+        let names = || {
+            let instances = plan.arms.iter().flat_map(|arm| arm.topology.parts());
+            instances.map(|instance| instance.name.as_str())
+        };
+        if !names().any(|name| tare_conduct::is_instance_of(name, wanted)) {
+            let hint = hint(wanted, names());
+            return Err(bad_input(format!(
+                "--profile {wanted}: no arm has such a part{hint}"
+            )));
+        }
+    }
+    match plan.profile.is_empty() {
+        true => Ok(()),
+        false => tare_lab::profile::install(&mut |words| say(format_args!("{words}")))
+            .map_err(anyhow::Error::msg),
     }
 }
 
@@ -231,6 +259,14 @@ fn print_report(
             outcome.folder.display()
         )
     })?;
+    for graph in &view.flame_graphs {
+        let against = graph.against.iter().map(|arm| format!("-against-{arm}"));
+        let name =
+            [&graph.instance, &graph.arm, &graph.level].map(|part| part.replace(['/', ' '], "_"));
+        let name = format!("{}{}.svg", name.join("-"), against.collect::<String>());
+        let file = outcome.folder.join(PROFILES).join(name);
+        tare_conduct::write_synced(&file, graph.svg.as_bytes())?;
+    }
     let summary = serde_json::to_vec_pretty(&tare_report::summary::summary(&run, &view))?;
     tare_conduct::write_synced(&outcome.folder.join(SUMMARY), &summary)?;
     if args.json && prints == Output::WithoutJson {
@@ -286,10 +322,6 @@ fn print_resume_hint(args: &Args, folder: &Path, what: &str) {
             command += &format!(" {flag} {}", directory.display());
         }
     }
-    say(format_args!(
-        "{what}: what was measured is kept; go on with `{command}`"
-    ));
-}
     for one in args.experiment.own_programs() {
         let (name, path) = (
             format!("{}@{}", one.target, one.version),
@@ -297,3 +329,7 @@ fn print_resume_hint(args: &Args, folder: &Path, what: &str) {
         );
         command += &format!(" --program {name}={path}");
     }
+    say(format_args!(
+        "{what}: what was measured is kept; go on with `{command}`"
+    ));
+}

@@ -146,6 +146,7 @@ fn sample_plan() -> Plan {
         per_request_level: None,
         published: Vec::new(),
         outliers: None,
+        profile: Vec::new(),
     }
 }
 

@@ -366,6 +366,7 @@ fn plan(
         capacity: None,
         skipped_levels: Vec::new(),
         outliers: def.outliers,
+        profile: Vec::new(),
         notes,
         waterfall,
         per_request_level: levels::per_request_level(scope, input, &levels),

@@ -29,6 +29,7 @@ use crate::keeper::{CgroupLimits, Spawn};
 use crate::lab_state::PodProcess;
 use crate::observe::{LocalObservation, WithExternal};
 use crate::process;
+use crate::profile::Profiler;
 
 /// Maximum size of one process's log.
 const LOG_BYTES_MAX: u64 = 16 << 20;
@@ -453,6 +454,19 @@ impl TestBed for LocalTestBed {
             false => Box::new(WithExternal::start(observation, external)),
         };
         Ok(observation)
+    }
+
+    fn profiler(&mut self, instance: &str) -> Result<Profiler, LabError> {
+        let refused = |why: String| LabError::Unsupported {
+            what: format!("a profile of {instance}"),
+            environment: String::from("the environment local here"),
+            next: why,
+        };
+        let observed = self.observed();
+        let Some(observed) = observed.iter().find(|one| one.is(instance)) else {
+            return Err(refused(String::from("it does not run")));
+        };
+        Profiler::of(observed.pids(), observed.software()).map_err(refused)
     }
 
     fn check_external(&mut self) -> Result<(), LabError> {
