@@ -3,6 +3,7 @@
 pub mod compare;
 pub mod completions;
 pub mod doctor;
+pub mod history;
 pub mod internal;
 pub mod kafka;
 pub mod lab;
@@ -35,6 +36,8 @@ pub enum Command {
     Report(report::Args),
     /// Compare two runs.
     Compare(compare::Args),
+    /// Show values of experiments over all runs, and where they changed.
+    History(history::Args),
     /// Run the test bed of one arm, to explore it.
     Lab(lab::Args),
     /// Administer Kafka clusters.
@@ -72,6 +75,7 @@ impl Command {
             Command::Origin(args) => origin::run(args),
             Command::Report(args) => report::run(args),
             Command::Compare(args) => compare::run(args),
+            Command::History(args) => history::run(args),
             Command::Lab(args) => lab::run(args),
             Command::Kafka(args) => kafka::run(*args),
             Command::Doctor(args) => doctor::run(args),
