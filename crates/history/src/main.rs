@@ -1,6 +1,7 @@
 //! The program of `tare history` and `tare suite`: what they need beside `tare` stays out of its process and of the first build.
 
 mod output;
+mod show;
 
 use std::process::ExitCode;
 
@@ -13,23 +14,23 @@ fn main() -> ExitCode {
     let words: Vec<String> = std::env::args().skip(1).collect();
     let command = match command(&words) {
         Ok(command) => command,
-        Err(error) => return Failed::environment(error).report(false),
+        Err(error) => return Failed::bad_input(error).report(false),
     };
     let (is_json, ended) = match command {
-        HistoryCommand::History(options) => (
-            options.output == HistoryOutput::Json,
-            Err(Failed::bad_input(anyhow::anyhow!(
-                "this command is not in this version"
-            ))),
-        ),
+        HistoryCommand::History(options) => {
+            (options.output == HistoryOutput::Json, show::run(&options))
+        }
         HistoryCommand::Suite(options) => (
             options.json,
             Err(Failed::bad_input(anyhow::anyhow!(
-                "this command is not in this version"
+                "this version has no suites"
             ))),
         ),
     };
-    ended.unwrap_or_else(|failed: Failed| failed.report(is_json))
+    match ended {
+        Ok(code) => code,
+        Err(failed) => failed.report(is_json),
+    }
 }
 
 fn command(words: &[String]) -> anyhow::Result<HistoryCommand> {

@@ -1,6 +1,5 @@
 //! What the program prints: results to standard output, messages to standard error, failures with their exit code.
 
-use std::fmt::Display;
 use std::io::{self, Write};
 use std::process::ExitCode;
 
@@ -34,7 +33,7 @@ impl Failed {
 
     /// Prints it, as JSON too where that was asked for.
     pub fn report(&self, is_json: bool) -> ExitCode {
-        say(format_args!("error: {:#}", self.error));
+        say(&format!("error: {:#}", self.error));
         if is_json {
             let mut texts = self.error.chain().map(ToString::to_string);
             let error = Failure {
@@ -71,8 +70,8 @@ pub fn print_json(value: &impl Serialize) -> io::Result<()> {
 }
 
 /// Prints a line to standard error; control characters are escaped.
-pub fn say(text: impl Display) {
-    let line = escape_lines(&text.to_string()).into_owned();
+pub fn say(text: &str) {
+    let line = escape_lines(text).into_owned();
     // An error means that standard error is closed.
     let _ = io::stderr().write_all(format!("{line}\n").as_bytes());
 }
