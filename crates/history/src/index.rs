@@ -234,6 +234,7 @@ impl Index {
             say(&format!("reading {count} runs of {}, once", runs.display()));
         }
         read_all(&mut self.connection, runs, &outdated.changed).map_err(at)?;
+        database::remove_empty_series(&self.connection).map_err(at)?;
         Ok(IndexUpdate {
             read: outdated.changed.len(),
             removed: outdated.gone.len(),

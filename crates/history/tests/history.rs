@@ -5,6 +5,10 @@
     reason = "a test that cannot go on says where by panicking"
 )]
 
+#[allow(
+    dead_code,
+    reason = "the example of the benchmark uses other parts of it"
+)]
 mod maker;
 
 use std::cell::RefCell;
@@ -114,6 +118,20 @@ fn a_series_has_the_complete_runs_that_are_there_now() {
     let last = place.runs().join("day-0002/run.json");
     edit(&last, &json!({ "state": "running", "ended_unix_us": null }));
     assert_eq!(place.count(), 1, "one goes on");
+    edit(
+        &place.runs().join("day-0000/run.json"),
+        &json!({ "state": "interrupted" }),
+    );
+    let none = place.ask(|index| series::list_series(index, &proxied(), Changes::LeaveOut));
+    assert!(
+        none.unwrap_err()
+            .to_string()
+            .contains("no complete run yet")
+    );
+    edit(
+        &place.runs().join("day-0000/run.json"),
+        &json!({ "state": "complete" }),
+    );
     edit(
         &last,
         &json!({ "state": "complete", "ended_unix_us": START + 3 * DAY }),
