@@ -168,7 +168,19 @@ fn a_value_is_the_figure_of_the_report() {
         });
         assert_eq!(found.points[0].value, value, "{metric:?}");
     }
-    let found = place.one(&proxied());
+    // Without the short file the records are read.
+    let stored = place.one(&proxied());
+    fs::remove_file(
+        place
+            .runs()
+            .join("day-0000")
+            .join(tare_report::figures::FIGURES),
+    )
+    .unwrap();
+    let mut history = History::of(&place.runs());
+    assert_eq!(history.rebuild(&|_| {}).unwrap().read, 1);
+    assert_eq!(place.one(&proxied()), stored);
+    let found = stored;
     let figure = view.levels[0].cells[1]
         .figures
         .iter()
