@@ -9,10 +9,16 @@ use crate::record::{RunProgress, TrialRecord};
 use crate::view::{Sentence, View};
 
 mod comparison;
+mod history;
 mod start;
 
 pub use comparison::{
     LatencyBucket, LoadFigures, LoadPercentile, RunCell, RunFigures, RunOverlay, StatusCodeCount,
+};
+pub use history::{
+    HISTORY_INDEX, HistoryCommand, HistoryExperiment, HistoryList, HistoryMachine, HistoryOptions,
+    HistoryOutput, ScreenOptions, SeriesChange, SeriesDetail, SeriesFilter, SeriesKey, SeriesList,
+    SeriesPoint, SeriesSummary, SuiteOptions, VersionChange,
 };
 pub use start::{
     ExperimentRequest, KafkaLoadMode, KafkaLoadRequest, LoadPace, LoadRequest, LoadStop, PlanReply,
@@ -234,6 +240,12 @@ pub struct ApiShapes {
     pub load: LoadDetail,
     /// The library.
     pub library: ExperimentLibrary,
+    /// Experiments with a history.
+    pub history: HistoryList,
+    /// Series.
+    pub series: SeriesList,
+    /// A series.
+    pub series_detail: SeriesDetail,
     /// What a run or a plan is asked for with.
     pub experiment_request: ExperimentRequest,
     /// What a load is asked for with.

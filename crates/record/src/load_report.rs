@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::agent::{GeneratorCalibration, LoadResult, Sample};
 use crate::load::LoadPlan;
+use crate::record::MachineRecord;
 pub use crate::view::AssertionOutcome;
 
 /// Report of one load.
@@ -21,6 +22,9 @@ pub struct LoadReport {
     /// Labels that the user gave it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub labels: Option<String>,
+    /// Machine of the generator.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub machine: Option<MachineRecord>,
     /// The plan as run, fully resolved.
     pub plan: LoadPlan,
     /// Offered and achieved rate.

@@ -318,6 +318,9 @@ pub struct EnvironmentRecord {
     pub cores: u32,
     /// Memory in bytes.
     pub memory_bytes: u64,
+    /// Salted hash of the machine's ID (machine-id(5)), 16 hexadecimal digits; `None`: the machine has none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub machine_id: Option<String>,
     /// Boot ID of the kernel.
     pub boot_id: String,
     /// Short hash of everything that must be equal for two runs to be comparable.
@@ -334,6 +337,33 @@ pub struct EnvironmentRecord {
     /// Round-trip times between every two sites, measured when the links were created.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub link_rtts: Vec<LinkRtt>,
+}
+
+/// Machine of a load, as in [`EnvironmentRecord`].
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct MachineRecord {
+    /// Salted hash of the machine's ID; `None`: the machine has none.
+    pub machine_id: Option<String>,
+    /// Kernel release.
+    pub kernel: String,
+    /// CPU model.
+    pub cpu_model: String,
+    /// Cores that this process may use.
+    pub cores: u32,
+    /// Memory in bytes.
+    pub memory_bytes: u64,
+}
+
+impl From<&EnvironmentRecord> for MachineRecord {
+    fn from(record: &EnvironmentRecord) -> MachineRecord {
+        MachineRecord {
+            machine_id: record.machine_id.clone(),
+            kernel: record.kernel.clone(),
+            cpu_model: record.cpu_model.clone(),
+            cores: record.cores,
+            memory_bytes: record.memory_bytes,
+        }
+    }
 }
 
 /// Round-trip time over a link, measured before any other traffic.

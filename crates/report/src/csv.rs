@@ -100,7 +100,9 @@ fn waterfall_lines(text: &mut String, view: &WaterfallView, sequence: &Waterfall
     }
 }
 
-fn unit(unit: Unit) -> &'static str {
+/// The unit of a metric in words.
+#[must_use]
+pub fn unit(unit: Unit) -> &'static str {
     match unit {
         Unit::Nanoseconds => "ns",
         Unit::PerSecond => "per s",
@@ -112,7 +114,8 @@ fn unit(unit: Unit) -> &'static str {
 }
 
 /// A text field, quoted if necessary. An apostrophe before text that begins like a formula keeps spreadsheets from running it.
-fn quoted(field: &str) -> String {
+#[must_use]
+pub fn quoted(field: &str) -> String {
     let apostrophe = if field.starts_with(['=', '+', '-', '@']) {
         "'"
     } else {

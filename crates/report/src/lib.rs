@@ -12,6 +12,7 @@ mod factor;
 mod facts;
 mod failures;
 mod faults;
+pub mod figures;
 mod flame_graph;
 pub mod html;
 mod judge;

@@ -2,7 +2,7 @@
 
 use tare_record::FORMAT_VERSION;
 use tare_record::api::RunSummary;
-use tare_record::record::EnvironmentRecord;
+use tare_record::record::MachineRecord;
 use tare_record::view::{SentenceKind, View};
 
 use crate::read::Run;
@@ -29,18 +29,22 @@ pub fn summary(run: &Run, view: &View) -> RunSummary {
         blocks_planned: view.run.blocks_planned,
         trials: u32::try_from(view.trials.len()).unwrap_or(u32::MAX),
         trials_fit: u32::try_from(fit.count()).unwrap_or(u32::MAX),
-        machine: run.environment.as_ref().map(machine).unwrap_or_default(),
+        machine: run
+            .environment
+            .as_ref()
+            .map(|environment| machine(&environment.into()))
+            .unwrap_or_default(),
         tare: view.run.tare.clone(),
     }
 }
 
 /// The machine in one line.
 #[must_use]
-pub fn machine(environment: &EnvironmentRecord) -> String {
+pub fn machine(machine: &MachineRecord) -> String {
     format!(
         "{} · {} cores · {:.0} GB",
-        environment.cpu_model,
-        environment.cores,
-        environment.memory_bytes as f64 / 1e9
+        machine.cpu_model,
+        machine.cores,
+        machine.memory_bytes as f64 / 1e9
     )
 }

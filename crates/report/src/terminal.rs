@@ -138,6 +138,27 @@ fn draw(
     arrangement: ContentArrangement,
 ) -> Vec<String> {
     let (columns, rows) = tables::texts(table, Output::Terminal, omitted);
+    let heads = columns.iter();
+    let heads: Vec<(&str, ColumnKind)> = heads.map(|one| (one.label.as_str(), one.kind)).collect();
+    draw_cells(&heads, &rows, screen, arrangement)
+}
+
+/// Columns with their heads, as lines that fit the screen.
+#[must_use]
+pub fn columns(heads: &[(&str, ColumnKind)], rows: &[Vec<String>], screen: Screen) -> String {
+    let screen = Screen {
+        width: screen.width.clamp(WIDTH.0, WIDTH.1),
+        ..screen
+    };
+    join(draw_cells(heads, rows, screen, ContentArrangement::Dynamic))
+}
+
+fn draw_cells(
+    heads: &[(&str, ColumnKind)],
+    rows: &[Vec<String>],
+    screen: Screen,
+    arrangement: ContentArrangement,
+) -> Vec<String> {
     let mut drawn = comfy_table::Table::new();
     drawn
         .load_style(TableStyle::new().header_separator(LineStyle::none().fill('─').junction('─')))
@@ -147,17 +168,14 @@ fn draw(
     if screen.colour == Colour::On {
         drawn.enforce_styling();
     }
-    drawn.set_header(
-        columns
-            .iter()
-            .map(|column| Cell::new(escape_line(&column.label)).add_attribute(Attribute::Bold)),
-    );
-    for row in &rows {
+    let bold = |label: &str| Cell::new(escape_line(label)).add_attribute(Attribute::Bold);
+    drawn.set_header(heads.iter().map(|(label, _)| bold(label)));
+    for row in rows {
         drawn.add_row(row.iter().map(|cell| escape_line(cell)));
     }
     for (place, column) in drawn.column_iter_mut().enumerate() {
         column.set_padding((u16::from(place > 0), 1));
-        if columns[place].kind == ColumnKind::Figure {
+        if heads[place].1 == ColumnKind::Figure {
             column.set_cell_alignment(CellAlignment::Right);
         }
     }

@@ -27,11 +27,7 @@ pub fn view(run: &Run) -> View {
     let mut trials = trials(run);
     let rows = std::mem::take(&mut trials.rows);
     let judged = judge::judge(plan, &trials);
-    let levels: Vec<LevelView> = plan
-        .levels
-        .iter()
-        .map(|level| level_view(plan, &trials, level))
-        .collect();
+    let levels = level_views(plan, &trials);
     let (faults, unread) = faults::faults(run);
     let skipped = run.skipped.iter().chain(&trials.skipped).chain(&unread);
     let skipped: Vec<String> = skipped.cloned().collect();
@@ -43,7 +39,7 @@ pub fn view(run: &Run) -> View {
         compare: plan.compare,
         metrics: Metric::ALL
             .iter()
-            .map(|metric| metric_head(plan, *metric))
+            .map(|metric| metric_head(*metric, &plan.primary))
             .collect(),
         arms: arms(run, trials.complete_blocks),
         levels,
@@ -76,6 +72,19 @@ pub fn view(run: &Run) -> View {
     });
     view.verdict = verdict::verdict(run, &view);
     view
+}
+
+/// The figures of all cells alone, without comparisons: what a history keeps.
+#[must_use]
+pub fn levels(run: &Run) -> Vec<LevelView> {
+    level_views(&run.plan, &trials(run))
+}
+
+fn level_views(plan: &Plan, trials: &Trials<'_>) -> Vec<LevelView> {
+    let levels = plan.levels.iter();
+    levels
+        .map(|level| level_view(plan, trials, level))
+        .collect()
 }
 
 fn head(run: &Run, trials: &Trials<'_>) -> RunHead {
@@ -142,12 +151,14 @@ fn rfc3339(unix_us: u64) -> String {
         .map_or_else(String::new, |time| time.to_string())
 }
 
-fn metric_head(plan: &Plan, metric: Metric) -> MetricHead {
+/// A metric with its label and unit.
+#[must_use]
+pub fn metric_head(metric: Metric, primary: &[Metric]) -> MetricHead {
     MetricHead {
         metric,
         label: metric.label().into(),
         unit: metric.unit(),
-        family: if plan.primary.contains(&metric) {
+        family: if primary.contains(&metric) {
             Family::Primary
         } else {
             Family::Descriptive

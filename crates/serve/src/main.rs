@@ -10,6 +10,7 @@ mod connections;
 mod error;
 mod events;
 mod experiments;
+mod history;
 mod kafka;
 mod loads;
 mod lock;

@@ -4,11 +4,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::body::{Body, Bytes};
-use axum::extract::{Path, RawQuery, Request, State};
-use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
+use axum::extract::{Path, Query, RawQuery, Request, State};
+use axum::http::{HeaderMap, HeaderValue, StatusCode, Uri, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{MethodRouter, delete, get, post};
 use axum::{Json, Router, middleware};
+use serde::de::DeserializeOwned;
 use serde_json::json;
 use tare_record::api::{ExperimentRequest, LoadList, LoadRequest, RunList, ServerInfo};
 use tare_report::{html, overlay};
@@ -17,7 +18,8 @@ use crate::body::{body, json, received};
 use crate::error::{Refusal, Reply};
 use crate::server::{Server, Shared};
 use crate::{
-    archive, assets, auth, events, experiments, kafka, loads, memory, metrics, openapi, places, sys,
+    archive, assets, auth, events, experiments, history, kafka, loads, memory, metrics, openapi,
+    places, sys,
 };
 
 /// Time in which an archive must have come.
@@ -70,7 +72,10 @@ pub(crate) use routes;
 
 /// All routes.
 pub fn all() -> impl Iterator<Item = &'static ApiRoute> {
-    ROUTES.iter().chain(kafka::routes::ROUTES)
+    ROUTES
+        .iter()
+        .chain(history::ROUTES)
+        .chain(kafka::routes::ROUTES)
 }
 
 use RouteContent::{Events, Html, Nothing, Object, Tar, Text};
@@ -136,7 +141,8 @@ pub fn app(server: Shared) -> Router {
     });
     let access = Arc::clone(&server.access);
     let free = memory::FreeMemory::new();
-    let own = routed(ROUTES).layer(middleware::from_fn_with_state(free.clone(), memory::hold));
+    let own = routed(ROUTES).merge(routed(history::ROUTES));
+    let own = own.layer(middleware::from_fn_with_state(free.clone(), memory::hold));
     let of_clusters = routed(kafka::routes::ROUTES).layer(middleware::from_fn_with_state(
         free.clone(),
         memory::hold_answer,
@@ -178,7 +184,7 @@ pub async fn blocking<T: Send + 'static>(
 }
 
 /// The same for what takes a core for a while: few at a time, and while something is measured only on a core that is idle.
-async fn computing<T: Send + 'static>(
+pub async fn computing<T: Send + 'static>(
     server: Shared,
     work: impl FnOnce(&Server) -> Reply<T> + Send + 'static,
 ) -> Reply<T> {
@@ -196,6 +202,14 @@ async fn computing<T: Send + 'static>(
             let _ = sender.send(work(&server));
         })?;
     done.await.unwrap_or_else(|_| Err(defect()))
+}
+
+/// The query of an address.
+pub fn query<T: DeserializeOwned>(uri: &Uri) -> Reply<T> {
+    let found = Query::try_from_uri(uri);
+    found
+        .map(|Query(query)| query)
+        .map_err(|error| Refusal::bad(error.body_text()))
 }
 
 fn defect() -> Refusal {

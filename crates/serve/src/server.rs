@@ -16,6 +16,7 @@ use tokio::sync::{Semaphore, watch};
 use crate::auth::{Access, PageAddress};
 use crate::children::{Children, Spawner};
 use crate::connections;
+use crate::history::Histories;
 use crate::kafka::Kafka;
 use crate::places::OWN_FOLDER;
 use crate::routes;
@@ -36,6 +37,7 @@ pub struct Server {
     pub access: Arc<Access>,
     pub children: Children,
     pub runs: Runs,
+    pub history: Histories,
     pub kafka: Kafka,
     pub streams: Arc<Semaphore>,
     pub computations: Arc<Semaphore>,
@@ -124,6 +126,7 @@ async fn run(mut options: ServeOptions, spawner: Spawner) -> anyhow::Result<()> 
     let server = Arc::new(Server {
         children: Children::open(&own, spawner)?,
         runs: Runs::new(options.runs.clone()),
+        history: Histories::of(&options.runs),
         kafka: Kafka::new(&options, &own),
         access: Arc::new(access),
         streams: Arc::new(Semaphore::new(STREAMS_MAX)),

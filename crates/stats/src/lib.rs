@@ -4,6 +4,7 @@
 //!
 //! - [`Latencies`] and [`hlog`]: latency histograms in memory and on disk.
 //! - [`paired`]: the arms of a run against their baseline, within blocks; [`unpaired`]: two runs.
+//! - [`change_points`]: when a series of runs changed.
 //! - [`outcome`]: the decision: differs, same, undecided, or too few blocks.
 //! - [`power`]: the smallest difference that a planned run detects; [`stopping`]: when a run may stop.
 //! - [`random`]: the seeded generator that orders the blocks.
@@ -11,6 +12,7 @@
 //! - [`waterfall`]: the difference between two arms as a sum over the arms between them.
 //! - [`distribution`]: the functions underneath, tested against SciPy.
 
+pub mod change_points;
 pub mod distribution;
 pub mod hlog;
 mod interval;

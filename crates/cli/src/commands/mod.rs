@@ -4,6 +4,7 @@ pub mod ab;
 pub mod compare;
 pub mod completions;
 pub mod doctor;
+pub mod history;
 pub mod internal;
 pub mod kafka;
 pub mod lab;
@@ -17,9 +18,13 @@ pub mod serve;
 pub mod targets;
 pub mod verdict;
 
+use std::convert::Infallible;
+use std::os::unix::process::CommandExt;
 use std::process::ExitCode;
 
+use anyhow::Context;
 use clap::Subcommand;
+use serde::Serialize;
 
 /// What `tare` can do.
 #[derive(Debug, Subcommand)]
@@ -38,6 +43,8 @@ pub enum Command {
     Report(report::Args),
     /// Compare two runs.
     Compare(compare::Args),
+    /// Show values of experiments over all runs, and where they changed.
+    History(history::Args),
     /// Run the test bed of one arm, to explore it.
     Lab(lab::Args),
     /// Administer Kafka clusters.
@@ -76,6 +83,7 @@ impl Command {
             Command::Ab(args) => ab::run(*args),
             Command::Report(args) => report::run(args),
             Command::Compare(args) => compare::run(args),
+            Command::History(args) => history::run(args),
             Command::Lab(args) => lab::run(args),
             Command::Kafka(args) => kafka::run(*args),
             Command::Doctor(args) => doctor::run(args),
@@ -89,4 +97,16 @@ impl Command {
             Command::Link(args) => internal::link(&args),
         }
     }
+}
+
+/// Replaces this process by a program of its own beside it: what that needs stays out of the generator's process and of the first
+/// build. It gets its options as JSON.
+fn replace_by(name: &str, options: &impl Serialize) -> anyhow::Result<Infallible> {
+    let program = plan::own_path()?.with_file_name(name);
+    let options = serde_json::to_string(options).context("a path is not UTF-8")?;
+    let error = std::process::Command::new(&program).arg(options).exec();
+    Err(anyhow::Error::new(error).context(format!(
+        "cannot start {}: start Tare with ./tare of its checkout, which builds it",
+        program.display()
+    )))
 }

@@ -20,6 +20,7 @@ use tare_record::record::RunProgress;
 use tare_record::secrets::{is_redacted, restored};
 use tare_record::text::value_of;
 use tare_record::view::View;
+use tare_report::figures::{FIGURES, StoredFigures};
 
 use crate::commands::plan::{ExperimentArgs, capacity, not_run, own_path, times};
 use crate::commands::verdict::{self, VerdictArgs};
@@ -269,6 +270,8 @@ fn print_report(
     }
     let summary = serde_json::to_vec_pretty(&tare_report::summary::summary(&run, &view))?;
     tare_conduct::write_synced(&outcome.folder.join(SUMMARY), &summary)?;
+    let figures = serde_json::to_vec(&StoredFigures::of(&view.levels, run.state.as_ref()))?;
+    tare_conduct::write_synced(&outcome.folder.join(FIGURES), &figures)?;
     if args.json && prints == Output::WithoutJson {
         // The caller prints its own.
     } else if args.json {

@@ -1,15 +1,14 @@
 //! `tare serve`: starts the server `tare-serve`, a program of its own beside this one.
 
 use std::net::SocketAddr;
-use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
-use std::process::{Command, ExitCode};
+use std::process::ExitCode;
 
-use anyhow::Context;
 use tare_record::api::ServeOptions;
 
 use crate::commands::kafka::clusters_file;
 use crate::commands::plan::own_path;
+use crate::commands::replace_by;
 use crate::exit::bad_input;
 
 /// Arguments of `tare serve`.
@@ -60,8 +59,6 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
             args.listen.ip()
         )));
     }
-    let tare = own_path()?;
-    let server = tare.with_file_name("tare-serve");
     let options = ServeOptions {
         listen: args.listen,
         runs: args.out,
@@ -73,12 +70,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         tls: args.tls_cert.zip(args.tls_key),
         password_file: args.password_file,
         home: tare_lab::home::home().map_err(bad_input)?,
-        tare,
+        tare: own_path()?,
     };
-    let options = serde_json::to_string(&options).context("a path is not UTF-8")?;
-    let error = Command::new(&server).arg(options).exec();
-    Err(anyhow::Error::new(error).context(format!(
-        "cannot start {}: start Tare with ./tare of its checkout, which builds it",
-        server.display()
-    )))
+    match replace_by("tare-serve", &options)? {}
 }

@@ -155,6 +155,7 @@ impl Environment for Lab {
             cpu_model: "c".into(),
             cores: 2,
             memory_bytes: 1,
+            machine_id: None,
             boot_id: "b".into(),
             fingerprint: self.fingerprint.clone(),
             targets: BTreeMap::new(),

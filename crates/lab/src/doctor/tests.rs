@@ -1,6 +1,6 @@
 //! Reading of what the kernel shows, and a whole examination of this machine.
 
-use super::describe::{cpu_model, fingerprint, os_name};
+use super::describe::{cpu_model, fingerprint, hashed_machine_id, os_name};
 use super::*;
 
 #[test]
@@ -24,6 +24,23 @@ fn a_fingerprint_changes_with_the_machine_and_not_with_a_few_pages_of_memory() {
         fingerprint("cpu", 4, "6.1.0", 16_000_000_000),
     ] {
         assert_ne!(one, other);
+    }
+}
+
+#[test]
+fn the_id_of_a_machine_is_a_hash_that_tells_machines_apart_and_not_which_they_are() {
+    let id = "3d1219c7c4c5404aaa1f6d2a48adfda4";
+    // printf 'tare machine id 1\n3d1219c7c4c5404aaa1f6d2a48adfda4' | sha256sum
+    assert_eq!(hashed_machine_id(id).unwrap(), "b7417190650033a4");
+    let other = id.replace('3', "4");
+    assert_ne!(hashed_machine_id(&other), hashed_machine_id(id));
+    for none in [
+        "",
+        "uninitialized",
+        &id[1..],
+        "this is no machine ID: not in hex",
+    ] {
+        assert_eq!(hashed_machine_id(none), None, "{none}");
     }
 }
 

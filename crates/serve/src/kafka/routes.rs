@@ -1,12 +1,11 @@
 //! The routes of `/api/v1/kafka`.
 
 use axum::Json;
-use axum::extract::{Path, Query, Request, State};
+use axum::extract::{Path, Request, State};
 use axum::http::{StatusCode, Uri};
 use axum::response::IntoResponse;
 use axum::routing::{delete, get, post};
 use serde::Deserialize;
-use serde::de::DeserializeOwned;
 use serde_json::json;
 use tare_kafka_admin::admin::Resource;
 use tare_kafka_admin::api::{
@@ -22,7 +21,7 @@ use super::watcher::{ClusterSnapshot, ClusterWatcher, gone};
 use crate::body::json;
 use crate::error::{Refusal, Reply};
 use crate::routes::RouteContent::{Events, Nothing, Object};
-use crate::routes::{ApiRoute, blocking, routes, shape};
+use crate::routes::{ApiRoute, blocking, query, routes, shape};
 use crate::server::{Server, Shared};
 
 /// Most of the newest records that are shown.
@@ -239,14 +238,6 @@ async fn topic_configs(
 struct RecordQuery {
     partition: Option<i32>,
     count: Option<usize>,
-}
-
-/// The query of an address.
-fn query<T: DeserializeOwned>(uri: &Uri) -> Reply<T> {
-    let found = Query::try_from_uri(uri);
-    found
-        .map(|Query(query)| query)
-        .map_err(|error| Refusal::bad(error.body_text()))
 }
 
 async fn topic_records(

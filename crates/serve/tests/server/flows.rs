@@ -453,6 +453,14 @@ fn the_commands_of_the_page_about_the_server_do_what_they_say() {
     server.until(&format!("/api/v1/runs/{id}"), |found| {
         found["entry"]["state"] == "complete"
     });
+    let history = server.get("/api/v1/history");
+    let known = &history["experiments"][0];
+    assert_eq!(
+        (&known["runs"], &known["arms"]),
+        (&json!(1), &json!(["direct", "again"])),
+        "{history}"
+    );
+    let experiment_name = known["experiment"].as_str().unwrap();
     let brokers = crate::kafka::cluster();
     let bootstrap = brokers.at("plain")[0];
     let page = std::fs::read_to_string(crate::rig::home().join("docs/SERVER.md")).unwrap();
@@ -463,7 +471,7 @@ fn the_commands_of_the_page_about_the_server_do_what_they_say() {
     assert!(commands.len() > 12, "{commands:?}");
     for command in commands {
         let script = format!(
-            "url=http://{}/api/v1; auth='Authorization: Bearer {}'; json='Content-Type: application/json'; run={id}; kafka=$url/kafka/clusters; bootstrap={bootstrap}; {command}",
+            "url=http://{}/api/v1; auth='Authorization: Bearer {}'; json='Content-Type: application/json'; run={id}; kafka=$url/kafka/clusters; bootstrap={bootstrap}; experiment={experiment_name}; {command}",
             server.address, server.token
         );
         let ended = Command::new("bash")

@@ -2,11 +2,13 @@
 
 use std::collections::BTreeMap;
 
+use tare_lab::doctor::describe;
 use tare_load::LoadOutcome;
 use tare_record::FORMAT_VERSION;
 use tare_record::agent::Sample;
 use tare_record::load::LoadPlan;
 use tare_record::load_report::{LatencyReport, LoadReport, QuantileValue, RateReport};
+use tare_record::record::MachineRecord;
 use tare_record::secrets::redacted;
 use tare_stats::{Latencies, Quantile};
 
@@ -42,6 +44,7 @@ pub fn report(
         tare: env!("CARGO_PKG_VERSION").to_owned(),
         load: summary.words.to_owned(),
         labels: labels.map(str::to_owned),
+        machine: Some(MachineRecord::from(&describe("local", "", Vec::new()))),
         plan: redacted(plan).unwrap_or_else(|_| {
             let mut plan = plan.clone();
             plan.load.requests.clear();

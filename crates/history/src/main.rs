@@ -1,0 +1,42 @@
+//! The program of `tare history` and `tare suite`: what they need beside `tare` stays out of its process and of the first build.
+
+mod output;
+mod show;
+
+use std::process::ExitCode;
+
+use anyhow::Context;
+use tare_record::api::{HistoryCommand, HistoryOutput};
+
+use output::Failed;
+
+fn main() -> ExitCode {
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    let command = match command(&words) {
+        Ok(command) => command,
+        Err(error) => return Failed::bad_input(error).report(false),
+    };
+    let (is_json, ended) = match command {
+        HistoryCommand::History(options) => {
+            (options.output == HistoryOutput::Json, show::run(&options))
+        }
+        HistoryCommand::Suite(options) => (
+            options.json,
+            Err(Failed::bad_input(anyhow::anyhow!(
+                "this version has no suites"
+            ))),
+        ),
+    };
+    match ended {
+        Ok(code) => code,
+        Err(failed) => failed.report(is_json),
+    }
+}
+
+fn command(words: &[String]) -> anyhow::Result<HistoryCommand> {
+    let [options] = words else {
+        anyhow::bail!("start this program with `tare history`");
+    };
+    serde_json::from_str(options)
+        .context("the options are those of another version: start this program with `tare history`")
+}

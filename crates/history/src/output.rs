@@ -1,0 +1,77 @@
+//! What the program prints: results to standard output, messages to standard error, failures with their exit code.
+
+use std::io::{self, Write};
+use std::process::ExitCode;
+
+use serde::Serialize;
+use tare_record::escape::{escape_json, escape_lines};
+use tare_record::event::{Failure, FailureReport};
+
+/// An error with the exit code of its kind (docs/COMMAND-LINE.md).
+#[derive(Debug)]
+pub struct Failed {
+    error: anyhow::Error,
+    code: u8,
+}
+
+impl Failed {
+    /// Arguments or files are wrong.
+    pub fn bad_input(error: impl Into<anyhow::Error>) -> Failed {
+        Failed {
+            error: error.into(),
+            code: 2,
+        }
+    }
+
+    /// The machine does not allow it.
+    pub fn environment(error: impl Into<anyhow::Error>) -> Failed {
+        Failed {
+            error: error.into(),
+            code: 3,
+        }
+    }
+
+    /// Prints it, as JSON too where that was asked for.
+    pub fn report(&self, is_json: bool) -> ExitCode {
+        say(&format!("error: {:#}", self.error));
+        if is_json {
+            let mut texts = self.error.chain().map(ToString::to_string);
+            let error = Failure {
+                message: texts.next().unwrap_or_default(),
+                exit_code: self.code,
+                causes: texts.collect(),
+            };
+            // The text is on standard error already.
+            let _ = print_json(&FailureReport { error });
+        }
+        ExitCode::from(self.code)
+    }
+}
+
+impl From<io::Error> for Failed {
+    fn from(error: io::Error) -> Failed {
+        Failed::environment(error)
+    }
+}
+
+/// Prints text whose foreign strings are escaped already. A closed standard output, as by `| head`, is no error.
+pub fn print(text: &str) -> io::Result<()> {
+    let mut out = io::stdout().lock();
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+        written => written,
+    }
+}
+
+/// Prints a value as JSON.
+pub fn print_json(value: &impl Serialize) -> io::Result<()> {
+    let text = serde_json::to_string_pretty(value)?;
+    print(&(escape_json(&text).into_owned() + "\n"))
+}
+
+/// Prints a line to standard error; control characters are escaped.
+pub fn say(text: &str) {
+    let line = escape_lines(text).into_owned();
+    // An error means that standard error is closed.
+    let _ = io::stderr().write_all(format!("{line}\n").as_bytes());
+}

@@ -1,0 +1,121 @@
+//! `tare history`: answers one question and prints the answer.
+
+use std::fs;
+use std::io::Write;
+use std::path::Path;
+use std::process::ExitCode;
+
+use anyhow::Context;
+use tare_history::series::{self, Changes};
+use tare_history::{History, HistoryError, chart, csv, text};
+use tare_record::api::{HistoryOptions, HistoryOutput, SeriesDetail, SeriesFilter};
+use tare_report::quantity::counted;
+use tare_report::terminal::{Colour, Screen};
+
+use crate::output::{Failed, print, print_json, say};
+
+/// Runs the command.
+pub fn run(options: &HistoryOptions) -> Result<ExitCode, Failed> {
+    let mut history = History::of(&options.runs);
+    let HistoryOptions { filter, last, .. } = options;
+    let screen = Screen {
+        width: options.screen.width,
+        colour: match options.screen.colour {
+            true => Colour::On,
+            false => Colour::Off,
+        },
+    };
+    let changes = match options.changes {
+        true => Changes::Find,
+        false => Changes::LeaveOut,
+    };
+    match &options.output {
+        HistoryOutput::Index => {
+            let update = history.rebuild(&say)?;
+            let runs = counted(update.read as u64, "run", "runs");
+            print(&format!("index of {}: {runs}\n", options.runs.display()))?;
+        }
+        HistoryOutput::Text if filter.experiment.is_none() => {
+            let found = history.ask(&say, series::experiments)?;
+            print(&text::experiments(&found, screen))?;
+        }
+        HistoryOutput::Json if filter.experiment.is_none() => {
+            print_json(&history.ask(&say, series::experiments)?)?;
+        }
+        HistoryOutput::Text => match one(&mut history, filter, *last)? {
+            Some(found) => print(&text::detail(&found, screen))?,
+            None => {
+                let found =
+                    history.ask(&say, |index| series::list_series(index, filter, changes))?;
+                print(&text::series(&found, changes, screen))?;
+            }
+        },
+        HistoryOutput::Json => match one(&mut history, filter, *last)? {
+            Some(found) => print_json(&found)?,
+            None => print_json(
+                &history.ask(&say, |index| series::list_series(index, filter, changes))?,
+            )?,
+        },
+        HistoryOutput::Csv => {
+            let all = history.ask(&say, |index| {
+                let found = series::list_series(index, filter, Changes::LeaveOut)?;
+                let keys = found.series.iter().map(|one| series::filter_of(&one.key));
+                keys.map(|key| series::one_series(index, &key, *last))
+                    .collect::<Result<Vec<_>, _>>()
+            })?;
+            let lines: String = all.iter().map(csv::lines).collect();
+            print(&format!("{}{lines}", csv::HEAD))?;
+        }
+        HistoryOutput::Svg(file) => {
+            let found = history.ask(&say, |index| series::one_series(index, filter, *last))?;
+            write(file, &chart::svg(&found))?;
+            print(&format!("chart: {}\n", file.display()))?;
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The series that the filter means, if it names its metric, arm and level, and there is one.
+fn one(
+    history: &mut History,
+    filter: &SeriesFilter,
+    last: usize,
+) -> Result<Option<SeriesDetail>, Failed> {
+    if filter.metric.is_none() || filter.arm.is_none() || filter.level.is_none() {
+        return Ok(None);
+    }
+    let found = history.ask(&say, |index| {
+        series::list_series(index, filter, Changes::LeaveOut)
+    })?;
+    match found.series.len() {
+        1 => {
+            Ok(Some(history.ask(&say, |index| {
+                series::one_series(index, filter, last)
+            })?))
+        }
+        _ => Ok(None),
+    }
+}
+
+/// Writes a file that is not there, or is a regular one: a device or a link must not be replaced.
+fn write(file: &Path, content: &str) -> Result<(), Failed> {
+    if fs::symlink_metadata(file).is_ok_and(|found| !found.is_file()) {
+        let file = file.display();
+        return Err(Failed::bad_input(anyhow::anyhow!(
+            "{file} is not a regular file: name a file for the chart"
+        )));
+    }
+    let written = fs::File::create(file).and_then(|mut open| open.write_all(content.as_bytes()));
+    written
+        .with_context(|| format!("cannot write {}", file.display()))
+        .map_err(Failed::environment)
+}
+
+impl From<HistoryError> for Failed {
+    fn from(error: HistoryError) -> Failed {
+        match error.is_input() {
+            true => Failed::bad_input(error),
+            false => Failed::environment(error),
+        }
+    }
+}
