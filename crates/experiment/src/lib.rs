@@ -13,5 +13,6 @@ pub mod problem;
 pub mod resolve;
 pub mod script;
 pub mod structure;
+pub mod suite;
 pub mod target;
 pub mod yaml;
