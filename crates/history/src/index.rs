@@ -123,15 +123,22 @@ impl History {
             let update = index.update(&self.runs, say)?;
             question(&index, update)
         };
+        let used = inode(&path);
         match of_file() {
             Err(error) if error.is_damaged() => {
-                say(&error.to_string());
-                let _lock = Lock::take(&self.runs, &path, say)?;
-                // Another process may have made it again meanwhile.
-                if Index::open(&path).is_err_and(|error| error.is_damaged()) {
-                    remove(&path);
+                say(&match &error {
+                    HistoryError::Index { path, error } => {
+                        format!("the index {} is made again: {error}", path.display())
+                    }
+                    error => error.to_string(),
+                });
+                {
+                    let _lock = Lock::take(&self.runs, &path, say)?;
+                    // Another process may have made it again meanwhile.
+                    if inode(&path) == used {
+                        remove(&path);
+                    }
                 }
-                drop(_lock);
                 of_file()
             }
             answer => answer,
@@ -333,6 +340,11 @@ fn read_all(
     })
 }
 
+/// Which file this is; `None`: there is none.
+fn inode(path: &Path) -> Option<u64> {
+    path.symlink_metadata().ok().map(|found| found.ino())
+}
+
 /// Removes an index with its journal.
 fn remove(path: &Path) {
     for end in ["", "-journal"] {
@@ -382,5 +394,94 @@ impl Lock {
                 Err(TryLockError::Error(error)) => return Err(runs_failed(error)),
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use tare_record::api::SeriesFilter;
+    use tare_record::metric::Metric;
+    use tare_record::plan::Form;
+
+    use super::*;
+    use crate::series::one_series;
+    use crate::values::{CellValue, RunSetting, RunValues};
+
+    fn empty() -> Index {
+        Index::in_memory(Path::new("nowhere/.history.sqlite")).unwrap()
+    }
+
+    /// A run with one value.
+    fn content(number: u64) -> FolderContent {
+        let value = if number < 99_900 { 1000.0 } else { 1300.0 };
+        FolderContent::Complete(Box::new(RunValues {
+            experiment: "study/one".into(),
+            form: Form::Full,
+            machine: "0011".into(),
+            machine_about: "a machine".into(),
+            started_unix_us: number,
+            setting: RunSetting {
+                versions: BTreeMap::new(),
+                primary: vec![Metric::Median],
+                margin: 0.05,
+                margin_absolute_ns: 0,
+                arms: vec!["direct".into()],
+                levels: vec!["400/s".into()],
+            },
+            values: vec![CellValue {
+                arm: "direct".into(),
+                level: "400/s".into(),
+                metric: Metric::Median,
+                value: value + (number * 7 % 10) as f64,
+                low: None,
+                high: None,
+                is_lower_bound: false,
+            }],
+        }))
+    }
+
+    fn insert(index: &mut Index, runs: u64) -> rusqlite::Result<()> {
+        let transaction = index.connection.transaction()?;
+        for number in 0..runs {
+            let name = format!("run-{number}");
+            database::insert(&transaction, (&name, "stamp"), &content(number))?;
+        }
+        transaction.commit()
+    }
+
+    #[test]
+    fn a_series_of_a_hundred_thousand_runs_has_its_last_runs_and_its_change_point() {
+        let mut index = empty();
+        insert(&mut index, 100_000).unwrap();
+        let filter = SeriesFilter {
+            experiment: Some("one".into()),
+            ..SeriesFilter::default()
+        };
+        let found = one_series(&index, &filter, 50).unwrap();
+        assert_eq!(
+            (found.runs, found.left_out, found.points.len()),
+            (100_000, 99_950, 50)
+        );
+        assert_eq!(found.points[49].run, "run-99999");
+        let changes: Vec<u64> = found.changes.iter().map(|change| change.index).collect();
+        assert_eq!(changes, [99_900]);
+    }
+
+    #[test]
+    fn an_index_that_does_not_fit_on_the_disk_says_so_and_is_not_taken_for_a_damaged_one() {
+        let mut index = empty();
+        let pages: i64 = index
+            .connection
+            .query_row("PRAGMA page_count", [], |row| row.get(0))
+            .unwrap();
+        index
+            .connection
+            .pragma_update(None, "max_page_count", pages + 4)
+            .unwrap();
+        let error = index.failed(insert(&mut index, 1000).unwrap_err());
+        assert!(matches!(error, HistoryError::DiskFull(_)) && !error.is_damaged());
+        assert!(error.to_string().contains("free some"), "{error}");
     }
 }

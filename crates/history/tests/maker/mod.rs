@@ -17,22 +17,31 @@ use serde_json::{Value, json};
 pub const DAY: u64 = 86_400_000_000;
 
 /// Writes a run of two arms at 400/s: start, what the proxy of the second arm adds to a latency, changed fields of its environment.
-pub fn measure(
-    runs: &Path,
-    name: &str,
-    (started_unix_us, added_us): (u64, f64),
-    environment: &Value,
-) {
+pub fn measure(runs: &Path, name: &str, at: (u64, f64), environment: &Value) {
     let mut run = SampleRun {
         rates_per_s: vec![400],
         blocks: 3,
         blocks_planned: 3,
         window_s: 2,
         aa_check: false,
-        seed: started_unix_us / 1000 + added_us as u64,
         ..SampleRun::sidecar()
     };
     run.arms.truncate(2);
+    write(run, (runs, name), at, environment);
+}
+
+/// The same with four arms, two rates, and five blocks with an A/A check.
+pub fn measure_whole(runs: &Path, name: &str, at: (u64, f64), environment: &Value) {
+    write(SampleRun::sidecar(), (runs, name), at, environment);
+}
+
+fn write(
+    mut run: SampleRun,
+    (runs, name): (&Path, &str),
+    (started_unix_us, added_us): (u64, f64),
+    environment: &Value,
+) {
+    run.seed = started_unix_us / 1000 + added_us as u64;
     run.arms[1].added_us = added_us;
     let place = tempfile::tempdir_in(runs.parent().unwrap()).unwrap();
     let folder = run.write(place.path()).unwrap();

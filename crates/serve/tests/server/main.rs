@@ -1,5 +1,5 @@
 //! The server as its users meet it: over HTTP, with real runs and loads. `security` is who may ask for what, `beyond` the same on
-//! an address that other machines reach, `limits` a thousand connections, `flows` what is done, `page` the same in a browser.
+//! an address that other machines reach, `limits` a thousand connections, `flows` what is done, `history` the series of its runs, `page` the same in a browser.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -8,6 +8,7 @@
 
 mod beyond;
 mod flows;
+mod history;
 mod kafka;
 mod kafka_errors;
 mod limits;
