@@ -165,3 +165,15 @@ fn suites_that_include_each_other_are_refused_with_the_circle() {
         "{own}"
     );
 }
+
+#[test]
+fn the_suite_of_the_repository_is_read() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let library = Library::in_directory(&root, &[]);
+    let suite = Suite::read(&root.join("suites/nightly.yaml"), &library).unwrap();
+    let names = suite.entries.iter().map(|entry| entry.name.as_str());
+    let study = "istio-performance";
+    let wanted = ["sidecar", "grid", "acmeair"].map(|name| format!("{study}/{name}"));
+    assert!(names.eq(wanted.iter()), "{:?}", suite.entries);
+    assert!(suite.budget.is_some() && suite.acknowledged.is_empty());
+}

@@ -15,7 +15,7 @@ use tare_record::view::SentenceKind;
 use tare_report::{loads, quantity};
 
 use super::Place;
-use super::process::{self, Ended, Stop};
+use super::process::{self, Ended, StopReason};
 
 /// Sentences of a verdict that the result of a night has.
 const FINDINGS_MAX: usize = 3;
@@ -23,7 +23,11 @@ const FINDINGS_MAX: usize = 3;
 const MESSAGES_BYTES_MAX: u64 = 16 << 20;
 
 /// Runs an entry. Says also why the suite ends with it, if it does.
-pub fn run(place: &Place<'_>, number: usize, entry: &SuiteEntry) -> (NightEntry, Option<Stop>) {
+pub fn run(
+    place: &Place<'_>,
+    number: usize,
+    entry: &SuiteEntry,
+) -> (NightEntry, Option<StopReason>) {
     let began = Instant::now();
     let mut command = command(place, entry);
     let words = std::iter::once(command.get_program()).chain(command.get_args());
@@ -49,7 +53,7 @@ pub fn run(place: &Place<'_>, number: usize, entry: &SuiteEntry) -> (NightEntry,
         findings,
         command: words.join(" "),
     };
-    let is_of_all = |stop: &Stop| !matches!(stop, Stop::Limit(_));
+    let is_of_all = |stop: &StopReason| !matches!(stop, StopReason::Limit(_));
     (entry, stop.filter(is_of_all))
 }
 

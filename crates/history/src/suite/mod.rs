@@ -5,8 +5,8 @@
 
 mod changes;
 mod confirm;
+mod end_request;
 mod entry;
-mod interruption;
 mod page;
 mod process;
 mod state;
@@ -28,9 +28,9 @@ use tare_record::api::{
 pub use page::text;
 
 use crate::index::Say;
-use interruption::Interruption;
-use process::{Stop, Until};
-use state::{Lock, State};
+use end_request::EndRequest;
+use process::{CommonLimit, StopReason};
+use state::{Lock, SuiteState};
 
 /// Nights of one date.
 const NIGHTS_OF_A_DATE_MAX: usize = 1000;
@@ -79,7 +79,7 @@ struct Place<'a> {
     runs: PathBuf,
     /// The folder of this night's results.
     night: PathBuf,
-    until: Until<'a>,
+    until: CommonLimit<'a>,
     say: Say<'a>,
 }
 
@@ -100,20 +100,20 @@ pub fn run(options: &SuiteOptions, say: Say<'_>) -> Result<NightReport, SuiteErr
     let runs = options.runs.canonicalize();
     let runs = runs.map_err(SuiteError::at(&options.runs))?;
     let _lock = Lock::take(&runs)?;
-    let interruption = Interruption::listen().map_err(SuiteError::Signals)?;
+    let interruption = EndRequest::listen().map_err(SuiteError::Signals)?;
     let (began, started) = (Instant::now(), SystemTime::now());
     let place = Place {
         options,
         suite: &suite.file,
         night: night_folder(&runs, started)?,
-        until: Until {
+        until: CommonLimit {
             deadline: suite.budget.and_then(|budget| began.checked_add(budget)),
             interruption: &interruption,
         },
         runs,
         say,
     };
-    let mut state = State::read(&place.runs, &suite.file, say);
+    let mut state = SuiteState::read(&place.runs, &suite.file, say);
     let mut report = NightReport {
         version: FORMAT_VERSION,
         suite: suite.file.display().to_string(),
@@ -161,7 +161,7 @@ pub fn run(options: &SuiteOptions, say: Say<'_>) -> Result<NightReport, SuiteErr
 fn run_entries(
     place: &Place<'_>,
     suite: &Suite,
-    state: &mut State,
+    state: &mut SuiteState,
     report: &mut NightReport,
 ) -> Result<(), SuiteError> {
     let order: Vec<&SuiteEntry> = state.order(&suite.entries);
@@ -199,7 +199,7 @@ fn exit_code(report: &NightReport, signal: Option<i32>) -> u8 {
     if report.changes.iter().any(is_worse) || of(EntryOutcome::AssertionFailed) {
         return 1;
     }
-    let reason = Stop::Budget.to_string();
+    let reason = StopReason::Budget.to_string();
     let is_failed = |entry: &tare_record::api::NightEntry| match entry.outcome {
         EntryOutcome::Failed => true,
         EntryOutcome::Interrupted => entry.reason.as_deref() != Some(reason.as_str()),

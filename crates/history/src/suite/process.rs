@@ -13,7 +13,7 @@ use serde::Deserialize;
 use tare_record::event::Failure;
 use tare_report::quantity;
 
-use super::interruption::Interruption;
+use super::end_request::EndRequest;
 
 /// Time between two looks at a process.
 const LOOK_INTERVAL: Duration = Duration::from_millis(50);
@@ -23,15 +23,15 @@ const END_TIMEOUT: Duration = Duration::from_secs(120);
 const OUTPUT_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// What ends all entries.
-pub struct Until<'a> {
+pub struct CommonLimit<'a> {
     /// When the budget ends.
     pub deadline: Option<Instant>,
-    pub interruption: &'a Interruption,
+    pub interruption: &'a EndRequest,
 }
 
 /// Why a process was interrupted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Stop {
+pub enum StopReason {
     /// The limit of the entry.
     Limit(Duration),
     /// The budget of the suite.
@@ -40,27 +40,27 @@ pub enum Stop {
     Signal,
 }
 
-impl fmt::Display for Stop {
+impl fmt::Display for StopReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Stop::Limit(limit) => {
+            StopReason::Limit(limit) => {
                 let limit = u64::try_from(limit.as_nanos()).unwrap_or(u64::MAX);
                 write!(f, "its limit of {} ended it", quantity::span(limit))
             }
-            Stop::Budget => f.write_str("the budget of the suite ended"),
-            Stop::Signal => f.write_str("a signal ended the suite"),
+            StopReason::Budget => f.write_str("the budget of the suite ended"),
+            StopReason::Signal => f.write_str("a signal ended the suite"),
         }
     }
 }
 
-impl Until<'_> {
+impl CommonLimit<'_> {
     /// Whether the time of all entries is over.
-    pub fn reached(&self) -> Option<Stop> {
+    pub fn reached(&self) -> Option<StopReason> {
         if self.interruption.signal().is_some() {
-            return Some(Stop::Signal);
+            return Some(StopReason::Signal);
         }
         let deadline = self.deadline?;
-        (Instant::now() >= deadline).then_some(Stop::Budget)
+        (Instant::now() >= deadline).then_some(StopReason::Budget)
     }
 }
 
@@ -68,7 +68,7 @@ impl Until<'_> {
 pub struct Ended {
     pub status: ExitStatus,
     /// Why it was interrupted, if it was.
-    pub stop: Option<Stop>,
+    pub stop: Option<StopReason>,
     pub said: Said,
 }
 
@@ -91,7 +91,11 @@ struct Line {
 }
 
 /// Starts a process whose standard output is JSON, and waits for its end.
-pub fn run(command: &mut Command, limit: Option<Duration>, until: &Until<'_>) -> io::Result<Ended> {
+pub fn run(
+    command: &mut Command,
+    limit: Option<Duration>,
+    until: &CommonLimit<'_>,
+) -> io::Result<Ended> {
     // A group of its own: Ctrl-C in the terminal reaches the suite alone, which passes it on once. The second one would kill.
     command
         .stdin(Stdio::null())
@@ -112,10 +116,10 @@ pub fn run(command: &mut Command, limit: Option<Duration>, until: &Until<'_>) ->
 fn wait(
     child: &mut Child,
     limit: Option<Duration>,
-    until: &Until<'_>,
-) -> io::Result<(ExitStatus, Option<Stop>)> {
+    until: &CommonLimit<'_>,
+) -> io::Result<(ExitStatus, Option<StopReason>)> {
     let began = Instant::now();
-    let mut stopped: Option<(Stop, Instant)> = None;
+    let mut stopped: Option<(StopReason, Instant)> = None;
     loop {
         if let Some(status) = child.try_wait()? {
             return Ok((status, stopped.map(|(stop, _)| stop)));
@@ -125,7 +129,7 @@ fn wait(
             Some(_) => {}
             None => {
                 let of_limit = limit.filter(|limit| began.elapsed() >= *limit);
-                if let Some(stop) = until.reached().or(of_limit.map(Stop::Limit)) {
+                if let Some(stop) = until.reached().or(of_limit.map(StopReason::Limit)) {
                     stopped = Some((stop, Instant::now()));
                     interrupt(child);
                 }

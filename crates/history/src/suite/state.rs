@@ -21,7 +21,7 @@ const STATE: &str = ".suite.json";
 const LOCK: &str = ".suite.lock";
 
 /// The state of all suites of a directory of runs, and which of them this is about.
-pub struct State {
+pub struct SuiteState {
     file: StateFile,
     suite: String,
 }
@@ -30,11 +30,11 @@ pub struct State {
 struct StateFile {
     version: u32,
     /// By the file of the suite.
-    suites: BTreeMap<String, SuiteState>,
+    suites: BTreeMap<String, KeptState>,
 }
 
 #[derive(Debug, Default, Serialize, Deserialize)]
-struct SuiteState {
+struct KeptState {
     /// Names of entries without a result.
     left: Vec<String>,
     /// Changes of the last call.
@@ -50,9 +50,9 @@ pub struct ReportedChange {
     pub is_worse: bool,
 }
 
-impl State {
+impl SuiteState {
     /// Reads the state. One that cannot be read is said, and is empty.
-    pub fn read(runs: &Path, suite: &Path, say: Say<'_>) -> State {
+    pub fn read(runs: &Path, suite: &Path, say: Say<'_>) -> SuiteState {
         let path = runs.join(STATE);
         let read = || {
             let bytes = read_regular(&path, JSON_BYTES_MAX).map_err(|error| error.to_string())?;
@@ -74,7 +74,7 @@ impl State {
             }
             None => None,
         };
-        State {
+        SuiteState {
             file: file.unwrap_or(StateFile {
                 version: FORMAT_VERSION,
                 suites: BTreeMap::new(),
@@ -83,7 +83,7 @@ impl State {
         }
     }
 
-    fn own(&mut self) -> &mut SuiteState {
+    fn own(&mut self) -> &mut KeptState {
         self.file.suites.entry(self.suite.clone()).or_default()
     }
 

@@ -60,7 +60,7 @@ fn a_failed_entry_stops_no_other_one_and_an_assertion_stands_before_it() {
 #[test]
 fn what_the_budget_cuts_off_is_run_first_by_the_next_call() {
     let place = Place::new(
-        "budget: 1s\nentries:\n- experiment: first\n- experiment: long\n- experiment: last\n",
+        "budget: 3s\nentries:\n- experiment: first\n- experiment: long\n- experiment: last\n",
         &[("first", ""), ("long", UNTIL_INTERRUPTED), ("last", "")],
     );
     let night = place.run();

@@ -127,11 +127,15 @@ fn a_step_is_named_within_five_nights_with_its_run_and_what_changed_with_it() {
             1,
         ),
         (
-            "{experiment: istio-performance/sidecar, metric: median, since: 2026-12-10, note: one metric}",
+            "{experiment: istio-performance/sidecar, metric: p99, since: 2026-12-09, note: another metric}",
             1,
         ),
         (
             "{experiment: istio-performance/sidecar, since: 2026-12-09, note: as planned}",
+            0,
+        ),
+        (
+            "{experiment: istio-performance/sidecar, metric: median, level: 400/s, since: 2026-12-10, note: as planned}",
             0,
         ),
         (

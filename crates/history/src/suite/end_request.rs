@@ -9,16 +9,16 @@ use signal_hook::flag;
 
 /// Whether the end was asked for, and by which signal.
 #[derive(Debug, Default)]
-pub struct Interruption {
+pub struct EndRequest {
     is_requested: Arc<AtomicBool>,
     /// Number of the signal; 0: none.
     signal: Arc<AtomicUsize>,
 }
 
-impl Interruption {
+impl EndRequest {
     /// Listens from now on.
-    pub fn listen() -> io::Result<Interruption> {
-        let heard = Interruption::default();
+    pub fn listen() -> io::Result<EndRequest> {
+        let heard = EndRequest::default();
         for signal in [SIGINT, SIGTERM, SIGHUP] {
             let number = usize::try_from(signal).unwrap_or_default();
             // In this order: at the first signal the flag is not set yet, and when it is set the number is there.
