@@ -880,6 +880,9 @@ export interface ApiShapes {
   loads: LoadList;
   load: LoadDetail;
   library: ExperimentLibrary;
+  history: HistoryList;
+  series: SeriesList;
+  series_detail: SeriesDetail;
   experiment_request: ExperimentRequest;
   load_request: LoadRequest;
   plan: PlanReply;
@@ -3636,6 +3639,10 @@ export interface LoadReport {
    * Labels that the user gave it.
    */
   labels?: string | null;
+  /**
+   * Machine of the generator.
+   */
+  machine?: MachineRecord | null;
   plan: LoadPlan;
   rate: RateReport;
   /**
@@ -3659,6 +3666,31 @@ export interface LoadReport {
    * Samples, one per second by default.
    */
   samples: Sample[];
+}
+/**
+ * Machine of a load, as in `EnvironmentRecord`.
+ */
+export interface MachineRecord {
+  /**
+   * Salted hash of the machine's ID; `None`: the machine has none.
+   */
+  machine_id?: string | null;
+  /**
+   * Kernel release.
+   */
+  kernel: string;
+  /**
+   * CPU model.
+   */
+  cpu_model: string;
+  /**
+   * Cores that this process may use.
+   */
+  cores: number;
+  /**
+   * Memory in bytes.
+   */
+  memory_bytes: number;
 }
 /**
  * Load plan of one agent in one trial, fully resolved.
@@ -4146,6 +4178,267 @@ export interface LibraryEntry {
   has_quick: boolean;
 }
 /**
+ * `GET /api/v1/history`: experiments and kept loads with a history.
+ */
+export interface HistoryList {
+  /**
+   * The experiments, by name.
+   */
+  experiments: HistoryExperiment[];
+  /**
+   * Complete runs that cannot be read, with the reason.
+   */
+  unreadable: {
+    [k: string]: string;
+  };
+}
+/**
+ * An experiment with its runs.
+ */
+export interface HistoryExperiment {
+  /**
+   * Experiment; of a kept load, `load: ` and its description.
+   */
+  experiment: string;
+  form: Form;
+  /**
+   * Complete runs.
+   */
+  runs: number;
+  /**
+   * Start of the first run, µs since the epoch.
+   */
+  first_unix_us: number;
+  /**
+   * Start of the last run.
+   */
+  last_unix_us: number;
+  /**
+   * Machines, the one with most runs first.
+   */
+  machines: HistoryMachine[];
+  /**
+   * Arms of the last run, in order.
+   */
+  arms: string[];
+  /**
+   * Levels of the last run, in order.
+   */
+  levels: string[];
+  /**
+   * Metrics of the last run that have values.
+   */
+  metrics: MetricHead[];
+}
+/**
+ * A machine with its runs of an experiment.
+ */
+export interface HistoryMachine {
+  /**
+   * Short hash of ID, processor, cores and memory; runs of two machines are in two series.
+   */
+  machine: string;
+  /**
+   * The machine in words.
+   */
+  about: string;
+  /**
+   * Complete runs.
+   */
+  runs: number;
+}
+/**
+ * `GET /api/v1/history/series?experiment=…`: the series of an experiment.
+ */
+export interface SeriesList {
+  /**
+   * The series.
+   */
+  series: SeriesSummary[];
+}
+/**
+ * A series in the list.
+ */
+export interface SeriesSummary {
+  key: SeriesKey;
+  unit: Unit;
+  better: Better;
+  /**
+   * Runs.
+   */
+  runs: number;
+  /**
+   * Value of the last run.
+   */
+  latest: number;
+  /**
+   * Median of all runs.
+   */
+  median: number;
+  /**
+   * Last run relative to the median of the runs before it (0.1 = 10 % more); `None`: no run before.
+   */
+  latest_change?: number | null;
+  /**
+   * Values of the last runs, the oldest first.
+   */
+  recent: number[];
+  /**
+   * The last change point; `None`: none, or not asked for.
+   */
+  last_change?: SeriesChange | null;
+}
+/**
+ * What makes a series.
+ */
+export interface SeriesKey {
+  /**
+   * Experiment.
+   */
+  experiment: string;
+  form: Form;
+  /**
+   * Arm.
+   */
+  arm: string;
+  /**
+   * Level.
+   */
+  level: string;
+  metric: Metric;
+  /**
+   * Machine, `HistoryMachine::machine`.
+   */
+  machine: string;
+}
+/**
+ * A change point: from this run on, the values have another mean.
+ */
+export interface SeriesChange {
+  /**
+   * Number of the first run after the change in the series, from 0.
+   */
+  index: number;
+  /**
+   * Name of its folder.
+   */
+  run: string;
+  /**
+   * Its start, µs since the epoch.
+   */
+  started_unix_us: number;
+  /**
+   * Mean from the change point before (or the first run) to this one.
+   */
+  before: number;
+  /**
+   * Mean from here to the next change point (or the last run).
+   */
+  after: number;
+  /**
+   * `after` relative to `before` (0.1 = 10 % more).
+   */
+  change: number;
+  /**
+   * Whether it is for the worse.
+   */
+  is_worse: boolean;
+  /**
+   * Probability of such a difference without a change (Student's t-test).
+   */
+  p: number;
+  /**
+   * What changed between the two runs.
+   */
+  changed: VersionChange[];
+}
+/**
+ * A version that differs between two runs of a series.
+ */
+export interface VersionChange {
+  /**
+   * `kernel`, `tare`, `experiment` (digest of its file), `addressing`, or the name of a target.
+   */
+  axis: string;
+  /**
+   * Version before; empty: the run before had none.
+   */
+  before: string;
+  /**
+   * Version after.
+   */
+  after: string;
+}
+/**
+ * `GET /api/v1/history/points?experiment=…&arm=…&level=…&metric=…`: one series with its runs and change points.
+ */
+export interface SeriesDetail {
+  key: SeriesKey;
+  /**
+   * The machine in words.
+   */
+  machine: string;
+  /**
+   * Name of the metric for people.
+   */
+  label: string;
+  unit: Unit;
+  better: Better;
+  /**
+   * Relative change that is too small to matter: the margin of the last run's experiment.
+   */
+  margin: number;
+  /**
+   * Runs of the whole series.
+   */
+  runs: number;
+  /**
+   * Runs before the first of `points`.
+   */
+  left_out: number;
+  /**
+   * The last runs, the oldest first.
+   */
+  points: SeriesPoint[];
+  /**
+   * All change points, the oldest first.
+   */
+  changes: SeriesChange[];
+}
+/**
+ * A run in a series.
+ */
+export interface SeriesPoint {
+  /**
+   * Name of the run folder.
+   */
+  run: string;
+  /**
+   * Start, µs since the epoch.
+   */
+  started_unix_us: number;
+  /**
+   * Value: the median over the run's blocks.
+   */
+  value: number;
+  /**
+   * Lowest value of a block.
+   */
+  low?: number | null;
+  /**
+   * Highest value of a block.
+   */
+  high?: number | null;
+  /**
+   * Whether `value` is a lower bound.
+   */
+  is_lower_bound: boolean;
+  /**
+   * What changed since the run before in this series.
+   */
+  changed: VersionChange[];
+}
+/**
  * Body of `POST /api/v1/plan` and `POST /api/v1/runs`: an experiment and what is changed about it.
  */
 export interface ExperimentRequest {
@@ -4553,6 +4846,10 @@ export interface EnvironmentRecord {
    * Memory in bytes.
    */
   memory_bytes: number;
+  /**
+   * Salted hash of the machine's ID (machine-id(5)), 16 hexadecimal digits; `None`: the machine has none.
+   */
+  machine_id?: string | null;
   /**
    * Boot ID of the kernel.
    */

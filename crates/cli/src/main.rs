@@ -6,7 +6,6 @@ mod commands;
 mod examples;
 mod exit;
 mod json_output;
-mod program;
 mod progress;
 mod runs;
 mod screen;

@@ -480,7 +480,8 @@ mod tests {
             .connection
             .pragma_update(None, "max_page_count", pages + 4)
             .unwrap();
-        let error = index.failed(insert(&mut index, 1000).unwrap_err());
+        let failed = insert(&mut index, 1000).unwrap_err();
+        let error = index.failed(failed);
         assert!(matches!(error, HistoryError::DiskFull(_)) && !error.is_damaged());
         assert!(error.to_string().contains("free some"), "{error}");
     }

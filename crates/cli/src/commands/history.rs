@@ -12,8 +12,8 @@ use tare_record::metric::Metric;
 use tare_record::plan::Form;
 use tare_report::terminal::Colour;
 
+use crate::commands::replace_by;
 use crate::exit::bad_input;
-use crate::program;
 use crate::screen::screen;
 
 /// Arguments of `tare history`.
@@ -63,9 +63,9 @@ struct ShowArgs {
     /// Find change points: runs from which on the values have another mean.
     #[arg(long, requires = "experiment")]
     changes: bool,
-    /// Most runs of a series that are printed, the last ones.
-    #[arg(long, value_name = "N", default_value_t = 50)]
-    last: usize,
+    /// Most runs of a series that are printed, the last ones [default: 50; in a chart 1000; as JSON and CSV all].
+    #[arg(long, value_name = "N")]
+    last: Option<usize>,
     /// Directory of runs.
     #[arg(
         long,
@@ -124,14 +124,18 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
             machine: show.machine,
         },
         changes: show.changes,
-        last: show.last,
+        last: show.last.unwrap_or(match output {
+            HistoryOutput::Text | HistoryOutput::Index => 50,
+            HistoryOutput::Svg(_) => 1000,
+            HistoryOutput::Json | HistoryOutput::Csv => usize::MAX,
+        }),
         output,
         screen: ScreenOptions {
             width: screen.width,
             colour: screen.colour == Colour::On,
         },
     };
-    match program::replace_by("tare-history", &HistoryCommand::History(options))? {}
+    match replace_by("tare-history", &HistoryCommand::History(options))? {}
 }
 
 impl OutputArgs {

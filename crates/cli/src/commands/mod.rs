@@ -18,9 +18,13 @@ pub mod suite;
 pub mod targets;
 pub mod verdict;
 
+use std::convert::Infallible;
+use std::os::unix::process::CommandExt;
 use std::process::ExitCode;
 
+use anyhow::Context;
 use clap::Subcommand;
+use serde::Serialize;
 
 /// What `tare` can do.
 #[derive(Debug, Subcommand)]
@@ -93,4 +97,16 @@ impl Command {
             Command::Link(args) => internal::link(&args),
         }
     }
+}
+
+/// Replaces this process by a program of its own beside it: what that needs stays out of the generator's process and of the first
+/// build. It gets its options as JSON.
+fn replace_by(name: &str, options: &impl Serialize) -> anyhow::Result<Infallible> {
+    let program = plan::own_path()?.with_file_name(name);
+    let options = serde_json::to_string(options).context("a path is not UTF-8")?;
+    let error = std::process::Command::new(&program).arg(options).exec();
+    Err(anyhow::Error::new(error).context(format!(
+        "cannot start {}: start Tare with ./tare of its checkout, which builds it",
+        program.display()
+    )))
 }

@@ -8,8 +8,8 @@ use tare_record::api::ServeOptions;
 
 use crate::commands::kafka::clusters_file;
 use crate::commands::plan::own_path;
+use crate::commands::replace_by;
 use crate::exit::bad_input;
-use crate::program;
 
 /// Arguments of `tare serve`.
 #[derive(Debug, clap::Args)]
@@ -72,5 +72,5 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         home: tare_lab::home::home().map_err(bad_input)?,
         tare: own_path()?,
     };
-    match program::replace_by("tare-serve", &options)? {}
+    match replace_by("tare-serve", &options)? {}
 }
