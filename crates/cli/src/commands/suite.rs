@@ -7,8 +7,8 @@ use tare_record::api::{HistoryCommand, ScreenOptions, SuiteOptions};
 use tare_report::terminal::Colour;
 
 use crate::commands::plan::own_path;
+use crate::commands::replace_by;
 use crate::exit::bad_input;
-use crate::program;
 use crate::screen::screen;
 
 /// Arguments of `tare suite`.
@@ -51,5 +51,5 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
             colour: screen.colour == Colour::On,
         },
     };
-    match program::replace_by("tare-history", &HistoryCommand::Suite(options))? {}
+    match replace_by("tare-history", &HistoryCommand::Suite(options))? {}
 }
