@@ -257,7 +257,7 @@ impl<'a> Chart<'a> {
 
 /// Round values within a range, about five.
 fn ticks(low: f64, high: f64) -> Vec<f64> {
-    let rough = (high - low) / 5.0;
+    let rough = (high - low) / 6.0;
     let power = 10f64.powf(rough.log10().floor());
     let steps = [1.0, 2.0, 5.0, 10.0].map(|step| step * power);
     let step = steps

@@ -106,7 +106,7 @@ pub fn stamps(connection: &Connection) -> rusqlite::Result<BTreeMap<String, Stri
     rows.collect()
 }
 
-/// Removes a run, and series without one.
+/// Removes runs.
 pub fn remove(transaction: &Transaction<'_>, names: &[String]) -> rusqlite::Result<()> {
     for name in names {
         transaction.execute(
@@ -115,11 +115,14 @@ pub fn remove(transaction: &Transaction<'_>, names: &[String]) -> rusqlite::Resu
         )?;
         transaction.execute("DELETE FROM runs WHERE name = ?", [name])?;
     }
-    transaction.execute(
-        "DELETE FROM series WHERE NOT EXISTS (SELECT 1 FROM points WHERE points.series = series.id)",
-        [],
-    )?;
     Ok(())
+}
+
+/// Removes the series that have no run any more.
+pub fn remove_empty_series(connection: &Connection) -> rusqlite::Result<()> {
+    connection.execute_batch(
+        "DELETE FROM series WHERE NOT EXISTS (SELECT 1 FROM points WHERE points.series = series.id)",
+    )
 }
 
 /// Writes what a folder is, in the place of what was known of it.

@@ -26,14 +26,8 @@ const LOCK: &str = ".history.lock";
 const BATCH: usize = 50;
 /// From this number of runs on it is said that they are read.
 const SAID_MIN: usize = 100;
-/// Files by whose size and time a folder is known to be unchanged.
-const STAMPED: [&str; 5] = [
-    "run.json",
-    "plan.json",
-    "environment.json",
-    "trials",
-    LOAD_REPORT,
-];
+/// Files by whose size and time a folder is known to be unchanged: a run has the first two, a load the last.
+const STAMPED: [&str; 3] = ["run.json", "plan.json", LOAD_REPORT];
 
 /// Where messages go.
 pub type Say<'a> = &'a dyn Fn(&str);
@@ -234,6 +228,7 @@ impl Index {
             say(&format!("reading {count} runs of {}, once", runs.display()));
         }
         read_all(&mut self.connection, runs, &outdated.changed).map_err(at)?;
+        database::remove_empty_series(&self.connection).map_err(at)?;
         Ok(IndexUpdate {
             read: outdated.changed.len(),
             removed: outdated.gone.len(),
@@ -291,12 +286,15 @@ fn scan(runs: &Path) -> io::Result<BTreeMap<String, String>> {
                 found.mtime_nsec()
             ))
         };
-        let stamps: Vec<Option<String>> = STAMPED.into_iter().map(of).collect();
-        // Only runs and loads that have ended have one of these.
-        if stamps[0].is_some() || stamps[4].is_some() {
-            let stamps: Vec<String> = stamps.into_iter().map(Option::unwrap_or_default).collect();
-            found.insert(name, stamps.join("|"));
-        }
+        let stamps = match of(STAMPED[0]) {
+            Some(run) => [run, of(STAMPED[1]).unwrap_or_default()].join("|"),
+            // A load has it when it has ended.
+            None => match of(STAMPED[2]) {
+                Some(load) => load,
+                None => continue,
+            },
+        };
+        found.insert(name, stamps);
     }
     Ok(found)
 }
@@ -315,7 +313,7 @@ fn read_all(
             let sender = sender.clone();
             scope.spawn(move || {
                 while let Some((name, stamp)) = folders.get(next.fetch_add(1, Ordering::Relaxed)) {
-                    let content = values::read(&runs.join(name));
+                    let content = values::content(&runs.join(name));
                     // Nobody receives it when writing has failed.
                     if sender.send((name, stamp, content)).is_err() {
                         return;
@@ -407,7 +405,8 @@ mod tests {
 
     use super::*;
     use crate::series::one_series;
-    use crate::values::{CellValue, RunSetting, RunValues};
+    use crate::values::{RunSetting, RunValues};
+    use tare_report::figures::StoredFigure;
 
     fn empty() -> Index {
         Index::in_memory(Path::new("nowhere/.history.sqlite")).unwrap()
@@ -430,7 +429,7 @@ mod tests {
                 arms: vec!["direct".into()],
                 levels: vec!["400/s".into()],
             },
-            values: vec![CellValue {
+            values: vec![StoredFigure {
                 arm: "direct".into(),
                 level: "400/s".into(),
                 metric: Metric::Median,

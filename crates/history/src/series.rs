@@ -442,7 +442,7 @@ fn experiment(index: &Index, name: &str) -> Result<String, HistoryError> {
         .query_map([], |row| row.get(0))
         .and_then(Iterator::collect::<rusqlite::Result<Vec<String>>>)
         .map_err(|error| index.failed(error))?;
-    let is_meant = |full: &&String| *full == name || full.rsplit('/').next() == Some(name);
+    let is_meant = |full: &&String| !name.is_empty() && full.rsplit('/').next() == Some(name);
     let exact = all.iter().filter(|full| *full == name);
     let meant: Vec<&String> = match exact.clone().count() {
         0 => all.iter().filter(is_meant).collect(),

@@ -14,6 +14,9 @@ use tare_report::terminal::{Screen, columns};
 
 use crate::series::Changes;
 
+/// Columns of a screen from which on there is room for all recent runs, and how many there are otherwise.
+const WIDE: u16 = 130;
+const SHORT: usize = 14;
 /// Heights of a sparkline.
 const BLOCKS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 
@@ -55,43 +58,98 @@ pub fn experiments(list: &HistoryList, screen: Screen) -> String {
     text
 }
 
-/// The series of an experiment, a line each, with their last change points where they were asked for.
+/// The series of an experiment, a line each; below them their last change points where they were asked for.
 #[must_use]
 pub fn series(list: &SeriesList, changes: Changes, screen: Screen) -> String {
-    let mut heads: Vec<(&str, ColumnKind)> = ["form", "level", "arm", "metric", "machine"]
-        .map(|head| (head, Name))
-        .into();
-    heads.extend(["runs", "latest", "median", "to before"].map(|head| (head, Figure)));
-    heads.push(("last runs", Name));
-    if changes == Changes::Find {
-        heads.push(("last change", Words));
-    }
-    let row = |one: &SeriesSummary| {
-        let key = &one.key;
-        let mut cells = vec![
-            word_of(&key.form),
-            named(&key.level),
-            named(&key.arm),
-            key.metric.label().to_owned(),
-            key.machine.clone(),
-            one.runs.to_string(),
-            quantity::value(one.unit, one.latest),
-            quantity::value(one.unit, one.median),
-            one.latest_change
-                .map_or_else(|| MISSING.to_owned(), relative),
-            sparkline(&one.recent),
-        ];
-        if changes == Changes::Find {
-            let change = one.last_change.as_ref();
-            cells.push(change.map_or_else(
-                || MISSING.to_owned(),
-                |change| change_words(change, one.unit),
-            ));
+    type Pick = fn(&SeriesSummary) -> String;
+    // What all have in common stands above the table.
+    let (mut title, mut heads, mut picks): (Vec<String>, Vec<(&str, ColumnKind)>, Vec<Pick>) =
+        Default::default();
+    let common: [(&str, Pick); 3] = [
+        ("experiment", |one| one.key.experiment.clone()),
+        ("form", |one| word_of(&one.key.form)),
+        ("machine", |one| one.key.machine.clone()),
+    ];
+    for (head, pick) in common {
+        let mut values: Vec<String> = list.series.iter().map(pick).collect();
+        values.dedup();
+        match values.as_slice() {
+            [one] => title.push(format!("{head} {one}")),
+            _ => {
+                heads.push((head, Name));
+                picks.push(pick);
+            }
         }
+    }
+    let columns_of: [(&str, ColumnKind, Pick); 7] = [
+        ("level", Name, |one| named(&one.key.level)),
+        ("arm", Name, |one| named(&one.key.arm)),
+        ("metric", Name, |one| one.key.metric.label().to_owned()),
+        ("runs", Figure, |one| one.runs.to_string()),
+        ("latest", Figure, |one| {
+            quantity::value(one.unit, one.latest)
+        }),
+        ("median", Figure, |one| {
+            quantity::value(one.unit, one.median)
+        }),
+        ("change", Figure, |one| {
+            one.latest_change
+                .map_or_else(|| MISSING.to_owned(), relative)
+        }),
+    ];
+    for (head, kind, pick) in columns_of {
+        heads.push((head, kind));
+        picks.push(pick);
+    }
+    heads.push(("last runs", Name));
+    let characters = match screen.width {
+        0..WIDE => SHORT,
+        _ => usize::MAX,
+    };
+    let row = |one: &SeriesSummary| {
+        let mut cells: Vec<String> = picks.iter().map(|pick| pick(one)).collect();
+        let recent = &one.recent[one.recent.len().saturating_sub(characters)..];
+        cells.push(sparkline(recent));
         cells
     };
     let rows: Vec<Vec<String>> = list.series.iter().map(row).collect();
-    columns(&heads, &rows, screen)
+    let title = escape_line(&title.join(", ")).into_owned();
+    let mut text = format!("{title}\n{}", columns(&heads, &rows, screen));
+    if changes == Changes::Find {
+        text.push_str(&last_changes(list, screen));
+    }
+    text
+}
+
+/// The last change point of each series that has one, a line each.
+fn last_changes(list: &SeriesList, screen: Screen) -> String {
+    let mut text = String::new();
+    for one in &list.series {
+        if let Some(change) = &one.last_change {
+            let (label, key) = (one.key.metric.label(), &one.key);
+            let words = change_words(change, one.unit);
+            let line = format!(
+                "{label} of {} at {}: {words}",
+                named(&key.arm),
+                named(&key.level)
+            );
+            text.push_str(&coloured(&line, change, screen));
+        }
+    }
+    match text.as_str() {
+        "" => "No series has a change point.\n".to_owned(),
+        _ => text,
+    }
+}
+
+/// A line about a change point.
+fn coloured(line: &str, change: &SeriesChange, screen: Screen) -> String {
+    let line = escape_line(line);
+    let line = match change.is_worse {
+        true => screen.colour.bad(&line),
+        false => screen.colour.good(&line),
+    };
+    format!("{line}\n")
 }
 
 /// One series: its runs, the newest last, with what changed.
@@ -155,12 +213,11 @@ pub fn detail(series: &SeriesDetail, screen: Screen) -> String {
         });
     text.push_str(&columns(&heads, &rows.collect::<Vec<_>>(), screen));
     for change in &series.changes {
-        let words = escape_line(&change_words(change, series.unit)).into_owned();
-        let words = match change.is_worse {
-            true => screen.colour.bad(&words),
-            false => screen.colour.good(&words),
-        };
-        text.push_str(&format!("{words}\n"));
+        text.push_str(&coloured(
+            &change_words(change, series.unit),
+            change,
+            screen,
+        ));
     }
     text
 }

@@ -11,7 +11,8 @@ use tare_record::metric::Metric;
 use tare_record::plan::Form;
 use tare_record::record::{EnvironmentRecord, MachineRecord, RunProgress, RunState};
 use tare_record::regular::read_regular;
-use tare_report::{loads, summary, view};
+use tare_report::figures::{StoredFigure, StoredFigures};
+use tare_report::{loads, read, summary, view};
 
 /// Largest `run.json`.
 const STATE_BYTES_MAX: u64 = 1 << 20;
@@ -42,19 +43,7 @@ pub struct RunValues {
     pub machine_about: String,
     pub started_unix_us: u64,
     pub setting: RunSetting,
-    pub values: Vec<CellValue>,
-}
-
-/// One value of a run.
-#[derive(Debug, Clone, PartialEq)]
-pub struct CellValue {
-    pub arm: String,
-    pub level: String,
-    pub metric: Metric,
-    pub value: f64,
-    pub low: Option<f64>,
-    pub high: Option<f64>,
-    pub is_lower_bound: bool,
+    pub values: Vec<StoredFigure>,
 }
 
 /// What a folder is.
@@ -69,7 +58,7 @@ pub enum FolderContent {
 }
 
 /// Reads the folder of a run or a load.
-pub fn read(folder: &Path) -> FolderContent {
+pub fn content(folder: &Path) -> FolderContent {
     let found = match folder.join(LOAD_REPORT).exists() {
         true => load(folder).map(Some),
         false => run(folder),
@@ -99,35 +88,16 @@ fn run(folder: &Path) -> Result<Option<RunValues>, String> {
     if state.state != RunProgress::Complete {
         return Ok(None);
     }
-    let run = tare_report::read(folder).map_err(|error| error.to_string())?;
-    let Some(environment) = &run.environment else {
-        let reason = run
-            .skipped
-            .iter()
-            .find(|one| one.starts_with("environment"));
-        return Err(reason.cloned().unwrap_or_default());
-    };
-    let plan = &run.plan;
-    let machine = MachineRecord::from(environment);
-    let mut values = Vec::new();
-    for level in view::levels(&run) {
-        for cell in level.cells {
-            for figure in cell.figures {
-                let Some(value) = figure.value.filter(|value| value.is_finite()) else {
-                    continue;
-                };
-                values.push(CellValue {
-                    arm: cell.arm.clone(),
-                    level: level.name.clone(),
-                    metric: figure.metric,
-                    value,
-                    low: figure.low,
-                    high: figure.high,
-                    is_lower_bound: figure.is_lower_bound,
-                });
-            }
+    let plan = read::plan(folder).map_err(|error| error.to_string())?;
+    let environment = read::environment(folder)?;
+    let machine = MachineRecord::from(&environment);
+    let figures = match StoredFigures::read(folder, &state) {
+        Some(figures) => figures,
+        None => {
+            let run = tare_report::read(folder).map_err(|error| error.to_string())?;
+            StoredFigures::of(&view::levels(&run), None)
         }
-    }
+    };
     Ok(Some(RunValues {
         experiment: plan.experiment.clone(),
         form: plan.form,
@@ -135,14 +105,14 @@ fn run(folder: &Path) -> Result<Option<RunValues>, String> {
         machine_about: summary::machine(&machine),
         started_unix_us: state.started_unix_us,
         setting: RunSetting {
-            versions: versions(environment, &plan.file_digest),
+            versions: versions(&environment, &plan.file_digest),
             primary: plan.primary.clone(),
             margin: plan.margin,
             margin_absolute_ns: plan.margin_absolute_ns,
             arms: plan.arms.iter().map(|arm| arm.name.clone()).collect(),
             levels: plan.levels.iter().map(|level| level.name.clone()).collect(),
         },
-        values,
+        values: figures.figures,
     }))
 }
 
@@ -198,8 +168,8 @@ fn load(folder: &Path) -> Result<RunValues, String> {
     })
 }
 
-fn load_values(report: &LoadReport, arm: &str, level: &str) -> Vec<CellValue> {
-    let value = |metric, value, is_lower_bound| CellValue {
+fn load_values(report: &LoadReport, arm: &str, level: &str) -> Vec<StoredFigure> {
+    let value = |metric, value, is_lower_bound| StoredFigure {
         arm: arm.to_owned(),
         level: level.to_owned(),
         metric,

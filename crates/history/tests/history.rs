@@ -5,6 +5,10 @@
     reason = "a test that cannot go on says where by panicking"
 )]
 
+#[allow(
+    dead_code,
+    reason = "the example of the benchmark uses other parts of it"
+)]
 mod maker;
 
 use std::cell::RefCell;
@@ -115,6 +119,20 @@ fn a_series_has_the_complete_runs_that_are_there_now() {
     edit(&last, &json!({ "state": "running", "ended_unix_us": null }));
     assert_eq!(place.count(), 1, "one goes on");
     edit(
+        &place.runs().join("day-0000/run.json"),
+        &json!({ "state": "interrupted" }),
+    );
+    let none = place.ask(|index| series::list_series(index, &proxied(), Changes::LeaveOut));
+    assert!(
+        none.unwrap_err()
+            .to_string()
+            .contains("no complete run yet")
+    );
+    edit(
+        &place.runs().join("day-0000/run.json"),
+        &json!({ "state": "complete" }),
+    );
+    edit(
         &last,
         &json!({ "state": "complete", "ended_unix_us": START + 3 * DAY }),
     );
@@ -150,7 +168,19 @@ fn a_value_is_the_figure_of_the_report() {
         });
         assert_eq!(found.points[0].value, value, "{metric:?}");
     }
-    let found = place.one(&proxied());
+    // Without the short file the records are read.
+    let stored = place.one(&proxied());
+    fs::remove_file(
+        place
+            .runs()
+            .join("day-0000")
+            .join(tare_report::figures::FIGURES),
+    )
+    .unwrap();
+    let mut history = History::of(&place.runs());
+    assert_eq!(history.rebuild(&|_| {}).unwrap().read, 1);
+    assert_eq!(place.one(&proxied()), stored);
+    let found = stored;
     let figure = view.levels[0].cells[1]
         .figures
         .iter()

@@ -12,6 +12,7 @@ mod factor;
 mod facts;
 mod failures;
 mod faults;
+pub mod figures;
 pub mod html;
 mod judge;
 pub mod latency;

@@ -103,21 +103,10 @@ pub fn read(folder: &Path) -> Result<Run, ReadError> {
     if !folder.is_dir() {
         return Err(ReadError::NoFolder(folder.to_path_buf()));
     }
-    let path = folder.join("plan.json");
-    let plan = match json::<Plan>(&path) {
-        Ok(plan) => plan,
-        Err(FileError::Version(found)) => return Err(ReadError::Version { path, found }),
-        Err(FileError::Reason(reason)) => return Err(ReadError::Plan { path, reason }),
-    };
-    if let Some(reason) = too_large(&plan) {
-        return Err(ReadError::Plan { path, reason });
-    }
+    let plan = plan(folder)?;
     let mut skipped = Vec::new();
-    let environment = or_skip(
-        &mut skipped,
-        "environment.json",
-        json(&folder.join("environment.json")),
-    );
+    let environment = environment(folder);
+    let environment = environment.map_err(|reason| skipped.push(reason)).ok();
     let state = or_skip(&mut skipped, "run.json", json(&folder.join("run.json")));
     let is_running = state
         .as_ref()
@@ -132,6 +121,33 @@ pub fn read(folder: &Path) -> Result<Run, ReadError> {
         trials,
         skipped,
     })
+}
+
+/// The plan of a run, without its records.
+///
+/// # Errors
+/// When it cannot be used.
+pub fn plan(folder: &Path) -> Result<Plan, ReadError> {
+    let path = folder.join("plan.json");
+    let plan = match json::<Plan>(&path) {
+        Ok(plan) => plan,
+        Err(FileError::Version(found)) => return Err(ReadError::Version { path, found }),
+        Err(FileError::Reason(reason)) => return Err(ReadError::Plan { path, reason }),
+    };
+    if let Some(reason) = too_large(&plan) {
+        return Err(ReadError::Plan { path, reason });
+    }
+    Ok(plan)
+}
+
+/// The machine of a run, without its records; `Err`: why it is not known.
+///
+/// # Errors
+/// With the reason.
+pub fn environment(folder: &Path) -> Result<EnvironmentRecord, String> {
+    let mut skipped = Vec::new();
+    let read = json(&folder.join("environment.json"));
+    or_skip(&mut skipped, "environment.json", read).ok_or_else(|| skipped.join("; "))
 }
 
 /// Why a plan is larger than any experiment can be; `None` if it is not.

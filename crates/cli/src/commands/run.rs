@@ -18,6 +18,7 @@ use tare_record::plan::{Addressing, BeyondKnee, Form, Plan};
 use tare_record::record::RunProgress;
 use tare_record::secrets::{is_redacted, restored};
 use tare_record::text::value_of;
+use tare_report::figures::{FIGURES, StoredFigures};
 
 use crate::commands::plan::{ExperimentArgs, capacity, not_run, own_path, times};
 use crate::commands::verdict::{self, VerdictArgs};
@@ -201,6 +202,8 @@ fn print_report(
     })?;
     let summary = serde_json::to_vec_pretty(&tare_report::summary::summary(&run, &view))?;
     tare_conduct::write_synced(&outcome.folder.join(SUMMARY), &summary)?;
+    let figures = serde_json::to_vec(&StoredFigures::of(&view.levels, run.state.as_ref()))?;
+    tare_conduct::write_synced(&outcome.folder.join(FIGURES), &figures)?;
     if args.json {
         print_raw(&(tare_report::json(&view)? + "\n"))?;
     } else if args.json_lines {

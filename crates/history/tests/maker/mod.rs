@@ -12,6 +12,7 @@ use std::path::Path;
 
 use fixture::{SampleRun, write_json};
 use serde_json::{Value, json};
+use tare_report::figures::{FIGURES, StoredFigures};
 
 /// A day, µs.
 pub const DAY: u64 = 86_400_000_000;
@@ -50,6 +51,9 @@ fn write(
         &json!({ "started_unix_us": started_unix_us }),
     );
     edit(&folder.join("environment.json"), environment);
+    let run = tare_report::read(&folder).unwrap();
+    let figures = StoredFigures::of(&tare_report::view::levels(&run), run.state.as_ref());
+    write_json(&folder.join(FIGURES), &figures).unwrap();
     fs::create_dir_all(runs).unwrap();
     fs::rename(folder, runs.join(name)).unwrap();
 }
@@ -58,7 +62,7 @@ fn write(
 pub fn copy(runs: &Path, from: &str, name: &str, started_unix_us: u64) {
     let (from, to) = (runs.join(from), runs.join(name));
     fs::create_dir_all(to.join("trials")).unwrap();
-    for file in ["plan.json", "environment.json"] {
+    for file in ["plan.json", "environment.json", FIGURES] {
         fs::hard_link(from.join(file), to.join(file)).unwrap();
     }
     for trial in fs::read_dir(from.join("trials")).unwrap() {
