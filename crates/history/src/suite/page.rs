@@ -40,7 +40,7 @@ fn sections(report: &NightReport) -> Vec<Section> {
             lines: changes(|one| one.change.is_worse && one.acknowledged.is_none()),
         },
         Section {
-            title: "Failed",
+            title: "Failed or interrupted",
             lines: entries(|outcome| outcome != EntryOutcome::Done),
         },
         Section {

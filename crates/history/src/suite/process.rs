@@ -157,7 +157,7 @@ fn read(output: ChildStdout) -> Said {
         match serde_json::from_str::<Line>(&line) {
             Ok(read) => {
                 said.folder = said.folder.or(read.folder);
-                said.error = said.error.or(read.error.map(|error| error.message));
+                said.error = said.error.or(read.error.map(sentence));
                 document = line;
             }
             // A line of a document over several.
@@ -168,8 +168,19 @@ fn read(output: ChildStdout) -> Said {
         }
     }
     if let Ok(read) = serde_json::from_str::<Line>(&document) {
-        said.error = said.error.or(read.error.map(|error| error.message));
+        said.error = said.error.or(read.error.map(sentence));
     }
     said.document = document;
     said
+}
+
+/// The first paragraph of a message with its causes, in one line: what follows is about the use of the command.
+fn sentence(failure: Failure) -> String {
+    let paragraph = failure
+        .message
+        .lines()
+        .take_while(|line| !line.trim().is_empty());
+    let paragraph: Vec<&str> = paragraph.map(str::trim).collect();
+    let message = std::iter::once(paragraph.join(" ")).chain(failure.causes);
+    message.collect::<Vec<String>>().join(": ")
 }

@@ -15,7 +15,7 @@ fn a_failed_entry_stops_no_other_one_and_an_assertion_stands_before_it() {
         &[
             (
                 "bad",
-                r#"echo '{"error":{"message":"no such target","exit_code":3,"causes":[]}}'; exit 3"#,
+                "printf '%s' '{\"error\":{\"message\":\"no such target\\n\\nUsage: x\",\"exit_code\":3,\"causes\":[\"it is gone\"]}}'; exit 3",
             ),
             ("good", ""),
         ],
@@ -31,7 +31,10 @@ fn a_failed_entry_stops_no_other_one_and_an_assertion_stands_before_it() {
             ("load echo", EntryOutcome::Failed),
         ]
     );
-    assert_eq!(night.entries[0].reason.as_deref(), Some("no such target"));
+    assert_eq!(
+        night.entries[0].reason.as_deref(),
+        Some("no such target: it is gone")
+    );
     assert_eq!(night.entries[3].reason.as_deref(), Some("said"));
     assert_eq!(night.exit_code, 3);
     assert_eq!(
