@@ -1,4 +1,5 @@
-//! What all commands have in common: closed pipes, colour, errors as JSON, manual pages; and what makes a comparison fail.
+//! What all commands have in common: closed pipes, colour, errors as JSON, manual pages; what makes a comparison fail; and the page
+//! about nightly suites.
 
 #![allow(
     clippy::unwrap_used,
@@ -15,12 +16,14 @@ mod fixture;
 mod rig;
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use std::process::{Output, Stdio};
+use std::process::{Command, Output, Stdio};
 use std::time::Duration;
 
 use fixture::SampleRun;
 use rig::{finish, stderr, stdout, tare};
+use tare_record::api::HistoryCommand;
 use tare_record::event::FailureReport;
 use tare_record::metric::Metric;
 
@@ -180,4 +183,86 @@ fn manual_pages_are_there_of_every_command_that_users_see() {
     assert!(!folder.join("tare-keeper.1").exists());
     let own = finish(&mut tare(&["man"]), LIMIT);
     assert!(stdout(&own).contains(".TH tare "), "{}", stdout(&own));
+}
+
+/// `tare` in this folder, with a stand-in for the program of suites that prints what it is started with.
+fn with_stand_in(place: &Path) -> PathBuf {
+    let (program, stand_in) = (place.join("tare"), place.join("tare-history"));
+    fs::copy(env!("CARGO_BIN_EXE_tare"), &program).unwrap();
+    fs::write(&stand_in, "#!/bin/sh\nprintf '%s\\n' \"$1\"\n").unwrap();
+    fs::set_permissions(&stand_in, fs::Permissions::from_mode(0o755)).unwrap();
+    program
+}
+
+/// Blocks of a page in one language, without their first line, which names the file.
+fn blocks<'a>(page: &'a str, language: &str) -> Vec<(&'a str, &'a str)> {
+    let begins = format!("```{language}\n# ");
+    let blocks = page.split(begins.as_str()).skip(1);
+    let blocks = blocks.map(|rest| rest.split("```").next().unwrap());
+    blocks
+        .map(|block| block.split_once('\n').unwrap())
+        .collect()
+}
+
+#[test]
+fn the_commands_of_the_page_about_nightly_suites_are_understood_and_its_files_are_valid() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let page = fs::read_to_string(root.join("docs/NIGHTLY.md")).unwrap();
+    let place = tempfile::tempdir().unwrap();
+    let program = with_stand_in(place.path());
+
+    let at = |line: &str| {
+        line.find("tare suite suites/")
+            .map(|at| line[at + 5..].to_owned())
+    };
+    let commands: Vec<String> = page.lines().filter_map(at).collect();
+    assert_eq!(commands.len(), 6, "{commands:?}");
+    for words in commands {
+        let mut command = Command::new("sh");
+        command.args(["-c", &format!("\"$0\" {words}"), text(&program)]);
+        command.current_dir(&root).env("TARE_HOME", &root);
+        let output = finish(&mut command, LIMIT);
+        let options = serde_json::from_slice(&output.stdout);
+        let Ok(HistoryCommand::Suite(options)) = options else {
+            panic!("{words}: {}", stderr(&output));
+        };
+        assert!(root.join(&options.file).is_file(), "{words}");
+        assert_eq!(options.confirm, words.contains("--confirm"), "{words}");
+    }
+
+    let units = blocks(&page, "ini");
+    assert_eq!(units.len(), 2);
+    for (name, unit) in &units {
+        let name = Path::new(name).file_name().unwrap();
+        let unit = unit.replace("/opt/tare/tare", text(&program));
+        fs::write(place.path().join(name), unit).unwrap();
+    }
+    let mut verify = Command::new("systemd-analyze");
+    verify
+        .arg("verify")
+        .arg(place.path().join("tare-nightly.timer"));
+    match verify.output() {
+        Ok(output) => {
+            let said = stderr(&output);
+            // It also says what is wrong with units of the machine.
+            assert!(!said.contains("tare-nightly"), "{said}");
+        }
+        Err(error) => println!("the units are not verified: systemd-analyze: {error}"),
+    }
+
+    let [(name, workflow)] = blocks(&page, "yaml")[..] else {
+        panic!("one workflow");
+    };
+    let workflow = tare_experiment::yaml::parse(name, workflow).unwrap();
+    let steps = workflow.descend(&["jobs", "suite", "steps"]).items();
+    let night = place.path().join("tare-runs/nights/2026-11-26");
+    fs::create_dir_all(&night).unwrap();
+    fs::write(night.join("night.md"), "# Suite").unwrap();
+    let show = steps.last().unwrap().get("run").unwrap().text().unwrap();
+    let mut show_result = Command::new("sh");
+    show_result.args(["-ec", show]).env("HOME", place.path());
+    show_result.env("GITHUB_STEP_SUMMARY", place.path().join("summary"));
+    let output = finish(&mut show_result, LIMIT);
+    let summary = fs::read_to_string(place.path().join("summary"));
+    assert_eq!(summary.unwrap(), "# Suite", "{}", stderr(&output));
 }

@@ -5,6 +5,7 @@ use tare_record::schemas::{SHAPES, Shape};
 use crate::clusters::ClustersDef;
 use crate::def::{ExperimentDef, MeshDef, WorkloadDef};
 use crate::script::{RequestsDef, SessionDef};
+use crate::suite::{AcknowledgedDef, SuiteDef};
 use crate::target::TargetDef;
 
 /// All formats of definitions.
@@ -24,6 +25,11 @@ const DEFINITIONS: &[Shape] = &[
     Shape::of::<ClustersDef>(
         "clusters",
         "Kafka clusters by name, ~/.config/tare/clusters.yaml",
+    ),
+    Shape::of::<SuiteDef>("suite", "a suite, `tare suite`, suites/*.yaml"),
+    Shape::of::<AcknowledgedDef>(
+        "acknowledged",
+        "changes that the readers of a suite know of, beside it",
     ),
 ];
 

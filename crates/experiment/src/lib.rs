@@ -13,6 +13,7 @@ pub mod problem;
 pub mod resolve;
 pub mod script;
 pub mod structure;
+pub mod suite;
 pub mod target;
 pub mod versions;
 pub mod yaml;

@@ -8,6 +8,7 @@ mod database;
 pub mod error;
 pub mod index;
 pub mod series;
+pub mod suite;
 pub mod text;
 mod values;
 

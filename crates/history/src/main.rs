@@ -6,7 +6,8 @@ mod show;
 use std::process::ExitCode;
 
 use anyhow::Context;
-use tare_record::api::{HistoryCommand, HistoryOutput};
+use tare_history::suite;
+use tare_record::api::{HistoryCommand, HistoryOutput, SuiteOptions};
 
 use output::Failed;
 
@@ -20,17 +21,28 @@ fn main() -> ExitCode {
         HistoryCommand::History(options) => {
             (options.output == HistoryOutput::Json, show::run(&options))
         }
-        HistoryCommand::Suite(options) => (
-            options.json,
-            Err(Failed::bad_input(anyhow::anyhow!(
-                "this version has no suites"
-            ))),
-        ),
+        HistoryCommand::Suite(options) => (options.json, suite(&options)),
     };
     match ended {
         Ok(code) => code,
         Err(failed) => failed.report(is_json),
     }
+}
+
+/// Runs a suite and prints its result.
+fn suite(options: &SuiteOptions) -> Result<ExitCode, Failed> {
+    let report = suite::run(options, &|text| output::say(text)).map_err(|error| {
+        if error.is_input() {
+            Failed::bad_input(error)
+        } else {
+            Failed::environment(error)
+        }
+    })?;
+    match options.json {
+        true => output::print_json(&report)?,
+        false => output::print(&suite::text(&report))?,
+    }
+    Ok(ExitCode::from(report.exit_code))
 }
 
 fn command(words: &[String]) -> anyhow::Result<HistoryCommand> {

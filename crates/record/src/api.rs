@@ -10,6 +10,7 @@ use crate::view::{Sentence, View};
 
 mod comparison;
 mod history;
+mod night;
 mod start;
 
 pub use comparison::{
@@ -20,6 +21,7 @@ pub use history::{
     HistoryOutput, ScreenOptions, SeriesChange, SeriesDetail, SeriesFilter, SeriesKey, SeriesList,
     SeriesPoint, SeriesSummary, SuiteOptions, VersionChange,
 };
+pub use night::{Confirmation, EntryOutcome, NIGHT, NIGHTS, NightChange, NightEntry, NightReport};
 pub use start::{
     ExperimentRequest, KafkaLoadMode, KafkaLoadRequest, LoadPace, LoadRequest, LoadStop, PlanReply,
     ServeOptions, StartReply, StartState,

@@ -121,7 +121,8 @@ fn code(text: &str) -> String {
 }
 
 /// Text with Markdown and HTML escaped.
-pub(crate) fn escape(text: &str) -> String {
+#[must_use]
+pub fn escape(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for c in text.chars() {
         match c {

@@ -15,6 +15,7 @@ pub mod report;
 pub mod run;
 pub mod schema;
 pub mod serve;
+pub mod suite;
 pub mod targets;
 pub mod verdict;
 
@@ -45,6 +46,8 @@ pub enum Command {
     Compare(compare::Args),
     /// Show values of experiments over all runs, and where they changed.
     History(history::Args),
+    /// Run the experiments of a suite in turn, and show what changed.
+    Suite(suite::Args),
     /// Run the test bed of one arm, to explore it.
     Lab(lab::Args),
     /// Administer Kafka clusters.
@@ -84,6 +87,7 @@ impl Command {
             Command::Report(args) => report::run(args),
             Command::Compare(args) => compare::run(args),
             Command::History(args) => history::run(args),
+            Command::Suite(args) => suite::run(args),
             Command::Lab(args) => lab::run(args),
             Command::Kafka(args) => kafka::run(*args),
             Command::Doctor(args) => doctor::run(args),

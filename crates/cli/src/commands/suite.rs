@@ -1,0 +1,55 @@
+//! `tare suite`: starts the program `tare-history`, which runs experiments in turn and says what changed.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use tare_record::api::{HistoryCommand, ScreenOptions, SuiteOptions};
+use tare_report::terminal::Colour;
+
+use crate::commands::plan::own_path;
+use crate::commands::replace_by;
+use crate::exit::bad_input;
+use crate::screen::screen;
+
+/// Arguments of `tare suite`.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// File of the suite.
+    file: PathBuf,
+    /// Use the quick form of every experiment.
+    #[arg(long)]
+    quick: bool,
+    /// Confirm new changes for the worse: run the old and the new version of a target, interleaved.
+    #[arg(long)]
+    confirm: bool,
+    /// Directory of runs.
+    #[arg(
+        long,
+        visible_alias = "runs",
+        value_name = "DIR",
+        default_value = "runs"
+    )]
+    out: PathBuf,
+    /// Print the result as JSON instead of text.
+    #[arg(long)]
+    json: bool,
+}
+
+/// Replaces this process by `tare-history`.
+pub fn run(args: Args) -> anyhow::Result<ExitCode> {
+    let screen = screen(&console::Term::stdout());
+    let options = SuiteOptions {
+        file: args.file,
+        runs: args.out,
+        quick: args.quick,
+        confirm: args.confirm,
+        json: args.json,
+        tare: own_path()?,
+        home: tare_lab::home::home().map_err(bad_input)?,
+        screen: ScreenOptions {
+            width: screen.width,
+            colour: screen.colour == Colour::On,
+        },
+    };
+    match replace_by("tare-history", &HistoryCommand::Suite(options))? {}
+}

@@ -1,0 +1,378 @@
+//! Suites: experiments and loads that `tare suite` runs in turn, and the changes that their readers know of.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value as Json};
+use tare_record::files::resolve_inside;
+use tare_record::metric::Metric;
+use tare_record::units::Period;
+
+use crate::document;
+use crate::find::Library;
+use crate::problem::{Problems, list};
+use crate::yaml::{Mark, Node};
+
+/// Most entries of a suite, those of included suites among them.
+const ENTRIES_MAX: usize = 1000;
+/// Options of a load that the suite gives itself.
+const OWN_OPTIONS: [&str; 4] = ["json", "json-lines", "labels", "out"];
+
+/// A suite.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct SuiteDef {
+    /// Time for all entries. What is left when it ends is run first by the next call. That of an included suite does not count.
+    /// Default: no limit.
+    pub budget: Option<Period>,
+    /// File with acknowledged changes, in the folder of the suite. Default: none.
+    pub acknowledged: Option<String>,
+    /// What is run, in this order.
+    #[schemars(length(min = 1))]
+    pub entries: Vec<EntryDef>,
+}
+
+/// An entry of a suite. Exactly one of `experiment`, `load` and `suite`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(extend("x-word" = "entry"))]
+pub struct EntryDef {
+    /// An experiment of the library, `study/name`, or a file below the folder of the suite.
+    pub experiment: Option<String>,
+    /// A load.
+    pub load: Option<SuiteLoadDef>,
+    /// A suite whose entries are run in this place: a file below the folder of this one.
+    pub suite: Option<String>,
+    /// Whether the experiment is run in its quick form. Default: false, unless the suite is started with `--quick`.
+    #[serde(default)]
+    pub quick: bool,
+    /// Number of blocks of the experiment. Default: its own.
+    #[schemars(range(min = 1))]
+    pub blocks: Option<u32>,
+    /// Time after which the entry is interrupted and counts as failed. Default: no limit.
+    pub limit: Option<Period>,
+}
+
+/// A load, as of `tare load`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(extend("x-word" = "load"))]
+pub struct SuiteLoadDef {
+    /// URL of the server.
+    pub url: Option<String>,
+    /// Labels of the load: its values form a series under this name.
+    #[schemars(length(min = 1, max = 200))]
+    pub labels: String,
+    /// Options of `tare load` without dashes: `rate: 2000`, `duration: 10s`, `http2: true`, `header: [a, b]`.
+    #[serde(default)]
+    pub options: Map<String, Json>,
+}
+
+/// Changes that are known and accepted.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct AcknowledgedDef {
+    /// The changes.
+    #[serde(default)]
+    pub changes: Vec<AcknowledgedChange>,
+}
+
+/// A change that is known and accepted. It is shown, and does not change the exit code.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(extend("x-word" = "change"))]
+pub struct AcknowledgedChange {
+    /// Experiment, `study/name`.
+    pub experiment: String,
+    /// Arm. Default: all arms.
+    pub arm: Option<String>,
+    /// Level. Default: all levels.
+    pub level: Option<String>,
+    /// Metric. Default: all metrics.
+    pub metric: Option<Metric>,
+    /// First run after the change, or its date (`2026-11-26`).
+    #[schemars(length(min = 10))]
+    pub since: String,
+    /// Why it is accepted.
+    pub note: String,
+}
+
+/// A suite with all its files.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Suite {
+    /// Its file, as an absolute path without links.
+    pub file: PathBuf,
+    /// Time for all entries.
+    pub budget: Option<Duration>,
+    /// What is run.
+    pub entries: Vec<SuiteEntry>,
+    /// Changes that are known and accepted.
+    pub acknowledged: Vec<AcknowledgedChange>,
+}
+
+/// What is run in one process.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SuiteEntry {
+    /// Its name, unique in the suite.
+    pub name: String,
+    /// What is run.
+    pub work: Work,
+    /// Time after which it is interrupted.
+    pub limit: Option<Duration>,
+}
+
+/// The work of an entry.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Work {
+    /// A run of an experiment.
+    Experiment {
+        /// Its name in runs and histories.
+        experiment: String,
+        /// Its file.
+        file: PathBuf,
+        /// Whether in its quick form.
+        quick: bool,
+        /// Number of blocks; `None`: its own.
+        blocks: Option<u32>,
+    },
+    /// A load.
+    Load {
+        /// Its labels.
+        labels: String,
+        /// Arguments of `tare load`.
+        arguments: Vec<String>,
+    },
+}
+
+impl Suite {
+    /// Reads a suite and the files that it names.
+    ///
+    /// # Errors
+    /// All problems of the files, each with its position: unknown experiments, suites that include each other, …
+    pub fn read(file: &Path, library: &Library) -> Result<Suite, Problems> {
+        let named = file.display().to_string();
+        let file = file.canonicalize().map_err(|error| {
+            Problems::one(&named, Mark::START, format!("cannot be read: {error}"))
+        })?;
+        let mut suite = Suite {
+            file: file.clone(),
+            budget: None,
+            entries: Vec::new(),
+            acknowledged: Vec::new(),
+        };
+        let mut reader = Reader {
+            library,
+            open: Vec::new(),
+            suite: &mut suite,
+        };
+        let def = reader.add(&named, &file)?;
+        suite.budget = def.budget.map(|budget| budget.0);
+        Ok(suite)
+    }
+}
+
+/// Reads a file of acknowledged changes.
+///
+/// # Errors
+/// Problems of the file, each with its position.
+pub fn read_acknowledged(path: &Path) -> Result<AcknowledgedDef, Problems> {
+    let text = document::read_text(path)?;
+    document::read(&path.display().to_string(), &text).map(|(def, _)| def)
+}
+
+struct Reader<'a> {
+    library: &'a Library,
+    /// The files that are being read: those that include this one, and itself.
+    open: Vec<PathBuf>,
+    suite: &'a mut Suite,
+}
+
+impl Reader<'_> {
+    /// Adds the entries of a file. `named` is the file as messages name it.
+    fn add(&mut self, named: &str, file: &Path) -> Result<SuiteDef, Problems> {
+        let (def, node) = document::read::<SuiteDef>(named, &document::read_text(file)?)?;
+        let folder = file.parent().unwrap_or(Path::new("/")).to_owned();
+        self.open.push(file.to_owned());
+        let mut problems = Problems::default();
+        let marks = node.get("entries").map_or(&[][..], Node::items);
+        for (entry, node) in def.entries.iter().zip(marks) {
+            if self.suite.entries.len() >= ENTRIES_MAX {
+                let text = format!("a suite has at most {ENTRIES_MAX} entries: make two of it");
+                problems.add(named, node.mark, text);
+                break;
+            }
+            if let Err(found) = self.add_entry(named, &folder, entry, node) {
+                problems.extend(found);
+            }
+        }
+        if let Some(name) = &def.acknowledged {
+            let mark = node.mark_at(&["acknowledged"]);
+            let read = resolve_inside(&folder, name)
+                .map_err(|text| Problems::one(named, mark, text))
+                .and_then(|path| read_acknowledged(&path));
+            match read {
+                Ok(read) => self.suite.acknowledged.extend(read.changes),
+                Err(found) => problems.extend(found),
+            }
+        }
+        self.open.pop();
+        problems.into_result(def)
+    }
+
+    fn add_entry(
+        &mut self,
+        named: &str,
+        folder: &Path,
+        entry: &EntryDef,
+        node: &Node,
+    ) -> Result<(), Problems> {
+        let problem =
+            |key: &str, text: String| Problems::one(named, node.key_mark_at(&[key]), text);
+        let at = |key: &str| node.mark_at(&[key]);
+        let for_experiments = || {
+            let keys = [("quick", entry.quick), ("blocks", entry.blocks.is_some())];
+            let wrong = keys.into_iter().find(|(_, is_given)| *is_given);
+            wrong.map_or(Ok(()), |(key, _)| {
+                let text =
+                    format!("\"{key}\" is for experiments: leave it out, or give it to them");
+                Err(problem(key, text))
+            })
+        };
+        let work = match (&entry.experiment, &entry.load, &entry.suite) {
+            (Some(name), None, None) => {
+                let wrong = |text: String| Problems::one(named, at("experiment"), text);
+                let is_file = [".yaml", ".yml"].iter().any(|end| name.ends_with(end));
+                let found = match is_file {
+                    true => resolve_inside(folder, name)
+                        .map_err(wrong)?
+                        .display()
+                        .to_string(),
+                    false => name.clone(),
+                };
+                let found = self.library.find(&found);
+                let found = found.map_err(|error| wrong(error.to_string()))?;
+                Work::Experiment {
+                    experiment: found.experiment,
+                    file: PathBuf::from(found.file),
+                    quick: entry.quick,
+                    blocks: entry.blocks,
+                }
+            }
+            (None, Some(load), None) => {
+                for_experiments()?;
+                let options = &|key: &str| node.key_mark_at(&["load", "options", key]);
+                Work::Load {
+                    labels: load.labels.clone(),
+                    arguments: arguments(load)
+                        .map_err(|(key, text)| Problems::one(named, options(&key), text))?,
+                }
+            }
+            (None, None, Some(name)) => {
+                for_experiments()?;
+                if entry.limit.is_some() {
+                    let text = "a suite has no limit: give one to each of its entries".to_owned();
+                    return Err(problem("limit", text));
+                }
+                let wrong = |text: String| Problems::one(named, at("suite"), text);
+                let file = resolve_inside(folder, name).map_err(wrong)?;
+                let file = file
+                    .canonicalize()
+                    .map_err(|error| wrong(error.to_string()))?;
+                if let Some(from) = self.open.iter().position(|open| *open == file) {
+                    let circle = self.open[from..].iter().chain([&file]);
+                    let circle: Vec<String> =
+                        circle.map(|file| file.display().to_string()).collect();
+                    let circle = circle.join(" includes ");
+                    return Err(wrong(format!("suites include each other: {circle}")));
+                }
+                self.add(&folder.join(name).display().to_string(), &file)?;
+                return Ok(());
+            }
+            _ => {
+                let text = "an entry has exactly one of \"experiment\", \"load\" and \"suite\"";
+                return Err(Problems::one(named, node.mark, text));
+            }
+        };
+        let name = work.name();
+        if self.suite.entries.iter().any(|known| known.name == name) {
+            let text = format!("{name} is in this suite already: leave one of them out");
+            return Err(Problems::one(named, node.mark, text));
+        }
+        self.suite.entries.push(SuiteEntry {
+            name,
+            work,
+            limit: entry.limit.map(|limit| limit.0),
+        });
+        Ok(())
+    }
+}
+
+impl Work {
+    fn name(&self) -> String {
+        match self {
+            Work::Experiment {
+                experiment,
+                quick,
+                blocks,
+                ..
+            } => {
+                let mut name = experiment.clone();
+                if *quick {
+                    name.push_str(" (quick)");
+                }
+                if let Some(blocks) = blocks {
+                    name.push_str(&format!(" ({blocks} blocks)"));
+                }
+                name
+            }
+            Work::Load { labels, .. } => format!("load {labels}"),
+        }
+    }
+}
+
+/// Arguments of `tare load`; an error names the key of the option.
+fn arguments(load: &SuiteLoadDef) -> Result<Vec<String>, (String, String)> {
+    let mut words = Vec::new();
+    for (key, value) in &load.options {
+        let wrong = |text: String| (key.clone(), text);
+        let is_word = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
+        if key.is_empty() || key.starts_with('-') || !key.chars().all(is_word) {
+            let text =
+                "an option is written as in `tare load --help`, without the dashes before it";
+            return Err(wrong(text.to_owned()));
+        }
+        if OWN_OPTIONS.contains(&key.as_str()) {
+            let own = list(&OWN_OPTIONS);
+            return Err(wrong(format!(
+                "a suite gives {own} to its loads itself: leave it out"
+            )));
+        }
+        let values = match value {
+            Json::Array(values) => values.as_slice(),
+            one => std::slice::from_ref(one),
+        };
+        for value in values {
+            match value {
+                Json::Bool(true) => words.push(format!("--{key}")),
+                Json::Bool(false) => {}
+                Json::Number(number) => words.push(format!("--{key}={number}")),
+                Json::String(text) => words.push(format!("--{key}={text}")),
+                Json::Null | Json::Array(_) | Json::Object(_) => {
+                    let text = "an option is a number, a text, true or false, or a list of these";
+                    return Err(wrong(text.to_owned()));
+                }
+            }
+        }
+    }
+    words.push(format!("--labels={}", load.labels));
+    if let Some(url) = &load.url {
+        // What begins with a dash would be an option.
+        words.extend(["--".to_owned(), url.clone()]);
+    }
+    Ok(words)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,245 @@
+//! The result of a night as text, Markdown and a page: the same sentences in each.
+
+use tare_record::api::{
+    Confirmation, EntryOutcome, NightChange, NightEntry, NightReport, SeriesDetail,
+};
+use tare_report::{markdown as escaping, quantity};
+
+use super::changes::date;
+use crate::chart;
+
+/// Charts in the page: with hundreds of series it would not open.
+const CHARTS_MAX: usize = 40;
+
+/// Sentences under a heading.
+struct Section {
+    title: &'static str,
+    lines: Vec<String>,
+}
+
+/// All that is said; sections without a line are left out.
+fn sections(report: &NightReport) -> Vec<Section> {
+    let changes = |wanted: fn(&NightChange) -> bool| {
+        let changes = report.changes.iter().filter(|change| wanted(change));
+        changes.map(change_line).collect()
+    };
+    let left = report.left_reason.iter().flat_map(|reason| {
+        let left = report.left.join(", ");
+        [format!("{reason}; the next call runs these first: {left}")]
+    });
+    let entries = |is_wanted: fn(EntryOutcome) -> bool| {
+        let entries = report
+            .entries
+            .iter()
+            .filter(|entry| is_wanted(entry.outcome));
+        entries.map(entry_line).collect()
+    };
+    let sections = [
+        Section {
+            title: "Changes for the worse",
+            lines: changes(|one| one.change.is_worse && one.acknowledged.is_none()),
+        },
+        Section {
+            title: "Failed or interrupted",
+            lines: entries(|outcome| outcome != EntryOutcome::Done),
+        },
+        Section {
+            title: "Left",
+            lines: left.collect(),
+        },
+        Section {
+            title: "History",
+            lines: report.history_problem.clone().into_iter().collect(),
+        },
+        Section {
+            title: "Measured",
+            lines: entries(|outcome| outcome == EntryOutcome::Done),
+        },
+        Section {
+            title: "Changes for the better",
+            lines: changes(|one| !one.change.is_worse),
+        },
+        Section {
+            title: "Acknowledged changes",
+            lines: changes(|one| one.change.is_worse && one.acknowledged.is_some()),
+        },
+    ];
+    let is_said = |section: &Section| !section.lines.is_empty();
+    sections.into_iter().filter(is_said).collect()
+}
+
+/// What became of an entry.
+pub fn entry_line(entry: &NightEntry) -> String {
+    let took = quantity::span(entry.took_ns);
+    let ended = match entry.outcome {
+        EntryOutcome::Done => format!("done in {took}"),
+        EntryOutcome::AssertionFailed => format!("an assertion does not hold, after {took}"),
+        EntryOutcome::Failed => format!("failed after {took}"),
+        EntryOutcome::Interrupted => format!("interrupted after {took}"),
+    };
+    let mut line = format!("{}: {ended}", entry.name);
+    if let Some(reason) = &entry.reason {
+        line.push_str(&format!(": {reason}"));
+    }
+    if let Some(run) = &entry.run {
+        line.push_str(&format!(" ({run})"));
+    }
+    for finding in &entry.findings {
+        line.push_str(&format!(". {}", finding.trim_end_matches('.')));
+    }
+    line
+}
+
+/// A change: how much, since when, what changed with it, and what is known of it.
+pub fn change_line(night: &NightChange) -> String {
+    let (key, change) = (&night.key, &night.change);
+    let value = |value| quantity::value(night.unit, value);
+    let sign = if change.change > 0.0 { "+" } else { "" };
+    let mut line = format!(
+        "{}, {} at {}: {} {sign}{} ({} to {}) since {} of {}",
+        key.experiment,
+        key.arm,
+        key.level,
+        night.label,
+        quantity::percent(change.change),
+        value(change.before),
+        value(change.after),
+        change.run,
+        date(change.started_unix_us)
+    );
+    let changed =
+        change
+            .changed
+            .iter()
+            .map(|one| match (one.before.as_str(), one.after.as_str()) {
+                ("", after) => format!("{} {after} was added", one.axis),
+                (before, "") => format!("{} {before} was removed", one.axis),
+                (before, after) => format!("{} {before} became {after}", one.axis),
+            });
+    let changed: Vec<String> = changed.collect();
+    match changed.is_empty() {
+        true => line.push_str("; no version that is recorded changed with it"),
+        false => line.push_str(&format!("; {}", changed.join(", "))),
+    }
+    if night.is_new {
+        line.push_str("; new");
+    }
+    match &night.confirmation {
+        None => {}
+        Some(Confirmation::Confirmed) => line.push_str("; confirmed by a run of both versions"),
+        Some(Confirmation::NotConfirmed) => {
+            line.push_str("; not confirmed: in a run of both versions the new one is not worse");
+        }
+        Some(Confirmation::Undecided) => line.push_str("; undecided in a run of both versions"),
+        Some(Confirmation::NotTestable { reason }) => {
+            line.push_str(&format!("; not testable: {reason}"));
+        }
+    }
+    if let Some(note) = &night.acknowledged {
+        line.push_str(&format!("; acknowledged: {note}"));
+    }
+    line
+}
+
+fn title(report: &NightReport) -> String {
+    let worse = report.changes.iter();
+    let worse = worse
+        .filter(|one| one.change.is_worse && one.acknowledged.is_none())
+        .count();
+    let changes = quantity::counted(
+        worse as u64,
+        "change for the worse",
+        "changes for the worse",
+    );
+    let done = report
+        .entries
+        .iter()
+        .filter(|entry| entry.outcome == EntryOutcome::Done)
+        .count();
+    format!(
+        "Suite of {}: {changes}, {done} of {} measured",
+        date(report.started_unix_us),
+        quantity::counted(report.entries.len() as u64, "entry", "entries")
+    )
+}
+
+fn footer(report: &NightReport) -> String {
+    let took = quantity::span(report.took_ns);
+    format!("{}, {took}, tare {}", report.suite, report.tare)
+}
+
+/// The result as plain text.
+#[must_use]
+pub fn text(report: &NightReport) -> String {
+    let mut text = format!("{}\n", title(report));
+    for section in sections(report) {
+        text.push_str(&format!("\n{}\n", section.title));
+        for line in section.lines {
+            text.push_str(&format!("  {line}\n"));
+        }
+    }
+    tare_record::escape::escape_lines(&text).into_owned()
+}
+
+/// The result as Markdown.
+pub fn markdown(report: &NightReport) -> String {
+    let mut text = format!("# {}\n", escaping::escape(&title(report)));
+    for section in sections(report) {
+        text.push_str(&format!("\n## {}\n\n", section.title));
+        for line in section.lines {
+            text.push_str(&format!("- {}\n", escaping::escape(&line)));
+        }
+    }
+    text.push_str(&format!("\n{}\n", escaping::escape(&footer(report))));
+    text
+}
+
+/// Layout and colours of the page; the charts have their own.
+const STYLE: &str = "body { max-width: 1000px; margin: 2em auto; padding: 0 1em; font: 15px/1.5 Inter, \"Helvetica Neue\", Arial, \"Liberation Sans\", sans-serif; color: #1b1c1e; background: #ffffff; overflow-wrap: anywhere; }
+svg { max-width: 100%; height: auto; }
+@media (prefers-color-scheme: dark) { body { color: #e8e7e4; background: #141517; } }";
+
+/// The result as one page that needs no network, with a chart of each series that changed.
+pub fn html(report: &NightReport, series: &[SeriesDetail]) -> String {
+    let title = escape(&title(report));
+    let mut text = format!(
+        "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
+         <meta name=\"viewport\" content=\"width=device-width\">\n<title>{title}</title>\n<style>{STYLE}</style>\n</head>\n<body>\n<h1>{title}</h1>\n"
+    );
+    for section in sections(report) {
+        text.push_str(&format!("<h2>{}</h2>\n<ul>\n", section.title));
+        for line in section.lines {
+            text.push_str(&format!("<li>{}</li>\n", escape(&line)));
+        }
+        text.push_str("</ul>\n");
+    }
+    if !series.is_empty() {
+        text.push_str("<h2>Series that changed</h2>\n");
+    }
+    for one in series.iter().take(CHARTS_MAX) {
+        text.push_str(&chart::svg(one));
+    }
+    if let Some(more) = series
+        .len()
+        .checked_sub(CHARTS_MAX)
+        .filter(|more| *more > 0)
+    {
+        text.push_str(&format!(
+            "<p>{more} more: <code>tare history EXPERIMENT --svg FILE</code></p>\n"
+        ));
+    }
+    text.push_str(&format!(
+        "<p>{}</p>\n</body>\n</html>\n",
+        escape(&footer(report))
+    ));
+    text
+}
+
+/// Text in HTML.
+fn escape(text: &str) -> String {
+    let text = tare_record::escape::escape_line(text);
+    text.replace('&', "&amp;")
+        .replace('<', "&lt;")
+        .replace('>', "&gt;")
+        .replace('"', "&quot;")
+}

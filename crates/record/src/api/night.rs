@@ -1,0 +1,108 @@
+//! Results of `tare suite`: what ran in a night, and what changed.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::{SeriesChange, SeriesKey};
+use crate::metric::Unit;
+
+/// Folder of the results of suites, in a directory of runs.
+pub const NIGHTS: &str = "nights";
+/// File of a result, in its folder.
+pub const NIGHT: &str = "night.json";
+
+/// Result of a suite, `night.json` and `tare suite --json`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct NightReport {
+    /// [`crate::FORMAT_VERSION`] of the writer.
+    pub version: u32,
+    /// File of the suite.
+    pub suite: String,
+    /// Start, µs since the epoch.
+    pub started_unix_us: u64,
+    /// Duration.
+    pub took_ns: u64,
+    /// Version of Tare.
+    pub tare: String,
+    /// What was run, in this order.
+    pub entries: Vec<NightEntry>,
+    /// Entries without a result: the next call runs them first.
+    pub left: Vec<String>,
+    /// Why entries are left.
+    pub left_reason: Option<String>,
+    /// The last change point of each series to which a run of this night belongs, the worse ones first.
+    pub changes: Vec<NightChange>,
+    /// Why there are no change points, if they could not be looked for.
+    pub history_problem: Option<String>,
+    /// Exit code of the command.
+    pub exit_code: u8,
+}
+
+/// An entry of a suite after its end.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct NightEntry {
+    /// Name.
+    pub name: String,
+    /// How it ended.
+    pub outcome: EntryOutcome,
+    /// Why, if not as planned.
+    pub reason: Option<String>,
+    /// Name of the run folder.
+    pub run: Option<String>,
+    /// Duration.
+    pub took_ns: u64,
+    /// First sentences of the verdict.
+    pub findings: Vec<String>,
+    /// Command line.
+    pub command: String,
+}
+
+/// How an entry of a suite ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum EntryOutcome {
+    /// As planned.
+    Done,
+    /// It was measured, and an assertion does not hold.
+    AssertionFailed,
+    /// It was not measured.
+    Failed,
+    /// Its limit, the budget or a signal ended it.
+    Interrupted,
+}
+
+/// A change point with what is known of it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct NightChange {
+    /// The series.
+    pub key: SeriesKey,
+    /// Name of the metric for people.
+    pub label: String,
+    /// Unit of its values.
+    pub unit: Unit,
+    /// The change point.
+    pub change: SeriesChange,
+    /// Whether the suite had not reported it before.
+    pub is_new: bool,
+    /// Note of the acknowledgement, if it is acknowledged.
+    pub acknowledged: Option<String>,
+    /// Result of a run of both versions.
+    pub confirmation: Option<Confirmation>,
+}
+
+/// Result of a run of both versions at a change point.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "outcome", rename_all = "kebab-case")]
+pub enum Confirmation {
+    /// The new version is worse.
+    Confirmed,
+    /// The versions are equal, or the new one is better: something else changed.
+    NotConfirmed,
+    /// The run did not decide it.
+    Undecided,
+    /// Both versions cannot be run.
+    NotTestable {
+        /// Why.
+        reason: String,
+    },
+}
