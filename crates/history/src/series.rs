@@ -1,6 +1,7 @@
 //! Questions to the index: experiments, their series, one series with its runs and change points.
 
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 
 use rusqlite::Row;
 use rusqlite::types::Type;
@@ -144,6 +145,7 @@ pub fn list_series(
     changes: Changes,
 ) -> Result<SeriesList, HistoryError> {
     let mut series = Vec::new();
+    let mut settings_by_form = BTreeMap::new();
     for found in matching(index, filter)? {
         let points = points(index, found.id).map_err(|error| index.failed(error))?;
         let values: Vec<f64> = points.iter().map(|point| point.value).collect();
@@ -153,7 +155,14 @@ pub fn list_series(
         let unit = found.key.metric.unit();
         let last_change = match changes {
             Changes::LeaveOut => None,
-            Changes::Find => self::changes(index, &found.key, &points)?.pop(),
+            Changes::Find => {
+                let settings = match settings_by_form.entry(word_of(&found.key.form)) {
+                    Entry::Occupied(known) => known.into_mut(),
+                    Entry::Vacant(open) => open
+                        .insert(settings(index, &found.key).map_err(|error| index.failed(error))?),
+                };
+                self::changes(settings, &found.key, &points).pop()
+            }
         };
         series.push(SeriesSummary {
             unit,
@@ -190,8 +199,8 @@ pub fn one_series(
     };
     let at = |error| index.failed(error);
     let points = points(index, id).map_err(at)?;
-    let changes = changes(index, &key, &points)?;
     let settings = settings(index, &key).map_err(at)?;
+    let changes = changes(&settings, &key, &points);
     let left_out = points.len().saturating_sub(last);
     let mut previous = left_out.checked_sub(1).and_then(|at| points.get(at));
     let mut shown = Vec::new();
@@ -292,15 +301,14 @@ fn margin(settings: &BTreeMap<i64, RunSetting>, points: &[Point], unit: Unit) ->
 
 /// The change points of a series. One with a value of 0 has none: its changes have no ratio.
 fn changes(
-    index: &Index,
+    settings: &BTreeMap<i64, RunSetting>,
     key: &SeriesKey,
     points: &[Point],
-) -> Result<Vec<SeriesChange>, HistoryError> {
-    let settings = settings(index, key).map_err(|error| index.failed(error))?;
+) -> Vec<SeriesChange> {
     let head = metric_head(key.metric, &[]);
     let values: Vec<f64> = points.iter().map(|point| point.value).collect();
     let options = Options {
-        min_change: margin(&settings, points, head.unit),
+        min_change: margin(settings, points, head.unit),
         ..Options::default()
     };
     let found = change_points::find(&values, &options).unwrap_or_default();
@@ -317,10 +325,10 @@ fn changes(
             change: relative,
             is_worse: (relative > 0.0) == (head.better == Better::Lower),
             p: change.p,
-            changed: version_changes(&settings, previous, point),
+            changed: version_changes(settings, previous, point),
         })
     };
-    Ok(found.into_iter().filter_map(described).collect())
+    found.into_iter().filter_map(described).collect()
 }
 
 /// The versions that differ between two runs. The digest of a binary is named where its version is the same.
