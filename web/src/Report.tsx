@@ -13,6 +13,7 @@ import { Generator } from "./section/Generator";
 import { Latency, OverTime } from "./section/Latency";
 import { Overheads } from "./section/Overheads";
 import { Source } from "./section/Picture";
+import { Profiles } from "./section/Profiles";
 import { TableSection, anchorOf, sectionsOf } from "./section/Tables";
 import { Throughput, hasThroughput } from "./section/Throughput";
 import { Waterfalls } from "./section/Waterfall";
@@ -41,6 +42,7 @@ const PARTS: readonly Part[] = [
   { title: "Figures", draw: (view) => <Figures view={view} /> },
   { title: "Over time", draw: (_, layout) => <OverTime layout={layout} /> },
   { title: "CPU and memory per part", id: "parts", draw: (view, layout) => <Consumption view={view} layout={layout} /> },
+  { title: "Profiles", draw: (view) => <Profiles view={view} />, there: (view) => (view.flame_graphs ?? []).length > 0 },
   { title: "Network and host" },
   { title: "Target counters" },
   { title: "Load generator", id: "generator", draw: (view, layout) => <Generator view={view} layout={layout} /> },

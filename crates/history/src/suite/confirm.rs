@@ -87,10 +87,11 @@ struct Verdict {
 #[derive(Debug, Clone, Copy, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 enum VersionOutcome {
-    Slower,
-    Faster,
+    Worse,
+    Better,
     Same,
     Undecided,
+    None,
 }
 
 impl Comparison {
@@ -99,10 +100,10 @@ impl Comparison {
         let mut verdicts = self.verdicts.iter();
         let found = verdicts.find(|one| one.metric == metric && one.level == change.key.level);
         match found.map(|verdict| verdict.outcome) {
-            Some(VersionOutcome::Slower) => Confirmation::Confirmed,
-            Some(VersionOutcome::Faster | VersionOutcome::Same) => Confirmation::NotConfirmed,
+            Some(VersionOutcome::Worse) => Confirmation::Confirmed,
+            Some(VersionOutcome::Better | VersionOutcome::Same) => Confirmation::NotConfirmed,
             Some(VersionOutcome::Undecided) => Confirmation::Undecided,
-            None => Confirmation::NotTestable {
+            Some(VersionOutcome::None) | None => Confirmation::NotTestable {
                 reason: format!(
                     "the comparison has no verdict on {metric} at {}",
                     change.key.level

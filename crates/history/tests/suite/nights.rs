@@ -178,12 +178,12 @@ fn a_new_change_for_the_worse_is_confirmed_where_both_versions_can_be_run() {
         &format!("echo '{{\"folder\":\"'$out'/night-{}\"}}'", NIGHTS - 1),
     );
     for (does, wanted) in [
-        (verdict("slower"), Confirmation::Confirmed),
+        (verdict("worse"), Confirmation::Confirmed),
         (verdict("same"), Confirmation::NotConfirmed),
         (verdict("undecided"), Confirmation::Undecided),
         (error.to_owned(), not_testable("envoy 1.41.0 is not pinned")),
         (
-            verdict("slower").replace("400/s", "1/s"),
+            verdict("worse").replace("400/s", "1/s"),
             not_testable("the comparison has no verdict on median at 400/s"),
         ),
     ] {
