@@ -67,7 +67,7 @@ export function historyMock({ many, runs = many * 6 }) {
     experiment("load: GET http://127.0.0.1:8080/echo, 8 connections, HTTP/1.1, 10 s", "full", 14, ["try <b>1</b>"], [""], MACHINES.slice(0, 1), METRICS.slice(0, 2)),
     ...Array.from({ length: Math.max(0, many - 12) }, (_, index) => experiment(`study-${index % 17}/experiment-${index}`, "full", 3, ["direct"], ["1/s"], MACHINES.slice(0, 1), METRICS.slice(0, 1))),
   ];
-  const all = (wanted, metrics) => wanted.levels.flatMap((level, l) => wanted.arms.flatMap((arm, a) => metrics.flatMap(({ metric }, m) => wanted.machines.map(({ machine, runs: count }, k) => seriesOf({ experiment: wanted.experiment, form: wanted.form, arm, level, metric, machine }, count, a + l + m + 2 * k)))));
+  const all = (wanted, metrics) => wanted.levels.flatMap((level, l) => wanted.arms.flatMap((arm, a) => metrics.flatMap(({ metric }) => wanted.machines.map(({ machine, runs: count }, k) => seriesOf({ experiment: wanted.experiment, form: wanted.form, arm, level, metric, machine }, count, a + l + METRICS.findIndex((one) => one.metric === metric) + 2 * k)))));
   const missing = (what) => [404, { message: `no complete run of "${what}"; \`tare history\` lists the experiments` }];
 
   const answer = (path, query) => {

@@ -2,7 +2,7 @@
 import * as Plot from "@observablehq/plot";
 import type { SeriesDetail } from "../api";
 import { scaleFor, tick } from "../format";
-import { linearTicks, logDomain, logTicks, shorten } from "../scale";
+import { linearTicks, logDomain, logTicks } from "../scale";
 import { drawLines, ticksWithin, type Picture } from "./frame";
 import { reduced } from "./reduce";
 
@@ -32,7 +32,8 @@ export interface TrendPicture {
 interface Mark {
   x: number;
   number: number;
-  words: string;
+  /** What it says, the longest first. */
+  words: readonly string[];
   color: string;
 }
 
@@ -46,23 +47,21 @@ export function valueDomain(values: readonly number[], margin: number): [number,
   return [low >= 0 ? Math.max(0, middle - half) : middle - half, middle + half];
 }
 
-/** Labels of marks: what changed as far as there is room, the number at least; `null` where not even that fits. */
+/** Labels of marks: the longest words that there is room for, the number at least; none where not even that fits. */
 export function markLabels(marks: readonly Mark[], pixel: (x: number) => number, right: number): { x: number; text: string; anchor: "start" | "end"; color: string }[] {
   const labels: ReturnType<typeof markLabels> = [];
   let limit = right;
   for (const [index, mark] of [...marks.entries()].reverse()) {
     const at = pixel(mark.x);
+    const texts = [...mark.words.map((words) => `${mark.number}: ${words}`), `${mark.number}`];
     const before = index === 0 ? 0 : pixel((marks[index - 1] as Mark).x) + 3 * CHARACTER;
-    const text = mark.words === "" ? `${mark.number}` : `${mark.number}: ${mark.words}`;
-    const room = { start: limit - at - 6, end: at - before - 12 };
+    const room = { start: limit - at, end: at - before - 6 };
     // Only the last one may stand on the left of its mark: there it takes the room of the one before.
-    const anchor = index === marks.length - 1 && room.start < text.length * CHARACTER && room.end > room.start ? "end" : "start";
-    const most = Math.floor(room[anchor] / CHARACTER);
-    const shown = text.length <= most ? text : most >= 12 ? shorten(text, most) : `${mark.number}`;
-    const width = shown.length * CHARACTER;
-    if (anchor === "start" && width > room.start + 6) continue;
-    labels.push({ x: mark.x, text: shown, anchor, color: mark.color });
-    limit = anchor === "end" ? at - width - 8 : at - 8;
+    const isLeft = index === marks.length - 1 && room.start < (texts[0] ?? "").length * CHARACTER && room.end > room.start;
+    const anchor = isLeft ? "end" : "start";
+    const text = texts.find((one) => one.length * CHARACTER <= room[anchor]);
+    if (text !== undefined) labels.push({ x: mark.x, text, anchor, color: mark.color });
+    limit = at - (isLeft && text !== undefined ? text.length * CHARACTER : 0) - 8;
   }
   return labels.reverse();
 }
@@ -79,8 +78,8 @@ function dateLabel(detail: SeriesDetail): (index: number) => string {
   };
 }
 
-/** Draws the series; `words` says what changed at a change point. */
-export function trendPicture(detail: SeriesDetail, words: readonly string[], isLog: boolean, width: number): TrendPicture {
+/** Draws the series; `words` are those of its change points, for each of them the longest first. */
+export function trendPicture(detail: SeriesDetail, words: readonly (readonly string[])[], isLog: boolean, width: number): TrendPicture {
   const { points, changes, left_out } = detail;
   const inner = width - BESIDE.left - BESIDE.right;
   const drawn = reduced(points, inner);
@@ -92,17 +91,18 @@ export function trendPicture(detail: SeriesDetail, words: readonly string[], isL
   const x: [number, number] = last > 0 ? [0, last] : [-1, 1];
   const label = dateLabel(detail);
   const pixel = (index: number) => BESIDE.left + ((index - x[0]) / (x[1] - x[0])) * inner;
-  const lines = drawn.filter(({ value }) => !isLog || value > 0).map((point) => ({ ...point, y: point.value / scale.per }));
-  const range = lines.filter(({ low, high }) => low !== null && high !== null && (!isLog || low > 0)).map(({ index, low, high }) => ({ index, low: (low ?? 0) / scale.per, high: (high ?? 0) / scale.per }));
+  // What is not known, and what has no place on a logarithmic axis, is a gap.
+  const placed = (value: number | null) => (value === null || (isLog && value <= 0) ? Number.NaN : value / scale.per);
+  const lines = drawn.map(({ index, value, low, high }) => ({ index, y: placed(value), low: placed(low), high: placed(high) }));
   const marks = changes.flatMap((change, number): Mark[] => {
     const at = change.index - left_out;
-    return at < 0 || at > last ? [] : [{ x: at, number: number + 1, words: words[number] ?? "", color: change.is_worse ? INK.worse : INK.better }];
+    return at < 0 || at > last ? [] : [{ x: at, number: number + 1, words: words[number] ?? [], color: change.is_worse ? INK.worse : INK.better }];
   });
   const means = changes.flatMap((change, number) => {
     const to = (changes[number + 1]?.index ?? left_out + points.length) - left_out - 1;
     const own = { from: change.index - left_out, to, y: change.after };
     return number === 0 ? [{ from: -left_out, to: own.from - 1, y: change.before }, own] : [own];
-  }).filter(({ to, y }) => to >= 0 && (!isLog || y > 0)).map(({ from, to, y }) => ({ from: Math.max(0, from), to: Math.max(to, Math.max(0, from)), y: y / scale.per }));
+  }).filter(({ to }) => to >= 0).map(({ from, to, y }) => ({ from: Math.max(0, from), to, y: placed(y) }));
   const versions = points.flatMap(({ changed }, index) => (changed.length === 0 ? [] : [index]));
   const labels = markLabels(marks, pixel, width);
   const picture = drawLines({
@@ -117,7 +117,7 @@ export function trendPicture(detail: SeriesDetail, words: readonly string[], isL
       ticks: isLog ? logTicks(domain[0], domain[1], 7) : linearTicks(domain[0], domain[1], 6),
     },
     marks: [
-      Plot.areaY(range, { x: "index", y1: "low", y2: "high", fill: INK.range, fillOpacity: 0.45 }),
+      Plot.areaY(lines, { x: "index", y1: "low", y2: "high", fill: INK.range, fillOpacity: 0.45 }),
       Plot.ruleX(versions, { insetTop: HEIGHT - ABOVE - BELOW - 7, stroke: "var(--quiet)", strokeWidth: 1.2 }),
       Plot.ruleX(marks, { x: "x", stroke: "color", strokeWidth: 1.4, strokeDasharray: "5 3" }),
       Plot.line(lines, { x: "index", y: "y", stroke: INK.line, strokeWidth: points.length > DOTS_MAX ? 1 : 1.3 }),

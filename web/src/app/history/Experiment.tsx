@@ -54,7 +54,7 @@ function Card({ one, named }: { one: SeriesSummary; named: Named }): JSX.Element
     <li class="trend">
       <a href={seriesAt(one.key)}>{nameOf(one, named)}</a>
       <Spark series={one} />
-      <p><b>{quantity(one.latest, one.unit)}</b> <span class="quiet">{one.latest_change == null ? "the only run" : `last run, ${relative(one.latest_change)} to the median before`}</span></p>
+      <p><b>{quantity(one.latest, one.unit)}</b> <span class="quiet">{one.latest_change == null ? "the only run" : `last run, ${relative(one.latest_change)}`}</span></p>
       <p class="quiet">{plural(one.runs, "run")}{change == null ? ", no change point" : <>, <span class={change.is_worse ? "bad" : "good"}>{relative(change.change)}</span> since {date(change.started_unix_us)}</>}</p>
     </li>
   );
@@ -77,8 +77,8 @@ function Select({ label, value, all, options, change }: { label: string; value: 
 /** The page of an experiment; `first` is the filter that its address has. */
 export function Experiment({ list, first }: { list: HistoryList; first: SeriesFilter }): JSX.Element {
   const [filter, setFilter] = useState(first);
-  const series = useResource<SeriesList>(seriesPath(filter));
   const experiment = experimentOf(list, filter);
+  const series = useResource<SeriesList>(experiment === undefined ? null : seriesPath(filter));
   const all = series.data?.series ?? [];
   const shown = useMemo(() => chosen(all, filter), [series.data, filter]);
   if (experiment === undefined) {
@@ -114,7 +114,7 @@ export function Experiment({ list, first }: { list: HistoryList; first: SeriesFi
             {shown.length === 0 ? <p class="none">No series is like that. <button type="button" onClick={() => change({ arm: "", level: "", machine: "" })}>Show all</button></p> : (
               <>
                 <Section id="changes" title="Recent change points" lead="The last change point of each series, the latest first: from that run on, the values have another mean. A version that changed there need not be the cause."><Changes series={shown} named={named} /></Section>
-                <Section id="series" title="Series" lead="The last 30 runs of each, from its lowest to its highest value; every chart has a scale of its own. A dashed line is the last change point.">
+                <Section id="series" title="Series" lead="The last 30 runs of each; every chart has a scale of its own. The percentage is of the median of all runs before the last one. A dashed line is the last change point.">
                   <Growing all={shown} of={JSON.stringify(filter)} look="trends" row={(one) => <Card key={seriesAt(one.key)} one={one} named={named} />} />
                 </Section>
               </>

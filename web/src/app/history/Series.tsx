@@ -67,7 +67,7 @@ function Chart({ detail, kind }: { detail: SeriesDetail; kind: Kind }): JSX.Elem
   const drawn = useRef<TrendPicture | null>(null);
   useEffect(() => effect(() => drawn.current?.show(place.value)), [place]);
   const name = seriesName(detail.label, detail.key);
-  const words = detail.changes.map((change) => `${relative(change.change)} ${versionsWords(change.changed)}`.trim());
+  const words = detail.changes.map(({ change, changed }) => [`${relative(change)} ${versionsWords(changed)}`.trim(), relative(change)]);
   const draw = (width: number) => {
     const made = trendPicture(detail, words, scale === "log", width);
     const { picture } = made;
@@ -86,8 +86,11 @@ function Chart({ detail, kind }: { detail: SeriesDetail; kind: Kind }): JSX.Elem
     return picture;
   };
   return (
-    <>
-      <div class="overlay-tools"><Choice legend="Scale" name="scale" options={[{ value: "linear", label: "linear" }, { value: "log", label: "logarithmic" }]} value={scale} choose={setScale} /></div>
+    <Section
+      id="values"
+      title="Values over the runs"
+      tools={<Choice legend="Scale" name="scale" options={[{ value: "linear", label: "linear" }, { value: "log", label: "logarithmic" }]} value={scale} choose={setScale} />}
+    >
       <div class="big-trend">
         <Picture
           title={name}
@@ -99,7 +102,7 @@ function Chart({ detail, kind }: { detail: SeriesDetail; kind: Kind }): JSX.Elem
         />
         <Cursor detail={detail} kind={kind} place={place} />
       </div>
-    </>
+    </Section>
   );
 }
 
@@ -136,9 +139,9 @@ function Runs({ detail, kind }: { detail: SeriesDetail; kind: Kind }): JSX.Eleme
   };
   const columns: Column<Row>[] = [
     { key: "started", label: "started", width: 22, cell: ({ point }) => moment(point.started_unix_us / 1000), sort: ({ index }) => index },
-    { key: "run", label: "run", width: 38, cell: ({ point }) => <a href={at(kind, point.run)} title={point.run}>{point.run}</a>, sort: ({ point }) => point.run },
     { key: "value", label: "value", width: 13, kind: "n", cell: ({ point }) => valueOf(point, detail), sort: ({ point }) => point.value },
     { key: "blocks", label: "blocks", width: 20, kind: "n", cell: ({ point }) => range(point.low, point.high, detail.unit), sort: ({ point }) => point.low },
+    { key: "run", label: "run", width: 38, cell: ({ point }) => <a href={at(kind, point.run)} title={point.run}>{point.run}</a>, sort: ({ point }) => point.run },
     { key: "changed", label: "changed", width: 56, cell: (row) => <span title={words(row)}>{words(row)}</span> },
   ];
   return (
