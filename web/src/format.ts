@@ -125,9 +125,10 @@ export function percent(share: Maybe, digits = 2): string {
   return `${small ? "< 0.01" : significant(share * 100, digits)}${NARROW_SPACE}%`;
 }
 
-/** A relative change (0.1 = 10 % more) with its sign. */
+/** A relative change (0.1 = 10 % more) with its sign; one that is far too small to matter is 0. */
 export function change(share: Maybe, digits = 2): string {
-  return `${present(share) && share > 0 ? "+" : ""}${percent(share, digits)}`;
+  const isNone = present(share) && Math.abs(share) < 5e-4;
+  return `${present(share) && share > 0 && !isNone ? "+" : ""}${percent(isNone ? 0 : share, digits)}`;
 }
 
 /** An RFC 3339 instant as date, time and zone without seconds' fractions; as it stands if it cannot be read. */

@@ -67,7 +67,7 @@ describe("the series of an experiment", () => {
 describe("a history in words", () => {
   it("names series and changes, and leaves out what has no name", () => {
     expect([seriesName("p99", { arm: "direct", level: "400/s" }), seriesName("median", { arm: "", level: "" })]).toEqual(["p99 of direct at 400/s", "median"]);
-    expect([relative(0.12), relative(-0.07), relative(0), relative(null)]).toEqual(["+12\u202f%", "−7.0\u202f%", "0\u202f%", "–"]);
+    expect([relative(0.12), relative(-0.07), relative(0.0004), relative(-0.0004), relative(null)]).toEqual(["+12\u202f%", "−7.0\u202f%", "0\u202f%", "0\u202f%", "–"]);
     expect(quantity(1.5, "cores")).toBe("1.50\u202fcores");
     expect(stepWords({ change: 0.12, before: 2e6, after: 2.24e6 } as SeriesChange, "nanoseconds")).toBe("+12\u202f% (2.00\u202fms → 2.24\u202fms)");
     expect([date(1_795_645_000_000_000), date(1e19)]).toEqual(["2026-11-25", "–"]);

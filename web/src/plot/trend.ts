@@ -103,7 +103,8 @@ export function trendPicture(detail: SeriesDetail, words: readonly (readonly str
     const own = { from: change.index - left_out, to, y: change.after };
     return number === 0 ? [{ from: -left_out, to: own.from - 1, y: change.before }, own] : [own];
   }).filter(({ to }) => to >= 0).map(({ from, to, y }) => ({ from: Math.max(0, from), to, y: placed(y) }));
-  const versions = points.flatMap(({ changed }, index) => (changed.length === 0 ? [] : [index]));
+  // One for each pixel.
+  const versions = new Map(points.flatMap(({ changed }, index) => (changed.length === 0 ? [] : [[Math.round(pixel(index)), index]])));
   const labels = markLabels(marks, pixel, width);
   const picture = drawLines({
     width,
@@ -117,8 +118,8 @@ export function trendPicture(detail: SeriesDetail, words: readonly (readonly str
       ticks: isLog ? logTicks(domain[0], domain[1], 7) : linearTicks(domain[0], domain[1], 6),
     },
     marks: [
-      Plot.areaY(lines, { x: "index", y1: "low", y2: "high", fill: INK.range, fillOpacity: 0.45 }),
-      Plot.ruleX(versions, { insetTop: HEIGHT - ABOVE - BELOW - 7, stroke: "var(--quiet)", strokeWidth: 1.2 }),
+      Plot.areaY(lines, { x: "index", y1: "low", y2: "high", fill: INK.range, fillOpacity: 0.35 }),
+      Plot.ruleX([...versions.values()], { insetTop: HEIGHT - ABOVE - BELOW - 7, stroke: "var(--quiet)", strokeWidth: 1.2 }),
       Plot.ruleX(marks, { x: "x", stroke: "color", strokeWidth: 1.4, strokeDasharray: "5 3" }),
       Plot.line(lines, { x: "index", y: "y", stroke: INK.line, strokeWidth: points.length > DOTS_MAX ? 1 : 1.3 }),
       points.length > DOTS_MAX ? null : Plot.dot(lines, { x: "index", y: "y", r: 2.6, fill: INK.line }),

@@ -14,7 +14,7 @@ import { at, go } from "../router";
 import type { Order } from "../rows";
 import { VirtualTable, type Column } from "../VirtualTable";
 import { moment, plural } from "../words";
-import { date, seriesName, stepWords, versionSteps, versionsAt, versionsWords } from "./changes";
+import { date, seriesName, stepWords, versionSteps, versionsAt, versionWords, versionsWords } from "./changes";
 import { experimentAt, pointsPath, type SeriesFilter } from "./filter";
 
 type Kind = "runs" | "loads";
@@ -42,7 +42,7 @@ function Cursor({ detail, kind, place }: { detail: SeriesDetail; kind: Kind; pla
   return (
     <>
       {/* The middle of the thumb is below the run: half of it is outside of the frame at both ends. */}
-      <div class="slider" style={{ marginLeft: `${BESIDE.left - 8}px`, marginRight: `${BESIDE.right - 8}px` }}>
+      {detail.points.length > 1 && <div class="slider" style={{ marginLeft: `${BESIDE.left - 8}px`, marginRight: `${BESIDE.right - 8}px` }}>
         <input
           type="range" min={0} max={detail.points.length - 1} step={1} value={index} aria-label="Run" aria-valuetext={`${moment(point.started_unix_us / 1000)}: ${valueOf(point, detail)}`}
           onInput={(event) => {
@@ -50,7 +50,7 @@ function Cursor({ detail, kind, place }: { detail: SeriesDetail; kind: Kind; pla
           }}
           onKeyDown={(event) => event.key === "Enter" && go(at(kind, point.run))}
         />
-      </div>
+      </div>}
       <dl class="facts-line run-at">
         <div><dt>Run</dt><dd><a href={at(kind, point.run)}>{point.run}</a>, {moment(point.started_unix_us / 1000)}</dd></div>
         <div><dt>Value</dt><dd><b>{valueOf(point, detail)}</b>{point.low != null && ` (blocks ${range(point.low, point.high, detail.unit)})`}</dd></div>
@@ -67,7 +67,7 @@ function Chart({ detail, kind }: { detail: SeriesDetail; kind: Kind }): JSX.Elem
   const drawn = useRef<TrendPicture | null>(null);
   useEffect(() => effect(() => drawn.current?.show(place.value)), [place]);
   const name = seriesName(detail.label, detail.key);
-  const words = detail.changes.map(({ change, changed }) => [`${relative(change)} ${versionsWords(changed)}`.trim(), relative(change)]);
+  const words = detail.changes.map(({ change, changed }) => [`${relative(change)} ${versionsWords(changed)}`.trim(), ...changed.slice(0, 1).map((first) => `${relative(change)} ${versionWords(first)} …`), relative(change)]);
   const draw = (width: number) => {
     const made = trendPicture(detail, words, scale === "log", width);
     const { picture } = made;
