@@ -1,10 +1,11 @@
 // A stand-in for the server: dist/app, and an API whose runs and loads are made up. For looking at the application without a lab.
 //
-//   node mock.mjs [PORT]        MANY=1000, READ_ONLY=1; VIEW: a file of `tare report --json`, EVENTS: one of `tare run --json-lines`
+//   node mock.mjs [PORT]        MANY=1000, READ_ONLY=1, HISTORY=100000 (runs of a series); VIEW: a file of `tare report --json`, EVENTS: one of `tare run --json-lines`
 import { readFileSync } from "node:fs";
 import { createServer } from "node:http";
 import { fileURLToPath } from "node:url";
 import { plain } from "./fixtures/views.mjs";
+import { historyMock } from "./mock-history.mjs";
 import { kafkaMock } from "./mock-kafka.mjs";
 
 const { VIEW, EVENTS } = process.env;
@@ -122,6 +123,7 @@ export async function serveMock({ many = 12, readOnly = false, port = 0 } = {}) 
   const runs = Array.from({ length: many }, (_, index) => entry(index));
   const loads = Array.from({ length: many }, (_, index) => load(index));
   const kafka = kafkaMock({ many });
+  const history = historyMock({ many, runs: process.env.HISTORY === undefined ? undefined : Number(process.env.HISTORY) });
   const asked = [];
   const state = { stopped: new Set(), polls: 0 };
   const start = () => ({ id: "s1", state: state.polls++ < 2 ? "preparing" : "running", folder: state.polls > 2 ? `/runs/${LIVE}` : null, exit_code: null, output: ["looking at this machine", HTML], command: ["tare", "run", "sidecar", "--quick"] });
@@ -152,7 +154,7 @@ export async function serveMock({ many = 12, readOnly = false, port = 0 } = {}) 
     if (path === "loads") return [200, { loads }];
     if (kind === "loads") return loads.some((one) => one.id === id) ? [200, { entry: loads.find((one) => one.id === id), report: null }] : [404, { message: `there is no load ${id}` }];
     if (path === "machine") return [200, MACHINE];
-    return [404, { message: `there is no ${path}` }];
+    return history.answer(path, query) ?? [404, { message: `there is no ${path}` }];
   };
 
   /** The first half at once, the rest one by one, until it is stopped. */

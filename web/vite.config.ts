@@ -113,7 +113,7 @@ const REPORT: UserConfig = {
 const GROUPS = [
   { name: "editor", test: /src\/app\/editor\.ts$|node_modules\/(?:@codemirror|@lezer)\// },
   { name: "uplot", test: /node_modules\/uplot\/.*js$/ },
-  { name: "plot", test: /node_modules\/(?!preact|@preact|uplot)/ },
+  { name: "plot", test: /node_modules\/(?!preact|@preact|uplot)|src\/plot\/frame\.ts$/ },
   { name: "frame", test: /node_modules\/(?:preact|@preact)|src\/(?:format|legend|palette|scale)\.ts|src\/section\/(?:Section|Picture|links|Head)\.tsx?$|src\/app\/(?:pieces|Starting|ArmRoutes)\.tsx$|src\/app\/stream\.ts$/, priority: -1 },
 ];
 

@@ -56,7 +56,7 @@ function reading(unit: Unit, value: number): Scale {
   if (unit === "bytes" && size < 999_500) return { label: "kB", per: 1e3 };
   if (unit === "bytes") return size < 999_500_000 ? { label: "MB", per: 1e6 } : { label: "GB", per: 1e9 };
   if (unit === "bytes-per-second") return { label: "MB/s", per: 1e6 };
-  return { label: unit === "per-second" ? "/s" : "s", per: 1 };
+  return { label: unit === "per-second" ? "/s" : unit === "cores" ? "cores" : "s", per: 1 };
 }
 
 /** The unit of an axis that ends at `largest`, in the base unit of `unit`; an axis begins far below its end. */
@@ -123,6 +123,12 @@ export function percent(share: Maybe, digits = 2): string {
   if (!present(share)) return MISSING;
   const small = share !== 0 && Math.abs(share) < 1e-4;
   return `${small ? "< 0.01" : significant(share * 100, digits)}${NARROW_SPACE}%`;
+}
+
+/** A relative change (0.1 = 10 % more) with its sign; one that is far too small to matter is 0. */
+export function change(share: Maybe, digits = 2): string {
+  const isNone = present(share) && Math.abs(share) < 5e-4;
+  return `${present(share) && share > 0 && !isNone ? "+" : ""}${percent(isNone ? 0 : share, digits)}`;
 }
 
 /** An RFC 3339 instant as date, time and zone without seconds' fractions; as it stands if it cannot be read. */

@@ -80,6 +80,7 @@ export function asSvg(sheet: ExportedChart): SVGSVGElement {
   y = addKeys(sheet.keys, parts, y, box.width, resolve, font);
   const copy = sheet.picture.cloneNode(true) as SVGSVGElement;
   carryStyle(sheet.picture, copy);
+  for (const cursor of copy.querySelectorAll("[data-cursor]")) cursor.remove();
   copy.setAttribute("x", `${MARGIN}`);
   copy.setAttribute("y", `${y}`);
   copy.setAttribute("width", `${box.width}`);

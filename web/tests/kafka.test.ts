@@ -5,7 +5,7 @@ import { History, metricsAddress, take, unknownCluster } from "../src/app/kafka/
 import { addingOf, brokersOf, byTopic, fromTool, leastSeconds, throttleOf, toTool } from "../src/app/kafka/plan";
 import { FIRST as RESET, changesOf, targetOf } from "../src/app/kafka/reset-form";
 import { apiOf, eventsOf, loadAt, pageAt, pageOf, urlOf } from "../src/app/kafka/route";
-import { plain, sorted, spansOf } from "../src/app/kafka/rows";
+import { plain, sorted, spansOf } from "../src/app/rows";
 import { FIRST as TOPIC, requestOf as topicOf } from "../src/app/kafka/topic-form";
 import { FIRST as LOAD, given, requestOf as loadOf } from "../src/app/load-form";
 import { routeOf } from "../src/app/router";

@@ -130,6 +130,8 @@ pub fn app(server: Shared) -> Router {
         "/new",
         "/compare",
         "/machine",
+        "/history",
+        "/history/{page}",
         "/kafka",
         "/kafka/{*rest}",
         "/loads",

@@ -18,6 +18,7 @@ const VIEWS: readonly { href: string; title: string; views: readonly Route["view
   { href: "/", title: "Runs", views: ["runs", "run", "trial", "compare"] },
   { href: "/new", title: "New run", views: ["new"] },
   { href: "/loads", title: "Loads", views: ["loads", "load", "new-load", "compare-loads"] },
+  { href: "/history", title: "History", views: ["history"] },
   { href: "/kafka", title: "Kafka", views: ["kafka"] },
   { href: "/machine", title: "Machine", views: ["machine"] },
 ];
@@ -44,6 +45,8 @@ function View({ route }: { route: Route }): JSX.Element {
       return <Lazy key={route.id} what="load" load={async () => (await import("./view/Load")).Load} props={{ id: route.id }} />;
     case "kafka":
       return <Lazy key="kafka" what="page" load={async () => (await import("./kafka/Kafka")).Kafka} props={{ parts: route.parts }} />;
+    case "history":
+      return <Lazy key="history" what="page" load={async () => (await import("./history/History")).History} props={{ page: route.page, query: route.query }} />;
     case "machine":
       return <Lazy key="machine" what="machine" load={async () => (await import("./view/Machine")).Machine} props={{}} />;
     case "unknown":

@@ -14,6 +14,13 @@ export function mayChange(): boolean {
   return server.value?.read_only === false;
 }
 
+/** Style that comes with the views that need it, not with the list of runs. */
+export function adopt(style: string): void {
+  const sheet = new CSSStyleSheet();
+  sheet.replaceSync(style);
+  document.adoptedStyleSheets = [...document.adoptedStyleSheets, sheet];
+}
+
 /** The heading of a view, and what can be done there. `name` is for the browser's window. */
 export function Heading({ title, name, lead, tools }: { title: ComponentChildren; name: string; lead?: ComponentChildren; tools?: ComponentChildren }): JSX.Element {
   useTitle(name);
@@ -158,7 +165,7 @@ export function download(href: string): void {
 const ROWS = { first: 60, more: 100 };
 
 /** A long list, drawn as far as the reader has come; from the start again when `of`, what it is a list of, changes. */
-export function Growing<T>({ all, of, row }: { all: readonly T[]; of: string; row: (item: T) => JSX.Element }): JSX.Element {
+export function Growing<T>({ all, of, row, look = "run-list" }: { all: readonly T[]; of: string; row: (item: T) => JSX.Element; look?: string }): JSX.Element {
   const [shown, setShown] = useState({ of, rows: ROWS.first });
   const end = useRef<HTMLButtonElement>(null);
   const rows = shown.of === of ? shown.rows : ROWS.first;
@@ -172,7 +179,7 @@ export function Growing<T>({ all, of, row }: { all: readonly T[]; of: string; ro
   }, [of, rows, all.length > rows]);
   return (
     <>
-      <ul class="run-list">{all.slice(0, rows).map(row)}</ul>
+      <ul class={look}>{all.slice(0, rows).map(row)}</ul>
       {all.length > rows && <button type="button" class="plain" ref={end} onClick={more}>Show more</button>}
     </>
   );

@@ -21,7 +21,7 @@ interface Held<T> {
 
 /** Lists as they were last, so that going back to one shows it at once. */
 const lists = new Map<string, unknown>();
-const LISTS: readonly string[] = ["runs", "loads", "library", "kafka/clusters"];
+const LISTS: readonly string[] = ["runs", "loads", "library", "history", "kafka/clusters"];
 
 /** What a function loads; again when the key changes, and nothing without one. */
 export function useLoaded<T>(path: string | null, load: (stop: AbortSignal) => Promise<T>): Resource<T> {

@@ -14,6 +14,7 @@ export type Route =
   | { view: "compare-loads"; loads: string[] }
   | { view: "machine" }
   | { view: "kafka"; parts: string[] }
+  | { view: "history"; page: string; query: URLSearchParams }
   | { view: "unknown" };
 
 function decoded(part: string): string | null {
@@ -32,6 +33,7 @@ export function routeOf(path: string, search = ""): Route {
   if (first === "kafka") return { view: "kafka", parts: parts.slice(1) as string[] };
   if (rest.length > 0) return { view: "unknown" };
   const query = new URLSearchParams(search);
+  if (first === "history" && third === undefined) return { view: "history", page: second ?? "", query };
   if (first === undefined) return { view: "runs" };
   if (first === "runs" && second !== undefined && third === undefined) return { view: "run", id: second };
   if (first === "runs" && second !== undefined && third === "trials" && fourth !== undefined && /^\d{1,9}$/.test(fourth)) {
@@ -72,6 +74,11 @@ export function go(href: string): void {
   history.pushState(null, "", href);
   scrollTo(0, 0);
   read();
+}
+
+/** Writes the query of the present view into its address, so that the way back and a copied address lead to it as it is. */
+export function keepQuery(path: string): void {
+  history.replaceState(null, "", path);
 }
 
 function isOwn(link: HTMLAnchorElement): boolean {

@@ -1,9 +1,14 @@
 // Words of the application: figures in words, and searches by words.
-import { count, present, quantity, type Maybe } from "../format";
+import { MISSING, count, instant, present, quantity, type Maybe } from "../format";
 
 /** A size in bytes; whole bytes where it is small. */
 export function size(bytes: Maybe): string {
   return present(bytes) && bytes < 1000 ? `${count(bytes)}\u202fB` : quantity(bytes, "bytes");
+}
+
+/** Milliseconds since 1970 as date and time. */
+export function moment(ms: Maybe): string {
+  return present(ms) && Math.abs(ms) < 8.64e15 ? instant(new Date(ms).toISOString()) : MISSING;
 }
 
 /** One thing or several. */

@@ -64,11 +64,11 @@ export function ticksWithin(
 }
 
 /** The name of an axis, with its unit, above its upper left corner. */
-function axisName(text: string, marginLeft: number): Plot.Markish {
+function axisName(text: string, marginLeft: number, marginTop: number): Plot.Markish {
   return Plot.text([text], {
     frameAnchor: "top-left",
     dx: -marginLeft + 2,
-    dy: -17,
+    dy: 7 - marginTop,
     fill: "var(--quiet)",
     textAnchor: "start",
   });
@@ -126,7 +126,7 @@ export function drawLines({ width, height, marginLeft, marginRight = 16, marginT
       rulesX(x.ticks),
       labelsX(x.ticks, x.label ?? tick),
       labelsY(y.ticks, y.label ?? tick),
-      axisName(y.name, marginLeft),
+      axisName(y.name, marginLeft, marginTop),
       axisNameBelow(`${x.name} →`),
       ...marks,
     ],

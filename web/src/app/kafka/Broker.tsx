@@ -8,11 +8,11 @@ import { Await, Heading, Problem } from "../pieces";
 import { useInterval, useResource } from "../resource";
 import { plural, searched, size } from "../words";
 import { Configs } from "./Configs";
-import { VirtualTable, type Column } from "./VirtualTable";
+import { VirtualTable, type Column } from "../VirtualTable";
 import { metricsAddress } from "./live";
 import { Bar, LiveChart, perSecond, sizeOf, type Cluster } from "./parts";
 import { apiOf, pageAt } from "./route";
-import type { Order } from "./rows";
+import type { Order } from "../rows";
 
 const REFRESH_MS = 15_000;
 

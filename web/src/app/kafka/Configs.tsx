@@ -8,7 +8,7 @@ import { post } from "../client";
 import { Confirm, Do, useAction } from "../pieces";
 import { searched } from "../words";
 import { Tick } from "./parts";
-import { plain } from "./rows";
+import { plain } from "../rows";
 
 const SOURCES: Record<ConfigSource, string> = {
   "dynamic-topic": "this topic",

@@ -10,10 +10,10 @@ import { useResource } from "../resource";
 import { go } from "../router";
 import { plural } from "../words";
 import { ResetOffsets } from "./ResetOffsets";
-import { VirtualTable, type Column } from "./VirtualTable";
+import { VirtualTable, type Column } from "../VirtualTable";
 import { LiveChart, TypeName, later, type Cluster } from "./parts";
 import { apiOf, pageAt } from "./route";
-import type { Order } from "./rows";
+import type { Order } from "../rows";
 
 /** Partitions that have a line of their own. */
 const LARGEST = 5;

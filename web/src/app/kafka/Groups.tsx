@@ -7,10 +7,10 @@ import type { GroupList, GroupRow } from "../../kafka-api";
 import { Await, Heading } from "../pieces";
 import { useResource } from "../resource";
 import { plural, searched } from "../words";
-import { VirtualTable, type Column } from "./VirtualTable";
+import { VirtualTable, type Column } from "../VirtualTable";
 import { later, perSecond, type Cluster } from "./parts";
 import { apiOf, pageAt } from "./route";
-import type { Order } from "./rows";
+import type { Order } from "../rows";
 
 /** What the reader looks for; it stays while other pages are shown. */
 const wanted = signal<{ text: string; order: Order }>({ text: "", order: { column: "name", isDescending: false } });

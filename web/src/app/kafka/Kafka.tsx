@@ -2,7 +2,7 @@
 import type { JSX } from "preact";
 import { useRef, useState } from "preact/hooks";
 import type { ClusterEntry, ClusterEvent, ClusterList, ClusterOverview } from "../../kafka-api";
-import { Heading, Lazy, Problem, mayChange } from "../pieces";
+import { Heading, Lazy, Problem, adopt, mayChange } from "../pieces";
 import { useResource } from "../resource";
 import { useStream } from "../stream";
 import { Strip } from "./Strip";
@@ -11,10 +11,7 @@ import { History, take, unknownCluster, type LiveCluster } from "./live";
 import { later, type Cluster } from "./parts";
 import { apiOf, eventsOf, pageAt, pageOf, type Page } from "./route";
 
-// With the pages, not with the list of runs.
-const sheet = new CSSStyleSheet();
-sheet.replaceSync(style);
-document.adoptedStyleSheets = [...document.adoptedStyleSheets, sheet];
+adopt(style);
 
 type ClusterPage = Exclude<Page, { page: "clusters" }>;
 

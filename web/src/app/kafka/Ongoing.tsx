@@ -6,10 +6,10 @@ import type { ItemResults, ReassignmentList, OngoingReassignment, PartitionsRequ
 import { post } from "../client";
 import { Confirm, useAction } from "../pieces";
 import { plural, size } from "../words";
-import { VirtualTable, type Column } from "./VirtualTable";
+import { VirtualTable, type Column } from "../VirtualTable";
 import { Bar, bytesPerSecond, checked, sizeOf } from "./parts";
 import { apiOf } from "./route";
-import type { Order } from "./rows";
+import type { Order } from "../rows";
 
 function nameOf(move: OngoingReassignment): string {
   return `${move.topic}-${move.partition}`;

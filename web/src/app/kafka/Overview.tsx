@@ -5,8 +5,8 @@ import { MISSING, count, percent } from "../../format";
 import type { BrokerRow, ClusterOverview } from "../../kafka-api";
 import { Section, Table } from "../../section/Section";
 import { Heading } from "../pieces";
-import { plural, size } from "../words";
-import { Bar, Elect, LiveChart, bytesPerSecond, moment, perSecond, sizeOf, type Cluster } from "./parts";
+import { moment, plural, size } from "../words";
+import { Bar, Elect, LiveChart, bytesPerSecond, perSecond, sizeOf, type Cluster } from "./parts";
 import { pageAt } from "./route";
 
 function largest(brokers: readonly BrokerRow[], of: (broker: BrokerRow) => number | null | undefined): number {

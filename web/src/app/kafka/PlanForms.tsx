@@ -7,11 +7,11 @@ import { Choice } from "../../section/Section";
 import { FileButton, Problem, type Action } from "../pieces";
 import { useResource } from "../resource";
 import { plural, searched } from "../words";
-import { VirtualTable, type Column } from "./VirtualTable";
+import { VirtualTable, type Column } from "../VirtualTable";
 import { Field, Tick, type Cluster } from "./parts";
 import { brokersOf, fromTool } from "./plan";
 import { apiOf, chosenTopics } from "./route";
-import type { Order } from "./rows";
+import type { Order } from "../rows";
 
 interface Props {
   cluster: Cluster;

@@ -8,11 +8,11 @@ import { Table } from "../../section/Section";
 import { post } from "../client";
 import { Confirm, Problem, useAction } from "../pieces";
 import { plural, size } from "../words";
-import { VirtualTable, type Column } from "./VirtualTable";
+import { VirtualTable, type Column } from "../VirtualTable";
 import { Bar, Field, bytesPerSecond } from "./parts";
 import { addingOf, leastSeconds, throttleOf, toTool } from "./plan";
 import { apiOf } from "./route";
-import type { Order } from "./rows";
+import type { Order } from "../rows";
 
 interface Row {
   move: PartitionReassignment;

@@ -6,8 +6,8 @@ import type { RecordBytes, RecordPage } from "../../kafka-api";
 import { Choice, Table } from "../../section/Section";
 import { get } from "../client";
 import { Do, Problem, mayChange, useAction } from "../pieces";
-import { size } from "../words";
-import { moment, type Cluster } from "./parts";
+import { moment, size } from "../words";
+import type { Cluster } from "./parts";
 import { apiOf } from "./route";
 
 type Form = "text" | "hex";

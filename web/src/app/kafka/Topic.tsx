@@ -12,10 +12,10 @@ import { plural, size } from "../words";
 import { Configs } from "./Configs";
 import { Records } from "./Records";
 import { Verify } from "./Verify";
-import { VirtualTable, type Column } from "./VirtualTable";
+import { VirtualTable, type Column } from "../VirtualTable";
 import { Elect, Field, Replicas, TypeName, later, perSecond, type Cluster } from "./parts";
 import { apiOf, chosenTopics, loadAt, pageAt } from "./route";
-import type { Order } from "./rows";
+import type { Order } from "../rows";
 
 function isPreferred(partition: PartitionRow): boolean {
   return partition.leader != null && partition.leader === partition.replicas[0];

@@ -10,10 +10,10 @@ import { useResource } from "../resource";
 import { go } from "../router";
 import { plural, searched, size } from "../words";
 import { CreateTopic } from "./CreateTopic";
-import { VirtualTable, type Column } from "./VirtualTable";
+import { VirtualTable, type Column } from "../VirtualTable";
 import { Elect, Tick, TypeName, duration, later, perSecond, type Cluster } from "./parts";
 import { apiOf, chosenTopics, pageAt } from "./route";
-import type { Order } from "./rows";
+import type { Order } from "../rows";
 
 /** What the reader looks for; it stays while other pages are shown. */
 const wanted = signal<{ text: string; isInternal: boolean; isWrong: boolean; order: Order }>({ text: "", isInternal: false, isWrong: false, order: { column: "name", isDescending: false } });

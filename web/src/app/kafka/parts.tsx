@@ -1,6 +1,6 @@
 // What the Kafka pages are made of: a cluster, dialogs with a form, bars, charts of what is live.
 import type { ComponentChildren, JSX } from "preact";
-import { MISSING, count, instant, present, scaleFor, significant, type Maybe } from "../../format";
+import { MISSING, count, present, scaleFor, significant, type Maybe } from "../../format";
 import type { ClusterEntry, ClusterOverview, ElectRequest, ItemResults } from "../../kafka-api";
 import { inks } from "../../palette";
 import { Chart } from "../live/Chart";
@@ -42,11 +42,6 @@ export function bytesPerSecond(value: Maybe): string {
 /** A size of another one; one dash where neither is known. */
 export function sizeOf(part: Maybe, whole: Maybe): string {
   return present(part) || present(whole) ? `${size(part)} of ${size(whole)}` : MISSING;
-}
-
-/** Milliseconds since 1970 as date and time. */
-export function moment(ms: Maybe): string {
-  return present(ms) && Math.abs(ms) < 8.64e15 ? instant(new Date(ms).toISOString()) : MISSING;
 }
 
 /** Milliseconds since 1970 as time of day with seconds, in the reader's zone. */

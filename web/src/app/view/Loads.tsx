@@ -2,12 +2,12 @@
 import type { JSX } from "preact";
 import { useState } from "preact/hooks";
 import type { LoadEntry, LoadList } from "../../api";
-import { MISSING, clock, count, instant, significant, time } from "../../format";
+import { MISSING, clock, count, significant, time } from "../../format";
 import { post, remove } from "../client";
 import { Await, Confirm, FileButton, Growing, Heading, Problem, mayChange, useAction } from "../pieces";
 import { useInterval, useResource } from "../resource";
 import { at, go, withEach } from "../router";
-import { searched } from "../words";
+import { moment, searched } from "../words";
 
 const REFRESH_MS = 5000;
 
@@ -18,7 +18,7 @@ function percentile(entry: LoadEntry, wanted: number): JSX.Element {
 
 function Row({ entry, isChosen, choose }: { entry: LoadEntry; isChosen: boolean; choose: (isChosen: boolean) => void }): JSX.Element {
   const { figures } = entry;
-  const started = figures?.started_unix_us == null ? MISSING : instant(new Date(figures.started_unix_us / 1000).toISOString());
+  const started = moment(figures?.started_unix_us == null ? null : figures.started_unix_us / 1000);
   const rate = figures == null ? MISSING : `${significant(figures.achieved_per_s)}/s`;
   return (
     <li class="run-row">

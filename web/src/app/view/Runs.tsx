@@ -3,13 +3,13 @@ import { signal } from "@preact/signals";
 import type { JSX } from "preact";
 import { useEffect, useMemo, useState } from "preact/hooks";
 import type { RunDetail, RunEntry, RunEntryState, RunList } from "../../api";
-import { MISSING, clock, count, instant } from "../../format";
+import { MISSING, clock, count } from "../../format";
 import { API, get, post, remove } from "../client";
 import { Await, Confirm, FileButton, Growing, Heading, Problem, download, mayChange, server, useAction } from "../pieces";
 import { useInterval, useResource } from "../resource";
 import { at, go, withEach } from "../router";
 import { ALL, STATES, experimentsOf, filtered, firstFinding, type Filter } from "../runs";
-import { size } from "../words";
+import { moment, size } from "../words";
 
 const REFRESH_MS = 5000;
 
@@ -24,7 +24,6 @@ function State({ entry }: { entry: RunEntry }): JSX.Element {
 
 function Row({ entry, isChosen, choose }: { entry: RunEntry; isChosen: boolean; choose: (isChosen: boolean) => void }): JSX.Element {
   const { summary } = entry;
-  const started = summary == null ? null : new Date(summary.started_unix_us / 1000).toISOString();
   return (
     <li class="run-row">
       <input type="checkbox" checked={isChosen} onChange={(event) => choose(event.currentTarget.checked)} aria-label={`Select ${entry.id}`} />
@@ -39,7 +38,7 @@ function Row({ entry, isChosen, choose }: { entry: RunEntry; isChosen: boolean; 
       </div>
       <div class="run-facts">
         <State entry={entry} />
-        <span class="range">{started === null ? MISSING : instant(started)}, {clock(summary?.took_ns)}</span>
+        <span class="range">{moment(summary && summary.started_unix_us / 1000)}, {clock(summary?.took_ns)}</span>
         <span class="range clamp">{summary?.machine ?? MISSING}</span>
       </div>
     </li>

@@ -1,7 +1,11 @@
 // A table of any length that draws the rows in sight: sorted by its headings, gone through with the arrow keys, told as a whole to screen readers.
 import type { ComponentChildren, JSX } from "preact";
 import { useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
+import { adopt } from "./pieces";
 import { sorted, spansOf, type Order, type SortValue } from "./rows";
+import style from "./table.css?inline";
+
+adopt(style);
 
 /** A column. The first one names the row. */
 export interface Column<T> {
