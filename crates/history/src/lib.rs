@@ -6,6 +6,7 @@ pub mod chart;
 pub mod csv;
 mod database;
 pub mod error;
+mod filter;
 pub mod index;
 pub mod series;
 pub mod suite;

@@ -1,12 +1,8 @@
 //! Questions to the index: experiments, their series, one series with its runs and change points.
 
-use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
+use std::collections::{BTreeMap, HashMap};
 
-use rusqlite::Row;
-use rusqlite::types::Type;
-use serde::de::DeserializeOwned;
-use tare_experiment::problem::hint;
 use tare_record::api::{
     HistoryExperiment, HistoryList, HistoryMachine, SeriesChange, SeriesDetail, SeriesFilter,
     SeriesKey, SeriesList, SeriesPoint, SeriesSummary, VersionChange,
@@ -18,14 +14,14 @@ use tare_record::view::Better;
 use tare_report::view::metric_head;
 use tare_stats::change_points::{self, ChangePoint, Options};
 
+use crate::database::{json, unsigned, word};
 use crate::error::HistoryError;
+use crate::filter::{Found, matching, several};
 use crate::index::Index;
 use crate::values::{BINARY, RunSetting};
 
 /// Values of a series in a list: what a line of characters shows.
 const RECENT: usize = 30;
-/// Most series, keys or names that a message names.
-const NAMED_MAX: usize = 5;
 
 /// The filter that one series matches.
 #[must_use]
@@ -45,13 +41,6 @@ pub fn filter_of(key: &SeriesKey) -> SeriesFilter {
 pub enum Changes {
     Find,
     LeaveOut,
-}
-
-/// A series in the index, with the place of its cell in the experiment.
-struct Found {
-    id: i64,
-    key: SeriesKey,
-    place: (usize, usize, Metric),
 }
 
 /// All experiments with their runs.
@@ -126,7 +115,11 @@ fn metrics(index: &Index, experiment: &str, form: Form) -> rusqlite::Result<Vec<
 }
 
 /// The setting of the last run of an experiment.
-fn last_setting(index: &Index, experiment: &str, form: Form) -> rusqlite::Result<RunSetting> {
+pub(crate) fn last_setting(
+    index: &Index,
+    experiment: &str,
+    form: Form,
+) -> rusqlite::Result<RunSetting> {
     index.connection.query_row(
         "SELECT text FROM runs JOIN settings ON settings.id = setting WHERE experiment = ? AND form = ?
          ORDER BY started DESC, name DESC LIMIT 1",
@@ -145,9 +138,15 @@ pub fn list_series(
     changes: Changes,
 ) -> Result<SeriesList, HistoryError> {
     let mut series = Vec::new();
-    let mut settings_by_form = BTreeMap::new();
+    let mut runs_by_form = BTreeMap::new();
     for found in matching(index, filter)? {
-        let points = points(index, found.id).map_err(|error| index.failed(error))?;
+        let runs = match runs_by_form.entry(word_of(&found.key.form)) {
+            Entry::Occupied(known) => known.into_mut(),
+            Entry::Vacant(open) => {
+                open.insert(runs(index, &found.key).map_err(|error| index.failed(error))?)
+            }
+        };
+        let points = points(index, runs, found.id).map_err(|error| index.failed(error))?;
         let values: Vec<f64> = points.iter().map(|point| point.value).collect();
         let Some((latest, before)) = values.split_last() else {
             continue;
@@ -155,14 +154,7 @@ pub fn list_series(
         let unit = found.key.metric.unit();
         let last_change = match changes {
             Changes::LeaveOut => None,
-            Changes::Find => {
-                let settings = match settings_by_form.entry(word_of(&found.key.form)) {
-                    Entry::Occupied(known) => known.into_mut(),
-                    Entry::Vacant(open) => open
-                        .insert(settings(index, &found.key).map_err(|error| index.failed(error))?),
-                };
-                self::changes(settings, &found.key, &points).pop()
-            }
+            Changes::Find => self::changes(&runs.settings, &found.key, &points).pop(),
         };
         series.push(SeriesSummary {
             unit,
@@ -198,19 +190,20 @@ pub fn one_series(
         return Err(HistoryError::NoSeries("no series matches".to_owned()));
     };
     let at = |error| index.failed(error);
-    let points = points(index, id).map_err(at)?;
-    let settings = settings(index, &key).map_err(at)?;
-    let changes = changes(&settings, &key, &points);
+    let runs = runs(index, &key).map_err(at)?;
+    let points = points(index, &runs, id).map_err(at)?;
+    let settings = &runs.settings;
+    let changes = changes(settings, &key, &points);
     let left_out = points.len().saturating_sub(last);
     let mut previous = left_out.checked_sub(1).and_then(|at| points.get(at));
     let mut shown = Vec::new();
     for point in &points[left_out..] {
         let changed = previous.map_or_else(Vec::new, |previous| {
-            version_changes(&settings, previous, point)
+            version_changes(settings, previous, point)
         });
         shown.push(SeriesPoint {
-            run: point.run.clone(),
-            started_unix_us: point.started_unix_us,
+            run: point.run.name.clone(),
+            started_unix_us: point.run.started_unix_us,
             value: point.value,
             low: point.low,
             high: point.high,
@@ -225,7 +218,7 @@ pub fn one_series(
         |row| row.get(0),
     );
     let head = metric_head(key.metric, &[]);
-    let margin = margin(&settings, &points, head.unit);
+    let margin = margin(settings, &points, head.unit);
     Ok(SeriesDetail {
         machine: machine.map_err(at)?,
         label: head.label,
@@ -240,35 +233,72 @@ pub fn one_series(
     })
 }
 
-/// A run in a series, with the setting it was made with.
-struct Point {
-    run: String,
+/// The runs of one form of an experiment by their start, those of one time by name. A list of series reads them once.
+struct Runs {
+    ordered: Vec<Run>,
+    /// Place in `ordered` by number of the run in the index.
+    places: HashMap<i64, usize>,
+    settings: BTreeMap<i64, RunSetting>,
+}
+
+struct Run {
+    name: String,
     started_unix_us: u64,
     setting: i64,
+}
+
+/// The value of a run in a series.
+struct Point<'a> {
+    run: &'a Run,
     value: f64,
     low: Option<f64>,
     high: Option<f64>,
     is_lower_bound: bool,
 }
 
-/// The runs of a series by their start, those of one time by name.
-fn points(index: &Index, series: i64) -> rusqlite::Result<Vec<Point>> {
+fn runs(index: &Index, key: &SeriesKey) -> rusqlite::Result<Runs> {
     let mut query = index.connection.prepare(
-        "SELECT name, started, setting, value, low, high, is_lower_bound
-         FROM points JOIN runs ON runs.id = run WHERE series = ? ORDER BY started, name",
+        "SELECT id, name, started, setting FROM runs WHERE experiment = ? AND form = ? ORDER BY started, name",
     )?;
-    let rows = query.query_map([series], |row| {
-        Ok(Point {
-            run: row.get(0)?,
-            started_unix_us: unsigned(row, 1)?,
-            setting: row.get(2)?,
-            value: row.get(3)?,
-            low: row.get(4)?,
-            high: row.get(5)?,
-            is_lower_bound: row.get(6)?,
-        })
-    })?;
-    rows.collect()
+    let mut rows = query.query([&key.experiment, &word_of(&key.form)])?;
+    let (mut ordered, mut places) = (Vec::new(), HashMap::new());
+    while let Some(row) = rows.next()? {
+        places.insert(row.get(0)?, ordered.len());
+        ordered.push(Run {
+            name: row.get(1)?,
+            started_unix_us: unsigned(row, 2)?,
+            setting: row.get(3)?,
+        });
+    }
+    Ok(Runs {
+        ordered,
+        places,
+        settings: settings(index, key)?,
+    })
+}
+
+/// The values of a series in the order of its runs.
+fn points<'a>(index: &Index, runs: &'a Runs, series: i64) -> rusqlite::Result<Vec<Point<'a>>> {
+    let mut query = index
+        .connection
+        .prepare("SELECT run, value, low, high, is_lower_bound FROM points WHERE series = ?")?;
+    let mut rows = query.query([series])?;
+    let mut points = Vec::new();
+    while let Some(row) = rows.next()? {
+        let Some(place) = runs.places.get(&row.get(0)?) else {
+            continue;
+        };
+        let point = Point {
+            run: &runs.ordered[*place],
+            value: row.get(1)?,
+            low: row.get(2)?,
+            high: row.get(3)?,
+            is_lower_bound: row.get(4)?,
+        };
+        points.push((*place, point));
+    }
+    points.sort_by_key(|(place, _)| *place);
+    Ok(points.into_iter().map(|(_, point)| point).collect())
 }
 
 /// The settings of all runs of the experiment of a series.
@@ -283,11 +313,11 @@ fn settings(index: &Index, key: &SeriesKey) -> rusqlite::Result<BTreeMap<i64, Ru
 }
 
 /// Relative change that is too small to matter: what the last run's experiment declares.
-fn margin(settings: &BTreeMap<i64, RunSetting>, points: &[Point], unit: Unit) -> f64 {
+fn margin(settings: &BTreeMap<i64, RunSetting>, points: &[Point<'_>], unit: Unit) -> f64 {
     let Some(last) = points.last() else {
         return 0.0;
     };
-    let Some(setting) = settings.get(&last.setting) else {
+    let Some(setting) = settings.get(&last.run.setting) else {
         return 0.0;
     };
     let values: Vec<f64> = points.iter().map(|point| point.value).collect();
@@ -303,7 +333,7 @@ fn margin(settings: &BTreeMap<i64, RunSetting>, points: &[Point], unit: Unit) ->
 fn changes(
     settings: &BTreeMap<i64, RunSetting>,
     key: &SeriesKey,
-    points: &[Point],
+    points: &[Point<'_>],
 ) -> Vec<SeriesChange> {
     let head = metric_head(key.metric, &[]);
     let values: Vec<f64> = points.iter().map(|point| point.value).collect();
@@ -318,8 +348,8 @@ fn changes(
         let relative = change.ratio() - 1.0;
         Some(SeriesChange {
             index: change.index as u64,
-            run: point.run.clone(),
-            started_unix_us: point.started_unix_us,
+            run: point.run.name.clone(),
+            started_unix_us: point.run.started_unix_us,
             before: change.before,
             after: change.after,
             change: relative,
@@ -334,13 +364,13 @@ fn changes(
 /// The versions that differ between two runs. The digest of a binary is named where its version is the same.
 fn version_changes(
     settings: &BTreeMap<i64, RunSetting>,
-    before: &Point,
-    after: &Point,
+    before: &Point<'_>,
+    after: &Point<'_>,
 ) -> Vec<VersionChange> {
-    if before.setting == after.setting {
+    if before.run.setting == after.run.setting {
         return Vec::new();
     }
-    let versions = |point: &Point| settings.get(&point.setting).map(|one| &one.versions);
+    let versions = |point: &Point<'_>| settings.get(&point.run.setting).map(|one| &one.versions);
     let (Some(before), Some(after)) = (versions(before), versions(after)) else {
         return Vec::new();
     };
@@ -358,179 +388,6 @@ fn version_changes(
     .collect()
 }
 
-/// The series that a filter matches, in the order of the experiment.
-fn matching(index: &Index, filter: &SeriesFilter) -> Result<Vec<Found>, HistoryError> {
-    let at = |error| index.failed(error);
-    let experiment = experiment(index, filter.experiment.as_deref().unwrap_or_default())?;
-    let all = all_series(index, &experiment).map_err(at)?;
-    let is_primary = |found: &Found, primary: &BTreeMap<String, Vec<Metric>>| {
-        let of_form = primary.get(&word_of(&found.key.form));
-        of_form.is_none_or(|primary| primary.contains(&found.key.metric))
-    };
-    let mut primary = BTreeMap::new();
-    for found in &all {
-        let form = found.key.form;
-        if filter.metric.is_none() && !primary.contains_key(&word_of(&form)) {
-            let setting = last_setting(index, &experiment, form).map_err(at)?;
-            primary.insert(word_of(&form), setting.primary);
-        }
-    }
-    let is_same = |wanted: &Option<String>, found: &str| {
-        wanted.as_deref().is_none_or(|wanted| wanted == found)
-    };
-    let is_wanted = |found: &Found| {
-        let key = &found.key;
-        let machine = filter.machine.as_deref().unwrap_or_default();
-        filter.form.is_none_or(|form| form == key.form)
-            && filter.metric.is_none_or(|metric| metric == key.metric)
-            && is_same(&filter.arm, &key.arm)
-            && is_same(&filter.level, &key.level)
-            && key.machine.starts_with(machine)
-            && is_primary(found, &primary)
-    };
-    let (mut wanted, others): (Vec<Found>, Vec<Found>) = all.into_iter().partition(is_wanted);
-    if wanted.is_empty() {
-        return Err(HistoryError::NoSeries(nothing(
-            &experiment,
-            filter,
-            &others,
-        )));
-    }
-    wanted.sort_by(|a, b| {
-        let order = |one: &Found| (word_of(&one.key.form), one.place, one.key.machine.clone());
-        order(a).cmp(&order(b))
-    });
-    Ok(wanted)
-}
-
-fn all_series(index: &Index, experiment: &str) -> rusqlite::Result<Vec<Found>> {
-    let mut query = index
-        .connection
-        .prepare("SELECT id, form, arm, level, metric, machine FROM series WHERE experiment = ?")?;
-    let rows = query.query_map([experiment], |row| {
-        Ok(Found {
-            id: row.get(0)?,
-            key: SeriesKey {
-                experiment: experiment.to_owned(),
-                form: word(row, 1)?,
-                arm: row.get(2)?,
-                level: row.get(3)?,
-                metric: word(row, 4)?,
-                machine: row.get(5)?,
-            },
-            place: (0, 0, Metric::Mean),
-        })
-    })?;
-    let mut found: Vec<Found> = rows.collect::<rusqlite::Result<_>>()?;
-    let mut settings = BTreeMap::new();
-    for one in &mut found {
-        let form = word_of(&one.key.form);
-        if !settings.contains_key(&form) {
-            settings.insert(form.clone(), last_setting(index, experiment, one.key.form)?);
-        }
-        let setting = &settings[&form];
-        let place = |names: &[String], name: &str| names.iter().position(|one| one == name);
-        // What the last run does not have stands last.
-        let level = place(&setting.levels, &one.key.level).unwrap_or(usize::MAX);
-        let arm = place(&setting.arms, &one.key.arm).unwrap_or(usize::MAX);
-        one.place = (level, arm, one.key.metric);
-    }
-    Ok(found)
-}
-
-/// The full name of an experiment.
-fn experiment(index: &Index, name: &str) -> Result<String, HistoryError> {
-    let mut query = index
-        .connection
-        .prepare(
-            "SELECT DISTINCT experiment FROM runs WHERE experiment IS NOT NULL ORDER BY experiment",
-        )
-        .map_err(|error| index.failed(error))?;
-    let all = query
-        .query_map([], |row| row.get(0))
-        .and_then(Iterator::collect::<rusqlite::Result<Vec<String>>>)
-        .map_err(|error| index.failed(error))?;
-    let is_meant = |full: &&String| !name.is_empty() && full.rsplit('/').next() == Some(name);
-    let exact = all.iter().filter(|full| *full == name);
-    let meant: Vec<&String> = match exact.clone().count() {
-        0 => all.iter().filter(is_meant).collect(),
-        _ => exact.collect(),
-    };
-    match meant.as_slice() {
-        [one] => Ok((*one).clone()),
-        [] if all.is_empty() => Err(HistoryError::NoSeries(
-            "there is no complete run yet: `tare run` makes one".to_owned(),
-        )),
-        [] => Err(HistoryError::NoSeries(format!(
-            "no complete run of \"{name}\"{}; `tare history` lists the experiments",
-            hint(name, &all)
-        ))),
-        several => {
-            let names: Vec<&str> = several.iter().map(|one| one.as_str()).collect();
-            let names = names.join(", ");
-            Err(HistoryError::NoSeries(format!(
-                "\"{name}\" may be {names}: give the whole name"
-            )))
-        }
-    }
-}
-
-/// Why a filter matches nothing.
-fn nothing(experiment: &str, filter: &SeriesFilter, all: &[Found]) -> String {
-    let of = |flag: &str, wanted: Option<&str>, pick: fn(&SeriesKey) -> String| {
-        let wanted = wanted?;
-        let mut known: Vec<String> = all.iter().map(|found| pick(&found.key)).collect();
-        known.sort();
-        known.dedup();
-        let is_known = known.iter().any(|one| match flag {
-            "machine" => one.starts_with(wanted),
-            _ => one == wanted,
-        });
-        known.truncate(NAMED_MAX * NAMED_MAX);
-        let known = known.join(", ");
-        (!is_known).then(|| format!("{experiment} has no {flag} \"{wanted}\": there are {known}"))
-    };
-    let (form, metric) = (
-        filter.form.map(|form| word_of(&form)),
-        filter.metric.map(Metric::name),
-    );
-    of("form", form.as_deref(), |key| word_of(&key.form))
-        .or_else(|| of("arm", filter.arm.as_deref(), |key| key.arm.clone()))
-        .or_else(|| of("level", filter.level.as_deref(), |key| key.level.clone()))
-        .or_else(|| of("metric", metric.as_deref(), |key| key.metric.name()))
-        .or_else(|| {
-            of("machine", filter.machine.as_deref(), |key| {
-                key.machine.clone()
-            })
-        })
-        .unwrap_or_else(|| format!("{experiment} has no such series: name less"))
-}
-
-/// What else to name where several series match.
-fn several(found: &[Found]) -> String {
-    type Pick = fn(&SeriesKey) -> String;
-    let parts: [(&str, Pick); 5] = [
-        ("metric", |key| key.metric.name()),
-        ("arm", |key| key.arm.clone()),
-        ("level", |key| key.level.clone()),
-        ("machine", |key| key.machine.clone()),
-        ("form", |key| word_of(&key.form)),
-    ];
-    let open = parts.iter().filter_map(|(flag, pick)| {
-        let mut values: Vec<String> = found.iter().map(|one| pick(&one.key)).collect();
-        values.sort();
-        values.dedup();
-        values.truncate(NAMED_MAX);
-        (values.len() > 1).then(|| format!("--{flag} ({})", values.join(", ")))
-    });
-    let open: Vec<String> = open.collect();
-    format!(
-        "{} series match: choose one by {}",
-        found.len(),
-        open.join(", ")
-    )
-}
-
 /// The median; `None` without values.
 fn median(values: &[f64]) -> Option<f64> {
     let mut sorted = values.to_vec();
@@ -541,25 +398,4 @@ fn median(values: &[f64]) -> Option<f64> {
         odd if odd % 2 == 1 => Some(sorted[middle]),
         _ => Some(f64::midpoint(sorted[middle - 1], sorted[middle])),
     }
-}
-
-/// A number that is never negative.
-fn unsigned(row: &Row<'_>, column: usize) -> rusqlite::Result<u64> {
-    row.get::<_, i64>(column).map(i64::cast_unsigned)
-}
-
-/// A column with JSON.
-fn json<T: DeserializeOwned>(row: &Row<'_>, column: usize) -> rusqlite::Result<T> {
-    let text: String = row.get(column)?;
-    serde_json::from_str(&text).map_err(|error| {
-        rusqlite::Error::FromSqlConversionFailure(column, Type::Text, error.into())
-    })
-}
-
-/// A column with the word of an enum.
-fn word<T: DeserializeOwned>(row: &Row<'_>, column: usize) -> rusqlite::Result<T> {
-    let text: String = row.get(column)?;
-    serde_json::from_value(serde_json::Value::String(text)).map_err(|error| {
-        rusqlite::Error::FromSqlConversionFailure(column, Type::Text, error.into())
-    })
 }

@@ -8,7 +8,7 @@ use std::process::ExitCode;
 use anyhow::Context;
 use tare_history::series::{self, Changes};
 use tare_history::{History, HistoryError, chart, csv, text};
-use tare_record::api::{HistoryOptions, HistoryOutput, SeriesDetail, SeriesFilter};
+use tare_record::api::{HistoryOptions, HistoryOutput, SeriesDetail, SeriesFilter, SeriesList};
 use tare_report::quantity::counted;
 use tare_report::terminal::{Colour, Screen};
 
@@ -42,19 +42,13 @@ pub fn run(options: &HistoryOptions) -> Result<ExitCode, Failed> {
         HistoryOutput::Json if filter.experiment.is_none() => {
             print_json(&history.ask(&say, series::experiments)?)?;
         }
-        HistoryOutput::Text => match one(&mut history, filter, *last)? {
-            Some(found) => print(&text::detail(&found, screen))?,
-            None => {
-                let found =
-                    history.ask(&say, |index| series::list_series(index, filter, changes))?;
-                print(&text::series(&found, changes, screen))?;
-            }
+        HistoryOutput::Text => match ask(&mut history, filter, *last, changes)? {
+            Answer::One(found) => print(&text::detail(&found, screen))?,
+            Answer::Several(found) => print(&text::series(&found, changes, screen))?,
         },
-        HistoryOutput::Json => match one(&mut history, filter, *last)? {
-            Some(found) => print_json(&found)?,
-            None => print_json(
-                &history.ask(&say, |index| series::list_series(index, filter, changes))?,
-            )?,
+        HistoryOutput::Json => match ask(&mut history, filter, *last, changes)? {
+            Answer::One(found) => print_json(&found)?,
+            Answer::Several(found) => print_json(&found)?,
         },
         HistoryOutput::Csv => {
             let all = history.ask(&say, |index| {
@@ -75,26 +69,27 @@ pub fn run(options: &HistoryOptions) -> Result<ExitCode, Failed> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// The series that the filter means, if it names its metric, arm and level, and there is one.
-fn one(
+/// What a filter means.
+enum Answer {
+    /// It names metric, arm and level, and there is one such series.
+    One(Box<SeriesDetail>),
+    Several(SeriesList),
+}
+
+fn ask(
     history: &mut History,
     filter: &SeriesFilter,
     last: usize,
-) -> Result<Option<SeriesDetail>, Failed> {
-    if filter.metric.is_none() || filter.arm.is_none() || filter.level.is_none() {
-        return Ok(None);
-    }
-    let found = history.ask(&say, |index| {
-        series::list_series(index, filter, Changes::LeaveOut)
-    })?;
-    match found.series.len() {
-        1 => {
-            Ok(Some(history.ask(&say, |index| {
-                series::one_series(index, filter, last)
-            })?))
-        }
-        _ => Ok(None),
-    }
+    changes: Changes,
+) -> Result<Answer, HistoryError> {
+    let is_one = filter.metric.is_some() && filter.arm.is_some() && filter.level.is_some();
+    history.ask(&say, |index| {
+        let found = series::list_series(index, filter, changes)?;
+        Ok(match found.series.len() {
+            1 if is_one => Answer::One(Box::new(series::one_series(index, filter, last)?)),
+            _ => Answer::Several(found),
+        })
+    })
 }
 
 /// Writes a file that is not there, or is a regular one: a device or a link must not be replaced.
