@@ -111,6 +111,13 @@ try {
   await page.locator("svg").first().waitFor();
   step("three loads are laid over each other");
   await picture("compare-loads");
+  await page.goto(`${origin}/history`);
+  await page.locator("tbody a", { hasText: experiment }).first().click();
+  await page.locator(".trend a").first().click();
+  await page.locator(".big-trend svg[role=img]").waitFor();
+  await page.locator(".run-at a").click();
+  await page.waitForURL((url) => url.pathname.startsWith("/runs/"));
+  step("the history has the run");
   await page.goto(`${origin}/`);
   await page.locator(".run-row").first().waitFor();
   await picture("runs");

@@ -74,6 +74,16 @@ export function zeroDomain(values: readonly number[], room = 0.06): [number, num
   return [low - (low < 0 ? room * span : 0.02 * span), high + room * span];
 }
 
+/** A linear domain that holds all values, and at least twice the margin on both sides: changes that do not matter look small. */
+export function valueDomain(values: readonly number[], margin: number): [number, number] {
+  const low = values.reduce((a, b) => Math.min(a, b), Infinity);
+  const high = values.reduce((a, b) => Math.max(a, b), -Infinity);
+  if (low > high) return [0, 1];
+  const middle = (low + high) / 2;
+  const half = Math.max(((high - low) / 2) * 1.1, 2 * margin * Math.abs(middle)) || 1;
+  return [low >= 0 ? Math.max(0, middle - half) : middle - half, middle + half];
+}
+
 /** Moves positions apart until neighbours are `gap` apart and all lie within [low, high], in the same order. */
 export function spread(positions: readonly number[], gap: number, low: number, high: number): number[] {
   const order = positions.map((position, index) => ({ position, index })).sort((a, b) => a.position - b.position);

@@ -6,7 +6,8 @@ import { sparkOf } from "../src/app/history/Spark";
 import { routeOf } from "../src/app/router";
 import { change as relative, quantity } from "../src/format";
 import { reduced } from "../src/plot/reduce";
-import { markLabels, valueDomain } from "../src/plot/trend";
+import { markLabels } from "../src/plot/trend";
+import { valueDomain } from "../src/scale";
 import { historyMock } from "../mock-history.mjs";
 
 const mock = historyMock({ many: 12 });
@@ -56,7 +57,9 @@ describe("the series of an experiment", () => {
   });
   it("have a small chart with the last change point, if it is among its runs", () => {
     const change = (index: number) => ({ index, is_worse: true }) as SeriesChange;
-    expect(sparkOf({ recent: [3, 1, 2], runs: 3 })).toEqual({ dots: [{ x: 5, y: 5 }, { x: 140, y: 51 }, { x: 275, y: 28 }], mark: null });
+    const { dots, mark } = sparkOf({ recent: [310, 100, 205], runs: 3 });
+    expect([mark, dots.map(({ x }) => x), dots.map(({ y }) => Math.round(y))]).toEqual([null, [5, 140, 275], [7, 49, 28]]);
+    expect(sparkOf({ recent: [101, 99, 100], runs: 3 }).dots.map(({ y }) => Math.round(y))).toEqual([23, 33, 28]);
     expect(sparkOf({ recent: [1, 2, 3], runs: 10, last_change: change(9) }).mark).toBe(207.5);
     expect(sparkOf({ recent: [1, 2, 3], runs: 10, last_change: change(7) }).mark).toBe(5);
     expect(sparkOf({ recent: [1, 2, 3], runs: 10, last_change: change(6) }).mark).toBeNull();

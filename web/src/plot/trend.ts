@@ -2,7 +2,7 @@
 import * as Plot from "@observablehq/plot";
 import type { SeriesDetail } from "../api";
 import { scaleFor, tick } from "../format";
-import { linearTicks, logDomain, logTicks } from "../scale";
+import { linearTicks, logDomain, logTicks, valueDomain } from "../scale";
 import { drawLines, ticksWithin, type Picture } from "./frame";
 import { reduced } from "./reduce";
 
@@ -35,16 +35,6 @@ interface Mark {
   /** What it says, the longest first. */
   words: readonly string[];
   color: string;
-}
-
-/** An axis that holds all values, and at least twice the margin on both sides: changes that do not matter look small. */
-export function valueDomain(values: readonly number[], margin: number): [number, number] {
-  const low = values.reduce((a, b) => Math.min(a, b), Infinity);
-  const high = values.reduce((a, b) => Math.max(a, b), -Infinity);
-  if (low > high) return [0, 1];
-  const middle = (low + high) / 2;
-  const half = Math.max(((high - low) / 2) * 1.1, 2 * margin * Math.abs(middle)) || 1;
-  return [low >= 0 ? Math.max(0, middle - half) : middle - half, middle + half];
 }
 
 /** Labels of marks: the longest words that there is room for, the number at least; none where not even that fits. */

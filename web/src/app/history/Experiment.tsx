@@ -114,7 +114,7 @@ export function Experiment({ list, first }: { list: HistoryList; first: SeriesFi
             {shown.length === 0 ? <p class="none">No series is like that. <button type="button" onClick={() => change({ arm: "", level: "", machine: "" })}>Show all</button></p> : (
               <>
                 <Section id="changes" title="Recent change points" lead="The last change point of each series, the latest first: from that run on, the values have another mean. A version that changed there need not be the cause."><Changes series={shown} named={named} /></Section>
-                <Section id="series" title="Series" lead="The last 30 runs of each; every chart has a scale of its own. The percentage is of the median of all runs before the last one. A dashed line is the last change point.">
+                <Section id="series" title="Series" lead="The last 30 runs of each; every chart has a scale of its own, which spans at least 10 %. The percentage is of the median of all runs before the last one. A dashed line is the last change point.">
                   <Growing all={shown} of={JSON.stringify(filter)} look="trends" row={(one) => <Card key={seriesAt(one.key)} one={one} named={named} />} />
                 </Section>
               </>

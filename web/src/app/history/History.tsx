@@ -22,10 +22,8 @@ const REFRESH_MS = 15_000;
 /** What the reader looks for; it stays while other pages are shown. */
 const wanted = signal<{ text: string; order: Order }>({ text: "", order: { column: "last", isDescending: true } });
 
-const ALL = { metric: "", arm: "", level: "", machine: "" };
-
 const COLUMNS: Column<HistoryExperiment>[] = [
-  { key: "experiment", label: "experiment", width: 34, cell: (one) => <a href={experimentAt({ ...ALL, ...one })} title={one.experiment}>{one.experiment}</a>, sort: (one) => one.experiment },
+  { key: "experiment", label: "experiment", width: 34, cell: (one) => <a href={experimentAt({ experiment: one.experiment, form: one.form })} title={one.experiment}>{one.experiment}</a>, sort: (one) => one.experiment },
   { key: "form", label: "form", width: 9, cell: (one) => one.form, sort: (one) => one.form },
   { key: "runs", label: "runs", width: 9, kind: "n", cell: (one) => count(one.runs), sort: (one) => one.runs },
   { key: "machines", label: "machines", width: 12, kind: "n", cell: (one) => count(one.machines.length), sort: (one) => one.machines.length },

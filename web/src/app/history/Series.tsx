@@ -154,7 +154,7 @@ function Runs({ detail, kind }: { detail: SeriesDetail; kind: Kind }): JSX.Eleme
 /** The page of one series. */
 export function Series({ query, filter, kind }: { query: URLSearchParams; filter: SeriesFilter; kind: Kind }): JSX.Element {
   const series = useResource<SeriesDetail>(pointsPath(query));
-  const back = experimentAt({ ...filter, arm: "", level: "", machine: "" });
+  const back = experimentAt({ experiment: filter.experiment, form: filter.form, metric: filter.metric });
   return (
     <>
       <p class="crumb"><a href="/history">History</a> / <a href={back}>{filter.experiment}</a> / series</p>

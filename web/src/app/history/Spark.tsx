@@ -2,16 +2,19 @@
 import type { JSX } from "preact";
 import type { SeriesSummary } from "../../api";
 import { quantity, range } from "../../format";
+import { valueDomain } from "../../scale";
 
 const [WIDTH, HEIGHT, EDGE] = [280, 56, 5];
+/** The scale spans at least four times this share of the values: so noise stays small. */
+const SHARE = 0.025;
 
 /** Where the values lie, and the change point if it is among them. */
 export function sparkOf({ recent, runs, last_change }: Pick<SeriesSummary, "recent" | "runs" | "last_change">): { dots: { x: number; y: number }[]; mark: number | null } {
-  const [low, high] = [Math.min(...recent), Math.max(...recent)];
+  const [low, high] = valueDomain(recent, SHARE);
   const step = (WIDTH - 2 * EDGE) / Math.max(1, recent.length - 1);
   const dots = recent.map((value, index) => ({
     x: recent.length === 1 ? WIDTH / 2 : EDGE + index * step,
-    y: high > low ? HEIGHT - EDGE - ((value - low) / (high - low)) * (HEIGHT - 2 * EDGE) : HEIGHT / 2,
+    y: HEIGHT - EDGE - ((value - low) / (high - low)) * (HEIGHT - 2 * EDGE),
   }));
   const place = last_change == null ? -1 : last_change.index - (runs - recent.length);
   // Between the run and the one before it, which may be out of sight.

@@ -25,16 +25,20 @@ export function filterOf(query: URLSearchParams): SeriesFilter | null {
   return { experiment, form: part("form") === "quick" ? "quick" : "full", metric: part("metric"), arm: part("arm"), level: part("level"), machine: part("machine") };
 }
 
-function queryOf(filter: SeriesFilter, names: readonly (typeof PARTS)[number][]): string {
+/** An experiment, and which of its series. */
+type Wanted = Pick<SeriesFilter, "experiment" | "form"> & Partial<SeriesFilter>;
+
+function queryOf(filter: Wanted, names: readonly (typeof PARTS)[number][]): string {
   const query = new URLSearchParams({ experiment: filter.experiment });
   for (const name of names) {
-    if (filter[name] !== "") query.set(name, filter[name]);
+    const value = filter[name] ?? "";
+    if (value !== "") query.set(name, value);
   }
   return query.toString();
 }
 
 /** The address of an experiment's page. */
-export function experimentAt(filter: SeriesFilter): string {
+export function experimentAt(filter: Wanted): string {
   return `/history/experiment?${queryOf(filter, PARTS)}`;
 }
 

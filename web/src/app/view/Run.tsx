@@ -9,6 +9,7 @@ import { VERSION } from "../../data";
 import { Starting } from "../Starting";
 import { ArmRoutes } from "../ArmRoutes";
 import { API, post } from "../client";
+import { experimentAt } from "../history/filter";
 import { LiveView } from "../live/LiveView";
 import { Await, Do, Heading, Lazy, Problem, mayChange, useAction, useTitle } from "../pieces";
 import { useInterval, useResource } from "../resource";
@@ -46,6 +47,7 @@ function Finished({ id, run, reload }: { id: string; run: RunDetail; reload: () 
         <p class="crumb"><a href="/">Runs</a> / {id}</p>
         <div class="tools">
           {mayChange() && canResume(run.entry.state) && start === null && <Do action={action} run={resume} strong>Resume</Do>}
+          {run.entry.state === "complete" && run.entry.summary != null && <a class="button" href={experimentAt({ experiment: run.entry.summary.experiment, form: run.entry.summary.form })}>History</a>}
           <Downloads id={id} report={view.data !== null} />
         </div>
       </div>
