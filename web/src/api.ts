@@ -1115,6 +1115,10 @@ export interface View {
    */
   tables: Table[];
   /**
+   * Flame graphs of profiled instances.
+   */
+  flame_graphs?: FlameGraphView[];
+  /**
    * Files of the run that could not be read, each with a reason.
    */
   unreadable_files: string[];
@@ -2308,6 +2312,31 @@ export interface TableCell {
    * Whether the page marks it: a failed assertion, a trial that does not count.
    */
   marked?: boolean;
+}
+/**
+ * A flame graph of an instance.
+ */
+export interface FlameGraphView {
+  /**
+   * Name of the arm.
+   */
+  arm: string;
+  /**
+   * Name of the level.
+   */
+  level: string;
+  /**
+   * Name of the instance.
+   */
+  instance: string;
+  /**
+   * Arm that a differential flame graph compares with.
+   */
+  against?: string | null;
+  /**
+   * The picture, an SVG document.
+   */
+  svg: string;
 }
 /**
  * A titled list of facts.
