@@ -10,6 +10,7 @@ use tare_record::escape::{escape_line, escape_lines};
 use tare_record::event::RunEvent;
 use tare_record::plan::Plan;
 use tare_record::record::{TrialRecord, TrialStatus};
+use tare_record::view::Overhead;
 use tare_report::quantity;
 
 use crate::screen::{self, say_raw};
@@ -236,6 +237,9 @@ impl Watcher for ProgressWatcher {
     }
 }
 
+/// A difference is known well enough when the half width of its interval is this part of it.
+const OF_DIFFERENCE: f64 = 4.0;
+
 /// Whether the intervals that the plan names are narrow enough by the records of a run folder, so that the run can end early.
 fn stopping_rule(plan: &Plan, folder: &Path) -> StopDecision {
     let Some(until) = plan.blocks.until else {
@@ -245,21 +249,21 @@ fn stopping_rule(plan: &Plan, folder: &Path) -> StopDecision {
         return StopDecision::Continue;
     };
     let view = tare_report::view(&run);
-    let widths: Vec<Option<f64>> = view
-        .overheads
-        .iter()
+    let of_metric = view.overheads.iter();
+    let mut of_metric = of_metric
         .filter(|overhead| overhead.metric == until.metric)
-        .map(|overhead| {
-            let ratio = overhead.ratio?;
-            Some((ratio.high? - ratio.low?) / 2.0)
-        })
-        .collect();
-    let narrow = widths
-        .iter()
-        .all(|width| width.is_some_and(|width| width <= until.half_width));
-    if narrow && !widths.is_empty() {
+        .peekable();
+    let is_narrow = |overhead: &Overhead| {
+        let ratio = overhead.ratio?;
+        let half_width = (ratio.high? - ratio.low?) / 2.0;
+        let enough = until
+            .half_width
+            .max((ratio.estimate - 1.0).abs() / OF_DIFFERENCE);
+        Some(half_width <= enough)
+    };
+    if of_metric.peek().is_some() && of_metric.all(|one| is_narrow(one).unwrap_or(false)) {
         StopDecision::Stop(format!(
-            "every interval's half-width of the {} is at most {}",
+            "every interval's half-width of the {} is at most {}, or a quarter of the difference",
             until.metric.label(),
             quantity::percent(until.half_width)
         ))

@@ -390,7 +390,7 @@ impl<'a> Conductor<'a> {
             }
             let what = format!("profile of {} at {}", slot.arm, slot.level);
             self.watcher.on_event(&Event::Note(&what));
-            let cell = self.cell(&slot)?.clone();
+            let cell = profiles::long_enough(self.cell(&slot)?.clone());
             let path = self.folder.fresh_profile(number)?;
             let mut record = TrialRecord {
                 block,

@@ -33,6 +33,19 @@ pub fn is_instance_of(instance: &str, name: &str) -> bool {
     rest.is_empty() || (!digits.is_empty() && digits.bytes().all(|one| one.is_ascii_digit()))
 }
 
+/// Shortest window of a profile: shorter ones have too few samples.
+const WINDOW_MIN: Duration = Duration::from_secs(5);
+
+/// The same cell with windows that are long enough for a profile.
+pub(crate) fn long_enough(mut cell: Cell) -> Cell {
+    for role in &mut cell.load {
+        if let Stop::Duration { window_ns } = &mut role.load.stop {
+            *window_ns = (*window_ns).max(WINDOW_MIN.as_nanos() as u64);
+        }
+    }
+    cell
+}
+
 /// The profiles that are being made in a window.
 pub(crate) struct Profiles(Vec<(Profile, Sampling)>);
 

@@ -10,6 +10,11 @@ use crate::yaml::{self, Mark, Node, Value};
 /// Keys of an experiment that name its arms, and so make no sense for others.
 const KEYS_ABOUT_ARMS: [&str; 3] = ["published", "assert", "waterfall"];
 
+/// Number of blocks of a pair, and the half width of the interval that ends it: below the default margin, 5 %.
+const BLOCKS_MIN: u32 = 5;
+const BLOCKS_MAX: u32 = 60;
+const HALF_WIDTH: &str = "4%";
+
 /// A target and the versions to compare.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct VersionArms {
@@ -77,15 +82,8 @@ impl VersionArms {
             quick_arms(quick, &sequences, matches!(self.only, Only::All));
         }
         root.set(&["arms"], mark, list_at(mark, arms));
-        if matches!(self.only, Only::All) {
-            let sequences = sequences.iter().map(|(name, arms)| {
-                let mut sequence = Node::map(mark);
-                sequence.set(&["name"], mark, Node::text_at(mark, name));
-                let arms = arms.iter().map(|arm| Node::text_at(mark, arm)).collect();
-                sequence.set(&["arms"], mark, list_at(mark, arms));
-                sequence
-            });
-            root.set(&["waterfall"], mark, list_at(mark, sequences.collect()));
+        if let Only::One(_) = self.only {
+            only_the_pair(&mut root);
         }
         let words: Vec<String> = self.versions.iter().map(|one| one.words.clone()).collect();
         let question = format!("How do {} {} differ?", self.target, list(&words));
@@ -170,6 +168,45 @@ pub fn arm_of_version(version: &str) -> String {
         false => '-',
     });
     plain.collect()
+}
+
+/// One level, the last one, which answers the question; no second measurement of the old version; and as many blocks as it takes.
+fn only_the_pair(root: &mut Node) {
+    let mark = root.mark;
+    let metric = root.descend(&["primary", "0"]).text().unwrap_or("median");
+    let mut until = Node::map(mark);
+    until.set(&["metric"], mark, Node::text_at(mark, metric));
+    until.set(&["half_width"], mark, Node::text_at(mark, HALF_WIDTH));
+    let mut blocks = Node::map(mark);
+    for (key, number) in [("min", BLOCKS_MIN), ("max", BLOCKS_MAX)] {
+        let value = Value::Number(number.into());
+        blocks.set(&[key], mark, Node { mark, value });
+    }
+    blocks.set(&["until"], mark, until);
+    let value = Value::Bool(false);
+    root.set(&["aa_check"], mark, Node { mark, value });
+    root.set(&["blocks"], mark, blocks);
+    root.remove("per_request_level");
+    last_values(root);
+    if let Some(quick) = root.get_mut("quick") {
+        quick.remove("blocks");
+        quick.remove("aa_check");
+        last_values(quick);
+    }
+}
+
+/// Keeps the last value of every factor.
+fn last_values(root: &mut Node) {
+    let Some(Value::Map(factors)) = root.get_mut("factors").map(|factors| &mut factors.value)
+    else {
+        return;
+    };
+    for factor in factors {
+        if let Value::List(values) = &mut factor.value.value {
+            let all = values.len();
+            values.drain(..all.saturating_sub(1));
+        }
+    }
 }
 
 fn names_of(arms: &[Node]) -> Vec<String> {

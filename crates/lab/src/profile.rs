@@ -91,7 +91,7 @@ impl Profiler {
             &perf,
             "script",
             "--input=perf.data",
-            "--fields=ip,sym",
+            "--fields=ip,sym,dso",
             &format!("--max-stack={FRAMES_MAX}"),
             "--demangle",
         ];
@@ -151,6 +151,8 @@ fn folded(text: &str) -> Stacks {
     let mut stacks = Stacks::new();
     for block in text.split("\n\n") {
         let mut frames: Vec<String> = block.lines().filter_map(frame).collect();
+        // Of functions without names one says as much as twenty.
+        frames.dedup_by(|a, b| a == b && a.starts_with('['));
         if !frames.is_empty() {
             frames.reverse();
             *stacks.entry(frames.join(";")).or_default() += 1;
@@ -159,12 +161,20 @@ fn folded(text: &str) -> Stacks {
     stacks
 }
 
-/// `   7f31c2 Envoy::Http::decode(bool)`: the function, without its arguments.
+/// `   7f31c2 Envoy::Http::decode(bool) (/opt/envoy)`: the function, without its arguments; `[envoy]` where the program has no names
+/// of functions.
 fn frame(line: &str) -> Option<String> {
-    let (address, name) = line.trim().split_once(' ')?;
+    let (address, rest) = line.trim().split_once(' ')?;
     let address = u64::from_str_radix(address, 16).ok()?;
-    let name = match name.trim() {
-        "[unknown]" | "" => String::from("[unknown]"),
+    let (name, program) = match rest.trim().strip_suffix(')')?.rsplit_once(" (") {
+        Some((name, program)) => (name.trim(), program),
+        None => ("", rest.trim_matches(['(', ')'])),
+    };
+    let name = match name {
+        "[unknown]" | "" => {
+            let program = program.rsplit('/').next().unwrap_or_default();
+            format!("[{}]", program.trim_matches(['[', ']']).replace(';', ":"))
+        }
         name => short(name),
     };
     // The upper half of addresses is the kernel's.
@@ -200,20 +210,16 @@ mod tests {
 
     #[test]
     fn samples_of_one_stack_are_counted_from_the_outermost_function() {
-        let text = "\n   55d0c1 inner(int, char)\n   55d0b0 Envoy::Map<int, a<b>>::at(int)\n   7f31 main\n\n\
-                    \n   55d0c1 inner(int, char)\n   55d0b0 Envoy::Map<int, a<b>>::at(int)\n   7f31 main\n\n\
-                    \nffffffff8100 do_syscall_64\n   7f31 [unknown]\n\nnonsense\n";
-        let stacks = folded(text);
+        let sample = "\n   55d0c1 inner(int, char) (/opt/envoy)\n   55d0b0 Envoy::Map<int, a<b>>::at(int) (/opt/envoy)\n   \
+                      55d0a0 [unknown] (/opt/en;voy)\n   55d0a1 [unknown] (/opt/en;voy)\n   7f31 main (/usr/lib/libc.so.6)\n\n";
+        let kernel = "ffffffff81000000 do_syscall_64 ([kernel.kallsyms])\n   7f31 [unknown] ([unknown])\n\nnonsense\n";
+        let stacks = folded(&format!("{sample}{sample}{kernel}"));
         let expected = [
-            ("[unknown];do_syscall_64", 1),
-            ("main;Envoy::Map<…>::at;inner", 2),
+            ("[unknown];do_syscall_64_[k]", 1),
+            ("main;[en:voy];Envoy::Map<…>::at;inner", 2),
         ];
         let expected = expected.map(|(stack, count)| (stack.to_owned(), count));
         assert_eq!(stacks, Stacks::from(expected));
-        assert_eq!(
-            folded("ffffffff81000000 do_syscall_64\n"),
-            Stacks::from([(String::from("do_syscall_64_[k]"), 1)])
-        );
         assert!(folded("").is_empty());
     }
 

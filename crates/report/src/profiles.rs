@@ -12,6 +12,8 @@ use crate::tables::TableInputs;
 
 /// Most profiles that are read.
 const PROFILES_MAX: usize = 500;
+/// Share of samples without a name that is worth a sentence.
+const UNNAMED: f64 = 0.1;
 /// Functions in a table.
 const FUNCTIONS: usize = 12;
 
@@ -89,7 +91,7 @@ pub fn tables(source: &TableInputs<'_>) -> Vec<Table> {
             .collect();
         let shares: Vec<BTreeMap<&str, f64>> = of_part.iter().map(|one| own_shares(one)).collect();
         let mut table = Table::new(
-            "profile",
+            "profiled-functions",
             "Profiles",
             format!("CPU time of {instance} by function"),
         );
@@ -108,11 +110,21 @@ pub fn tables(source: &TableInputs<'_>) -> Vec<Table> {
             .iter()
             .map(|profile| format!("{} in {}", profile.samples, profile.arm))
             .collect();
+        let unnamed = shares.iter().map(|of_arm| {
+            let unnamed = of_arm.iter().filter(|(name, _)| name.starts_with('['));
+            unnamed.map(|(_, share)| share).sum::<f64>()
+        });
+        let is_unnamed = unnamed.fold(0.0, f64::max) > UNNAMED;
         table.footnotes = vec![format!(
             "Share of the samples in which the function itself ran, without those that it calls; samples: {}. They are of one more trial of \
              each arm, which is not judged: sampling takes CPU time.",
             samples.join(", ")
         )];
+        table.footnotes.extend(is_unnamed.then(|| {
+            String::from(
+                "In brackets: programs without names of functions (stripped ones); a build with symbols shows them.",
+            )
+        }));
         table
     });
     tables.collect()

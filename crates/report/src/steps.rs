@@ -1,7 +1,7 @@
 //! Steps: which arm extends which other arm, so that the overhead of a single proxy or of mTLS alone can be given.
 
 use tare_record::plan::{Plan, Subject};
-use tare_record::topology::{Route, RouteSegment, Security, Topology};
+use tare_record::topology::{Route, RouteSegment, Security, Topology, VERSION_SETTING};
 
 /// An arm and the arm that it extends.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -14,8 +14,8 @@ pub struct ArmStep {
     pub what: Subject,
 }
 
-/// The steps of the first order of a waterfall, and for every arm in no waterfall the largest other arm that it extends. Steps
-/// from the baseline are omitted: every arm is compared with it anyway.
+/// The steps of the first order of a waterfall, and for every arm in no waterfall the largest other arm that it extends, or the arm
+/// before it in the file that has other versions of the same targets. Steps from the baseline are omitted: every arm is compared with it anyway.
 pub fn steps(plan: &Plan) -> Vec<ArmStep> {
     let mut steps = declared(plan);
     let is_in_waterfall =
@@ -29,7 +29,12 @@ pub fn steps(plan: &Plan) -> Vec<ArmStep> {
             .filter_map(|other| added(&arm.topology, &other.topology).map(|what| (other, what)))
             // Of equals the last, which is the nearest one in the file.
             .max_by_key(|(other, _)| (other.topology.instances.len(), secured(&other.topology)));
-        if let Some((other, what)) = smaller {
+        let older = || {
+            let before = plan.arms.iter().take_while(|other| other.name != arm.name);
+            let mut before = before.skip(1).collect::<Vec<_>>().into_iter().rev();
+            before.find_map(|other| Some((other, other_version(&arm.topology, &other.topology)?)))
+        };
+        if let Some((other, what)) = smaller.or_else(older) {
             steps.push(ArmStep {
                 arm: arm.name.clone(),
                 from: other.name.clone(),
@@ -58,6 +63,29 @@ fn declared(plan: &Plan) -> Vec<ArmStep> {
             },
         })
         .collect()
+}
+
+/// The versions of `new`, if it has nothing else that `old` has not: "version 1.39.3".
+fn other_version(new: &Topology, old: &Topology) -> Option<Subject> {
+    let without_versions = |topology: &Topology| {
+        let mut instances = topology.instances.clone();
+        for instance in &mut instances {
+            instance.settings.remove(VERSION_SETTING);
+        }
+        instances
+    };
+    let is_same = new.routes == old.routes && without_versions(new) == without_versions(old);
+    let pairs = new.instances.iter().zip(&old.instances);
+    let mut versions: Vec<&str> = pairs
+        .filter(|(new, old)| new.version() != old.version())
+        .filter_map(|(new, _)| new.version())
+        .collect();
+    versions.sort_unstable();
+    versions.dedup();
+    match versions.as_slice() {
+        [one] if is_same => Some(Subject::singular(format!("version {one}"))),
+        _ => None,
+    }
 }
 
 /// Number of links with TLS or mTLS.

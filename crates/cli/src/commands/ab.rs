@@ -1,5 +1,6 @@
 //! `tare ab`: one arm with two versions of a target, interleaved: is the new one slower?
 
+use std::fmt::Write as _;
 use std::process::ExitCode;
 
 use serde::Serialize;
@@ -124,7 +125,11 @@ fn verdicts(view: &View) -> impl Iterator<Item = AbVerdict> {
                 Unit::CpuSecondsPer1000 | Unit::Bytes | Unit::Cores => one.ratio_text.clone(),
                 _ => format!("{}, {}", one.ratio_text, one.added_text),
             },
-            AbOutcome::Undecided => format!("{}: {}", one.ratio_text, one.outcome_text),
+            AbOutcome::Undecided => format!(
+                "{}, {}",
+                one.ratio_text,
+                one.outcome_text.trim_start_matches("undecided; ")
+            ),
             AbOutcome::Same | AbOutcome::None => one.outcome_text.clone(),
         };
         AbVerdict {
@@ -154,17 +159,13 @@ fn outcome(one: &Overhead) -> AbOutcome {
     }
 }
 
-/// `envoy ./envoy is slower than envoy 1.39.3: …`, and one line for everything else.
+/// A line per metric, the worst first: `envoy ./envoy is slower than envoy 1.39.3: …`.
 fn text([old, new]: &[String; 2], verdicts: &[AbVerdict]) -> String {
     let of = |outcome: AbOutcome| -> Vec<&AbVerdict> {
         verdicts
             .iter()
             .filter(|one| one.outcome == outcome)
             .collect()
-    };
-    let joined = |all: &[&AbVerdict]| {
-        let texts: Vec<&str> = all.iter().map(|one| one.text.as_str()).collect();
-        texts.join("; ")
     };
     let is_cost = |one: &AbVerdict| {
         matches!(
@@ -180,8 +181,8 @@ fn text([old, new]: &[String; 2], verdicts: &[AbVerdict]) -> String {
         let (costs, times): (Vec<&AbVerdict>, Vec<&AbVerdict>) =
             of(outcome).into_iter().partition(|one| is_cost(one));
         for (words, some) in [(slower, times), (dearer, costs)] {
-            if !some.is_empty() {
-                lines += &format!("{new} {words} {old}: {}\n", joined(&some));
+            for one in some {
+                let _ = writeln!(lines, "{new} {words} {old}: {}", one.text);
             }
         }
     }
@@ -190,9 +191,8 @@ fn text([old, new]: &[String; 2], verdicts: &[AbVerdict]) -> String {
         (AbOutcome::Undecided, "undecided"),
         (AbOutcome::None, "not judged"),
     ] {
-        let some = of(outcome);
-        if !some.is_empty() {
-            lines += &format!("{words}: {}\n", joined(&some));
+        for one in of(outcome) {
+            let _ = writeln!(lines, "{words}: {}", one.text);
         }
     }
     lines
