@@ -43,7 +43,21 @@ pub enum Only {
     /// All arms; those that use the target once per version.
     All,
     /// The named one, or the last one that uses the target.
-    One(Option<String>),
+    One {
+        /// Name of the arm.
+        arm: Option<String>,
+        /// Which levels are measured.
+        levels: PairLevels,
+    },
+}
+
+/// Levels at which two versions are compared.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PairLevels {
+    /// The last one, which answers the question of the experiment.
+    Last,
+    /// All.
+    All,
 }
 
 impl VersionArms {
@@ -71,7 +85,7 @@ impl VersionArms {
                     arms.extend(made);
                 }
                 (false, Only::All) => arms.push(item.clone()),
-                (false, Only::One(_)) => {}
+                (false, Only::One { .. }) => {}
             }
         }
         let mark = root.mark;
@@ -82,15 +96,15 @@ impl VersionArms {
             quick_arms(quick, &sequences, matches!(self.only, Only::All));
         }
         root.set(&["arms"], mark, list_at(mark, arms));
-        if let Only::One(_) = self.only {
-            only_the_pair(&mut root);
+        if let Only::One { levels, .. } = self.only {
+            only_the_pair(&mut root, levels);
         }
         let words: Vec<String> = self.versions.iter().map(|one| one.words.clone()).collect();
         let question = format!("How do {} {} differ?", self.target, list(&words));
         root.set(&["question"], mark, Node::text_at(mark, &question));
         let suffix = match self.only {
             Only::All => "versions",
-            Only::One(_) => "ab",
+            Only::One { .. } => "ab",
         };
         Ok(ExperimentSource {
             experiment: format!("{}-{suffix}", source.experiment),
@@ -119,8 +133,8 @@ impl VersionArms {
         };
         match &self.only {
             Only::All => Ok(using),
-            Only::One(None) => Ok(vec![last]),
-            Only::One(Some(arm)) => match using.iter().find(|name| *name == arm) {
+            Only::One { arm: None, .. } => Ok(vec![last]),
+            Only::One { arm: Some(arm), .. } => match using.iter().find(|name| *name == arm) {
                 Some(name) => Ok(vec![name]),
                 None => {
                     let known: Vec<String> = using.iter().map(|&name| name.to_owned()).collect();
@@ -141,7 +155,7 @@ impl VersionArms {
             let text = |text: &str| Node::text_at(mark, text);
             let label = match self.only {
                 Only::All => format!("{name}-{}", version.arm),
-                Only::One(_) => version.arm.clone(),
+                Only::One { .. } => version.arm.clone(),
             };
             let software = format!("{} {}", self.target, version.words);
             let mut arm = arm.clone();
@@ -149,7 +163,7 @@ impl VersionArms {
             arm.set(&["about"], mark, text(&format!("{name} with {software}")));
             let subject = match self.only {
                 Only::All => format!("{name} with {software}"),
-                Only::One(_) => software,
+                Only::One { .. } => software,
             };
             arm.set(&["subject"], mark, text(&subject));
             let setting = ["targets", &self.target, VERSION_SETTING];
@@ -170,8 +184,8 @@ pub fn arm_of_version(version: &str) -> String {
     plain.collect()
 }
 
-/// One level, the last one, which answers the question; no second measurement of the old version; and as many blocks as it takes.
-fn only_the_pair(root: &mut Node) {
+/// The wanted levels, no second measurement of the old version, and as many blocks as it takes.
+fn only_the_pair(root: &mut Node, levels: PairLevels) {
     let mark = root.mark;
     let metric = root.descend(&["primary", "0"]).text().unwrap_or("median");
     let mut until = Node::map(mark);
@@ -187,11 +201,15 @@ fn only_the_pair(root: &mut Node) {
     root.set(&["aa_check"], mark, Node { mark, value });
     root.set(&["blocks"], mark, blocks);
     root.remove("per_request_level");
-    last_values(root);
     if let Some(quick) = root.get_mut("quick") {
         quick.remove("blocks");
         quick.remove("aa_check");
-        last_values(quick);
+        if levels == PairLevels::Last {
+            last_values(quick);
+        }
+    }
+    if levels == PairLevels::Last {
+        last_values(root);
     }
 }
 

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::process::ExitCode;
 
 use serde::Serialize;
-use tare_experiment::versions::Only;
+use tare_experiment::versions::{Only, PairLevels};
 use tare_record::metric::{Metric, Unit};
 use tare_record::view::{Family, Outcome, Overhead, View};
 
@@ -31,6 +31,9 @@ pub struct Args {
     /// Arm to measure [default: the last one that uses the target].
     #[arg(long, value_name = "ARM")]
     arm: Option<String>,
+    /// Measure all levels of the experiment [default: the last one].
+    #[arg(long)]
+    all_levels: bool,
     #[command(flatten)]
     run: run::Args,
 }
@@ -78,11 +81,18 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     }
     let name = inner.experiment.name.take();
     inner.experiment.name = Some(name.unwrap_or_else(|| String::from("istio-performance/sidecar")));
+    let only = Only::One {
+        arm: args.arm.clone(),
+        levels: match args.all_levels {
+            true => PairLevels::All,
+            false => PairLevels::Last,
+        },
+    };
     let pair = [
         (args.old.clone(), Some(ARMS[0])),
         (args.new.clone(), Some(ARMS[1])),
     ];
-    let versions = WithVersions::new(&args.target, pair.into_iter(), Only::One(args.arm.clone()));
+    let versions = WithVersions::new(&args.target, pair.into_iter(), only);
     inner.experiment.versions = Some(versions.map_err(bad_input)?);
     let measured = run::measure(inner, run::Output::WithoutJson)?;
     let Some((view, folder)) = &measured.result else {

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use tare_experiment::catalog::{Catalog, Target};
 use tare_experiment::resolve::{ExperimentSource, ResolveOptions, resolve};
 use tare_experiment::target::{Get, OwnProgram, TargetVersions, software_name};
-use tare_experiment::versions::{NamedVersion, Only, VersionArms};
+use tare_experiment::versions::{NamedVersion, Only, PairLevels, VersionArms};
 use tare_record::plan::{Form, Plan};
 
 use crate::bench::{catalog, refused, repository, resolved, source};
@@ -199,14 +199,22 @@ fn arms_are_repeated_for_each_version_with_each_against_the_one_before() {
 
 #[test]
 fn a_single_arm_is_compared_with_itself_at_another_version() {
-    let only = Only::One(Some("both".into()));
+    let only = |arm: &str, levels| Only::One {
+        arm: Some(arm.into()),
+        levels,
+    };
     let text = GOOD.replace("\nload:", "\nfactors: {load.connections: [1, 8]}\nload:");
-    let plan = resolved(&applied(&text, &versions(only)).text, Form::Full);
+    let plan = resolved(
+        &applied(&text, &versions(only("both", PairLevels::Last))).text,
+        Form::Full,
+    );
     let arms: Vec<&str> = plan.arms.iter().map(|arm| arm.name.as_str()).collect();
     assert_eq!(arms, ["1-36-4", "1-40-0"]);
     assert_eq!(plan.arms[0].subject.text, "envoy 1.36.4");
     assert_eq!((plan.levels.len(), plan.aa_check), (1, false));
     assert_eq!((plan.blocks.min, plan.blocks.max), (5, 60));
+    let all = applied(&text, &versions(only("both", PairLevels::All)));
+    assert_eq!(resolved(&all.text, Form::Full).levels.len(), 2);
     for (wrong, target, expected) in [
         (
             "direct",
@@ -221,7 +229,7 @@ fn a_single_arm_is_compared_with_itself_at_another_version() {
     ] {
         let arms = VersionArms {
             target: target.into(),
-            ..versions(Only::One(Some(wrong.into())))
+            ..versions(only(wrong, PairLevels::Last))
         };
         let plan = resolved(GOOD, Form::Full);
         let problems = arms.apply(&source("case.yaml", GOOD), &plan).unwrap_err();

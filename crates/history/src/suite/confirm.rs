@@ -137,6 +137,7 @@ fn compare(
         &change.key.experiment,
         "--arm",
         &change.key.arm,
+        "--all-levels",
         "--json",
         "--out",
     ]);

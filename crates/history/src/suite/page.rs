@@ -14,25 +14,50 @@ const CHARTS_MAX: usize = 40;
 /// Sentences under a heading.
 struct Section {
     title: &'static str,
-    lines: Vec<String>,
+    lines: Vec<Line>,
+}
+
+/// A sentence with those that belong to it.
+struct Line {
+    text: String,
+    /// Run folder with the report.
+    run: Option<String>,
+    below: Vec<String>,
+}
+
+impl From<String> for Line {
+    fn from(text: String) -> Line {
+        Line {
+            text,
+            run: None,
+            below: Vec::new(),
+        }
+    }
 }
 
 /// All that is said; sections without a line are left out.
 fn sections(report: &NightReport) -> Vec<Section> {
     let changes = |wanted: fn(&NightChange) -> bool| {
         let changes = report.changes.iter().filter(|change| wanted(change));
-        changes.map(change_line).collect()
+        changes.map(|one| Line::from(change_line(one))).collect()
     };
     let left = report.left_reason.iter().flat_map(|reason| {
         let left = report.left.join(", ");
-        [format!("{reason}; the next call runs these first: {left}")]
+        [Line::from(format!(
+            "{reason}; the next call runs these first: {left}"
+        ))]
     });
     let entries = |is_wanted: fn(EntryOutcome) -> bool| {
         let entries = report
             .entries
             .iter()
             .filter(|entry| is_wanted(entry.outcome));
-        entries.map(entry_line).collect()
+        let line = |entry: &NightEntry| Line {
+            text: entry_head(entry),
+            run: entry.run.clone(),
+            below: entry.findings.clone(),
+        };
+        entries.map(line).collect()
     };
     let sections = [
         Section {
@@ -49,7 +74,12 @@ fn sections(report: &NightReport) -> Vec<Section> {
         },
         Section {
             title: "History",
-            lines: report.history_problem.clone().into_iter().collect(),
+            lines: report
+                .history_problem
+                .clone()
+                .into_iter()
+                .map(Line::from)
+                .collect(),
         },
         Section {
             title: "Measured",
@@ -68,8 +98,15 @@ fn sections(report: &NightReport) -> Vec<Section> {
     sections.into_iter().filter(is_said).collect()
 }
 
-/// What became of an entry.
+/// What became of an entry, with its first finding.
 pub fn entry_line(entry: &NightEntry) -> String {
+    match entry.findings.first() {
+        Some(finding) => format!("{}: {finding}", entry_head(entry)),
+        None => entry_head(entry),
+    }
+}
+
+fn entry_head(entry: &NightEntry) -> String {
     let took = quantity::span(entry.took_ns);
     let ended = match entry.outcome {
         EntryOutcome::Done => format!("done in {took}"),
@@ -83,9 +120,6 @@ pub fn entry_line(entry: &NightEntry) -> String {
     }
     if let Some(run) = &entry.run {
         line.push_str(&format!(" ({run})"));
-    }
-    for finding in &entry.findings {
-        line.push_str(&format!(". {}", finding.trim_end_matches('.')));
     }
     line
 }
@@ -175,7 +209,10 @@ pub fn text(report: &NightReport) -> String {
     for section in sections(report) {
         text.push_str(&format!("\n{}\n", section.title));
         for line in section.lines {
-            text.push_str(&format!("  {line}\n"));
+            text.push_str(&format!("  {}\n", line.text));
+            for below in line.below {
+                text.push_str(&format!("    {below}\n"));
+            }
         }
     }
     tare_record::escape::escape_lines(&text).into_owned()
@@ -187,7 +224,10 @@ pub fn markdown(report: &NightReport) -> String {
     for section in sections(report) {
         text.push_str(&format!("\n## {}\n\n", section.title));
         for line in section.lines {
-            text.push_str(&format!("- {}\n", escaping::escape(&line)));
+            text.push_str(&format!("- {}\n", escaping::escape(&line.text)));
+            for below in line.below {
+                text.push_str(&format!("  - {}\n", escaping::escape(&below)));
+            }
         }
     }
     text.push_str(&format!("\n{}\n", escaping::escape(&footer(report))));
@@ -196,6 +236,7 @@ pub fn markdown(report: &NightReport) -> String {
 
 /// Layout and colours of the page; the charts have their own.
 const STYLE: &str = "body { max-width: 1000px; margin: 2em auto; padding: 0 1em; font: 15px/1.5 Inter, \"Helvetica Neue\", Arial, \"Liberation Sans\", sans-serif; color: #1b1c1e; background: #ffffff; overflow-wrap: anywhere; }
+h1 { font-size: 24px; line-height: 1.25; } h2 { font-size: 18px; } ul { padding-left: 20px; } li { margin-top: 4px; } a { color: inherit; }
 svg { max-width: 100%; height: auto; }
 @media (prefers-color-scheme: dark) { body { color: #e8e7e4; background: #141517; } }";
 
@@ -209,7 +250,19 @@ pub fn html(report: &NightReport, series: &[SeriesDetail]) -> String {
     for section in sections(report) {
         text.push_str(&format!("<h2>{}</h2>\n<ul>\n", section.title));
         for line in section.lines {
-            text.push_str(&format!("<li>{}</li>\n", escape(&line)));
+            let said = escape(&line.text);
+            text.push_str(&match line.run.as_deref().filter(|run| is_plain(run)) {
+                Some(run) => {
+                    format!("<li><a href=\"../../{run}/report.html\">{said}</a>\n")
+                }
+                None => format!("<li>{said}\n"),
+            });
+            if !line.below.is_empty() {
+                let below = line.below.iter();
+                let below = below.map(|one| format!("<li>{}</li>\n", escape(one)));
+                text.push_str(&format!("<ul>\n{}</ul>\n", below.collect::<String>()));
+            }
+            text.push_str("</li>\n");
         }
         text.push_str("</ul>\n");
     }
@@ -233,6 +286,12 @@ pub fn html(report: &NightReport, series: &[SeriesDetail]) -> String {
         escape(&footer(report))
     ));
     text
+}
+
+/// Whether the name of a run's folder is an address as it is.
+fn is_plain(run: &str) -> bool {
+    let is_plain = |one: char| one.is_ascii_alphanumeric() || "-_.".contains(one);
+    run.chars().all(is_plain) && !run.starts_with('.')
 }
 
 /// Text in HTML.
