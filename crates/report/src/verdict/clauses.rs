@@ -291,7 +291,7 @@ pub fn added_clause(
             let cost = verb(number, if grows { "cost" } else { "save" });
             format!("{cost} {amount} of CPU per 1000 {exchanges}{whose}")
         }
-        Metric::Memory if grows => format!("{} {amount} of memory", verb(number, "take")),
+        Metric::Memory if grows => format!("{} {amount} more memory", verb(number, "need")),
         Metric::Memory => format!("{} {amount} of memory", verb(number, "save")),
         _ if grows => format!("{} {amount} to {name}", verb(number, "add")),
         _ => format!("{} {name} by {amount}", verb(number, "reduce")),
