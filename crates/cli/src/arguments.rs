@@ -1,7 +1,22 @@
 //! Values of arguments that several commands share.
 
+use std::path::PathBuf;
+
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use serde::de::DeserializeOwned;
+
+/// Where runs are.
+#[derive(Debug, clap::Args)]
+pub struct RunsArgs {
+    /// Directory of runs.
+    #[arg(
+        long,
+        visible_alias = "runs",
+        value_name = "DIR",
+        default_value = "runs"
+    )]
+    pub out: PathBuf,
+}
 
 /// A parser of the words that a type has in files, each with its help (or none).
 pub fn words<T>(words: &[(&'static str, &'static str)]) -> impl TypedValueParser<Value = T> + use<T>

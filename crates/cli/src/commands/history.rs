@@ -12,6 +12,7 @@ use tare_record::metric::Metric;
 use tare_record::plan::Form;
 use tare_report::terminal::Colour;
 
+use crate::arguments::RunsArgs;
 use crate::commands::replace_by;
 use crate::exit::bad_input;
 use crate::screen::screen;
@@ -30,14 +31,8 @@ pub struct Args {
 enum Command {
     /// Make the index of the runs again.
     Index {
-        /// Directory of runs.
-        #[arg(
-            long,
-            visible_alias = "runs",
-            value_name = "DIR",
-            default_value = "runs"
-        )]
-        out: PathBuf,
+        #[command(flatten)]
+        runs: RunsArgs,
     },
 }
 
@@ -66,14 +61,8 @@ struct ShowArgs {
     /// Most runs of a series that are printed, the last ones [default: 50; in a chart 1000; as JSON and CSV all].
     #[arg(long, value_name = "N")]
     last: Option<usize>,
-    /// Directory of runs.
-    #[arg(
-        long,
-        visible_alias = "runs",
-        value_name = "DIR",
-        default_value = "runs"
-    )]
-    out: PathBuf,
+    #[command(flatten)]
+    runs: RunsArgs,
     #[command(flatten)]
     output: OutputArgs,
 }
@@ -106,8 +95,8 @@ enum FormName {
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let show = args.show;
     let (runs, output) = match args.command {
-        Some(Command::Index { out }) => (out, HistoryOutput::Index),
-        None => (show.out, show.output.chosen()),
+        Some(Command::Index { runs }) => (runs.out, HistoryOutput::Index),
+        None => (show.runs.out, show.output.chosen()),
     };
     let screen = screen(&console::Term::stdout());
     let options = HistoryOptions {

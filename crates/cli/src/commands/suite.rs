@@ -6,6 +6,7 @@ use std::process::ExitCode;
 use tare_record::api::{HistoryCommand, ScreenOptions, SuiteOptions};
 use tare_report::terminal::Colour;
 
+use crate::arguments::RunsArgs;
 use crate::commands::plan::own_path;
 use crate::commands::replace_by;
 use crate::exit::bad_input;
@@ -22,14 +23,8 @@ pub struct Args {
     /// Confirm new changes for the worse: run the old and the new version of a target, interleaved.
     #[arg(long)]
     confirm: bool,
-    /// Directory of runs.
-    #[arg(
-        long,
-        visible_alias = "runs",
-        value_name = "DIR",
-        default_value = "runs"
-    )]
-    out: PathBuf,
+    #[command(flatten)]
+    runs: RunsArgs,
     /// Print the result as JSON instead of text.
     #[arg(long)]
     json: bool,
@@ -40,7 +35,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let screen = screen(&console::Term::stdout());
     let options = SuiteOptions {
         file: args.file,
-        runs: args.out,
+        runs: args.runs.out,
         quick: args.quick,
         confirm: args.confirm,
         json: args.json,

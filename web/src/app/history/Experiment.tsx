@@ -8,7 +8,7 @@ import { Await, Growing, Heading } from "../pieces";
 import { useResource } from "../resource";
 import { keepQuery } from "../router";
 import { plural } from "../words";
-import { date, seriesName, versionsWords } from "./changes";
+import { RUNS_MIN, TOO_FEW, date, seriesName, versionsWords } from "./changes";
 import { chosen, experimentAt, experimentOf, labelOf, seriesAt, seriesPath, valuesOf, type SeriesFilter } from "./filter";
 import { Spark } from "./Spark";
 
@@ -39,7 +39,8 @@ function Changes({ series, named }: { series: readonly SeriesSummary[]; named: N
       ))}
     </ul>
   );
-  if (all.length === 0) return <p class="none">No change point in {series.length === 1 ? "this series" : `these ${plural(series.length, "series", "series")}`}: no lasting change that is larger than the margin.</p>;
+  if (series.every((one) => one.runs < RUNS_MIN)) return <p class="none">{TOO_FEW}</p>;
+  if (all.length === 0) return <p class="none">No change point in {series.length === 1 ? "this series" : `these ${plural(series.length, "series", "series")}`}: no lasting change was found that is larger than the margin.</p>;
   return (
     <>
       {items(all.slice(0, CHANGES_SHOWN))}
@@ -55,7 +56,7 @@ function Card({ one, named }: { one: SeriesSummary; named: Named }): JSX.Element
       <a href={seriesAt(one.key)}>{nameOf(one, named)}</a>
       <Spark series={one} />
       <p><b>{quantity(one.latest, one.unit)}</b> <span class="quiet">{one.latest_change == null ? "the only run" : `last run, ${relative(one.latest_change)}`}</span></p>
-      <p class="quiet">{plural(one.runs, "run")}{change == null ? ", no change point" : <>, <span class={change.is_worse ? "bad" : "good"}>{relative(change.change)}</span> since {date(change.started_unix_us)}</>}</p>
+      <p class="quiet">{plural(one.runs, "run")}{change == null ? (one.runs < RUNS_MIN ? ", too few for a change point" : ", no change point") : <>, <span class={change.is_worse ? "bad" : "good"}>{relative(change.change)}</span> since {date(change.started_unix_us)}</>}</p>
     </li>
   );
 }

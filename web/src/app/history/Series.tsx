@@ -14,7 +14,7 @@ import { at, go } from "../router";
 import type { Order } from "../rows";
 import { VirtualTable, type Column } from "../VirtualTable";
 import { moment, plural } from "../words";
-import { date, seriesName, stepWords, versionSteps, versionsAt, versionWords, versionsWords } from "./changes";
+import { RUNS_MIN, TOO_FEW, date, seriesName, stepWords, versionSteps, versionsAt, versionWords, versionsWords } from "./changes";
 import { experimentAt, pointsPath, type SeriesFilter } from "./filter";
 
 type Kind = "runs" | "loads";
@@ -110,7 +110,7 @@ function Changes({ detail, kind }: { detail: SeriesDetail; kind: Kind }): JSX.El
   const margin = percent(detail.margin);
   return (
     <Section id="changes" title="Change points" lead={`From the named run on, the values have another mean. Changes smaller than ${margin}, the margin of the experiment, do not count. A version that changed there need not be the cause: compare both versions in one run.`}>
-      {detail.changes.length === 0 ? <p class="none">None in {plural(detail.runs, "run")}: no lasting change that is larger than {margin}.</p> : (
+      {detail.changes.length === 0 ? <p class="none">{detail.runs < RUNS_MIN ? TOO_FEW : `None in ${plural(detail.runs, "run")}: no lasting change was found that is larger than ${margin}.`}</p> : (
         <ol class="changes">
           {detail.changes.map((change) => (
             <li key={change.index} class={change.is_worse ? "worse" : "better"}>

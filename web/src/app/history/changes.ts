@@ -49,3 +49,8 @@ export function versionsAt(steps: ReturnType<typeof versionSteps>, index: number
 export function measuredAt(experiment: string): "runs" | "loads" {
   return experiment.startsWith("load: ") ? "loads" : "runs";
 }
+
+/** Fewest runs in which a change point can be found: three on each side of it. */
+export const RUNS_MIN = 6;
+
+export const TOO_FEW = `Too few runs: a change point is found in ${RUNS_MIN} runs or more of one series.`;
