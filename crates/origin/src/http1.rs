@@ -196,10 +196,9 @@ impl Http1 {
                 Step::Data(slice)
                     if request.route == Route::Echo && request.requested.is_some() =>
                 {
-                    if service.is_full(0) {
+                    if !service.append(&mut self.stored, slice) {
                         return Err(Malformed::Full);
                     }
-                    self.stored.extend_from_slice(slice);
                 }
                 Step::Data(_) => {}
                 Step::End => break,

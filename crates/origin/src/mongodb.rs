@@ -191,12 +191,14 @@ impl Protocol for Mongodb {
             self.keep(&input[taken..]);
             return next;
         }
-        if service.is_full(0) && self.pending.capacity() > KEEP_BYTES {
-            self.pending = Vec::new();
-            refuse(0, Code::UnknownError, FULL, out);
-            return Next::Close;
+        if !service.append(&mut self.pending, input) {
+            if self.pending.capacity() > KEEP_BYTES {
+                self.pending = Vec::new();
+                refuse(0, Code::UnknownError, FULL, out);
+                return Next::Close;
+            }
+            self.keep(input);
         }
-        self.keep(input);
         self.resume(service, out)
     }
 

@@ -32,6 +32,27 @@ impl Service {
         self.held_bytes.saturating_add(uncounted_bytes) >= self.limits.buffer_bytes_max
     }
 
+    /// Appends to a buffer of a connection, unless the buffers of all connections would then reach their limit.
+    ///
+    /// The capacity grows by an eighth and not twofold, so that one step stays within what [`Connection::account`] lets pass.
+    ///
+    /// [`Connection::account`]: crate::connection::Connection::account
+    pub(crate) fn append(&self, buffer: &mut Vec<u8>, bytes: &[u8]) -> bool {
+        let mut growth = 0;
+        if buffer.capacity() - buffer.len() < bytes.len() {
+            let capacity = buffer.capacity() + buffer.capacity() / 8;
+            growth = capacity.max(buffer.len() + bytes.len()) - buffer.capacity();
+        }
+        if self.is_full(growth) {
+            return false;
+        }
+        if growth > 0 {
+            buffer.reserve_exact(buffer.capacity() + growth - buffer.len());
+        }
+        buffer.extend_from_slice(bytes);
+        true
+    }
+
     /// Capacity that a connection keeps of a buffer between exchanges: none beyond half of the limit, which is then left for exchanges.
     pub(crate) fn kept(&self, keep_bytes: usize) -> usize {
         match self.held_bytes < self.limits.buffer_bytes_max / 2 {
