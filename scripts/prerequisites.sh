@@ -57,6 +57,8 @@ need_test_packages() {
         'command -v h2load|nghttp2-client' \
         'test -x "${CHROMIUM:-/usr/bin/chromium}"|chromium' \
         'command -v strace|strace' \
+        'command -v lintian|lintian' \
+        'command -v runc || test -x /usr/sbin/runc|runc' \
         'command -v kcat|kcat'
 }
 

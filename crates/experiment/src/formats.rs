@@ -5,6 +5,7 @@ use tare_record::schemas::{SHAPES, Shape};
 use crate::clusters::ClustersDef;
 use crate::def::{ExperimentDef, MeshDef, WorkloadDef};
 use crate::script::{RequestsDef, SessionDef};
+use crate::sizing::TopologyDef;
 use crate::suite::{AcknowledgedDef, SuiteDef};
 use crate::target::TargetDef;
 
@@ -31,6 +32,7 @@ const DEFINITIONS: &[Shape] = &[
         "acknowledged",
         "changes that the readers of a suite know of, beside it",
     ),
+    Shape::of::<TopologyDef>("topology", "services and their calls, `tare size --for`"),
 ];
 
 /// All formats.

@@ -12,6 +12,7 @@ pub mod formats;
 pub mod problem;
 pub mod resolve;
 pub mod script;
+pub mod sizing;
 pub mod structure;
 pub mod suite;
 pub mod target;

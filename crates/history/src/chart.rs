@@ -256,7 +256,7 @@ impl<'a> Chart<'a> {
 }
 
 /// Round values within a range, about five.
-fn ticks(low: f64, high: f64) -> Vec<f64> {
+pub(crate) fn ticks(low: f64, high: f64) -> Vec<f64> {
     let rough = (high - low) / 6.0;
     let power = 10f64.powf(rough.log10().floor());
     let steps = [1.0, 2.0, 5.0, 10.0].map(|step| step * power);
@@ -270,7 +270,7 @@ fn ticks(low: f64, high: f64) -> Vec<f64> {
 }
 
 /// Text in XML: control characters and markup escaped.
-fn xml(text: &str) -> String {
+pub(crate) fn xml(text: &str) -> String {
     let text = escape_line(text);
     text.replace('&', "&amp;")
         .replace('<', "&lt;")

@@ -9,6 +9,7 @@ pub mod error;
 mod filter;
 pub mod index;
 pub mod series;
+pub mod sizing;
 pub mod suite;
 pub mod text;
 mod values;

@@ -1,7 +1,8 @@
-//! The program of `tare history` and `tare suite`: what they need beside `tare` stays out of its process and of the first build.
+//! The program of `tare history`, `tare suite` and `tare size`: what they need beside `tare` stays out of its process and of the first build.
 
 mod output;
 mod show;
+mod size;
 
 use std::process::ExitCode;
 
@@ -22,6 +23,7 @@ fn main() -> ExitCode {
             (options.output == HistoryOutput::Json, show::run(&options))
         }
         HistoryCommand::Suite(options) => (options.json, suite(&options)),
+        HistoryCommand::Size(options) => (options.json, size::run(&options)),
     };
     match ended {
         Ok(code) => code,

@@ -1,11 +1,16 @@
 //! What the program prints: results to standard output, messages to standard error, failures with their exit code.
 
+use std::fs;
 use std::io::{self, Write};
+use std::path::Path;
 use std::process::ExitCode;
 
+use anyhow::Context;
 use serde::Serialize;
+use tare_record::api::ScreenOptions;
 use tare_record::escape::{escape_json, escape_lines};
 use tare_record::event::{Failure, FailureReport};
+use tare_report::terminal::{Colour, Screen};
 
 /// An error with the exit code of its kind (docs/COMMAND-LINE.md).
 #[derive(Debug)]
@@ -74,4 +79,29 @@ pub fn say(text: &str) {
     let line = escape_lines(text).into_owned();
     // An error means that standard error is closed.
     let _ = io::stderr().write_all(format!("{line}\n").as_bytes());
+}
+
+/// Writes a file that is not there, or is a regular one: a device or a link must not be replaced.
+pub fn write(file: &Path, content: &str) -> Result<(), Failed> {
+    if fs::symlink_metadata(file).is_ok_and(|found| !found.is_file()) {
+        let file = file.display();
+        return Err(Failed::bad_input(anyhow::anyhow!(
+            "{file} is not a regular file: name a file to write"
+        )));
+    }
+    let written = fs::File::create(file).and_then(|mut open| open.write_all(content.as_bytes()));
+    written
+        .with_context(|| format!("cannot write {}", file.display()))
+        .map_err(Failed::environment)
+}
+
+/// The screen that `tare` found.
+pub fn screen(options: &ScreenOptions) -> Screen {
+    Screen {
+        width: options.width,
+        colour: match options.colour {
+            true => Colour::On,
+            false => Colour::Off,
+        },
+    }
 }

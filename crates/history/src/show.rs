@@ -1,30 +1,19 @@
 //! `tare history`: answers one question and prints the answer.
 
-use std::fs;
-use std::io::Write;
-use std::path::Path;
 use std::process::ExitCode;
 
-use anyhow::Context;
 use tare_history::series::{self, Changes};
 use tare_history::{History, HistoryError, chart, csv, text};
 use tare_record::api::{HistoryOptions, HistoryOutput, SeriesDetail, SeriesFilter, SeriesList};
 use tare_report::quantity::counted;
-use tare_report::terminal::{Colour, Screen};
 
-use crate::output::{Failed, print, print_json, say};
+use crate::output::{self, Failed, print, print_json, say, write};
 
 /// Runs the command.
 pub fn run(options: &HistoryOptions) -> Result<ExitCode, Failed> {
     let mut history = History::of(&options.runs);
     let HistoryOptions { filter, last, .. } = options;
-    let screen = Screen {
-        width: options.screen.width,
-        colour: match options.screen.colour {
-            true => Colour::On,
-            false => Colour::Off,
-        },
-    };
+    let screen = output::screen(&options.screen);
     let changes = match options.changes {
         true => Changes::Find,
         false => Changes::LeaveOut,
@@ -90,20 +79,6 @@ fn ask(
             _ => Answer::Several(found),
         })
     })
-}
-
-/// Writes a file that is not there, or is a regular one: a device or a link must not be replaced.
-fn write(file: &Path, content: &str) -> Result<(), Failed> {
-    if fs::symlink_metadata(file).is_ok_and(|found| !found.is_file()) {
-        let file = file.display();
-        return Err(Failed::bad_input(anyhow::anyhow!(
-            "{file} is not a regular file: name a file for the chart"
-        )));
-    }
-    let written = fs::File::create(file).and_then(|mut open| open.write_all(content.as_bytes()));
-    written
-        .with_context(|| format!("cannot write {}", file.display()))
-        .map_err(Failed::environment)
 }
 
 impl From<HistoryError> for Failed {

@@ -192,7 +192,11 @@ fn keep(privileges: &ChildPrivileges) -> io::Result<()> {
         if rustix::thread::capability_is_in_bounding_set(one).is_ok_and(|known| known)
             && !kept.contains(one)
         {
-            rustix::thread::remove_capability_from_bounding_set(one)?;
+            match rustix::thread::remove_capability_from_bounding_set(one) {
+                // A container without CAP_SETPCAP, where no other user can be had either: what it left to root stays.
+                Err(rustix::io::Errno::PERM) if privileges.user.is_none() => break,
+                removed => removed?,
+            }
         }
     }
     if let Some(user) = privileges.user {

@@ -11,6 +11,7 @@ use crate::view::{Sentence, View};
 mod comparison;
 mod history;
 mod night;
+mod sizing;
 mod start;
 
 pub use comparison::{
@@ -22,6 +23,10 @@ pub use history::{
     SeriesPoint, SeriesSummary, SuiteOptions, VersionChange,
 };
 pub use night::{Confirmation, EntryOutcome, NIGHT, NIGHTS, NightChange, NightEntry, NightReport};
+pub use sizing::{
+    Estimate, Features, RepeatUnit, ServiceSize, Side, SizeOptions, SizedEdge, SizedGroup,
+    SizedPart, SizedTopology, SizingPoint, SizingPublished, SizingReport, TopologySize,
+};
 pub use start::{
     ExperimentRequest, KafkaLoadMode, KafkaLoadRequest, LoadPace, LoadRequest, LoadStop, PlanReply,
     ServeOptions, StartReply, StartState,

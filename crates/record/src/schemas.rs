@@ -5,7 +5,7 @@ use schemars::generate::SchemaSettings;
 use serde_json::Value;
 
 use crate::agent::AgentMessage;
-use crate::api::{ApiShapes, NightReport};
+use crate::api::{ApiShapes, NightReport, SizingReport};
 use crate::event::{FailureReport, LoadEvent, RunEvent};
 use crate::load::LoadPlan;
 use crate::load_report::LoadReport;
@@ -80,6 +80,7 @@ pub const SHAPES: &[Shape] = &[
     Shape::of::<View>("view", "what a report shows, `tare report --json`"),
     Shape::of::<RunEvent>("run-event", "a line of `tare run --json-lines`"),
     Shape::of::<ApiShapes>("api", "what the API of `tare serve` takes and returns"),
+    Shape::of::<SizingReport>("sizing", "what `tare size --json` prints"),
     Shape::of::<NightReport>("night", "what `tare suite --json` prints, night.json"),
     Shape::of::<FailureReport>(
         "error",

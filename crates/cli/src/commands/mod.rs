@@ -15,6 +15,7 @@ pub mod report;
 pub mod run;
 pub mod schema;
 pub mod serve;
+pub mod size;
 pub mod suite;
 pub mod targets;
 pub mod verdict;
@@ -48,6 +49,8 @@ pub enum Command {
     History(history::Args),
     /// Run the experiments of a suite in turn, and show what changed.
     Suite(suite::Args),
+    /// Size sidecars: CPU and memory of the parts of runs, and of a topology.
+    Size(size::Args),
     /// Run the test bed of one arm, to explore it.
     Lab(lab::Args),
     /// Administer Kafka clusters.
@@ -88,6 +91,7 @@ impl Command {
             Command::Compare(args) => compare::run(args),
             Command::History(args) => history::run(args),
             Command::Suite(args) => suite::run(args),
+            Command::Size(args) => size::run(args),
             Command::Lab(args) => lab::run(args),
             Command::Kafka(args) => kafka::run(*args),
             Command::Doctor(args) => doctor::run(args),

@@ -7,7 +7,7 @@ mod changes;
 mod confirm;
 mod end_request;
 mod entry;
-mod page;
+pub(crate) mod page;
 mod process;
 mod state;
 

@@ -235,7 +235,7 @@ pub fn markdown(report: &NightReport) -> String {
 }
 
 /// Layout and colours of the page; the charts have their own.
-const STYLE: &str = "body { max-width: 1000px; margin: 2em auto; padding: 0 1em; font: 15px/1.5 Inter, \"Helvetica Neue\", Arial, \"Liberation Sans\", sans-serif; color: #1b1c1e; background: #ffffff; overflow-wrap: anywhere; }
+pub(crate) const STYLE: &str = "body { max-width: 1000px; margin: 2em auto; padding: 0 1em; font: 15px/1.5 Inter, \"Helvetica Neue\", Arial, \"Liberation Sans\", sans-serif; color: #1b1c1e; background: #ffffff; overflow-wrap: anywhere; }
 h1 { font-size: 24px; line-height: 1.25; } h2 { font-size: 18px; } ul { padding-left: 20px; } li { margin-top: 4px; } a { color: inherit; }
 svg { max-width: 100%; height: auto; }
 @media (prefers-color-scheme: dark) { body { color: #e8e7e4; background: #141517; } }";
@@ -295,7 +295,7 @@ fn is_plain(run: &str) -> bool {
 }
 
 /// Text in HTML.
-fn escape(text: &str) -> String {
+pub(crate) fn escape(text: &str) -> String {
     let text = tare_record::escape::escape_line(text);
     text.replace('&', "&amp;")
         .replace('<', "&lt;")

@@ -31,6 +31,8 @@ pub(super) struct Package<'a> {
     folder: PathBuf,
     /// Folder of build output.
     output: PathBuf,
+    /// Where the program is in a package, which has no sources.
+    packaged: PathBuf,
 }
 
 impl<'a> Package<'a> {
@@ -45,19 +47,30 @@ impl<'a> Package<'a> {
             def,
             folder: absolute(&target.join(&def.folder)),
             output: beside.map_or_else(|| cache.join("cargo"), Path::to_owned),
+            packaged: own.with_file_name(&def.package),
         }
     }
 
     fn bin(&self) -> PathBuf {
-        self.output.join("release").join(&self.def.package)
+        match self.is_packaged() {
+            true => self.packaged.clone(),
+            false => self.output.join("release").join(&self.def.package),
+        }
+    }
+
+    fn is_packaged(&self) -> bool {
+        !self.folder.join("Cargo.toml").is_file() && self.packaged.is_file()
     }
 
     fn found(&self) -> ProgramPath {
         ProgramPath::outside(self.bin(), format!("cargo {}", self.def.package))
     }
 
-    /// The program, if it is newer than all its sources.
+    /// The program, if it is newer than all its sources, or there are none.
     pub(super) fn installed(&self) -> Option<ProgramPath> {
+        if self.is_packaged() {
+            return Some(self.found());
+        }
         let built = fs::metadata(self.bin())
             .and_then(|meta| meta.modified())
             .ok()?;

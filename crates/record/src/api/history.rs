@@ -21,6 +21,8 @@ pub enum HistoryCommand {
     History(HistoryOptions),
     /// `tare suite`.
     Suite(SuiteOptions),
+    /// `tare size`.
+    Size(super::SizeOptions),
 }
 
 /// Options of `tare history`.

@@ -1,0 +1,263 @@
+//! The packages: made from the programs of this build, unpacked, installed and run where there is no checkout.
+#![allow(
+    clippy::unwrap_used,
+    reason = "a test that cannot go on says where by panicking"
+)]
+
+mod rig;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use rig::root;
+use serde_json::{Value, json};
+
+/// All packages, made once.
+fn packages() -> &'static Path {
+    static MADE: std::sync::OnceLock<PathBuf> = std::sync::OnceLock::new();
+    MADE.get_or_init(|| {
+        let out = Path::new(env!("CARGO_TARGET_TMPDIR")).join("packages");
+        let _ = fs::remove_dir_all(&out);
+        let programs = Path::new(env!("CARGO_BIN_EXE_tare")).parent().unwrap();
+        let made = Command::new(root().join("scripts/release"))
+            .args(["--with", "", "--out"])
+            .arg(&out)
+            .arg("--programs")
+            .arg(programs)
+            .output()
+            .unwrap();
+        assert!(made.status.success(), "{}", err(&made));
+        out
+    })
+}
+
+fn one(end: &str) -> PathBuf {
+    let entries = fs::read_dir(packages()).unwrap();
+    let mut found = entries
+        .map(|entry| entry.unwrap().path())
+        .filter(|path| path.to_string_lossy().ends_with(end));
+    let first = found.next().unwrap();
+    assert_eq!(found.next(), None);
+    first
+}
+
+fn ok(command: &mut Command) -> String {
+    let output = command.output().unwrap();
+    assert!(output.status.success(), "{command:?}: {}", err(&output));
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+fn err(output: &Output) -> String {
+    format!(
+        "{}{}",
+        String::from_utf8_lossy(&output.stdout),
+        String::from_utf8_lossy(&output.stderr)
+    )
+}
+
+/// A program of a package, in a folder that is none of a checkout.
+fn packaged(program: &Path, at: &Path) -> Command {
+    let mut command = Command::new(program);
+    command
+        .current_dir(at)
+        .env_remove("TARE_HOME")
+        .env("TARE_CACHE", at.join("cache"));
+    command
+}
+
+#[test]
+fn the_checksums_are_those_of_the_files() {
+    let said = ok(Command::new("sha256sum")
+        .args(["--check", "SHA256SUMS"])
+        .current_dir(packages()));
+    assert_eq!(said.lines().count(), 3, "{said}");
+}
+
+#[test]
+fn the_tarball_runs_where_it_is_unpacked() {
+    let place = tempfile::tempdir().unwrap();
+    let tarball = one(".tar.gz");
+    ok(Command::new("tar")
+        .arg("-xzf")
+        .arg(&tarball)
+        .arg("-C")
+        .arg(place.path()));
+    let name = tarball.file_name().unwrap().to_string_lossy();
+    let tree = place.path().join(name.trim_end_matches(".tar.gz"));
+    let tare = tree.join("bin/tare");
+    let plan = ok(packaged(&tare, place.path()).args(["plan", "sidecar", "--quick"]));
+    assert!(plan.contains("both-sidecars-mtls"), "{plan}");
+    // The programs behind commands, and those that a checkout builds for targets, are beside it.
+    let history = ok(packaged(&tare, place.path()).arg("history"));
+    assert!(history.contains("no complete run"), "{history}");
+    let fetched = packaged(&tare, place.path())
+        .args([
+            "targets",
+            "fetch",
+            "acmeair",
+            "kubernetes-api",
+            "linkerd-control-plane",
+        ])
+        .output()
+        .unwrap();
+    assert!(fetched.status.success(), "{}", err(&fetched));
+    for file in [
+        "man/tare.1",
+        "man/tare-run.1",
+        "completions/tare.bash",
+        "docs/USING.md",
+        "LICENSE",
+    ] {
+        assert!(tree.join(file).is_file(), "{file}");
+    }
+    let licences = fs::read_to_string(tree.join("THIRD-PARTY-LICENSES")).unwrap();
+    assert!(licences.contains("serde"), "{} bytes", licences.len());
+    assert!(!tree.join("targets/envoy/golden").exists());
+}
+
+#[test]
+fn the_debian_package_is_in_order_and_contains_the_same() {
+    let package = one(".deb");
+    let fields = ok(Command::new("dpkg-deb").arg("-f").arg(&package));
+    assert!(fields.contains("Depends: libc6 (>= 2."), "{fields}");
+    let checked = Command::new("lintian")
+        .args(["--allow-root", "--fail-on", "error,warning"])
+        .arg(&package)
+        .output()
+        .unwrap();
+    assert!(checked.status.success(), "{}", err(&checked));
+    let place = tempfile::tempdir().unwrap();
+    ok(Command::new("dpkg-deb")
+        .arg("-x")
+        .arg(&package)
+        .arg(place.path()));
+    let tare = place.path().join("usr/bin/tare");
+    let plan = ok(packaged(&tare, place.path()).args(["plan", "mongodb", "--quick"]));
+    assert!(plan.contains("gateway"), "{plan}");
+}
+
+#[test]
+fn the_image_is_what_its_digests_say_and_runs_in_a_container() {
+    let place = tempfile::tempdir().unwrap();
+    let layout = place.path().join("layout");
+    fs::create_dir(&layout).unwrap();
+    ok(Command::new("tar")
+        .arg("-xf")
+        .arg(one(".image.tar"))
+        .arg("-C")
+        .arg(&layout));
+    let blob = |descriptor: &Value| {
+        let digest = descriptor["digest"].as_str().unwrap();
+        let path = layout.join("blobs").join(digest.replace(':', "/"));
+        let sum = ok(Command::new("sha256sum").arg(&path));
+        assert!(digest.ends_with(sum.split(' ').next().unwrap()), "{digest}");
+        assert_eq!(descriptor["size"], fs::metadata(&path).unwrap().len());
+        path
+    };
+    let read = |path: &Path| -> Value { serde_json::from_slice(&fs::read(path).unwrap()).unwrap() };
+    let index = read(&layout.join("index.json"));
+    let manifest = read(&blob(&index["manifests"][0]));
+    let config = read(&blob(&manifest["config"]));
+    assert_eq!(config["config"]["Entrypoint"], json!(["/usr/bin/tare"]));
+    let layer = blob(&manifest["layers"][0]);
+    if !rustix::process::geteuid().is_root() {
+        println!("not root: the image is not run");
+        return;
+    }
+    let bundle = place.path().join("bundle");
+    fs::create_dir_all(bundle.join("rootfs")).unwrap();
+    ok(Command::new("tar")
+        .arg("-xzf")
+        .arg(&layer)
+        .arg("-C")
+        .arg(bundle.join("rootfs")));
+    ok(Command::new("runc").arg("spec").current_dir(&bundle));
+    let spec = bundle.join("config.json");
+    let mut container = read(&spec);
+    container["process"]["terminal"] = json!(false);
+    container["process"]["env"] = config["config"]["Env"].clone();
+    container["process"]["args"] = json!(["/usr/bin/tare", "plan", "sidecar", "--quick"]);
+    fs::write(&spec, container.to_string()).unwrap();
+    let name = format!("tare-test-{}", std::process::id());
+    let plan = ok(Command::new("runc")
+        .args(["run", &name])
+        .current_dir(&bundle));
+    assert!(plan.contains("both-sidecars-mtls"), "{plan}");
+}
+
+/// The script of the action, with this build's `tare` and a `gh` that notes its calls and knows the given comments.
+fn action(place: &Path, variables: &[(&str, &str)], comments: &str) -> Output {
+    let bin = place.join("bin");
+    fs::create_dir_all(place.join("scripts")).unwrap();
+    fs::create_dir_all(&bin).unwrap();
+    fs::copy(root().join("scripts/action"), place.join("scripts/action")).unwrap();
+    let _ = std::os::unix::fs::symlink(env!("CARGO_BIN_EXE_tare"), place.join("tare"));
+    let gh = bin.join("gh");
+    let script = format!(
+        "#!/bin/sh\nprintf '%s\\n' \"$*\" >>calls\ncase \"$*\" in *--jq*) printf '{comments}' ;; *) cp \"${{5#body=@}}\" comment ;; esac\n"
+    );
+    fs::write(&gh, script).unwrap();
+    ok(Command::new("chmod").arg("+x").arg(&gh));
+    let path = format!("{}:{}", bin.display(), std::env::var("PATH").unwrap());
+    Command::new("bash")
+        .arg(place.join("scripts/action"))
+        .current_dir(place)
+        .env("PATH", path)
+        .env("TARE_HOME", root())
+        .env("GITHUB_OUTPUT", place.join("output"))
+        .env("GITHUB_STEP_SUMMARY", place.join("summary"))
+        .env("GITHUB_REPOSITORY", "owner/name")
+        .env("TARE_PULL_REQUEST", "7")
+        .envs(variables.iter().copied())
+        .output()
+        .unwrap()
+}
+
+#[test]
+fn the_action_fails_with_an_assertion_and_comments_once() {
+    let place = tempfile::tempdir().unwrap();
+    let place = place.path();
+    let (_origin, address) = rig::origin(&[]);
+    let load = format!("http://{address}/\n--rate=200\n--duration=1s\n--assert=p50 < 1ns\n");
+    let failed = action(place, &[("TARE_LOAD", &load)], "");
+    assert_eq!(failed.status.code(), Some(1), "{}", err(&failed));
+    let summary = fs::read_to_string(place.join("summary")).unwrap();
+    assert!(summary.contains("p50 < 1ns"), "{summary}");
+    let calls = || fs::read_to_string(place.join("calls")).unwrap();
+    assert!(
+        calls().contains("--method POST repos/owner/name/issues/7/comments"),
+        "{}",
+        calls()
+    );
+    let comment = fs::read_to_string(place.join("comment")).unwrap();
+    assert!(
+        comment.starts_with("<!-- tare: http://127.0.0.1"),
+        "{comment}"
+    );
+    assert!(comment.contains("p50 < 1ns"), "{comment}");
+    // The next push changes the comment.
+    let kept = load.replace("p50 < 1ns", "p50 < 10s");
+    let passed = action(place, &[("TARE_LOAD", &kept)], "4711\\n");
+    assert_eq!(passed.status.code(), Some(0), "{}", err(&passed));
+    assert!(
+        calls().contains("--method PATCH repos/owner/name/issues/comments/4711"),
+        "{}",
+        calls()
+    );
+    let neither = action(place, &[], "");
+    assert_eq!(neither.status.code(), Some(2), "{}", err(&neither));
+    // The action gives the script what it reads.
+    let text = fs::read_to_string(root().join("action.yml")).unwrap();
+    let action = tare_experiment::yaml::parse("action.yml", &text).unwrap();
+    let steps = action.descend(&["runs", "steps"]).items();
+    let env = steps[0]
+        .descend(&["env"])
+        .entries()
+        .iter()
+        .map(|entry| entry.key.clone());
+    let script = fs::read_to_string(root().join("scripts/action")).unwrap();
+    for name in env.filter(|name| name.starts_with("TARE_")) {
+        assert!(script.contains(&name), "{name}");
+    }
+}
