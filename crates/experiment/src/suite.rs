@@ -58,14 +58,14 @@ pub struct EntryDef {
     pub limit: Option<Period>,
     /// What its result is exported as, with `tare export`. Default: nothing.
     #[serde(default)]
-    pub export: Vec<ExportDef>,
+    pub export: Vec<SuiteExportDef>,
 }
 
 /// An export of a result.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(extend("x-word" = "export"))]
-pub struct ExportDef {
+pub struct SuiteExportDef {
     /// Format.
     #[serde(rename = "as")]
     pub format: ExportFormat,
@@ -144,7 +144,7 @@ pub struct SuiteEntry {
     /// Time after which it is interrupted.
     pub limit: Option<Duration>,
     /// What its result is exported as; files are absolute paths.
-    pub export: Vec<ExportDef>,
+    pub export: Vec<SuiteExportDef>,
 }
 
 /// The work of an entry.
@@ -366,7 +366,7 @@ impl Work {
 }
 
 /// An export with the absolute path of its file.
-fn export(folder: &Path, def: &ExportDef) -> Result<ExportDef, String> {
+fn export(folder: &Path, def: &SuiteExportDef) -> Result<SuiteExportDef, String> {
     let format = word_of(&def.format);
     let is_otlp = def.format == ExportFormat::Otlp;
     if is_otlp != def.endpoint.is_some() {
@@ -392,7 +392,7 @@ fn export(folder: &Path, def: &ExportDef) -> Result<ExportDef, String> {
             )),
         }
     };
-    Ok(ExportDef {
+    Ok(SuiteExportDef {
         file: def.file.as_ref().map(path).transpose()?,
         ..def.clone()
     })

@@ -28,7 +28,7 @@ pub struct Url {
 
 /// An answer.
 #[derive(Debug)]
-pub struct Answer {
+pub struct CollectorAnswer {
     pub status: u16,
     pub body: String,
 }
@@ -101,7 +101,7 @@ pub fn post(
     trust: &Trust,
     headers: &[(String, String)],
     json: &str,
-) -> Result<Answer, String> {
+) -> Result<CollectorAnswer, String> {
     let deadline = Instant::now() + TIMEOUT;
     let stream = connect(url)?;
     let Url {
@@ -163,7 +163,7 @@ fn exchange(
     mut stream: impl Read + Write,
     request: &str,
     deadline: Instant,
-) -> Result<Answer, String> {
+) -> Result<CollectorAnswer, String> {
     stream
         .write_all(request.as_bytes())
         .and_then(|()| stream.flush())
@@ -190,7 +190,7 @@ fn exchange(
         }
     }
     let (status, at, _) = head(&bytes).ok_or("its answer is not HTTP")?;
-    Ok(Answer {
+    Ok(CollectorAnswer {
         status,
         body: String::from_utf8_lossy(&bytes[at..]).into_owned(),
     })

@@ -1,6 +1,6 @@
 //! Exports: runs and loads in the formats that other programs read, and what is measured now as metrics.
 //!
-//! A [`Subject`] is a run or a load as one view; each module of [`formats`] makes a document of views.
+//! A [`ExportSubject`] is a run or a load as one view; each module of [`formats`] makes a document of views.
 
 pub mod error;
 pub mod follow;
@@ -15,4 +15,4 @@ pub mod send;
 pub mod subject;
 
 pub use error::ExportError;
-pub use subject::Subject;
+pub use subject::ExportSubject;

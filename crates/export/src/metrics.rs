@@ -69,11 +69,11 @@ pub type Labels = Vec<(&'static str, String)>;
 
 /// Values by metric and labels. Each is there once, however often it is set.
 #[derive(Debug, Clone, Default)]
-pub struct Metrics(BTreeMap<&'static str, Family>);
+pub struct Metrics(BTreeMap<&'static str, MetricFamily>);
 
 /// The values of one metric.
 #[derive(Debug, Clone)]
-pub struct Family {
+pub struct MetricFamily {
     pub def: &'static MetricDef,
     pub values: BTreeMap<Labels, f64>,
 }
@@ -108,12 +108,12 @@ impl Metrics {
     }
 
     /// The families, in order of their names.
-    pub fn families(&self) -> impl Iterator<Item = &Family> {
+    pub fn families(&self) -> impl Iterator<Item = &MetricFamily> {
         self.0.values()
     }
 
-    fn family(&mut self, def: &'static MetricDef) -> &mut Family {
-        self.0.entry(def.name).or_insert_with(|| Family {
+    fn family(&mut self, def: &'static MetricDef) -> &mut MetricFamily {
+        self.0.entry(def.name).or_insert_with(|| MetricFamily {
             def,
             values: BTreeMap::new(),
         })

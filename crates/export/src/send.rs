@@ -8,10 +8,8 @@ use serde::Deserialize;
 use tare_record::escape::escape_line;
 
 use crate::error::ExportError;
-use crate::http::{self, Answer, Url};
+use crate::http::{self, CollectorAnswer, Url};
 
-/// Variable with header fields of requests, `name=value,…`, as of OpenTelemetry's own exporters.
-pub const HEADERS_VARIABLE: &str = "OTEL_EXPORTER_OTLP_HEADERS";
 /// Path of metrics (OTLP 1.5, OTLP/HTTP request).
 const PATH: &str = "/v1/metrics";
 /// Waits between attempts.
@@ -46,7 +44,7 @@ struct PartialSuccess {
 }
 
 impl Collector {
-    /// A collector by its URL; `headers` as in [`HEADERS_VARIABLE`].
+    /// A collector by its URL; `headers` as in `OTEL_EXPORTER_OTLP_HEADERS`.
     ///
     /// # Errors
     /// When the URL or the headers are wrong; values of headers are not repeated.
@@ -106,7 +104,7 @@ impl Collector {
     }
 }
 
-fn said(answer: &Answer) -> String {
+fn said(answer: &CollectorAnswer) -> String {
     let text: String = answer.body.trim().chars().take(SAID_CHARS_MAX).collect();
     match text.is_empty() {
         true => text,
@@ -140,9 +138,9 @@ fn parse_headers(text: &str) -> Result<Vec<(String, String)>, ExportError> {
     };
     let all: Option<Vec<(String, String)>> = pairs.map(pair).collect();
     all.ok_or_else(|| {
-        ExportError::Input(format!(
-            "{HEADERS_VARIABLE} is not of the form name=value,name=value"
-        ))
+        ExportError::Input(
+            "OTEL_EXPORTER_OTLP_HEADERS is not of the form name=value,name=value".to_owned(),
+        )
     })
 }
 

@@ -15,7 +15,7 @@ use crate::{load_view, lock};
 
 /// A run or a load.
 #[derive(Debug)]
-pub struct Subject {
+pub struct ExportSubject {
     /// Its folder; `None`: the report of a load alone.
     pub folder: Option<PathBuf>,
     pub view: View,
@@ -32,15 +32,15 @@ pub enum Source {
     Load(Box<LoadReport>),
 }
 
-impl Subject {
+impl ExportSubject {
     /// Reads the folder of a run or a kept load, or a file that `tare load --json` wrote.
     ///
     /// # Errors
     /// When it is none of these, or cannot be read.
-    pub fn read(path: &Path) -> Result<Subject, ExportError> {
+    pub fn read(path: &Path) -> Result<ExportSubject, ExportError> {
         let is_file = fs::symlink_metadata(path).is_ok_and(|found| found.is_file());
         if !is_file && !path.join(LOAD_REPORT).is_file() {
-            return Ok(Subject::of_run(tare_report::read(path)?));
+            return Ok(ExportSubject::of_run(tare_report::read(path)?));
         }
         let (read, folder) = match is_file {
             true => (loads::report_file(path), None),
@@ -50,7 +50,7 @@ impl Subject {
             path: path.to_owned(),
             error,
         })?;
-        Ok(Subject {
+        Ok(ExportSubject {
             view: load_view::view(&report, path),
             folder,
             started_unix_us: report.result.window_start_unix_us,
@@ -59,8 +59,8 @@ impl Subject {
         })
     }
 
-    fn of_run(run: Run) -> Subject {
-        Subject {
+    fn of_run(run: Run) -> ExportSubject {
+        ExportSubject {
             folder: Some(run.folder.clone()),
             view: tare_report::view(&run),
             started_unix_us: run.state.as_ref().map_or(0, |state| state.started_unix_us),

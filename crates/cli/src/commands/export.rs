@@ -11,8 +11,8 @@ use anyhow::Context;
 use tare_export::follow::{LOOK_EVERY, last_events};
 use tare_export::formats::{self, FormatOptions, openmetrics, otlp};
 use tare_export::metrics::Metrics;
-use tare_export::send::{Collector, HEADERS_VARIABLE};
-use tare_export::{ExportError, Subject, live, lock};
+use tare_export::send::Collector;
+use tare_export::{ExportError, ExportSubject, live, lock};
 use tare_record::export::ExportFormat;
 use tare_record::record::RunProgress;
 use tare_record::text::word_of;
@@ -25,6 +25,8 @@ use crate::screen::{print_raw, say};
 
 /// Variable with the URL of a collector, as of OpenTelemetry's own exporters.
 const ENDPOINT_VARIABLE: &str = "OTEL_EXPORTER_OTLP_ENDPOINT";
+/// Variable with header fields of its requests, `name=value,…`.
+const HEADERS_VARIABLE: &str = "OTEL_EXPORTER_OTLP_HEADERS";
 /// Variable with the file of a step's summary in GitHub Actions.
 const SUMMARY_VARIABLE: &str = "GITHUB_STEP_SUMMARY";
 
@@ -180,7 +182,7 @@ impl Args {
     fn export(&self, folders: &[PathBuf], target: &Target) -> anyhow::Result<()> {
         let mut subjects = Vec::new();
         for folder in folders {
-            let subject = Subject::read(folder).map_err(marked)?;
+            let subject = ExportSubject::read(folder).map_err(marked)?;
             if let Some(note) = subject.note() {
                 say(note);
             }
@@ -274,7 +276,7 @@ fn live_otlp(folder: &Path, live: &Metrics) -> anyhow::Result<String> {
     let plan = tare_report::read::plan(folder).ok();
     let experiment = plan.as_ref().map(|plan| plan.experiment.as_str());
     let form = plan.as_ref().map(|plan| word_of(&plan.form));
-    let resource = otlp::Resource {
+    let resource = otlp::ResourceHead {
         run: &id(folder),
         experiment: experiment.zip(form),
         tare: env!("CARGO_PKG_VERSION"),

@@ -7,7 +7,7 @@ use tare_record::view::Figure;
 
 use crate::error::ExportError;
 use crate::formats::{Format, FormatOptions, cell_name, measured};
-use crate::subject::Subject;
+use crate::subject::ExportSubject;
 
 /// Longest name of a benchmark that Bencher takes.
 const NAME_BYTES_MAX: usize = 1024;
@@ -30,7 +30,7 @@ impl Format for Bmf {
         false
     }
 
-    fn text(&self, subjects: &[Subject], _: FormatOptions) -> Result<String, ExportError> {
+    fn text(&self, subjects: &[ExportSubject], _: FormatOptions) -> Result<String, ExportError> {
         let mut benchmarks = Map::new();
         for view in subjects.iter().map(|subject| &subject.view) {
             for one in measured(view) {

@@ -14,7 +14,7 @@ use tare_stats::{Latencies, hlog};
 
 use crate::error::ExportError;
 use crate::formats::{Format, FormatOptions};
-use crate::subject::{Source, Subject};
+use crate::subject::{ExportSubject, Source};
 
 /// The format.
 pub struct Fortio;
@@ -24,7 +24,11 @@ impl Format for Fortio {
         false
     }
 
-    fn text(&self, subjects: &[Subject], options: FormatOptions) -> Result<String, ExportError> {
+    fn text(
+        &self,
+        subjects: &[ExportSubject],
+        options: FormatOptions,
+    ) -> Result<String, ExportError> {
         let [subject] = subjects else {
             return Err(ExportError::Input("name one run".to_owned()));
         };

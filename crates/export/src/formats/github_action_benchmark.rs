@@ -6,7 +6,7 @@ use tare_report::csv;
 
 use crate::error::ExportError;
 use crate::formats::{Format, FormatOptions, cell_name, measured};
-use crate::subject::Subject;
+use crate::subject::ExportSubject;
 
 /// The format.
 pub struct GithubActionBenchmark;
@@ -29,7 +29,11 @@ impl Format for GithubActionBenchmark {
         false
     }
 
-    fn text(&self, subjects: &[Subject], options: FormatOptions) -> Result<String, ExportError> {
+    fn text(
+        &self,
+        subjects: &[ExportSubject],
+        options: FormatOptions,
+    ) -> Result<String, ExportError> {
         let mut results = Vec::new();
         for view in subjects.iter().map(|subject| &subject.view) {
             let run = &view.run;

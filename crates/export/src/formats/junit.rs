@@ -8,7 +8,7 @@ use tare_record::view::{AssertionOutcome, View};
 
 use crate::error::ExportError;
 use crate::formats::{Format, FormatOptions};
-use crate::subject::Subject;
+use crate::subject::ExportSubject;
 
 /// The format.
 pub struct Junit;
@@ -17,7 +17,7 @@ pub struct Junit;
 type Ending = Option<(&'static str, String)>;
 
 impl Format for Junit {
-    fn text(&self, subjects: &[Subject], _: FormatOptions) -> Result<String, ExportError> {
+    fn text(&self, subjects: &[ExportSubject], _: FormatOptions) -> Result<String, ExportError> {
         let mut text = String::from("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites>\n");
         for subject in subjects {
             suite(&mut text, subject);
@@ -26,7 +26,7 @@ impl Format for Junit {
     }
 }
 
-fn suite(text: &mut String, subject: &Subject) {
+fn suite(text: &mut String, subject: &ExportSubject) {
     let view = &subject.view;
     let run = &view.run;
     let cases = cases(subject);
@@ -78,7 +78,7 @@ fn suite(text: &mut String, subject: &Subject) {
 }
 
 /// The run, then its assertions. What is undecided is neither passed nor failed: it is skipped, with the reason.
-fn cases(subject: &Subject) -> Vec<(&str, Ending)> {
+fn cases(subject: &ExportSubject) -> Vec<(&str, Ending)> {
     let run = &subject.view.run;
     let note = || subject.note().unwrap_or_default();
     let of_run = match run.progress {

@@ -14,7 +14,7 @@ use tare_record::text::word_of;
 use tare_record::view::{Better, CellView, Figure, LevelView, View};
 
 use crate::error::ExportError;
-use crate::subject::Subject;
+use crate::subject::ExportSubject;
 
 /// What is asked for beside the format.
 #[derive(Debug, Clone, Copy)]
@@ -36,7 +36,11 @@ pub trait Format: Sync {
     ///
     /// # Errors
     /// When the subject has not what the format needs.
-    fn text(&self, subjects: &[Subject], options: FormatOptions) -> Result<String, ExportError>;
+    fn text(
+        &self,
+        subjects: &[ExportSubject],
+        options: FormatOptions,
+    ) -> Result<String, ExportError>;
 }
 
 /// The module of a format.
@@ -60,7 +64,7 @@ pub fn of(format: ExportFormat) -> &'static dyn Format {
 /// As [`Format::text`]; also when the format takes one run and there are several.
 pub fn text(
     format: ExportFormat,
-    subjects: &[Subject],
+    subjects: &[ExportSubject],
     options: FormatOptions,
 ) -> Result<String, ExportError> {
     let of = of(format);

@@ -6,7 +6,7 @@ use crate::error::ExportError;
 use crate::formats::{Format, FormatOptions};
 use crate::metrics::{MetricKind, Metrics};
 use crate::run_metrics;
-use crate::subject::Subject;
+use crate::subject::ExportSubject;
 
 /// Content type of a page.
 pub const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
@@ -15,7 +15,7 @@ pub const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; cha
 pub struct OpenMetrics;
 
 impl Format for OpenMetrics {
-    fn text(&self, subjects: &[Subject], _: FormatOptions) -> Result<String, ExportError> {
+    fn text(&self, subjects: &[ExportSubject], _: FormatOptions) -> Result<String, ExportError> {
         let mut metrics = Metrics::default();
         for subject in subjects {
             metrics.extend(run_metrics::all(&subject.view, &subject.counters));

@@ -6,7 +6,7 @@ use tare_report::csv::quoted;
 
 use crate::error::ExportError;
 use crate::formats::{Format, FormatOptions, measured};
-use crate::subject::{Source, Subject};
+use crate::subject::{ExportSubject, Source};
 
 /// The format.
 pub struct Otava;
@@ -22,7 +22,7 @@ struct Row {
 }
 
 impl Format for Otava {
-    fn text(&self, subjects: &[Subject], _: FormatOptions) -> Result<String, ExportError> {
+    fn text(&self, subjects: &[ExportSubject], _: FormatOptions) -> Result<String, ExportError> {
         let experiments = subjects.iter().map(|one| one.view.run.experiment.as_str());
         let experiments: BTreeSet<&str> = experiments.collect();
         if experiments.len() > 1 {
@@ -57,7 +57,7 @@ impl Format for Otava {
     }
 }
 
-fn row(subject: &Subject) -> Row {
+fn row(subject: &ExportSubject) -> Row {
     let view = &subject.view;
     let mut versions = BTreeMap::from([("tare".to_owned(), view.run.tare.clone())]);
     match &subject.source {

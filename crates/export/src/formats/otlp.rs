@@ -7,23 +7,23 @@ use crate::error::ExportError;
 use crate::formats::{Format, FormatOptions};
 use crate::metrics::{Labels, MetricDef, MetricKind, Metrics};
 use crate::run_metrics;
-use crate::subject::Subject;
+use crate::subject::ExportSubject;
 
 /// The format.
 pub struct Otlp;
 
 impl Format for Otlp {
-    fn text(&self, subjects: &[Subject], _: FormatOptions) -> Result<String, ExportError> {
+    fn text(&self, subjects: &[ExportSubject], _: FormatOptions) -> Result<String, ExportError> {
         let resources = subjects.iter().map(|subject| {
             let metrics = run_metrics::all(&subject.view, &subject.counters);
-            resource(&Resource::of(subject), &metrics)
+            resource(&ResourceHead::of(subject), &metrics)
         });
         document(resources.collect())
     }
 }
 
 /// What the metrics are of, and when.
-pub struct Resource<'a> {
+pub struct ResourceHead<'a> {
     pub run: &'a str,
     /// Experiment and form; `None`: not known yet.
     pub experiment: Option<(&'a str, String)>,
@@ -32,12 +32,12 @@ pub struct Resource<'a> {
     pub at_unix_ns: u64,
 }
 
-impl<'a> Resource<'a> {
+impl<'a> ResourceHead<'a> {
     /// That of the figures of a run.
     #[must_use]
-    pub fn of(subject: &'a Subject) -> Resource<'a> {
+    pub fn of(subject: &'a ExportSubject) -> ResourceHead<'a> {
         let run = &subject.view.run;
-        Resource {
+        ResourceHead {
             run: &run.id,
             experiment: Some((&run.experiment, word_of(&run.form))),
             tare: &run.tare,
@@ -59,7 +59,7 @@ pub fn document(resources: Vec<Value>) -> Result<String, ExportError> {
 
 /// The metrics of one run.
 #[must_use]
-pub fn resource(of: &Resource<'_>, metrics: &Metrics) -> Value {
+pub fn resource(of: &ResourceHead<'_>, metrics: &Metrics) -> Value {
     let mut attributes = vec![
         attribute("service.name", "tare"),
         attribute("service.version", of.tare),
@@ -105,7 +105,7 @@ fn metric(def: &MetricDef, points: Vec<Value>) -> Value {
 }
 
 /// A value with its labels; those of the resource are left out.
-fn point(of: &Resource<'_>, def: &MetricDef, labels: &Labels, value: f64) -> Value {
+fn point(of: &ResourceHead<'_>, def: &MetricDef, labels: &Labels, value: f64) -> Value {
     let own = labels.iter().filter(|(name, _)| *name != "run");
     let own = own.map(|(name, value)| attribute(name, value));
     let mut point = json!({

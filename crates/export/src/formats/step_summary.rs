@@ -4,7 +4,7 @@ use tare_report::markdown;
 
 use crate::error::ExportError;
 use crate::formats::{Format, FormatOptions};
-use crate::subject::Subject;
+use crate::subject::ExportSubject;
 
 /// Largest summary of a step that GitHub shows; what is larger is not shown at all.
 pub const SUMMARY_BYTES_MAX: usize = 1 << 20;
@@ -15,7 +15,7 @@ const SENTENCE_BYTES: usize = 200;
 pub struct StepSummary;
 
 impl Format for StepSummary {
-    fn text(&self, subjects: &[Subject], _: FormatOptions) -> Result<String, ExportError> {
+    fn text(&self, subjects: &[ExportSubject], _: FormatOptions) -> Result<String, ExportError> {
         let documents = subjects.iter().map(|subject| {
             let note = subject.note();
             let note = note.map(|note| format!("\n*{}*\n", markdown::escape(&note)));

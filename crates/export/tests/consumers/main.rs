@@ -19,7 +19,7 @@ use std::path::{Path, PathBuf};
 use fixture::{SampleRun, write_json};
 use programs::{fortio, read};
 use serde_json::{Value, json};
-use tare_export::Subject;
+use tare_export::ExportSubject;
 use tare_export::formats::{self, FormatOptions};
 use tare_record::export::ExportFormat;
 use tare_record::metric::Metric;
@@ -84,8 +84,8 @@ impl Place {
         Place { folder, run }
     }
 
-    fn subject(&self) -> Subject {
-        Subject::read(&self.run).unwrap()
+    fn subject(&self) -> ExportSubject {
+        ExportSubject::read(&self.run).unwrap()
     }
 
     /// The document of a format, in a file.
@@ -96,7 +96,7 @@ impl Place {
     fn export_all(
         &self,
         format: ExportFormat,
-        subjects: &[Subject],
+        subjects: &[ExportSubject],
         options: FormatOptions,
     ) -> String {
         let text = formats::text(format, subjects, options).unwrap();
@@ -107,7 +107,7 @@ impl Place {
 }
 
 /// The value of a metric of an arm at 2000/s, in Tare's unit.
-fn value(subject: &Subject, arm: &str, metric: Metric) -> f64 {
+fn value(subject: &ExportSubject, arm: &str, metric: Metric) -> f64 {
     let level = subject.view.levels.iter().find(|one| one.name == "2000/s");
     let cell = level.unwrap().cells.iter().find(|one| one.arm == arm);
     let mut figures = cell.unwrap().figures.iter();
@@ -350,7 +350,7 @@ fn otava_finds_the_planted_change_in_the_rows() {
         write_json(&folder.join("run.json"), &state).unwrap();
         let named = parent.join(format!("run-{number}"));
         fs::rename(folder, &named).unwrap();
-        subjects.push(Subject::read(&named).unwrap());
+        subjects.push(ExportSubject::read(&named).unwrap());
     }
     let arm = subjects[0].view.arms[1].name.clone();
     let file = place.export_all(ExportFormat::Otava, &subjects, OPTIONS);
@@ -365,7 +365,7 @@ fn otava_finds_the_planted_change_in_the_rows() {
         ExportFormat::Otava,
         &[
             other,
-            Subject::read(&rewritten(place.folder.path())).unwrap(),
+            ExportSubject::read(&rewritten(place.folder.path())).unwrap(),
         ],
         OPTIONS,
     );

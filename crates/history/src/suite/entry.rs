@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use tare_experiment::suite::{ExportDef, SuiteEntry, Work};
+use tare_experiment::suite::{SuiteEntry, SuiteExportDef, Work};
 use tare_record::api::{EntryOutcome, LOAD_REPORT, NightEntry};
 use tare_record::regular::read_regular_text;
 use tare_record::text::word_of;
@@ -102,7 +102,7 @@ fn command(place: &Place<'_>, entry: &SuiteEntry) -> Command {
 
 /// Exports a result in each format that the entry names; returns what failed. The result stays as it is.
 fn export(place: &Place<'_>, number: usize, entry: &SuiteEntry, folder: &Path) -> Vec<String> {
-    let export = |def: &ExportDef| {
+    let export = |def: &SuiteExportDef| {
         let name = word_of(&def.format);
         let mut command = Command::new(&place.options.tare);
         command.arg("export").arg(folder).arg("--as").arg(&name);
