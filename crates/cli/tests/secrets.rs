@@ -18,8 +18,10 @@ use rig::{
     finish, kill, only_run, origin, processes, records, state, stderr, tare, turn, wait_for,
 };
 use tare_lab::certificates::Authority;
+use tare_record::export::ExportFormat;
 use tare_record::record::{RunProgress, TrialStatus};
 use tare_record::secrets::REDACTED;
+use tare_record::text::word_of;
 use tare_test_cluster::Cluster;
 
 const LIMIT: Duration = Duration::from_secs(240);
@@ -171,6 +173,28 @@ fn workload(place: &Place) {
     place.give("workloads/guarded/workload.yaml", &text);
 }
 
+/// Every export, with the credentials of a collector.
+fn exports(place: &Place, run: &str, fortio: &[&str]) {
+    for format in ExportFormat::ALL {
+        let name = word_of(&format);
+        let more = match format {
+            ExportFormat::Fortio => fortio,
+            ExportFormat::StepSummary => &["--out", "../runs/summary.md"],
+            // Nobody listens there.
+            ExportFormat::Otlp => &["--endpoint", "http://127.0.0.1:1"],
+            _ => &[],
+        };
+        let words = [&["export", run, "--as", &name][..], more].concat();
+        let mut command = place.tare(&words);
+        let headers = format!("authorization=Bearer%20{}", PLANTED[0]);
+        command.env("OTEL_EXPORTER_OTLP_HEADERS", headers);
+        let exported = finish(&mut command, LIMIT);
+        let code = if format == ExportFormat::Otlp { 3 } else { 0 };
+        assert_eq!(exported.status.code(), Some(code), "{}", stderr(&exported));
+        place.look_after_it(&exported);
+    }
+}
+
 #[test]
 fn an_experiment_with_credentials_writes_none_of_them_and_is_resumed_with_them() {
     let _turn = turn();
@@ -229,6 +253,7 @@ fn an_experiment_with_credentials_writes_none_of_them_and_is_resumed_with_them()
         let report = finish(&mut run(&["report", id, format]), LIMIT);
         place.look_after_it(&report);
     }
+    exports(&place, id, &["--trial", "1"]);
 }
 
 #[test]
@@ -262,12 +287,13 @@ fn a_load_with_credentials_from_files_and_a_key_writes_none_of_them() {
     let url = format!("https://{address}/?size=10");
     let [hlog, csv, fortio] =
         ["hlog", "csv", "fortio"].map(|name| file(&place.path("runs").join(name)));
+    let kept = file(&place.path("runs/kept"));
     let to = [
         "--cacert", &ca, "--cert", &cert, "--key", &key, "-H", &headers,
     ];
     let short = ["--rate", "200", "--duration", "300ms"];
     for more in [
-        &["--json"][..],
+        &["--json", "--out", &kept][..],
         &["--json-lines"],
         &["--hlog", &hlog, "--csv", &csv, "--fortio", &fortio],
     ] {
@@ -275,6 +301,11 @@ fn a_load_with_credentials_from_files_and_a_key_writes_none_of_them() {
         let output = place.run(place.tare(&words), || false);
         assert!(output.status.success(), "{}", stderr(&output));
     }
+
+    let loads = files_in(&place.path("runs/kept"));
+    let load = loads.iter().find(|file| file.ends_with("load.json"));
+    let folder = file(load.unwrap()).replace("/load.json", "");
+    exports(&place, &folder, &[]);
 
     // What goes wrong is told without them, too.
     let broken = place.give("broken", &format!("authorization {}\n", PLANTED[0]));

@@ -1,14 +1,17 @@
 //! Suites: experiments and loads that `tare suite` runs in turn, and the changes that their readers know of.
 
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 use std::time::Duration;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value as Json};
+use tare_record::export::ExportFormat;
 use tare_record::files::resolve_inside;
 use tare_record::metric::Metric;
+use tare_record::text::word_of;
 use tare_record::units::Period;
+use tare_record::view::Better;
 
 use crate::document;
 use crate::find::Library;
@@ -53,6 +56,25 @@ pub struct EntryDef {
     pub blocks: Option<u32>,
     /// Time after which the entry is interrupted and counts as failed. Default: no limit.
     pub limit: Option<Period>,
+    /// What its result is exported as, with `tare export`. Default: nothing.
+    #[serde(default)]
+    pub export: Vec<SuiteExportDef>,
+}
+
+/// An export of a result.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(extend("x-word" = "export"))]
+pub struct SuiteExportDef {
+    /// Format.
+    #[serde(rename = "as")]
+    pub format: ExportFormat,
+    /// File, below the folder of the suite. Default: in the folder of the night's results.
+    pub file: Option<String>,
+    /// URL of the collector, for `otlp`.
+    pub endpoint: Option<String>,
+    /// Metrics of which direction, for `github-action-benchmark`: `lower` is better, or `higher`. Default: lower.
+    pub better: Option<Better>,
 }
 
 /// A load, as of `tare load`.
@@ -121,6 +143,8 @@ pub struct SuiteEntry {
     pub work: Work,
     /// Time after which it is interrupted.
     pub limit: Option<Duration>,
+    /// What its result is exported as; files are absolute paths.
+    pub export: Vec<SuiteExportDef>,
 }
 
 /// The work of an entry.
@@ -275,6 +299,10 @@ impl Reader<'_> {
                     let text = "a suite has no limit: give one to each of its entries".to_owned();
                     return Err(problem("limit", text));
                 }
+                if !entry.export.is_empty() {
+                    let text = "a suite is not exported: its entries are".to_owned();
+                    return Err(problem("export", text));
+                }
                 let wrong = |text: String| Problems::one(named, at("suite"), text);
                 let file = resolve_inside(folder, name).map_err(wrong)?;
                 let file = file
@@ -300,10 +328,15 @@ impl Reader<'_> {
             let text = format!("{name} is in this suite already: leave one of them out");
             return Err(Problems::one(named, node.mark, text));
         }
+        let exports = entry.export.iter().map(|def| export(folder, def));
+        let export = exports
+            .collect::<Result<Vec<_>, _>>()
+            .map_err(|text| Problems::one(named, at("export"), text))?;
         self.suite.entries.push(SuiteEntry {
             name,
             work,
             limit: entry.limit.map(|limit| limit.0),
+            export,
         });
         Ok(())
     }
@@ -330,6 +363,39 @@ impl Work {
             Work::Load { labels, .. } => format!("load {labels}"),
         }
     }
+}
+
+/// An export with the absolute path of its file.
+fn export(folder: &Path, def: &SuiteExportDef) -> Result<SuiteExportDef, String> {
+    let format = word_of(&def.format);
+    let is_otlp = def.format == ExportFormat::Otlp;
+    if is_otlp != def.endpoint.is_some() {
+        return Err(match is_otlp {
+            true => "otlp needs its \"endpoint\": http://127.0.0.1:4318".to_owned(),
+            false => format!("\"endpoint\" is for otlp: {format} is written to a file"),
+        });
+    }
+    if is_otlp && def.file.is_some() {
+        return Err("otlp is sent to its \"endpoint\": leave out \"file\"".to_owned());
+    }
+    if def.better.is_some() && def.format != ExportFormat::GithubActionBenchmark {
+        return Err(format!(
+            "\"better\" is for github-action-benchmark: {format} has the metrics of both directions"
+        ));
+    }
+    let path = |name: &String| {
+        let is_inside = |part| matches!(part, Component::Normal(_));
+        match !name.is_empty() && Path::new(name).components().all(is_inside) {
+            true => Ok(folder.join(name).display().to_string()),
+            false => Err(format!(
+                "\"{name}\" leads out of the folder of the suite: name a file below it"
+            )),
+        }
+    };
+    Ok(SuiteExportDef {
+        file: def.file.as_ref().map(path).transpose()?,
+        ..def.clone()
+    })
 }
 
 /// Arguments of `tare load`; an error names the key of the option.

@@ -6,20 +6,18 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use tare_record::api::LOAD_REPORT;
-use tare_record::load_report::{LatencyReport, LoadReport, QuantileValue};
 use tare_record::metric::Metric;
 use tare_record::plan::Form;
 use tare_record::record::{EnvironmentRecord, MachineRecord, RunProgress, RunState};
 use tare_record::regular::read_regular;
 use tare_report::figures::{StoredFigure, StoredFigures};
-use tare_report::{loads, read, summary, view};
+use tare_report::loads::{self, LOAD_PRIMARY};
+use tare_report::{read, summary, view};
 
 /// Largest `run.json`.
 const STATE_BYTES_MAX: u64 = 1 << 20;
 /// Margin of a kept load, which declares none: that of an experiment by default.
 const LOAD_MARGIN: (f64, u64) = (0.05, 20_000);
-/// Arm of a kept load without labels.
-const NO_LABELS: &str = "load";
 
 /// What many runs have in common: stored once.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -143,61 +141,23 @@ fn load(folder: &Path) -> Result<RunValues, String> {
     let machine = report.machine.as_ref().ok_or(
         "it does not name its machine: it is of a Tare before `tare history`, measure again",
     )?;
-    let arm = report.labels.as_deref().unwrap_or(NO_LABELS).to_owned();
-    let level = match report.rate.offered_per_s {
-        Some(rate) => format!("{rate:.0}/s"),
-        None => format!("{} connections", report.plan.load.client.connections),
-    };
+    let cell = loads::cell(&report);
     let versions = [("kernel", &machine.kernel), ("tare", &report.tare)];
     let versions = versions.map(|(axis, version)| (axis.to_owned(), version.clone()));
     Ok(RunValues {
-        experiment: format!("load: {}", report.load),
+        experiment: cell.experiment,
         form: Form::Full,
         machine: machine_hash(machine),
         machine_about: summary::machine(machine),
         started_unix_us: report.result.window_start_unix_us,
         setting: RunSetting {
             versions: versions.into(),
-            primary: vec![Metric::Median, Metric::P99, Metric::Throughput],
+            primary: LOAD_PRIMARY.to_vec(),
             margin: LOAD_MARGIN.0,
             margin_absolute_ns: LOAD_MARGIN.1,
-            arms: vec![arm.clone()],
-            levels: vec![level.clone()],
+            arms: vec![cell.arm],
+            levels: vec![cell.level],
         },
-        values: load_values(&report, &arm, &level),
+        values: cell.figures,
     })
-}
-
-fn load_values(report: &LoadReport, arm: &str, level: &str) -> Vec<StoredFigure> {
-    let value = |metric, value, is_lower_bound| StoredFigure {
-        arm: arm.to_owned(),
-        level: level.to_owned(),
-        metric,
-        value,
-        low: None,
-        high: None,
-        is_lower_bound,
-    };
-    type Pick = fn(&LatencyReport) -> Option<&QuantileValue>;
-    let quantiles: [(Metric, &str, Pick); 9] = [
-        (Metric::Median, "all.latency", |of| of.p50.as_ref()),
-        (Metric::P90, "all.latency", |of| of.p90.as_ref()),
-        (Metric::P99, "all.latency", |of| of.p99.as_ref()),
-        (Metric::P999, "all.latency", |of| of.p99_9.as_ref()),
-        (Metric::Max, "all.latency", |of| of.max.as_ref()),
-        (Metric::ResponseMedian, "all.response", |of| of.p50.as_ref()),
-        (Metric::ResponseP99, "all.response", |of| of.p99.as_ref()),
-        (Metric::ServiceMedian, "all.service", |of| of.p50.as_ref()),
-        (Metric::ServiceP99, "all.service", |of| of.p99.as_ref()),
-    ];
-    let quantiles = quantiles.into_iter().filter_map(|(metric, tag, pick)| {
-        let (ns, is_lower_bound) = match pick(report.latency_ns.get(tag)?)? {
-            QuantileValue::Exact(ns) => (*ns, false),
-            QuantileValue::Bound { lower_bound } => (*lower_bound, true),
-        };
-        Some(value(metric, ns as f64, is_lower_bound))
-    });
-    let rate = report.rate.achieved_per_s;
-    let rate = rate.map(|rate| value(Metric::Throughput, rate, false));
-    quantiles.chain(rate).collect()
 }

@@ -9,6 +9,7 @@ pub mod calibration;
 pub mod counter;
 pub mod escape;
 pub mod event;
+pub mod export;
 pub mod external;
 pub mod files;
 pub mod load;

@@ -18,7 +18,7 @@ use tare_stats::{Latencies, LatenciesError, Quantile, Range, SparseHistogram};
 const CENSORED_CLASSES: [&str; 2] = ["unfinished", "timeout"];
 
 /// Upper limit of a log's bytes: an hour of a busy load takes a third of it.
-const LOG_BYTES_MAX: u64 = 1 << 30;
+pub const LOG_BYTES_MAX: u64 = 1 << 30;
 
 /// Upper limit of intervals in a log: an hour of a hundred requests and more, second by second.
 const INTERVALS_MAX: usize = 1 << 19;

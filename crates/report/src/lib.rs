@@ -35,7 +35,7 @@ mod steps;
 mod study_summary;
 pub mod summary;
 mod tables;
-mod target_counters;
+pub mod target_counters;
 pub mod terminal;
 mod trials;
 mod verdict;

@@ -7,11 +7,17 @@ use serde::Deserialize;
 use tare_record::FORMAT_VERSION;
 use tare_record::api::{LOAD_REPORT, LatencyBucket, LoadFigures, LoadPercentile, StatusCodeCount};
 use tare_record::load_report::{LatencyReport, LoadReport, QuantileValue};
+use tare_record::metric::{Metric, Unit};
 use tare_record::regular::{JSON_BYTES_MAX, read_regular};
 use tare_record::view::CurvePoint;
 
-use crate::latency;
+use crate::figures::StoredFigure;
+use crate::{latency, quantity};
 
+/// Primary metrics of a load.
+pub const LOAD_PRIMARY: [Metric; 3] = [Metric::Median, Metric::P99, Metric::Throughput];
+/// Arm of a load without labels.
+const NO_LABELS: &str = "load";
 /// Most buckets of a histogram of Fortio that are read.
 const BUCKETS_MAX: usize = 100_000;
 
@@ -39,12 +45,102 @@ pub enum LoadReadError {
 /// # Errors
 /// When it cannot be read, or was written by another version.
 pub fn report(folder: &Path) -> Result<LoadReport, LoadReadError> {
-    let text = read_regular(&folder.join(LOAD_REPORT), JSON_BYTES_MAX)?;
+    report_file(&folder.join(LOAD_REPORT))
+}
+
+/// The report of a load in a file: what `tare load --json` printed.
+///
+/// # Errors
+/// As [`report`].
+pub fn report_file(file: &Path) -> Result<LoadReport, LoadReadError> {
+    let text = read_regular(file, JSON_BYTES_MAX)?;
     let report: LoadReport = serde_json::from_slice(&text)?;
     match report.version {
         FORMAT_VERSION => Ok(report),
         other => Err(LoadReadError::Version(other)),
     }
+}
+
+/// A load as a cell, as it is called in histories and exports.
+#[derive(Debug, Clone, PartialEq)]
+pub struct LoadCell {
+    pub experiment: String,
+    pub arm: String,
+    pub level: String,
+    pub figures: Vec<StoredFigure>,
+}
+
+/// The cell of a load.
+#[must_use]
+pub fn cell(report: &LoadReport) -> LoadCell {
+    let arm = report.labels.as_deref().unwrap_or(NO_LABELS).to_owned();
+    let level = match report.rate.offered_per_s {
+        Some(rate) => format!("{rate:.0}/s"),
+        None => format!("{} connections", report.plan.load.client.connections),
+    };
+    LoadCell {
+        experiment: format!("load: {}", report.load),
+        figures: stored_figures(report, &arm, &level),
+        arm,
+        level,
+    }
+}
+
+fn stored_figures(report: &LoadReport, arm: &str, level: &str) -> Vec<StoredFigure> {
+    let value = |metric, value, is_lower_bound| StoredFigure {
+        arm: arm.to_owned(),
+        level: level.to_owned(),
+        metric,
+        value,
+        low: None,
+        high: None,
+        is_lower_bound,
+    };
+    type Pick = fn(&LatencyReport) -> Option<&QuantileValue>;
+    let quantiles: [(Metric, &str, Pick); 9] = [
+        (Metric::Median, "all.latency", |of| of.p50.as_ref()),
+        (Metric::P90, "all.latency", |of| of.p90.as_ref()),
+        (Metric::P99, "all.latency", |of| of.p99.as_ref()),
+        (Metric::P999, "all.latency", |of| of.p99_9.as_ref()),
+        (Metric::Max, "all.latency", |of| of.max.as_ref()),
+        (Metric::ResponseMedian, "all.response", |of| of.p50.as_ref()),
+        (Metric::ResponseP99, "all.response", |of| of.p99.as_ref()),
+        (Metric::ServiceMedian, "all.service", |of| of.p50.as_ref()),
+        (Metric::ServiceP99, "all.service", |of| of.p99.as_ref()),
+    ];
+    let quantiles = quantiles.into_iter().filter_map(|(metric, tag, pick)| {
+        let (ns, is_lower_bound) = match pick(report.latency_ns.get(tag)?)? {
+            QuantileValue::Exact(ns) => (*ns, false),
+            QuantileValue::Bound { lower_bound } => (*lower_bound, true),
+        };
+        Some(value(metric, ns as f64, is_lower_bound))
+    });
+    let rate = report.rate.achieved_per_s;
+    let rate = rate.map(|rate| value(Metric::Throughput, rate, false));
+    quantiles.chain(rate).collect()
+}
+
+/// What was found, in one line; `None`: no latency was measured.
+#[must_use]
+pub fn finding(report: &LoadReport) -> Option<String> {
+    let latency = report.latency_ns.get("all.latency")?;
+    let time = |found: &Option<QuantileValue>| match found {
+        Some(QuantileValue::Exact(ns)) => quantity::value(Unit::Nanoseconds, *ns as f64),
+        Some(QuantileValue::Bound { lower_bound }) => {
+            format!(
+                "> {}",
+                quantity::value(Unit::Nanoseconds, *lower_bound as f64)
+            )
+        }
+        None => quantity::MISSING.to_owned(),
+    };
+    let errors = report.result.errors + report.result.unfinished;
+    Some(format!(
+        "median {}, p99 {}, {}",
+        time(&latency.p50),
+        time(&latency.p99),
+        quantity::counted(errors, "error", "errors")
+    ))
 }
 
 /// Figures of a report; the curve is made of the histograms in its folder.

@@ -1,18 +1,66 @@
 //! Target counters of the trials of a cell.
 
+use std::collections::BTreeMap;
+
 use tare_record::metric::Unit;
 use tare_record::record::{TargetCounter, TrialRecord};
 use tare_record::view::{CellView, LevelView, Output, Table, TableCell, TableColumn, TableRow};
 
 use crate::cells::{distinct, median};
 use crate::quantity;
+use crate::read::Run;
 use crate::tables::{TableInputs, cell};
 
 /// Suffix of a counter that sums milliseconds. If another counter with the same prefix counts the operations, the mean is shown.
-const MILLISECONDS_SUFFIX: &str = "-ms";
+pub const MILLISECONDS_SUFFIX: &str = "-ms";
 
 /// Replaces the number of a trial at the end of a label.
 const TRIAL_PLACEHOLDER: &str = "this trial's";
+
+/// A target counter of a cell.
+#[derive(Debug, Clone, PartialEq)]
+pub struct CounterFigure {
+    pub level: String,
+    pub arm: String,
+    pub instance: String,
+    /// Name of the counter.
+    pub name: String,
+    /// Label, where a counter has several series: a topic.
+    pub label: Option<String>,
+    /// Median over the fit trials.
+    pub value: f64,
+}
+
+/// The target counters of a run. The second copy of the baseline only measures noise and is left out.
+#[must_use]
+pub fn figures(run: &Run) -> Vec<CounterFigure> {
+    let records = run.trials.iter().map(|trial| &trial.record);
+    let fit = records.filter(|one| one.status.is_fit() && !one.superseded && one.aa_copy == 0);
+    let mut values: BTreeMap<[&str; 3], BTreeMap<Key, Vec<f64>>> = BTreeMap::new();
+    for record in fit {
+        for one in &record.target_counters {
+            let of = [&record.level, &record.arm, &one.instance].map(String::as_str);
+            let of = values.entry(of).or_default();
+            of.entry(key(record, one)).or_default().push(one.value);
+        }
+    }
+    let figures = values.into_iter().flat_map(|(of, counters)| {
+        counters
+            .into_iter()
+            .filter_map(move |((name, label), all)| {
+                let [level, arm, instance] = of.map(str::to_owned);
+                Some(CounterFigure {
+                    level,
+                    arm,
+                    instance,
+                    name,
+                    label,
+                    value: median(all.into_iter().map(Some).collect())?,
+                })
+            })
+    });
+    figures.collect()
+}
 
 /// Name and label: they identify a counter across trials.
 type Key = (String, Option<String>);

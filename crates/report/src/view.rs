@@ -143,7 +143,8 @@ fn view_state(plan: &Plan, progress: RunProgress, blocks: u32) -> ViewState {
 }
 
 /// A time as RFC 3339 in UTC.
-fn rfc3339(unix_us: u64) -> String {
+#[must_use]
+pub fn rfc3339(unix_us: u64) -> String {
     i64::try_from(unix_us)
         .ok()
         .and_then(|us| jiff::Timestamp::from_microsecond(us).ok())

@@ -11,10 +11,11 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use rustix::process::Rlimit;
 use serde::{Deserialize, Serialize};
+use tare_export::lock;
 use tare_record::api::{StartReply, StartState};
 
 use crate::error::{Refusal, Reply};
-use crate::{lock, places, sys};
+use crate::{places, sys};
 
 /// Starts that are kept; older ones that have ended are removed.
 const KEPT_MAX: usize = 200;

@@ -14,47 +14,19 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use axum::http::StatusCode;
+use tare_export::metrics::Metrics;
 use tare_kafka_admin::admin::AdminError;
 use tare_kafka_admin::api::{ClusterEntry, ClusterOrigin, ClusterRequest, ClusterTest};
 use tare_kafka_admin::reading::ReadingScope;
 use tare_record::api::ServeOptions;
 
 use crate::error::{Refusal, Reply};
-use crate::metrics::{MetricDef, Page};
 use definition::Definitions;
 use verify::VerifyJobs;
 use watcher::ClusterWatcher;
 
 /// The target of brokers.
 const TARGET: &str = "kafka";
-
-/// Metrics of the page, as [`crate::metrics`] has them.
-pub const METRICS: &[MetricDef] = &[
-    (
-        "tare_kafka_up",
-        "gauge",
-        "",
-        "Whether the brokers of the cluster answer: 1 or 0.",
-    ),
-    (
-        "tare_kafka_problems",
-        "gauge",
-        "",
-        "Partitions, brokers or groups with a problem of this kind.",
-    ),
-    (
-        "tare_kafka_group_lag_records",
-        "gauge",
-        "",
-        "Records that a consumer group is behind.",
-    ),
-    (
-        "tare_kafka_records_in_per_second",
-        "gauge",
-        "",
-        "Records per second into all topics of the cluster.",
-    ),
-];
 
 /// All that the server knows of clusters.
 pub struct Kafka {
@@ -128,7 +100,7 @@ impl Kafka {
 
     /// Problems, lags and rates of the clusters that have a name, as of the last reading. Asking is looking: they are read as
     /// long as somebody asks.
-    pub fn metrics(&self, page: &mut Page) {
+    pub fn metrics(&self, page: &mut Metrics) {
         for entry in self.definitions.list().clusters {
             if entry.origin == ClusterOrigin::TestBed {
                 continue;

@@ -4,6 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use tare_export::lock;
 use tare_record::api::{
     KafkaLoadRequest, LOAD_REPORT, LoadDetail, LoadEntry, LoadPace, LoadRequest, LoadStop,
     StartReply,
@@ -14,7 +15,7 @@ use tare_report::loads;
 
 use crate::error::{Refusal, Reply};
 use crate::server::Server;
-use crate::{kafka, lock, places};
+use crate::{kafka, places};
 
 /// Most header lines of a request.
 const HEADERS_MAX: usize = 100;

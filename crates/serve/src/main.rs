@@ -13,7 +13,6 @@ mod experiments;
 mod history;
 mod kafka;
 mod loads;
-mod lock;
 mod memory;
 mod metrics;
 mod openapi;

@@ -370,9 +370,9 @@ async fn run_stop(State(server): State<Shared>, Path(id): Path<String>) -> Reply
 }
 
 fn stop(folder: &std::path::Path) -> Reply<StatusCode> {
-    let holder = crate::lock::holder(folder);
+    let holder = tare_export::lock::holder(folder);
     let stopped = holder.is_some_and(|pid| {
-        crate::lock::interrupt(pid, || crate::lock::holder(folder) == Some(pid))
+        tare_export::lock::interrupt(pid, || tare_export::lock::holder(folder) == Some(pid))
     });
     match stopped {
         true => Ok(StatusCode::ACCEPTED),

@@ -6,6 +6,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use tare_export::lock;
 use tare_record::FORMAT_VERSION;
 use tare_record::api::{
     FileEntry, RunDetail, RunEntry, RunEntryState, RunSummary, SUMMARY, TrialDetail,
@@ -16,7 +17,7 @@ use tare_record::view::View;
 use tare_report::{Run, routes, summary};
 
 use crate::error::{Refusal, Reply};
-use crate::{lock, places};
+use crate::places;
 
 /// Newest folders in which a run or load that goes on is looked for.
 const MEASURING_AMONG: usize = 50;

@@ -4,6 +4,7 @@ pub mod ab;
 pub mod compare;
 pub mod completions;
 pub mod doctor;
+pub mod export;
 pub mod history;
 pub mod internal;
 pub mod kafka;
@@ -43,6 +44,8 @@ pub enum Command {
     Ab(Box<ab::Args>),
     /// Show a run: terminal, HTML, Markdown, CSV or JSON.
     Report(report::Args),
+    /// Write a run or a load in the format of another program.
+    Export(export::Args),
     /// Compare two runs.
     Compare(compare::Args),
     /// Show values of experiments over all runs, and where they changed.
@@ -88,6 +91,7 @@ impl Command {
             Command::Origin(args) => origin::run(args),
             Command::Ab(args) => ab::run(*args),
             Command::Report(args) => report::run(args),
+            Command::Export(args) => export::run(args),
             Command::Compare(args) => compare::run(args),
             Command::History(args) => history::run(args),
             Command::Suite(args) => suite::run(args),

@@ -120,6 +120,30 @@ fn what_is_wrong_is_named_with_its_place() {
             "entries:\n- {suite: night.yaml, limit: 3s}\n",
             "2:23: a suite has no limit",
         ),
+        (
+            "entries:\n- {suite: night.yaml, export: [{as: bmf}]}\n",
+            "2:23: a suite is not exported",
+        ),
+        (
+            "entries:\n- {experiment: grid, export: [{as: xunit}]}\n",
+            "night.yaml:2:",
+        ),
+        (
+            "entries:\n- {experiment: grid, export: [{as: otlp}]}\n",
+            "2:30: otlp needs its \"endpoint\"",
+        ),
+        (
+            "entries:\n- {experiment: grid, export: [{as: bmf, endpoint: x}]}\n",
+            "2:30: \"endpoint\" is for otlp",
+        ),
+        (
+            "entries:\n- {experiment: grid, export: [{as: bmf, better: higher}]}\n",
+            "2:30: \"better\" is for github-action-benchmark",
+        ),
+        (
+            "entries:\n- {experiment: grid, export: [{as: bmf, file: ../x}]}\n",
+            "2:30: \"../x\" leads out of",
+        ),
         ("entries:\n- {suite: ../night.yaml}\n", "2:11: "),
         (
             "entries:\n- {load: {labels: a, options: {out: x}}}\n",

@@ -1,24 +1,25 @@
 //! One entry of a suite: the command, and what its result says.
 
-use std::fs::File;
+use std::fs::{self, File};
 use std::io;
 use std::path::Path;
 use std::process::Command;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
-use tare_experiment::suite::{SuiteEntry, Work};
+use tare_experiment::suite::{SuiteEntry, SuiteExportDef, Work};
 use tare_record::api::{EntryOutcome, LOAD_REPORT, NightEntry};
-use tare_record::load_report::QuantileValue;
-use tare_record::metric::Unit;
 use tare_record::regular::read_regular_text;
+use tare_record::text::word_of;
 use tare_record::view::SentenceKind;
-use tare_report::{loads, quantity};
+use tare_report::loads;
 
 use super::Place;
 use super::process::{self, Ended, StopReason};
 
 /// Sentences of a verdict that the result of a night has.
 const FINDINGS_MAX: usize = 3;
+/// Time for an export: a collector may be far away.
+const EXPORT_LIMIT: Duration = Duration::from_secs(300);
 /// Bytes of messages of which the last line is shown.
 const MESSAGES_BYTES_MAX: u64 = 16 << 20;
 
@@ -43,6 +44,12 @@ pub fn run(
     let (outcome, reason) = outcome(&ended, &messages);
     let folder = ended.ok().and_then(|ended| ended.said.folder);
     let findings = folder.as_deref().map(findings).unwrap_or_default();
+    let export_problems = match (&folder, outcome) {
+        (Some(folder), EntryOutcome::Done | EntryOutcome::AssertionFailed) => {
+            export(place, number, entry, folder)
+        }
+        _ => Vec::new(),
+    };
     let run = folder.as_deref().and_then(Path::file_name);
     let entry = NightEntry {
         name: entry.name.clone(),
@@ -51,6 +58,7 @@ pub fn run(
         run: run.map(|name| name.to_string_lossy().into_owned()),
         took_ns: u64::try_from(began.elapsed().as_nanos()).unwrap_or(u64::MAX),
         findings,
+        export_problems,
         command: words.join(" "),
     };
     let is_of_all = |stop: &StopReason| !matches!(stop, StopReason::Limit(_));
@@ -92,6 +100,49 @@ fn command(place: &Place<'_>, entry: &SuiteEntry) -> Command {
     command
 }
 
+/// Exports a result in each format that the entry names; returns what failed. The result stays as it is.
+fn export(place: &Place<'_>, number: usize, entry: &SuiteEntry, folder: &Path) -> Vec<String> {
+    let export = |def: &SuiteExportDef| {
+        let name = word_of(&def.format);
+        let mut command = Command::new(&place.options.tare);
+        command.arg("export").arg(folder).arg("--as").arg(&name);
+        match (&def.endpoint, &def.file) {
+            (Some(endpoint), _) => command.arg(format!("--endpoint={endpoint}")),
+            (None, Some(file)) => command.arg("--out").arg(file),
+            (None, None) => {
+                let file = format!("{number:02}.{name}.{}", def.format.extension());
+                command.arg("--out").arg(place.night.join(file))
+            }
+        };
+        if let Some(better) = &def.better {
+            command.arg(format!("--better={}", word_of(better)));
+        }
+        if let Some(parent) = def.file.as_deref().map(Path::new).and_then(Path::parent) {
+            fs::create_dir_all(parent)
+                .map_err(|error| format!("{name}: cannot create {}: {error}", parent.display()))?;
+        }
+        let messages = place.night.join(format!("{number:02}.{name}.messages"));
+        let ended = File::create(&messages).and_then(|file| {
+            command.stderr(file);
+            process::run(&mut command, Some(EXPORT_LIMIT), &place.until)
+        });
+        match ended {
+            Ok(ended) if ended.status.success() => {
+                // Nothing was said, or a note that the result has anyway.
+                let _ = fs::remove_file(&messages);
+                Ok(())
+            }
+            Ok(ended) => {
+                let said = last_line(&messages).unwrap_or_else(|| ended.status.to_string());
+                Err(format!("{name}: {said}"))
+            }
+            Err(error) => Err(format!("{name}: it did not start: {error}")),
+        }
+    };
+    let exports = entry.export.iter().map(export);
+    exports.filter_map(Result::err).collect()
+}
+
 fn outcome(ended: &io::Result<Ended>, messages: &Path) -> (EntryOutcome, Option<String>) {
     let ended = match ended {
         Ok(ended) => ended,
@@ -125,7 +176,12 @@ fn last_line(messages: &Path) -> Option<String> {
 /// The first sentences of what was found.
 fn findings(folder: &Path) -> Vec<String> {
     if folder.join(LOAD_REPORT).is_file() {
-        return load_finding(folder).into_iter().collect();
+        let report = loads::report(folder).ok();
+        return report
+            .as_ref()
+            .and_then(loads::finding)
+            .into_iter()
+            .collect();
     }
     let Ok(run) = tare_report::read(folder) else {
         return Vec::new();
@@ -138,26 +194,4 @@ fn findings(folder: &Path) -> Vec<String> {
         .take(FINDINGS_MAX)
         .map(|sentence| sentence.text)
         .collect()
-}
-
-fn load_finding(folder: &Path) -> Option<String> {
-    let report = loads::report(folder).ok()?;
-    let latency = report.latency_ns.get("all.latency")?;
-    let time = |value: &Option<QuantileValue>| match value {
-        Some(QuantileValue::Exact(ns)) => quantity::value(Unit::Nanoseconds, *ns as f64),
-        Some(QuantileValue::Bound { lower_bound }) => {
-            format!(
-                "> {}",
-                quantity::value(Unit::Nanoseconds, *lower_bound as f64)
-            )
-        }
-        None => "–".to_owned(),
-    };
-    let errors = report.result.errors + report.result.unfinished;
-    Some(format!(
-        "median {}, p99 {}, {}",
-        time(&latency.p50),
-        time(&latency.p99),
-        quantity::counted(errors, "error", "errors")
-    ))
 }

@@ -205,7 +205,10 @@ fn exit_code(report: &NightReport, signal: Option<i32>) -> u8 {
         EntryOutcome::Interrupted => entry.reason.as_deref() != Some(reason.as_str()),
         EntryOutcome::Done | EntryOutcome::AssertionFailed => false,
     };
-    match report.entries.iter().any(is_failed) || report.history_problem.is_some() {
+    let is_kept_back = |entry: &tare_record::api::NightEntry| !entry.export_problems.is_empty();
+    let entries = &report.entries;
+    let any = entries.iter().any(is_failed) || entries.iter().any(is_kept_back);
+    match any || report.history_problem.is_some() {
         true => 3,
         false => 0,
     }

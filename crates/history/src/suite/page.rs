@@ -55,7 +55,7 @@ fn sections(report: &NightReport) -> Vec<Section> {
         let line = |entry: &NightEntry| Line {
             text: entry_head(entry),
             run: entry.run.clone(),
-            below: entry.findings.clone(),
+            below: below(entry),
         };
         entries.map(line).collect()
     };
@@ -104,6 +104,13 @@ pub fn entry_line(entry: &NightEntry) -> String {
         Some(finding) => format!("{}: {finding}", entry_head(entry)),
         None => entry_head(entry),
     }
+}
+
+/// What was found, and the exports that failed.
+fn below(entry: &NightEntry) -> Vec<String> {
+    let failed = entry.export_problems.iter();
+    let failed = failed.map(|problem| format!("not exported as {problem}"));
+    entry.findings.iter().cloned().chain(failed).collect()
 }
 
 fn entry_head(entry: &NightEntry) -> String {

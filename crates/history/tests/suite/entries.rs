@@ -2,10 +2,11 @@
 
 use std::fs;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 use tare_record::api::EntryOutcome;
 
-use crate::rig::{Place, UNTIL_INTERRUPTED, interrupt, nights, outcomes, report};
+use crate::maker::measure;
+use crate::rig::{NEXT_RUN, Place, START, UNTIL_INTERRUPTED, interrupt, nights, outcomes, report};
 
 #[test]
 fn a_failed_entry_stops_no_other_one_and_an_assertion_stands_before_it() {
@@ -58,6 +59,44 @@ fn a_failed_entry_stops_no_other_one_and_an_assertion_stands_before_it() {
         calls.iter().filter(|call| call.contains("--quick")).count(),
         1 + 3
     );
+}
+
+#[test]
+fn a_result_is_exported_and_a_failed_export_is_said() {
+    let place = Place::new(
+        "entries:\n- experiment: good\n  export:\n  - as: junit\n  - {as: bmf, file: results/a.json}\n  \
+         - {as: otlp, endpoint: \"http://127.0.0.1:4318\"}\n  \
+         - {as: github-action-benchmark, better: higher}\n- experiment: bad\n  export: [{as: bmf}]\n",
+        &[("good", NEXT_RUN), ("bad", "exit 3")],
+    );
+    measure(&place.at("pool"), "run-1", (START, 100.0), &json!({}));
+    place.write(
+        "do/export",
+        "case \"$*\" in *otlp*) echo far away >&2; exit 3;; esac",
+    );
+    let night = place.run();
+    let good = &night.entries[0];
+    assert_eq!(good.outcome, EntryOutcome::Done);
+    assert_eq!(good.export_problems, ["otlp: far away"]);
+    assert!(!good.findings.is_empty());
+    assert_eq!(night.exit_code, 3);
+    let folder = nights(&place)[0].file_name().unwrap().to_owned();
+    let at = format!("runs/nights/{}", folder.display());
+    assert_eq!(
+        place.calls()[1..],
+        [
+            format!("export runs/run-1 --as junit --out {at}/01.junit.xml"),
+            "export runs/run-1 --as bmf --out results/a.json".to_owned(),
+            "export runs/run-1 --as otlp --endpoint=http://127.0.0.1:4318".to_owned(),
+            format!(
+                "export runs/run-1 --as github-action-benchmark --out {at}/01.github-action-benchmark.json --better=higher"
+            ),
+            "run experiments/mesh/bad.yaml --json-lines --out runs".to_owned(),
+        ]
+    );
+    assert!(place.at("results").is_dir());
+    let page = fs::read_to_string(nights(&place)[0].join("night.md")).unwrap();
+    assert!(page.contains("not exported as otlp: far away"), "{page}");
 }
 
 #[test]

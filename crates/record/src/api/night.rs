@@ -53,6 +53,9 @@ pub struct NightEntry {
     pub took_ns: u64,
     /// First sentences of the verdict.
     pub findings: Vec<String>,
+    /// Exports that failed, each with its reason.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub export_problems: Vec<String>,
     /// Command line.
     pub command: String,
 }

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
+use tare_export::metrics;
 use tare_kafka_admin::admin::{Admin, AdminError};
 use tare_kafka_admin::api::{
     ClusterEntry, ClusterOrigin, ClusterOverview, ClusterProblem, MetricsLive,
@@ -19,7 +20,6 @@ use tokio::sync::watch;
 
 use super::{TARGET, refusal, test_beds};
 use crate::error::{Refusal, Reply};
-use crate::metrics::Page;
 
 /// Interval between the starts of two readings.
 const EVERY: Duration = Duration::from_secs(2);
@@ -416,19 +416,19 @@ impl ClusterWatcher {
     }
 
     /// Lines of `/metrics`.
-    pub fn write_metrics(self: &Arc<Self>, page: &mut Page) {
+    pub fn write_metrics(self: &Arc<Self>, page: &mut metrics::Metrics) {
         self.keep_reading();
         let name = self.entry.definition.name.as_str();
         let state = self.state.borrow().clone();
         let labels = [("cluster", name)];
         match state {
             None => {}
-            Some(Err(_)) => page.add("tare_kafka_up", &labels, 0.0),
+            Some(Err(_)) => page.set(&metrics::KAFKA_UP, &labels, 0.0),
             Some(Ok(published)) => {
-                page.add("tare_kafka_up", &labels, 1.0);
+                page.set(&metrics::KAFKA_UP, &labels, 1.0);
                 let overview = published.overview();
                 if let Some(rate) = overview.records_in_per_s {
-                    page.add("tare_kafka_records_in_per_second", &labels, rate);
+                    page.set(&metrics::KAFKA_RECORDS_IN, &labels, rate);
                 }
                 let mut problems: BTreeMap<String, u64> = BTreeMap::new();
                 for problem in &overview.problems {
@@ -436,12 +436,12 @@ impl ClusterWatcher {
                 }
                 for (kind, count) in problems {
                     let labels = [("cluster", name), ("kind", kind.as_str())];
-                    page.add("tare_kafka_problems", &labels, count as f64);
+                    page.set(&metrics::KAFKA_PROBLEMS, &labels, count as f64);
                 }
                 for group in published.view().groups().groups {
                     if let Some(lag) = group.lag {
                         let labels = [("cluster", name), ("group", group.name.as_str())];
-                        page.add("tare_kafka_group_lag_records", &labels, lag as f64);
+                        page.set(&metrics::KAFKA_GROUP_LAG, &labels, lag as f64);
                     }
                 }
             }

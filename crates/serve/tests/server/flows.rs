@@ -173,7 +173,7 @@ fn a_run_is_planned_started_watched_and_kept() {
 
     let metrics = server.ask("GET", "/metrics", None).text();
     assert!(
-        metrics.contains("tare_result{experiment=\"experiment\""),
+        metrics.contains("tare_result_latency_seconds{experiment=\"experiment\""),
         "{metrics}"
     );
     assert!(metrics.ends_with("# EOF\n"));

@@ -7,6 +7,7 @@ use std::path::Path;
 use rustix::process::{Pid, PidfdFlags, Signal};
 
 /// The process that measures in a folder; `None`: none does.
+#[must_use]
 pub fn holder(folder: &Path) -> Option<u32> {
     let lock = folder.join("lock");
     let inode = lock.symlink_metadata().ok()?.ino();
