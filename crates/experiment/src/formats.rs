@@ -2,6 +2,7 @@
 
 use tare_record::schemas::{SHAPES, Shape};
 
+use crate::benchmarks::BenchFileDef;
 use crate::clusters::ClustersDef;
 use crate::def::{ExperimentDef, MeshDef, WorkloadDef};
 use crate::script::{RequestsDef, SessionDef};
@@ -30,6 +31,10 @@ const DEFINITIONS: &[Shape] = &[
     Shape::of::<AcknowledgedDef>(
         "acknowledged",
         "changes that the readers of a suite know of, beside it",
+    ),
+    Shape::of::<BenchFileDef>(
+        "bench",
+        "benchmarks that are commands, bench.yaml of `tare perfcheck`",
     ),
 ];
 

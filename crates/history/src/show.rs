@@ -8,11 +8,10 @@ use std::process::ExitCode;
 use anyhow::Context;
 use tare_history::series::{self, Changes};
 use tare_history::{History, HistoryError, chart, csv, text};
+use tare_program::{Failed, print, print_json, say};
 use tare_record::api::{HistoryOptions, HistoryOutput, SeriesDetail, SeriesFilter, SeriesList};
 use tare_report::quantity::counted;
 use tare_report::terminal::{Colour, Screen};
-
-use crate::output::{Failed, print, print_json, say};
 
 /// Runs the command.
 pub fn run(options: &HistoryOptions) -> Result<ExitCode, Failed> {
@@ -104,13 +103,4 @@ fn write(file: &Path, content: &str) -> Result<(), Failed> {
     written
         .with_context(|| format!("cannot write {}", file.display()))
         .map_err(Failed::environment)
-}
-
-impl From<HistoryError> for Failed {
-    fn from(error: HistoryError) -> Failed {
-        match error.is_input() {
-            true => Failed::bad_input(error),
-            false => Failed::environment(error),
-        }
-    }
 }

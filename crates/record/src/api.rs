@@ -11,6 +11,7 @@ use crate::view::{Sentence, View};
 mod comparison;
 mod history;
 mod night;
+mod perfcheck;
 mod start;
 
 pub use comparison::{
@@ -22,6 +23,10 @@ pub use history::{
     SeriesPoint, SeriesSummary, SuiteOptions, VersionChange,
 };
 pub use night::{Confirmation, EntryOutcome, NIGHT, NIGHTS, NightChange, NightEntry, NightReport};
+pub use perfcheck::{
+    BenchmarkFailure, BenchmarkOutcome, BenchmarkResult, GOLDEN_FILE, GOLDEN_VERSION, GoldenFile,
+    GoldenMachine, GoldenSession, GoldenUpdate, PerfReference, PerfcheckOptions, PerfcheckReport,
+};
 pub use start::{
     ExperimentRequest, KafkaLoadMode, KafkaLoadRequest, LoadPace, LoadRequest, LoadStop, PlanReply,
     ServeOptions, StartReply, StartState,

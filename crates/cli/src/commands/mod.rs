@@ -10,6 +10,7 @@ pub mod kafka;
 pub mod lab;
 pub mod load;
 pub mod origin;
+pub mod perfcheck;
 pub mod plan;
 pub mod report;
 pub mod run;
@@ -48,6 +49,8 @@ pub enum Command {
     History(history::Args),
     /// Run the experiments of a suite in turn, and show what changed.
     Suite(suite::Args),
+    /// Compare micro-benchmarks of a project with golden files or with an old revision.
+    Perfcheck(perfcheck::Args),
     /// Run the test bed of one arm, to explore it.
     Lab(lab::Args),
     /// Administer Kafka clusters.
@@ -88,6 +91,7 @@ impl Command {
             Command::Compare(args) => compare::run(args),
             Command::History(args) => history::run(args),
             Command::Suite(args) => suite::run(args),
+            Command::Perfcheck(args) => perfcheck::run(args),
             Command::Lab(args) => lab::run(args),
             Command::Kafka(args) => kafka::run(*args),
             Command::Doctor(args) => doctor::run(args),
