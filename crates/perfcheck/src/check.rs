@@ -101,6 +101,7 @@ impl Setting<'_> {
         // What was built is not needed any more, and takes space.
         drop(workspace);
         let mut report = self.report(
+            &found,
             &sides,
             &measured,
             rounds,
@@ -288,14 +289,22 @@ impl Setting<'_> {
 
     fn report(
         &self,
+        found: &[Project],
         sides: &[Sides],
         measured: &[Measured],
         rounds: Rounds,
         revision: Option<String>,
         against: Option<String>,
     ) -> PerfcheckReport {
-        let failed = measured.iter().zip(sides);
-        let failed = failed.flat_map(|(measured, _)| &measured.failed);
+        let failed = found.iter().zip(measured).flat_map(|(project, measured)| {
+            let folder = self.relative(&project.folder);
+            let failed = measured.failed.iter();
+            failed.map(move |(benchmark, reason)| BenchmarkFailure {
+                project: folder.clone(),
+                benchmark: benchmark.clone(),
+                reason: reason.clone(),
+            })
+        });
         PerfcheckReport {
             version: FORMAT_VERSION,
             folder: self.base.display().to_string(),
@@ -314,13 +323,7 @@ impl Setting<'_> {
                 .flat_map(|sides| sides.now.versions())
                 .collect(),
             benchmarks: Vec::new(),
-            failed: failed
-                .map(|(benchmark, reason)| BenchmarkFailure {
-                    project: String::new(),
-                    benchmark: benchmark.clone(),
-                    reason: reason.clone(),
-                })
-                .collect(),
+            failed: failed.collect(),
             notes: Vec::new(),
             exit_code: 0,
         }

@@ -9,7 +9,8 @@ use tare_report::terminal::{Screen, columns};
 use tare_report::{markdown, quantity::counted};
 
 /// Heads of the table.
-const HEADS: [(&str, ColumnKind); 6] = [
+const HEADS: [(&str, ColumnKind); 7] = [
+    ("project", ColumnKind::Group),
     ("benchmark", ColumnKind::Name),
     ("unit", ColumnKind::Name),
     ("before", ColumnKind::Figure),
@@ -124,7 +125,7 @@ pub fn junit(report: &PerfcheckReport) -> String {
         report.took_ns as f64 / 1e9
     );
     for one in &report.benchmarks {
-        let [_, _, before, now, change, outcome] = cells(one);
+        let [_, _, _, before, now, change, outcome] = cells(one);
         let said = xml(&format!("{outcome}: {change}, {before} before, {now} now"));
         let inner = match one.outcome {
             BenchmarkOutcome::Worse => format!("<failure message=\"{said}\"/>"),
@@ -150,13 +151,9 @@ pub fn junit(report: &PerfcheckReport) -> String {
 }
 
 fn case(project: &str, name: &str, inner: &str) -> String {
-    let class = match project {
-        "" => ".",
-        project => project,
-    };
     format!(
         "    <testcase classname=\"{}\" name=\"{}\">{inner}</testcase>\n",
-        xml(class),
+        xml(folder(project)),
         xml(name)
     )
 }
@@ -221,6 +218,14 @@ fn of(report: &PerfcheckReport, outcome: BenchmarkOutcome) -> usize {
         .count()
 }
 
+/// A project as a folder.
+fn folder(project: &str) -> &str {
+    match project {
+        "" => ".",
+        project => project,
+    }
+}
+
 fn named(project: &str, benchmark: &str) -> String {
     match project {
         "" => benchmark.to_owned(),
@@ -228,10 +233,11 @@ fn named(project: &str, benchmark: &str) -> String {
     }
 }
 
-fn cells(one: &BenchmarkResult) -> [String; 6] {
+fn cells(one: &BenchmarkResult) -> [String; 7] {
     let unit = &one.unit;
     [
-        named(&one.project, &one.benchmark),
+        folder(&one.project).to_owned(),
+        one.benchmark.clone(),
         unit.clone(),
         one.reference
             .map_or_else(|| MISSING.to_owned(), quantity::plain),

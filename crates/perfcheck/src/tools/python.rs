@@ -142,8 +142,10 @@ fn python_in(place: &Place, python: &Path) -> Command {
     command.env("PYTHONDONTWRITEBYTECODE", "1");
     if place.is_old {
         // An editable installation names the sources of the new revision.
-        let [folder, sources] = [place.folder.clone(), place.folder.join("src")];
-        let paths = std::env::join_paths([sources, folder]);
+        let given = std::env::var_os("PYTHONPATH").unwrap_or_default();
+        let own = [place.folder.join("src"), place.folder.clone()];
+        let paths = own.into_iter().chain(std::env::split_paths(&given));
+        let paths = std::env::join_paths(paths);
         command.envs(paths.ok().map(|paths| ("PYTHONPATH", paths)));
     }
     command
