@@ -105,6 +105,10 @@ fn command(place: &Place, words: &[String]) -> Command {
     };
     let mut command = Command::new(program);
     command.args(&words[1..]).current_dir(&place.folder);
+    if place.is_old {
+        // One folder for all builds of Cargo would have those of both revisions in turn.
+        command.env_remove("CARGO_TARGET_DIR");
+    }
     command
 }
 

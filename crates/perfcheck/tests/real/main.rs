@@ -1,6 +1,6 @@
 //! `tare-perfcheck` on small projects: commands whose values are known, and Go, Rust, Java, C++ and Python themselves.
 //!
-//! Slowdowns of real programs are large, so that a busy machine does not hide them; small ones are in the simulation of `judge`.
+//! Slowdowns of real programs are huge, so that a busy machine does not hide them; small ones are in the simulation of `judge`.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,

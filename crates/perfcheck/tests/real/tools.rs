@@ -49,8 +49,8 @@ fn pytest_benchmark() -> PathBuf {
 fn go_benchmarks_are_measured_with_those_of_the_old_revision_in_turn() {
     let mut place = Place::of("go");
     place.options.reference = PerfReference::Revision("HEAD".into());
-    place.options.repeats = Some(6);
-    place.plant("codec/codec.go", "Rounds = 1", "Rounds = 6");
+    place.options.repeats = Some(4);
+    place.plant("codec/codec.go", "Rounds = 1", "Rounds = 60");
     let report = place.report(1);
     assert_eq!(
         names(&report),
@@ -85,8 +85,8 @@ fn python_benchmarks_of_an_old_revision_import_its_own_modules() {
     let mut place = Place::of("python");
     place.variable("PYTHONPATH", pytest_benchmark());
     place.options.reference = PerfReference::Revision("HEAD".into());
-    place.options.repeats = Some(5);
-    place.plant("codec.py", "ROUNDS = 1", "ROUNDS = 6");
+    place.options.repeats = Some(3);
+    place.plant("codec.py", "ROUNDS = 1", "ROUNDS = 60");
     let report = place.report(1);
     assert_eq!(
         names(&report),
@@ -107,7 +107,7 @@ fn python_benchmarks_of_an_old_revision_import_its_own_modules() {
 fn golden(mut place: Place, file: &str, slow: (&str, &str), expected: &[&str]) {
     place.options.repeats = Some(4);
     place.add_sessions(1);
-    let [before, after] = [1, 6].map(|rounds| format!("ROUNDS{} = {rounds}", slow.0));
+    let [before, after] = [1, 60].map(|rounds| format!("ROUNDS{} = {rounds}", slow.0));
     place.plant(file, &before, &after);
     let report = place.report(1);
     assert_eq!(names(&report), expected);
