@@ -1,5 +1,7 @@
 //! One check from end to end: find, build, measure, judge, and write what was asked for.
 
+mod notes;
+
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::{self, IsTerminal};
@@ -16,22 +18,21 @@ use tare_record::api::{
 use tare_record::text::list;
 use tare_report::quantity::counted;
 use tare_report::summary;
-use tare_stats::outcome::BLOCKS_MIN;
 
+use crate::cpu_load::CpuTicks;
 use crate::discover::{Project, projects};
 use crate::error::CheckError;
-use crate::measure::{self, Measured, Rounds, Sides};
+use crate::measure::{self, ProjectValues, Rounds, Sides};
 use crate::process::Processes;
-use crate::tools::{Place, Prepared, TOOLS};
+use crate::tools::{Benchmarks, Place, TOOLS};
 use crate::workspace::{Repository, Workspace};
 use crate::{golden, judge, output};
+use notes::repeats_of;
 
 /// Repeats of a session.
 const REPEATS: u32 = 5;
 /// Repeats of each of two revisions.
 const REPEATS_AGAINST: u32 = 10;
-/// Most names in a sentence.
-const NAMES_MAX: usize = 5;
 
 /// A check that has come to a result.
 pub struct Checked {
@@ -96,8 +97,10 @@ impl Setting<'_> {
             repeats: self.repeats(&goldens),
             seed: unix_us(started),
         };
+        let before = CpuTicks::read();
         let measured =
             measure::measure(&sides, self.pattern.as_ref(), rounds, &self.processes, &say)?;
+        let busy = before.and_then(|before| CpuTicks::read()?.note_since(before));
         // What was built is not needed any more, and takes space.
         drop(workspace);
         let mut report = self.report(
@@ -121,6 +124,7 @@ impl Setting<'_> {
         report.benchmarks = judge::judge(&cases, self.options.margin);
         report.notes = notes;
         self.note(&found, &goldens, &measured, &mut report);
+        report.notes.extend(busy);
         report.started_unix_us = unix_us(started);
         report.took_ns = u64::try_from(began.elapsed().as_nanos()).unwrap_or(u64::MAX);
         report.exit_code = self.exit_code(&report);
@@ -218,7 +222,7 @@ impl Setting<'_> {
             let now = project
                 .tool
                 .prepare(&place(project.folder.clone(), "now")?, &self.processes)?;
-            let chosen = |prepared: &dyn Prepared| {
+            let chosen = |prepared: &dyn Benchmarks| {
                 let mut names = prepared.names().iter();
                 names.any(|one| measure::is_chosen(self.pattern.as_ref(), name, one))
             };
@@ -291,7 +295,7 @@ impl Setting<'_> {
         &self,
         found: &[Project],
         sides: &[Sides],
-        measured: &[Measured],
+        measured: &[ProjectValues],
         rounds: Rounds,
         revision: Option<String>,
         against: Option<String>,
@@ -329,98 +333,6 @@ impl Setting<'_> {
         }
     }
 
-    /// What a reader has to know beside the table.
-    fn note(
-        &self,
-        found: &[Project],
-        goldens: &BTreeMap<PathBuf, GoldenFile>,
-        measured: &[Measured],
-        report: &mut PerfcheckReport,
-    ) {
-        let projects = found.iter().zip(measured);
-        if report.against.is_some() {
-            let added = measured.iter().flat_map(|one| &one.added);
-            let removed = measured.iter().flat_map(|one| &one.removed);
-            for (names, what) in [
-                (added.collect::<Vec<_>>(), "not in the old revision"),
-                (removed.collect(), "only in the old revision"),
-            ] {
-                report.notes.extend(about(&names, what));
-            }
-            return;
-        }
-        let mut said = Vec::new();
-        for (project, measured) in projects {
-            let file = project.folder.join(GOLDEN_FILE);
-            let sessions = self.sessions(goldens, project);
-            self.note_missing(project, sessions, measured, report);
-            if said.contains(&file) {
-                continue;
-            }
-            let path = match self.relative(&project.folder).as_str() {
-                "" => GOLDEN_FILE.to_owned(),
-                folder => format!("{folder}/{GOLDEN_FILE}"),
-            };
-            let others = goldens
-                .get(&project.folder)
-                .map_or(0, |golden| golden.machines.len());
-            let note = match (sessions.len(), others) {
-                (0, 0) => format!("there is no {path}: --update begins it"),
-                (0, _) => format!(
-                    "{path} has no values of this machine ({}), and those of others are not compared: --update adds some, \
-                     --against REV needs none",
-                    self.machine
-                ),
-                (1..BLOCKS_MIN, _) => format!(
-                    "{path} has {} of this machine: with fewer than {BLOCKS_MIN} the intervals do not hold what changes between \
-                     sessions, so a difference may be none; --update adds one",
-                    counted(sessions.len() as u64, "session", "sessions")
-                ),
-                (BLOCKS_MIN.., _) => String::new(),
-            };
-            let fewer = sessions
-                .last()
-                .map(repeats_of)
-                .filter(|most| *most > report.repeats);
-            if let Some(most) = fewer {
-                report.notes.push(format!(
-                    "{path} has {most} repeats: {} deviate more, and the intervals do not hold that",
-                    report.repeats
-                ));
-            }
-            if !note.is_empty() {
-                report.notes.push(note);
-            }
-            said.push(file);
-        }
-    }
-
-    /// Benchmarks that the last session has and this one has not.
-    fn note_missing(
-        &self,
-        project: &Project,
-        sessions: &[GoldenSession],
-        measured: &Measured,
-        report: &mut PerfcheckReport,
-    ) {
-        let Some(last) = sessions.last().filter(|_| self.pattern.is_none()) else {
-            return;
-        };
-        let label = format!("{}: ", project.tool.name());
-        let own = last.values.keys().filter(|name| name.starts_with(&label));
-        let is_measured = |name: &&String| {
-            measured.series.keys().any(|(known, _)| known == *name)
-                || measured
-                    .failed
-                    .iter()
-                    .any(|(failed, _)| name.starts_with(failed.as_str()))
-        };
-        let gone: Vec<&String> = own.filter(|name| !is_measured(name)).collect();
-        report
-            .notes
-            .extend(about(&gone, "in the golden file and not measured"));
-    }
-
     fn exit_code(&self, report: &PerfcheckReport) -> u8 {
         let has = |outcome| report.benchmarks.iter().any(|one| one.outcome == outcome);
         let is_missing =
@@ -441,7 +353,7 @@ impl Setting<'_> {
         &self,
         found: &[Project],
         mut goldens: BTreeMap<PathBuf, GoldenFile>,
-        measured: &[Measured],
+        measured: &[ProjectValues],
         report: &PerfcheckReport,
     ) -> Vec<(PathBuf, GoldenFile)> {
         let mut sessions: BTreeMap<&Path, GoldenSession> = BTreeMap::new();
@@ -551,33 +463,6 @@ fn is_agreed(question: &str) -> bool {
     let mut answer = String::new();
     let read = io::stdin().read_line(&mut answer);
     read.is_ok() && answer.trim().to_lowercase().starts_with('y')
-}
-
-/// A sentence about some names; `None` without any.
-fn about(names: &[&String], what: &str) -> Option<String> {
-    let shown: Vec<&str> = names
-        .iter()
-        .take(NAMES_MAX)
-        .map(|name| name.as_str())
-        .collect();
-    match names.len() {
-        0 => None,
-        all if all > NAMES_MAX => Some(format!(
-            "{what}: {} and {} more",
-            shown.join(", "),
-            all - NAMES_MAX
-        )),
-        _ => Some(format!("{what}: {}", list(&shown))),
-    }
-}
-
-/// Repeats of a session: the most that a benchmark has.
-fn repeats_of(session: &GoldenSession) -> u32 {
-    let counts = session
-        .values
-        .values()
-        .flat_map(|units| units.values().map(Vec::len));
-    u32::try_from(counts.max().unwrap_or_default()).unwrap_or(u32::MAX)
 }
 
 fn short(commit: &str) -> String {

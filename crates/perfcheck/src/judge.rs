@@ -20,7 +20,7 @@ use tare_stats::paired::{
 use tare_stats::sessions::{self, BenchmarkSessions};
 use tare_stats::unpaired::{self, UnpairedInput};
 
-use crate::measure::{BenchmarkUnit, Series, median};
+use crate::measure::{BenchmarkSeries, BenchmarkUnit, median};
 
 /// One comparison.
 pub struct Case {
@@ -44,7 +44,7 @@ pub enum Before {
 /// The cases of a project against its earlier sessions.
 pub fn with_sessions(
     project: &str,
-    measured: &BTreeMap<BenchmarkUnit, Series>,
+    measured: &BTreeMap<BenchmarkUnit, BenchmarkSeries>,
     sessions: &[GoldenSession],
 ) -> Vec<Case> {
     let cases = measured.iter().map(|(name, series)| Case {
@@ -70,7 +70,7 @@ pub fn with_sessions(
 }
 
 /// The cases of a project against its old revision.
-pub fn with_old(project: &str, measured: &BTreeMap<BenchmarkUnit, Series>) -> Vec<Case> {
+pub fn with_old(project: &str, measured: &BTreeMap<BenchmarkUnit, BenchmarkSeries>) -> Vec<Case> {
     let cases = measured.iter().map(|(name, series)| Case {
         project: project.to_owned(),
         name: name.clone(),

@@ -1,6 +1,7 @@
 //! The program of `tare perfcheck`: runs a project's own micro-benchmarks and compares them with golden files or an old revision.
 
 mod check;
+mod cpu_load;
 mod discover;
 mod error;
 mod golden;

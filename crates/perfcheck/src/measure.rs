@@ -10,7 +10,7 @@ use tare_stats::random::Random;
 
 use crate::error::CheckError;
 use crate::process::Processes;
-use crate::tools::Prepared;
+use crate::tools::Benchmarks;
 
 /// Time between two lines about progress.
 const SAY_INTERVAL: Duration = Duration::from_secs(10);
@@ -19,13 +19,13 @@ const SAY_INTERVAL: Duration = Duration::from_secs(10);
 pub struct Sides {
     /// Name of the tool.
     pub tool: &'static str,
-    pub now: Box<dyn Prepared>,
-    pub old: Option<Box<dyn Prepared>>,
+    pub now: Box<dyn Benchmarks>,
+    pub old: Option<Box<dyn Benchmarks>>,
 }
 
 /// Values of a benchmark, by round.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Series {
+pub struct BenchmarkSeries {
     pub better: Better,
     pub now: Vec<Option<f64>>,
     pub old: Vec<Option<f64>>,
@@ -36,8 +36,8 @@ pub type BenchmarkUnit = (String, String);
 
 /// What was measured of one project.
 #[derive(Debug, Default)]
-pub struct Measured {
-    pub series: BTreeMap<BenchmarkUnit, Series>,
+pub struct ProjectValues {
+    pub series: BTreeMap<BenchmarkUnit, BenchmarkSeries>,
     /// Benchmarks that failed, with the reason.
     pub failed: Vec<(String, String)>,
     /// Names that the old revision does not have, and those that it alone has.
@@ -78,8 +78,9 @@ pub fn measure(
     rounds: Rounds,
     processes: &Processes<'_>,
     say: &dyn Fn(&str),
-) -> Result<Vec<Measured>, CheckError> {
-    let mut measured: Vec<Measured> = projects.iter().map(|_| Measured::default()).collect();
+) -> Result<Vec<ProjectValues>, CheckError> {
+    let mut measured: Vec<ProjectValues> =
+        projects.iter().map(|_| ProjectValues::default()).collect();
     let mut units = Vec::new();
     for (project, sides) in projects.iter().enumerate() {
         units.extend(units_of(project, sides, pattern, &mut measured[project]));
@@ -127,7 +128,7 @@ fn units_of(
     project: usize,
     sides: &Sides,
     pattern: Option<&Regex>,
-    measured: &mut Measured,
+    measured: &mut ProjectValues,
 ) -> Vec<Unit> {
     let label = |name: &str| labelled(sides.tool, name);
     let chosen = |name: &&String| is_chosen(pattern, sides.tool, name);
@@ -177,7 +178,7 @@ fn run(
     side: Revision,
     sides: &Sides,
     round: usize,
-    measured: &mut Measured,
+    measured: &mut ProjectValues,
     processes: &Processes<'_>,
 ) -> Result<(), CheckError> {
     let (prepared, place) = match (side, &sides.old, unit.old) {
@@ -192,11 +193,14 @@ fn run(
         Ok(readings) => {
             for reading in readings {
                 let key = (labelled(sides.tool, &reading.benchmark), reading.unit);
-                let series = measured.series.entry(key).or_insert_with(|| Series {
-                    better: reading.better,
-                    now: Vec::new(),
-                    old: Vec::new(),
-                });
+                let series = measured
+                    .series
+                    .entry(key)
+                    .or_insert_with(|| BenchmarkSeries {
+                        better: reading.better,
+                        now: Vec::new(),
+                        old: Vec::new(),
+                    });
                 let values = match side {
                     Revision::Now => &mut series.now,
                     Revision::Old => &mut series.old,

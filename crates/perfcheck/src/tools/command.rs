@@ -7,7 +7,7 @@ use regex::Regex;
 use serde_json::Value;
 use tare_experiment::benchmarks::{BENCH_FILE, CommandBenchmarkDef, read_benchmarks};
 
-use super::{Place, Prepared, Reading, Tool, first_line};
+use super::{Benchmarks, Place, Reading, Tool, first_line};
 use crate::error::CheckError;
 use crate::process::{BUILD_LIMIT, Processes, REPEAT_LIMIT};
 
@@ -51,7 +51,7 @@ impl Tool for Commands {
         &self,
         place: &Place,
         processes: &Processes<'_>,
-    ) -> Result<Box<dyn Prepared>, CheckError> {
+    ) -> Result<Box<dyn Benchmarks>, CheckError> {
         let file = place.folder.join(BENCH_FILE);
         let def = read_benchmarks(&file)?;
         let mut benchmarks = Vec::new();
@@ -112,7 +112,7 @@ fn command(place: &Place, words: &[String]) -> Command {
     command
 }
 
-impl Prepared for CommandFile {
+impl Benchmarks for CommandFile {
     fn versions(&self) -> BTreeMap<String, String> {
         let version = self.version.clone();
         version

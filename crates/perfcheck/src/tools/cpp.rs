@@ -8,7 +8,7 @@ use std::process::Command;
 use regex::escape;
 use serde_json::Value;
 
-use super::{Place, Prepared, Reading, Tool, first_line, no_value, read_json};
+use super::{Benchmarks, Place, Reading, Tool, first_line, no_value, read_json};
 use crate::error::CheckError;
 use crate::process::{BUILD_LIMIT, Processes, REPEAT_LIMIT};
 
@@ -50,7 +50,7 @@ impl Tool for GoogleBenchmark {
         &self,
         place: &Place,
         processes: &Processes<'_>,
-    ) -> Result<Box<dyn Prepared>, CheckError> {
+    ) -> Result<Box<dyn Benchmarks>, CheckError> {
         let build = place.scratch.join("build");
         let query = build.join(QUERY);
         let folder = query.parent().unwrap_or(&build);
@@ -125,7 +125,7 @@ fn program(target: &Value) -> Option<PathBuf> {
     Some(target.pointer("/artifacts/0/path")?.as_str()?.into())
 }
 
-impl Prepared for Built {
+impl Benchmarks for Built {
     fn versions(&self) -> BTreeMap<String, String> {
         self.versions.clone()
     }

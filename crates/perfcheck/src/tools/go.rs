@@ -6,7 +6,7 @@ use std::process::Command;
 
 use tare_record::view::Better;
 
-use super::{Place, Prepared, Reading, Tool, first_line, no_value};
+use super::{Benchmarks, Place, Reading, Tool, first_line, no_value};
 use crate::error::CheckError;
 use crate::process::{BUILD_LIMIT, Processes, REPEAT_LIMIT};
 
@@ -52,7 +52,7 @@ impl Tool for Go {
         &self,
         place: &Place,
         processes: &Processes<'_>,
-    ) -> Result<Box<dyn Prepared>, CheckError> {
+    ) -> Result<Box<dyn Benchmarks>, CheckError> {
         let go = |words: &[&str]| {
             let mut command = Command::new("go");
             command.args(words).current_dir(&place.folder);
@@ -138,7 +138,7 @@ impl Built {
     }
 }
 
-impl Prepared for Built {
+impl Benchmarks for Built {
     fn versions(&self) -> BTreeMap<String, String> {
         [("go".to_owned(), self.version.clone())].into()
     }

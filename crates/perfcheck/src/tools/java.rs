@@ -9,7 +9,7 @@ use regex::escape;
 use serde_json::Value;
 use tare_record::view::Better;
 
-use super::{FILE_BYTES_MAX, Place, Prepared, Reading, Tool, first_line, no_value, read_json};
+use super::{Benchmarks, FILE_BYTES_MAX, Place, Reading, Tool, first_line, no_value, read_json};
 use crate::error::CheckError;
 use crate::measure::median;
 use crate::process::{BUILD_LIMIT, Processes, REPEAT_LIMIT};
@@ -54,7 +54,7 @@ impl Tool for Jmh {
         &self,
         place: &Place,
         processes: &Processes<'_>,
-    ) -> Result<Box<dyn Prepared>, CheckError> {
+    ) -> Result<Box<dyn Benchmarks>, CheckError> {
         let list = place.scratch.join("class-path");
         let wrapper = place.folder.join("mvnw");
         let mut build = Command::new(match wrapper.is_file() {
@@ -140,7 +140,7 @@ impl Built {
     }
 }
 
-impl Prepared for Built {
+impl Benchmarks for Built {
     fn versions(&self) -> BTreeMap<String, String> {
         self.versions.clone()
     }

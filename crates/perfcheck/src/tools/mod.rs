@@ -45,7 +45,7 @@ pub trait Tool: Sync {
         &self,
         place: &Place,
         processes: &Processes<'_>,
-    ) -> Result<Box<dyn Prepared>, CheckError>;
+    ) -> Result<Box<dyn Benchmarks>, CheckError>;
 }
 
 /// Where a project is built and measured.
@@ -62,7 +62,7 @@ pub struct Place {
 }
 
 /// Benchmarks that are built.
-pub trait Prepared {
+pub trait Benchmarks {
     /// Versions of the tool and of what it needs.
     fn versions(&self) -> BTreeMap<String, String>;
     /// Names of what can be run alone. One may have several benchmarks.

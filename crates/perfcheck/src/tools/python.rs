@@ -7,7 +7,7 @@ use std::process::Command;
 
 use serde_json::Value;
 
-use super::{Place, Prepared, Reading, Tool, no_value, read_json};
+use super::{Benchmarks, Place, Reading, Tool, no_value, read_json};
 use crate::error::CheckError;
 use crate::process::{BUILD_LIMIT, Processes, REPEAT_LIMIT};
 
@@ -84,7 +84,7 @@ impl Tool for PytestBenchmark {
         &self,
         place: &Place,
         processes: &Processes<'_>,
-    ) -> Result<Box<dyn Prepared>, CheckError> {
+    ) -> Result<Box<dyn Benchmarks>, CheckError> {
         let python = interpreter(&place.home);
         let mut ask = python_in(place, &python);
         ask.args(["-c", VERSIONS]);
@@ -151,7 +151,7 @@ fn python_in(place: &Place, python: &Path) -> Command {
     command
 }
 
-impl Prepared for Collected {
+impl Benchmarks for Collected {
     fn versions(&self) -> BTreeMap<String, String> {
         self.versions.clone()
     }

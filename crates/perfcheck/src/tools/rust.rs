@@ -8,7 +8,7 @@ use std::process::Command;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::{Place, Prepared, Reading, Tool, empty_folder, first_line, no_value, read_json};
+use super::{Benchmarks, Place, Reading, Tool, empty_folder, first_line, no_value, read_json};
 use crate::error::CheckError;
 use crate::process::{BUILD_LIMIT, Processes, REPEAT_LIMIT};
 
@@ -103,7 +103,7 @@ impl Tool for Criterion {
         &self,
         place: &Place,
         processes: &Processes<'_>,
-    ) -> Result<Box<dyn Prepared>, CheckError> {
+    ) -> Result<Box<dyn Benchmarks>, CheckError> {
         let old_target = match place.is_old {
             true => Some(target_of(&place.home, processes)?.join(OLD_TARGET)),
             false => None,
@@ -202,7 +202,7 @@ impl Built {
     }
 }
 
-impl Prepared for Built {
+impl Benchmarks for Built {
     fn versions(&self) -> BTreeMap<String, String> {
         self.versions.clone()
     }

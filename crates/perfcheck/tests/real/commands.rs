@@ -270,7 +270,8 @@ fn benchmarks_that_only_one_revision_has_are_said() {
         "not in the old revision: command: rate",
         "only in the old revision: command: throughput",
     ];
-    assert_eq!(report.notes, expected);
+    // A third one is about a busy machine.
+    assert_eq!(report.notes[..2], expected);
 }
 
 /// Waits until a condition holds.
