@@ -50,7 +50,7 @@ need_build_packages() {
         'test -s /etc/ssl/certs/ca-certificates.crt|ca-certificates'
 }
 
-# The clients that the tests drive the origin with.
+# The clients that the tests drive the origin with, and the tools of the benchmarks that they check.
 need_test_packages() {
     need 'command -v curl|curl' \
         'command -v nft || test -x /usr/sbin/nft|nftables' \
@@ -59,7 +59,14 @@ need_test_packages() {
         'command -v strace|strace' \
         'command -v lintian|lintian' \
         'command -v runc || test -x /usr/sbin/runc|runc' \
-        'command -v kcat|kcat'
+        'command -v kcat|kcat' \
+        'command -v git|git' \
+        'command -v go|golang-go' \
+        'command -v javac|default-jdk-headless' \
+        'command -v mvn|maven' \
+        'command -v cmake|cmake' \
+        'command -v g++|g++' \
+        'test -e /usr/include/benchmark/benchmark.h|libbenchmark-dev'
 }
 
 # What the report page is checked with. Tare itself is built without it. Node.js as it is here, or, where it is missing or too old,

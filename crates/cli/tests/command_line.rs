@@ -1,5 +1,5 @@
 //! What all commands have in common: closed pipes, colour, errors as JSON, manual pages; what makes a comparison fail; and the page
-//! about nightly suites.
+//! about nightly suites and micro-benchmarks.
 
 #![allow(
     clippy::unwrap_used,
@@ -23,7 +23,7 @@ use std::time::Duration;
 
 use fixture::SampleRun;
 use rig::{finish, stderr, stdout, tare};
-use tare_record::api::HistoryCommand;
+use tare_record::api::{GoldenUpdate, HistoryCommand, PerfReference, PerfcheckOptions};
 use tare_record::event::FailureReport;
 use tare_record::metric::Metric;
 
@@ -185,9 +185,9 @@ fn manual_pages_are_there_of_every_command_that_users_see() {
     assert!(stdout(&own).contains(".TH tare "), "{}", stdout(&own));
 }
 
-/// `tare` in this folder, with a stand-in for the program of suites that prints what it is started with.
-fn with_stand_in(place: &Path) -> PathBuf {
-    let (program, stand_in) = (place.join("tare"), place.join("tare-history"));
+/// `tare` in this folder, with a stand-in for the program of a command that prints what it is started with.
+fn with_stand_in(place: &Path, name: &str) -> PathBuf {
+    let (program, stand_in) = (place.join("tare"), place.join(name));
     fs::copy(env!("CARGO_BIN_EXE_tare"), &program).unwrap();
     fs::write(&stand_in, "#!/bin/sh\nprintf '%s\\n' \"$1\"\n").unwrap();
     fs::set_permissions(&stand_in, fs::Permissions::from_mode(0o755)).unwrap();
@@ -209,7 +209,7 @@ fn the_commands_of_the_page_about_nightly_suites_are_understood_and_its_files_ar
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let page = fs::read_to_string(root.join("docs/NIGHTLY.md")).unwrap();
     let place = tempfile::tempdir().unwrap();
-    let program = with_stand_in(place.path());
+    let program = with_stand_in(place.path(), "tare-history");
 
     let at = |line: &str| {
         line.find("tare suite suites/")
@@ -265,4 +265,48 @@ fn the_commands_of_the_page_about_nightly_suites_are_understood_and_its_files_ar
     let output = finish(&mut show_result, LIMIT);
     let summary = fs::read_to_string(place.path().join("summary"));
     assert_eq!(summary.unwrap(), "# Suite", "{}", stderr(&output));
+}
+
+#[test]
+fn the_commands_of_the_page_about_micro_benchmarks_are_understood_and_its_file_is_valid() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let page = fs::read_to_string(root.join("docs/PERFCHECK.md")).unwrap();
+    let place = tempfile::tempdir().unwrap();
+    let program = with_stand_in(place.path(), "tare-perfcheck");
+    let begins = |line: &str| {
+        line.find("tare perfcheck")
+            .filter(|_| !line.starts_with('`'))
+    };
+    let commands = page
+        .lines()
+        .filter_map(|line| begins(line).map(|at| &line[at + 5..]));
+    let options: Vec<PerfcheckOptions> = commands
+        .map(|words| {
+            let mut command = Command::new("sh");
+            command.args(["-c", &format!("\"$0\" {words}"), text(&program)]);
+            command
+                .env("TARE_HOME", &root)
+                .env("GITHUB_BASE_REF", "main");
+            let output = finish(&mut command, LIMIT);
+            let options = serde_json::from_slice(&output.stdout);
+            options.unwrap_or_else(|_| panic!("{words}: {}", stderr(&output)))
+        })
+        .collect();
+    assert_eq!(options.len(), 8, "{options:#?}");
+    assert_eq!(options[1].update, GoldenUpdate::Add);
+    assert_eq!(options[1].folder, Path::new("services/codec"));
+    assert_eq!(options[2].update, GoldenUpdate::Reset);
+    assert_eq!(options[5].margin, 0.03);
+    assert_eq!(options[6].reference, PerfReference::RequiredGolden);
+    let of_ci = PerfReference::Revision("origin/main".into());
+    assert_eq!(options[7].reference, of_ci);
+
+    let [(_, bench), (name, workflow)] = blocks(&page, "yaml")[..] else {
+        panic!("bench.yaml and a workflow");
+    };
+    let file = place.path().join("bench.yaml");
+    fs::write(&file, bench).unwrap();
+    let bench = tare_experiment::benchmarks::read_benchmarks(&file).unwrap();
+    assert_eq!(bench.benchmarks.len(), 2);
+    tare_experiment::yaml::parse(name, workflow).unwrap();
 }

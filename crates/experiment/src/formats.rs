@@ -2,6 +2,7 @@
 
 use tare_record::schemas::{SHAPES, Shape};
 
+use crate::benchmarks::BenchFileDef;
 use crate::clusters::ClustersDef;
 use crate::def::{ExperimentDef, MeshDef, WorkloadDef};
 use crate::script::{RequestsDef, SessionDef};
@@ -33,6 +34,10 @@ const DEFINITIONS: &[Shape] = &[
         "changes that the readers of a suite know of, beside it",
     ),
     Shape::of::<TopologyDef>("topology", "services and their calls, `tare size --for`"),
+    Shape::of::<BenchFileDef>(
+        "bench",
+        "benchmarks that are commands, bench.yaml of `tare perfcheck`",
+    ),
 ];
 
 /// All formats.

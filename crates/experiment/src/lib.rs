@@ -2,6 +2,7 @@
 //!
 //! The crate reads files and computes plans and estimates; it starts and measures nothing.
 
+pub mod benchmarks;
 pub mod catalog;
 pub mod clusters;
 pub mod def;

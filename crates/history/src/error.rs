@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use rusqlite::ErrorCode;
+use tare_program::Failed;
 
 /// An error of the history.
 #[derive(Debug, thiserror::Error)]
@@ -65,5 +66,14 @@ impl HistoryError {
     #[must_use]
     pub fn is_input(&self) -> bool {
         matches!(self, HistoryError::NoSeries(_) | HistoryError::Runs { .. })
+    }
+}
+
+impl From<HistoryError> for Failed {
+    fn from(error: HistoryError) -> Failed {
+        match error.is_input() {
+            true => Failed::bad_input(error),
+            false => Failed::environment(error),
+        }
     }
 }

@@ -4,16 +4,15 @@ use std::process::ExitCode;
 
 use tare_history::series::{self, Changes};
 use tare_history::{History, HistoryError, chart, csv, text};
+use tare_program::{Failed, print, print_json, say, write};
 use tare_record::api::{HistoryOptions, HistoryOutput, SeriesDetail, SeriesFilter, SeriesList};
 use tare_report::quantity::counted;
-
-use crate::output::{self, Failed, print, print_json, say, write};
 
 /// Runs the command.
 pub fn run(options: &HistoryOptions) -> Result<ExitCode, Failed> {
     let mut history = History::of(&options.runs);
     let HistoryOptions { filter, last, .. } = options;
-    let screen = output::screen(&options.screen);
+    let screen = tare_program::screen(&options.screen);
     let changes = match options.changes {
         true => Changes::Find,
         false => Changes::LeaveOut,

@@ -3,10 +3,9 @@
 use std::process::ExitCode;
 
 use tare_history::sizing;
+use tare_program::{Failed, print, print_json, screen, write};
 use tare_record::api::SizeOptions;
 use tare_report::Run;
-
-use crate::output::{self, Failed};
 
 /// Sizes and prints.
 pub fn run(options: &SizeOptions) -> Result<ExitCode, Failed> {
@@ -19,11 +18,11 @@ pub fn run(options: &SizeOptions) -> Result<ExitCode, Failed> {
     let report = sizing::size(&runs, &options.objective, options.topology.as_ref());
     let report = report.map_err(Failed::bad_input)?;
     if let Some(file) = &options.html {
-        output::write(file, &sizing::html(&report))?;
+        write(file, &sizing::html(&report))?;
     }
     match options.json {
-        true => output::print_json(&report)?,
-        false => output::print(&sizing::text(&report, output::screen(&options.screen)))?,
+        true => print_json(&report)?,
+        false => print(&sizing::text(&report, screen(&options.screen)))?,
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
-use sha2::{Digest, Sha256};
 use tare_record::api::LOAD_REPORT;
 use tare_record::metric::Metric;
 use tare_record::plan::Form;
@@ -68,16 +67,6 @@ pub fn content(folder: &Path) -> FolderContent {
     }
 }
 
-/// Short hash of what makes a machine: ID, processor, cores, and memory to the GB, which varies a little from boot to boot.
-fn machine_hash(machine: &MachineRecord) -> String {
-    let id = machine.machine_id.as_deref().unwrap_or_default();
-    let (model, cores) = (&machine.cpu_model, machine.cores);
-    let memory_gb = (machine.memory_bytes as f64 / 1e9).round();
-    let digest = Sha256::digest(format!("{id}\n{model}\n{cores}\n{memory_gb}\n"));
-    let first = digest.iter().take(4);
-    first.map(|byte| format!("{byte:02x}")).collect()
-}
-
 fn run(folder: &Path) -> Result<Option<RunValues>, String> {
     let state = read_regular(&folder.join("run.json"), STATE_BYTES_MAX)
         .map_err(|error| format!("run.json: {error}"))?;
@@ -99,7 +88,7 @@ fn run(folder: &Path) -> Result<Option<RunValues>, String> {
     Ok(Some(RunValues {
         experiment: plan.experiment.clone(),
         form: plan.form,
-        machine: machine_hash(&machine),
+        machine: summary::machine_hash(&machine),
         machine_about: summary::machine(&machine),
         started_unix_us: state.started_unix_us,
         setting: RunSetting {
@@ -147,7 +136,7 @@ fn load(folder: &Path) -> Result<RunValues, String> {
     Ok(RunValues {
         experiment: cell.experiment,
         form: Form::Full,
-        machine: machine_hash(machine),
+        machine: summary::machine_hash(machine),
         machine_about: summary::machine(machine),
         started_unix_us: report.result.window_start_unix_us,
         setting: RunSetting {

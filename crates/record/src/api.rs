@@ -11,6 +11,7 @@ use crate::view::{Sentence, View};
 mod comparison;
 mod history;
 mod night;
+mod perfcheck;
 mod sizing;
 mod start;
 
@@ -23,6 +24,10 @@ pub use history::{
     SeriesPoint, SeriesSummary, SuiteOptions, VersionChange,
 };
 pub use night::{Confirmation, EntryOutcome, NIGHT, NIGHTS, NightChange, NightEntry, NightReport};
+pub use perfcheck::{
+    BenchmarkFailure, BenchmarkOutcome, BenchmarkResult, GOLDEN_FILE, GOLDEN_VERSION, GoldenFile,
+    GoldenMachine, GoldenSession, GoldenUpdate, PerfReference, PerfcheckOptions, PerfcheckReport,
+};
 pub use sizing::{
     Estimate, Features, RepeatUnit, ServiceSize, Side, SizeOptions, SizedEdge, SizedGroup,
     SizedPart, SizedTopology, SizingPoint, SizingPublished, SizingReport, TopologySize,

@@ -5,7 +5,7 @@ use schemars::generate::SchemaSettings;
 use serde_json::Value;
 
 use crate::agent::AgentMessage;
-use crate::api::{ApiShapes, NightReport, SizingReport};
+use crate::api::{ApiShapes, GoldenFile, NightReport, PerfcheckReport, SizingReport};
 use crate::event::{FailureReport, LoadEvent, RunEvent};
 use crate::load::LoadPlan;
 use crate::load_report::LoadReport;
@@ -82,6 +82,8 @@ pub const SHAPES: &[Shape] = &[
     Shape::of::<ApiShapes>("api", "what the API of `tare serve` takes and returns"),
     Shape::of::<SizingReport>("sizing", "what `tare size --json` prints"),
     Shape::of::<NightReport>("night", "what `tare suite --json` prints, night.json"),
+    Shape::of::<PerfcheckReport>("perfcheck", "what `tare perfcheck --json` prints"),
+    Shape::of::<GoldenFile>("golden", "perf.golden.json of `tare perfcheck`"),
     Shape::of::<FailureReport>(
         "error",
         "what a command prints that fails with --json or --json-lines",

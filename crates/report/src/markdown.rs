@@ -62,7 +62,8 @@ pub(crate) fn sentences(verdict: &[Sentence]) -> String {
 }
 
 /// A table in Markdown.
-pub(crate) fn table(table: &Table) -> String {
+#[must_use]
+pub fn table(table: &Table) -> String {
     let (columns, rows) = tables::texts(table, Output::Markdown, 0);
     let rule = columns.iter().map(|column| match column.kind {
         ColumnKind::Figure => "---:",

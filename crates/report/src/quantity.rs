@@ -290,6 +290,15 @@ pub fn span(length_ns: u64) -> String {
     }
 }
 
+/// A value of a unit that Tare does not know, without it: three digits, `27.9`, `12,345`.
+#[must_use]
+pub fn plain(value: f64) -> String {
+    match value.is_finite() {
+        true => number(value, decimals(value, DIGITS)),
+        false => MISSING.into(),
+    }
+}
+
 /// A count or a mean of counts: an integer from 100 on, else with one decimal unless it is an integer.
 #[must_use]
 pub fn count(value: f64) -> String {

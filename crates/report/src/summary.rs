@@ -1,5 +1,6 @@
 //! What a list of runs says of a run: `summary.json` of its folder.
 
+use sha2::{Digest, Sha256};
 use tare_record::FORMAT_VERSION;
 use tare_record::api::RunSummary;
 use tare_record::record::MachineRecord;
@@ -47,4 +48,15 @@ pub fn machine(machine: &MachineRecord) -> String {
         machine.cores,
         machine.memory_bytes as f64 / 1e9
     )
+}
+
+/// Short hash of what makes a machine: ID, processor, cores, and memory to the GB, which varies a little from boot to boot.
+#[must_use]
+pub fn machine_hash(machine: &MachineRecord) -> String {
+    let id = machine.machine_id.as_deref().unwrap_or_default();
+    let (model, cores) = (&machine.cpu_model, machine.cores);
+    let memory_gb = (machine.memory_bytes as f64 / 1e9).round();
+    let digest = Sha256::digest(format!("{id}\n{model}\n{cores}\n{memory_gb}\n"));
+    let first = digest.iter().take(4);
+    first.map(|byte| format!("{byte:02x}")).collect()
 }

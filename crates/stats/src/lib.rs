@@ -4,6 +4,7 @@
 //!
 //! - [`Latencies`] and [`hlog`]: latency histograms in memory and on disk.
 //! - [`paired`]: the arms of a run against their baseline, within blocks; [`unpaired`]: two runs.
+//! - [`sessions`]: one new session against earlier ones.
 //! - [`change_points`]: when a series of runs changed.
 //! - [`outcome`]: the decision: differs, same, undecided, or too few blocks.
 //! - [`power`]: the smallest difference that a planned run detects; [`stopping`]: when a run may stop.
@@ -23,6 +24,7 @@ pub mod outliers;
 pub mod paired;
 pub mod power;
 pub mod random;
+pub mod sessions;
 pub mod stopping;
 pub mod unpaired;
 pub mod waterfall;

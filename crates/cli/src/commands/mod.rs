@@ -11,6 +11,7 @@ pub mod kafka;
 pub mod lab;
 pub mod load;
 pub mod origin;
+pub mod perfcheck;
 pub mod plan;
 pub mod report;
 pub mod run;
@@ -54,6 +55,8 @@ pub enum Command {
     Suite(suite::Args),
     /// Size sidecars: CPU and memory of the parts of runs, and of a topology.
     Size(size::Args),
+    /// Compare micro-benchmarks of a project with golden files or with an old revision.
+    Perfcheck(perfcheck::Args),
     /// Run the test bed of one arm, to explore it.
     Lab(lab::Args),
     /// Administer Kafka clusters.
@@ -96,6 +99,7 @@ impl Command {
             Command::History(args) => history::run(args),
             Command::Suite(args) => suite::run(args),
             Command::Size(args) => size::run(args),
+            Command::Perfcheck(args) => perfcheck::run(args),
             Command::Lab(args) => lab::run(args),
             Command::Kafka(args) => kafka::run(*args),
             Command::Doctor(args) => doctor::run(args),

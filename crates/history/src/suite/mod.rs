@@ -5,7 +5,6 @@
 
 mod changes;
 mod confirm;
-mod end_request;
 mod entry;
 pub(crate) mod page;
 mod process;
@@ -20,6 +19,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use tare_experiment::find::Library;
 use tare_experiment::problem::Problems;
 use tare_experiment::suite::{Suite, SuiteEntry};
+use tare_program::EndRequest;
 use tare_record::FORMAT_VERSION;
 use tare_record::api::{
     EntryOutcome, NIGHT, NIGHTS, NightChange, NightReport, SeriesDetail, SuiteOptions,
@@ -28,7 +28,6 @@ use tare_record::api::{
 pub use page::text;
 
 use crate::index::Say;
-use end_request::EndRequest;
 use process::{CommonLimit, StopReason};
 use state::{Lock, SuiteState};
 

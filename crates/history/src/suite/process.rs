@@ -10,10 +10,9 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
 use serde::Deserialize;
+use tare_program::EndRequest;
 use tare_record::event::Failure;
 use tare_report::quantity;
-
-use super::end_request::EndRequest;
 
 /// Time between two looks at a process.
 const LOOK_INTERVAL: Duration = Duration::from_millis(50);

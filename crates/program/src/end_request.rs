@@ -17,6 +17,9 @@ pub struct EndRequest {
 
 impl EndRequest {
     /// Listens from now on.
+    ///
+    /// # Errors
+    /// When signals cannot be received.
     pub fn listen() -> io::Result<EndRequest> {
         let heard = EndRequest::default();
         for signal in [SIGINT, SIGTERM, SIGHUP] {
@@ -34,6 +37,7 @@ impl EndRequest {
     }
 
     /// The signal that asked for the end.
+    #[must_use]
     pub fn signal(&self) -> Option<i32> {
         if !self.is_requested.load(Ordering::SeqCst) {
             return None;

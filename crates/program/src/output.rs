@@ -36,6 +36,14 @@ impl Failed {
         }
     }
 
+    /// A signal ended it.
+    pub fn interrupted(error: impl Into<anyhow::Error>, signal: i32) -> Failed {
+        Failed {
+            error: error.into(),
+            code: u8::try_from(128 + signal).unwrap_or(3),
+        }
+    }
+
     /// Prints it, as JSON too where that was asked for.
     pub fn report(&self, is_json: bool) -> ExitCode {
         say(&format!("error: {:#}", self.error));
@@ -60,6 +68,9 @@ impl From<io::Error> for Failed {
 }
 
 /// Prints text whose foreign strings are escaped already. A closed standard output, as by `| head`, is no error.
+///
+/// # Errors
+/// When it cannot be written.
 pub fn print(text: &str) -> io::Result<()> {
     let mut out = io::stdout().lock();
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
@@ -69,6 +80,9 @@ pub fn print(text: &str) -> io::Result<()> {
 }
 
 /// Prints a value as JSON.
+///
+/// # Errors
+/// When it cannot be written.
 pub fn print_json(value: &impl Serialize) -> io::Result<()> {
     let text = serde_json::to_string_pretty(value)?;
     print(&(escape_json(&text).into_owned() + "\n"))
