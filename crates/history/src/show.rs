@@ -79,12 +79,3 @@ fn ask(
         })
     })
 }
-
-impl From<HistoryError> for Failed {
-    fn from(error: HistoryError) -> Failed {
-        match error.is_input() {
-            true => Failed::bad_input(error),
-            false => Failed::environment(error),
-        }
-    }
-}

@@ -14,9 +14,8 @@ mod workspace;
 
 use std::process::ExitCode;
 
-use tare_program::{Failed, options, print, print_json};
+use tare_program::{Failed, options, print, print_json, screen};
 use tare_record::api::PerfcheckOptions;
-use tare_report::terminal::{Colour, Screen};
 
 fn main() -> ExitCode {
     let options: PerfcheckOptions = match options("perfcheck") {
@@ -31,13 +30,7 @@ fn main() -> ExitCode {
 
 fn run(options: &PerfcheckOptions) -> Result<ExitCode, Failed> {
     let checked = check::run(options)?;
-    let screen = Screen {
-        width: options.screen.width,
-        colour: match options.screen.colour {
-            true => Colour::On,
-            false => Colour::Off,
-        },
-    };
+    let screen = screen(&options.screen);
     match options.json {
         true => print_json(&checked.report)?,
         false => print(&output::text(&checked.report, screen))?,
