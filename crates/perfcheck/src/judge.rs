@@ -22,6 +22,9 @@ use tare_stats::unpaired::{self, UnpairedInput};
 
 use crate::measure::{BenchmarkSeries, BenchmarkUnit, median};
 
+/// The relative step of values: tools print four digits or a few more.
+const RESOLUTION: f64 = 1e-4;
+
 /// One comparison.
 pub struct Case {
     /// Folder of the project.
@@ -308,7 +311,7 @@ impl Judge {
             after: &case.now,
             family: self.family,
             margin: Margin::relative(self.margin),
-            resolution: 0.0,
+            resolution: RESOLUTION,
         });
         match compared {
             Ok(one) => Found::of(
@@ -335,7 +338,7 @@ impl Judge {
             table: &table,
             role: MetricRole::Primary,
             margin: Margin::relative(self.margin),
-            resolution: 0.0,
+            resolution: RESOLUTION,
         });
         let Some(arm) = compared.arms.first() else {
             return Found::without_ratio(BenchmarkOutcome::Undecided);

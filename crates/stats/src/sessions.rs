@@ -14,8 +14,8 @@ use crate::interval::RatioInterval;
 use crate::outcome::{BLOCKS_MIN, Margin, Outcome, TestStatistic};
 use crate::paired::{NOISIER_TAIL, mean, variance};
 
-/// Smallest standard error of a log-ratio: it covers rounding.
-const ERROR_MIN: f64 = 1e-9;
+/// Smallest standard error of a log-ratio: it covers rounding of values to four digits.
+const ERROR_MIN: f64 = 1e-4;
 
 /// Values of one benchmark, all of them positive.
 #[derive(Debug, Clone, PartialEq)]
