@@ -16,6 +16,7 @@ mod loads;
 mod lock;
 mod memory;
 mod metrics;
+mod nights;
 mod openapi;
 mod places;
 mod routes;
