@@ -46,6 +46,7 @@ const views = [
   ["history-log", "/history/series?experiment=istio-performance/sidecar&form=full&metric=median&arm=client-sidecar&level=2000/s", "text=logarithmic"],
   ["history-no-change", "/history/series?experiment=istio-performance/sidecar&form=full&metric=median&arm=direct&level=400/s"],
   ["history-one-point", "/history/series?experiment=egress/gateway&form=full&metric=p99&arm=gateway"],
+  ["history-nights", "/history/nights"],
   ["history-gone", "/history/experiment?experiment=nothing"],
   ["history-missing", "/history/series?experiment=nothing"],
   ["kafka", "/kafka"],

@@ -32,6 +32,29 @@ function stepsOf(runs, seed) {
   return steps.slice(0, seed % 4).filter((step) => step.index > 3);
 }
 
+/** Lowest and highest value of equally many runs, as the server cuts a series. */
+function overview(values) {
+  const size = Math.max(1, Math.ceil(values.length / 140));
+  return Array.from({ length: Math.ceil(values.length / size) }, (_, part) => {
+    const of = values.slice(part * size, (part + 1) * size);
+    return [Math.min(...of), Math.max(...of)];
+  });
+}
+
+/** Nights: one that runs, one that was killed, and others with every end. */
+function nightsOf(many) {
+  const night = (index) => new Date((LAST_US - index * DAY_US) / 1000).toISOString().slice(0, 10);
+  const result = (index) => {
+    const exit_code = [0, 1, 3, 130, 0, 1][index % 6];
+    const left = exit_code === 130 || index % 6 === 4 ? 2 : 0;
+    const [worse, changes] = exit_code === 1 && index % 12 < 6 ? [2, 3] : [0, index % 5 === 0 ? 1 : 0];
+    return { suite: "/opt/tare/suites/nightly.yaml", started_unix_us: LAST_US - index * DAY_US, took_ns: (1500 + 60 * index) * 1e9, exit_code, done: 3 - left, failed: exit_code === 3 ? 1 : 0, left, changes, worse, new: worse > 0 ? 1 : 0, confirmed: worse > 1 ? 1 : 0 };
+  };
+  const odd = [{ night: `${night(0)}-2`, state: "running", result: null, problem: null }, { night: night(0), state: "killed", result: null, problem: null }];
+  if (many === 0) return [];
+  return [...odd, ...Array.from({ length: many * 3 }, (_, index) => ({ night: night(index + 1), state: "done", result: result(index + 1), problem: null })), { night: "2026-01-01", state: "unreadable", result: null, problem: "night.json is not that of this Tare: missing field `entries` at line 1 column 2" }];
+}
+
 function seriesOf(key, runs, seed) {
   const { base, label, unit, better } = METRICS.find((one) => one.metric === key.metric);
   const steps = stepsOf(runs, seed);
@@ -72,6 +95,7 @@ export function historyMock({ many, runs = many * 6 }) {
 
   const answer = (path, query) => {
     if (path === "history") return [200, { experiments, unreadable: many === 0 ? {} : { "2026-10-05T10-00-0005-sidecar": "plan.json: expected value at line 1 column 1" } }];
+    if (path === "history/nights") return [200, { nights: nightsOf(many) }];
     if (!path.startsWith("history/")) return null;
     const wanted = experiments.find((one) => one.experiment === query.get("experiment") && (query.get("form") ?? one.form) === one.form);
     if (wanted === undefined) return missing(query.get("experiment"));
@@ -88,8 +112,8 @@ export function historyMock({ many, runs = many * 6 }) {
     return [200, { series: series.map(({ key, unit, better, points, changes }) => {
       const values = points.map((one) => one.value);
       const median = [...values].sort((a, b) => a - b)[values.length >> 1];
-      return { key, unit, better, runs: values.length, latest: values.at(-1), median, latest_change: values.length > 1 ? values.at(-1) / median - 1 : null, recent: values.slice(-30), last_change: changes.at(-1) ?? null };
-    }) }];
+      return { key, unit, better, runs: values.length, latest: values.at(-1), median, latest_change: values.length > 1 ? values.at(-1) / median - 1 : null, recent: values.slice(-30), overview: overview(values), last_change: changes.at(-1) ?? null, acknowledged: key.metric === "p99" && changes.length > 0 ? "OCSP stapling is on since this version, on purpose" : null };
+    }), unmatched: query.get("changes") !== "true" || wanted.form !== "full" ? [] : [`acknowledged "as planned" (${wanted.experiment}, since 2026-11-26) matches no change: there is no run of that date or later`] }];
   };
   return { answer };
 }

@@ -621,6 +621,34 @@ export type QuantileValue =
       lower_bound: number;
     };
 /**
+ * How far a night came.
+ */
+export type NightState = "running" | "done" | "killed" | "unreadable";
+/**
+ * How an entry of a suite ended.
+ */
+export type EntryOutcome = "done" | "assertion-failed" | "failed" | "interrupted";
+/**
+ * Result of a run of both versions at a change point.
+ */
+export type Confirmation =
+  | {
+      outcome: "confirmed";
+    }
+  | {
+      outcome: "not-confirmed";
+    }
+  | {
+      outcome: "undecided";
+    }
+  | {
+      outcome: "not-testable";
+      /**
+       * Why.
+       */
+      reason: string;
+    };
+/**
  * Pace of a load.
  */
 export type LoadPace =
@@ -883,6 +911,8 @@ export interface ApiShapes {
   history: HistoryList;
   series: SeriesList;
   series_detail: SeriesDetail;
+  nights: NightList;
+  night: NightReport;
   experiment_request: ExperimentRequest;
   load_request: LoadRequest;
   plan: PlanReply;
@@ -3687,6 +3717,10 @@ export interface LoadReport {
    */
   warnings: string[];
   /**
+   * Processes whose stacks were sampled meanwhile, which takes CPU time: such a load is not judged, and is in no history.
+   */
+  profiled?: string[];
+  /**
    * Assertions, in the order of the command line.
    */
   assertions: AssertionReport[];
@@ -4284,6 +4318,10 @@ export interface SeriesList {
    * The series.
    */
   series: SeriesSummary[];
+  /**
+   * Acknowledgements that match no change of this experiment or have an unknown one, each in a sentence; with change points only.
+   */
+  unmatched?: string[];
 }
 /**
  * A series in the list.
@@ -4313,9 +4351,17 @@ export interface SeriesSummary {
    */
   recent: number[];
   /**
+   * Lowest and highest value of consecutive runs, the oldest first: all runs, in equal parts where there are many.
+   */
+  overview?: [number, number][];
+  /**
    * The last change point; `None`: none, or not asked for.
    */
   last_change?: SeriesChange | null;
+  /**
+   * Note of the acknowledgement of the last change point, if it is acknowledged.
+   */
+  acknowledged?: string | null;
 }
 /**
  * What makes a series.
@@ -4466,6 +4512,189 @@ export interface SeriesPoint {
    * What changed since the run before in this series.
    */
   changed: VersionChange[];
+}
+/**
+ * `GET /api/v1/history/nights`: results of suites, the newest first.
+ */
+export interface NightList {
+  /**
+   * The nights.
+   */
+  nights: NightSummary[];
+}
+/**
+ * A night in the list.
+ */
+export interface NightSummary {
+  /**
+   * Name of its folder: the date, and a number from the second of a date on.
+   */
+  night: string;
+  state: NightState;
+  /**
+   * What it found; `None` without a result.
+   */
+  result?: NightCounts | null;
+  /**
+   * Why the result cannot be read.
+   */
+  problem?: string | null;
+}
+/**
+ * What a night found, in numbers.
+ */
+export interface NightCounts {
+  /**
+   * File of the suite.
+   */
+  suite: string;
+  /**
+   * Start, µs since the epoch.
+   */
+  started_unix_us: number;
+  /**
+   * Duration.
+   */
+  took_ns: number;
+  /**
+   * Exit code of the command.
+   */
+  exit_code: number;
+  /**
+   * Entries that were measured, also those with an assertion that does not hold.
+   */
+  done: number;
+  /**
+   * Entries that failed, or reached their limit.
+   */
+  failed: number;
+  /**
+   * Entries left to the next call: not started, or interrupted.
+   */
+  left: number;
+  /**
+   * Change points.
+   */
+  changes: number;
+  /**
+   * Those for the worse that are not acknowledged.
+   */
+  worse: number;
+  /**
+   * Those that no earlier night had.
+   */
+  new: number;
+  /**
+   * Those that a run of both versions confirmed.
+   */
+  confirmed: number;
+}
+/**
+ * Result of a suite, `night.json` and `tare suite --json`.
+ */
+export interface NightReport {
+  /**
+   * `crate::FORMAT_VERSION` of the writer.
+   */
+  version: number;
+  /**
+   * File of the suite.
+   */
+  suite: string;
+  /**
+   * Start, µs since the epoch.
+   */
+  started_unix_us: number;
+  /**
+   * Duration.
+   */
+  took_ns: number;
+  /**
+   * Version of Tare.
+   */
+  tare: string;
+  /**
+   * What was run, in this order.
+   */
+  entries: NightEntry[];
+  /**
+   * Entries without a result: the next call runs them first.
+   */
+  left: string[];
+  /**
+   * Why entries are left.
+   */
+  left_reason?: string | null;
+  /**
+   * The last change point of each series to which a run of this night belongs, the worse ones first.
+   */
+  changes: NightChange[];
+  /**
+   * Acknowledgements that match no change of any run, each in a sentence with the reason.
+   */
+  unmatched?: string[];
+  /**
+   * Why there are no change points, if they could not be looked for.
+   */
+  history_problem?: string | null;
+  /**
+   * Exit code of the command.
+   */
+  exit_code: number;
+}
+/**
+ * An entry of a suite after its end.
+ */
+export interface NightEntry {
+  /**
+   * Name.
+   */
+  name: string;
+  outcome: EntryOutcome;
+  /**
+   * Why, if not as planned.
+   */
+  reason?: string | null;
+  /**
+   * Name of the run folder.
+   */
+  run?: string | null;
+  /**
+   * Duration.
+   */
+  took_ns: number;
+  /**
+   * First sentences of the verdict.
+   */
+  findings: string[];
+  /**
+   * Command line.
+   */
+  command: string;
+}
+/**
+ * A change point with what is known of it.
+ */
+export interface NightChange {
+  key: SeriesKey;
+  /**
+   * Name of the metric for people.
+   */
+  label: string;
+  unit: Unit;
+  change: SeriesChange;
+  /**
+   * Whether the suite had not reported it before.
+   */
+  is_new: boolean;
+  /**
+   * Note of the acknowledgement, if it is acknowledged.
+   */
+  acknowledged?: string | null;
+  /**
+   * Result of a run of both versions.
+   */
+  confirmation?: Confirmation | null;
 }
 /**
  * Body of `POST /api/v1/plan` and `POST /api/v1/runs`: an experiment and what is changed about it.

@@ -1,7 +1,8 @@
 import { describe, expect, it } from "vitest";
-import type { HistoryList, SeriesChange, SeriesList, SeriesPoint } from "../src/api";
+import type { HistoryList, NightList, NightSummary, SeriesChange, SeriesList, SeriesPoint } from "../src/api";
 import { date, measuredAt, seriesName, stepWords, versionSteps, versionsAt, versionsWords } from "../src/app/history/changes";
 import { chosen, experimentAt, experimentOf, filterOf, pointsPath, seriesAt, seriesPath, valuesOf } from "../src/app/history/filter";
+import { changesOf, endOf, entriesOf } from "../src/app/history/night-words";
 import { sparkOf } from "../src/app/history/Spark";
 import { routeOf } from "../src/app/router";
 import { change as relative, quantity } from "../src/format";
@@ -55,15 +56,32 @@ describe("the series of an experiment", () => {
     expect(chosen(series, { ...filter, arm: "direct", level: "400/s" }).map(({ key }) => key.metric)).toEqual(["median", "p99", "cpu"]);
     expect(chosen(series, { ...filter, machine: "none" })).toEqual([]);
   });
-  it("have a small chart with the last change point, if it is among its runs", () => {
+  it("have a small chart of all runs with the last change point", () => {
     const change = (index: number) => ({ index, is_worse: true }) as SeriesChange;
-    const { dots, mark } = sparkOf({ recent: [310, 100, 205], runs: 3 });
+    const each = (...values: number[]): [number, number][] => values.map((value) => [value, value]);
+    const { dots, mark } = sparkOf({ overview: each(310, 100, 205), runs: 3 });
     expect([mark, dots.map(({ x }) => x), dots.map(({ y }) => Math.round(y))]).toEqual([null, [5, 140, 275], [7, 49, 28]]);
-    expect(sparkOf({ recent: [101, 99, 100], runs: 3 }).dots.map(({ y }) => Math.round(y))).toEqual([23, 33, 28]);
-    expect(sparkOf({ recent: [1, 2, 3], runs: 10, last_change: change(9) }).mark).toBe(207.5);
-    expect(sparkOf({ recent: [1, 2, 3], runs: 10, last_change: change(7) }).mark).toBe(5);
-    expect(sparkOf({ recent: [1, 2, 3], runs: 10, last_change: change(6) }).mark).toBeNull();
-    expect(sparkOf({ recent: [5], runs: 1 }).dots).toEqual([{ x: 140, y: 28 }]);
+    expect(sparkOf({ overview: each(101, 99, 100), runs: 3 }).dots.map(({ y }) => Math.round(y))).toEqual([23, 33, 28]);
+    expect(sparkOf({ overview: each(1, 2, 3), runs: 3, last_change: change(2) }).mark).toBe(207.5);
+    expect(sparkOf({ overview: each(5), runs: 1 }).dots).toEqual([{ x: 140, y: 28 }]);
+    // Of several runs in a part both ends are drawn, up and down in turn.
+    const many = sparkOf({ overview: [[1, 2], [1, 2], [2, 2]], runs: 11, last_change: change(8) });
+    expect(many.dots.map(({ x, y }) => [x, Math.round(y)])).toEqual([[5, 49], [5, 7], [140, 7], [140, 49], [275, 7]]);
+    expect(many.mark).toBe(207.5);
+  });
+});
+
+describe("the nights", () => {
+  const { nights } = asked<NightList>("history/nights");
+  const ends = (some: readonly NightSummary[]) => some.map((night) => [endOf(night).words, endOf(night).isBad]);
+  it("say how they ended, by their exit code or for want of a result", () => {
+    expect(ends(nights.slice(0, 8))).toEqual([["running", false], ["killed: no result", true], ["worse", true], ["failed", true], ["interrupted", false], ["budget ended", false], ["worse", true], ["done", false]]);
+    expect(endOf(nights.at(-1) as NightSummary).words).toContain("not that of this Tare");
+  });
+  it("count their entries and changes", () => {
+    const counts = (part: object) => ({ suite: "", started_unix_us: 0, took_ns: 0, exit_code: 0, done: 0, failed: 0, left: 0, changes: 0, worse: 0, new: 0, confirmed: 0, ...part });
+    expect([entriesOf(counts({ done: 3 })), entriesOf(counts({ failed: 1, left: 2 }))]).toEqual(["3 done", "0 done, 1 failed, 2 left"]);
+    expect([changesOf(counts({})), changesOf(counts({ changes: 3, worse: 2, new: 1, confirmed: 1 })), changesOf(counts({ changes: 1 }))]).toEqual(["none", "2 worse, 1 better or acknowledged, 1 new, 1 confirmed", "1 better or acknowledged"]);
   });
 });
 

@@ -132,6 +132,8 @@ pub struct Suite {
     pub entries: Vec<SuiteEntry>,
     /// Changes that are known and accepted.
     pub acknowledged: Vec<AcknowledgedChange>,
+    /// The files that name them.
+    pub acknowledged_files: Vec<PathBuf>,
 }
 
 /// What is run in one process.
@@ -185,6 +187,7 @@ impl Suite {
             budget: None,
             entries: Vec::new(),
             acknowledged: Vec::new(),
+            acknowledged_files: Vec::new(),
         };
         let mut reader = Reader {
             library,
@@ -235,9 +238,12 @@ impl Reader<'_> {
             let mark = node.mark_at(&["acknowledged"]);
             let read = resolve_inside(&folder, name)
                 .map_err(|text| Problems::one(named, mark, text))
-                .and_then(|path| read_acknowledged(&path));
+                .and_then(|path| Ok((read_acknowledged(&path)?, path)));
             match read {
-                Ok(read) => self.suite.acknowledged.extend(read.changes),
+                Ok((read, path)) => {
+                    self.suite.acknowledged.extend(read.changes);
+                    self.suite.acknowledged_files.push(path);
+                }
                 Err(found) => problems.extend(found),
             }
         }

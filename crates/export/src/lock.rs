@@ -9,11 +9,16 @@ use rustix::process::{Pid, PidfdFlags, Signal};
 /// The process that measures in a folder; `None`: none does.
 #[must_use]
 pub fn holder(folder: &Path) -> Option<u32> {
-    let lock = folder.join("lock");
+    holder_of(&folder.join("lock"))
+}
+
+/// The process that has locked a file.
+#[must_use]
+pub fn holder_of(lock: &Path) -> Option<u32> {
     let inode = lock.symlink_metadata().ok()?.ino();
     let locks = fs::read_to_string("/proc/locks").ok()?;
     let mut pids = locks.lines().filter_map(|line| pid_of(line, inode));
-    pids.find(|pid| has_open(*pid, &lock))
+    pids.find(|pid| has_open(*pid, lock))
 }
 
 /// The process of a line of `/proc/locks`, if the line is about this inode.

@@ -74,6 +74,12 @@ impl History {
         }
     }
 
+    /// The directory.
+    #[must_use]
+    pub fn runs(&self) -> &Path {
+        &self.runs
+    }
+
     /// Answers a question.
     ///
     /// # Errors

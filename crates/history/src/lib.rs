@@ -2,6 +2,7 @@
 //!
 //! Run folders are the truth; the index can be deleted and is made again from them.
 
+pub mod acknowledged;
 pub mod chart;
 pub mod csv;
 mod database;

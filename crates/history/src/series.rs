@@ -22,6 +22,8 @@ use crate::values::{BINARY, RunSetting};
 
 /// Values of a series in a list: what a line of characters shows.
 const RECENT: usize = 30;
+/// Parts of a series in a list: every second pixel of a small chart.
+const OVERVIEW: usize = 140;
 
 /// The filter that one series matches.
 #[must_use]
@@ -166,11 +168,16 @@ pub fn list_series(
                 .filter(|median| *median != 0.0)
                 .map(|median| latest / median - 1.0),
             recent: values[values.len().saturating_sub(RECENT)..].to_vec(),
+            overview: overview(&values),
             last_change,
+            acknowledged: None,
             key: found.key,
         });
     }
-    Ok(SeriesList { series })
+    Ok(SeriesList {
+        series,
+        unmatched: Vec::new(),
+    })
 }
 
 /// One series with its last runs and all its change points.
@@ -386,6 +393,17 @@ fn version_changes(
         after: after.get(axis).cloned().unwrap_or_default(),
     })
     .collect()
+}
+
+/// Lowest and highest value of equally many consecutive runs each, the last part aside.
+fn overview(values: &[f64]) -> Vec<[f64; 2]> {
+    let parts = values.chunks(values.len().div_ceil(OVERVIEW).max(1));
+    let extremes = |part: &[f64]| {
+        let values = part.iter().copied();
+        let low = values.clone().fold(f64::INFINITY, f64::min);
+        [low, values.fold(f64::NEG_INFINITY, f64::max)]
+    };
+    parts.map(extremes).collect()
 }
 
 /// The median; `None` without values.

@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use tare_history::series::{self, Changes};
-use tare_history::{History, HistoryError, chart, csv, text};
+use tare_history::{History, HistoryError, chart, csv, suite, text};
 use tare_program::{Failed, print, print_json, say, write};
 use tare_record::api::{HistoryOptions, HistoryOutput, SeriesDetail, SeriesFilter, SeriesList};
 use tare_report::quantity::counted;
@@ -31,11 +31,13 @@ pub fn run(options: &HistoryOptions) -> Result<ExitCode, Failed> {
             print_json(&history.ask(&say, series::experiments)?)?;
         }
         HistoryOutput::Text => match ask(&mut history, filter, *last, changes)? {
-            Answer::One(found) => print(&text::detail(&found, screen))?,
+            Answer::One(found, unmatched) => {
+                print(&(text::detail(&found, screen) + &text::unmatched(&unmatched, screen)))?;
+            }
             Answer::Several(found) => print(&text::series(&found, changes, screen))?,
         },
         HistoryOutput::Json => match ask(&mut history, filter, *last, changes)? {
-            Answer::One(found) => print_json(&found)?,
+            Answer::One(found, _) => print_json(&found)?,
             Answer::Several(found) => print_json(&found)?,
         },
         HistoryOutput::Csv => {
@@ -59,8 +61,8 @@ pub fn run(options: &HistoryOptions) -> Result<ExitCode, Failed> {
 
 /// What a filter means.
 enum Answer {
-    /// It names metric, arm and level, and there is one such series.
-    One(Box<SeriesDetail>),
+    /// It names metric, arm and level, and there is one such series; beside it the acknowledgements that match no change.
+    One(Box<SeriesDetail>, Vec<String>),
     Several(SeriesList),
 }
 
@@ -71,10 +73,17 @@ fn ask(
     changes: Changes,
 ) -> Result<Answer, HistoryError> {
     let is_one = filter.metric.is_some() && filter.arm.is_some() && filter.level.is_some();
+    let acknowledged = suite::acknowledged(history.runs());
     history.ask(&say, |index| {
-        let found = series::list_series(index, filter, changes)?;
+        let mut found = series::list_series(index, filter, changes)?;
+        if changes == Changes::Find {
+            acknowledged.mark(index, &mut found)?;
+        }
         Ok(match found.series.len() {
-            1 if is_one => Answer::One(Box::new(series::one_series(index, filter, last)?)),
+            1 if is_one => {
+                let one = series::one_series(index, filter, last)?;
+                Answer::One(Box::new(one), found.unmatched)
+            }
             _ => Answer::Several(found),
         })
     })

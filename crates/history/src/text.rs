@@ -128,18 +128,27 @@ fn last_changes(list: &SeriesList, screen: Screen) -> String {
         if let Some(change) = &one.last_change {
             let (label, key) = (one.key.metric.label(), &one.key);
             let words = change_words(change, one.unit);
+            let note = one.acknowledged.as_ref();
+            let note = note.map_or_else(String::new, |note| format!("; acknowledged: {note}"));
             let line = format!(
-                "{label} of {} at {}: {words}",
+                "{label} of {} at {}: {words}{note}",
                 named(&key.arm),
                 named(&key.level)
             );
             text.push_str(&coloured(&line, change, screen));
         }
     }
-    match text.as_str() {
-        "" => "No series has a change point.\n".to_owned(),
-        _ => text,
+    if text.is_empty() {
+        text.push_str("No series has a change point.\n");
     }
+    text + &unmatched(&list.unmatched, screen)
+}
+
+/// Acknowledgements that match no change, a line each.
+#[must_use]
+pub fn unmatched(sentences: &[String], screen: Screen) -> String {
+    let line = |said: &String| format!("{}\n", screen.colour.bad(&escape_line(said)));
+    sentences.iter().map(line).collect()
 }
 
 /// A line about a change point.

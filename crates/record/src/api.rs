@@ -23,7 +23,10 @@ pub use history::{
     HistoryOutput, ScreenOptions, SeriesChange, SeriesDetail, SeriesFilter, SeriesKey, SeriesList,
     SeriesPoint, SeriesSummary, SuiteOptions, VersionChange,
 };
-pub use night::{Confirmation, EntryOutcome, NIGHT, NIGHTS, NightChange, NightEntry, NightReport};
+pub use night::{
+    Confirmation, EntryOutcome, NIGHT, NIGHTS, NightChange, NightCounts, NightEntry, NightList,
+    NightReport, NightState, NightSummary,
+};
 pub use perfcheck::{
     BenchmarkFailure, BenchmarkOutcome, BenchmarkResult, GOLDEN_FILE, GOLDEN_VERSION, GoldenFile,
     GoldenMachine, GoldenSession, GoldenUpdate, PerfReference, PerfcheckOptions, PerfcheckReport,
@@ -258,6 +261,10 @@ pub struct ApiShapes {
     pub series: SeriesList,
     /// A series.
     pub series_detail: SeriesDetail,
+    /// Nights.
+    pub nights: NightList,
+    /// A night.
+    pub night: NightReport,
     /// What a run or a plan is asked for with.
     pub experiment_request: ExperimentRequest,
     /// What a load is asked for with.

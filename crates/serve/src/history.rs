@@ -9,7 +9,7 @@ use axum::response::IntoResponse;
 use axum::routing::get;
 use serde::Deserialize;
 use tare_history::series::{self, Changes};
-use tare_history::{History, HistoryError, Index};
+use tare_history::{History, HistoryError, Index, suite};
 use tare_record::api::SeriesFilter;
 use tare_record::metric::Metric;
 use tare_record::plan::Form;
@@ -87,8 +87,13 @@ async fn series_list(State(server): State<Shared>, uri: Uri) -> Reply<impl IntoR
         false => Changes::LeaveOut,
     };
     let filter = wanted.filter();
+    let runs = server.options.runs.clone();
     ask(server, move |index| {
-        series::list_series(index, &filter, changes)
+        let mut found = series::list_series(index, &filter, changes)?;
+        if changes == Changes::Find {
+            suite::acknowledged(&runs).mark(index, &mut found)?;
+        }
+        Ok(found)
     })
     .await
 }

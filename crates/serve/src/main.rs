@@ -15,6 +15,7 @@ mod kafka;
 mod loads;
 mod memory;
 mod metrics;
+mod nights;
 mod openapi;
 mod places;
 mod routes;

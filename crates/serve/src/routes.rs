@@ -18,8 +18,8 @@ use crate::body::{body, json, received};
 use crate::error::{Refusal, Reply};
 use crate::server::{Server, Shared};
 use crate::{
-    archive, assets, auth, events, experiments, history, kafka, loads, memory, metrics, openapi,
-    places, sys,
+    archive, assets, auth, events, experiments, history, kafka, loads, memory, metrics, nights,
+    openapi, places, sys,
 };
 
 /// Time in which an archive must have come.
@@ -75,6 +75,7 @@ pub fn all() -> impl Iterator<Item = &'static ApiRoute> {
     ROUTES
         .iter()
         .chain(history::ROUTES)
+        .chain(nights::ROUTES)
         .chain(kafka::routes::ROUTES)
 }
 
@@ -143,7 +144,9 @@ pub fn app(server: Shared) -> Router {
     });
     let access = Arc::clone(&server.access);
     let free = memory::FreeMemory::new();
-    let own = routed(ROUTES).merge(routed(history::ROUTES));
+    let own = routed(ROUTES)
+        .merge(routed(history::ROUTES))
+        .merge(routed(nights::ROUTES));
     let own = own.layer(middleware::from_fn_with_state(free.clone(), memory::hold));
     let of_clusters = routed(kafka::routes::ROUTES).layer(middleware::from_fn_with_state(
         free.clone(),
@@ -168,7 +171,8 @@ async fn unknown() -> Refusal {
 async fn with_headers(mut response: Response) -> Response {
     let headers = response.headers_mut();
     for (name, value) in assets::security_headers() {
-        headers.insert(name, value);
+        // The page of a night may do less than this page.
+        headers.entry(name).or_insert(value);
     }
     headers
         .entry(header::CACHE_CONTROL)

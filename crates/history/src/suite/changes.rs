@@ -4,30 +4,35 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use tare_experiment::suite::AcknowledgedChange;
-use tare_record::api::{
-    NightChange, SeriesChange, SeriesDetail, SeriesFilter, SeriesKey, VersionChange,
-};
+use tare_record::api::{NightChange, SeriesChange, SeriesDetail, SeriesFilter, VersionChange};
 
 use super::state::ReportedChange;
+use crate::acknowledged::{self, MOVES_MAX, is_near, run_index};
 use crate::error::HistoryError;
 use crate::index::{History, Say};
 use crate::series::{Changes, experiments, filter_of, list_series, one_series};
 
-/// Runs by which a change point can move when more runs are there: it is still the same change.
-const MOVES_MAX: usize = 2;
+/// What was found.
+#[derive(Default)]
+pub struct Found {
+    /// The changes, each with its series.
+    pub changes: Vec<(NightChange, SeriesDetail)>,
+    /// Acknowledgements that match no change.
+    pub unmatched: Vec<String>,
+}
 
-/// Brings the index up to date and finds the changes, those for the worse first, each with its series.
+/// Brings the index up to date and finds the changes, those for the worse first.
 pub fn find(
     runs: &Path,
     ran: &BTreeSet<&str>,
     acknowledged: &[AcknowledgedChange],
     reported: &[ReportedChange],
     say: Say<'_>,
-) -> Result<Vec<(NightChange, SeriesDetail)>, HistoryError> {
-    if ran.is_empty() {
-        return Ok(Vec::new());
+) -> Result<Found, HistoryError> {
+    if ran.is_empty() && acknowledged.is_empty() {
+        return Ok(Found::default());
     }
-    let mut found = History::of(runs).ask(say, |index| {
+    let (mut found, unmatched) = History::of(runs).ask(say, |index| {
         let mut found = Vec::new();
         for one in experiments(index)?.experiments {
             let filter = SeriesFilter {
@@ -41,7 +46,7 @@ pub fn find(
                 }
             }
         }
-        Ok(found)
+        Ok((found, acknowledged::unmatched(index, acknowledged)?))
     })?;
     found.retain(|series| {
         let last = series.points.last();
@@ -56,7 +61,7 @@ pub fn find(
         let mut alike = of_series.filter(|known| known.is_worse == change.is_worse);
         let night = NightChange {
             is_new: !alike.any(|known| is_near(&series, &change, run_index(&series, &known.run))),
-            acknowledged: acknowledgement(&series, &change, acknowledged),
+            acknowledged: acknowledged::note(&series, &change, acknowledged),
             confirmation: None,
             key: series.key.clone(),
             label: series.label.clone(),
@@ -73,7 +78,7 @@ pub fn find(
             !night.is_new,
         )
     });
-    Ok(changes)
+    Ok(Found { changes, unmatched })
 }
 
 /// The versions that changed next to a change point, within the runs by which it can move: the nearest, of equally near ones the later.
@@ -86,56 +91,4 @@ fn versions_near(series: &SeriesDetail, change: &SeriesChange) -> Vec<VersionCha
     let changed = near.map(|point| &point.changed);
     let mut changed = changed.filter(|changed| !changed.is_empty());
     changed.next().cloned().unwrap_or_default()
-}
-
-/// The note of the first acknowledgement of a change.
-fn acknowledgement(
-    series: &SeriesDetail,
-    change: &SeriesChange,
-    acknowledged: &[AcknowledgedChange],
-) -> Option<String> {
-    let found = acknowledged.iter().find(|known| {
-        let since = run_index(series, &known.since).or_else(|| date_index(series, &known.since));
-        is_of(known, &series.key) && is_near(series, change, since)
-    });
-    found.map(|known| known.note.clone())
-}
-
-fn is_of(known: &AcknowledgedChange, key: &SeriesKey) -> bool {
-    let is_same = |wanted: &Option<String>, found: &str| {
-        wanted.as_deref().is_none_or(|wanted| wanted == found)
-    };
-    known.experiment == key.experiment
-        && is_same(&known.arm, &key.arm)
-        && is_same(&known.level, &key.level)
-        && known.metric.is_none_or(|metric| metric == key.metric)
-}
-
-/// Whether a place in the series is that of the change.
-fn is_near(series: &SeriesDetail, change: &SeriesChange, place: Option<usize>) -> bool {
-    let of_change = run_index(series, &change.run);
-    of_change
-        .zip(place)
-        .is_some_and(|(a, b)| a.abs_diff(b) <= MOVES_MAX)
-}
-
-fn run_index(series: &SeriesDetail, run: &str) -> Option<usize> {
-    series.points.iter().position(|point| point.run == run)
-}
-
-/// The first run at or after a date.
-fn date_index(series: &SeriesDetail, since: &str) -> Option<usize> {
-    let since: jiff::civil::Date = since.parse().ok()?;
-    let since = since.to_string();
-    series
-        .points
-        .iter()
-        .position(|point| date(point.started_unix_us) >= since)
-}
-
-/// The date of a time, in UTC.
-pub fn date(unix_us: u64) -> String {
-    let time = i64::try_from(unix_us).ok();
-    let time = time.and_then(|us| jiff::Timestamp::from_microsecond(us).ok());
-    time.map_or_else(String::new, |time| time.strftime("%Y-%m-%d").to_string())
 }

@@ -26,11 +26,17 @@ use tare_record::api::{
 };
 
 pub use page::text;
+pub use state::{LOCK, acknowledged};
 
 use crate::index::Say;
+use crate::text;
 use process::{CommonLimit, StopReason};
 use state::{Lock, SuiteState};
 
+/// The result of a night as a page.
+pub const NIGHT_PAGE: &str = "night.html";
+/// The result of a night as Markdown.
+pub const NIGHT_MARKDOWN: &str = "night.md";
 /// Nights of one date.
 const NIGHTS_OF_A_DATE_MAX: usize = 1000;
 
@@ -113,6 +119,7 @@ pub fn run(options: &SuiteOptions, say: Say<'_>) -> Result<NightReport, SuiteErr
         say,
     };
     let mut state = SuiteState::read(&place.runs, &suite.file, say);
+    state.set_acknowledged(&suite.acknowledged_files);
     let mut report = NightReport {
         version: FORMAT_VERSION,
         suite: suite.file.display().to_string(),
@@ -123,6 +130,7 @@ pub fn run(options: &SuiteOptions, say: Say<'_>) -> Result<NightReport, SuiteErr
         left: Vec::new(),
         left_reason: None,
         changes: Vec::new(),
+        unmatched: Vec::new(),
         history_problem: None,
         exit_code: 0,
     };
@@ -141,7 +149,8 @@ pub fn run(options: &SuiteOptions, say: Say<'_>) -> Result<NightReport, SuiteErr
         say,
     ) {
         Ok(found) => {
-            (report.changes, charts) = found.into_iter().unzip();
+            (report.changes, charts) = found.changes.into_iter().unzip();
+            report.unmatched = found.unmatched;
             if options.confirm {
                 confirm::confirm(&place, &mut report.changes);
             }
@@ -217,7 +226,7 @@ fn exit_code(report: &NightReport, signal: Option<i32>) -> u8 {
 fn night_folder(runs: &Path, started: SystemTime) -> Result<PathBuf, SuiteError> {
     let nights = runs.join(NIGHTS);
     fs::create_dir_all(&nights).map_err(SuiteError::at(&nights))?;
-    let date = changes::date(unix_us(started));
+    let date = text::date(unix_us(started));
     let mut folder = nights.join(&date);
     for number in 2..NIGHTS_OF_A_DATE_MAX {
         match fs::create_dir(&folder) {
@@ -239,8 +248,8 @@ fn write(night: &Path, report: &NightReport, series: &[SeriesDetail]) -> Result<
     let json = json.map_err(SuiteError::at(&night.join(NIGHT)))?;
     for (name, text) in [
         (NIGHT, json),
-        ("night.md", page::markdown(report)),
-        ("night.html", page::html(report, series)),
+        (NIGHT_MARKDOWN, page::markdown(report)),
+        (NIGHT_PAGE, page::html(report, series)),
     ] {
         let path = night.join(name);
         fs::write(&path, text).map_err(SuiteError::at(&path))?;

@@ -5,8 +5,8 @@ use tare_record::api::{
 };
 use tare_report::{markdown as escaping, quantity};
 
-use super::changes::date;
 use crate::chart;
+use crate::text::date;
 
 /// Charts in the page: with hundreds of series it would not open.
 const CHARTS_MAX: usize = 40;
@@ -54,7 +54,11 @@ fn sections(report: &NightReport) -> Vec<Section> {
             .filter(|entry| is_wanted(entry.outcome));
         let line = |entry: &NightEntry| Line {
             text: entry_head(entry),
-            run: entry.run.clone(),
+            // A load has no report to link to: `load LABELS`. Names of experiments have no space.
+            run: entry
+                .run
+                .clone()
+                .filter(|_| !entry.name.starts_with("load ")),
             below: below(entry),
         };
         entries.map(line).collect()
@@ -92,6 +96,10 @@ fn sections(report: &NightReport) -> Vec<Section> {
         Section {
             title: "Acknowledged changes",
             lines: changes(|one| one.change.is_worse && one.acknowledged.is_some()),
+        },
+        Section {
+            title: "Acknowledged without a change",
+            lines: report.unmatched.iter().cloned().map(Line::from).collect(),
         },
     ];
     let is_said = |section: &Section| !section.lines.is_empty();

@@ -1,24 +1,25 @@
 //! What a call of `tare suite` leaves to the next one: the entries without a result, and the changes that were reported.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File, TryLockError};
 use std::io::Write as _;
 use std::os::unix::fs::OpenOptionsExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
-use tare_experiment::suite::SuiteEntry;
+use tare_experiment::suite::{SuiteEntry, read_acknowledged};
 use tare_record::FORMAT_VERSION;
 use tare_record::api::{NightChange, SeriesKey};
 use tare_record::regular::{JSON_BYTES_MAX, read_regular};
 
 use super::SuiteError;
+use crate::acknowledged::Acknowledged;
 use crate::index::Say;
 
 /// File of the state, in the directory of runs.
 const STATE: &str = ".suite.json";
-/// File that a suite holds locked while it runs.
-const LOCK: &str = ".suite.lock";
+/// File in a directory of runs that a suite holds locked while it runs.
+pub const LOCK: &str = ".suite.lock";
 
 /// The state of all suites of a directory of runs, and which of them this is about.
 pub struct SuiteState {
@@ -39,6 +40,9 @@ struct KeptState {
     left: Vec<String>,
     /// Changes of the last call.
     reported: Vec<ReportedChange>,
+    /// Files with acknowledged changes.
+    #[serde(default)]
+    acknowledged: Vec<PathBuf>,
 }
 
 /// A change that was reported.
@@ -50,12 +54,11 @@ pub struct ReportedChange {
     pub is_worse: bool,
 }
 
-impl SuiteState {
-    /// Reads the state. One that cannot be read is said, and is empty.
-    pub fn read(runs: &Path, suite: &Path, say: Say<'_>) -> SuiteState {
-        let path = runs.join(STATE);
+impl StateFile {
+    /// The state of a directory of runs; `None`: there is none.
+    fn read(path: &Path) -> Option<Result<StateFile, String>> {
         let read = || {
-            let bytes = read_regular(&path, JSON_BYTES_MAX).map_err(|error| error.to_string())?;
+            let bytes = read_regular(path, JSON_BYTES_MAX).map_err(|error| error.to_string())?;
             let file: StateFile =
                 serde_json::from_slice(&bytes).map_err(|error| error.to_string())?;
             match file.version {
@@ -63,7 +66,36 @@ impl SuiteState {
                 other => Err(format!("it has format version {other}")),
             }
         };
-        let file = match path.exists().then(read) {
+        path.exists().then(read)
+    }
+}
+
+/// What the suites of a directory of runs acknowledge: their files as they are now. A suite that was deleted acknowledges nothing.
+#[must_use]
+pub fn acknowledged(runs: &Path) -> Acknowledged {
+    let mut all = Acknowledged::default();
+    let Some(Ok(state)) = StateFile::read(&runs.join(STATE)) else {
+        return all;
+    };
+    let suites = state
+        .suites
+        .into_iter()
+        .filter(|(suite, _)| Path::new(suite).exists());
+    let files: BTreeSet<PathBuf> = suites.flat_map(|(_, kept)| kept.acknowledged).collect();
+    for file in files {
+        match read_acknowledged(&file) {
+            Ok(read) => all.changes.extend(read.changes),
+            Err(problems) => all.problems.push(problems.to_string()),
+        }
+    }
+    all
+}
+
+impl SuiteState {
+    /// Reads the state. One that cannot be read is said, and is empty.
+    pub fn read(runs: &Path, suite: &Path, say: Say<'_>) -> SuiteState {
+        let path = runs.join(STATE);
+        let file = match StateFile::read(&path) {
             Some(Ok(file)) => Some(file),
             Some(Err(reason)) => {
                 let path = path.display();
@@ -99,6 +131,10 @@ impl SuiteState {
 
     pub fn set_left(&mut self, entries: &[&SuiteEntry]) {
         self.own().left = entries.iter().map(|entry| entry.name.clone()).collect();
+    }
+
+    pub fn set_acknowledged(&mut self, files: &[PathBuf]) {
+        self.own().acknowledged = files.to_vec();
     }
 
     /// Changes of the last call.

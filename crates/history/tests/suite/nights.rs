@@ -154,6 +154,56 @@ fn a_step_is_named_within_five_nights_with_its_run_and_what_changed_with_it() {
     }
     let report = place.run();
     assert!(of_median(&report).unwrap().acknowledged.as_deref() == Some("as planned"));
+    assert!(report.unmatched.is_empty(), "{:?}", report.unmatched);
+    what_matches_no_change_is_said(&place);
+}
+
+/// What acknowledgements mean nothing says the night and `tare history --changes`, each with the reason.
+fn what_matches_no_change_is_said(place: &Place) {
+    let sidecar = "experiment: istio-performance/sidecar";
+    let known = [
+        format!("{sidecar}, since: night-18, note: as planned"),
+        format!(
+            "{sidecar}, arm: client-sidecar, metric: median, since: 2026-11-24, note: too early"
+        ),
+        format!("{sidecar}, since: 2027-12-09, note: too late"),
+        format!("{sidecar}, since: night-77, note: no run"),
+        format!("{sidecar}, arm: server-sidecar, since: 2026-12-09, note: no arm"),
+        "experiment: sidecar, since: 2026-12-09, note: short name".to_owned(),
+        "experiment: mesh/gone, since: 2026-12-09, note: no experiment".to_owned(),
+    ];
+    let text = known.map(|one| format!("- {{{one}}}\n")).concat();
+    place.write("known.yaml", &format!("changes:\n{text}"));
+    let report = place.run();
+    let reasons = [
+        "acknowledged \"too early\" (istio-performance/sidecar, arm client-sidecar, metric median, since 2026-11-24) matches no change: \
+         no series changed within 2 runs of it",
+        "acknowledged \"too late\" (istio-performance/sidecar, since 2027-12-09) matches no change: there is no run of that date or later",
+        "acknowledged \"no run\" (istio-performance/sidecar, since night-77) matches no change: there is no run of that name, and it is no date",
+        "acknowledged \"no arm\" (istio-performance/sidecar, arm server-sidecar, since 2026-12-09) matches no change: \
+         istio-performance/sidecar has no arm \"server-sidecar\": there are client-sidecar, direct",
+        "acknowledged \"short name\" (sidecar, since 2026-12-09) matches no change: give the whole name, istio-performance/sidecar",
+        "acknowledged \"no experiment\" (mesh/gone, since 2026-12-09) matches no change: \
+         no complete run of \"mesh/gone\": known are istio-performance/sidecar; `tare history` lists the experiments",
+    ];
+    assert_eq!(report.unmatched, reasons);
+    assert_eq!(report.exit_code, 0, "that is no change for the worse");
+    let night = nights(place).pop().unwrap();
+    let read = |name: &str| fs::read_to_string(night.join(name)).unwrap();
+    let (markdown, html) = (read("night.md"), read("night.html"));
+    for page in [&markdown, &html] {
+        assert!(page.contains("Acknowledged without a change"), "{page}");
+        assert_eq!(page.matches("matches no change").count(), reasons.len());
+    }
+    let history = place.history("istio-performance/sidecar");
+    for said in reasons {
+        assert!(history.contains(said), "{said}: {history}");
+    }
+    assert!(history.contains("; acknowledged: as planned"), "{history}");
+    // One that is not valid is said as well.
+    place.write("known.yaml", "changes:\n- {note: x}\n");
+    let history = place.history("istio-performance/sidecar");
+    assert!(history.contains("known.yaml:2:3"), "{history}");
 }
 
 #[test]

@@ -9,12 +9,20 @@ use std::time::Duration;
 use crate::maker::{DAY, edit, measure};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
-use tare_record::api::{EntryOutcome, HistoryCommand, NightReport, ScreenOptions, SuiteOptions};
+use tare_record::api::{
+    EntryOutcome, HistoryCommand, HistoryOptions, HistoryOutput, NightReport, ScreenOptions,
+    SeriesFilter, SuiteOptions,
+};
 
 /// Start of the first run: 2026-11-21.
 pub const START: u64 = 1_795_252_364_000_000;
 /// Longest wait for what a test waits for.
 const WAIT: Duration = Duration::from_secs(60);
+
+const SCREEN: ScreenOptions = ScreenOptions {
+    width: 100,
+    colour: false,
+};
 
 /// Notes the call, then does what the file of the experiment says, or `ab`.
 const STAND_IN: &str = r#"#!/bin/sh
@@ -96,10 +104,7 @@ impl Place {
             json: true,
             tare: self.at("tare"),
             home: self.folder.path().to_owned(),
-            screen: ScreenOptions {
-                width: 100,
-                colour: false,
-            },
+            screen: SCREEN,
         };
         edit(&mut options);
         let mut command = Command::new(env!("CARGO_BIN_EXE_tare-history"));
@@ -109,6 +114,24 @@ impl Place {
 
     pub fn run(&self) -> NightReport {
         report(&self.command(|_| {}).output().unwrap())
+    }
+
+    /// What `tare history EXPERIMENT --changes` prints.
+    pub fn history(&self, experiment: &str) -> String {
+        let options = HistoryOptions {
+            runs: self.at("runs"),
+            filter: SeriesFilter {
+                experiment: Some(experiment.to_owned()),
+                ..SeriesFilter::default()
+            },
+            changes: true,
+            last: 50,
+            output: HistoryOutput::Text,
+            screen: SCREEN,
+        };
+        let mut command = Command::new(env!("CARGO_BIN_EXE_tare-history"));
+        command.arg(serde_json::to_string(&HistoryCommand::History(options)).unwrap());
+        String::from_utf8(command.output().unwrap().stdout).unwrap()
     }
 
     pub fn start(&self) -> Child {

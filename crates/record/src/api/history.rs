@@ -174,6 +174,9 @@ pub struct SeriesKey {
 pub struct SeriesList {
     /// The series.
     pub series: Vec<SeriesSummary>,
+    /// Acknowledgements that match no change of this experiment or have an unknown one, each in a sentence; with change points only.
+    #[serde(default)]
+    pub unmatched: Vec<String>,
 }
 
 /// A series in the list.
@@ -195,8 +198,14 @@ pub struct SeriesSummary {
     pub latest_change: Option<f64>,
     /// Values of the last runs, the oldest first.
     pub recent: Vec<f64>,
+    /// Lowest and highest value of consecutive runs, the oldest first: all runs, in equal parts where there are many.
+    #[serde(default)]
+    pub overview: Vec<[f64; 2]>,
     /// The last change point; `None`: none, or not asked for.
     pub last_change: Option<SeriesChange>,
+    /// Note of the acknowledgement of the last change point, if it is acknowledged.
+    #[serde(default)]
+    pub acknowledged: Option<String>,
 }
 
 /// `GET /api/v1/history/points?experiment=…&arm=…&level=…&metric=…`: one series with its runs and change points.

@@ -32,6 +32,9 @@ pub struct NightReport {
     pub left_reason: Option<String>,
     /// The last change point of each series to which a run of this night belongs, the worse ones first.
     pub changes: Vec<NightChange>,
+    /// Acknowledgements that match no change of any run, each in a sentence with the reason.
+    #[serde(default)]
+    pub unmatched: Vec<String>,
     /// Why there are no change points, if they could not be looked for.
     pub history_problem: Option<String>,
     /// Exit code of the command.
@@ -108,4 +111,65 @@ pub enum Confirmation {
         /// Why.
         reason: String,
     },
+}
+
+/// `GET /api/v1/history/nights`: results of suites, the newest first.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct NightList {
+    /// The nights.
+    pub nights: Vec<NightSummary>,
+}
+
+/// A night in the list.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct NightSummary {
+    /// Name of its folder: the date, and a number from the second of a date on.
+    pub night: String,
+    /// How far it came.
+    pub state: NightState,
+    /// What it found; `None` without a result.
+    pub result: Option<NightCounts>,
+    /// Why the result cannot be read.
+    pub problem: Option<String>,
+}
+
+/// How far a night came.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum NightState {
+    /// A suite runs, and this is its night.
+    Running,
+    /// It has a result.
+    Done,
+    /// The suite was killed before it wrote a result.
+    Killed,
+    /// Its result cannot be read.
+    Unreadable,
+}
+
+/// What a night found, in numbers.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct NightCounts {
+    /// File of the suite.
+    pub suite: String,
+    /// Start, µs since the epoch.
+    pub started_unix_us: u64,
+    /// Duration.
+    pub took_ns: u64,
+    /// Exit code of the command.
+    pub exit_code: u8,
+    /// Entries that were measured, also those with an assertion that does not hold.
+    pub done: u64,
+    /// Entries that failed, or reached their limit.
+    pub failed: u64,
+    /// Entries left to the next call: not started, or interrupted.
+    pub left: u64,
+    /// Change points.
+    pub changes: u64,
+    /// Those for the worse that are not acknowledged.
+    pub worse: u64,
+    /// Those that no earlier night had.
+    pub new: u64,
+    /// Those that a run of both versions confirmed.
+    pub confirmed: u64,
 }

@@ -461,6 +461,7 @@ fn the_commands_of_the_page_about_the_server_do_what_they_say() {
         "{history}"
     );
     let experiment_name = known["experiment"].as_str().unwrap();
+    crate::history::night(&runs, "2026-11-26", &id);
     let brokers = crate::kafka::cluster();
     let bootstrap = brokers.at("plain")[0];
     let page = std::fs::read_to_string(crate::rig::home().join("docs/SERVER.md")).unwrap();
@@ -471,7 +472,7 @@ fn the_commands_of_the_page_about_the_server_do_what_they_say() {
     assert!(commands.len() > 12, "{commands:?}");
     for command in commands {
         let script = format!(
-            "url=http://{}/api/v1; auth='Authorization: Bearer {}'; json='Content-Type: application/json'; run={id}; kafka=$url/kafka/clusters; bootstrap={bootstrap}; experiment={experiment_name}; {command}",
+            "url=http://{}/api/v1; auth='Authorization: Bearer {}'; json='Content-Type: application/json'; run={id}; kafka=$url/kafka/clusters; bootstrap={bootstrap}; experiment={experiment_name}; night=2026-11-26; {command}",
             server.address, server.token
         );
         let ended = Command::new("bash")

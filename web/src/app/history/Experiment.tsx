@@ -34,7 +34,7 @@ function Changes({ series, named }: { series: readonly SeriesSummary[]; named: N
       {some.map(({ one, change }) => (
         <li key={seriesAt(one.key)} class={change.is_worse ? "worse" : "better"}>
           <a href={seriesAt(one.key)}>{nameOf(one, named)}</a>: <b>{relative(change.change)}</b> {change.is_worse ? "(worse)" : "(better)"} since {date(change.started_unix_us)}
-          {change.changed.length > 0 && `, ${versionsWords(change.changed)}`}
+          {change.changed.length > 0 && `, ${versionsWords(change.changed)}`}{one.acknowledged != null && `; acknowledged: ${one.acknowledged}`}
         </li>
       ))}
     </ul>
@@ -114,8 +114,8 @@ export function Experiment({ list, first }: { list: HistoryList; first: SeriesFi
             <p class="found" role="status">{shown.length === all.length ? plural(all.length, "series", "series") : `${count(shown.length)} of ${plural(all.length, "series", "series")}`}</p>
             {shown.length === 0 ? <p class="none">No series is like that. <button type="button" onClick={() => change({ arm: "", level: "", machine: "" })}>Show all</button></p> : (
               <>
-                <Section id="changes" title="Recent change points" lead="The last change point of each series, the latest first: from that run on, the values have another mean. A version that changed there need not be the cause."><Changes series={shown} named={named} /></Section>
-                <Section id="series" title="Series" lead="The last 30 runs of each; every chart has a scale of its own, which spans at least 10 %. The percentage is of the median of all runs before the last one. A dashed line is the last change point.">
+                <Section id="changes" title="Recent change points" lead="The last change point of each series, the latest first: from that run on, the values have another mean. A version that changed there need not be the cause."><Changes series={shown} named={named} />{(series.data?.unmatched ?? []).length > 0 && <ul class="notes">{series.data?.unmatched?.map((said) => <li key={said}>{said}</li>)}</ul>}</Section>
+                <Section id="series" title="Series" lead="All runs of each, where there are many the lowest and the highest value of equally many; every chart has a scale of its own, which spans at least 10 %. The percentage is of the median of all runs before the last one. A dashed line is the last change point.">
                   <Growing all={shown} of={JSON.stringify(filter)} look="trends" row={(one) => <Card key={seriesAt(one.key)} one={one} named={named} />} />
                 </Section>
               </>

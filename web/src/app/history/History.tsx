@@ -14,6 +14,7 @@ import { date, measuredAt } from "./changes";
 import { Experiment } from "./Experiment";
 import { experimentAt, filterOf } from "./filter";
 import style from "./history.css?inline";
+import { Nights } from "./Nights";
 
 adopt(style);
 
@@ -64,7 +65,7 @@ function Experiments({ list }: { list: HistoryList }): JSX.Element {
 function All({ list }: { list: Resource<HistoryList> }): JSX.Element {
   return (
     <>
-      <Heading title="History" name="History" lead="How the figures of an experiment developed over all its runs, and from which run on they differ." />
+      <Heading title="History" name="History" lead="How the figures of an experiment developed over all its runs, and from which run on they differ." tools={<a class="button" href="/history/nights">Nights</a>} />
       <Await of={list} what="history">
         {(data) => (
           <>
@@ -84,10 +85,11 @@ function All({ list }: { list: Resource<HistoryList> }): JSX.Element {
 
 /** The page of the history at an address. */
 export function History({ page, query }: { page: string; query: URLSearchParams }): JSX.Element {
-  const list = useResource<HistoryList>("history");
+  const list = useResource<HistoryList>(page === "nights" ? null : "history");
   useInterval(list.reload, page === "" ? REFRESH_MS : null);
   const filter = filterOf(query);
   if (page === "") return <All list={list} />;
+  if (page === "nights") return <Nights />;
   if (filter !== null && page === "experiment") return <Await of={list} what="history">{(data) => <Experiment key={query.toString()} list={data} first={filter} />}</Await>;
   if (filter !== null && page === "series") return <Lazy key={query.toString()} what="series" load={async () => (await import("./Series")).Series} props={{ query, filter, kind: measuredAt(filter.experiment) }} />;
   return <><Heading title="Not found" name="Not found" /><p class="none">There is nothing at this address. <a href="/history">All experiments</a></p></>;
