@@ -3717,10 +3717,6 @@ export interface LoadReport {
    */
   warnings: string[];
   /**
-   * Processes whose stacks were sampled meanwhile, which takes CPU time: such a load is not judged, and is in no history.
-   */
-  profiled?: string[];
-  /**
    * Assertions, in the order of the command line.
    */
   assertions: AssertionReport[];
@@ -4667,6 +4663,10 @@ export interface NightEntry {
    * First sentences of the verdict.
    */
   findings: string[];
+  /**
+   * Exports that failed, each with its reason.
+   */
+  export_problems?: string[];
   /**
    * Command line.
    */
