@@ -32,8 +32,8 @@ pub use perfcheck::{
     GoldenMachine, GoldenSession, GoldenUpdate, PerfReference, PerfcheckOptions, PerfcheckReport,
 };
 pub use sizing::{
-    Estimate, Features, RepeatUnit, ServiceSize, Side, SizeOptions, SizedEdge, SizedGroup,
-    SizedPart, SizedTopology, SizingPoint, SizingPublished, SizingReport, TopologySize,
+    Features, RepeatUnit, ServiceSize, Side, SizeOptions, SizedEdge, SizedGroup, SizedPart,
+    SizedTopology, SizedValue, SizingPoint, SizingPublished, SizingReport, TopologySize,
 };
 pub use start::{
     ExperimentRequest, KafkaLoadMode, KafkaLoadRequest, LoadPace, LoadRequest, LoadStop, PlanReply,

@@ -3,13 +3,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use tare_record::api::{
-    Estimate, Features, RepeatUnit, ServiceSize, Side, SizedTopology, TopologySize,
+    Features, RepeatUnit, ServiceSize, Side, SizedTopology, SizedValue, TopologySize,
 };
 use tare_stats::stopping::mean_interval;
 
 use super::curve::{MemoryFit, OutOfRange, cores, interpolation_error};
 use super::measured::{Group, GroupKey, Repeat};
-use super::{Measured, Objective, SizingError, cpu_points, highest_rate, memory_fits};
+use super::{MeasuredGroups, Objective, SizingError, cpu_points, highest_rate, memory_fits};
 
 /// Load of the sidecars of a service, all instances together.
 #[derive(Debug, Default, Clone, Copy)]
@@ -29,7 +29,7 @@ struct Need {
 
 /// Sizes a topology.
 pub fn topology(
-    measured: &Measured,
+    measured: &MeasuredGroups,
     topology: &SizedTopology,
     objective: Objective,
 ) -> Result<TopologySize, SizingError> {
@@ -95,7 +95,7 @@ pub fn topology(
 
 /// The measured arm that a topology asks for. Features are never summed up from several arms.
 fn choose<'a>(
-    measured: &'a Measured,
+    measured: &'a MeasuredGroups,
     topology: &SizedTopology,
 ) -> Result<(&'a GroupKey, &'a Group), SizingError> {
     let groups = measured.groups.iter();
@@ -178,7 +178,7 @@ fn traffic(topology: &SizedTopology) -> BTreeMap<&str, Traffic> {
 }
 
 struct Sizer<'a> {
-    measured: &'a Measured,
+    measured: &'a MeasuredGroups,
     group: &'a Group,
     key: &'a GroupKey,
     repeats: BTreeSet<Repeat>,
@@ -191,7 +191,7 @@ struct Sizer<'a> {
 
 impl<'a> Sizer<'a> {
     fn new(
-        measured: &'a Measured,
+        measured: &'a MeasuredGroups,
         key: &'a GroupKey,
         group: &'a Group,
     ) -> Result<Self, SizingError> {
@@ -341,12 +341,12 @@ impl<'a> Sizer<'a> {
         })
     }
 
-    fn cores(&self, needs: &BTreeMap<Repeat, Need>) -> Estimate {
+    fn cores(&self, needs: &BTreeMap<Repeat, Need>) -> SizedValue {
         let values: Vec<f64> = needs.values().map(|need| need.cores).collect();
         widened(&values, self.interpolation.unwrap_or(0.0))
     }
 
-    fn memory(&self, needs: &BTreeMap<Repeat, Need>) -> Estimate {
+    fn memory(&self, needs: &BTreeMap<Repeat, Need>) -> SizedValue {
         let values: Vec<f64> = needs.values().map(|need| need.bytes).collect();
         widened(&values, self.misfit)
     }
@@ -372,14 +372,14 @@ fn memory(fits: &[(Side, f64, MemoryFit)], configured: f64) -> f64 {
 }
 
 /// The mean over repeats with an interval for one more repeat, widened by an error that is the same in all of them.
-fn widened(values: &[f64], error: f64) -> Estimate {
+fn widened(values: &[f64], error: f64) -> SizedValue {
     let Some((centre, interval)) = mean_interval(values) else {
         return super::estimate(values);
     };
     let mean = interval.high.ln();
     let next = mean * (values.len() as f64 + 1.0).sqrt();
     let half = next.hypot(error).exp();
-    Estimate {
+    SizedValue {
         value: centre,
         low: Some(centre / half),
         high: Some(centre * half),

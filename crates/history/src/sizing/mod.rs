@@ -12,8 +12,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use tare_rate_search::condition::{Comparator, Condition, LoadMetric, Statistic, TimeKind};
 use tare_record::FORMAT_VERSION;
 use tare_record::api::{
-    Estimate, RepeatUnit, Side, SizedGroup, SizedPart, SizedTopology, SizingPoint, SizingPublished,
-    SizingReport,
+    RepeatUnit, Side, SizedGroup, SizedPart, SizedTopology, SizedValue, SizingPoint,
+    SizingPublished, SizingReport,
 };
 use tare_record::metric::{Metric, Unit};
 use tare_record::plan::PublishedFigure;
@@ -44,13 +44,13 @@ pub enum SizingError {
 }
 
 /// All measured values of runs.
-pub struct Measured {
+pub struct MeasuredGroups {
     groups: BTreeMap<GroupKey, Group>,
     /// Number of runs.
     runs: usize,
 }
 
-impl Measured {
+impl MeasuredGroups {
     fn unit(&self) -> RepeatUnit {
         match self.runs >= RUNS_MIN {
             true => RepeatUnit::Run,
@@ -86,7 +86,7 @@ pub fn size(
 ) -> Result<SizingReport, SizingError> {
     let first = check(runs)?;
     let limit = Objective::read(objective)?;
-    let measured = Measured {
+    let measured = MeasuredGroups {
         groups: measured::groups(runs),
         runs: runs.len(),
     };
@@ -228,7 +228,12 @@ fn values_on_the_way(group: &Group) -> impl Iterator<Item = &Measurement> {
     parts.take(1).flat_map(|part| &part.values)
 }
 
-fn sized(measured: &Measured, key: &GroupKey, group: &Group, objective: Objective) -> SizedGroup {
+fn sized(
+    measured: &MeasuredGroups,
+    key: &GroupKey,
+    group: &Group,
+    objective: Objective,
+) -> SizedGroup {
     let highest = highest_rate(group, objective);
     SizedGroup {
         arm: key.arm.clone(),
@@ -248,7 +253,7 @@ fn sized(measured: &Measured, key: &GroupKey, group: &Group, objective: Objectiv
 }
 
 fn sized_part(
-    measured: &Measured,
+    measured: &MeasuredGroups,
     key: &GroupKey,
     group: &Group,
     (name, part): (&String, &MeasuredPart),
@@ -290,7 +295,7 @@ fn sized_part(
 
 /// The memory of a part by repeat, from all arms that differ in the number of configured services alone.
 fn memory_fits(
-    measured: &Measured,
+    measured: &MeasuredGroups,
     (key, group): (&GroupKey, &Group),
     part: &str,
 ) -> BTreeMap<Repeat, MemoryFit> {
@@ -372,15 +377,15 @@ fn points(part: &MeasuredPart) -> Vec<SizingPoint> {
 }
 
 /// The mean of one value per repeat, with its 95 % interval.
-fn estimate(values: &[f64]) -> Estimate {
+fn estimate(values: &[f64]) -> SizedValue {
     if let Some((centre, interval)) = mean_interval(values) {
-        return Estimate {
+        return SizedValue {
             value: centre,
             low: Some(centre * interval.low),
             high: Some(centre * interval.high),
         };
     }
-    Estimate {
+    SizedValue {
         value: values.iter().sum::<f64>() / values.len().max(1) as f64,
         low: None,
         high: None,

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use tare_record::api::{Estimate, RepeatUnit, Side, SizedGroup, SizingReport, TopologySize};
+use tare_record::api::{RepeatUnit, Side, SizedGroup, SizedValue, SizingReport, TopologySize};
 use tare_record::escape::escape_lines;
 use tare_record::metric::Unit;
 use tare_record::view::ColumnKind::{self, Figure, Name, Words};
@@ -204,7 +204,7 @@ fn rate(per_s: f64) -> String {
 }
 
 /// A value with its interval.
-fn figure(unit: Unit, estimate: Option<&Estimate>) -> String {
+fn figure(unit: Unit, estimate: Option<&SizedValue>) -> String {
     let Some(estimate) = estimate.filter(|one| one.value.is_finite()) else {
         return MISSING.into();
     };
@@ -316,7 +316,7 @@ const COLOURS: [&str; 6] = [
 ];
 
 /// CPU over the rate, with the name of arm and workers.
-type NamedLine = (String, Vec<(f64, Estimate)>);
+type NamedLine = (String, Vec<(f64, SizedValue)>);
 
 /// A chart per side: the lines of all arms with the fewest connections.
 fn charts(report: &SizingReport) -> String {

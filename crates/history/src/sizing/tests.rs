@@ -27,7 +27,7 @@ fn true_bytes(connections: f64, services: f64) -> f64 {
 }
 
 /// An arm with mTLS, and one more with 500 configured services, measured in blocks that differ by 3 %, and cells by 2 %.
-fn measured(rates: &[f64], blocks: u32, random: &mut Random, noise: f64) -> Measured {
+fn measured(rates: &[f64], blocks: u32, random: &mut Random, noise: f64) -> MeasuredGroups {
     let mut normal = |deviation: f64| {
         // Sum of twelve uniform numbers: near enough to a normal one.
         let sum: f64 = (0..12).map(|_| random.unit()).sum();
@@ -81,7 +81,7 @@ fn measured(rates: &[f64], blocks: u32, random: &mut Random, noise: f64) -> Meas
         let key = GroupKey::new(place, arm, Some(1));
         groups.insert(key, group);
     }
-    Measured { groups, runs: 1 }
+    MeasuredGroups { groups, runs: 1 }
 }
 
 fn shop() -> SizedTopology {
@@ -152,7 +152,7 @@ fn the_intervals_hold_the_truth_and_are_narrow_enough_to_be_of_use() {
     for _ in 0..200 {
         let measured = measured(&RATES, 5, &mut random, 1.0);
         let size = answer::topology(&measured, &shop(), objective()).unwrap();
-        let holds = |estimate: &Estimate, truth: f64| {
+        let holds = |estimate: &SizedValue, truth: f64| {
             u32::from(estimate.low.unwrap() <= truth && truth <= estimate.high.unwrap())
         };
         held.0 += holds(&size.cores, cores);

@@ -97,7 +97,7 @@ pub enum RepeatUnit {
 
 /// A value with its 95 % interval; none with fewer than three repeats.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Estimate {
+pub struct SizedValue {
     /// Value.
     pub value: f64,
     /// Lower end of the interval.
@@ -147,13 +147,13 @@ pub struct SizedPart {
     /// Target with version.
     pub software: String,
     /// vCPU per 1000 requests/s at the rate of the group.
-    pub cores_per_1000: Option<Estimate>,
+    pub cores_per_1000: Option<SizedValue>,
     /// Memory without connections and configured services, bytes.
-    pub memory_base: Option<Estimate>,
+    pub memory_base: Option<SizedValue>,
     /// Memory of a connection, bytes; `None`: only one number of connections was measured.
-    pub memory_per_connection: Option<Estimate>,
+    pub memory_per_connection: Option<SizedValue>,
     /// Memory of a configured service, bytes; `None`: only one number was measured.
-    pub memory_per_service: Option<Estimate>,
+    pub memory_per_service: Option<SizedValue>,
     /// Measured points.
     pub points: Vec<SizingPoint>,
 }
@@ -186,9 +186,9 @@ pub struct SizingPoint {
     /// Configured services beside those of the workload.
     pub services: u32,
     /// vCPU.
-    pub cores: Estimate,
+    pub cores: SizedValue,
     /// Memory, bytes.
-    pub memory: Option<Estimate>,
+    pub memory: Option<SizedValue>,
 }
 
 /// A published figure beside the measured one.
@@ -201,7 +201,7 @@ pub struct SizingPublished {
     /// Part that is shown beside it.
     pub instance: Option<String>,
     /// Its CPU per 1000 requests/s, for each number of workers that meets the objective.
-    pub measured: Vec<Estimate>,
+    pub measured: Vec<SizedValue>,
     /// Publication.
     pub source: String,
     /// Differences between the published setup and this one.
@@ -220,9 +220,9 @@ pub struct TopologySize {
     /// Number of sidecars.
     pub sidecars: u64,
     /// vCPU of all parts.
-    pub cores: Estimate,
+    pub cores: SizedValue,
     /// Memory of all parts, bytes.
-    pub memory: Estimate,
+    pub memory: SizedValue,
     /// What was not measured but extrapolated, and other limits of the answer.
     pub limits: Vec<String>,
 }
@@ -239,7 +239,7 @@ pub struct ServiceSize {
     /// Requests per second that it sends.
     pub sent_per_s: f64,
     /// vCPU of all its sidecars.
-    pub cores: Estimate,
+    pub cores: SizedValue,
     /// Memory of all its sidecars, bytes.
-    pub memory: Estimate,
+    pub memory: SizedValue,
 }
