@@ -89,6 +89,7 @@ fn the_tarball_runs_where_it_is_unpacked() {
     let plan = ok(packaged(&tare, place.path()).args(["plan", "sidecar", "--quick"]));
     assert!(plan.contains("both-sidecars-mtls"), "{plan}");
     // The programs behind commands, and those that a checkout builds for targets, are beside it.
+    fs::create_dir(place.path().join("runs")).unwrap();
     let history = ok(packaged(&tare, place.path()).arg("history"));
     assert!(history.contains("no complete run"), "{history}");
     let fetched = packaged(&tare, place.path())
@@ -195,7 +196,7 @@ fn action(place: &Path, variables: &[(&str, &str)], comments: &str) -> Output {
     let _ = std::os::unix::fs::symlink(env!("CARGO_BIN_EXE_tare"), place.join("tare"));
     let gh = bin.join("gh");
     let script = format!(
-        "#!/bin/sh\nprintf '%s\\n' \"$*\" >>calls\ncase \"$*\" in *--jq*) printf '{comments}' ;; *) cp \"${{5#body=@}}\" comment ;; esac\n"
+        "#!/bin/sh\nprintf '%s\\n' \"$*\" >>calls\ncase \"$*\" in *--jq*) printf '{comments}' ;; *) cp \"${{6#body=@}}\" comment ;; esac\n"
     );
     fs::write(&gh, script).unwrap();
     ok(Command::new("chmod").arg("+x").arg(&gh));

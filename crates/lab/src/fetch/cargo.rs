@@ -59,7 +59,8 @@ impl<'a> Package<'a> {
     }
 
     fn is_packaged(&self) -> bool {
-        !self.folder.join("Cargo.toml").is_file() && self.packaged.is_file()
+        let sources = ["Cargo.toml", "src"].map(|name| self.folder.join(name));
+        !sources.iter().any(|path| path.exists()) && self.packaged.is_file()
     }
 
     fn found(&self) -> ProgramPath {
