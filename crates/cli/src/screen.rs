@@ -6,9 +6,9 @@ use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use serde::Serialize;
+use tare_record::api::ScreenOptions;
 use tare_record::escape::{escape_json, escape_lines};
-
-use tare_report::terminal::Screen;
+use tare_report::terminal::{Colour, Screen};
 
 use crate::colour;
 
@@ -29,6 +29,15 @@ pub fn screen(stream: &console::Term) -> Screen {
     Screen {
         width: from_environment.or(width).unwrap_or(WIDTH_UNKNOWN),
         colour: colour::of_stream(stream),
+    }
+}
+
+/// Standard output as the options of a program of its own.
+pub fn screen_options() -> ScreenOptions {
+    let screen = screen(&console::Term::stdout());
+    ScreenOptions {
+        width: screen.width,
+        colour: screen.colour == Colour::On,
     }
 }
 

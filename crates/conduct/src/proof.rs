@@ -468,8 +468,7 @@ fn setting_of<'a>(
 ) -> Option<&'a serde_json::Value> {
     let instances = &arm.topology.instances;
     let instance = instances.iter().find(|known| known.name == instance)?;
-    let of_target = || cell.targets.get(&instance.target)?.get(name);
-    instance.settings.get(name).or_else(of_target)
+    cell.setting(instance, name)
 }
 
 /// Proofs of TLS by the counters since the instance started: a connection may be older than the trial.

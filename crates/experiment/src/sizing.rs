@@ -5,7 +5,7 @@ use std::path::Path;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use tare_record::api::{Features, SizedEdge, SizedTopology};
+use tare_record::api::{ProxyFeatures, SizedEdge, SizedTopology};
 use tare_record::name::{EdgePattern, Name};
 use tare_record::plan::PartKind;
 
@@ -24,11 +24,11 @@ const CONNECTIONS: u32 = tare_record::load::LoadSpec::CONNECTIONS;
 pub struct TopologyDef {
     /// Its name.
     pub topology: Name,
-    /// Arm of the measured experiment whose proxies it has. Default: the arm with exactly the features below.
+    /// Arm of the measured experiment whose proxies it has. Default: the arm whose proxies do exactly what is below.
     pub arm: Option<String>,
-    /// What its proxies do.
+    /// What its proxies do: `{security: mtls, settings: {access_log: true}}`. Default: plaintext, no settings.
     #[serde(default)]
-    pub features: Features,
+    pub proxies: ProxyFeatures,
     /// Worker threads of each sidecar. Default: the least that was measured.
     #[schemars(range(min = 1))]
     pub workers: Option<u64>,
@@ -106,7 +106,7 @@ pub fn read_topology(path: &Path, catalog: &Catalog) -> Result<SizedTopology, Pr
     Ok(SizedTopology {
         name: def.topology.0,
         arm: def.arm,
-        features: def.features,
+        features: def.proxies,
         workers: def.workers,
         configured_services: def.configured_services.unwrap_or(all),
         services,

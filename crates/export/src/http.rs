@@ -1,22 +1,18 @@
-//! One POST request over a connection of its own, with limits of time and size.
+//! One POST request to a collector, over TCP or TLS.
 
-use std::io::{Read, Write};
 use std::net::{TcpStream, ToSocketAddrs};
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use rustls::pki_types::ServerName;
 use rustls::{ClientConfig, ClientConnection, StreamOwned};
+use tare_lab::environment::HttpResponse;
+use tare_lab::http::post_json_over;
 use tare_record::load::Trust;
 
 /// Longest wait for a connection and an answer.
 const TIMEOUT: Duration = Duration::from_secs(10);
-/// Largest answer.
-const ANSWER_BYTES_MAX: u64 = 256 << 10;
-/// Most header fields of an answer.
-const FIELDS_MAX: usize = 64;
-
 /// An address that takes requests.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Url {
@@ -24,13 +20,6 @@ pub struct Url {
     host: String,
     port: u16,
     path: String,
-}
-
-/// An answer.
-#[derive(Debug)]
-pub struct CollectorAnswer {
-    pub status: u16,
-    pub body: String,
 }
 
 impl Url {
@@ -95,38 +84,25 @@ impl std::fmt::Display for Url {
     }
 }
 
-/// Sends JSON. `headers` have been checked for line breaks.
+/// Sends JSON.
 pub fn post(
     url: &Url,
     trust: &Trust,
     headers: &[(String, String)],
     json: &str,
-) -> Result<CollectorAnswer, String> {
-    let deadline = Instant::now() + TIMEOUT;
+) -> Result<HttpResponse, String> {
     let stream = connect(url)?;
-    let Url {
-        host, port, path, ..
-    } = url;
-    let mut request = format!(
-        "POST {path} HTTP/1.1\r\nHost: {host}:{port}\r\nConnection: close\r\nContent-Type: application/json\r\n\
-         Content-Length: {}\r\n",
-        json.len()
-    );
-    for (name, value) in headers {
-        request.push_str(&format!("{name}: {value}\r\n"));
+    let host = format!("{}:{}", url.host, url.port);
+    let to = (host.as_str(), url.path.as_str());
+    if !url.is_tls {
+        return post_json_over(&mut &stream, &stream, to, headers, json, TIMEOUT);
     }
-    request.push_str("\r\n");
-    request.push_str(json);
-    match url.is_tls {
-        false => exchange(stream, &request, deadline),
-        true => {
-            let name = ServerName::try_from(url.bare_host().to_owned());
-            let name = name.map_err(|error| error.to_string())?;
-            let client = ClientConnection::new(tls(trust)?, name);
-            let client = client.map_err(|error| error.to_string())?;
-            exchange(StreamOwned::new(client, stream), &request, deadline)
-        }
-    }
+    let name = ServerName::try_from(url.bare_host().to_owned());
+    let name = name.map_err(|error| error.to_string())?;
+    let client = ClientConnection::new(tls(trust)?, name);
+    let client = client.map_err(|error| error.to_string())?;
+    let mut over_tls = StreamOwned::new(client, &stream);
+    post_json_over(&mut over_tls, &stream, to, headers, json, TIMEOUT)
 }
 
 fn connect(url: &Url) -> Result<TcpStream, String> {
@@ -157,63 +133,6 @@ fn tls(trust: &Trust) -> Result<Arc<ClientConfig>, String> {
         .with_custom_certificate_verifier(verifier)
         .with_no_client_auth();
     Ok(Arc::new(config))
-}
-
-fn exchange(
-    mut stream: impl Read + Write,
-    request: &str,
-    deadline: Instant,
-) -> Result<CollectorAnswer, String> {
-    stream
-        .write_all(request.as_bytes())
-        .and_then(|()| stream.flush())
-        .map_err(|error| error.to_string())?;
-    let mut bytes = Vec::new();
-    let mut chunk = [0; 16 << 10];
-    loop {
-        if bytes.len() as u64 > ANSWER_BYTES_MAX {
-            return Err("its answer is too large".to_owned());
-        }
-        if Instant::now() > deadline {
-            return Err(format!("no answer within {} s", TIMEOUT.as_secs()));
-        }
-        if is_whole(&bytes) {
-            break;
-        }
-        match stream.read(&mut chunk) {
-            Ok(0) => break,
-            Ok(read) => bytes.extend_from_slice(&chunk[..read]),
-            Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
-            // A peer that ends TLS without saying so has answered all the same.
-            Err(_) if head(&bytes).is_some() => break,
-            Err(error) => return Err(error.to_string()),
-        }
-    }
-    let (status, at, _) = head(&bytes).ok_or("its answer is not HTTP")?;
-    Ok(CollectorAnswer {
-        status,
-        body: String::from_utf8_lossy(&bytes[at..]).into_owned(),
-    })
-}
-
-/// Status, place of the body, and its length if it is said.
-fn head(bytes: &[u8]) -> Option<(u16, usize, Option<usize>)> {
-    let mut fields = [httparse::EMPTY_HEADER; FIELDS_MAX];
-    let mut answer = httparse::Response::new(&mut fields);
-    let httparse::Status::Complete(at) = answer.parse(bytes).ok()? else {
-        return None;
-    };
-    let mut fields = answer.headers.iter();
-    let length = fields.find(|field| field.name.eq_ignore_ascii_case("content-length"));
-    let length =
-        length.and_then(|field| std::str::from_utf8(field.value).ok()?.trim().parse().ok());
-    Some((answer.code?, at, length))
-}
-
-fn is_whole(bytes: &[u8]) -> bool {
-    head(bytes).is_some_and(|(_, at, length)| {
-        length.is_some_and(|length: usize| bytes.len() - at >= length)
-    })
 }
 
 /// Names a file of authorities, or the system's.
@@ -251,13 +170,5 @@ mod tests {
         }
         let refused = of("http://u:secret@a").unwrap_err();
         assert!(!refused.contains("secret"), "{refused}");
-    }
-
-    #[test]
-    fn an_answer_is_whole_when_its_length_is_there() {
-        let text = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}";
-        assert!(is_whole(text) && !is_whole(&text[..text.len() - 1]));
-        assert!(!is_whole(b"HTTP/1.1 200 OK\r\n\r\n"));
-        assert!(!is_whole(b"nonsense"));
     }
 }

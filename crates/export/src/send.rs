@@ -5,10 +5,11 @@ use std::thread;
 use std::time::Duration;
 
 use serde::Deserialize;
+use tare_lab::environment::HttpResponse;
 use tare_record::escape::escape_line;
 
 use crate::error::ExportError;
-use crate::http::{self, CollectorAnswer, Url};
+use crate::http::{self, Url};
 
 /// Path of metrics (OTLP 1.5, OTLP/HTTP request).
 const PATH: &str = "/v1/metrics";
@@ -97,15 +98,15 @@ impl Collector {
             let said = said(&answer);
             return Err((format!("status {}{said}", answer.status), may_repeat));
         }
-        match rejected(&answer.body) {
+        match rejected(&answer.text) {
             Some(rejected) => Err((rejected, false)),
             None => Ok(()),
         }
     }
 }
 
-fn said(answer: &CollectorAnswer) -> String {
-    let text: String = answer.body.trim().chars().take(SAID_CHARS_MAX).collect();
+fn said(answer: &HttpResponse) -> String {
+    let text: String = answer.text.trim().chars().take(SAID_CHARS_MAX).collect();
     match text.is_empty() {
         true => text,
         false => format!(": {}", escape_line(&text)),

@@ -1,7 +1,7 @@
 //! A series as a chart in SVG, for a page or a picture: every run, its range over the blocks, and the means between change points.
 
 use tare_record::api::{SeriesChange, SeriesDetail};
-use tare_record::escape::escape_line;
+use tare_record::escape::escape_xml;
 use tare_record::plan::Form;
 use tare_report::quantity;
 
@@ -117,7 +117,7 @@ impl<'a> Chart<'a> {
         for (y, class, words) in [(22.0, "title", title), (40.0, "quiet", about)] {
             out.push_str(&format!(
                 "<text x=\"{LEFT}\" y=\"{y}\" class=\"{class}\">{}</text>\n",
-                xml(&words)
+                escape_xml(&words)
             ));
         }
     }
@@ -125,7 +125,7 @@ impl<'a> Chart<'a> {
     fn axes(&self, out: &mut String) {
         for value in ticks(self.low, self.high) {
             let y = self.y(value);
-            let label = xml(&quantity::value(self.series.unit, value));
+            let label = escape_xml(&quantity::value(self.series.unit, value));
             out.push_str(&format!(
                 "<line class=\"grid\" x1=\"{LEFT}\" x2=\"{RIGHT}\" y1=\"{y:.1}\" y2=\"{y:.1}\"/>\
                  <text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"end\">{label}</text>\n",
@@ -187,7 +187,7 @@ impl<'a> Chart<'a> {
                 let words: Vec<String> = words.into_iter().flatten().collect();
                 dots.push_str(&format!(
                     "<circle class=\"dot\" cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"3\"><title>{}</title></circle>\n",
-                    xml(&words.join(" · "))
+                    escape_xml(&words.join(" · "))
                 ));
             }
         }
@@ -250,7 +250,7 @@ impl<'a> Chart<'a> {
             "<line class=\"{class}\" x1=\"{x:.1}\" x2=\"{x:.1}\" y1=\"{:.1}\" y2=\"{BOTTOM}\"/>\
              <text class=\"{class}\" x=\"{x:.1}\" y=\"{y:.1}\" text-anchor=\"{anchor}\">{}</text>\n",
             y + 3.0,
-            xml(&words)
+            escape_xml(&words)
         ));
     }
 }
@@ -267,12 +267,4 @@ pub(crate) fn ticks(low: f64, high: f64) -> Vec<f64> {
     let first = (low / step).ceil();
     let ticks = (0..12).map(|number| (first + f64::from(number)) * step);
     ticks.take_while(|tick| *tick <= high).collect()
-}
-
-/// Text in XML: control characters and markup escaped.
-pub(crate) fn xml(text: &str) -> String {
-    let text = escape_line(text);
-    text.replace('&', "&amp;")
-        .replace('<', "&lt;")
-        .replace('>', "&gt;")
 }

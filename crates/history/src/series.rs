@@ -13,6 +13,7 @@ use tare_record::text::word_of;
 use tare_record::view::Better;
 use tare_report::view::metric_head;
 use tare_stats::change_points::{self, ChangePoint, Options};
+use tare_stats::median;
 
 use crate::database::{json, unsigned, word};
 use crate::error::HistoryError;
@@ -404,16 +405,4 @@ fn overview(values: &[f64]) -> Vec<[f64; 2]> {
         [low, values.fold(f64::NEG_INFINITY, f64::max)]
     };
     parts.map(extremes).collect()
-}
-
-/// The median; `None` without values.
-fn median(values: &[f64]) -> Option<f64> {
-    let mut sorted = values.to_vec();
-    sorted.sort_by(f64::total_cmp);
-    let middle = sorted.len() / 2;
-    match sorted.len() {
-        0 => None,
-        odd if odd % 2 == 1 => Some(sorted[middle]),
-        _ => Some(f64::midpoint(sorted[middle - 1], sorted[middle])),
-    }
 }

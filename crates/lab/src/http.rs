@@ -57,8 +57,26 @@ pub(crate) fn send(
         request.body,
     )?;
     let deadline = Instant::now() + within;
-    let mut stream = connect_to(connector, request.address, within)?;
-    exchange(&mut stream, &bytes, deadline, within)
+    let stream = connect_to(connector, request.address, within)?;
+    exchange(&mut &stream, &stream, &bytes, deadline, within)
+}
+
+/// Sends a POST request with JSON over a connection that is there, such as one of TLS over this socket.
+///
+/// # Errors
+/// When there is no whole response in time, as text.
+pub fn post_json_over(
+    stream: &mut (impl Read + Write),
+    socket: &TcpStream,
+    (host, path): (&str, &str),
+    headers: &[(String, String)],
+    json: &str,
+    within: Duration,
+) -> Result<HttpResponse, String> {
+    let content_type = ("Content-Type".to_owned(), "application/json".to_owned());
+    let headers = [headers, &[content_type]].concat();
+    let request = message(["POST", path, host], &headers, json.as_bytes())?;
+    exchange(stream, socket, &request, Instant::now() + within, within)
 }
 
 /// A request as it is sent.
@@ -116,9 +134,9 @@ pub(crate) fn get_or_post(
         Some(socket) => ("localhost", connect_within(socket, within)),
         None => (authority, connect(connector, url, authority, within)),
     };
-    let mut stream = stream?;
+    let stream = stream?;
     let request = options.message(host, path).map_err(named)?;
-    exchange(&mut stream, &request, deadline, within).map_err(named)
+    exchange(&mut &stream, &stream, &request, deadline, within).map_err(named)
 }
 
 /// The same at an address that has been looked up already, with this `Host` header.
@@ -130,13 +148,14 @@ pub(crate) fn get_or_post_at(
 ) -> Result<HttpResponse, String> {
     let request = options.message(host, path)?;
     let deadline = Instant::now() + within;
-    let mut stream = connect_to(&Connector::Host, address, within)?;
-    exchange(&mut stream, &request, deadline, within)
+    let stream = connect_to(&Connector::Host, address, within)?;
+    exchange(&mut &stream, &stream, &request, deadline, within)
 }
 
-/// Sends a request and reads the response up to the end of the connection.
+/// Sends a request and reads the response up to the end of the connection. The socket of the stream has the time limits.
 fn exchange(
-    stream: &mut TcpStream,
+    stream: &mut (impl Read + Write),
+    socket: &TcpStream,
     request: &[u8],
     deadline: Instant,
     within: Duration,
@@ -144,6 +163,7 @@ fn exchange(
     let failed = |what: &str, error: &std::io::Error| format!("{what}: {error}");
     stream
         .write_all(request)
+        .and_then(|()| stream.flush())
         .map_err(|error| failed("cannot ask", &error))?;
     let mut bytes = Vec::new();
     let mut chunk = [0_u8; 16 << 10];
@@ -155,7 +175,7 @@ fn exchange(
                 within.as_secs_f64()
             ));
         }
-        stream
+        socket
             .set_read_timeout(Some(left))
             .map_err(|error| failed("cannot wait", &error))?;
         let read = match stream.read(&mut chunk) {
@@ -163,6 +183,8 @@ fn exchange(
             Err(error) if error.kind() == std::io::ErrorKind::Interrupted => continue,
             // The read timed out: the next iteration returns the error.
             Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => continue,
+            // The end of TLS was not said; whether the response is whole is seen below.
+            Err(error) if error.kind() == std::io::ErrorKind::UnexpectedEof => 0,
             Err(error) => return Err(failed("cannot read", &error)),
         };
         if read == 0 {

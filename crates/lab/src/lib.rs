@@ -12,7 +12,7 @@ pub mod error;
 pub mod fault;
 pub mod fetch;
 pub mod home;
-mod http;
+pub mod http;
 pub mod keeper;
 pub mod lab_state;
 pub mod local;

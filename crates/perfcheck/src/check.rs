@@ -24,7 +24,7 @@ use crate::discover::{Project, projects};
 use crate::error::CheckError;
 use crate::measure::{self, ProjectValues, Rounds, Sides};
 use crate::process::Processes;
-use crate::tools::{Benchmarks, Place, TOOLS};
+use crate::tools::{Place, Prepared, TOOLS};
 use crate::workspace::{Repository, Workspace};
 use crate::{golden, judge, output};
 use notes::repeats_of;
@@ -222,11 +222,11 @@ impl Setting<'_> {
             let now = project
                 .tool
                 .prepare(&place(project.folder.clone(), "now")?, &self.processes)?;
-            let chosen = |prepared: &dyn Benchmarks| {
-                let mut names = prepared.names().iter();
+            let chosen = |prepared: &Prepared| {
+                let mut names = prepared.names.iter();
                 names.any(|one| measure::is_chosen(self.pattern.as_ref(), name, one))
             };
-            if !chosen(&*now) {
+            if !chosen(&now) {
                 continue;
             }
             let old = match old {
@@ -273,7 +273,7 @@ impl Setting<'_> {
         }
     }
 
-    /// As many as asked for, else as many as in the golden files: medians of fewer repeats deviate more.
+    /// As many as asked for, else as many as in the golden files: the best of fewer repeats deviates more.
     fn repeats(&self, goldens: &BTreeMap<PathBuf, GoldenFile>) -> u32 {
         if let Some(repeats) = self.options.repeats {
             return repeats;
@@ -324,7 +324,7 @@ impl Setting<'_> {
             margin: self.options.margin,
             versions: sides
                 .iter()
-                .flat_map(|sides| sides.now.versions())
+                .flat_map(|sides| sides.now.versions.clone())
                 .collect(),
             benchmarks: Vec::new(),
             failed: failed.collect(),

@@ -12,15 +12,15 @@ use std::collections::BTreeMap;
 use tare_record::api::{BenchmarkOutcome, BenchmarkResult, GoldenSession};
 use tare_record::view::{Better, Interval};
 use tare_report::quantity;
-use tare_stats::RatioInterval;
 use tare_stats::outcome::{BLOCKS_MIN, Direction, Extent, Margin, Outcome};
 use tare_stats::paired::{
     BaselineCopies, ComparisonFamily, ComparisonInput, MetricRole, PairedTable,
 };
 use tare_stats::sessions::{self, BenchmarkSessions};
 use tare_stats::unpaired::{self, UnpairedInput};
+use tare_stats::{RatioInterval, median};
 
-use crate::measure::{BenchmarkSeries, BenchmarkUnit, median};
+use crate::measure::{BenchmarkSeries, BenchmarkUnit};
 
 /// The relative step of values: tools print four digits or a few more.
 const RESOLUTION: f64 = 1e-4;
@@ -50,43 +50,34 @@ pub fn with_sessions(
     measured: &BTreeMap<BenchmarkUnit, BenchmarkSeries>,
     sessions: &[GoldenSession],
 ) -> Vec<Case> {
-    let cases = measured.iter().map(|(name, series)| Case {
-        project: project.to_owned(),
-        name: name.clone(),
-        better: series.better,
-        now: series.now.iter().copied().flatten().collect(),
-        before: Before::Sessions(
-            sessions
-                .iter()
-                .map(|session| {
-                    session
-                        .values
-                        .get(&name.0)?
-                        .get(&name.1)
-                        .filter(|some| !some.is_empty())
-                        .cloned()
-                })
-                .collect(),
-        ),
-    });
-    cases.collect()
+    cases(project, measured, |(name, unit), _| {
+        let values = |session: &GoldenSession| {
+            let values = session.values.get(name)?.get(unit)?;
+            Some(values.clone()).filter(|some| !some.is_empty())
+        };
+        Before::Sessions(sessions.iter().map(values).collect())
+    })
 }
 
 /// The cases of a project against its old revision.
 pub fn with_old(project: &str, measured: &BTreeMap<BenchmarkUnit, BenchmarkSeries>) -> Vec<Case> {
+    cases(project, measured, |_, series| {
+        let rounds = series.old.iter().zip(&series.now);
+        Before::Rounds(rounds.filter_map(|(old, now)| old.zip(*now)).collect())
+    })
+}
+
+fn cases(
+    project: &str,
+    measured: &BTreeMap<BenchmarkUnit, BenchmarkSeries>,
+    before: impl Fn(&BenchmarkUnit, &BenchmarkSeries) -> Before,
+) -> Vec<Case> {
     let cases = measured.iter().map(|(name, series)| Case {
         project: project.to_owned(),
         name: name.clone(),
         better: series.better,
         now: series.now.iter().copied().flatten().collect(),
-        before: Before::Rounds(
-            series
-                .old
-                .iter()
-                .zip(&series.now)
-                .filter_map(|(old, now)| old.zip(*now))
-                .collect(),
-        ),
+        before: before(name, series),
     });
     cases.collect()
 }
@@ -106,24 +97,20 @@ impl Case {
 
     /// Whether chance has a part in it: a count that is always the same cannot be wrong.
     fn varies(&self) -> bool {
-        let mut all = self.reference();
-        let Some(first) = all.first().copied() else {
-            return false;
+        let varies = |values: &[f64]| {
+            let first = values.first().copied().unwrap_or_default();
+            let mut values = values.iter();
+            values.any(|value| (value - first).abs() > f64::EPSILON * first.abs())
         };
+        let reference = self.reference();
         match &self.before {
-            Before::Sessions(_) => all.extend(&self.now),
+            _ if reference.is_empty() => false,
+            Before::Sessions(_) => varies(&[&reference[..], &self.now].concat()),
             Before::Rounds(rounds) => {
-                let is_one = |mut some: Box<dyn Iterator<Item = f64> + '_>| {
-                    let first = some.next();
-                    some.all(|value| Some(value) == first)
-                };
-                let old = Box::new(rounds.iter().map(|(old, _)| *old));
-                let now = Box::new(rounds.iter().map(|(_, now)| *now));
-                return !(is_one(old) && is_one(now));
+                let now: Vec<f64> = rounds.iter().map(|(_, now)| *now).collect();
+                varies(&reference) || varies(&now)
             }
         }
-        all.iter()
-            .any(|value| (value - first).abs() > f64::EPSILON * first.abs())
     }
 
     fn has_zeros(&self) -> bool {
@@ -279,8 +266,8 @@ impl Judge {
             .map(|case| BenchmarkSessions {
                 earlier: match &case.before {
                     Before::Sessions(all) => {
-                        let medians = all.iter().map(|some| best(case.better, some.as_deref()?));
-                        medians.collect()
+                        let best = all.iter().map(|some| best(case.better, some.as_deref()?));
+                        best.collect()
                     }
                     Before::Rounds(_) => Vec::new(),
                 },

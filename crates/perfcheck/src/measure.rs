@@ -10,7 +10,7 @@ use tare_stats::random::Random;
 
 use crate::error::CheckError;
 use crate::process::Processes;
-use crate::tools::Benchmarks;
+use crate::tools::Prepared;
 
 /// Time between two lines about progress.
 const SAY_INTERVAL: Duration = Duration::from_secs(10);
@@ -19,8 +19,8 @@ const SAY_INTERVAL: Duration = Duration::from_secs(10);
 pub struct Sides {
     /// Name of the tool.
     pub tool: &'static str,
-    pub now: Box<dyn Benchmarks>,
-    pub old: Option<Box<dyn Benchmarks>>,
+    pub now: Prepared,
+    pub old: Option<Prepared>,
 }
 
 /// Values of a benchmark, by round.
@@ -135,7 +135,7 @@ fn units_of(
     let mut units = Vec::new();
     for (place, name) in sides
         .now
-        .names()
+        .names
         .iter()
         .enumerate()
         .filter(|(_, name)| chosen(name))
@@ -143,7 +143,7 @@ fn units_of(
         let old = match &sides.old {
             None => None,
             Some(old) => {
-                let found = old.names().iter().position(|known| known == name);
+                let found = old.names.iter().position(|known| known == name);
                 if found.is_none() {
                     measured.added.push(label(name));
                     continue;
@@ -160,8 +160,8 @@ fn units_of(
         });
     }
     if let Some(old) = &sides.old {
-        let gone = old.names().iter().filter(chosen);
-        let gone = gone.filter(|name| !sides.now.names().contains(name));
+        let gone = old.names.iter().filter(chosen);
+        let gone = gone.filter(|name| !sides.now.names.contains(name));
         measured.removed.extend(gone.map(|name| label(name)));
     }
     units
@@ -220,16 +220,4 @@ fn run(
         Err(error) => return Err(error),
     }
     Ok(())
-}
-
-/// The median; `None` without a value.
-pub fn median(values: &[f64]) -> Option<f64> {
-    let mut sorted = values.to_vec();
-    sorted.sort_by(f64::total_cmp);
-    let middle = sorted.len() / 2;
-    match sorted.len() % 2 {
-        _ if sorted.is_empty() => None,
-        1 => Some(sorted[middle]),
-        _ => Some(0.5 * (sorted[middle - 1] + sorted[middle])),
-    }
 }

@@ -4,9 +4,10 @@ use tare_record::api::{BenchmarkOutcome, BenchmarkResult, PerfcheckReport};
 use tare_record::escape::escape_line;
 use tare_record::text::word_of;
 use tare_record::view::{ColumnKind, Table, TableCell, TableColumn, TableRow};
-use tare_report::quantity::{self, MISSING, Sign};
+use tare_report::junit::{self, JunitCase, JunitEnding, JunitSuite};
+use tare_report::markdown;
+use tare_report::quantity::{self, MISSING, Sign, counted};
 use tare_report::terminal::{Screen, columns};
-use tare_report::{markdown, quantity::counted};
 
 /// Heads of the table.
 const HEADS: [(&str, ColumnKind); 7] = [
@@ -115,64 +116,36 @@ pub fn markdown(report: &PerfcheckReport) -> String {
 
 /// The result as JUnit, a test case for each value.
 pub fn junit(report: &PerfcheckReport) -> String {
-    let skipped = of(report, BenchmarkOutcome::Undecided) + of(report, BenchmarkOutcome::New);
-    let mut text = format!(
-        "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites>\n  <testsuite name=\"tare perfcheck\" tests=\"{}\" failures=\"{}\" \
-         errors=\"{}\" skipped=\"{skipped}\" time=\"{:.3}\">\n",
-        report.benchmarks.len() + report.failed.len(),
-        of(report, BenchmarkOutcome::Worse),
-        report.failed.len(),
-        report.took_ns as f64 / 1e9
-    );
-    for one in &report.benchmarks {
+    let case = |project: &str, name: String, ending| JunitCase {
+        class: folder(project).to_owned(),
+        name,
+        took_s: 0.0,
+        ending,
+    };
+    let values = report.benchmarks.iter().map(|one| {
         let [_, _, _, before, now, change, outcome] = cells(one);
-        let said = xml(&format!("{outcome}: {change}, {before} before, {now} now"));
-        let inner = match one.outcome {
-            BenchmarkOutcome::Worse => format!("<failure message=\"{said}\"/>"),
-            BenchmarkOutcome::Undecided | BenchmarkOutcome::New => {
-                format!("<skipped message=\"{said}\"/>")
-            }
-            BenchmarkOutcome::Better | BenchmarkOutcome::Same => {
-                format!("<system-out>{said}</system-out>")
-            }
+        let said = format!("{outcome}: {change}, {before} before, {now} now");
+        let ending = match one.outcome {
+            BenchmarkOutcome::Worse => JunitEnding::Failed(said),
+            BenchmarkOutcome::Undecided | BenchmarkOutcome::New => JunitEnding::Skipped(said),
+            BenchmarkOutcome::Better | BenchmarkOutcome::Same => JunitEnding::Passed(Some(said)),
         };
-        text.push_str(&case(
+        case(
             &one.project,
-            &format!("{} {}", one.benchmark, one.unit),
-            &inner,
-        ));
-    }
-    for one in &report.failed {
-        let inner = format!("<error message=\"{}\"/>", xml(&one.reason));
-        text.push_str(&case(&one.project, &one.benchmark, &inner));
-    }
-    text.push_str("  </testsuite>\n</testsuites>\n");
-    text
-}
-
-fn case(project: &str, name: &str, inner: &str) -> String {
-    format!(
-        "    <testcase classname=\"{}\" name=\"{}\">{inner}</testcase>\n",
-        xml(folder(project)),
-        xml(name)
-    )
-}
-
-/// Text for XML 1.0, which has no control characters.
-fn xml(text: &str) -> String {
-    let mut escaped = String::new();
-    for c in text.chars() {
-        match c {
-            '&' => escaped.push_str("&amp;"),
-            '<' => escaped.push_str("&lt;"),
-            '>' => escaped.push_str("&gt;"),
-            '"' => escaped.push_str("&quot;"),
-            '\n' => escaped.push_str("&#10;"),
-            c if c.is_control() || ('\u{fffe}'..='\u{ffff}').contains(&c) => escaped.push('?'),
-            c => escaped.push(c),
-        }
-    }
-    escaped
+            format!("{} {}", one.benchmark, one.unit),
+            ending,
+        )
+    });
+    let failed = report.failed.iter().map(|one| {
+        let ending = JunitEnding::Error(one.reason.clone());
+        case(&one.project, one.benchmark.clone(), ending)
+    });
+    junit::document(&[JunitSuite {
+        name: "tare perfcheck".into(),
+        took_s: report.took_ns as f64 / 1e9,
+        cases: values.chain(failed).collect(),
+        ..JunitSuite::default()
+    }])
 }
 
 fn title(report: &PerfcheckReport) -> String {

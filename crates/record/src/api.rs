@@ -32,7 +32,7 @@ pub use perfcheck::{
     GoldenMachine, GoldenSession, GoldenUpdate, PerfReference, PerfcheckOptions, PerfcheckReport,
 };
 pub use sizing::{
-    Features, RepeatUnit, ServiceSize, Side, SizeOptions, SizedEdge, SizedGroup, SizedPart,
+    ProxyFeatures, RepeatUnit, ServiceSize, Side, SizeOptions, SizedEdge, SizedGroup, SizedPart,
     SizedTopology, SizedValue, SizingPoint, SizingPublished, SizingReport, TopologySize,
 };
 pub use start::{

@@ -27,6 +27,26 @@ pub fn escape_json(json: &str) -> Cow<'_, str> {
     })
 }
 
+/// Escapes a text for XML and HTML, in elements and in attributes: markup, and what [`escape_lines`] escapes.
+#[must_use]
+pub fn escape_xml(text: &str) -> String {
+    let mut escaped = String::with_capacity(text.len());
+    for c in escape_lines(text).chars() {
+        match c {
+            '&' => escaped.push_str("&amp;"),
+            '<' => escaped.push_str("&lt;"),
+            '>' => escaped.push_str("&gt;"),
+            '"' => escaped.push_str("&quot;"),
+            // An attribute would have a blank instead.
+            '\n' => escaped.push_str("&#10;"),
+            // No characters of XML 1.0.
+            '\u{fffe}' | '\u{ffff}' => escaped.push('\u{fffd}'),
+            c => escaped.push(c),
+        }
+    }
+    escaped
+}
+
 /// Whether a character may control a terminal instead of being shown.
 #[must_use]
 pub fn is_terminal_control(c: char) -> bool {
@@ -51,6 +71,14 @@ fn escaped(text: &str, escape: impl Fn(char) -> Option<String>) -> Cow<'_, str> 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn xml_has_no_markup_of_the_text_and_no_control_characters() {
+        assert_eq!(
+            escape_xml("a<b> & \"c\"\nd\u{1b}\u{ffff}"),
+            "a&lt;b&gt; &amp; &quot;c&quot;&#10;d\\u{1b}\u{fffd}"
+        );
+    }
 
     #[test]
     fn no_character_that_a_terminal_obeys_is_left_and_every_other_stays() {

@@ -4,10 +4,11 @@ use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use crate::load::LoadSpec;
 use crate::metric::Metric;
-use crate::topology::{Security, Settings, SiteLink, Topology};
+use crate::topology::{Instance, Security, Settings, SiteLink, Topology};
 use crate::units::{self, Share};
 
 mod assertion;
@@ -281,6 +282,13 @@ pub struct Cell {
 }
 
 impl Cell {
+    /// A setting of an instance at this level: its own value, else that of its target. Defaults of targets are not in a plan.
+    #[must_use]
+    pub fn setting<'a>(&'a self, instance: &'a Instance, name: &str) -> Option<&'a Value> {
+        let of_target = || self.targets.get(&instance.target)?.get(name);
+        instance.settings.get(name).or_else(of_target)
+    }
+
     /// Settings of the workload that a test bed depends on: without those that only affect the load.
     #[must_use]
     pub fn settings_of_bed(&self, plan: &Plan) -> Settings {

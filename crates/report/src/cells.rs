@@ -162,18 +162,8 @@ pub fn distinct<T: PartialEq>(items: impl IntoIterator<Item = T>) -> Vec<T> {
 
 /// The median of the known, finite values; for an even number the mean of the middle two.
 pub fn median(values: Vec<Option<f64>>) -> Option<f64> {
-    let mut values: Vec<f64> = values
-        .into_iter()
-        .flatten()
-        .filter(|v| v.is_finite())
-        .collect();
-    values.sort_by(f64::total_cmp);
-    let half = values.len() / 2;
-    match values.len() {
-        0 => None,
-        odd if odd % 2 == 1 => Some(values[half]),
-        _ => Some((values[half - 1] + values[half]) / 2.0),
-    }
+    let known = values.into_iter().flatten().filter(|v| v.is_finite());
+    tare_stats::median(&known.collect::<Vec<f64>>())
 }
 
 pub fn median_u64(values: impl Iterator<Item = Option<u64>>) -> Option<u64> {

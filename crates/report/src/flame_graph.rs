@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
+use tare_record::escape::escape_xml;
 use tare_record::profile::Profile;
 
 /// Size of the picture and of a row, in pixels.
@@ -99,8 +100,8 @@ pub fn svg(profile: &Profile, other: Option<&Profile>) -> String {
          <rect width=\"{WIDTH}\" height=\"{height}\" fill=\"#fff\"/>\n\
          <text x=\"{MARGIN}\" y=\"18\" font-size=\"13\" fill=\"#1b1f24\">{}</text>\n\
          <text x=\"{MARGIN}\" y=\"35\" fill=\"#57606a\">{}</text>\n{}</svg>\n",
-        escaped(&title),
-        escaped(&legend),
+        escape_xml(&title),
+        escape_xml(&legend),
         drawing.svg
     )
 }
@@ -136,7 +137,7 @@ impl Drawing {
         let _ = write!(
             self.svg,
             "<g><title>{}</title><rect x=\"{x:.1}\" y=\"{y:.1}\" width=\"{width:.1}\" height=\"{:.1}\" rx=\"1\" fill=\"{colour}\"/>",
-            escaped(&about),
+            escape_xml(&about),
             ROW - 1.0
         );
         let fits = ((width - 6.0) / CHARACTER) as usize;
@@ -146,7 +147,7 @@ impl Drawing {
                 "<text x=\"{:.1}\" y=\"{:.1}\" fill=\"#1b1f24\">{}</text>",
                 x + 3.0,
                 y + 12.0,
-                escaped(&shortened(name, fits))
+                escape_xml(&shortened(name, fits))
             );
         }
         self.svg.push_str("</g>\n");
@@ -189,21 +190,6 @@ fn difference_colour(difference: f64) -> String {
     let light = 95.0 - 35.0 * strength;
     let hue = if difference > 0.0 { 8 } else { 212 };
     format!("hsl({hue} 85% {light:.0}%)")
-}
-
-fn escaped(text: &str) -> String {
-    let mut safe = String::with_capacity(text.len());
-    for one in text.chars() {
-        match one {
-            '&' => safe.push_str("&amp;"),
-            '<' => safe.push_str("&lt;"),
-            '>' => safe.push_str("&gt;"),
-            '"' => safe.push_str("&quot;"),
-            one if one.is_control() => safe.push('\u{fffd}'),
-            one => safe.push(one),
-        }
-    }
-    safe
 }
 
 #[cfg(test)]

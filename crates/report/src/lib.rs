@@ -16,6 +16,7 @@ pub mod figures;
 mod flame_graph;
 pub mod html;
 mod judge;
+pub mod junit;
 pub mod latency;
 mod links;
 pub mod loads;
@@ -42,6 +43,7 @@ mod verdict;
 pub mod view;
 mod waterfall;
 
+pub use measure::throughput;
 pub use read::{ReadError, Run, read};
 pub use view::view;
 

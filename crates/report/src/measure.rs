@@ -171,7 +171,8 @@ pub fn per_1000(record: &TrialRecord, amount: f64) -> Option<f64> {
 }
 
 /// Successful exchanges (or records) per second of the window, all roles.
-fn throughput(record: &TrialRecord) -> Option<f64> {
+#[must_use]
+pub fn throughput(record: &TrialRecord) -> Option<f64> {
     per_second(record, completed)
 }
 

@@ -34,3 +34,4 @@ pub use latencies::{
     BEYOND_MIN, COUNT_MAX, Latencies, LatenciesError, Quantile, QuantilePoint, Range,
     SparseHistogram,
 };
+pub use paired::median;

@@ -5,17 +5,14 @@ use std::process::ExitCode;
 
 use clap::ValueEnum;
 use tare_experiment::problem::hint;
-use tare_record::api::{
-    HistoryCommand, HistoryOptions, HistoryOutput, ScreenOptions, SeriesFilter,
-};
+use tare_record::api::{HistoryCommand, HistoryOptions, HistoryOutput, SeriesFilter};
 use tare_record::metric::Metric;
 use tare_record::plan::Form;
-use tare_report::terminal::Colour;
 
 use crate::arguments::RunsArgs;
 use crate::commands::replace_by;
 use crate::exit::bad_input;
-use crate::screen::screen;
+use crate::screen::screen_options;
 
 /// Arguments of `tare history`.
 #[derive(Debug, clap::Args)]
@@ -98,7 +95,6 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         Some(Command::Index { runs }) => (runs.out, HistoryOutput::Index),
         None => (show.runs.out, show.output.chosen()),
     };
-    let screen = screen(&console::Term::stdout());
     let options = HistoryOptions {
         runs,
         filter: SeriesFilter {
@@ -119,10 +115,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
             HistoryOutput::Json | HistoryOutput::Csv => usize::MAX,
         }),
         output,
-        screen: ScreenOptions {
-            width: screen.width,
-            colour: screen.colour == Colour::On,
-        },
+        screen: screen_options(),
     };
     match replace_by("tare-history", &HistoryCommand::History(options))? {}
 }

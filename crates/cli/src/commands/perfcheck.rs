@@ -4,13 +4,12 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use tare_lab::doctor::describe;
-use tare_record::api::{GoldenUpdate, PerfReference, PerfcheckOptions, ScreenOptions};
+use tare_record::api::{GoldenUpdate, PerfReference, PerfcheckOptions};
 use tare_record::record::MachineRecord;
 use tare_record::units::Share;
-use tare_report::terminal::Colour;
 
 use crate::commands::replace_by;
-use crate::screen::screen;
+use crate::screen::screen_options;
 
 /// Arguments of `tare perfcheck`.
 #[derive(Debug, clap::Args)]
@@ -55,7 +54,6 @@ pub struct Args {
 
 /// Replaces this process by `tare-perfcheck`.
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
-    let screen = screen(&console::Term::stdout());
     let options = PerfcheckOptions {
         folder: args.folder,
         benchmarks: args.benchmarks,
@@ -76,10 +74,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         junit: args.junit,
         markdown: args.markdown,
         machine: MachineRecord::from(&describe("local", "", Vec::new())),
-        screen: ScreenOptions {
-            width: screen.width,
-            colour: screen.colour == Colour::On,
-        },
+        screen: screen_options(),
     };
     match replace_by("tare-perfcheck", &options)? {}
 }

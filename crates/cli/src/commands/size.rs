@@ -5,14 +5,13 @@ use std::process::ExitCode;
 
 use tare_experiment::find::Library;
 use tare_experiment::sizing::read_topology;
-use tare_record::api::{HistoryCommand, ScreenOptions, SizeOptions};
-use tare_report::terminal::Colour;
+use tare_record::api::{HistoryCommand, SizeOptions};
 
 use crate::arguments::RunsArgs;
 use crate::commands::replace_by;
 use crate::exit::bad_input;
 use crate::runs::find;
-use crate::screen::screen;
+use crate::screen::screen_options;
 
 /// Arguments of `tare size`.
 #[derive(Debug, clap::Args)]
@@ -38,7 +37,6 @@ pub struct Args {
 
 /// Replaces this process by `tare-history`.
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
-    let screen = screen(&console::Term::stdout());
     let runs = args.chosen.iter().map(|name| find(name, &args.runs.out));
     let home = tare_lab::home::home().map_err(bad_input)?;
     let library = Library::in_directory(&home, tare_load::protocols::infos());
@@ -53,10 +51,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         objective: args.objective,
         json: args.json,
         html: args.html,
-        screen: ScreenOptions {
-            width: screen.width,
-            colour: screen.colour == Colour::On,
-        },
+        screen: screen_options(),
     };
     match replace_by("tare-history", &HistoryCommand::Size(options))? {}
 }

@@ -3,14 +3,13 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use tare_record::api::{HistoryCommand, ScreenOptions, SuiteOptions};
-use tare_report::terminal::Colour;
+use tare_record::api::{HistoryCommand, SuiteOptions};
 
 use crate::arguments::RunsArgs;
 use crate::commands::plan::own_path;
 use crate::commands::replace_by;
 use crate::exit::bad_input;
-use crate::screen::screen;
+use crate::screen::screen_options;
 
 /// Arguments of `tare suite`.
 #[derive(Debug, clap::Args)]
@@ -32,7 +31,6 @@ pub struct Args {
 
 /// Replaces this process by `tare-history`.
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
-    let screen = screen(&console::Term::stdout());
     let options = SuiteOptions {
         file: args.file,
         runs: args.runs.out,
@@ -41,10 +39,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         json: args.json,
         tare: own_path()?,
         home: tare_lab::home::home().map_err(bad_input)?,
-        screen: ScreenOptions {
-            width: screen.width,
-            colour: screen.colour == Colour::On,
-        },
+        screen: screen_options(),
     };
     match replace_by("tare-history", &HistoryCommand::Suite(options))? {}
 }

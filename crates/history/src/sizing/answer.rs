@@ -2,8 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use serde_json::Value;
 use tare_record::api::{
-    Features, RepeatUnit, ServiceSize, Side, SizedTopology, SizedValue, TopologySize,
+    ProxyFeatures, RepeatUnit, ServiceSize, Side, SizedTopology, SizedValue, TopologySize,
 };
 use tare_stats::stopping::mean_interval;
 
@@ -110,14 +111,14 @@ fn choose<'a>(
     let found: Vec<_> = with_parts.clone().filter(is_it).collect();
     if found.is_empty() {
         let known: BTreeSet<String> = with_parts
-            .map(|(key, group)| format!("{} ({})", key.arm, words(group.features)))
+            .map(|(key, group)| format!("{} ({})", key.arm, words(&group.features)))
             .collect();
         let known: Vec<String> = known.into_iter().collect();
         let wanted = match &topology.arm {
             Some(arm) => format!("no measured arm \"{arm}\" with sidecars"),
             None => format!(
                 "no measured arm has sidecars with {}",
-                words(topology.features)
+                words(&topology.features)
             ),
         };
         return Err(SizingError::Topology(format!(
@@ -142,22 +143,15 @@ fn choose<'a>(
 }
 
 /// Features as text.
-pub fn words(features: Features) -> String {
-    let all = [
-        (features.mtls, "mTLS"),
-        (features.access_log, "access log"),
-        (features.authorization, "authorization policy"),
-        (features.external_authorization, "external authorization"),
-    ];
-    let on: Vec<&str> = all
-        .iter()
-        .filter(|(on, _)| *on)
-        .map(|(_, word)| *word)
-        .collect();
-    match on.is_empty() {
-        true => "no further features".into(),
-        false => on.join(", "),
-    }
+pub fn words(features: &ProxyFeatures) -> String {
+    let security = features.security.word().to_owned();
+    let settings = features.settings.iter().map(|(name, value)| match value {
+        Value::Bool(true) => name.clone(),
+        Value::String(text) => format!("{name}={text}"),
+        other => format!("{name}={other}"),
+    });
+    let all: Vec<String> = std::iter::once(security).chain(settings).collect();
+    all.join(", ")
 }
 
 fn traffic(topology: &SizedTopology) -> BTreeMap<&str, Traffic> {

@@ -3,16 +3,16 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
-use tare_record::api::{Features, Side};
+use tare_record::api::{ProxyFeatures, Side};
 use tare_record::metric::Metric;
 use tare_record::plan::{Arm, Cell, Plan};
 use tare_record::record::{InstanceUsage, TrialRecord};
 use tare_record::topology::{Instance, InstanceRole, Security};
-use tare_report::Run;
+use tare_report::{Run, throughput};
 
-/// Setting with the number of worker threads, by its names in the targets.
-const WORKERS: [&str; 3] = ["workers", "concurrency", "threads"];
-/// Setting with the number of configured services.
+/// Setting of targets with the number of worker threads.
+const WORKERS: &str = "workers";
+/// Setting of targets with the number of further services in the configuration.
 const SERVICES: &str = "services";
 
 /// A run, or a block of it.
@@ -60,7 +60,7 @@ impl GroupKey {
 /// An arm with one number of workers.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Group {
-    pub features: Features,
+    pub features: ProxyFeatures,
     /// Target, protocol, interception and all settings of the proxies but workers and configured services. Arms that agree in it
     /// share their memory.
     pub family: String,
@@ -127,7 +127,7 @@ fn add_trial(
     (number, arm, cell): (usize, &Arm, &Cell),
     record: &TrialRecord,
 ) {
-    let Some(rate) = achieved(record) else {
+    let Some(rate) = throughput(record).filter(|rate| *rate > 0.0) else {
         return;
     };
     let connections = cell
@@ -140,7 +140,7 @@ fn add_trial(
             continue;
         };
         let services = instance(arm, &usage.instance)
-            .and_then(|one| setting(cell, one, SERVICES)?.as_u64())
+            .and_then(|one| cell.setting(one, SERVICES)?.as_u64())
             .unwrap_or(0);
         let part = group
             .parts
@@ -165,16 +165,6 @@ fn add_trial(
 fn cores(usage: &InstanceUsage, record: &TrialRecord) -> Option<f64> {
     let window_ns = record.machine.as_ref()?.window_ns;
     (window_ns > 0).then_some(usage.cpu_ns? as f64 / window_ns as f64)
-}
-
-/// Successful requests per second of all roles.
-fn achieved(record: &TrialRecord) -> Option<f64> {
-    let roles = record.load.iter();
-    let rates = roles.map(|role| {
-        (role.window_ns > 0)
-            .then(|| role.completed_in_window.ok as f64 * 1e9 / role.window_ns as f64)
-    });
-    rates.sum::<Option<f64>>().filter(|rate| *rate > 0.0)
 }
 
 /// The parts that are sized, each with its place on the way of the load and its share of the requests.
@@ -237,12 +227,6 @@ fn instance<'a>(arm: &'a Arm, name: &str) -> Option<&'a Instance> {
     instances.find(|one| one.name == name)
 }
 
-/// A setting of an instance: its own, else that of its target.
-fn setting<'a>(cell: &'a Cell, instance: &'a Instance, name: &str) -> Option<&'a Value> {
-    let of_target = || cell.targets.get(&instance.target)?.get(name);
-    instance.settings.get(name).or_else(of_target)
-}
-
 fn proxies(arm: &Arm) -> impl Iterator<Item = &Instance> {
     let instances = arm.topology.instances.iter();
     instances.filter(|one| one.role.is_proxy())
@@ -250,46 +234,46 @@ fn proxies(arm: &Arm) -> impl Iterator<Item = &Instance> {
 
 fn workers(arm: &Arm, cell: &Cell) -> Option<u64> {
     let first = proxies(arm).next()?;
-    WORKERS
-        .iter()
-        .find_map(|name| setting(cell, first, name)?.as_u64())
+    cell.setting(first, WORKERS)?.as_u64()
 }
 
-/// What the proxies do: by the security of segments between two proxies, and by their settings.
-fn features(arm: &Arm, cell: &Cell) -> Features {
-    let is_on = |names: &[&str]| {
-        // Settings of a mesh are those of its support: the objects that it reads.
-        let instances = arm.topology.instances.iter();
-        let mut parts = instances.filter(|one| one.role.is_proxy() || one.role.is_mesh());
-        parts.any(|one| {
-            let of = |name: &&str| setting(cell, one, name).and_then(Value::as_bool);
-            names.iter().any(|name| of(name) == Some(true))
-        })
-    };
-    let mut routes = arm.topology.routes.iter();
-    Features {
-        mtls: routes.any(|route| {
-            let inner = 1..route.proxies.len();
-            let mut inner = inner.filter_map(|place| route.segments.get(place));
-            inner.any(|segment| segment.security == Security::Mtls)
-        }),
-        access_log: is_on(&["access_log"]),
-        authorization: is_on(&["rbac", "authorization"]),
-        external_authorization: is_on(&["ext_authz"]),
+/// The settings of an instance, without those that sizing has a place of its own for.
+fn settings<'a>(
+    cell: &'a Cell,
+    one: &'a Instance,
+) -> impl Iterator<Item = (&'a String, &'a Value)> {
+    let of_target = cell.targets.get(&one.target).into_iter().flatten();
+    let all: BTreeMap<&String, &Value> = of_target.chain(&one.settings).collect();
+    let is_kept = |name: &str| name != SERVICES && name != WORKERS;
+    all.into_iter().filter(move |(name, _)| is_kept(name))
+}
+
+/// What the proxies do: the security of the segments between them, and the settings of all of them. Those of a mesh are settings
+/// of its control plane, which writes the configuration of the proxies.
+fn features(arm: &Arm, cell: &Cell) -> ProxyFeatures {
+    let inner = arm.topology.routes.iter().filter_map(|route| {
+        let last = route.proxies.len();
+        route.segments.get(1..last)
+    });
+    let security = inner.flatten().map(|segment| segment.security).max();
+    let instances = arm.topology.instances.iter();
+    let parts = instances.filter(|one| one.role.is_proxy() || one.role.is_mesh());
+    let settings = parts.flat_map(|one| settings(cell, one));
+    ProxyFeatures {
+        security: security.unwrap_or(Security::Plaintext),
+        settings: settings
+            .map(|(name, value)| (name.clone(), value.clone()))
+            .collect(),
     }
 }
 
+/// What tells apart arms that do not share their memory.
 fn family(arm: &Arm, cell: &Cell) -> String {
-    let is_kept = |name: &str| name != SERVICES && !WORKERS.contains(&name);
-    let settings = |one: &Instance| {
-        let of_target = cell.targets.get(&one.target).into_iter().flatten();
-        let all: BTreeMap<&String, &Value> = of_target.chain(&one.settings).collect();
-        let kept = all.into_iter().filter(|(name, _)| is_kept(name));
-        kept.map(|(name, value)| format!("{name}={value}"))
-            .collect::<Vec<_>>()
-            .join(",")
-    };
-    let parts = proxies(arm).map(|one| format!("{} {} {}", one.name, one.target, settings(one)));
+    let parts = proxies(arm).map(|one| {
+        let settings = settings(cell, one).map(|(name, value)| format!("{name}={value}"));
+        let settings: Vec<String> = settings.collect();
+        format!("{} {} {}", one.name, one.target, settings.join(","))
+    });
     let routes = arm.topology.routes.iter().map(|route| {
         let segments = serde_json::to_string(&route.segments).unwrap_or_default();
         format!("{} {} {segments}", route.edge, route.protocol)

@@ -238,7 +238,7 @@ fn sized(
     SizedGroup {
         arm: key.arm.clone(),
         workers: key.workers,
-        features: group.features,
+        features: group.features.clone(),
         rate_per_s: highest.map(|(rate, _)| rate),
         is_highest_measured: highest.is_some_and(|(_, is_highest)| is_highest),
         parts: group

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use tare_record::api::{RepeatUnit, Side, SizedGroup, SizedValue, SizingReport, TopologySize};
-use tare_record::escape::escape_lines;
+use tare_record::escape::{escape_lines, escape_xml};
 use tare_record::metric::Unit;
 use tare_record::view::ColumnKind::{self, Figure, Name, Words};
 use tare_record::view::Interval;
@@ -11,8 +11,8 @@ use tare_report::quantity::{self, MISSING, Sign, counted};
 use tare_report::terminal::{Screen, columns};
 
 use super::answer::words;
-use crate::chart::{ticks, xml};
-use crate::suite::page::{STYLE, escape};
+use crate::chart::ticks;
+use crate::suite::page::STYLE;
 
 /// A table with the sentences above it.
 struct Table {
@@ -90,7 +90,7 @@ fn cpu(report: &SizingReport) -> Table {
             };
             rows.push(vec![
                 first(group.arm.clone()),
-                first(words(group.features)),
+                first(words(&group.features)),
                 first(
                     group
                         .workers
@@ -254,11 +254,11 @@ fn lines(sentences: &[String]) -> String {
 /// The sizing as one page that needs no network.
 #[must_use]
 pub fn html(report: &SizingReport) -> String {
-    let title = escape(&format!("Sizing: {}", report.experiment));
+    let title = escape_xml(&format!("Sizing: {}", report.experiment));
     let paragraphs = |sentences: &[String]| -> String {
         let each = sentences
             .iter()
-            .map(|line| format!("<p>{}</p>\n", escape(line)));
+            .map(|line| format!("<p>{}</p>\n", escape_xml(line)));
         each.collect()
     };
     let mut text = format!(
@@ -267,7 +267,7 @@ pub fn html(report: &SizingReport) -> String {
         paragraphs(&head(report))
     );
     for table in tables(report) {
-        let title = escape(&table.title);
+        let title = escape_xml(&table.title);
         text.push_str(&format!(
             "<h2>{title}</h2>\n{}<div class=\"scroll\"><table>\n<tr>",
             paragraphs(&table.about)
@@ -279,7 +279,7 @@ pub fn html(report: &SizingReport) -> String {
         for row in &table.rows {
             text.push_str("<tr>");
             for (cell, (_, kind)) in row.iter().zip(&table.heads) {
-                text.push_str(&format!("<td{}>{}</td>", class(*kind), escape(cell)));
+                text.push_str(&format!("<td{}>{}</td>", class(*kind), escape_xml(cell)));
             }
             text.push_str("</tr>\n");
         }
@@ -375,7 +375,7 @@ fn chart(title: &str, lines: &[NamedLine]) -> String {
         out.push_str(&format!(
             "<line x1=\"{LEFT}\" x2=\"{RIGHT}\" y1=\"{0:.1}\" y2=\"{0:.1}\" stroke=\"currentColor\" stroke-opacity=\"0.15\"/>\
              <text x=\"{1:.1}\" y=\"{2:.1}\" text-anchor=\"end\">{3}</text>\n",
-            y(value), LEFT - 8.0, y(value) + 4.0, xml(&quantity::value(Unit::Cores, value))
+            y(value), LEFT - 8.0, y(value) + 4.0, escape_xml(&quantity::value(Unit::Cores, value))
         ));
     }
     for value in ticks(0.0, most_rate) {
@@ -383,7 +383,7 @@ fn chart(title: &str, lines: &[NamedLine]) -> String {
             "<text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"middle\">{}</text>\n",
             x(value),
             BOTTOM + 20.0,
-            xml(&rate(value))
+            escape_xml(&rate(value))
         ));
     }
     for (place, (name, line)) in lines.iter().enumerate() {
@@ -409,13 +409,13 @@ fn chart(title: &str, lines: &[NamedLine]) -> String {
             }
             out.push_str(&format!(
                 "<circle cx=\"{:.1}\" cy=\"{:.1}\" r=\"3\" fill=\"{colour}\"><title>{} at {}: {}</title></circle>\n",
-                x(*rate_per_s), y(cores.value), xml(name), xml(&rate(*rate_per_s)), xml(&figure(Unit::Cores, Some(cores)))
+                x(*rate_per_s), y(cores.value), escape_xml(name), escape_xml(&rate(*rate_per_s)), escape_xml(&figure(Unit::Cores, Some(cores)))
             ));
         }
         let legend = TOP + 16.0 * place as f64;
         out.push_str(&format!(
             "<line x1=\"{0}\" x2=\"{1}\" y1=\"{2}\" y2=\"{2}\" stroke=\"{colour}\" stroke-width=\"2\"{dashed}/><text x=\"{3}\" y=\"{4}\">{5}</text>\n",
-            RIGHT + 20.0, RIGHT + 40.0, legend, RIGHT + 46.0, legend + 4.0, xml(name)
+            RIGHT + 20.0, RIGHT + 40.0, legend, RIGHT + 46.0, legend + 4.0, escape_xml(name)
         ));
     }
     out.push_str("</svg>\n");

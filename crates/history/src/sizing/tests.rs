@@ -4,14 +4,16 @@ use tare_stats::random::Random;
 
 use super::*;
 use measured::{Group, GroupKey, MeasuredPart, Measurement};
-use tare_record::api::{Features, SizedEdge};
+use serde_json::json;
+use tare_record::api::{ProxyFeatures, SizedEdge};
+use tare_record::topology::Security;
 
-const MTLS: Features = Features {
-    mtls: true,
-    access_log: false,
-    authorization: false,
-    external_authorization: false,
-};
+fn mtls() -> ProxyFeatures {
+    ProxyFeatures {
+        security: Security::Mtls,
+        ..ProxyFeatures::default()
+    }
+}
 
 /// vCPU of a sidecar: some when idle, and less per request at higher rates, as proxies have it.
 fn true_cores(side: Side, rate: f64) -> f64 {
@@ -37,7 +39,7 @@ fn measured(rates: &[f64], blocks: u32, random: &mut Random, noise: f64) -> Meas
     let mut groups = BTreeMap::new();
     for (place, (arm, services)) in [("mtls", 0u32), ("services", 500)].into_iter().enumerate() {
         let mut group = Group {
-            features: MTLS,
+            features: mtls(),
             family: "envoy".into(),
             ..Group::default()
         };
@@ -94,7 +96,7 @@ fn shop() -> SizedTopology {
     SizedTopology {
         name: "shop".into(),
         arm: None,
-        features: MTLS,
+        features: mtls(),
         workers: None,
         configured_services: 60,
         services: BTreeMap::from([("web".into(), 2), ("cart".into(), 1), ("stock".into(), 1)]),
@@ -191,8 +193,12 @@ fn what_was_not_measured_is_refused_or_said() {
             .unwrap_err()
             .to_string()
     };
-    let log = refused(|shop| shop.features.access_log = true);
-    assert!(log.contains("mTLS, access log"), "{log}");
+    let log = refused(|shop| {
+        shop.features
+            .settings
+            .insert("access_log".into(), json!(true));
+    });
+    assert!(log.contains("mTLS, access_log"), "{log}");
     assert!(log.contains("measure an arm that has them all"), "{log}");
     let rate = refused(|shop| shop.edges[1].rate_per_s = 17_000.0);
     assert!(

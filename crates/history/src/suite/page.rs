@@ -3,6 +3,7 @@
 use tare_record::api::{
     Confirmation, EntryOutcome, NightChange, NightEntry, NightReport, SeriesDetail,
 };
+use tare_record::escape::escape_xml;
 use tare_report::{markdown as escaping, quantity};
 
 use crate::chart;
@@ -257,7 +258,7 @@ svg { max-width: 100%; height: auto; }
 
 /// The result as one page that needs no network, with a chart of each series that changed.
 pub fn html(report: &NightReport, series: &[SeriesDetail]) -> String {
-    let title = escape(&title(report));
+    let title = escape_xml(&title(report));
     let mut text = format!(
         "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
          <meta name=\"viewport\" content=\"width=device-width\">\n<title>{title}</title>\n<style>{STYLE}</style>\n</head>\n<body>\n<h1>{title}</h1>\n"
@@ -265,7 +266,7 @@ pub fn html(report: &NightReport, series: &[SeriesDetail]) -> String {
     for section in sections(report) {
         text.push_str(&format!("<h2>{}</h2>\n<ul>\n", section.title));
         for line in section.lines {
-            let said = escape(&line.text);
+            let said = escape_xml(&line.text);
             text.push_str(&match line.run.as_deref().filter(|run| is_plain(run)) {
                 Some(run) => {
                     format!("<li><a href=\"../../{run}/report.html\">{said}</a>\n")
@@ -274,7 +275,7 @@ pub fn html(report: &NightReport, series: &[SeriesDetail]) -> String {
             });
             if !line.below.is_empty() {
                 let below = line.below.iter();
-                let below = below.map(|one| format!("<li>{}</li>\n", escape(one)));
+                let below = below.map(|one| format!("<li>{}</li>\n", escape_xml(one)));
                 text.push_str(&format!("<ul>\n{}</ul>\n", below.collect::<String>()));
             }
             text.push_str("</li>\n");
@@ -298,7 +299,7 @@ pub fn html(report: &NightReport, series: &[SeriesDetail]) -> String {
     }
     text.push_str(&format!(
         "<p>{}</p>\n</body>\n</html>\n",
-        escape(&footer(report))
+        escape_xml(&footer(report))
     ));
     text
 }
@@ -307,13 +308,4 @@ pub fn html(report: &NightReport, series: &[SeriesDetail]) -> String {
 fn is_plain(run: &str) -> bool {
     let is_plain = |one: char| one.is_ascii_alphanumeric() || "-_.".contains(one);
     run.chars().all(is_plain) && !run.starts_with('.')
-}
-
-/// Text in HTML.
-pub(crate) fn escape(text: &str) -> String {
-    let text = tare_record::escape::escape_line(text);
-    text.replace('&', "&amp;")
-        .replace('<', "&lt;")
-        .replace('>', "&gt;")
-        .replace('"', "&quot;")
 }

@@ -7,7 +7,7 @@ use regex::Regex;
 use serde_json::Value;
 use tare_experiment::benchmarks::{BENCH_FILE, CommandBenchmarkDef, read_benchmarks};
 
-use super::{Benchmarks, Place, Reading, Tool, first_line};
+use super::{Place, Prepared, Reading, Runner, Tool, first_line};
 use crate::error::CheckError;
 use crate::process::{BUILD_LIMIT, Processes, REPEAT_LIMIT};
 
@@ -24,8 +24,6 @@ enum ValuePlace {
 
 struct CommandFile {
     place: Place,
-    version: Option<String>,
-    names: Vec<String>,
     benchmarks: Vec<(CommandBenchmarkDef, ValuePlace)>,
 }
 
@@ -47,11 +45,7 @@ impl Tool for Commands {
         &[BENCH_FILE]
     }
 
-    fn prepare(
-        &self,
-        place: &Place,
-        processes: &Processes<'_>,
-    ) -> Result<Box<dyn Benchmarks>, CheckError> {
+    fn prepare(&self, place: &Place, processes: &Processes<'_>) -> Result<Prepared, CheckError> {
         let file = place.folder.join(BENCH_FILE);
         let def = read_benchmarks(&file)?;
         let mut benchmarks = Vec::new();
@@ -69,20 +63,19 @@ impl Tool for Commands {
         if let Some(words) = &def.prepare {
             processes.succeed("prepare", &mut command(place, words), BUILD_LIMIT)?;
         }
-        let version = match &def.version {
-            None => None,
-            Some(words) => {
-                let ended =
-                    processes.succeed("version", &mut command(place, words), REPEAT_LIMIT)?;
-                Some(first_line(&ended.stdout))
-            }
-        };
-        Ok(Box::new(CommandFile {
-            place: place.clone(),
-            version,
+        let mut versions = BTreeMap::new();
+        if let Some(words) = &def.version {
+            let ended = processes.succeed("version", &mut command(place, words), REPEAT_LIMIT)?;
+            versions.insert("command".into(), first_line(&ended.stdout));
+        }
+        Ok(Prepared {
+            versions,
             names: benchmarks.iter().map(|(one, _)| one.name.clone()).collect(),
-            benchmarks,
-        }))
+            runner: Box::new(CommandFile {
+                place: place.clone(),
+                benchmarks,
+            }),
+        })
     }
 }
 
@@ -112,20 +105,13 @@ fn command(place: &Place, words: &[String]) -> Command {
     command
 }
 
-impl Benchmarks for CommandFile {
-    fn versions(&self) -> BTreeMap<String, String> {
-        let version = self.version.clone();
-        version
-            .map(|version| ("command".to_owned(), version))
-            .into_iter()
-            .collect()
-    }
-
-    fn names(&self) -> &[String] {
-        &self.names
-    }
-
-    fn repeat(&self, place: usize, processes: &Processes<'_>) -> Result<Vec<Reading>, CheckError> {
+impl Runner for CommandFile {
+    fn repeat(
+        &self,
+        place: usize,
+        _: &str,
+        processes: &Processes<'_>,
+    ) -> Result<Vec<Reading>, CheckError> {
         let (def, value) = &self.benchmarks[place];
         let mut command = command(&self.place, &def.command);
         let ended = processes.succeed(&def.name, &mut command, REPEAT_LIMIT)?;

@@ -8,7 +8,7 @@ use std::process::Command;
 use regex::escape;
 use serde_json::Value;
 
-use super::{Benchmarks, Place, Reading, Tool, first_line, no_value, read_json};
+use super::{Place, Prepared, Reading, Runner, Tool, first_line, no_value, read_json};
 use crate::error::CheckError;
 use crate::process::{BUILD_LIMIT, Processes, REPEAT_LIMIT};
 
@@ -22,8 +22,6 @@ pub struct GoogleBenchmark;
 
 struct Built {
     folder: PathBuf,
-    versions: BTreeMap<String, String>,
-    names: Vec<String>,
     /// Program and name in it.
     benchmarks: Vec<(PathBuf, String)>,
 }
@@ -46,11 +44,7 @@ impl Tool for GoogleBenchmark {
         &["CMakeLists.txt"]
     }
 
-    fn prepare(
-        &self,
-        place: &Place,
-        processes: &Processes<'_>,
-    ) -> Result<Box<dyn Benchmarks>, CheckError> {
+    fn prepare(&self, place: &Place, processes: &Processes<'_>) -> Result<Prepared, CheckError> {
         let build = place.scratch.join("build");
         let query = build.join(QUERY);
         let folder = query.parent().unwrap_or(&build);
@@ -73,12 +67,7 @@ impl Tool for GoogleBenchmark {
             version.arg("--version"),
             REPEAT_LIMIT,
         )?;
-        let mut built = Built {
-            folder: place.folder.clone(),
-            versions: BTreeMap::from([("cmake".to_owned(), first_line(&version.stdout))]),
-            names: Vec::new(),
-            benchmarks: Vec::new(),
-        };
+        let (mut names, mut benchmarks) = (Vec::new(), Vec::new());
         for program in programs(&build)? {
             let mut list = Command::new(&program);
             list.arg("--benchmark_list_tests=true")
@@ -87,11 +76,18 @@ impl Tool for GoogleBenchmark {
                 processes.succeed("listing the C++ benchmarks", &mut list, REPEAT_LIMIT)?;
             let stem = program.file_name().unwrap_or_default().to_string_lossy();
             for name in listed.stdout.lines().filter(|line| !line.is_empty()) {
-                built.names.push(format!("{stem}/{name}"));
-                built.benchmarks.push((program.clone(), name.to_owned()));
+                names.push(format!("{stem}/{name}"));
+                benchmarks.push((program.clone(), name.to_owned()));
             }
         }
-        Ok(Box::new(built))
+        Ok(Prepared {
+            versions: BTreeMap::from([("cmake".to_owned(), first_line(&version.stdout))]),
+            names,
+            runner: Box::new(Built {
+                folder: place.folder.clone(),
+                benchmarks,
+            }),
+        })
     }
 }
 
@@ -125,17 +121,14 @@ fn program(target: &Value) -> Option<PathBuf> {
     Some(target.pointer("/artifacts/0/path")?.as_str()?.into())
 }
 
-impl Benchmarks for Built {
-    fn versions(&self) -> BTreeMap<String, String> {
-        self.versions.clone()
-    }
-
-    fn names(&self) -> &[String] {
-        &self.names
-    }
-
-    fn repeat(&self, place: usize, processes: &Processes<'_>) -> Result<Vec<Reading>, CheckError> {
-        let ((program, own), name) = (&self.benchmarks[place], &self.names[place]);
+impl Runner for Built {
+    fn repeat(
+        &self,
+        place: usize,
+        name: &str,
+        processes: &Processes<'_>,
+    ) -> Result<Vec<Reading>, CheckError> {
+        let (program, own) = &self.benchmarks[place];
         let mut command = Command::new(program);
         command.current_dir(&self.folder).args([
             &format!("--benchmark_filter=^{}$", escape(own)),

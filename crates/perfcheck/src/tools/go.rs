@@ -6,7 +6,7 @@ use std::process::Command;
 
 use tare_record::view::Better;
 
-use super::{Benchmarks, Place, Reading, Tool, first_line, no_value};
+use super::{Place, Prepared, Reading, Runner, Tool, first_line, no_value};
 use crate::error::CheckError;
 use crate::process::{BUILD_LIMIT, Processes, REPEAT_LIMIT};
 
@@ -25,11 +25,7 @@ struct Function {
     function: String,
 }
 
-struct Built {
-    version: String,
-    names: Vec<String>,
-    functions: Vec<Function>,
-}
+struct Built(Vec<Function>);
 
 impl Tool for Go {
     fn name(&self) -> &'static str {
@@ -48,11 +44,7 @@ impl Tool for Go {
         &["go.mod"]
     }
 
-    fn prepare(
-        &self,
-        place: &Place,
-        processes: &Processes<'_>,
-    ) -> Result<Box<dyn Benchmarks>, CheckError> {
+    fn prepare(&self, place: &Place, processes: &Processes<'_>) -> Result<Prepared, CheckError> {
         let go = |words: &[&str]| {
             let mut command = Command::new("go");
             command.args(words).current_dir(&place.folder);
@@ -70,19 +62,19 @@ impl Tool for Go {
             &mut go(&["list", "-f", format, "./..."]),
             BUILD_LIMIT,
         )?;
-        let mut built = Built {
-            version,
-            names: Vec::new(),
-            functions: Vec::new(),
-        };
+        let mut functions = Vec::new();
         let packages = listed.stdout.lines().filter(|line| !line.is_empty());
         for (number, folder) in packages.enumerate() {
             let folder = PathBuf::from(folder);
             if has_benchmarks(&folder) {
-                built.add(place, number, folder, processes)?;
+                functions.extend(functions_of(place, number, &folder, processes)?);
             }
         }
-        Ok(Box::new(built))
+        Ok(Prepared {
+            versions: BTreeMap::from([("go".to_owned(), version)]),
+            names: functions.iter().map(Function::name).collect(),
+            runner: Box::new(Built(functions)),
+        })
     }
 }
 
@@ -93,62 +85,58 @@ fn has_benchmarks(folder: &Path) -> bool {
     tests.any(|file| std::fs::read_to_string(file.path()).is_ok_and(|text| Go.has(&text)))
 }
 
-impl Built {
-    fn add(
-        &mut self,
-        place: &Place,
-        number: usize,
-        folder: PathBuf,
-        processes: &Processes<'_>,
-    ) -> Result<(), CheckError> {
-        let binary = place.scratch.join(format!("{number}.test"));
-        let mut build = Command::new("go");
-        build
-            .args(["test", "-c", "-o"])
-            .arg(&binary)
-            .current_dir(&folder);
-        processes.succeed("building the Go benchmarks", &mut build, BUILD_LIMIT)?;
-        let mut list = Command::new(&binary);
-        list.args(["-test.list", "^Benchmark"]).current_dir(&folder);
-        let listed = processes.succeed("listing the Go benchmarks", &mut list, REPEAT_LIMIT)?;
-        // Go resolves links in the paths of packages.
-        let root = place
-            .folder
-            .canonicalize()
-            .unwrap_or_else(|_| place.folder.clone());
-        let package = folder.strip_prefix(&root).unwrap_or(&folder);
-        let package = match package.as_os_str().is_empty() {
-            true => String::new(),
-            false => format!("{}.", package.display()),
-        };
-        for function in listed
-            .stdout
-            .lines()
-            .filter(|line| line.starts_with("Benchmark"))
-        {
-            self.names.push(format!("{package}{function}"));
-            self.functions.push(Function {
-                binary: binary.clone(),
-                folder: folder.clone(),
-                package: package.clone(),
-                function: function.to_owned(),
-            });
-        }
-        Ok(())
+impl Function {
+    fn name(&self) -> String {
+        format!("{}{}", self.package, self.function)
     }
 }
 
-impl Benchmarks for Built {
-    fn versions(&self) -> BTreeMap<String, String> {
-        [("go".to_owned(), self.version.clone())].into()
-    }
+/// Builds the benchmarks of a package.
+fn functions_of(
+    place: &Place,
+    number: usize,
+    folder: &Path,
+    processes: &Processes<'_>,
+) -> Result<Vec<Function>, CheckError> {
+    let binary = place.scratch.join(format!("{number}.test"));
+    let mut build = Command::new("go");
+    build
+        .args(["test", "-c", "-o"])
+        .arg(&binary)
+        .current_dir(folder);
+    processes.succeed("building the Go benchmarks", &mut build, BUILD_LIMIT)?;
+    let mut list = Command::new(&binary);
+    list.args(["-test.list", "^Benchmark"]).current_dir(folder);
+    let listed = processes.succeed("listing the Go benchmarks", &mut list, REPEAT_LIMIT)?;
+    // Go resolves links in the paths of packages.
+    let root = place
+        .folder
+        .canonicalize()
+        .unwrap_or_else(|_| place.folder.clone());
+    let package = folder.strip_prefix(&root).unwrap_or(folder);
+    let package = match package.as_os_str().is_empty() {
+        true => String::new(),
+        false => format!("{}.", package.display()),
+    };
+    let functions = listed.stdout.lines();
+    let functions = functions.filter(|line| line.starts_with("Benchmark"));
+    let functions = functions.map(|function| Function {
+        binary: binary.clone(),
+        folder: folder.to_owned(),
+        package: package.clone(),
+        function: function.to_owned(),
+    });
+    Ok(functions.collect())
+}
 
-    fn names(&self) -> &[String] {
-        &self.names
-    }
-
-    fn repeat(&self, place: usize, processes: &Processes<'_>) -> Result<Vec<Reading>, CheckError> {
-        let one = &self.functions[place];
+impl Runner for Built {
+    fn repeat(
+        &self,
+        place: usize,
+        name: &str,
+        processes: &Processes<'_>,
+    ) -> Result<Vec<Reading>, CheckError> {
+        let one = &self.0[place];
         let mut command = Command::new(&one.binary);
         command.current_dir(&one.folder).args([
             "-test.run=^$",
@@ -157,7 +145,6 @@ impl Benchmarks for Built {
             &format!("-test.benchtime={TIME}"),
             "-test.count=1",
         ]);
-        let name = &self.names[place];
         let ended = processes.succeed(name, &mut command, REPEAT_LIMIT)?;
         let readings = parse(&one.package, &ended.stdout);
         match readings.is_empty() {

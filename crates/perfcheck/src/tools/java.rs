@@ -8,10 +8,12 @@ use std::process::Command;
 use regex::escape;
 use serde_json::Value;
 use tare_record::view::Better;
+use tare_stats::median;
 
-use super::{Benchmarks, FILE_BYTES_MAX, Place, Reading, Tool, first_line, no_value, read_json};
+use super::{
+    FILE_BYTES_MAX, Place, Prepared, Reading, Runner, Tool, first_line, no_value, read_json,
+};
 use crate::error::CheckError;
-use crate::measure::median;
 use crate::process::{BUILD_LIMIT, Processes, REPEAT_LIMIT};
 
 /// One repeat: a new virtual machine, which warms up and then measures.
@@ -28,8 +30,6 @@ pub struct Jmh;
 struct Built {
     place: Place,
     class_path: String,
-    versions: BTreeMap<String, String>,
-    names: Vec<String>,
 }
 
 impl Tool for Jmh {
@@ -50,11 +50,7 @@ impl Tool for Jmh {
         &["pom.xml"]
     }
 
-    fn prepare(
-        &self,
-        place: &Place,
-        processes: &Processes<'_>,
-    ) -> Result<Box<dyn Benchmarks>, CheckError> {
+    fn prepare(&self, place: &Place, processes: &Processes<'_>) -> Result<Prepared, CheckError> {
         let list = place.scratch.join("class-path");
         let wrapper = place.folder.join("mvnw");
         let mut build = Command::new(match wrapper.is_file() {
@@ -78,11 +74,9 @@ impl Tool for Jmh {
         let classes = classes.filter(|folder| folder.is_dir());
         let mut paths: Vec<String> = classes.map(|folder| folder.display().to_string()).collect();
         paths.push(jars.trim().to_owned());
-        let mut built = Built {
+        let built = Built {
             place: place.clone(),
             class_path: paths.join(":"),
-            versions: BTreeMap::new(),
-            names: Vec::new(),
         };
         let mut version = Command::new(java());
         let version = processes.succeed(
@@ -90,19 +84,20 @@ impl Tool for Jmh {
             version.arg("-version"),
             REPEAT_LIMIT,
         )?;
-        built
-            .versions
-            .insert("java".into(), first_line(&version.stderr));
+        let mut versions = BTreeMap::from([("java".to_owned(), first_line(&version.stderr))]);
         if let Some(version) = jmh_version(&jars) {
-            built.versions.insert("jmh".into(), version);
+            versions.insert("jmh".into(), version);
         }
         let listed = processes.succeed(
             "listing the Java benchmarks",
             built.jmh().arg("-l"),
             REPEAT_LIMIT,
         )?;
-        built.names = names(&listed.stdout);
-        Ok(Box::new(built))
+        Ok(Prepared {
+            versions,
+            names: names(&listed.stdout),
+            runner: Box::new(built),
+        })
     }
 }
 
@@ -140,17 +135,13 @@ impl Built {
     }
 }
 
-impl Benchmarks for Built {
-    fn versions(&self) -> BTreeMap<String, String> {
-        self.versions.clone()
-    }
-
-    fn names(&self) -> &[String] {
-        &self.names
-    }
-
-    fn repeat(&self, place: usize, processes: &Processes<'_>) -> Result<Vec<Reading>, CheckError> {
-        let name = &self.names[place];
+impl Runner for Built {
+    fn repeat(
+        &self,
+        _: usize,
+        name: &str,
+        processes: &Processes<'_>,
+    ) -> Result<Vec<Reading>, CheckError> {
         let file = self.place.scratch.join("result.json");
         let mut command = self.jmh();
         command.args(OPTIONS).arg("-rff").arg(&file);

@@ -41,11 +41,7 @@ pub trait Tool: Sync {
     /// Files whose folder is the project of what is below.
     fn markers(&self) -> &'static [&'static str];
     /// Builds the benchmarks of a project and lists them.
-    fn prepare(
-        &self,
-        place: &Place,
-        processes: &Processes<'_>,
-    ) -> Result<Box<dyn Benchmarks>, CheckError>;
+    fn prepare(&self, place: &Place, processes: &Processes<'_>) -> Result<Prepared, CheckError>;
 }
 
 /// Where a project is built and measured.
@@ -62,13 +58,35 @@ pub struct Place {
 }
 
 /// Benchmarks that are built.
-pub trait Benchmarks {
+pub struct Prepared {
     /// Versions of the tool and of what it needs.
-    fn versions(&self) -> BTreeMap<String, String>;
+    pub versions: BTreeMap<String, String>,
     /// Names of what can be run alone. One may have several benchmarks.
-    fn names(&self) -> &[String];
+    pub names: Vec<String>,
+    /// What runs them.
+    pub runner: Box<dyn Runner>,
+}
+
+impl Prepared {
     /// Runs one of them once.
-    fn repeat(&self, place: usize, processes: &Processes<'_>) -> Result<Vec<Reading>, CheckError>;
+    pub fn repeat(
+        &self,
+        place: usize,
+        processes: &Processes<'_>,
+    ) -> Result<Vec<Reading>, CheckError> {
+        self.runner.repeat(place, &self.names[place], processes)
+    }
+}
+
+/// Runs benchmarks by their place among the names.
+pub trait Runner {
+    /// Runs one of them once.
+    fn repeat(
+        &self,
+        place: usize,
+        name: &str,
+        processes: &Processes<'_>,
+    ) -> Result<Vec<Reading>, CheckError>;
 }
 
 /// A value of one repeat.

@@ -1,13 +1,12 @@
 //! Python: pytest-benchmark.
 
-use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use serde_json::Value;
 
-use super::{Benchmarks, Place, Reading, Tool, no_value, read_json};
+use super::{Place, Prepared, Reading, Runner, Tool, no_value, read_json};
 use crate::error::CheckError;
 use crate::process::{BUILD_LIMIT, Processes, REPEAT_LIMIT};
 
@@ -45,8 +44,6 @@ pub struct PytestBenchmark;
 struct Collected {
     python: PathBuf,
     place: Place,
-    versions: BTreeMap<String, String>,
-    names: Vec<String>,
 }
 
 impl Tool for PytestBenchmark {
@@ -80,11 +77,7 @@ impl Tool for PytestBenchmark {
         ]
     }
 
-    fn prepare(
-        &self,
-        place: &Place,
-        processes: &Processes<'_>,
-    ) -> Result<Box<dyn Benchmarks>, CheckError> {
+    fn prepare(&self, place: &Place, processes: &Processes<'_>) -> Result<Prepared, CheckError> {
         let python = interpreter(&place.home);
         let mut ask = python_in(place, &python);
         ask.args(["-c", VERSIONS]);
@@ -116,12 +109,14 @@ impl Tool for PytestBenchmark {
             )));
         }
         let names = fs::read_to_string(&file).unwrap_or_default();
-        Ok(Box::new(Collected {
-            python,
-            place: place.clone(),
+        Ok(Prepared {
             versions,
             names: names.lines().map(str::to_owned).collect(),
-        }))
+            runner: Box::new(Collected {
+                python,
+                place: place.clone(),
+            }),
+        })
     }
 }
 
@@ -151,17 +146,13 @@ fn python_in(place: &Place, python: &Path) -> Command {
     command
 }
 
-impl Benchmarks for Collected {
-    fn versions(&self) -> BTreeMap<String, String> {
-        self.versions.clone()
-    }
-
-    fn names(&self) -> &[String] {
-        &self.names
-    }
-
-    fn repeat(&self, place: usize, processes: &Processes<'_>) -> Result<Vec<Reading>, CheckError> {
-        let name = &self.names[place];
+impl Runner for Collected {
+    fn repeat(
+        &self,
+        _: usize,
+        name: &str,
+        processes: &Processes<'_>,
+    ) -> Result<Vec<Reading>, CheckError> {
         let file = self.place.scratch.join("result.json");
         let mut command = python_in(&self.place, &self.python);
         command.args(["-m", "pytest", "-q", "-p", "no:cacheprovider"]);

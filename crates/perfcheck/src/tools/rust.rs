@@ -8,7 +8,9 @@ use std::process::Command;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::{Benchmarks, Place, Reading, Tool, empty_folder, first_line, no_value, read_json};
+use super::{
+    Place, Prepared, Reading, Runner, Tool, empty_folder, first_line, no_value, read_json,
+};
 use crate::error::CheckError;
 use crate::process::{BUILD_LIMIT, Processes, REPEAT_LIMIT};
 
@@ -41,9 +43,7 @@ struct Function {
 }
 
 struct Built {
-    versions: BTreeMap<String, String>,
     scratch: PathBuf,
-    names: Vec<String>,
     functions: Vec<Function>,
 }
 
@@ -99,11 +99,7 @@ impl Tool for Criterion {
         &["Cargo.toml"]
     }
 
-    fn prepare(
-        &self,
-        place: &Place,
-        processes: &Processes<'_>,
-    ) -> Result<Box<dyn Benchmarks>, CheckError> {
+    fn prepare(&self, place: &Place, processes: &Processes<'_>) -> Result<Prepared, CheckError> {
         let old_target = match place.is_old {
             true => Some(target_of(&place.home, processes)?.join(OLD_TARGET)),
             false => None,
@@ -141,16 +137,21 @@ impl Tool for Criterion {
         if let Some(version) = ids.filter_map(|id| id.split_once("#criterion@")).next() {
             versions.insert("criterion".into(), version.1.to_owned());
         }
-        let mut all = Built {
-            versions,
-            scratch: place.scratch.join("criterion"),
-            names: Vec::new(),
-            functions: Vec::new(),
-        };
+        let (mut names, mut functions) = (Vec::new(), Vec::new());
         for message in messages {
-            all.add(message, processes)?;
+            for (name, function) in functions_of(message, processes)? {
+                names.push(name);
+                functions.push(function);
+            }
         }
-        Ok(Box::new(all))
+        Ok(Prepared {
+            versions,
+            names,
+            runner: Box::new(Built {
+                scratch: place.scratch.join("criterion"),
+                functions,
+            }),
+        })
     }
 }
 
@@ -171,47 +172,43 @@ fn target_of(folder: &Path, processes: &Processes<'_>) -> Result<PathBuf, CheckE
     Ok(target.map_or_else(|| folder.join("target"), PathBuf::from))
 }
 
-impl Built {
-    /// Adds the benchmarks of a program, if the message is about one.
-    fn add(&mut self, message: Message, processes: &Processes<'_>) -> Result<(), CheckError> {
-        let (Some(program), Some(target), Some(manifest)) =
-            (message.executable, message.target, message.manifest_path)
-        else {
-            return Ok(());
-        };
-        if target.kind != ["bench"] {
-            return Ok(());
-        }
-        let folder = manifest.parent().unwrap_or(Path::new("/")).to_owned();
-        let mut list = Command::new(&program);
-        list.args(["--bench", "--list"]).current_dir(&folder);
-        let listed = processes.succeed("listing the Rust benchmarks", &mut list, REPEAT_LIMIT)?;
-        for id in listed
-            .stdout
-            .lines()
-            .filter_map(|line| line.strip_suffix(": benchmark"))
-        {
-            self.names.push(format!("{}/{id}", target.name));
-            self.functions.push(Function {
-                program: program.clone(),
-                folder: folder.clone(),
-                id: id.to_owned(),
-            });
-        }
-        Ok(())
+/// The benchmarks of a program with their names, if the message is about one.
+fn functions_of(
+    message: Message,
+    processes: &Processes<'_>,
+) -> Result<Vec<(String, Function)>, CheckError> {
+    let (Some(program), Some(target), Some(manifest)) =
+        (message.executable, message.target, message.manifest_path)
+    else {
+        return Ok(Vec::new());
+    };
+    if target.kind != ["bench"] {
+        return Ok(Vec::new());
     }
+    let folder = manifest.parent().unwrap_or(Path::new("/")).to_owned();
+    let mut list = Command::new(&program);
+    list.args(["--bench", "--list"]).current_dir(&folder);
+    let listed = processes.succeed("listing the Rust benchmarks", &mut list, REPEAT_LIMIT)?;
+    let ids = listed.stdout.lines();
+    let ids = ids.filter_map(|line| line.strip_suffix(": benchmark"));
+    let functions = ids.map(|id| {
+        let function = Function {
+            program: program.clone(),
+            folder: folder.clone(),
+            id: id.to_owned(),
+        };
+        (format!("{}/{id}", target.name), function)
+    });
+    Ok(functions.collect())
 }
 
-impl Benchmarks for Built {
-    fn versions(&self) -> BTreeMap<String, String> {
-        self.versions.clone()
-    }
-
-    fn names(&self) -> &[String] {
-        &self.names
-    }
-
-    fn repeat(&self, place: usize, processes: &Processes<'_>) -> Result<Vec<Reading>, CheckError> {
+impl Runner for Built {
+    fn repeat(
+        &self,
+        place: usize,
+        name: &str,
+        processes: &Processes<'_>,
+    ) -> Result<Vec<Reading>, CheckError> {
         let one = &self.functions[place];
         empty_folder(&self.scratch)?;
         let mut command = Command::new(&one.program);
@@ -222,7 +219,6 @@ impl Benchmarks for Built {
         command
             .env("CRITERION_HOME", &self.scratch)
             .env("CARGO_MANIFEST_DIR", &one.folder);
-        let name = &self.names[place];
         let ended = processes.succeed(name, &mut command, REPEAT_LIMIT)?;
         let mut found = Vec::new();
         results(&self.scratch, DEPTH_MAX, &mut found);

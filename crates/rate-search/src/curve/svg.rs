@@ -2,6 +2,8 @@
 
 use std::fmt::Write as _;
 
+use tare_record::escape::escape_xml;
+
 use super::{Point, QUANTILES, ends, knee_of, line};
 use crate::objective::time;
 
@@ -64,8 +66,8 @@ pub fn svg(points: &[Point], title: &str, subtitle: &str) -> String {
         "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {HEIGHT}\" role=\"img\">\n<title>{0}</title>\n\
          <style>{STYLE}</style>\n<rect width=\"100%\" height=\"100%\" style=\"fill: var(--paper)\"/>\n\
          <text class=\"title\" x=\"24\" y=\"36\">{0}</text>\n<text x=\"24\" y=\"58\">{1}</text>\n",
-        escaped(title),
-        escaped(subtitle)
+        escape_xml(title),
+        escape_xml(subtitle)
     );
     if let Some(frame) = Frame::of(points) {
         beyond(&mut out, &frame, points);
@@ -195,12 +197,6 @@ fn lines(out: &mut String, frame: &Frame, points: &[Point]) {
             QUANTILES[quantile]
         );
     }
-}
-
-fn escaped(text: &str) -> String {
-    text.replace('&', "&amp;")
-        .replace('<', "&lt;")
-        .replace('>', "&gt;")
 }
 
 #[cfg(test)]

@@ -7,6 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::ScreenOptions;
+use crate::topology::{Security, Settings};
 
 /// Options of `tare size`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -35,7 +36,7 @@ pub struct SizedTopology {
     /// Arm whose proxies it has.
     pub arm: Option<String>,
     /// What its proxies do.
-    pub features: Features,
+    pub features: ProxyFeatures,
     /// Worker threads of each sidecar.
     pub workers: Option<u64>,
     /// Services in the configuration of each sidecar.
@@ -113,8 +114,8 @@ pub struct SizedGroup {
     pub arm: String,
     /// Worker threads of each proxy, if it has such a setting.
     pub workers: Option<u64>,
-    /// Features of the arm that a topology asks for.
-    pub features: Features,
+    /// ProxyFeatures of the arm that a topology asks for.
+    pub features: ProxyFeatures,
     /// Highest measured rate that meets the objective; `None`: none does.
     pub rate_per_s: Option<f64>,
     /// Whether no higher rate was measured: the capacity is then at least this.
@@ -124,17 +125,22 @@ pub struct SizedGroup {
 }
 
 /// What the proxies of an arm do.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
-pub struct Features {
-    /// mTLS between proxies.
-    pub mtls: bool,
-    /// An access log line per request.
-    pub access_log: bool,
-    /// An authorization policy at the called side.
-    pub authorization: bool,
-    /// External authorization of requests.
-    pub external_authorization: bool,
+pub struct ProxyFeatures {
+    /// Security between proxies.
+    pub security: Security,
+    /// Settings of the proxies, and of the mesh that configures them, as in the experiment.
+    pub settings: Settings,
+}
+
+impl Default for ProxyFeatures {
+    fn default() -> ProxyFeatures {
+        ProxyFeatures {
+            security: Security::Plaintext,
+            settings: Settings::new(),
+        }
+    }
 }
 
 /// A part of an arm.

@@ -2,6 +2,7 @@
 
 use super::{ChangePoint, Options};
 use crate::distribution::student_cdf;
+use crate::median;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Number, mean and sum of squared deviations of a segment.
@@ -129,7 +130,7 @@ impl Segments {
         let bounds: Vec<usize> = starts.chain([values.len()]).collect();
         let medians: Vec<f64> = bounds
             .windows(2)
-            .map(|bounds| median(&values[bounds[0]..bounds[1]]))
+            .map(|bounds| median(&values[bounds[0]..bounds[1]]).unwrap_or(f64::NAN))
             .collect();
         let steps = points.iter().zip(medians.windows(2));
         let outliers = steps.filter(|(point, medians)| {
@@ -148,19 +149,5 @@ impl Segments {
         {
             *before = before.merged(&removed);
         }
-    }
-}
-
-fn median(values: &[f64]) -> f64 {
-    let mut values = values.to_vec();
-    if values.is_empty() {
-        return f64::NAN;
-    }
-    let middle = values.len() / 2;
-    let (below, upper, _) = values.select_nth_unstable_by(middle, f64::total_cmp);
-    let upper = *upper;
-    match below.iter().copied().reduce(f64::max) {
-        Some(lower) if values.len().is_multiple_of(2) => 0.5 * (lower + upper),
-        _ => upper,
     }
 }

@@ -45,5 +45,5 @@ mod tests;
 pub(crate) use compare::NOISIER_TAIL;
 pub use compare::{Comparison, ComparisonInput, Comparisons, Intervals, MetricRole, Residual};
 pub use family::{ALPHA, ComparisonFamily};
-pub use table::{BaselineCopies, PairedTable, TableError};
+pub use table::{BaselineCopies, PairedTable, TableError, median};
 pub(crate) use table::{mean, variance};

@@ -142,6 +142,22 @@ impl PairedTable {
     }
 }
 
+/// The median; `None` without values.
+#[must_use]
+pub fn median(values: &[f64]) -> Option<f64> {
+    let mut values = values.to_vec();
+    if values.is_empty() {
+        return None;
+    }
+    let middle = values.len() / 2;
+    let (below, upper, _) = values.select_nth_unstable_by(middle, f64::total_cmp);
+    let upper = *upper;
+    Some(match below.iter().copied().reduce(f64::max) {
+        Some(lower) if values.len().is_multiple_of(2) => f64::midpoint(lower, upper),
+        _ => upper,
+    })
+}
+
 /// The mean; `None` for no values.
 pub(crate) fn mean(values: &[f64]) -> Option<f64> {
     (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
