@@ -74,6 +74,14 @@ static FILES: LazyLock<Vec<WholeFile>> = LazyLock::new(|| {
     files.into_iter().map(whole).collect()
 });
 
+/// Plan and machine of the run.
+pub(super) fn settings() -> impl Iterator<Item = (&'static str, &'static str)> {
+    let is_setting =
+        |file: &&WholeFile| ["plan.json", "environment.json"].contains(&file.name.as_str());
+    let settings = FILES.iter().filter(is_setting);
+    settings.map(|file| (file.name.as_str(), file.text.as_str()))
+}
+
 /// The nodes of a tree, itself first.
 fn count(tree: &Value) -> usize {
     1 + match tree {
