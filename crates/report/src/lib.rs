@@ -42,6 +42,7 @@ mod verdict;
 pub mod view;
 mod waterfall;
 
+pub use profiles::flame_graphs;
 pub use read::{ReadError, Run, read};
 pub use view::view;
 
