@@ -38,6 +38,8 @@ use state::{Lock, SuiteState};
 pub const NIGHT_PAGE: &str = "night.html";
 /// The result of a night as Markdown.
 pub const NIGHT_MARKDOWN: &str = "night.md";
+/// Why an entry failed that had the whole budget for itself.
+const OVER_BUDGET: &str = "it takes longer than the whole budget of the suite: give the suite more time, or the entry a limit";
 /// Nights of one date.
 const NIGHTS_OF_A_DATE_MAX: usize = 1000;
 
@@ -45,7 +47,7 @@ const NIGHTS_OF_A_DATE_MAX: usize = 1000;
 #[derive(Debug, thiserror::Error)]
 pub enum SuiteError {
     /// Its files have problems.
-    #[error("{0}")]
+    #[error(transparent)]
     Suite(#[from] Problems),
     /// Another suite runs.
     #[error(
@@ -173,8 +175,9 @@ fn run_entries(
     state: &mut SuiteState,
     report: &mut NightReport,
 ) -> Result<(), SuiteError> {
-    let order: Vec<&SuiteEntry> = state.order(&suite.entries);
-    for (at, entry) in order.iter().enumerate() {
+    let mut order: Vec<&SuiteEntry> = state.order(&suite.entries);
+    for at in 0..order.len() {
+        let entry = order[at];
         state.set_left(&order[at..]);
         state.write(&place.runs)?;
         let stop = match place.until.reached() {
@@ -188,6 +191,13 @@ fn run_entries(
             }
         };
         if let Some(stop) = stop {
+            if let (StopReason::Budget, 0, Some(first)) = (stop, at, report.entries.last_mut()) {
+                // Run first by every call, it would keep the others from ever being run.
+                first.reason = Some(OVER_BUDGET.to_owned());
+                order.rotate_left(1);
+                state.set_left(&order);
+                state.write(&place.runs)?;
+            }
             report.left = order[at..].iter().map(|entry| entry.name.clone()).collect();
             report.left_reason = Some(stop.to_string());
             return Ok(());
