@@ -175,9 +175,8 @@ fn run_entries(
     state: &mut SuiteState,
     report: &mut NightReport,
 ) -> Result<(), SuiteError> {
-    let mut order: Vec<&SuiteEntry> = state.order(&suite.entries);
-    for at in 0..order.len() {
-        let entry = order[at];
+    let order: Vec<&SuiteEntry> = state.order(&suite.entries);
+    for (at, entry) in order.iter().enumerate() {
         state.set_left(&order[at..]);
         state.write(&place.runs)?;
         let stop = match place.until.reached() {
@@ -191,14 +190,15 @@ fn run_entries(
             }
         };
         if let Some(stop) = stop {
+            let mut left = order[at..].to_vec();
             if let (StopReason::Budget, 0, Some(first)) = (stop, at, report.entries.last_mut()) {
                 // Run first by every call, it would keep the others from ever being run.
                 first.reason = Some(OVER_BUDGET.to_owned());
-                order.rotate_left(1);
-                state.set_left(&order);
+                left.rotate_left(1);
+                state.set_left(&left);
                 state.write(&place.runs)?;
             }
-            report.left = order[at..].iter().map(|entry| entry.name.clone()).collect();
+            report.left = left.iter().map(|entry| entry.name.clone()).collect();
             report.left_reason = Some(stop.to_string());
             return Ok(());
         }
