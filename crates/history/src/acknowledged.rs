@@ -13,14 +13,14 @@ pub(crate) const MOVES_MAX: usize = 2;
 
 /// The changes that the files of some suites acknowledge.
 #[derive(Debug, Clone, Default)]
-pub struct Acknowledged {
+pub struct KnownChanges {
     /// The changes.
     pub changes: Vec<AcknowledgedChange>,
     /// Why files cannot be read.
     pub problems: Vec<String>,
 }
 
-impl Acknowledged {
+impl KnownChanges {
     /// Marks the acknowledged ones among the last changes of a list, and adds what matches none: of its experiments, and of
     /// experiments without runs.
     ///

@@ -9,7 +9,7 @@ use std::sync::LazyLock;
 use serde_json::json;
 use tare_experiment::find::Library;
 use tare_experiment::suite::{self, Suite};
-use tare_history::acknowledged::Acknowledged;
+use tare_history::acknowledged::KnownChanges;
 use tare_history::series::{self, Changes};
 use tare_history::{History, HistoryError, Index, chart, text};
 use tare_record::api::{HISTORY_INDEX, SeriesFilter};
@@ -48,7 +48,7 @@ static PREPARED: LazyLock<Option<TempDir>> = LazyLock::new(|| {
         let figures = json!({ "version": 5, "ended_unix_us": END, "figures": [figure("median"), figure("cpu")] });
         write(place.path(), number, figures.to_string().as_bytes()).ok()?;
     }
-    shown(place.path(), &Acknowledged::default());
+    shown(place.path(), &KnownChanges::default());
     Some(place)
 });
 
@@ -65,7 +65,7 @@ fn write(runs: &Path, number: u64, figures: &[u8]) -> io::Result<()> {
 }
 
 /// Asks all questions about a directory of runs.
-fn shown(runs: &Path, acknowledged: &Acknowledged) -> Option<usize> {
+fn shown(runs: &Path, acknowledged: &KnownChanges) -> Option<usize> {
     let screen = Screen {
         width: 100,
         colour: Colour::Off,
@@ -73,6 +73,7 @@ fn shown(runs: &Path, acknowledged: &Acknowledged) -> Option<usize> {
     let all = |index: &Index| -> Result<usize, HistoryError> {
         let mut count = 0;
         let list = series::experiments(index)?;
+        assert!(std::env::var_os("DBG").is_none(), "{}", text::experiments(&list, screen));
         assert!(!text::experiments(&list, screen).is_empty());
         for one in list.experiments {
             let filter = SeriesFilter {
@@ -142,7 +143,7 @@ pub(super) fn acknowledged(data: &[u8]) {
     }
     match suite::read_acknowledged(&file) {
         Ok(read) => {
-            let known = Acknowledged {
+            let known = KnownChanges {
                 changes: read.changes,
                 problems: Vec::new(),
             };
@@ -165,7 +166,7 @@ pub(super) fn index(data: &[u8]) {
                 return;
             }
         }
-        shown(place.path(), &Acknowledged::default());
+        shown(place.path(), &KnownChanges::default());
         return;
     }
     let Some(prepared) = PREPARED.as_ref() else {
@@ -189,7 +190,7 @@ pub(super) fn index(data: &[u8]) {
     if linked.is_err() || fs::write(place.path().join(HISTORY_INDEX), index).is_err() {
         return;
     }
-    shown(place.path(), &Acknowledged::default());
+    shown(place.path(), &KnownChanges::default());
 }
 
 fn link_runs(from: &Path, to: &Path) -> io::Result<()> {

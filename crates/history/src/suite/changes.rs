@@ -14,7 +14,7 @@ use crate::series::{Changes, experiments, filter_of, list_series, one_series};
 
 /// What was found.
 #[derive(Default)]
-pub struct Found {
+pub struct FoundChanges {
     /// The changes, each with its series.
     pub changes: Vec<(NightChange, SeriesDetail)>,
     /// Acknowledgements that match no change.
@@ -28,9 +28,9 @@ pub fn find(
     acknowledged: &[AcknowledgedChange],
     reported: &[ReportedChange],
     say: Say<'_>,
-) -> Result<Found, HistoryError> {
+) -> Result<FoundChanges, HistoryError> {
     if ran.is_empty() && acknowledged.is_empty() {
-        return Ok(Found::default());
+        return Ok(FoundChanges::default());
     }
     let (mut found, unmatched) = History::of(runs).ask(say, |index| {
         let mut found = Vec::new();
@@ -78,7 +78,7 @@ pub fn find(
             !night.is_new,
         )
     });
-    Ok(Found { changes, unmatched })
+    Ok(FoundChanges { changes, unmatched })
 }
 
 /// The versions that changed next to a change point, within the runs by which it can move: the nearest, of equally near ones the later.

@@ -13,7 +13,7 @@ use tare_record::api::{NightChange, SeriesKey};
 use tare_record::regular::{JSON_BYTES_MAX, read_regular};
 
 use super::SuiteError;
-use crate::acknowledged::Acknowledged;
+use crate::acknowledged::KnownChanges;
 use crate::index::Say;
 
 /// File of the state, in the directory of runs.
@@ -72,8 +72,8 @@ impl StateFile {
 
 /// What the suites of a directory of runs acknowledge: their files as they are now. A suite that was deleted acknowledges nothing.
 #[must_use]
-pub fn acknowledged(runs: &Path) -> Acknowledged {
-    let mut all = Acknowledged::default();
+pub fn acknowledged(runs: &Path) -> KnownChanges {
+    let mut all = KnownChanges::default();
     let Some(Ok(state)) = StateFile::read(&runs.join(STATE)) else {
         return all;
     };
