@@ -19,6 +19,7 @@ use tare_record::agent::LoadEnd;
 use tare_record::event::{FailureReport, LoadEvent};
 use tare_record::load::Stop;
 use tare_record::load_report::{AssertionOutcome, LoadReport};
+use tare_record::profile::Profile;
 use tare_stats::{Latencies, hlog};
 
 const LIMIT: Duration = Duration::from_secs(60);
@@ -572,4 +573,67 @@ fn credentials_are_sent_and_written_nowhere() {
         stderr(&output)
     );
     assert!(!stderr(&output).contains(PLANTED), "{}", stderr(&output));
+}
+
+#[test]
+fn a_profiled_load_has_flame_graphs_or_says_why_not_and_is_not_judged() {
+    let _turn = turn();
+    let (origin, address) = origin(&[]);
+    let url = format!("http://{address}/");
+    let place = tempfile::tempdir().unwrap();
+    let pid = format!("pid:{}", origin.0.id());
+    let profiled = |more: &[&str]| {
+        let mut command = tare(&["load", &url, "--clients", "2", "--no-calibrate"]);
+        command.args(["--profile", "self", "--profile", &pid, "--out"]);
+        finish(command.arg(place.path()).args(more), LIMIT)
+    };
+    for judged in [
+        &["--assert", "p99<5s"][..],
+        &["--max-error-rate", "1%"],
+        &["--rate", "10", "--require-rate"],
+    ] {
+        let mut command = tare(&["load", &url, "--profile", "self", "--out"]);
+        let output = finish(command.arg(place.path()).args(judged), LIMIT);
+        assert_eq!(output.status.code(), Some(2), "{judged:?}");
+        assert!(stderr(&output).contains("judged by no assertion"));
+    }
+    for (wrong, said) in [
+        ("server", "a load has no parts"),
+        ("pid:4294967295", "no process"),
+    ] {
+        let output = profiled(&["--profile", wrong]);
+        assert_eq!(output.status.code(), Some(2), "{wrong}");
+        assert!(
+            stderr(&output).contains(said),
+            "{wrong}: {}",
+            stderr(&output)
+        );
+    }
+    assert_eq!(
+        place.path().read_dir().unwrap().count(),
+        0,
+        "nothing was sent"
+    );
+    let output = profiled(&["--duration", "2s", "--json"]);
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    let report: LoadReport = serde_json::from_str(&stdout(&output)).unwrap();
+    let folder = place.path().read_dir().unwrap().next().unwrap().unwrap();
+    let profiles = folder.path().join("profiles");
+    if report.profiled.is_empty() {
+        // perf is missing, or this user may not sample.
+        assert_eq!(stderr(&output).matches("is not profiled").count(), 2);
+        assert!(!profiles.exists());
+        return;
+    }
+    let names = ["self".to_owned(), format!("pid-{}", origin.0.id())];
+    assert_eq!(report.profiled, names);
+    assert!(report.warnings.iter().any(|one| one.contains("not judged")));
+    for name in names {
+        let json = std::fs::read(profiles.join(format!("{name}.json"))).unwrap();
+        let profile: Profile = serde_json::from_slice(&json).unwrap();
+        assert!(profile.samples > 0, "{name}: two clients keep both busy");
+        assert_eq!(profile.samples, profile.stacks.values().sum::<u64>());
+        let svg = std::fs::read_to_string(profiles.join(format!("{name}.svg"))).unwrap();
+        assert!(svg.contains(&format!("{name} in load at")), "{name}");
+    }
 }

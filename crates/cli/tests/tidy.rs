@@ -557,7 +557,7 @@ fn the_page_of_formats_names_the_version_that_is_written_and_the_changelog_says_
 
 #[test]
 fn the_committed_shapes_that_the_binary_knows_are_fresh() {
-    for shape in ["client", "kafka"] {
+    for shape in ["client", "figures", "kafka"] {
         let path = root().join(format!("docs/schema/{shape}.json"));
         let output = std::process::Command::new(env!("CARGO_BIN_EXE_tare"))
             .args(["schema", shape])

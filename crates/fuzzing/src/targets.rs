@@ -2,6 +2,7 @@
 
 mod clients;
 mod files;
+mod history;
 mod peers;
 mod run_folder;
 
@@ -22,6 +23,7 @@ const fn target(name: &'static str, covers: &'static str, run: fn(&[u8])) -> Fuz
 /// All fuzz targets. Codecs and servers must return without panic; in clients every exchange must also end once.
 #[rustfmt::skip]
 pub const ALL: &[FuzzTarget] = &[
+    target("acknowledged", "YAML of acknowledged changes, matched with the series of some runs", history::acknowledged),
     target("catalog", "YAML of a workload or a target, resolved into a plan", files::catalog),
     target("connect_client", "client for connections alone", clients::connect_client),
     target("counters", "HTTP responses of targets, and the counters of all targets in them: Prometheus text, JSON, JMX, patterns; among them istiod's rejections", peers::counters),
@@ -31,6 +33,7 @@ pub const ALL: &[FuzzTarget] = &[
     target("fortio_result", "results of Fortio, as they are imported", files::fortio_result),
     target("grpc_call", "single gRPC calls over HTTP/2: probes and reflection", peers::grpc_call),
     target("grpc_client", "gRPC client", clients::grpc_client),
+    target("history_index", "figures of runs, and damaged indexes: the series, change points, tables and charts of both", history::index),
     target("hlog", "histogram logs of run folders", files::hlog),
     target("http1_client", "HTTP/1.1 client", clients::http1_client),
     target("http1_codec", "HTTP/1.1 responses", |data| { let _ = tare_load::protocols::http1::codec::fuzz_entry(data); }),
@@ -53,6 +56,7 @@ pub const ALL: &[FuzzTarget] = &[
     target("requests", "files of requests and sessions, their data", files::requests),
     target("run_folder", "whole run folders with damaged values, read and reported", run_folder::run),
     target("session_client", "sessions: captures, cookies, templates", clients::session_client),
+    target("suite", "YAML of suites that include others and name acknowledged changes", history::suite),
     target("tcp_client", "TCP client", clients::tcp_client),
     target("tls_record", "TLS records", |data| { let _ = tare_load::tls::fuzz_entry(data); }),
     target("udp_client", "UDP client", clients::udp_client),

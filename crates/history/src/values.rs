@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
+use tare_record::agent::LoadEnd;
 use tare_record::api::LOAD_REPORT;
+use tare_record::load::Stop;
 use tare_record::metric::Metric;
 use tare_record::plan::Form;
 use tare_record::record::{EnvironmentRecord, MachineRecord, RunProgress, RunState};
@@ -48,7 +50,7 @@ pub struct RunValues {
 pub enum FolderContent {
     /// A complete run, or a load.
     Complete(Box<RunValues>),
-    /// A run that goes on, was interrupted or failed.
+    /// A run that goes on, was interrupted or failed, or a load that was interrupted or profiled.
     Incomplete,
     /// It cannot be read.
     Unreadable(String),
@@ -57,7 +59,7 @@ pub enum FolderContent {
 /// Reads the folder of a run or a load.
 pub fn content(folder: &Path) -> FolderContent {
     let found = match folder.join(LOAD_REPORT).exists() {
-        true => load(folder).map(Some),
+        true => load(folder),
         false => run(folder),
     };
     match found {
@@ -125,15 +127,24 @@ fn versions(environment: &EnvironmentRecord, file_digest: &str) -> BTreeMap<Stri
     versions
 }
 
-fn load(folder: &Path) -> Result<RunValues, String> {
+/// A kept load; `None` for one that was profiled, which costs CPU time, or that ended before its plan.
+fn load(folder: &Path) -> Result<Option<RunValues>, String> {
     let report = loads::report(folder).map_err(|error| error.to_string())?;
+    let is_whole = match report.result.ended {
+        LoadEnd::Completed => true,
+        LoadEnd::Interrupted => report.plan.load.stop == Stop::Interrupted,
+        LoadEnd::Aborted => false,
+    };
+    if !report.profiled.is_empty() || !is_whole {
+        return Ok(None);
+    }
     let machine = report.machine.as_ref().ok_or(
         "it does not name its machine: it is of a Tare before `tare history`, measure again",
     )?;
     let cell = loads::cell(&report);
     let versions = [("kernel", &machine.kernel), ("tare", &report.tare)];
     let versions = versions.map(|(axis, version)| (axis.to_owned(), version.clone()));
-    Ok(RunValues {
+    Ok(Some(RunValues {
         experiment: cell.experiment,
         form: Form::Full,
         machine: summary::machine_hash(machine),
@@ -148,5 +159,5 @@ fn load(folder: &Path) -> Result<RunValues, String> {
             levels: vec![cell.level],
         },
         values: cell.figures,
-    })
+    }))
 }

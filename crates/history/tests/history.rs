@@ -628,4 +628,18 @@ fn loads_that_are_kept_are_series_as_well() {
     });
     assert_eq!(series.points.len(), 2);
     assert!(series.points.iter().all(|point| point.value > 0.0));
+    // Sampling takes CPU time: a load that was profiled is none of them.
+    let first = place.runs().join(&series.points[0].run).join("load.json");
+    let whole: Value = serde_json::from_slice(&fs::read(&first).unwrap()).unwrap();
+    edit(&first, &json!({ "profiled": ["self"] }));
+    assert_eq!(place.count(), 1);
+    // One that was interrupted has other figures than a whole one, unless its plan was to go on until then.
+    let mut result = whole["result"].clone();
+    result["ended"] = "interrupted".into();
+    edit(&first, &json!({ "profiled": null, "result": result }));
+    assert_eq!(place.count(), 1);
+    let mut plan = whole["plan"].clone();
+    plan["load"]["stop"] = json!({ "stop": "interrupted" });
+    edit(&first, &json!({ "plan": plan }));
+    assert_eq!(place.count(), 2);
 }

@@ -1,9 +1,12 @@
 //! Samples stacks of processes with `perf record` on the software clock of each core, which every machine has.
 
 use std::collections::BTreeMap;
+use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
+
+use rustix::fs::{CWD, FileType, Mode, OFlags};
 
 use crate::fetch;
 use crate::keeper::{PrivateFolder, default_base, new_path};
@@ -15,6 +18,10 @@ pub const HERTZ: u32 = 997;
 const FRAMES_MAX: usize = 127;
 /// Most bytes that perf may print about one window.
 const OUTPUT_BYTES_MAX: usize = 256 << 20;
+/// Pipe that perf reads: it ends with the last one that writes to it.
+const STOP: &str = "stop";
+/// Time between two looks whether perf has begun.
+const START_INTERVAL: Duration = Duration::from_millis(20);
 /// Time to write the file after the window.
 const STOP_LIMIT: Duration = Duration::from_secs(20);
 /// Time to find the names of all functions.
@@ -37,7 +44,7 @@ impl Profiler {
     ///
     /// # Errors
     /// When there is no perf, or nothing to sample.
-    pub(crate) fn of(pids: Vec<u32>, software: &str) -> Result<Profiler, String> {
+    pub fn of(pids: Vec<u32>, software: &str) -> Result<Profiler, String> {
         if pids.is_empty() {
             return Err(String::from("none of its processes runs"));
         }
@@ -51,20 +58,44 @@ impl Profiler {
     /// Begins to sample at a time, for so long.
     #[must_use]
     pub fn start(self, at: Instant, length: Duration) -> Sampling {
+        let folder = private_folder();
+        let pipe = folder.as_ref().ok().map(|folder| folder.path().join(STOP));
         let sample = move || {
+            let folder = folder?;
             thread::sleep(at.saturating_duration_since(Instant::now()));
-            self.sample(length)
+            let stacks = self.sample_in(folder.path(), length);
+            // What cannot be removed now is swept up by the next keeper.
+            let _ = folder.remove();
+            stacks
         };
-        Sampling(thread::spawn(sample))
+        Sampling {
+            thread: thread::spawn(sample),
+            pipe,
+            writer: None,
+        }
     }
 
-    fn sample(&self, length: Duration) -> Result<Stacks, String> {
-        let folder = PrivateFolder::make(new_path(&default_base()));
-        let folder = folder.map_err(|error| error.to_string())?;
-        let stacks = self.sample_in(folder.path(), length);
-        // What cannot be removed now is swept up by the next keeper.
-        let _ = folder.remove();
-        stacks
+    /// Begins to sample now, until [`Sampling::finish`], and for so long at most. Returns when samples are taken.
+    ///
+    /// # Errors
+    /// When none are.
+    pub fn begin(self, length: Duration) -> Result<Sampling, String> {
+        let mut sampling = self.start(Instant::now(), length);
+        let flags = OFlags::WRONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
+        while let Some(pipe) = &sampling.pipe
+            && !sampling.thread.is_finished()
+        {
+            // As long as perf does not read it, nobody can write to it.
+            if let Ok(writer) = rustix::fs::open(pipe, flags, Mode::empty()) {
+                sampling.writer = Some(writer);
+                return Ok(sampling);
+            }
+            thread::sleep(START_INTERVAL);
+        }
+        match sampling.finish() {
+            Ok(_) => Err(String::from("perf ended at once")),
+            Err(why) => Err(why),
+        }
     }
 
     fn sample_in(&self, folder: &Path, length: Duration) -> Result<Stacks, String> {
@@ -80,8 +111,10 @@ impl Profiler {
             "--output=perf.data",
             &format!("--pid={}", pids.join(",")),
             "--",
-            "sleep",
-            &length.as_secs_f64().to_string(),
+            "sh",
+            "-c",
+            // perf ends with it; its own exit code is none of perf's.
+            &format!("timeout {} cat {STOP} || true", length.as_secs_f64()),
         ];
         let output = subprocess::run_in(folder, &record, &[], length + STOP_LIMIT)?;
         if !output.success {
@@ -110,7 +143,13 @@ impl Profiler {
 
 /// A window that is being sampled.
 #[derive(Debug)]
-pub struct Sampling(JoinHandle<Result<Stacks, String>>);
+pub struct Sampling {
+    thread: JoinHandle<Result<Stacks, String>>,
+    /// What perf reads until the end of the window.
+    pipe: Option<PathBuf>,
+    /// Its other end; perf ends when it is closed.
+    writer: Option<OwnedFd>,
+}
 
 impl Sampling {
     /// The stacks of the window.
@@ -118,9 +157,20 @@ impl Sampling {
     /// # Errors
     /// Why there are none.
     pub fn finish(self) -> Result<Stacks, String> {
-        let done = self.0.join();
+        drop(self.writer);
+        let done = self.thread.join();
         done.unwrap_or_else(|_| Err(String::from("the profiler panicked")))
     }
+}
+
+/// A folder for what perf writes, with the pipe that it reads.
+fn private_folder() -> Result<PrivateFolder, String> {
+    let folder = PrivateFolder::make(new_path(&default_base()));
+    let folder = folder.map_err(|error| error.to_string())?;
+    let pipe = folder.path().join(STOP);
+    rustix::fs::mknodat(CWD, &pipe, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0)
+        .map_err(|error| format!("{}: {error}", pipe.display()))?;
+    Ok(folder)
 }
 
 fn find() -> Result<PathBuf, String> {

@@ -136,6 +136,13 @@ fn set_up_child(setup: &mut ChildSetup) -> io::Result<()> {
             libc::signal(signal, libc::SIG_DFL);
         }
     }
+    // SAFETY: both are plain values; the set is filled before it is used.
+    unsafe {
+        // A thread that receives its signals from a descriptor has them blocked; its child could not be ended by them.
+        let mut none = std::mem::zeroed();
+        libc::sigemptyset(&raw mut none);
+        libc::pthread_sigmask(libc::SIG_SETMASK, &raw const none, std::ptr::null_mut());
+    }
     if let Some(cpus) = &setup.cpus {
         rustix::thread::sched_setaffinity(None, cpus)?;
     }
@@ -384,4 +391,26 @@ pub(crate) fn receive_stamp(stream: &TcpStream) -> io::Result<Option<Duration>> 
         header = unsafe { libc::CMSG_NXTHDR(&raw const message, header) };
     }
     Ok(None)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_child_of_a_thread_that_blocks_signals_is_ended_by_them() {
+        // SAFETY: both are plain values; the set is filled before it is used.
+        unsafe {
+            let mut all = std::mem::zeroed();
+            libc::sigfillset(&raw mut all);
+            libc::pthread_sigmask(libc::SIG_SETMASK, &raw const all, std::ptr::null_mut());
+        }
+        let words = ["sh", "-c", "kill -TERM $$; echo it lives"];
+        let ended = crate::subprocess::run(&words, &[], Duration::from_secs(20)).unwrap();
+        assert!(
+            !ended.success && ended.stdout.is_empty(),
+            "{}",
+            ended.stdout
+        );
+    }
 }

@@ -36,6 +36,9 @@ pub struct LoadReport {
     pub generator: GeneratorReport,
     /// Warnings about the validity of the results, as sentences.
     pub warnings: Vec<String>,
+    /// Processes whose stacks were sampled meanwhile, which takes CPU time: such a load is not judged, and is in no history.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub profiled: Vec<String>,
     /// Assertions, in the order of the command line.
     pub assertions: Vec<AssertionReport>,
     /// The result without its histogram logs, which `--hlog` writes.

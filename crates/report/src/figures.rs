@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use tare_record::FORMAT_VERSION;
 use tare_record::metric::Metric;
@@ -13,24 +14,32 @@ use tare_record::view::LevelView;
 pub const FIGURES: &str = "figures.json";
 
 /// All figures of a run.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct StoredFigures {
-    /// [`FORMAT_VERSION`] of the writer.
+    /// [`tare_record::FORMAT_VERSION`] of the writer.
     version: u32,
     /// When the run had ended, as in `run.json`: one that was resumed since has other figures.
     ended_unix_us: Option<u64>,
+    /// The figures of all cells.
     pub figures: Vec<StoredFigure>,
 }
 
 /// A metric of a cell, as in the view.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct StoredFigure {
+    /// Level.
     pub level: String,
+    /// Arm.
     pub arm: String,
+    /// Metric.
     pub metric: Metric,
+    /// Value: the median over the blocks.
     pub value: f64,
+    /// Lowest value of a block.
     pub low: Option<f64>,
+    /// Highest value of a block.
     pub high: Option<f64>,
+    /// Whether `value` is a lower bound.
     pub is_lower_bound: bool,
 }
 

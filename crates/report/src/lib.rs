@@ -44,6 +44,7 @@ pub mod view;
 mod waterfall;
 
 pub use measure::throughput;
+pub use profiles::flame_graphs;
 pub use read::{ReadError, Run, read};
 pub use view::view;
 

@@ -11,6 +11,7 @@ mod grpc_server;
 mod kept;
 mod output;
 mod plan;
+pub mod profiles;
 mod search;
 mod summary;
 mod target;
@@ -42,6 +43,7 @@ use display::Display;
 use generator_check::GeneratorCheck;
 use kept::KeptLoad;
 use plan::{Content, ResolvedLoad};
+use profiles::Profiles;
 use summary::{LoadRate, Summary};
 
 /// Runs `tare load`.
@@ -60,6 +62,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     if args.request.dry_run {
         return dry_run(&resolved.plan);
     }
+    let mut profiles = Profiles::prepare(&args.output).map_err(bad_input)?;
     let files = output::Files::create(&args.output).map_err(bad_input)?;
     let stop = StopHandle::new();
     // Before any other thread starts: threads inherit the signal mask.
@@ -82,11 +85,20 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     if let (Some(kept), JsonOutput::Lines) = (&kept, args.output.form()) {
         let _ = screen::print_event(&kept.created());
     }
-    let measured = measure(&args, &resolved, &stop, kept.as_mut());
+    let measured = measure(&args, &resolved, &stop, kept.as_mut(), &mut profiles);
     let (outcome, samples) = measured.map_err(classify_load_error)?;
     files.write(&resolved.plan, &target.url, &outcome, &samples)?;
     let rate = LoadRate::new(&resolved.plan.load.pacing, &outcome.result);
-    let generator_check = GeneratorCheck::new(&outcome, rate, resolved.plan.load.sched);
+    let mut generator_check = GeneratorCheck::new(&outcome, rate, resolved.plan.load.sched);
+    let labels = args.output.labels.as_deref();
+    let profiles = profiles.finish(&resolved.plan.load, rate, labels);
+    let profiled: Vec<String> = profiles.iter().map(|one| one.instance.clone()).collect();
+    if !profiled.is_empty() {
+        generator_check.warnings.push(format!(
+            "stacks of {} were sampled, which takes CPU time: this load is not judged, and is in no history",
+            profiled.join(", ")
+        ));
+    }
     let assertions: Vec<AssertionReport> = asserted(&args)
         .iter()
         .map(|assertion| assertion.judge(&outcome, rate))
@@ -96,11 +108,12 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         rate,
         generator_check: &generator_check,
         assertions: &assertions,
+        profiled: &profiled,
     };
-    let labels = args.output.labels.as_deref();
     let report =
         |samples| output::json_report(&summary, &resolved.plan, &outcome, (samples, labels));
     if let Some(kept) = &mut kept {
+        kept.write_profiles(&profiles)?;
         kept.finish(&report(samples.clone()), &outcome.result)?;
     }
     match args.output.form() {
@@ -117,6 +130,10 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
             }
             if let Some(kept) = &kept {
                 screen::print(&format!("kept in {}\n", kept.folder().display()))?;
+                for instance in &profiled {
+                    let file = kept.flame_graph(instance);
+                    screen::print(&format!("flame graph: {}\n", file.display()))?;
+                }
             }
         }
     }
@@ -171,6 +188,7 @@ fn measure(
     resolved: &ResolvedLoad,
     stop: &StopHandle,
     mut kept: Option<&mut KeptLoad>,
+    profiles: &mut Profiles,
 ) -> Result<(LoadOutcome, Vec<Sample>), LoadError> {
     let form = args.output.form();
     let is_shown = !args.output.quiet && form != JsonOutput::Lines;
@@ -188,6 +206,7 @@ fn measure(
             }
         }
     };
+    profiles.begin();
     display.say("connecting …");
     let mut samples = Vec::new();
     let outcome = tare_load::run(&resolved.plan, stop, &mut |progress| {

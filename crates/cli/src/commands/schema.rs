@@ -5,6 +5,7 @@ use std::process::ExitCode;
 use tare_experiment::formats::formats;
 use tare_experiment::problem::hint;
 use tare_record::schemas::Shape;
+use tare_report::figures::StoredFigures;
 
 use crate::commands::kafka::json_schema::{KAFKA, KAFKA_API};
 use crate::exit::{Exit, bad_input};
@@ -42,7 +43,11 @@ const CLIENT: Shape = Shape::new(
     tare_load::protocols::options_schema,
 );
 
+/// The schema of the figures of a run.
+const FIGURES: Shape =
+    Shape::of::<StoredFigures>("figures", "figures of all cells, figures.json of a run");
+
 /// Schemas of files and messages, and of what commands print.
 fn all() -> impl Iterator<Item = &'static Shape> {
-    formats().chain([&CLIENT, &KAFKA, &KAFKA_API])
+    formats().chain([&CLIENT, &FIGURES, &KAFKA, &KAFKA_API])
 }

@@ -50,7 +50,7 @@ static FILES: LazyLock<Vec<WholeFile>> = LazyLock::new(|| {
     // The first byte of a stored input chooses its format.
     let read = |text: &str| serde_json::from_str::<Value>(&text[1..]).unwrap_or_default();
     let state = json!({ "version": plan["version"], "state": "complete", "started_unix_us": 1_795_636_709_000_000_u64,
-        "ended_unix_us": 1_795_636_769_000_000_u64 });
+        "ended_unix_us": 1_795_636_769_000_000_u64, "reason": null, "command": ["tare", "run"], "resumed": 0 });
     let level = plan["levels"][0]["name"].clone();
     let mut files = vec![
         (String::from("plan.json"), plan),
@@ -73,6 +73,14 @@ static FILES: LazyLock<Vec<WholeFile>> = LazyLock::new(|| {
     };
     files.into_iter().map(whole).collect()
 });
+
+/// Plan and machine of the run.
+pub(super) fn settings() -> impl Iterator<Item = (&'static str, &'static str)> {
+    let is_setting =
+        |file: &&WholeFile| ["plan.json", "environment.json"].contains(&file.name.as_str());
+    let settings = FILES.iter().filter(is_setting);
+    settings.map(|file| (file.name.as_str(), file.text.as_str()))
+}
 
 /// The nodes of a tree, itself first.
 fn count(tree: &Value) -> usize {

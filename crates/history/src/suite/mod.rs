@@ -37,6 +37,8 @@ use state::{Lock, SuiteState};
 pub const NIGHT_PAGE: &str = "night.html";
 /// The result of a night as Markdown.
 pub const NIGHT_MARKDOWN: &str = "night.md";
+/// Why an entry failed that had the whole budget for itself.
+const OVER_BUDGET: &str = "it takes longer than the whole budget of the suite: give the suite more time, or the entry a limit";
 /// Nights of one date.
 const NIGHTS_OF_A_DATE_MAX: usize = 1000;
 
@@ -44,7 +46,7 @@ const NIGHTS_OF_A_DATE_MAX: usize = 1000;
 #[derive(Debug, thiserror::Error)]
 pub enum SuiteError {
     /// Its files have problems.
-    #[error("{0}")]
+    #[error(transparent)]
     Suite(#[from] Problems),
     /// Another suite runs.
     #[error(
@@ -187,7 +189,15 @@ fn run_entries(
             }
         };
         if let Some(stop) = stop {
-            report.left = order[at..].iter().map(|entry| entry.name.clone()).collect();
+            let mut left = order[at..].to_vec();
+            if let (StopReason::Budget, 0, Some(first)) = (stop, at, report.entries.last_mut()) {
+                // Run first by every call, it would keep the others from ever being run.
+                first.reason = Some(OVER_BUDGET.to_owned());
+                left.rotate_left(1);
+                state.set_left(&left);
+                state.write(&place.runs)?;
+            }
+            report.left = left.iter().map(|entry| entry.name.clone()).collect();
             report.left_reason = Some(stop.to_string());
             return Ok(());
         }

@@ -130,6 +130,27 @@ fn what_the_budget_cuts_off_is_run_first_by_the_next_call() {
 }
 
 #[test]
+fn an_entry_that_takes_longer_than_the_whole_budget_fails_and_keeps_the_others_from_nothing() {
+    let place = Place::new(
+        "budget: 500ms\nentries:\n- experiment: long\n- experiment: last\n",
+        &[("long", UNTIL_INTERRUPTED), ("last", "")],
+    );
+    let night = place.run();
+    assert_eq!(outcomes(&night), [("mesh/long", EntryOutcome::Interrupted)]);
+    let reason = night.entries[0].reason.as_deref().unwrap();
+    assert!(reason.contains("longer than the whole budget"), "{reason}");
+    assert_eq!(night.exit_code, 3, "no night would ever be whole");
+    assert_eq!(night.left, ["mesh/last", "mesh/long"]);
+    let night = place.run();
+    let done = ("mesh/last", EntryOutcome::Done);
+    assert_eq!(
+        outcomes(&night),
+        [done, ("mesh/long", EntryOutcome::Interrupted)]
+    );
+    assert_eq!((night.left.len(), night.exit_code), (1, 0));
+}
+
+#[test]
 fn a_limit_ends_its_entry_alone() {
     let place = Place::new(
         "entries:\n- {experiment: long, limit: 300ms}\n- experiment: last\n",
@@ -208,6 +229,7 @@ fn wrong_files_are_refused_with_their_places() {
         said.contains("suite.yaml:2:15: there is no experiment \"none\""),
         "{said}"
     );
+    assert_eq!(said.matches("there is no experiment").count(), 1, "{said}");
     let printed: Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!(printed["error"]["exit_code"], 2);
 }

@@ -19,6 +19,7 @@ use tare_stats::Latencies;
 use super::args::Args;
 use super::generator_check::GeneratorCheck;
 use super::plan::{self, ResolvedLoad};
+use super::profiles::Profiles;
 use super::summary::{LoadRate, Summary};
 use super::{classify_load_error, measure, output, throughput, was_cut};
 use crate::exit::{Exit, bad_input};
@@ -59,6 +60,7 @@ pub fn run(
         rate,
         generator_check: &generator_check,
         assertions: &[],
+        profiled: &[],
     };
     let end_to_end = both.read.sum(|tag| tag.quantity == "end-to-end");
     let report = || json(&summary, &producing.plan, &both, end_to_end.as_ref());
@@ -205,7 +207,8 @@ fn both(
         let mut written = Err(LoadError::Worker("the consumer did not start".into()));
         let mut received = 0;
         if let Ok(ConsumerEvent::Ready) = events.recv() {
-            written = measure(args, producing, stop, None).map(|(written, _)| written);
+            written = measure(args, producing, stop, None, &mut Profiles::default())
+                .map(|(written, _)| written);
             if let Ok(written) = &written {
                 wait(
                     &events,

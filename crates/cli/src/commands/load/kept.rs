@@ -1,12 +1,15 @@
 //! A load that is kept (`--out`): a folder of its own with progress, report and histograms.
 
-use std::path::Path;
+use std::fs;
+use std::path::{Path, PathBuf};
 
 use tare_conduct::{EventFile, EventWeight, RunFolder, write_synced};
 use tare_record::agent::LoadResult;
 use tare_record::api::LOAD_REPORT;
 use tare_record::event::LoadEvent;
 use tare_record::load_report::LoadReport;
+use tare_record::profile::{PROFILES, Profile};
+use tare_report::flame_graphs;
 
 /// The folder of a load that is kept.
 pub struct KeptLoad {
@@ -46,6 +49,22 @@ impl KeptLoad {
             _ => EventWeight::Step,
         };
         self.progress.write(event, weight);
+    }
+
+    /// The flame graph of a process.
+    pub fn flame_graph(&self, instance: &str) -> PathBuf {
+        self.folder().join(PROFILES).join(format!("{instance}.svg"))
+    }
+
+    /// Writes what was sampled, with a flame graph of each process.
+    pub fn write_profiles(&self, profiles: &[Profile]) -> anyhow::Result<()> {
+        for (profile, graph) in profiles.iter().zip(flame_graphs(profiles)) {
+            let svg = self.flame_graph(&profile.instance);
+            fs::create_dir_all(self.folder().join(PROFILES))?;
+            write_synced(&svg, graph.svg.as_bytes())?;
+            write_synced(&svg.with_extension("json"), &serde_json::to_vec(profile)?)?;
+        }
+        Ok(())
     }
 
     /// Writes the result.

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use tare_record::units::Share;
 
 use crate::commands::load::assertion::Assertion;
+use crate::commands::load::profiles::ProfiledProcess;
 use crate::json_output::JsonOutput;
 
 /// The output of a load.
@@ -36,6 +37,10 @@ pub struct OutputArgs {
     /// Keep the load in a new folder below this directory: report, histograms, and its progress while it runs.
     #[arg(long, value_name = "DIR", conflicts_with_all = ["search", "curve", "end_to_end"])]
     pub out: Option<PathBuf>,
+    /// Sample the stacks of a process while the load runs: `pid:1234`, or `self` for the generator; may be given several times. The
+    /// flame graphs are in `profiles` of the load's folder. Sampling takes CPU time: such a load is judged by no assertion.
+    #[arg(long, value_name = "PROCESS", requires = "out")]
+    pub profile: Vec<ProfiledProcess>,
     /// Labels of the load in its report, to find and compare it later.
     #[arg(long, value_name = "TEXT")]
     pub labels: Option<String>,

@@ -59,6 +59,7 @@ pub fn report(
         latency_ns,
         generator: summary.generator_check.report.clone(),
         warnings: summary.generator_check.warnings.clone(),
+        profiled: summary.profiled.to_vec(),
         assertions: summary.assertions.to_vec(),
         result: outcome.result.clone().without_logs(),
         samples,

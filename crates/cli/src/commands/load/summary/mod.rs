@@ -71,6 +71,8 @@ pub struct Summary<'a> {
     pub generator_check: &'a GeneratorCheck,
     /// Results of the assertions.
     pub assertions: &'a [AssertionReport],
+    /// Processes whose stacks were sampled.
+    pub profiled: &'a [String],
 }
 
 /// Collects the text of the summary.
