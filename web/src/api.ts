@@ -3717,6 +3717,10 @@ export interface LoadReport {
    */
   warnings: string[];
   /**
+   * Processes whose stacks were sampled meanwhile, which takes CPU time: such a load is not judged, and is in no history.
+   */
+  profiled?: string[];
+  /**
    * Assertions, in the order of the command line.
    */
   assertions: AssertionReport[];
@@ -4660,7 +4664,7 @@ export interface NightEntry {
    */
   took_ns: number;
   /**
-   * First sentences of the verdict.
+   * First sentences of the result.
    */
   findings: string[];
   /**

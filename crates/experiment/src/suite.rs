@@ -1,4 +1,4 @@
-//! Suites: experiments and loads that `tare suite` runs in turn, and the changes that their readers know of.
+//! Suites: experiments, loads and golden checks that `tare suite` runs in turn, and the changes that their readers know of.
 
 use std::path::{Component, Path, PathBuf};
 use std::time::Duration;
@@ -21,7 +21,9 @@ use crate::yaml::{Mark, Node};
 /// Most entries of a suite, those of included suites among them.
 const ENTRIES_MAX: usize = 1000;
 /// Options of a load that the suite gives itself.
-const OWN_OPTIONS: [&str; 4] = ["json", "json-lines", "labels", "out"];
+const LOAD_OPTIONS: [&str; 4] = ["json", "json-lines", "labels", "out"];
+/// Options of a golden check that the suite gives itself.
+const PERFCHECK_OPTIONS: [&str; 2] = ["json", "markdown"];
 
 /// A suite.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -37,7 +39,7 @@ pub struct SuiteDef {
     pub entries: Vec<EntryDef>,
 }
 
-/// An entry of a suite. Exactly one of `experiment`, `load` and `suite`.
+/// An entry of a suite. Exactly one of `experiment`, `load`, `perfcheck` and `suite`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(extend("x-word" = "entry"))]
@@ -46,6 +48,8 @@ pub struct EntryDef {
     pub experiment: Option<String>,
     /// A load.
     pub load: Option<SuiteLoadDef>,
+    /// A golden check of micro-benchmarks.
+    pub perfcheck: Option<SuitePerfcheckDef>,
     /// A suite whose entries are run in this place: a file below the folder of this one.
     pub suite: Option<String>,
     /// Whether the experiment is run in its quick form. Default: false, unless the suite is started with `--quick`.
@@ -88,6 +92,18 @@ pub struct SuiteLoadDef {
     #[schemars(length(min = 1, max = 200))]
     pub labels: String,
     /// Options of `tare load` without dashes: `rate: 2000`, `duration: 10s`, `http2: true`, `header: [a, b]`.
+    #[serde(default)]
+    pub options: Map<String, Json>,
+}
+
+/// A golden check, as of `tare perfcheck`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(extend("x-word" = "golden check"))]
+pub struct SuitePerfcheckDef {
+    /// Folder below which benchmarks are looked for, from the folder of the suite.
+    pub folder: String,
+    /// Options of `tare perfcheck` without dashes: `against: main`, `require-golden: true`, `margin: 3%`.
     #[serde(default)]
     pub options: Map<String, Json>,
 }
@@ -168,6 +184,15 @@ pub enum Work {
         /// Its labels.
         labels: String,
         /// Arguments of `tare load`.
+        arguments: Vec<String>,
+    },
+    /// A golden check.
+    Perfcheck {
+        /// Its folder as the suite names it.
+        named: String,
+        /// Its folder.
+        folder: PathBuf,
+        /// Arguments of `tare perfcheck`.
         arguments: Vec<String>,
     },
 }
@@ -270,8 +295,13 @@ impl Reader<'_> {
                 Err(problem(key, text))
             })
         };
-        let work = match (&entry.experiment, &entry.load, &entry.suite) {
-            (Some(name), None, None) => {
+        let work = match (
+            &entry.experiment,
+            &entry.load,
+            &entry.perfcheck,
+            &entry.suite,
+        ) {
+            (Some(name), None, None, None) => {
                 let wrong = |text: String| Problems::one(named, at("experiment"), text);
                 let is_file = [".yaml", ".yml"].iter().any(|end| name.ends_with(end));
                 let found = match is_file {
@@ -290,7 +320,7 @@ impl Reader<'_> {
                     blocks: entry.blocks,
                 }
             }
-            (None, Some(load), None) => {
+            (None, Some(load), None, None) => {
                 for_experiments()?;
                 let options = &|key: &str| node.key_mark_at(&["load", "options", key]);
                 Work::Load {
@@ -299,7 +329,31 @@ impl Reader<'_> {
                         .map_err(|(key, text)| Problems::one(named, options(&key), text))?,
                 }
             }
-            (None, None, Some(name)) => {
+            (None, None, Some(check), None) => {
+                for_experiments()?;
+                if !entry.export.is_empty() {
+                    let text =
+                        "a golden check is not exported: `junit` of its options writes a file";
+                    return Err(problem("export", text.to_owned()));
+                }
+                let options = &|key: &str| node.key_mark_at(&["perfcheck", "options", key]);
+                let path = folder.join(&check.folder);
+                if !path.is_dir() {
+                    let text = format!("{} is not a folder", path.display());
+                    return Err(Problems::one(
+                        named,
+                        node.mark_at(&["perfcheck", "folder"]),
+                        text,
+                    ));
+                }
+                Work::Perfcheck {
+                    named: check.folder.clone(),
+                    folder: path,
+                    arguments: option_words(&check.options, &PERFCHECK_OPTIONS)
+                        .map_err(|(key, text)| Problems::one(named, options(&key), text))?,
+                }
+            }
+            (None, None, None, Some(name)) => {
                 for_experiments()?;
                 if entry.limit.is_some() {
                     let text = "a suite has no limit: give one to each of its entries".to_owned();
@@ -325,7 +379,7 @@ impl Reader<'_> {
                 return Ok(());
             }
             _ => {
-                let text = "an entry has exactly one of \"experiment\", \"load\" and \"suite\"";
+                let text = "an entry has exactly one of \"experiment\", \"load\", \"perfcheck\" and \"suite\"";
                 return Err(Problems::one(named, node.mark, text));
             }
         };
@@ -367,6 +421,7 @@ impl Work {
                 name
             }
             Work::Load { labels, .. } => format!("load {labels}"),
+            Work::Perfcheck { named, .. } => format!("perfcheck {named}"),
         }
     }
 }
@@ -406,20 +461,32 @@ fn export(folder: &Path, def: &SuiteExportDef) -> Result<SuiteExportDef, String>
 
 /// Arguments of `tare load`; an error names the key of the option.
 fn arguments(load: &SuiteLoadDef) -> Result<Vec<String>, (String, String)> {
+    let mut words = option_words(&load.options, &LOAD_OPTIONS)?;
+    words.push(format!("--labels={}", load.labels));
+    if let Some(url) = &load.url {
+        // What begins with a dash would be an option.
+        words.extend(["--".to_owned(), url.clone()]);
+    }
+    Ok(words)
+}
+
+/// Options as arguments, without those that the suite gives itself; an error names the key.
+fn option_words(
+    options: &Map<String, Json>,
+    own: &[&str],
+) -> Result<Vec<String>, (String, String)> {
     let mut words = Vec::new();
-    for (key, value) in &load.options {
+    for (key, value) in options {
         let wrong = |text: String| (key.clone(), text);
         let is_word = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
         if key.is_empty() || key.starts_with('-') || !key.chars().all(is_word) {
             let text =
-                "an option is written as in `tare load --help`, without the dashes before it";
+                "an option is written as in the help of the command, without the dashes before it";
             return Err(wrong(text.to_owned()));
         }
-        if OWN_OPTIONS.contains(&key.as_str()) {
-            let own = list(&OWN_OPTIONS);
-            return Err(wrong(format!(
-                "a suite gives {own} to its loads itself: leave it out"
-            )));
+        if own.contains(&key.as_str()) {
+            let own = list(own);
+            return Err(wrong(format!("a suite gives {own} itself: leave it out")));
         }
         let values = match value {
             Json::Array(values) => values.as_slice(),
@@ -437,11 +504,6 @@ fn arguments(load: &SuiteLoadDef) -> Result<Vec<String>, (String, String)> {
                 }
             }
         }
-    }
-    words.push(format!("--labels={}", load.labels));
-    if let Some(url) = &load.url {
-        // What begins with a dash would be an option.
-        words.extend(["--".to_owned(), url.clone()]);
     }
     Ok(words)
 }

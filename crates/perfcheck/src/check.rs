@@ -128,6 +128,7 @@ impl Setting<'_> {
         report.started_unix_us = unix_us(started);
         report.took_ns = u64::try_from(began.elapsed().as_nanos()).unwrap_or(u64::MAX);
         report.exit_code = self.exit_code(&report);
+        report.answer = output::answer(&report);
         let golden = match self.options.update {
             GoldenUpdate::Keep => Vec::new(),
             _ => self.updated(&found, goldens, &measured, &report),
@@ -329,6 +330,7 @@ impl Setting<'_> {
             benchmarks: Vec::new(),
             failed: failed.collect(),
             notes: Vec::new(),
+            answer: String::new(),
             exit_code: 0,
         }
     }

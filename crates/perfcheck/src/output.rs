@@ -45,7 +45,7 @@ pub fn text(report: &PerfcheckReport, screen: Screen) -> String {
     for note in &report.notes {
         text.push_str(&format!("{}\n", escape_line(note)));
     }
-    let answer = escape_line(&answer(report)).into_owned();
+    let answer = escape_line(&report.answer).into_owned();
     let answer = match (of(report, BenchmarkOutcome::Worse), report.exit_code) {
         (1.., _) => screen.colour.bad(&answer),
         (0, 0) => screen.colour.good(&answer),
@@ -82,7 +82,7 @@ pub fn markdown(report: &PerfcheckReport) -> String {
     let mut text = format!(
         "## {}\n\n**{}**\n",
         escape(&title(report)),
-        escape(&answer(report))
+        escape(&report.answer)
     );
     if !table.rows.is_empty() {
         text.push_str(&format!("\n{}", markdown::table(&table)));

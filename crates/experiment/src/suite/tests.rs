@@ -45,7 +45,8 @@ fn experiments_loads_and_suites_become_one_list() {
              - {experiment: mesh/sidecar, limit: 30m}\n\
              - suite: more/loads.yaml\n\
              - {experiment: sidecar, quick: true, blocks: 9}\n\
-             - experiment: own.yaml\n",
+             - experiment: own.yaml\n\
+             - perfcheck: {folder: ../experiments, options: {margin: 3%, benchmarks: -x}}\n",
         ),
         ("own.yaml", EXPERIMENT),
         (
@@ -71,7 +72,8 @@ fn experiments_loads_and_suites_become_one_list() {
             "mesh/sidecar",
             "load echo",
             "mesh/sidecar (quick) (9 blocks)",
-            "own"
+            "own",
+            "perfcheck ../experiments",
         ]
     );
     assert_eq!(suite.entries[0].limit, Some(Duration::from_secs(1800)));
@@ -88,6 +90,10 @@ fn experiments_loads_and_suites_become_one_list() {
         arguments[arguments.len() - 2..],
         ["--", "http://127.0.0.1:1/"]
     );
+    let Work::Perfcheck { arguments, .. } = &suite.entries[4].work else {
+        panic!("{:?}", suite.entries[4]);
+    };
+    assert_eq!(arguments, &["--margin=3%", "--benchmarks=-x"]);
     assert_eq!(suite.acknowledged[0].note, "as planned");
 }
 
@@ -102,6 +108,18 @@ fn what_is_wrong_is_named_with_its_place() {
         (
             "entries:\n- {experiment: mesh/sidecars}\n",
             "2:16: there is no experiment \"mesh/sidecars\"",
+        ),
+        (
+            "entries:\n- perfcheck: {folder: ../gone}\n",
+            "2:23: suites/../gone is not a folder",
+        ),
+        (
+            "entries:\n- perfcheck: {folder: ., options: {markdown: x}}\n",
+            "2:36: a suite gives json and markdown itself",
+        ),
+        (
+            "entries:\n- {perfcheck: {folder: .}, export: [{as: bmf}]}\n",
+            "2:28: a golden check is not exported",
         ),
         ("entries:\n- {}\n", "2:3: an entry has exactly one of"),
         (

@@ -7,11 +7,14 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use tare_experiment::suite::{SuiteEntry, SuiteExportDef, Work};
-use tare_record::api::{EntryOutcome, LOAD_REPORT, NightEntry};
+use tare_record::api::{
+    BenchmarkOutcome, BenchmarkResult, EntryOutcome, LOAD_REPORT, NightEntry, PerfcheckReport,
+};
 use tare_record::regular::read_regular_text;
 use tare_record::text::word_of;
 use tare_record::view::SentenceKind;
 use tare_report::loads;
+use tare_report::quantity::{self, Sign};
 
 use super::Place;
 use super::process::{self, Ended, StopReason};
@@ -30,7 +33,7 @@ pub fn run(
     entry: &SuiteEntry,
 ) -> (NightEntry, Option<StopReason>) {
     let began = Instant::now();
-    let mut command = command(place, entry);
+    let mut command = command(place, number, entry);
     let words = std::iter::once(command.get_program()).chain(command.get_args());
     let words: Vec<String> = words
         .map(|word| word.to_string_lossy().into_owned())
@@ -42,8 +45,13 @@ pub fn run(
     });
     let stop = ended.as_ref().ok().and_then(|ended| ended.stop);
     let (outcome, reason) = outcome(&ended, &messages);
-    let folder = ended.ok().and_then(|ended| ended.said.folder);
-    let findings = folder.as_deref().map(findings).unwrap_or_default();
+    let said = ended.map(|ended| ended.said).unwrap_or_default();
+    let folder = said.folder;
+    let findings = match (&entry.work, &folder) {
+        (Work::Perfcheck { .. }, _) => benchmarks(&said.document),
+        (_, Some(folder)) => findings(folder),
+        (_, None) => Vec::new(),
+    };
     let export_problems = match (&folder, outcome) {
         (Some(folder), EntryOutcome::Done | EntryOutcome::AssertionFailed) => {
             export(place, number, entry, folder)
@@ -65,7 +73,7 @@ pub fn run(
     (entry, stop.filter(is_of_all))
 }
 
-fn command(place: &Place<'_>, entry: &SuiteEntry) -> Command {
+fn command(place: &Place<'_>, number: usize, entry: &SuiteEntry) -> Command {
     let mut command = Command::new(&place.options.tare);
     command.env("TARE_HOME", &place.options.home);
     match &entry.work {
@@ -95,6 +103,13 @@ fn command(place: &Place<'_>, entry: &SuiteEntry) -> Command {
             if let Some(folder) = place.suite_folder() {
                 command.current_dir(folder);
             }
+        }
+        Work::Perfcheck {
+            folder, arguments, ..
+        } => {
+            let markdown = place.night.join(format!("{number:02}.perfcheck.md"));
+            command.arg("perfcheck").arg(folder).args(arguments);
+            command.arg("--json").arg("--markdown").arg(markdown);
         }
     }
     command
@@ -171,6 +186,27 @@ fn last_line(messages: &Path) -> Option<String> {
     let text = read_regular_text(messages, MESSAGES_BYTES_MAX).ok()?;
     let line = text.lines().rfind(|line| !line.trim().is_empty())?;
     Some(line.to_owned())
+}
+
+/// The result of a golden check, and the benchmarks that are worse.
+fn benchmarks(document: &str) -> Vec<String> {
+    let Ok(report) = serde_json::from_str::<PerfcheckReport>(document) else {
+        return Vec::new();
+    };
+    let is_worse = |one: &&BenchmarkResult| one.outcome == BenchmarkOutcome::Worse;
+    let worse = report.benchmarks.iter().filter(is_worse).map(|one| {
+        let ratio = one.ratio.as_ref();
+        let change = ratio.map_or_else(String::new, |ratio| quantity::change(ratio, Sign::Shown));
+        let now = quantity::plain(one.now);
+        format!(
+            "{} is worse: {change}, {now} {} now",
+            one.benchmark, one.unit
+        )
+    });
+    std::iter::once(report.answer.clone())
+        .chain(worse)
+        .take(FINDINGS_MAX)
+        .collect()
 }
 
 /// The first sentences of what was found.

@@ -126,7 +126,7 @@ fn entry_head(entry: &NightEntry) -> String {
     let took = quantity::span(entry.took_ns);
     let ended = match entry.outcome {
         EntryOutcome::Done => format!("done in {took}"),
-        EntryOutcome::AssertionFailed => format!("an assertion does not hold, after {took}"),
+        EntryOutcome::AssertionFailed => format!("a check failed after {took}"),
         EntryOutcome::Failed => format!("failed after {took}"),
         EntryOutcome::Interrupted => format!("interrupted after {took}"),
     };

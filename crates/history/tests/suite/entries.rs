@@ -62,6 +62,47 @@ fn a_failed_entry_stops_no_other_one_and_an_assertion_stands_before_it() {
 }
 
 #[test]
+fn a_golden_check_says_what_is_worse() {
+    let place = Place::new(
+        "entries:\n- perfcheck: {folder: do, options: {margin: 3%}}\n",
+        &[],
+    );
+    let of = |benchmark: &str, outcome: &str| {
+        json!({"project": "", "benchmark": benchmark, "unit": "ns/op", "better": "lower", "now": 1321.0,
+            "reference": 1200.0, "ratio": {"estimate": 1.1, "low": 1.08, "high": 1.12, "level": 0.95},
+            "sessions": 3, "outcome": outcome})
+    };
+    let report = json!({"version": 1, "folder": "/x", "started_unix_us": 1, "took_ns": 1, "tare": "0.1.0",
+        "machine": "m", "machine_about": "a", "revision": null, "against": null, "repeats": 5, "seed": 1,
+        "margin": 0.03, "versions": {}, "benchmarks": [of("go: Encode", "worse"), of("go: Decode", "same")],
+        "failed": [], "notes": [], "answer": "2 values, margin 3 %: 1 worse, 1 the same within the margin",
+        "exit_code": 1});
+    let text = serde_json::to_string_pretty(&report).unwrap();
+    place.write("report", &text);
+    place.write("do/perfcheck", "cat \"$here/report\"; exit 1");
+    let night = place.run();
+    let entry = &night.entries[0];
+    assert_eq!(entry.name, "perfcheck do");
+    assert_eq!(entry.outcome, EntryOutcome::AssertionFailed);
+    assert_eq!(
+        entry.findings,
+        [
+            "2 values, margin 3 %: 1 worse, 1 the same within the margin",
+            "go: Encode is worse: +10 % (8–12), 1321 ns/op now"
+        ]
+    );
+    assert_eq!(night.exit_code, 1);
+    let folder = nights(&place)[0].file_name().unwrap().to_owned();
+    let at = format!("runs/nights/{}", folder.display());
+    assert_eq!(
+        place.calls(),
+        [format!(
+            "perfcheck do --margin=3% --json --markdown {at}/01.perfcheck.md"
+        )]
+    );
+}
+
+#[test]
 fn a_result_is_exported_and_a_failed_export_is_said() {
     let place = Place::new(
         "entries:\n- experiment: good\n  export:\n  - as: junit\n  - {as: bmf, file: results/a.json}\n  \

@@ -54,7 +54,7 @@ pub struct NightEntry {
     pub run: Option<String>,
     /// Duration.
     pub took_ns: u64,
-    /// First sentences of the verdict.
+    /// First sentences of the result.
     pub findings: Vec<String>,
     /// Exports that failed, each with its reason.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -69,7 +69,7 @@ pub struct NightEntry {
 pub enum EntryOutcome {
     /// As planned.
     Done,
-    /// It was measured, and an assertion does not hold.
+    /// It was measured, and an assertion does not hold or a benchmark is worse.
     AssertionFailed,
     /// It was not measured.
     Failed,

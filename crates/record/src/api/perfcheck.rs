@@ -144,6 +144,8 @@ pub struct PerfcheckReport {
     pub failed: Vec<BenchmarkFailure>,
     /// What a reader has to know.
     pub notes: Vec<String>,
+    /// The result in one sentence.
+    pub answer: String,
     /// Exit code.
     pub exit_code: u8,
 }
