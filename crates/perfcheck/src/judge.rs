@@ -21,9 +21,13 @@ use tare_stats::unpaired::{self, UnpairedInput};
 use tare_stats::{RatioInterval, median};
 
 use crate::measure::{BenchmarkSeries, BenchmarkUnit};
+use crate::tools::better_of;
 
 /// The relative step of values: tools print four digits or a few more.
 const RESOLUTION: f64 = 1e-4;
+
+/// Groups of rounds with both revisions.
+const GROUPS: usize = 5;
 
 /// One comparison.
 pub struct Case {
@@ -63,8 +67,21 @@ pub fn with_sessions(
 pub fn with_old(project: &str, measured: &BTreeMap<BenchmarkUnit, BenchmarkSeries>) -> Vec<Case> {
     cases(project, measured, |_, series| {
         let rounds = series.old.iter().zip(&series.now);
-        Before::Rounds(rounds.filter_map(|(old, now)| old.zip(*now)).collect())
+        let pairs: Vec<(f64, f64)> = rounds.filter_map(|(old, now)| old.zip(*now)).collect();
+        Before::Rounds(grouped(series.better, &pairs))
     })
+}
+
+/// The best of both revisions in each of five groups of rounds, which are spread over the session alike.
+fn grouped(better: Better, pairs: &[(f64, f64)]) -> Vec<(f64, f64)> {
+    if pairs.len() < 2 * GROUPS {
+        return pairs.to_vec();
+    }
+    let group = |first: usize| {
+        let own = pairs.iter().skip(first).step_by(GROUPS).copied();
+        own.reduce(|a, b| (better_of(better, a.0, b.0), better_of(better, a.1, b.1)))
+    };
+    (0..GROUPS).filter_map(group).collect()
 }
 
 fn cases(
@@ -186,10 +203,8 @@ impl Found {
 
 /// The best value; `None` without one.
 fn best(better: Better, values: &[f64]) -> Option<f64> {
-    values.iter().copied().reduce(match better {
-        Better::Lower => f64::min,
-        Better::Higher => f64::max,
-    })
+    let values = values.iter().copied();
+    values.reduce(|one, other| better_of(better, one, other))
 }
 
 fn grown(better: Better, is_more: bool) -> BenchmarkOutcome {

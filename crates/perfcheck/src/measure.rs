@@ -10,7 +10,7 @@ use tare_stats::random::Random;
 
 use crate::error::CheckError;
 use crate::process::Processes;
-use crate::tools::Prepared;
+use crate::tools::{Prepared, better_of};
 
 /// Time between two lines about progress.
 const SAY_INTERVAL: Duration = Duration::from_secs(10);
@@ -87,12 +87,14 @@ pub fn measure(
     }
     let mut random = Random::for_purpose(rounds.seed, "perfcheck");
     let (began, mut said) = (Instant::now(), Instant::now());
-    let total = units.len() * rounds.repeats as usize;
+    let runs_of = |unit: &Unit| projects[unit.project].now.runner.runs_per_repeat();
+    let runs = units.iter().map(runs_of).max().unwrap_or(1);
+    let total = units.len() * runs * rounds.repeats as usize;
     let mut done = 0;
-    for round in 0..rounds.repeats as usize {
+    for (round, run_number) in rounds_and_runs(rounds.repeats as usize, runs) {
         random.shuffle(&mut units);
         for unit in &mut units {
-            if !unit.has_failed {
+            if !unit.has_failed && run_number < runs_of(unit) {
                 let sides = &projects[unit.project];
                 let mut order = [Revision::Now, Revision::Old];
                 random.shuffle(&mut order);
@@ -122,6 +124,11 @@ pub fn measure(
         }
     }
     Ok(measured)
+}
+
+/// Each round with the numbers of its runs, in the order of time.
+fn rounds_and_runs(rounds: usize, runs: usize) -> impl Iterator<Item = (usize, usize)> {
+    (0..rounds).flat_map(move |round| (0..runs).map(move |run| (round, run)))
 }
 
 fn units_of(
@@ -206,7 +213,8 @@ fn run(
                     Revision::Old => &mut series.old,
                 };
                 values.resize(round + 1, None);
-                values[round] = Some(reading.value);
+                let known = values[round].unwrap_or(reading.value);
+                values[round] = Some(better_of(reading.better, known, reading.value));
             }
         }
         Err(CheckError::Environment(reason)) => {

@@ -15,7 +15,7 @@ use tare_record::api::{
     RepeatUnit, Side, SizedGroup, SizedPart, SizedTopology, SizedValue, SizingPoint,
     SizingPublished, SizingReport,
 };
-use tare_record::metric::{Metric, Unit};
+use tare_record::metric::Metric;
 use tare_record::plan::PublishedFigure;
 use tare_report::Run;
 use tare_report::quantity;
@@ -427,8 +427,8 @@ fn published(run: &Run, groups: &[SizedGroup]) -> Vec<SizingPublished> {
         .iter()
         .filter_map(|one| match &one.figure {
             PublishedFigure::Value(value) if one.metric == Metric::ProxyCpu => {
-                let text = quantity::declared(Unit::Cores, *value);
-                Some((one, format!("{text} per 1000 requests/s"), false))
+                let text = quantity::plain(*value);
+                Some((one, format!("{text} vCPU per 1000 requests/s"), false))
             }
             PublishedFigure::Words(words) if one.metric == Metric::Cpu => {
                 Some((one, words.clone(), true))

@@ -1,5 +1,6 @@
 //! Rust: Criterion, compiled once per package.
 
+use std::cell::OnceCell;
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -9,23 +10,26 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::{
-    Place, Prepared, Reading, Runner, Tool, empty_folder, first_line, no_value, read_json,
+    Place, Prepared, RUNS_PER_REPEAT, Reading, Runner, Tool, empty_folder, first_line, no_value,
+    read_json,
 };
 use crate::error::CheckError;
 use crate::process::{BUILD_LIMIT, Processes, REPEAT_LIMIT};
 
-/// Times of one repeat, s, and the number of samples; a benchmark that sets its own has those.
-const OPTIONS: [&str; 8] = [
+/// Times of one run, s; a benchmark that sets its own has those.
+const OPTIONS: [&str; 6] = [
     "--warm-up-time",
-    "0.1",
+    "0.05",
     "--measurement-time",
-    "0.3",
-    "--sample-size",
-    "10",
+    "0.1",
     // Resamples for its own intervals, which are not used.
     "--nresamples",
     "1001",
 ];
+/// Number of samples: with many the first ones are short. Where an iteration is long, and in the first run, the least that Criterion takes.
+const SAMPLES: [&str; 2] = ["60", "10"];
+/// An iteration that is long, ns.
+const LONG: f64 = 2e6;
 /// Depth of the folders of its results: group, function, parameter, `new`.
 const DEPTH_MAX: usize = 8;
 
@@ -40,6 +44,8 @@ struct Function {
     /// Folder of the package, in which cargo runs benchmarks.
     folder: PathBuf,
     id: String,
+    /// Number of samples; known after the first run.
+    samples: OnceCell<&'static str>,
 }
 
 struct Built {
@@ -196,6 +202,7 @@ fn functions_of(
             program: program.clone(),
             folder: folder.clone(),
             id: id.to_owned(),
+            samples: OnceCell::new(),
         };
         (format!("{}/{id}", target.name), function)
     });
@@ -203,6 +210,10 @@ fn functions_of(
 }
 
 impl Runner for Built {
+    fn runs_per_repeat(&self) -> usize {
+        RUNS_PER_REPEAT
+    }
+
     fn repeat(
         &self,
         place: usize,
@@ -214,7 +225,9 @@ impl Runner for Built {
         let mut command = Command::new(&one.program);
         command
             .args(["--bench", "--exact", "--noplot"])
-            .args(OPTIONS);
+            .args(OPTIONS)
+            .arg("--sample-size")
+            .arg(one.samples.get().unwrap_or(&SAMPLES[1]));
         command.arg(&one.id).current_dir(&one.folder);
         command
             .env("CRITERION_HOME", &self.scratch)
@@ -224,23 +237,27 @@ impl Runner for Built {
         results(&self.scratch, DEPTH_MAX, &mut found);
         match found.as_slice() {
             [folder] => {
-                let estimates = read_json(&folder.join("estimates.json"))?;
-                let time = parse(&estimates).ok_or_else(|| no_value(name, &ended.last_lines()))?;
-                Ok(vec![Reading::time(name, time)])
+                let sample = read_json(&folder.join("sample.json"))?;
+                let time = parse(&sample).ok_or_else(|| no_value(name, &ended.last_lines()))?;
+                if one.samples.get().is_some() {
+                    return Ok(vec![Reading::time(name, time)]);
+                }
+                let _ = one.samples.set(SAMPLES[usize::from(time > LONG)]);
+                self.repeat(place, name, processes)
             }
             _ => Err(no_value(name, &ended.last_lines())),
         }
     }
 }
 
-/// Folders of results below this one: `new`, with `estimates.json`.
+/// Folders of results below this one: `new`, with `sample.json`.
 fn results(folder: &Path, depth: usize, found: &mut Vec<PathBuf>) {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
     for path in entries
         .map(|entry| entry.path())
         .filter(|path| path.is_dir())
     {
-        if path.ends_with("new") && path.join("estimates.json").is_file() {
+        if path.ends_with("new") && path.join("sample.json").is_file() {
             found.push(path);
         } else if depth > 0 {
             results(&path, depth - 1, found);
@@ -248,9 +265,13 @@ fn results(folder: &Path, depth: usize, found: &mut Vec<PathBuf>) {
     }
 }
 
-/// The median of the time per iteration, ns.
-fn parse(estimates: &Value) -> Option<f64> {
-    estimates.pointer("/median/point_estimate")?.as_f64()
+/// The least time per iteration of a sample, ns.
+fn parse(sample: &Value) -> Option<f64> {
+    let numbers = |key: &str| Some(sample.get(key)?.as_array()?.iter().map(Value::as_f64));
+    let samples = numbers("times")?.zip(numbers("iters")?);
+    samples
+        .filter_map(|(time, iterations)| Some(time? / iterations.filter(|some| *some > 0.0)?))
+        .reduce(f64::min)
 }
 
 #[cfg(test)]
@@ -258,11 +279,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_median_of_the_estimates_is_read() {
+    fn the_least_time_of_a_sample_is_read() {
         // Criterion 0.7.0.
-        let output = include_str!("../../tests/outputs/criterion-estimates.json");
+        let output = include_str!("../../tests/outputs/criterion-sample.json");
         let time = parse(&serde_json::from_str(output).unwrap()).unwrap();
-        assert!((time - 10_664.412_613).abs() < 1e-3, "{time}");
+        assert!((time - 266_541.857_143).abs() < 1e-3, "{time}");
     }
 
     #[test]

@@ -226,7 +226,7 @@ fn junit_markdown_and_text_say_what_is_worse() {
         "{junit}"
     );
     assert!(
-        junit.contains("name=\"command: encode ms\"><failure message=\"worse: +20 % ("),
+        junit.contains("<failure message=\"worse: +20 % ("),
         "{junit}"
     );
     let markdown = fs::read_to_string(markdown).unwrap();
