@@ -23,6 +23,7 @@ use rustix::process::{
 };
 use serde_json::Value;
 use tare_lab::process::{ProcessStat, snapshot, with_descendants};
+use tare_record::record::TrialStatus;
 use tare_stats::random::Random;
 
 /// Longest wait for anything, on a machine that has much else to do.
@@ -38,6 +39,9 @@ enum Victim {
     Guardian,
     ConductorAndKeeper,
     ConductorAndGuardian,
+    /// Of pods elsewhere.
+    RunKeeper,
+    PodKeeper,
 }
 
 const VICTIMS: [Victim; 5] = [
@@ -56,6 +60,8 @@ impl Victim {
             Victim::Guardian => "guardian",
             Victim::ConductorAndKeeper => "conductor and keeper",
             Victim::ConductorAndGuardian => "conductor and guardian",
+            Victim::RunKeeper => "run keeper",
+            Victim::PodKeeper => "keeper of a pod",
         }
     }
 
@@ -66,6 +72,9 @@ impl Victim {
             Victim::Guardian => vec![run.guardian],
             Victim::ConductorAndKeeper => vec![run.conductor, run.keeper],
             Victim::ConductorAndGuardian => vec![run.conductor, run.guardian],
+            Victim::RunKeeper => kept_with(run.keeper, "--run"),
+            // The first of them: where all are hit, it is the run that is over.
+            Victim::PodKeeper => kept_with(run.keeper, "--pod").into_iter().take(1).collect(),
         }
     }
 }
@@ -75,6 +84,14 @@ struct Run {
     conductor: u32,
     guardian: u32,
     keeper: u32,
+}
+
+/// Processes below the keeper with this word.
+fn kept_with(keeper: u32, word: &str) -> Vec<u32> {
+    let all = snapshot();
+    let below = with_descendants(&all, &BTreeSet::from([keeper]));
+    let has_word = |pid: &u32| words_of(*pid).split(' ').any(|other| other == word);
+    below.into_iter().filter(has_word).collect()
 }
 
 /// Results of the kills of one victim in one addressing.
@@ -129,6 +146,31 @@ fn a_kill_of_any_process_of_a_run_leaves_nothing_and_loses_no_finished_trial() {
     }
 }
 
+/// Without Kubernetes, what a run on it needs: pods elsewhere are network namespaces of this machine.
+#[test]
+fn a_kill_of_any_process_of_a_run_elsewhere_leaves_nothing_and_loses_no_finished_trial() {
+    let kills: u32 = std::env::var("TARE_KILLS").map_or(4, |text| text.parse().unwrap());
+    set_child_subreaper(Some(getpid())).unwrap();
+    let mut random = Random::from_seed(19);
+    let victims = [
+        Victim::Conductor,
+        Victim::RunKeeper,
+        Victim::PodKeeper,
+        Victim::ConductorAndKeeper,
+    ];
+    let mut finished = 0;
+    for (number, victim) in (0..kills).zip(victims.iter().cycle()) {
+        let mut row = Row::default();
+        // Every kill comes after a trial.
+        let moment_ms = random.below(MOMENT_MAX_MS) | 1;
+        round(*victim, "remote", moment_ms, &mut row);
+        assert_eq!(row.left, Vec::<String>::new(), "{victim:?}, kill {number}");
+        assert_eq!(row.lost_trials, 0, "{victim:?}, kill {number}");
+        finished += row.finished_trials;
+    }
+    assert!(finished > 0, "no kill came after a trial");
+}
+
 /// Starts a run, kills the victim at this moment, and waits until nothing is left.
 fn round(victim: Victim, addressing: &str, moment_ms: u64, row: &mut Row) {
     let place = tempfile::tempdir().unwrap();
@@ -149,7 +191,25 @@ fn round(victim: Victim, addressing: &str, moment_ms: u64, row: &mut Row) {
     let all = Traces::processes(None).into_iter();
     let owners: BTreeSet<u32> = all.map(|one| one.pid).collect();
     let begun = Instant::now();
-    victim.pids(&run).into_iter().for_each(end);
+    // Between two test beds there are no pods.
+    let pids = wait_for(LIMIT, "a victim", || {
+        let pids = victim.pids(&run);
+        (!pids.is_empty()).then_some(pids)
+    });
+    pids.into_iter().for_each(end);
+    if victim == Victim::PodKeeper {
+        // The run goes on without that test bed, and its trial has failed.
+        let has_failed = || {
+            let run = tare_report::read(&only_run(&out)?).ok()?;
+            let mut trials = run.trials.iter();
+            let is_failed = |status: &TrialStatus| matches!(status, TrialStatus::Failed { .. });
+            trials
+                .any(|trial| is_failed(&trial.record.status))
+                .then_some(())
+        };
+        wait_for(LIMIT, "a failed trial", has_failed);
+        end(run.conductor);
+    }
     // A conductor that lives goes on with what it was at, and ends with an error.
     let mut cleaned_in = None;
     let left = loop {
@@ -189,7 +249,7 @@ fn start(place: &Path, addressing: &str, out: &Path) -> Started {
         _ => "",
     };
     let is_root = rustix::process::geteuid().is_root();
-    let limits = if is_root {
+    let limits = if is_root && addressing != "remote" {
         "limits: {server: {cpu: 1, memory: 256MiB}}\n"
     } else {
         ""
@@ -204,15 +264,11 @@ fn start(place: &Path, addressing: &str, out: &Path) -> Started {
     );
     fs::write(&file, experiment).unwrap();
     let (file, out) = (file.to_str().unwrap(), out.to_str().unwrap());
-    let words = [
-        "run",
-        file,
-        "--out",
-        out,
-        "--addressing",
-        addressing,
-        "--json-lines",
-    ];
+    let mut words = vec!["run", file, "--out", out, "--json-lines"];
+    match addressing {
+        "remote" => words.extend(["--environment", "remote", "--silence", "5"]),
+        addressing => words.extend(["--addressing", addressing]),
+    }
     let folder = place.join("private");
     fs::create_dir(&folder).unwrap();
     let mut command = tare(&words);
@@ -324,6 +380,9 @@ impl Traces {
                 .iter()
                 .map(|name| format!("folder {name:?}")),
         );
+        let elsewhere = entries(Path::new("/tmp"));
+        let named = elsewhere.iter().filter(|name| is_named_after(name, owners));
+        left.extend(named.map(|name| format!("folder {name:?} in /tmp")));
         if !left.is_empty() {
             return left;
         }

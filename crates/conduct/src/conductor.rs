@@ -17,7 +17,7 @@ use tare_stats::random::Random;
 
 use crate::agent_plans::MeasuredCost;
 use crate::durations::now_unix_us;
-use crate::error::{TrialError, is_infrastructure};
+use crate::error::TrialError;
 use crate::event::{Event, StopDecision, TrialObserver, TrialProgress, Watcher};
 use crate::folder::{ENVIRONMENT, PLAN, RunFolder, STATE};
 use crate::order::{Slot, block_order, check_runnable};
@@ -521,7 +521,7 @@ fn start_failed(
     error: LabError,
     record: &mut TrialRecord,
 ) -> Result<Trial, ConductError> {
-    if !started_arms.contains(&record.arm) || is_infrastructure(&error) {
+    if !started_arms.contains(&record.arm) || error.is_ours() {
         return Err(error.into());
     }
     record.status = TrialError::Lab(error).into_status();

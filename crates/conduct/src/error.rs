@@ -95,14 +95,6 @@ impl From<ConductError> for TrialError {
     }
 }
 
-/// Whether an error is one of Tare's own infrastructure and not of an instance: then later trials would fail, too.
-pub(crate) fn is_infrastructure(error: &LabError) -> bool {
-    matches!(
-        error,
-        LabError::KeeperDied { .. } | LabError::Keeper(_) | LabError::Io { .. }
-    )
-}
-
 /// Checks that no instance has exited.
 pub(crate) fn check_running(bed: &mut dyn TestBed) -> Result<(), TrialError> {
     match bed.unexpected_exits().into_iter().next() {

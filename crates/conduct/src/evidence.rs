@@ -7,7 +7,6 @@ use tare_lab::environment::{InstanceCounters, TestBed};
 use tare_record::plan::{Audit, Cell, Plan};
 use tare_record::record::{AuditResult, Proof, TrialRecord};
 
-use crate::error::is_infrastructure;
 use crate::proof::{self, COPIES};
 use crate::traffic::{self, SentTraffic};
 
@@ -70,7 +69,7 @@ fn run_audit(audit: &Audit, bed: &mut dyn TestBed) -> Result<AuditResult, LabErr
                 (format!("{wrong}: {words}"), false)
             }
         },
-        Err(error) if is_infrastructure(&error) => return Err(error),
+        Err(error) if error.is_ours() => return Err(error),
         Err(error) => (error.to_string(), false),
     };
     Ok(AuditResult {

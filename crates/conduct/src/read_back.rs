@@ -6,8 +6,6 @@ use tare_record::agent::Acknowledged;
 use tare_record::plan::{Cell, Guarantee, ReadBackPlan};
 use tare_record::record::{ReadBackRecord, TrialRecord};
 
-use crate::error::is_infrastructure;
-
 /// Reads the topic of a cell back, fills the record, and returns the violated guarantees as texts.
 /// Fails when the environment itself fails.
 pub(crate) fn read(
@@ -32,7 +30,7 @@ pub(crate) fn read(
             record.read_back = Some(found);
             Ok(violations)
         }
-        Err(error) if is_infrastructure(&error) => Err(error),
+        Err(error) if error.is_ours() => Err(error),
         // A topic that cannot be read back makes the trial invalid.
         Err(error) => Ok(vec![error.to_string()]),
     }

@@ -10,7 +10,7 @@ use tare_record::record::{TrialRecord, TrialStatus};
 use crate::agent_plans::{AgentPlans, MeasuredCost};
 use crate::agents::Agents;
 use crate::durations::{now_unix_us, until};
-use crate::error::{ConductError, TrialError, check_running, is_infrastructure};
+use crate::error::{ConductError, TrialError, check_running};
 use crate::event::TrialObserver;
 use crate::faults::Faults;
 use crate::profiles::Profiles;
@@ -94,7 +94,7 @@ pub(crate) fn measure(
     let reason = match stopped {
         TrialError::Interrupted => return Ok(Trial::Interrupted),
         TrialError::Run(error) => return Err(error),
-        TrialError::Lab(error) if is_infrastructure(&error) => return Err(error.into()),
+        TrialError::Lab(error) if error.is_ours() => return Err(error.into()),
         TrialError::Lab(error) => TrialError::Failed(error.to_string()),
         other => other,
     };
@@ -131,12 +131,13 @@ fn steps(
     prepare::steps(cell, trial, (&mut *bed, prepared), observer)?;
     let before = bed.counters()?;
 
+    let pace = bed.pace();
     let agent_plans = AgentPlans {
         cell,
         trial,
         placement: &plan.placement,
         measured_cost: task.measured_cost,
-        start_at_unix_us: now_unix_us() + window::lead(cell).as_micros() as u64,
+        start_at_unix_us: now_unix_us() + window::lead(cell, pace).as_micros() as u64,
     };
     let mut agents = Agents::start(&agent_plans, bed)?;
     record.endpoints = agents.endpoints();
@@ -144,7 +145,7 @@ fn steps(
     let mut faults = Faults::of(cell, trial);
     let profiles = Profiles::start(task, bed, Instant::now() + window_start)?;
     window::observe(
-        cell,
+        (cell, pace),
         Instant::now() + window_start,
         (&mut *bed, &mut agents),
         &mut faults,

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use tare_lab::environment::{Observation, TestBed, UsageSample};
+use tare_lab::environment::{Observation, Pace, TestBed, UsageSample};
 use tare_record::event::PartSample;
 use tare_record::load::Stop;
 use tare_record::plan::Cell;
@@ -13,28 +13,23 @@ use crate::error::{TrialError, check_running};
 use crate::event::TrialObserver;
 use crate::faults::Faults;
 
-/// Time from starting the agents to the first intended send, without the connection ramp. An agent needs a fraction of it to
-/// start and connect.
-const LEAD: Duration = Duration::from_millis(200);
 /// Interval at which memory is sampled and instances are checked to be running.
 const TICK: Duration = Duration::from_millis(250);
 /// Interval at which those who watch get the resource usage of the parts.
 const USAGE_EVERY: Duration = Duration::from_secs(1);
 /// Longest wait for one message; short, so that an interruption is noticed.
 const POLL_TIMEOUT: Duration = Duration::from_millis(50);
-/// Longest time from the end of an agent's drain to its result.
-const REPORT_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Time from starting the agents to the first intended send.
-pub(crate) fn lead(cell: &Cell) -> Duration {
+pub(crate) fn lead(cell: &Cell, pace: Pace) -> Duration {
     let roles = cell.load.iter();
     let opening_ns = roles.map(|role| role.load.connections.open_over_ns).max();
-    LEAD + Duration::from_nanos(opening_ns.unwrap_or(0))
+    pace.lead + Duration::from_nanos(opening_ns.unwrap_or(0))
 }
 
 /// Reads the agents until all have reported, and observes CPU and memory over exactly the window.
 pub(crate) fn observe(
-    cell: &Cell,
+    (cell, pace): (&Cell, Pace),
     window_start: Instant,
     (bed, agents): (&mut dyn TestBed, &mut Agents),
     faults: &mut Faults<'_>,
@@ -43,14 +38,14 @@ pub(crate) fn observe(
 ) -> Result<(), TrialError> {
     faults.set_window_start(window_start);
     let window_end = length(cell).map(|length| window_start + length);
-    let give_up = window_end.map(|end| end + longest_timeout(cell) + REPORT_TIMEOUT);
+    let give_up = window_end.map(|end| end + longest_timeout(cell) + pace.report);
     let mut observation: Option<Box<dyn Observation>> = None;
     let mut usage = None;
     let mut next_tick = window_start;
     let mut next_usage = window_start;
     let mut is_sampled = false;
     // Without a fixed window the agent's samples show that it is alive.
-    let silence = lead(cell) + longest_silence(cell) + REPORT_TIMEOUT;
+    let silence = lead(cell, pace) + longest_silence(cell) + pace.report;
     let mut last_message = Instant::now();
     while !agents.are_done() {
         let now = Instant::now();
@@ -59,7 +54,11 @@ pub(crate) fn observe(
             return Err(TrialError::Interrupted);
         }
         if observation.is_none() && usage.is_none() && now >= window_start {
-            observation = Some(bed.observe()?);
+            let mut begun = bed.observe()?;
+            if let Some(end) = window_end {
+                begun.ends_in(end.saturating_duration_since(Instant::now()))?;
+            }
+            observation = Some(begun);
         }
         faults.advance(bed)?;
         if window_end.is_some_and(|end| now >= end)

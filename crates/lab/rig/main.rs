@@ -21,6 +21,7 @@ use tare_lab::environment::Environment;
 use tare_lab::fetch::Fetcher;
 use tare_lab::keeper::{CgroupLimits, InsideOptions, Keeper, KeeperMode, Spawn, keeper_main};
 use tare_lab::local::{Local, LocalOptions};
+use tare_lab::remote::{pod_keeper_main, run_keeper_main};
 use tare_lab::targets::Targets;
 use tare_record::FORMAT_VERSION;
 use tare_record::load::AddressPolicy;
@@ -30,6 +31,8 @@ fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
     match words.as_slice() {
+        ["keeper", "--run", file] => run_keeper_main(&config(file)).unwrap(),
+        ["keeper", "--pod", file] => pod_keeper_main(&me(), config(file)).unwrap(),
         ["keeper", rest @ ..] => keeper_main(keeper_mode(rest)).unwrap(),
         ["owner", base, token] => own(
             Keeper::start(&me(), Some(base.as_ref())).unwrap(),
@@ -87,6 +90,10 @@ fn main() {
         ["agent", "--plan", plan, "--connect", place] => agent(plan, place),
         other => panic!("unknown words {other:?}"),
     }
+}
+
+fn config<T: serde::de::DeserializeOwned>(file: &str) -> T {
+    serde_json::from_slice(&std::fs::read(file).unwrap()).unwrap()
 }
 
 fn keeper_mode(words: &[&str]) -> KeeperMode {

@@ -66,27 +66,7 @@ impl Authority {
         folder: &Path,
     ) -> Result<Identity, LabError> {
         let uri = spiffe(&self.run, instance);
-        let make = || -> Result<_, rcgen::Error> {
-            let mut names = vec![
-                SanType::URI(uri.as_str().try_into()?),
-                SanType::DnsName(instance.try_into()?),
-            ];
-            for name in also.iter().filter(|name| **name != instance) {
-                names.push(SanType::DnsName((*name).try_into()?));
-            }
-            names.extend(addresses.iter().copied().map(SanType::IpAddress));
-            let mut params = params(instance, names);
-            params.is_ca = IsCa::ExplicitNoCa;
-            params.key_usages = vec![KeyUsagePurpose::DigitalSignature];
-            params.extended_key_usages = vec![
-                ExtendedKeyUsagePurpose::ServerAuth,
-                ExtendedKeyUsagePurpose::ClientAuth,
-            ];
-            let key = KeyPair::generate_for(&PKCS_ECDSA_P256_SHA256)?;
-            let certificate = params.signed_by(&key, &self.issuer)?;
-            Ok((certificate.pem(), key.serialize_pem()))
-        };
-        let (certificate, key) = make().map_err(|error| refused(instance, &error))?;
+        let (certificate, key) = self.sign(instance, also, addresses)?;
         let bundle = format!("{certificate}{key}");
         Ok(Identity {
             certificate: write(folder, "certificate.pem", &certificate)?,
@@ -124,6 +104,37 @@ impl Authority {
             chain: write(folder, "cert-chain.pem", &chain)?,
             root: write(folder, "root-cert.pem", &root)?,
         })
+    }
+
+    /// A certificate for server and client use, and its key, as PEM.
+    pub(crate) fn sign(
+        &self,
+        instance: &str,
+        also: &[&str],
+        addresses: &[IpAddr],
+    ) -> Result<(String, String), LabError> {
+        let uri = spiffe(&self.run, instance);
+        let make = || -> Result<_, rcgen::Error> {
+            let mut names = vec![
+                SanType::URI(uri.as_str().try_into()?),
+                SanType::DnsName(instance.try_into()?),
+            ];
+            for name in also.iter().filter(|name| **name != instance) {
+                names.push(SanType::DnsName((*name).try_into()?));
+            }
+            names.extend(addresses.iter().copied().map(SanType::IpAddress));
+            let mut params = params(instance, names);
+            params.is_ca = IsCa::ExplicitNoCa;
+            params.key_usages = vec![KeyUsagePurpose::DigitalSignature];
+            params.extended_key_usages = vec![
+                ExtendedKeyUsagePurpose::ServerAuth,
+                ExtendedKeyUsagePurpose::ClientAuth,
+            ];
+            let key = KeyPair::generate_for(&PKCS_ECDSA_P256_SHA256)?;
+            let certificate = params.signed_by(&key, &self.issuer)?;
+            Ok((certificate.pem(), key.serialize_pem()))
+        };
+        make().map_err(|error| refused(instance, &error))
     }
 
     /// The root certificate, as PEM.

@@ -1,15 +1,16 @@
 //! Connects to servers and runs commands, on the host or in a pod's network namespace.
 
 use std::net::{SocketAddr, TcpStream};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 use std::{fmt, io};
 
-use rustix::event::{PollFd, PollFlags};
-use rustix::io::Errno;
 use tare_record::load::AddressPolicy;
 
-use crate::keeper::{self, ExitStatus, SharedKeeper, Spawn, lock};
+use crate::host::{self, SharedHost};
+use crate::http;
+use crate::keeper::{self, ExitStatus, Spawn, lock};
 use crate::process;
 use crate::subprocess::{self, Output};
 
@@ -25,10 +26,10 @@ pub enum Connector {
     Pod(PodConnector),
 }
 
-/// Access to one pod: its keeper opens sockets in the pod's network and passes them on.
+/// Access to one pod: its host opens sockets in the pod's network.
 #[derive(Clone)]
 pub struct PodConnector {
-    pub(crate) keeper: SharedKeeper,
+    pub(crate) host: SharedHost,
     /// The pod's name in the keeper.
     pub(crate) pod: String,
     /// Folder for the output of commands.
@@ -69,9 +70,29 @@ pub(crate) fn first_reachable(
 impl Connector {
     /// Connects to a server from this network.
     pub(crate) fn connect(&self, at: SocketAddr, within: Duration) -> io::Result<TcpStream> {
+        self.open(&at.to_string(), within)
+    }
+
+    /// Connects to `address:port`, or to the socket of `unix:PATH`.
+    pub(crate) fn open(&self, to: &str, within: Duration) -> io::Result<TcpStream> {
         match self {
-            Connector::Host => TcpStream::connect_timeout(&at, within),
-            Connector::Pod(connector) => connector.connect(at, within),
+            Connector::Host => match to.strip_prefix(http::SOCKET) {
+                Some(path) => http::connect_within(path, within).map_err(io::Error::other),
+                None => TcpStream::connect_timeout(&to.parse().map_err(io::Error::other)?, within),
+            },
+            Connector::Pod(pod) => {
+                // The host is not locked while this waits.
+                let opener = lock(&pod.host).opener(&pod.pod)?;
+                opener(to, within)
+            }
+        }
+    }
+
+    /// The beginning of a file, and its length; `None`: there is none.
+    pub(crate) fn read(&self, path: &Path, bytes_max: u64) -> io::Result<Option<(Vec<u8>, u64)>> {
+        match self {
+            Connector::Host => host::read_start(path, bytes_max),
+            Connector::Pod(pod) => lock(&pod.host).read(&pod.pod, path, bytes_max),
         }
     }
 
@@ -87,30 +108,11 @@ impl Connector {
 }
 
 impl PodConnector {
-    fn connect(&self, at: SocketAddr, within: Duration) -> io::Result<TcpStream> {
-        let socket = lock(&self.keeper)
-            .socket(&self.pod)
-            .map_err(io::Error::other)?;
-        rustix::io::ioctl_fionbio(&socket, true)?;
-        match rustix::net::connect(&socket, &at) {
-            Ok(()) => {}
-            Err(Errno::INPROGRESS) => {
-                let limit = process::timespec(within);
-                let mut fds = [PollFd::new(&socket, PollFlags::OUT)];
-                if rustix::event::poll(&mut fds, Some(&limit))? == 0 {
-                    return Err(io::ErrorKind::TimedOut.into());
-                }
-                rustix::net::sockopt::socket_error(&socket)??;
-            }
-            Err(error) => return Err(error.into()),
-        }
-        rustix::io::ioctl_fionbio(&socket, false)?;
-        Ok(TcpStream::from(socket))
-    }
-
     fn run(&self, words: &[String], within: Duration) -> Result<Output, crate::LabError> {
+        static COMMANDS: AtomicU64 = AtomicU64::new(0);
+        let number = COMMANDS.fetch_add(1, Ordering::Relaxed);
         let name = format!("{}/command", self.pod);
-        let output = self.folder.join("command.out");
+        let output = self.folder.join(format!("command-{number}.out"));
         let spawn = Spawn {
             name: name.clone(),
             argv: words.to_vec(),
@@ -121,11 +123,11 @@ impl PodConnector {
             pod: Some(self.pod.clone()),
             ..Spawn::default()
         };
-        lock(&self.keeper).spawn(&spawn)?;
-        let exit = keeper::wait_for_exit(&self.keeper, &name, within)?;
-        lock(&self.keeper).stop(&name, libc::SIGKILL, Duration::ZERO)?;
-        let text = std::fs::read(&output).unwrap_or_default();
-        // The next command writes a new file.
+        lock(&self.host).spawn(&spawn)?;
+        let exit = keeper::wait_for_exit(&self.host, &name, within)?;
+        lock(&self.host).stop(&name, libc::SIGKILL, Duration::ZERO)?;
+        let text = lock(&self.host).read(&self.pod, &output, OUTPUT_BYTES_MAX);
+        let (text, _) = text.ok().flatten().unwrap_or_default();
         let _ = std::fs::remove_file(&output);
         let Some(exit) = exit else {
             let reason = format!(

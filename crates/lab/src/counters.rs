@@ -127,7 +127,7 @@ impl CounterReader {
                     let values = values.as_ref().map_err(Clone::clone);
                     values.and_then(|values| values.find(from))
                 }
-                CounterSource::Log(from) => log::count(from),
+                CounterSource::Log(from) => log::count(connector, from),
                 CounterSource::Command(from) => from_command(connector, from),
             };
             all.push(found.map_err(|reason| LabError::Counter {

@@ -78,6 +78,23 @@ pub struct StartDuration {
     pub took: Duration,
 }
 
+/// How fast the conductor reaches the pods of a test bed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Pace {
+    /// Time from the start of agents until all are ready, without the opening of connections.
+    pub lead: Duration,
+    /// Longest time from the end of an agent's drain to its result.
+    pub report: Duration,
+}
+
+impl Pace {
+    /// On this machine. An agent needs a fraction of the lead to start and connect.
+    pub const HERE: Pace = Pace {
+        lead: Duration::from_millis(200),
+        report: Duration::from_secs(10),
+    };
+}
+
 /// One arm, set up. Dropping it stops everything it started.
 pub trait TestBed: Send {
     /// Starts all instances but agents and waits until each is ready; reports at intervals which one it waits for and
@@ -153,6 +170,11 @@ pub trait TestBed: Send {
     /// # Errors
     /// When the instance does not call over this edge.
     fn endpoint(&self, edge: &str, from: &str) -> Result<Endpoint, LabError>;
+
+    /// How fast its pods are reached.
+    fn pace(&mut self) -> Pace {
+        Pace::HERE
+    }
 
     /// Starts one agent with this load plan.
     ///
@@ -271,6 +293,14 @@ pub trait Agent: Send {
 pub trait Observation: Send {
     /// Takes an intermediate reading (mean memory is the mean of these).
     fn tick(&mut self);
+
+    /// Says when the last reading is due: who observes elsewhere takes it then, even if nobody can ask for it.
+    ///
+    /// # Errors
+    /// When nobody can be told.
+    fn ends_in(&mut self, _time: Duration) -> Result<(), LabError> {
+        Ok(())
+    }
 
     /// Resource usage since the last call, for those who watch; `None`: the first call, or unknown.
     fn sample(&mut self) -> Option<UsageSample> {

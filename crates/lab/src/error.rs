@@ -35,6 +35,18 @@ pub enum LabError {
         /// The symptom.
         why: String,
     },
+    /// The run keeper ended, or cannot be reached any more.
+    #[error(
+        "the run keeper is gone: {why}; what was measured is kept, start the run again with --resume"
+    )]
+    RunKeeperGone { why: String },
+    /// The keeper of a pod ended, or cannot be reached any more.
+    #[error("the pod {pod} is gone: {why}")]
+    PodLost {
+        /// Its test bed and its name.
+        pod: String,
+        why: String,
+    },
     /// The keeper refused a request.
     #[error("{0}")]
     Keeper(String),
@@ -163,6 +175,18 @@ pub enum LabError {
 }
 
 impl LabError {
+    /// Whether it is an error of the laboratory and not of an instance: then later trials would fail, too.
+    #[must_use]
+    pub fn is_ours(&self) -> bool {
+        matches!(
+            self,
+            LabError::KeeperDied { .. }
+                | LabError::RunKeeperGone { .. }
+                | LabError::Keeper(_)
+                | LabError::Io { .. }
+        )
+    }
+
     /// Wraps an operating system's error: `.map_err(LabError::io("read the log"))`.
     pub fn io<E: Into<io::Error>>(what: impl Into<String>) -> impl FnOnce(E) -> LabError {
         move |source| LabError::Io {

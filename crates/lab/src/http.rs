@@ -13,7 +13,7 @@ use crate::render::Login;
 /// Maximum size of a response; Envoy's full statistics are about 1 MB.
 const PAGE_BYTES_MAX: usize = 32 << 20;
 /// Prefix of an authority that is a Unix socket.
-const SOCKET: &str = "unix:";
+pub(crate) const SOCKET: &str = "unix:";
 /// Most header fields of a response.
 const FIELDS_MAX: usize = 64;
 
@@ -57,7 +57,7 @@ pub(crate) fn send(
         request.body,
     )?;
     let deadline = Instant::now() + within;
-    let stream = connect_to(connector, request.address, within)?;
+    let stream = connect_to(connector, &request.address.to_string(), within)?;
     exchange(&mut &stream, &stream, &bytes, deadline, within)
 }
 
@@ -131,7 +131,7 @@ pub(crate) fn get_or_post(
     let named = |reason: String| format!("{url}: {reason}");
     let socket = authority.strip_prefix(SOCKET);
     let (host, stream) = match socket {
-        Some(socket) => ("localhost", connect_within(socket, within)),
+        Some(_) => ("localhost", connect_to(connector, authority, within)),
         None => (authority, connect(connector, url, authority, within)),
     };
     let stream = stream?;
@@ -148,7 +148,7 @@ pub(crate) fn get_or_post_at(
 ) -> Result<HttpResponse, String> {
     let request = options.message(host, path)?;
     let deadline = Instant::now() + within;
-    let stream = connect_to(&Connector::Host, address, within)?;
+    let stream = connect_to(&Connector::Host, &address.to_string(), within)?;
     exchange(&mut &stream, &stream, &request, deadline, within)
 }
 
@@ -230,11 +230,11 @@ fn connect(
         .ok()
         .and_then(|mut all| all.next())
         .ok_or_else(|| format!("`{url}` has no address with a port"))?;
-    connect_to(connector, address, within).map_err(|reason| format!("{url}: {reason}"))
+    connect_to(connector, &address.to_string(), within).map_err(|reason| format!("{url}: {reason}"))
 }
 
-/// Connects to a Unix socket; its path is valid in every pod.
-fn connect_within(socket: &str, within: Duration) -> Result<TcpStream, String> {
+/// Connects to a Unix socket.
+pub(crate) fn connect_within(socket: &str, within: Duration) -> Result<TcpStream, String> {
     let connected = || -> rustix::io::Result<_> {
         let at = SocketAddrUnix::new(socket)?;
         let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
@@ -253,13 +253,9 @@ fn connect_within(socket: &str, within: Duration) -> Result<TcpStream, String> {
     Ok(stream)
 }
 
-fn connect_to(
-    connector: &Connector,
-    address: SocketAddr,
-    within: Duration,
-) -> Result<TcpStream, String> {
+fn connect_to(connector: &Connector, to: &str, within: Duration) -> Result<TcpStream, String> {
     let stream = connector
-        .connect(address, within)
+        .open(to, within)
         .map_err(|error| format!("no connection: {error}"))?;
     let limited = stream.set_write_timeout(Some(within));
     limited.map_err(|error| error.to_string())?;

@@ -25,6 +25,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use crate::LabError;
+use crate::host::SharedHost;
 use crate::process;
 
 pub use crate::cgroup::limit_groups::CgroupLimits;
@@ -39,23 +40,23 @@ pub use server::{InsideOptions, KeeperMode, keeper_main};
 /// Interval of polling for the exit of a process.
 const PAUSE: Duration = Duration::from_millis(2);
 
-/// The keeper, shared by an environment, its test beds and their agents.
+/// A keeper of this machine, shared by an environment and its test beds.
 pub(crate) type SharedKeeper = Arc<Mutex<Keeper>>;
 
 /// Locks a mutex even if a thread panicked while it held the lock: the keeper's state is in another process.
-pub(crate) fn lock<T>(shared: &Mutex<T>) -> MutexGuard<'_, T> {
+pub(crate) fn lock<T: ?Sized>(shared: &Mutex<T>) -> MutexGuard<'_, T> {
     shared.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// How a process exited; `None`: not within this time.
 pub(crate) fn wait_for_exit(
-    keeper: &SharedKeeper,
+    host: &SharedHost,
     name: &str,
     within: Duration,
 ) -> Result<Option<ProcessExit>, LabError> {
     let deadline = Instant::now() + within;
     loop {
-        let exit = lock(keeper).exit_of(name)?;
+        let exit = lock(host).exit_of(name)?;
         if exit.is_some() || Instant::now() >= deadline {
             return Ok(exit);
         }

@@ -30,7 +30,10 @@ use crate::certificates::Authority;
 use crate::doctor;
 use crate::environment::{Environment, TestBed, TestBedPlan};
 use crate::fetch::{Fetcher, Software};
-use crate::keeper::{self, CgroupLimits, Keeper, SharedKeeper, lock};
+use crate::host::SharedHost;
+use crate::keeper::{self, CgroupLimits, Keeper, PrivateFolder, lock};
+use crate::remote::host::RemoteHost;
+use crate::remote::{self, PodProvider};
 use crate::targets::{Target, Targets};
 use crate::{LabError, calibrate, process, render};
 pub use addresses::{Addresses, free_port};
@@ -69,15 +72,17 @@ pub struct LocalOptions {
     pub base: Option<PathBuf>,
 }
 
-/// Targets as processes of this host.
+/// Targets as processes of this host, or of pods elsewhere.
 pub struct Local {
     options: LocalOptions,
-    keeper: SharedKeeper,
-    /// The keeper's private folder; the last part of its name is the run's name in identities.
+    host: SharedHost,
+    /// The private folder, of the keeper or of this process; the last part of its name is the run's name in identities.
     folder: PathBuf,
     run: String,
     /// The private folder's counterpart in memory; `None`: this machine has no such file system.
     memory: Option<PathBuf>,
+    /// The private folder of this process, where no keeper of this host has one.
+    own_folder: Option<PrivateFolder>,
     authority: Authority,
     network: Network,
     isolation: Isolation,
@@ -97,14 +102,60 @@ impl Local {
         try_limits(&mut keeper, &options.limits, network.word())?;
         let isolation = Isolation::possible(&mut keeper);
         let folder = keeper.folder().to_owned();
-        let name = folder.file_name().unwrap_or_default().to_string_lossy();
-        let run = name.rsplit('-').next().unwrap_or_default().to_owned();
+        let run = run_of(&folder);
+        let keeper = Arc::new(Mutex::new(keeper));
         Ok(Local {
             memory: keeper::make_in_memory(&folder)?,
+            own_folder: None,
             authority: Authority::new(&run)?,
-            network,
+            network: network.with_keeper(Arc::clone(&keeper)),
             isolation,
-            keeper: Arc::new(Mutex::new(keeper)),
+            host: keeper,
+            folder,
+            run,
+            software: BTreeMap::new(),
+            found: external::ResolvedNames::default(),
+            test_beds: 0,
+            options,
+        })
+    }
+
+    /// Pods elsewhere; starts their run keeper. What is silent for longer than `silence` counts as gone.
+    ///
+    /// # Errors
+    /// What could not be started, and what is not possible elsewhere.
+    pub fn remote(
+        options: LocalOptions,
+        provider: Box<dyn PodProvider>,
+        silence: std::time::Duration,
+    ) -> Result<Local, LabError> {
+        let refused = |what: &str| LabError::Unsupported {
+            what: what.to_owned(),
+            environment: format!("the environment {}", provider.environment()),
+            next: String::from("leave them out, or use the environment local"),
+        };
+        if !options.site_links.is_empty() {
+            return Err(refused("sites"));
+        }
+        if !options.limits.is_empty() {
+            return Err(refused("`limits`"));
+        }
+        // The same path here and in the pods, where nobody has a folder of his own for it.
+        let base = Path::new(remote::BASE);
+        keeper::sweep(base);
+        let own = PrivateFolder::make(keeper::new_path(base))?;
+        let folder = own.path().to_owned();
+        let run = run_of(&folder);
+        let authority = Authority::new(&run)?;
+        let host = RemoteHost::start(provider, &authority, &folder, silence)?;
+        let host = Arc::new(Mutex::new(host));
+        Ok(Local {
+            memory: None,
+            own_folder: Some(own),
+            authority,
+            network: Network::remote(Arc::clone(&host)),
+            isolation: Isolation::of_pods(),
+            host,
             folder,
             run,
             software: BTreeMap::new(),
@@ -120,16 +171,10 @@ impl Local {
         self.network.word()
     }
 
-    /// The private folder of its keeper; removed with the keeper.
+    /// The private folder of the run, removed with it.
     #[must_use]
     pub fn folder(&self) -> &Path {
         &self.folder
-    }
-
-    /// Process id of the keeper.
-    #[must_use]
-    pub fn keeper_pid(&self) -> u32 {
-        lock(&self.keeper).pid()
     }
 
     /// Program paths of all targets of a plan.
@@ -245,7 +290,7 @@ impl Environment for Local {
     fn describe(&mut self) -> Result<EnvironmentRecord, LabError> {
         let checks = doctor::examine(&self.options.out, &[]);
         let targets = self.software.iter();
-        let mut record = doctor::describe("local", self.network.word(), checks);
+        let mut record = doctor::describe(&self.network.environment(), self.network.word(), checks);
         record.targets = targets
             .map(|(n, s)| (n.clone(), s.version.clone()))
             .collect();
@@ -288,7 +333,6 @@ impl Local {
     pub fn test_bed(&mut self, plan: &TestBedPlan) -> Result<LocalTestBed, LabError> {
         let programs = self.programs(plan)?;
         let external = self.find_external(&plan.topology)?;
-        lock(&self.keeper).pin(&plan.placement.target_cpus)?;
         process::pin_own_threads(&plan.placement.target_cpus).map_err(LabError::io(format!(
             "run on the cores {:?} (see `placement:`)",
             plan.placement.target_cpus
@@ -298,9 +342,8 @@ impl Local {
         let folder = self.folder.join(&name);
         make_folder(&folder)?;
         let memory = self.memory.as_ref().map(|memory| memory.join(&name));
-        let pods = self
-            .network
-            .pods(&plan.topology, &name, &folder, &self.keeper)?;
+        let pods = self.network.pods(plan, &name, &folder, &programs)?;
+        lock(&self.host).pin(&plan.placement.target_cpus)?;
         let mut given = BTreeSet::new();
         let network = &self.network;
         let needs = self.needs(plan)?;
@@ -358,9 +401,14 @@ impl Local {
             rendered.push(one);
             confinements.push(self.isolation.confine(context)?);
         }
+        for (pod, paths) in files_of_pods(plan, &layout, &identities, &folder) {
+            if let Some(pod) = pods.network(&pod) {
+                lock(&self.host).send(&pod, &paths)?;
+            }
+        }
         let software = self.software.iter();
         Ok(LocalTestBed::new(placed::PlacedTestBed {
-            keeper: Arc::clone(&self.keeper),
+            host: Arc::clone(&self.host),
             name,
             folder,
             plan: plan.clone(),
@@ -385,6 +433,53 @@ impl Local {
             reach: self.options.reach,
         }))
     }
+}
+
+impl Drop for Local {
+    fn drop(&mut self) {
+        if let Some(folder) = &self.own_folder {
+            let _ = folder.remove();
+        }
+    }
+}
+
+/// Name of the run in identities: the last part of its folder's name.
+fn run_of(folder: &Path) -> String {
+    let name = keeper::name_of(folder);
+    name.rsplit('-').next().unwrap_or_default().to_owned()
+}
+
+/// What each pod needs of a test bed's files: those of its instances and no other's.
+fn files_of_pods(
+    plan: &TestBedPlan,
+    layout: &layout::Layout,
+    agents: &BTreeMap<String, render::Identity>,
+    folder: &Path,
+) -> BTreeMap<String, Vec<PathBuf>> {
+    let mut all: BTreeMap<String, Vec<PathBuf>> = BTreeMap::new();
+    for pod in &plan.topology.pods {
+        let of_all = [
+            placed::hosts_of(folder, &pod.name),
+            folder.join(layout::ROOT_CERTIFICATE),
+        ];
+        let there = of_all.into_iter().filter(|path| path.exists());
+        all.insert(pod.name.clone(), there.collect());
+    }
+    for context in &layout.contexts {
+        let paths = all.entry(context.pod.clone()).or_default();
+        paths.push(context.dir.clone());
+        paths.extend(context.admin_socket.parent().map(Path::to_owned));
+        let keys = context.identity.iter().filter_map(|one| one.key.parent());
+        paths.extend(keys.map(Path::to_owned));
+        paths.extend(context.ca.iter().map(|ca| ca.folder.clone()));
+    }
+    for instance in &plan.topology.instances {
+        if let Some(keys) = agents.get(&instance.name).and_then(|one| one.key.parent()) {
+            let paths = all.entry(instance.pod.clone()).or_default();
+            paths.push(keys.to_owned());
+        }
+    }
+    all
 }
 
 /// Checks, before anything is measured, that limits can be set on this machine.

@@ -19,6 +19,7 @@ mod threads;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Instant;
 
+use serde::{Deserialize, Serialize};
 use tare_record::record::{InstanceUsage, MachineUsage, PodUsage};
 
 use crate::LabError;
@@ -37,7 +38,7 @@ use pods::PodCounts;
 use reading::ProcessReading;
 
 /// An instance to be observed.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ObservedInstance {
     instance: String,
     role: String,
@@ -46,7 +47,7 @@ pub struct ObservedInstance {
 }
 
 /// The processes of an instance.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 enum Scope {
     /// This process and its descendants, and orphans with its mark.
     Tree { root: u32, mark: String },
@@ -89,6 +90,10 @@ impl ObservedInstance {
     /// Whether it is the instance of this name.
     pub(crate) fn is(&self, instance: &str) -> bool {
         self.instance == instance
+    }
+
+    pub(crate) fn name(&self) -> &str {
+        &self.instance
     }
 
     /// All its processes now.

@@ -2,8 +2,6 @@
 
 mod kafka;
 
-use std::fs::File;
-use std::io::{Read, Seek, SeekFrom};
 use std::net::{TcpStream, ToSocketAddrs};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -95,7 +93,7 @@ impl ReadinessProbe {
                 HttpResponse { status: 200, .. } => Ok(()),
                 HttpResponse { status, .. } => Err(format!("{url} answered {status}, not 200")),
             },
-            ReadinessProbe::Log { file, pattern } => matches_line(file, pattern),
+            ReadinessProbe::Log { file, pattern } => matches_line(connector, file, pattern),
             ReadinessProbe::Command(words) => match connector.run(words, ATTEMPT) {
                 Ok(output) if output.success => Ok(()),
                 Ok(output) => Err(format!("`{}` {}", words.join(" "), output.how)),
@@ -161,15 +159,13 @@ fn ask_health(
         .map_err(|error| format!("the health of {at}: {error}"))
 }
 
-fn matches_line(file: &Path, pattern: &str) -> Result<(), String> {
+fn matches_line(connector: &Connector, file: &Path, pattern: &str) -> Result<(), String> {
     let regex = Regex::new(pattern).map_err(|error| format!("`{pattern}`: {error}"))?;
-    let mut text = Vec::new();
-    File::open(file)
-        .and_then(|mut file| {
-            file.seek(SeekFrom::Start(0))?;
-            file.take(LOG_BYTES_MAX).read_to_end(&mut text)
-        })
-        .map_err(|error| format!("{}: {error}", file.display()))?;
+    let named = |reason: &dyn std::fmt::Display| format!("{}: {reason}", file.display());
+    let read = connector.read(file, LOG_BYTES_MAX);
+    let (text, _) = read
+        .map_err(|error| named(&error))?
+        .ok_or_else(|| named(&"there is no such file"))?;
     let text = String::from_utf8_lossy(&text);
     if text.lines().any(|line| regex.is_match(line)) {
         return Ok(());

@@ -12,15 +12,13 @@ use std::net::{TcpListener, TcpStream};
 use std::path::Path;
 use std::time::Duration;
 
-use beds::{LIMIT, Rig, rig as rig_program, server, through_relay, through_two, until};
-use serde_json::json;
+use beds::{LIMIT, Rig, load, rig as rig_program, server, through_relay, through_two, until};
 use tare_lab::LabError;
 use tare_lab::environment::{Environment, TestBed};
 use tare_lab::fetch::Fetcher;
 use tare_lab::local::Local;
 use tare_record::FORMAT_VERSION;
 use tare_record::agent::AgentMessage;
-use tare_record::load::LoadPlan;
 use tare_record::topology::Interception;
 
 #[test]
@@ -429,18 +427,4 @@ fn echo(bed: &dyn TestBed) -> String {
     let mut back = [0_u8; 5];
     stream.read_exact(&mut back).unwrap();
     String::from_utf8(back.to_vec()).unwrap()
-}
-
-fn load(role: &str) -> LoadPlan {
-    serde_json::from_value(json!({
-        "version": FORMAT_VERSION, "role": role, "start_at_unix_us": null, "seed": 1,
-        "endpoint": {"addresses": ["127.0.0.1:1"], "host": "server"},
-        "load": {
-            "pacing": {"model": "max"}, "stop": {"stop": "interrupted"}, "warmup_ns": 0,
-            "timeout_ns": 1, "workers": 1, "spin": "off", "sample_every_ns": 1,
-            "transport": {"transport": "tcp"},
-            "client": {"protocol": "http1", "connections": 1}, "requests": [],
-        },
-    }))
-    .unwrap()
 }

@@ -8,11 +8,13 @@ use std::process::ExitCode;
 use anyhow::Context;
 use serde::de::DeserializeOwned;
 use tare_lab::keeper::{InsideOptions, KeeperMode, keeper_main};
+use tare_lab::remote::{pod_keeper_main, run_keeper_main};
 use tare_load::{EndSignals, StopHandle, run_agent};
 use tare_net::link::{LinkOrders, serve};
 use tare_record::files::{USER_FILE_BYTES_MAX, read_user_file};
 use tare_record::load::LoadPlan;
 
+use crate::commands::plan::own_path;
 use crate::exit::{Exit, bad_input};
 
 /// Largest plan file; it contains request bodies and data.
@@ -44,6 +46,12 @@ pub struct KeeperArgs {
     /// Process id of the conductor.
     #[arg(long, value_name = "PID", requires = "inside", default_value_t = 0)]
     conductor: u32,
+    /// Run keeper, to which the keepers of pods elsewhere connect (JSON).
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["base", "namespaces", "inside", "pod"])]
+    run: Option<PathBuf>,
+    /// Keeper of a pod elsewhere (JSON).
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["base", "namespaces", "inside"])]
+    pod: Option<PathBuf>,
     /// In the namespaces that the guardian left the host's for.
     #[arg(long, requires = "inside")]
     pods: bool,
@@ -78,6 +86,14 @@ pub fn agent(args: &AgentArgs) -> anyhow::Result<ExitCode> {
 
 /// Runs the keeper, the parent of all processes of a run, until its socket, which is standard input, is closed.
 pub fn keeper(args: KeeperArgs) -> anyhow::Result<ExitCode> {
+    if let Some(file) = &args.run {
+        run_keeper_main(&read_json(file, USER_FILE_BYTES_MAX)?)?;
+        return Ok(Exit::Done.into());
+    }
+    if let Some(file) = &args.pod {
+        pod_keeper_main(&own_path()?, read_json(file, USER_FILE_BYTES_MAX)?)?;
+        return Ok(Exit::Done.into());
+    }
     let conductor = args.conductor;
     let options = |folder| InsideOptions { folder, conductor };
     keeper_main(match args.inside {

@@ -16,7 +16,9 @@ use tare_experiment::estimate::{StartupTimes, estimate};
 use tare_record::plan::{Capacity, Plan};
 use tare_record::secrets::redacted;
 
-pub use experiment_args::{ExperimentArgs, WithVersions, addressings, own_path, own_program};
+pub use experiment_args::{
+    EnvironmentKind, ExperimentArgs, WithVersions, addressings, own_path, own_program,
+};
 pub use text::not_run;
 
 use crate::exit::Exit;

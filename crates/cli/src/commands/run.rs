@@ -3,14 +3,17 @@
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::time::Duration;
 
 use anyhow::Context;
 use tare_conduct::{Event, RunOptions, RunOutcome, Watcher};
 use tare_experiment::estimate::StartupTimes;
 use tare_experiment::problem::{hint, list};
 use tare_lab::doctor::OtherPrograms;
+use tare_lab::environment::Environment;
 use tare_lab::fetch::Fetcher;
 use tare_lab::local::{Local, LocalOptions};
+use tare_lab::remote::Namespaces;
 use tare_lab::targets::Targets;
 use tare_record::api::SUMMARY;
 use tare_record::event::RunEvent;
@@ -22,7 +25,7 @@ use tare_record::text::value_of;
 use tare_record::view::View;
 use tare_report::figures::{FIGURES, StoredFigures};
 
-use crate::commands::plan::{ExperimentArgs, capacity, not_run, own_path, times};
+use crate::commands::plan::{EnvironmentKind, ExperimentArgs, capacity, not_run, own_path, times};
 use crate::commands::verdict::{self, VerdictArgs};
 use crate::exit::{Exit, bad_input};
 use crate::progress::{ProgressOutput, ProgressWatcher};
@@ -51,9 +54,15 @@ pub struct Args {
     /// Exit with code 1 when an offered rate was not reached; no level is left out because it is too high.
     #[arg(long)]
     require_rate: bool,
+    /// Time without a word after which the other side of a connection to pods elsewhere counts as gone, in seconds.
+    #[arg(long, hide = true, default_value_t = SILENCE_S)]
+    silence: f64,
     #[command(flatten)]
     verdict: VerdictArgs,
 }
+
+/// Longer than most outages of a network between here and a cluster.
+const SILENCE_S: f64 = 120.0;
 
 /// What is printed at the end when JSON is asked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -115,7 +124,7 @@ pub fn measure(args: Args, prints: Output) -> anyhow::Result<Measured> {
     };
     // Before any process of the run is started.
     let other_programs = OtherPrograms::watch();
-    let mut environment = local(&args.experiment, &plan, addressing)?;
+    let mut environment = environment(&args, &plan, addressing)?;
     let mut progress = ProgressWatcher::new(&plan, output, interruption.clone());
     progress.other_programs(&other_programs);
     for (what, why) in not_run(&plan) {
@@ -127,10 +136,10 @@ pub fn measure(args: Args, prints: Output) -> anyhow::Result<Measured> {
     }
     let known = times::known(&args.experiment.library()?.catalog, &plan);
     let outcome = match &resumed {
-        Some(folder) => tare_conduct::resume(folder, plan, known, &mut environment, &mut progress),
+        Some(folder) => tare_conduct::resume(folder, plan, known, &mut *environment, &mut progress),
         None => {
             let options = options(&args, &plan, known);
-            tare_conduct::run(&plan, &mut environment, &options, &mut progress)
+            tare_conduct::run(&plan, &mut *environment, &options, &mut progress)
         }
     };
     progress.clear();
@@ -192,17 +201,42 @@ fn with_credentials(kept: Plan, args: &ExperimentArgs) -> anyhow::Result<Plan> {
     restored(&kept, &again)?.ok_or_else(|| bad_input(advice()))
 }
 
-/// The environment on this machine; a resumed run keeps the addressing it began with.
+/// The environment of a run; a resumed run keeps the addressing it began with.
+fn environment(
+    args: &Args,
+    plan: &Plan,
+    addressing: Addressing,
+) -> anyhow::Result<Box<dyn Environment>> {
+    Ok(match args.experiment.environment {
+        EnvironmentKind::Local => Box::new(local(&args.experiment, plan, addressing)?),
+        EnvironmentKind::Remote => {
+            let options = local_options(&args.experiment, plan, addressing)?;
+            let provider = Namespaces::start(&options.tare)?;
+            let silence = Duration::try_from_secs_f64(args.silence)?;
+            Box::new(Local::remote(options, Box::new(provider), silence)?)
+        }
+    })
+}
+
+/// The environment on this machine.
 pub(super) fn local(
     args: &ExperimentArgs,
     plan: &Plan,
     addressing: Addressing,
 ) -> anyhow::Result<Local> {
+    Ok(Local::new(local_options(args, plan, addressing)?)?)
+}
+
+fn local_options(
+    args: &ExperimentArgs,
+    plan: &Plan,
+    addressing: Addressing,
+) -> anyhow::Result<LocalOptions> {
     let directories = args.library()?.catalog.targets;
     let (builtin, extra) = directories
         .split_first()
         .context("no directory of target folders: start tare in its checkout")?;
-    Ok(Local::new(LocalOptions {
+    Ok(LocalOptions {
         tare: own_path()?,
         addressing,
         targets: Targets::load(builtin, extra)
@@ -215,7 +249,7 @@ pub(super) fn local(
         seed: plan.seed,
         reach: args.allow_public_target.into(),
         base: None,
-    })?)
+    })
 }
 
 /// Options of a new run; its folder is `<out>/<time>-<experiment>`.

@@ -1,13 +1,14 @@
 //! Counts matching lines of a log file.
 
 use std::collections::BTreeMap;
-use std::fs::File;
-use std::io::{BufRead, BufReader, ErrorKind, Read};
+use std::io::{BufRead, Read};
+use std::path::Path;
 
 use regex::Regex;
 use tare_record::counter::LogSource;
 
 use super::CounterValue;
+use crate::connector::Connector;
 
 /// Larger files are an error: a count of a part of them would be wrong.
 const LOG_BYTES_MAX: u64 = 256 << 20;
@@ -15,23 +16,19 @@ const LOG_BYTES_MAX: u64 = 256 << 20;
 const LINE_BYTES_MAX: u64 = 64 << 10;
 
 /// Sums of matching lines by edge and label. A missing file has no lines.
-pub(super) fn count(from: &LogSource) -> Result<Vec<CounterValue>, String> {
+pub(super) fn count(connector: &Connector, from: &LogSource) -> Result<Vec<CounterValue>, String> {
     let regex =
         Regex::new(&from.pattern).map_err(|error| format!("`{}`: {error}", from.pattern))?;
     let failed = |error: std::io::Error| format!("{}: {error}", from.file);
-    let file = match File::open(&from.file) {
-        Ok(file) => file,
-        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
-        Err(error) => return Err(failed(error)),
+    let read = connector.read(Path::new(&from.file), LOG_BYTES_MAX);
+    let Some((text, length)) = read.map_err(failed)? else {
+        return Ok(Vec::new());
     };
-    if file.metadata().map_err(failed)?.len() > LOG_BYTES_MAX {
-        return Err(format!(
-            "{} is larger than {LOG_BYTES_MAX} bytes",
-            from.file
-        ));
+    if length > LOG_BYTES_MAX || length > text.len() as u64 {
+        return Err(format!("{} is larger than {} bytes", from.file, text.len()));
     }
     let mut sums: BTreeMap<(Option<String>, Option<String>), f64> = BTreeMap::new();
-    let mut reader = BufReader::new(file);
+    let mut reader = text.as_slice();
     let mut line = Vec::new();
     loop {
         line.clear();

@@ -10,6 +10,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use rustix::process::Signal;
+use serde::{Deserialize, Serialize};
 use tare_net::redirect::RedirectRules;
 
 use super::fd_passing::FdReader;
@@ -27,7 +28,7 @@ const ANSWER_LIMIT: Duration = Duration::from_secs(10);
 /// Timeout of a shutdown: a keeper kills everything within 2 s.
 const SHUTDOWN_LIMIT: Duration = Duration::from_secs(4);
 
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ProcessExit {
     /// Its process id.
     pub pid: u32,

@@ -1,4 +1,4 @@
-//! A load agent as a process of this host: it connects to a socket and sends its messages as lines.
+//! A load agent as a process of the host: it connects to a socket and sends its messages as lines.
 
 use std::io::ErrorKind;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -9,11 +9,12 @@ use std::time::{Duration, Instant};
 use rustix::event::{PollFd, PollFlags};
 use tare_record::agent::AgentMessage;
 
-use super::SharedKeeper;
 use crate::LabError;
 use crate::environment::Agent;
-use crate::keeper::Lines;
+use crate::host::{AgentSocket, SharedHost};
+use crate::keeper::{Lines, lock};
 use crate::process;
+use crate::remote::ClockOffset;
 
 /// The result contains histograms as text.
 const LINE_BYTES_MAX: usize = 256 << 20;
@@ -24,36 +25,43 @@ const END_GRACE: Duration = Duration::from_millis(200);
 
 /// A started agent.
 pub(crate) struct LocalAgent {
-    pub(crate) keeper: SharedKeeper,
+    pub(crate) host: SharedHost,
     /// Name of the instance, for messages.
     pub(crate) instance: String,
     /// Its name in the keeper.
     pub(crate) name: String,
-    pub(crate) listener: UnixListener,
+    /// `None`: it connects elsewhere, and its connection is passed on.
+    pub(crate) listener: Option<UnixListener>,
     pub(crate) socket: PathBuf,
     pub(crate) stream: Option<UnixStream>,
     pub(crate) lines: Lines,
     /// Whether it has sent its last message.
     pub(crate) reported: bool,
+    /// How far its clock is ahead; `None`: it is this clock.
+    pub(crate) clock: Option<ClockOffset>,
 }
 
 impl LocalAgent {
+    /// `pod` as named to the host.
     pub(crate) fn new(
-        keeper: SharedKeeper,
-        instance: &str,
+        host: SharedHost,
+        (instance, pod): (&str, &str),
         name: String,
         socket: PathBuf,
+        clock: Option<ClockOffset>,
     ) -> Result<LocalAgent, LabError> {
-        let what = format!("listen on {}", socket.display());
-        let listener = UnixListener::bind(&socket).map_err(LabError::io(what.as_str()))?;
-        listener.set_nonblocking(true).map_err(LabError::io(what))?;
+        let (listener, stream) = match lock(&host).agent_socket(pod, &name, &socket)? {
+            AgentSocket::Listener(listener) => (Some(listener), None),
+            AgentSocket::Stream(stream) => (None, Some(stream)),
+        };
         Ok(LocalAgent {
-            keeper,
+            host,
             instance: instance.to_owned(),
             name,
             listener,
             socket,
-            stream: None,
+            stream,
+            clock,
             lines: Lines::new(LINE_BYTES_MAX),
             reported: false,
         })
@@ -62,8 +70,11 @@ impl LocalAgent {
     /// Reads once, waiting at most this long.
     fn read(&mut self, wait: Duration) -> Result<(), LabError> {
         let Some(stream) = &mut self.stream else {
-            wait_readable(self.listener.as_fd(), wait);
-            match self.listener.accept() {
+            let Some(listener) = &self.listener else {
+                return Ok(());
+            };
+            wait_readable(listener.as_fd(), wait);
+            match listener.accept() {
                 Ok((stream, _)) => {
                     stream
                         .set_nonblocking(true)
@@ -83,7 +94,7 @@ impl LocalAgent {
     }
 
     fn message(&mut self, line: &[u8]) -> Result<AgentMessage, LabError> {
-        let message = serde_json::from_slice(line).map_err(|error| {
+        let mut message = serde_json::from_slice(line).map_err(|error| {
             let start = String::from_utf8_lossy(&line[..line.len().min(80)]).into_owned();
             self.wrong(format!("it wrote an invalid message ({error}): {start}"))
         })?;
@@ -91,20 +102,31 @@ impl LocalAgent {
             message,
             AgentMessage::Result(_) | AgentMessage::Failed { .. }
         );
+        // Moments are those of its clock.
+        if let Some(clock) = self.clock {
+            match &mut message {
+                AgentMessage::Ready { start_unix_us, .. } => {
+                    *start_unix_us = clock.here_us(*start_unix_us);
+                }
+                AgentMessage::Result(result) => {
+                    let start = &mut result.window_start_unix_us;
+                    *start = clock.here_us(*start);
+                }
+                _ => {}
+            }
+        }
         Ok(message)
     }
 
     fn exit(&self) -> Result<Option<crate::keeper::ProcessExit>, LabError> {
-        super::lock(&self.keeper).exit_of(&self.name)
+        lock(&self.host).exit_of(&self.name)
     }
 
     fn wrong(&self, reason: String) -> LabError {
         LabError::Agent {
             instance: self.instance.clone(),
             reason,
-            log_tail: super::lock(&self.keeper)
-                .tail(&self.name)
-                .unwrap_or_default(),
+            log_tail: lock(&self.host).tail(&self.name).unwrap_or_default(),
         }
     }
 
@@ -152,7 +174,7 @@ impl Agent for LocalAgent {
     }
 
     fn interrupt(&mut self) -> Result<(), LabError> {
-        super::lock(&self.keeper).signal(&self.name, libc::SIGTERM)
+        lock(&self.host).signal(&self.name, libc::SIGTERM)
     }
 }
 
@@ -164,7 +186,7 @@ impl Drop for LocalAgent {
             Duration::ZERO
         };
         // If the keeper is gone, so is the agent.
-        let _ = super::lock(&self.keeper).stop(&self.name, libc::SIGTERM, grace);
+        let _ = lock(&self.host).stop(&self.name, libc::SIGTERM, grace);
         let _ = std::fs::remove_file(&self.socket);
     }
 }

@@ -3,11 +3,12 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::lock;
 use super::ready::wait_until_ready;
 use super::test_bed::LocalTestBed;
-use super::{SharedKeeper, lock};
 use crate::LabError;
 use crate::fault::FaultHandle;
+use crate::host::SharedHost;
 use crate::keeper::{self, ExitStatus};
 use crate::probe::Readiness;
 
@@ -19,7 +20,7 @@ impl LocalTestBed {
     pub(super) fn pause_all(&mut self) -> Result<(), LabError> {
         let running: Vec<String> = self.started.iter().map(|(name, _)| name.clone()).collect();
         for instance in running {
-            lock(&self.placed.keeper).signal(&self.keeper_name(&instance), libc::SIGSTOP)?;
+            lock(&self.placed.host).signal(&self.keeper_name(&instance), libc::SIGSTOP)?;
             self.paused.insert(instance);
         }
         Ok(())
@@ -33,7 +34,7 @@ impl LocalTestBed {
     ) -> Result<(), LabError> {
         let paused = std::mem::take(&mut self.paused);
         for instance in &paused {
-            lock(&self.placed.keeper).signal(&self.keeper_name(instance), libc::SIGCONT)?;
+            lock(&self.placed.host).signal(&self.keeper_name(instance), libc::SIGCONT)?;
         }
         for index in 0..self.placed.rendered.len() {
             if paused.contains(&self.placed.rendered[index].instance) {
@@ -70,13 +71,13 @@ impl LocalTestBed {
             return Ok(FaultHandle::done(Err(format!("{instance} does not run"))));
         }
         let kept = self.keeper_name(instance);
-        if let Err(error) = lock(&self.placed.keeper).signal(&kept, signal) {
+        if let Err(error) = lock(&self.placed.host).signal(&kept, signal) {
             return Ok(FaultHandle::done(Err(error.to_string())));
         }
         self.started.retain(|(name, _)| name != instance);
         self.paused.remove(instance);
         self.ended.insert(instance.to_owned());
-        let keeper = Arc::clone(&self.placed.keeper);
+        let keeper = Arc::clone(&self.placed.host);
         let instance = instance.to_owned();
         FaultHandle::spawn("end", move || wait_for_end(&keeper, &kept, &instance))
     }
@@ -90,12 +91,12 @@ impl LocalTestBed {
         };
         let kept = self.keeper_name(instance);
         // A process that has not exited yet is killed now: there cannot be two of it.
-        lock(&self.placed.keeper).stop(&kept, libc::SIGKILL, Duration::ZERO)?;
+        lock(&self.placed.host).stop(&kept, libc::SIGKILL, Duration::ZERO)?;
         self.launch(index)?;
         self.ended.remove(instance);
         let rendered = self.placed.rendered[index].clone();
         let connector = self.connector(index);
-        let keeper = Arc::clone(&self.placed.keeper);
+        let keeper = Arc::clone(&self.placed.host);
         let instance = instance.to_owned();
         FaultHandle::spawn("start", move || {
             let waited = wait_until_ready((&keeper, &kept), &rendered, &connector, &mut || ());
@@ -151,8 +152,8 @@ impl LocalTestBed {
         let log = format!("change-{}.log", self.changes);
         let what = format!("{instance} (change {})", self.changes);
         let spawn = self.spawn_step(&what, index, &step, &log);
-        lock(&self.placed.keeper).spawn(&spawn)?;
-        let keeper = Arc::clone(&self.placed.keeper);
+        lock(&self.placed.host).spawn(&spawn)?;
+        let keeper = Arc::clone(&self.placed.host);
         let (instance, kept) = (instance.to_owned(), spawn.name);
         FaultHandle::spawn("change", move || {
             let exit = keeper::wait_for_exit(&keeper, &kept, step.timeout.0);
@@ -184,7 +185,7 @@ impl LocalTestBed {
             return Err(format!("{instance} does not run"));
         }
         for kept in kept {
-            let sent = lock(&self.placed.keeper).signal(&kept, signal);
+            let sent = lock(&self.placed.host).signal(&kept, signal);
             sent.map_err(|error| error.to_string())?;
         }
         Ok(())
@@ -192,7 +193,7 @@ impl LocalTestBed {
 }
 
 /// Waits until a process exits.
-fn wait_for_end(keeper: &SharedKeeper, kept: &str, instance: &str) -> Result<String, String> {
+fn wait_for_end(keeper: &SharedHost, kept: &str, instance: &str) -> Result<String, String> {
     match keeper::wait_for_exit(keeper, kept, ENDS_WITHIN) {
         // How it exited is not reported: it was sent a signal.
         Ok(Some(_)) => Ok(format!("{instance} ended")),

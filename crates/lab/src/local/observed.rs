@@ -6,15 +6,18 @@ use tare_record::topology::InstanceRole;
 use super::lock;
 use super::test_bed::LocalTestBed;
 use crate::keeper::INSTANCE_MARK;
-use crate::observe::{ObservedExternal, ObservedInstance, ObservedPod, OtherArms};
-use crate::process;
+use crate::observe::{ObservedExternal, ObservedInstance, ObservedPod};
 
 impl LocalTestBed {
-    pub(super) fn observed(&self) -> Vec<ObservedInstance> {
+    pub(super) fn observed(&self) -> Vec<(String, ObservedInstance)> {
         let instances = &self.placed.plan.topology.instances;
         let mut all = Vec::new();
         for instance in instances {
             let role = role_name(instance.role);
+            let pod = || {
+                let network = self.placed.pods.network(&instance.pod);
+                network.unwrap_or_default()
+            };
             let mark = |kept: &str| format!("{INSTANCE_MARK}={kept}");
             let agents = self.living_agents(&instance.name);
             for ((kept, pid), number) in agents.iter().zip(1..) {
@@ -24,38 +27,19 @@ impl LocalTestBed {
                     more => format!("{}-{more}", instance.name),
                 };
                 let software = format!("tare {}", env!("CARGO_PKG_VERSION"));
-                all.push(ObservedInstance::tree(
-                    &name,
-                    role,
-                    &software,
-                    *pid,
-                    &mark(kept),
-                ));
+                let observed = ObservedInstance::tree(&name, role, &software, *pid, &mark(kept));
+                all.push((pod(), observed));
             }
             if let (true, Some(pid)) = (agents.is_empty(), self.pid_of(&instance.name)) {
                 let software = self.placed.software_of(instance);
                 let software = software.cloned().unwrap_or_default();
                 let kept = self.keeper_name(&instance.name);
-                all.push(ObservedInstance::tree(
-                    &instance.name,
-                    role,
-                    &software,
-                    pid,
-                    &mark(&kept),
-                ));
+                let observed =
+                    ObservedInstance::tree(&instance.name, role, &software, pid, &mark(&kept));
+                all.push((pod(), observed));
             }
         }
-        let keeper = lock(&self.placed.keeper).pids();
-        all.push(ObservedInstance::conductor(keeper));
         all
-    }
-
-    /// The run's other test beds: what the keeper has started for them.
-    pub(super) fn other_arms(&self) -> OtherArms {
-        OtherArms {
-            keeper: lock(&self.placed.keeper).inside_pid(),
-            own_mark: format!("{INSTANCE_MARK}={}", self.keeper_name("")),
-        }
     }
 
     /// External parts: only what they report themselves is known.
@@ -74,8 +58,10 @@ impl LocalTestBed {
     /// Running agents of an instance: those of an earlier trial have exited, and a role may be unused in this one.
     pub(super) fn living_agents(&self, instance: &str) -> Vec<&(String, u32)> {
         let all = self.agents.get(instance).map_or(&[][..], Vec::as_slice);
-        let is_there = |pid: u32| process::stat(pid).is_some_and(|one| one.is_alive());
-        all.iter().filter(|(_, pid)| is_there(*pid)).collect()
+        let mut host = lock(&self.placed.host);
+        all.iter()
+            .filter(|(name, pid)| host.is_running(name, *pid))
+            .collect()
     }
 
     /// Pods with a network namespace and a running process.

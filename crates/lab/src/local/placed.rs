@@ -12,19 +12,19 @@ use tare_record::load::{
 use tare_record::plan::{Ask, PreparedTopic};
 use tare_record::topology::{Instance, Security};
 
-use super::SharedKeeper;
 use super::external::ExternalAddress;
 use super::layout::Layout;
 use super::pods::TestBedPods;
 use crate::LabError;
 use crate::environment::{HttpResponse, TestBedPlan};
+use crate::host::SharedHost;
 use crate::http::{self, Request};
 use crate::keeper::Confinement;
 use crate::render::{Identity, Rendered};
 
 /// A test bed whose files are rendered; nothing is started.
 pub(crate) struct PlacedTestBed {
-    pub keeper: SharedKeeper,
+    pub host: SharedHost,
     /// Unique within the run; also the name of its folder.
     pub name: String,
     pub folder: PathBuf,

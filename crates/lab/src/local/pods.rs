@@ -10,19 +10,23 @@ use tare_net::link::{DirectionPlan, LinkPlan, RoundTrips};
 use tare_net::redirect::{self, Exemption, RedirectRules, TrafficDirection};
 use tare_record::plan::Addressing;
 use tare_record::record::LinkRtt;
-use tare_record::topology::{SiteLink, Topology};
+use tare_record::topology::SiteLink;
 
 use super::addresses::{self, Addresses};
 use super::layout::Redirect;
-use super::{SharedKeeper, lock};
+use super::lock;
 use crate::LabError;
 use crate::connector::{Connector, PodConnector};
-use crate::keeper::Keeper;
+use crate::environment::TestBedPlan;
+use crate::host::SharedHost;
+use crate::keeper::{Keeper, SharedKeeper};
 use crate::local::LocalOptions;
 use crate::observe::ObservedLinks;
+use crate::remote::host::RemoteHost;
 
 /// Addressing of a run's pods.
 pub(crate) struct Network {
+    holder: Option<Holder>,
     pub(crate) kind: Kind,
     /// Why this addressing was chosen, for the record.
     pub(crate) reason: String,
@@ -34,8 +38,17 @@ pub(crate) struct Network {
     pub(crate) link_rtts: Vec<LinkRtt>,
 }
 
+/// What makes and removes the pods.
+#[derive(Clone)]
+enum Holder {
+    Keeper(SharedKeeper),
+    Remote(Arc<Mutex<RemoteHost>>),
+}
+
 /// Network of the pods.
 pub(crate) enum Kind {
+    /// Each elsewhere, with a keeper of its own.
+    Remote,
     /// On the host's loopback device.
     Loopback(Addresses),
     /// Each in a network namespace.
@@ -86,6 +99,7 @@ impl Network {
                     Ok(mut keeper) => {
                         let (sites, link_rtts) = join_sites(&mut keeper, options)?;
                         let network = Network {
+                            holder: None,
                             kind: Kind::Namespaces(Numbers::default()),
                             exemption: redirect::exemption_in(keeper.inside_pid()),
                             reason: asked(options.addressing),
@@ -111,6 +125,7 @@ impl Network {
         };
         let keeper = Keeper::start(&options.tare, base)?;
         let network = Network {
+            holder: None,
             kind: Kind::Loopback(Addresses::reserve()?),
             reason: refused,
             exemption: Exemption::Group,
@@ -118,6 +133,34 @@ impl Network {
             link_rtts: Vec::new(),
         };
         Ok((keeper, network))
+    }
+
+    /// Pods of a keeper, from now on.
+    pub(crate) fn with_keeper(self, keeper: SharedKeeper) -> Network {
+        Network {
+            holder: Some(Holder::Keeper(keeper)),
+            ..self
+        }
+    }
+
+    /// Pods elsewhere.
+    pub(crate) fn remote(host: Arc<Mutex<RemoteHost>>) -> Network {
+        Network {
+            holder: Some(Holder::Remote(host)),
+            kind: Kind::Remote,
+            reason: String::from("pods have a network of their own there"),
+            exemption: Exemption::Group,
+            sites: Vec::new(),
+            link_rtts: Vec::new(),
+        }
+    }
+
+    /// Kind of environment in the record.
+    pub(crate) fn environment(&self) -> String {
+        match &self.holder {
+            Some(Holder::Remote(host)) => lock(host).environment().to_owned(),
+            _ => String::from("local"),
+        }
     }
 
     /// How a sidecar's own traffic is recognised, where that differs from Istio, for the record.
@@ -131,20 +174,22 @@ impl Network {
     pub(crate) fn word(&self) -> &'static str {
         match self.kind {
             Kind::Loopback(_) => "loopback",
-            Kind::Namespaces(_) => "namespaces",
+            Kind::Namespaces(_) | Kind::Remote => "namespaces",
         }
     }
 
     /// Assigns every pod of a test bed its address and, with namespaces, its network namespace.
     pub(crate) fn pods(
         &mut self,
-        topology: &Topology,
+        plan: &TestBedPlan,
         test_bed: &str,
         folder: &Path,
-        keeper: &SharedKeeper,
+        programs: &BTreeMap<String, PathBuf>,
     ) -> Result<TestBedPods, LabError> {
+        let topology = &plan.topology;
+        let no_holder = || LabError::Plan(String::from("nothing makes the pods"));
         let mut pods = TestBedPods {
-            keeper: Arc::clone(keeper),
+            holder: self.holder.clone().ok_or_else(no_holder)?,
             sites: self.sites.clone(),
             test_bed: test_bed.to_owned(),
             folder: folder.to_owned(),
@@ -152,6 +197,20 @@ impl Network {
             attached: BTreeSet::new(),
             numbers: Vec::new(),
         };
+        if let Holder::Remote(host) = &pods.holder {
+            let host = Arc::clone(host);
+            pods.attached = topology.pods.iter().map(|pod| pod.name.clone()).collect();
+            let names: Vec<String> = pods.all_kept().collect();
+            let programs: Vec<PathBuf> = programs.values().cloned().collect();
+            let cpus = &plan.placement.target_cpus;
+            let mut made = lock(&host).create(&names, &programs, cpus)?;
+            for pod in &topology.pods {
+                let address = made.remove(&pods.keeper_name(&pod.name));
+                pods.addresses
+                    .extend(address.map(|at| (pod.name.clone(), at)));
+            }
+            return Ok(pods);
+        }
         let sites = &self.sites;
         for pod in &topology.pods {
             let address = match &mut self.kind {
@@ -161,11 +220,14 @@ impl Network {
                         || LabError::Plan(format!("{} pods are too many", topology.pods.len()));
                     let taken = numbers.take().ok_or_else(many)?;
                     let address = site_address(sites, &pod.site, taken.number).ok_or_else(many)?;
-                    lock(keeper).attach(&pods.keeper_name(&pod.name), address)?;
+                    if let Holder::Keeper(keeper) = &pods.holder {
+                        lock(keeper).attach(&pods.keeper_name(&pod.name), address)?;
+                    }
                     pods.numbers.push(taken);
                     pods.attached.insert(pod.name.clone());
                     address
                 }
+                Kind::Remote => return Err(no_holder()),
             };
             pods.addresses
                 .insert(pod.name.clone(), IpAddr::from(address));
@@ -176,7 +238,7 @@ impl Network {
     /// Whether a pod's traffic can be redirected.
     pub(crate) fn redirect(&self) -> Redirect {
         match self.kind {
-            Kind::Loopback(_) => Redirect::Impossible,
+            Kind::Loopback(_) | Kind::Remote => Redirect::Impossible,
             Kind::Namespaces(_) => Redirect::Possible,
         }
     }
@@ -190,7 +252,7 @@ impl Network {
         match self.kind {
             Kind::Loopback(_) => addresses::free_port(address, given),
             // No other processes use that network.
-            Kind::Namespaces(_) => addresses::next_port(address, given),
+            Kind::Namespaces(_) | Kind::Remote => addresses::next_port(address, given),
         }
     }
 }
@@ -206,7 +268,7 @@ fn site_address(sites: &[String], site: &str, number: u16) -> Option<Ipv4Addr> {
 
 /// The pods of one test bed. Dropping it releases their network namespaces, which end with the last process in them.
 pub(crate) struct TestBedPods {
-    keeper: SharedKeeper,
+    holder: Holder,
     sites: Vec<String>,
     test_bed: String,
     folder: PathBuf,
@@ -226,17 +288,29 @@ impl TestBedPods {
         self.attached.contains(pod).then(|| self.keeper_name(pod))
     }
 
+    /// Names in the keeper of all pods with a network namespace.
+    fn all_kept(&self) -> impl Iterator<Item = String> {
+        self.attached.iter().map(|pod| self.keeper_name(pod))
+    }
+
     /// The links between the sites, if there are any.
     pub(crate) fn links(&self) -> Option<ObservedLinks> {
-        (!self.sites.is_empty()).then(|| ObservedLinks {
-            keeper: Arc::clone(&self.keeper),
-            sites: self.sites.clone(),
-        })
+        match &self.holder {
+            Holder::Keeper(keeper) if !self.sites.is_empty() => Some(ObservedLinks {
+                keeper: Arc::clone(keeper),
+                sites: self.sites.clone(),
+            }),
+            _ => None,
+        }
     }
 
     /// Redirects a pod's traffic to its sidecar.
     pub(crate) fn redirect(&self, pod: &str, rules: &RedirectRules) -> Result<(), LabError> {
-        lock(&self.keeper).redirect(&self.keeper_name(pod), rules)
+        match &self.holder {
+            Holder::Keeper(keeper) => lock(keeper).redirect(&self.keeper_name(pod), rules),
+            // The layout has none for them.
+            Holder::Remote(_) => Ok(()),
+        }
     }
 
     /// Whether other programs could use a pod's ports.
@@ -249,7 +323,10 @@ impl TestBedPods {
         match self.network(pod) {
             None => Connector::Host,
             Some(pod) => Connector::Pod(PodConnector {
-                keeper: Arc::clone(&self.keeper),
+                host: match &self.holder {
+                    Holder::Keeper(keeper) => Arc::clone(keeper) as SharedHost,
+                    Holder::Remote(host) => Arc::clone(host) as SharedHost,
+                },
                 pod,
                 folder: self.folder.clone(),
             }),
@@ -259,9 +336,15 @@ impl TestBedPods {
 
 impl Drop for TestBedPods {
     fn drop(&mut self) {
-        for pod in &self.attached {
-            // If the keeper is gone, so are the pods.
-            let _ = lock(&self.keeper).detach(&self.keeper_name(pod));
+        let names: Vec<String> = self.all_kept().collect();
+        match &self.holder {
+            Holder::Remote(host) => lock(host).remove(&names),
+            Holder::Keeper(keeper) => {
+                for pod in &names {
+                    // If the keeper is gone, so are the pods.
+                    let _ = lock(keeper).detach(pod);
+                }
+            }
         }
     }
 }

@@ -6,11 +6,12 @@ use std::time::{Duration, Instant};
 use tare_experiment::target::CommandDef;
 
 use super::test_bed::LocalTestBed;
-use super::{SharedKeeper, addresses, lock};
+use super::{addresses, lock};
 use crate::LabError;
 use crate::cgroup::{Controller, Mounts};
 use crate::connector::Connector;
 use crate::environment::UnexpectedExit;
+use crate::host::SharedHost;
 use crate::keeper::{self, ExitStatus, ProcessExit};
 use crate::probe::{InstanceState, Readiness};
 use crate::process;
@@ -26,10 +27,10 @@ impl LocalTestBed {
         let what = format!("{} ({})", rendered.instance, step.name);
         let log = format!("{}.log", step.name.replace(['/', ' '], "-"));
         let spawn = self.spawn_step(&what, index, step, &log);
-        lock(&self.placed.keeper).spawn(&spawn)?;
-        let exit = keeper::wait_for_exit(&self.placed.keeper, &spawn.name, step.timeout.0)?;
-        let tail = lock(&self.placed.keeper).tail(&spawn.name)?;
-        lock(&self.placed.keeper).stop(&spawn.name, libc::SIGTERM, Duration::ZERO)?;
+        lock(&self.placed.host).spawn(&spawn)?;
+        let exit = keeper::wait_for_exit(&self.placed.host, &spawn.name, step.timeout.0)?;
+        let tail = lock(&self.placed.host).tail(&spawn.name)?;
+        lock(&self.placed.host).stop(&spawn.name, libc::SIGTERM, Duration::ZERO)?;
         match exit {
             Some(exit) if exit.how == ExitStatus::Code(0) => Ok(()),
             Some(exit) => Err(LabError::Died {
@@ -62,7 +63,7 @@ impl LocalTestBed {
                 waiting(&rendered.instance, reported);
             }
         };
-        let process = (&self.placed.keeper, kept.as_str());
+        let process = (&self.placed.host, kept.as_str());
         let (waited, exit) = wait_until_ready(process, rendered, &self.connector(index), tick)?;
         let instance = rendered.instance.clone();
         match waited {
@@ -78,7 +79,7 @@ impl LocalTestBed {
                 }
             })),
             Readiness::NotReady { waited, answer } => {
-                let log_tail = lock(&self.placed.keeper).tail(&kept).unwrap_or_default();
+                let log_tail = lock(&self.placed.host).tail(&kept).unwrap_or_default();
                 Err(self.conflict(index).unwrap_or(LabError::NotReady {
                     instance,
                     probe: answer,
@@ -93,7 +94,7 @@ impl LocalTestBed {
     pub(super) fn new_exits(&mut self) -> Vec<UnexpectedExit> {
         let mut exits = Vec::new();
         for (name, _) in &self.started {
-            let exit = lock(&self.placed.keeper).exit_of(&format!("{}/{name}", self.placed.name));
+            let exit = lock(&self.placed.host).exit_of(&format!("{}/{name}", self.placed.name));
             let unexpected = match exit {
                 Ok(None) => match self.memory_kill(name) {
                     Some(unexpected) => unexpected,
@@ -127,7 +128,7 @@ impl LocalTestBed {
                 "the kernel killed one of its processes: together they wanted more memory than the limit of \
                  {limit_bytes} bytes"
             ),
-            log_tail: lock(&self.placed.keeper)
+            log_tail: lock(&self.placed.host)
                 .tail(&self.keeper_name(name))
                 .unwrap_or_default(),
         })
@@ -161,7 +162,7 @@ impl LocalTestBed {
 
 /// Probes an instance until it is ready or its process exits; calls `tick` before each attempt.
 pub(super) fn wait_until_ready(
-    (keeper, kept): (&SharedKeeper, &str),
+    (keeper, kept): (&SharedHost, &str),
     rendered: &Rendered,
     connector: &Connector,
     tick: &mut dyn FnMut(),

@@ -21,13 +21,14 @@ use crate::LabError;
 use crate::connector::Connector;
 use crate::counters::CounterReader;
 use crate::environment::{
-    Agent, FaultAction, HttpResponse, InstanceCounters, Observation, StartDuration, TestBed,
+    Agent, FaultAction, HttpResponse, InstanceCounters, Observation, Pace, StartDuration, TestBed,
     TopicAdministration, UnexpectedExit,
 };
 use crate::fault::FaultHandle;
+use crate::host::Observed;
 use crate::keeper::{CgroupLimits, Spawn};
 use crate::lab_state::PodProcess;
-use crate::observe::{LocalObservation, WithExternal};
+use crate::observe::WithExternal;
 use crate::process;
 use crate::profile::Profiler;
 
@@ -202,7 +203,7 @@ impl LocalTestBed {
             &rendered.capabilities,
             &rendered.start,
         );
-        let pid = lock(&self.placed.keeper).spawn(&spawn)?;
+        let pid = lock(&self.placed.host).spawn(&spawn)?;
         self.started.push((name.clone(), pid));
         self.readers[index] = CounterReader::new(&rendered, self.connector(index));
         Ok(())
@@ -227,7 +228,7 @@ impl LocalTestBed {
             &argv,
             (&self.placed.folder, &log),
         );
-        lock(&self.placed.keeper).spawn(&spawn)
+        lock(&self.placed.host).spawn(&spawn)
     }
 
     pub(super) fn connector(&self, index: usize) -> Connector {
@@ -253,9 +254,9 @@ impl LocalTestBed {
         });
         if self.paused.contains(name) {
             // A paused process handles no signal but SIGKILL. It may have ended: then there is nothing to resume.
-            let _ = lock(&self.placed.keeper).signal(&self.keeper_name(name), libc::SIGCONT);
+            let _ = lock(&self.placed.host).signal(&self.keeper_name(name), libc::SIGCONT);
         }
-        lock(&self.placed.keeper).stop(&self.keeper_name(name), signal, grace)
+        lock(&self.placed.host).stop(&self.keeper_name(name), signal, grace)
     }
 }
 
@@ -383,6 +384,10 @@ impl TestBed for LocalTestBed {
         self.placed.endpoint(edge, from).cloned()
     }
 
+    fn pace(&mut self) -> Pace {
+        lock(&self.placed.host).pace()
+    }
+
     fn start_agent(&mut self, instance: &str, plan: &LoadPlan) -> Result<Box<dyn Agent>, LabError> {
         let mut agents = self.placed.plan.topology.instances.iter();
         let agent = agents.find(|i| i.name == instance && i.target == AGENT);
@@ -393,18 +398,29 @@ impl TestBed for LocalTestBed {
         let number = self.agents_started;
         let dir = self.placed.folder.clone();
         let file = dir.join(format!("{instance}-{number}{AGENT_PLAN}"));
-        let plan = self.placed.with_own_security(instance, plan);
+        let mut plan = self.placed.with_own_security(instance, plan);
+        let kept_pod = self.placed.pods.network(&pod).unwrap_or_default();
+        let clock = lock(&self.placed.host).clock(&kept_pod)?;
+        if let Some(clock) = clock {
+            plan.start_at_unix_us = plan.start_at_unix_us.map(|at| clock.there_us(at));
+            let record = dir.join(format!("{instance}-{number}.clock.json"));
+            let text = serde_json::to_vec(&clock).unwrap_or_default();
+            let what = format!("write {}", record.display());
+            std::fs::write(&record, text).map_err(LabError::io(what))?;
+        }
         let text = serde_json::to_vec_pretty(&plan)
             .map_err(|error| LabError::Plan(format!("the load of {instance}: {error}")))?;
         std::fs::write(&file, text).map_err(LabError::io(format!("write {}", file.display())))?;
+        lock(&self.placed.host).send(&kept_pod, std::slice::from_ref(&file))?;
         let name = self.keeper_name(&format!("{instance}#{number}"));
         // A socket's path has at most 107 bytes: use the keeper's folder and a short name.
         let place = dir
             .parent()
             .unwrap_or(&dir)
             .join(format!("{}.{number}", self.test_bed_number()));
-        let keeper = Arc::clone(&self.placed.keeper);
-        let agent = LocalAgent::new(keeper, instance, name.clone(), place.clone())?;
+        let host = Arc::clone(&self.placed.host);
+        let from = (instance, kept_pod.as_str());
+        let agent = LocalAgent::new(host, from, name.clone(), place.clone(), clock)?;
         let argv = [
             self.placed.tare.display().to_string(),
             AGENT.to_owned(),
@@ -419,9 +435,10 @@ impl TestBed for LocalTestBed {
         spawn.cpus = self.placed.plan.placement.agent_cpus.clone();
         spawn.bounds = self.bounds(instance);
         spawn.confinement.clone_from(&self.placed.of_agents);
-        let pid = lock(&self.placed.keeper).spawn(&spawn)?;
+        let pid = lock(&self.placed.host).spawn(&spawn)?;
         let all = self.agents.entry(instance.to_owned()).or_default();
-        all.retain(|(_, pid)| process::stat(*pid).is_some_and(|one| one.is_alive()));
+        let mut host = lock(&self.placed.host);
+        all.retain(|(name, pid)| host.is_running(name, *pid));
         all.push((name, pid));
         Ok(Box::new(agent))
     }
@@ -441,16 +458,17 @@ impl TestBed for LocalTestBed {
     }
 
     fn observe(&mut self) -> Result<Box<dyn Observation>, LabError> {
-        let other_arms = Some(self.other_arms());
-        let observation =
-            LocalObservation::start(self.observed(), self.observed_pods(), other_arms)?;
-        let observation = match self.placed.pods.links() {
-            Some(links) => observation.with_links(links)?,
-            None => observation,
+        let observed = Observed {
+            instances: self.observed(),
+            pods: self.observed_pods(),
+            links: self.placed.pods.links(),
+            test_bed: self.keeper_name(""),
         };
+        let begin = lock(&self.placed.host).observe(observed);
+        let observation = begin()?;
         let external = self.observed_external();
         let observation: Box<dyn Observation> = match external.is_empty() {
-            true => Box::new(observation),
+            true => observation,
             false => Box::new(WithExternal::start(observation, external)),
         };
         Ok(observation)
@@ -462,8 +480,11 @@ impl TestBed for LocalTestBed {
             environment: String::from("the environment local here"),
             next: why,
         };
+        if lock(&self.placed.host).is_elsewhere() {
+            return Err(refused(String::from("leave --profile out")));
+        }
         let observed = self.observed();
-        let Some(observed) = observed.iter().find(|one| one.is(instance)) else {
+        let Some((_, observed)) = observed.iter().find(|(_, one)| one.is(instance)) else {
             return Err(refused(String::from("it does not run")));
         };
         Profiler::of(observed.pids(), observed.software()).map_err(refused)
@@ -479,6 +500,7 @@ impl TestBed for LocalTestBed {
     }
 
     fn collect(&mut self, into: &Path) -> Result<Vec<PathBuf>, LabError> {
+        self.bring_logs()?;
         collect::collect(&self.placed.folder, &self.placed.rendered, into)
     }
 
@@ -506,6 +528,22 @@ impl Drop for LocalTestBed {
 }
 
 impl LocalTestBed {
+    /// Brings the logs of pods elsewhere to the folders here.
+    fn bring_logs(&self) -> Result<(), LabError> {
+        let mut host = lock(&self.placed.host);
+        for pod in &self.placed.plan.topology.pods {
+            let Some(kept) = self.placed.pods.network(&pod.name) else {
+                continue;
+            };
+            host.bring(&kept, &self.placed.folder, ".log")?;
+            let contexts = self.placed.layout.contexts.iter();
+            for context in contexts.filter(|context| context.pod == pod.name) {
+                host.bring(&kept, &context.dir, ".log")?;
+            }
+        }
+        Ok(())
+    }
+
     fn test_bed_number(&self) -> &str {
         self.placed.name.split('-').next().unwrap_or_default()
     }

@@ -1,9 +1,10 @@
 //! Resource usage of external parts between two moments, as far as they report it; the rest is unknown.
 
+use std::time::Duration;
+
 use tare_record::external::{CPU_SECONDS, MEMORY_BYTES};
 use tare_record::record::{InstanceUsage, MachineUsage};
 
-use super::LocalObservation;
 use crate::LabError;
 use crate::counters::CounterReader;
 use crate::environment::{InstanceCounters, Observation, UsageSample};
@@ -17,14 +18,17 @@ pub(crate) struct ObservedExternal {
     pub reader: Option<CounterReader>,
 }
 
-/// An observation of processes on this host and of external parts.
+/// An observation of processes and of external parts.
 pub(crate) struct WithExternal {
-    own: LocalObservation,
+    own: Box<dyn Observation>,
     external: Vec<(ObservedExternal, Option<InstanceCounters>)>,
 }
 
 impl WithExternal {
-    pub(crate) fn start(own: LocalObservation, external: Vec<ObservedExternal>) -> WithExternal {
+    pub(crate) fn start(
+        own: Box<dyn Observation>,
+        external: Vec<ObservedExternal>,
+    ) -> WithExternal {
         let external = external.into_iter().map(|mut observed| {
             let first = observed.read();
             (observed, first)
@@ -41,6 +45,10 @@ impl Observation for WithExternal {
         self.own.tick();
     }
 
+    fn ends_in(&mut self, time: Duration) -> Result<(), LabError> {
+        self.own.ends_in(time)
+    }
+
     fn sample(&mut self) -> Option<UsageSample> {
         let sample = self.own.sample()?;
         // External parts may run on this machine.
@@ -52,7 +60,7 @@ impl Observation for WithExternal {
 
     fn finish(self: Box<Self>) -> Result<(Vec<InstanceUsage>, MachineUsage), LabError> {
         let WithExternal { own, external } = *self;
-        let (mut parts, mut machine) = Box::new(own).finish()?;
+        let (mut parts, mut machine) = own.finish()?;
         for (mut observed, first) in external {
             let last = observed.read();
             parts.push(observed.usage(first.as_ref(), last.as_ref()));

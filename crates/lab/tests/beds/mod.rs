@@ -14,7 +14,8 @@ use tare_lab::environment::TestBedPlan;
 use tare_lab::fetch::Fetcher;
 use tare_lab::local::{Local, LocalOptions};
 use tare_lab::targets::Targets;
-use tare_record::load::AddressPolicy;
+use tare_record::FORMAT_VERSION;
+use tare_record::load::{AddressPolicy, LoadPlan};
 use tare_record::plan::{Addressing, Placement};
 use tare_record::topology::Security;
 
@@ -100,6 +101,21 @@ pub fn plan(target: &str, proxies: &[&str]) -> TestBedPlan {
         limits: BTreeMap::new(),
         excluded: Vec::new(),
     }
+}
+
+/// A load for an agent of the rig; the role says how it ends.
+pub fn load(role: &str) -> LoadPlan {
+    serde_json::from_value(json!({
+        "version": FORMAT_VERSION, "role": role, "start_at_unix_us": null, "seed": 1,
+        "endpoint": {"addresses": ["127.0.0.1:1"], "host": "server"},
+        "load": {
+            "pacing": {"model": "max"}, "stop": {"stop": "interrupted"}, "warmup_ns": 0,
+            "timeout_ns": 1, "workers": 1, "spin": "off", "sample_every_ns": 1,
+            "transport": {"transport": "tcp"},
+            "client": {"protocol": "http1", "connections": 1}, "requests": [],
+        },
+    }))
+    .unwrap()
 }
 
 pub fn instance(name: &str, pod: &str, target: &str, role: &str) -> Value {

@@ -14,7 +14,7 @@ use tare_record::plan::{Addressing, Arm, Cell, Plan};
 
 use super::objects::{Objects, Rejections};
 use super::ps;
-use crate::commands::plan::{ExperimentArgs, addressings, own_program};
+use crate::commands::plan::{EnvironmentKind, ExperimentArgs, addressings, own_program};
 use crate::commands::run::local;
 use crate::exit::{Exit, bad_input};
 use crate::screen::{print, say};
@@ -65,6 +65,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         blocks: None,
         seed: None,
         addressing: args.addressing,
+        environment: EnvironmentKind::Local,
         external: Vec::new(),
         allow_public_target: false,
         targets: args.targets.clone(),

@@ -38,6 +38,9 @@ pub struct ExperimentArgs {
     /// Addressing of pods [default: that of the experiment].
     #[arg(long, value_parser = addressings())]
     pub addressing: Option<Addressing>,
+    /// Where pods are: here, or elsewhere as far as Tare can tell (for tests: they are network namespaces of this machine).
+    #[arg(long, hide = true, default_value = "local", value_parser = words::<EnvironmentKind>(&[("local", ""), ("remote", "")]))]
+    pub environment: EnvironmentKind,
     /// External part, not started by Tare: `server=127.0.0.1:8080`, several addresses separated by commas; may be given several
     /// times.
     #[arg(long, value_name = "PART=HOST:PORT")]
@@ -60,6 +63,16 @@ pub struct ExperimentArgs {
     /// Directory of runs.
     #[arg(long, value_name = "DIR", default_value = "runs")]
     pub out: PathBuf,
+}
+
+/// Where pods are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum EnvironmentKind {
+    #[default]
+    Local,
+    /// In network namespaces of this machine, reached like pods of a cluster.
+    Remote,
 }
 
 /// Versions to measure, and those of them that are programs of the user.
@@ -234,6 +247,11 @@ impl ExperimentArgs {
             return Ok(plan);
         }
         // Redirection needs nftables, and is not possible with loopback addresses.
+        if self.environment == EnvironmentKind::Remote {
+            let reason = String::from("pods of the environment remote cannot redirect");
+            choices.redirection = Redirection::Impossible(reason);
+            return resolve(&source, &library.catalog, &choices).map_err(bad_input);
+        }
         let installed = match plan.addressing {
             Addressing::Loopback => Some(Ok(())),
             _ => install(),

@@ -1,0 +1,35 @@
+//! Test beds whose pods are elsewhere: keepers in the pods, a run keeper beside them, and the conductor's side of both.
+//! (docs/decisions/0021-remote-keeper.md)
+//!
+//! ```text
+//! conductor ── one connection ──► run keeper ◄── TLS and token ── keeper of a pod ──► its keeper ──► instances, agents
+//! ```
+//!
+//! A connection may be cut at any time: messages are numbered, kept until acknowledged, and sent again over the next
+//! connection. Who is silent for too long is gone; then everybody ends what depends on him.
+
+mod channels;
+mod clock;
+mod connection;
+mod exchange;
+mod frame;
+mod greeting;
+pub(crate) mod host;
+mod message;
+mod namespaces;
+mod observation;
+mod pod_keeper;
+mod pod_provider;
+mod run_keeper;
+mod session;
+
+pub use clock::ClockOffset;
+pub use connection::Dial;
+pub(crate) use namespaces::BASE;
+pub use namespaces::Namespaces;
+pub use pod_keeper::{PodKeeperConfig, pod_keeper_main};
+pub use pod_provider::{PodProvider, PodRequest};
+pub use run_keeper::{RunKeeperConfig, run_keeper_main};
+
+#[cfg(test)]
+mod tests;

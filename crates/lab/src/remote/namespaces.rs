@@ -1,0 +1,193 @@
+//! Pods as network namespaces of this machine, each with a view of the file system of its own: the environment `remote`,
+//! which tests everything that a cluster needs without a cluster.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use serde::Serialize;
+use tare_experiment::target::Capability;
+use tare_net::Switch;
+
+use super::connection::Dial;
+use super::pod_provider::{PodProvider, PodRequest};
+use super::run_keeper::RunKeeperConfig;
+use crate::LabError;
+use crate::host::Host;
+use crate::keeper::{Confinement, FileSystemView, Keeper, Spawn, lock};
+use crate::process;
+
+/// The run keeper's pod.
+const RUN_KEEPER: &str = "run-keeper";
+/// Parent of private folders: each pod has its own.
+pub(crate) const BASE: &str = "/tmp";
+/// Time for a connection to the run keeper.
+const CONNECT_WITHIN: Duration = Duration::from_secs(2);
+/// Most output of a keeper that is kept.
+const LOG_BYTES_MAX: u64 = 1 << 20;
+/// Limit of open files for keepers, and so for what they start.
+const FILES_MAX: u64 = 1 << 20;
+
+/// Pods of this machine.
+pub struct Namespaces {
+    tare: PathBuf,
+    keeper: Arc<Mutex<Keeper>>,
+    /// Numbers of pods, which give their addresses.
+    numbers: BTreeMap<String, u16>,
+    run_keeper_pid: Option<u32>,
+}
+
+impl Namespaces {
+    /// Starts what holds the namespaces.
+    ///
+    /// # Errors
+    /// When namespaces are not possible here.
+    pub fn start(tare: &Path) -> Result<Namespaces, LabError> {
+        let keeper = Keeper::start_in_namespaces(tare, Some(Path::new(BASE)))?;
+        Ok(Namespaces {
+            tare: tare.to_owned(),
+            keeper: Arc::new(Mutex::new(keeper)),
+            numbers: BTreeMap::new(),
+            run_keeper_pid: None,
+        })
+    }
+
+    /// A network namespace with the lowest free address.
+    fn attach(&mut self, pod: &str) -> Result<Ipv4Addr, LabError> {
+        let taken: BTreeSet<u16> = self.numbers.values().copied().collect();
+        let number = (0..u16::MAX).find(|number| !taken.contains(number));
+        let address = number.and_then(Switch::pod_address);
+        let (Some(number), Some(address)) = (number, address) else {
+            return Err(LabError::Plan(String::from("these are too many pods")));
+        };
+        lock(&self.keeper).attach(pod, address)?;
+        self.numbers.insert(pod.to_owned(), number);
+        Ok(address)
+    }
+
+    /// Starts a keeper in a pod, with its configuration in a file.
+    fn start_keeper(
+        &self,
+        pod: &str,
+        flag: &str,
+        config: &impl Serialize,
+        (programs, cpus): (&[PathBuf], &[u32]),
+    ) -> Result<u32, LabError> {
+        let mut keeper = lock(&self.keeper);
+        let folder = keeper.folder().to_owned();
+        let stem = pod.replace('/', ".");
+        let file = folder.join(format!("{stem}.json"));
+        let text = serde_json::to_vec(config).map_err(|error| LabError::Plan(error.to_string()))?;
+        let mut options = fs::OpenOptions::new();
+        let made = options
+            .write(true)
+            .create_new(true)
+            .mode(0o600)
+            .open(&file)
+            .and_then(|mut made| io::Write::write_all(&mut made, &text));
+        made.map_err(LabError::io(format!("write {}", file.display())))?;
+        // What lies in other folders can be read anyway.
+        let hidden = |path: &&PathBuf| path.starts_with(BASE) || path.starts_with("/dev/shm");
+        let mut readable: BTreeSet<PathBuf> = programs.iter().filter(hidden).cloned().collect();
+        readable.extend([&self.tare].into_iter().filter(hidden).cloned());
+        readable.insert(file.clone());
+        let spawn = Spawn {
+            name: keeper_of(pod),
+            argv: vec![
+                self.tare.display().to_string(),
+                String::from("keeper"),
+                flag.to_owned(),
+                file.display().to_string(),
+            ],
+            env: process::base_environment(Path::new("/")),
+            cwd: PathBuf::from("/"),
+            cpus: cpus.to_vec(),
+            output: folder.join(format!("{stem}.log")),
+            output_bytes_max: LOG_BYTES_MAX,
+            nofile: Some(FILES_MAX),
+            pod: Some(pod.to_owned()),
+            confinement: Some(Confinement {
+                // For agents, which set their own scheduling class.
+                capabilities: vec![Capability::SysNice],
+                view: Some(FileSystemView {
+                    readable,
+                    // High-water marks of memory are reset there.
+                    writable: BTreeSet::from([PathBuf::from("/proc")]),
+                }),
+                ..Confinement::default()
+            }),
+            ..Spawn::default()
+        };
+        keeper.spawn(&spawn)
+    }
+}
+
+fn keeper_of(pod: &str) -> String {
+    format!("keeper of {pod}")
+}
+
+impl PodProvider for Namespaces {
+    fn environment(&self) -> &'static str {
+        "remote"
+    }
+
+    fn start_run_keeper(
+        &mut self,
+        config: &RunKeeperConfig,
+    ) -> Result<(SocketAddr, Dial), LabError> {
+        let address = self.attach(RUN_KEEPER)?;
+        let pid = self.start_keeper(RUN_KEEPER, "--run", config, (&[], &[]))?;
+        self.run_keeper_pid = Some(pid);
+        let keeper = Arc::clone(&self.keeper);
+        let within = SocketAddr::from((Ipv4Addr::LOCALHOST, config.port));
+        let dial = move || {
+            let opener = Host::opener(&mut *lock(&keeper), RUN_KEEPER)?;
+            opener(&within.to_string(), CONNECT_WITHIN)
+        };
+        Ok((SocketAddr::from((address, config.port)), Box::new(dial)))
+    }
+
+    fn create(&mut self, pods: &[PodRequest]) -> Result<BTreeMap<String, IpAddr>, LabError> {
+        let mut addresses = BTreeMap::new();
+        for pod in pods {
+            let name = &pod.config.name;
+            addresses.insert(name.clone(), IpAddr::from(self.attach(name)?));
+            let may = (pod.programs.as_slice(), pod.cpus.as_slice());
+            self.start_keeper(name, "--pod", &pod.config, may)?;
+        }
+        Ok(addresses)
+    }
+
+    fn exited(&mut self, pod: &str) -> Option<String> {
+        let pod = if pod.is_empty() { RUN_KEEPER } else { pod };
+        match lock(&self.keeper).exit_of(&keeper_of(pod)) {
+            Ok(exit) => exit.map(|exit| {
+                let last = exit.tail.last().map(|line| format!(": {line}"));
+                format!("{}{}", exit.how, last.unwrap_or_default())
+            }),
+            Err(error) => Some(error.to_string()),
+        }
+    }
+
+    fn remove(&mut self, pods: &[String]) -> Result<(), LabError> {
+        let mut keeper = lock(&self.keeper);
+        let mut first = Ok(());
+        for pod in pods.iter().filter(|pod| self.numbers.contains_key(*pod)) {
+            let stopped = keeper.stop(&keeper_of(pod), libc::SIGTERM, Duration::from_secs(2));
+            first = first.and(stopped.and(keeper.detach(pod)));
+        }
+        drop(keeper);
+        self.numbers.retain(|name, _| !pods.contains(name));
+        first
+    }
+
+    fn pids(&self) -> BTreeSet<u32> {
+        let own = lock(&self.keeper).pids();
+        own.into_iter().chain(self.run_keeper_pid).collect()
+    }
+}

@@ -1,0 +1,55 @@
+//! Where the pods of a run come from.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::{IpAddr, SocketAddr};
+use std::path::PathBuf;
+
+use super::connection::Dial;
+use super::pod_keeper::PodKeeperConfig;
+use super::run_keeper::RunKeeperConfig;
+use crate::LabError;
+
+/// A pod to be made: a network and a file system of its own, in which `tare keeper --pod` runs.
+pub struct PodRequest {
+    /// For its keeper; the name is `TEST-BED/POD`.
+    pub config: PodKeeperConfig,
+    /// Programs that it must be able to read.
+    pub programs: Vec<PathBuf>,
+    /// Cores that it may use; empty: any.
+    pub cpus: Vec<u32>,
+}
+
+/// Makes pods: on this machine, or on a cluster. What happens in them is not its business.
+pub trait PodProvider: Send {
+    /// Kind of environment, for records: `kubernetes`.
+    fn environment(&self) -> &'static str;
+
+    /// Starts the run keeper (`tare keeper --run`). Returns its address for pods, and how the conductor reaches it.
+    ///
+    /// # Errors
+    /// Why it was not started.
+    fn start_run_keeper(
+        &mut self,
+        config: &RunKeeperConfig,
+    ) -> Result<(SocketAddr, Dial), LabError>;
+
+    /// Makes all pods of a test bed; their addresses by name.
+    ///
+    /// # Errors
+    /// Which pod was not made, and why.
+    fn create(&mut self, pods: &[PodRequest]) -> Result<BTreeMap<String, IpAddr>, LabError>;
+
+    /// Why a pod, or the run keeper (an empty name), is gone; `None`: it is there as far as is known.
+    fn exited(&mut self, pod: &str) -> Option<String>;
+
+    /// Removes pods; returns when they are gone.
+    ///
+    /// # Errors
+    /// What is left.
+    fn remove(&mut self, pods: &[String]) -> Result<(), LabError>;
+
+    /// Its processes on the conductor's machine, whose CPU time is Tare's own.
+    fn pids(&self) -> BTreeSet<u32> {
+        BTreeSet::new()
+    }
+}

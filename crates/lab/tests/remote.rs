@@ -1,0 +1,228 @@
+//! The same test beds over keepers of pods elsewhere: network namespaces of this machine, each with a file system of its
+//! own, reached over one connection that can be cut.
+
+#![expect(
+    clippy::unwrap_used,
+    reason = "the functions beside the tests fail as the tests do"
+)]
+
+mod beds;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::{IpAddr, Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::sync::{Arc, Mutex};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use beds::{LIMIT, Rig, load, rig as rig_program, server, through_relay};
+use tare_lab::LabError;
+use tare_lab::environment::{Environment, FaultAction, TestBed};
+use tare_lab::local::Local;
+use tare_lab::remote::{Dial, Namespaces, PodProvider, PodRequest, RunKeeperConfig};
+use tare_record::agent::AgentMessage;
+
+const SILENCE: Duration = Duration::from_secs(20);
+
+/// Pods of this machine whose connection to the conductor can be cut.
+struct Cuttable {
+    pods: Namespaces,
+    wire: Arc<Wire>,
+}
+
+#[derive(Default)]
+struct Wire {
+    is_cut: Mutex<bool>,
+    /// Both ends of all connections.
+    sockets: Mutex<Vec<TcpStream>>,
+}
+
+impl Wire {
+    fn cut(&self) {
+        *self.is_cut.lock().unwrap() = true;
+        for socket in self.sockets.lock().unwrap().drain(..) {
+            let _ = socket.shutdown(Shutdown::Both);
+        }
+    }
+
+    fn mend(&self) {
+        *self.is_cut.lock().unwrap() = false;
+    }
+
+    /// Passes bytes of a connection on until it is cut.
+    fn join(&self, far: TcpStream) -> std::io::Result<TcpStream> {
+        let is_cut = self.is_cut.lock().unwrap();
+        if *is_cut {
+            return Err(std::io::ErrorKind::NotConnected.into());
+        }
+        let listener = TcpListener::bind("127.0.0.1:0")?;
+        let near = TcpStream::connect(listener.local_addr()?)?;
+        let (inner, _) = listener.accept()?;
+        let mut sockets = self.sockets.lock().unwrap();
+        sockets.extend([inner.try_clone()?, far.try_clone()?]);
+        let pairs = [(inner.try_clone()?, far.try_clone()?), (far, inner)];
+        for (mut from, mut to) in pairs {
+            std::thread::spawn(move || {
+                let _ = std::io::copy(&mut from, &mut to);
+                let _ = to.shutdown(Shutdown::Both);
+            });
+        }
+        Ok(near)
+    }
+}
+
+impl PodProvider for Cuttable {
+    fn environment(&self) -> &'static str {
+        self.pods.environment()
+    }
+
+    fn start_run_keeper(
+        &mut self,
+        config: &RunKeeperConfig,
+    ) -> Result<(SocketAddr, Dial), LabError> {
+        let (address, mut dial) = self.pods.start_run_keeper(config)?;
+        let wire = Arc::clone(&self.wire);
+        let dial = Box::new(move || dial().and_then(|far| wire.join(far)));
+        Ok((address, dial))
+    }
+
+    fn create(&mut self, pods: &[PodRequest]) -> Result<BTreeMap<String, IpAddr>, LabError> {
+        self.pods.create(pods)
+    }
+
+    fn exited(&mut self, pod: &str) -> Option<String> {
+        self.pods.exited(pod)
+    }
+
+    fn remove(&mut self, pods: &[String]) -> Result<(), LabError> {
+        self.pods.remove(pods)
+    }
+
+    fn pids(&self) -> BTreeSet<u32> {
+        self.pods.pids()
+    }
+}
+
+fn remote(rig: &Rig) -> (Local, Arc<Wire>) {
+    let wire: Arc<Wire> = Arc::default();
+    let provider = Cuttable {
+        pods: Namespaces::start(&rig_program()).unwrap(),
+        wire: Arc::clone(&wire),
+    };
+    let local = Local::remote(rig.options(), Box::new(provider), SILENCE).unwrap();
+    (local, wire)
+}
+
+#[test]
+fn an_arm_elsewhere_serves_is_observed_and_leaves_nothing() {
+    let rig = Rig::new();
+    let (mut local, _) = remote(&rig);
+    let folder = local.folder().to_owned();
+    let mut bed = local.test_bed(&through_relay()).unwrap();
+    bed.start(&mut |_, _| ()).unwrap();
+    let observation = bed.observe().unwrap();
+    let mut agent = bed.start_agent("client", &load("reports")).unwrap();
+    let messages: Vec<AgentMessage> = std::iter::from_fn(|| agent.next(LIMIT).unwrap()).collect();
+    assert!(matches!(
+        messages[1],
+        AgentMessage::Ready { connections: 3, .. }
+    ));
+    assert!(matches!(&messages[2], AgentMessage::Failed { error } if error == "as planned"));
+    let (parts, machine) = observation.finish().unwrap();
+    let names: Vec<(&str, &str)> = parts.iter().map(|p| (&*p.instance, &*p.role)).collect();
+    let expected = [
+        ("server", "app"),
+        ("server-sidecar", "sidecar"),
+        ("conductor", "conductor"),
+    ];
+    assert_eq!(names, expected);
+    assert!(parts.iter().all(|part| part.cpu_ns.is_some()));
+    assert!(parts[0].rss_peak_bytes.is_some());
+    // The conductor, the run keeper, guardian and keeper of the namespaces; in each pod its keeper, a guardian and a keeper.
+    assert_eq!((parts[0].processes, parts[2].processes), (1, 4 + 2 * 3));
+    assert_eq!(machine.pods.len(), 2);
+    assert!(machine.background_cpu_ns.is_some());
+
+    // Files of an instance are in its pod only.
+    let dir = folder.join("1-b1-arm/server");
+    assert!(!dir.join("output.log").exists());
+    let into = rig.path("collected");
+    let copied = bed.collect(&into).unwrap();
+    let log = std::fs::read_to_string(into.join("server/output.log")).unwrap();
+    assert!(log.starts_with("listening on 10."), "{log}");
+    assert!(copied.contains(&into.join("server/note.txt")));
+    let clock = std::fs::read_to_string(into.join("client-1.clock.json")).unwrap();
+    let clock: tare_lab::remote::ClockOffset = serde_json::from_str(&clock).unwrap();
+    // All pods are on this machine: the error covers what is found.
+    assert!(clock.offset_ns.unsigned_abs() <= clock.error_ns && clock.error_ns > 0);
+    assert!(bed.unexpected_exits().is_empty());
+    drop(agent);
+    bed.stop().unwrap();
+    drop(bed);
+    drop(local);
+    assert!(!folder.exists());
+}
+
+#[test]
+fn the_last_words_of_what_dies_elsewhere_are_known() {
+    let rig = Rig::new();
+    let (mut local, _) = remote(&rig);
+    let mut bed = local.place(&server("stillborn")).unwrap();
+    let said = bed.start(&mut |_, _| ()).unwrap_err().to_string();
+    assert!(
+        said.contains("exit code 5") && said.contains("bad configuration"),
+        "{said}"
+    );
+    drop(bed);
+    let mut bed = local.place(&server("echo")).unwrap();
+    bed.start(&mut |_, _| ()).unwrap();
+    for (role, words) in [("dies", "about to die"), ("leaves", "without a result")] {
+        let mut agent = bed.start_agent("client", &load(role)).unwrap();
+        let said = loop {
+            match agent.next(LIMIT) {
+                Ok(message) => assert!(message.is_some(), "{role} is no good end"),
+                Err(error) => break error.to_string(),
+            }
+        };
+        assert!(said.contains(words), "{said}");
+    }
+    let mut agent = bed.start_agent("client", &load("waits")).unwrap();
+    assert!(agent.next(LIMIT).unwrap().is_some());
+    assert!(agent.next(LIMIT).unwrap().is_some());
+    agent.interrupt().unwrap();
+    let said = agent.next(LIMIT).unwrap_err().to_string();
+    assert!(said.contains("SIGTERM"), "{said}");
+    drop(agent);
+    let mut killed = bed.inject_fault("server", FaultAction::Kill).unwrap();
+    killed.wait(LIMIT).unwrap().how.as_ref().unwrap();
+    let mut started = bed.inject_fault("server", FaultAction::Start).unwrap();
+    started.wait(LIMIT).unwrap().how.as_ref().unwrap();
+    assert!(bed.unexpected_exits().is_empty());
+}
+
+fn cut_for(time: Duration, wire: &Arc<Wire>) -> JoinHandle<()> {
+    wire.cut();
+    let wire = Arc::clone(wire);
+    std::thread::spawn(move || {
+        std::thread::sleep(time);
+        wire.mend();
+    })
+}
+
+#[test]
+fn a_cut_of_the_connection_loses_nothing() {
+    let rig = Rig::new();
+    let (mut local, wire) = remote(&rig);
+    let mut bed = local.place(&server("echo")).unwrap();
+    bed.start(&mut |_, _| ()).unwrap();
+    let mut agent = bed.start_agent("client", &load("reports")).unwrap();
+    // It reports into the void: its messages wait in the run keeper.
+    let mender = cut_for(Duration::from_secs(3), &wire);
+    let messages: Vec<AgentMessage> = std::iter::from_fn(|| agent.next(LIMIT).unwrap()).collect();
+    assert_eq!(messages.len(), 3, "{messages:?}");
+    mender.join().unwrap();
+    // An order that is given meanwhile is carried out once, afterwards.
+    let mender = cut_for(Duration::from_secs(1), &wire);
+    let parts = bed.observe().unwrap().finish().unwrap().0;
+    assert_eq!(parts[0].instance, "server");
+    mender.join().unwrap();
+}
