@@ -9,7 +9,7 @@ kubernetes_version=$(sed -n 's/^require k8s.io\/kubernetes v//p; s/^\tk8s.io\/ku
 kubernetes_cache=${TARE_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/tare}/kubernetes
 # The folder's name has a checksum of everything that determines the build.
 programs=$kubernetes_cache/node-$kubernetes_version-$(cd "$sources" && find . -type f | LC_ALL=C sort | xargs cat | sha256sum | cut -c 1-12)
-# Everything of a running node. It stays after the stop: its logs, its images.
+# Everything of a running cluster. Its logs stay after the stop.
 work=$(realpath --canonicalize-missing "${TARE_KUBERNETES_NODE:-$kubernetes_cache/node}")
 pause_image=tare-pause:1
 
