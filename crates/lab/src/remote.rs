@@ -6,7 +6,7 @@
 //! ```
 //!
 //! A connection may be cut at any time: messages are numbered, kept until acknowledged, and sent again over the next
-//! connection. Who is silent for too long is gone; then everybody ends what depends on him.
+//! connection. Who says nothing for too long is gone; then everybody ends what depends on him.
 
 mod channels;
 mod clock;

@@ -14,10 +14,11 @@ use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use beds::{LIMIT, Rig, load, rig as rig_program, server, through_relay};
+use beds::{LIMIT, Rig, load, rig as rig_program, server, through_relay, until};
 use tare_lab::LabError;
 use tare_lab::environment::{Environment, FaultAction, TestBed};
 use tare_lab::local::Local;
+use tare_lab::process::{snapshot, with_descendants};
 use tare_lab::remote::{Dial, Namespaces, PodProvider, PodRequest, RunKeeperConfig};
 use tare_record::agent::AgentMessage;
 
@@ -225,4 +226,49 @@ fn a_cut_of_the_connection_loses_nothing() {
     let parts = bed.observe().unwrap().finish().unwrap().0;
     assert_eq!(parts[0].instance, "server");
     mender.join().unwrap();
+}
+
+/// Descendants of this process with these words on their command line.
+fn below_with(words: &[&str]) -> Vec<u32> {
+    let below = with_descendants(&snapshot(), &BTreeSet::from([std::process::id()]));
+    let has_words = |pid: &u32| {
+        let line = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+        let line = String::from_utf8_lossy(&line).into_owned();
+        words.iter().all(|word| line.contains(word))
+    };
+    below.into_iter().filter(has_words).collect()
+}
+
+#[test]
+fn a_pod_whose_keeper_is_killed_is_gone_with_all_it_ran_and_another_can_be_made() {
+    let rig = Rig::new();
+    let (mut local, _) = remote(&rig);
+    let mut plan = server("echo");
+    plan.name = String::from("b7-killed");
+    let mut bed = local.place(&plan).unwrap();
+    bed.start(&mut |_, _| ()).unwrap();
+    let keeper = below_with(&["--pod", "b7-killed.server.json"]);
+    assert_eq!(keeper.len(), 1);
+    // Itself, its guardian and keeper, the server.
+    let kept = with_descendants(&snapshot(), &keeper.iter().copied().collect());
+    assert_eq!(kept.len(), 4);
+    let pid = rustix::process::Pid::from_raw(keeper[0].cast_signed()).unwrap();
+    rustix::process::kill_process(pid, rustix::process::Signal::KILL).unwrap();
+    let mut exits = Vec::new();
+    until(|| {
+        exits.extend(bed.unexpected_exits());
+        !exits.is_empty()
+    });
+    assert_eq!(exits[0].instance, "server");
+    assert!(exits[0].how.contains("is gone"), "{}", exits[0].how);
+    drop(bed);
+    let is_there = |pid: &u32| {
+        snapshot()
+            .iter()
+            .any(|one| one.pid == *pid && one.is_alive())
+    };
+    until(|| !kept.iter().any(is_there));
+    let mut bed = local.place(&server("echo")).unwrap();
+    bed.start(&mut |_, _| ()).unwrap();
+    assert!(bed.unexpected_exits().is_empty());
 }

@@ -180,5 +180,8 @@ fn who_is_never_reached_is_gone_after_the_silence() {
     let peer = Peer::new().unwrap();
     caller.run(&peer, |_| ());
     let why = peer.ended().unwrap();
-    assert!(why.contains("nothing was heard") && why.contains("refused"), "{why}");
+    assert!(
+        why.contains("nothing was heard") && why.contains("refused"),
+        "{why}"
+    );
 }
