@@ -47,6 +47,9 @@ pub enum LabError {
         pod: String,
         why: String,
     },
+    /// A cluster refused a request, or cannot do what is wanted.
+    #[error("{0}")]
+    Cluster(String),
     /// The keeper refused a request.
     #[error("{0}")]
     Keeper(String),
@@ -183,6 +186,7 @@ impl LabError {
             LabError::KeeperDied { .. }
                 | LabError::RunKeeperGone { .. }
                 | LabError::Keeper(_)
+                | LabError::Cluster(_)
                 | LabError::Io { .. }
         )
     }

@@ -80,7 +80,11 @@ pub fn post_json_over(
 }
 
 /// A request as it is sent.
-fn message(line: [&str; 3], headers: &[(String, String)], body: &[u8]) -> Result<Vec<u8>, String> {
+pub(crate) fn message(
+    line: [&str; 3],
+    headers: &[(String, String)],
+    body: &[u8],
+) -> Result<Vec<u8>, String> {
     let [method, path, host] = line;
     let texts = headers.iter();
     let mut texts = texts.flat_map(|(name, value)| [name.as_str(), value.as_str()]);
@@ -153,7 +157,7 @@ pub(crate) fn get_or_post_at(
 }
 
 /// Sends a request and reads the response up to the end of the connection. The socket of the stream has the time limits.
-fn exchange(
+pub(crate) fn exchange(
     stream: &mut (impl Read + Write),
     socket: &TcpStream,
     request: &[u8],

@@ -24,7 +24,7 @@ pub mod process;
 pub mod profile;
 pub mod remote;
 pub mod render;
-mod subprocess;
+pub mod subprocess;
 mod sys;
 pub mod targets;
 

@@ -288,12 +288,21 @@ impl Environment for Local {
     }
 
     fn describe(&mut self) -> Result<EnvironmentRecord, LabError> {
-        let checks = doctor::examine(&self.options.out, &[]);
         let targets = self.software.iter();
-        let mut record = doctor::describe(&self.network.environment(), self.network.word(), checks);
-        record.targets = targets
+        let targets = targets
             .map(|(n, s)| (n.clone(), s.version.clone()))
             .collect();
+        if let Some(record) = self.network.describe(&targets)? {
+            return Ok(EnvironmentRecord {
+                environment: self.network.environment(),
+                addressing: self.network.word().to_owned(),
+                targets,
+                ..record
+            });
+        }
+        let checks = doctor::examine(&self.options.out, &[]);
+        let mut record = doctor::describe(&self.network.environment(), self.network.word(), checks);
+        record.targets = targets;
         // A machine that cannot be calibrated can still be measured on, with unknown limits.
         let calibration =
             calibrate::cached_or_measured(&self.options.fetcher.cache, &self.options.out);

@@ -26,6 +26,15 @@ const INPUT_BYTES_MAX: usize = 32 << 10;
 /// Size of a full pipe (`/proc/sys/fs/pipe-max-size`): all that an exited program can have left in it.
 const PIPE_BYTES_MAX: usize = 1 << 20;
 
+/// Lets a command be killed when this thread ends, however it ends.
+pub fn end_with_this_thread(command: &mut Command) {
+    let setup = ChildSetup {
+        parent: Some(rustix::process::getpid()),
+        ..ChildSetup::default()
+    };
+    sys::prepare_child(command, setup);
+}
+
 /// Output and exit status of a program.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Output {

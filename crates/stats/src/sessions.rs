@@ -7,13 +7,16 @@
 //! **Variance.** Three sessions say little about the deviation of one benchmark, so it is taken from all benchmarks with the same unit:
 //! the mean of their variances. Benchmarks of one session deviate together, so its degrees of freedom are not the sum of theirs: they
 //! are Satterthwaite's (Biometrics Bulletin 2 (1946) 110–114) for the two mean squares, of sessions and of the rest. A benchmark that
-//! deviates significantly more than the others (F test, as for arms in [`crate::paired`]) has its own variance.
+//! deviates significantly more than the others (F test, as for arms in [`crate::paired`]) has its own variance; one that deviates far
+//! more has no part in theirs.
 
 use crate::distribution::{f_cdf, student_quantile};
 use crate::interval::RatioInterval;
 use crate::outcome::{BLOCKS_MIN, Margin, Outcome, TestStatistic};
 use crate::paired::{NOISIER_TAIL, mean, variance};
 
+/// Upper tail of the F test that takes a benchmark out of the pool: so small that the pool of equal ones hardly loses its largest.
+const APART_TAIL: f64 = 0.001;
 /// Smallest standard error of a log-ratio: it covers rounding of values to four digits.
 const ERROR_MIN: f64 = 1e-4;
 
@@ -114,14 +117,23 @@ fn spread(logs: &[Vec<Option<f64>>], place: usize, own: &[f64]) -> Option<Spread
         variance: variance(own)?,
         degrees: own.len() as f64 - 1.0,
     };
-    let is_complete = own.len() == logs[place].len();
-    let others = complete(logs, |other| other != place);
-    let all = complete(logs, |other| other != place || is_complete);
-    let (Some(rest), Some(pooled)) = (pooled(&others), pooled(&all)) else {
+    let whole = complete(logs);
+    let apart = set_apart(&whole);
+    let is_apart = apart.contains(&place);
+    let of = |is_taken: &dyn Fn(usize) -> bool| {
+        let taken = whole
+            .iter()
+            .filter(|(at, _)| is_taken(*at) && !apart.contains(at));
+        pooled(
+            &taken
+                .map(|(_, values)| values.as_slice())
+                .collect::<Vec<_>>(),
+        )
+    };
+    let (Some(rest), Some(pooled)) = (of(&|other| other != place), of(&|_| true)) else {
         return Some(alone);
     };
-    let ratio = alone.variance / rest.variance.max(ERROR_MIN * ERROR_MIN);
-    let is_noisier = f_cdf(ratio, alone.degrees, rest.degrees) > 1.0 - NOISIER_TAIL;
+    let is_noisier = is_apart || exceeds(alone, rest, NOISIER_TAIL);
     Some(match is_noisier {
         true => Spread {
             variance: alone.variance.max(pooled.variance),
@@ -131,15 +143,44 @@ fn spread(logs: &[Vec<Option<f64>>], place: usize, own: &[f64]) -> Option<Spread
     })
 }
 
-/// The benchmarks that have a value in every session, among those that are taken.
-fn complete(logs: &[Vec<Option<f64>>], is_taken: impl Fn(usize) -> bool) -> Vec<Vec<f64>> {
-    let taken = logs.iter().enumerate().filter(|(at, _)| is_taken(*at));
-    let whole = taken.filter_map(|(_, values)| values.iter().copied().collect());
+/// Whether a variance is larger than another one (F test).
+fn exceeds(one: Spread, other: Spread, tail: f64) -> bool {
+    let ratio = one.variance / other.variance.max(ERROR_MIN * ERROR_MIN);
+    f_cdf(ratio, one.degrees, other.degrees) > 1.0 - tail
+}
+
+/// Benchmarks that deviate far more than the others: the deviation of one that allocates, say, says nothing about the others.
+fn set_apart(whole: &[(usize, Vec<f64>)]) -> Vec<usize> {
+    let mut kept: Vec<&(usize, Vec<f64>)> = whole.iter().collect();
+    let spread_of = |values: &Vec<f64>| variance(values).unwrap_or_default();
+    kept.sort_by(|a, b| spread_of(&a.1).total_cmp(&spread_of(&b.1)));
+    let mut apart = Vec::new();
+    while let Some((last, others)) = kept.split_last() {
+        let others: Vec<&[f64]> = others.iter().map(|(_, values)| values.as_slice()).collect();
+        let alone = Spread {
+            variance: spread_of(&last.1),
+            degrees: last.1.len() as f64 - 1.0,
+        };
+        if !pooled(&others).is_some_and(|rest| exceeds(alone, rest, APART_TAIL)) {
+            break;
+        }
+        apart.push(last.0);
+        kept.pop();
+    }
+    apart
+}
+
+/// The benchmarks that have a value in every session, by place.
+fn complete(logs: &[Vec<Option<f64>>]) -> Vec<(usize, Vec<f64>)> {
+    let whole = logs
+        .iter()
+        .enumerate()
+        .filter_map(|(at, values)| Some((at, values.iter().copied().collect::<Option<_>>()?)));
     whole.collect()
 }
 
 /// The mean of the benchmarks' variances, with Satterthwaite's degrees of freedom; `None` without a benchmark of enough sessions.
-fn pooled(benchmarks: &[Vec<f64>]) -> Option<Spread> {
+fn pooled(benchmarks: &[&[f64]]) -> Option<Spread> {
     let count = benchmarks.len() as f64;
     let sessions = benchmarks.first()?.len();
     if sessions < BLOCKS_MIN {

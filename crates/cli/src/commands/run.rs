@@ -9,11 +9,12 @@ use anyhow::Context;
 use tare_conduct::{Event, RunOptions, RunOutcome, Watcher};
 use tare_experiment::estimate::StartupTimes;
 use tare_experiment::problem::{hint, list};
+use tare_kubernetes::{Cluster, ClusterOptions};
 use tare_lab::doctor::OtherPrograms;
 use tare_lab::environment::Environment;
 use tare_lab::fetch::Fetcher;
 use tare_lab::local::{Local, LocalOptions};
-use tare_lab::remote::Namespaces;
+use tare_lab::remote::{Namespaces, PodProvider};
 use tare_lab::targets::Targets;
 use tare_record::api::SUMMARY;
 use tare_record::event::RunEvent;
@@ -209,11 +210,19 @@ fn environment(
 ) -> anyhow::Result<Box<dyn Environment>> {
     Ok(match args.experiment.environment {
         EnvironmentKind::Local => Box::new(local(&args.experiment, plan, addressing)?),
-        EnvironmentKind::Remote => {
+        kind => {
             let options = local_options(&args.experiment, plan, addressing)?;
-            let provider = Namespaces::start(&options.tare)?;
             let silence = Duration::try_from_secs_f64(args.silence)?;
-            Box::new(Local::remote(options, Box::new(provider), silence)?)
+            let tare = options.tare.clone();
+            let provider: Box<dyn PodProvider> = match kind {
+                EnvironmentKind::Kubernetes => Box::new(Cluster::start(ClusterOptions {
+                    context: args.experiment.context.clone(),
+                    image: args.experiment.image.clone(),
+                    tare,
+                })?),
+                _ => Box::new(Namespaces::start(&tare)?),
+            };
+            Box::new(Local::remote(options, provider, silence)?)
         }
     })
 }

@@ -9,7 +9,7 @@ use tare_net::Switch;
 use tare_net::link::{DirectionPlan, LinkPlan, RoundTrips};
 use tare_net::redirect::{self, Exemption, RedirectRules, TrafficDirection};
 use tare_record::plan::Addressing;
-use tare_record::record::LinkRtt;
+use tare_record::record::{EnvironmentRecord, LinkRtt, TargetVersion};
 use tare_record::topology::SiteLink;
 
 use super::addresses::{self, Addresses};
@@ -160,6 +160,17 @@ impl Network {
         match &self.holder {
             Some(Holder::Remote(host)) => lock(host).environment().to_owned(),
             _ => String::from("local"),
+        }
+    }
+
+    /// Describes where pods are; `None`: they are on this machine.
+    pub(crate) fn describe(
+        &self,
+        targets: &BTreeMap<String, TargetVersion>,
+    ) -> Result<Option<EnvironmentRecord>, LabError> {
+        match &self.holder {
+            Some(Holder::Remote(host)) => lock(host).describe(targets),
+            _ => Ok(None),
         }
     }
 

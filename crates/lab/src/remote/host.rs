@@ -10,6 +10,8 @@ use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+use tare_record::record::{EnvironmentRecord, TargetVersion};
+
 use super::clock::ClockOffset;
 use super::connection::{Caller, Peer};
 use super::exchange::{ANSWER_LIMIT, Exchange, LOOK, NotDone, millis};
@@ -70,6 +72,7 @@ impl RemoteHost {
             key,
             token: token.clone(),
             silence_ms: millis(silence),
+            namespace: None,
         };
         let (address, dial) = provider.start_run_keeper(&config)?;
         let peer = Peer::new().map_err(LabError::io("make a session"))?;
@@ -112,6 +115,14 @@ impl RemoteHost {
         lock(&self.provider).environment()
     }
 
+    /// Describes where the pods are; `None`: it is this machine.
+    pub(crate) fn describe(
+        &self,
+        targets: &BTreeMap<String, TargetVersion>,
+    ) -> Result<Option<EnvironmentRecord>, LabError> {
+        lock(&self.provider).describe(targets)
+    }
+
     /// Makes the pods of a test bed; returns their addresses when all of their keepers are there.
     pub(crate) fn create(
         &mut self,
@@ -128,6 +139,7 @@ impl RemoteHost {
                     token: self.token.clone(),
                     authority: self.authority.clone(),
                     folder: self.folder.clone(),
+                    links: Vec::new(),
                     silence_ms: millis(self.silence),
                 },
                 programs: programs.to_vec(),
@@ -139,8 +151,11 @@ impl RemoteHost {
         let deadline = Instant::now() + JOINED_WITHIN;
         for name in names {
             self.wait_joined(name, deadline)?;
-            let cpus = cpus.to_vec();
-            self.done(name, PodOrder::Pin { cpus }, ANSWER_LIMIT)?;
+            // Cores of nodes are not chosen.
+            if !cpus.is_empty() {
+                let cpus = cpus.to_vec();
+                self.done(name, PodOrder::Pin { cpus }, ANSWER_LIMIT)?;
+            }
         }
         Ok(addresses)
     }

@@ -49,6 +49,9 @@ pub struct PodKeeperConfig {
     pub authority: String,
     /// Folder of the run's files: the same path in every pod and where they are made. Nothing else may be in this place.
     pub folder: PathBuf,
+    /// Folders of the conductor's machine that are elsewhere in the pod: they become links.
+    #[serde(default)]
+    pub links: Vec<(PathBuf, PathBuf)>,
     /// Without a word of the run keeper for so long it is gone.
     pub silence_ms: u64,
 }
@@ -78,6 +81,9 @@ type Reply = Result<(Value, Vec<u8>), String>;
 /// When it cannot start.
 pub fn pod_keeper_main(tare: &Path, config: PodKeeperConfig) -> Result<(), LabError> {
     crate::sys::ignore_interrupts();
+    for (path, to) in &config.links {
+        link(path, to).map_err(LabError::io(made(path)))?;
+    }
     make_folder(&config.folder, 0o700).map_err(LabError::io("make the run's folder"))?;
     // Not beside it: what a keeper takes for folders of dead keepers may belong to processes of other pods.
     let keeper = Keeper::start(tare, Some(&config.folder))?;
@@ -359,6 +365,14 @@ fn in_words(result: Result<Value, LabError>) -> Reply {
 
 fn made(path: &Path) -> String {
     format!("make {}", path.display())
+}
+
+fn link(path: &Path, to: &Path) -> io::Result<()> {
+    if path.exists() {
+        return Ok(());
+    }
+    fs::create_dir_all(path.parent().unwrap_or(Path::new("/")))?;
+    std::os::unix::fs::symlink(to, path)
 }
 
 fn make_folder(path: &Path, mode: u32) -> io::Result<()> {

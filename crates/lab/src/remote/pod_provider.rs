@@ -4,6 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 
+use tare_record::record::{EnvironmentRecord, TargetVersion};
+
 use super::connection::Dial;
 use super::pod_keeper::PodKeeperConfig;
 use super::run_keeper::RunKeeperConfig;
@@ -23,6 +25,17 @@ pub struct PodRequest {
 pub trait PodProvider: Send {
     /// Kind of environment, for records: `kubernetes`.
     fn environment(&self) -> &'static str;
+
+    /// Describes where pods run, with the software of these targets as it is there; `None`: it is this machine.
+    ///
+    /// # Errors
+    /// What differs there.
+    fn describe(
+        &mut self,
+        _targets: &BTreeMap<String, TargetVersion>,
+    ) -> Result<Option<EnvironmentRecord>, LabError> {
+        Ok(None)
+    }
 
     /// Starts the run keeper (`tare keeper --run`). Returns its address for pods, and how the conductor reaches it.
     ///

@@ -13,6 +13,7 @@ use super::clock;
 use super::connection::Peer;
 use super::greeting::{Hello, let_in, server_config};
 use super::message::{CONDUCTOR, RunEvent, of_pod, pack, unpack};
+use super::own_namespace::{self, OwnNamespace};
 use crate::LabError;
 use crate::keeper::lock;
 use crate::process;
@@ -33,6 +34,9 @@ pub struct RunKeeperConfig {
     pub token: String,
     /// A peer without a word for so long is gone.
     pub silence_ms: u64,
+    /// Deleted at the end.
+    #[serde(default)]
+    pub namespace: Option<OwnNamespace>,
 }
 
 struct RunKeeper {
@@ -99,6 +103,7 @@ pub fn run_keeper_main(config: &RunKeeperConfig) -> Result<(), LabError> {
         pod.peer.end(&why);
     }
     process::pause(FAREWELL);
+    config.namespace.iter().for_each(own_namespace::delete);
     Ok(())
 }
 

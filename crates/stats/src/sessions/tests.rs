@@ -144,3 +144,33 @@ fn with_two_sessions_there_is_a_ratio_and_no_interval_and_values_that_never_chan
     assert!(differs(&of(&exact, 3.0)));
     assert_eq!(of(&exact, 2.0).outcome, Outcome::Same);
 }
+
+#[test]
+fn a_benchmark_that_deviates_far_more_has_no_part_in_the_variance_of_the_others() {
+    let mut random = Random::for_purpose(11, "sessions");
+    let quiet = Noise {
+        common: 0.0,
+        own: 0.001,
+    };
+    let (mut found, mut alarms) = (0, 0);
+    for _ in 0..200 {
+        let mut column = |place: usize, slower: f64| {
+            // The last one allocates.
+            let own = if place == 3 { 0.3 } else { quiet.own };
+            let mut value = |factor: f64| 100.0 * factor * (own * random.normal()).exp();
+            BenchmarkSessions {
+                earlier: (0..5).map(|_| Some(value(1.0))).collect(),
+                now: value(slower),
+            }
+        };
+        let columns: Vec<BenchmarkSessions> = (0..4)
+            .map(|place| column(place, if place == 0 { 1.1 } else { 1.0 }))
+            .collect();
+        let judged = compare(&columns, 4, Margin::relative(0.05));
+        found += u32::from(differs(&judged[0]));
+        alarms += u32::from(judged[1..].iter().any(differs));
+    }
+    assert!(found == 200, "{found}");
+    // Three unchanged ones at 95 % together.
+    assert!(alarms <= 15, "{alarms}");
+}

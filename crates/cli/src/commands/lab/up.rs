@@ -66,6 +66,8 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         seed: None,
         addressing: args.addressing,
         environment: EnvironmentKind::Local,
+        context: None,
+        image: String::new(),
         external: Vec::new(),
         allow_public_target: false,
         targets: args.targets.clone(),

@@ -38,9 +38,15 @@ pub struct ExperimentArgs {
     /// Addressing of pods [default: that of the experiment].
     #[arg(long, value_parser = addressings())]
     pub addressing: Option<Addressing>,
-    /// Where pods are: here, or elsewhere as far as Tare can tell (for tests: they are network namespaces of this machine).
-    #[arg(long, hide = true, default_value = "local", value_parser = words::<EnvironmentKind>(&[("local", ""), ("remote", "")]))]
+    /// Where pods are.
+    #[arg(long, default_value = "local", value_parser = words::<EnvironmentKind>(&ENVIRONMENTS))]
     pub environment: EnvironmentKind,
+    /// Context of kubectl's configuration, for pods of a cluster [default: the current one].
+    #[arg(long, value_name = "NAME")]
+    pub context: Option<String>,
+    /// Image of pods of a cluster, made by scripts/release.
+    #[arg(long, value_name = "NAME:TAG", default_value = concat!("tare:", env!("CARGO_PKG_VERSION")))]
+    pub image: String,
     /// External part, not started by Tare: `server=127.0.0.1:8080`, several addresses separated by commas; may be given several
     /// times.
     #[arg(long, value_name = "PART=HOST:PORT")]
@@ -65,12 +71,24 @@ pub struct ExperimentArgs {
     pub out: PathBuf,
 }
 
+/// Environments with their descriptions.
+const ENVIRONMENTS: [(&str, &str); 3] = [
+    ("local", "on this machine"),
+    ("kubernetes", "on a Kubernetes cluster (docs/KUBERNETES.md)"),
+    (
+        "remote",
+        "on this machine, reached as those of a cluster are; to test that",
+    ),
+];
+
 /// Where pods are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum EnvironmentKind {
     #[default]
     Local,
+    /// On a cluster.
+    Kubernetes,
     /// In network namespaces of this machine, reached like pods of a cluster.
     Remote,
 }
@@ -247,8 +265,8 @@ impl ExperimentArgs {
             return Ok(plan);
         }
         // Redirection needs nftables, and is not possible with loopback addresses.
-        if self.environment == EnvironmentKind::Remote {
-            let reason = String::from("pods of the environment remote cannot redirect");
+        if self.environment != EnvironmentKind::Local {
+            let reason = String::from("pods elsewhere cannot redirect yet");
             choices.redirection = Redirection::Impossible(reason);
             return resolve(&source, &library.catalog, &choices).map_err(bad_input);
         }
@@ -271,7 +289,11 @@ impl ExperimentArgs {
     fn choices(&self) -> anyhow::Result<ResolveOptions> {
         Ok(ResolveOptions {
             form: if self.quick { Form::Quick } else { Form::Full },
-            cores: allowed_cores(Path::new("/proc/self/status")),
+            cores: match self.environment {
+                // Cores of nodes are not chosen.
+                EnvironmentKind::Kubernetes => Vec::new(),
+                _ => allowed_cores(Path::new("/proc/self/status")),
+            },
             blocks: self.blocks,
             seed: self.seed,
             aa_check: self.no_aa.then_some(false),

@@ -1,0 +1,478 @@
+//! The namespace of a run, and its pods: a [`PodProvider`].
+
+use std::collections::BTreeMap;
+use std::net::{IpAddr, SocketAddr};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use serde::Serialize;
+use serde_json::Value;
+use tare_lab::LabError;
+use tare_lab::remote::{Dial, OwnNamespace, PodProvider, PodRequest, RunKeeperConfig};
+use tare_record::record::{EnvironmentRecord, TargetVersion};
+
+use crate::kubectl::Kubectl;
+use crate::manifests::{self, CONFIG_FILE, EXPIRES, Pod, RUN};
+use crate::watch::Watch;
+use crate::{forward, problems, rights};
+
+/// Time for a pod to be there, its image pulled.
+const START_LIMIT: Duration = Duration::from_secs(180);
+/// Time for the scheduler to find a node: a cluster may have to add one.
+const SCHEDULE_LIMIT: Duration = Duration::from_secs(60);
+/// Interval of looking at pods that do not change.
+const LOOK: Duration = Duration::from_secs(1);
+/// Age from which a later run removes what is left of this one.
+const KEEP: Duration = Duration::from_secs(24 * 3600);
+/// Pod of the run keeper.
+const RUN_KEEPER: &str = "run-keeper";
+/// Pod that describes the node and the image.
+const PROBE: &str = "probe";
+/// Programs of Tare in the image.
+const PROGRAMS: &str = "/usr/lib/tare/bin";
+/// Time for the namespace to be gone.
+const GONE_LIMIT: &str = "--timeout=90s";
+
+/// A cluster, and the image of the pods.
+#[derive(Debug, Clone)]
+pub struct ClusterOptions {
+    /// Context of the user's configuration; `None`: the current one.
+    pub context: Option<String>,
+    /// Image of every pod.
+    pub image: String,
+    /// This program.
+    pub tare: PathBuf,
+}
+
+/// A run's namespace. Dropping it deletes it.
+pub struct Cluster {
+    kubectl: Kubectl,
+    options: ClusterOptions,
+    namespace: String,
+    watch: Watch,
+    /// Names of pods at the API server, by the run's.
+    names: BTreeMap<String, String>,
+    /// Number of pods so far: makes names unique.
+    count: u64,
+    /// Node of each pod of the topology: the same for all arms and blocks.
+    nodes: BTreeMap<String, String>,
+    /// Folders of this machine that are elsewhere in the image.
+    links: BTreeMap<PathBuf, PathBuf>,
+}
+
+impl Cluster {
+    /// Checks the rights, removes what dead runs have left, and makes the namespace of the run.
+    ///
+    /// # Errors
+    /// What is missing or not allowed, with the next step.
+    pub fn start(options: ClusterOptions) -> Result<Cluster, LabError> {
+        let kubectl = Kubectl::new(options.context.clone());
+        rights::check(&kubectl)?;
+        let now = SystemTime::now()
+            .duration_since(UNIX_EPOCH)
+            .unwrap_or_default();
+        sweep(&kubectl, now)?;
+        let number = now.as_nanos() as u64 ^ u64::from(std::process::id()).rotate_left(40);
+        let namespace = format!("tare-{:010x}", number & 0xff_ffff_ffff);
+        let mut objects = vec![manifests::namespace(&namespace, (now + KEEP).as_secs())];
+        objects.extend(manifests::account(&namespace));
+        let watch = Watch::start(kubectl.clone(), &namespace)?;
+        let cluster = Cluster {
+            kubectl,
+            options,
+            namespace,
+            watch,
+            names: BTreeMap::new(),
+            count: 0,
+            nodes: BTreeMap::new(),
+            links: BTreeMap::new(),
+        };
+        // From here on, dropping it removes what was made.
+        cluster.create_objects(&objects)?;
+        Ok(cluster)
+    }
+
+    fn create_objects(&self, objects: &[Value]) -> Result<(), LabError> {
+        let list = manifests::list(objects);
+        let words = ["create", "--filename=-", "--output=name"];
+        self.kubectl.run(&words, Some(&list)).map(drop)
+    }
+
+    /// Waits until each of the pods has what `found` looks for.
+    fn wait<T>(
+        &self,
+        pods: &[&str],
+        mut found: impl FnMut(&Value) -> Option<T>,
+    ) -> Result<Vec<T>, LabError> {
+        let began = Instant::now();
+        loop {
+            let is_late = began.elapsed() > SCHEDULE_LIMIT;
+            let known = self.watch.wait(LOOK, |all| {
+                let states: Vec<&Value> = pods
+                    .iter()
+                    .filter_map(|name| all.get(*name)?.as_ref())
+                    .collect();
+                let there: Vec<T> = states.iter().filter_map(|pod| found(pod)).collect();
+                if there.len() == pods.len() {
+                    return Some(Ok(there));
+                }
+                let mut wrong = states
+                    .iter()
+                    .filter_map(|pod| problems::of_start(pod, is_late));
+                wrong.next().map(Err)
+            });
+            match known {
+                Some(Ok(there)) => return Ok(there),
+                Some(Err(why)) => return Err(LabError::Cluster(why)),
+                None if began.elapsed() > START_LIMIT => {
+                    let text = format!(
+                        "{}: not all of {} have started within {} s: see `kubectl --namespace {} describe pods`",
+                        self.kubectl.name(),
+                        pods.join(", "),
+                        START_LIMIT.as_secs(),
+                        self.namespace
+                    );
+                    return Err(LabError::Cluster(text));
+                }
+                None => {}
+            }
+        }
+    }
+
+    /// What all pods have in common.
+    fn pod(&self) -> Pod<'_> {
+        Pod {
+            run: &self.namespace,
+            name: "",
+            image: &self.options.image,
+            arguments: &[],
+            config: None,
+            has_account: false,
+            node: None,
+        }
+    }
+
+    /// What `tare doctor` says in a pod.
+    fn probe(&self) -> Result<EnvironmentRecord, LabError> {
+        let pod = Pod {
+            name: PROBE,
+            arguments: &["doctor", "--json"],
+            ..self.pod()
+        };
+        self.create_objects(&[pod.manifest()])?;
+        // It ends with an error where something prevents a measurement: that is in what it says.
+        self.wait(&[PROBE], |pod| problems::of_end(pod).map(drop))?;
+        let said = self.in_namespace(&["logs", PROBE])?;
+        let record = serde_json::from_str(&said).map_err(|error| {
+            LabError::Cluster(format!(
+                "the image {} does not have this version of Tare: make it from the same sources with scripts/release ({error})",
+                self.options.image
+            ))
+        })?;
+        self.in_namespace(&["delete", "pod", PROBE, "--wait=false"])?;
+        Ok(record)
+    }
+
+    /// The API server, as pods reach it.
+    fn api_server(&self) -> Result<SocketAddr, LabError> {
+        let words = [
+            "--namespace=default",
+            "get",
+            "service",
+            "kubernetes",
+            "--output=json",
+        ];
+        let spec = &self.kubectl.json(&words, None)?["spec"];
+        let address = spec["clusterIP"]
+            .as_str()
+            .and_then(|text| text.parse().ok());
+        let port = spec["ports"][0]["port"]
+            .as_u64()
+            .and_then(|port| u16::try_from(port).ok());
+        let (Some(address), Some(port)) = (address, port) else {
+            let text = String::from("the service `kubernetes` of the cluster has no address");
+            return Err(LabError::Cluster(text));
+        };
+        Ok(SocketAddr::new(address, port))
+    }
+
+    fn in_namespace(&self, words: &[&str]) -> Result<String, LabError> {
+        let words: Vec<&str> = ["--namespace", &self.namespace]
+            .iter()
+            .chain(words)
+            .copied()
+            .collect();
+        self.kubectl.run(&words, None)
+    }
+
+    /// Notes where the image has the software of this machine; it must be the same.
+    fn link(
+        &mut self,
+        here: &BTreeMap<String, TargetVersion>,
+        there: &BTreeMap<String, TargetVersion>,
+    ) -> Result<(), LabError> {
+        for (name, local) in here {
+            let refused = |why: String| {
+                LabError::Cluster(format!(
+                    "the image {} {why}: make it again with scripts/release --with {name}, from the same sources",
+                    self.options.image
+                ))
+            };
+            let Some(remote) = there.get(name) else {
+                return Err(refused(format!("has no {name}")));
+            };
+            // Programs of Tare are stripped in the image.
+            let is_own = Path::new(&local.path).parent() == self.options.tare.parent();
+            let is_same = is_own || local.sha256 == remote.sha256;
+            if local.version != remote.version || !is_same {
+                let text = format!(
+                    "has another {name} ({}, here {})",
+                    remote.version, local.version
+                );
+                return Err(refused(text));
+            }
+            let (here, there) = (Path::new(&local.path), Path::new(&remote.path));
+            self.links.extend(folder_link(here, there));
+        }
+        let own = Path::new(PROGRAMS).join(self.options.tare.file_name().unwrap_or_default());
+        self.links.extend(folder_link(&self.options.tare, &own));
+        Ok(())
+    }
+}
+
+/// Where the folder of a file is, if it is elsewhere.
+fn folder_link(here: &Path, there: &Path) -> Option<(PathBuf, PathBuf)> {
+    if here == there {
+        return None;
+    }
+    // A folder of software is linked itself.
+    let (here, there) = match here.is_dir() {
+        true => (here, there),
+        false => (here.parent()?, there.parent()?),
+    };
+    Some((here.to_owned(), there.to_owned()))
+}
+
+/// Deletes namespaces of runs whose time is over.
+fn sweep(kubectl: &Kubectl, now: Duration) -> Result<(), LabError> {
+    let label = format!("--selector={RUN}");
+    let found = kubectl.json(&["get", "namespaces", &label, "--output=json"], None)?;
+    for namespace in found["items"].as_array().into_iter().flatten() {
+        let metadata = &namespace["metadata"];
+        let expires = metadata["annotations"][EXPIRES].as_str();
+        let expires = expires.and_then(|text| text.parse().ok());
+        if let (Some(name), true) = (
+            metadata["name"].as_str(),
+            expires.is_some_and(|at: u64| at < now.as_secs()),
+        ) {
+            kubectl.run(&["delete", "namespace", name, "--wait=false"], None)?;
+        }
+    }
+    Ok(())
+}
+
+fn text_of(config: &impl Serialize) -> Result<String, LabError> {
+    serde_json::to_string(config).map_err(|error| LabError::Plan(error.to_string()))
+}
+
+/// Pod of the topology: the name without the test bed.
+fn of_topology(name: &str) -> &str {
+    name.rsplit('/').next().unwrap_or(name)
+}
+
+impl PodProvider for Cluster {
+    fn environment(&self) -> &'static str {
+        "kubernetes"
+    }
+
+    fn describe(
+        &mut self,
+        targets: &BTreeMap<String, TargetVersion>,
+    ) -> Result<Option<EnvironmentRecord>, LabError> {
+        let mut record = self.probe()?;
+        self.link(targets, &record.targets)?;
+        let version = self.kubectl.json(&["get", "--raw", "/version"], None)?;
+        let version = version["gitVersion"]
+            .as_str()
+            .unwrap_or("unknown")
+            .to_owned();
+        let system = ["get", "namespace", "kube-system", "--output=json"];
+        let uid = self.kubectl.json(&system, None)?;
+        let uid = uid["metadata"]["uid"]
+            .as_str()
+            .unwrap_or_default()
+            .replace('-', "");
+        // Nodes of one cluster are taken for equal; those of two clusters never are.
+        record.fingerprint = format!("{}-{}", record.fingerprint, &uid[..uid.len().min(8)]);
+        record.machine_id = Some(uid[..uid.len().min(16)].to_owned());
+        record.facts.insert(String::from("kubernetes"), version);
+        record
+            .facts
+            .insert(String::from("image"), self.options.image.clone());
+        Ok(Some(record))
+    }
+
+    fn start_run_keeper(
+        &mut self,
+        config: &RunKeeperConfig,
+    ) -> Result<(SocketAddr, Dial), LabError> {
+        let config = RunKeeperConfig {
+            namespace: Some(OwnNamespace {
+                name: self.namespace.clone(),
+                api_server: self.api_server()?,
+            }),
+            ..config.clone()
+        };
+        let data = BTreeMap::from([(String::from("config"), text_of(&config)?)]);
+        let pod = Pod {
+            name: RUN_KEEPER,
+            arguments: &["keeper", "--run", CONFIG_FILE],
+            config: Some((RUN_KEEPER, "config")),
+            has_account: true,
+            ..self.pod()
+        };
+        let secret = manifests::secret(&self.namespace, RUN_KEEPER, &data);
+        self.create_objects(&[secret, pod.manifest()])?;
+        let addresses = self.wait(&[RUN_KEEPER], running_address)?;
+        let address = addresses.into_iter().next();
+        let address = address.ok_or_else(|| LabError::Cluster(String::from("no address")))?;
+        let dial = forward::dial(
+            self.kubectl.clone(),
+            self.namespace.clone(),
+            String::from(RUN_KEEPER),
+            config.port,
+        );
+        Ok((SocketAddr::from((address, config.port)), dial))
+    }
+
+    fn create(&mut self, pods: &[PodRequest]) -> Result<BTreeMap<String, IpAddr>, LabError> {
+        let first = self.count;
+        let secret = format!("keepers-{first}");
+        let mut data = BTreeMap::new();
+        for pod in pods {
+            let mut config = pod.config.clone();
+            config.links = self.links.clone().into_iter().collect();
+            let name = manifests::pod_name(&config.name, self.count);
+            self.count += 1;
+            data.insert(name.clone(), text_of(&config)?);
+            self.names.insert(config.name, name);
+        }
+        let mut objects = vec![manifests::secret(&self.namespace, &secret, &data)];
+        let named: Vec<(&str, &str)> = pods
+            .iter()
+            .map(|pod| {
+                (
+                    pod.config.name.as_str(),
+                    self.names[&pod.config.name].as_str(),
+                )
+            })
+            .collect();
+        objects.extend(named.iter().map(|(of_run, name)| {
+            let pod = Pod {
+                name,
+                arguments: &["keeper", "--pod", CONFIG_FILE],
+                config: Some((&secret, name)),
+                node: self.nodes.get(of_topology(of_run)).map(String::as_str),
+                ..self.pod()
+            };
+            pod.manifest()
+        }));
+        self.create_objects(&objects)?;
+        let names: Vec<&str> = named.iter().map(|(_, name)| *name).collect();
+        let found = self.wait(&names, |pod| {
+            let node = pod["spec"]["nodeName"].as_str()?.to_owned();
+            Some((running_address(pod)?, node))
+        })?;
+        let mut addresses = BTreeMap::new();
+        let mut nodes = Vec::new();
+        for ((of_run, _), (address, node)) in named.iter().zip(found) {
+            addresses.insert((*of_run).to_owned(), address);
+            nodes.push((of_topology(of_run).to_owned(), node));
+        }
+        self.nodes.extend(nodes);
+        Ok(addresses)
+    }
+
+    fn exited(&mut self, pod: &str) -> Option<String> {
+        let name = match pod {
+            "" => RUN_KEEPER,
+            pod => self.names.get(pod)?,
+        };
+        match self.watch.pod(name)? {
+            None => Some(String::from("it was deleted")),
+            Some(pod) => problems::of_end(&pod),
+        }
+    }
+
+    fn remove(&mut self, pods: &[String]) -> Result<(), LabError> {
+        let names: Vec<String> = pods
+            .iter()
+            .filter_map(|pod| self.names.remove(pod))
+            .collect();
+        if names.is_empty() {
+            return Ok(());
+        }
+        let mut words = vec![
+            "delete",
+            "pod",
+            "--grace-period=1",
+            "--ignore-not-found",
+            GONE_LIMIT,
+        ];
+        words.extend(names.iter().map(String::as_str));
+        self.in_namespace(&words).map(drop)
+    }
+}
+
+impl Drop for Cluster {
+    fn drop(&mut self) {
+        // If that fails, the run keeper does it, and after a day the next run.
+        let words = [
+            "delete",
+            "namespace",
+            &self.namespace,
+            "--ignore-not-found",
+            GONE_LIMIT,
+        ];
+        let _ = self.kubectl.try_once(&words);
+    }
+}
+
+/// The address of a pod whose container runs.
+fn running_address(pod: &Value) -> Option<IpAddr> {
+    let status = &pod["status"];
+    let running = status["phase"] == "Running";
+    let address = status["podIP"].as_str()?;
+    running.then(|| address.parse().ok()).flatten()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_pod_has_an_address_when_it_runs() {
+        let pod = |phase: &str| json!({"status": {"phase": phase, "podIP": "10.244.1.5"}});
+        assert_eq!(running_address(&pod("Pending")), None);
+        assert_eq!(
+            running_address(&pod("Running")),
+            Some("10.244.1.5".parse().unwrap())
+        );
+    }
+
+    #[test]
+    fn a_link_is_that_of_a_folder() {
+        let link = folder_link(Path::new("/a/envoy.d/envoy"), Path::new("/b/envoy.d/envoy"));
+        assert_eq!(
+            link,
+            Some((PathBuf::from("/a/envoy.d"), PathBuf::from("/b/envoy.d")))
+        );
+        assert_eq!(
+            folder_link(Path::new("/usr/sbin/nginx"), Path::new("/usr/sbin/nginx")),
+            None
+        );
+        assert_eq!(of_topology("b2-direct/server"), "server");
+    }
+}

@@ -1,0 +1,176 @@
+//! `kubectl`: requests to the API server, with the login of the user's configuration.
+
+use std::io::{self, Write};
+use std::process::{Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+use tare_lab::LabError;
+
+/// Time for one request.
+const REQUEST_TIMEOUT: Duration = Duration::from_secs(20);
+/// How long an API server that does not answer is asked again.
+pub(crate) const AWAY_MAX: Duration = Duration::from_secs(90);
+/// Interval of asking it again.
+const RETRY: Duration = Duration::from_secs(1);
+/// What `kubectl` says of an API server that cannot be reached.
+const AWAY: [&str; 7] = [
+    "connection refused",
+    "Unable to connect to the server",
+    "i/o timeout",
+    "context deadline exceeded",
+    "unexpected EOF",
+    "connection reset",
+    "request timed out",
+];
+
+/// The command with its context.
+#[derive(Debug, Clone)]
+pub(crate) struct Kubectl {
+    context: Option<String>,
+}
+
+impl Kubectl {
+    pub(crate) fn new(context: Option<String>) -> Kubectl {
+        Kubectl { context }
+    }
+
+    /// The cluster in words.
+    pub(crate) fn name(&self) -> String {
+        let named = self.context.as_ref();
+        named.map_or_else(
+            || String::from("the current context"),
+            |name| format!("the context {name}"),
+        )
+    }
+
+    pub(crate) fn command(&self, words: &[&str]) -> Command {
+        let mut command = Command::new("kubectl");
+        if let Some(context) = &self.context {
+            command.arg("--context").arg(context);
+        }
+        command.args(words);
+        command
+    }
+
+    /// Runs it and returns what it printed. An API server that is away is asked again for a while.
+    pub(crate) fn run(&self, words: &[&str], input: Option<&Value>) -> Result<String, LabError> {
+        let began = Instant::now();
+        loop {
+            let failed = match self.once(words, input) {
+                Ok(output) if output.status.success() => {
+                    return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
+                }
+                Ok(output) => String::from_utf8_lossy(&output.stderr).trim().to_owned(),
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                    return Err(LabError::Cluster(String::from(
+                        "kubectl is not on PATH: install it; Tare makes its pods with it",
+                    )));
+                }
+                Err(error) => return Err(LabError::io("run kubectl")(error)),
+            };
+            let is_away = AWAY.iter().any(|words| failed.contains(words));
+            if !is_away {
+                return Err(LabError::Cluster(self.explained(&failed)));
+            }
+            if began.elapsed() > AWAY_MAX {
+                let text = format!(
+                    "{} has not answered for {} s ({failed}): what was measured is kept, start the run again with --resume",
+                    self.name(),
+                    began.elapsed().as_secs()
+                );
+                return Err(LabError::Cluster(text));
+            }
+            std::thread::sleep(RETRY);
+        }
+    }
+
+    /// The same, once; `None`: it failed.
+    pub(crate) fn try_once(&self, words: &[&str]) -> Option<String> {
+        let output = self.once(words, None).ok()?;
+        let text = String::from_utf8_lossy(&output.stdout).into_owned();
+        output.status.success().then_some(text)
+    }
+
+    /// Runs it and reads what it printed as JSON.
+    pub(crate) fn json(&self, words: &[&str], input: Option<&Value>) -> Result<Value, LabError> {
+        let text = self.run(words, input)?;
+        serde_json::from_str(&text)
+            .map_err(|error| LabError::Cluster(format!("kubectl {}: {error}", words.join(" "))))
+    }
+
+    fn once(&self, words: &[&str], input: Option<&Value>) -> io::Result<Output> {
+        let mut command = self.command(words);
+        // What waits has a limit of its own.
+        if !words.iter().any(|word| word.starts_with("--timeout=")) {
+            command.arg(format!("--request-timeout={}s", REQUEST_TIMEOUT.as_secs()));
+        }
+        let mut child = command
+            .stdin(if input.is_some() {
+                Stdio::piped()
+            } else {
+                Stdio::null()
+            })
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()?;
+        let text = input.map(Value::to_string);
+        let pipe = child.stdin.take();
+        // It reads all of it before it answers, and writes little before that.
+        if let (Some(text), Some(mut pipe)) = (text, pipe) {
+            // A kubectl that has ended says why.
+            let _ = pipe.write_all(text.as_bytes());
+        }
+        child.wait_with_output()
+    }
+
+    /// A refusal with the next step, where there is one.
+    fn explained(&self, failed: &str) -> String {
+        let has = |words: &str| failed.contains(words);
+        let next = if has("Unauthorized") || has("must be logged in") || has("token has expired") {
+            "log in to the cluster again, then start the run with --resume"
+        } else if has("(Forbidden)") && has("exceeded quota") {
+            "raise the quota of the namespace, or measure with fewer pods"
+        } else if has("(Forbidden)") {
+            "ask for the rights in docs/kubernetes/rbac.yaml"
+        } else if has("does not exist") && has("context") {
+            "name one of `kubectl config get-contexts`"
+        } else if has("no configuration has been provided") || has("current-context is not set") {
+            "name a cluster: KUBECONFIG=FILE, or --context NAME"
+        } else {
+            return format!("{}: {failed}", self.name());
+        };
+        format!("{}: {failed}; {next}", self.name())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_refusal_names_the_next_step() {
+        let kubectl = Kubectl::new(Some(String::from("lab")));
+        for (said, next) in [
+            (
+                "error: You must be logged in to the server (Unauthorized)",
+                "log in",
+            ),
+            (
+                "Error from server (Forbidden): pods is forbidden",
+                "rbac.yaml",
+            ),
+            (
+                "Error from server (Forbidden): exceeded quota: q",
+                "raise the quota",
+            ),
+            ("error: context \"lab\" does not exist", "get-contexts"),
+        ] {
+            let text = kubectl.explained(said);
+            assert!(
+                text.starts_with("the context lab: ") && text.contains(next),
+                "{text}"
+            );
+        }
+    }
+}

@@ -1,0 +1,15 @@
+//! Pods of a run on a Kubernetes cluster, made by `kubectl`: namespace, rights, run keeper, the pods of test beds.
+//!
+//! What happens in the pods is the business of [`tare_lab::remote`]: this is where they come from, and how the conductor reaches
+//! the run keeper. `kubectl` brings every kind of login that a user's cluster may want (docs/decisions/0022-kubectl.md).
+
+mod cluster;
+mod companion;
+mod forward;
+mod kubectl;
+mod manifests;
+mod problems;
+mod rights;
+mod watch;
+
+pub use cluster::{Cluster, ClusterOptions};

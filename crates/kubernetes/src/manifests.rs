@@ -1,0 +1,210 @@
+//! Objects of a run, as they are sent to the API server.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Value, json};
+
+/// Label of everything that a run makes, with the run's name.
+pub(crate) const RUN: &str = "tare.dev/run";
+/// Annotation of a run's namespace: when it may be removed by others, seconds since the epoch.
+pub(crate) const EXPIRES: &str = "tare.dev/expires";
+/// Folder of a pod's configuration.
+pub(crate) const CONFIG_FOLDER: &str = "/etc/tare-keeper";
+/// File of a pod's configuration.
+pub(crate) const CONFIG_FILE: &str = "/etc/tare-keeper/config.json";
+/// Service account of the run keeper.
+pub(crate) const ACCOUNT: &str = "run-keeper";
+/// Longest name of a label's value, and of a pod.
+const NAME_MAX: usize = 63;
+
+/// Longest name of a pod without what makes it unique.
+const STEM_MAX: usize = 50;
+
+/// The namespace of a run.
+pub(crate) fn namespace(run: &str, expires_unix_s: u64) -> Value {
+    json!({
+        "apiVersion": "v1",
+        "kind": "Namespace",
+        "metadata": {
+            "name": run,
+            "labels": {RUN: run, "app.kubernetes.io/managed-by": "tare", "istio-injection": "disabled"},
+            "annotations": {EXPIRES: expires_unix_s.to_string(), "linkerd.io/inject": "disabled"},
+        },
+    })
+}
+
+/// What the run keeper may do: delete its own namespace, when nobody else does.
+pub(crate) fn account(run: &str) -> Vec<Value> {
+    let group = "rbac.authorization.k8s.io";
+    let metadata = json!({"name": ACCOUNT, "namespace": run, "labels": {RUN: run}});
+    vec![
+        json!({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": metadata}),
+        json!({
+            "apiVersion": format!("{group}/v1"),
+            "kind": "Role",
+            "metadata": metadata,
+            "rules": [{"apiGroups": [""], "resources": ["namespaces"], "resourceNames": [run], "verbs": ["delete"]}],
+        }),
+        json!({
+            "apiVersion": format!("{group}/v1"),
+            "kind": "RoleBinding",
+            "metadata": metadata,
+            "roleRef": {"apiGroup": group, "kind": "Role", "name": ACCOUNT},
+            "subjects": [{"kind": "ServiceAccount", "name": ACCOUNT, "namespace": run}],
+        }),
+    ]
+}
+
+/// Configurations of pods: a key for each.
+pub(crate) fn secret(run: &str, name: &str, data: &BTreeMap<String, String>) -> Value {
+    json!({
+        "apiVersion": "v1",
+        "kind": "Secret",
+        "metadata": {"name": name, "namespace": run, "labels": {RUN: run}},
+        "stringData": data,
+    })
+}
+
+/// A pod of the run.
+pub(crate) struct Pod<'a> {
+    pub run: &'a str,
+    pub name: &'a str,
+    pub image: &'a str,
+    pub arguments: &'a [&'a str],
+    /// Secret and key of its configuration.
+    pub config: Option<(&'a str, &'a str)>,
+    pub has_account: bool,
+    /// Node; `None`: wherever there is room, spread over the nodes.
+    pub node: Option<&'a str>,
+}
+
+impl Pod<'_> {
+    pub(crate) fn manifest(&self) -> Value {
+        let mut container = json!({
+            "name": "tare",
+            "image": self.image,
+            "command": ["/usr/bin/tare"],
+            "args": self.arguments,
+            "terminationMessagePolicy": "FallbackToLogsOnError",
+            "resources": {"requests": {"cpu": "100m", "memory": "128Mi"}},
+            "securityContext": {
+                "allowPrivilegeEscalation": false,
+                "capabilities": {"drop": ["ALL"]},
+                "seccompProfile": {"type": "RuntimeDefault"},
+            },
+            "volumeMounts": [{"name": "files", "mountPath": "/tmp"}],
+        });
+        let mut volumes = vec![json!({"name": "files", "emptyDir": {}})];
+        if let Some((secret, key)) = self.config {
+            let items = json!([{"key": key, "path": "config.json"}]);
+            volumes
+                .push(json!({"name": "config", "secret": {"secretName": secret, "items": items}}));
+            if let Some(mounts) = container["volumeMounts"].as_array_mut() {
+                mounts
+                    .push(json!({"name": "config", "mountPath": CONFIG_FOLDER, "readOnly": true}));
+            }
+        }
+        let mut spec = json!({
+            "restartPolicy": "Never",
+            "automountServiceAccountToken": self.has_account,
+            "enableServiceLinks": false,
+            // Orphans of what the keeper starts are reaped by the pod's first process.
+            "shareProcessNamespace": true,
+            "terminationGracePeriodSeconds": 2,
+            "containers": [container],
+            "volumes": volumes,
+        });
+        if self.has_account {
+            spec["serviceAccountName"] = json!(ACCOUNT);
+        }
+        match self.node {
+            Some(node) => spec["nodeSelector"] = json!({"kubernetes.io/hostname": node}),
+            None => {
+                spec["topologySpreadConstraints"] = json!([{
+                    "maxSkew": 1,
+                    "topologyKey": "kubernetes.io/hostname",
+                    "whenUnsatisfiable": "ScheduleAnyway",
+                    "labelSelector": {"matchLabels": {RUN: self.run}},
+                }]);
+            }
+        }
+        json!({
+            "apiVersion": "v1",
+            "kind": "Pod",
+            "metadata": {
+                "name": self.name,
+                "namespace": self.run,
+                "labels": {RUN: self.run, "app.kubernetes.io/managed-by": "tare"},
+                "annotations": {
+                    "sidecar.istio.io/inject": "false",
+                    "cluster-autoscaler.kubernetes.io/safe-to-evict": "false",
+                },
+            },
+            "spec": spec,
+        })
+    }
+}
+
+/// Several objects as one.
+pub(crate) fn list(items: &[Value]) -> Value {
+    json!({"apiVersion": "v1", "kind": "List", "items": items})
+}
+
+/// A name that the API server accepts, unique by its number.
+pub(crate) fn pod_name(name: &str, number: u64) -> String {
+    let allowed = |c: char| match c.to_ascii_lowercase() {
+        c if c.is_ascii_lowercase() || c.is_ascii_digit() => c,
+        _ => '-',
+    };
+    let plain: String = name.chars().map(allowed).take(STEM_MAX).collect();
+    let name = format!("{}-{number}", plain.trim_matches('-'));
+    debug_assert!(name.len() <= NAME_MAX);
+    name.trim_start_matches('-').to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_those_that_the_api_server_accepts() {
+        assert_eq!(
+            pod_name("b2-both_sidecars/Server", 7),
+            "b2-both-sidecars-server-7"
+        );
+        assert_eq!(pod_name("--", 7), "7");
+        assert!(pod_name(&"x".repeat(200), u64::MAX).len() <= 71);
+        assert_eq!(pod_name(&"x".repeat(200), 12).len(), 53);
+    }
+
+    #[test]
+    fn a_pod_has_no_right_and_no_token_but_the_run_keeper() {
+        let pod = |has_account| {
+            Pod {
+                run: "tare-1",
+                name: "a",
+                image: "tare:1",
+                arguments: &["keeper"],
+                config: Some(("keepers", "a")),
+                has_account,
+                node: None,
+            }
+            .manifest()
+        };
+        let plain = pod(false);
+        assert_eq!(plain["spec"]["automountServiceAccountToken"], false);
+        assert_eq!(plain["spec"]["serviceAccountName"], Value::Null);
+        let container = &plain["spec"]["containers"][0];
+        assert_eq!(
+            container["securityContext"]["capabilities"],
+            json!({"drop": ["ALL"]})
+        );
+        assert_eq!(
+            plain["spec"]["volumes"][1]["secret"]["items"][0]["key"],
+            "a"
+        );
+        assert_eq!(pod(true)["spec"]["serviceAccountName"], ACCOUNT);
+        let role = &account("tare-1")[1];
+        assert_eq!(role["rules"][0]["resourceNames"], json!(["tare-1"]));
+    }
+}

@@ -1,0 +1,137 @@
+//! What keeps a pod from running, in words with the next step.
+
+use serde_json::Value;
+
+/// Why a pod will not run although it was created; `None`: nothing is known to be wrong. `is_late`: it has had its time.
+pub(crate) fn of_start(pod: &Value, is_late: bool) -> Option<String> {
+    let status = &pod["status"];
+    let name = pod["metadata"]["name"].as_str().unwrap_or_default();
+    let node = pod["spec"]["nodeName"].as_str().unwrap_or("no node");
+    for container in list(&status["containerStatuses"]) {
+        let waiting = &container["state"]["waiting"];
+        let reason = waiting["reason"].as_str().unwrap_or_default();
+        let message = waiting["message"].as_str().unwrap_or_default();
+        let image = container["image"].as_str().unwrap_or_default();
+        match reason {
+            "ErrImagePull" | "ImagePullBackOff" | "ErrImageNeverPull" | "InvalidImageName" => {
+                return Some(format!(
+                    "node {node} has no image {image} ({reason}: {message}): make it with scripts/release, then push it to a registry of the \
+                     cluster or import it into its nodes, and name it with --image"
+                ));
+            }
+            "CreateContainerConfigError" | "CreateContainerError" | "RunContainerError" => {
+                return Some(format!(
+                    "{name} cannot start on {node}: {reason}: {message}"
+                ));
+            }
+            _ => {}
+        }
+    }
+    if let Some(why) = of_end(pod) {
+        return Some(format!("{name} on {node} has ended at once: {why}"));
+    }
+    let scheduled = list(&status["conditions"])
+        .iter()
+        .find(|one| one["type"] == "PodScheduled" && one["status"] == "False");
+    match scheduled {
+        Some(condition) if is_late => Some(format!(
+            "{name} finds no node: {}",
+            condition["message"]
+                .as_str()
+                .unwrap_or("the scheduler does not say why")
+        )),
+        _ => None,
+    }
+}
+
+/// How a pod has ended; `None`: it has not.
+pub(crate) fn of_end(pod: &Value) -> Option<String> {
+    let status = &pod["status"];
+    let reason = status["reason"].as_str();
+    let message = status["message"].as_str();
+    for container in list(&status["containerStatuses"]) {
+        let ended = &container["state"]["terminated"];
+        if ended.is_object() {
+            let why = ended["reason"].as_str().unwrap_or("ended");
+            let code = ended["exitCode"].as_i64().unwrap_or_default();
+            let last = ended["message"]
+                .as_str()
+                .map(|text| format!(": {}", text.trim()));
+            let evicted = reason.map(|word| format!("{word}, {}; ", message.unwrap_or_default()));
+            return Some(format!(
+                "{}{why}, exit code {code}{}",
+                evicted.unwrap_or_default(),
+                last.unwrap_or_default()
+            ));
+        }
+    }
+    match (status["phase"].as_str(), reason) {
+        (Some("Failed"), reason) => Some(format!(
+            "{}: {}",
+            reason.unwrap_or("it failed"),
+            message.unwrap_or("no reason given")
+        )),
+        (Some("Succeeded"), _) => Some(String::from("it has ended")),
+        _ => None,
+    }
+}
+
+fn list(value: &Value) -> &[Value] {
+    value.as_array().map_or(&[], Vec::as_slice)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn pod(status: &Value) -> Value {
+        json!({"metadata": {"name": "b1-server"}, "spec": {"nodeName": "n2"}, "status": status})
+    }
+
+    #[test]
+    fn a_pod_that_cannot_start_is_explained() {
+        let image = pod(
+            &json!({"containerStatuses": [{"image": "x/tare:1", "state": {"waiting":
+            {"reason": "ErrImagePull", "message": "not found"}}}]}),
+        );
+        let said = of_start(&image, false).unwrap();
+        assert!(
+            said.contains("node n2 has no image x/tare:1") && said.contains("--image"),
+            "{said}"
+        );
+        let nowhere = pod(
+            &json!({"phase": "Pending", "conditions": [{"type": "PodScheduled", "status": "False",
+            "message": "0/3 nodes are available: 3 Insufficient cpu."}]}),
+        );
+        assert_eq!(of_start(&nowhere, false), None, "nodes may come");
+        assert!(
+            of_start(&nowhere, true)
+                .unwrap()
+                .contains("3 Insufficient cpu")
+        );
+        let creating = pod(
+            &json!({"phase": "Pending", "containerStatuses": [{"image": "x", "state":
+            {"waiting": {"reason": "ContainerCreating"}}}]}),
+        );
+        assert_eq!(of_start(&creating, true), None);
+    }
+
+    #[test]
+    fn the_end_of_a_pod_is_explained() {
+        let killed = pod(
+            &json!({"phase": "Failed", "containerStatuses": [{"state": {"terminated":
+            {"reason": "OOMKilled", "exitCode": 137}}}]}),
+        );
+        assert_eq!(of_end(&killed).unwrap(), "OOMKilled, exit code 137");
+        let evicted = pod(
+            &json!({"phase": "Failed", "reason": "Evicted", "message": "The node was low on resource: memory"}),
+        );
+        assert_eq!(
+            of_end(&evicted).unwrap(),
+            "Evicted: The node was low on resource: memory"
+        );
+        assert_eq!(of_end(&pod(&json!({"phase": "Running"}))), None);
+    }
+}
