@@ -14,7 +14,7 @@ use super::{
 use crate::error::CheckError;
 use crate::process::{BUILD_LIMIT, Processes, REPEAT_LIMIT};
 
-/// Time of one batch: on a machine with neighbours, short moments at full speed are seen more often than long ones.
+/// Time of one batch: on a machine with neighbours, short moments without them are seen more often than long ones.
 const TIME: &str = "100us";
 
 pub struct Go;

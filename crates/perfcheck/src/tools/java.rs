@@ -156,7 +156,7 @@ impl Runner for Built {
     }
 }
 
-/// The scores of the iterations: the best of many short ones has seen the machine at full speed, their mean, which is the score, has not.
+/// The scores of the iterations: the best of many short ones is undisturbed, their mean, which is the score, is not.
 fn iterations(metric: &Value) -> Vec<f64> {
     let forks = metric.get("rawData").and_then(Value::as_array);
     let forks = forks.into_iter().flatten().filter_map(Value::as_array);
