@@ -54,14 +54,14 @@ fn the_control_plane_starts_before_its_proxies_in_pods_of_its_own() {
 
 #[test]
 fn settings_of_a_mesh_reach_the_target_that_has_them() {
-    let with = "mesh: {use: istio, settings: {concurrency: 2, access_log: true}}";
+    let with = "mesh: {use: istio, settings: {workers: 2, access_log: true}}";
     let text = changed(GOOD, "mesh: istio", with);
     let topology = &resolved(&text, Form::Full).arms[1].topology;
     for instance in &topology.instances {
         let has = |name: &str| instance.settings.contains_key(name);
         let is_proxy = instance.role == InstanceRole::Sidecar;
         let is_control_plane = instance.role == InstanceRole::ControlPlane;
-        assert_eq!(has("concurrency"), is_proxy, "{}", instance.name);
+        assert_eq!(has("workers"), is_proxy, "{}", instance.name);
         assert_eq!(has("access_log"), is_control_plane, "{}", instance.name);
     }
 }
@@ -144,10 +144,7 @@ fn what_a_mesh_cannot_be_is_refused_with_its_place() {
             "add `mesh: istio` to the arm",
         ),
         ("mesh: {use: istio, replicas: 0}", "0 is below 1"),
-        (
-            "mesh: {use: istio, settings: {concurrency: many}}",
-            "concurrency",
-        ),
+        ("mesh: {use: istio, settings: {workers: many}}", "workers"),
     ] {
         let text = changed(GOOD, "mesh: istio", with);
         let message = plan(&text, Form::Full).unwrap_err().to_string();

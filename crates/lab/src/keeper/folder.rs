@@ -6,7 +6,7 @@ use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use rustix::fs::FlockOperation;
+use rustix::fs::{FlockOperation, RenameFlags};
 use rustix::process::Signal;
 
 use crate::LabError;
@@ -37,18 +37,17 @@ impl PrivateFolder {
     /// Makes it at a path of [`new_path`].
     pub(crate) fn make(path: PathBuf) -> Result<PrivateFolder, LabError> {
         let what = format!("make the private folder {}", path.display());
+        // Under another name until it is locked: a folder of our form without a lock is one that may be removed.
+        let made = path.with_file_name(format!(".{}", name_of(&path)));
         DirBuilder::new()
             .mode(0o700)
-            .create(&path)
+            .create(&made)
             .map_err(LabError::io(what.as_str()))?;
-        let lock = OpenOptions::new()
-            .write(true)
-            .create_new(true)
-            .mode(0o600)
-            .open(path.join(LOCK))
-            .map_err(LabError::io(what.as_str()))?;
-        rustix::fs::flock(&lock, FlockOperation::NonBlockingLockExclusive)
-            .map_err(LabError::io(what))?;
+        let lock = lock_in(&made, &path);
+        if lock.is_err() {
+            let _ = remove_all(&made);
+        }
+        let lock = lock.map_err(LabError::io(what))?;
         Ok(PrivateFolder { path, _lock: lock })
     }
 
@@ -59,6 +58,19 @@ impl PrivateFolder {
     pub(crate) fn remove(&self) -> std::io::Result<()> {
         remove(&self.path)
     }
+}
+
+/// Locks a folder, then gives it this name.
+fn lock_in(made: &Path, path: &Path) -> std::io::Result<File> {
+    let lock = OpenOptions::new()
+        .write(true)
+        .create_new(true)
+        .mode(0o600)
+        .open(made.join(LOCK))?;
+    rustix::fs::flock(&lock, FlockOperation::NonBlockingLockExclusive)?;
+    let flags = RenameFlags::NOREPLACE;
+    rustix::fs::renameat_with(rustix::fs::CWD, made, rustix::fs::CWD, path, flags)?;
+    Ok(lock)
 }
 
 /// A path for the private folder of a keeper of this process: `<base>/tare-<pid>-<random>`.
