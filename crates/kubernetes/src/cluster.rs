@@ -303,8 +303,9 @@ impl PodProvider for Cluster {
             .unwrap_or_default()
             .replace('-', "");
         // Nodes of one cluster are taken for equal; those of two clusters never are.
-        record.fingerprint = format!("{}-{}", record.fingerprint, &uid[..uid.len().min(8)]);
-        record.machine_id = Some(uid[..uid.len().min(16)].to_owned());
+        let start = |length| uid.chars().take(length).collect::<String>();
+        record.fingerprint = format!("{}-{}", record.fingerprint, start(8));
+        record.machine_id = Some(start(16));
         record.facts.insert(String::from("kubernetes"), version);
         record
             .facts

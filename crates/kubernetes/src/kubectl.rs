@@ -56,6 +56,7 @@ impl Kubectl {
     /// Runs it and returns what it printed. An API server that is away is asked again for a while.
     pub(crate) fn run(&self, words: &[&str], input: Option<&Value>) -> Result<String, LabError> {
         let began = Instant::now();
+        let mut is_again = false;
         loop {
             let failed = match self.once(words, input) {
                 Ok(output) if output.status.success() => {
@@ -69,6 +70,11 @@ impl Kubectl {
                 }
                 Err(error) => return Err(LabError::io("run kubectl")(error)),
             };
+            // An answer that was lost: what was asked for is there.
+            if is_again && is_done_already(&failed) {
+                return Ok(String::new());
+            }
+            is_again = true;
             let is_away = AWAY.iter().any(|words| failed.contains(words));
             if !is_away {
                 return Err(LabError::Cluster(self.explained(&failed)));
@@ -144,9 +150,28 @@ impl Kubectl {
     }
 }
 
+/// Whether nothing failed but that objects are there already.
+fn is_done_already(failed: &str) -> bool {
+    let mut lines = failed
+        .lines()
+        .filter(|line| !line.trim().is_empty())
+        .peekable();
+    lines.peek().is_some() && lines.all(|line| line.contains("(AlreadyExists)"))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn objects_that_are_there_already_are_no_failure_the_second_time() {
+        let there = "Error from server (AlreadyExists): pods \"a\" already exists";
+        assert!(is_done_already(&format!("{there}\n{there}\n")));
+        assert!(!is_done_already(&format!(
+            "{there}\nError from server (Forbidden): b"
+        )));
+        assert!(!is_done_already(""));
+    }
 
     #[test]
     fn a_refusal_names_the_next_step() {

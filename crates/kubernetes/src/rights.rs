@@ -6,15 +6,19 @@ use tare_lab::LabError;
 use crate::kubectl::Kubectl;
 
 /// Group, resource (with its subresource), verb: what a run does.
-const NEEDED: [(&str, &str, &str); 12] = [
+const NEEDED: [(&str, &str, &str); 16] = [
     ("", "namespaces", "create"),
+    ("", "namespaces", "get"),
     ("", "namespaces", "list"),
     ("", "namespaces", "delete"),
     ("", "pods", "create"),
+    ("", "pods", "list"),
     ("", "pods", "watch"),
     ("", "pods", "delete"),
+    ("", "pods", "get"),
     ("", "pods/log", "get"),
     ("", "pods/portforward", "create"),
+    ("", "services", "get"),
     ("", "secrets", "create"),
     ("", "serviceaccounts", "create"),
     ("rbac.authorization.k8s.io", "roles", "create"),

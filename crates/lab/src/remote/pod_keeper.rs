@@ -2,7 +2,7 @@
 //! keeper, and its keeper ends everything else with it, however it ends.
 
 use std::fs;
-use std::io::{self, Read, Write};
+use std::io::{self, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
@@ -23,6 +23,7 @@ use super::greeting::client_config;
 use super::message::{FromPod, PodOrder, ToPod, pack, unpack};
 use crate::LabError;
 use crate::environment::Observation;
+use crate::host::read_start;
 use crate::http;
 use crate::keeper::{Keeper, lock};
 use crate::observe::{LocalObservation, ObservedInstance, ObservedPod};
@@ -397,19 +398,11 @@ fn write(path: &Path, mode: u32, bytes: &[u8]) -> io::Result<()> {
 }
 
 fn read(path: &Path, bytes_max: u64) -> io::Result<(Value, Vec<u8>)> {
-    let file = match fs::File::open(path) {
-        Ok(file) => file,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            return Ok((Value::Null, Vec::new()));
-        }
-        Err(error) => return Err(error),
-    };
-    let length = file.metadata()?.len();
-    let mut bytes = Vec::new();
     // The rest of the message has room in what is left of it.
-    let bytes_max = bytes_max.min(MESSAGE_BYTES_MAX as u64 / 2);
-    file.take(bytes_max).read_to_end(&mut bytes)?;
-    Ok((json!(length), bytes))
+    let found = read_start(path, bytes_max.min(MESSAGE_BYTES_MAX as u64 / 2))?;
+    Ok(found.map_or((Value::Null, Vec::new()), |(bytes, length)| {
+        (json!(length), bytes)
+    }))
 }
 
 /// Names of the plain files of a folder; none of a folder that cannot be read.
