@@ -32,6 +32,16 @@ pub fn background_load(
     })
 }
 
+/// CPU time of other programs on all cores, where the observation does not say it: an agent had ended before it was read.
+#[must_use]
+pub fn background_cpu_ns(machine: &MachineUsage, parts: &[InstanceUsage]) -> Option<u64> {
+    let all: Vec<&InstanceUsage> = parts.iter().collect();
+    let own_ns = cpu_ns(&all)? + machine.other_arms_cpu_ns?;
+    let cpus: Vec<u32> = (0..machine.core_busy.len() as u32).collect();
+    let share = background(machine, &cpus, own_ns)?;
+    Some((share * available_ns(machine, &cpus)) as u64)
+}
+
 /// Share of the cores of instances that instances of other arms used; of all cores where agents have none of their own.
 #[must_use]
 pub fn other_arms(placement: &Placement, machine: &MachineUsage) -> Option<f64> {
@@ -65,9 +75,13 @@ fn background(machine: &MachineUsage, cpus: &[u32], own_ns: u64) -> Option<f64> 
 
 /// CPU time as a share of the time that these cores had.
 fn share(cpu_ns: u64, machine: &MachineUsage, cpus: &[u32]) -> Option<f64> {
-    let available_ns =
-        machine.window_ns as f64 * (1.0 - machine.steal_share.unwrap_or(0.0)) * cpus.len() as f64;
+    let available_ns = available_ns(machine, cpus);
     (available_ns > 0.0).then(|| cpu_ns as f64 / available_ns)
+}
+
+/// Time that these cores had.
+fn available_ns(machine: &MachineUsage, cpus: &[u32]) -> f64 {
+    machine.window_ns as f64 * (1.0 - machine.steal_share.unwrap_or(0.0)) * cpus.len() as f64
 }
 
 /// Whether the instances' own work kept their cores so busy that queueing dominates.
@@ -135,6 +149,16 @@ mod tests {
         let found = background_load(&placement(&[1], &[0]), &machine, &parts).unwrap();
         assert!(is_near(found.target_cores, 0.3), "{found:?}");
         assert!(is_near(found.agent_cores.unwrap(), 0.1), "{found:?}");
+    }
+
+    #[test]
+    fn the_time_of_other_programs_is_what_is_busy_and_not_ours() {
+        let parts = [part("app", 0.5), part("agent", 0.25)];
+        let machine = machine(&[0.92, 0.4], &[0.1, 0.02]);
+        let found = background_cpu_ns(&machine, &parts).unwrap();
+        assert!(found.abs_diff(SECOND_NS * 45 / 100) < 1000, "{found}");
+        let unknown = InstanceUsage::default();
+        assert_eq!(background_cpu_ns(&machine, &[unknown]), None);
     }
 
     #[test]

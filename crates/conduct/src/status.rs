@@ -28,10 +28,13 @@ pub(crate) fn judge(
     match &mut record.machine {
         Some(machine) => {
             // An external part may have run on these cores: that is not known.
-            machine.background = match record.not_proved.is_empty() {
-                true => cpu_load::background_load(&plan.placement, machine, &record.instances),
-                false => None,
-            };
+            if record.not_proved.is_empty() {
+                let parts = &record.instances;
+                machine.background = cpu_load::background_load(&plan.placement, machine, parts);
+                let known = machine.background_cpu_ns;
+                machine.background_cpu_ns =
+                    known.or_else(|| cpu_load::background_cpu_ns(machine, parts));
+            }
             machine.other_arms = cpu_load::other_arms(&plan.placement, machine);
             record.saturated = cpu_load::is_saturated(&plan.fitness, &plan.placement, machine);
         }

@@ -120,7 +120,7 @@ impl Local {
         })
     }
 
-    /// Pods elsewhere; starts their run keeper. A side that is silent for longer than `silence` counts as gone.
+    /// Pods elsewhere; starts their run keeper. A side without a word for longer than `silence` is gone.
     ///
     /// # Errors
     /// What could not be started, and what is not possible elsewhere.

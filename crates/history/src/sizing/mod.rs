@@ -427,8 +427,7 @@ fn published(run: &Run, groups: &[SizedGroup]) -> Vec<SizingPublished> {
         .iter()
         .filter_map(|one| match &one.figure {
             PublishedFigure::Value(value) if one.metric == Metric::ProxyCpu => {
-                let text = quantity::plain(*value);
-                Some((one, format!("{text} vCPU per 1000 requests/s"), false))
+                Some((one, format!("{value} vCPU per 1000 requests/s"), false))
             }
             PublishedFigure::Words(words) if one.metric == Metric::Cpu => {
                 Some((one, words.clone(), true))
