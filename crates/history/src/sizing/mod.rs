@@ -18,7 +18,6 @@ use tare_record::api::{
 use tare_record::metric::Metric;
 use tare_record::plan::PublishedFigure;
 use tare_report::Run;
-use tare_report::quantity;
 use tare_stats::stopping::mean_interval;
 
 use curve::{CpuPoint, MemoryFit, MemoryPoint, cores};
