@@ -2525,9 +2525,13 @@ export interface LoadResult {
    */
   abort_reason?: string | null;
   /**
-   * Start of the window, µs since the epoch.
+   * Start of the window, µs since the epoch, by the conductor's clock.
    */
   window_start_unix_us: number;
+  /**
+   * Clock of the agent's host, where that is not the conductor's; measured before the start.
+   */
+  clock?: ClockOffset | null;
   /**
    * Actual length of the window.
    */
@@ -2644,6 +2648,19 @@ export interface LoadResult {
    * Histograms of `lateness`, `receive-lag` and `queue-wait`, as an HdrHistogram log.
    */
   lateness_hlog?: string;
+}
+/**
+ * How far the clock of another host is ahead of this one's.
+ */
+export interface ClockOffset {
+  /**
+   * Nanoseconds; negative: it is behind.
+   */
+  offset_ns: number;
+  /**
+   * The true offset differs at most by this much.
+   */
+  error_ns: number;
 }
 /**
  * Responses by time of arrival, not by intended start: rates and costs of a window are relative to these.
@@ -3069,7 +3086,7 @@ export interface MachineUsage {
    */
   window_ns: number;
   /**
-   * Busy share of each core (0 to 1).
+   * Busy share of each core (0 to 1); on a cluster, of all nodes with pods of the trial, one after the other.
    */
   core_busy: number[];
   /**
@@ -3139,6 +3156,10 @@ export interface PodUsage {
    * Pod.
    */
   pod: string;
+  /**
+   * Node of a cluster that it is on, as in `ClusterRecord`.
+   */
+  node?: string | null;
   /**
    * Packets received. (With segmentation offload a packet may be larger than on a wire.)
    */
@@ -5144,6 +5165,10 @@ export interface EnvironmentRecord {
    * Round-trip times between every two sites, measured when the links were created.
    */
   link_rtts?: LinkRtt[];
+  /**
+   * Cluster that pods are on; kernel, CPU model, cores and memory above are then those of one of its nodes.
+   */
+  cluster?: ClusterRecord | null;
 }
 /**
  * Version of a target in a run.
@@ -5264,6 +5289,76 @@ export interface LinkRtt {
    * Longest round-trip time.
    */
   max_ns?: number | null;
+}
+/**
+ * A Kubernetes cluster.
+ */
+export interface ClusterRecord {
+  /**
+   * Beginning of the UID of its namespace `kube-system`, which no other cluster has.
+   */
+  id: string;
+  /**
+   * Version of Kubernetes.
+   */
+  kubernetes: string;
+  /**
+   * Image of the pods.
+   */
+  image: string;
+  /**
+   * Its nodes when the run began.
+   */
+  nodes: NodeRecord[];
+}
+/**
+ * A node of a cluster.
+ */
+export interface NodeRecord {
+  /**
+   * `n1`, `n2` …: in order of the nodes' names, which are not recorded.
+   */
+  node: string;
+  /**
+   * Kernel release.
+   */
+  kernel: string;
+  /**
+   * Operating system, by its own name.
+   */
+  os: string;
+  /**
+   * Processor architecture.
+   */
+  architecture: string;
+  /**
+   * Version of the kubelet.
+   */
+  kubelet: string;
+  /**
+   * Container runtime, with its version.
+   */
+  runtime: string;
+  /**
+   * Cores that the node announces.
+   */
+  cores: string;
+  /**
+   * Memory that the node announces.
+   */
+  memory: string;
+  /**
+   * Type of the machine at the provider.
+   */
+  instance_type?: string | null;
+  /**
+   * Zone.
+   */
+  zone?: string | null;
+  /**
+   * Boot ID of its kernel.
+   */
+  boot_id: string;
 }
 /**
  * An error of the API.

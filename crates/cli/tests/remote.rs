@@ -6,12 +6,14 @@
 
 mod rig;
 
-use std::fs;
+use std::fs::{self, File};
+use std::io::BufReader;
 use std::path::Path;
 use std::time::Duration;
 
 use rig::{only_run, run_experiment, turn};
-use tare_record::record::{EnvironmentRecord, TrialStatus};
+use tare_record::record::{EnvironmentRecord, TrialRecord, TrialStatus};
+use tare_stats::hlog;
 
 const LIMIT: Duration = Duration::from_secs(240);
 
@@ -37,6 +39,9 @@ fn an_experiment_elsewhere_is_measured_proved_and_recorded() {
         assert!(is_measured, "{}: {:?}", record.arm, record.status);
         let load = &record.load[0];
         assert_eq!((load.ok, load.errors), (load.intended, 0), "{}", record.arm);
+        // All pods are on this machine: the error covers what is found.
+        let clock = load.clock.unwrap();
+        assert!(clock.offset_ns.unsigned_abs() <= clock.error_ns && clock.error_ns > 0);
         assert!(
             record.proofs.iter().all(|proof| proof.passed),
             "{:?}",
@@ -63,14 +68,46 @@ fn an_experiment_elsewhere_is_measured_proved_and_recorded() {
         assert!(record.instances.iter().all(|one| one.cpu_ns.is_some()));
         assert_eq!(machine.pods.len(), 2);
     }
-    assert!(has_clocks(&run), "no clock was recorded");
 }
 
-/// Whether the offset of an agent's clock is among the collected files.
-fn has_clocks(folder: &Path) -> bool {
-    fs::read_dir(folder).unwrap().flatten().any(|entry| {
-        let is_folder = entry.file_type().unwrap().is_dir();
-        entry.file_name().to_string_lossy().ends_with(".clock.json")
-            || is_folder && has_clocks(&entry.path())
-    })
+#[test]
+fn what_agents_in_pods_of_their_own_count_adds_up_to_what_the_server_has_answered() {
+    let _turn = turn();
+    let folder = tempfile::tempdir().unwrap();
+    let text = "question: How long do answers take?\nworkload: echo\narms:\n  - {name: direct}\n  - {name: before, sidecars: {on: services, proxy: envoy}}\n\
+        load: {model: constant, rate: 900, duration: 1s, warmup: 0s, connections: 6, timeout: 20s, agents: 3}\n\
+        blocks: 1\naa_check: false\nseed: 5\n";
+    let more = ["--environment", "remote", "--silence", "30"];
+    let records = run_experiment(folder.path(), text, &more, LIMIT);
+    let run = only_run(&folder.path().join("runs")).unwrap();
+    assert_eq!(records.len(), 2);
+    for record in &records {
+        check_agents(&run, record);
+    }
+}
+
+fn check_agents(run: &Path, record: &TrialRecord) {
+    let each: Vec<u64> = record.load.iter().map(|load| load.ok).collect();
+    assert_eq!(each, [300, 300, 300]);
+    let pods: Vec<&str> = record
+        .machine
+        .iter()
+        .flat_map(|one| &one.pods)
+        .map(|pod| &*pod.pod)
+        .collect();
+    assert_eq!(pods, ["client", "client.2", "client.3", "server"]);
+    let agents = record.instances.iter().filter(|one| one.role == "agent");
+    assert_eq!(agents.count(), 3, "{}", record.arm);
+    assert!(
+        record.proofs.iter().all(|proof| proof.passed),
+        "{:?}",
+        record.proofs
+    );
+    let log = BufReader::new(
+        File::open(run.join(format!("trials/{:04}/latency.hlog", record.trial))).unwrap(),
+    );
+    let tags = hlog::read_merged(log, Duration::ZERO..Duration::MAX).unwrap();
+    let of_answers = tags.iter().find(|(tag, _)| tag.ends_with(".latency"));
+    let counts = of_answers.unwrap().1.buckets().map(|(_, _, count)| count);
+    assert_eq!(counts.sum::<u64>(), 900);
 }

@@ -8,7 +8,7 @@ use tare_experiment::estimate::{StartupTimes, burn_in};
 use tare_lab::LabError;
 use tare_lab::environment::{Environment, TestBed, TestBedPlan};
 use tare_record::plan::{Arm, Cell, Plan, Preparation, Restart};
-use tare_record::topology::Settings;
+use tare_record::topology::{Instance, Settings};
 
 use crate::durations::Durations;
 use crate::order::Slot;
@@ -179,7 +179,27 @@ pub fn test_bed_plan(plan: &Plan, arm: &Arm, cell: &Cell, name: &str) -> TestBed
         placement: plan.placement.clone(),
         limits: plan.limits.clone(),
         excluded: arm.excluded.clone(),
+        agents: agents(plan),
     }
+}
+
+/// Most agents at once of each instance whose pod has nothing else in any arm: then their pods are the same in all arms.
+fn agents(plan: &Plan) -> BTreeMap<String, u32> {
+    let mut most: BTreeMap<String, u32> = BTreeMap::new();
+    for role in plan.cells.iter().flat_map(|cell| &cell.load) {
+        let known = most.entry(role.instance.clone()).or_default();
+        *known = (*known).max(role.agents);
+    }
+    for arm in &plan.arms {
+        let all = &arm.topology.instances;
+        most.retain(|name, _| {
+            let own = all.iter().find(|one| one.name == *name);
+            let beside =
+                |one: &&Instance| one.name != *name && own.is_some_and(|own| own.pod == one.pod);
+            all.iter().find(beside).is_none()
+        });
+    }
+    most
 }
 
 fn key_of(plan: &Plan, planned: &PlannedTrial<'_>) -> TestBedKey {

@@ -23,8 +23,9 @@ const POLL_TIMEOUT: Duration = Duration::from_millis(50);
 /// Time from starting the agents to the first intended send.
 pub(crate) fn lead(cell: &Cell, pace: Pace) -> Duration {
     let roles = cell.load.iter();
+    let agents: u32 = roles.clone().map(|role| role.agents.max(1)).sum();
     let opening_ns = roles.map(|role| role.load.connections.open_over_ns).max();
-    pace.lead + Duration::from_nanos(opening_ns.unwrap_or(0))
+    pace.lead + pace.lead_per_agent * agents + Duration::from_nanos(opening_ns.unwrap_or(0))
 }
 
 /// Reads the agents until all have reported, and observes CPU and memory over exactly the window.

@@ -335,6 +335,10 @@ pub enum Capability {
     IpcLock,
     /// Sets scheduling classes and priorities.
     SysNice,
+    /// Changes its groups.
+    Setgid,
+    /// Takes capabilities from what it starts.
+    Setpcap,
 }
 
 fn a_minute() -> Period {

@@ -14,7 +14,7 @@ use tare_record::record::{EnvironmentRecord, TargetVersion};
 use crate::kubectl::Kubectl;
 use crate::manifests::{self, CONFIG_FILE, EXPIRES, Pod, RUN};
 use crate::watch::Watch;
-use crate::{forward, problems, rights};
+use crate::{forward, problems, record, rights};
 
 /// Time for a pod to be there, its image pulled.
 const START_LIMIT: Duration = Duration::from_secs(180);
@@ -30,8 +30,18 @@ const RUN_KEEPER: &str = "run-keeper";
 const PROBE: &str = "probe";
 /// Programs of Tare in the image.
 const PROGRAMS: &str = "/usr/lib/tare/bin";
-/// Time for the namespace to be gone.
-const GONE_LIMIT: &str = "--timeout=90s";
+/// Time for pods, or the namespace, to be gone.
+const GONE_LIMIT: &str = "--timeout=40s";
+/// What is gone already is no error.
+const IGNORE_ABSENT: &str = "--ignore-not-found";
+/// Removes pods without a word from their node.
+const FORCE: [&str; 5] = [
+    "delete",
+    "pod",
+    "--force",
+    "--grace-period=0",
+    IGNORE_ABSENT,
+];
 
 /// A cluster, and the image of the pods.
 #[derive(Debug, Clone)]
@@ -42,6 +52,8 @@ pub struct ClusterOptions {
     pub image: String,
     /// This program.
     pub tare: PathBuf,
+    /// Whether the traffic of any pod is redirected.
+    pub redirects: bool,
 }
 
 /// A run's namespace. Dropping it deletes it.
@@ -56,6 +68,8 @@ pub struct Cluster {
     count: u64,
     /// Node of each pod of the topology: the same for all arms and blocks.
     nodes: BTreeMap<String, String>,
+    /// Nodes as they are recorded, by their names.
+    recorded: BTreeMap<String, String>,
     /// Folders of this machine that are elsewhere in the image.
     links: BTreeMap<PathBuf, PathBuf>,
 }
@@ -74,7 +88,11 @@ impl Cluster {
         sweep(&kubectl, now)?;
         let number = now.as_nanos() as u64 ^ u64::from(std::process::id()).rotate_left(40);
         let namespace = format!("tare-{:010x}", number & 0xff_ffff_ffff);
-        let mut objects = vec![manifests::namespace(&namespace, (now + KEEP).as_secs())];
+        let mut objects = vec![manifests::namespace(
+            &namespace,
+            (now + KEEP).as_secs(),
+            options.redirects,
+        )];
         objects.extend(manifests::account(&namespace));
         let watch = Watch::start(kubectl.clone(), &namespace)?;
         let cluster = Cluster {
@@ -85,6 +103,7 @@ impl Cluster {
             names: BTreeMap::new(),
             count: 0,
             nodes: BTreeMap::new(),
+            recorded: BTreeMap::new(),
             links: BTreeMap::new(),
         };
         // From here on, dropping it removes what was made.
@@ -148,7 +167,9 @@ impl Cluster {
             arguments: &[],
             config: None,
             has_account: false,
+            redirects: false,
             node: None,
+            is_of_agents: false,
         }
     }
 
@@ -291,25 +312,12 @@ impl PodProvider for Cluster {
     ) -> Result<Option<EnvironmentRecord>, LabError> {
         let mut record = self.probe()?;
         self.link(targets, &record.targets)?;
-        let version = self.kubectl.json(&["get", "--raw", "/version"], None)?;
-        let version = version["gitVersion"]
-            .as_str()
-            .unwrap_or("unknown")
-            .to_owned();
-        let system = ["get", "namespace", "kube-system", "--output=json"];
-        let uid = self.kubectl.json(&system, None)?;
-        let uid = uid["metadata"]["uid"]
-            .as_str()
-            .unwrap_or_default()
-            .replace('-', "");
+        let cluster = record::cluster(&self.kubectl, &self.options.image, &mut self.recorded)?;
         // Nodes of one cluster are taken for equal; those of two clusters never are.
-        let start = |length| uid.chars().take(length).collect::<String>();
-        record.fingerprint = format!("{}-{}", record.fingerprint, start(8));
-        record.machine_id = Some(start(16));
-        record.facts.insert(String::from("kubernetes"), version);
-        record
-            .facts
-            .insert(String::from("image"), self.options.image.clone());
+        let start: String = cluster.id.chars().take(8).collect();
+        record.fingerprint = format!("{}-{start}", record.fingerprint);
+        record.machine_id = Some(cluster.id.clone());
+        record.cluster = Some(cluster);
         Ok(Some(record))
     }
 
@@ -368,11 +376,13 @@ impl PodProvider for Cluster {
                 )
             })
             .collect();
-        objects.extend(named.iter().map(|(of_run, name)| {
+        objects.extend(named.iter().zip(pods).map(|((of_run, name), request)| {
             let pod = Pod {
                 name,
                 arguments: &["keeper", "--pod", CONFIG_FILE],
                 config: Some((&secret, name)),
+                redirects: request.redirects,
+                is_of_agents: request.is_of_agents,
                 node: self.nodes.get(of_topology(of_run)).map(String::as_str),
                 ..self.pod()
             };
@@ -394,6 +404,16 @@ impl PodProvider for Cluster {
         Ok(addresses)
     }
 
+    fn node(&self, pod: &str) -> Option<String> {
+        let node = self.nodes.get(of_topology(pod))?;
+        let known = self.recorded.get(node);
+        Some(
+            known
+                .cloned()
+                .unwrap_or_else(|| String::from("a later one")),
+        )
+    }
+
     fn exited(&mut self, pod: &str) -> Option<String> {
         let name = match pod {
             "" => RUN_KEEPER,
@@ -413,15 +433,20 @@ impl PodProvider for Cluster {
         if names.is_empty() {
             return Ok(());
         }
+        let names: Vec<&str> = names.iter().map(String::as_str).collect();
         let mut words = vec![
             "delete",
             "pod",
             "--grace-period=1",
-            "--ignore-not-found",
+            IGNORE_ABSENT,
             GONE_LIMIT,
         ];
-        words.extend(names.iter().map(String::as_str));
-        self.in_namespace(&words).map(drop)
+        words.extend(&names);
+        match self.in_namespace(&words) {
+            Ok(_) => Ok(()),
+            // A node that is lost does not confirm the end of its pods.
+            Err(_) => self.in_namespace(&[&FORCE[..], &names].concat()).map(drop),
+        }
     }
 }
 
@@ -432,10 +457,14 @@ impl Drop for Cluster {
             "delete",
             "namespace",
             &self.namespace,
-            "--ignore-not-found",
+            IGNORE_ABSENT,
             GONE_LIMIT,
         ];
-        let _ = self.kubectl.try_once(&words);
+        if self.kubectl.try_once(&words).is_none() {
+            let within = ["--namespace", &self.namespace, "--all"];
+            let _ = self.kubectl.try_once(&[&FORCE[..], &within].concat());
+            let _ = self.kubectl.try_once(&words);
+        }
     }
 }
 

@@ -5,11 +5,14 @@
 
 mod cluster;
 mod companion;
+mod examine;
 mod forward;
 mod kubectl;
 mod manifests;
 mod problems;
+mod record;
 mod rights;
 mod watch;
 
 pub use cluster::{Cluster, ClusterOptions};
+pub use examine::examine;

@@ -14,6 +14,8 @@ pub(crate) const CONFIG_FOLDER: &str = "/etc/tare-keeper";
 pub(crate) const CONFIG_FILE: &str = "/etc/tare-keeper/config.json";
 /// Service account of the run keeper.
 pub(crate) const ACCOUNT: &str = "run-keeper";
+/// Label of pods: `agent` or `part`.
+const ROLE: &str = "tare.dev/role";
 /// Longest name of a label's value, and of a pod.
 const NAME_MAX: usize = 63;
 
@@ -21,8 +23,8 @@ const NAME_MAX: usize = 63;
 const STEM_MAX: usize = 50;
 
 /// The namespace of a run.
-pub(crate) fn namespace(run: &str, expires_unix_s: u64) -> Value {
-    json!({
+pub(crate) fn namespace(run: &str, expires_unix_s: u64, redirects: bool) -> Value {
+    let mut namespace = json!({
         "apiVersion": "v1",
         "kind": "Namespace",
         "metadata": {
@@ -30,7 +32,12 @@ pub(crate) fn namespace(run: &str, expires_unix_s: u64) -> Value {
             "labels": {RUN: run, "app.kubernetes.io/managed-by": "tare", "istio-injection": "disabled"},
             "annotations": {EXPIRES: expires_unix_s.to_string(), "linkerd.io/inject": "disabled"},
         },
-    })
+    });
+    if redirects {
+        // The capability NET_ADMIN is refused by the other Pod Security Standards.
+        namespace["metadata"]["labels"]["pod-security.kubernetes.io/enforce"] = json!("privileged");
+    }
+    namespace
 }
 
 /// What the run keeper may do: delete its own namespace, when nobody else does.
@@ -74,8 +81,12 @@ pub(crate) struct Pod<'a> {
     /// Secret and key of its configuration.
     pub config: Option<(&'a str, &'a str)>,
     pub has_account: bool,
+    /// Whether its traffic is redirected.
+    pub redirects: bool,
     /// Node; `None`: wherever there is room, spread over the nodes.
     pub node: Option<&'a str>,
+    /// Whether load is generated in it: on another node than what is measured, if there is one.
+    pub is_of_agents: bool,
 }
 
 impl Pod<'_> {
@@ -88,12 +99,19 @@ impl Pod<'_> {
             "terminationMessagePolicy": "FallbackToLogsOnError",
             "resources": {"requests": {"cpu": "100m", "memory": "128Mi"}},
             "securityContext": {
+                // The image's own may be another: it writes `/etc/hosts` and the folders of this machine.
+                "runAsUser": 0,
                 "allowPrivilegeEscalation": false,
                 "capabilities": {"drop": ["ALL"]},
                 "seccompProfile": {"type": "RuntimeDefault"},
             },
             "volumeMounts": [{"name": "files", "mountPath": "/tmp"}],
         });
+        if self.redirects {
+            // For the rules; for the group of a sidecar; to take both from what is started.
+            container["securityContext"]["capabilities"]["add"] =
+                json!(["NET_ADMIN", "SETGID", "SETPCAP"]);
+        }
         let mut volumes = vec![json!({"name": "files", "emptyDir": {}})];
         if let Some((secret, key)) = self.config {
             let items = json!([{"key": key, "path": "config.json"}]);
@@ -126,6 +144,11 @@ impl Pod<'_> {
                     "whenUnsatisfiable": "ScheduleAnyway",
                     "labelSelector": {"matchLabels": {RUN: self.run}},
                 }]);
+                let others = json!({RUN: self.run, ROLE: role_of(!self.is_of_agents)});
+                spec["affinity"] = json!({"podAntiAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": [{
+                    "weight": 100,
+                    "podAffinityTerm": {"topologyKey": "kubernetes.io/hostname", "labelSelector": {"matchLabels": others}},
+                }]}});
             }
         }
         json!({
@@ -134,7 +157,11 @@ impl Pod<'_> {
             "metadata": {
                 "name": self.name,
                 "namespace": self.run,
-                "labels": {RUN: self.run, "app.kubernetes.io/managed-by": "tare"},
+                "labels": {
+                    RUN: self.run,
+                    ROLE: role_of(self.is_of_agents),
+                    "app.kubernetes.io/managed-by": "tare",
+                },
                 "annotations": {
                     "sidecar.istio.io/inject": "false",
                     "cluster-autoscaler.kubernetes.io/safe-to-evict": "false",
@@ -143,6 +170,10 @@ impl Pod<'_> {
             "spec": spec,
         })
     }
+}
+
+fn role_of(is_of_agents: bool) -> &'static str {
+    if is_of_agents { "agent" } else { "part" }
 }
 
 /// Several objects as one.
@@ -187,7 +218,9 @@ mod tests {
                 arguments: &["keeper"],
                 config: Some(("keepers", "a")),
                 has_account,
+                redirects: false,
                 node: None,
+                is_of_agents: false,
             }
             .manifest()
         };

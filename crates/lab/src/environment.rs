@@ -36,6 +36,8 @@ pub struct TestBedPlan {
     pub limits: BTreeMap<String, Limits>,
     /// Traffic that never enters a sidecar, by port or address range.
     pub excluded: Vec<Exclusion>,
+    /// Most agents at once of an instance whose pod has nothing else: elsewhere, each has a pod of its own.
+    pub agents: BTreeMap<String, u32>,
 }
 
 /// An environment in which targets run.
@@ -83,6 +85,8 @@ pub struct StartDuration {
 pub struct Pace {
     /// Time from the start of agents until all are ready, without the opening of connections.
     pub lead: Duration,
+    /// Added to it for every agent.
+    pub lead_per_agent: Duration,
     /// Longest time from the end of an agent's drain to its result.
     pub report: Duration,
 }
@@ -91,6 +95,7 @@ impl Pace {
     /// On this machine. An agent needs a fraction of the lead to start and connect.
     pub const HERE: Pace = Pace {
         lead: Duration::from_millis(200),
+        lead_per_agent: Duration::ZERO,
         report: Duration::from_secs(10),
     };
 }

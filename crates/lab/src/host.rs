@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags};
 use rustix::io::Errno;
+use tare_record::clock::ClockOffset;
 
 use crate::LabError;
 use crate::environment::{Observation, Pace};
@@ -16,7 +17,6 @@ use crate::http;
 use crate::keeper::{INSTANCE_MARK, Keeper, ProcessExit, Spawn};
 use crate::observe::{LocalObservation, ObservedInstance, ObservedLinks, ObservedPod, OtherArms};
 use crate::process;
-use crate::remote::ClockOffset;
 
 /// The place, shared by an environment, its test beds and their agents.
 pub(crate) type SharedHost = Arc<Mutex<dyn Host>>;

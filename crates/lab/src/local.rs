@@ -364,6 +364,7 @@ impl Local {
             sockets: &self.folder.join(self.test_beds.to_string()),
             run: &self.run,
             redirect: network.redirect(),
+            never_redirected: network.run_keeper(),
             exemption: network.exemption,
             needs: &needs,
             memory: memory.as_deref(),
@@ -375,7 +376,9 @@ impl Local {
         }
         for (pod, names) in &layout.names {
             let file = placed::hosts_of(&folder, pod);
-            write_public(&file, &layout::hosts_file(names))?;
+            let hosts = layout::hosts_file(names);
+            write_public(&file, &hosts)?;
+            pods.name_hosts(pod, &hosts)?;
         }
         let mut rendered = Vec::new();
         let mut confinements = Vec::new();
@@ -411,7 +414,7 @@ impl Local {
             confinements.push(self.isolation.confine(context)?);
         }
         for (pod, paths) in files_of_pods(plan, &layout, &identities, &folder) {
-            if let Some(pod) = pods.network(&pod) {
+            for pod in pods.alike(&pod).iter().filter_map(|pod| pods.network(pod)) {
                 lock(&self.host).send(&pod, &paths)?;
             }
         }

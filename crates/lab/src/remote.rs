@@ -24,7 +24,6 @@ mod pod_provider;
 mod run_keeper;
 mod session;
 
-pub use clock::ClockOffset;
 pub use connection::Dial;
 pub(crate) use namespaces::BASE;
 pub use namespaces::Namespaces;

@@ -151,10 +151,6 @@ fn an_arm_elsewhere_serves_is_observed_and_leaves_nothing() {
     let log = std::fs::read_to_string(into.join("server/output.log")).unwrap();
     assert!(log.starts_with("listening on 10."), "{log}");
     assert!(copied.contains(&into.join("server/note.txt")));
-    let clock = std::fs::read_to_string(into.join("client-1.clock.json")).unwrap();
-    let clock: tare_lab::remote::ClockOffset = serde_json::from_str(&clock).unwrap();
-    // All pods are on this machine: the error covers what is found.
-    assert!(clock.offset_ns.unsigned_abs() <= clock.error_ns && clock.error_ns > 0);
     assert!(bed.unexpected_exits().is_empty());
     drop(agent);
     bed.stop().unwrap();

@@ -140,21 +140,27 @@ impl RedirectRules {
     /// # Errors
     /// When `nft` is missing, or rejects the rules (with its message).
     pub fn apply(&self, pod: &Namespace) -> Result<(), NetError> {
+        pod.run(|| self.apply_here())?
+    }
+
+    /// Sets the rules in the network of this thread.
+    ///
+    /// # Errors
+    /// As [`RedirectRules::apply`].
+    pub fn apply_here(&self) -> Result<(), NetError> {
         let script = self.nft_script();
-        pod.run(|| {
-            let mut missing = io::Error::from(io::ErrorKind::NotFound);
-            for program in PROGRAMS {
-                match run_nft(program, &script) {
-                    Err(NftError::NoProgram(error)) => missing = error,
-                    Err(NftError::Refused(source)) => {
-                        let what = String::from("set the rules that redirect a pod's traffic");
-                        return Err(NetError::Refused { what, source });
-                    }
-                    Ok(()) => return Ok(()),
+        let mut missing = io::Error::from(io::ErrorKind::NotFound);
+        for program in PROGRAMS {
+            match run_nft(program, &script) {
+                Err(NftError::NoProgram(error)) => missing = error,
+                Err(NftError::Refused(source)) => {
+                    let what = String::from("set the rules that redirect a pod's traffic");
+                    return Err(NetError::Refused { what, source });
                 }
+                Ok(()) => return Ok(()),
             }
-            Err(NetError::NoNft(missing))
-        })?
+        }
+        Err(NetError::NoNft(missing))
     }
 }
 

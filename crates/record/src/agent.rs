@@ -5,6 +5,8 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::clock::ClockOffset;
+
 mod counts;
 
 pub use counts::{CompletedCounts, ConnectionCounts, GeneratorCounts, RecordCounts, RequestCount};
@@ -99,8 +101,11 @@ pub struct LoadResult {
     /// Why the load was aborted, if it was.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub abort_reason: Option<String>,
-    /// Start of the window, µs since the epoch.
+    /// Start of the window, µs since the epoch, by the conductor's clock.
     pub window_start_unix_us: u64,
+    /// Clock of the agent's host, where that is not the conductor's; measured before the start.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub clock: Option<ClockOffset>,
     /// Actual length of the window.
     pub window_ns: u64,
     /// Offered rate; `None` where there is none: closed loops, maximum rate, sessions (whose rate is not one of requests).

@@ -6,6 +6,7 @@
 pub mod agent;
 pub mod api;
 pub mod calibration;
+pub mod clock;
 pub mod counter;
 pub mod escape;
 pub mod event;

@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::load::LoadSpec;
 use crate::metric::Metric;
-use crate::topology::{Instance, Security, Settings, SiteLink, Topology};
+use crate::topology::{Instance, Interception, Security, Settings, SiteLink, Topology};
 use crate::units::{self, Share};
 
 mod assertion;
@@ -106,6 +106,18 @@ pub struct Plan {
     /// Instances whose stacks are sampled after the blocks, in one more trial per cell that is not judged.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub profile: Vec<String>,
+}
+
+impl Plan {
+    /// Whether any arm that will be run redirects traffic.
+    #[must_use]
+    pub fn redirects(&self) -> bool {
+        let arms = self.arms.iter().filter(|arm| arm.requires.is_none());
+        let mut links = arms
+            .flat_map(|arm| &arm.topology.routes)
+            .flat_map(|route| &route.segments);
+        links.any(|link| link.interception == Interception::Redirect)
+    }
 }
 
 /// A rule by which a published study excludes outlying blocks.

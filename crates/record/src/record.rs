@@ -175,7 +175,7 @@ pub struct InstanceUsage {
 pub struct MachineUsage {
     /// Length of the observed time.
     pub window_ns: u64,
-    /// Busy share of each core (0 to 1).
+    /// Busy share of each core (0 to 1); on a cluster, of all nodes with pods of the trial, one after the other.
     pub core_busy: Vec<f64>,
     /// Of it, softirq time (receiving packets) that the kernel charges to no process; 0 where it charges the interrupted
     /// process.
@@ -222,6 +222,9 @@ pub struct BackgroundLoad {
 pub struct PodUsage {
     /// Pod.
     pub pod: String,
+    /// Node of a cluster that it is on, as in [`ClusterRecord`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub node: Option<String>,
     /// Packets received. (With segmentation offload a packet may be larger than on a wire.)
     pub packets_in: Option<u64>,
     /// Packets sent.
@@ -337,6 +340,51 @@ pub struct EnvironmentRecord {
     /// Round-trip times between every two sites, measured when the links were created.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub link_rtts: Vec<LinkRtt>,
+    /// Cluster that pods are on; kernel, CPU model, cores and memory above are then those of one of its nodes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cluster: Option<ClusterRecord>,
+}
+
+/// A Kubernetes cluster.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ClusterRecord {
+    /// Beginning of the UID of its namespace `kube-system`, which no other cluster has.
+    pub id: String,
+    /// Version of Kubernetes.
+    pub kubernetes: String,
+    /// Image of the pods.
+    pub image: String,
+    /// Its nodes when the run began.
+    pub nodes: Vec<NodeRecord>,
+}
+
+/// A node of a cluster.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct NodeRecord {
+    /// `n1`, `n2` …: in order of the nodes' names, which are not recorded.
+    pub node: String,
+    /// Kernel release.
+    pub kernel: String,
+    /// Operating system, by its own name.
+    pub os: String,
+    /// Processor architecture.
+    pub architecture: String,
+    /// Version of the kubelet.
+    pub kubelet: String,
+    /// Container runtime, with its version.
+    pub runtime: String,
+    /// Cores that the node announces.
+    pub cores: String,
+    /// Memory that the node announces.
+    pub memory: String,
+    /// Type of the machine at the provider.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub instance_type: Option<String>,
+    /// Zone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub zone: Option<String>,
+    /// Boot ID of its kernel.
+    pub boot_id: String,
 }
 
 /// Machine of a load, as in [`EnvironmentRecord`].

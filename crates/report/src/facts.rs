@@ -2,7 +2,7 @@
 
 use tare_record::load::{Pacing, SessionSpec, Stop};
 use tare_record::plan::{Addressing, Plan, Restart, RoleLoad};
-use tare_record::record::EnvironmentRecord;
+use tare_record::record::{ClusterRecord, EnvironmentRecord};
 use tare_record::text::value_of;
 use tare_record::view::FactGroup;
 
@@ -14,6 +14,7 @@ pub fn facts(plan: &Plan, environment: Option<&EnvironmentRecord>) -> Vec<FactGr
     let mut groups = Vec::new();
     if let Some(environment) = environment {
         groups.push(machine(environment));
+        groups.extend(environment.cluster.as_ref().map(cluster));
         groups.push(software(environment));
     }
     if let Some(calibration) = environment.and_then(|e| e.calibration.as_ref()) {
@@ -58,6 +59,25 @@ fn machine(environment: &EnvironmentRecord) -> FactGroup {
             fact("fingerprint", environment.fingerprint.clone()),
         ],
     )
+}
+
+fn cluster(cluster: &ClusterRecord) -> FactGroup {
+    let mut facts = vec![
+        fact("Kubernetes", cluster.kubernetes.clone()),
+        fact("cluster", cluster.id.clone()),
+        fact("image", cluster.image.clone()),
+    ];
+    facts.extend(cluster.nodes.iter().map(|node| {
+        let place = [&node.instance_type, &node.zone];
+        let place = place.into_iter().flatten().map(|word| format!(", {word}"));
+        let place: String = place.collect();
+        let words = format!(
+            "{} cores, {}{place}, kernel {}, {}",
+            node.cores, node.memory, node.kernel, node.runtime
+        );
+        (format!("node {}", node.node), words)
+    }));
+    group("cluster", facts)
 }
 
 fn software(environment: &EnvironmentRecord) -> FactGroup {

@@ -26,6 +26,9 @@ pub struct Args {
     /// hours).
     #[arg(long)]
     calibrate: bool,
+    /// Also check a Kubernetes cluster: that of this context of kubectl's configuration, or of the current one.
+    #[arg(long, value_name = "NAME", num_args = 0..=1, default_missing_value = "")]
+    context: Option<String>,
     /// Print machine and checks as JSON, in the format of `environment.json`.
     #[arg(long)]
     json: bool,
@@ -42,6 +45,10 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         calibrate::from_cache(&cache, &args.out)
     };
     add_targets(&args, &mut record)?;
+    if let Some(context) = args.context {
+        let named = Some(context).filter(|name| !name.is_empty());
+        record.checks.extend(tare_kubernetes::examine(named));
+    }
     if args.json {
         print_json(&record)?;
     } else {

@@ -219,6 +219,7 @@ fn environment(
                     context: args.experiment.context.clone(),
                     image: args.experiment.image.clone(),
                     tare,
+                    redirects: plan.redirects(),
                 })?),
                 _ => Box::new(Namespaces::start(&tare)?),
             };

@@ -163,6 +163,7 @@ impl Environment for Lab {
             facts: BTreeMap::new(),
             calibration: None,
             link_rtts: Vec::new(),
+            cluster: None,
         })
     }
 
@@ -496,6 +497,7 @@ fn result(plan: &LoadPlan, fate: Fate, cost_ns: u64) -> LoadResult {
             LoadEnd::Completed
         },
         abort_reason: (fate == Fate::Aborted).then(|| "the group is gone".into()),
+        clock: None,
         window_start_unix_us: 1,
         window_ns: WINDOW_NS,
         offered_per_s: None,

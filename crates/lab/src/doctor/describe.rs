@@ -81,6 +81,7 @@ pub fn describe(environment: &str, addressing: &str, checks: Vec<Check>) -> Envi
         facts: facts(&info),
         calibration: None,
         link_rtts: Vec::new(),
+        cluster: None,
     }
 }
 

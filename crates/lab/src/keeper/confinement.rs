@@ -138,6 +138,8 @@ pub(super) fn capability_set(all: &[Capability]) -> CapabilitySet {
         Capability::NetRaw => CapabilitySet::NET_RAW,
         Capability::IpcLock => CapabilitySet::IPC_LOCK,
         Capability::SysNice => CapabilitySet::SYS_NICE,
+        Capability::Setgid => CapabilitySet::SETGID,
+        Capability::Setpcap => CapabilitySet::SETPCAP,
     };
     all.iter().map(one).collect()
 }

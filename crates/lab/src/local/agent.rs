@@ -8,13 +8,13 @@ use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags};
 use tare_record::agent::AgentMessage;
+use tare_record::clock::ClockOffset;
 
 use crate::LabError;
 use crate::environment::Agent;
 use crate::host::{AgentSocket, SharedHost};
 use crate::keeper::{Lines, lock};
 use crate::process;
-use crate::remote::ClockOffset;
 
 /// The result contains histograms as text.
 const LINE_BYTES_MAX: usize = 256 << 20;
@@ -111,6 +111,7 @@ impl LocalAgent {
                 AgentMessage::Result(result) => {
                     let start = &mut result.window_start_unix_us;
                     *start = clock.here_us(*start);
+                    result.clock = Some(clock);
                 }
                 _ => {}
             }

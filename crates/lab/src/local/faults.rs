@@ -177,7 +177,7 @@ impl LocalTestBed {
     /// Sends a signal to the process of an instance, or to the agents of one.
     fn signal_all(&self, instance: &str, signal: i32) -> Result<(), String> {
         let agents = self.living_agents(instance).into_iter();
-        let mut kept: Vec<String> = agents.map(|(kept, _)| kept.clone()).collect();
+        let mut kept: Vec<String> = agents.map(|agent| agent.name.clone()).collect();
         if self.pid_of(instance).is_some() {
             kept.push(self.keeper_name(instance));
         }

@@ -26,6 +26,7 @@ use crate::render::{Context, Listen, Login, Peer};
 
 pub(crate) use mesh::ROOT_CERTIFICATE;
 pub(crate) use names::{Names, hosts_file};
+pub(crate) use redirect::redirected_pods;
 
 /// Longest name; a file's name has at most 255 bytes.
 const NAME_BYTES_MAX: usize = 200;
@@ -46,6 +47,8 @@ pub(crate) struct LayoutInputs<'a> {
     pub run: &'a str,
     /// Whether the kernel can redirect a pod's traffic.
     pub redirect: Redirect,
+    /// A server that is never redirected, whoever calls it.
+    pub never_redirected: Option<SocketAddr>,
     /// How a sidecar's own traffic is recognised.
     pub exemption: Exemption,
     /// Requirements of targets; those without any may be left out.
@@ -145,7 +148,7 @@ pub(crate) fn compute(
         .filter(|instance| inputs.is_cluster(&instance.target))
         .map(|instance| instance.name.clone())
         .collect();
-    let mut redirections = redirect::redirections(plan, &contexts, inputs.exemption)?;
+    let mut redirections = redirect::redirections(plan, &contexts, inputs)?;
     redirect::exempt(topology, &mut contexts, &redirections, inputs)?;
     redirect::own_rules(topology, &mut contexts, &mut redirections, inputs)?;
     Ok(Layout {

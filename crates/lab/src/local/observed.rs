@@ -4,7 +4,7 @@ use tare_record::external::{CPU_SECONDS, EXTERNAL, MEMORY_BYTES};
 use tare_record::topology::InstanceRole;
 
 use super::lock;
-use super::test_bed::LocalTestBed;
+use super::test_bed::{LocalTestBed, StartedAgent};
 use crate::keeper::INSTANCE_MARK;
 use crate::observe::{ObservedExternal, ObservedInstance, ObservedPod};
 
@@ -20,15 +20,16 @@ impl LocalTestBed {
             };
             let mark = |kept: &str| format!("{INSTANCE_MARK}={kept}");
             let agents = self.living_agents(&instance.name);
-            for ((kept, pid), number) in agents.iter().zip(1..) {
+            for (agent, number) in agents.iter().zip(1..) {
                 // Agents that share a load get numbers.
                 let name = match number {
                     1 => instance.name.clone(),
                     more => format!("{}-{more}", instance.name),
                 };
                 let software = format!("tare {}", env!("CARGO_PKG_VERSION"));
-                let observed = ObservedInstance::tree(&name, role, &software, *pid, &mark(kept));
-                all.push((pod(), observed));
+                let mark = mark(&agent.name);
+                let observed = ObservedInstance::tree(&name, role, &software, agent.pid, &mark);
+                all.push((agent.pod.clone(), observed));
             }
             if let (true, Some(pid)) = (agents.is_empty(), self.pid_of(&instance.name)) {
                 let software = self.placed.software_of(instance);
@@ -56,11 +57,11 @@ impl LocalTestBed {
     }
 
     /// Running agents of an instance: those of an earlier trial have exited, and a role may be unused in this one.
-    pub(super) fn living_agents(&self, instance: &str) -> Vec<&(String, u32)> {
+    pub(super) fn living_agents(&self, instance: &str) -> Vec<&StartedAgent> {
         let all = self.agents.get(instance).map_or(&[][..], Vec::as_slice);
         let mut host = lock(&self.placed.host);
         all.iter()
-            .filter(|(name, pid)| host.is_running(name, *pid))
+            .filter(|agent| host.is_running(&agent.name, agent.pid))
             .collect()
     }
 
@@ -69,7 +70,7 @@ impl LocalTestBed {
         let mut pods: Vec<ObservedPod> = Vec::new();
         for instance in &self.placed.plan.topology.instances {
             let agents = self.living_agents(&instance.name);
-            let agent = agents.first().map(|(_, pid)| *pid);
+            let agent = agents.first().map(|agent| agent.pid);
             let pid = agent.or_else(|| self.pid_of(&instance.name));
             let (Some(pid), Some(_)) = (pid, self.placed.pods.network(&instance.pod)) else {
                 continue;

@@ -10,10 +10,10 @@ use tare_net::link::{DirectionPlan, LinkPlan, RoundTrips};
 use tare_net::redirect::{self, Exemption, RedirectRules, TrafficDirection};
 use tare_record::plan::Addressing;
 use tare_record::record::{EnvironmentRecord, LinkRtt, TargetVersion};
-use tare_record::topology::SiteLink;
+use tare_record::topology::{InstanceRole, SiteLink};
 
 use super::addresses::{self, Addresses};
-use super::layout::Redirect;
+use super::layout::{Redirect, redirected_pods};
 use super::lock;
 use crate::LabError;
 use crate::connector::{Connector, PodConnector};
@@ -22,7 +22,7 @@ use crate::host::SharedHost;
 use crate::keeper::{Keeper, SharedKeeper};
 use crate::local::LocalOptions;
 use crate::observe::ObservedLinks;
-use crate::remote::host::RemoteHost;
+use crate::remote::host::{RemoteHost, WantedPod};
 
 /// Addressing of a run's pods.
 pub(crate) struct Network {
@@ -210,11 +210,25 @@ impl Network {
         };
         if let Holder::Remote(host) = &pods.holder {
             let host = Arc::clone(host);
-            pods.attached = topology.pods.iter().map(|pod| pod.name.clone()).collect();
-            let names: Vec<String> = pods.all_kept().collect();
             let programs: Vec<PathBuf> = programs.values().cloned().collect();
             let cpus = &plan.placement.target_cpus;
-            let mut made = lock(&host).create(&names, &programs, cpus)?;
+            let mut wanted = BTreeMap::new();
+            let redirected = redirected_pods(topology)?;
+            for pod in topology.pods.iter().map(|pod| pod.name.clone()) {
+                let within = topology.instances.iter().filter(|one| one.pod == pod);
+                let agents = within.clone().filter_map(|one| plan.agents.get(&one.name));
+                let is_of_agents = within.clone().any(|one| one.role == InstanceRole::Agent);
+                for number in 1..=agents.max().copied().unwrap_or(1).max(1) {
+                    let name = of_number(&pod, number);
+                    let wanted_pod = WantedPod {
+                        redirects: redirected.contains(&pod),
+                        is_of_agents,
+                    };
+                    wanted.insert(pods.keeper_name(&name), wanted_pod);
+                    pods.attached.insert(name);
+                }
+            }
+            let mut made = lock(&host).create(&wanted, &programs, cpus)?;
             for pod in &topology.pods {
                 let address = made.remove(&pods.keeper_name(&pod.name));
                 pods.addresses
@@ -249,8 +263,16 @@ impl Network {
     /// Whether a pod's traffic can be redirected.
     pub(crate) fn redirect(&self) -> Redirect {
         match self.kind {
-            Kind::Loopback(_) | Kind::Remote => Redirect::Impossible,
-            Kind::Namespaces(_) => Redirect::Possible,
+            Kind::Loopback(_) => Redirect::Impossible,
+            Kind::Namespaces(_) | Kind::Remote => Redirect::Possible,
+        }
+    }
+
+    /// The run keeper, which pods elsewhere must reach whatever is redirected.
+    pub(crate) fn run_keeper(&self) -> Option<SocketAddr> {
+        match &self.holder {
+            Some(Holder::Remote(host)) => Some(lock(host).address()),
+            _ => None,
         }
     }
 
@@ -265,6 +287,14 @@ impl Network {
             // No other processes use that network.
             Kind::Namespaces(_) | Kind::Remote => addresses::next_port(address, given),
         }
+    }
+}
+
+/// A pod, or that of a further agent.
+fn of_number(pod: &str, number: u32) -> String {
+    match number {
+        1 => pod.to_owned(),
+        more => format!("{pod}.{more}"),
     }
 }
 
@@ -299,6 +329,18 @@ impl TestBedPods {
         self.attached.contains(pod).then(|| self.keeper_name(pod))
     }
 
+    /// A pod, and those for further agents like the one in it.
+    pub(crate) fn alike(&self, pod: &str) -> Vec<String> {
+        let numbers = (1..).map(|number| of_number(pod, number));
+        let mut all: Vec<String> = numbers
+            .take_while(|name| self.attached.contains(name))
+            .collect();
+        if all.is_empty() {
+            all.push(pod.to_owned());
+        }
+        all
+    }
+
     /// Names in the keeper of all pods with a network namespace.
     fn all_kept(&self) -> impl Iterator<Item = String> {
         self.attached.iter().map(|pod| self.keeper_name(pod))
@@ -319,8 +361,18 @@ impl TestBedPods {
     pub(crate) fn redirect(&self, pod: &str, rules: &RedirectRules) -> Result<(), LabError> {
         match &self.holder {
             Holder::Keeper(keeper) => lock(keeper).redirect(&self.keeper_name(pod), rules),
-            // The layout has none for them.
-            Holder::Remote(_) => Ok(()),
+            Holder::Remote(host) => lock(host).redirect(&self.keeper_name(pod), rules),
+        }
+    }
+
+    /// Has host names resolve in a pod elsewhere; those of this machine mount the file.
+    pub(crate) fn name_hosts(&self, pod: &str, hosts: &str) -> Result<(), LabError> {
+        match &self.holder {
+            Holder::Keeper(_) => Ok(()),
+            Holder::Remote(host) => {
+                let mut pods = self.alike(pod).into_iter();
+                pods.try_for_each(|pod| lock(host).name_hosts(&self.keeper_name(&pod), hosts))
+            }
         }
     }
 

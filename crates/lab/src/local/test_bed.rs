@@ -47,7 +47,7 @@ pub struct LocalTestBed {
     /// Started instances with their process ids, in start order.
     pub(super) started: Vec<(String, u32)>,
     /// Agent processes by agent instance: name in the keeper and process id; some have exited.
-    pub(super) agents: BTreeMap<String, Vec<(String, u32)>>,
+    pub(super) agents: BTreeMap<String, Vec<StartedAgent>>,
     agents_started: u32,
     /// Changes of configuration so far.
     pub(super) changes: u32,
@@ -260,6 +260,15 @@ impl LocalTestBed {
     }
 }
 
+/// An agent that was started.
+pub(super) struct StartedAgent {
+    /// Name in the host.
+    pub name: String,
+    pub pid: u32,
+    /// Pod, as named to the host; empty: it has no network of its own.
+    pub pod: String,
+}
+
 /// Splits the start time by the target that was waited for.
 struct StartTimer {
     since: Instant,
@@ -399,14 +408,10 @@ impl TestBed for LocalTestBed {
         let dir = self.placed.folder.clone();
         let file = dir.join(format!("{instance}-{number}{AGENT_PLAN}"));
         let mut plan = self.placed.with_own_security(instance, plan);
-        let kept_pod = self.placed.pods.network(&pod).unwrap_or_default();
+        let kept_pod = self.pod_for_agent(instance, &pod);
         let clock = lock(&self.placed.host).clock(&kept_pod)?;
         if let Some(clock) = clock {
             plan.start_at_unix_us = plan.start_at_unix_us.map(|at| clock.there_us(at));
-            let record = dir.join(format!("{instance}-{number}.clock.json"));
-            let text = serde_json::to_vec(&clock).unwrap_or_default();
-            let what = format!("write {}", record.display());
-            std::fs::write(&record, text).map_err(LabError::io(what))?;
         }
         let text = serde_json::to_vec_pretty(&plan)
             .map_err(|error| LabError::Plan(format!("the load of {instance}: {error}")))?;
@@ -431,6 +436,7 @@ impl TestBed for LocalTestBed {
         ];
         let log = format!("{instance}-{number}.log");
         let mut spawn = self.spawn("", &pod, &argv, (&dir, &log));
+        spawn.pod = spawn.pod.map(|_| kept_pod.clone());
         spawn.name.clone_from(&name);
         spawn.cpus = self.placed.plan.placement.agent_cpus.clone();
         spawn.bounds = self.bounds(instance);
@@ -438,8 +444,12 @@ impl TestBed for LocalTestBed {
         let pid = lock(&self.placed.host).spawn(&spawn)?;
         let all = self.agents.entry(instance.to_owned()).or_default();
         let mut host = lock(&self.placed.host);
-        all.retain(|(name, pid)| host.is_running(name, *pid));
-        all.push((name, pid));
+        all.retain(|agent| host.is_running(&agent.name, agent.pid));
+        all.push(StartedAgent {
+            name,
+            pid,
+            pod: kept_pod,
+        });
         Ok(Box::new(agent))
     }
 
@@ -532,16 +542,25 @@ impl LocalTestBed {
     fn bring_logs(&self) -> Result<(), LabError> {
         let mut host = lock(&self.placed.host);
         for pod in &self.placed.plan.topology.pods {
-            let Some(kept) = self.placed.pods.network(&pod.name) else {
-                continue;
-            };
-            host.bring(&kept, &self.placed.folder, ".log")?;
-            let contexts = self.placed.layout.contexts.iter();
-            for context in contexts.filter(|context| context.pod == pod.name) {
-                host.bring(&kept, &context.dir, ".log")?;
+            let alike = self.placed.pods.alike(&pod.name).into_iter();
+            for kept in alike.filter_map(|pod| self.placed.pods.network(&pod)) {
+                host.bring(&kept, &self.placed.folder, ".log")?;
+                let contexts = self.placed.layout.contexts.iter();
+                for context in contexts.filter(|context| context.pod == pod.name) {
+                    host.bring(&kept, &context.dir, ".log")?;
+                }
             }
         }
         Ok(())
+    }
+
+    /// The pod, as named to the host, that the fewest agents of an instance are in.
+    fn pod_for_agent(&self, instance: &str, pod: &str) -> String {
+        let living = self.living_agents(instance);
+        let alike = self.placed.pods.alike(pod).into_iter();
+        let kept = alike.map(|pod| self.placed.pods.network(&pod).unwrap_or_default());
+        let agents_in = |pod: &String| living.iter().filter(|agent| agent.pod == *pod).count();
+        kept.min_by_key(agents_in).unwrap_or_default()
     }
 
     fn test_bed_number(&self) -> &str {

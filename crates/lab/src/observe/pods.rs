@@ -55,6 +55,7 @@ pub(crate) fn growth(pod: &str, first: &PodUsage, last: &PodUsage) -> PodUsage {
     let grown = |of: fn(&PodUsage) -> Option<u64>| Some(of(last)?.saturating_sub(of(first)?));
     PodUsage {
         pod: pod.to_owned(),
+        node: None,
         packets_in: grown(|p| p.packets_in),
         packets_out: grown(|p| p.packets_out),
         bytes_in: grown(|p| p.bytes_in),

@@ -2,18 +2,10 @@
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use serde::{Deserialize, Serialize};
+use tare_record::clock::ClockOffset;
 
 /// Round trips per measurement.
 pub(crate) const ROUND_TRIPS: usize = 16;
-
-/// How far the clock of another host is ahead of this one's.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub struct ClockOffset {
-    pub offset_ns: i64,
-    /// The true offset differs at most by this much.
-    pub error_ns: u64,
-}
 
 /// One question and its answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -34,36 +26,6 @@ pub(crate) fn offset(trips: &[RoundTrip]) -> Option<ClockOffset> {
         offset_ns: shortest.answered_ns.cast_signed() - middle.cast_signed(),
         error_ns: length(shortest).div_ceil(2),
     })
-}
-
-impl ClockOffset {
-    /// A moment of this clock (µs since the epoch) by the other one.
-    pub(crate) fn there_us(self, here_us: u64) -> u64 {
-        here_us.saturating_add_signed(self.offset_ns.div_euclid(1000))
-    }
-
-    /// A moment of the other clock by this one.
-    pub(crate) fn here_us(self, there_us: u64) -> u64 {
-        there_us.saturating_add_signed(-self.offset_ns.div_euclid(1000))
-    }
-
-    /// This clock against a third one that the other clock is known against.
-    #[must_use]
-    pub fn then(self, further: ClockOffset) -> ClockOffset {
-        ClockOffset {
-            offset_ns: self.offset_ns + further.offset_ns,
-            error_ns: self.error_ns + further.error_ns,
-        }
-    }
-
-    /// The offset seen from the other clock.
-    #[must_use]
-    pub fn reversed(self) -> ClockOffset {
-        ClockOffset {
-            offset_ns: -self.offset_ns,
-            ..self
-        }
-    }
 }
 
 /// Nanoseconds since the epoch.
@@ -102,20 +64,7 @@ mod tests {
     }
 
     #[test]
-    fn a_moment_is_moved_to_the_other_clock_and_back() {
-        let ahead = ClockOffset {
-            offset_ns: 2_500_000,
-            error_ns: 10,
-        };
-        assert_eq!(ahead.there_us(1_000_000), 1_002_500);
-        assert_eq!(ahead.here_us(1_002_500), 1_000_000);
-        assert_eq!(ahead.reversed().there_us(1_002_500), 1_000_000);
-        let behind = ClockOffset {
-            offset_ns: -500_000,
-            error_ns: 5,
-        };
-        let both = ahead.then(behind);
-        assert_eq!((both.offset_ns, both.error_ns), (2_000_000, 15));
+    fn without_round_trips_nothing_is_known() {
         assert_eq!(offset(&[]), None);
     }
 }

@@ -9,8 +9,9 @@ use std::time::{Duration, Instant};
 
 use rustix::event::{EventfdFlags, PollFd, PollFlags, eventfd, poll};
 use rustls::ClientConfig;
+use tare_record::clock::ClockOffset;
 
-use super::clock::{self, ClockOffset, ROUND_TRIPS, RoundTrip};
+use super::clock::{self, ROUND_TRIPS, RoundTrip};
 use super::frame::{Frame, Frames, Kind, MESSAGE_BYTES_MAX, encoded};
 use super::greeting::{Hello, NotConnected, TlsLink, failed, greet};
 use super::session::{Novelty, Session};

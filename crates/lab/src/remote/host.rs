@@ -10,9 +10,10 @@ use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+use tare_net::redirect::RedirectRules;
+use tare_record::clock::ClockOffset;
 use tare_record::record::{EnvironmentRecord, TargetVersion};
 
-use super::clock::ClockOffset;
 use super::connection::{Caller, Peer};
 use super::exchange::{ANSWER_LIMIT, Exchange, LOOK, NotDone, millis};
 use super::greeting::{SERVER_NAME, client_config};
@@ -33,10 +34,19 @@ use crate::render::Login;
 const PORT: u16 = 7077;
 /// Time for all pods of a test bed to be there.
 const JOINED_WITHIN: Duration = Duration::from_secs(120);
-/// Time for agents to start, beside round trips: the clocks of their pods are measured meanwhile.
+/// Time for agents to be ready once they are started.
 const LEAD: Duration = Duration::from_millis(500);
+/// Time to send one of them its plan and to start it, beside round trips.
+const LEAD_PER_AGENT: Duration = Duration::from_millis(100);
 /// Most of a log that is brought here.
 const LOG_BYTES_MAX: u64 = 1 << 20;
+
+/// What a pod is for.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct WantedPod {
+    pub redirects: bool,
+    pub is_of_agents: bool,
+}
 
 /// Pods elsewhere, by way of their run keeper. Dropping it ends them.
 pub(crate) struct RemoteHost {
@@ -115,6 +125,24 @@ impl RemoteHost {
         lock(&self.provider).environment()
     }
 
+    /// The run keeper, as pods reach it.
+    pub(crate) fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Redirects a pod's traffic to its sidecar.
+    pub(crate) fn redirect(&self, pod: &str, rules: &RedirectRules) -> Result<(), LabError> {
+        let rules = rules.clone();
+        self.done(pod, PodOrder::Redirect { rules }, ANSWER_LIMIT)
+    }
+
+    /// Has host names resolve in a pod.
+    pub(crate) fn name_hosts(&self, pod: &str, hosts: &str) -> Result<(), LabError> {
+        self.exchange
+            .ask::<()>(pod, PodOrder::NameHosts, hosts.as_bytes(), ANSWER_LIMIT)?;
+        Ok(())
+    }
+
     /// Describes where the pods are; `None`: it is this machine.
     pub(crate) fn describe(
         &self,
@@ -126,13 +154,13 @@ impl RemoteHost {
     /// Makes the pods of a test bed; returns their addresses when all of their keepers are there.
     pub(crate) fn create(
         &mut self,
-        names: &[String],
+        wanted: &BTreeMap<String, WantedPod>,
         programs: &[PathBuf],
         cpus: &[u32],
     ) -> Result<BTreeMap<String, IpAddr>, LabError> {
-        let pods: Vec<PodRequest> = names
+        let pods: Vec<PodRequest> = wanted
             .iter()
-            .map(|name| PodRequest {
+            .map(|(name, wanted)| PodRequest {
                 config: PodKeeperConfig {
                     name: name.clone(),
                     address: self.address,
@@ -142,14 +170,16 @@ impl RemoteHost {
                     links: Vec::new(),
                     silence_ms: millis(self.silence),
                 },
+                redirects: wanted.redirects,
+                is_of_agents: wanted.is_of_agents,
                 programs: programs.to_vec(),
                 cpus: cpus.to_vec(),
             })
             .collect();
-        self.pods.extend(names.iter().cloned());
+        self.pods.extend(wanted.keys().cloned());
         let addresses = lock(&self.provider).create(&pods)?;
         let deadline = Instant::now() + JOINED_WITHIN;
-        for name in names {
+        for name in wanted.keys() {
             self.wait_joined(name, deadline)?;
             // Cores of nodes are not chosen.
             if !cpus.is_empty() {
@@ -287,6 +317,8 @@ impl Host for RemoteHost {
         let order = PodOrder::Spawn {
             spawn: Box::new(Spawn {
                 pod: None,
+                // The pod's own file has them.
+                hosts: None,
                 ..spawn.clone()
             }),
         };
@@ -385,7 +417,8 @@ impl Host for RemoteHost {
             Duration::from_nanos(clock.error_ns * 2)
         });
         Pace {
-            lead: LEAD + 4 * round_trip,
+            lead: LEAD,
+            lead_per_agent: LEAD_PER_AGENT + 4 * round_trip,
             // Results wait for a connection that is cut.
             report: Pace::HERE.report + self.silence,
         }
@@ -467,7 +500,8 @@ impl Host for RemoteHost {
 
     fn observe(&mut self, observed: Observed) -> Beginning {
         let exchange = Arc::clone(&self.exchange);
-        let conductor = ObservedInstance::conductor(lock(&self.provider).pids());
+        let provider = Arc::clone(&self.provider);
+        let conductor = ObservedInstance::conductor(lock(&provider).pids());
         let lost = lock(&self.exchange.state).lost.clone();
         // A pod of another arm that is gone uses nothing.
         let is_there =
@@ -491,7 +525,12 @@ impl Host for RemoteHost {
             for (id, _) in &begun {
                 exchange.reply(*id, ANSWER_LIMIT)?;
             }
-            let pods = begun.into_iter().map(|(_, pod)| pod).collect();
+            let pods = begun.into_iter();
+            let pods = pods.map(|(_, pod)| {
+                let node = lock(&provider).node(&pod);
+                (pod, node)
+            });
+            let pods = pods.collect();
             Ok(Box::new(RemoteObservation {
                 exchange,
                 own,

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use tare_net::redirect::RedirectRules;
 
 use crate::keeper::Spawn;
 use crate::observe::ObservedInstance;
@@ -73,6 +74,12 @@ pub(crate) enum PodOrder {
     },
     Pin {
         cpus: Vec<u32>,
+    },
+    /// Append the bytes of the message to the pod's `/etc/hosts`.
+    NameHosts,
+    /// Redirect the pod's traffic.
+    Redirect {
+        rules: RedirectRules,
     },
     /// Create a folder with this mode.
     Folder {

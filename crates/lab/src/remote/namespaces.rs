@@ -30,6 +30,18 @@ pub(crate) const BASE: &str = "/tmp";
 const CONNECT_WITHIN: Duration = Duration::from_secs(2);
 /// Most output of a keeper that is kept.
 const LOG_BYTES_MAX: u64 = 1 << 20;
+/// Host names of a pod, which has its own file there.
+const HOSTS: &str = "/etc/hosts";
+/// What that file begins with.
+const LOCALHOST: &str = "127.0.0.1 localhost\n";
+/// Capabilities in a pod: for agents, which set their own scheduling class; and where traffic is redirected, for the rules, for a
+/// sidecar's group, and to take all of these from what is started.
+const CAPABILITIES: [Capability; 4] = [
+    Capability::SysNice,
+    Capability::NetAdmin,
+    Capability::Setgid,
+    Capability::Setpcap,
+];
 /// Limit of open files for keepers, and so for what they start.
 const FILES_MAX: u64 = 1 << 20;
 
@@ -76,7 +88,7 @@ impl Namespaces {
         pod: &str,
         flag: &str,
         config: &impl Serialize,
-        (programs, cpus): (&[PathBuf], &[u32]),
+        (programs, cpus, redirects): (&[PathBuf], &[u32], bool),
     ) -> Result<u32, LabError> {
         let mut keeper = lock(&self.keeper);
         let folder = keeper.folder().to_owned();
@@ -91,6 +103,8 @@ impl Namespaces {
             .open(&file)
             .and_then(|mut made| io::Write::write_all(&mut made, &text));
         made.map_err(LabError::io(format!("write {}", file.display())))?;
+        let hosts = folder.join(format!("{stem}.hosts"));
+        fs::write(&hosts, LOCALHOST).map_err(LabError::io(format!("write {}", hosts.display())))?;
         // What lies in other folders can be read anyway.
         let hidden = |path: &&PathBuf| path.starts_with(BASE) || path.starts_with("/dev/shm");
         let mut readable: BTreeSet<PathBuf> = programs.iter().filter(hidden).cloned().collect();
@@ -111,13 +125,16 @@ impl Namespaces {
             output_bytes_max: LOG_BYTES_MAX,
             nofile: Some(FILES_MAX),
             pod: Some(pod.to_owned()),
+            hosts: Some(hosts),
             confinement: Some(Confinement {
-                // For agents, which set their own scheduling class.
-                capabilities: vec![Capability::SysNice],
+                capabilities: match redirects {
+                    true => CAPABILITIES.to_vec(),
+                    false => CAPABILITIES[..1].to_vec(),
+                },
                 view: Some(FileSystemView {
                     readable,
                     // High-water marks of memory are reset there.
-                    writable: BTreeSet::from([PathBuf::from("/proc")]),
+                    writable: BTreeSet::from([PathBuf::from("/proc"), PathBuf::from(HOSTS)]),
                 }),
                 ..Confinement::default()
             }),
@@ -141,7 +158,7 @@ impl PodProvider for Namespaces {
         config: &RunKeeperConfig,
     ) -> Result<(SocketAddr, Dial), LabError> {
         let address = self.attach(RUN_KEEPER)?;
-        let pid = self.start_keeper(RUN_KEEPER, "--run", config, (&[], &[]))?;
+        let pid = self.start_keeper(RUN_KEEPER, "--run", config, (&[], &[], false))?;
         self.run_keeper_pid = Some(pid);
         let keeper = Arc::clone(&self.keeper);
         let within = SocketAddr::from((Ipv4Addr::LOCALHOST, config.port));
@@ -157,7 +174,7 @@ impl PodProvider for Namespaces {
         for pod in pods {
             let name = &pod.config.name;
             addresses.insert(name.clone(), IpAddr::from(self.attach(name)?));
-            let may = (pod.programs.as_slice(), pod.cpus.as_slice());
+            let may = (pod.programs.as_slice(), pod.cpus.as_slice(), pod.redirects);
             self.start_keeper(name, "--pod", &pod.config, may)?;
         }
         Ok(addresses)

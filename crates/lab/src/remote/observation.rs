@@ -18,8 +18,8 @@ pub(super) struct RemoteObservation {
     pub exchange: Arc<Exchange>,
     /// The conductor.
     pub own: LocalObservation,
-    /// All pods of the run.
-    pub pods: Vec<String>,
+    /// All pods of the run, each with its node.
+    pub pods: Vec<(String, Option<String>)>,
     /// Orders whose replies are not read yet.
     pub told: Vec<u64>,
     /// Beginning of the names of those that are measured.
@@ -34,7 +34,7 @@ impl Observation for RemoteObservation {
 
     fn ends_in(&mut self, time: Duration) -> Result<(), LabError> {
         let time_ms = u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
-        for pod in &self.pods {
+        for (pod, _) in &self.pods {
             let order = PodOrder::ObserveFor { time_ms };
             self.told.push(self.exchange.order(pod, order, &[])?);
         }
@@ -44,7 +44,7 @@ impl Observation for RemoteObservation {
     fn finish(self: Box<Self>) -> Result<(Vec<InstanceUsage>, MachineUsage), LabError> {
         // To all at once: the replies are read afterwards.
         let mut asked = Vec::new();
-        for pod in &self.pods {
+        for (pod, _) in &self.pods {
             asked.push(self.exchange.order(pod, PodOrder::Observed, &[])?);
         }
         let (own, _) = Box::new(self.own).finish()?;
@@ -52,58 +52,155 @@ impl Observation for RemoteObservation {
             self.exchange.reply(id, LIMIT)?;
         }
         let mut all = Vec::new();
-        for (pod, id) in self.pods.iter().zip(asked) {
+        for ((pod, node), id) in self.pods.into_iter().zip(asked) {
             let (value, _) = self.exchange.reply(id, LIMIT)?;
-            let usage: (Vec<InstanceUsage>, MachineUsage) = serde_json::from_value(value)
+            let (used, machine) = serde_json::from_value(value)
                 .map_err(|error| LabError::Keeper(format!("{pod}: {error}")))?;
-            all.push((pod.starts_with(&self.test_bed), usage));
+            all.push(PodReading {
+                is_measured: pod.starts_with(&self.test_bed),
+                node,
+                used,
+                machine,
+            });
         }
         Ok(combined(own, all))
     }
 }
 
-/// Usage of the pods that are measured, and of the machine of the first of them.
-///
-/// All pods must be on one machine: what other programs used is not known otherwise.
-fn combined(
-    own: Vec<InstanceUsage>,
-    pods: Vec<(bool, (Vec<InstanceUsage>, MachineUsage))>,
-) -> (Vec<InstanceUsage>, MachineUsage) {
+/// What the keeper of a pod has observed.
+struct PodReading {
+    /// Whether the pod is of the test bed that is measured.
+    is_measured: bool,
+    /// Node; `None`: it is this machine.
+    node: Option<String>,
+    used: Vec<InstanceUsage>,
+    machine: MachineUsage,
+}
+
+/// Usage of the pods that are measured, and of the machines that they are on: cores of all of them, one after the other.
+fn combined(own: Vec<InstanceUsage>, pods: Vec<PodReading>) -> (Vec<InstanceUsage>, MachineUsage) {
+    let mut nodes: Vec<Node> = Vec::new();
     let mut parts: Vec<InstanceUsage> = Vec::new();
-    let mut conductor = own.into_iter().next().unwrap_or_default();
-    let mut other_arms_ns = Some(0);
-    let mut machine: Option<MachineUsage> = None;
-    // CPU time of other programs as this pod sees it: all that is not its own.
-    let mut outside_ns = None;
-    let mut inside_ns = Some(0);
-    let sum = |parts: &[InstanceUsage]| parts.iter().map(|part| part.cpu_ns).sum::<Option<u64>>();
-    for (is_measured, (used, mut seen)) in pods {
-        let used_ns = sum(&used);
-        if !is_measured {
-            other_arms_ns = added(other_arms_ns, used_ns);
+    // On a cluster the conductor is on none of the nodes.
+    let is_here = pods.iter().all(|pod| pod.node.is_none());
+    let mut conductor = own.into_iter().next().filter(|_| is_here);
+    for pod in pods {
+        let index = match nodes.iter().position(|node| node.name == pod.node) {
+            Some(index) => index,
+            None => {
+                nodes.push(Node::new(pod.node.clone()));
+                nodes.len() - 1
+            }
+        };
+        nodes[index].add(&pod);
+        if !pod.is_measured {
             continue;
         }
-        let (keepers, instances): (Vec<_>, Vec<_>) =
-            used.into_iter().partition(|part| part.role == "conductor");
-        for keeper in &keepers {
-            add(&mut conductor, keeper);
-        }
-        parts.extend(instances);
-        match &mut machine {
-            None => {
-                outside_ns = seen.background_cpu_ns.zip(used_ns).map(|(o, own)| o + own);
-                machine = Some(seen);
+        for used in pod.used {
+            match &mut conductor {
+                _ if used.role != "conductor" => parts.push(used),
+                Some(conductor) => add(conductor, &used),
+                none => *none = Some(used),
             }
-            Some(machine) => machine.pods.append(&mut seen.pods),
         }
     }
-    parts.push(conductor);
-    inside_ns = added(added(inside_ns, sum(&parts)), other_arms_ns);
-    let mut machine = machine.unwrap_or_default();
-    machine.other_arms_cpu_ns = other_arms_ns;
-    let both = outside_ns.zip(inside_ns);
-    machine.background_cpu_ns = both.map(|(all, ours)| all.saturating_sub(ours));
-    (parts, machine)
+    let own_ns = conductor.as_ref().and_then(|own| own.cpu_ns);
+    let keepers_ns: Option<u64> = nodes.iter().map(|node| node.keepers_ns).sum();
+    parts.extend(conductor);
+    let conductor_ns = own_ns.zip(keepers_ns).map(|(all, keepers)| all - keepers);
+    if let (true, Some(node)) = (is_here, nodes.first_mut()) {
+        node.inside_ns = added(node.inside_ns, conductor_ns);
+    }
+    (parts, all_machines(nodes))
+}
+
+/// A machine that pods are on.
+struct Node {
+    name: Option<String>,
+    /// As the first measured pod sees it.
+    machine: Option<MachineUsage>,
+    /// CPU time of everything, as that pod sees it.
+    all_ns: Option<u64>,
+    /// CPU time of all pods of the run.
+    inside_ns: Option<u64>,
+    /// Of it, that of pods of other arms.
+    other_arms_ns: Option<u64>,
+    /// Of it, that of keepers of measured pods.
+    keepers_ns: Option<u64>,
+}
+
+impl Node {
+    fn new(name: Option<String>) -> Node {
+        Node {
+            name,
+            machine: None,
+            all_ns: None,
+            inside_ns: Some(0),
+            other_arms_ns: Some(0),
+            keepers_ns: Some(0),
+        }
+    }
+
+    fn add(&mut self, pod: &PodReading) {
+        let sum = |role: Option<&str>| {
+            let of_role = |part: &&InstanceUsage| role.is_none_or(|role| part.role == role);
+            let parts = pod.used.iter().filter(of_role);
+            parts.map(|part| part.cpu_ns).sum::<Option<u64>>()
+        };
+        let used_ns = sum(None);
+        self.inside_ns = added(self.inside_ns, used_ns);
+        if !pod.is_measured {
+            self.other_arms_ns = added(self.other_arms_ns, used_ns);
+            return;
+        }
+        self.keepers_ns = added(self.keepers_ns, sum(Some("conductor")));
+        let mut seen = pod.machine.clone();
+        for of_pod in &mut seen.pods {
+            of_pod.node.clone_from(&pod.node);
+        }
+        match &mut self.machine {
+            Some(machine) => machine.pods.append(&mut seen.pods),
+            None => {
+                let background_ns = seen.background_cpu_ns;
+                self.all_ns = background_ns.zip(used_ns).map(|(other, own)| other + own);
+                self.machine = Some(seen);
+            }
+        }
+    }
+}
+
+/// Several machines as one.
+fn all_machines(nodes: Vec<Node>) -> MachineUsage {
+    let other_arms_cpu_ns = nodes.iter().map(|node| node.other_arms_ns).sum();
+    let measured = nodes.iter().filter(|node| node.machine.is_some());
+    let background = measured.map(|node| {
+        let both = node.all_ns.zip(node.inside_ns);
+        both.map(|(all, ours)| all.saturating_sub(ours))
+    });
+    let background_cpu_ns = background.sum();
+    let mut machines = nodes.into_iter().filter_map(|node| node.machine);
+    let Some(mut sum) = machines.next() else {
+        return MachineUsage::default();
+    };
+    for one in machines {
+        let cores = (sum.core_busy.len() as f64, one.core_busy.len() as f64);
+        let mean = |a: Option<f64>, b: Option<f64>| {
+            Some((a? * cores.0 + b? * cores.1) / (cores.0 + cores.1))
+        };
+        sum.steal_share = mean(sum.steal_share, one.steal_share);
+        sum.softirq_share = mean(sum.softirq_share, one.softirq_share);
+        sum.core_busy.extend(one.core_busy);
+        sum.core_unattributed.extend(one.core_unattributed);
+        sum.loopback_packets = added(sum.loopback_packets, one.loopback_packets);
+        let highest = sum.load_average.zip(one.load_average);
+        sum.load_average = highest.map(|(a, b)| a.max(b));
+        sum.pods.extend(one.pods);
+    }
+    MachineUsage {
+        other_arms_cpu_ns,
+        background_cpu_ns,
+        ..sum
+    }
 }
 
 fn added(one: Option<u64>, other: Option<u64>) -> Option<u64> {
@@ -152,6 +249,20 @@ mod tests {
         }
     }
 
+    fn reading(
+        is_measured: bool,
+        node: Option<&str>,
+        used: Vec<InstanceUsage>,
+        machine: MachineUsage,
+    ) -> PodReading {
+        PodReading {
+            is_measured,
+            node: node.map(str::to_owned),
+            used,
+            machine,
+        }
+    }
+
     #[test]
     fn keepers_are_the_conductors_and_other_arms_and_programs_are_told_apart() {
         let own = vec![part("conductor", "conductor", 10)];
@@ -166,9 +277,9 @@ mod tests {
         let other = vec![part("server", "app", 50), part("conductor", "conductor", 1)];
         // 800 ns were busy in all: the first pod sees all but its own 302 as foreign.
         let pods = vec![
-            (true, (server, machine(498))),
-            (true, (client, machine(595))),
-            (false, (other, machine(749))),
+            reading(true, None, server, machine(498)),
+            reading(true, None, client, machine(595)),
+            reading(false, None, other, machine(749)),
         ];
         let (parts, machine) = combined(own, pods);
         let found: Vec<(&str, Option<u64>)> = parts
@@ -187,10 +298,40 @@ mod tests {
     }
 
     #[test]
+    fn the_cores_of_all_nodes_are_those_of_one_machine_and_the_conductor_is_on_none() {
+        let busy = |core_busy: [f64; 2], background| MachineUsage {
+            core_busy: core_busy.to_vec(),
+            steal_share: Some(core_busy[0] / 10.0),
+            ..machine(background)
+        };
+        let server = vec![
+            part("server", "app", 300),
+            part("conductor", "conductor", 2),
+        ];
+        let client = vec![
+            part("client", "agent", 200),
+            part("conductor", "conductor", 3),
+        ];
+        let idle = vec![part("server", "app", 50)];
+        let pods = vec![
+            reading(true, Some("n1"), server, busy([0.5, 0.1], 98)),
+            reading(true, Some("n2"), client, busy([0.3, 0.2], 40)),
+            reading(false, Some("n1"), idle, busy([0.5, 0.1], 350)),
+        ];
+        let (parts, machine) = combined(vec![part("conductor", "conductor", 10)], pods);
+        assert_eq!(parts.last().unwrap().cpu_ns, Some(5), "keepers alone");
+        assert_eq!(machine.core_busy, [0.5, 0.1, 0.3, 0.2]);
+        // 400 ns on the first node, 350 of them ours.
+        assert_eq!(machine.background_cpu_ns, Some(400 - 352 + 40));
+        assert_eq!(machine.other_arms_cpu_ns, Some(50));
+        assert!((machine.steal_share.unwrap() - 0.04).abs() < 1e-9);
+    }
+
+    #[test]
     fn what_one_pod_does_not_know_is_not_known() {
         let mut unknown = part("server", "app", 0);
         unknown.cpu_ns = None;
-        let pods = vec![(true, (vec![unknown], machine(498)))];
+        let pods = vec![reading(true, None, vec![unknown], machine(498))];
         let (_, machine) = combined(vec![part("conductor", "conductor", 10)], pods);
         assert_eq!(machine.background_cpu_ns, None);
     }

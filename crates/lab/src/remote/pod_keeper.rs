@@ -35,6 +35,8 @@ const TICK: Duration = Duration::from_millis(250);
 const LOOK: Duration = Duration::from_millis(50);
 /// Time for the last replies to be sent.
 const FAREWELL: Duration = Duration::from_secs(1);
+/// Host names of the pod.
+const HOSTS: &str = "/etc/hosts";
 /// Longest measurement of the clock.
 const CLOCK_WITHIN: Duration = Duration::from_secs(5);
 
@@ -219,6 +221,13 @@ impl PodKeeper {
                 let own = process::pin_own_threads(&cpus).map_err(LabError::io("keep to cores"));
                 done(own.and_then(|()| self.keeper.pin(&cpus)))
             }
+            PodOrder::NameHosts => {
+                done(append(Path::new(HOSTS), bytes).map_err(LabError::io("name hosts")))
+            }
+            PodOrder::Redirect { rules } => match rules.apply_here() {
+                Ok(()) => Ok((Value::Null, Vec::new())),
+                Err(error) => Err(error.to_string()),
+            },
             PodOrder::Folder { path, mode } => {
                 done(make_folder(&path, mode).map_err(LabError::io(made(&path))))
             }
@@ -395,6 +404,13 @@ fn write(path: &Path, mode: u32, bytes: &[u8]) -> io::Result<()> {
     file.write_all(bytes)?;
     // Whatever the umask.
     fs::set_permissions(path, std::os::unix::fs::PermissionsExt::from_mode(mode))
+}
+
+fn append(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    fs::OpenOptions::new()
+        .append(true)
+        .open(path)?
+        .write_all(bytes)
 }
 
 fn read(path: &Path, bytes_max: u64) -> io::Result<(Value, Vec<u8>)> {

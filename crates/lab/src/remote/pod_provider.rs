@@ -15,6 +15,10 @@ use crate::LabError;
 pub struct PodRequest {
     /// For its keeper; the name is `TEST-BED/POD`.
     pub config: PodKeeperConfig,
+    /// Whether its traffic is redirected, which needs privileges.
+    pub redirects: bool,
+    /// Whether load is generated in it.
+    pub is_of_agents: bool,
     /// Programs that it must be able to read.
     pub programs: Vec<PathBuf>,
     /// Cores that it may use; empty: any.
@@ -60,6 +64,11 @@ pub trait PodProvider: Send {
     /// # Errors
     /// What is left.
     fn remove(&mut self, pods: &[String]) -> Result<(), LabError>;
+
+    /// Node of a pod, as in the description; `None`: it is this machine.
+    fn node(&self, _pod: &str) -> Option<String> {
+        None
+    }
 
     /// Its processes on the conductor's machine, whose CPU time is Tare's own.
     fn pids(&self) -> BTreeSet<u32> {

@@ -100,6 +100,7 @@ pub fn plan(target: &str, proxies: &[&str]) -> TestBedPlan {
         },
         limits: BTreeMap::new(),
         excluded: Vec::new(),
+        agents: BTreeMap::new(),
     }
 }
 

@@ -54,6 +54,7 @@ pub(crate) fn assemble(
             (None, false) => LoadEnd::Completed,
         },
         abort_reason,
+        clock: None,
         window_start_unix_us: (start.unix_ns + (window_start_ns - start.monotonic_ns)) / 1000,
         window_ns: window_end_ns.saturating_sub(window_start_ns),
         offered_per_s: None,

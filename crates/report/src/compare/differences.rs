@@ -46,6 +46,8 @@ fn machines(a: &EnvironmentRecord, b: &EnvironmentRecord) -> String {
         ("cores", a.cores.to_string(), b.cores.to_string()),
         ("kernel", a.kernel.clone(), b.kernel.clone()),
         ("addressing", a.addressing.clone(), b.addressing.clone()),
+        ("environment", a.environment.clone(), b.environment.clone()),
+        ("cluster", cluster(a), cluster(b)),
     ];
     let differing: Vec<String> = pairs
         .into_iter()
@@ -61,6 +63,11 @@ fn machines(a: &EnvironmentRecord, b: &EnvironmentRecord) -> String {
         "the machines differ: fingerprint {} against {}{differing}",
         a.fingerprint, b.fingerprint
     )
+}
+
+fn cluster(environment: &EnvironmentRecord) -> String {
+    let cluster = environment.cluster.as_ref();
+    cluster.map_or_else(|| String::from("none"), |cluster| cluster.id.clone())
 }
 
 /// Differences that may cause different figures.
@@ -80,6 +87,14 @@ pub fn possible_causes(before: &Run, after: &Run) -> Vec<String> {
     }
     if a.boot_id != b.boot_id {
         found.push("the boot of the machine".into());
+    }
+    if let (Some(a), Some(b)) = (&a.cluster, &b.cluster) {
+        if a.kubernetes != b.kubernetes {
+            found.push(format!("Kubernetes, {} and {}", a.kubernetes, b.kubernetes));
+        }
+        if a.nodes != b.nodes {
+            found.push("the nodes of the cluster".into());
+        }
     }
     let names: BTreeSet<&String> = a.targets.keys().chain(b.targets.keys()).collect();
     for name in names {

@@ -32,6 +32,7 @@ fn what_passed_through_pods_and_what_the_machine_did_is_shown_everywhere() {
         let machine = record.machine.as_mut().unwrap();
         machine.pods = vec![PodUsage {
             pod: "server".into(),
+            node: None,
             packets_in: Some(880),
             packets_out: Some(840),
             bytes_in: Some(40_000),

@@ -12,7 +12,6 @@ use tare_experiment::target::{OwnProgram, wrong_version};
 use tare_experiment::versions::{NamedVersion, Only, VersionArms, arm_of_version};
 use tare_lab::fetch::{self, Fetcher};
 use tare_record::plan::{Addressing, Form, Plan};
-use tare_record::topology::Interception;
 
 use crate::arguments::words;
 use crate::exit::bad_input;
@@ -261,15 +260,14 @@ impl ExperimentArgs {
         if !choices.absent.is_empty() {
             plan = resolve(&source, &library.catalog, &choices).map_err(bad_input)?;
         }
-        if !redirects(&plan) {
+        if !plan.redirects() {
+            return Ok(plan);
+        }
+        // It is up to the pods of a cluster, whose image has nftables.
+        if self.environment == EnvironmentKind::Kubernetes {
             return Ok(plan);
         }
         // Redirection needs nftables, and is not possible with loopback addresses.
-        if self.environment != EnvironmentKind::Local {
-            let reason = String::from("pods elsewhere cannot redirect yet");
-            choices.redirection = Redirection::Impossible(reason);
-            return resolve(&source, &library.catalog, &choices).map_err(bad_input);
-        }
         let installed = match plan.addressing {
             Addressing::Loopback => Some(Ok(())),
             _ => install(),
@@ -344,15 +342,6 @@ fn external(words: &[String]) -> anyhow::Result<BTreeMap<String, Vec<String>>> {
 /// Path of this program.
 pub fn own_path() -> anyhow::Result<PathBuf> {
     std::env::current_exe().context("the path of tare itself cannot be read")
-}
-
-/// Whether any arm that will be run uses traffic redirection.
-fn redirects(plan: &Plan) -> bool {
-    let arms = plan.arms.iter().filter(|arm| arm.requires.is_none());
-    let mut links = arms
-        .flat_map(|arm| &arm.topology.routes)
-        .flat_map(|route| &route.segments);
-    links.any(|link| link.interception == Interception::Redirect)
 }
 
 /// CPU affinity of this process; 0 to N - 1 when the kernel does not list it.

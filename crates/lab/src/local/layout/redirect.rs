@@ -48,6 +48,19 @@ pub(super) fn direction(
     )))
 }
 
+/// Pods whose traffic is redirected.
+pub(crate) fn redirected_pods(topology: &Topology) -> Result<BTreeSet<String>, LabError> {
+    let mut pods = BTreeSet::new();
+    for route in &topology.routes {
+        for position in 1..=route.segments.len() {
+            if direction(topology, route, position)?.is_some() {
+                pods.insert(find(topology, chain(route)[position])?.pod.clone());
+            }
+        }
+    }
+    Ok(pods)
+}
+
 /// Whether a route is redirected when it enters the called part's pod.
 pub(super) fn comes_in(topology: &Topology, route: &Route) -> Result<bool, LabError> {
     for position in 1..=route.segments.len() {
@@ -83,7 +96,7 @@ fn shared_port(direction: TrafficDirection) -> u16 {
 pub(super) fn redirections(
     plan: &TestBedPlan,
     contexts: &[Context],
-    exemption: Exemption,
+    inputs: &LayoutInputs<'_>,
 ) -> Result<Redirections, LabError> {
     let mut redirections = Redirections::default();
     for context in contexts {
@@ -110,7 +123,8 @@ pub(super) fn redirections(
         }
     }
     for (pod, rules) in &mut redirections.pods {
-        rules.exemption = exemption;
+        rules.exemption = inputs.exemption;
+        rules.servers.extend(inputs.never_redirected.and_then(v4));
         for route in &plan.topology.routes {
             rules
                 .servers
@@ -135,11 +149,14 @@ pub(super) fn redirections(
 fn apart(context: &Context) -> Vec<SocketAddrV4> {
     let ports = context.ports.values().copied();
     let all = ports.map(|port| SocketAddr::from((context.address, port)));
-    all.filter_map(|at| match at {
+    all.filter_map(v4).collect()
+}
+
+fn v4(address: SocketAddr) -> Option<SocketAddrV4> {
+    match address {
         SocketAddr::V4(at) => Some(at),
         SocketAddr::V6(_) => None,
-    })
-    .collect()
+    }
 }
 
 /// Sets packet mark and source ports of the sidecars' own traffic, where a group id cannot identify it.

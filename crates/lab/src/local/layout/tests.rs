@@ -44,6 +44,7 @@ fn plan() -> TestBedPlan {
         },
         limits: BTreeMap::new(),
         excluded: Vec::new(),
+        agents: BTreeMap::new(),
     }
 }
 
@@ -76,6 +77,7 @@ fn placed_with(
         &mut LayoutInputs {
             addresses: &addresses,
             redirect,
+            never_redirected: None,
             exemption: Exemption::Group,
             port: &mut |address| {
                 let port = next.entry(address).or_insert(20_000);
