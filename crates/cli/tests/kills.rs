@@ -23,6 +23,7 @@ use rustix::process::{
 };
 use serde_json::Value;
 use tare_lab::process::{ProcessStat, snapshot, with_descendants};
+use tare_record::record::TrialStatus;
 use tare_stats::random::Random;
 
 /// Longest wait for anything, on a machine that has much else to do.
@@ -163,12 +164,50 @@ fn a_kill_of_any_process_of_a_run_elsewhere_leaves_nothing_and_loses_no_finished
     assert!(finished > 0, "no kill came after a trial");
 }
 
+#[test]
+fn a_pod_elsewhere_that_dies_costs_a_trial_and_not_the_run() {
+    let _turn = turn();
+    set_child_subreaper(Some(getpid())).unwrap();
+    let mut random = Random::from_seed(23);
+    let place = tempfile::tempdir().unwrap();
+    let traces = Traces::before(place.path());
+    let out = place.path().join("runs");
+    let mut started = start(place.path(), "remote", &out, 3);
+    let printed = BufReader::new(started.0.stdout.take().unwrap());
+    let finished = std::thread::spawn(move || finished_trials(printed));
+    // An arm that has been measured can be measured: all have.
+    let has_block = || (read_trials(&out).len() >= 3).then_some(());
+    wait_for(LIMIT, "a block", has_block);
+    let run = parts(started.0.id()).unwrap();
+    let pods = wait_for(LIMIT, "pods", || {
+        let pods = kept_with(run.keeper, "--pod");
+        (pods.len() > 1).then_some(pods)
+    });
+    end(pods[random.below(pods.len() as u64) as usize]);
+    let status = started.0.wait().unwrap();
+    let said = fs::read_to_string(place.path().join("stderr")).unwrap();
+    assert_eq!(status.code(), Some(0), "{said}");
+    let finished = finished.join().unwrap();
+    assert_eq!(finished, read_trials(&out));
+    // One has failed and was repeated, unless its pod died between two trials.
+    let trials = tare_report::read(&only_run(&out).unwrap()).unwrap().trials;
+    let has_failed = |status: &TrialStatus| matches!(status, TrialStatus::Failed { .. });
+    let failed = trials.iter().filter(|one| has_failed(&one.record.status));
+    let failed = failed.count();
+    assert!(failed <= 1 && finished.len() >= 9 + failed, "{finished:?}");
+    let left = wait_for(LIMIT, "the end of all", || {
+        let left = traces.left(started.0.id(), &BTreeSet::new());
+        left.is_empty().then_some(left)
+    });
+    assert_eq!(left, Vec::<String>::new());
+}
+
 /// Starts a run, kills the victim at this moment, and waits until nothing is left.
 fn round(victim: Victim, addressing: &str, moment_ms: u64, row: &mut Row) {
     let place = tempfile::tempdir().unwrap();
     let traces = Traces::before(place.path());
     let out = place.path().join("runs");
-    let mut started = start(place.path(), addressing, &out);
+    let mut started = start(place.path(), addressing, &out, 100);
     let printed = BufReader::new(started.0.stdout.take().unwrap());
     // Every trial that the run reported is in the pipe, even if the run is killed.
     let finished = std::thread::spawn(move || finished_trials(printed));
@@ -221,10 +260,10 @@ fn round(victim: Victim, addressing: &str, moment_ms: u64, row: &mut Row) {
     row.lost_trials += finished.difference(&read_trials(&out)).count();
 }
 
-fn start(place: &Path, addressing: &str, out: &Path) -> Started {
+fn start(place: &Path, addressing: &str, out: &Path, blocks: u32) -> Started {
     let file = place.join("killed.yaml");
     let redirected = match addressing {
-        "namespaces" => ", interception: redirect, security: mtls",
+        "namespaces" | "remote" => ", interception: redirect, security: mtls",
         _ => "",
     };
     let is_root = rustix::process::geteuid().is_root();
@@ -239,7 +278,7 @@ fn start(place: &Path, addressing: &str, out: &Path) -> Started {
          arms:\n  - {{name: direct}}\n  - {{name: nginx, sidecars: {{on: [client], proxy: nginx}}}}\n  \
          - {{name: haproxy, sidecars: {{on: [client, server], proxy: haproxy{redirected}}}}}\n\
          load: {{model: constant, rate: 200, duration: 200ms, warmup: 50ms, connections: 2, timeout: 2s}}\n\
-         {limits}aa_check: false\nblocks: 100\nseed: 11\n"
+         {limits}aa_check: false\nblocks: {blocks}\nseed: 11\n"
     );
     fs::write(&file, experiment).unwrap();
     let (file, out) = (file.to_str().unwrap(), out.to_str().unwrap());

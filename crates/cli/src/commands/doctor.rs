@@ -61,13 +61,18 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     Ok(exit.into())
 }
 
-/// Adds a check for each target: whether its software is installed, and why not.
+/// Adds a check for each target and each further program of one: whether it is installed, and why not.
 fn add_targets(args: &Args, record: &mut EnvironmentRecord) -> anyhow::Result<()> {
     let targets = Targets::load(&builtin_folder()?, &args.targets)?;
     let fetcher = Fetcher::from_env()?;
     for target in targets.iter() {
-        let check = check_target(&fetcher, target, &mut record.targets);
-        record.checks.push(check);
+        let programs: Vec<Target> = target.programs().collect();
+        for software in std::iter::once(target).chain(&programs) {
+            if !record.targets.contains_key(&software.software_name()) {
+                let check = check_target(&fetcher, software, &mut record.targets);
+                record.checks.push(check);
+            }
+        }
     }
     Ok(())
 }
@@ -77,7 +82,7 @@ fn check_target(
     target: &Target,
     there: &mut BTreeMap<String, TargetVersion>,
 ) -> Check {
-    let of = &target.def.target;
+    let of = &target.software_name();
     let (found, grade, advice) = match fetcher.find(target) {
         Ok(Some(software)) => {
             let version = software.version;

@@ -1,5 +1,6 @@
 //! `tare targets`: lists and fetches the software that Tare can start.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -69,6 +70,8 @@ struct TargetRow<'a> {
     present: Option<TargetVersion>,
     /// Why the installed version cannot be used.
     problem: Option<String>,
+    /// Installed versions of its further programs.
+    programs: BTreeMap<String, TargetVersion>,
 }
 
 /// Lists targets, or fetches their software.
@@ -176,6 +179,10 @@ fn row<'a>(target: &'a Target, fetcher: &Fetcher) -> TargetRow<'a> {
         versions: def.versions.keys().map(String::as_str).collect(),
         present,
         problem,
+        programs: target
+            .programs()
+            .filter_map(|one| Some((one.software_name(), fetcher.find(&one).ok()??.version)))
+            .collect(),
     }
 }
 
