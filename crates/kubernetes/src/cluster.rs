@@ -11,6 +11,7 @@ use tare_lab::LabError;
 use tare_lab::remote::{Dial, OwnNamespace, PodProvider, PodRequest, RunKeeperConfig};
 use tare_record::record::{EnvironmentRecord, TargetVersion};
 
+use crate::examine::takes_pods;
 use crate::kubectl::Kubectl;
 use crate::manifests::{self, CONFIG_FILE, EXPIRES, Pod, RUN};
 use crate::watch::Watch;
@@ -20,6 +21,8 @@ use crate::{forward, problems, record, rights};
 const START_LIMIT: Duration = Duration::from_secs(180);
 /// Time for the scheduler to find a node: a cluster may have to add one.
 const SCHEDULE_LIMIT: Duration = Duration::from_secs(60);
+/// The same for a pod that was on a node before: that node must be there.
+const RETURN_LIMIT: Duration = Duration::from_secs(20);
 /// Interval of looking at pods that do not change.
 const LOOK: Duration = Duration::from_secs(1);
 /// Age from which a later run removes what is left of this one.
@@ -31,7 +34,7 @@ const PROBE: &str = "probe";
 /// Programs of Tare in the image.
 const PROGRAMS: &str = "/usr/lib/tare/bin";
 /// Time for pods, or the namespace, to be gone.
-const GONE_LIMIT: &str = "--timeout=40s";
+const GONE_LIMIT: &str = "--timeout=30s";
 /// What is gone already is no error.
 const IGNORE_ABSENT: &str = "--ignore-not-found";
 /// Removes pods without a word from their node.
@@ -66,8 +69,9 @@ pub struct Cluster {
     names: BTreeMap<String, String>,
     /// Number of pods so far: makes names unique.
     count: u64,
+    nodes: NodeSets,
     /// Node of each pod of the topology: the same for all arms and blocks.
-    nodes: BTreeMap<String, String>,
+    placed: BTreeMap<String, String>,
     /// Nodes as they are recorded, by their names.
     recorded: BTreeMap<String, String>,
     /// Folders of this machine that are elsewhere in the image.
@@ -94,6 +98,7 @@ impl Cluster {
             options.redirects,
         )];
         objects.extend(manifests::account(&namespace));
+        let nodes = NodeSets::of(&kubectl.json(&["get", "nodes", "--output=json"], None)?);
         let watch = Watch::start(kubectl.clone(), &namespace)?;
         let cluster = Cluster {
             kubectl,
@@ -102,7 +107,8 @@ impl Cluster {
             watch,
             names: BTreeMap::new(),
             count: 0,
-            nodes: BTreeMap::new(),
+            nodes,
+            placed: BTreeMap::new(),
             recorded: BTreeMap::new(),
             links: BTreeMap::new(),
         };
@@ -121,11 +127,12 @@ impl Cluster {
     fn wait<T>(
         &self,
         pods: &[&str],
+        schedule_limit: Duration,
         mut found: impl FnMut(&Value) -> Option<T>,
     ) -> Result<Vec<T>, LabError> {
         let began = Instant::now();
         loop {
-            let is_late = began.elapsed() > SCHEDULE_LIMIT;
+            let is_late = began.elapsed() > schedule_limit;
             let known = self.watch.wait(LOOK, |all| {
                 let states: Vec<&Value> = pods
                     .iter()
@@ -168,8 +175,7 @@ impl Cluster {
             config: None,
             has_account: false,
             redirects: false,
-            node: None,
-            is_of_agents: false,
+            nodes: &self.nodes.of_agents,
         }
     }
 
@@ -182,7 +188,9 @@ impl Cluster {
         };
         self.create_objects(&[pod.manifest()])?;
         // It ends with an error where something prevents a measurement: that is in what it says.
-        self.wait(&[PROBE], |pod| problems::of_end(pod).map(drop))?;
+        self.wait(&[PROBE], SCHEDULE_LIMIT, |pod| {
+            problems::of_end(pod).map(drop)
+        })?;
         let said = self.in_namespace(&["logs", PROBE])?;
         let record = serde_json::from_str(&said).map_err(|error| {
             LabError::Cluster(format!(
@@ -258,6 +266,32 @@ impl Cluster {
         let own = Path::new(PROGRAMS).join(self.options.tare.file_name().unwrap_or_default());
         self.links.extend(folder_link(&self.options.tare, &own));
         Ok(())
+    }
+}
+
+/// Nodes for load and for what is measured: apart, if there are enough; otherwise any.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct NodeSets {
+    of_agents: Vec<String>,
+    of_parts: Vec<String>,
+}
+
+impl NodeSets {
+    /// A third of the nodes that take pods is for load, at least one.
+    fn of(list: &Value) -> NodeSets {
+        let all = list["items"].as_array().into_iter().flatten();
+        let usable = all.filter(|node| takes_pods(node));
+        let names = usable.filter_map(|node| node["metadata"]["name"].as_str());
+        let mut of_agents: Vec<String> = names.map(str::to_owned).collect();
+        of_agents.sort();
+        if of_agents.len() < 2 {
+            return NodeSets::default();
+        }
+        let of_parts = of_agents.split_off((of_agents.len() / 3).max(1));
+        NodeSets {
+            of_agents,
+            of_parts,
+        }
     }
 }
 
@@ -342,7 +376,7 @@ impl PodProvider for Cluster {
         };
         let secret = manifests::secret(&self.namespace, RUN_KEEPER, &data);
         self.create_objects(&[secret, pod.manifest()])?;
-        let addresses = self.wait(&[RUN_KEEPER], running_address)?;
+        let addresses = self.wait(&[RUN_KEEPER], SCHEDULE_LIMIT, running_address)?;
         let address = addresses.into_iter().next();
         let address = address.ok_or_else(|| LabError::Cluster(String::from("no address")))?;
         let dial = forward::dial(
@@ -382,15 +416,23 @@ impl PodProvider for Cluster {
                 arguments: &["keeper", "--pod", CONFIG_FILE],
                 config: Some((&secret, name)),
                 redirects: request.redirects,
-                is_of_agents: request.is_of_agents,
-                node: self.nodes.get(of_topology(of_run)).map(String::as_str),
+                nodes: match self.placed.get(of_topology(of_run)) {
+                    Some(node) => std::slice::from_ref(node),
+                    None if request.is_of_agents => &self.nodes.of_agents,
+                    None => &self.nodes.of_parts,
+                },
                 ..self.pod()
             };
             pod.manifest()
         }));
         self.create_objects(&objects)?;
         let names: Vec<&str> = named.iter().map(|(_, name)| *name).collect();
-        let found = self.wait(&names, |pod| {
+        let was_placed = |(of_run, _): &(&str, &str)| self.placed.contains_key(of_topology(of_run));
+        let limit = match named.iter().all(was_placed) {
+            true => RETURN_LIMIT,
+            false => SCHEDULE_LIMIT,
+        };
+        let found = self.wait(&names, limit, |pod| {
             let node = pod["spec"]["nodeName"].as_str()?.to_owned();
             Some((running_address(pod)?, node))
         })?;
@@ -400,12 +442,12 @@ impl PodProvider for Cluster {
             addresses.insert((*of_run).to_owned(), address);
             nodes.push((of_topology(of_run).to_owned(), node));
         }
-        self.nodes.extend(nodes);
+        self.placed.extend(nodes);
         Ok(addresses)
     }
 
     fn node(&self, pod: &str) -> Option<String> {
-        let node = self.nodes.get(of_topology(pod))?;
+        let node = self.placed.get(of_topology(pod))?;
         let known = self.recorded.get(node);
         Some(
             known
@@ -421,7 +463,7 @@ impl PodProvider for Cluster {
         };
         match self.watch.pod(name)? {
             None => Some(String::from("it was deleted")),
-            Some(pod) => problems::of_end(&pod),
+            Some(pod) => problems::of_end(&pod).or_else(|| problems::of_node(&pod)),
         }
     }
 
@@ -490,6 +532,26 @@ mod tests {
             running_address(&pod("Running")),
             Some("10.244.1.5".parse().unwrap())
         );
+    }
+
+    #[test]
+    fn load_comes_from_nodes_of_its_own() {
+        let node = |name: &str, taints: Value| {
+            json!({"metadata": {"name": name}, "spec": {"taints": taints},
+                "status": {"conditions": [{"type": "Ready", "status": "True"}]}})
+        };
+        let control = node("a", json!([{"effect": "NoSchedule"}]));
+        let two = json!({"items": [node("c", json!([])), control, node("b", Value::Null)]});
+        let sets = NodeSets::of(&two);
+        assert_eq!(
+            (&*sets.of_agents, &*sets.of_parts),
+            (&[String::from("b")][..], &[String::from("c")][..])
+        );
+        let names: Vec<Value> = (0..7).map(|n| node(&n.to_string(), Value::Null)).collect();
+        let sets = NodeSets::of(&json!({"items": names}));
+        assert_eq!((sets.of_agents.len(), sets.of_parts.len()), (2, 5));
+        let one = json!({"items": [node("b", Value::Null)]});
+        assert_eq!(NodeSets::of(&one), NodeSets::default());
     }
 
     #[test]

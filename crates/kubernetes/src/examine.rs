@@ -66,16 +66,20 @@ fn items(list: &Value) -> &[Value] {
     list["items"].as_array().map_or(&[], Vec::as_slice)
 }
 
+/// Whether a node takes pods that tolerate nothing.
+pub(crate) fn takes_pods(node: &Value) -> bool {
+    let conditions = node["status"]["conditions"].as_array();
+    let mut conditions = conditions.into_iter().flatten();
+    let is_ready = conditions.any(|one| one["type"] == "Ready" && one["status"] == "True");
+    let taints = node["spec"]["taints"].as_array();
+    let refuses = |taint: &Value| taint["effect"] != "PreferNoSchedule";
+    is_ready && node["spec"]["unschedulable"] != true && !taints.into_iter().flatten().any(refuses)
+}
+
 /// Nodes that take pods.
 fn nodes(list: &Value) -> Check {
     let all = items(list);
-    let takes_pods = |node: &&Value| {
-        let conditions = node["status"]["conditions"].as_array();
-        let mut conditions = conditions.into_iter().flatten();
-        let is_ready = conditions.any(|one| one["type"] == "Ready" && one["status"] == "True");
-        is_ready && node["spec"]["unschedulable"] != true
-    };
-    let ready = all.iter().filter(takes_pods).count();
+    let ready = all.iter().filter(|node| takes_pods(node)).count();
     let found = format!("{ready} of {} take pods", all.len());
     let advice = match ready {
         0 => Some((

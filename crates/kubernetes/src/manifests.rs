@@ -14,8 +14,6 @@ pub(crate) const CONFIG_FOLDER: &str = "/etc/tare-keeper";
 pub(crate) const CONFIG_FILE: &str = "/etc/tare-keeper/config.json";
 /// Service account of the run keeper.
 pub(crate) const ACCOUNT: &str = "run-keeper";
-/// Label of pods: `agent` or `part`.
-const ROLE: &str = "tare.dev/role";
 /// Longest name of a label's value, and of a pod.
 const NAME_MAX: usize = 63;
 
@@ -83,10 +81,8 @@ pub(crate) struct Pod<'a> {
     pub has_account: bool,
     /// Whether its traffic is redirected.
     pub redirects: bool,
-    /// Node; `None`: wherever there is room, spread over the nodes.
-    pub node: Option<&'a str>,
-    /// Whether load is generated in it: on another node than what is measured, if there is one.
-    pub is_of_agents: bool,
+    /// Nodes that it may be on, spread over them; none: any.
+    pub nodes: &'a [String],
 }
 
 impl Pod<'_> {
@@ -135,21 +131,20 @@ impl Pod<'_> {
         if self.has_account {
             spec["serviceAccountName"] = json!(ACCOUNT);
         }
-        match self.node {
-            Some(node) => spec["nodeSelector"] = json!({"kubernetes.io/hostname": node}),
-            None => {
-                spec["topologySpreadConstraints"] = json!([{
-                    "maxSkew": 1,
-                    "topologyKey": "kubernetes.io/hostname",
-                    "whenUnsatisfiable": "ScheduleAnyway",
-                    "labelSelector": {"matchLabels": {RUN: self.run}},
-                }]);
-                let others = json!({RUN: self.run, ROLE: role_of(!self.is_of_agents)});
-                spec["affinity"] = json!({"podAntiAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": [{
-                    "weight": 100,
-                    "podAffinityTerm": {"topologyKey": "kubernetes.io/hostname", "labelSelector": {"matchLabels": others}},
-                }]}});
-            }
+        if !self.nodes.is_empty() {
+            // A field has one value in a term; one of the terms must hold.
+            let term = |node: &String| json!({"matchFields": [{"key": "metadata.name", "operator": "In", "values": [node]}]});
+            let terms: Vec<Value> = self.nodes.iter().map(term).collect();
+            let required = json!({"nodeSelectorTerms": terms});
+            spec["affinity"] = json!({"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": required}});
+        }
+        if self.nodes.len() != 1 {
+            spec["topologySpreadConstraints"] = json!([{
+                "maxSkew": 1,
+                "topologyKey": "kubernetes.io/hostname",
+                "whenUnsatisfiable": "ScheduleAnyway",
+                "labelSelector": {"matchLabels": {RUN: self.run}},
+            }]);
         }
         json!({
             "apiVersion": "v1",
@@ -157,11 +152,7 @@ impl Pod<'_> {
             "metadata": {
                 "name": self.name,
                 "namespace": self.run,
-                "labels": {
-                    RUN: self.run,
-                    ROLE: role_of(self.is_of_agents),
-                    "app.kubernetes.io/managed-by": "tare",
-                },
+                "labels": {RUN: self.run, "app.kubernetes.io/managed-by": "tare"},
                 "annotations": {
                     "sidecar.istio.io/inject": "false",
                     "cluster-autoscaler.kubernetes.io/safe-to-evict": "false",
@@ -170,10 +161,6 @@ impl Pod<'_> {
             "spec": spec,
         })
     }
-}
-
-fn role_of(is_of_agents: bool) -> &'static str {
-    if is_of_agents { "agent" } else { "part" }
 }
 
 /// Several objects as one.
@@ -209,6 +196,40 @@ mod tests {
     }
 
     #[test]
+    fn a_pod_is_on_one_of_its_nodes() {
+        let nodes = [String::from("a"), String::from("b")];
+        let on = |nodes| {
+            let pod = Pod {
+                run: "tare-1",
+                name: "server",
+                image: "tare:1",
+                arguments: &[],
+                config: None,
+                has_account: false,
+                redirects: false,
+                nodes,
+            };
+            pod.manifest()
+        };
+        let terms = |pod: &Value| {
+            let required = "requiredDuringSchedulingIgnoredDuringExecution";
+            pod["spec"]["affinity"]["nodeAffinity"][required]["nodeSelectorTerms"].clone()
+        };
+        let field =
+            |pod: &Value, index: usize| terms(pod)[index]["matchFields"][0]["values"].clone();
+        let several = on(&nodes);
+        assert_eq!(
+            (field(&several, 0), field(&several, 1)),
+            (json!(["a"]), json!(["b"]))
+        );
+        assert!(several["spec"]["topologySpreadConstraints"].is_array());
+        let pinned = on(&nodes[..1]);
+        assert_eq!(field(&pinned, 0), json!(["a"]));
+        assert!(pinned["spec"]["topologySpreadConstraints"].is_null());
+        assert!(terms(&on(&[])).is_null());
+    }
+
+    #[test]
     fn a_pod_has_no_right_and_no_token_but_the_run_keeper() {
         let pod = |has_account| {
             Pod {
@@ -219,8 +240,7 @@ mod tests {
                 config: Some(("keepers", "a")),
                 has_account,
                 redirects: false,
-                node: None,
-                is_of_agents: false,
+                nodes: &[],
             }
             .manifest()
         };

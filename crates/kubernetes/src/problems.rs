@@ -76,6 +76,22 @@ pub(crate) fn of_end(pod: &Value) -> Option<String> {
     }
 }
 
+/// Whether the node of a pod is lost: its containers run as far as is known, but the control plane calls it not ready. (Pods here
+/// have no probes.)
+pub(crate) fn of_node(pod: &Value) -> Option<String> {
+    let status = &pod["status"];
+    let containers = list(&status["containerStatuses"]);
+    let is_running = |one: &Value| one["state"]["running"].is_object();
+    let ready = list(&status["conditions"]).iter();
+    let is_lost = ready
+        .filter(|one| one["type"] == "Ready")
+        .any(|one| one["status"] != "True");
+    let node = pod["spec"]["nodeName"].as_str().unwrap_or("unknown");
+    let runs = !containers.is_empty() && containers.iter().all(is_running);
+    (runs && is_lost)
+        .then(|| format!("its node {node} is lost: see `kubectl describe node {node}`"))
+}
+
 fn list(value: &Value) -> &[Value] {
     value.as_array().map_or(&[], Vec::as_slice)
 }
@@ -116,6 +132,25 @@ mod tests {
             {"waiting": {"reason": "ContainerCreating"}}}]}),
         );
         assert_eq!(of_start(&creating, true), None);
+    }
+
+    #[test]
+    fn a_pod_that_runs_and_is_not_ready_has_lost_its_node() {
+        let running = |ready: &str| {
+            pod(
+                &json!({"phase": "Running", "conditions": [{"type": "Ready", "status": ready}],
+                "containerStatuses": [{"state": {"running": {"startedAt": "now"}}}]}),
+            )
+        };
+        assert_eq!(of_node(&running("True")), None);
+        assert!(
+            of_node(&running("False"))
+                .unwrap()
+                .contains("its node n2 is lost")
+        );
+        let starting = json!({"conditions": [{"type": "Ready", "status": "False"}],
+            "containerStatuses": [{"state": {"waiting": {}}}]});
+        assert_eq!(of_node(&pod(&starting)), None);
     }
 
     #[test]
