@@ -142,14 +142,19 @@ impl Cluster {
                 if there.len() == pods.len() {
                     return Some(Ok(there));
                 }
-                let mut wrong = states
-                    .iter()
-                    .filter_map(|pod| problems::of_start(pod, is_late));
+                // One that has ended, unlike one that cannot start, may do so the next time.
+                let mut wrong = states.iter().filter_map(|pod| match problems::of_end(pod) {
+                    Some(why) => Some(LabError::PodLost {
+                        pod: pod["metadata"]["name"].as_str().unwrap_or("").to_owned(),
+                        why,
+                    }),
+                    None => problems::of_start(pod, is_late).map(LabError::Cluster),
+                });
                 wrong.next().map(Err)
             });
             match known {
                 Some(Ok(there)) => return Ok(there),
-                Some(Err(why)) => return Err(LabError::Cluster(why)),
+                Some(Err(error)) => return Err(error),
                 None if began.elapsed() > START_LIMIT => {
                     let text = format!(
                         "{}: not all of {} have started within {} s: see `kubectl --namespace {} describe pods`",

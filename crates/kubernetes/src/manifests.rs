@@ -118,6 +118,10 @@ impl Pod<'_> {
                     .push(json!({"name": "config", "mountPath": CONFIG_FOLDER, "readOnly": true}));
             }
         }
+        // Who measures must know at once that a node is lost; the default is five minutes.
+        let tolerations = ["unreachable", "not-ready"].map(|why| {
+            json!({"key": format!("node.kubernetes.io/{why}"), "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 0})
+        });
         let mut spec = json!({
             "restartPolicy": "Never",
             "automountServiceAccountToken": self.has_account,
@@ -125,6 +129,7 @@ impl Pod<'_> {
             // Orphans of what the keeper starts are reaped by the pod's first process.
             "shareProcessNamespace": true,
             "terminationGracePeriodSeconds": 2,
+            "tolerations": tolerations,
             "containers": [container],
             "volumes": volumes,
         });

@@ -27,9 +27,6 @@ pub(crate) fn of_start(pod: &Value, is_late: bool) -> Option<String> {
             _ => {}
         }
     }
-    if let Some(why) = of_end(pod) {
-        return Some(format!("{name} on {node} has ended at once: {why}"));
-    }
     let scheduled = list(&status["conditions"])
         .iter()
         .find(|one| one["type"] == "PodScheduled" && one["status"] == "False");
@@ -47,6 +44,12 @@ pub(crate) fn of_start(pod: &Value, is_late: bool) -> Option<String> {
 /// How a pod has ended; `None`: it has not.
 pub(crate) fn of_end(pod: &Value) -> Option<String> {
     let status = &pod["status"];
+    if pod["metadata"]["deletionTimestamp"].is_string() {
+        let node = pod["spec"]["nodeName"].as_str().unwrap_or("unknown");
+        return Some(format!(
+            "it was deleted: by somebody, or because its node {node} is lost"
+        ));
+    }
     let reason = status["reason"].as_str();
     let message = status["message"].as_str();
     for container in list(&status["containerStatuses"]) {
@@ -167,6 +170,9 @@ mod tests {
             of_end(&evicted).unwrap(),
             "Evicted: The node was low on resource: memory"
         );
-        assert_eq!(of_end(&pod(&json!({"phase": "Running"}))), None);
+        let mut running = pod(&json!({"phase": "Running"}));
+        assert_eq!(of_end(&running), None);
+        running["metadata"]["deletionTimestamp"] = json!("2026-11-26T18:00:00Z");
+        assert!(of_end(&running).unwrap().contains("its node n2 is lost"));
     }
 }
