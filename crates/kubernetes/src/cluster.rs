@@ -8,7 +8,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use serde::Serialize;
 use serde_json::Value;
 use tare_lab::LabError;
-use tare_lab::remote::{Dial, OwnNamespace, PodProvider, PodRequest, RunKeeperConfig};
+use tare_lab::remote::{Dial, OwnNamespace, PodNode, PodProvider, PodRequest, RunKeeperConfig};
 use tare_record::record::{EnvironmentRecord, TargetVersion};
 
 use crate::examine::takes_pods;
@@ -37,6 +37,8 @@ const PROGRAMS: &str = "/usr/lib/tare/bin";
 const GONE_LIMIT: &str = "--timeout=30s";
 /// What is gone already is no error.
 const IGNORE_ABSENT: &str = "--ignore-not-found";
+/// Why a pod is gone that nobody of the run has removed.
+const DELETED: &str = "it was deleted";
 /// Removes pods without a word from their node.
 const FORCE: [&str; 5] = [
     "delete",
@@ -73,7 +75,7 @@ pub struct Cluster {
     /// Node of each pod of the topology: the same for all arms and blocks.
     placed: BTreeMap<String, String>,
     /// Nodes as they are recorded, by their names.
-    recorded: BTreeMap<String, String>,
+    recorded: BTreeMap<String, PodNode>,
     /// Folders of this machine that are elsewhere in the image.
     links: BTreeMap<PathBuf, PathBuf>,
 }
@@ -134,6 +136,13 @@ impl Cluster {
         loop {
             let is_late = began.elapsed() > schedule_limit;
             let known = self.watch.wait(LOOK, |all| {
+                let lost = |name: &str, why: String| LabError::PodLost {
+                    pod: name.to_owned(),
+                    why,
+                };
+                if let Some(name) = pods.iter().find(|name| all.get(**name) == Some(&None)) {
+                    return Some(Err(lost(name, String::from(DELETED))));
+                }
                 let states: Vec<&Value> = pods
                     .iter()
                     .filter_map(|name| all.get(*name)?.as_ref())
@@ -144,10 +153,7 @@ impl Cluster {
                 }
                 // One that has ended, unlike one that cannot start, may do so the next time.
                 let mut wrong = states.iter().filter_map(|pod| match problems::of_end(pod) {
-                    Some(why) => Some(LabError::PodLost {
-                        pod: pod["metadata"]["name"].as_str().unwrap_or("").to_owned(),
-                        why,
-                    }),
+                    Some(why) => Some(lost(pod["metadata"]["name"].as_str().unwrap_or(""), why)),
                     None => problems::of_start(pod, is_late).map(LabError::Cluster),
                 });
                 wrong.next().map(Err)
@@ -180,7 +186,8 @@ impl Cluster {
             config: None,
             has_account: false,
             redirects: false,
-            nodes: &self.nodes.of_agents,
+            node: None,
+            not_on: &self.nodes.of_parts,
         }
     }
 
@@ -325,6 +332,8 @@ fn sweep(kubectl: &Kubectl, now: Duration) -> Result<(), LabError> {
             metadata["name"].as_str(),
             expires.is_some_and(|at: u64| at < now.as_secs()),
         ) {
+            // After so long, what still holds it up is pods of a lost node.
+            let _ = kubectl.try_once(&[&FORCE[..], &["--namespace", name, "--all"]].concat());
             kubectl.run(&["delete", "namespace", name, "--wait=false"], None)?;
         }
     }
@@ -352,9 +361,8 @@ impl PodProvider for Cluster {
         let mut record = self.probe()?;
         self.link(targets, &record.targets)?;
         let cluster = record::cluster(&self.kubectl, &self.options.image, &mut self.recorded)?;
-        // Nodes of one cluster are taken for equal; those of two clusters never are.
-        let start: String = cluster.id.chars().take(8).collect();
-        record.fingerprint = format!("{}-{start}", record.fingerprint);
+        // Nodes of one cluster are taken for equal, whichever the probe was on; those of two clusters never are.
+        record.fingerprint = cluster.id.clone();
         record.machine_id = Some(cluster.id.clone());
         record.cluster = Some(cluster);
         Ok(Some(record))
@@ -421,10 +429,10 @@ impl PodProvider for Cluster {
                 arguments: &["keeper", "--pod", CONFIG_FILE],
                 config: Some((&secret, name)),
                 redirects: request.redirects,
-                nodes: match self.placed.get(of_topology(of_run)) {
-                    Some(node) => std::slice::from_ref(node),
-                    None if request.is_of_agents => &self.nodes.of_agents,
-                    None => &self.nodes.of_parts,
+                node: self.placed.get(of_topology(of_run)).map(String::as_str),
+                not_on: match request.is_of_agents {
+                    true => &self.nodes.of_parts,
+                    false => &self.nodes.of_agents,
                 },
                 ..self.pod()
             };
@@ -448,17 +456,24 @@ impl PodProvider for Cluster {
             nodes.push((of_topology(of_run).to_owned(), node));
         }
         self.placed.extend(nodes);
+        // A node may have come since the beginning.
+        if !self
+            .placed
+            .values()
+            .all(|node| self.recorded.contains_key(node))
+        {
+            let nodes = self
+                .kubectl
+                .json(&["get", "nodes", "--output=json"], None)?;
+            self.recorded.extend(record::nodes(&nodes).0);
+        }
         Ok(addresses)
     }
 
-    fn node(&self, pod: &str) -> Option<String> {
-        let node = self.placed.get(of_topology(pod))?;
-        let known = self.recorded.get(node);
-        Some(
-            known
-                .cloned()
-                .unwrap_or_else(|| String::from("a later one")),
-        )
+    fn node(&self, pod: &str) -> Option<PodNode> {
+        self.recorded
+            .get(self.placed.get(of_topology(pod))?)
+            .cloned()
     }
 
     fn exited(&mut self, pod: &str) -> Option<String> {
@@ -467,7 +482,9 @@ impl PodProvider for Cluster {
             pod => self.names.get(pod)?,
         };
         match self.watch.pod(name)? {
-            None => Some(String::from("it was deleted")),
+            None => Some(String::from(DELETED)),
+            // The run keeper's node may come back.
+            Some(pod) if name == RUN_KEEPER => problems::of_end(&pod),
             Some(pod) => problems::of_end(&pod).or_else(|| problems::of_node(&pod)),
         }
     }

@@ -11,12 +11,15 @@ use crate::rights;
 #[must_use]
 pub fn examine(context: Option<String>) -> Vec<Check> {
     let kubectl = Kubectl::new(context);
-    let version = match kubectl.json(&["get", "--raw", "/version"], None) {
-        Ok(version) => version["gitVersion"].as_str().unwrap_or("").to_owned(),
-        Err(error) => {
-            let found = String::from("does not answer");
-            let advice = Some(error.to_string());
-            return vec![check("cluster", found, Grade::Error, advice)];
+    let version = match kubectl.ask(&["get", "--raw", "/version"]) {
+        Ok(text) => {
+            let version: Value = serde_json::from_str(&text).unwrap_or_default();
+            version["gitVersion"].as_str().unwrap_or("").to_owned()
+        }
+        Err(said) => {
+            let found = String::from("not usable");
+            let advice = format!("{}: {said}", kubectl.name());
+            return vec![check("cluster", found, Grade::Error, Some(advice))];
         }
     };
     let mut checks = vec![check(
@@ -73,7 +76,12 @@ pub(crate) fn takes_pods(node: &Value) -> bool {
     let is_ready = conditions.any(|one| one["type"] == "Ready" && one["status"] == "True");
     let taints = node["spec"]["taints"].as_array();
     let refuses = |taint: &Value| taint["effect"] != "PreferNoSchedule";
-    is_ready && node["spec"]["unschedulable"] != true && !taints.into_iter().flatten().any(refuses)
+    let system = &node["status"]["nodeInfo"]["operatingSystem"];
+    let is_linux = system.is_null() || system == "linux";
+    is_linux
+        && is_ready
+        && node["spec"]["unschedulable"] != true
+        && !taints.into_iter().flatten().any(refuses)
 }
 
 /// Nodes that take pods.

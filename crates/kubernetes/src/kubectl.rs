@@ -91,6 +91,18 @@ impl Kubectl {
         }
     }
 
+    /// The same, once; otherwise what it said.
+    pub(crate) fn ask(&self, words: &[&str]) -> Result<String, String> {
+        let output = self.once(words, None).map_err(|error| match error.kind() {
+            io::ErrorKind::NotFound => String::from("kubectl is not on PATH: install it"),
+            _ => error.to_string(),
+        })?;
+        match output.status.success() {
+            true => Ok(String::from_utf8_lossy(&output.stdout).into_owned()),
+            false => Err(String::from_utf8_lossy(&output.stderr).trim().to_owned()),
+        }
+    }
+
     /// The same, once; `None`: it failed.
     pub(crate) fn try_once(&self, words: &[&str]) -> Option<String> {
         let output = self.once(words, None).ok()?;

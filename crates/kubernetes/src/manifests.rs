@@ -81,8 +81,10 @@ pub(crate) struct Pod<'a> {
     pub has_account: bool,
     /// Whether its traffic is redirected.
     pub redirects: bool,
-    /// Nodes that it may be on, spread over them; none: any.
-    pub nodes: &'a [String],
+    /// Node; `None`: wherever there is room, spread over the nodes.
+    pub node: Option<&'a str>,
+    /// Nodes that are not for it.
+    pub not_on: &'a [String],
 }
 
 impl Pod<'_> {
@@ -118,10 +120,6 @@ impl Pod<'_> {
                     .push(json!({"name": "config", "mountPath": CONFIG_FOLDER, "readOnly": true}));
             }
         }
-        // Who measures must know at once that a node is lost; the default is five minutes.
-        let tolerations = ["unreachable", "not-ready"].map(|why| {
-            json!({"key": format!("node.kubernetes.io/{why}"), "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 0})
-        });
         let mut spec = json!({
             "restartPolicy": "Never",
             "automountServiceAccountToken": self.has_account,
@@ -129,21 +127,29 @@ impl Pod<'_> {
             // Orphans of what the keeper starts are reaped by the pod's first process.
             "shareProcessNamespace": true,
             "terminationGracePeriodSeconds": 2,
-            "tolerations": tolerations,
             "containers": [container],
             "volumes": volumes,
         });
         if self.has_account {
             spec["serviceAccountName"] = json!(ACCOUNT);
+        } else {
+            // Who measures must know at once that a node is lost. The run keeper waits: the default is five minutes.
+            let tolerations = ["unreachable", "not-ready"].map(|why| {
+                json!({"key": format!("node.kubernetes.io/{why}"), "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 0})
+            });
+            spec["tolerations"] = json!(tolerations);
         }
-        if !self.nodes.is_empty() {
-            // A field has one value in a term; one of the terms must hold.
-            let term = |node: &String| json!({"matchFields": [{"key": "metadata.name", "operator": "In", "values": [node]}]});
-            let terms: Vec<Value> = self.nodes.iter().map(term).collect();
-            let required = json!({"nodeSelectorTerms": terms});
+        // A field has one value: several requirements of a term must all hold.
+        let on = |operator: &str, node: &str| json!({"key": "metadata.name", "operator": operator, "values": [node]});
+        let fields: Vec<Value> = match self.node {
+            Some(node) => vec![on("In", node)],
+            None => self.not_on.iter().map(|node| on("NotIn", node)).collect(),
+        };
+        if !fields.is_empty() {
+            let required = json!({"nodeSelectorTerms": [{"matchFields": fields}]});
             spec["affinity"] = json!({"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": required}});
         }
-        if self.nodes.len() != 1 {
+        if self.node.is_none() {
             spec["topologySpreadConstraints"] = json!([{
                 "maxSkew": 1,
                 "topologyKey": "kubernetes.io/hostname",
@@ -200,56 +206,96 @@ mod tests {
         assert_eq!(pod_name(&"x".repeat(200), 12).len(), 53);
     }
 
+    fn pod<'a>() -> Pod<'a> {
+        Pod {
+            run: "tare-1",
+            name: "server",
+            image: "tare:1",
+            arguments: &["keeper"],
+            config: Some(("keepers", "a")),
+            has_account: false,
+            redirects: false,
+            node: None,
+            not_on: &[],
+        }
+    }
+
     #[test]
-    fn a_pod_is_on_one_of_its_nodes() {
-        let nodes = [String::from("a"), String::from("b")];
-        let on = |nodes| {
-            let pod = Pod {
-                run: "tare-1",
-                name: "server",
-                image: "tare:1",
-                arguments: &[],
-                config: None,
-                has_account: false,
-                redirects: false,
-                nodes,
-            };
-            pod.manifest()
-        };
-        let terms = |pod: &Value| {
+    fn a_pod_returns_to_its_node_and_avoids_those_of_others() {
+        let fields = |pod: &Value| {
             let required = "requiredDuringSchedulingIgnoredDuringExecution";
-            pod["spec"]["affinity"]["nodeAffinity"][required]["nodeSelectorTerms"].clone()
+            pod["spec"]["affinity"]["nodeAffinity"][required]["nodeSelectorTerms"][0]["matchFields"]
+                .clone()
         };
-        let field =
-            |pod: &Value, index: usize| terms(pod)[index]["matchFields"][0]["values"].clone();
-        let several = on(&nodes);
+        let others = [String::from("a"), String::from("b")];
+        let new = Pod {
+            not_on: &others,
+            ..pod()
+        }
+        .manifest();
         assert_eq!(
-            (field(&several, 0), field(&several, 1)),
-            (json!(["a"]), json!(["b"]))
+            fields(&new)[1],
+            json!({"key": "metadata.name", "operator": "NotIn", "values": ["b"]})
         );
-        assert!(several["spec"]["topologySpreadConstraints"].is_array());
-        let pinned = on(&nodes[..1]);
-        assert_eq!(field(&pinned, 0), json!(["a"]));
-        assert!(pinned["spec"]["topologySpreadConstraints"].is_null());
-        assert!(terms(&on(&[])).is_null());
+        assert!(new["spec"]["topologySpreadConstraints"].is_array());
+        let known = Pod {
+            node: Some("c"),
+            not_on: &others,
+            ..pod()
+        }
+        .manifest();
+        assert_eq!(
+            fields(&known),
+            json!([{"key": "metadata.name", "operator": "In", "values": ["c"]}])
+        );
+        assert!(known["spec"]["topologySpreadConstraints"].is_null());
+        assert!(fields(&pod().manifest()).is_null());
+    }
+
+    #[test]
+    fn only_redirected_traffic_needs_capabilities_and_the_label_of_the_namespace() {
+        let capabilities = |pod: &Pod<'_>| {
+            let container = &pod.manifest()["spec"]["containers"][0];
+            container["securityContext"]["capabilities"].clone()
+        };
+        assert_eq!(capabilities(&pod()), json!({"drop": ["ALL"]}));
+        let redirects = capabilities(&Pod {
+            redirects: true,
+            ..pod()
+        });
+        assert_eq!(redirects["add"], json!(["NET_ADMIN", "SETGID", "SETPCAP"]));
+        let label = |redirects| {
+            namespace("tare-1", 7, redirects)["metadata"]["labels"]["pod-security.kubernetes.io/enforce"].clone()
+        };
+        assert_eq!(
+            (label(false), label(true)),
+            (Value::Null, json!("privileged"))
+        );
+    }
+
+    #[test]
+    fn who_measures_does_not_wait_for_a_lost_node_but_the_run_keeper_does() {
+        let tolerations = |pod: Pod<'_>| pod.manifest()["spec"]["tolerations"].clone();
+        assert_eq!(tolerations(pod())[0]["tolerationSeconds"], 0);
+        assert!(
+            tolerations(Pod {
+                has_account: true,
+                ..pod()
+            })
+            .is_null()
+        );
     }
 
     #[test]
     fn a_pod_has_no_right_and_no_token_but_the_run_keeper() {
-        let pod = |has_account| {
+        let with = |has_account| {
             Pod {
-                run: "tare-1",
-                name: "a",
-                image: "tare:1",
-                arguments: &["keeper"],
-                config: Some(("keepers", "a")),
                 has_account,
-                redirects: false,
-                nodes: &[],
+                ..pod()
             }
             .manifest()
         };
-        let plain = pod(false);
+        let plain = with(false);
         assert_eq!(plain["spec"]["automountServiceAccountToken"], false);
         assert_eq!(plain["spec"]["serviceAccountName"], Value::Null);
         let container = &plain["spec"]["containers"][0];
@@ -261,7 +307,7 @@ mod tests {
             plain["spec"]["volumes"][1]["secret"]["items"][0]["key"],
             "a"
         );
-        assert_eq!(pod(true)["spec"]["serviceAccountName"], ACCOUNT);
+        assert_eq!(with(true)["spec"]["serviceAccountName"], ACCOUNT);
         let role = &account("tare-1")[1];
         assert_eq!(role["rules"][0]["resourceNames"], json!(["tare-1"]));
     }

@@ -44,12 +44,6 @@ pub(crate) fn of_start(pod: &Value, is_late: bool) -> Option<String> {
 /// How a pod has ended; `None`: it has not.
 pub(crate) fn of_end(pod: &Value) -> Option<String> {
     let status = &pod["status"];
-    if pod["metadata"]["deletionTimestamp"].is_string() {
-        let node = pod["spec"]["nodeName"].as_str().unwrap_or("unknown");
-        return Some(format!(
-            "it was deleted: by somebody, or because its node {node} is lost"
-        ));
-    }
     let reason = status["reason"].as_str();
     let message = status["message"].as_str();
     for container in list(&status["containerStatuses"]) {
@@ -67,6 +61,12 @@ pub(crate) fn of_end(pod: &Value) -> Option<String> {
                 last.unwrap_or_default()
             ));
         }
+    }
+    if pod["metadata"]["deletionTimestamp"].is_string() {
+        let node = pod["spec"]["nodeName"].as_str().unwrap_or("unknown");
+        return Some(format!(
+            "it was deleted: by somebody, or because its node {node} is lost"
+        ));
     }
     match (status["phase"].as_str(), reason) {
         (Some("Failed"), reason) => Some(format!(

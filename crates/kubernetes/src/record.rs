@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 use tare_lab::LabError;
+use tare_lab::remote::PodNode;
 use tare_record::record::{ClusterRecord, NodeRecord};
 
 use crate::kubectl::Kubectl;
@@ -11,18 +12,21 @@ use crate::kubectl::Kubectl;
 /// Digits of a UID that are recorded.
 const ID_DIGITS: usize = 16;
 
-/// Describes the cluster; `names` becomes the recorded name of each node.
+/// Digits of a node's UID that make its recorded name.
+const NODE_DIGITS: usize = 6;
+
+/// Describes the cluster; `known` becomes how each node is recorded, by its name.
 pub(crate) fn cluster(
     kubectl: &Kubectl,
     image: &str,
-    names: &mut BTreeMap<String, String>,
+    known: &mut BTreeMap<String, PodNode>,
 ) -> Result<ClusterRecord, LabError> {
     let version = kubectl.json(&["get", "--raw", "/version"], None)?;
     let system = kubectl.json(&["get", "namespace", "kube-system", "--output=json"], None)?;
     let id = text(&system["metadata"]["uid"]).replace('-', "");
     let found = kubectl.json(&["get", "nodes", "--output=json"], None)?;
-    let (known, nodes) = nodes(&found);
-    *names = known;
+    let (recorded, nodes) = nodes(&found);
+    *known = recorded;
     Ok(ClusterRecord {
         id: id.chars().take(ID_DIGITS).collect(),
         kubernetes: text(&version["gitVersion"]),
@@ -31,16 +35,13 @@ pub(crate) fn cluster(
     })
 }
 
-/// The nodes of a list, in order of their names; recorded names by names.
-fn nodes(list: &Value) -> (BTreeMap<String, String>, Vec<NodeRecord>) {
-    let all = list["items"].as_array().into_iter().flatten();
-    let sorted: BTreeMap<String, &Value> = all
-        .map(|node| (text(&node["metadata"]["name"]), node))
-        .collect();
-    let mut names = BTreeMap::new();
+/// The nodes of a list: how each is recorded, by its name, and the records.
+pub(crate) fn nodes(list: &Value) -> (BTreeMap<String, PodNode>, Vec<NodeRecord>) {
+    let mut known = BTreeMap::new();
     let mut records = Vec::new();
-    for ((name, node), number) in sorted.into_iter().zip(1..) {
-        let recorded = format!("n{number}");
+    for node in list["items"].as_array().into_iter().flatten() {
+        let uid = text(&node["metadata"]["uid"]);
+        let recorded: String = uid.chars().take(NODE_DIGITS).collect();
         let info = &node["status"]["nodeInfo"];
         let capacity = &node["status"]["capacity"];
         let label = |key: &str| node["metadata"]["labels"][key].as_str().map(str::to_owned);
@@ -57,9 +58,13 @@ fn nodes(list: &Value) -> (BTreeMap<String, String>, Vec<NodeRecord>) {
             zone: label("topology.kubernetes.io/zone"),
             boot_id: text(&info["bootID"]),
         });
-        names.insert(name, recorded);
+        let node_of_pods = PodNode {
+            name: recorded,
+            boot_id: text(&info["bootID"]),
+        };
+        known.insert(text(&node["metadata"]["name"]), node_of_pods);
     }
-    (names, records)
+    (known, records)
 }
 
 fn text(value: &Value) -> String {
@@ -73,20 +78,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nodes_are_numbered_in_order_of_their_names() {
-        let node = |name: &str, zone: Option<&str>| {
-            json!({"metadata": {"name": name, "labels": {"topology.kubernetes.io/zone": zone}},
+    fn nodes_are_recorded_by_their_uid() {
+        let node = |name: &str, uid: &str, zone: Option<&str>| {
+            json!({"metadata": {"name": name, "uid": uid, "labels": {"topology.kubernetes.io/zone": zone}},
                 "status": {"capacity": {"cpu": "4", "memory": "16Gi"}, "nodeInfo": {"kernelVersion": "6.1", "bootID": name}}})
         };
-        let list = json!({"items": [node("worker-b", Some("eu-1")), node("worker-a", None)]});
-        let (names, records) = nodes(&list);
-        assert_eq!(names["worker-a"], "n1");
-        assert_eq!(names["worker-b"], "n2");
-        assert_eq!(
-            (records[0].boot_id.as_str(), &records[0].zone),
-            ("worker-a", &None)
-        );
-        assert_eq!(records[1].zone.as_deref(), Some("eu-1"));
-        assert_eq!((&*records[1].node, &*records[1].cores), ("n2", "4"));
+        let list = json!({"items": [node("worker-b", "3f2a1c00-1", Some("eu-1")), node("worker-a", "90ab12cd-2", None)]});
+        let (known, records) = nodes(&list);
+        assert_eq!(known["worker-a"].name, "90ab12");
+        assert_eq!(known["worker-b"].boot_id, "worker-b");
+        assert_eq!((&*records[0].node, &*records[0].cores), ("3f2a1c", "4"));
+        assert_eq!(records[0].zone.as_deref(), Some("eu-1"));
+        assert_eq!(records[1].zone, None);
     }
 }

@@ -6,11 +6,13 @@ use tare_lab::LabError;
 use crate::kubectl::Kubectl;
 
 /// Group, resource (with its subresource), verb: what a run does.
-const NEEDED: [(&str, &str, &str); 16] = [
+const NEEDED: [(&str, &str, &str); 18] = [
     ("", "namespaces", "create"),
     ("", "namespaces", "get"),
     ("", "namespaces", "list"),
+    ("", "namespaces", "watch"),
     ("", "namespaces", "delete"),
+    ("", "nodes", "list"),
     ("", "pods", "create"),
     ("", "pods", "list"),
     ("", "pods", "watch"),
@@ -70,6 +72,31 @@ fn missing(answers: &str) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_role_in_the_documents_has_all_that_is_needed() {
+        let role = include_str!("../../../docs/kubernetes/rbac.yaml");
+        let within = |line: &str, key: &str| {
+            let rest = line.split(&format!("{key}: [")).nth(1).unwrap_or("");
+            let list = rest.split(']').next().unwrap_or("");
+            list.split(", ")
+                .map(|word| word.trim_matches('"').to_owned())
+                .collect::<Vec<_>>()
+        };
+        for (group, resource, verb) in NEEDED {
+            let has = |line: &str| {
+                let pairs = [
+                    ("apiGroups", group),
+                    ("resources", resource),
+                    ("verbs", verb),
+                ];
+                pairs
+                    .iter()
+                    .all(|(key, word)| within(line, key).iter().any(|one| one == word))
+            };
+            assert!(role.lines().any(has), "{verb} {resource}");
+        }
+    }
 
     #[test]
     fn what_is_not_allowed_is_named() {

@@ -85,7 +85,7 @@ pub fn measure_and_cache(cache: &Path, out: &Path) -> Result<HostBaseline, LabEr
     Ok(measured)
 }
 
-fn boot_id() -> String {
+pub(crate) fn boot_id() -> String {
     let id = fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
     id.trim().to_owned()
 }

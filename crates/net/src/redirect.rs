@@ -115,6 +115,10 @@ impl RedirectRules {
             for server in &self.servers {
                 let (address, port) = (server.ip(), server.port());
                 rule(format_args!("  ip daddr {address} tcp dport {port} return"));
+                if *direction == TrafficDirection::Inbound {
+                    // A connection that is older than the rules: to the kernel its next packet is the first.
+                    rule(format_args!("  ip saddr {address} tcp sport {port} return"));
+                }
             }
             if *direction == TrafficDirection::Outbound {
                 for range in &self.ranges {
@@ -271,6 +275,8 @@ mod tests {
         assert!(!inbound.contains("20007"));
         assert!(inbound.contains("iifname \"lo\" return"));
         assert!(inbound.contains("tcp dport 27017 return"));
+        assert!(inbound.contains("ip saddr 10.77.1.2 tcp sport 20000 return"));
+        assert!(!outbound.contains("saddr"));
         assert!(inbound.contains("redirect to :15006"));
         // Ranges are of called addresses; a sidecar's own group calls, it is not called.
         assert!(!inbound.contains("192.168") && !inbound.contains("skgid"));

@@ -361,7 +361,7 @@ pub struct ClusterRecord {
 /// A node of a cluster.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct NodeRecord {
-    /// `n1`, `n2` …: in order of the nodes' names, which are not recorded.
+    /// Beginning of its UID; names of nodes are not recorded.
     pub node: String,
     /// Kernel release.
     pub kernel: String,

@@ -38,6 +38,8 @@ const JOINED_WITHIN: Duration = Duration::from_secs(120);
 const LEAD: Duration = Duration::from_millis(500);
 /// Time to send one of them its plan and to start it, beside round trips.
 const LEAD_PER_AGENT: Duration = Duration::from_millis(100);
+/// Round trips until it is started: those that measure its clock, its orders, and whether the agents before it run.
+const ROUND_TRIPS_PER_AGENT: u32 = 32;
 /// Most of a log that is brought here.
 const LOG_BYTES_MAX: u64 = 1 << 20;
 
@@ -193,7 +195,8 @@ impl RemoteHost {
     fn wait_joined(&self, name: &str, deadline: Instant) -> Result<(), LabError> {
         let mut state = lock(&self.exchange.state);
         while !state.joined.contains(name) {
-            let lost = state.lost.get(name).cloned();
+            let exited = lock(&self.provider).exited(name);
+            let lost = exited.or_else(|| state.lost.get(name).cloned());
             let late = || (Instant::now() >= deadline).then(|| String::from("it did not connect"));
             if let Some(why) = lost.or_else(late) {
                 return Err(LabError::PodLost {
@@ -418,7 +421,7 @@ impl Host for RemoteHost {
         });
         Pace {
             lead: LEAD,
-            lead_per_agent: LEAD_PER_AGENT + 4 * round_trip,
+            lead_per_agent: LEAD_PER_AGENT + ROUND_TRIPS_PER_AGENT * round_trip,
             // Results wait for a connection that is cut.
             report: Pace::HERE.report + self.silence,
         }

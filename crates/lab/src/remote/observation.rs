@@ -7,7 +7,9 @@ use tare_record::record::{InstanceUsage, MachineUsage};
 
 use super::exchange::Exchange;
 use super::message::PodOrder;
+use super::pod_provider::PodNode;
 use crate::LabError;
+use crate::calibrate;
 use crate::environment::Observation;
 use crate::observe::LocalObservation;
 
@@ -19,7 +21,7 @@ pub(super) struct RemoteObservation {
     /// The conductor.
     pub own: LocalObservation,
     /// All pods of the run, each with its node.
-    pub pods: Vec<(String, Option<String>)>,
+    pub pods: Vec<(String, Option<PodNode>)>,
     /// Orders whose replies are not read yet.
     pub told: Vec<u64>,
     /// Beginning of the names of those that are measured.
@@ -63,7 +65,7 @@ impl Observation for RemoteObservation {
                 machine,
             });
         }
-        Ok(combined(own, all))
+        Ok(combined(own, all, &calibrate::boot_id()))
     }
 }
 
@@ -72,23 +74,34 @@ struct PodReading {
     /// Whether the pod is of the test bed that is measured.
     is_measured: bool,
     /// Node; `None`: it is this machine.
-    node: Option<String>,
+    node: Option<PodNode>,
     used: Vec<InstanceUsage>,
     machine: MachineUsage,
 }
 
-/// Usage of the pods that are measured, and of the machines that they are on: cores of all of them, one after the other.
-fn combined(own: Vec<InstanceUsage>, pods: Vec<PodReading>) -> (Vec<InstanceUsage>, MachineUsage) {
+/// Usage of the pods that are measured, and of the machines that they are on: cores of all of them, one after the other. `here` is the
+/// boot ID of this machine.
+fn combined(
+    own: Vec<InstanceUsage>,
+    pods: Vec<PodReading>,
+    here: &str,
+) -> (Vec<InstanceUsage>, MachineUsage) {
     let mut nodes: Vec<Node> = Vec::new();
     let mut parts: Vec<InstanceUsage> = Vec::new();
-    // On a cluster the conductor is on none of the nodes.
-    let is_here = pods.iter().all(|pod| pod.node.is_none());
+    let kernel = |pod: &PodReading| match &pod.node {
+        None => here.to_owned(),
+        Some(node) => node.boot_id.clone(),
+    };
+    // On a cluster the conductor is on none of the nodes, unless its nodes are containers of this machine.
+    let is_here = pods.iter().all(|pod| kernel(pod) == here);
     let mut conductor = own.into_iter().next().filter(|_| is_here);
     for pod in pods {
-        let index = match nodes.iter().position(|node| node.name == pod.node) {
+        // Nodes with one kernel are one machine, and see all of it.
+        let kernel = kernel(&pod);
+        let index = match nodes.iter().position(|node| node.kernel == kernel) {
             Some(index) => index,
             None => {
-                nodes.push(Node::new(pod.node.clone()));
+                nodes.push(Node::new(kernel));
                 nodes.len() - 1
             }
         };
@@ -116,7 +129,8 @@ fn combined(own: Vec<InstanceUsage>, pods: Vec<PodReading>) -> (Vec<InstanceUsag
 
 /// A machine that pods are on.
 struct Node {
-    name: Option<String>,
+    /// Boot ID of its kernel.
+    kernel: String,
     /// As the first measured pod sees it.
     machine: Option<MachineUsage>,
     /// CPU time of everything, as that pod sees it.
@@ -130,9 +144,9 @@ struct Node {
 }
 
 impl Node {
-    fn new(name: Option<String>) -> Node {
+    fn new(kernel: String) -> Node {
         Node {
-            name,
+            kernel,
             machine: None,
             all_ns: None,
             inside_ns: Some(0),
@@ -156,7 +170,7 @@ impl Node {
         self.keepers_ns = added(self.keepers_ns, sum(Some("conductor")));
         let mut seen = pod.machine.clone();
         for of_pod in &mut seen.pods {
-            of_pod.node.clone_from(&pod.node);
+            of_pod.node = pod.node.as_ref().map(|node| node.name.clone());
         }
         match &mut self.machine {
             Some(machine) => machine.pods.append(&mut seen.pods),
@@ -171,8 +185,9 @@ impl Node {
 
 /// Several machines as one.
 fn all_machines(nodes: Vec<Node>) -> MachineUsage {
-    let other_arms_cpu_ns = nodes.iter().map(|node| node.other_arms_ns).sum();
+    // A node with pods of other arms alone has no part in the cores that are compared.
     let measured = nodes.iter().filter(|node| node.machine.is_some());
+    let other_arms_cpu_ns = measured.clone().map(|node| node.other_arms_ns).sum();
     let background = measured.map(|node| {
         let both = node.all_ns.zip(node.inside_ns);
         both.map(|(all, ours)| all.saturating_sub(ours))
@@ -231,6 +246,8 @@ fn add(sum: &mut InstanceUsage, one: &InstanceUsage) {
 mod tests {
     use super::*;
 
+    const HERE: &str = "here";
+
     fn part(instance: &str, role: &str, cpu_ns: u64) -> InstanceUsage {
         InstanceUsage {
             instance: instance.into(),
@@ -257,7 +274,10 @@ mod tests {
     ) -> PodReading {
         PodReading {
             is_measured,
-            node: node.map(str::to_owned),
+            node: node.map(|name| PodNode {
+                name: name.to_owned(),
+                boot_id: format!("boot of {}", &name[..2]),
+            }),
             used,
             machine,
         }
@@ -281,7 +301,7 @@ mod tests {
             reading(true, None, client, machine(595)),
             reading(false, None, other, machine(749)),
         ];
-        let (parts, machine) = combined(own, pods);
+        let (parts, machine) = combined(own, pods, HERE);
         let found: Vec<(&str, Option<u64>)> = parts
             .iter()
             .map(|part| (part.instance.as_str(), part.cpu_ns))
@@ -317,8 +337,15 @@ mod tests {
             reading(true, Some("n1"), server, busy([0.5, 0.1], 98)),
             reading(true, Some("n2"), client, busy([0.3, 0.2], 40)),
             reading(false, Some("n1"), idle, busy([0.5, 0.1], 350)),
+            // Nobody measures on this one.
+            reading(
+                false,
+                Some("n3"),
+                vec![part("istiod", "control-plane", 70)],
+                machine(9),
+            ),
         ];
-        let (parts, machine) = combined(vec![part("conductor", "conductor", 10)], pods);
+        let (parts, machine) = combined(vec![part("conductor", "conductor", 10)], pods, HERE);
         assert_eq!(parts.last().unwrap().cpu_ns, Some(5), "keepers alone");
         assert_eq!(machine.core_busy, [0.5, 0.1, 0.3, 0.2]);
         // 400 ns on the first node, 350 of them ours.
@@ -328,11 +355,31 @@ mod tests {
     }
 
     #[test]
+    fn nodes_with_one_kernel_are_one_machine() {
+        let server = vec![part("server", "app", 300)];
+        let client = vec![part("client", "agent", 200)];
+        let busy = |background| MachineUsage {
+            core_busy: vec![0.5, 0.5],
+            ..machine(background)
+        };
+        let pods = vec![
+            reading(true, Some("n1-a"), server, busy(300)),
+            reading(true, Some("n1-b"), client, busy(400)),
+        ];
+        let (parts, machine) =
+            combined(vec![part("conductor", "conductor", 10)], pods, "boot of n1");
+        assert_eq!(machine.core_busy, [0.5, 0.5]);
+        // 600 ns in all, 510 of them ours: the conductor is on this machine, too.
+        assert_eq!(machine.background_cpu_ns, Some(90));
+        assert_eq!(parts.last().unwrap().cpu_ns, Some(10));
+    }
+
+    #[test]
     fn what_one_pod_does_not_know_is_not_known() {
         let mut unknown = part("server", "app", 0);
         unknown.cpu_ns = None;
         let pods = vec![reading(true, None, vec![unknown], machine(498))];
-        let (_, machine) = combined(vec![part("conductor", "conductor", 10)], pods);
+        let (_, machine) = combined(vec![part("conductor", "conductor", 10)], pods, HERE);
         assert_eq!(machine.background_cpu_ns, None);
     }
 }

@@ -25,6 +25,15 @@ pub struct PodRequest {
     pub cpus: Vec<u32>,
 }
 
+/// A node that pods are on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PodNode {
+    /// Name, as in the description.
+    pub name: String,
+    /// Boot ID of its kernel.
+    pub boot_id: String,
+}
+
 /// Makes pods: on this machine, or on a cluster. What happens in them is not its business.
 pub trait PodProvider: Send {
     /// Kind of environment, for records: `kubernetes`.
@@ -65,8 +74,8 @@ pub trait PodProvider: Send {
     /// What is left.
     fn remove(&mut self, pods: &[String]) -> Result<(), LabError>;
 
-    /// Node of a pod, as in the description; `None`: it is this machine.
-    fn node(&self, _pod: &str) -> Option<String> {
+    /// Node of a pod; `None`: it is this machine.
+    fn node(&self, _pod: &str) -> Option<PodNode> {
         None
     }
 
