@@ -213,7 +213,14 @@ fn round(victim: Victim, addressing: &str, moment_ms: u64, row: &mut Row) {
     let finished = std::thread::spawn(move || finished_trials(printed));
     wait_for(LIMIT, "a keeper", || parts(started.0.id()));
     if moment_ms % 2 == 1 {
-        let has_trial = || (!read_trials(&out).is_empty()).then_some(());
+        let has_trial = || {
+            // Without it nobody would know why there is none.
+            if let Some(status) = started.0.try_wait().unwrap() {
+                let said = fs::read_to_string(place.path().join("stderr")).unwrap();
+                panic!("it has ended by itself: {status}: {said}");
+            }
+            (!read_trials(&out).is_empty()).then_some(())
+        };
         wait_for(LIMIT, "a trial", has_trial);
     }
     std::thread::sleep(Duration::from_millis(moment_ms));
@@ -284,7 +291,7 @@ fn start(place: &Path, addressing: &str, out: &Path, blocks: u32) -> Started {
     let (file, out) = (file.to_str().unwrap(), out.to_str().unwrap());
     let mut words = vec!["run", file, "--out", out, "--json-lines"];
     match addressing {
-        "remote" => words.extend(["--environment", "remote", "--silence", "5"]),
+        "remote" => words.extend(["--environment", "remote", "--silence", "10"]),
         addressing => words.extend(["--addressing", addressing]),
     }
     let folder = place.join("private");
