@@ -5316,7 +5316,7 @@ export interface ClusterRecord {
  */
 export interface NodeRecord {
   /**
-   * `n1`, `n2` …: in order of the nodes' names, which are not recorded.
+   * Beginning of its UID; names of nodes are not recorded.
    */
   node: string;
   /**
