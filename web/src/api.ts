@@ -5340,13 +5340,13 @@ export interface NodeRecord {
    */
   runtime: string;
   /**
-   * Cores that the node announces.
+   * Cores.
    */
-  cores: string;
+  cores: number;
   /**
-   * Memory that the node announces.
+   * Memory in bytes.
    */
-  memory: string;
+  memory_bytes: number;
   /**
    * Type of the machine at the provider.
    */

@@ -9,7 +9,7 @@ use serde::Serialize;
 use serde_json::Value;
 use tare_lab::LabError;
 use tare_lab::remote::{Dial, OwnNamespace, PodNode, PodProvider, PodRequest, RunKeeperConfig};
-use tare_record::record::{EnvironmentRecord, TargetVersion};
+use tare_record::record::{EnvironmentRecord, NodeRecord, TargetVersion};
 
 use crate::examine::takes_pods;
 use crate::kubectl::Kubectl;
@@ -76,6 +76,8 @@ pub struct Cluster {
     placed: BTreeMap<String, String>,
     /// Nodes as they are recorded, by their names.
     recorded: BTreeMap<String, PodNode>,
+    /// What the record says of them.
+    node_records: Vec<NodeRecord>,
     /// Folders of this machine that are elsewhere in the image.
     links: BTreeMap<PathBuf, PathBuf>,
 }
@@ -100,7 +102,8 @@ impl Cluster {
             options.redirects,
         )];
         objects.extend(manifests::account(&namespace));
-        let nodes = NodeSets::of(&kubectl.json(&["get", "nodes", "--output=json"], None)?);
+        let nodes = record::list_nodes(&kubectl)?;
+        let (recorded, node_records) = record::nodes(&nodes);
         let watch = Watch::start(kubectl.clone(), &namespace)?;
         let cluster = Cluster {
             kubectl,
@@ -109,9 +112,10 @@ impl Cluster {
             watch,
             names: BTreeMap::new(),
             count: 0,
-            nodes,
+            nodes: NodeSets::of(&nodes),
             placed: BTreeMap::new(),
-            recorded: BTreeMap::new(),
+            recorded,
+            node_records,
             links: BTreeMap::new(),
         };
         // From here on, dropping it removes what was made.
@@ -360,7 +364,8 @@ impl PodProvider for Cluster {
     ) -> Result<Option<EnvironmentRecord>, LabError> {
         let mut record = self.probe()?;
         self.link(targets, &record.targets)?;
-        let cluster = record::cluster(&self.kubectl, &self.options.image, &mut self.recorded)?;
+        let nodes = self.node_records.clone();
+        let cluster = record::cluster(&self.kubectl, &self.options.image, nodes)?;
         // Nodes of one cluster are taken for equal, whichever the probe was on; those of two clusters never are.
         record.fingerprint = cluster.id.clone();
         record.machine_id = Some(cluster.id.clone());
@@ -428,9 +433,9 @@ impl PodProvider for Cluster {
                 name,
                 arguments: &["keeper", "--pod", CONFIG_FILE],
                 config: Some((&secret, name)),
-                redirects: request.redirects,
+                redirects: request.purpose.redirects,
                 node: self.placed.get(of_topology(of_run)).map(String::as_str),
-                not_on: match request.is_of_agents {
+                not_on: match request.purpose.is_of_agents {
                     true => &self.nodes.of_parts,
                     false => &self.nodes.of_agents,
                 },
@@ -462,9 +467,7 @@ impl PodProvider for Cluster {
             .values()
             .all(|node| self.recorded.contains_key(node))
         {
-            let nodes = self
-                .kubectl
-                .json(&["get", "nodes", "--output=json"], None)?;
+            let nodes = record::list_nodes(&self.kubectl)?;
             self.recorded.extend(record::nodes(&nodes).0);
         }
         Ok(addresses)

@@ -15,24 +15,26 @@ const ID_DIGITS: usize = 16;
 /// Digits of a node's UID that make its recorded name.
 const NODE_DIGITS: usize = 6;
 
-/// Describes the cluster; `known` becomes how each node is recorded, by its name.
+/// Describes the cluster with these nodes.
 pub(crate) fn cluster(
     kubectl: &Kubectl,
     image: &str,
-    known: &mut BTreeMap<String, PodNode>,
+    nodes: Vec<NodeRecord>,
 ) -> Result<ClusterRecord, LabError> {
     let version = kubectl.json(&["get", "--raw", "/version"], None)?;
     let system = kubectl.json(&["get", "namespace", "kube-system", "--output=json"], None)?;
     let id = text(&system["metadata"]["uid"]).replace('-', "");
-    let found = kubectl.json(&["get", "nodes", "--output=json"], None)?;
-    let (recorded, nodes) = nodes(&found);
-    *known = recorded;
     Ok(ClusterRecord {
         id: id.chars().take(ID_DIGITS).collect(),
         kubernetes: text(&version["gitVersion"]),
         image: image.to_owned(),
         nodes,
     })
+}
+
+/// All nodes, as the API server describes them.
+pub(crate) fn list_nodes(kubectl: &Kubectl) -> Result<Value, LabError> {
+    kubectl.json(&["get", "nodes", "--output=json"], None)
 }
 
 /// The nodes of a list: how each is recorded, by its name, and the records.
@@ -52,8 +54,8 @@ pub(crate) fn nodes(list: &Value) -> (BTreeMap<String, PodNode>, Vec<NodeRecord>
             architecture: text(&info["architecture"]),
             kubelet: text(&info["kubeletVersion"]),
             runtime: text(&info["containerRuntimeVersion"]),
-            cores: text(&capacity["cpu"]),
-            memory: text(&capacity["memory"]),
+            cores: text(&capacity["cpu"]).parse().unwrap_or_default(),
+            memory_bytes: bytes(&text(&capacity["memory"])),
             instance_type: label("node.kubernetes.io/instance-type"),
             zone: label("topology.kubernetes.io/zone"),
             boot_id: text(&info["bootID"]),
@@ -65,6 +67,24 @@ pub(crate) fn nodes(list: &Value) -> (BTreeMap<String, PodNode>, Vec<NodeRecord>
         known.insert(text(&node["metadata"]["name"]), node_of_pods);
     }
     (known, records)
+}
+
+/// Bytes of a quantity as nodes announce memory: `16Gi`, `24683656Ki`; 0 of what is none.
+fn bytes(quantity: &str) -> u64 {
+    let (number, unit) = match quantity.find(|c: char| !c.is_ascii_digit()) {
+        Some(end) => quantity.split_at(end),
+        None => (quantity, ""),
+    };
+    let unit_bytes = match unit {
+        "" => 1,
+        "Ki" => 1 << 10,
+        "Mi" => 1 << 20,
+        "Gi" => 1 << 30,
+        _ => 0,
+    };
+    number
+        .parse::<u64>()
+        .map_or(0, |number| number.saturating_mul(unit_bytes))
 }
 
 fn text(value: &Value) -> String {
@@ -87,7 +107,12 @@ mod tests {
         let (known, records) = nodes(&list);
         assert_eq!(known["worker-a"].name, "90ab12");
         assert_eq!(known["worker-b"].boot_id, "worker-b");
-        assert_eq!((&*records[0].node, &*records[0].cores), ("3f2a1c", "4"));
+        assert_eq!((&*records[0].node, records[0].cores), ("3f2a1c", 4));
+        assert_eq!(records[0].memory_bytes, 16 << 30);
+        assert_eq!(
+            (bytes("24683656Ki"), bytes("12"), bytes("x")),
+            (24_683_656 << 10, 12, 0)
+        );
         assert_eq!(records[0].zone.as_deref(), Some("eu-1"));
         assert_eq!(records[1].zone, None);
     }

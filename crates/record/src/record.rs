@@ -373,10 +373,10 @@ pub struct NodeRecord {
     pub kubelet: String,
     /// Container runtime, with its version.
     pub runtime: String,
-    /// Cores that the node announces.
-    pub cores: String,
-    /// Memory that the node announces.
-    pub memory: String,
+    /// Cores.
+    pub cores: u32,
+    /// Memory in bytes.
+    pub memory_bytes: u64,
     /// Type of the machine at the provider.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub instance_type: Option<String>,

@@ -73,7 +73,10 @@ fn cluster(cluster: &ClusterRecord) -> FactGroup {
         let place: String = place.collect();
         let words = format!(
             "{} cores, {}{place}, kernel {}, {}",
-            node.cores, node.memory, node.kernel, node.runtime
+            node.cores,
+            quantity::value(Unit::Bytes, node.memory_bytes as f64),
+            node.kernel,
+            node.runtime
         );
         (format!("node {}", node.node), words)
     }));

@@ -7,6 +7,7 @@ use sha2::{Digest, Sha256};
 use tare_record::FORMAT_VERSION;
 use tare_record::record::{Check, EnvironmentRecord};
 
+use crate::calibrate;
 use crate::process::field;
 
 /// Kernel settings that affect a result: name in the record, file.
@@ -74,7 +75,7 @@ pub fn describe(environment: &str, addressing: &str, checks: Vec<Check>) -> Envi
         machine_id: MACHINE_ID_FILES
             .iter()
             .find_map(|path| hashed_machine_id(&read(path)?)),
-        boot_id: read("/proc/sys/kernel/random/boot_id").unwrap_or_default(),
+        boot_id: calibrate::boot_id(),
         fingerprint,
         targets: BTreeMap::new(),
         checks,

@@ -22,7 +22,8 @@ use crate::host::SharedHost;
 use crate::keeper::{Keeper, SharedKeeper};
 use crate::local::LocalOptions;
 use crate::observe::ObservedLinks;
-use crate::remote::host::{RemoteHost, WantedPod};
+use crate::remote::PodPurpose;
+use crate::remote::host::RemoteHost;
 
 /// Addressing of a run's pods.
 pub(crate) struct Network {
@@ -220,11 +221,11 @@ impl Network {
                 let is_of_agents = within.clone().any(|one| one.role == InstanceRole::Agent);
                 for number in 1..=agents.max().copied().unwrap_or(1).max(1) {
                     let name = of_number(&pod, number);
-                    let wanted_pod = WantedPod {
+                    let purpose = PodPurpose {
                         redirects: redirected.contains(&pod),
                         is_of_agents,
                     };
-                    wanted.insert(pods.keeper_name(&name), wanted_pod);
+                    wanted.insert(pods.keeper_name(&name), purpose);
                     pods.attached.insert(name);
                 }
             }

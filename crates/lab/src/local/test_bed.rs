@@ -408,7 +408,8 @@ impl TestBed for LocalTestBed {
         let dir = self.placed.folder.clone();
         let file = dir.join(format!("{instance}-{number}{AGENT_PLAN}"));
         let mut plan = self.placed.with_own_security(instance, plan);
-        let kept_pod = self.pod_for_agent(instance, &pod);
+        let pod = self.pod_for_agent(instance, pod);
+        let kept_pod = self.placed.pods.network(&pod).unwrap_or_default();
         let clock = lock(&self.placed.host).clock(&kept_pod)?;
         if let Some(clock) = clock {
             plan.start_at_unix_us = plan.start_at_unix_us.map(|at| clock.there_us(at));
@@ -436,7 +437,6 @@ impl TestBed for LocalTestBed {
         ];
         let log = format!("{instance}-{number}.log");
         let mut spawn = self.spawn("", &pod, &argv, (&dir, &log));
-        spawn.pod = spawn.pod.map(|_| kept_pod.clone());
         spawn.name.clone_from(&name);
         spawn.cpus = self.placed.plan.placement.agent_cpus.clone();
         spawn.bounds = self.bounds(instance);
@@ -554,13 +554,15 @@ impl LocalTestBed {
         Ok(())
     }
 
-    /// The pod, as named to the host, that the fewest agents of an instance are in.
-    fn pod_for_agent(&self, instance: &str, pod: &str) -> String {
+    /// Of a pod and those like it, the one with the fewest agents of an instance.
+    fn pod_for_agent(&self, instance: &str, pod: String) -> String {
         let living = self.living_agents(instance);
-        let alike = self.placed.pods.alike(pod).into_iter();
-        let kept = alike.map(|pod| self.placed.pods.network(&pod).unwrap_or_default());
-        let agents_in = |pod: &String| living.iter().filter(|agent| agent.pod == *pod).count();
-        kept.min_by_key(agents_in).unwrap_or_default()
+        let agents_in = |pod: &String| {
+            let kept = self.placed.pods.network(pod).unwrap_or_default();
+            living.iter().filter(|agent| agent.pod == kept).count()
+        };
+        let alike = self.placed.pods.alike(&pod).into_iter();
+        alike.min_by_key(agents_in).unwrap_or(pod)
     }
 
     fn test_bed_number(&self) -> &str {

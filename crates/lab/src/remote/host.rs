@@ -20,7 +20,7 @@ use super::greeting::{SERVER_NAME, client_config};
 use super::message::{CONDUCTOR, PodOrder};
 use super::observation::RemoteObservation;
 use super::pod_keeper::PodKeeperConfig;
-use super::pod_provider::{PodProvider, PodRequest};
+use super::pod_provider::{PodProvider, PodPurpose, PodRequest};
 use super::run_keeper::RunKeeperConfig;
 use crate::LabError;
 use crate::certificates::Authority;
@@ -42,13 +42,6 @@ const LEAD_PER_AGENT: Duration = Duration::from_millis(100);
 const ROUND_TRIPS_PER_AGENT: u32 = 32;
 /// Most of a log that is brought here.
 const LOG_BYTES_MAX: u64 = 1 << 20;
-
-/// What a pod is for.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct WantedPod {
-    pub redirects: bool,
-    pub is_of_agents: bool,
-}
 
 /// Pods elsewhere, by way of their run keeper. Dropping it ends them.
 pub(crate) struct RemoteHost {
@@ -156,13 +149,13 @@ impl RemoteHost {
     /// Makes the pods of a test bed; returns their addresses when all of their keepers are there.
     pub(crate) fn create(
         &mut self,
-        wanted: &BTreeMap<String, WantedPod>,
+        wanted: &BTreeMap<String, PodPurpose>,
         programs: &[PathBuf],
         cpus: &[u32],
     ) -> Result<BTreeMap<String, IpAddr>, LabError> {
         let pods: Vec<PodRequest> = wanted
             .iter()
-            .map(|(name, wanted)| PodRequest {
+            .map(|(name, purpose)| PodRequest {
                 config: PodKeeperConfig {
                     name: name.clone(),
                     address: self.address,
@@ -172,8 +165,7 @@ impl RemoteHost {
                     links: Vec::new(),
                     silence_ms: millis(self.silence),
                 },
-                redirects: wanted.redirects,
-                is_of_agents: wanted.is_of_agents,
+                purpose: *purpose,
                 programs: programs.to_vec(),
                 cpus: cpus.to_vec(),
             })

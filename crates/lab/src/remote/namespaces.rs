@@ -15,6 +15,7 @@ use tare_experiment::target::Capability;
 use tare_net::Switch;
 
 use super::connection::Dial;
+use super::pod_keeper::HOSTS;
 use super::pod_provider::{PodProvider, PodRequest};
 use super::run_keeper::RunKeeperConfig;
 use crate::LabError;
@@ -30,9 +31,7 @@ pub(crate) const BASE: &str = "/tmp";
 const CONNECT_WITHIN: Duration = Duration::from_secs(2);
 /// Most output of a keeper that is kept.
 const LOG_BYTES_MAX: u64 = 1 << 20;
-/// Host names of a pod, which has its own file there.
-const HOSTS: &str = "/etc/hosts";
-/// What that file begins with.
+/// What a pod's host names begin with.
 const LOCALHOST: &str = "127.0.0.1 localhost\n";
 /// Capabilities in a pod: for agents, which set their own scheduling class; and where traffic is redirected, for the rules, for a
 /// sidecar's group, and to take all of these from what is started.
@@ -174,7 +173,11 @@ impl PodProvider for Namespaces {
         for pod in pods {
             let name = &pod.config.name;
             addresses.insert(name.clone(), IpAddr::from(self.attach(name)?));
-            let may = (pod.programs.as_slice(), pod.cpus.as_slice(), pod.redirects);
+            let may = (
+                pod.programs.as_slice(),
+                pod.cpus.as_slice(),
+                pod.purpose.redirects,
+            );
             self.start_keeper(name, "--pod", &pod.config, may)?;
         }
         Ok(addresses)

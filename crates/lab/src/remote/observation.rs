@@ -95,6 +95,7 @@ fn combined(
     // On a cluster the conductor is on none of the nodes, unless its nodes are containers of this machine.
     let is_here = pods.iter().all(|pod| kernel(pod) == here);
     let mut conductor = own.into_iter().next().filter(|_| is_here);
+    let own_ns = conductor.as_ref().and_then(|own| own.cpu_ns);
     for pod in pods {
         // Nodes with one kernel are one machine, and see all of it.
         let kernel = kernel(&pod);
@@ -117,12 +118,9 @@ fn combined(
             }
         }
     }
-    let own_ns = conductor.as_ref().and_then(|own| own.cpu_ns);
-    let keepers_ns: Option<u64> = nodes.iter().map(|node| node.keepers_ns).sum();
     parts.extend(conductor);
-    let conductor_ns = own_ns.zip(keepers_ns).map(|(all, keepers)| all - keepers);
     if let (true, Some(node)) = (is_here, nodes.first_mut()) {
-        node.inside_ns = added(node.inside_ns, conductor_ns);
+        node.inside_ns = added(node.inside_ns, own_ns);
     }
     (parts, all_machines(nodes))
 }
@@ -139,8 +137,6 @@ struct Node {
     inside_ns: Option<u64>,
     /// Of it, that of pods of other arms.
     other_arms_ns: Option<u64>,
-    /// Of it, that of keepers of measured pods.
-    keepers_ns: Option<u64>,
 }
 
 impl Node {
@@ -151,23 +147,16 @@ impl Node {
             all_ns: None,
             inside_ns: Some(0),
             other_arms_ns: Some(0),
-            keepers_ns: Some(0),
         }
     }
 
     fn add(&mut self, pod: &PodReading) {
-        let sum = |role: Option<&str>| {
-            let of_role = |part: &&InstanceUsage| role.is_none_or(|role| part.role == role);
-            let parts = pod.used.iter().filter(of_role);
-            parts.map(|part| part.cpu_ns).sum::<Option<u64>>()
-        };
-        let used_ns = sum(None);
+        let used_ns = pod.used.iter().map(|part| part.cpu_ns).sum();
         self.inside_ns = added(self.inside_ns, used_ns);
         if !pod.is_measured {
             self.other_arms_ns = added(self.other_arms_ns, used_ns);
             return;
         }
-        self.keepers_ns = added(self.keepers_ns, sum(Some("conductor")));
         let mut seen = pod.machine.clone();
         for of_pod in &mut seen.pods {
             of_pod.node = pod.node.as_ref().map(|node| node.name.clone());
@@ -258,6 +247,15 @@ mod tests {
         }
     }
 
+    /// Usage in two pods, with that of their keepers.
+    fn server_and_client() -> [Vec<InstanceUsage>; 2] {
+        let keeper = |cpu_ns| part("conductor", "conductor", cpu_ns);
+        [
+            vec![part("server", "app", 300), keeper(2)],
+            vec![part("client", "agent", 200), keeper(3)],
+        ]
+    }
+
     fn machine(background_cpu_ns: u64) -> MachineUsage {
         MachineUsage {
             window_ns: 1000,
@@ -286,14 +284,7 @@ mod tests {
     #[test]
     fn keepers_are_the_conductors_and_other_arms_and_programs_are_told_apart() {
         let own = vec![part("conductor", "conductor", 10)];
-        let server = vec![
-            part("server", "app", 300),
-            part("conductor", "conductor", 2),
-        ];
-        let client = vec![
-            part("client", "agent", 200),
-            part("conductor", "conductor", 3),
-        ];
+        let [server, client] = server_and_client();
         let other = vec![part("server", "app", 50), part("conductor", "conductor", 1)];
         // 800 ns were busy in all: the first pod sees all but its own 302 as foreign.
         let pods = vec![
@@ -324,14 +315,7 @@ mod tests {
             steal_share: Some(core_busy[0] / 10.0),
             ..machine(background)
         };
-        let server = vec![
-            part("server", "app", 300),
-            part("conductor", "conductor", 2),
-        ];
-        let client = vec![
-            part("client", "agent", 200),
-            part("conductor", "conductor", 3),
-        ];
+        let [server, client] = server_and_client();
         let idle = vec![part("server", "app", 50)];
         let pods = vec![
             reading(true, Some("n1"), server, busy([0.5, 0.1], 98)),

@@ -36,7 +36,7 @@ const LOOK: Duration = Duration::from_millis(50);
 /// Time for the last replies to be sent.
 const FAREWELL: Duration = Duration::from_secs(1);
 /// Host names of the pod.
-const HOSTS: &str = "/etc/hosts";
+pub(super) const HOSTS: &str = "/etc/hosts";
 /// Longest measurement of the clock.
 const CLOCK_WITHIN: Duration = Duration::from_secs(5);
 

@@ -15,14 +15,20 @@ use crate::LabError;
 pub struct PodRequest {
     /// For its keeper; the name is `TEST-BED/POD`.
     pub config: PodKeeperConfig,
-    /// Whether its traffic is redirected, which needs privileges.
-    pub redirects: bool,
-    /// Whether load is generated in it.
-    pub is_of_agents: bool,
+    pub purpose: PodPurpose,
     /// Programs that it must be able to read.
     pub programs: Vec<PathBuf>,
     /// Cores that it may use; empty: any.
     pub cpus: Vec<u32>,
+}
+
+/// What a pod is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PodPurpose {
+    /// Whether its traffic is redirected, which needs privileges.
+    pub redirects: bool,
+    /// Whether load is generated in it.
+    pub is_of_agents: bool,
 }
 
 /// A node that pods are on.
