@@ -37,6 +37,8 @@ for ((other = 1; other <= nodes; other++)); do
     if [ "$other" -ne "$node" ]; then ip route add "10.244.$other.0/24" via "$network.$slot.$other"; fi
 done
 sysctl -qw net.ipv4.ip_forward=1
+# A connection whose other node has ended would keep this network namespace for two minutes after the stop.
+sysctl -qw net.ipv4.tcp_orphan_retries=1
 # Pods of one node that call each other by a Service.
 sysctl -qw net.bridge.bridge-nf-call-iptables=1
 if [ -e /sys/fs/cgroup/cgroup.controllers ]; then
@@ -128,6 +130,9 @@ containerRuntimeEndpoint: unix:///run/containerd/containerd.sock
 authentication: {anonymous: {enabled: false}, webhook: {enabled: true}, x509: {clientCAFile: $work/pki/ca.crt}}
 authorization: {mode: Webhook}
 resolvConf: $dir/resolv.conf
+# Where scripts/kubernetes/istio starts a name server. Else nobody answers there, and looking up a name fails at once.
+clusterDNS: [$network.$slot.1]
+clusterDomain: cluster.local
 volumePluginDir: $dir/plugins
 imageGCHighThresholdPercent: 100
 imageGCLowThresholdPercent: 99

@@ -5310,6 +5310,12 @@ export interface ClusterRecord {
    * Its nodes when the run began.
    */
   nodes: NodeRecord[];
+  /**
+   * Software of the mesh that it has, if arms use that: control plane and injected proxies.
+   */
+  mesh?: {
+    [k: string]: TargetVersion;
+  };
 }
 /**
  * A node of a cluster.

@@ -147,6 +147,7 @@ fn provide(
     for arm in arms() {
         for cell in plan.cells.iter().filter(|cell| cell.arm == arm.name) {
             let instances = arm.topology.instances.iter();
+            let instances = instances.filter(|one| !arm.topology.is_injected(&one.name));
             targets.extend(instances.map(|instance| software_name(instance, &cell.targets)));
         }
     }

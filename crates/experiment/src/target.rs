@@ -93,6 +93,8 @@ pub struct TargetDef {
     pub env: BTreeMap<String, String>,
     /// Readiness probe.
     pub ready: ReadyDef,
+    /// How the mesh of a cluster injects it into a pod.
+    pub injected: Option<InjectedDef>,
     /// How to stop an instance.
     #[serde(default)]
     pub stop: StopDef,
@@ -371,6 +373,38 @@ pub struct ReadyDef {
     /// Typical time that one more instance adds to the start of a test bed. Time estimates use it until a run on this machine
     /// has measured it.
     pub typical_start: Option<Period>,
+}
+
+/// A proxy that the mesh of a cluster injects into a pod. Templates see what they see for an instance that Tare starts; `mesh.services`
+/// have the names of their Services.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(extend("x-word" = "injected"))]
+pub struct InjectedDef {
+    /// Name of its container.
+    #[schemars(length(min = 1))]
+    pub container: String,
+    /// Labels of the pod, each value a template.
+    #[serde(default)]
+    pub labels: BTreeMap<String, String>,
+    /// Annotations of the pod, each value a template; those that render to nothing are left out.
+    #[serde(default)]
+    pub annotations: BTreeMap<String, String>,
+    /// Template in the target folder with the objects of an arm: YAML documents, in the namespace of the run.
+    pub objects: Option<String>,
+    /// How a proxy shows that it knows what its pod calls.
+    pub knows: Option<KnowsDef>,
+}
+
+/// A page of a proxy with a line for each called instance that it knows.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(extend("x-word" = "knows"))]
+pub struct KnowsDef {
+    /// URL of the page.
+    pub url: String,
+    /// Text that a line must have, a template that sees the `route`; where it renders to nothing nothing is expected.
+    pub line: String,
 }
 
 /// How to stop an instance.

@@ -8,12 +8,17 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use serde::Serialize;
 use serde_json::Value;
 use tare_lab::LabError;
-use tare_lab::remote::{Dial, OwnNamespace, PodNode, PodProvider, PodRequest, RunKeeperConfig};
+use tare_lab::remote::{
+    ControlPlanePod, Dial, OwnNamespace, PodAddress, PodNode, PodProvider, PodRequest,
+    RunKeeperConfig,
+};
 use tare_record::record::{EnvironmentRecord, NodeRecord, TargetVersion};
 
-use crate::examine::takes_pods;
+use crate::installed::InstalledMesh;
 use crate::kubectl::Kubectl;
 use crate::manifests::{self, CONFIG_FILE, EXPIRES, Pod, RUN};
+use crate::mesh_of_cluster::MeshOfCluster;
+use crate::nodes::NodeSets;
 use crate::watch::Watch;
 use crate::{forward, problems, record, rights};
 
@@ -27,6 +32,8 @@ const RETURN_LIMIT: Duration = Duration::from_secs(20);
 const LOOK: Duration = Duration::from_secs(1);
 /// Age from which a later run removes what is left of this one.
 const KEEP: Duration = Duration::from_secs(24 * 3600);
+/// Domain of a cluster's Services, unless it was set up otherwise.
+const DOMAIN: &str = "cluster.local";
 /// Pod of the run keeper.
 const RUN_KEEPER: &str = "run-keeper";
 /// Pod that describes the node and the image.
@@ -59,6 +66,8 @@ pub struct ClusterOptions {
     pub tare: PathBuf,
     /// Whether the traffic of any pod is redirected.
     pub redirects: bool,
+    /// The mesh of the cluster that arms use.
+    pub mesh: Option<InstalledMesh>,
 }
 
 /// A run's namespace. Dropping it deletes it.
@@ -80,6 +89,8 @@ pub struct Cluster {
     node_records: Vec<NodeRecord>,
     /// Folders of this machine that are elsewhere in the image.
     links: BTreeMap<PathBuf, PathBuf>,
+    /// The mesh of the cluster, if arms use it.
+    mesh: Option<MeshOfCluster>,
 }
 
 impl Cluster {
@@ -89,7 +100,7 @@ impl Cluster {
     /// What is missing or not allowed, with the next step.
     pub fn start(options: ClusterOptions) -> Result<Cluster, LabError> {
         let kubectl = Kubectl::new(options.context.clone());
-        rights::check(&kubectl)?;
+        rights::check(&kubectl, options.mesh.as_ref())?;
         let now = SystemTime::now()
             .duration_since(UNIX_EPOCH)
             .unwrap_or_default();
@@ -100,8 +111,11 @@ impl Cluster {
             &namespace,
             (now + KEEP).as_secs(),
             options.redirects,
+            options.mesh.is_some(),
         )];
         objects.extend(manifests::account(&namespace));
+        let found = |mesh| MeshOfCluster::find(mesh, &kubectl, &namespace);
+        let mesh = options.mesh.as_ref().map(found).transpose()?;
         let nodes = record::list_nodes(&kubectl)?;
         let (recorded, node_records) = record::nodes(&nodes);
         let watch = Watch::start(kubectl.clone(), &namespace)?;
@@ -117,6 +131,7 @@ impl Cluster {
             recorded,
             node_records,
             links: BTreeMap::new(),
+            mesh,
         };
         // From here on, dropping it removes what was made.
         cluster.create_objects(&objects)?;
@@ -192,14 +207,17 @@ impl Cluster {
             redirects: false,
             node: None,
             not_on: &self.nodes.of_parts,
+            in_mesh: None,
         }
     }
 
-    /// What `tare doctor` says in a pod.
-    fn probe(&self) -> Result<EnvironmentRecord, LabError> {
+    /// What `tare doctor` says in a pod; in the mesh, if arms use that.
+    fn probe(&mut self) -> Result<EnvironmentRecord, LabError> {
+        let in_mesh = self.mesh.as_ref().map(MeshOfCluster::of_probe);
         let pod = Pod {
             name: PROBE,
             arguments: &["doctor", "--json"],
+            in_mesh: in_mesh.as_ref(),
             ..self.pod()
         };
         self.create_objects(&[pod.manifest()])?;
@@ -208,6 +226,9 @@ impl Cluster {
             problems::of_end(pod).map(drop)
         })?;
         let said = self.in_namespace(&["logs", PROBE])?;
+        if let (Some(mesh), Some(Some(pod))) = (&mut self.mesh, self.watch.pod(PROBE)) {
+            mesh.note_proxy(&pod)?;
+        }
         let record = serde_json::from_str(&said).map_err(|error| {
             LabError::Cluster(format!(
                 "the image {} does not have this version of Tare: make it from the same sources with scripts/release ({error})",
@@ -285,32 +306,6 @@ impl Cluster {
     }
 }
 
-/// Nodes for load and for what is measured: apart, if there are enough; otherwise any.
-#[derive(Debug, Default, PartialEq, Eq)]
-struct NodeSets {
-    of_agents: Vec<String>,
-    of_parts: Vec<String>,
-}
-
-impl NodeSets {
-    /// A third of the nodes that take pods is for load, at least one.
-    fn of(list: &Value) -> NodeSets {
-        let all = list["items"].as_array().into_iter().flatten();
-        let usable = all.filter(|node| takes_pods(node));
-        let names = usable.filter_map(|node| node["metadata"]["name"].as_str());
-        let mut of_agents: Vec<String> = names.map(str::to_owned).collect();
-        of_agents.sort();
-        if of_agents.len() < 2 {
-            return NodeSets::default();
-        }
-        let of_parts = of_agents.split_off((of_agents.len() / 3).max(1));
-        NodeSets {
-            of_agents,
-            of_parts,
-        }
-    }
-}
-
 /// Where the folder of a file is, if it is elsewhere.
 fn folder_link(here: &Path, there: &Path) -> Option<(PathBuf, PathBuf)> {
     if here == there {
@@ -365,7 +360,9 @@ impl PodProvider for Cluster {
         let mut record = self.probe()?;
         self.link(targets, &record.targets)?;
         let nodes = self.node_records.clone();
-        let cluster = record::cluster(&self.kubectl, &self.options.image, nodes)?;
+        let mut cluster = record::cluster(&self.kubectl, &self.options.image, nodes)?;
+        let software = self.mesh.as_ref().map(MeshOfCluster::software);
+        cluster.mesh = software.unwrap_or_default();
         // Nodes of one cluster are taken for equal, whichever the probe was on; those of two clusters never are.
         record.fingerprint = cluster.id.clone();
         record.machine_id = Some(cluster.id.clone());
@@ -406,7 +403,24 @@ impl PodProvider for Cluster {
         Ok((SocketAddr::from((address, config.port)), dial))
     }
 
-    fn create(&mut self, pods: &[PodRequest]) -> Result<BTreeMap<String, IpAddr>, LabError> {
+    fn control_plane(&self) -> Vec<ControlPlanePod> {
+        let mesh = self.mesh.as_ref().map(MeshOfCluster::control_plane);
+        mesh.unwrap_or_default()
+    }
+
+    fn service_host(&self, name: &str) -> Option<String> {
+        Some(format!("{name}.{}.svc.{DOMAIN}", self.namespace))
+    }
+
+    fn create(
+        &mut self,
+        pods: &[PodRequest],
+        objects: &[Value],
+    ) -> Result<BTreeMap<String, PodAddress>, LabError> {
+        let services = match &mut self.mesh {
+            Some(mesh) => mesh.create(pods, objects)?,
+            None => BTreeMap::new(),
+        };
         let first = self.count;
         let secret = format!("keepers-{first}");
         let mut data = BTreeMap::new();
@@ -429,6 +443,7 @@ impl PodProvider for Cluster {
             })
             .collect();
         objects.extend(named.iter().zip(pods).map(|((of_run, name), request)| {
+            let in_mesh = self.mesh.as_ref().and_then(|mesh| mesh.pod(request));
             let pod = Pod {
                 name,
                 arguments: &["keeper", "--pod", CONFIG_FILE],
@@ -439,6 +454,7 @@ impl PodProvider for Cluster {
                     true => &self.nodes.of_parts,
                     false => &self.nodes.of_agents,
                 },
+                in_mesh: in_mesh.as_ref(),
                 ..self.pod()
             };
             pod.manifest()
@@ -452,12 +468,17 @@ impl PodProvider for Cluster {
         };
         let found = self.wait(&names, limit, |pod| {
             let node = pod["spec"]["nodeName"].as_str()?.to_owned();
-            Some((running_address(pod)?, node))
+            Some((running_address(pod)?, node, pod.clone()))
         })?;
         let mut addresses = BTreeMap::new();
         let mut nodes = Vec::new();
-        for ((of_run, _), (address, node)) in named.iter().zip(found) {
-            addresses.insert((*of_run).to_owned(), address);
+        for (((of_run, _), request), (pod, node, manifest)) in named.iter().zip(pods).zip(found) {
+            if let Some(mesh) = &self.mesh {
+                mesh.check(request, &manifest)?;
+            }
+            let service = request.in_mesh.as_ref();
+            let service = service.and_then(|pod| services.get(&pod.name).copied());
+            addresses.insert((*of_run).to_owned(), PodAddress { pod, service });
             nodes.push((of_topology(of_run).to_owned(), node));
         }
         self.placed.extend(nodes);
@@ -499,6 +520,9 @@ impl PodProvider for Cluster {
             .collect();
         if names.is_empty() {
             return Ok(());
+        }
+        if let Some(mesh) = &mut self.mesh {
+            mesh.remove(pods);
         }
         let names: Vec<&str> = names.iter().map(String::as_str).collect();
         let mut words = vec![
@@ -557,26 +581,6 @@ mod tests {
             running_address(&pod("Running")),
             Some("10.244.1.5".parse().unwrap())
         );
-    }
-
-    #[test]
-    fn load_comes_from_nodes_of_its_own() {
-        let node = |name: &str, taints: Value| {
-            json!({"metadata": {"name": name}, "spec": {"taints": taints},
-                "status": {"conditions": [{"type": "Ready", "status": "True"}]}})
-        };
-        let control = node("a", json!([{"effect": "NoSchedule"}]));
-        let two = json!({"items": [node("c", json!([])), control, node("b", Value::Null)]});
-        let sets = NodeSets::of(&two);
-        assert_eq!(
-            (&*sets.of_agents, &*sets.of_parts),
-            (&[String::from("b")][..], &[String::from("c")][..])
-        );
-        let names: Vec<Value> = (0..7).map(|n| node(&n.to_string(), Value::Null)).collect();
-        let sets = NodeSets::of(&json!({"items": names}));
-        assert_eq!((sets.of_agents.len(), sets.of_parts.len()), (2, 5));
-        let one = json!({"items": [node("b", Value::Null)]});
-        assert_eq!(NodeSets::of(&one), NodeSets::default());
     }
 
     #[test]

@@ -28,7 +28,7 @@ pub fn examine(context: Option<String>) -> Vec<Check> {
         Grade::Ok,
         None,
     )];
-    checks.push(match rights::check(&kubectl) {
+    checks.push(match rights::check(&kubectl, None) {
         Ok(()) => check("rights", String::from("enough"), Grade::Ok, None),
         Err(error) => {
             let advice = Some(error.to_string());

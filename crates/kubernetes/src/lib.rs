@@ -7,8 +7,11 @@ mod cluster;
 mod companion;
 mod examine;
 mod forward;
+mod installed;
 mod kubectl;
 mod manifests;
+mod mesh_of_cluster;
+mod nodes;
 mod problems;
 mod record;
 mod rights;
@@ -16,3 +19,4 @@ mod watch;
 
 pub use cluster::{Cluster, ClusterOptions};
 pub use examine::examine;
+pub use installed::InstalledMesh;

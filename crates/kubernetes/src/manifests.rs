@@ -3,9 +3,16 @@
 use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
+use tare_lab::remote::PodInMesh;
 
 /// Label of everything that a run makes, with the run's name.
 pub(crate) const RUN: &str = "tare.dev/run";
+/// Label of a pod in the mesh of the cluster, with the name of its Service.
+pub(crate) const POD: &str = "tare.dev/pod";
+/// Label that keeps Istio from injecting pods of a namespace.
+const INJECTION: &str = "istio-injection";
+/// Label that keeps Istio from injecting a pod.
+const INJECT: &str = "sidecar.istio.io/inject";
 /// Annotation of a run's namespace: when it may be removed by others, seconds since the epoch.
 pub(crate) const EXPIRES: &str = "tare.dev/expires";
 /// Folder of a pod's configuration.
@@ -21,16 +28,27 @@ const NAME_MAX: usize = 63;
 const STEM_MAX: usize = 50;
 
 /// The namespace of a run.
-pub(crate) fn namespace(run: &str, expires_unix_s: u64, redirects: bool) -> Value {
+pub(crate) fn namespace(
+    run: &str,
+    expires_unix_s: u64,
+    redirects: bool,
+    is_injected: bool,
+) -> Value {
     let mut namespace = json!({
         "apiVersion": "v1",
         "kind": "Namespace",
         "metadata": {
             "name": run,
-            "labels": {RUN: run, "app.kubernetes.io/managed-by": "tare", "istio-injection": "disabled"},
+            "labels": {RUN: run, "app.kubernetes.io/managed-by": "tare", INJECTION: "disabled"},
             "annotations": {EXPIRES: expires_unix_s.to_string(), "linkerd.io/inject": "disabled"},
         },
     });
+    if is_injected {
+        // Pods say for themselves whether they are injected.
+        if let Some(labels) = namespace["metadata"]["labels"].as_object_mut() {
+            labels.remove(INJECTION);
+        }
+    }
     if redirects {
         // The capability NET_ADMIN is refused by the other Pod Security Standards.
         namespace["metadata"]["labels"]["pod-security.kubernetes.io/enforce"] = json!("privileged");
@@ -85,6 +103,48 @@ pub(crate) struct Pod<'a> {
     pub node: Option<&'a str>,
     /// Nodes that are not for it.
     pub not_on: &'a [String],
+    /// Its part in the mesh of the cluster.
+    pub in_mesh: Option<&'a PodInMesh>,
+}
+
+/// The service account of a pod in a mesh, for its identity: no rights, no token for the API server.
+pub(crate) fn identity(run: &str, name: &str) -> Value {
+    json!({
+        "apiVersion": "v1",
+        "kind": "ServiceAccount",
+        "metadata": {"name": account_name(name), "namespace": run, "labels": {RUN: run}},
+        "automountServiceAccountToken": false,
+    })
+}
+
+/// The Service of a pod in a mesh; none: nobody calls it.
+pub(crate) fn service(run: &str, pod: &PodInMesh) -> Option<Value> {
+    // Meshes tell protocols by the names of ports.
+    let ports: Vec<Value> = pod
+        .ports
+        .iter()
+        .map(|(port, protocol)| {
+            let word = match protocol.as_str() {
+                "http1" => "http",
+                "http2" | "grpc" => protocol,
+                _ => "tcp",
+            };
+            json!({"name": format!("{word}-{port}"), "port": port})
+        })
+        .collect();
+    (!ports.is_empty()).then(|| {
+        json!({
+            "apiVersion": "v1",
+            "kind": "Service",
+            "metadata": {"name": pod.name, "namespace": run, "labels": {RUN: run}},
+            "spec": {"selector": {RUN: run, POD: pod.name}, "ports": ports},
+        })
+    })
+}
+
+/// A name as the API server accepts it.
+fn account_name(pod: &str) -> String {
+    pod.replace('_', "-").to_lowercase()
 }
 
 impl Pod<'_> {
@@ -157,18 +217,27 @@ impl Pod<'_> {
                 "labelSelector": {"matchLabels": {RUN: self.run}},
             }]);
         }
+        let mut labels =
+            json!({RUN: self.run, "app.kubernetes.io/managed-by": "tare", INJECT: "false"});
+        let mut annotations = json!({"cluster-autoscaler.kubernetes.io/safe-to-evict": "false"});
+        if let Some(in_mesh) = self.in_mesh {
+            labels[POD] = json!(in_mesh.name);
+            if let Some(proxy) = &in_mesh.proxy {
+                for (name, value) in &proxy.labels {
+                    labels[name] = json!(value);
+                }
+                for (name, value) in &proxy.annotations {
+                    annotations[name] = json!(value);
+                }
+            }
+            if !in_mesh.account.is_empty() {
+                spec["serviceAccountName"] = json!(account_name(&in_mesh.account));
+            }
+        }
         json!({
             "apiVersion": "v1",
             "kind": "Pod",
-            "metadata": {
-                "name": self.name,
-                "namespace": self.run,
-                "labels": {RUN: self.run, "app.kubernetes.io/managed-by": "tare"},
-                "annotations": {
-                    "sidecar.istio.io/inject": "false",
-                    "cluster-autoscaler.kubernetes.io/safe-to-evict": "false",
-                },
-            },
+            "metadata": {"name": self.name, "namespace": self.run, "labels": labels, "annotations": annotations},
             "spec": spec,
         })
     }
@@ -217,6 +286,7 @@ mod tests {
             redirects: false,
             node: None,
             not_on: &[],
+            in_mesh: None,
         }
     }
 
@@ -265,7 +335,7 @@ mod tests {
         });
         assert_eq!(redirects["add"], json!(["NET_ADMIN", "SETGID", "SETPCAP"]));
         let label = |redirects| {
-            namespace("tare-1", 7, redirects)["metadata"]["labels"]["pod-security.kubernetes.io/enforce"].clone()
+            namespace("tare-1", 7, redirects, false)["metadata"]["labels"]["pod-security.kubernetes.io/enforce"].clone()
         };
         assert_eq!(
             (label(false), label(true)),

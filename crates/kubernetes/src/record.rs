@@ -29,6 +29,7 @@ pub(crate) fn cluster(
         kubernetes: text(&version["gitVersion"]),
         image: image.to_owned(),
         nodes,
+        mesh: BTreeMap::new(),
     })
 }
 

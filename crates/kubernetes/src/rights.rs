@@ -3,6 +3,7 @@
 use serde_json::{Deserializer, Value, json};
 use tare_lab::LabError;
 
+use crate::installed::InstalledMesh;
 use crate::kubectl::Kubectl;
 
 /// Group, resource (with its subresource), verb: what a run does.
@@ -28,12 +29,17 @@ const NEEDED: [(&str, &str, &str); 18] = [
 ];
 
 /// Asks the API server for each; an error names those that are missing.
-pub(crate) fn check(kubectl: &Kubectl) -> Result<(), LabError> {
-    let reviews = NEEDED.map(|(group, resource, verb)| {
+pub(crate) fn check(kubectl: &Kubectl, mesh: Option<&InstalledMesh>) -> Result<(), LabError> {
+    let further = mesh.map(InstalledMesh::rights).unwrap_or_default();
+    let further = further
+        .iter()
+        .map(|(group, resource, verb)| (&**group, &**resource, &**verb));
+    let reviews = NEEDED.into_iter().chain(further).map(|(group, resource, verb)| {
         let (resource, subresource) = resource.split_once('/').unwrap_or((resource, ""));
         json!({"apiVersion": "authorization.k8s.io/v1", "kind": "SelfSubjectAccessReview", "spec": {"resourceAttributes":
             {"group": group, "resource": resource, "subresource": subresource, "verb": verb}}})
     });
+    let reviews: Vec<Value> = reviews.collect();
     let list = json!({"apiVersion": "v1", "kind": "List", "items": reviews});
     let answers = kubectl.run(&["create", "--filename=-", "--output=json"], Some(&list))?;
     let missing = missing(&answers);

@@ -10,8 +10,10 @@ use std::time::Duration;
 
 use regex::Regex;
 use tare_record::counter::{
-    CommandSource, CounterReading, CounterSource, IfAbsent, JmxSource, JsonSource,
+    CommandSource, CounterKind, CounterReading, CounterSource, IfAbsent, JmxSource, JsonSource,
+    PrometheusSource,
 };
+use tare_record::external::{CPU_SECONDS, MEMORY_BYTES};
 
 use crate::LabError;
 use crate::connector::Connector;
@@ -80,6 +82,33 @@ impl CounterReader {
             own_readings: BTreeMap::new(),
             connector: Connector::Host,
             login: None,
+        }
+    }
+
+    /// A reader of the CPU time and the memory of a process, from its page of Prometheus' client library.
+    pub(crate) fn of_process(instance: &str, url: &str, connector: Connector) -> CounterReader {
+        let counter = |name: &str, metric: &str, kind: CounterKind| Counter {
+            name: name.to_owned(),
+            edge: None,
+            source: CounterSource::Prometheus(PrometheusSource::of_metric(url, metric)),
+            scale: 1.0,
+            kind,
+        };
+        let counters = vec![
+            counter(
+                CPU_SECONDS,
+                "process_cpu_seconds_total",
+                CounterKind::Counter,
+            ),
+            counter(
+                MEMORY_BYTES,
+                "process_resident_memory_bytes",
+                CounterKind::Gauge,
+            ),
+        ];
+        CounterReader {
+            connector,
+            ..CounterReader::of_pages(instance, BTreeMap::new(), counters)
         }
     }
 

@@ -6,6 +6,7 @@ mod agent;
 mod collect;
 mod external;
 mod faults;
+mod in_mesh;
 mod isolation;
 mod layout;
 mod observed;
@@ -23,7 +24,7 @@ use std::sync::{Arc, Mutex};
 use tare_experiment::target::{software_name, split_name};
 use tare_record::load::AddressPolicy;
 use tare_record::plan::{Addressing, Limits};
-use tare_record::record::EnvironmentRecord;
+use tare_record::record::{EnvironmentRecord, TargetVersion};
 use tare_record::topology::{SiteLink, Topology};
 
 use crate::certificates::Authority;
@@ -37,9 +38,11 @@ use crate::remote::{self, PodProvider};
 use crate::targets::{Target, Targets};
 use crate::{LabError, calibrate, process, render};
 pub use addresses::{Addresses, free_port};
+use in_mesh::not_yet;
 use isolation::Isolation;
-use pods::Network;
+use layout::PodService;
 pub use pods::can_redirect;
+use pods::{MeshPods, Network};
 pub use test_bed::LocalTestBed;
 
 /// Name of the target that has no folder: the load agent, Tare itself.
@@ -87,6 +90,8 @@ pub struct Local {
     network: Network,
     isolation: Isolation,
     software: BTreeMap<String, Software>,
+    /// What the mesh of the cluster injects.
+    injected: BTreeMap<String, TargetVersion>,
     /// Resolved addresses of external parts.
     found: external::ResolvedNames,
     test_beds: u32,
@@ -114,6 +119,7 @@ impl Local {
             folder,
             run,
             software: BTreeMap::new(),
+            injected: BTreeMap::new(),
             found: external::ResolvedNames::default(),
             test_beds: 0,
             options,
@@ -159,6 +165,7 @@ impl Local {
             folder,
             run,
             software: BTreeMap::new(),
+            injected: BTreeMap::new(),
             found: external::ResolvedNames::default(),
             test_beds: 0,
             options,
@@ -179,9 +186,10 @@ impl Local {
 
     /// Program paths of all targets of a plan.
     fn programs(&mut self, plan: &TestBedPlan) -> Result<BTreeMap<String, PathBuf>, LabError> {
-        let wanted: Vec<String> = plan
-            .topology
+        let topology = &plan.topology;
+        let wanted: Vec<String> = topology
             .parts()
+            .filter(|instance| !topology.is_injected(&instance.name))
             .map(|instance| software_name(instance, &plan.targets))
             .collect();
         self.provide(&wanted, &mut |_| {})?;
@@ -289,10 +297,13 @@ impl Environment for Local {
 
     fn describe(&mut self) -> Result<EnvironmentRecord, LabError> {
         let targets = self.software.iter();
-        let targets = targets
+        let mut targets: BTreeMap<String, TargetVersion> = targets
             .map(|(n, s)| (n.clone(), s.version.clone()))
             .collect();
         if let Some(record) = self.network.describe(&targets)? {
+            let of_mesh = record.cluster.iter().flat_map(|cluster| &cluster.mesh);
+            self.injected = of_mesh.map(|(n, v)| (n.clone(), v.clone())).collect();
+            targets.extend(self.injected.clone());
             return Ok(EnvironmentRecord {
                 environment: self.network.environment(),
                 addressing: self.network.word().to_owned(),
@@ -351,26 +362,59 @@ impl Local {
         let folder = self.folder.join(&name);
         make_folder(&folder)?;
         let memory = self.memory.as_ref().map(|memory| memory.join(&name));
-        let pods = self.network.pods(plan, &name, &folder, &programs)?;
-        lock(&self.host).pin(&plan.placement.target_cpus)?;
-        let mut given = BTreeSet::new();
-        let network = &self.network;
         let needs = self.needs(plan)?;
-        let mut inputs = layout::LayoutInputs {
-            addresses: &pods.addresses,
-            port: &mut |address| network.port(address, &mut given),
-            programs: &programs,
-            folder: &folder,
-            sockets: &self.folder.join(self.test_beds.to_string()),
-            run: &self.run,
-            redirect: network.redirect(),
-            never_redirected: network.run_keeper(),
-            exemption: network.exemption,
-            needs: &needs,
-            memory: memory.as_deref(),
-            external: &external,
+        let is_in_mesh = plan
+            .topology
+            .mesh
+            .as_ref()
+            .is_some_and(|mesh| mesh.installed);
+        let services = match is_in_mesh {
+            true => in_mesh::services(&plan.topology, self.test_beds, &self.network)?,
+            false => BTreeMap::new(),
         };
-        let mut layout = layout::compute(plan, &mut inputs)?;
+        let sockets = self.folder.join(self.test_beds.to_string());
+        let lay_out = |network: &Network,
+                       addresses: &BTreeMap<String, IpAddr>,
+                       services: &BTreeMap<String, PodService>| {
+            let mut given = BTreeSet::new();
+            let mut inputs = layout::LayoutInputs {
+                addresses,
+                port: &mut |address| network.port(address, &mut given),
+                programs: &programs,
+                folder: &folder,
+                sockets: &sockets,
+                run: &self.run,
+                redirect: network.redirect(),
+                never_redirected: network.run_keeper(),
+                exemption: network.exemption,
+                needs: &needs,
+                memory: memory.as_deref(),
+                external: &external,
+                services,
+            };
+            layout::compute(plan, &mut inputs)
+        };
+        let mut mesh_pods = MeshPods::default();
+        if is_in_mesh {
+            // Ports do not depend on addresses. Services and annotations need them before there are pods.
+            let pods = plan.topology.pods.iter().zip(1..);
+            let addresses = pods.map(|(pod, number)| (pod.name.clone(), not_yet(number)));
+            let layout = lay_out(&self.network, &addresses.collect(), &services)?;
+            mesh_pods = in_mesh::of_pods(plan, &layout, &services, &self.options.targets)?;
+        }
+        let pods = self
+            .network
+            .pods(plan, (&name, &folder), &programs, mesh_pods)?;
+        lock(&self.host).pin(&plan.placement.target_cpus)?;
+        let mut services = services;
+        services.retain(|pod, service| match pods.services.get(pod) {
+            Some(address) => {
+                service.address = *address;
+                true
+            }
+            None => false,
+        });
+        let mut layout = lay_out(&self.network, &pods.addresses, &services)?;
         for (pod, rules) in &layout.redirects {
             pods.redirect(pod, rules)?;
         }
@@ -408,12 +452,15 @@ impl Local {
         }
         for (context, instance) in layout.contexts.iter().zip(plan.topology.parts()) {
             let target = self.options.targets.get(&instance.target)?;
-            let one = render::render(target, context)?;
+            let one = match plan.topology.is_injected(&instance.name) {
+                true => render::render_injected(target, context)?,
+                false => render::render(target, context)?,
+            };
             one.write()?;
             rendered.push(one);
             confinements.push(self.isolation.confine(context)?);
         }
-        for (pod, paths) in files_of_pods(plan, &layout, &identities, &folder) {
+        for (pod, paths) in placed::files_of_pods(plan, &layout, &identities, &folder) {
             for pod in pods.alike(&pod).iter().filter_map(|pod| pods.network(pod)) {
                 lock(&self.host).send(&pod, &paths)?;
             }
@@ -432,12 +479,11 @@ impl Local {
             agents: identities,
             memory,
             software: software
-                .map(|(name, software)| {
+                .map(|(name, software)| (name, &software.version))
+                .chain(&self.injected)
+                .map(|(name, version)| {
                     let target = split_name(name).0;
-                    (
-                        name.clone(),
-                        format!("{target} {}", software.version.version),
-                    )
+                    (name.clone(), format!("{target} {}", version.version))
                 })
                 .collect(),
             tare: self.options.tare.clone(),
@@ -459,39 +505,6 @@ impl Drop for Local {
 fn run_of(folder: &Path) -> String {
     let name = keeper::name_of(folder);
     name.rsplit('-').next().unwrap_or_default().to_owned()
-}
-
-/// What each pod needs of a test bed's files: those of its instances and no other's.
-fn files_of_pods(
-    plan: &TestBedPlan,
-    layout: &layout::Layout,
-    agents: &BTreeMap<String, render::Identity>,
-    folder: &Path,
-) -> BTreeMap<String, Vec<PathBuf>> {
-    let mut all: BTreeMap<String, Vec<PathBuf>> = BTreeMap::new();
-    for pod in &plan.topology.pods {
-        let of_all = [
-            placed::hosts_of(folder, &pod.name),
-            folder.join(layout::ROOT_CERTIFICATE),
-        ];
-        let there = of_all.into_iter().filter(|path| path.exists());
-        all.insert(pod.name.clone(), there.collect());
-    }
-    for context in &layout.contexts {
-        let paths = all.entry(context.pod.clone()).or_default();
-        paths.push(context.dir.clone());
-        paths.extend(context.admin_socket.parent().map(Path::to_owned));
-        let keys = context.identity.iter().filter_map(|one| one.key.parent());
-        paths.extend(keys.map(Path::to_owned));
-        paths.extend(context.ca.iter().map(|ca| ca.folder.clone()));
-    }
-    for instance in &plan.topology.instances {
-        if let Some(keys) = agents.get(&instance.name).and_then(|one| one.key.parent()) {
-            let paths = all.entry(instance.pod.clone()).or_default();
-            paths.push(keys.to_owned());
-        }
-    }
-    all
 }
 
 /// Checks, before anything is measured, that limits can be set on this machine.

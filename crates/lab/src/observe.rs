@@ -26,7 +26,7 @@ use crate::LabError;
 use crate::cgroup::{Controller, Group, Mounts, Throttling};
 use crate::environment::{Observation, UsageSample};
 use crate::process::{self, ProcessStat};
-pub(crate) use external::{ObservedExternal, WithExternal};
+pub(crate) use external::{EXTERNAL_ROLE, ObservedExternal, WithExternal};
 use links::LinkObservation;
 pub use links::ObservedLinks;
 use live::{LivePart, LiveReading};
@@ -53,6 +53,8 @@ enum Scope {
     Tree { root: u32, mark: String },
     /// Only these processes.
     Only(Vec<u32>),
+    /// The processes of the pod's other containers.
+    OtherContainers,
 }
 
 impl ObservedInstance {
@@ -73,6 +75,17 @@ impl ObservedInstance {
                 root,
                 mark: mark.to_owned(),
             },
+        }
+    }
+
+    /// What a mesh has injected into the pod of this process: the pod's other containers.
+    #[must_use]
+    pub fn injected(instance: &str, role: &str, software: &str) -> ObservedInstance {
+        ObservedInstance {
+            instance: instance.to_owned(),
+            role: role.to_owned(),
+            software: software.to_owned(),
+            scope: Scope::OtherContainers,
         }
     }
 
@@ -121,13 +134,20 @@ impl ObservedInstance {
     fn root(&self) -> Option<u32> {
         match self.scope {
             Scope::Tree { root, .. } => Some(root),
-            Scope::Only(_) => None,
+            Scope::Only(_) | Scope::OtherContainers => None,
         }
     }
 
     fn members(&self, all: &[ProcessStat]) -> BTreeSet<u32> {
         match &self.scope {
             Scope::Only(pids) => pids.iter().copied().collect(),
+            Scope::OtherContainers => {
+                let own = process::control_groups(std::process::id());
+                // The first process only holds the pod's namespaces.
+                let others = all.iter().filter(|one| one.pid != 1);
+                let is_other = |one: &&ProcessStat| process::control_groups(one.pid) != own;
+                others.filter(is_other).map(|one| one.pid).collect()
+            }
             Scope::Tree { root, mark } => {
                 let sessions = all.iter().filter(|p| p.session == *root);
                 let mut roots: BTreeSet<u32> = sessions.map(|p| p.pid).collect();
@@ -168,6 +188,8 @@ struct PartObservation {
     /// Whether the peak memory of every process could be reset.
     peaks_reset: bool,
     rss_sum_bytes: u128,
+    /// Largest reading, for processes whose high-water marks cannot be reset.
+    rss_highest_bytes: u64,
     rss_readings: u32,
     rss_readable: bool,
 }
@@ -195,6 +217,7 @@ impl LocalObservation {
                 first: BTreeMap::new(),
                 peaks_reset,
                 rss_sum_bytes: 0,
+                rss_highest_bytes: 0,
                 rss_readings: 0,
                 rss_readable: true,
             });
@@ -322,6 +345,8 @@ impl PartObservation {
         let (sum, found) = resident.fold((0_u128, 0), |(sum, n), b| (sum + u128::from(b), n + 1));
         self.rss_readable &= found > 0;
         self.rss_sum_bytes += sum;
+        let sum = u64::try_from(sum).unwrap_or(u64::MAX);
+        self.rss_highest_bytes = self.rss_highest_bytes.max(sum);
         self.rss_readings += 1;
     }
 
@@ -329,7 +354,7 @@ impl PartObservation {
         let members = self.observed.members(all);
         let last = read_all(&members);
         let first = &self.first;
-        let with_children = matches!(self.observed.scope, Scope::Tree { .. });
+        let with_children = !matches!(self.observed.scope, Scope::Only(_));
         // The times of an ended process are added to its parent's children: sums over the part stay right.
         let grown = |value: &dyn Fn(&ProcessReading) -> Option<u64>| {
             let sum = |readings: &BTreeMap<u32, ProcessReading>| -> Option<u64> {
@@ -356,6 +381,11 @@ impl PartObservation {
             limited.map(|(now, before)| value(&now).saturating_sub(value(&before)))
         };
         let peak: Option<u64> = last.values().map(|reading| reading.peak_bytes).sum();
+        let peak = match self.observed.scope {
+            // They are another user's: the highest sample has to do.
+            Scope::OtherContainers => Some(self.rss_highest_bytes).filter(|_| self.rss_readable),
+            _ => peak.filter(|_| self.peaks_reset && !last.is_empty()),
+        };
         let mean = self.rss_sum_bytes / u128::from(self.rss_readings.max(1));
         InstanceUsage {
             instance: self.observed.instance.clone(),
@@ -366,7 +396,7 @@ impl PartObservation {
             system_ns: grown(&|r| Some(r.system_ns(with_children))),
             run_queue_wait_ns: threads(&|r| r.queued_ns.as_ref()),
             rss_mean_bytes: u64::try_from(mean).ok().filter(|_| self.rss_readable),
-            rss_peak_bytes: peak.filter(|_| self.peaks_reset && !last.is_empty()),
+            rss_peak_bytes: peak,
             switches_voluntary: threads(&|r| r.voluntary.as_ref()),
             switches_involuntary: threads(&|r| r.involuntary.as_ref()),
             disk_read_bytes: grown(&|r| r.disk_read_bytes),

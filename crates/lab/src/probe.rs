@@ -52,6 +52,10 @@ pub enum ReadinessProbe {
     },
     /// The command exits with code 0.
     Command(Vec<String>),
+    /// The page has a line with each of these texts.
+    Lines { url: String, lines: Vec<String> },
+    /// All of these.
+    All(Vec<ReadinessProbe>),
 }
 
 /// Result of waiting for readiness.
@@ -99,6 +103,14 @@ impl ReadinessProbe {
                 Ok(output) => Err(format!("`{}` {}", words.join(" "), output.how)),
                 Err(reason) => Err(reason),
             },
+            ReadinessProbe::Lines { url, lines } => {
+                let page = http::get(connector, url, ATTEMPT)?;
+                match lines.iter().find(|line| !page.text.contains(line.as_str())) {
+                    None => Ok(()),
+                    Some(line) => Err(format!("{url} does not say `{line}`")),
+                }
+            }
+            ReadinessProbe::All(probes) => probes.iter().try_for_each(|one| one.ask(connector)),
         }
     }
 

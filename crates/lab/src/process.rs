@@ -90,6 +90,11 @@ pub fn snapshot() -> Vec<ProcessStat> {
         .collect()
 }
 
+/// Control groups of a process, as the kernel lists them; empty: it is gone.
+pub(crate) fn control_groups(pid: u32) -> String {
+    fs::read_to_string(format!("/proc/{pid}/cgroup")).unwrap_or_default()
+}
+
 /// The number after `key:` (or `key `) at the start of a line.
 pub(crate) fn field(text: &str, key: &str) -> Option<u64> {
     text.lines().find_map(|line| {

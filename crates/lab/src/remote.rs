@@ -29,7 +29,9 @@ pub(crate) use namespaces::BASE;
 pub use namespaces::Namespaces;
 pub use own_namespace::OwnNamespace;
 pub use pod_keeper::{PodKeeperConfig, pod_keeper_main};
-pub use pod_provider::{PodNode, PodProvider, PodPurpose, PodRequest};
+pub use pod_provider::{
+    ControlPlanePod, PodAddress, PodInMesh, PodNode, PodProvider, PodPurpose, PodRequest,
+};
 pub use run_keeper::{RunKeeperConfig, run_keeper_main};
 
 #[cfg(test)]

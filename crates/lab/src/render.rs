@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use minijinja::Value;
 use minijinja::value::Serde;
-use tare_experiment::target::{Capability, CommandDef, ReadyDef, StopDef};
+use tare_experiment::target::{Capability, CommandDef, InjectedDef, ReadyDef, StopDef};
 use tare_record::counter::{CounterDef, CounterKind, CounterSource};
 
 use crate::LabError;
@@ -133,12 +133,9 @@ impl Rendered {
 /// The template, its line and what is wrong; a setting that the target does not have.
 pub fn render(target: &Target, context: &Context) -> Result<Rendered, LabError> {
     let def = &target.def;
-    let mut context = context.clone();
-    let settings = def.settings_with(&[&context.settings]);
-    context.settings = settings.map_err(LabError::Plan)?;
-    check_texts(&context)?;
+    let context = with_defaults(target, context)?;
     let templates = Templates::new(&target.folder, &context)?;
-    let key = |key: &str| format!("{}: {key}", target.folder.join("target.yaml").display());
+    let key = |key: &str| key_of(target, key);
     let counters = counters(&templates, &key("counters"), target, &context)?;
     let beans = beans(&templates, &key("jmx"), target, &counters)?;
     let asked = beans.as_ref().map(|beans| &beans.bean_queries);
@@ -192,6 +189,110 @@ pub fn render(target: &Target, context: &Context) -> Result<Rendered, LabError> 
     };
     check_commands(&rendered, &key("start"))?;
     Ok(rendered)
+}
+
+/// What the mesh of a cluster needs to inject a proxy into a pod.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct InjectedProxy {
+    /// Its container.
+    pub container: String,
+    /// Labels of the pod.
+    pub labels: BTreeMap<String, String>,
+    /// Annotations of the pod.
+    pub annotations: BTreeMap<String, String>,
+}
+
+/// Renders what a pod must say so that a proxy is injected into it, and the objects of the arm.
+///
+/// # Errors
+/// As [`render`]; a target that no mesh of a cluster injects.
+pub fn injected_proxy(
+    target: &Target,
+    context: &Context,
+) -> Result<(InjectedProxy, Vec<serde_json::Value>), LabError> {
+    let (def, context) = (injected_def(target)?, with_defaults(target, context)?);
+    let templates = Templates::new(&target.folder, &context)?;
+    let key = key_of(target, "injected");
+    let texts = |all: &BTreeMap<String, String>| {
+        let mut rendered = BTreeMap::new();
+        for (name, value) in all {
+            let value = templates.text(&key, value)?.trim().to_owned();
+            if !value.is_empty() {
+                rendered.insert(name.clone(), value);
+            }
+        }
+        Ok::<_, LabError>(rendered)
+    };
+    let mut objects = Vec::new();
+    if let Some(name) = &def.objects {
+        let text = templates.file(name, &Value::from_pairs::<_, &str, &str>([]))?;
+        let file = target.folder.join(name).display().to_string();
+        let is_content = |line: &str| !line.trim().is_empty() && !line.starts_with('#');
+        let documents = text.split("---\n");
+        for document in documents.filter(|document| document.lines().any(is_content)) {
+            let parsed = tare_experiment::yaml::parse(&file, document);
+            let object = parsed.map_err(|problems| wrong(&file, problems.to_string()))?;
+            objects.push(object.to_json());
+        }
+    }
+    let proxy = InjectedProxy {
+        container: def.container.clone(),
+        labels: texts(&def.labels)?,
+        annotations: texts(&def.annotations)?,
+    };
+    Ok((proxy, objects))
+}
+
+/// Renders what is read of a proxy that the mesh of a cluster injects: readiness and counters. Nothing is written or started.
+///
+/// # Errors
+/// As [`render`].
+pub fn render_injected(target: &Target, context: &Context) -> Result<Rendered, LabError> {
+    let def = injected_def(target)?;
+    let mut plain = target.clone();
+    plain.def.render.clear();
+    plain.def.prepare.clear();
+    plain.def.env.clear();
+    plain.def.change = None;
+    plain.def.start = vec![def.container.clone()];
+    let mut rendered = render(&plain, context)?;
+    let Some(knows) = &def.knows else {
+        return Ok(rendered);
+    };
+    let templates = Templates::new(&target.folder, context)?;
+    let key = key_of(target, "injected");
+    let mut lines = Vec::new();
+    for route in &context.routes {
+        let route = Value::from_pairs([("route", Value::from(Serde(route)))]);
+        let line = templates.text_with(&key, &knows.line, &route)?;
+        lines.extend(Some(line.trim().to_owned()).filter(|line| !line.is_empty()));
+    }
+    let url = templates.text(&key, &knows.url)?;
+    let knows = ReadinessProbe::Lines { url, lines };
+    rendered.probe = ReadinessProbe::All(vec![rendered.probe, knows]);
+    Ok(rendered)
+}
+
+fn injected_def(target: &Target) -> Result<&InjectedDef, LabError> {
+    target.def.injected.as_ref().ok_or_else(|| {
+        LabError::Plan(format!(
+            "no mesh of a cluster injects {}",
+            target.def.target
+        ))
+    })
+}
+
+fn key_of(target: &Target, key: &str) -> String {
+    format!("{}: {key}", target.folder.join("target.yaml").display())
+}
+
+/// A context with all settings of its target, checked.
+fn with_defaults(target: &Target, context: &Context) -> Result<Context, LabError> {
+    let mut context = context.clone();
+    let settings = target.def.settings_with(&[&context.settings]);
+    context.settings = settings.map_err(LabError::Plan)?;
+    check_texts(&context)?;
+    Ok(context)
 }
 
 /// Refuses control characters in the context: names and settings come from experiments, and must not add lines.

@@ -9,17 +9,18 @@
 mod beds;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::net::{IpAddr, Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
 use beds::{LIMIT, Rig, load, rig as rig_program, server, through_relay, until};
+use serde_json::Value;
 use tare_lab::LabError;
 use tare_lab::environment::{Environment, FaultAction, TestBed};
 use tare_lab::local::Local;
 use tare_lab::process::{snapshot, with_descendants};
-use tare_lab::remote::{Dial, Namespaces, PodProvider, PodRequest, RunKeeperConfig};
+use tare_lab::remote::{Dial, Namespaces, PodAddress, PodProvider, PodRequest, RunKeeperConfig};
 use tare_record::agent::AgentMessage;
 
 const SILENCE: Duration = Duration::from_secs(20);
@@ -86,8 +87,12 @@ impl PodProvider for Cuttable {
         Ok((address, dial))
     }
 
-    fn create(&mut self, pods: &[PodRequest]) -> Result<BTreeMap<String, IpAddr>, LabError> {
-        self.pods.create(pods)
+    fn create(
+        &mut self,
+        pods: &[PodRequest],
+        objects: &[Value],
+    ) -> Result<BTreeMap<String, PodAddress>, LabError> {
+        self.pods.create(pods, objects)
     }
 
     fn exited(&mut self, pod: &str) -> Option<String> {

@@ -102,6 +102,21 @@ pub struct PrometheusSource {
 }
 
 impl PrometheusSource {
+    /// A metric of a page, whatever its labels.
+    #[must_use]
+    pub fn of_metric(url: &str, metric: &str) -> PrometheusSource {
+        PrometheusSource {
+            url: url.to_owned(),
+            metric: metric.to_owned(),
+            edge: None,
+            label: None,
+            fixed_label: None,
+            only: BTreeMap::new(),
+            missing: IfAbsent::default(),
+            self_counted: false,
+        }
+    }
+
     /// Whether it is read once per route.
     #[must_use]
     pub fn is_per_route(&self) -> bool {

@@ -356,6 +356,9 @@ pub struct ClusterRecord {
     pub image: String,
     /// Its nodes when the run began.
     pub nodes: Vec<NodeRecord>,
+    /// Software of the mesh that it has, if arms use that: control plane and injected proxies.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub mesh: BTreeMap<String, TargetVersion>,
 }
 
 /// A node of a cluster.
@@ -434,7 +437,7 @@ pub struct LinkRtt {
 }
 
 /// Version of a target in a run.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct TargetVersion {
     /// Version.
     pub version: String,

@@ -39,6 +39,13 @@ impl Topology {
         let instances = self.instances.iter();
         instances.filter(|instance| instance.role != InstanceRole::Agent)
     }
+
+    /// Whether an instance is injected into its pod by a mesh that the cluster has: Tare does not start it.
+    #[must_use]
+    pub fn is_injected(&self, instance: &str) -> bool {
+        let mesh = self.mesh.as_ref().filter(|mesh| mesh.installed);
+        mesh.is_some_and(|mesh| mesh.proxies.iter().any(|name| name == instance))
+    }
 }
 
 /// External authorization: the route from a proxy to its authorization server.
@@ -72,9 +79,12 @@ pub struct Mesh {
     pub support: Vec<String>,
     /// Instances of its proxies.
     pub proxies: Vec<String>,
-    /// Identities of its proxies by instance, for a mesh whose proxies state them to the called part.
+    /// Identities of its proxies by instance, or how they end, for a mesh whose proxies state them to the called part.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub identities: BTreeMap<String, String>,
+    /// Whether it is the mesh that the cluster has, which injects its proxies into pods; the control plane is then no instance.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub installed: bool,
 }
 
 /// A pod: processes with a common address, as in Kubernetes.

@@ -9,7 +9,7 @@ use anyhow::Context;
 use tare_conduct::{Event, RunOptions, RunOutcome, Watcher};
 use tare_experiment::estimate::StartupTimes;
 use tare_experiment::problem::{hint, list};
-use tare_kubernetes::{Cluster, ClusterOptions};
+use tare_kubernetes::{Cluster, ClusterOptions, InstalledMesh};
 use tare_lab::doctor::OtherPrograms;
 use tare_lab::environment::Environment;
 use tare_lab::fetch::Fetcher;
@@ -220,12 +220,51 @@ fn environment(
                     image: args.experiment.image.clone(),
                     tare,
                     redirects: plan.redirects(),
+                    mesh: installed_mesh(plan, &args.experiment)?,
                 })?),
                 _ => Box::new(Namespaces::start(&tare)?),
             };
             Box::new(Local::remote(options, provider, silence)?)
         }
     })
+}
+
+/// The mesh of the cluster that arms of a plan use.
+fn installed_mesh(plan: &Plan, args: &ExperimentArgs) -> anyhow::Result<Option<InstalledMesh>> {
+    let catalog = args.library()?.catalog;
+    let arms = plan.arms.iter().filter(|arm| arm.requires.is_none());
+    let mut used = arms.filter_map(|arm| arm.topology.mesh.as_ref());
+    let Some(mesh) = used.find(|mesh| mesh.installed) else {
+        return Ok(None);
+    };
+    if let Some(other) = used.find(|other| other.installed && other.name != mesh.name) {
+        return Err(bad_input(format!(
+            "{} and {} of a cluster cannot be compared in one run: they would have the same pods",
+            mesh.name, other.name
+        )));
+    }
+    let Some(def) = catalog.mesh(&mesh.name).map_err(bad_input)? else {
+        return Ok(None);
+    };
+    let target = catalog.target(&def.proxy).map_err(bad_input)?;
+    let injected = target.and_then(|target| target.def.injected);
+    let (Some(installed), Some(injected)) = (def.installed, injected) else {
+        return Err(bad_input(format!(
+            "{} cannot be used as a cluster has it: leave --mesh installed out",
+            def.title
+        )));
+    };
+    Ok(Some(InstalledMesh {
+        title: def.title,
+        selector: installed.control_plane,
+        revision: installed.revision,
+        metrics: installed.metrics,
+        control_plane: def.control_plane.0,
+        proxy: def.proxy.0,
+        resources: installed.resources,
+        container: injected.container,
+        labels: injected.labels,
+    }))
 }
 
 /// The environment on this machine.

@@ -296,7 +296,8 @@ fn a_mesh_must_have_told_the_called_part_who_called_in_every_request() {
         control_plane: Vec::new(),
         support: Vec::new(),
         proxies: vec!["client-sidecar".into(), "web-sidecar".into()],
-        identities: [("client-sidecar".into(), "spiffe://client".into())].into(),
+        identities: [("client-sidecar".into(), "//client".into())].into(),
+        installed: true,
     });
     let prove = |arm: &Arm, identity: &str, named: f64| {
         let label = Some(identity.to_owned());

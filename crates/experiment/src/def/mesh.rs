@@ -33,11 +33,34 @@ pub struct MeshDef {
     /// Identities that its proxies state to the called part, by the role of the caller's proxy; `{pod}` is its pod.
     #[serde(default)]
     pub identities: BTreeMap<InstanceRole, String>,
+    /// How it is used where a cluster has it; none: only with a control plane of the run's own.
+    pub installed: Option<InstalledDef>,
     /// Folder of objects below that of a control plane's instance, for a control plane that watches one.
     pub objects: Option<String>,
     /// What results must say about it, sentences for the report.
     #[serde(default)]
     pub notes: Vec<String>,
+}
+
+/// A mesh that a cluster has: its control plane injects the proxies into pods.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(extend("x-word" = "installed"))]
+pub struct InstalledDef {
+    /// Label of the pods of its control plane, in any namespace: `app=istiod`.
+    #[schemars(length(min = 1))]
+    pub control_plane: String,
+    /// Label of these pods with their revision, which injected pods need as well unless it is `default`.
+    pub revision: Option<String>,
+    /// Page with the statistics of a process of its control plane, as Prometheus' client libraries name them; `{{ address }}` is the
+    /// address of its pod. Read from pods with a sidecar.
+    pub metrics: Option<String>,
+    /// Resources with their API groups that a run makes to configure it: `peerauthentications.security.istio.io`.
+    #[serde(default)]
+    pub resources: Vec<String>,
+    /// How the identities end that its proxies state to the called part, by the role of the caller's proxy; `{pod}` is its pod.
+    #[serde(default)]
+    pub identities: BTreeMap<InstanceRole, String>,
 }
 
 /// A mesh in an arm: by name, with sidecars beside all parts, mTLS between them, and redirected traffic; or with what differs.

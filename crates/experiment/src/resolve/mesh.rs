@@ -5,7 +5,7 @@ use tare_record::topology::{InstanceRole, Mesh, Security, Settings};
 
 use super::routing::{InstanceDraft, InstanceDrafts};
 use super::topology::TopologyBuilder;
-use super::{Scope, levels};
+use super::{ControlPlane, Scope, levels};
 use crate::def::{HopSecurity, MeshDef, MeshUse, MeshWith};
 use crate::problem::hint;
 use crate::yaml::{Entry, Mark, Node, Value};
@@ -106,6 +106,8 @@ pub(super) fn notes(scope: &Scope<'_>, arms: &[Arm]) -> Vec<String> {
     let mut notes: Vec<String> = Vec::new();
     for mesh in arms.iter().filter_map(|arm| arm.topology.mesh.as_ref()) {
         let def = scope.catalog.mesh(&mesh.name).ok().flatten();
+        // They are about the run's own.
+        let def = def.filter(|_| !mesh.installed);
         for note in def.into_iter().flat_map(|def| def.notes) {
             if !notes.contains(&note) {
                 notes.push(note);
@@ -209,12 +211,35 @@ impl TopologyBuilder<'_, '_> {
             .iter()
             .filter(|draft| draft.target == *def.proxy)
             .collect();
+        let is_installed = self.scope.control_plane == ControlPlane::Installed;
+        let identities = match &def.installed {
+            Some(installed) if is_installed => &installed.identities,
+            _ => &def.identities,
+        };
         let identity = |draft: &&InstanceDraft| {
-            let identity = def.identities.get(&draft.role)?;
+            let identity = identities.get(&draft.role)?;
             Some((draft.name.clone(), identity.replace("{pod}", &draft.pod)))
         };
         let identities = proxies.iter().filter_map(identity).collect();
         let proxies = proxies.iter().map(|draft| draft.name.clone()).collect();
+        let security = match with.and_then(|with| with.security) {
+            Some(HopSecurity::Plaintext) => Security::Plaintext,
+            Some(HopSecurity::Mtls) | None => Security::Mtls,
+        };
+        if is_installed {
+            let mesh = Mesh {
+                name: def.mesh.0.clone(),
+                security,
+                host: def.host.clone(),
+                control_plane: Vec::new(),
+                support: Vec::new(),
+                proxies,
+                identities,
+                installed: true,
+            };
+            self.lacking_where_installed(&def, with, drafts);
+            return Some(mesh);
+        }
         let replicas = with.and_then(|with| with.replicas).unwrap_or(1);
         let control_plane = match replicas {
             1 => vec![def.control_plane.0.clone()],
@@ -232,16 +257,49 @@ impl TopologyBuilder<'_, '_> {
         }
         Some(Mesh {
             name: def.mesh.0.clone(),
-            security: match with.and_then(|with| with.security) {
-                Some(HopSecurity::Plaintext) => Security::Plaintext,
-                Some(HopSecurity::Mtls) | None => Security::Mtls,
-            },
+            security,
             host: def.host.clone(),
             control_plane,
             support,
             proxies,
             identities,
+            installed: false,
         })
+    }
+
+    /// Notes what an arm wants of the mesh's control plane that the one of a cluster cannot be told.
+    fn lacking_where_installed(
+        &self,
+        def: &MeshDef,
+        with: Option<&MeshWith>,
+        drafts: &mut InstanceDrafts,
+    ) {
+        let title = &def.title;
+        let mut lack = |what: String| drafts.lack(format!("{title} of the run's own ({what})"));
+        if def.installed.is_none() {
+            lack(String::from("one of the cluster cannot be used"));
+        }
+        if with.and_then(|with| with.replicas).is_some_and(|n| n > 1) {
+            lack(String::from("replicas"));
+        }
+        let settings = with.into_iter().flat_map(|with| with.settings.keys());
+        let of_proxy = |name: &String| {
+            let target = self.scope.targets.get(&def.proxy.0).cloned().flatten();
+            target.is_some_and(|target| target.settings.contains_key(name))
+        };
+        let settings: Vec<&str> = settings
+            .filter(|name| !of_proxy(name))
+            .map(String::as_str)
+            .collect();
+        if !settings.is_empty() {
+            lack(format!("settings: {}", settings.join(", ")));
+        }
+        let mut proxies = drafts.all.iter();
+        let is_gateway =
+            |one: &InstanceDraft| one.target == *def.proxy && one.role == InstanceRole::Gateway;
+        if proxies.any(is_gateway) {
+            drafts.lack(format!("{title} of the run's own (a gateway)"));
+        }
     }
 
     fn mesh_instance(

@@ -29,6 +29,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::rc::Rc;
 
+use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 use crate::catalog::{Catalog, WorkloadFolder};
@@ -75,6 +76,8 @@ pub struct ResolveOptions {
     pub addressing: Option<Addressing>,
     /// Whether traffic can be redirected on this machine.
     pub redirection: Redirection,
+    /// Control plane of meshes.
+    pub control_plane: ControlPlane,
     /// Targets whose software is missing and cannot be fetched, each with where to get it.
     pub absent: BTreeMap<String, String>,
     /// Addresses of external parts, by part.
@@ -95,11 +98,23 @@ impl ResolveOptions {
             aa_check: None,
             addressing: None,
             redirection: Redirection::Possible,
+            control_plane: ControlPlane::Own,
             absent: BTreeMap::new(),
             external: BTreeMap::new(),
             reach: AddressPolicy::Private,
         }
     }
+}
+
+/// Which control plane the proxies of a mesh have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ControlPlane {
+    /// One of the run's own.
+    #[default]
+    Own,
+    /// That of the cluster, which injects them.
+    Installed,
 }
 
 /// Whether the kernel can redirect a pod's traffic to its sidecar.
@@ -187,6 +202,7 @@ struct Scope<'a> {
     file: &'a str,
     form: Form,
     redirection: Redirection,
+    control_plane: ControlPlane,
     absent: BTreeMap<String, String>,
     /// External parts.
     external: Rc<Externals>,
@@ -261,6 +277,7 @@ fn in_form(
         file: &source.file,
         form: choices.form,
         redirection: choices.redirection.clone(),
+        control_plane: choices.control_plane,
         absent: choices.absent.clone(),
         external: Rc::default(),
         schema,

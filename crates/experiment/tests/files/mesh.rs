@@ -1,9 +1,10 @@
 //! Meshes: their sidecars, gateways and control planes in an arm, and what is said about one that cannot be.
 
+use tare_experiment::resolve::{ControlPlane, ResolveOptions};
 use tare_record::plan::Form;
 use tare_record::topology::{InstanceRole, Interception, Security};
 
-use crate::bench::{changed, plan, resolved};
+use crate::bench::{changed, plan, plan_with, resolved};
 
 const GOOD: &str = "\
 question: What does a mesh cost?
@@ -162,4 +163,59 @@ fn only_a_target_with_a_command_for_it_can_be_changed() {
     let message = plan(&text, Form::Full).unwrap_err().to_string();
     let said = "arm meshed: server cannot be changed: target origin has no command `change`";
     assert!(message.contains(said), "{message}");
+}
+
+fn with_installed(text: &str) -> tare_record::plan::Plan {
+    let choices = ResolveOptions {
+        control_plane: ControlPlane::Installed,
+        ..ResolveOptions::new(Form::Full, vec![0, 1])
+    };
+    plan_with(text, &choices).unwrap()
+}
+
+#[test]
+fn sidecars_of_a_clusters_mesh_are_instances_that_nothing_starts() {
+    let plan = with_installed(GOOD);
+    let topology = &plan.arms[1].topology;
+    let mesh = topology.mesh.as_ref().unwrap();
+    assert!(mesh.installed && mesh.control_plane.is_empty() && mesh.support.is_empty());
+    let names = topology.instances.iter().map(|one| one.name.as_str());
+    let injected: Vec<&str> = names.filter(|name| topology.is_injected(name)).collect();
+    assert_eq!(injected, ["server-sidecar", "client-sidecar"]);
+    assert_eq!(topology.instances.len(), 4, "{:?}", topology.instances);
+    assert_eq!(mesh.identities["client-sidecar"], "/sa/client");
+    let own = &resolved(GOOD, Form::Full).arms[1].topology;
+    assert_eq!(topology.routes, own.routes);
+    assert!(!own.is_injected("client-sidecar"));
+    assert!(plan.notes.is_empty(), "{:?}", plan.notes);
+}
+
+#[test]
+fn what_a_clusters_control_plane_cannot_be_told_needs_one_of_the_run() {
+    let gateway = "mesh: istio\n    via: {\"client->server\": [{hop: gateway, proxy: istio, security: mtls}]}";
+    for (with, needs) in [
+        ("mesh: istio", None),
+        (
+            "mesh: {use: istio, security: plaintext, settings: {workers: 2}}",
+            None,
+        ),
+        (
+            "mesh: {use: istio, settings: {access_log: true}}",
+            Some("settings: access_log"),
+        ),
+        ("mesh: {use: istio, replicas: 2}", Some("replicas")),
+        ("mesh: linkerd", Some("cannot be used")),
+        (gateway, Some("a gateway")),
+    ] {
+        let requires = with_installed(&changed(GOOD, "mesh: istio", with)).arms[1]
+            .requires
+            .clone();
+        match needs {
+            None => assert_eq!(requires, None, "{with}"),
+            Some(needs) => assert!(
+                requires.clone().unwrap().contains(needs),
+                "{with}: {requires:?}"
+            ),
+        }
+    }
 }

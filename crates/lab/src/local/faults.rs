@@ -18,7 +18,10 @@ const ENDS_WITHIN: Duration = Duration::from_secs(60);
 impl LocalTestBed {
     /// Pauses all running instances.
     pub(super) fn pause_all(&mut self) -> Result<(), LabError> {
-        let running: Vec<String> = self.started.iter().map(|(name, _)| name.clone()).collect();
+        let started = self.started.iter().map(|(name, _)| name);
+        // Injected proxies are not ours to pause.
+        let running = started.filter(|name| !self.is_injected(name));
+        let running: Vec<String> = running.cloned().collect();
         for instance in running {
             lock(&self.placed.host).signal(&self.keeper_name(&instance), libc::SIGSTOP)?;
             self.paused.insert(instance);

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use tare_experiment::target::{
     ExemptBy, InstanceMode, RedirectPorts, RedirectSetup, software_name,
 };
-use tare_net::redirect::{Exemption, RedirectRules};
+use tare_net::redirect::{Exemption, RedirectRules, TrafficDirection};
 use tare_record::load::Endpoint;
 use tare_record::text::preview;
 use tare_record::topology::{Instance, InstanceRole, Interception, Route, Security, Topology};
@@ -57,6 +57,18 @@ pub(crate) struct LayoutInputs<'a> {
     pub memory: Option<&'a Path>,
     /// External parts by their names in routes.
     pub external: &'a BTreeMap<String, ExternalAddress>,
+    /// Pod → its Service, where proxies of the cluster's mesh know what they call by Services.
+    pub services: &'a BTreeMap<String, PodService>,
+}
+
+/// The Service of a pod.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct PodService {
+    /// Name, and value of the label of its pod.
+    pub name: String,
+    /// Host name.
+    pub host: String,
+    pub address: IpAddr,
 }
 
 /// Requirements of a target beyond listeners and an admin page.
@@ -119,8 +131,8 @@ pub(crate) fn compute(
     for instance in topology.parts() {
         contexts.push(context(plan, instance, &listeners, inputs)?);
     }
-    let mut names = names::names(topology, &listeners, &mut contexts, inputs.redirect)?;
-    if let Some(mesh) = mesh::mesh(topology, &listeners, &contexts, inputs.folder)? {
+    let mut names = names::names(topology, &listeners, &mut contexts, inputs)?;
+    if let Some(mesh) = mesh::mesh(topology, &listeners, &contexts, inputs)? {
         mesh::add_names(&mut names, &mesh);
         for context in &mut contexts {
             let is_proxy = mesh.proxies.iter().any(|proxy| proxy.name == context.name);
@@ -134,7 +146,7 @@ pub(crate) fn compute(
         context.admin_socket = socket_folder(inputs.sockets, index).join("s");
         context.peers = peers(topology, &context.name, &all);
     }
-    let endpoints = endpoints(topology, &listeners);
+    let endpoints = views::endpoints(topology, &listeners, inputs);
     let identified = topology
         .instances
         .iter()
@@ -163,6 +175,12 @@ pub(crate) fn compute(
 }
 
 impl LayoutInputs<'_> {
+    /// The Service by which an instance is called.
+    fn service_of(&self, topology: &Topology, instance: &str) -> Option<&PodService> {
+        let pod = &find(topology, instance).ok()?.pod;
+        self.services.get(pod)
+    }
+
     fn is_cluster(&self, target: &str) -> bool {
         let needs = self.needs.get(target);
         needs.is_some_and(|needs| needs.instances == InstanceMode::Cluster)
@@ -194,32 +212,6 @@ fn check_cluster(
             route.edge
         ),
     })
-}
-
-/// Address of the first hop for each calling instance and edge.
-fn endpoints(topology: &Topology, listeners: &Listeners) -> BTreeMap<(String, String), Endpoint> {
-    let mut endpoints: BTreeMap<(String, String), Endpoint> = BTreeMap::new();
-    for route in &topology.routes {
-        let Some(listen) = listeners.at(route, 1) else {
-            continue;
-        };
-        let at = SocketAddr::from((listen.address, listen.port));
-        let external = topology.external(&route.to);
-        endpoints
-            .entry((route.edge.clone(), route.from.clone()))
-            .and_modify(|known| {
-                known.addresses.push(at);
-                // Several instances are called by the name of their part, which their certificates have.
-                if external.is_none() {
-                    known.host = stem(&route.to).to_owned();
-                }
-            })
-            .or_insert_with(|| Endpoint {
-                addresses: vec![at],
-                host: external.map_or(&route.to, |one| &one.host).clone(),
-            });
-    }
-    endpoints
 }
 
 /// The instances of a route, from caller to called.
@@ -352,7 +344,11 @@ impl Listeners {
             let end = chain.len() - 1;
             let called = self.place(topology, route, end, inputs)?;
             self.places.insert((route_key(route), end), called.clone());
+            // In a cluster's mesh it uses the Service.
+            let service = inputs.service_of(topology, &route.to);
+            let service = service.filter(|_| direction == TrafficDirection::Outbound);
             return Ok(Listen {
+                address: service.map_or(called.address, |service| service.address),
                 security,
                 peer_identity: peer,
                 redirected: Some(direction),
@@ -424,11 +420,16 @@ fn context(
         ports.insert(name.clone(), (inputs.port)(address)?);
     }
     let target = software_name(instance, &plan.targets);
-    let program = inputs.programs.get(&target).ok_or_else(|| {
+    let not_provided = || {
         LabError::Plan(format!(
             "the target `{target}` was not provided before it was placed"
         ))
-    })?;
+    };
+    let program = match inputs.programs.get(&target) {
+        Some(program) => program.clone(),
+        None if plan.topology.is_injected(&instance.name) => PathBuf::new(),
+        None => return Err(not_provided()),
+    };
     let further = inputs.needs.get(&instance.target);
     let further = further.map_or(&[][..], |needs| &needs.programs);
     let programs = further
@@ -447,7 +448,7 @@ fn context(
         name: instance.name.clone(),
         role: instance.role,
         pod: instance.pod.clone(),
-        bin: program.clone(),
+        bin: program,
         programs,
         log: dir.join(super::LOG),
         dir,

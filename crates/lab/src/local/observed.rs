@@ -5,8 +5,9 @@ use tare_record::topology::InstanceRole;
 
 use super::lock;
 use super::test_bed::{LocalTestBed, StartedAgent};
+use crate::counters::CounterReader;
 use crate::keeper::INSTANCE_MARK;
-use crate::observe::{ObservedExternal, ObservedInstance, ObservedPod};
+use crate::observe::{EXTERNAL_ROLE, ObservedExternal, ObservedInstance, ObservedPod};
 
 impl LocalTestBed {
     pub(super) fn observed(&self) -> Vec<(String, ObservedInstance)> {
@@ -31,8 +32,12 @@ impl LocalTestBed {
                 let observed = ObservedInstance::tree(&name, role, &software, agent.pid, &mark);
                 all.push((agent.pod.clone(), observed));
             }
-            if let (true, Some(pid)) = (agents.is_empty(), self.pid_of(&instance.name)) {
-                let software = self.placed.software_of(instance);
+            let software = self.placed.software_of(instance);
+            if self.is_injected(&instance.name) {
+                let software = software.map_or("", String::as_str);
+                let observed = ObservedInstance::injected(&instance.name, role, software);
+                all.push((pod(), observed));
+            } else if let (true, Some(pid)) = (agents.is_empty(), self.pid_of(&instance.name)) {
                 let software = software.cloned().unwrap_or_default();
                 let kept = self.keeper_name(&instance.name);
                 let observed =
@@ -50,10 +55,33 @@ impl LocalTestBed {
         external
             .map(|(name, found)| ObservedExternal {
                 instance: name.clone(),
+                role: EXTERNAL_ROLE,
                 software: format!("{EXTERNAL} {}", found.def.at),
                 reader: found.pages(&self.placed.plan.topology, &usage),
             })
             .collect()
+    }
+
+    /// The control plane of a cluster's mesh: what its own statistics tell, read from a pod of the arm.
+    pub(super) fn observed_control_plane(&self) -> Vec<ObservedExternal> {
+        let topology = &self.placed.plan.topology;
+        let mut parts = topology.parts();
+        let Some(proxy) = parts.find(|one| topology.is_injected(&one.name)) else {
+            return Vec::new();
+        };
+        let connector = || self.placed.pods.connector(&proxy.pod);
+        let all = self.placed.pods.control_plane().into_iter();
+        all.map(|pod| ObservedExternal {
+            reader: Some(CounterReader::of_process(
+                &pod.name,
+                &pod.metrics,
+                connector(),
+            )),
+            role: role_name(InstanceRole::ControlPlane),
+            instance: pod.name,
+            software: pod.software,
+        })
+        .collect()
     }
 
     /// Running agents of an instance: those of an earlier trial have exited, and a role may be unused in this one.

@@ -13,7 +13,7 @@ use tare_record::plan::{Ask, PreparedTopic};
 use tare_record::topology::{Instance, Security};
 
 use super::external::ExternalAddress;
-use super::layout::Layout;
+use super::layout::{Layout, ROOT_CERTIFICATE};
 use super::pods::TestBedPods;
 use crate::LabError;
 use crate::environment::{HttpResponse, TestBedPlan};
@@ -168,6 +168,36 @@ impl PlacedTestBed {
 /// The `/etc/hosts` of a pod, in the test bed's folder.
 pub(super) fn hosts_of(folder: &Path, pod: &str) -> PathBuf {
     folder.join(format!("{pod}.hosts"))
+}
+
+/// What each pod needs of a test bed's files: those of its instances and no other's.
+pub(super) fn files_of_pods(
+    plan: &TestBedPlan,
+    layout: &Layout,
+    agents: &BTreeMap<String, Identity>,
+    folder: &Path,
+) -> BTreeMap<String, Vec<PathBuf>> {
+    let mut all: BTreeMap<String, Vec<PathBuf>> = BTreeMap::new();
+    for pod in &plan.topology.pods {
+        let of_all = [hosts_of(folder, &pod.name), folder.join(ROOT_CERTIFICATE)];
+        let there = of_all.into_iter().filter(|path| path.exists());
+        all.insert(pod.name.clone(), there.collect());
+    }
+    for context in &layout.contexts {
+        let paths = all.entry(context.pod.clone()).or_default();
+        paths.push(context.dir.clone());
+        paths.extend(context.admin_socket.parent().map(Path::to_owned));
+        let keys = context.identity.iter().filter_map(|one| one.key.parent());
+        paths.extend(keys.map(Path::to_owned));
+        paths.extend(context.ca.iter().map(|ca| ca.folder.clone()));
+    }
+    for instance in &plan.topology.instances {
+        if let Some(keys) = agents.get(&instance.name).and_then(|one| one.key.parent()) {
+            let paths = all.entry(instance.pod.clone()).or_default();
+            paths.push(keys.to_owned());
+        }
+    }
+    all
 }
 
 fn body(request: &RequestSpec) -> Result<&[u8], String> {

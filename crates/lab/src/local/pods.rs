@@ -5,6 +5,7 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
+use serde_json::Value;
 use tare_net::Switch;
 use tare_net::link::{DirectionPlan, LinkPlan, RoundTrips};
 use tare_net::redirect::{self, Exemption, RedirectRules, TrafficDirection};
@@ -22,8 +23,8 @@ use crate::host::SharedHost;
 use crate::keeper::{Keeper, SharedKeeper};
 use crate::local::LocalOptions;
 use crate::observe::ObservedLinks;
-use crate::remote::PodPurpose;
 use crate::remote::host::RemoteHost;
+use crate::remote::{ControlPlanePod, PodInMesh, PodPurpose};
 
 /// Addressing of a run's pods.
 pub(crate) struct Network {
@@ -54,6 +55,13 @@ pub(crate) enum Kind {
     Loopback(Addresses),
     /// Each in a network namespace.
     Namespaces(Numbers),
+}
+
+/// What the mesh of a cluster is told about the pods of a test bed.
+#[derive(Debug, Default)]
+pub(crate) struct MeshPods {
+    pub pods: BTreeMap<String, PodInMesh>,
+    pub objects: Vec<Value>,
 }
 
 /// Pod numbers in use: several test beds may be attached to one switch.
@@ -194,9 +202,9 @@ impl Network {
     pub(crate) fn pods(
         &mut self,
         plan: &TestBedPlan,
-        test_bed: &str,
-        folder: &Path,
+        (test_bed, folder): (&str, &Path),
         programs: &BTreeMap<String, PathBuf>,
+        mesh_pods: MeshPods,
     ) -> Result<TestBedPods, LabError> {
         let topology = &plan.topology;
         let no_holder = || LabError::Plan(String::from("nothing makes the pods"));
@@ -206,6 +214,7 @@ impl Network {
             test_bed: test_bed.to_owned(),
             folder: folder.to_owned(),
             addresses: BTreeMap::new(),
+            services: BTreeMap::new(),
             attached: BTreeSet::new(),
             numbers: Vec::new(),
         };
@@ -225,15 +234,20 @@ impl Network {
                         redirects: redirected.contains(&pod),
                         is_of_agents,
                     };
-                    wanted.insert(pods.keeper_name(&name), purpose);
+                    // One of several agents has no sidecar.
+                    let in_mesh = mesh_pods.pods.get(&name).cloned();
+                    wanted.insert(pods.keeper_name(&name), (purpose, in_mesh));
                     pods.attached.insert(name);
                 }
             }
-            let mut made = lock(&host).create(&wanted, &programs, cpus)?;
+            let made = lock(&host).create(wanted, &mesh_pods.objects, &programs, cpus)?;
             for pod in &topology.pods {
-                let address = made.remove(&pods.keeper_name(&pod.name));
-                pods.addresses
-                    .extend(address.map(|at| (pod.name.clone(), at)));
+                let Some(at) = made.get(&pods.keeper_name(&pod.name)) else {
+                    continue;
+                };
+                pods.addresses.insert(pod.name.clone(), at.pod);
+                pods.services
+                    .extend(at.service.map(|at| (pod.name.clone(), at)));
             }
             return Ok(pods);
         }
@@ -266,6 +280,14 @@ impl Network {
         match self.kind {
             Kind::Loopback(_) => Redirect::Impossible,
             Kind::Namespaces(_) | Kind::Remote => Redirect::Possible,
+        }
+    }
+
+    /// Host name of a Service of the run; `None`: there are none.
+    pub(crate) fn service_host(&self, name: &str) -> Option<String> {
+        match &self.holder {
+            Some(Holder::Remote(host)) => lock(host).service_host(name),
+            _ => None,
         }
     }
 
@@ -315,6 +337,8 @@ pub(crate) struct TestBedPods {
     test_bed: String,
     folder: PathBuf,
     pub(crate) addresses: BTreeMap<String, IpAddr>,
+    /// Pod → address of its Service.
+    pub(crate) services: BTreeMap<String, IpAddr>,
     attached: BTreeSet<String>,
     /// Released after the network namespaces.
     numbers: Vec<PodNumber>,
@@ -374,6 +398,14 @@ impl TestBedPods {
                 let mut pods = self.alike(pod).into_iter();
                 pods.try_for_each(|pod| lock(host).name_hosts(&self.keeper_name(&pod), hosts))
             }
+        }
+    }
+
+    /// Control plane of the mesh that the cluster has.
+    pub(crate) fn control_plane(&self) -> Vec<ControlPlanePod> {
+        match &self.holder {
+            Holder::Remote(host) => lock(host).control_plane(),
+            Holder::Keeper(_) => Vec::new(),
         }
     }
 

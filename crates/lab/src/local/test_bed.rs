@@ -37,6 +37,9 @@ const LOG_BYTES_MAX: u64 = 16 << 20;
 /// Limit of open files for every process: the default of 1024 is too low for loads with many connections.
 const FILES_MAX: u64 = 1 << 20;
 
+/// Process id of what the mesh of a cluster has injected.
+const NO_PROCESS: u32 = 0;
+
 /// A test bed, running or not yet.
 pub struct LocalTestBed {
     pub(super) placed: PlacedTestBed,
@@ -180,7 +183,18 @@ impl LocalTestBed {
         spawn
     }
 
+    /// Whether the mesh of a cluster has put an instance into its pod.
+    pub(super) fn is_injected(&self, instance: &str) -> bool {
+        self.placed.plan.topology.is_injected(instance)
+    }
+
     fn start_instance(&mut self, index: usize) -> Result<(), LabError> {
+        let name = &self.placed.rendered[index].instance;
+        if self.is_injected(name) {
+            // Nobody of this run can signal it, so it has no process here.
+            self.started.push((name.clone(), NO_PROCESS));
+            return Ok(());
+        }
         for step in &self.placed.rendered[index].prepare {
             self.run_step(index, step)?;
         }
@@ -238,10 +252,14 @@ impl LocalTestBed {
 
     pub(super) fn pid_of(&self, instance: &str) -> Option<u32> {
         let found = self.started.iter().find(|(name, _)| name == instance);
-        found.map(|(_, pid)| *pid)
+        found.map(|(_, pid)| *pid).filter(|pid| *pid != NO_PROCESS)
     }
 
     fn stop_instance(&self, name: &str) -> Result<(), LabError> {
+        if self.is_injected(name) {
+            // It ends with its pod.
+            return Ok(());
+        }
         let rendered = self.placed.rendered.iter().find(|r| r.instance == name);
         let (signal, grace) = rendered.map_or((libc::SIGTERM, Duration::ZERO), |rendered| {
             let signal = match rendered.stop.signal {
@@ -363,6 +381,13 @@ impl TestBed for LocalTestBed {
         instance: &str,
         action: FaultAction,
     ) -> Result<FaultHandle, LabError> {
+        if self.is_injected(instance) {
+            return Err(LabError::Unsupported {
+                what: format!("a fault of {instance}"),
+                environment: String::from("the mesh of a cluster"),
+                next: String::from("use a control plane of the run's own (--mesh own)"),
+            });
+        }
         match action {
             FaultAction::Kill => self.end(instance, libc::SIGKILL),
             FaultAction::Stop => self.end(instance, libc::SIGTERM),
@@ -476,7 +501,8 @@ impl TestBed for LocalTestBed {
         };
         let begin = lock(&self.placed.host).observe(observed);
         let observation = begin()?;
-        let external = self.observed_external();
+        let mut external = self.observed_external();
+        external.extend(self.observed_control_plane());
         let observation: Box<dyn Observation> = match external.is_empty() {
             true => observation,
             false => Box::new(WithExternal::start(observation, external)),

@@ -9,9 +9,14 @@ use crate::LabError;
 use crate::counters::CounterReader;
 use crate::environment::{InstanceCounters, Observation, UsageSample};
 
-/// An external part to be observed.
+/// Role of external parts.
+pub(crate) const EXTERNAL_ROLE: &str = "app";
+
+/// An external part, or a control plane of the cluster, to be observed.
 pub(crate) struct ObservedExternal {
     pub instance: String,
+    /// Role in the record.
+    pub role: &'static str,
     /// Its address, as text.
     pub software: String,
     /// Reader of its CPU and memory counters, if it has some.
@@ -64,8 +69,10 @@ impl Observation for WithExternal {
         for (mut observed, first) in external {
             let last = observed.read();
             parts.push(observed.usage(first.as_ref(), last.as_ref()));
-            // It may run on this machine: its share of the CPU of other programs is unknown.
-            machine.background_cpu_ns = None;
+            // An external part may run on this machine: its share of the CPU of other programs is unknown.
+            if observed.role == EXTERNAL_ROLE {
+                machine.background_cpu_ns = None;
+            }
         }
         Ok((parts, machine))
     }
@@ -96,7 +103,7 @@ impl ObservedExternal {
         let memory = of(first, MEMORY_BYTES).zip(of(last, MEMORY_BYTES));
         InstanceUsage {
             instance: self.instance.clone(),
-            role: String::from("app"),
+            role: self.role.to_owned(),
             software: self.software.clone(),
             cpu_ns: cpu_s.map(|seconds| (seconds * 1e9) as u64),
             rss_mean_bytes: memory.map(|(first, last)| ((first + last) / 2.0) as u64),
@@ -133,6 +140,7 @@ mod tests {
     fn what_an_external_part_does_not_tell_is_not_known_and_not_nothing() {
         let observed = ObservedExternal {
             instance: "server".to_owned(),
+            role: EXTERNAL_ROLE,
             software: "external".to_owned(),
             reader: None,
         };

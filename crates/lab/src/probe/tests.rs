@@ -45,6 +45,41 @@ fn a_page_is_ready_with_status_200_only() {
 }
 
 #[test]
+fn a_proxy_is_ready_when_its_page_names_all_that_it_calls() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = |path: &str| format!("http://{}/{path}", listener.local_addr().unwrap());
+    let probe = ReadinessProbe::All(vec![
+        ReadinessProbe::Http(url("ready")),
+        ReadinessProbe::Lines {
+            url: url("clusters"),
+            lines: vec![String::from("a::healthy"), String::from("b::healthy")],
+        },
+    ]);
+    let server = std::thread::spawn(move || {
+        for text in [
+            "",
+            "a::healthy\nb::failed\n",
+            "",
+            "b::healthy\na::healthy\n",
+        ] {
+            let (mut stream, _) = listener.accept().unwrap();
+            let mut head = [0; 1024];
+            assert!(stream.read(&mut head).unwrap() > 0);
+            let length = text.len();
+            write!(
+                stream,
+                "HTTP/1.1 200 OK\r\nContent-Length: {length}\r\n\r\n{text}"
+            )
+            .unwrap();
+        }
+    });
+    let said = probe.ask(&Connector::Host).unwrap_err();
+    assert!(said.contains("does not say `b::healthy`"), "{said}");
+    assert_eq!(probe.ask(&Connector::Host), Ok(()));
+    server.join().unwrap();
+}
+
+#[test]
 fn a_log_line_makes_ready_when_it_is_written() {
     let place = tempfile::tempdir().unwrap();
     let file = place.path().join("output.log");

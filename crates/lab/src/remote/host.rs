@@ -3,13 +3,14 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io;
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+use serde_json::Value;
 use tare_net::redirect::RedirectRules;
 use tare_record::clock::ClockOffset;
 use tare_record::record::{EnvironmentRecord, TargetVersion};
@@ -20,7 +21,9 @@ use super::greeting::{SERVER_NAME, client_config};
 use super::message::{CONDUCTOR, PodOrder};
 use super::observation::RemoteObservation;
 use super::pod_keeper::PodKeeperConfig;
-use super::pod_provider::{PodProvider, PodPurpose, PodRequest};
+use super::pod_provider::{
+    ControlPlanePod, PodAddress, PodInMesh, PodProvider, PodPurpose, PodRequest,
+};
 use super::run_keeper::RunKeeperConfig;
 use crate::LabError;
 use crate::certificates::Authority;
@@ -146,16 +149,28 @@ impl RemoteHost {
         lock(&self.provider).describe(targets)
     }
 
+    /// Host name of a Service of the run; `None`: there are none.
+    pub(crate) fn service_host(&self, name: &str) -> Option<String> {
+        lock(&self.provider).service_host(name)
+    }
+
+    /// Control plane of the mesh that the cluster has.
+    pub(crate) fn control_plane(&self) -> Vec<ControlPlanePod> {
+        lock(&self.provider).control_plane()
+    }
+
     /// Makes the pods of a test bed; returns their addresses when all of their keepers are there.
     pub(crate) fn create(
         &mut self,
-        wanted: &BTreeMap<String, PodPurpose>,
+        wanted: BTreeMap<String, (PodPurpose, Option<PodInMesh>)>,
+        objects: &[Value],
         programs: &[PathBuf],
         cpus: &[u32],
-    ) -> Result<BTreeMap<String, IpAddr>, LabError> {
+    ) -> Result<BTreeMap<String, PodAddress>, LabError> {
+        let names: Vec<String> = wanted.keys().cloned().collect();
         let pods: Vec<PodRequest> = wanted
-            .iter()
-            .map(|(name, purpose)| PodRequest {
+            .into_iter()
+            .map(|(name, (purpose, in_mesh))| PodRequest {
                 config: PodKeeperConfig {
                     name: name.clone(),
                     address: self.address,
@@ -165,15 +180,16 @@ impl RemoteHost {
                     links: Vec::new(),
                     silence_ms: millis(self.silence),
                 },
-                purpose: *purpose,
+                purpose,
+                in_mesh,
                 programs: programs.to_vec(),
                 cpus: cpus.to_vec(),
             })
             .collect();
-        self.pods.extend(wanted.keys().cloned());
-        let addresses = lock(&self.provider).create(&pods)?;
+        self.pods.extend(names.iter().cloned());
+        let addresses = lock(&self.provider).create(&pods, objects)?;
         let deadline = Instant::now() + JOINED_WITHIN;
-        for name in wanted.keys() {
+        for name in &names {
             self.wait_joined(name, deadline)?;
             // Cores of nodes are not chosen.
             if !cpus.is_empty() {

@@ -11,12 +11,13 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use serde::Serialize;
+use serde_json::Value;
 use tare_experiment::target::Capability;
 use tare_net::Switch;
 
 use super::connection::Dial;
 use super::pod_keeper::HOSTS;
-use super::pod_provider::{PodProvider, PodRequest};
+use super::pod_provider::{PodAddress, PodProvider, PodRequest};
 use super::run_keeper::RunKeeperConfig;
 use crate::LabError;
 use crate::host::Host;
@@ -168,11 +169,16 @@ impl PodProvider for Namespaces {
         Ok((SocketAddr::from((address, config.port)), Box::new(dial)))
     }
 
-    fn create(&mut self, pods: &[PodRequest]) -> Result<BTreeMap<String, IpAddr>, LabError> {
+    fn create(
+        &mut self,
+        pods: &[PodRequest],
+        _objects: &[Value],
+    ) -> Result<BTreeMap<String, PodAddress>, LabError> {
         let mut addresses = BTreeMap::new();
         for pod in pods {
             let name = &pod.config.name;
-            addresses.insert(name.clone(), IpAddr::from(self.attach(name)?));
+            let address = IpAddr::from(self.attach(name)?);
+            addresses.insert(name.clone(), address.into());
             let may = (
                 pod.programs.as_slice(),
                 pod.cpus.as_slice(),

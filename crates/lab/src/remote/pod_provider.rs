@@ -4,18 +4,22 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 
+use serde_json::Value;
 use tare_record::record::{EnvironmentRecord, TargetVersion};
 
 use super::connection::Dial;
 use super::pod_keeper::PodKeeperConfig;
 use super::run_keeper::RunKeeperConfig;
 use crate::LabError;
+use crate::render::InjectedProxy;
 
 /// A pod to be made: a network and a file system of its own, in which `tare keeper --pod` runs.
 pub struct PodRequest {
     /// For its keeper; the name is `TEST-BED/POD`.
     pub config: PodKeeperConfig,
     pub purpose: PodPurpose,
+    /// Its part in the mesh that the cluster has.
+    pub in_mesh: Option<PodInMesh>,
     /// Programs that it must be able to read.
     pub programs: Vec<PathBuf>,
     /// Cores that it may use; empty: any.
@@ -29,6 +33,44 @@ pub struct PodPurpose {
     pub redirects: bool,
     /// Whether load is generated in it.
     pub is_of_agents: bool,
+}
+
+/// What a pod is in the mesh that its cluster has.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct PodInMesh {
+    /// Name of its Service, and value of the label by which the mesh's objects select it.
+    pub name: String,
+    /// Its service account, which its identity states.
+    pub account: String,
+    /// Ports of its Service with their protocols; none: nobody calls it.
+    pub ports: BTreeMap<u16, String>,
+    /// Proxy that the mesh must inject.
+    pub proxy: Option<InjectedProxy>,
+}
+
+/// A pod of the control plane of a cluster's mesh.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ControlPlanePod {
+    /// Name in results.
+    pub name: String,
+    /// Software with its version.
+    pub software: String,
+    /// URL of a page with the statistics of its process, as Prometheus' client libraries name them.
+    pub metrics: String,
+}
+
+/// Addresses of a pod.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PodAddress {
+    pub pod: IpAddr,
+    /// That of its Service, if it has one.
+    pub service: Option<IpAddr>,
+}
+
+impl From<IpAddr> for PodAddress {
+    fn from(pod: IpAddr) -> PodAddress {
+        PodAddress { pod, service: None }
+    }
 }
 
 /// A node that pods are on.
@@ -65,11 +107,25 @@ pub trait PodProvider: Send {
         config: &RunKeeperConfig,
     ) -> Result<(SocketAddr, Dial), LabError>;
 
-    /// Makes all pods of a test bed; their addresses by name.
+    /// Makes all pods of a test bed, with their Services and the mesh's objects; their addresses by name.
     ///
     /// # Errors
     /// Which pod was not made, and why.
-    fn create(&mut self, pods: &[PodRequest]) -> Result<BTreeMap<String, IpAddr>, LabError>;
+    fn create(
+        &mut self,
+        pods: &[PodRequest],
+        objects: &[Value],
+    ) -> Result<BTreeMap<String, PodAddress>, LabError>;
+
+    /// Pods of the control plane of the cluster's mesh, if arms use that.
+    fn control_plane(&self) -> Vec<ControlPlanePod> {
+        Vec::new()
+    }
+
+    /// Host name of a Service; `None`: there are no Services.
+    fn service_host(&self, _name: &str) -> Option<String> {
+        None
+    }
 
     /// Why a pod, or the run keeper (an empty name), is gone; `None`: it is there as far as is known.
     fn exited(&mut self, pod: &str) -> Option<String>;

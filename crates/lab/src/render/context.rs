@@ -140,12 +140,14 @@ pub struct MeshService {
     pub name: String,
     /// Name of its part, by which all its instances are called.
     pub part: String,
-    /// Host name, if it is outside of the mesh.
+    /// Host name, if it is outside of the mesh, or called by a Service of a cluster.
     pub hostname: Option<String>,
     pub pod: String,
     pub address: IpAddr,
     /// Its sidecar of this mesh, if it has one.
     pub sidecar: Option<String>,
+    /// In a cluster: name of its Service, and of the label `tare.dev/pod` of its pod.
+    pub in_cluster: Option<String>,
     pub ports: Vec<MeshPort>,
 }
 

@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use tare_lab::render::{Rendered, render};
+use serde_json::json;
+use tare_lab::render::{Context, Rendered, injected_proxy, render, render_injected};
 use tare_lab::targets::Target;
 
 use crate::place::{cases, fixed, targets};
@@ -45,8 +46,28 @@ fn expected_files(target: &Target) -> BTreeMap<PathBuf, String> {
             let text = the_same_for_everyone(&file.text);
             files.insert(folder.join(file.name), text);
         }
+        if target.def.injected.is_some() && context.redirect.is_some() {
+            files.insert(folder.join("injected.json"), injected(target, &mut context));
+        }
     }
     files
+}
+
+/// What the mesh of a cluster is told, with a Service for each called instance.
+fn injected(target: &Target, context: &mut Context) -> String {
+    for service in context.mesh.iter_mut().flat_map(|mesh| &mut mesh.services) {
+        let name = format!("{}-1", service.name);
+        service.hostname = Some(format!("{name}.tare-run.svc.cluster.local"));
+        service.in_cluster = Some(name);
+    }
+    let (proxy, objects) = injected_proxy(target, context).unwrap();
+    let told =
+        json!({"labels": proxy.labels, "annotations": proxy.annotations, "objects": objects});
+    let probe = render_injected(target, context).unwrap().probe;
+    format!(
+        "{}\n{probe:?}\n",
+        serde_json::to_string_pretty(&told).unwrap()
+    )
 }
 
 fn files_below(folder: &Path, found: &mut Vec<PathBuf>) {

@@ -302,6 +302,7 @@ fn mesh(target: &Target, address: IpAddr, case: &Case) -> MeshContext {
         pod: name.to_owned(),
         address: at(last),
         sidecar: sidecar.map(str::to_owned),
+        in_cluster: None,
         ports,
     };
     let security = match case.link {

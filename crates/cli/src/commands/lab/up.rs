@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use tare_experiment::def::ExperimentDef;
 use tare_experiment::document;
+use tare_experiment::resolve::ControlPlane;
 use tare_experiment::target::{OwnProgram, software_name};
 use tare_lab::environment::{Environment, TestBed};
 use tare_lab::lab_state::LabState;
@@ -68,6 +69,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         environment: EnvironmentKind::Local,
         context: None,
         image: String::new(),
+        mesh: ControlPlane::Own,
         external: Vec::new(),
         allow_public_target: false,
         targets: args.targets.clone(),

@@ -7,7 +7,7 @@ use anyhow::Context;
 use clap::builder::TypedValueParser;
 use tare_experiment::catalog::Catalog;
 use tare_experiment::find::Library;
-use tare_experiment::resolve::{Redirection, ResolveOptions, resolve};
+use tare_experiment::resolve::{ControlPlane, Redirection, ResolveOptions, resolve};
 use tare_experiment::target::{OwnProgram, wrong_version};
 use tare_experiment::versions::{NamedVersion, Only, VersionArms, arm_of_version};
 use tare_lab::fetch::{self, Fetcher};
@@ -46,6 +46,9 @@ pub struct ExperimentArgs {
     /// Image of pods of a cluster, made by scripts/release.
     #[arg(long, value_name = "NAME:TAG", default_value = concat!("tare:", env!("CARGO_PKG_VERSION")))]
     pub image: String,
+    /// Control plane of meshes: one of the run's own, or that of the cluster, which injects the sidecars.
+    #[arg(long, default_value = "own", value_parser = words::<ControlPlane>(&CONTROL_PLANES))]
+    pub mesh: ControlPlane,
     /// External part, not started by Tare: `server=127.0.0.1:8080`, several addresses separated by commas; may be given several
     /// times.
     #[arg(long, value_name = "PART=HOST:PORT")]
@@ -78,6 +81,12 @@ const ENVIRONMENTS: [(&str, &str); 3] = [
         "remote",
         "on this machine, reached as those of a cluster are; to test that",
     ),
+];
+
+/// Control planes with their descriptions.
+const CONTROL_PLANES: [(&str, &str); 2] = [
+    ("own", "of the run, in pods of its own"),
+    ("installed", "of the cluster (docs/KUBERNETES.md)"),
 ];
 
 /// Where pods are.
@@ -297,6 +306,14 @@ impl ExperimentArgs {
             aa_check: self.no_aa.then_some(false),
             addressing: self.addressing,
             redirection: Redirection::Possible,
+            control_plane: match (self.mesh, self.environment) {
+                (ControlPlane::Installed, EnvironmentKind::Local | EnvironmentKind::Remote) => {
+                    return Err(bad_input(String::from(
+                        "--mesh installed: only a cluster has a mesh; add --environment kubernetes, or leave it out",
+                    )));
+                }
+                (mesh, _) => mesh,
+            },
             absent: BTreeMap::new(),
             external: external(&self.external)?,
             reach: self.allow_public_target.into(),

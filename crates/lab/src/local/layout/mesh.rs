@@ -2,18 +2,19 @@
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
-use std::path::Path;
 
 use tare_record::topology::{InstanceRole, Mesh, Route, Topology};
 
 use super::names::Names;
-use super::{Listeners, chain, find, stem};
+use super::{LayoutInputs, Listeners, chain, find, stem};
 use crate::LabError;
 use crate::render::{
     Context, MeshCaller, MeshContext, MeshGatewayRoute, MeshInstance, MeshPort, MeshProxy,
     MeshService, edge_id,
 };
 
+/// Protocols that proxies of a mesh tell apart by the host name of a request.
+const HTTP: [&str; 3] = ["http1", "http2", "grpc"];
 /// Name of the file with the root certificate in the folder of a test bed.
 pub(crate) const ROOT_CERTIFICATE: &str = "root-cert.pem";
 
@@ -22,11 +23,14 @@ pub(super) fn mesh(
     topology: &Topology,
     listeners: &Listeners,
     contexts: &[Context],
-    folder: &Path,
+    inputs: &LayoutInputs<'_>,
 ) -> Result<Option<MeshContext>, LabError> {
     let Some(mesh) = &topology.mesh else {
         return Ok(None);
     };
+    if mesh.installed {
+        check_installed(mesh, topology)?;
+    }
     let of = |names: &[String]| -> Result<Vec<MeshInstance>, LabError> {
         let all = names.iter().map(|name| member(contexts, name));
         all.collect()
@@ -48,7 +52,7 @@ pub(super) fn mesh(
         if !passes || topology.external(&route.to).is_some() {
             continue;
         }
-        add_service(&mut services, mesh, topology, route, listeners)?;
+        add_service(&mut services, mesh, topology, route, (listeners, inputs))?;
         gateway_routes.extend(through_gateway(mesh, topology, route, listeners)?);
     }
     Ok(Some(MeshContext {
@@ -59,8 +63,31 @@ pub(super) fn mesh(
         proxies: proxies.collect::<Result<_, LabError>>()?,
         services,
         gateway_routes,
-        root_certificate: folder.join(ROOT_CERTIFICATE),
+        root_certificate: inputs.folder.join(ROOT_CERTIFICATE),
     }))
+}
+
+/// What proxies of a cluster's mesh cannot tell apart by the Services of pods.
+fn check_installed(mesh: &Mesh, topology: &Topology) -> Result<(), LabError> {
+    let refused = |what: String, next: &str| LabError::Unsupported {
+        what,
+        environment: format!("the {} of a cluster", mesh.name),
+        next: format!("{next}, or use a control plane of the run's own (--mesh own)"),
+    };
+    let is_started = |route: &&Route| topology.external(&route.to).is_none();
+    for route in topology.routes.iter().filter(is_started) {
+        let called = find(topology, &route.to)?;
+        let is_one_of_several = stem(&route.to) != route.to;
+        if is_one_of_several && HTTP.contains(&route.protocol.as_str()) {
+            let what = format!("several instances that {} calls over HTTP", route.from);
+            return Err(refused(what, "use one"));
+        }
+        if let Some(host) = &called.host {
+            let what = format!("{}, which is called by the name {host},", route.to);
+            return Err(refused(what, "leave the name out"));
+        }
+    }
+    Ok(())
 }
 
 fn context_of<'a>(contexts: &'a [Context], name: &str) -> Result<&'a Context, LabError> {
@@ -94,7 +121,7 @@ fn add_service(
     mesh: &Mesh,
     topology: &Topology,
     route: &Route,
-    listeners: &Listeners,
+    (listeners, inputs): (&Listeners, &LayoutInputs<'_>),
 ) -> Result<(), LabError> {
     let end = chain(route).len() - 1;
     let Some(listen) = listeners.at(route, end) else {
@@ -117,13 +144,16 @@ fn add_service(
     let service = match services.iter_mut().position(|one| one.name == route.to) {
         Some(at) => &mut services[at],
         None => {
+            let service = inputs.services.get(&called.pod);
+            let host = service.map(|service| service.host.clone());
             services.push(MeshService {
                 name: route.to.clone(),
                 part: stem(&route.to).to_owned(),
-                hostname: called.host.clone(),
+                hostname: host.or_else(|| called.host.clone()),
                 pod: called.pod.clone(),
                 address: listen.address,
                 sidecar: None,
+                in_cluster: service.map(|service| service.name.clone()),
                 ports: Vec::new(),
             });
             let last = services.len() - 1;
@@ -204,6 +234,9 @@ fn through_gateway(
 /// Adds the control plane's name to the pods of its proxies. Each begins with another of its instances, and goes on to the next
 /// where one does not answer.
 pub(super) fn add_names(names: &mut Names, mesh: &MeshContext) {
+    if mesh.control_plane.is_empty() {
+        return;
+    }
     let addresses: Vec<IpAddr> = mesh.control_plane.iter().map(|one| one.address).collect();
     let mut pods: BTreeMap<&str, usize> = BTreeMap::new();
     for proxy in &mesh.proxies {
@@ -212,9 +245,7 @@ pub(super) fn add_names(names: &mut Names, mesh: &MeshContext) {
     }
     for (pod, first) in pods {
         let mut rotated = addresses.clone();
-        if !rotated.is_empty() {
-            rotated.rotate_left(first % addresses.len());
-        }
+        rotated.rotate_left(first % addresses.len());
         let known = names.entry(pod.to_owned()).or_default();
         known.insert(mesh.host.clone(), rotated);
     }

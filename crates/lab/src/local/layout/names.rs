@@ -1,4 +1,4 @@
-//! Host names of parts outside of the mesh: sent by their callers, resolved in each pod.
+//! Host names of parts outside of the mesh, and of Services: sent by their callers, resolved in each pod.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -6,7 +6,7 @@ use std::net::IpAddr;
 
 use tare_record::topology::{InstanceRole, Route, Topology};
 
-use super::{Listeners, Redirect, find};
+use super::{LayoutInputs, Listeners, Redirect, find};
 use crate::LabError;
 use crate::render::Context;
 
@@ -21,15 +21,17 @@ pub(super) fn names(
     topology: &Topology,
     listeners: &Listeners,
     contexts: &mut [Context],
-    redirect: Redirect,
+    inputs: &LayoutInputs<'_>,
 ) -> Result<Names, LabError> {
     let mut names = Names::new();
     let is_started = |route: &&Route| topology.external(&route.to).is_none();
     for route in topology.routes.iter().filter(is_started) {
-        let Some(host) = &find(topology, &route.to)?.host else {
+        let service = inputs.service_of(topology, &route.to);
+        let own = find(topology, &route.to)?.host.as_ref();
+        let Some(host) = service.map(|service| &service.host).or(own) else {
             continue;
         };
-        if redirect == Redirect::Impossible {
+        if inputs.redirect == Redirect::Impossible {
             refuse_routing_by_name(topology, route, host)?;
             continue;
         }

@@ -48,13 +48,15 @@ pub(super) fn direction(
     )))
 }
 
-/// Pods whose traffic is redirected.
+/// Pods whose traffic Tare redirects.
 pub(crate) fn redirected_pods(topology: &Topology) -> Result<BTreeSet<String>, LabError> {
     let mut pods = BTreeSet::new();
     for route in &topology.routes {
         for position in 1..=route.segments.len() {
-            if direction(topology, route, position)?.is_some() {
-                pods.insert(find(topology, chain(route)[position])?.pod.clone());
+            let name = chain(route)[position];
+            let is_redirected = direction(topology, route, position)?.is_some();
+            if is_redirected && !topology.is_injected(name) {
+                pods.insert(find(topology, name)?.pod.clone());
             }
         }
     }
@@ -211,9 +213,12 @@ pub(super) fn own_rules(
         if !inputs.needs.get(target).is_some_and(own) {
             continue;
         }
-        let Some(rules) = redirections.pods.remove(&context.pod) else {
+        let Some(mut rules) = redirections.pods.remove(&context.pod) else {
             continue;
         };
+        if topology.is_injected(&context.name) {
+            only_by_port(context, &mut rules)?;
+        }
         let list = |all: Vec<String>| all.join(",");
         context.redirect = Some(RedirectExclusions {
             ports: list(rules.ports.iter().map(u16::to_string).collect()),
@@ -222,6 +227,32 @@ pub(super) fn own_rules(
             inbound: rules.directions.contains(&TrafficDirection::Inbound),
             outbound: rules.directions.contains(&TrafficDirection::Outbound),
         });
+    }
+    Ok(())
+}
+
+/// Replaces single servers by their ports: what is said to a mesh about a pod has no other words.
+fn only_by_port(context: &Context, rules: &mut RedirectRules) -> Result<(), LabError> {
+    let listens = context
+        .routes
+        .iter()
+        .filter_map(|route| route.listen.as_ref());
+    let redirected: BTreeSet<u16> = listens
+        .filter(|listen| listen.redirected.is_some())
+        .map(|listen| listen.port)
+        .collect();
+    for server in std::mem::take(&mut rules.servers) {
+        if redirected.contains(&server.port()) {
+            return Err(LabError::Unsupported {
+                what: format!(
+                    "traffic to {server} without the sidecar {}, which is to carry that of another server with this port,",
+                    context.name
+                ),
+                environment: String::from("the mesh of a cluster"),
+                next: String::from("use a control plane of the run's own (--mesh own)"),
+            });
+        }
+        rules.ports.insert(server.port());
     }
     Ok(())
 }

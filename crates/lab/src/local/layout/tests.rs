@@ -2,6 +2,7 @@
 
 use serde_json::json;
 use tare_net::redirect::TrafficDirection;
+use tare_record::topology::Mesh;
 
 use super::*;
 
@@ -61,15 +62,25 @@ fn placed_with(
     redirect: Redirect,
     redirect_ports: RedirectPorts,
 ) -> Result<Layout, LabError> {
-    let pods = plan.topology.pods.iter().zip(1..);
-    let addresses = pods
-        .map(|(pod, n)| (pod.name.clone(), IpAddr::from([127, 9, 0, n])))
-        .collect();
-    let programs = ["echo", "proxy"].map(|name| (name.to_owned(), PathBuf::from(name)));
     let proxy = Needs {
         redirect_ports,
         ..Needs::default()
     };
+    placed_by(plan, (redirect, 9), proxy, &BTreeMap::new())
+}
+
+/// With pods in the network `127.N`.
+fn placed_by(
+    plan: &TestBedPlan,
+    (redirect, network): (Redirect, u8),
+    proxy: Needs,
+    services: &BTreeMap<String, PodService>,
+) -> Result<Layout, LabError> {
+    let pods = plan.topology.pods.iter().zip(1..);
+    let addresses = pods
+        .map(|(pod, n)| (pod.name.clone(), IpAddr::from([127, network, 0, n])))
+        .collect();
+    let programs = ["echo", "proxy"].map(|name| (name.to_owned(), PathBuf::from(name)));
     let needs = BTreeMap::from([(String::from("proxy"), proxy)]);
     let mut next = BTreeMap::new();
     compute(
@@ -91,6 +102,7 @@ fn placed_with(
             needs: &needs,
             memory: Some(Path::new("/memory")),
             external: &BTreeMap::new(),
+            services,
         },
     )
 }
@@ -272,6 +284,107 @@ fn redirected_callers_are_told_where_the_called_part_is_and_the_kernel_does_the_
     assert!(outbound.servers.is_empty());
     assert!(outbound.ports.contains(&9092) && outbound.ranges.contains("192.168.0.0/16"));
     assert!(!layout.redirects.contains_key("metrics"));
+}
+
+/// Both sidecars are injected, and `metrics` calls the server past them.
+fn injected() -> (TestBedPlan, BTreeMap<String, PodService>, Needs) {
+    let mut plan = plan();
+    for link in &mut plan.topology.routes[0].segments[..2] {
+        link.interception = Interception::Redirect;
+    }
+    plan.topology.mesh = Some(Mesh {
+        name: String::from("istio"),
+        security: Security::Mtls,
+        host: String::from("istiod"),
+        control_plane: Vec::new(),
+        support: Vec::new(),
+        proxies: vec![
+            String::from("server-sidecar"),
+            String::from("client-sidecar"),
+        ],
+        identities: BTreeMap::new(),
+        installed: true,
+    });
+    let service = PodService {
+        name: String::from("server-1"),
+        host: String::from("server-1.tare-a.svc.cluster.local"),
+        address: IpAddr::from([10, 96, 0, 7]),
+    };
+    let needs = Needs {
+        redirect_rules: RedirectSetup::Own,
+        ..Needs::default()
+    };
+    (
+        plan,
+        BTreeMap::from([(String::from("server"), service)]),
+        needs,
+    )
+}
+
+#[test]
+fn callers_in_the_mesh_of_a_cluster_call_a_service() {
+    let (plan, services, needs) = injected();
+    let layout = placed_by(&plan, (Redirect::Possible, 9), needs, &services).unwrap();
+    let service = &services["server"];
+    let server = of(&layout, "server").routes[0].listen.clone().unwrap();
+    let told = &layout.endpoints[&("client->server".to_owned(), "client".to_owned())];
+    assert_eq!(
+        told.addresses,
+        [SocketAddr::from((service.address, server.port))]
+    );
+    assert_eq!(told.host, service.host);
+    let route = &of(&layout, "client-sidecar").routes[0];
+    assert_eq!(route.hostname.as_ref(), Some(&service.host));
+    assert_eq!(route.upstream.as_ref().unwrap().address, server.address);
+    // It comes in at the pod's own address.
+    let inbound = of(&layout, "server-sidecar").routes[0]
+        .listen
+        .clone()
+        .unwrap();
+    assert_eq!(
+        (inbound.address, inbound.port),
+        (server.address, server.port)
+    );
+    let mesh = of(&layout, "client-sidecar").mesh.clone().unwrap();
+    let [called] = mesh.services.as_slice() else {
+        panic!("{:?}", mesh.services)
+    };
+    assert_eq!(called.in_cluster.as_deref(), Some("server-1"));
+    assert_eq!(called.ports[0].port, server.port);
+    assert_eq!(layout.names["client"][&service.host], [service.address]);
+    // Nothing here sets rules in these pods.
+    assert!(layout.redirects.is_empty(), "{:?}", layout.redirects);
+    let past = of(&layout, "server").routes[1].listen.clone().unwrap();
+    let left_out = of(&layout, "server-sidecar").redirect.clone().unwrap();
+    assert_eq!(left_out.ports, past.port.to_string());
+    assert!(redirected_pods(&plan.topology).unwrap().is_empty());
+}
+
+#[test]
+fn ports_are_known_before_addresses() {
+    let (plan, services, needs) = injected();
+    let ports = |network| {
+        let layout = placed_by(
+            &plan,
+            (Redirect::Possible, network),
+            needs.clone(),
+            &services,
+        )
+        .unwrap();
+        let routes = layout.contexts.iter().flat_map(|context| &context.routes);
+        let listens = routes.filter_map(|route| route.listen.as_ref());
+        listens.map(|listen| listen.port).collect::<Vec<u16>>()
+    };
+    assert_eq!(ports(9), ports(200));
+}
+
+#[test]
+fn instances_that_a_clusters_mesh_could_not_tell_apart_are_refused() {
+    let (mut plan, services, needs) = injected();
+    let text = serde_json::to_string(&plan.topology).unwrap();
+    plan.topology = serde_json::from_str(&text.replace("\"server\"", "\"server-1\"")).unwrap();
+    let error = placed_by(&plan, (Redirect::Possible, 9), needs, &services).unwrap_err();
+    assert!(error.to_string().contains("--mesh own"), "{error}");
 }
 
 #[test]

@@ -1,8 +1,12 @@
 //! Routes as one instance sees them.
 
-use tare_record::topology::{Route, Security};
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
 
-use super::{Listeners, chain};
+use tare_record::load::Endpoint;
+use tare_record::topology::{Route, Security, Topology};
+
+use super::{LayoutInputs, Listeners, chain, stem};
 use crate::certificates::spiffe;
 use crate::render::{Advertise, RouteContext, Upstream, edge_id};
 
@@ -45,6 +49,40 @@ pub(super) fn views(
                 }),
         })
         .collect()
+}
+
+/// Address of the first hop for each calling instance and edge.
+pub(super) fn endpoints(
+    topology: &Topology,
+    listeners: &Listeners,
+    inputs: &LayoutInputs<'_>,
+) -> BTreeMap<(String, String), Endpoint> {
+    let mut endpoints: BTreeMap<(String, String), Endpoint> = BTreeMap::new();
+    for route in &topology.routes {
+        let Some(listen) = listeners.at(route, 1) else {
+            continue;
+        };
+        let at = SocketAddr::from((listen.address, listen.port));
+        let external = topology.external(&route.to);
+        endpoints
+            .entry((route.edge.clone(), route.from.clone()))
+            .and_modify(|known| {
+                known.addresses.push(at);
+                // Several instances are called by the name of their part, which their certificates have.
+                if external.is_none() {
+                    known.host = stem(&route.to).to_owned();
+                }
+            })
+            .or_insert_with(|| Endpoint {
+                addresses: vec![at],
+                host: match (external, inputs.service_of(topology, &route.to)) {
+                    (Some(external), _) => external.host.clone(),
+                    (None, Some(service)) => service.host.clone(),
+                    (None, None) => route.to.clone(),
+                },
+            });
+    }
+    endpoints
 }
 
 /// Merges routes of several callers that a sidecar cannot tell apart (redirected on their way to one address) into one

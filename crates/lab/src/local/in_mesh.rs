@@ -1,0 +1,88 @@
+//! Pods in the mesh that a cluster has: what the mesh is told, so that it injects its proxies and knows who is called.
+
+use std::collections::BTreeMap;
+use std::net::{IpAddr, Ipv4Addr};
+
+use tare_record::topology::Topology;
+
+use super::layout::{Layout, PodService};
+use super::pods::{MeshPods, Network};
+use crate::LabError;
+use crate::environment::TestBedPlan;
+use crate::remote::PodInMesh;
+use crate::render;
+use crate::targets::Targets;
+
+/// Stands for an address that is not known yet; in the range that nobody uses (RFC 1112).
+pub(super) fn not_yet(number: u8) -> IpAddr {
+    IpAddr::from(Ipv4Addr::new(240, 0, 0, number))
+}
+
+/// A Service for each pod of a test bed; addresses are not known yet.
+pub(super) fn services(
+    topology: &Topology,
+    test_bed: u32,
+    network: &Network,
+) -> Result<BTreeMap<String, PodService>, LabError> {
+    let pods = topology.pods.iter().zip(1..);
+    let services = pods.map(|(pod, number)| {
+        let name = format!("{}-{test_bed}", pod.name.replace('_', "-").to_lowercase());
+        let host = network
+            .service_host(&name)
+            .ok_or_else(|| LabError::Unsupported {
+                what: String::from("the mesh of a cluster"),
+                environment: format!("the environment {}", network.environment()),
+                next: String::from("use --environment kubernetes"),
+            })?;
+        let address = not_yet(number);
+        Ok((
+            pod.name.clone(),
+            PodService {
+                name,
+                host,
+                address,
+            },
+        ))
+    });
+    services.collect()
+}
+
+/// What each pod of a test bed is in the mesh, and the mesh's objects. The layout need not have addresses.
+pub(super) fn of_pods(
+    plan: &TestBedPlan,
+    layout: &Layout,
+    services: &BTreeMap<String, PodService>,
+    targets: &Targets,
+) -> Result<MeshPods, LabError> {
+    let mut all = MeshPods::default();
+    for pod in &plan.topology.pods {
+        let Some(service) = services.get(&pod.name) else {
+            continue;
+        };
+        let in_mesh = PodInMesh {
+            name: service.name.clone(),
+            account: pod.name.clone(),
+            ..PodInMesh::default()
+        };
+        all.pods.insert(pod.name.clone(), in_mesh);
+    }
+    let proxies = layout.contexts.iter().zip(plan.topology.parts());
+    let proxies = proxies.filter(|(context, _)| plan.topology.is_injected(&context.name));
+    for (context, instance) in proxies {
+        let target = targets.get(&instance.target)?;
+        let (proxy, objects) = render::injected_proxy(target, context)?;
+        if let Some(pod) = all.pods.get_mut(&context.pod) {
+            pod.proxy = Some(proxy);
+        }
+        // They are those of the arm, whichever proxy they are rendered for.
+        all.objects = objects;
+        for called in context.mesh.iter().flat_map(|mesh| &mesh.services) {
+            if let Some(pod) = all.pods.get_mut(&called.pod) {
+                let ports = called.ports.iter();
+                pod.ports
+                    .extend(ports.map(|port| (port.port, port.protocol.clone())));
+            }
+        }
+    }
+    Ok(all)
+}
