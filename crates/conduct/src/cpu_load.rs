@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use tare_record::plan::{Fitness, Placement};
 use tare_record::record::{BackgroundLoad, InstanceUsage, MachineUsage};
+use tare_record::topology::SHARED_CONTROL_PLANE;
 
 /// Share of the cores of instances and of agents that other programs used; `None` when the CPU time of a core, of an instance or
 /// of other arms is not known.
@@ -63,7 +64,9 @@ fn target_cores(placement: &Placement, machine: &MachineUsage) -> Vec<u32> {
 }
 
 fn cpu_ns(parts: &[&InstanceUsage]) -> Option<u64> {
-    parts.iter().map(|part| part.cpu_ns).sum()
+    let own = parts.iter();
+    let own = own.filter(|part| part.role != SHARED_CONTROL_PLANE);
+    own.map(|part| part.cpu_ns).sum()
 }
 
 /// Busy share of these cores that the run's own CPU time does not account for. Clamped at 0: core times are coarser than process

@@ -110,16 +110,24 @@ impl InstalledMesh {
     /// The control plane in a list of pods; `None`: none runs.
     fn found(&self, list: &Value) -> Option<FoundControlPlane> {
         let pods = list["items"].as_array().into_iter().flatten();
-        let running: Vec<&Value> = pods
-            .filter(|pod| pod["status"]["phase"] == "Running")
-            .collect();
-        let first = running.first()?;
+        let is_running = |pod: &&Value| {
+            pod["status"]["phase"] == "Running" && pod["metadata"]["deletionTimestamp"].is_null()
+        };
+        let running: Vec<&Value> = pods.filter(is_running).collect();
+        // Of several revisions, that of pods which name none.
+        let revision_of = |pod: &Value| {
+            let label = self.revision.as_ref()?;
+            pod["metadata"]["labels"][label].as_str().map(str::to_owned)
+        };
+        let is_default = |pod: &&&Value| revision_of(pod).is_none_or(|one| one == DEFAULT_REVISION);
+        let first = running.iter().find(is_default).or(running.first())?;
+        let chosen = revision_of(first);
+        let running = running.iter().filter(|pod| revision_of(pod) == chosen);
+        let running: Vec<&Value> = running.copied().collect();
         let container = first["spec"]["containers"][0]["name"].as_str()?;
         let software = container_image(first, container)?;
-        let revision = self.revision.iter().filter_map(|label| {
-            let value = first["metadata"]["labels"][label].as_str()?;
-            (value != DEFAULT_REVISION).then(|| (label.clone(), value.to_owned()))
-        });
+        let labels = chosen.filter(|one| one != DEFAULT_REVISION);
+        let labels = self.revision.clone().zip(labels);
         let addresses = running
             .iter()
             .filter_map(|pod| pod["status"]["podIP"].as_str());
@@ -139,7 +147,7 @@ impl InstalledMesh {
                 })
         });
         Some(FoundControlPlane {
-            labels: revision.collect(),
+            labels: labels.into_iter().collect(),
             pods: pods.collect(),
             software,
         })
@@ -227,15 +235,24 @@ mod tests {
         let found = with_revision.found(&list).unwrap();
         assert_eq!(found.software.version, "1.27.1");
         assert_eq!(found.labels["istio.io/rev"], "1-27");
-        let [pod] = found.pods.as_slice() else {
+        let [of_istiod] = found.pods.as_slice() else {
             panic!("{:?}", found.pods)
         };
         assert_eq!(
-            (&*pod.name, &*pod.metrics),
+            (&*of_istiod.name, &*of_istiod.metrics),
             ("istiod", "http://10.0.0.7:15014/metrics")
         );
         assert!(mesh().found(&json!({"items": []})).is_none());
         assert!(mesh().found(&list).unwrap().labels.is_empty());
+        let mut stable = pod("Running", "10.0.0.8");
+        stable["metadata"]["labels"] = json!({"istio.io/rev": "default"});
+        let mut ending = pod("Running", "10.0.0.9");
+        ending["metadata"] =
+            json!({"labels": {"istio.io/rev": "default"}, "deletionTimestamp": "now"});
+        let both = json!({"items": [pod("Running", "10.0.0.7"), stable, ending]});
+        let found = with_revision.found(&both).unwrap();
+        assert_eq!(found.pods.len(), 1, "{:?}", found.pods);
+        assert!(found.pods[0].metrics.contains("10.0.0.8") && found.labels.is_empty());
     }
 
     #[test]

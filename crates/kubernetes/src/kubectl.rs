@@ -14,14 +14,22 @@ pub(crate) const AWAY_MAX: Duration = Duration::from_secs(90);
 /// Interval of asking it again.
 const RETRY: Duration = Duration::from_secs(1);
 /// What `kubectl` says of an API server that cannot be reached.
-const AWAY: [&str; 7] = [
+const AWAY: [&str; 15] = [
     "connection refused",
     "Unable to connect to the server",
     "i/o timeout",
+    "TLS handshake timeout",
     "context deadline exceeded",
+    "Client.Timeout exceeded",
     "unexpected EOF",
     "connection reset",
+    "connection timed out",
+    "client connection lost",
+    "no route to host",
+    "network is unreachable",
     "request timed out",
+    "(ServiceUnavailable)",
+    "(Timeout)",
 ];
 
 /// The command with its context.
@@ -75,8 +83,7 @@ impl Kubectl {
                 return Ok(String::new());
             }
             is_again = true;
-            let is_away = AWAY.iter().any(|words| failed.contains(words));
-            if !is_away {
+            if !is_away(&failed) {
                 return Err(LabError::Cluster(self.explained(&failed)));
             }
             if began.elapsed() > AWAY_MAX {
@@ -162,6 +169,11 @@ impl Kubectl {
     }
 }
 
+/// Whether the API server could not be reached, or could not answer just now.
+fn is_away(failed: &str) -> bool {
+    AWAY.iter().any(|words| failed.contains(words))
+}
+
 /// Whether nothing failed but that objects are there already.
 fn is_done_already(failed: &str) -> bool {
     let mut lines = failed
@@ -183,6 +195,24 @@ mod tests {
             "{there}\nError from server (Forbidden): b"
         )));
         assert!(!is_done_already(""));
+    }
+
+    #[test]
+    fn an_api_server_that_stops_for_a_while_is_asked_again() {
+        for said in [
+            "error: error validating \"STDIN\": error validating data: Get \"https://198.18.1.1:6443/openapi/v2?timeout=20s\": net/http: TLS \
+             handshake timeout; if you choose to ignore these errors, turn validation off with --validate=false",
+            "The connection to the server 198.18.1.1:6443 was refused - did you specify the right host or port? dial tcp: connect: \
+             connection refused",
+            "Error from server (Timeout): the server was unable to return a response in the time allotted",
+            "Get \"https://10.0.0.1/api\": http2: client connection lost",
+        ] {
+            assert!(is_away(said), "{said}");
+        }
+        assert!(!is_away("Error from server (Forbidden): pods is forbidden"));
+        assert!(!is_away(
+            "error: error validating \"STDIN\": unknown field \"spec.a\""
+        ));
     }
 
     #[test]

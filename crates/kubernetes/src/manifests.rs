@@ -112,7 +112,7 @@ pub(crate) fn identity(run: &str, name: &str) -> Value {
     json!({
         "apiVersion": "v1",
         "kind": "ServiceAccount",
-        "metadata": {"name": account_name(name), "namespace": run, "labels": {RUN: run}},
+        "metadata": {"name": name, "namespace": run, "labels": {RUN: run}},
         "automountServiceAccountToken": false,
     })
 }
@@ -140,11 +140,6 @@ pub(crate) fn service(run: &str, pod: &PodInMesh) -> Option<Value> {
             "spec": {"selector": {RUN: run, POD: pod.name}, "ports": ports},
         })
     })
-}
-
-/// A name as the API server accepts it.
-fn account_name(pod: &str) -> String {
-    pod.replace('_', "-").to_lowercase()
 }
 
 impl Pod<'_> {
@@ -220,6 +215,10 @@ impl Pod<'_> {
         let mut labels =
             json!({RUN: self.run, "app.kubernetes.io/managed-by": "tare", INJECT: "false"});
         let mut annotations = json!({"cluster-autoscaler.kubernetes.io/safe-to-evict": "false"});
+        if self.in_mesh.is_none_or(|pod| pod.proxy.is_none()) {
+            // Older versions of Istio read the annotation alone.
+            annotations[INJECT] = json!("false");
+        }
         if let Some(in_mesh) = self.in_mesh {
             labels[POD] = json!(in_mesh.name);
             if let Some(proxy) = &in_mesh.proxy {
@@ -231,7 +230,7 @@ impl Pod<'_> {
                 }
             }
             if !in_mesh.account.is_empty() {
-                spec["serviceAccountName"] = json!(account_name(&in_mesh.account));
+                spec["serviceAccountName"] = json!(in_mesh.account);
             }
         }
         json!({

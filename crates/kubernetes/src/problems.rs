@@ -7,7 +7,8 @@ pub(crate) fn of_start(pod: &Value, is_late: bool) -> Option<String> {
     let status = &pod["status"];
     let name = pod["metadata"]["name"].as_str().unwrap_or_default();
     let node = pod["spec"]["nodeName"].as_str().unwrap_or("no node");
-    for container in list(&status["containerStatuses"]) {
+    let injected = list(&status["initContainerStatuses"]).iter();
+    for container in list(&status["containerStatuses"]).iter().chain(injected) {
         let waiting = &container["state"]["waiting"];
         let reason = waiting["reason"].as_str().unwrap_or_default();
         let message = waiting["message"].as_str().unwrap_or_default();
@@ -79,19 +80,24 @@ pub(crate) fn of_end(pod: &Value) -> Option<String> {
     }
 }
 
-/// Whether the node of a pod is lost: its containers run as far as is known, but the control plane calls it not ready. (Pods here
-/// have no probes.)
+/// Whether the node of a pod is lost: its containers run and are ready as far as is known, but the control plane calls the pod not
+/// ready. (An injected proxy that is not ready says so itself.)
 pub(crate) fn of_node(pod: &Value) -> Option<String> {
     let status = &pod["status"];
     let containers = list(&status["containerStatuses"]);
     let is_running = |one: &Value| one["state"]["running"].is_object();
+    // Those that have ended are no sidecars.
+    let sidecars = list(&status["initContainerStatuses"]).iter();
+    let mut all = containers
+        .iter()
+        .chain(sidecars.filter(|one| is_running(one)));
+    let are_ready = all.all(|one| is_running(one) && one["ready"] != false);
     let ready = list(&status["conditions"]).iter();
     let is_lost = ready
         .filter(|one| one["type"] == "Ready")
         .any(|one| one["status"] != "True");
     let node = pod["spec"]["nodeName"].as_str().unwrap_or("unknown");
-    let runs = !containers.is_empty() && containers.iter().all(is_running);
-    (runs && is_lost)
+    (!containers.is_empty() && are_ready && is_lost)
         .then(|| format!("its node {node} is lost: see `kubectl describe node {node}`"))
 }
 
@@ -154,6 +160,18 @@ mod tests {
         let starting = json!({"conditions": [{"type": "Ready", "status": "False"}],
             "containerStatuses": [{"state": {"waiting": {}}}]});
         assert_eq!(of_node(&pod(&starting)), None);
+        for place in ["containerStatuses", "initContainerStatuses"] {
+            let mut injected = running("False");
+            let own = json!({"state": {"running": {}}, "ready": true});
+            injected["status"]["containerStatuses"] = json!([own]);
+            let proxy = json!({"state": {"running": {}}, "ready": false});
+            let all = injected["status"][place]
+                .as_array()
+                .cloned()
+                .unwrap_or_default();
+            injected["status"][place] = json!([&all[..], &[proxy]].concat());
+            assert_eq!(of_node(&injected), None, "{place}");
+        }
     }
 
     #[test]

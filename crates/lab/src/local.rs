@@ -17,7 +17,7 @@ mod test_bed;
 mod topics;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv4Addr};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
@@ -379,7 +379,11 @@ impl Local {
             let mut given = BTreeSet::new();
             let mut inputs = layout::LayoutInputs {
                 addresses,
-                port: &mut |address| network.port(address, &mut given),
+                // A mesh is told of ports, whosever they are: no two pods have the same.
+                port: &mut |address| match is_in_mesh {
+                    true => network.port(IpAddr::from(Ipv4Addr::UNSPECIFIED), &mut given),
+                    false => network.port(address, &mut given),
+                },
                 programs: &programs,
                 folder: &folder,
                 sockets: &sockets,
@@ -407,13 +411,10 @@ impl Local {
             .pods(plan, (&name, &folder), &programs, mesh_pods)?;
         lock(&self.host).pin(&plan.placement.target_cpus)?;
         let mut services = services;
-        services.retain(|pod, service| match pods.services.get(pod) {
-            Some(address) => {
-                service.address = *address;
-                true
-            }
-            None => false,
-        });
+        services.retain(|pod, _| pods.services.contains_key(pod));
+        for (pod, service) in &mut services {
+            service.address = pods.services[pod];
+        }
         let mut layout = lay_out(&self.network, &pods.addresses, &services)?;
         for (pod, rules) in &layout.redirects {
             pods.redirect(pod, rules)?;

@@ -145,7 +145,11 @@ impl ObservedInstance {
                 let own = process::control_groups(std::process::id());
                 // The first process only holds the pod's namespaces.
                 let others = all.iter().filter(|one| one.pid != 1);
-                let is_other = |one: &&ProcessStat| process::control_groups(one.pid) != own;
+                let is_other = |one: &&ProcessStat| {
+                    let groups = process::control_groups(one.pid);
+                    // Nothing is listed for one that has just ended.
+                    !groups.is_empty() && groups != own
+                };
                 others.filter(is_other).map(|one| one.pid).collect()
             }
             Scope::Tree { root, mark } => {

@@ -127,6 +127,10 @@ impl Instance {
     }
 }
 
+/// Role, in records of usage, of a control plane that serves more than the run: it is in no sum, and its use of cores is that of other
+/// programs.
+pub const SHARED_CONTROL_PLANE: &str = "shared-control-plane";
+
 /// Role of an instance.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use tare_record::agent::{LoadResult, RecordDirection, RecordFlow};
 use tare_record::metric::Metric;
 use tare_record::record::{InstanceUsage, TrialRecord};
+use tare_record::topology::SHARED_CONTROL_PLANE;
 use tare_record::view::TimePoint;
 use tare_stats::Latencies;
 
@@ -99,7 +100,11 @@ fn record_metric(record: &TrialRecord, metric: Metric) -> Option<MaybeLowerBound
         Metric::RecordsConsumed => flow(record, RecordDirection::Consumed, |flow| Some(flow.count)),
         Metric::BytesConsumed => flow(record, RecordDirection::Consumed, |flow| flow.bytes),
         Metric::Cpu => cpu(total(under_test(record).map(|part| part.cpu_ns))),
-        Metric::CpuTotal => cpu(total(record.instances.iter().map(|part| part.cpu_ns))),
+        Metric::CpuTotal => {
+            let own = record.instances.iter();
+            let own = own.filter(|part| part.role != SHARED_CONTROL_PLANE);
+            cpu(total(own.map(|part| part.cpu_ns)))
+        }
         Metric::Memory => total(under_test(record).map(|part| part.rss_peak_bytes))
             .filter(|bytes| *bytes > 0)
             .map(|bytes| bytes as f64),
@@ -117,9 +122,17 @@ fn record_metric(record: &TrialRecord, metric: Metric) -> Option<MaybeLowerBound
     .map(MaybeLowerBound::exact)
 }
 
-/// Whether an instance is under test: not an agent, a link, the conductor, or a program that supports a mesh.
+/// Whether an instance is under test: not an agent, a link, the conductor, a program that supports a mesh, or a control plane that
+/// serves more than the run.
 pub fn is_under_test(part: &InstanceUsage) -> bool {
-    !["agent", "link", "conductor", "support"].contains(&part.role.as_str())
+    let not = [
+        "agent",
+        "link",
+        "conductor",
+        "support",
+        SHARED_CONTROL_PLANE,
+    ];
+    !not.contains(&part.role.as_str())
 }
 
 /// Proxies: instances under test that are neither applications nor a control plane.
@@ -128,7 +141,9 @@ fn proxies(record: &TrialRecord) -> impl Iterator<Item = &InstanceUsage> {
 }
 
 fn control_plane(record: &TrialRecord) -> impl Iterator<Item = &InstanceUsage> {
-    under_test(record).filter(|part| part.role == "control-plane")
+    let roles = ["control-plane", SHARED_CONTROL_PLANE];
+    let all = record.instances.iter();
+    all.filter(move |part| roles.contains(&part.role.as_str()))
 }
 
 /// Cores that the control plane used in the window.

@@ -408,6 +408,13 @@ fn print_resume_hint(args: &Args, folder: &Path, what: &str) {
             command += &format!(" {flag} {}", directory.display());
         }
     }
+    if args.experiment.environment == EnvironmentKind::Kubernetes {
+        command += " --environment kubernetes";
+        if let Some(context) = &args.experiment.context {
+            command += &format!(" --context {context}");
+        }
+        command += &format!(" --image {}", args.experiment.image);
+    }
     for one in args.experiment.own_programs() {
         let (name, path) = (
             format!("{}@{}", one.target, one.version),

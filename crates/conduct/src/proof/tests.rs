@@ -296,8 +296,8 @@ fn a_mesh_must_have_told_the_called_part_who_called_in_every_request() {
         control_plane: Vec::new(),
         support: Vec::new(),
         proxies: vec!["client-sidecar".into(), "web-sidecar".into()],
-        identities: [("client-sidecar".into(), "//client".into())].into(),
-        installed: true,
+        identities: [("client-sidecar".into(), "spiffe://client".into())].into(),
+        installed: false,
     });
     let prove = |arm: &Arm, identity: &str, named: f64| {
         let label = Some(identity.to_owned());
@@ -318,6 +318,13 @@ fn a_mesh_must_have_told_the_called_part_who_called_in_every_request() {
     let some = prove(&arm, "spiffe://client", 8.0);
     assert!(!some[0].passed);
     assert_eq!(some[0].actual, "spiffe://client; 1 of 9 requests without");
+    assert!(!prove(&arm, "x/spiffe://client", 9.0)[0].passed);
+    // Of a cluster's mesh only the end is known beforehand.
+    let mesh = arm.topology.mesh.as_mut().unwrap();
+    mesh.installed = true;
+    mesh.identities = [("client-sidecar".into(), "/sa/client".into())].into();
+    assert!(prove(&arm, "spiffe://cluster.local/ns/tare-1/sa/client", 9.0)[0].passed);
+    assert!(!prove(&arm, "spiffe://cluster.local/ns/tare-1/sa/other", 9.0)[0].passed);
     arm.topology.routes[0].segments[1].security = Security::Plaintext;
     assert!(prove(&arm, "spiffe://client", 9.0).is_empty());
 }

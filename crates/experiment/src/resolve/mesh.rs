@@ -1,13 +1,15 @@
 //! Meshes: `mesh` of an arm becomes sidecars of the mesh's proxy, and the instances of its control plane.
 
-use tare_record::plan::Arm;
-use tare_record::topology::{InstanceRole, Mesh, Security, Settings};
+use tare_record::name::Name;
+use tare_record::plan::{Arm, Cell};
+use tare_record::topology::{Instance, InstanceRole, Mesh, Security, Settings};
 
 use super::routing::{InstanceDraft, InstanceDrafts};
 use super::topology::TopologyBuilder;
 use super::{ControlPlane, Scope, levels};
 use crate::def::{HopSecurity, MeshDef, MeshUse, MeshWith};
 use crate::problem::hint;
+use crate::target::software_name;
 use crate::yaml::{Entry, Mark, Node, Value};
 
 /// Writes the sidecars of every arm with a mesh, and replaces meshes by their proxies in `via`.
@@ -115,6 +117,44 @@ pub(super) fn notes(scope: &Scope<'_>, arms: &[Arm]) -> Vec<String> {
         }
     }
     notes
+}
+
+/// Notes what levels and faults want of arms whose mesh is that of a cluster, and that it cannot be told.
+pub(super) fn note_lacking(scope: &Scope<'_>, arms: &mut [Arm], cells: &[Cell]) {
+    for arm in arms.iter_mut().filter(|arm| arm.requires.is_none()) {
+        let topology = &arm.topology;
+        let Some(mesh) = topology.mesh.as_ref().filter(|mesh| mesh.installed) else {
+            continue;
+        };
+        let Some(def) = scope.catalog.mesh(&mesh.name).ok().flatten() else {
+            continue;
+        };
+        let has = |cell: &Cell, target: &Name| {
+            let settings = cell.targets.get(&target.0);
+            settings.is_some_and(|settings| !settings.is_empty())
+        };
+        let mut of_arm = cells.iter().filter(|cell| cell.arm == arm.name);
+        let lacking = of_arm.find_map(|cell| {
+            let mut parts = std::iter::once(&def.control_plane).chain(&def.support);
+            if let Some(target) = parts.find(|target| has(cell, target)) {
+                return Some(format!("settings of {target}"));
+            }
+            let mut proxies = topology
+                .parts()
+                .filter(|one| mesh.proxies.contains(&one.name));
+            let version = |one: &Instance| software_name(one, &cell.targets) != one.target;
+            if proxies.any(version) {
+                return Some(format!("versions of {}", def.proxy));
+            }
+            let faults = cell
+                .faults
+                .iter()
+                .flat_map(|fault| fault.action.instances());
+            let mut injected = faults.filter(|name| topology.is_injected(name));
+            injected.next().map(|name| format!("faults of {name}"))
+        });
+        arm.requires = lacking.map(|what| format!("{} of the run's own ({what})", def.title));
+    }
 }
 
 fn read(scope: &mut Scope<'_>, name: &str, mark: Mark) -> Option<MeshDef> {

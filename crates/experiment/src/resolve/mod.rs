@@ -322,9 +322,10 @@ fn plan(
     ext_authz::check_factors(scope, input);
     let addressing = addressing(scope, input, choices);
     let sites = Sites::new(scope, input, addressing);
-    let arms = topology::arms(scope, input, &sites);
+    let mut arms = topology::arms(scope, input, &sites);
     let site_links = sites.links(scope, root, &arms);
     let cells = levels::cells(scope, input, (&arms, &resolved_levels));
+    mesh::note_lacking(scope, &mut arms, &cells);
     let levels: Vec<Level> = resolved_levels.into_iter().map(|one| one.level).collect();
     for (index, name) in def.prepare.iter().enumerate() {
         if !folder.def.prepare.contains_key(name) {

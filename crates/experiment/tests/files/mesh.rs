@@ -183,7 +183,7 @@ fn sidecars_of_a_clusters_mesh_are_instances_that_nothing_starts() {
     let injected: Vec<&str> = names.filter(|name| topology.is_injected(name)).collect();
     assert_eq!(injected, ["server-sidecar", "client-sidecar"]);
     assert_eq!(topology.instances.len(), 4, "{:?}", topology.instances);
-    assert_eq!(mesh.identities["client-sidecar"], "/sa/client");
+    assert_eq!(mesh.identities["client-sidecar"], "/sa/tare-client");
     let own = &resolved(GOOD, Form::Full).arms[1].topology;
     assert_eq!(topology.routes, own.routes);
     assert!(!own.is_injected("client-sidecar"));
@@ -217,5 +217,31 @@ fn what_a_clusters_control_plane_cannot_be_told_needs_one_of_the_run() {
                 "{with}: {requires:?}"
             ),
         }
+    }
+}
+
+#[test]
+fn levels_and_faults_that_a_clusters_mesh_cannot_have_are_said_beforehand() {
+    for (more, needs) in [
+        (
+            "factors: {targets.istiod.debounce_ms: [10, 100]}\n",
+            "settings of istiod",
+        ),
+        (
+            "targets: {istio-proxy: {version: 1.40.0}}\n",
+            "versions of istio-proxy",
+        ),
+        (
+            "faults: [{at: 1s, kill: server-sidecar}]\n",
+            "faults of server-sidecar",
+        ),
+    ] {
+        let plaintext = "  - name: plaintext\n    mesh: {use: istio, security: plaintext}\n";
+        let text = format!("{GOOD}{more}").replace("  - name: direct\n", plaintext);
+        let requires = with_installed(&text).arms[0].requires.clone();
+        assert!(
+            requires.clone().unwrap_or_default().contains(needs),
+            "{more}: {requires:?}"
+        );
     }
 }

@@ -19,7 +19,7 @@ impl LocalTestBed {
     /// Pauses all running instances.
     pub(super) fn pause_all(&mut self) -> Result<(), LabError> {
         let started = self.started.iter().map(|(name, _)| name);
-        // Injected proxies are not ours to pause.
+        // Injected proxies cannot be paused: they are processes of another user, in another container.
         let running = started.filter(|name| !self.is_injected(name));
         let running: Vec<String> = running.cloned().collect();
         for instance in running {

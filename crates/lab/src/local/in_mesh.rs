@@ -14,8 +14,13 @@ use crate::render;
 use crate::targets::Targets;
 
 /// Stands for an address that is not known yet; in the range that nobody uses (RFC 1112).
-pub(super) fn not_yet(number: u8) -> IpAddr {
-    IpAddr::from(Ipv4Addr::new(240, 0, 0, number))
+pub(super) fn not_yet(number: u16) -> IpAddr {
+    IpAddr::from(Ipv4Addr::from((240 << 24) + u32::from(number)))
+}
+
+/// Name of a pod's objects: none that is there already, nor one that begins with a digit.
+fn name_of(pod: &str) -> String {
+    format!("tare-{}", pod.replace('_', "-").to_lowercase())
 }
 
 /// A Service for each pod of a test bed; addresses are not known yet.
@@ -26,7 +31,7 @@ pub(super) fn services(
 ) -> Result<BTreeMap<String, PodService>, LabError> {
     let pods = topology.pods.iter().zip(1..);
     let services = pods.map(|(pod, number)| {
-        let name = format!("{}-{test_bed}", pod.name.replace('_', "-").to_lowercase());
+        let name = format!("{}-{test_bed}", name_of(&pod.name));
         let host = network
             .service_host(&name)
             .ok_or_else(|| LabError::Unsupported {
@@ -61,7 +66,7 @@ pub(super) fn of_pods(
         };
         let in_mesh = PodInMesh {
             name: service.name.clone(),
-            account: pod.name.clone(),
+            account: name_of(&pod.name),
             ..PodInMesh::default()
         };
         all.pods.insert(pod.name.clone(), in_mesh);

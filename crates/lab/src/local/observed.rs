@@ -1,7 +1,7 @@
 //! Lists what is observed of a test bed: its processes by instance, and its pods.
 
 use tare_record::external::{CPU_SECONDS, EXTERNAL, MEMORY_BYTES};
-use tare_record::topology::InstanceRole;
+use tare_record::topology::{InstanceRole, SHARED_CONTROL_PLANE};
 
 use super::lock;
 use super::test_bed::{LocalTestBed, StartedAgent};
@@ -77,7 +77,7 @@ impl LocalTestBed {
                 &pod.metrics,
                 connector(),
             )),
-            role: role_name(InstanceRole::ControlPlane),
+            role: SHARED_CONTROL_PLANE,
             instance: pod.name,
             software: pod.software,
         })

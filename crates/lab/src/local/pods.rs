@@ -234,7 +234,7 @@ impl Network {
                         redirects: redirected.contains(&pod),
                         is_of_agents,
                     };
-                    // One of several agents has no sidecar.
+                    // A pod of a further agent has no sidecar.
                     let in_mesh = mesh_pods.pods.get(&name).cloned();
                     wanted.insert(pods.keeper_name(&name), (purpose, in_mesh));
                     pods.attached.insert(name);

@@ -1,5 +1,6 @@
 //! Resource usage of external parts between two moments, as far as they report it; the rest is unknown.
 
+use std::thread::JoinHandle;
 use std::time::Duration;
 
 use tare_record::external::{CPU_SECONDS, MEMORY_BYTES};
@@ -23,10 +24,13 @@ pub(crate) struct ObservedExternal {
     pub reader: Option<CounterReader>,
 }
 
+/// A part, with what its counters said. It is read beside the other observations, which it must not hold up.
+type Reading = JoinHandle<(ObservedExternal, Option<InstanceCounters>)>;
+
 /// An observation of processes and of external parts.
 pub(crate) struct WithExternal {
     own: Box<dyn Observation>,
-    external: Vec<(ObservedExternal, Option<InstanceCounters>)>,
+    external: Vec<Reading>,
 }
 
 impl WithExternal {
@@ -34,15 +38,18 @@ impl WithExternal {
         own: Box<dyn Observation>,
         external: Vec<ObservedExternal>,
     ) -> WithExternal {
-        let external = external.into_iter().map(|mut observed| {
-            let first = observed.read();
-            (observed, first)
-        });
         WithExternal {
-            external: external.collect(),
+            external: external.into_iter().map(read).collect(),
             own,
         }
     }
+}
+
+fn read(mut observed: ObservedExternal) -> Reading {
+    std::thread::spawn(move || {
+        let counters = observed.read();
+        (observed, counters)
+    })
 }
 
 impl Observation for WithExternal {
@@ -65,9 +72,18 @@ impl Observation for WithExternal {
 
     fn finish(self: Box<Self>) -> Result<(Vec<InstanceUsage>, MachineUsage), LabError> {
         let WithExternal { own, external } = *self;
+        let mut last = Vec::new();
+        for first in external {
+            // A reader does not panic; what it has not read is unknown.
+            if let Ok((observed, first)) = first.join() {
+                last.push((first, read(observed)));
+            }
+        }
         let (mut parts, mut machine) = own.finish()?;
-        for (mut observed, first) in external {
-            let last = observed.read();
+        for (first, last) in last {
+            let Ok((observed, last)) = last.join() else {
+                continue;
+            };
             parts.push(observed.usage(first.as_ref(), last.as_ref()));
             // An external part may run on this machine: its share of the CPU of other programs is unknown.
             if observed.role == EXTERNAL_ROLE {

@@ -55,6 +55,8 @@ pub(crate) struct RemoteHost {
     authority: String,
     folder: PathBuf,
     pods: BTreeSet<String>,
+    /// Pods with a proxy that the cluster's mesh has injected.
+    injected: BTreeSet<String>,
     /// Process → pod.
     processes: BTreeMap<String, String>,
     /// Exits that are known: they do not change.
@@ -112,6 +114,7 @@ impl RemoteHost {
             authority,
             folder: folder.to_owned(),
             pods: BTreeSet::new(),
+            injected: BTreeSet::new(),
             processes: BTreeMap::new(),
             exits: BTreeMap::new(),
             silence,
@@ -168,6 +171,12 @@ impl RemoteHost {
         cpus: &[u32],
     ) -> Result<BTreeMap<String, PodAddress>, LabError> {
         let names: Vec<String> = wanted.keys().cloned().collect();
+        let has_proxy = |pod: &PodInMesh| pod.proxy.is_some();
+        let with_proxy = wanted
+            .iter()
+            .filter(|(_, (_, in_mesh))| in_mesh.as_ref().is_some_and(has_proxy));
+        self.injected
+            .extend(with_proxy.map(|(name, _)| name.clone()));
         let pods: Vec<PodRequest> = wanted
             .into_iter()
             .map(|(name, (purpose, in_mesh))| PodRequest {
@@ -229,6 +238,7 @@ impl RemoteHost {
         }
         let _ = lock(&self.provider).remove(names);
         self.pods.retain(|pod| !names.contains(pod));
+        self.injected.retain(|pod| !names.contains(pod));
         let pods = &self.pods;
         self.processes.retain(|_, pod| pods.contains(pod));
         let mut state = lock(&self.exchange.state);
@@ -522,6 +532,12 @@ impl Host for RemoteHost {
             pods.map(|pod| (pod.clone(), Vec::new())).collect();
         for (pod, instance) in observed.instances {
             by_pod.entry(pod).or_default().push(instance);
+        }
+        // Those of other arms cannot be paused, and are not other programs.
+        for (pod, instances) in &mut by_pod {
+            if self.injected.contains(pod) && !pod.starts_with(&observed.test_bed) {
+                instances.push(ObservedInstance::injected("sidecar", "sidecar", ""));
+            }
         }
         Box::new(move || {
             let mut begun = Vec::new();

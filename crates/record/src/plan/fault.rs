@@ -62,6 +62,20 @@ pub enum FaultKind {
 }
 
 impl FaultKind {
+    /// The instances that it is about, or one of them.
+    #[must_use]
+    pub fn instances(&self) -> &[String] {
+        match self {
+            FaultKind::Kill { of }
+            | FaultKind::Stop { of }
+            | FaultKind::Start { of }
+            | FaultKind::Pause { of }
+            | FaultKind::Resume { of }
+            | FaultKind::Change { of } => of,
+            FaultKind::Elect { .. } | FaultKind::Reassign { .. } => &[],
+        }
+    }
+
     /// Its key in experiment files.
     #[must_use]
     pub fn word(&self) -> &'static str {

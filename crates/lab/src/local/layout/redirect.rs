@@ -231,7 +231,7 @@ pub(super) fn own_rules(
     Ok(())
 }
 
-/// Replaces single servers by their ports: what is said to a mesh about a pod has no other words.
+/// Replaces single servers by their ports: annotations have ports and ranges only.
 fn only_by_port(context: &Context, rules: &mut RedirectRules) -> Result<(), LabError> {
     let listens = context
         .routes

@@ -384,7 +384,7 @@ fn instances_that_a_clusters_mesh_could_not_tell_apart_are_refused() {
     let text = serde_json::to_string(&plan.topology).unwrap();
     plan.topology = serde_json::from_str(&text.replace("\"server\"", "\"server-1\"")).unwrap();
     let error = placed_by(&plan, (Redirect::Possible, 9), needs, &services).unwrap_err();
-    assert!(error.to_string().contains("--mesh own"), "{error}");
+    assert!(error.to_string().contains("several instances"), "{error}");
 }
 
 #[test]
