@@ -134,14 +134,8 @@ impl Cluster {
             mesh,
         };
         // From here on, dropping it removes what was made.
-        cluster.create_objects(&objects)?;
+        cluster.kubectl.create(&objects)?;
         Ok(cluster)
-    }
-
-    fn create_objects(&self, objects: &[Value]) -> Result<(), LabError> {
-        let list = manifests::list(objects);
-        let words = ["create", "--filename=-", "--output=name"];
-        self.kubectl.run(&words, Some(&list)).map(drop)
     }
 
     /// Waits until each of the pods has what `found` looks for.
@@ -220,7 +214,7 @@ impl Cluster {
             in_mesh: in_mesh.as_ref(),
             ..self.pod()
         };
-        self.create_objects(&[pod.manifest()])?;
+        self.kubectl.create(&[pod.manifest()])?;
         // It ends with an error where something prevents a measurement: that is in what it says.
         self.wait(&[PROBE], SCHEDULE_LIMIT, |pod| {
             problems::of_end(pod).map(drop)
@@ -390,7 +384,7 @@ impl PodProvider for Cluster {
             ..self.pod()
         };
         let secret = manifests::secret(&self.namespace, RUN_KEEPER, &data);
-        self.create_objects(&[secret, pod.manifest()])?;
+        self.kubectl.create(&[secret, pod.manifest()])?;
         let addresses = self.wait(&[RUN_KEEPER], SCHEDULE_LIMIT, running_address)?;
         let address = addresses.into_iter().next();
         let address = address.ok_or_else(|| LabError::Cluster(String::from("no address")))?;
@@ -459,7 +453,7 @@ impl PodProvider for Cluster {
             };
             pod.manifest()
         }));
-        self.create_objects(&objects)?;
+        self.kubectl.create(&objects)?;
         let names: Vec<&str> = named.iter().map(|(_, name)| *name).collect();
         let was_placed = |(of_run, _): &(&str, &str)| self.placed.contains_key(of_topology(of_run));
         let limit = match named.iter().all(was_placed) {

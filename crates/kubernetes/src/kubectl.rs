@@ -7,6 +7,8 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 use tare_lab::LabError;
 
+use crate::manifests::list;
+
 /// Time for one request.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(20);
 /// How long an API server that does not answer is asked again.
@@ -96,6 +98,12 @@ impl Kubectl {
             }
             std::thread::sleep(RETRY);
         }
+    }
+
+    /// Makes objects.
+    pub(crate) fn create(&self, objects: &[Value]) -> Result<(), LabError> {
+        let words = ["create", "--filename=-", "--output=name"];
+        self.run(&words, Some(&list(objects))).map(drop)
     }
 
     /// The same, once; otherwise what it said.

@@ -39,15 +39,12 @@ pub(crate) fn namespace(
         "kind": "Namespace",
         "metadata": {
             "name": run,
-            "labels": {RUN: run, "app.kubernetes.io/managed-by": "tare", INJECTION: "disabled"},
+            "labels": {RUN: run, "app.kubernetes.io/managed-by": "tare"},
             "annotations": {EXPIRES: expires_unix_s.to_string(), "linkerd.io/inject": "disabled"},
         },
     });
-    if is_injected {
-        // Pods say for themselves whether they are injected.
-        if let Some(labels) = namespace["metadata"]["labels"].as_object_mut() {
-            labels.remove(INJECTION);
-        }
+    if !is_injected {
+        namespace["metadata"]["labels"][INJECTION] = json!("disabled");
     }
     if redirects {
         // The capability NET_ADMIN is refused by the other Pod Security Standards.

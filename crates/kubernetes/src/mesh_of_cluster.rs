@@ -111,8 +111,7 @@ impl MeshOfCluster {
             let test_bed = test_bed_of(&first.config.name).to_owned();
             self.of_test_beds.insert(test_bed, of_test_bed);
         }
-        let words = ["create", "--filename=-", "--output=name"];
-        self.kubectl.run(&words, Some(&manifests::list(&all)))?;
+        self.kubectl.create(&all)?;
         self.accounts.extend(accounts);
         let words = [
             "--namespace",
@@ -127,7 +126,16 @@ impl MeshOfCluster {
             let name = service["metadata"]["name"].as_str()?.to_owned();
             Some((name, service["spec"]["clusterIP"].as_str()?.parse().ok()?))
         });
-        Ok(addresses.collect())
+        let addresses: BTreeMap<String, IpAddr> = addresses.collect();
+        let mut called = in_mesh().filter(|pod| !pod.ports.is_empty());
+        match called.find(|pod| !addresses.contains_key(&pod.name)) {
+            None => Ok(addresses),
+            // Without it callers would pass the mesh.
+            Some(pod) => Err(LabError::Cluster(format!(
+                "the Service {} has no address: see `kubectl --namespace {} describe service {}`",
+                pod.name, self.namespace, pod.name
+            ))),
+        }
     }
 
     /// Deletes the Services and the mesh's objects of the test beds of pods.
