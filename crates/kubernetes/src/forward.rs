@@ -25,7 +25,6 @@ pub(crate) fn dial(kubectl: Kubectl, namespace: String, pod: String, port: u16) 
         };
         let at = SocketAddr::from((Ipv4Addr::LOCALHOST, local));
         let socket = TcpStream::connect_timeout(&at, CONNECT_WITHIN)?;
-        socket.set_nodelay(true)?;
         // A forwarder that has lost its pod accepts a last connection.
         if process.is_running() {
             open = Some((process, local));

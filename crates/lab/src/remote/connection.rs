@@ -376,6 +376,12 @@ impl Serving<'_> {
     }
 }
 
+/// Small messages must not wait for the acknowledgement of those before them.
+fn without_delay(socket: TcpStream) -> io::Result<TcpStream> {
+    socket.set_nodelay(true)?;
+    Ok(socket)
+}
+
 /// Opens a connection to a run keeper.
 pub type Dial = Box<dyn FnMut() -> io::Result<TcpStream> + Send>;
 
@@ -402,7 +408,7 @@ impl Caller {
                 instance,
                 received: peer.received(),
             };
-            let socket = (self.dial)().map_err(failed);
+            let socket = (self.dial)().and_then(without_delay).map_err(failed);
             match socket.and_then(|socket| greet(socket, &self.config, &hello)) {
                 Ok((_, other)) if known.is_some_and(|known| known != other) => {
                     peer.end("the run keeper was started again, and what it had is lost");

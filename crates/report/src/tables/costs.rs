@@ -1,6 +1,7 @@
 //! CPU, memory, disk and packets of each part.
 
 use tare_record::metric::{Metric, Unit};
+use tare_record::topology::SHARED_CONTROL_PLANE;
 use tare_record::view::{CellView, LevelView, Output, PartView, Table, TableCell, TableColumn};
 
 use super::figures::{exchanges, of_one_arm};
@@ -15,8 +16,15 @@ pub fn level(source: &TableInputs<'_>) -> Vec<Table> {
     }
     let what = exchanges(source.view);
     let cpu = format!("CPU-seconds per 1000 {what}");
-    let all = "under test: without agents and Tare";
     let levels = source.view.levels.iter();
+    let mut parts = levels
+        .clone()
+        .flat_map(|level| &level.cells)
+        .flat_map(|cell| &cell.parts);
+    let all = match parts.any(|part| part.role == SHARED_CONTROL_PLANE) {
+        true => "under test: without agents, Tare and the cluster's control plane",
+        false => "under test: without agents and Tare",
+    };
     let measured = levels.filter(|level| level.cells.iter().any(|cell| !cell.parts.is_empty()));
     measured
         .flat_map(|level| {

@@ -351,3 +351,20 @@ fn a_level_that_was_left_out_and_the_addressing_that_was_chosen_are_told() {
         Some("1450/s (both-sidecars-mtls)")
     );
 }
+
+#[test]
+fn what_is_observed_for_a_part_of_the_window_counts_for_all_of_it() {
+    let cpu = |share: f64| {
+        let run = small().edit(move |record, _| {
+            let machine = record.machine.as_mut().unwrap();
+            machine.window_ns = (machine.window_ns as f64 * share) as u64;
+        });
+        let view = view_of(&run);
+        let parts = &view.levels[0].cells[0].parts;
+        parts[0].cpu_s_per_1000.unwrap()
+    };
+    let whole = cpu(1.0);
+    assert!((cpu(0.8) / whole - 1.25).abs() < 1e-6);
+    // A load that ended by itself was observed until the last of its agents had ended, too.
+    assert!((cpu(2.0) / whole - 1.0).abs() < 1e-9);
+}
